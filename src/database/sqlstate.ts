@@ -1,0 +1,34 @@
+import pg from 'pg'
+import { z } from 'zod'
+
+/** Where Prisma keeps what PostgreSQL said, in the errors of its raw queries. */
+const prismaErrorSchema = z.object({
+  meta: z.object({
+    driverAdapterError: z.object({
+      cause: z.object({ originalCode: z.string(), originalMessage: z.string().optional() }),
+    }),
+  }),
+})
+
+/**
+ * PostgreSQL's code for a failure, whether it comes from `pg` or through Prisma; undefined for other failures.
+ *
+ * @see https://www.postgresql.org/docs/current/errcodes-appendix.html
+ */
+export function sqlState(error: unknown): string | undefined {
+  if (error instanceof pg.DatabaseError) return error.code
+  return prismaErrorSchema.safeParse(error).data?.meta.driverAdapterError.cause.originalCode
+}
+
+/** PostgreSQL's own message for a failure; undefined where PostgreSQL did not say anything. */
+export function sqlMessage(error: unknown): string | undefined {
+  if (error instanceof pg.DatabaseError) return error.message
+  return prismaErrorSchema.safeParse(error).data?.meta.driverAdapterError.cause.originalMessage
+}
+
+/** The codes that Wharf tells apart. */
+export const SQLSTATE = {
+  undefinedTable: '42P01',
+  undefinedSchema: '3F000',
+  lockNotAvailable: '55P03',
+} as const

@@ -1,0 +1,76 @@
+/**
+ * Every failure that a caller may branch on. Messages are for people; codes are the contract
+ * (`docs/errors.md` explains each).
+ */
+export type ErrorCode =
+  | 'CONFIG_INVALID'
+  | 'DATA_FOLDER_IN_USE'
+  | 'DATABASE_UNAVAILABLE'
+  | 'DATABASE_UNSUITABLE'
+  | 'INVALID_REQUEST'
+  | 'UNAUTHENTICATED'
+  | 'FORBIDDEN'
+  | 'NOT_FOUND'
+  | 'METHOD_NOT_ALLOWED'
+  | 'NOT_ACCEPTABLE'
+  | 'REQUEST_TIMEOUT'
+  | 'CONFLICT'
+  | 'BODY_TOO_LARGE'
+  | 'UNSUPPORTED_MEDIA_TYPE'
+  | 'SQL_REJECTED'
+  | 'ARCHIVE_INVALID'
+  | 'EXPORT_INTERRUPTED'
+  | 'REMOTE_FAILED'
+  | 'WRONG_USE'
+  | 'NOT_READY'
+  | 'SHUTTING_DOWN'
+
+/** One thing that is wrong: in a field (`pointer`, RFC 6901), in a line of a file or of SQL (1-based), or overall. */
+export interface Fault {
+  readonly pointer?: string
+  readonly line?: number
+  readonly detail: string
+}
+
+export interface AppErrorOptions extends ErrorOptions {
+  /** What is wrong in particular, where more than one thing can be. */
+  readonly faults?: readonly Fault[]
+  /** Seconds after which it is worth trying again. */
+  readonly retryAfterSeconds?: number
+}
+
+/** A failure that we expected and named. Anything else that is thrown is a bug. */
+export class AppError extends Error {
+  override readonly name = 'AppError'
+  readonly code: ErrorCode
+  readonly faults: readonly Fault[]
+  readonly retryAfterSeconds: number | undefined
+
+  constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
+    super(message, options)
+    this.code = code
+    this.faults = options.faults ?? []
+    this.retryAfterSeconds = options.retryAfterSeconds
+  }
+}
+
+/** Whether `error` is an expected failure, and of this code where one is given. */
+export function isAppError(error: unknown, code?: ErrorCode): error is AppError {
+  return error instanceof AppError && (code === undefined || error.code === code)
+}
+
+export const invalidRequest = (message: string, faults: readonly Fault[] = []): AppError =>
+  new AppError('INVALID_REQUEST', message, { faults })
+
+export const unauthenticated = (message: string): AppError => new AppError('UNAUTHENTICATED', message)
+
+export const forbidden = (message: string): AppError => new AppError('FORBIDDEN', message)
+
+/** @param what the kind of thing, e.g. `project`; @param name the name under which it was looked for. */
+export const notFound = (what: string, name: string): AppError =>
+  new AppError('NOT_FOUND', `there is no ${what} "${name}"`)
+
+export const conflict = (message: string, faults: readonly Fault[] = []): AppError =>
+  new AppError('CONFLICT', message, { faults })
+
+export const wrongUse = (message: string): AppError => new AppError('WRONG_USE', message)
