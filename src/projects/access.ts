@@ -1,0 +1,96 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { Queryable } from '../database/database.ts'
+import { forbidden, notFound, unauthenticated } from '../errors.ts'
+import { allows, type Permission, type Role } from './permissions.ts'
+import { type RoleRow, toRole } from './roles.ts'
+
+/** Who is calling: the root token may do everything; any other token has a role in each of its projects. */
+export type Caller =
+  | { readonly kind: 'root' }
+  | {
+      readonly kind: 'token'
+      readonly tokenId: string
+      readonly tokenName: string
+      /** The token's role in each of its projects, by the project's slug. */
+      readonly roles: ReadonlyMap<string, Role>
+    }
+
+export const hashToken = (token: string): Uint8Array<ArrayBuffer> =>
+  new Uint8Array(createHash('sha256').update(token).digest())
+
+/**
+ * Finds out who has a token.
+ *
+ * @param rootTokenHash SHA-256 of the root token, which stands in no table.
+ * @throws {AppError} UNAUTHENTICATED where there is no token, or it is unknown, expired or revoked.
+ */
+export async function authenticate(
+  control: Queryable,
+  rootTokenHash: Uint8Array,
+  token: string | undefined,
+): Promise<Caller> {
+  if (token === undefined) throw unauthenticated('a token is needed: Authorization: Bearer <token>')
+  const hash = hashToken(token)
+  if (timingSafeEqual(hash, rootTokenHash)) return { kind: 'root' }
+  const [row] = await control.$queryRaw<TokenRow[]>`
+    SELECT token.id, token.name,
+           token.revoked_at IS NOT NULL AS revoked,
+           coalesce(token.expires_at <= now(), false) AS expired,
+           (SELECT coalesce(jsonb_agg(jsonb_build_object(
+                     'project', project.slug, 'name', role.name,
+                     'contentRead', role.content_read, 'contentWrite', role.content_write,
+                     'contentExport', role.content_export, 'contentImport', role.content_import,
+                     'systemExport', role.system_export, 'systemImport', role.system_import)), '[]')
+            FROM control.membership
+            JOIN control.project ON project.id = membership.project_id
+            JOIN control.role ON role.id = membership.role_id
+            WHERE membership.token_id = token.id) AS roles
+    FROM control.token
+    WHERE token.hash = ${hash}`
+  if (!row) throw unauthenticated('the token is not known here')
+  if (row.revoked) throw unauthenticated('the token has been revoked')
+  if (row.expired) throw unauthenticated('the token has expired')
+  return {
+    kind: 'token',
+    tokenId: row.id,
+    tokenName: row.name,
+    roles: new Map(row.roles.map((role) => [role.project, toRole(role)])),
+  }
+}
+
+/** Expiry is judged by the database's clock, so that all processes on all machines agree on it. */
+interface TokenRow {
+  readonly id: string
+  readonly name: string
+  readonly revoked: boolean
+  readonly expired: boolean
+  readonly roles: readonly (RoleRow & { readonly project: string })[]
+}
+
+/**
+ * Makes sure that the caller may know of a project at all.
+ *
+ * @throws {AppError} NOT_FOUND, so that a project one is no member of cannot be told from one that does not exist.
+ */
+export function assertMember(caller: Caller, projectSlug: string): void {
+  if (caller.kind === 'token' && !caller.roles.has(projectSlug)) throw notFound('project', projectSlug)
+}
+
+/**
+ * Makes sure that the caller may do something in a project.
+ *
+ * @throws {AppError} NOT_FOUND where the caller is no member; FORBIDDEN, naming the permission that is missing.
+ */
+export function assertPermission(caller: Caller, projectSlug: string, permission: Permission): void {
+  if (caller.kind === 'root') return
+  const role = caller.roles.get(projectSlug)
+  if (!role) throw notFound('project', projectSlug)
+  if (!allows(role, permission)) {
+    throw forbidden(`role "${role.name}" in project "${projectSlug}" lacks the permission ${permission}`)
+  }
+}
+
+/** @throws {AppError} FORBIDDEN for every caller but the root token. */
+export function assertRoot(caller: Caller): void {
+  if (caller.kind !== 'root') throw forbidden('only the root token may do this')
+}

@@ -1,0 +1,78 @@
+import pg from 'pg'
+import { quoteIdentifier } from '../database/quoting.ts'
+import { AppError, type Fault } from '../errors.ts'
+import type { StageDatabase } from './stage-database.ts'
+
+/**
+ * Runs SQL of a user's own in a stage, whole or not at all, in a session of the project's own login, and records it.
+ *
+ * The session is a connection of its own that ends with it: a script may leave settings behind that must not
+ * reach the next user of a pooled connection.
+ *
+ * @param script any number of statements; names without a schema are in the stage.
+ * @param tokenId who asks for it; null for the root token.
+ * @param signal cancels the statement that runs; nothing of the script remains.
+ * @returns the id of the record.
+ * @throws {AppError} SQL_REJECTED with PostgreSQL's own words, and the line where PostgreSQL says which.
+ */
+export async function applySchema(
+  { database, stageId, schemaName }: StageDatabase,
+  { script, tokenId }: { readonly script: string; readonly tokenId: string | null },
+  signal: AbortSignal,
+): Promise<string> {
+  const client = await database.pool.connect()
+  const cancel = (): void => client.release(new Error('schema change abandoned'))
+  signal.addEventListener('abort', cancel, { once: true })
+  try {
+    signal.throwIfAborted()
+    await client.query('BEGIN')
+    await client.query(`SET LOCAL search_path = ${quoteIdentifier(schemaName)}`)
+    await client.query('SELECT wharf.execute_script($1)', [script])
+    const { rows } = await client.query<{ id: string }>('SELECT wharf.record_structure_change($1, $2, $3) AS id', [
+      stageId,
+      script,
+      tokenId,
+    ])
+    await client.query('COMMIT')
+    return rows[0]?.id ?? ''
+  } catch (error) {
+    throw sqlRejected(error, script)
+  } finally {
+    signal.removeEventListener('abort', cancel)
+    if (!signal.aborted) client.release(true)
+  }
+}
+
+/** PostgreSQL's complaint about a user's script; what is not a complaint of PostgreSQL's stays as it is. */
+function sqlRejected(error: unknown, script: string): unknown {
+  if (!(error instanceof pg.DatabaseError) || isServerTrouble(error)) return error
+  const line = faultyLine(error, script)
+  const message = isTransactionCommand(error)
+    ? 'the script begins or ends a transaction, but it runs in one of its own: leave BEGIN, COMMIT and ROLLBACK out'
+    : error.message
+  const detail = [message, error.detail, error.hint].filter(Boolean).join('; ')
+  const fault: Fault = line === undefined ? { detail } : { line, detail }
+  const place = line === undefined ? '' : `line ${line}: `
+  return new AppError('SQL_REJECTED', `nothing was changed: ${place}${message}`, { faults: [fault], cause: error })
+}
+
+/** SQLSTATE classes that say that the server, not the script, is at fault: connection lost, resources, shutdown, internal. */
+const isServerTrouble = (error: pg.DatabaseError): boolean => /^(08|53|57P|58|XX)/.test(error.code ?? '')
+
+/** How PL/pgSQL's EXECUTE refuses BEGIN, COMMIT and ROLLBACK. */
+const isTransactionCommand = (error: pg.DatabaseError): boolean =>
+  error.code === '0A000' && error.message.includes('transaction commands')
+
+/** The 1-based line of the script at which it failed, where PostgreSQL says so: it does for all that it cannot parse. */
+function faultyLine(error: pg.DatabaseError, script: string): number | undefined {
+  if (!error.internalPosition || error.internalQuery !== script) return undefined
+  // PostgreSQL counts characters, JavaScript UTF-16 units.
+  const charactersBefore = Number(error.internalPosition) - 1
+  let line = 1
+  let seen = 0
+  for (const character of script) {
+    if (seen++ === charactersBefore) break
+    if (character === '\n') line += 1
+  }
+  return line
+}

@@ -1,0 +1,52 @@
+import type { Transaction } from '../database/database.ts'
+import { quoteIdentifier, quoteLiteral } from '../database/quoting.ts'
+import { scramVerifier } from '../database/scram-verifier.ts'
+import { AppError } from '../errors.ts'
+
+/**
+ * Creates the login role under which everything of a project's own making runs. It owns the project's stage
+ * schemas and has rights on nothing else.
+ *
+ * Wharf's own login becomes a member of it: an ordinary login needs that to give it schemas.
+ *
+ * @throws {AppError} DATABASE_UNSUITABLE, naming the grant, where Wharf's own login may not create roles or schemas.
+ */
+export async function createProjectLogin(system: Transaction, login: string, password: string): Promise<void> {
+  await assertMayCreateLogins(system)
+  const name = quoteIdentifier(login)
+  const [{ database } = { database: '' }] = await system.$queryRaw<{ database: string }[]>`
+    SELECT current_database() AS database`
+  await system.$executeRawUnsafe(
+    `CREATE ROLE ${name} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION PASSWORD ${quoteLiteral(scramVerifier(password))}`,
+  )
+  await system.$executeRawUnsafe(`GRANT ${name} TO CURRENT_USER`)
+  await system.$executeRawUnsafe(`GRANT CONNECT, TEMPORARY ON DATABASE ${quoteIdentifier(database)} TO ${name}`)
+}
+
+/** Ends the login's sessions and drops it with all that it owns; nothing is left of the project in the database. */
+export async function dropProjectLogin(system: Transaction, login: string): Promise<void> {
+  const name = quoteIdentifier(login)
+  await system.$executeRawUnsafe(`ALTER ROLE ${name} NOLOGIN`)
+  await system.$executeRaw`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = ${login}`
+  await system.$executeRawUnsafe(`DROP OWNED BY ${name} CASCADE`)
+  await system.$executeRawUnsafe(`DROP ROLE ${name}`)
+}
+
+async function assertMayCreateLogins(system: Transaction): Promise<void> {
+  const [rights] = await system.$queryRaw<{ login: string; database: string; roles: boolean; schemas: boolean }[]>`
+    SELECT current_user AS login, current_database() AS database, rolcreaterole OR rolsuper AS roles,
+           has_database_privilege(current_database(), 'CREATE') AS schemas
+    FROM pg_roles WHERE rolname = current_user`
+  if (!rights) return
+  const { login, database, roles, schemas } = rights
+  const missing = [
+    ...(roles ? [] : [`ALTER ROLE ${quoteIdentifier(login)} CREATEROLE`]),
+    ...(schemas ? [] : [`GRANT CREATE ON DATABASE ${quoteIdentifier(database)} TO ${quoteIdentifier(login)}`]),
+  ]
+  if (missing.length === 0) return
+  throw new AppError(
+    'DATABASE_UNSUITABLE',
+    `Wharf's database login "${login}" may not create a project's login and schemas; a superuser grants it: ${missing.join('; ')}`,
+    { faults: missing.map((detail) => ({ detail })) },
+  )
+}

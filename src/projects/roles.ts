@@ -1,0 +1,66 @@
+import type { Queryable } from '../database/database.ts'
+import { conflict, notFound } from '../errors.ts'
+import type { Permissions, Role } from './permissions.ts'
+
+/** A role as its table has it: one column for each permission. */
+export interface RoleRow {
+  readonly name: string
+  readonly contentRead: boolean
+  readonly contentWrite: boolean
+  readonly contentExport: boolean
+  readonly contentImport: boolean
+  readonly systemExport: boolean
+  readonly systemImport: boolean
+}
+
+export const toRole = (row: RoleRow): Role => ({
+  name: row.name,
+  content: { read: row.contentRead, write: row.contentWrite, export: row.contentExport, import: row.contentImport },
+  system: { export: row.systemExport, import: row.systemImport },
+})
+
+export const fromPermissions = ({ content, system }: Permissions): Omit<RoleRow, 'name'> => ({
+  contentRead: content.read,
+  contentWrite: content.write,
+  contentExport: content.export,
+  contentImport: content.import,
+  systemExport: system.export,
+  systemImport: system.import,
+})
+
+/** A project's roles, by name. */
+export async function listRoles(control: Queryable, projectId: string): Promise<readonly Role[]> {
+  const rows = await control.role.findMany({ where: { projectId }, orderBy: { name: 'asc' } })
+  return rows.map(toRole)
+}
+
+/** Creates the role, or replaces what it allows; tokens that have it are under the new rules from their next request. */
+export async function setRole(control: Queryable, projectId: string, role: Role): Promise<Role> {
+  const permissions = fromPermissions(role)
+  const row = await control.role.upsert({
+    where: { projectId_name: { projectId, name: role.name } },
+    create: { projectId, name: role.name, ...permissions },
+    update: permissions,
+  })
+  return toRole(row)
+}
+
+/**
+ * Deletes a role that no usable token has.
+ *
+ * @throws {AppError} NOT_FOUND; CONFLICT, naming the tokens that have it.
+ */
+export async function deleteRole(control: Queryable, projectId: string, name: string): Promise<void> {
+  const role = await control.role.findUnique({
+    where: { projectId_name: { projectId, name } },
+    include: { memberships: { include: { token: true } } },
+  })
+  if (!role) throw notFound('role', name)
+  const holders = role.memberships.filter(({ token }) => token.revokedAt === null)
+  if (holders.length > 0) {
+    const faults = holders.map(({ token }) => ({ detail: `token "${token.name}" (${token.id}) has it` }))
+    throw conflict(`role "${name}" is in use; revoke the tokens that have it first`, faults)
+  }
+  await control.membership.deleteMany({ where: { roleId: role.id } })
+  await control.role.delete({ where: { id: role.id } })
+}

@@ -1,0 +1,30 @@
+import type { Database, Queryable } from '../database/database.ts'
+import type { LoginDatabases } from '../database/login-databases.ts'
+import type { Seal } from '../lib/seal.ts'
+import { type Project, projectLogin } from './projects.ts'
+import type { Stage } from './stages.ts'
+
+/** Where a stage's tables are: the database, as the project's own login sees it, and the schema in it. */
+export interface StageDatabase {
+  readonly database: Database
+  readonly stageId: string
+  readonly schemaName: string
+}
+
+/** Finds a project's database; found once for a request or a job, and passed around from there. */
+export type FindProjectDatabase = (project: Pick<Project, 'id'>) => Promise<Database>
+
+export const toStageDatabase = (database: Database, stage: Stage): StageDatabase => ({
+  database,
+  stageId: stage.id,
+  schemaName: stage.schemaName,
+})
+
+/** Finds projects' databases in Wharf's own, where each has a login of its own. */
+export function createProjectDatabases(options: {
+  readonly control: Queryable
+  readonly seal: Seal
+  readonly logins: LoginDatabases
+}): FindProjectDatabase {
+  return async (project) => options.logins.of(await projectLogin(options.control, options.seal, project))
+}
