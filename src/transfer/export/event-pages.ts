@@ -1,0 +1,32 @@
+import { EVENT_PARTS } from '../../archive/pages.ts'
+import type { Transaction } from '../../database/database.ts'
+import { quoteLiteral } from '../../database/quoting.ts'
+import type { DeclaredStage } from './declare-tables.ts'
+
+/** Bytes after which a page of events is full. */
+const PAGE_BYTES = 512 * 1024
+
+export interface EventPage {
+  readonly events: number
+  readonly lines: string
+}
+
+/** The event log of some stages, one after the other, each in the order of commit. */
+export async function* eventPages(tx: Transaction, stages: readonly DeclaredStage[]): AsyncGenerator<EventPage> {
+  for (const { stage } of stages) {
+    await tx.$executeRawUnsafe(`
+      DECLARE wharf_events NO SCROLL CURSOR FOR
+      SELECT json_strip_nulls(json_build_object(
+               'id', id, 'stage', ${quoteLiteral(stage.slug)}::text, 'kind', kind, 'table', table_name,
+               'key', key::text, 'values', values::text, 'token', token_id,
+               'occurredAt', to_char(occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')))::text
+      FROM system.event WHERE stage_id = ${quoteLiteral(stage.id)}::uuid ORDER BY position`)
+    for (;;) {
+      const [page] = await tx.$queryRaw<{ rows: number; lines: string | null }[]>`
+        SELECT "rows", "lines" FROM wharf.fetch_page('wharf_events', ${PAGE_BYTES}::int, ${EVENT_PARTS.join})`
+      if (!page || page.lines === null) break
+      yield { events: page.rows, lines: page.lines }
+    }
+    await tx.$executeRawUnsafe('CLOSE wharf_events')
+  }
+}

@@ -1,0 +1,34 @@
+import type { StageStructure, TableStructure } from '../structure/read-structure.ts'
+
+/**
+ * A structure without some of its tables, what belongs to them, and what refers to them. A foreign key to a table
+ * that is left out could not be built again, so it is named among what was not exported.
+ */
+export function excludeTables(structure: StageStructure, excluded: readonly string[]): StageStructure {
+  const isExcluded = (table: string): boolean => excluded.includes(table)
+  if (!structure.tables.some(({ line }) => isExcluded(line.name))) return structure
+
+  const kept = structure.tables.filter(({ line }) => !isExcluded(line.name))
+  const lostKeys = kept.flatMap(({ line }) =>
+    (line.foreignKeys ?? [])
+      .filter(({ references }) => isExcluded(references))
+      .map(({ name, references }) => ({
+        kind: 'foreign key',
+        name: `${line.name}.${name}`,
+        detail: `refers to the excluded table ${references}`,
+      })),
+  )
+  const withoutLostKeys = (table: TableStructure): TableStructure => ({
+    ...table,
+    line: {
+      ...table.line,
+      foreignKeys: (table.line.foreignKeys ?? []).filter(({ references }) => !isExcluded(references)),
+    },
+  })
+  return {
+    ...structure,
+    sequences: structure.sequences.filter(({ ownedBy }) => ownedBy === undefined || !isExcluded(ownedBy.table)),
+    tables: kept.map(withoutLostKeys),
+    notExported: [...structure.notExported, ...lostKeys],
+  }
+}

@@ -1,0 +1,126 @@
+import type { Database } from '../../database/database.ts'
+import { SQLSTATE, sqlState } from '../../database/sqlstate.ts'
+import { AppError, conflict, invalidRequest } from '../../errors.ts'
+import type { FindProjectDatabase } from '../../projects/stage-database.ts'
+import { type DeclaredProject, declareTables, StageMoved } from './declare-tables.ts'
+import { exportArchive } from './export-archive.ts'
+import { type ExportSelection, findSelection } from './export-selection.ts'
+import { type Snapshot, type SnapshotProject, withSnapshot } from './snapshot.ts'
+
+/** How often an export begins anew because a stage was changed or swapped while it was being opened. */
+const MAX_ATTEMPTS = 10
+
+export interface ExportServices {
+  readonly control: Database
+  readonly system: Database
+  /** Lends connections that last as long as an export. */
+  readonly snapshots: Database
+  readonly projectDatabase: FindProjectDatabase
+  /** Name and version of what writes the archive. */
+  readonly generator: string
+}
+
+/**
+ * Opens an export of one or more projects, all from one snapshot, and closes it when `use` has ended: its
+ * transactions are over when the returned promise is settled.
+ *
+ * @param use gets the archive, plain, to be read once; by then everything that could be refused has been checked.
+ * @throws {AppError} INVALID_REQUEST where a project is selected twice; NOT_FOUND for an unknown project, stage or
+ *   table; CONFLICT where a table stays locked, or stages keep being swapped, for too long; DATABASE_UNAVAILABLE
+ *   where no connection becomes free.
+ */
+export async function withExport<T>(
+  services: ExportServices,
+  selections: readonly ExportSelection[],
+  use: (archive: AsyncGenerator<Buffer>) => Promise<T>,
+): Promise<T> {
+  assertDistinct(selections)
+  const projects = await Promise.all(selections.map((selection) => findSelected(services, selection)))
+  let opened = false
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await withSnapshot(services, projects, async (snapshot) => {
+        const declared = await declareAll(services.system, snapshot, selections)
+        opened = true
+        return use(openedArchive(services, snapshot, declared))
+      })
+    } catch (error) {
+      if (opened) throw error
+      if (sqlState(error) === SQLSTATE.lockNotAvailable) {
+        throw conflict('a table that was to be exported stayed locked; try again when it has been changed')
+      }
+      if (isPoolExhausted(error)) throw tooManyExports(error)
+      if (!isMove(error)) throw error
+      if (attempt === MAX_ATTEMPTS) throw conflict('the stage keeps changing its structure; try again later')
+    }
+  }
+}
+
+/** Prisma's code for a transaction that found no free connection in time. */
+const isPoolExhausted = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'P2028'
+
+const tooManyExports = (cause: unknown): AppError =>
+  new AppError('DATABASE_UNAVAILABLE', 'too many exports are running; try again later', {
+    cause,
+    retryAfterSeconds: 60,
+  })
+
+function assertDistinct(selections: readonly ExportSelection[]): void {
+  const faults = selections.flatMap(({ slug }, index) =>
+    selections.findIndex((other) => other.slug === slug) < index
+      ? [{ pointer: `/projects/${index}/slug`, detail: `project "${slug}" is selected twice` }]
+      : [],
+  )
+  if (faults.length > 0) throw invalidRequest('each project can be exported once', faults)
+}
+
+async function findSelected(
+  { control, projectDatabase }: ExportServices,
+  selection: ExportSelection,
+): Promise<SnapshotProject> {
+  const { project, stages } = await findSelection(control.prisma, selection)
+  return { project, stages, database: await projectDatabase(project) }
+}
+
+async function declareAll(
+  system: Database,
+  snapshot: Snapshot,
+  selections: readonly ExportSelection[],
+): Promise<readonly DeclaredProject[]> {
+  const declared: DeclaredProject[] = []
+  for (const [index, project] of snapshot.projects.entries()) {
+    const selection = selections[index]
+    if (selection) declared.push(await declareTables(project, selection))
+  }
+  await assertNotSwapped(system, snapshot)
+  return declared
+}
+
+/**
+ * Compares the generation of every stage in the snapshot with the one of this moment. PostgreSQL looks a table up
+ * by its name when a cursor is declared, also in an old snapshot, so that a swap which came between the two would
+ * give the cursor the new table.
+ */
+async function assertNotSwapped(system: Database, snapshot: Snapshot): Promise<void> {
+  const stageIds = snapshot.projects.flatMap(({ stages }) => stages.map(({ id }) => id))
+  const generations = { where: { stageId: { in: stageIds } }, select: { stageId: true, generation: true } }
+  const then = await snapshot.tx.stageState.findMany(generations)
+  const now = new Map(
+    (await system.prisma.stageState.findMany(generations)).map((row) => [row.stageId, row.generation]),
+  )
+  for (const { stageId, generation } of then) {
+    if (now.get(stageId) !== generation) throw new StageMoved('a stage was swapped while its cursors were declared')
+  }
+}
+
+const isMove = (error: unknown): boolean => {
+  const state = sqlState(error)
+  return error instanceof StageMoved || state === SQLSTATE.undefinedTable || state === SQLSTATE.undefinedSchema
+}
+
+const openedArchive = (
+  { generator }: ExportServices,
+  snapshot: Snapshot,
+  projects: readonly DeclaredProject[],
+): AsyncGenerator<Buffer> =>
+  exportArchive({ tx: snapshot.tx, snapshotAt: snapshot.takenAt, projects }, { generator, createdAt: new Date() })
