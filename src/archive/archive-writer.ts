@@ -1,0 +1,73 @@
+import { Ledger } from './ledger.ts'
+import { type ClosingKind, type LineInput, type OpeningKind, toEntry } from './lines.ts'
+import { EVENT_PARTS, type PageParts, ROW_PARTS } from './pages.ts'
+
+/** Lists that are left out where they are empty; any other list has to be there, empty or not. */
+const OPTIONAL_LISTS = new Set(['notExported', 'unique', 'checks', 'foreignKeys', 'exclusions', 'indexes', 'options'])
+
+/**
+ * Writes an archive line by line, and keeps nothing but names, counts and sums. Each method returns the bytes of
+ * what it wrote, newlines included; together, in order, they are the archive.
+ *
+ * A line that cannot stand where it is written, or content that is not of its kind, is a mistake of the caller
+ * and throws an Error that is no AppError.
+ */
+export interface ArchiveWriter {
+  /** Writes a line that begins or describes something. */
+  open<K extends OpeningKind>(kind: K, content: LineInput<K>): Buffer
+  /** Writes the next rows of the table that `open('rows', …)` named: `rows` arrays, joined by `ROW_PARTS.join`. */
+  rowPage(rows: number, joined: string): Buffer
+  /** Writes the next events: `events` objects, each as JSON, joined by `EVENT_PARTS.join`. They are not looked into. */
+  eventPage(events: number, joined: string): Buffer
+  /** Writes a line that ends something, with the counts and the sum of what was written since its beginning. */
+  close(kind: ClosingKind): Buffer
+}
+
+/** Creates the writer of one archive. */
+export function createArchiveWriter(): ArchiveWriter {
+  const ledger = new Ledger({ sums: true, fault: writtenWrongly })
+
+  return {
+    open(kind, content) {
+      const parsed = toEntry<OpeningKind>(kind, content)
+      if (!parsed.success) throw writtenWrongly(parsed.problems.join('; '))
+      const bytes = encodeLine(kind, parsed.entry.content)
+      ledger.open(parsed.entry, bytes)
+      return bytes
+    },
+    rowPage(rows, joined) {
+      const bytes = encodePage(ROW_PARTS, rows, joined)
+      if (rows > 0) ledger.add('row', rows, bytes)
+      return bytes
+    },
+    eventPage(events, joined) {
+      const bytes = encodePage(EVENT_PARTS, events, joined)
+      if (events > 0) ledger.add('event', events, bytes)
+      return bytes
+    },
+    close(kind) {
+      return encodeLine(kind, ledger.close(kind).content)
+    },
+  }
+}
+
+const writtenWrongly = (detail: string) => new Error(`the archive is written wrongly: ${detail}`)
+
+function encodeLine(kind: string, content: unknown): Buffer {
+  return Buffer.from(`${JSON.stringify({ [kind]: content }, withoutEmptyLists)}\n`)
+}
+
+function withoutEmptyLists(key: string, value: unknown): unknown {
+  return Array.isArray(value) && value.length === 0 && OPTIONAL_LISTS.has(key) ? undefined : value
+}
+
+/** Puts a page into one buffer without joining strings first, so that its text is copied once. */
+function encodePage({ prefix, suffix }: PageParts, count: number, joined: string): Buffer {
+  if (count === 0) return Buffer.alloc(0)
+  const joinedBytes = Buffer.byteLength(joined)
+  const page = Buffer.allocUnsafe(prefix.length + joinedBytes + suffix.length)
+  page.write(prefix, 0, 'latin1')
+  page.write(joined, prefix.length, 'utf8')
+  page.write(suffix, prefix.length + joinedBytes, 'latin1')
+  return page
+}

@@ -1,0 +1,197 @@
+import { createHash } from 'node:crypto'
+import type { ClosingKind, Entry, LineContent, LineKind, OpeningKind } from './lines.ts'
+import { type AnyKind, follow, misplaced, type Place } from './order.ts'
+
+export type TableContent = LineContent<'table'>
+
+/** A column that carries values. */
+export interface RowColumn {
+  readonly name: string
+  /** Its type or, where that is a domain of the stage, the type that the domain is over. */
+  readonly type: string
+}
+
+/** The lines that are counted and summed up by the line that closes their section. */
+export type SummedKind = 'role' | 'event' | 'row'
+
+/** In which of a PostgreSQL schema's name spaces a kind of line claims its name. */
+const NAME_SPACES: Partial<Record<LineKind, readonly ('types' | 'relations')[]>> = {
+  enum: ['types'],
+  domain: ['types'],
+  range: ['types'],
+  composite: ['types', 'relations'],
+  table: ['types', 'relations'],
+  sequence: ['relations'],
+}
+
+export interface LedgerOptions {
+  /** Whether sums are made; without, every sum is empty. */
+  readonly sums: boolean
+  /** Makes what is thrown where a line cannot stand. */
+  readonly fault: (detail: string) => Error
+}
+
+/**
+ * Follows an archive line by line, for whoever writes or reads it: keeps the order of lines, keeps names from
+ * meaning two things, counts, and sums up. Every method throws a `fault` where the line cannot stand.
+ */
+export class Ledger {
+  readonly #options: LedgerOptions
+  #place: Place = 'start'
+  #rowColumns: readonly RowColumn[] = []
+  #sum = createHash('sha256')
+  /** Of the section that is open. */
+  #counts = { role: 0, event: 0, row: 0 }
+  #table = ''
+  #stage = { slug: '', tables: 0, rows: 0 }
+  #project = ''
+  #totalRows = 0
+
+  readonly #projects = new Set<string>()
+  readonly #stages = new Set<string>()
+  readonly #names = { types: new Set<string>(), relations: new Set<string>() }
+  /** By the stage's domains, the type that each is over in the end. */
+  readonly #domains = new Map<string, string>()
+  /** Tables described in this stage whose rows have not come. */
+  readonly #awaited = new Map<string, TableContent>()
+
+  constructor(options: LedgerOptions) {
+    this.#options = options
+  }
+
+  /** Where in the archive the next line would stand. */
+  get place(): Place {
+    return this.#place
+  }
+
+  /** The table whose rows are due, or came last. */
+  get table(): string {
+    return this.#table
+  }
+
+  /** The columns of that table, in the order of their values. */
+  get rowColumns(): readonly RowColumn[] {
+    return this.#rowColumns
+  }
+
+  /** Enters a line that begins or describes something. @param bytes the whole line, newline included. */
+  open(entry: Entry<OpeningKind>, bytes: Buffer): void {
+    this.#step(entry.kind)
+    if ('name' in entry.content) {
+      for (const space of NAME_SPACES[entry.kind] ?? []) this.#claim(this.#names[space], entry.kind, entry.content.name)
+    }
+    if (entry.kind === 'project') this.#openProject(entry.content)
+    if (entry.kind === 'stage') this.#openStage(entry.content)
+    if (entry.kind === 'domain') this.#domains.set(entry.content.name, this.#baseOf(entry.content.type))
+    if (entry.kind === 'table') this.#openTable(entry.content)
+    if (entry.kind === 'rows') this.#openRows(entry.content)
+    if (entry.kind === 'role' || entry.kind === 'event') this.#sumUp(entry.kind, 1, bytes)
+  }
+
+  /** Enters lines that are not looked into. @param bytes the whole lines, newlines included. */
+  add(kind: SummedKind, count: number, bytes: Buffer): void {
+    this.#step(kind)
+    this.#sumUp(kind, count, bytes)
+  }
+
+  /** Enters a closing line. @returns what that line has to say about all since what it closes. */
+  close(kind: ClosingKind): Entry<ClosingKind> {
+    this.#step(kind)
+    switch (kind) {
+      case 'systemEnd': {
+        const { role, event, sha256 } = this.#takeCounts()
+        return { kind, content: { roles: role, events: event, sha256 } }
+      }
+      case 'rowsEnd': {
+        const { row, sha256 } = this.#takeCounts()
+        this.#stage.tables += 1
+        this.#stage.rows += row
+        return { kind, content: { table: this.#table, rows: row, sha256 } }
+      }
+      case 'stageEnd': {
+        const [missing] = this.#awaited.keys()
+        if (missing !== undefined) throw this.#options.fault(`the rows of table "${missing}" are missing`)
+        this.#totalRows += this.#stage.rows
+        return { kind, content: this.#stage }
+      }
+      case 'projectEnd':
+        return { kind, content: { slug: this.#project } }
+      case 'end':
+        return { kind, content: { projects: this.#projects.size, rows: this.#totalRows } }
+    }
+  }
+
+  #step(kind: AnyKind): void {
+    const next = follow(this.#place, kind)
+    if (!next) throw this.#options.fault(misplaced(kind, this.#place))
+    this.#place = next
+  }
+
+  #claim(taken: Set<string>, what: string, name: string): void {
+    if (taken.has(name)) throw this.#options.fault(`${what} "${name}": the name is taken by a line before`)
+    taken.add(name)
+  }
+
+  #sumUp(kind: SummedKind, count: number, bytes: Buffer): void {
+    this.#counts[kind] += count
+    if (this.#options.sums) this.#sum.update(bytes)
+  }
+
+  #takeCounts() {
+    const taken = { ...this.#counts, sha256: this.#options.sums ? this.#sum.digest('hex') : '' }
+    this.#counts = { role: 0, event: 0, row: 0 }
+    this.#sum = createHash('sha256')
+    return taken
+  }
+
+  #openProject({ slug, system }: LineContent<'project'>): void {
+    this.#claim(this.#projects, 'project', slug)
+    this.#project = slug
+    this.#stages.clear()
+    if (!system) this.#place = 'stages'
+  }
+
+  #openStage({ slug }: LineContent<'stage'>): void {
+    this.#claim(this.#stages, 'stage', slug)
+    this.#stage = { slug, tables: 0, rows: 0 }
+    this.#names.types.clear()
+    this.#names.relations.clear()
+    this.#domains.clear()
+  }
+
+  #openTable(content: TableContent): void {
+    const columns = new Set<string>()
+    for (const { name } of content.columns) this.#claim(columns, 'column', name)
+    this.#awaited.set(content.name, content)
+  }
+
+  #openRows({ table, columns }: LineContent<'rows'>): void {
+    const described = this.#awaited.get(table)
+    if (!described) {
+      throw this.#options.fault(`table "${table}" is not described in this stage, or its rows came before`)
+    }
+    this.#awaited.delete(table)
+    this.#table = table
+    this.#rowColumns = this.#columnsOfRows(described, columns)
+  }
+
+  /** @returns the described columns in the order of `names`, which must be all that carry values, each once. */
+  #columnsOfRows(table: TableContent, names: readonly string[]): RowColumn[] {
+    const withValues = table.columns.filter((column) => column.generated === undefined)
+    const due = new Map(withValues.map((column) => [column.name, column]))
+    const columns = names.map((name) => {
+      const column = due.get(name)
+      if (!column) throw this.#options.fault(`column "${name}" is not described, is generated, or was named before`)
+      due.delete(name)
+      return { name, type: this.#baseOf(column.type) }
+    })
+    const [missing] = due.keys()
+    if (missing !== undefined) throw this.#options.fault(`column "${missing}" of table "${table.name}" is missing`)
+    return columns
+  }
+
+  #baseOf(type: string): string {
+    const name = type.startsWith('"') ? type.slice(1, -1).replaceAll('""', '"') : type
+    return this.#domains.get(name) ?? type
+  }
+}

@@ -1,0 +1,118 @@
+import { z } from 'zod'
+import { parseJson } from '../lib/parse-json.ts'
+import { count, flag, identifier, optional, sha256, slug, timestamp } from './fields.ts'
+import { composite, domain, enumType, range, sequence, stage, table } from './structure-lines.ts'
+
+/** The versions of the format that are read. */
+export const KNOWN_VERSIONS: readonly number[] = [1]
+
+/** The version of the format that is written. */
+export const ARCHIVE_VERSION = 1
+
+const archive = z.object({
+  version: z.int(),
+  createdAt: timestamp,
+  snapshotAt: timestamp,
+  generator: z.string().min(1),
+})
+
+const project = z.object({ slug, targetSlug: optional(slug), system: flag })
+
+const permission = flag.default(false)
+
+const role = z.object({
+  name: z.string().min(1),
+  content: z.object({ read: permission, write: permission, export: permission, import: permission }).prefault({}),
+  system: z.object({ export: permission, import: permission }).prefault({}),
+})
+
+/** A jsonb value as PostgreSQL prints it. As a JSON value its numbers would pass through JavaScript's. */
+const jsonText = z
+  .string()
+  .refine((text) => parseJson(text) !== undefined, { error: 'must be JSON, written as a string' })
+
+const event = z.object({
+  id: z.guid(),
+  stage: slug,
+  kind: z.string().min(1),
+  table: optional(identifier),
+  key: optional(jsonText),
+  values: optional(jsonText),
+  token: optional(z.guid()),
+  occurredAt: timestamp,
+})
+
+/**
+ * What each kind of line holds, but for `row`, of which there are too many for a schema
+ * (see `row-lines.ts`). Unknown fields are left out, so that later writers may add some.
+ */
+export const LINES = {
+  archive,
+  project,
+  system: z.object({}),
+  role,
+  event,
+  systemEnd: z.object({ roles: count, events: count, sha256 }),
+  stage,
+  enum: enumType,
+  domain,
+  composite,
+  range,
+  sequence,
+  table,
+  rows: z.object({ table: identifier, columns: z.array(identifier) }),
+  rowsEnd: z.object({ table: identifier, rows: count, sha256 }),
+  stageEnd: z.object({ slug, tables: count, rows: count }),
+  projectEnd: z.object({ slug }),
+  end: z.object({ projects: count, rows: count }),
+}
+
+type Lines = typeof LINES
+
+/** Every kind of line but `row`. */
+export type LineKind = keyof Lines
+
+/** The lines that end what another began, and count and sum up what was between. */
+const CLOSING_KINDS = ['systemEnd', 'rowsEnd', 'stageEnd', 'projectEnd', 'end'] as const
+export type ClosingKind = (typeof CLOSING_KINDS)[number]
+export type OpeningKind = Exclude<LineKind, ClosingKind>
+
+/** What a line holds once it was read: lists and permissions that were left out are there, empty. */
+export type LineContent<K extends LineKind> = z.output<Lines[K]>
+
+/** What a line may be written from: lists and permissions may be left out. */
+export type LineInput<K extends LineKind> = z.input<Lines[K]>
+
+/** A line with its kind, for `switch`. */
+export type Entry<K extends LineKind = LineKind> = {
+  [Each in K]: { readonly kind: Each; readonly content: LineContent<Each> }
+}[K]
+
+/** A value of a row. Numbers stand only for types that JavaScript's numbers hold exactly. */
+export type RowValue = boolean | number | string | null
+
+/** At most this many faults of one line are told. */
+const MAX_PROBLEMS = 20
+
+type Parsed<K extends LineKind> =
+  | { readonly success: true; readonly entry: Entry<K> }
+  | { readonly success: false; readonly problems: readonly [string, ...string[]] }
+
+/** Checks the content of a line; problems name fields, never what they hold. */
+export function toEntry<K extends LineKind>(kind: K, content: unknown): Parsed<K> {
+  const parsed = LINES[kind].safeParse(content)
+  // The compiler does not follow that the schema of K gives the content of K.
+  if (parsed.success) return { success: true, entry: { kind, content: parsed.data } as Entry<K> }
+  const [first, ...others] = parsed.error.issues.slice(0, MAX_PROBLEMS).map(({ path, message }) => {
+    return `${[kind, ...path].join('.')}: ${message}`
+  })
+  return { success: false, problems: [first ?? `${kind}: is not valid`, ...others] }
+}
+
+export function isClosing(entry: Entry): entry is Entry<ClosingKind> {
+  return CLOSING_KINDS.some((kind) => kind === entry.kind)
+}
+
+export function isLineKind(kind: string): kind is LineKind {
+  return Object.hasOwn(LINES, kind)
+}

@@ -1,0 +1,57 @@
+import type { LineKind } from './lines.ts'
+
+export type AnyKind = LineKind | 'row'
+
+/** Where in an archive one is, named for what came last. */
+export type Place =
+  | 'start'
+  | 'archive'
+  | 'project'
+  | 'system'
+  | 'events'
+  | 'stages'
+  | 'structure'
+  | 'rows'
+  | 'tables'
+  | 'finished'
+
+/** What may follow at each place, and where that leads. A reader and a writer keep to the same table. */
+const ORDER: Readonly<Record<Place, Partial<Record<AnyKind, Place>>>> = {
+  start: { archive: 'archive' },
+  archive: { project: 'project', end: 'finished' },
+  project: { system: 'system' },
+  system: { role: 'system', event: 'events', systemEnd: 'stages' },
+  events: { event: 'events', systemEnd: 'stages' },
+  stages: { stage: 'structure', projectEnd: 'archive' },
+  structure: {
+    enum: 'structure',
+    domain: 'structure',
+    composite: 'structure',
+    range: 'structure',
+    sequence: 'structure',
+    table: 'structure',
+    rows: 'rows',
+    stageEnd: 'stages',
+  },
+  rows: { row: 'rows', rowsEnd: 'tables' },
+  tables: { rows: 'rows', stageEnd: 'stages' },
+  finished: {},
+}
+
+/** @returns where `kind` leads from `place`; undefined where it may not stand. */
+export function follow(place: Place, kind: AnyKind): Place | undefined {
+  return ORDER[place][kind]
+}
+
+/** @returns the kinds that may stand at `place`, for a message. */
+export function expectedAt(place: Place): string {
+  const kinds = Object.keys(ORDER[place]).map((kind) => `"${kind}"`)
+  return kinds.length === 0 ? 'nothing' : kinds.join(' or ')
+}
+
+/** Says that a line cannot stand at `place`, and which could. */
+export function misplaced(kind: string, place: Place): string {
+  // A kind from a file is quoted only where it looks like one: it could be anything.
+  const quoted = /^[a-zA-Z]{1,20}$/.test(kind) ? `a line of kind "${kind}"` : 'a line of this kind'
+  return `${quoted} cannot stand here; expected ${expectedAt(place)}`
+}

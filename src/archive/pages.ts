@@ -1,0 +1,17 @@
+/**
+ * The text around and between the contents of many lines of one kind. Whoever has PostgreSQL join the contents with
+ * `join` (as the separator of `string_agg`) gets whole lines by putting `prefix` before and `suffix` after them.
+ */
+export interface PageParts {
+  readonly prefix: string
+  readonly join: string
+  readonly suffix: string
+}
+
+const partsOf = (kind: string): PageParts => {
+  const [prefix, suffix] = [`{"${kind}":`, '}\n']
+  return { prefix, join: `${suffix}${prefix}`, suffix }
+}
+
+export const ROW_PARTS: PageParts = partsOf('row')
+export const EVENT_PARTS: PageParts = partsOf('event')

@@ -1,0 +1,73 @@
+import { parseJson } from '../lib/parse-json.ts'
+import type { RowColumn } from './ledger.ts'
+import type { RowValue } from './lines.ts'
+import { ROW_PARTS } from './pages.ts'
+import { isStorable, UNSTORABLE } from './strict-json.ts'
+
+/**
+ * Rows are nearly all of an archive, so their lines are read without a schema: only the array between these bytes is
+ * parsed. A row line that is written otherwise, with spaces for instance, is read like any other line.
+ */
+const PREFIX = Buffer.from(ROW_PARTS.prefix)
+const CLOSING_BRACE = 0x7d
+
+/** Types that would take a number, digits and all, of which JavaScript has lost some. They are written as strings. */
+const MORE_DIGITS_THAN_NUMBERS = new Set([
+  'bigint',
+  'numeric',
+  'money',
+  'text',
+  'character',
+  'character varying',
+  'json',
+  'jsonb',
+  'xid8',
+])
+
+/**
+ * Parses a row line that is written as Wharf writes it.
+ *
+ * @param end the position of the line's newline in `block`.
+ * @returns undefined if it is another line, or not well written.
+ */
+export function parsePlainRow(block: Buffer, start: number, end: number): unknown {
+  const last = end - 1
+  if (last - start <= PREFIX.length || block[last] !== CLOSING_BRACE) return undefined
+  for (let index = 0; index < PREFIX.length; index += 1) {
+    if (block[start + index] !== PREFIX[index]) return undefined
+  }
+  return parseJson(block.toString('utf8', start + PREFIX.length, last))
+}
+
+/** Throws where a row is not one of its table's. @param mayEscape whether its text could hold a `\u` escape. */
+export type RowCheck = (row: unknown, mayEscape: boolean) => asserts row is RowValue[]
+
+/** Makes the check of the rows of one table; `fault` makes what it throws. */
+export function rowCheck(columns: readonly RowColumn[], fault: (detail: string) => Error): RowCheck {
+  const takesNumber = columns.map(({ type }) => !MORE_DIGITS_THAN_NUMBERS.has(withoutModifier(type)))
+
+  const valueFault = (index: number, detail: string): Error =>
+    fault(`the value of column "${columns[index]?.name}" ${detail}`)
+
+  return (row, mayEscape) => {
+    if (!Array.isArray(row)) throw fault('a row must be an array')
+    if (row.length !== columns.length)
+      throw fault(`has ${row.length} values, but the table has ${columns.length} columns`)
+    for (let index = 0; index < row.length; index += 1) {
+      const value: unknown = row[index]
+      if (typeof value === 'string') {
+        if (mayEscape && !isStorable(value)) throw valueFault(index, UNSTORABLE)
+      } else if (typeof value === 'number') {
+        if (!takesNumber[index]) throw valueFault(index, 'is a number, but must be a string, or digits could be lost')
+        if (!Number.isFinite(value)) throw valueFault(index, 'is too large a number')
+      } else if (value !== null && typeof value !== 'boolean') {
+        throw valueFault(index, 'must be a boolean, a number, a string or null')
+      }
+    }
+  }
+}
+
+/** `numeric(10,2)` → `numeric` */
+function withoutModifier(type: string): string {
+  return type.replace(/\(.*$/, '')
+}

@@ -1,0 +1,74 @@
+import { type ArchiveItem, type ReadArchiveOptions, readArchive } from './archive-reader.ts'
+import type { LineContent } from './lines.ts'
+
+export interface TableSummary {
+  readonly name: string
+  rows: number
+}
+
+export interface StageSummary {
+  readonly slug: string
+  /** In the order in which their rows come. */
+  readonly tables: TableSummary[]
+  rows: number
+}
+
+export interface ProjectSummary extends LineContent<'project'> {
+  roles: number
+  events: number
+  readonly stages: StageSummary[]
+}
+
+/** What is in an archive, as counted, not as stated. */
+export interface ArchiveSummary extends LineContent<'archive'> {
+  readonly projects: readonly ProjectSummary[]
+  readonly rows: number
+  readonly lines: number
+  /** The size of what was read, compressed or not as it was. */
+  readonly bytes: number
+}
+
+/**
+ * Reads an archive through, as `readArchive` does, and tells what is in it.
+ *
+ * @throws {AppError} ARCHIVE_INVALID at the first fault, with its line.
+ */
+export async function verifyArchive(
+  bytes: AsyncIterable<Buffer>,
+  options: ReadArchiveOptions = {},
+): Promise<ArchiveSummary> {
+  let readBytes = 0
+  async function* counted(): AsyncGenerator<Buffer, void, undefined> {
+    for await (const chunk of bytes) {
+      readBytes += chunk.length
+      yield chunk
+    }
+  }
+
+  const projects: ProjectSummary[] = []
+  let header: LineContent<'archive'> | undefined
+  let lines = 0
+  for await (const item of readArchive(counted(), options)) {
+    if (item.kind === 'archive') header = item.content
+    if (item.kind === 'end') lines = item.line
+    count(item, projects)
+  }
+  if (!header) throw new Error('an archive was read that has no "archive" line')
+  const stages = projects.flatMap((project) => project.stages)
+  return { ...header, projects, rows: stages.reduce((sum, { rows }) => sum + rows, 0), lines, bytes: readBytes }
+}
+
+function count(item: ArchiveItem, projects: ProjectSummary[]): void {
+  if (item.kind === 'project') projects.push({ ...item.content, roles: 0, events: 0, stages: [] })
+  const project = projects.at(-1)
+  if (!project) return
+  if (item.kind === 'role') project.roles += 1
+  if (item.kind === 'event') project.events += 1
+  if (item.kind === 'stage') project.stages.push({ slug: item.content.slug, tables: [], rows: 0 })
+  const stage = project.stages.at(-1)
+  if (item.kind === 'rows') stage?.tables.push({ name: item.content.table, rows: 0 })
+  const table = stage?.tables.at(-1)
+  if (item.kind !== 'row' || !stage || !table) return
+  table.rows += item.rows.length
+  stage.rows += item.rows.length
+}

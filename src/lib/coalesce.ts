@@ -1,0 +1,30 @@
+/** What whatever comes after is given at a time, so that its cost per chunk does not show. */
+const DEFAULT_MIN_BYTES = 256 * 1024
+
+/**
+ * Joins small chunks into larger ones: each is at least `minBytes` long, but for the last. Larger ones pass uncopied.
+ *
+ * A compressor that is fed single lines is some 25 times slower than one that is fed blocks of this size.
+ */
+export async function* coalesce(
+  chunks: AsyncIterable<Buffer>,
+  minBytes: number = DEFAULT_MIN_BYTES,
+): AsyncGenerator<Buffer, void, undefined> {
+  let waiting: Buffer[] = []
+  let waitingBytes = 0
+  for await (const chunk of chunks) {
+    if (chunk.length === 0) continue
+    waiting.push(chunk)
+    waitingBytes += chunk.length
+    if (waitingBytes < minBytes) continue
+    yield join(waiting, waitingBytes)
+    waiting = []
+    waitingBytes = 0
+  }
+  if (waitingBytes > 0) yield join(waiting, waitingBytes)
+}
+
+function join(chunks: readonly Buffer[], bytes: number): Buffer {
+  const [only] = chunks
+  return chunks.length === 1 && only ? only : Buffer.concat(chunks, bytes)
+}
