@@ -1,0 +1,39 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { AppError } from '../errors.ts'
+import { createFileAtomically } from '../lib/atomic-file.ts'
+import { readFileIfThere } from '../lib/read-file-if-there.ts'
+
+const SECRET_BYTES = 32
+
+/** 32 random bytes in base64url. */
+const randomSecret = (): string => randomBytes(SECRET_BYTES).toString('base64url')
+
+/**
+ * Reads a secret that is kept in the data folder, or makes it, in a file of mode 600. Processes that ask at the same
+ * moment get the same secret.
+ *
+ * @param name the file's name in the data folder.
+ * @param generate makes a new one.
+ * @throws {AppError} CONFIG_INVALID where the file is empty.
+ */
+export async function readOrCreateSecret(
+  dataDir: string,
+  name: string,
+  generate: () => string = randomSecret,
+): Promise<string> {
+  const path = join(dataDir, name)
+  const kept = await readSecret(path)
+  if (kept !== undefined) return kept
+  const secret = generate()
+  const created = await createFileAtomically(path, `${secret}\n`, 0o600)
+  return created ? secret : readOrCreateSecret(dataDir, name, generate)
+}
+
+async function readSecret(path: string): Promise<string | undefined> {
+  const secret = (await readFileIfThere(path))?.trim()
+  if (secret === '') {
+    throw new AppError('CONFIG_INVALID', `the secret file ${path} is empty: restore it, or remove it to have a new one`)
+  }
+  return secret
+}

@@ -1,0 +1,80 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+
+/** A folder that every user may enter, and that is removed after the test. */
+export async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'wharf-test-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 }))
+  await chmod(folder, 0o755)
+  return folder
+}
+
+export interface ScriptOptions {
+  readonly args: readonly string[]
+  /** Whom it runs as, where not as ourselves. */
+  readonly user?: { readonly uid: number; readonly gid: number } | undefined
+}
+
+export interface ScriptProcess {
+  readonly pid: number
+  /** The next line of standard output; rejects, with standard error, where the process ends before. */
+  nextLine(): Promise<string>
+  /** Writes a line to its standard input. */
+  say(line: string): void
+  /** Sends a signal to it, or to its whole process group as a terminal does, and waits for its end. */
+  kill(signal: NodeJS.Signals, to?: 'process' | 'group'): Promise<void>
+}
+
+/** Runs a script of this folder in a Node.js process of its own, which is killed after the test. */
+export async function runScript(name: string, { args, user }: ScriptOptions): Promise<ScriptProcess> {
+  const script = fileURLToPath(new URL(name, import.meta.url))
+  const child = spawn(process.execPath, ['--import', 'tsx', script, ...args], { ...user, detached: true })
+  const closed = once(child, 'close')
+  onTestFinished(async () => {
+    child.kill('SIGKILL')
+    await closed
+  })
+  await once(child, 'spawn')
+  const { pid } = child
+  if (pid === undefined) throw new Error(`${name} has no pid`)
+  return {
+    pid,
+    nextLine: lineReader(name, child),
+    say: (line) => child.stdin.write(`${line}\n`),
+    async kill(signal, to = 'process') {
+      process.kill(to === 'group' ? -pid : pid, signal)
+      await closed
+    },
+  }
+}
+
+function lineReader(name: string, child: ChildProcess): () => Promise<string> {
+  if (!child.stdout || !child.stderr) throw new Error(`${name} has no pipes`)
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
+  let complaint = ''
+  child.stderr.on('data', (chunk: Buffer) => {
+    complaint += chunk.toString()
+  })
+  return async () => {
+    const line = await lines.next()
+    if (line.done) throw new Error(`${name} ended: ${complaint}`)
+    return line.value
+  }
+}
+
+/** Whether a process with this pid runs; a zombie that nobody has waited for counts, so ask until it is gone. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ESRCH') return false
+    throw error
+  }
+}
