@@ -1,0 +1,32 @@
+import type { Exchange } from './exchange.ts'
+
+export interface AccessLogOptions {
+  /** Which call it was; undefined where the path is unknown. */
+  readonly operationId: string | undefined
+  readonly level: 'info' | 'debug'
+}
+
+/**
+ * Writes the one line that every request leaves, once its answer has ended one way or the other.
+ *
+ * Without the query, which may hold what is nobody's business, and with the token's id instead of the token.
+ */
+export function logAccess(exchange: Exchange, { operationId, level }: AccessLogOptions): void {
+  const { frame, request, response } = exchange
+  frame.accessLog[level](
+    {
+      requestId: exchange.requestId,
+      method: request.method,
+      path: request.path,
+      operation: operationId,
+      status: response.statusCode,
+      ms: Math.round((performance.now() - exchange.startedAtMs) * 10) / 10,
+      bytes: exchange.bytesSent,
+      tokenId: exchange.tokenId,
+      problem: exchange.problem,
+      // Only where it is false: the client, or we, ended the connection before the answer was whole.
+      complete: response.writableFinished ? undefined : false,
+    },
+    'request',
+  )
+}

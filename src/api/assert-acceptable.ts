@@ -1,0 +1,20 @@
+import type { Request } from 'express'
+import { AppError } from '../errors.ts'
+import type { Answers } from './answer.ts'
+
+/** The media types in which a route can answer. */
+export const answerTypes = (answers: Answers): string[] => [
+  ...new Set(Object.values(answers).flatMap((answer) => (answer.kind === 'empty' ? [] : [answer.mediaType]))),
+]
+
+/**
+ * Makes sure that the client takes one of the types in which a route can answer.
+ *
+ * @throws {AppError} NOT_ACCEPTABLE, with the types that there are.
+ */
+export function assertAcceptable(types: string[], request: Request): void {
+  const { accept } = request.headers
+  if (accept === undefined || accept === '*/*' || types.length === 0) return
+  if (request.accepts(types)) return
+  throw new AppError('NOT_ACCEPTABLE', `the Accept header leaves out ${types.join(' and ')}, and there is nothing else`)
+}

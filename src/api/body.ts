@@ -1,0 +1,66 @@
+import type { z } from 'zod'
+
+const MEBIBYTE = 1024 * 1024
+
+export interface JsonBody<S extends z.ZodType> {
+  readonly kind: 'json'
+  readonly mediaType: 'application/json'
+  readonly schema: S
+  readonly maxBytes: number
+}
+
+export interface RawBody {
+  readonly kind: 'raw'
+  readonly mediaType: string
+  readonly maxBytes: number
+  readonly description: string
+}
+
+export interface StreamBody {
+  readonly kind: 'stream'
+  readonly mediaType: string
+  readonly description: string
+}
+
+export type BodySpec = JsonBody<z.ZodType> | RawBody | StreamBody
+
+/** An upload that is read piece by piece, once. */
+export interface Upload {
+  /** What the client says the bytes are wrapped in; taking that off is the reader's part. */
+  readonly coding: 'identity' | 'gzip'
+  /** Ends with the body; throws REQUEST_TIMEOUT where the client stops sending, `ClientGone` where it goes away. */
+  readonly bytes: AsyncGenerator<Buffer, void, undefined>
+}
+
+/** What a handler gets for a body of this kind. */
+export type BodyOf<B> =
+  B extends JsonBody<infer S> ? z.output<S> : B extends RawBody ? Buffer : B extends StreamBody ? Upload : undefined
+
+/**
+ * A JSON body, read as a whole and checked. Every object in the schema must be strict, so that a misspelt field is
+ * refused and not ignored; `createApi` sees to that.
+ *
+ * @param options.maxBytes 1 MiB unless said otherwise; after unpacking, where the body is gzip.
+ */
+export const jsonBody = <S extends z.ZodType>(
+  schema: S,
+  options: { readonly maxBytes?: number } = {},
+): JsonBody<S> => ({
+  kind: 'json',
+  mediaType: 'application/json',
+  schema,
+  maxBytes: options.maxBytes ?? MEBIBYTE,
+})
+
+/** A body of any type, read as a whole. */
+export const rawBody = (
+  mediaType: string,
+  options: { readonly maxBytes: number; readonly description: string },
+): RawBody => ({ kind: 'raw', mediaType, ...options })
+
+/** A body of any length, plain or gzip, that the handler reads piece by piece. */
+export const streamBody = (mediaType: string, description: string): StreamBody => ({
+  kind: 'stream',
+  mediaType,
+  description,
+})

@@ -1,0 +1,95 @@
+import { randomUUID } from 'node:crypto'
+import type { Request, Response } from 'express'
+import type { Logger } from '../logger.ts'
+
+/** Header names are written in lower case everywhere, so that a route's own header replaces the frame's. */
+export type HeaderName = Lowercase<string>
+export type AnswerHeaders = Readonly<Record<HeaderName, string | undefined>>
+
+/** How long a client may keep us waiting. */
+export interface ApiLimits {
+  /** From the head of a request to the last byte of a body that is read as a whole, in milliseconds. */
+  readonly wholeBodyMs: number
+  /** Between two pieces of a streamed upload, in milliseconds. */
+  readonly uploadIdleMs: number
+  /** Without any progress in reading our answer, in milliseconds. */
+  readonly answerIdleMs: number
+  /** How long what is left of an unread upload is thrown away, so that the client comes to read our answer. */
+  readonly lingerMs: number
+}
+
+/** What all requests share. */
+export interface Frame {
+  readonly logger: Logger
+  /** For the one line of each request. */
+  readonly accessLog: Logger
+  readonly limits: ApiLimits
+  /** On every answer, unless a route says otherwise. */
+  readonly baseHeaders: AnswerHeaders
+}
+
+/** The client went away before its answer had ended. Nobody's fault, so never logged as one. */
+export class ClientGone extends Error {
+  override readonly name = 'ClientGone'
+}
+
+const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/
+
+/** One request and its answer, from the head of the one to the last byte of the other. */
+export class Exchange {
+  readonly frame: Frame
+  readonly request: Request
+  readonly response: Response
+  /** The client's own `X-Request-Id` if it is well formed, else a new one. */
+  readonly requestId: string
+  readonly startedAtMs: number
+  /** Bytes of the answer's body, as handed to the connection. */
+  bytesSent = 0
+  /** Whose token it was, for the access log; never the token. */
+  tokenId: string | undefined
+  /** The `type` of the problem that was answered, for the access log. */
+  problem: string | undefined
+  abortReason: Error | undefined
+  #controller: AbortController | undefined
+  #log: Logger | undefined
+
+  constructor(frame: Frame, request: Request, response: Response) {
+    const own = request.headers['x-request-id']
+    this.frame = frame
+    this.request = request
+    this.response = response
+    this.requestId = typeof own === 'string' && REQUEST_ID.test(own) ? own : randomUUID()
+    this.startedAtMs = performance.now()
+  }
+
+  /** Aborted when the client goes away before the answer has ended, or when the service stops. Made when asked for. */
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController()
+      if (this.abortReason) this.#controller.abort(this.abortReason)
+    }
+    return this.#controller.signal
+  }
+
+  /** A log whose lines carry the request's id. Made when asked for. */
+  get log(): Logger {
+    this.#log ??= this.frame.logger.child({ requestId: this.requestId })
+    return this.#log
+  }
+
+  abort(reason: Error): void {
+    this.abortReason ??= reason
+    this.#controller?.abort(this.abortReason)
+  }
+
+  /** Sends the head of the answer, with everything that each answer carries. */
+  sendHead(status: number, headers: AnswerHeaders): void {
+    const all: Record<string, string> = { 'x-request-id': this.requestId }
+    for (const source of [this.frame.baseHeaders, headers]) {
+      for (const [name, value] of Object.entries(source)) {
+        if (value !== undefined) all[name] = value
+      }
+    }
+    this.response.writeHead(status, all)
+  }
+}

@@ -1,0 +1,105 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import { AppError } from '../errors.ts'
+import { answerMalformedRequest } from './answer-malformed-request.ts'
+import type { Api } from './create-api.ts'
+
+const SECOND = 1_000
+
+/** How long running requests may go on once the service stops. */
+const GRACE_MS = 10 * SECOND
+/** How long those that were aborted then may take to clean up and say so. */
+const ABORT_MS = 2 * SECOND
+const RETRY_AFTER_SECONDS = 5
+
+export interface ListenOptions {
+  readonly host: string
+  /** 0 lets the system choose. */
+  readonly port: number
+  readonly graceMs?: number
+}
+
+export interface Listening {
+  /** Where the interface is: `http://127.0.0.1:4000`. */
+  readonly url: string
+  /**
+   * Takes no more connections, lets running requests end, aborts those that have not after the grace period, and
+   * closes all connections at last. Calling it again returns the same promise.
+   */
+  close(): Promise<void>
+}
+
+/**
+ * Serves the HTTP interface.
+ *
+ * @throws the system's error where the address can't be had.
+ */
+export async function listen(api: Api, options: ListenOptions): Promise<Listening> {
+  let draining = false
+  const answer = (request: IncomingMessage, response: ServerResponse): void => {
+    if (draining) response.setHeader('connection', 'close')
+    api.app(request, response)
+  }
+  const server = createServer(
+    {
+      // An upload may take hours; that it goes on is watched while it is read.
+      requestTimeout: 0,
+      headersTimeout: 30 * SECOND,
+      // Longer than load balancers keep idle connections, so that they never send into one that is being closed.
+      keepAliveTimeout: 65 * SECOND,
+    },
+    answer,
+  )
+  // Says "100 Continue" no sooner than the body is wanted, see `readBody`.
+  server.on('checkContinue', answer)
+  server.on('clientError', (error, socket) => answerMalformedRequest(api.running, error, socket))
+  server.listen(options.port, options.host)
+  await once(server, 'listening')
+
+  let closing: Promise<void> | undefined
+  return {
+    url: urlOf(server),
+    close() {
+      draining = true
+      closing ??= close(server, api, options.graceMs ?? GRACE_MS)
+      return closing
+    },
+  }
+}
+
+async function close(server: Server, api: Api, graceMs: number): Promise<void> {
+  const closed = once(server, 'close')
+  server.close()
+  for (const { response } of api.running) {
+    if (!response.headersSent) response.setHeader('connection', 'close')
+    // A connection whose answer had begun is kept alive by its client; nothing but this would close it.
+    response.once('close', () => server.closeIdleConnections())
+  }
+  await within(graceMs, closed)
+  const stopped = new AppError('SHUTTING_DOWN', 'the service is being stopped; please try again', {
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+  })
+  for (const exchange of api.running) exchange.abort(stopped)
+  if (api.running.size > 0) await within(ABORT_MS, closed)
+  server.closeAllConnections()
+  await closed
+}
+
+async function within(limitMs: number, event: Promise<unknown>): Promise<void> {
+  const timer = new AbortController()
+  const expiry = delay(limitMs, undefined, { signal: timer.signal }).catch(() => undefined)
+  await Promise.race([event, expiry])
+  timer.abort()
+}
+
+function urlOf(server: Server): string {
+  const address = server.address()
+  if (!isAddressInfo(address)) throw new Error('the server has no address')
+  const host = address.family === 'IPv6' ? `[${address.address}]` : address.address
+  return `http://${host}:${address.port}`
+}
+
+const isAddressInfo = (address: AddressInfo | string | null): address is AddressInfo =>
+  typeof address === 'object' && address !== null

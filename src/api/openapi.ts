@@ -1,0 +1,136 @@
+import { createDocument, type oas31, type ZodOpenApiOperationObject, type ZodOpenApiResponseObject } from 'zod-openapi'
+import type { ErrorCode } from '../errors.ts'
+import type { AnswerSpec } from './answer.ts'
+import { answerTypes } from './assert-acceptable.ts'
+import type { BodySpec } from './body.ts'
+import { PROBLEM_TYPE_INTERNAL, PROBLEMS, problemSchema, problemType } from './problem.ts'
+import type { AnyRouteSpec } from './route.ts'
+
+export type OpenApiDocument = oas31.OpenAPIObject
+
+const PROBLEM = '#/components/schemas/Problem'
+const REQUEST_ID_HEADER = { $ref: '#/components/headers/X-Request-Id' }
+
+/**
+ * Describes routes as an OpenAPI 3.1 document, from the very schemas that check requests and answers.
+ *
+ * @param version Wharf's own.
+ */
+export function createOpenApiDocument(routes: readonly AnyRouteSpec[], version: string): OpenApiDocument {
+  const paths: Record<string, Record<string, ZodOpenApiOperationObject>> = {}
+  for (const route of routes) {
+    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: describeRoute(route) }
+  }
+  return createDocument({
+    openapi: '3.1.1',
+    info: {
+      title: 'Wharf',
+      version,
+      description:
+        'Exact exports, imports and transfers of PostgreSQL projects. Errors are RFC 9457 problem documents.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    paths,
+    components: {
+      schemas: { Problem: problemSchema },
+      securitySchemes: { token: { type: 'http', scheme: 'bearer', description: 'A token of this server.' } },
+      headers: {
+        'X-Request-Id': {
+          description:
+            "The request's name in logs and problem documents: the client's own, if well formed, or a new one.",
+          required: true,
+          schema: { type: 'string' },
+        },
+      },
+    },
+  })
+}
+
+function describeRoute(route: AnyRouteSpec): ZodOpenApiOperationObject {
+  const answers = Object.entries(route.answers).map(([status, answer]) => [status, describeAnswer(answer)] as const)
+  return {
+    operationId: route.operationId,
+    summary: route.summary,
+    ...(route.description !== undefined && { description: route.description }),
+    tags: [route.tag],
+    security: route.auth === 'token' ? [{ token: [] }] : [],
+    requestParams: {
+      ...(route.params && { path: route.params }),
+      ...(route.query && { query: route.query }),
+      ...(route.headers && { header: route.headers }),
+    },
+    ...(route.body && { requestBody: describeBody(route.body) }),
+    responses: Object.fromEntries([...describeFailures(route), ...answers]),
+  }
+}
+
+function describeBody(body: BodySpec) {
+  if (body.kind === 'json') return { required: true, content: { [body.mediaType]: { schema: body.schema } } }
+  const content = { [body.mediaType]: { schema: BYTES } }
+  return { required: true, description: body.description, content }
+}
+
+const BYTES: oas31.SchemaObject = { type: 'string' }
+
+function describeAnswer(answer: AnswerSpec): ZodOpenApiResponseObject {
+  const headers: oas31.HeadersObject = { 'X-Request-Id': REQUEST_ID_HEADER }
+  for (const [name, description] of Object.entries(answer.headers)) {
+    headers[name] = { description, schema: { type: 'string' } }
+  }
+  if (answer.kind === 'empty') return { description: answer.description, headers }
+  const schema = 'schema' in answer ? (answer.schema ?? BYTES) : BYTES
+  return { description: answer.description, headers, content: { [answer.mediaType]: { schema } } }
+}
+
+interface Failure {
+  readonly type: string
+  readonly status: number
+  readonly title: string
+}
+
+const INTERNAL: Failure = { type: PROBLEM_TYPE_INTERNAL, status: 500, title: 'Internal error' }
+
+/** Where an error may say when it is worth trying again. */
+const RETRYABLE = new Set([409, 502, 503])
+
+/** The failures that the frame answers with by itself. */
+function impliedErrors({ auth, body, answers }: AnyRouteSpec): ErrorCode[] {
+  return [
+    'INVALID_REQUEST',
+    'SHUTTING_DOWN',
+    ...(auth === 'token' ? (['UNAUTHENTICATED', 'DATABASE_UNAVAILABLE'] as const) : []),
+    ...(body ? (['UNSUPPORTED_MEDIA_TYPE', 'REQUEST_TIMEOUT'] as const) : []),
+    ...(body && body.kind !== 'stream' ? (['BODY_TOO_LARGE'] as const) : []),
+    ...(answerTypes(answers).length > 0 ? (['NOT_ACCEPTABLE'] as const) : []),
+  ]
+}
+
+function describeFailures(route: AnyRouteSpec): [string, ZodOpenApiResponseObject][] {
+  const codes = new Set([...impliedErrors(route), ...(route.errors ?? [])])
+  const failures = [INTERNAL, ...[...codes].map((code) => ({ ...PROBLEMS[code], type: problemType(code) }))]
+  const statuses = [...new Set(failures.map(({ status }) => status))]
+  return statuses.map((status) => [
+    String(status),
+    describeFailure(
+      status,
+      failures.filter((failure) => failure.status === status),
+    ),
+  ])
+}
+
+function describeFailure(status: number, failures: readonly Failure[]): ZodOpenApiResponseObject {
+  const types = { type: 'object', properties: { type: { enum: failures.map(({ type }) => type) } } } as const
+  const headers: oas31.HeadersObject = { 'X-Request-Id': REQUEST_ID_HEADER }
+  if (status === 401) headers['WWW-Authenticate'] = { description: 'Always `Bearer`.', schema: { type: 'string' } }
+  if (RETRYABLE.has(status)) {
+    headers['Retry-After'] = {
+      description: 'Seconds after which it is worth trying again.',
+      schema: { type: 'integer' },
+    }
+  }
+  return {
+    description: failures.map(({ title }) => title).join(', or '),
+    headers,
+    content: { 'application/problem+json': { schema: { allOf: [{ $ref: PROBLEM }, types] } } },
+  }
+}

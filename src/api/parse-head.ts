@@ -1,0 +1,68 @@
+import type { Request } from 'express'
+import type { z } from 'zod'
+import { type Fault, invalidRequest } from '../errors.ts'
+import { type Checked, check, toParameterFault } from './faults.ts'
+import { toQueryObject } from './query.ts'
+
+type Fields = z.ZodObject | undefined
+export type Parsed<S extends Fields> = S extends z.ZodObject ? z.output<S> : undefined
+
+interface HeadSpec<P extends Fields, Q extends Fields, H extends Fields> {
+  readonly params?: P
+  readonly query?: Q
+  readonly headers?: H
+}
+
+interface Head<P extends Fields, Q extends Fields, H extends Fields> {
+  readonly params: Parsed<P>
+  readonly query: Parsed<Q>
+  readonly headers: Parsed<H>
+}
+
+/** The query of a request, which is not decoded before somebody asks for it. */
+export function searchOf({ originalUrl }: Request): URLSearchParams {
+  const start = originalUrl.indexOf('?')
+  return new URLSearchParams(start < 0 ? '' : originalUrl.slice(start + 1))
+}
+
+/**
+ * Checks path, query and headers of a request against what its route declares.
+ *
+ * @throws {AppError} INVALID_REQUEST with all that is wrong in any of them.
+ */
+export function parseHead<P extends Fields, Q extends Fields, H extends Fields>(
+  spec: HeadSpec<P, Q, H>,
+  request: Request,
+): Head<P, Q, H>
+export function parseHead(spec: HeadSpec<Fields, Fields, Fields>, request: Request): Head<Fields, Fields, Fields> {
+  const faults: Fault[] = []
+  const given = givenQuery(spec.query, request)
+  if (given) faults.push(...unknownNames(spec.query, given))
+  const params = parsePart('path parameter', spec.params, request.params, faults)
+  const query = parsePart('query parameter', spec.query, given, faults)
+  const headers = parsePart('header', spec.headers, request.headers, faults)
+  if (faults.length > 0) throw invalidRequest('the request has invalid parameters', faults)
+  return { params, query, headers }
+}
+
+/** Most calls have no query, and it is not worth building one for them. */
+const givenQuery = (schema: Fields, request: Request): Record<string, unknown> | undefined =>
+  schema || request.originalUrl.includes('?') ? toQueryObject(searchOf(request)) : undefined
+
+/** @param faults gets what is wrong. @returns undefined where something is, or nothing is declared. */
+function parsePart(part: string, schema: Fields, value: unknown, faults: Fault[]): Record<string, unknown> | undefined {
+  if (!schema) return undefined
+  const checked: Checked<z.ZodObject> = check(schema, value)
+  if ('value' in checked) return checked.value
+  faults.push(...checked.findings.map((finding) => toParameterFault(part, finding)))
+  return undefined
+}
+
+/** A misspelt `?dryrun=true` must not import for real, so unknown names are refused. */
+function unknownNames(schema: Fields, given: Record<string, unknown>): Fault[] {
+  if (schema?.def.catchall) return []
+  const known = Object.keys(schema?.shape ?? {})
+  const unknown = Object.keys(given).filter((name) => !known.includes(name))
+  const hint = known.length > 0 ? `known are ${known.join(', ')}` : 'this call has none'
+  return unknown.map((name) => ({ detail: `query parameter "${name}" is not known; ${hint}` }))
+}

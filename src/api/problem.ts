@@ -1,0 +1,77 @@
+import { z } from 'zod'
+import { AppError, type ErrorCode } from '../errors.ts'
+
+interface ProblemKind {
+  readonly status: number
+  readonly title: string
+  /** Said instead of the error's own message, where that is for the operator and may name hosts or settings. */
+  readonly detail?: string
+}
+
+const NOT_READY = 'the service is not ready to answer; its operator finds the reason in the log'
+const UNREACHABLE = 'the database cannot be reached, or has no connection to spare; try again later'
+
+/** What each expected failure is over HTTP. Total by type, so a new code has to be given its place here. */
+export const PROBLEMS: Readonly<Record<ErrorCode, ProblemKind>> = {
+  CONFIG_INVALID: { status: 500, title: 'Configuration is invalid', detail: NOT_READY },
+  DATA_FOLDER_IN_USE: { status: 500, title: 'Data folder is in use', detail: NOT_READY },
+  DATABASE_UNAVAILABLE: { status: 503, title: 'Database is unavailable', detail: UNREACHABLE },
+  DATABASE_UNSUITABLE: { status: 500, title: 'Database is unsuitable' },
+  INVALID_REQUEST: { status: 400, title: 'Request is invalid' },
+  UNAUTHENTICATED: { status: 401, title: 'Not authenticated' },
+  FORBIDDEN: { status: 403, title: 'Not permitted' },
+  NOT_FOUND: { status: 404, title: 'Not found' },
+  METHOD_NOT_ALLOWED: { status: 405, title: 'Method not allowed' },
+  NOT_ACCEPTABLE: { status: 406, title: 'Not acceptable' },
+  REQUEST_TIMEOUT: { status: 408, title: 'Request took too long' },
+  CONFLICT: { status: 409, title: 'Conflict' },
+  BODY_TOO_LARGE: { status: 413, title: 'Body is too large' },
+  UNSUPPORTED_MEDIA_TYPE: { status: 415, title: 'Unsupported media type' },
+  SQL_REJECTED: { status: 422, title: 'SQL was rejected' },
+  ARCHIVE_INVALID: { status: 400, title: 'Archive is invalid' },
+  EXPORT_INTERRUPTED: { status: 503, title: 'Export was interrupted' },
+  REMOTE_FAILED: { status: 502, title: 'Remote server failed' },
+  WRONG_USE: { status: 400, title: 'Wrong use' },
+  NOT_READY: { status: 503, title: 'Not ready' },
+  SHUTTING_DOWN: { status: 503, title: 'Shutting down' },
+}
+
+export const PROBLEM_TYPE_INTERNAL = 'urn:wharf:error:internal'
+
+/** The `type` of a code's problem documents: `NOT_FOUND` is `urn:wharf:error:not-found`. */
+export const problemType = (code: ErrorCode): string => `urn:wharf:error:${code.toLowerCase().replaceAll('_', '-')}`
+
+const faultSchema = z.object({
+  pointer: z.string().optional().meta({ description: 'The field of the JSON body at fault, as an RFC 6901 pointer.' }),
+  line: z.int().min(1).optional().meta({ description: 'The line of the file or of the SQL at fault, from 1.' }),
+  detail: z.string(),
+})
+
+export const problemSchema = z
+  .object({
+    type: z.string().meta({ description: 'What went wrong, for programs.', examples: [problemType('NOT_FOUND')] }),
+    title: z.string().meta({ description: 'The same for people.' }),
+    status: z.int(),
+    detail: z.string().meta({ description: 'What went wrong this time, and what to do.' }),
+    instance: z.string().meta({ description: 'The request, as `urn:wharf:request:` and its `X-Request-Id`.' }),
+    errors: z.array(faultSchema).optional().meta({ description: 'Each thing at fault, where there can be several.' }),
+  })
+  .meta({ id: 'Problem', description: 'An error, as an RFC 9457 problem document.' })
+
+export type Problem = z.infer<typeof problemSchema>
+
+/**
+ * Turns whatever was thrown into a problem document.
+ *
+ * Only an expected failure may speak for itself: anything else could quote SQL, hosts or a stack.
+ */
+export function toProblem(thrown: unknown, requestId: string): Problem {
+  const instance = `urn:wharf:request:${requestId}`
+  if (!(thrown instanceof AppError)) {
+    const detail = 'something went wrong that should not have; the request id finds it in the log'
+    return { type: PROBLEM_TYPE_INTERNAL, title: 'Internal error', status: 500, detail, instance }
+  }
+  const { status, title, detail } = PROBLEMS[thrown.code]
+  const problem = { type: problemType(thrown.code), title, status, detail: detail ?? thrown.message, instance }
+  return detail !== undefined || thrown.faults.length === 0 ? problem : { ...problem, errors: [...thrown.faults] }
+}

@@ -1,0 +1,102 @@
+import { pipeline } from 'node:stream/promises'
+import { z } from 'zod'
+import type { Container } from '../../container.ts'
+import { coalesce } from '../../lib/coalesce.ts'
+import { gzipMembers } from '../../lib/gzip-members.ts'
+import { assertPermission, type Caller } from '../../projects/access.ts'
+import { estimateRows } from '../../transfer/export/estimate-rows.ts'
+import { type ExportSelection, MAX_PROJECTS_PER_ARCHIVE } from '../../transfer/export/export-selection.ts'
+import { withExport } from '../../transfer/export/with-export.ts'
+import { stream } from '../answer.ts'
+import { jsonBody } from '../body.ts'
+import { type BoundRoute, defineRoute } from '../route.ts'
+import { slug } from './schemas.ts'
+
+const selection = z.strictObject({
+  slug,
+  system: z
+    .boolean()
+    .default(false)
+    .meta({ description: 'Whether the system section (roles and event log) is included.' }),
+  targetSlug: slug.optional().meta({ description: 'Where an import of the archive goes, instead of to `slug`.' }),
+  stages: z.array(slug).min(1).max(100).optional().meta({ description: 'Only these stages; all where it is missing.' }),
+  excludeTables: z
+    .array(z.string().min(1).max(63))
+    .max(10_000)
+    .optional()
+    .meta({ description: 'Tables whose structure and rows are left out.' }),
+})
+
+const exportProjects = defineRoute({
+  method: 'POST',
+  path: '/export',
+  operationId: 'exportProjects',
+  summary: 'Exports projects to one archive',
+  description:
+    'Streams the archive (JSON Lines). `Content-Encoding: gzip` on the request, whose body is plain JSON ' +
+    'nevertheless, or `Accept-Encoding: gzip`, asks for a gzip-compressed one. An export that fails after its first ' +
+    'byte ends the connection abnormally, and its archive lacks the `end` line. Needs `content.export` in every ' +
+    'project, and `system.export` where the system section is asked for.',
+  tag: 'Data',
+  auth: 'token',
+  headers: z.object({ 'content-encoding': z.string().optional(), 'accept-encoding': z.string().optional() }),
+  body: jsonBody(z.strictObject({ projects: z.array(selection).min(1).max(MAX_PROJECTS_PER_ARCHIVE) })),
+  answers: {
+    200: stream('application/x-ndjson', 'The archive.', {
+      'content-encoding': '`gzip` where the archive is compressed.',
+      'content-disposition': 'A name for the file.',
+      'wharf-rows-estimate': "How many rows to expect, by PostgreSQL's own estimate; missing where there is none.",
+    }),
+  },
+  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT', 'DATABASE_UNAVAILABLE'],
+})
+
+/** `/export` */
+export function exportRoutes(container: Container): readonly BoundRoute<Caller>[] {
+  return [
+    exportProjects.handle<Caller>(async ({ body: { projects }, headers, caller, signal }) => {
+      assertMayExport(caller, projects)
+      const compressed = wantsGzip(headers)
+      const estimate = await estimateRows(container, projects)
+      return {
+        status: 200,
+        headers: {
+          'content-encoding': compressed ? 'gzip' : undefined,
+          'content-disposition': `attachment; filename="${fileName(projects, compressed)}"`,
+          'wharf-rows-estimate': estimate > 0 ? String(estimate) : undefined,
+        },
+        body: (sink) =>
+          withExport(container, projects, (archive) =>
+            pipeline(compressed ? gzipMembers(archive) : coalesce(archive), sink, { signal }),
+          ),
+      }
+    }),
+  ]
+}
+
+function assertMayExport(caller: Caller, projects: readonly ExportSelection[]): void {
+  for (const { slug, system } of projects) {
+    assertPermission(caller, slug, 'content.export')
+    if (system) assertPermission(caller, slug, 'system.export')
+  }
+}
+
+/** The interface document asks for gzip by the request's Content-Encoding; HTTP by Accept-Encoding. Either will do. */
+const wantsGzip = (headers: {
+  readonly 'content-encoding'?: string | undefined
+  readonly 'accept-encoding'?: string | undefined
+}): boolean =>
+  headers['content-encoding']?.trim().toLowerCase() === 'gzip' || acceptsGzip(headers['accept-encoding'] ?? '')
+
+/** @see RFC 9110, section 12.5.3: a coding with the weight 0 is not acceptable. */
+const acceptsGzip = (acceptEncoding: string): boolean =>
+  acceptEncoding.split(',').some((item) => {
+    const [coding, ...parameters] = item.split(';').map((part) => part.trim().toLowerCase())
+    return coding === 'gzip' && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter))
+  })
+
+function fileName(projects: readonly ExportSelection[], compressed: boolean): string {
+  const [first, ...others] = projects
+  const name = first && others.length === 0 ? first.slug : 'projects'
+  return `${name}.jsonl${compressed ? '.gz' : ''}`
+}

@@ -1,0 +1,158 @@
+import { z } from 'zod'
+import type { Container } from '../../container.ts'
+import { assertMember, assertRoot, type Caller } from '../../projects/access.ts'
+import { createProject, deleteProject, findProject, listProjects, type Project } from '../../projects/projects.ts'
+import { createStage, DEFAULT_STAGE, deleteStage, type Stage } from '../../projects/stages.ts'
+import { empty, json } from '../answer.ts'
+import { jsonBody } from '../body.ts'
+import { pageOf, pageQuery, toPage } from '../paging.ts'
+import { type BoundRoute, defineRoute } from '../route.ts'
+import { projectSchema, slug, stageSchema } from './schemas.ts'
+
+const tag = 'Projects'
+const stageParams = z.object({ slug, stage: slug })
+
+const list = defineRoute({
+  method: 'GET',
+  path: '/projects',
+  operationId: 'listProjects',
+  summary: 'The projects that the token may know of, by slug',
+  tag,
+  auth: 'token',
+  query: z.object(pageQuery),
+  answers: { 200: json(pageOf(projectSchema), 'A page of projects.') },
+})
+
+const create = defineRoute({
+  method: 'POST',
+  path: '/projects',
+  operationId: 'createProject',
+  summary: 'Creates a project with its stages and the default roles; for the root token',
+  tag,
+  auth: 'token',
+  body: jsonBody(z.strictObject({ slug, stages: z.array(slug).min(1).max(100).default([DEFAULT_STAGE]) })),
+  answers: { 201: json(projectSchema, 'The new project.', { location: 'Path of the project.' }) },
+  errors: ['FORBIDDEN', 'CONFLICT', 'DATABASE_UNSUITABLE'],
+})
+
+const show = defineRoute({
+  method: 'GET',
+  path: '/projects/{slug}',
+  operationId: 'showProject',
+  summary: 'One project',
+  tag,
+  auth: 'token',
+  params: z.object({ slug }),
+  answers: { 200: json(projectSchema, 'The project.') },
+  errors: ['NOT_FOUND'],
+})
+
+const remove = defineRoute({
+  method: 'DELETE',
+  path: '/projects/{slug}',
+  operationId: 'deleteProject',
+  summary: 'Deletes a project with all its stages, rows and roles; for the root token',
+  tag,
+  auth: 'token',
+  params: z.object({ slug }),
+  answers: { 204: empty('The project is gone.') },
+  errors: ['FORBIDDEN', 'NOT_FOUND'],
+})
+
+const listStages = defineRoute({
+  method: 'GET',
+  path: '/projects/{slug}/stages',
+  operationId: 'listStages',
+  summary: "The project's stages, in the order in which they were made",
+  tag,
+  auth: 'token',
+  params: z.object({ slug }),
+  answers: { 200: json(pageOf(stageSchema), 'All stages.') },
+  errors: ['NOT_FOUND'],
+})
+
+const addStage = defineRoute({
+  method: 'POST',
+  path: '/projects/{slug}/stages',
+  operationId: 'createStage',
+  summary: 'Adds an empty stage; for the root token',
+  tag,
+  auth: 'token',
+  params: z.object({ slug }),
+  body: jsonBody(z.strictObject({ slug })),
+  answers: { 201: json(stageSchema, 'The new stage.') },
+  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT'],
+})
+
+const removeStage = defineRoute({
+  method: 'DELETE',
+  path: '/projects/{slug}/stages/{stage}',
+  operationId: 'deleteStage',
+  summary: 'Deletes a stage with all its rows; for the root token',
+  tag,
+  auth: 'token',
+  params: stageParams,
+  answers: { 204: empty('The stage is gone.') },
+  errors: ['FORBIDDEN', 'NOT_FOUND'],
+})
+
+/** `/projects` and the stages below it. */
+export function projectRoutes({ control, logins, seal }: Container): readonly BoundRoute<Caller>[] {
+  const database = control.prisma
+  return [
+    list.handle<Caller>(async ({ query, caller }) => {
+      const found = await listProjects(database, { ...query, limit: query.limit + 1, ...visibleTo(caller) })
+      const page = toPage(found, query.limit, (project) => project.slug)
+      return { status: 200, body: { ...page, items: page.items.map(toProjectBody) } }
+    }),
+    create.handle<Caller>(async ({ body, caller }) => {
+      assertRoot(caller)
+      const project = await database.$transaction((tx) => createProject(tx, seal, body))
+      return { status: 201, headers: { location: `/projects/${project.slug}` }, body: toProjectBody(project) }
+    }),
+    show.handle<Caller>(async ({ params, caller }) => {
+      assertMember(caller, params.slug)
+      return { status: 200, body: toProjectBody(await findProject(database, params.slug)) }
+    }),
+    remove.handle<Caller>(async ({ params, caller }) => {
+      assertRoot(caller)
+      const project = await findProject(database, params.slug)
+      await logins.close(project.login)
+      await database.$transaction((tx) => deleteProject(tx, params.slug), DROP_OPTIONS)
+      return { status: 204 }
+    }),
+    listStages.handle<Caller>(async ({ params, caller }) => {
+      assertMember(caller, params.slug)
+      const { stages } = await findProject(database, params.slug)
+      return { status: 200, body: { items: stages.map(toStageBody), next: null } }
+    }),
+    addStage.handle<Caller>(async ({ params, body, caller }) => {
+      assertRoot(caller)
+      const stage = await database.$transaction(async (tx) =>
+        createStage(tx, await findProject(tx, params.slug), body.slug),
+      )
+      return { status: 201, body: toStageBody(stage) }
+    }),
+    removeStage.handle<Caller>(async ({ params, caller }) => {
+      assertRoot(caller)
+      await database.$transaction(
+        async (tx) => deleteStage(tx, await findProject(tx, params.slug), params.stage),
+        DROP_OPTIONS,
+      )
+      return { status: 204 }
+    }),
+  ]
+}
+
+/** Dropping waits for whoever reads the tables. */
+const DROP_OPTIONS = { timeout: 120_000 }
+
+const visibleTo = (caller: Caller) => (caller.kind === 'root' ? {} : { slugs: [...caller.roles.keys()] })
+
+const toStageBody = (stage: Stage) => ({ slug: stage.slug, createdAt: stage.createdAt.toISOString() })
+
+const toProjectBody = (project: Project) => ({
+  slug: project.slug,
+  createdAt: project.createdAt.toISOString(),
+  stages: project.stages.map(toStageBody),
+})

@@ -1,0 +1,82 @@
+import { z } from 'zod'
+import type { Container } from '../../container.ts'
+import { assertMember, assertRoot, type Caller } from '../../projects/access.ts'
+import { findProject } from '../../projects/projects.ts'
+import { deleteRole, listRoles, setRole } from '../../projects/roles.ts'
+import { empty, json } from '../answer.ts'
+import { jsonBody } from '../body.ts'
+import { pageOf } from '../paging.ts'
+import { type BoundRoute, defineRoute } from '../route.ts'
+import { roleName, roleSchema, slug } from './schemas.ts'
+
+const tag = 'Roles'
+const params = z.object({ slug, role: roleName })
+const permission = z.boolean().default(false)
+
+const list = defineRoute({
+  method: 'GET',
+  path: '/projects/{slug}/roles',
+  operationId: 'listRoles',
+  summary: "The project's roles, by name",
+  tag,
+  auth: 'token',
+  params: z.object({ slug }),
+  answers: { 200: json(pageOf(roleSchema), 'All roles.') },
+  errors: ['NOT_FOUND'],
+})
+
+const set = defineRoute({
+  method: 'PUT',
+  path: '/projects/{slug}/roles/{role}',
+  operationId: 'setRole',
+  summary: 'Creates a role, or replaces what it allows; for the root token',
+  description: 'A permission that is left out is not given. Tokens with the role are under the new rules at once.',
+  tag,
+  auth: 'token',
+  params,
+  body: jsonBody(
+    z.strictObject({
+      content: z
+        .strictObject({ read: permission, write: permission, export: permission, import: permission })
+        .prefault({}),
+      system: z.strictObject({ export: permission, import: permission }).prefault({}),
+    }),
+  ),
+  answers: { 200: json(roleSchema, 'The role as it is now.') },
+  errors: ['FORBIDDEN', 'NOT_FOUND'],
+})
+
+const remove = defineRoute({
+  method: 'DELETE',
+  path: '/projects/{slug}/roles/{role}',
+  operationId: 'deleteRole',
+  summary: 'Deletes a role that no usable token has; for the root token',
+  tag,
+  auth: 'token',
+  params,
+  answers: { 204: empty('The role is gone.') },
+  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT'],
+})
+
+/** `/projects/{slug}/roles` */
+export function roleRoutes({ control }: Container): readonly BoundRoute<Caller>[] {
+  const database = control.prisma
+  return [
+    list.handle<Caller>(async ({ params, caller }) => {
+      assertMember(caller, params.slug)
+      const { id } = await findProject(database, params.slug)
+      return { status: 200, body: { items: [...(await listRoles(database, id))], next: null } }
+    }),
+    set.handle<Caller>(async ({ params, body, caller }) => {
+      assertRoot(caller)
+      const { id } = await findProject(database, params.slug)
+      return { status: 200, body: await setRole(database, id, { name: params.role, ...body }) }
+    }),
+    remove.handle<Caller>(async ({ params, caller }) => {
+      assertRoot(caller)
+      const { id } = await findProject(database, params.slug)
+      await database.$transaction((tx) => deleteRole(tx, id, params.role))
+      return { status: 204 }
+    }),
+  ]
+}

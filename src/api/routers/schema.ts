@@ -1,0 +1,61 @@
+import { isUtf8 } from 'node:buffer'
+import { z } from 'zod'
+import type { Container } from '../../container.ts'
+import { invalidRequest } from '../../errors.ts'
+import { assertRoot, type Caller } from '../../projects/access.ts'
+import { applySchema } from '../../projects/apply-schema.ts'
+import { findProject } from '../../projects/projects.ts'
+import { toStageDatabase } from '../../projects/stage-database.ts'
+import { findStage } from '../../projects/stages.ts'
+import { json } from '../answer.ts'
+import { rawBody } from '../body.ts'
+import { type BoundRoute, defineRoute } from '../route.ts'
+import { id, slug } from './schemas.ts'
+
+const MAX_SCRIPT_BYTES = 64 * 1024 * 1024
+
+const apply = defineRoute({
+  method: 'POST',
+  path: '/projects/{slug}/stages/{stage}/schema',
+  operationId: 'applySchema',
+  summary: "Runs SQL that changes a stage's structure, whole or not at all; for the root token",
+  description:
+    "The script runs as the project's own database login, in one transaction of its own: names without a schema " +
+    'are in the stage, and BEGIN, COMMIT and ROLLBACK are refused.',
+  tag: 'Projects',
+  auth: 'token',
+  params: z.object({ slug, stage: slug }),
+  body: rawBody('application/sql', { maxBytes: MAX_SCRIPT_BYTES, description: 'Any number of statements, UTF-8.' }),
+  answers: {
+    200: json(
+      z.object({
+        id: id.meta({ description: 'The record of this change.' }),
+        stage: slug,
+        tables: z.int().meta({ description: 'How many tables the stage has now.' }),
+      }),
+      'The script has been applied.',
+    ),
+  },
+  errors: ['FORBIDDEN', 'NOT_FOUND', 'SQL_REJECTED'],
+})
+
+/** `/projects/{slug}/stages/{stage}/schema` */
+export function schemaRoutes({ control, system, projectDatabase }: Container): readonly BoundRoute<Caller>[] {
+  return [
+    apply.handle<Caller>(async ({ params, body, caller, signal }) => {
+      assertRoot(caller)
+      const project = await findProject(control.prisma, params.slug)
+      const stage = findStage(project, params.stage)
+      const stageDatabase = toStageDatabase(await projectDatabase(project), stage)
+      const change = await applySchema(stageDatabase, { script: toText(body), tokenId: null }, signal)
+      const [row] = await system.prisma.$queryRaw<{ tables: number }[]>`
+        SELECT count(*)::int AS tables FROM pg_tables WHERE schemaname = ${stage.schemaName}`
+      return { status: 200, body: { id: change, stage: stage.slug, tables: row?.tables ?? 0 } }
+    }),
+  ]
+}
+
+function toText(body: Buffer): string {
+  if (!isUtf8(body)) throw invalidRequest('the script is not valid UTF-8')
+  return body.toString('utf8')
+}

@@ -1,0 +1,135 @@
+import { z } from 'zod'
+import type { Container } from '../../container.ts'
+import { assertRoot, type Caller } from '../../projects/access.ts'
+import { createToken, findToken, listTokens, revokeToken, type Token } from '../../projects/tokens.ts'
+import { empty, json } from '../answer.ts'
+import { jsonBody } from '../body.ts'
+import { pageOf, pageQuery, toPage } from '../paging.ts'
+import { type BoundRoute, defineRoute } from '../route.ts'
+import { id, membershipInput, newTokenSchema, roleSchema, slug, timeText, tokenSchema } from './schemas.ts'
+
+const tag = 'Tokens'
+
+const list = defineRoute({
+  method: 'GET',
+  path: '/tokens',
+  operationId: 'listTokens',
+  summary: 'Tokens in the order in which they were made, revoked ones too; for the root token',
+  tag,
+  auth: 'token',
+  query: z.object({ ...pageQuery, after: id.optional(), project: slug.optional() }),
+  answers: { 200: json(pageOf(tokenSchema), 'A page of tokens.') },
+  errors: ['FORBIDDEN'],
+})
+
+const create = defineRoute({
+  method: 'POST',
+  path: '/tokens',
+  operationId: 'createToken',
+  summary: 'Creates a token with a role in one or more projects; for the root token',
+  description: 'The answer is the only place where the token is ever shown.',
+  tag,
+  auth: 'token',
+  body: jsonBody(
+    z.strictObject({
+      name: z.string().min(1).max(200),
+      memberships: z.array(membershipInput).min(1).max(200),
+      expiresAt: timeText.optional(),
+    }),
+  ),
+  answers: { 201: json(newTokenSchema, 'The new token.', { location: 'Path of the token.' }) },
+  errors: ['FORBIDDEN', 'NOT_FOUND'],
+})
+
+const show = defineRoute({
+  method: 'GET',
+  path: '/tokens/{id}',
+  operationId: 'showToken',
+  summary: 'One token; for the root token',
+  tag,
+  auth: 'token',
+  params: z.object({ id }),
+  answers: { 200: json(tokenSchema, 'The token.') },
+  errors: ['FORBIDDEN', 'NOT_FOUND'],
+})
+
+const revoke = defineRoute({
+  method: 'DELETE',
+  path: '/tokens/{id}',
+  operationId: 'revokeToken',
+  summary: 'Revokes a token for good, from the next request on; for the root token',
+  tag,
+  auth: 'token',
+  params: z.object({ id }),
+  answers: { 204: empty('The token is revoked.') },
+  errors: ['FORBIDDEN', 'NOT_FOUND'],
+})
+
+const me = defineRoute({
+  method: 'GET',
+  path: '/me',
+  operationId: 'whoAmI',
+  summary: 'Who the token is, and what it may do',
+  tag,
+  auth: 'token',
+  answers: {
+    200: json(
+      z
+        .object({
+          root: z.boolean().meta({ description: 'Whether it is the root token, which may do everything.' }),
+          id: id.nullable(),
+          name: z.string().nullable(),
+          memberships: z.array(z.object({ project: slug, role: roleSchema })),
+        })
+        .meta({ id: 'Me' }),
+      'The caller.',
+    ),
+  },
+})
+
+/** `/tokens` and `/me` */
+export function tokenRoutes({ control }: Container): readonly BoundRoute<Caller>[] {
+  const database = control.prisma
+  return [
+    list.handle<Caller>(async ({ query, caller }) => {
+      assertRoot(caller)
+      const found = await listTokens(database, { ...query, limit: query.limit + 1 })
+      const page = toPage(found, query.limit, (token) => token.id)
+      return { status: 200, body: { ...page, items: page.items.map(toTokenBody) } }
+    }),
+    create.handle<Caller>(async ({ body, caller }) => {
+      assertRoot(caller)
+      const expiresAt = body.expiresAt === undefined ? null : new Date(body.expiresAt)
+      const { token, record } = await createToken(database, { ...body, expiresAt })
+      return { status: 201, headers: { location: `/tokens/${record.id}` }, body: { ...toTokenBody(record), token } }
+    }),
+    show.handle<Caller>(async ({ params, caller }) => {
+      assertRoot(caller)
+      return { status: 200, body: toTokenBody(await findToken(database, params.id)) }
+    }),
+    revoke.handle<Caller>(async ({ params, caller }) => {
+      assertRoot(caller)
+      await revokeToken(database, params.id)
+      return { status: 204 }
+    }),
+    me.handle<Caller>(({ caller }) => ({ status: 200, body: toMeBody(caller) })),
+  ]
+}
+
+const toTokenBody = (token: Token) => ({
+  ...token,
+  memberships: [...token.memberships],
+  createdAt: token.createdAt.toISOString(),
+  expiresAt: token.expiresAt?.toISOString() ?? null,
+  revokedAt: token.revokedAt?.toISOString() ?? null,
+})
+
+const toMeBody = (caller: Caller) =>
+  caller.kind === 'root'
+    ? { root: true, id: null, name: null, memberships: [] }
+    : {
+        root: false,
+        id: caller.tokenId,
+        name: caller.tokenName,
+        memberships: [...caller.roles].map(([project, role]) => ({ project, role })),
+      }

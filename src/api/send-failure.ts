@@ -1,0 +1,56 @@
+import { isConnectionTrouble } from '../database/connection-trouble.ts'
+import { AppError } from '../errors.ts'
+import { type AnswerHeaders, ClientGone, type Exchange } from './exchange.ts'
+import { toProblem } from './problem.ts'
+import { sendWhole } from './send-answer.ts'
+
+/** After how many seconds a client may try again where the database could not be reached. */
+const DATABASE_RETRY_SECONDS = 5
+
+/**
+ * Answers a request that failed, with a problem document, and logs what the operator has to know. Where part of an
+ * answer has gone out already, the connection is destroyed instead.
+ *
+ * @param headers further headers of the answer.
+ */
+export async function sendFailure(exchange: Exchange, thrown: unknown, headers: AnswerHeaders = {}): Promise<void> {
+  const { requestId, response } = exchange
+  const failure = causeOf(exchange, thrown)
+  const problem = toProblem(failure, requestId)
+  exchange.problem = problem.type
+  logFailure(exchange, failure, problem.status)
+  if (response.headersSent || response.destroyed) {
+    response.destroy()
+    return
+  }
+  const described = { ...failureHeaders(failure), ...headers, 'content-type': 'application/problem+json' }
+  await sendWhole(exchange, problem.status, described, JSON.stringify(problem))
+}
+
+/** What an aborted handler throws depends on where the abort met it; the reason of the abort says what happened. */
+const causeOf = ({ abortReason }: Exchange, thrown: unknown): unknown => {
+  if (thrown instanceof AppError) return thrown
+  if (abortReason) return abortReason
+  return isConnectionTrouble(thrown) ? databaseUnavailable(thrown) : thrown
+}
+
+const databaseUnavailable = (cause: unknown): AppError =>
+  new AppError('DATABASE_UNAVAILABLE', 'the database cannot be reached', {
+    cause,
+    retryAfterSeconds: DATABASE_RETRY_SECONDS,
+  })
+
+function logFailure({ log }: Exchange, failure: unknown, status: number): void {
+  if (failure instanceof ClientGone) log.debug({ err: failure }, 'client went away')
+  else if (!(failure instanceof AppError)) log.error({ err: failure }, 'request failed unexpectedly')
+  else if (status >= 500) log.warn({ err: failure, code: failure.code }, 'request failed')
+}
+
+function failureHeaders(failure: unknown): AnswerHeaders {
+  if (!(failure instanceof AppError)) return {}
+  return {
+    'retry-after': failure.retryAfterSeconds?.toString(),
+    'www-authenticate': failure.code === 'UNAUTHENTICATED' ? 'Bearer' : undefined,
+    connection: failure.code === 'REQUEST_TIMEOUT' || failure.code === 'SHUTTING_DOWN' ? 'close' : undefined,
+  }
+}

@@ -1,0 +1,31 @@
+import type { RequestHandler } from 'express'
+import { type AccessLogOptions, logAccess } from './access-log.ts'
+import { ClientGone, Exchange, type Frame } from './exchange.ts'
+import { sendFailure } from './send-failure.ts'
+
+/** Makes an Express handler from what answers a request. */
+export type Serve = (respond: (exchange: Exchange) => Promise<void>, access: AccessLogOptions) => RequestHandler
+
+/**
+ * What every request goes through, whatever it is for: its id, its abort signal, its line in the access log, and a
+ * problem document where answering fails. One function and not a chain of middleware, since each link costs.
+ *
+ * @param running holds each request from its head to the end of its answer.
+ */
+export function createServe(frame: Frame, running: Set<Exchange>): Serve {
+  return (respond, access) => (request, response) => {
+    const exchange = new Exchange(frame, request, response)
+    running.add(exchange)
+    response.once('close', () => {
+      running.delete(exchange)
+      if (!response.writableFinished) exchange.abort(new ClientGone('the client went away before the answer had ended'))
+      logAccess(exchange, access)
+    })
+    respond(exchange)
+      .catch((error: unknown) => sendFailure(exchange, error))
+      .catch((error: unknown) => {
+        exchange.log.error({ err: error }, 'the problem document could not be sent')
+        response.destroy()
+      })
+  }
+}

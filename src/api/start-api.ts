@@ -1,0 +1,53 @@
+import type { Container } from '../container.ts'
+import { AppError } from '../errors.ts'
+import { authenticate, type Caller } from '../projects/access.ts'
+import { createApi } from './create-api.ts'
+import { type Listening, listen } from './listen.ts'
+import { exportRoutes } from './routers/export.ts'
+import { projectRoutes } from './routers/projects.ts'
+import { roleRoutes } from './routers/roles.ts'
+import { schemaRoutes } from './routers/schema.ts'
+import { createServiceRoutes } from './routers/service.ts'
+import { tokenRoutes } from './routers/tokens.ts'
+
+/**
+ * Serves the whole HTTP interface.
+ *
+ * @param address where to listen; port 0 lets the system choose.
+ * @throws {AppError} CONFIG_INVALID where the address cannot be had.
+ */
+export async function startApi(
+  container: Container,
+  address: { readonly host: string; readonly port: number },
+): Promise<Listening> {
+  const { control, logger, rootTokenHash, version } = container
+  const routes = [
+    ...projectRoutes(container),
+    ...roleRoutes(container),
+    ...schemaRoutes(container),
+    ...tokenRoutes(container),
+    ...exportRoutes(container),
+  ]
+  const checks = { database: () => control.prisma.$queryRaw`SELECT 1` }
+  const api = createApi<Caller>({
+    routes: [...routes, ...createServiceRoutes({ checks, routes, version })],
+    authenticate: (token) => authenticate(control.prisma, rootTokenHash, token),
+    tokenIdOf: (caller) => (caller.kind === 'root' ? 'root' : caller.tokenId),
+    logger,
+  })
+  try {
+    return await listen(api, address)
+  } catch (error) {
+    throw new AppError('CONFIG_INVALID', `cannot listen on ${address.host}:${address.port}: ${advice(error)}`, {
+      cause: error,
+    })
+  }
+}
+
+function advice(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  if (code === 'EADDRINUSE') return 'another program listens there; stop it, or set WHARF_PORT to another port'
+  if (code === 'EADDRNOTAVAIL') return 'this machine has no such address; set WHARF_HOST'
+  if (code === 'EACCES') return 'ports below 1024 need more rights; set WHARF_PORT'
+  return error instanceof Error ? error.message : String(error)
+}

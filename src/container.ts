@@ -1,0 +1,97 @@
+import { PrismaPg } from '@prisma/adapter-pg'
+import type { Config } from './config.ts'
+import { readOrCreateSecret } from './data-folder/secrets.ts'
+import type { Database, OpenDatabase } from './database/database.ts'
+import { PrismaClient } from './database/generated/client.ts'
+import { createLoginDatabases, type LoginDatabases } from './database/login-databases.ts'
+import { createPool } from './database/pool.ts'
+import { prepareDatabase } from './database/preparation.ts'
+import { createSeal, type Seal } from './lib/seal.ts'
+import type { Lifecycle } from './lifecycle.ts'
+import type { Logger } from './logger.ts'
+import { hashToken } from './projects/access.ts'
+import { createProjectDatabases, type FindProjectDatabase } from './projects/stage-database.ts'
+import { generateToken } from './projects/tokens.ts'
+
+/** Connections of Wharf's own login for short questions. */
+const MAX_CONNECTIONS = 20
+
+/** Connections of Wharf's own login for snapshots: as many exports can run at once in this process. */
+const MAX_SNAPSHOTS = 16
+
+/** Wharf's services, each made once. */
+export interface Container {
+  readonly config: Config
+  readonly logger: Logger
+  /** Control tables, as Wharf's own login. */
+  readonly control: Database
+  /** System tables, as Wharf's own login; today in the same database as the control tables. */
+  readonly system: Database
+  /** The same database as `system`, on connections of their own, which exports keep for as long as they take. */
+  readonly snapshots: Database
+  /** The login databases behind `projectDatabase`; a login that is dropped is closed here first. */
+  readonly logins: LoginDatabases
+  readonly projectDatabase: FindProjectDatabase
+  readonly seal: Seal
+  readonly rootTokenHash: Uint8Array
+  /** Wharf's own version. */
+  readonly version: string
+  /** Name and version, as archives carry them. */
+  readonly generator: string
+}
+
+/**
+ * Turns the configuration into services, and opens what has to be opened.
+ *
+ * @param databaseUrl the database to use: the configured one, or the embedded one's.
+ * @param lifecycle gets a closer for all that was opened.
+ * @throws {AppError} as `prepareDatabase` does.
+ */
+export async function createContainer(options: {
+  readonly config: Config
+  readonly databaseUrl: string
+  /** Wharf's own. */
+  readonly version: string
+  readonly logger: Logger
+  readonly lifecycle: Lifecycle
+}): Promise<Container> {
+  const { config, databaseUrl, version, logger, lifecycle } = options
+  await prepareDatabase(databaseUrl, logger)
+  const seal = createSeal(config.secretKey ?? (await readOrCreateSecret(config.dataDir, 'secret-key')))
+  const rootToken = await rootTokenOf(config)
+
+  const open: OpenDatabase = (connectionString, { maxConnections }) => {
+    const pool = createPool(connectionString, maxConnections, logger)
+    const prisma = new PrismaClient({ adapter: new PrismaPg(pool) })
+    const close = async (): Promise<void> => {
+      await prisma.$disconnect()
+      await pool.end()
+    }
+    return { prisma, pool, close }
+  }
+  const control = open(databaseUrl, { maxConnections: MAX_CONNECTIONS })
+  lifecycle.onClose('database', control.close)
+  const snapshots = open(databaseUrl, { maxConnections: MAX_SNAPSHOTS })
+  lifecycle.onClose('snapshots', snapshots.close)
+  const logins = createLoginDatabases({ baseUrl: databaseUrl, open })
+  lifecycle.onClose('project databases', logins.closeAll)
+
+  return {
+    config,
+    logger,
+    control,
+    system: control,
+    snapshots,
+    logins,
+    projectDatabase: createProjectDatabases({ control: control.prisma, seal, logins }),
+    seal,
+    rootTokenHash: hashToken(rootToken),
+    version,
+    generator: `wharf/${version}`,
+  }
+}
+
+/** The root token: configured, or made at the first start and kept in the data folder. */
+export async function rootTokenOf(config: Config): Promise<string> {
+  return config.rootToken ?? readOrCreateSecret(config.dataDir, 'root-token', generateToken)
+}

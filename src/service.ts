@@ -1,0 +1,98 @@
+import { access, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { startApi } from './api/start-api.ts'
+import type { Config } from './config.ts'
+import { type Container, createContainer, rootTokenOf } from './container.ts'
+import { lockDataFolder } from './data-folder/lock.ts'
+import { removeServiceAddress, writeServiceAddress } from './data-folder/service-address.ts'
+import { startEmbeddedPostgres } from './database/embedded/embedded-postgres.ts'
+import { createLifecycle, type Lifecycle } from './lifecycle.ts'
+import type { Logger } from './logger.ts'
+import { ensureDemoProject } from './projects/demo-project.ts'
+import { readVersion } from './version.ts'
+
+export interface Service {
+  readonly url: string
+  readonly rootToken: string
+  /** Resolves with the reason when the service cannot go on, e.g. since its database ended. */
+  readonly failed: Promise<Error>
+  /** Ends it all in order: no new requests, running ones end or are ended, then the database. */
+  close(): Promise<void>
+}
+
+export interface ServiceOptions {
+  readonly config: Config
+  readonly logger: Logger
+  /**
+   * Whether the service is for everybody on this machine: it listens where the configuration says, and its address is
+   * left in the data folder. Otherwise it is for this process alone, on a port that the system chooses.
+   */
+  readonly shared: boolean
+}
+
+/**
+ * Starts Wharf in this process, on the configured database or on the embedded one.
+ *
+ * @throws {AppError} DATA_FOLDER_IN_USE where another process has the embedded database; DATABASE_UNAVAILABLE and
+ *   DATABASE_UNSUITABLE; CONFIG_INVALID where the address is taken. Nothing is left running then.
+ */
+export async function startService(options: ServiceOptions): Promise<Service> {
+  const lifecycle = createLifecycle(options.logger)
+  try {
+    return await start(options, lifecycle)
+  } catch (error) {
+    await lifecycle.close()
+    throw error
+  }
+}
+
+async function start({ config, logger, shared }: ServiceOptions, lifecycle: Lifecycle): Promise<Service> {
+  const rootToken = await rootTokenOf(config)
+  const database = config.databaseUrl
+    ? { url: config.databaseUrl, failed: new Promise<never>(() => undefined) }
+    : await startEmbeddedDatabase(config, logger, lifecycle)
+  const container = await createContainer({
+    config,
+    databaseUrl: database.url,
+    version: readVersion(),
+    logger,
+    lifecycle,
+  })
+  if (!config.databaseUrl) await makeDemoOnce(container)
+
+  const api = await startApi(container, shared ? config : { host: '127.0.0.1', port: 0 })
+  lifecycle.onClose('api', () => api.close())
+  if (shared) {
+    await writeServiceAddress(config.dataDir, { url: api.url, pid: process.pid, startedAt: new Date().toISOString() })
+    lifecycle.onClose('service address', () => removeServiceAddress(config.dataDir))
+  }
+  return { url: api.url, rootToken, failed: database.failed, close: () => lifecycle.close() }
+}
+
+async function startEmbeddedDatabase(
+  config: Config,
+  logger: Logger,
+  lifecycle: Lifecycle,
+): Promise<{ readonly url: string; readonly failed: Promise<Error> }> {
+  const lock = await lockDataFolder(config.dataDir)
+  lifecycle.onClose('data folder', () => lock.release())
+  let fail: (error: Error) => void = () => undefined
+  const failed = new Promise<Error>((resolve) => {
+    fail = resolve
+  })
+  const postgres = await startEmbeddedPostgres({ dataDir: config.dataDir, logger, onUnexpectedExit: fail })
+  lifecycle.onClose('embedded database', () => postgres.stop())
+  return { url: postgres.url, failed }
+}
+
+/** The demo project is made once; whoever deletes it does not get it again with the next start. */
+async function makeDemoOnce(container: Container): Promise<void> {
+  const marker = join(container.config.dataDir, 'demo-made')
+  const made = await access(marker).then(
+    () => true,
+    () => false,
+  )
+  if (made) return
+  await ensureDemoProject(container, AbortSignal.timeout(60_000))
+  await writeFile(marker, '')
+}

@@ -1,0 +1,109 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Readable, Writable } from 'node:stream'
+import { buffer, text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+import { runCli } from '../../src/cli/program.ts'
+import { loadConfig } from '../../src/config.ts'
+
+export interface CliResult {
+  readonly code: number | null
+  readonly stdout: string
+  /** Standard output as it came. */
+  readonly bytes: Buffer
+  readonly stderr: string
+}
+
+export interface CliOptions {
+  readonly variables?: Readonly<Record<string, string>>
+  /** What is typed, or piped, into standard input. */
+  readonly input?: string
+  /** Whether standard input is a terminal. */
+  readonly terminal?: boolean
+}
+
+/** Runs a command in this process. The service is never started: these commands are about another server. */
+export async function runCommand(args: readonly string[], options: CliOptions = {}): Promise<CliResult> {
+  const [stdout, stderr] = [createCollector(), createCollector()]
+  const code = await runCli(args, {
+    loadConfig: async () => loadConfig(options.variables ?? {}),
+    startService: async () => Promise.reject(new Error('no service is to be started')),
+    runService: async () => Promise.reject(new Error('no service is to be run')),
+    stdin: Object.assign(Readable.from([Buffer.from(options.input ?? '')]), { isTTY: options.terminal ?? false }),
+    stdout: stdout.stream,
+    stderr: stderr.stream,
+    version: '1.2.3',
+  })
+  return { code, stdout: stdout.bytes().toString(), bytes: stdout.bytes(), stderr: stderr.bytes().toString() }
+}
+
+function createCollector(): { readonly stream: Writable; bytes(): Buffer } {
+  const chunks: Buffer[] = []
+  const stream = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      chunks.push(chunk)
+      done()
+    },
+  })
+  return { stream, bytes: () => Buffer.concat(chunks) }
+}
+
+export interface CliProcess {
+  readonly child: ReturnType<typeof spawn>
+  /** What the process has said when it has ended. */
+  readonly ended: Promise<CliResult>
+}
+
+/** Runs the built program in a process of its own, with nothing of Wharf's in its environment but `variables`. */
+export function spawnWharf(
+  args: readonly string[],
+  { cwd, variables = {} }: { readonly cwd: string; readonly variables?: Readonly<Record<string, string>> },
+): CliProcess {
+  const program = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
+  const env = { PATH: process.env.PATH, HOME: process.env.HOME, ...variables }
+  const child = spawn(process.execPath, [program, ...args], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const closed = once(child, 'close')
+  onTestFinished(async () => {
+    child.kill('SIGKILL')
+    await closed
+  })
+  const collect = async (): Promise<CliResult> => {
+    const [bytes, stderr] = await Promise.all([buffer(child.stdout).catch(() => Buffer.alloc(0)), text(child.stderr)])
+    await closed
+    return { code: child.exitCode, stdout: bytes.toString(), bytes, stderr }
+  }
+  return { child, ended: collect() }
+}
+
+export interface ReceivedRequest {
+  readonly method: string
+  readonly path: string
+  readonly headers: IncomingMessage['headers']
+  readonly body: string
+}
+
+export interface TestServer {
+  readonly port: number
+  readonly requests: readonly ReceivedRequest[]
+}
+
+/** Serves HTTP until the test ends, and keeps what was asked for. */
+export async function serveHttp(answer: RequestListener): Promise<TestServer> {
+  const requests: ReceivedRequest[] = []
+  const server = createServer(async (request, response) => {
+    const { method = '', url: path = '', headers } = request
+    requests.push({ method, path, headers, body: await text(request) })
+    answer(request, response)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const address = server.address() as AddressInfo
+  return { port: address.port, requests }
+}
