@@ -55,6 +55,7 @@ export const sequence = z.object({
   type: sqlText,
   ...sequenceState,
   ownedBy: optional(z.object({ table: identifier, column: identifier })),
+  unlogged: optional(flag),
   comment,
 })
 
@@ -76,6 +77,8 @@ const column = z.object({
   collation: optional(sqlText),
   storage: optional(sqlText),
   compression: optional(sqlText),
+  /** How much ANALYZE looks at, where not the default. */
+  statistics: optional(z.int()),
   comment,
 })
 
@@ -96,5 +99,7 @@ export const table = z.object({
   unlogged: optional(flag),
   /** Storage parameters, each as `name=value`. */
   options: optional(z.array(z.string())),
+  /** What names an old row in logical replication, where that is not the primary key. */
+  replicaIdentity: optional(z.union([z.enum(['nothing', 'full']), z.object({ index: identifier })])),
   comment,
 })

@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ export const TEMPLATE_DATABASE = 'wharf_template'
 
 /** Builds the program once, for the tests that run it, and starts one PostgreSQL for all test files. */
 export default async function setup({ provide }: TestProject): Promise<() => Promise<void>> {
-  spawnSync('npx', ['tsc', '-p', 'tsconfig.build.json'])
+  execFileSync('npx', ['tsc', '-p', 'tsconfig.build.json'], { stdio: 'inherit' })
   const dataDir = await mkdtemp(join(tmpdir(), 'wharf-test-cluster-'))
   await chmod(dataDir, 0o755)
   const logger = createLogger('error')

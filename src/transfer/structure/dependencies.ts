@@ -1,0 +1,138 @@
+import type { Query } from './query.ts'
+
+/** An object of the catalogs: the catalog and the object's OID there, e.g. `pg_class:16402`. */
+export type ObjectKey = `${string}:${string}`
+
+/** That `object` needs `on`, as `pg_depend` has it. */
+export interface Dependency {
+  readonly object: ObjectKey
+  readonly on: ObjectKey
+  /** `n`ormal, `a`utomatic (goes with the other), `i`nternal (is a part of the other), member of an `e`xtension. */
+  readonly kind: 'n' | 'a' | 'i' | 'e'
+}
+
+/**
+ * What the schema's relations, types, constraints, defaults and functions depend on, without what PostgreSQL itself
+ * brings (OIDs below 16384, and collations of `pg_catalog`).
+ *
+ * Three kinds of dependency are told apart here that `pg_depend` does not tell apart:
+ * - what only a domain's default needs is put down to `domain default:<oid>`, since a domain can do without;
+ * - collations of table columns are left out, since a column can do without;
+ * - a row type that a built-in type hides is not said to be part of its table, since its name can't be written.
+ */
+export async function readDependencies(query: Query, schemaOid: string): Promise<Dependency[]> {
+  const rows = await query<{ object: ObjectKey; on_object: ObjectKey; kind: Dependency['kind'] }>(DEPENDENCIES_SQL, [
+    schemaOid,
+  ])
+  return rows.map((row) => ({ object: row.object, on: row.on_object, kind: row.kind }))
+}
+
+const DEPENDENCIES_SQL = `
+WITH object AS (
+  SELECT 'pg_catalog.pg_class'::pg_catalog.regclass AS class, oid, relkind::text AS kind
+    FROM pg_catalog.pg_class WHERE relnamespace = $1::pg_catalog.oid
+  UNION ALL
+  SELECT 'pg_catalog.pg_type'::pg_catalog.regclass, oid, NULL FROM pg_catalog.pg_type
+   WHERE typnamespace = $1::pg_catalog.oid
+  UNION ALL
+  SELECT 'pg_catalog.pg_constraint'::pg_catalog.regclass, oid, NULL FROM pg_catalog.pg_constraint
+   WHERE connamespace = $1::pg_catalog.oid
+  UNION ALL
+  SELECT 'pg_catalog.pg_proc'::pg_catalog.regclass, oid, NULL FROM pg_catalog.pg_proc
+   WHERE pronamespace = $1::pg_catalog.oid
+  UNION ALL
+  SELECT 'pg_catalog.pg_attrdef'::pg_catalog.regclass, d.oid, NULL
+    FROM pg_catalog.pg_attrdef d JOIN pg_catalog.pg_class c ON c.oid = d.adrelid
+   WHERE c.relnamespace = $1::pg_catalog.oid
+)
+SELECT DISTINCT
+       CASE WHEN t.typtype = 'd' AND d.deptype = 'n' AND d.refobjid NOT IN (t.typbasetype, t.typcollation)
+            THEN 'domain default' ELSE object_class.relname::text END || ':' || d.objid AS object,
+       on_class.relname::text || ':' || d.refobjid AS on_object,
+       d.deptype::text AS kind
+  FROM object o
+  JOIN pg_catalog.pg_depend d ON d.classid = o.class AND d.objid = o.oid
+  JOIN pg_catalog.pg_class object_class ON object_class.oid = d.classid
+  JOIN pg_catalog.pg_class on_class ON on_class.oid = d.refclassid
+  LEFT JOIN pg_catalog.pg_type t ON t.oid = d.objid AND d.classid = 'pg_catalog.pg_type'::pg_catalog.regclass
+  LEFT JOIN pg_catalog.pg_collation l
+    ON l.oid = d.refobjid AND d.refclassid = 'pg_catalog.pg_collation'::pg_catalog.regclass
+ WHERE d.refobjid >= 16384
+   AND d.refclassid <> 'pg_catalog.pg_namespace'::pg_catalog.regclass
+   AND d.deptype IN ('n', 'a', 'i', 'e')
+   AND l.collnamespace IS DISTINCT FROM 'pg_catalog'::pg_catalog.regnamespace
+   AND NOT (l.oid IS NOT NULL AND o.kind IS NOT DISTINCT FROM 'r')
+   AND NOT (d.deptype = 'i' AND t.oid IS NOT NULL AND t.typelem = 0 AND NOT pg_catalog.pg_type_is_visible(t.oid))`
+
+/** What a part belongs to: an array type to its element's, a row type to its table, a key's index to the key. */
+export type WholeOf = (part: ObjectKey) => ObjectKey
+
+export function wholes(dependencies: readonly Dependency[]): WholeOf {
+  // A partitioned table is a part of itself, by the columns of its key.
+  const parts = dependencies.filter(({ kind, object, on }) => kind === 'i' && object !== on)
+  const internal = new Map(parts.map(({ object, on }) => [object, on]))
+  return (part) => {
+    let whole = part
+    for (let next = internal.get(whole); next !== undefined; next = internal.get(whole)) whole = next
+    return whole
+  }
+}
+
+/** What archives can describe, as far as the objects' own properties tell. */
+export interface Candidates {
+  readonly types: ReadonlySet<ObjectKey>
+  readonly sequences: ReadonlySet<ObjectKey>
+  readonly tables: ReadonlySet<ObjectKey>
+  /** Constraints, indexes and defaults of tables. */
+  readonly tableParts: ReadonlySet<ObjectKey>
+  /** Constraints and defaults of domains. */
+  readonly typeParts: ReadonlySet<ObjectKey>
+}
+
+/**
+ * Finds the candidates that can't be described after all, since they need something that isn't described: a function,
+ * an extension, a table of another schema, or another candidate for which this is so.
+ *
+ * @returns for each of them, what it needs.
+ */
+export function findObstacles(candidates: Candidates, dependencies: readonly Dependency[]): Map<ObjectKey, ObjectKey> {
+  const whole = wholes(dependencies)
+  const { types, sequences, tables, tableParts, typeParts } = candidates
+  const all = new Set([...types, ...sequences, ...tables, ...tableParts, ...typeParts])
+  const needs = dependencies
+    .map(({ object, on, kind }) => ({
+      object: all.has(object) ? object : whole(object),
+      on: whole(on),
+      part: on,
+      kind,
+    }))
+    .filter(({ object, on }) => all.has(object) && object !== on)
+    // A sequence goes with the column that owns it, but does not need it.
+    .filter(({ object, kind }) => !(sequences.has(object) && kind === 'a'))
+
+  const obstacles = new Map<ObjectKey, ObjectKey>()
+  // Types are made before tables, so none may need a table's row type.
+  const isMissing = (object: ObjectKey, on: ObjectKey): boolean =>
+    !all.has(on) || obstacles.has(on) || (tables.has(on) && (types.has(object) || typeParts.has(object)))
+  for (let found = -1; found !== obstacles.size; ) {
+    found = obstacles.size
+    for (const { object, on, part } of needs) {
+      if (!obstacles.has(object) && isMissing(object, on)) obstacles.set(object, part)
+    }
+  }
+  return obstacles
+}
+
+/** Names objects for people, e.g. `function slug(text)`. */
+export async function readDescriptions(query: Query, keys: Iterable<ObjectKey>): Promise<Map<ObjectKey, string>> {
+  const objects = [...new Set(keys)].map((key) => ({ class: key.split(':')[0], oid: key.split(':')[1] }))
+  if (objects.length === 0) return new Map()
+  const rows = await query<{ key: ObjectKey; description: string }>(
+    `SELECT o.class || ':' || o.oid AS key,
+            pg_catalog.pg_describe_object(('pg_catalog.' || o.class)::pg_catalog.regclass,
+                                          o.oid::pg_catalog.oid, 0) AS description
+       FROM pg_catalog.json_to_recordset($1::pg_catalog.json) AS o(class text, oid text)`,
+    [JSON.stringify(objects)],
+  )
+  return new Map(rows.map(({ key, description }) => [key, description]))
+}

@@ -1,0 +1,33 @@
+import type { ObjectKey } from './dependencies.ts'
+import type { NotExported } from './lines.ts'
+import type { ObstacleOf } from './obstacles.ts'
+
+/** What lines are made with: why something can't be described, and where to say that it was left out. */
+export interface LineContext {
+  readonly obstacleOf: ObstacleOf
+  readonly leaveOut: (entry: NotExported) => void
+}
+
+interface NamedObject {
+  readonly key: ObjectKey
+  readonly name: string
+}
+
+/**
+ * Those that can be described; says of the others that they are left out, and why.
+ *
+ * @param owner the table or domain that they are parts of.
+ */
+export function describable<Row extends NamedObject>(
+  { obstacleOf, leaveOut }: LineContext,
+  kind: string,
+  rows: readonly Row[],
+  owner?: string,
+): Row[] {
+  return rows.filter(({ key, name }) => {
+    const obstacle = obstacleOf(key)
+    if (obstacle !== undefined)
+      leaveOut({ kind, name: owner === undefined ? name : `${owner}.${name}`, detail: obstacle })
+    return obstacle === undefined
+  })
+}

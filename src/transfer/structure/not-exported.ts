@@ -1,0 +1,224 @@
+import type { NotExported } from './lines.ts'
+import { compareText, type Query, withoutNulls } from './query.ts'
+
+/**
+ * Reads what stands in the schema, or hangs on its tables, that has no line of its own: views, functions, triggers,
+ * policies, rights, and so on. Members of an extension are not listed one by one, the extension is.
+ */
+export async function readNotExported(query: Query, schemaOid: string): Promise<NotExported[]> {
+  const rows = await query<{ kind: string; name: string; detail: string | null }>(NOT_EXPORTED_SQL, [schemaOid])
+  return rows.map(withoutNulls)
+}
+
+export const compareNotExported = (a: NotExported, b: NotExported): number =>
+  compareText(a.kind, b.kind) || compareText(a.name, b.name) || compareText(a.detail ?? '', b.detail ?? '')
+
+/** Objects with a name in the schema: the catalog, the kind, the name, a detail, and which rows. */
+const NAMED_OBJECTS: readonly { from: string; kind: string; name: string; detail?: string; where: string }[] = [
+  {
+    from: 'pg_class',
+    kind: `CASE o.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view' WHEN 'f' THEN 'foreign table'
+                          ELSE 'partitioned table' END`,
+    name: 'o.relname::text',
+    detail: `CASE WHEN o.relkind IN ('f', 'p') THEN 'its rows are not exported either' END`,
+    where: `o.relnamespace = $1::pg_catalog.oid AND o.relkind IN ('v', 'm', 'f', 'p')`,
+  },
+  {
+    // The constructors of ranges come with their ranges.
+    from: 'pg_proc',
+    kind: `CASE o.prokind WHEN 'p' THEN 'procedure' WHEN 'a' THEN 'aggregate' ELSE 'function' END`,
+    name: `o.proname || '(' || pg_catalog.pg_get_function_identity_arguments(o.oid) || ')'`,
+    where: `o.pronamespace = $1::pg_catalog.oid AND NOT internal.found`,
+  },
+  {
+    from: 'pg_type',
+    kind: `CASE WHEN o.typisdefined THEN 'base type' ELSE 'shell type' END`,
+    name: 'o.typname::text',
+    where: `o.typnamespace = $1::pg_catalog.oid AND o.typtype IN ('b', 'p')
+            AND NOT EXISTS (SELECT FROM pg_catalog.pg_type e WHERE e.typarray = o.oid)`,
+  },
+  {
+    from: 'pg_operator',
+    kind: `'operator'`,
+    name: `o.oprname || ' (' || CASE WHEN o.oprleft = 0 THEN 'none' ELSE pg_catalog.format_type(o.oprleft, NULL) END
+           || ', ' || pg_catalog.format_type(o.oprright, NULL) || ')'`,
+    where: 'o.oprnamespace = $1::pg_catalog.oid',
+  },
+  ...[
+    ['pg_opclass', 'operator class', 'opc'],
+    ['pg_opfamily', 'operator family', 'opf'],
+    ['pg_collation', 'collation', 'coll'],
+    ['pg_conversion', 'conversion', 'con'],
+    ['pg_statistic_ext', 'statistics', 'stx'],
+    ['pg_ts_config', 'text search configuration', 'cfg'],
+    ['pg_ts_dict', 'text search dictionary', 'dict'],
+    ['pg_ts_parser', 'text search parser', 'prs'],
+    ['pg_ts_template', 'text search template', 'tmpl'],
+  ].map(([from = '', kind = '', prefix = '']) => ({
+    from,
+    kind: `'${kind}'`,
+    name: `o.${prefix}name::text`,
+    where: `o.${prefix}namespace = $1::pg_catalog.oid`,
+  })),
+  {
+    // That of a range to its multirange comes with the range.
+    from: 'pg_cast',
+    kind: `'cast'`,
+    name: `pg_catalog.format_type(o.castsource, NULL) || ' as ' || pg_catalog.format_type(o.casttarget, NULL)`,
+    where: `o.oid >= 16384 AND NOT internal.found AND EXISTS (
+              SELECT FROM pg_catalog.pg_type t
+               WHERE t.oid IN (o.castsource, o.casttarget) AND t.typnamespace = $1::pg_catalog.oid)`,
+  },
+]
+
+/** What hangs on the schema's tables: name and detail. `c` is the table. */
+const TABLE_OBJECTS: readonly { kind: string; name: string; detail: string; from: string; where: string }[] = [
+  {
+    kind: 'trigger',
+    name: `c.relname || '.' || g.tgname`,
+    detail: 'NULL',
+    from: 'pg_catalog.pg_trigger g JOIN pg_catalog.pg_class c ON c.oid = g.tgrelid',
+    // Those with Wharf's prefix keep the event log and come with every stage.
+    where: `NOT g.tgisinternal AND NOT pg_catalog.starts_with(g.tgname::text, 'wharf_')`,
+  },
+  {
+    kind: 'rule',
+    name: `c.relname || '.' || r.rulename`,
+    detail: 'NULL',
+    from: 'pg_catalog.pg_rewrite r JOIN pg_catalog.pg_class c ON c.oid = r.ev_class',
+    where: `r.rulename <> '_RETURN'`,
+  },
+  {
+    kind: 'policy',
+    name: `c.relname || '.' || p.polname`,
+    detail: 'NULL',
+    from: 'pg_catalog.pg_policy p JOIN pg_catalog.pg_class c ON c.oid = p.polrelid',
+    where: 'true',
+  },
+  {
+    kind: 'row level security',
+    name: 'c.relname::text',
+    detail: `CASE WHEN c.relforcerowsecurity THEN 'also for the owner' END`,
+    from: 'pg_catalog.pg_class c',
+    where: 'c.relrowsecurity OR c.relforcerowsecurity',
+  },
+  {
+    kind: 'tablespace',
+    name: 'c.relname::text',
+    detail: `'is in ' || s.spcname`,
+    from: 'pg_catalog.pg_class c JOIN pg_catalog.pg_tablespace s ON s.oid = c.reltablespace',
+    where: `c.relkind IN ('r', 'i')`,
+  },
+  {
+    kind: 'publication',
+    name: 'p.pubname::text',
+    detail: `'of ' || c.relname`,
+    from: `pg_catalog.pg_publication p JOIN pg_catalog.pg_publication_rel l ON l.prpubid = p.oid
+           JOIN pg_catalog.pg_class c ON c.oid = l.prrelid`,
+    where: 'true',
+  },
+  {
+    kind: 'clustering',
+    name: 'c.relname::text',
+    detail: `'by the index ' || x.relname`,
+    from: `pg_catalog.pg_index i JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid
+           JOIN pg_catalog.pg_class c ON c.oid = i.indrelid`,
+    where: 'i.indisclustered',
+  },
+  {
+    kind: 'column options',
+    name: `c.relname || '.' || a.attname`,
+    detail: `pg_catalog.array_to_string(a.attoptions, ', ')`,
+    from: 'pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid',
+    where: `c.relkind = 'r' AND a.attoptions IS NOT NULL AND NOT a.attisdropped`,
+  },
+  {
+    kind: 'index statistics',
+    name: 'c.relname::text',
+    detail: `'column ' || a.attnum || ' has the target ' || a.attstattarget`,
+    from: 'pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid',
+    where: `c.relkind = 'i' AND a.attstattarget >= 0`,
+  },
+  {
+    kind: 'grant',
+    name: 'c.relname::text',
+    detail: `g.privilege_type || ' to ' || COALESCE(pg_catalog.pg_get_userbyid(NULLIF(g.grantee, 0)), 'everybody')`,
+    from: 'pg_catalog.pg_class c CROSS JOIN LATERAL pg_catalog.aclexplode(c.relacl) g',
+    where: `c.relkind IN ('r', 'S') AND g.grantee <> c.relowner`,
+  },
+  {
+    kind: 'grant',
+    name: `c.relname || '.' || a.attname`,
+    detail: `g.privilege_type || ' to ' || COALESCE(pg_catalog.pg_get_userbyid(NULLIF(g.grantee, 0)), 'everybody')`,
+    from: `pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
+           CROSS JOIN LATERAL pg_catalog.aclexplode(a.attacl) g`,
+    where: `c.relkind = 'r' AND g.grantee <> c.relowner`,
+  },
+]
+
+const IS_INTERNAL_SQL = `
+  CROSS JOIN LATERAL (
+    SELECT EXISTS (SELECT FROM pg_catalog.pg_depend d
+                    WHERE d.classid = o.tableoid AND d.objid = o.oid AND d.deptype = 'i') AS found
+  ) internal`
+
+const IS_MEMBER_SQL = `
+  EXISTS (SELECT FROM pg_catalog.pg_depend d
+           WHERE d.classid = o.tableoid AND d.objid = o.oid AND d.deptype = 'e')`
+
+const OTHERS_SQL = `
+SELECT 'extension', e.extname::text, NULL
+  FROM pg_catalog.pg_extension e
+ WHERE e.extnamespace = $1::pg_catalog.oid
+UNION ALL
+SELECT 'grant', t.typname::text, g.privilege_type || ' to ' || pg_catalog.pg_get_userbyid(g.grantee)
+  FROM pg_catalog.pg_type t CROSS JOIN LATERAL pg_catalog.aclexplode(t.typacl) g
+ WHERE t.typnamespace = $1::pg_catalog.oid AND g.grantee NOT IN (0, t.typowner)
+UNION ALL
+SELECT 'default privileges', pg_catalog.pg_get_userbyid(a.defaclrole)::text,
+       CASE a.defaclobjtype WHEN 'r' THEN 'for tables' WHEN 'S' THEN 'for sequences' WHEN 'f' THEN 'for functions'
+                            WHEN 'T' THEN 'for types' END
+  FROM pg_catalog.pg_default_acl a
+ WHERE a.defaclnamespace = $1::pg_catalog.oid
+UNION ALL
+SELECT 'publication', p.pubname::text, 'of the whole schema'
+  FROM pg_catalog.pg_publication p JOIN pg_catalog.pg_publication_namespace n ON n.pnpubid = p.oid
+ WHERE n.pnnspid = $1::pg_catalog.oid
+UNION ALL
+SELECT 'security label', pg_catalog.pg_describe_object(l.classoid, l.objoid, l.objsubid), l.provider
+  FROM pg_catalog.pg_seclabel l
+ WHERE l.objoid IN (SELECT oid FROM pg_catalog.pg_class WHERE relnamespace = $1::pg_catalog.oid
+                    UNION ALL SELECT oid FROM pg_catalog.pg_type WHERE typnamespace = $1::pg_catalog.oid)`
+
+// On constraints of domains, NOT NULL constraints, attributes of composite types, indexes behind constraints and
+// sequences behind identity columns.
+const COMMENTS_SQL = `
+SELECT 'comment', pg_catalog.pg_describe_object(d.classoid, d.objoid, d.objsubid), NULL
+  FROM pg_catalog.pg_description d
+  JOIN pg_catalog.pg_constraint k
+    ON d.classoid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND d.objoid = k.oid
+ WHERE k.connamespace = $1::pg_catalog.oid AND (k.contypid <> 0 OR k.contype = 'n')
+UNION ALL
+SELECT 'comment', pg_catalog.pg_describe_object(d.classoid, d.objoid, d.objsubid), NULL
+  FROM pg_catalog.pg_description d
+  JOIN pg_catalog.pg_class c ON d.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objoid = c.oid
+ WHERE c.relnamespace = $1::pg_catalog.oid
+   AND ((c.relkind = 'c' AND d.objsubid > 0) OR (c.relkind IN ('i', 'S') AND EXISTS (
+          SELECT FROM pg_catalog.pg_depend i
+           WHERE i.classid = d.classoid AND i.objid = c.oid AND i.deptype = 'i')))`
+
+const NOT_EXPORTED_SQL = [
+  'SELECT NULL::text AS kind, NULL::text AS name, NULL::text AS detail WHERE false',
+  ...NAMED_OBJECTS.map(
+    ({ from, kind, name, detail = 'NULL', where }) =>
+      `SELECT ${kind}, ${name}, ${detail} FROM pg_catalog.${from} o ${IS_INTERNAL_SQL}
+        WHERE ${where} AND NOT ${IS_MEMBER_SQL}`,
+  ),
+  ...TABLE_OBJECTS.map(
+    ({ kind, name, detail, from, where }) =>
+      `SELECT '${kind}', ${name}, ${detail} FROM ${from}
+        WHERE c.relnamespace = $1::pg_catalog.oid AND (${where})`,
+  ),
+  OTHERS_SQL,
+  COMMENTS_SQL,
+].join('\nUNION ALL\n')

@@ -1,0 +1,37 @@
+/**
+ * How the structure is asked for: one SQL text with parameters in, rows out. All questions of one reading
+ * run in one transaction, so that the answers fit together.
+ *
+ * The SQL of this folder expects the session's `search_path` to be the stage's schema alone. PostgreSQL then
+ * prints the stage's own names unqualified, and looks into `pg_catalog` first without being told to, so that no
+ * table or operator of a project takes the place of a built-in one. Functions are qualified nevertheless, since
+ * an overload whose argument types match better would win. Only plain types come back (text, integer, boolean,
+ * json, text[]): Prisma's raw queries do not read the catalogs' own.
+ */
+export type Query = <Row>(sql: string, parameters: readonly unknown[]) => Promise<Row[]>
+
+/** What was there of `object`, without the fields that are NULL: lines leave out what does not apply. */
+export function withoutNulls<T extends object>(object: T): WithoutNulls<T> {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null)) as WithoutNulls<T>
+}
+
+type WithoutNulls<T> = { [K in keyof T as null extends T[K] ? never : K]: T[K] } & {
+  [K in keyof T as null extends T[K] ? K : never]?: NonNullable<T[K]>
+}
+
+/** NULL for an empty list, so that `withoutNulls` leaves it out. */
+export const nonEmpty = <T>(list: readonly T[]): T[] | null => (list.length === 0 ? null : [...list])
+
+/** Compares by code units: the order is the same on every machine, whatever its locale. */
+export const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+/** Groups rows by a key, in the order in which they came. */
+export function groupBy<Row>(rows: readonly Row[], keyOf: (row: Row) => string): Map<string, Row[]> {
+  const groups = new Map<string, Row[]>()
+  for (const row of rows) {
+    const group = groups.get(keyOf(row))
+    if (group) group.push(row)
+    else groups.set(keyOf(row), [row])
+  }
+  return groups
+}

@@ -1,0 +1,132 @@
+import { inCreationOrder } from './creation-order.ts'
+import { type Dependency, type ObjectKey, readDependencies, type WholeOf, wholes } from './dependencies.ts'
+import { describable, type LineContext } from './line-context.ts'
+import type { NotExported, SequenceLine, TypeLine } from './lines.ts'
+import { compareNotExported, readNotExported } from './not-exported.ts'
+import { type CatalogRows, readObstacles } from './obstacles.ts'
+import { groupBy, type Query } from './query.ts'
+import { readColumns } from './read-columns.ts'
+import { readSequences, type SequenceWithValue } from './read-sequences.ts'
+import { readTables } from './read-tables.ts'
+import { readTypes } from './read-types.ts'
+import { toSequenceLine } from './sequence-lines.ts'
+import { type TableStructure, toTableStructure, type WholeTable } from './table-lines.ts'
+import { toTypeLines } from './type-lines.ts'
+
+export type { TypeLine } from './lines.ts'
+export type { TableStructure } from './table-lines.ts'
+
+/** A stage's structure, as an archive's lines have it. */
+export interface StageStructure {
+  readonly comment?: string
+  /** Each can be made after those before it. */
+  readonly types: readonly TypeLine[]
+  readonly sequences: readonly SequenceLine[]
+  /** Parents before children where foreign keys allow, else by name. */
+  readonly tables: readonly TableStructure[]
+  /** Everything in the schema that the lines do not describe. */
+  readonly notExported: NotExported[]
+}
+
+/**
+ * Reads the structure of a stage from the catalogs, with the positions of its sequences.
+ *
+ * What depends on something that lines can't describe is left out of them and named in `notExported`: an index over
+ * a function of the project's, for one, could not be made in an empty stage.
+ *
+ * @param query asks within one transaction whose `search_path` is the schema alone (see `query.ts`).
+ * @throws Error if there is no such schema.
+ */
+export async function readStructure(query: Query, schema: string): Promise<StageStructure> {
+  const { oid, comment } = await readSchema(query, schema)
+  const catalog = {
+    dependencies: await readDependencies(query, oid),
+    types: await readTypes(query, oid),
+    sequences: await readSequences(query, schema, oid),
+    tables: await readTables(query, oid),
+    columns: await readColumns(query, oid),
+  }
+  const notExported = await readNotExported(query, oid)
+  const obstacleOf = await readObstacles(query, catalog)
+  const context: LineContext = { obstacleOf, leaveOut: (entry) => notExported.push(entry) }
+  const whole = wholes(catalog.dependencies)
+  const needs = neededBy(catalog.dependencies, whole)
+
+  const types = toTypeLines(catalog.types, needs, context)
+  const tables = toTables(catalog, needs, context)
+  const sequences = toSequences(catalog.sequences, context)
+  return {
+    ...(comment === null ? {} : { comment }),
+    types,
+    sequences,
+    tables,
+    notExported: notExported.sort(compareNotExported),
+  }
+}
+
+async function readSchema(query: Query, schema: string): Promise<{ oid: string; comment: string | null }> {
+  const [row] = await query<{ oid: string; comment: string | null }>(
+    `SELECT n.oid::text AS oid, pg_catalog.obj_description(n.oid, 'pg_namespace') AS comment
+       FROM pg_catalog.pg_namespace n WHERE n.nspname = $1::pg_catalog.name`,
+    [schema],
+  )
+  if (!row) throw new Error(`there is no schema "${schema}" to read the structure of`)
+  return row
+}
+
+type Needs = ReadonlyMap<ObjectKey, ReadonlySet<ObjectKey>>
+
+function neededBy(dependencies: readonly Dependency[], whole: WholeOf): Needs {
+  const needs = new Map<ObjectKey, Set<ObjectKey>>()
+  for (const { object, on } of dependencies) {
+    const needed = needs.get(whole(object)) ?? new Set()
+    needs.set(whole(object), needed.add(whole(on)))
+  }
+  return needs
+}
+
+function toSequences(sequences: readonly SequenceWithValue[], context: LineContext): SequenceLine[] {
+  const standalone = sequences.filter(({ of_identity }) => !of_identity)
+  return describable(context, 'sequence', standalone).map((row) => toSequenceLine(row, context.obstacleOf))
+}
+
+function toTables(catalog: CatalogRows, needs: Needs, context: LineContext) {
+  const { tables, constraints } = catalog.tables
+  const wholeTable = wholeTables(catalog)
+  const keyOf = new Map(tables.map(({ name, key }) => [name, key]))
+  const parents = groupBy(constraints, ({ table_oid }) => table_oid)
+  const ordered = inCreationOrder(
+    describable(withRows(context), 'table', tables).map((table) => ({
+      key: table.key,
+      name: table.name,
+      needs: needs.get(table.key) ?? new Set<string>(),
+      prefers: new Set((parents.get(table.oid) ?? []).map((row) => keyOf.get(row.references_table ?? '') ?? '')),
+      table,
+    })),
+  )
+  return ordered.map(
+    ({ table }): TableStructure => toTableStructure({ table, ...wholeTable(table.oid, table.key) }, context),
+  )
+}
+
+/** A table that is left out takes its rows with it, which has to be said. */
+function withRows({ obstacleOf, leaveOut }: LineContext): LineContext {
+  return {
+    obstacleOf,
+    leaveOut: (entry) => leaveOut({ ...entry, detail: `${entry.detail}; its rows are not exported either` }),
+  }
+}
+
+function wholeTables({ tables, columns, sequences }: CatalogRows) {
+  const columnsOf = groupBy(columns, ({ table_oid }) => table_oid)
+  const constraintsOf = groupBy(tables.constraints, ({ table_oid }) => table_oid)
+  const indexesOf = groupBy(tables.indexes, ({ table_oid }) => table_oid)
+  const identities = sequences.filter(({ of_identity }) => of_identity)
+  const identitiesOf = groupBy(identities, ({ owner_table_key }) => owner_table_key ?? '')
+  return (oid: string, key: ObjectKey): Omit<WholeTable, 'table'> => ({
+    columns: columnsOf.get(oid) ?? [],
+    constraints: constraintsOf.get(oid) ?? [],
+    indexes: indexesOf.get(oid) ?? [],
+    identities: new Map((identitiesOf.get(key) ?? []).map((row) => [row.owner_column_number ?? 0, row])),
+  })
+}
