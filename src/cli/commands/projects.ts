@@ -1,0 +1,50 @@
+import type { Command } from 'commander'
+import type { ProjectCreateOptions, ProjectDeleteOptions, ProjectOptions } from '../projects.ts'
+import { jsonOption, repeatable, serverOption, yesOption } from './options.ts'
+import type { Run } from './run.ts'
+
+const projects = () => import('../projects.ts')
+
+export function addProjectCommands(program: Command, run: Run): void {
+  program
+    .command('project:create <slug>')
+    .description('create a project with its stages and the default roles')
+    .addOption(repeatable('--stage <slug>', 'a stage to create (default: live)'))
+    .addOption(serverOption())
+    .addOption(jsonOption())
+    .action(
+      run(async (context, slug: string, options: ProjectCreateOptions) =>
+        (await projects()).runProjectCreate(context, slug, options),
+      ),
+    )
+
+  program
+    .command('project:list')
+    .description('list the projects')
+    .addOption(serverOption())
+    .addOption(jsonOption())
+    .action(run(async (context, options: ProjectOptions) => (await projects()).runProjectList(context, options)))
+
+  program
+    .command('project:show <slug>')
+    .description('show a project with its stages and roles')
+    .addOption(serverOption())
+    .addOption(jsonOption())
+    .action(
+      run(async (context, slug: string, options: ProjectOptions) =>
+        (await projects()).runProjectShow(context, slug, options),
+      ),
+    )
+
+  program
+    .command('project:delete <slug>')
+    .description('delete a project with all its data')
+    .addOption(yesOption())
+    .addOption(serverOption())
+    .addOption(jsonOption())
+    .action(
+      run(async (context, slug: string, options: ProjectDeleteOptions) =>
+        (await projects()).runProjectDelete(context, slug, options),
+      ),
+    )
+}

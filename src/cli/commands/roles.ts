@@ -1,0 +1,41 @@
+import type { Command } from 'commander'
+import type { RoleDeleteOptions, RoleOptions, RoleSetOptions } from '../roles.ts'
+import { jsonOption, projectOption, serverOption, yesOption } from './options.ts'
+import type { Run } from './run.ts'
+
+const roles = () => import('../roles.ts')
+
+export function addRoleCommands(program: Command, run: Run): void {
+  program
+    .command('role:list')
+    .description("list a project's roles and what they may do")
+    .addOption(projectOption())
+    .addOption(serverOption())
+    .addOption(jsonOption())
+    .action(run(async (context, options: RoleOptions) => (await roles()).runRoleList(context, options)))
+
+  program
+    .command('role:set <name>')
+    .description('create a role, or set what it may do; what is not named it may not do')
+    .option('--content <permissions>', 'some of read,write,export,import')
+    .option('--system <permissions>', 'some of export,import')
+    .addOption(projectOption())
+    .addOption(serverOption())
+    .addOption(jsonOption())
+    .action(
+      run(async (context, name: string, options: RoleSetOptions) => (await roles()).runRoleSet(context, name, options)),
+    )
+
+  program
+    .command('role:delete <name>')
+    .description('delete a role that no usable token has')
+    .addOption(yesOption())
+    .addOption(projectOption())
+    .addOption(serverOption())
+    .addOption(jsonOption())
+    .action(
+      run(async (context, name: string, options: RoleDeleteOptions) =>
+        (await roles()).runRoleDelete(context, name, options),
+      ),
+    )
+}

@@ -1,0 +1,21 @@
+import type { Command } from 'commander'
+import type { SchemaApplyOptions } from '../schema.ts'
+import { jsonOption } from './options.ts'
+import type { Run } from './run.ts'
+
+export function addSchemaCommands(program: Command, run: Run): void {
+  program
+    .command('schema:apply <file.sql> [target-project]')
+    .summary("run SQL that changes a stage's structure")
+    .description(
+      'Runs a file of SQL ("-": standard input) in a stage of a project, whole or not at all: the local project, or ' +
+        'another one by its DSN, wharf://<project>:<TOKEN>@<host>[:port].',
+    )
+    .option('--stage <slug>', 'the stage', 'live')
+    .addOption(jsonOption())
+    .action(
+      run(async (context, file: string, target: string | undefined, options: SchemaApplyOptions) =>
+        (await import('../schema.ts')).runSchemaApply(context, { file, target }, options),
+      ),
+    )
+}

@@ -1,0 +1,39 @@
+import type { Command } from 'commander'
+import type { TokenCreateOptions, TokenListOptions, TokenRevokeOptions } from '../tokens.ts'
+import { jsonOption, repeatable, serverOption, yesOption } from './options.ts'
+import type { Run } from './run.ts'
+
+const tokens = () => import('../tokens.ts')
+
+export function addTokenCommands(program: Command, run: Run): void {
+  program
+    .command('token:create')
+    .description('create a token, and print it: it is not shown again')
+    .addOption(repeatable('--project <slug>', 'a project that it is for (default: the local one)'))
+    .addOption(repeatable('--role <role>', 'its role in that project').makeOptionMandatory())
+    .requiredOption('--name <name>', 'what it is for')
+    .option('--expires <when>', 'when it ends: 90m, 12h, 30d, 4w, a date, or a time with its zone (default: never)')
+    .addOption(serverOption())
+    .addOption(jsonOption())
+    .action(run(async (context, options: TokenCreateOptions) => (await tokens()).runTokenCreate(context, options)))
+
+  program
+    .command('token:list')
+    .description('list the tokens, without themselves')
+    .option('--project <slug>', 'those of one project only')
+    .addOption(serverOption())
+    .addOption(jsonOption())
+    .action(run(async (context, options: TokenListOptions) => (await tokens()).runTokenList(context, options)))
+
+  program
+    .command('token:revoke <id>')
+    .description('end a token for good')
+    .addOption(yesOption())
+    .addOption(serverOption())
+    .addOption(jsonOption())
+    .action(
+      run(async (context, id: string, options: TokenRevokeOptions) =>
+        (await tokens()).runTokenRevoke(context, id, options),
+      ),
+    )
+}

@@ -1,0 +1,35 @@
+import type { Writable } from 'node:stream'
+import type { Config } from '../config.ts'
+
+/** A service that runs inside the command's own process. */
+export interface EmbeddedService {
+  /** Where its HTTP interface listens. */
+  readonly url: string
+  readonly rootToken: string
+  close(): Promise<void>
+}
+
+/** All that the command line needs of the world around it. */
+export interface CliEnvironment {
+  /** Reads the configuration; called by commands that need it only, so `--help` works with any. */
+  loadConfig(): Promise<Config>
+  /**
+   * Starts the whole service inside this process.
+   *
+   * @throws {AppError} DATA_FOLDER_IN_USE where another process has the data folder.
+   */
+  startService(config: Config, options: { readonly quiet: boolean }): Promise<EmbeddedService>
+  /** `wharf start`: runs until a signal, which it listens for itself; resolves with the exit code. */
+  runService(config: Config): Promise<number>
+  readonly stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean }
+  readonly stdout: Writable & { readonly isTTY?: boolean }
+  readonly stderr: Writable & { readonly isTTY?: boolean; readonly columns?: number }
+  readonly version: string
+}
+
+/** What a command works with. */
+export interface CommandContext {
+  readonly environment: CliEnvironment
+  /** Aborted by Ctrl-C and by SIGTERM. */
+  readonly signal: AbortSignal
+}

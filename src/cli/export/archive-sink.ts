@@ -1,0 +1,89 @@
+import type { BigIntStats } from 'node:fs'
+import { type FileHandle, lstat, open, rename, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { Writable } from 'node:stream'
+import { AppError } from '../../errors.ts'
+import { syncFolder } from '../../lib/atomic-file.ts'
+import { errorCode } from '../../lib/error-code.ts'
+import { writeAll } from '../terminal/write.ts'
+
+/** Where an archive is written to. Whoever opens one ends it with exactly one call of `finish` or `discard`. */
+export interface ArchiveSink {
+  write(chunk: Buffer): Promise<void>
+  /** To be called only when the archive is known to be whole: it gets its name now. Where it can't, it is discarded. */
+  finish(): Promise<void>
+  /** Leaves nothing behind, and what had the archive's name before as it was. */
+  discard(): Promise<void>
+}
+
+/**
+ * Opens `<path>.part`, which gets its name when it is finished and safely on the disk. One that was left behind is
+ * replaced: removed first and made anew, so that nothing is ever written through a link that somebody put there.
+ */
+export async function openFileSink(path: string): Promise<ArchiveSink> {
+  const partPath = `${path}.part`
+  await rm(partPath, { force: true })
+  const file = await open(partPath, 'wx')
+  const discard = async (): Promise<void> => {
+    if (await isStillThere(file, partPath)) await rm(partPath, { force: true })
+    await file.close()
+  }
+  return {
+    async write(chunk) {
+      await file.writeFile(chunk)
+    },
+    async finish() {
+      try {
+        await file.sync()
+        if (!(await isStillThere(file, partPath))) throw replacedMeanwhile(partPath)
+        await rename(partPath, path)
+      } catch (error) {
+        await discard()
+        throw error
+      }
+      await file.close()
+      await syncFolder(dirname(path))
+    },
+    discard,
+  }
+}
+
+/** Standard output, or another stream that stays open. */
+export function createStreamSink(stream: Writable): ArchiveSink {
+  return {
+    async write(chunk) {
+      try {
+        await writeAll(stream, chunk)
+      } catch (error) {
+        throw errorCode(error) === 'EPIPE' ? outputClosed(error) : error
+      }
+    },
+    finish: async () => undefined,
+    discard: async () => undefined,
+  }
+}
+
+/** Whether the name is still that of the open file: another export to the same name takes it over. */
+async function isStillThere(file: FileHandle, path: string): Promise<boolean> {
+  const open = await file.stat({ bigint: true })
+  const there = await statIfThere(path)
+  return there !== undefined && there.ino === open.ino && there.dev === open.dev
+}
+
+async function statIfThere(path: string): Promise<BigIntStats | undefined> {
+  try {
+    return await lstat(path, { bigint: true })
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+const replacedMeanwhile = (partPath: string): AppError =>
+  new AppError(
+    'EXPORT_INTERRUPTED',
+    `${partPath} was removed or replaced meanwhile: does another export write to the same file?`,
+  )
+
+const outputClosed = (cause: unknown): AppError =>
+  new AppError('EXPORT_INTERRUPTED', 'standard output was closed before the archive was complete', { cause })

@@ -1,0 +1,37 @@
+import { type lstat, stat } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { wrongUse } from '../../errors.ts'
+import { errorCode } from '../../lib/error-code.ts'
+
+/** The name for standard output. */
+export const STDOUT = '-'
+
+/**
+ * Checks, before anything is asked for, that an archive can be put there: by renaming, which would replace a device
+ * or a pipe instead of writing to it.
+ *
+ * @throws {AppError} WRONG_USE
+ */
+export async function assertUsableOutput(path: string): Promise<void> {
+  if (path === STDOUT) return
+  if (path === '' || /[/\\]$/.test(path)) throw wrongUse(`the output "${path}" is not the name of a file`)
+  const folder = dirname(resolve(path))
+  if (!(await statOf(folder))?.isDirectory()) throw wrongUse(`there is no folder ${folder} for the output`)
+  const there = await statOf(path)
+  if (there?.isDirectory()) throw wrongUse(`the output ${path} is a folder; expected the name of a file`)
+  if (there && !there.isFile()) {
+    throw wrongUse(
+      `the output ${path} is not a regular file; "--output -" writes to standard output, for any other use`,
+    )
+  }
+}
+
+/** @returns undefined where there is nothing, or a symbolic link to nothing. */
+async function statOf(path: string): Promise<Awaited<ReturnType<typeof lstat>> | undefined> {
+  try {
+    return await stat(path)
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT' || errorCode(error) === 'ENOTDIR') return undefined
+    throw error
+  }
+}

@@ -1,0 +1,47 @@
+import { constants } from 'node:buffer'
+import { readArchive } from '../../archive/archive-reader.ts'
+import type { TransferProgress } from '../terminal/progress.ts'
+
+/** Something of a stage that archives cannot hold, e.g. a view. */
+export interface NotExported {
+  readonly stage: string
+  readonly kind: string
+  readonly name: string
+  readonly detail?: string
+}
+
+export interface ArchiveSummary {
+  /** Slugs, in the archive's order. */
+  readonly stages: readonly string[]
+  readonly tables: number
+  readonly rows: number
+  /** Lines of the system section; undefined where there is none. */
+  readonly system: { readonly roles: number; readonly events: number } | undefined
+  readonly notExported: readonly NotExported[]
+}
+
+/**
+ * Reads an archive of one project through to its end, and checks it meanwhile.
+ *
+ * @param progress is kept up to date with the table and the number of rows.
+ * @throws {AppError} ARCHIVE_INVALID at the first fault, also where the `end` line is missing.
+ */
+export async function readThrough(bytes: AsyncIterable<Buffer>, progress: TransferProgress): Promise<ArchiveSummary> {
+  const stages: string[] = []
+  const notExported: NotExported[] = []
+  let tables = 0
+  let system: ArchiveSummary['system']
+  // What is too long to be imported here may be imported elsewhere; only what cannot be a string cannot be checked.
+  for await (const item of readArchive(bytes, { maxLineBytes: constants.MAX_STRING_LENGTH })) {
+    if (item.kind === 'row') progress.rows += item.rows.length
+    if (item.kind === 'rows') progress.table = item.content.table
+    if (item.kind === 'rowsEnd') tables += 1
+    if (item.kind === 'systemEnd') system = { roles: item.content.roles, events: item.content.events }
+    if (item.kind === 'stage') {
+      const { slug, notExported: left } = item.content
+      stages.push(slug)
+      notExported.push(...left.map((thing) => ({ stage: slug, ...thing })))
+    }
+  }
+  return { stages, tables, rows: progress.rows, system, notExported }
+}

@@ -1,0 +1,62 @@
+import { AppError, isAppError } from '../../errors.ts'
+import type { CommandContext } from '../environment.ts'
+import { EXIT } from '../exit-codes.ts'
+import { projectOf, type Server, withServer } from '../server.ts'
+import { parseProjectTarget } from '../target.ts'
+import { showProgress, type TransferProgress } from '../terminal/progress.ts'
+import { type ArchiveSink, createStreamSink, openFileSink } from './archive-sink.ts'
+import { downloadArchive, type ExportSelection } from './download-archive.ts'
+import { type Export, type ExportReportOptions, reportExport } from './export-report.ts'
+import { assertUsableOutput, STDOUT } from './output-path.ts'
+
+export interface ExportOptions extends ExportReportOptions {
+  readonly gzip: boolean
+  readonly includeSystem?: boolean
+  readonly output?: string
+  readonly stage?: readonly string[]
+  readonly excludeTable?: readonly string[]
+}
+
+/** `data:export` */
+export async function runExport(
+  context: CommandContext,
+  source: string | undefined,
+  options: ExportOptions,
+): Promise<number> {
+  const target = parseProjectTarget(source)
+  if (options.output !== undefined) await assertUsableOutput(options.output)
+  const exported = await withServer(context, target, (server) => exportProject(context, server, options))
+  await reportExport(context, exported, options)
+  return EXIT.done
+}
+
+async function exportProject(context: CommandContext, server: Server, options: ExportOptions): Promise<Export> {
+  const project = projectOf(undefined, server)
+  const file = options.output ?? `${project}.jsonl${options.gzip ? '.gz' : ''}`
+  await assertUsableOutput(file)
+  const { stdout, stderr } = context.environment
+  const openSink = async (): Promise<ArchiveSink> => (file === STDOUT ? createStreamSink(stdout) : openFileSink(file))
+
+  const startedAt = performance.now()
+  const progress: TransferProgress = { table: '', rows: 0, bytes: 0, rowsExpected: undefined }
+  const stopProgress = showProgress(progress, { stderr, quiet: options.quiet ?? false })
+  try {
+    const download = { http: server.http, gzip: options.gzip, openSink, progress, signal: context.signal }
+    const summary = await downloadArchive({ ...download, selection: toSelection(project, options) })
+    return { project, file, ...summary, bytes: progress.bytes, seconds: (performance.now() - startedAt) / 1000 }
+  } catch (error) {
+    throw isAppError(error, 'ARCHIVE_INVALID') ? arrivedDamaged(error) : error
+  } finally {
+    stopProgress()
+  }
+}
+
+const toSelection = (slug: string, { includeSystem, stage, excludeTable }: ExportOptions): ExportSelection => ({
+  slug,
+  system: includeSystem ?? false,
+  ...(stage && { stages: stage }),
+  ...(excludeTable && { excludeTables: excludeTable }),
+})
+
+const arrivedDamaged = (cause: AppError): AppError =>
+  new AppError('ARCHIVE_INVALID', `the archive did not arrive whole and was not kept: ${cause.message}`, { cause })

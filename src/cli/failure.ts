@@ -1,0 +1,33 @@
+import { AppError, type Fault } from '../errors.ts'
+import { EXIT, EXIT_CODES } from './exit-codes.ts'
+import { maskTokens } from './mask.ts'
+import { printable } from './terminal/printable.ts'
+
+export interface Failure {
+  /** One or several lines, without tokens and without anything that a terminal would obey. */
+  readonly text: string
+  readonly exitCode: number
+}
+
+/** Says what was thrown in the words of the command line: a message for what was expected, a stack for a bug. */
+export function toFailure(thrown: unknown): Failure {
+  if (thrown instanceof AppError) {
+    const lines = [`error: ${printable(thrown.message)}`, ...faultLines(thrown)]
+    return { text: maskTokens(lines.join('\n')), exitCode: EXIT_CODES[thrown.code] }
+  }
+  if (isSystemError(thrown)) return { text: maskTokens(`error: ${printable(thrown.message)}`), exitCode: EXIT.failed }
+  const stack = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)
+  return { text: maskTokens(`error: something went wrong that should not have\n${stack}`), exitCode: EXIT.failed }
+}
+
+/** A fault that the message has said already is not said again. */
+const faultLines = ({ message, faults }: AppError): string[] =>
+  faults.filter(({ detail }) => !message.includes(detail)).map((fault) => `  ${printable(faultText(fault))}`)
+
+function faultText({ pointer, line, detail }: Fault): string {
+  if (line !== undefined) return `line ${line}: ${detail}`
+  return pointer === undefined || pointer === '' ? detail : `${pointer}: ${detail}`
+}
+
+/** What the operating system refused: a full disk, a missing right. No bug, and its message names the file. */
+const isSystemError = (thrown: unknown): thrown is Error => thrown instanceof Error && 'syscall' in thrown

@@ -1,0 +1,139 @@
+import { Agent, type Dispatcher } from 'undici'
+import type { z } from 'zod'
+import { AppError, wrongUse } from '../errors.ts'
+import { parseJson } from '../lib/parse-json.ts'
+import { toConnectionFailure } from './connection-failure.ts'
+import { toRefusal } from './refusal.ts'
+
+const CONNECT_TIMEOUT_MS = 10_000
+
+/** Far above any page of any list; what is longer comes from something else than a Wharf server. */
+const MAX_JSON_BYTES = 32 * 1024 * 1024
+
+export interface HttpCall {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  /** With every part encoded, see `encodedPath`. */
+  readonly path: string
+  readonly query?: Readonly<Record<string, string | undefined>>
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | Buffer
+}
+
+export interface HttpAnswer {
+  /** By lower-case name; those that came more than once are left out. */
+  readonly headers: Readonly<Record<string, string>>
+  /** As it came, compressed or not. To be read to its end or destroyed. */
+  readonly body: AsyncIterable<Buffer>
+}
+
+export interface HttpClient {
+  readonly origin: string
+  /** @throws {AppError} REMOTE_FAILED where the server refuses, cannot be reached, or breaks off. */
+  open(call: HttpCall): Promise<HttpAnswer>
+  /** Checks the JSON that comes back. @throws {AppError} REMOTE_FAILED, as `open`. */
+  json<T>(call: HttpCall, schema: z.ZodType<T>): Promise<T>
+  close(): Promise<void>
+}
+
+export interface HttpClientOptions {
+  readonly origin: string
+  readonly token: string
+  /** Ends every call, also while its answer is being read. */
+  readonly signal: AbortSignal
+}
+
+/**
+ * Creates a client for one server. Nothing but connecting has a time limit: exports take as long as they take.
+ *
+ * It is not the global `fetch`, because that would decompress archives, which are kept as they come.
+ */
+export function createHttpClient({ origin, token, signal }: HttpClientOptions): HttpClient {
+  if (!/^[\x21-\x7e]+$/.test(token)) throw wrongUse('the token has characters that no token has')
+  const agent = new Agent({ connect: { timeout: CONNECT_TIMEOUT_MS }, headersTimeout: 0, bodyTimeout: 0 })
+
+  const request = async ({ method, path, query = {}, headers = {}, body = '' }: HttpCall) => {
+    try {
+      return await agent.request({
+        origin,
+        path: withQuery(path, query),
+        method,
+        headers: { authorization: `Bearer ${token}`, ...headers },
+        body: body.length > 0 ? body : null,
+        signal,
+      })
+    } catch (error) {
+      signal.throwIfAborted()
+      throw toConnectionFailure(error, { origin })
+    }
+  }
+
+  const open = async (call: HttpCall): Promise<HttpAnswer> => {
+    const answer = await request(call)
+    const headers = singleHeaders(answer.headers)
+    const requestId = headers['x-request-id']
+    const body = readBody(answer.body, { origin, requestId, signal })
+    const status = answer.statusCode
+    if (status >= 200 && status < 300) return { headers, body }
+    throw toRefusal({ status, text: await readText(body), requestId, origin })
+  }
+
+  return {
+    origin,
+    open,
+    async json(call, schema) {
+      const answer = await open({ ...call, headers: { accept: 'application/json', ...call.headers } })
+      const parsed = schema.safeParse(parseJson(await readText(answer.body)))
+      if (parsed.success) return parsed.data
+      throw new AppError('REMOTE_FAILED', `${origin} gave an answer that this version of wharf does not understand`)
+    },
+    close: () => agent.destroy(),
+  }
+}
+
+/** The parts of a call that send `value`. */
+export const jsonBody = (value: unknown): Required<Pick<HttpCall, 'headers' | 'body'>> => ({
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify(value),
+})
+
+/** Makes a path of literal parts and of values, which are encoded. */
+export const encodedPath = (parts: TemplateStringsArray, ...values: readonly string[]): string =>
+  String.raw({ raw: parts }, ...values.map(encodeURIComponent))
+
+function withQuery(path: string, query: Readonly<Record<string, string | undefined>>): string {
+  const parameters = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, value)
+  return parameters.size === 0 ? path : `${path}?${parameters}`
+}
+
+const singleHeaders = (headers: Dispatcher.ResponseData['headers']): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : [])),
+  )
+
+async function* readBody(
+  body: AsyncIterable<Buffer>,
+  {
+    signal,
+    ...request
+  }: { readonly origin: string; readonly requestId: string | undefined; readonly signal: AbortSignal },
+): AsyncGenerator<Buffer, void, undefined> {
+  try {
+    yield* body
+  } catch (error) {
+    signal.throwIfAborted()
+    throw toConnectionFailure(error, request)
+  }
+}
+
+/** @returns the text, or its first `MAX_JSON_BYTES`. */
+async function readText(body: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of body) {
+    chunks.push(chunk)
+    bytes += chunk.length
+    if (bytes > MAX_JSON_BYTES) break
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}

@@ -1,0 +1,87 @@
+import { Command, CommanderError } from 'commander'
+import { addDataCommands } from './commands/data.ts'
+import { addProjectCommands } from './commands/projects.ts'
+import { addRoleCommands } from './commands/roles.ts'
+import type { Run } from './commands/run.ts'
+import { addSchemaCommands } from './commands/schema.ts'
+import { addTokenCommands } from './commands/tokens.ts'
+import type { CliEnvironment } from './environment.ts'
+import { EXIT } from './exit-codes.ts'
+import { toFailure } from './failure.ts'
+import { createInterrupts } from './interrupts.ts'
+import { maskTokens } from './mask.ts'
+import { print } from './terminal/write.ts'
+
+export type { CliEnvironment, EmbeddedService } from './environment.ts'
+
+const DESCRIPTION = [
+  'Wharf moves the data of PostgreSQL projects: exact exports, imports and transfers.',
+  '',
+  'A project is addressed by its DSN, wharf://<project>:<TOKEN>@<host>[:port]. ' +
+    'Without one, or with ".", it is the local project, whose server is started for the command where it is not running.',
+].join('\n')
+
+/**
+ * Runs one command. Nothing but commander is loaded before it is known which, so that `--help` is quick.
+ *
+ * @param argv the arguments after the program's name.
+ * @returns the exit code: 0 done, 1 failed, 2 wrong use, 130 interrupted. All output is written by then.
+ */
+export async function runCli(argv: readonly string[], environment: CliEnvironment): Promise<number> {
+  const interrupts = createInterrupts(process)
+  let exitCode: number = EXIT.done
+
+  const run: Run =
+    (work) =>
+    async (...args) => {
+      interrupts.listen()
+      exitCode = await work({ environment, signal: interrupts.signal }, ...args)
+    }
+  const runStart = async (): Promise<void> => {
+    exitCode = await environment.runService(await environment.loadConfig())
+  }
+
+  // Each write is told when its reader has gone. Without a listener, the event that follows would end the process.
+  for (const stream of [environment.stdout, environment.stderr]) stream.on('error', () => undefined)
+  try {
+    await createProgram(environment, run, runStart).parseAsync(argv, { from: 'user' })
+    return exitCode
+  } catch (error) {
+    return await reportFailure(error, environment, interrupts.signal)
+  } finally {
+    interrupts.stop()
+  }
+}
+
+function createProgram({ stdout, stderr, version }: CliEnvironment, run: Run, runStart: () => Promise<void>): Command {
+  const program = new Command('wharf')
+    .description(DESCRIPTION)
+    .version(version)
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => void stdout.write(text),
+      writeErr: (text) => void stderr.write(maskTokens(text)),
+    })
+    .showHelpAfterError('(--help says more)')
+    .configureHelp({ subcommandTerm: (command) => command.name() })
+
+  program.command('start').description('run the service until it is told to stop').action(runStart)
+  addDataCommands(program, run)
+  addProjectCommands(program, run)
+  addSchemaCommands(program, run)
+  addRoleCommands(program, run)
+  addTokenCommands(program, run)
+  return program
+}
+
+/** @returns the exit code. */
+async function reportFailure(error: unknown, { stderr }: CliEnvironment, signal: AbortSignal): Promise<number> {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.wrongUse
+  if (signal.aborted) {
+    await print(stderr, 'interrupted')
+    return EXIT.interrupted
+  }
+  const { text, exitCode } = toFailure(error)
+  await print(stderr, text)
+  return exitCode
+}

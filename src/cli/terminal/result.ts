@@ -1,0 +1,20 @@
+import pc from 'picocolors'
+import type { CliEnvironment } from '../environment.ts'
+import { print } from './write.ts'
+
+export interface ResultOptions {
+  /** Whether a program reads the result. */
+  readonly json?: boolean
+}
+
+/** The same result twice: as one JSON object, and for people. */
+export interface Result {
+  readonly json: object
+  readonly text: (style: { readonly colors: boolean }) => string
+}
+
+/** Prints a command's result to standard output. */
+export function printResult({ stdout }: CliEnvironment, { json }: ResultOptions, result: Result): Promise<void> {
+  const colors = pc.isColorSupported && stdout.isTTY === true
+  return print(stdout, json ? JSON.stringify(result.json) : result.text({ colors }))
+}

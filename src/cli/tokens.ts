@@ -1,0 +1,109 @@
+import { wrongUse } from '../errors.ts'
+import type { CommandContext } from './environment.ts'
+import { EXIT } from './exit-codes.ts'
+import { parseExpiry } from './expiry.ts'
+import { projectOf, type Server, withServer } from './server.ts'
+import { createToken, getToken, listTokens, type Membership, revokeToken, type Token } from './server-api.ts'
+import { parseServerTarget } from './target.ts'
+import { assertCanConfirm, type Confirmation, confirm } from './terminal/confirm.ts'
+import { printResult, type ResultOptions } from './terminal/result.ts'
+import { formatTable } from './terminal/table.ts'
+
+interface TokenOptions extends ResultOptions {
+  readonly server?: string
+}
+
+export interface TokenCreateOptions extends TokenOptions {
+  readonly project?: readonly string[]
+  readonly role: readonly string[]
+  readonly name: string
+  readonly expires?: string
+}
+
+export interface TokenListOptions extends TokenOptions {
+  readonly project?: string
+}
+
+export interface TokenRevokeOptions extends TokenOptions, Confirmation {}
+
+const HEADINGS = ['id', 'name', 'for', 'created', 'expires', 'state']
+
+/** `token:create`: standard output gets the token alone, so that a script can take it. */
+export async function runTokenCreate(
+  context: CommandContext,
+  { project: projects = [], role: roles, name, expires, server, ...options }: TokenCreateOptions,
+): Promise<number> {
+  const expiresAt = expires === undefined ? undefined : parseExpiry(expires, new Date()).toISOString()
+  const created = await withServer(context, parseServerTarget(server), (opened) => {
+    const memberships = pairUp(projects.length === 0 ? [projectOf(undefined, opened)] : projects, roles)
+    return createToken(opened.http, { name, memberships, ...(expiresAt !== undefined && { expiresAt }) })
+  })
+  await printResult(context.environment, options, { json: created, text: () => created.token })
+  return EXIT.done
+}
+
+/** `token:list` */
+export async function runTokenList(
+  context: CommandContext,
+  { project, server, ...options }: TokenListOptions,
+): Promise<number> {
+  const tokens = await withServer(context, parseServerTarget(server), ({ http }: Server) => listTokens(http, project))
+  const now = new Date()
+  await printResult(context.environment, options, {
+    json: { tokens },
+    text: (style) =>
+      tokens.length === 0
+        ? 'there are no tokens'
+        : formatTable(
+            HEADINGS,
+            tokens.map((token) => toCells(token, now)),
+            style,
+          ),
+  })
+  return EXIT.done
+}
+
+/** `token:revoke` */
+export async function runTokenRevoke(
+  context: CommandContext,
+  id: string,
+  { server, ...options }: TokenRevokeOptions,
+): Promise<number> {
+  assertCanConfirm(context, options)
+  return withServer(context, parseServerTarget(server), async ({ http, place }) => {
+    const { name, memberships } = await getToken(http, id)
+    const consequence = `this ends token "${name}" (${formatMemberships(memberships)})${place} for good`
+    if (!(await confirm(context, consequence, options))) return EXIT.failed
+    await revokeToken(http, id)
+    await printResult(context.environment, options, {
+      json: { revoked: { id, name } },
+      text: () => `revoked token ${id}`,
+    })
+    return EXIT.done
+  })
+}
+
+/** The first role is for the first project, and so on. */
+function pairUp(projects: readonly string[], roles: readonly string[]): Membership[] {
+  if (projects.length !== roles.length) {
+    throw wrongUse(`there are ${projects.length} projects and ${roles.length} roles: give each --project its --role`)
+  }
+  return projects.map((project, index) => ({ project, role: roles[index] ?? '' }))
+}
+
+const toCells = (token: Token, now: Date): string[] => [
+  token.id,
+  token.name,
+  formatMemberships(token.memberships),
+  token.createdAt,
+  token.expiresAt ?? 'never',
+  stateOf(token, now),
+]
+
+function stateOf({ revokedAt, expiresAt }: Token, now: Date): string {
+  if (revokedAt !== null) return 'revoked'
+  return expiresAt !== null && new Date(expiresAt) <= now ? 'expired' : 'usable'
+}
+
+const formatMemberships = (memberships: readonly Membership[]): string =>
+  memberships.map(({ project, role }) => `${role} of ${project}`).join(', ')

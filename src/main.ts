@@ -1,0 +1,27 @@
+#!/usr/bin/env node
+import { existsSync } from 'node:fs'
+import { runCli } from './cli/program.ts'
+import { readVersion } from './version.ts'
+
+// Whatever costs time to load is loaded by the command that needs it: `wharf --help` answers at once.
+if (existsSync('.env')) process.loadEnvFile('.env')
+
+process.exitCode = await runCli(process.argv.slice(2), {
+  async loadConfig() {
+    const { loadConfig } = await import('./config.ts')
+    return loadConfig(process.env)
+  },
+  async startService(config) {
+    const { startService } = await import('./service.ts')
+    const { createLogger } = await import('./logger.ts')
+    return startService({ config, logger: createLogger('error'), shared: false })
+  },
+  async runService(config) {
+    const { runService } = await import('./run-service.ts')
+    return runService(config)
+  },
+  stdin: process.stdin,
+  stdout: process.stdout,
+  stderr: process.stderr,
+  version: readVersion(),
+})
