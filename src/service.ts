@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { startApi } from './api/start-api.ts'
 import type { Config } from './config.ts'
 import { type Container, createContainer, rootTokenOf } from './container.ts'
-import { lockDataFolder } from './data-folder/lock.ts'
+import { lockDataFolder, makeDataFolder } from './data-folder/lock.ts'
 import { removeServiceAddress, writeServiceAddress } from './data-folder/service-address.ts'
 import { startEmbeddedPostgres } from './database/embedded/embedded-postgres.ts'
 import { createLifecycle, type Lifecycle } from './lifecycle.ts'
@@ -47,6 +47,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 }
 
 async function start({ config, logger, shared }: ServiceOptions, lifecycle: Lifecycle): Promise<Service> {
+  await makeDataFolder(config.dataDir)
   const rootToken = await rootTokenOf(config)
   const database = config.databaseUrl
     ? { url: config.databaseUrl, failed: new Promise<never>(() => undefined) }

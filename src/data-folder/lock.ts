@@ -55,8 +55,11 @@ export async function lockDataFolder(dataDir: string): Promise<DataFolderLock> {
   return { release: () => removeIfHeldBy(path, holder.id) }
 }
 
-/** Others must be able to pass through: PostgreSQL may run as another user. What is secret inside has its own mode. */
-async function makeDataFolder(dataDir: string): Promise<void> {
+/**
+ * Makes the data folder where it is missing. Others must be able to pass through: PostgreSQL may run as another user.
+ * What is secret inside has its own mode.
+ */
+export async function makeDataFolder(dataDir: string): Promise<void> {
   const made = await mkdir(dataDir, { recursive: true })
   if (made !== undefined) await chmod(dataDir, 0o755)
 }
