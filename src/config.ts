@@ -34,6 +34,8 @@ const environmentSchema = z.object({
     .default('demo'),
   WHARF_SECRET_KEY: z.string().min(32, { error: 'must have at least 32 characters' }).optional(),
   WHARF_TOKEN: z.string().optional(),
+  WHARF_UNDO_HOURS: integer(0, 8760, 24),
+  WHARF_MAX_LINE_BYTES: integer(1024, 1024 * 1024 * 1024, 64 * 1024 * 1024),
   WHARF_LOG_LEVEL: z.enum(LOG_LEVELS, { error: `must be one of ${LOG_LEVELS.join(', ')}` }).default('info'),
 })
 
@@ -56,6 +58,10 @@ export interface Config {
   readonly secretKey: string | undefined
   /** Token for a DSN that carries none. */
   readonly token: string | undefined
+  /** How long what an import replaced is kept for `undo`; 0 keeps nothing. */
+  readonly undoHours: number
+  /** The longest line of an archive that an import reads. */
+  readonly maxLineBytes: number
   readonly logLevel: LogLevel
 }
 
@@ -85,6 +91,8 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
     project: values.WHARF_PROJECT,
     secretKey: values.WHARF_SECRET_KEY,
     token: values.WHARF_TOKEN,
+    undoHours: values.WHARF_UNDO_HOURS,
+    maxLineBytes: values.WHARF_MAX_LINE_BYTES,
     logLevel: values.WHARF_LOG_LEVEL,
   })
 }

@@ -1,6 +1,7 @@
 import { PrismaPg } from '@prisma/adapter-pg'
 import type { Config } from './config.ts'
 import { readOrCreateSecret } from './data-folder/secrets.ts'
+import { openSpoolFolder } from './data-folder/spool-folder.ts'
 import type { Database, OpenDatabase } from './database/database.ts'
 import { PrismaClient } from './database/generated/client.ts'
 import { createLoginDatabases, type LoginDatabases } from './database/login-databases.ts'
@@ -38,6 +39,10 @@ export interface Container {
   readonly version: string
   /** Name and version, as archives carry them. */
   readonly generator: string
+  /** How long what an import replaced is kept, in hours; 0 keeps nothing. */
+  readonly undoHours: number
+  /** Where this process keeps uploads while it checks and loads them. */
+  readonly spoolFolder: string
 }
 
 /**
@@ -88,6 +93,8 @@ export async function createContainer(options: {
     rootTokenHash: hashToken(rootToken),
     version,
     generator: `wharf/${version}`,
+    undoHours: config.undoHours,
+    spoolFolder: await openSpoolFolder(config.dataDir),
   }
 }
 

@@ -9,7 +9,11 @@ import { startEmbeddedPostgres } from './database/embedded/embedded-postgres.ts'
 import { createLifecycle, type Lifecycle } from './lifecycle.ts'
 import type { Logger } from './logger.ts'
 import { ensureDemoProject } from './projects/demo-project.ts'
+import { sweepSideSchemas } from './transfer/import/sweep-side-schemas.ts'
 import { readVersion } from './version.ts'
+
+/** How often what imports left is swept away, in milliseconds. */
+const SWEEP_INTERVAL_MS = 10 * 60_000
 
 export interface Service {
   readonly url: string
@@ -60,6 +64,7 @@ async function start({ config, logger, shared }: ServiceOptions, lifecycle: Life
     lifecycle,
   })
   if (!config.databaseUrl) await makeDemoOnce(container)
+  startSweeping(container, lifecycle)
 
   const api = await startApi(container, shared ? config : { host: '127.0.0.1', port: 0 })
   lifecycle.onClose('api', () => api.close())
@@ -84,6 +89,27 @@ async function startEmbeddedDatabase(
   const postgres = await startEmbeddedPostgres({ dataDir: config.dataDir, logger, onUnexpectedExit: fail })
   lifecycle.onClose('embedded database', () => postgres.stop())
   return { url: postgres.url, failed }
+}
+
+/** Drops what imports have left beside stages, now and then again and again. */
+function startSweeping(container: Container, lifecycle: Lifecycle): void {
+  let sweep = Promise.resolve()
+  const sweepOnce = async (): Promise<void> => {
+    try {
+      await sweepSideSchemas(container, container.logger)
+    } catch (error) {
+      container.logger.warn({ err: error }, 'sweeping failed; it is tried again later')
+    }
+  }
+  const next = (): void => {
+    sweep = sweep.then(sweepOnce)
+  }
+  next()
+  const timer = setInterval(next, SWEEP_INTERVAL_MS)
+  lifecycle.onClose('sweep', () => {
+    clearInterval(timer)
+    return sweep
+  })
 }
 
 /** The demo project is made once; whoever deletes it does not get it again with the next start. */

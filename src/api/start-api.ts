@@ -4,6 +4,7 @@ import { authenticate, type Caller } from '../projects/access.ts'
 import { createApi } from './create-api.ts'
 import { type Listening, listen } from './listen.ts'
 import { exportRoutes } from './routers/export.ts'
+import { importRoutes } from './routers/import.ts'
 import { projectRoutes } from './routers/projects.ts'
 import { roleRoutes } from './routers/roles.ts'
 import { schemaRoutes } from './routers/schema.ts'
@@ -27,6 +28,7 @@ export async function startApi(
     ...schemaRoutes(container),
     ...tokenRoutes(container),
     ...exportRoutes(container),
+    ...importRoutes(container),
   ]
   const checks = { database: () => control.prisma.$queryRaw`SELECT 1` }
   const api = createApi<Caller>({

@@ -60,7 +60,8 @@ async function readBirthFromPs(pid: number): Promise<string | undefined> {
   return stdout.trim()
 }
 
-function isAlive(pid: number): boolean {
+/** Whether some process has this pid. */
+export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
     return true

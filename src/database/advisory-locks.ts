@@ -6,3 +6,9 @@ const BASE = 0x77686172n << 32n
 
 /** Held while the control and system tables are migrated. */
 export const MIGRATION_LOCK = (BASE + 1n).toString()
+
+/** Held while a stage is imported into, undone or swept. Two stages share one with a chance of one in 2^62. */
+export function stageImportLock(stageId: string): string {
+  const bits = BigInt(`0x${stageId.replaceAll('-', '').slice(0, 16)}`)
+  return BigInt.asIntN(64, bits | (1n << 63n)).toString()
+}

@@ -14,8 +14,8 @@ export interface Login {
 export interface LoginDatabases {
   /** The database as `login` sees it. Opened when first asked for and shared from then on. */
   of(login: Login): Database
-  /** Ends the login's connections, when it is about to be dropped. */
-  close(name: string): Promise<void>
+  /** Gives up a login that was dropped. Connections that are in use end when their users have given them back. */
+  forget(name: string): void
   closeAll(): Promise<void>
 }
 
@@ -28,19 +28,21 @@ export interface LoginDatabases {
 export function createLoginDatabases(options: { baseUrl: string; open: OpenDatabase }): LoginDatabases {
   const databases = new Map<string, Database>()
 
-  const closeUnused = (): void => {
-    for (const [name, database] of databases) {
-      if (databases.size <= MAX_OPEN) return
-      if (database.pool.totalCount > 0) continue
-      databases.delete(name)
-      void database.close()
-    }
-  }
-
   const close = async (name: string): Promise<void> => {
     const database = databases.get(name)
     databases.delete(name)
     await database?.close()
+  }
+
+  const forget = (name: string): void => {
+    void Promise.allSettled([close(name)])
+  }
+
+  const closeUnused = (): void => {
+    for (const [name, { pool }] of databases) {
+      if (databases.size <= MAX_OPEN) return
+      if (pool.totalCount === 0) forget(name)
+    }
   }
 
   return {
@@ -54,7 +56,7 @@ export function createLoginDatabases(options: { baseUrl: string; open: OpenDatab
       closeUnused()
       return database
     },
-    close,
+    forget,
     async closeAll() {
       await Promise.all([...databases.keys()].map(close))
     },

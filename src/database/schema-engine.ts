@@ -28,7 +28,11 @@ export async function withSchemaEngine<T>(
   try {
     const adapter = bindMigrationAwareSqlAdapterFactory(new WholeScriptAdapter(pool))
     const schema = await readFile(SCHEMA_PATH, 'utf8')
-    const engine = await bindings.SchemaEngine.new({ datamodels: [['schema.prisma', schema]] }, () => undefined, adapter)
+    const engine = await bindings.SchemaEngine.new(
+      { datamodels: [['schema.prisma', schema]] },
+      () => undefined,
+      adapter,
+    )
     try {
       return await use(engine)
     } finally {

@@ -28,7 +28,12 @@ export function sqlMessage(error: unknown): string | undefined {
 
 /** The codes that Wharf tells apart. */
 export const SQLSTATE = {
+  insufficientPrivilege: '42501',
+  uniqueViolation: '23505',
   undefinedTable: '42P01',
   undefinedSchema: '3F000',
   lockNotAvailable: '55P03',
 } as const
+
+/** Whether a row was refused since there is one with the same key. */
+export const isUniqueViolation = (error: unknown): boolean => sqlState(error) === SQLSTATE.uniqueViolation

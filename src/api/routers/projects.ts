@@ -56,7 +56,7 @@ const remove = defineRoute({
   auth: 'token',
   params: z.object({ slug }),
   answers: { 204: empty('The project is gone.') },
-  errors: ['FORBIDDEN', 'NOT_FOUND'],
+  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT'],
 })
 
 const listStages = defineRoute({
@@ -93,7 +93,7 @@ const removeStage = defineRoute({
   auth: 'token',
   params: stageParams,
   answers: { 204: empty('The stage is gone.') },
-  errors: ['FORBIDDEN', 'NOT_FOUND'],
+  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT'],
 })
 
 /** `/projects` and the stages below it. */
@@ -107,7 +107,7 @@ export function projectRoutes({ control, logins, seal }: Container): readonly Bo
     }),
     create.handle<Caller>(async ({ body, caller }) => {
       assertRoot(caller)
-      const project = await database.$transaction((tx) => createProject(tx, seal, body))
+      const project = await database.$transaction((tx) => createProject(tx, seal, body), PATIENT)
       return { status: 201, headers: { location: `/projects/${project.slug}` }, body: toProjectBody(project) }
     }),
     show.handle<Caller>(async ({ params, caller }) => {
@@ -116,9 +116,8 @@ export function projectRoutes({ control, logins, seal }: Container): readonly Bo
     }),
     remove.handle<Caller>(async ({ params, caller }) => {
       assertRoot(caller)
-      const project = await findProject(database, params.slug)
-      await logins.close(project.login)
-      await database.$transaction((tx) => deleteProject(tx, params.slug), DROP_OPTIONS)
+      const { login } = await database.$transaction((tx) => deleteProject(tx, params.slug), PATIENT)
+      logins.forget(login)
       return { status: 204 }
     }),
     listStages.handle<Caller>(async ({ params, caller }) => {
@@ -137,15 +136,15 @@ export function projectRoutes({ control, logins, seal }: Container): readonly Bo
       assertRoot(caller)
       await database.$transaction(
         async (tx) => deleteStage(tx, await findProject(tx, params.slug), params.stage),
-        DROP_OPTIONS,
+        PATIENT,
       )
       return { status: 204 }
     }),
   ]
 }
 
-/** Dropping waits for whoever reads the tables. */
-const DROP_OPTIONS = { timeout: 120_000 }
+/** A hundred stages take a while to make, and dropping waits for whoever reads the tables. */
+const PATIENT = { timeout: 120_000 }
 
 const visibleTo = (caller: Caller) => (caller.kind === 'root' ? {} : { slugs: [...caller.roles.keys()] })
 

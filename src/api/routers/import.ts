@@ -1,0 +1,160 @@
+import { z } from 'zod'
+import type { Container } from '../../container.ts'
+import { invalidRequest } from '../../errors.ts'
+import { assertPermission, type Caller } from '../../projects/access.ts'
+import { findProject } from '../../projects/projects.ts'
+import { findStage } from '../../projects/stages.ts'
+import type { PlannedProject } from '../../transfer/import/archive-plan.ts'
+import { examineAll, importArchive } from '../../transfer/import/import-archive.ts'
+import { type TargetProject, targetSlugs } from '../../transfer/import/import-targets.ts'
+import { spoolArchive } from '../../transfer/import/spool-archive.ts'
+import { undoImport } from '../../transfer/import/undo.ts'
+import { json } from '../answer.ts'
+import { streamBody } from '../body.ts'
+import { queryFlag } from '../query.ts'
+import { type BoundRoute, defineRoute } from '../route.ts'
+import { slug, timeText } from './schemas.ts'
+
+const count = z.int().nonnegative()
+
+const importedStage = z.object({ slug, tables: count, rows: count })
+
+const examinedTable = z.object({
+  name: z.string(),
+  rowsNow: count.nullable().meta({ description: 'null where the table would be made.' }),
+  rowsAfter: count,
+})
+
+const examinedStage = z.object({
+  slug,
+  mode: z.enum(['build', 'swap', 'in place']).meta({
+    description:
+      '`build`: the stage is empty and would be built from the archive. `swap`: rows would be loaded beside, and change ' +
+      'places with those that are there. `in place`: the stage has things that an archive does not describe, so its ' +
+      'tables would be emptied and loaded where they are.',
+  }),
+  tables: z.array(examinedTable),
+})
+
+const result = z.object({
+  ok: z.literal(true),
+  dryRun: z.boolean(),
+  projects: z.array(
+    z.object({
+      slug: slug.meta({ description: 'Where the data came from.' }),
+      targetSlug: slug.meta({ description: 'Where it went.' }),
+      stages: z.array(z.union([importedStage, examinedStage])),
+    }),
+  ),
+})
+
+const importProjects = defineRoute({
+  method: 'POST',
+  path: '/import',
+  operationId: 'importArchive',
+  summary: 'Imports an archive over what is there',
+  description:
+    'All projects and stages of the archive together, or nothing. The archive is received and checked as a whole before ' +
+    'anything is touched; who reads the stages sees the old rows until all new ones are there. Needs `content.import` in ' +
+    'every target, and `system.import` where the archive has the system section.',
+  tag: 'Data',
+  auth: 'token',
+  query: z.object({
+    targetSlug: slug.optional().meta({ description: 'Where the data goes, for an archive of one project.' }),
+    dryRun: queryFlag().meta({ description: 'Does all the checks, and answers with what would happen.' }),
+    allowEdited: queryFlag().meta({ description: 'Takes an archive whose rows were edited: no counts and sums.' }),
+  }),
+  body: streamBody('application/x-ndjson', 'The archive; `Content-Encoding: gzip` where it is compressed.'),
+  answers: { 200: json(result, 'The archive has been imported; or could be, where `dryRun` was asked for.') },
+  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT', 'ARCHIVE_INVALID', 'DATABASE_UNAVAILABLE'],
+})
+
+const undo = defineRoute({
+  method: 'POST',
+  path: '/projects/{slug}/stages/{stage}/undo',
+  operationId: 'undoImport',
+  summary: 'Puts back what the last import or transfer replaced',
+  description: 'Needs `content.import`. What the stage had until now is kept in its turn, so an undo can be undone.',
+  tag: 'Data',
+  auth: 'token',
+  params: z.object({ slug, stage: slug }),
+  query: z.object({
+    force: queryFlag().meta({ description: 'Also where the stage was written to since, which gives these writes up.' }),
+  }),
+  answers: {
+    200: json(
+      z.object({
+        ok: z.literal(true),
+        replacedAt: timeText.meta({ description: 'When what is back now had been replaced.' }),
+        tables: z.array(z.object({ name: z.string(), rows: count })),
+      }),
+      'It is back.',
+    ),
+  },
+  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT'],
+})
+
+/** `/import`, and the undoing of it. */
+export function importRoutes(container: Container): readonly BoundRoute<Caller>[] {
+  const { control, config, spoolFolder } = container
+  return [
+    importProjects.handle<Caller>(async ({ query, body, caller, signal }) => {
+      const { targetSlug, dryRun, allowEdited } = query
+      const archive = await spoolArchive(body.bytes, spoolFolder, {
+        maxLineBytes: config.maxLineBytes,
+        allowEdited,
+        signal,
+      })
+      try {
+        const targets = targetSlugs(archive.projects, targetSlug)
+        assertMayImport(caller, archive.projects, targets)
+        if (dryRun) {
+          const examined = await examineAll(container, archive, targets, { countRows: true })
+          return { status: 200, body: { ok: true, dryRun, projects: examined.map(toExaminedBody) } }
+        }
+        const imported = await importArchive(container, archive, { targets, tokenId: tokenIdOf(caller), signal })
+        const projects = imported.map((project) => ({ ...project, stages: [...project.stages] }))
+        return { status: 200, body: { ok: true, dryRun, projects } }
+      } finally {
+        await archive.remove()
+      }
+    }),
+    undo.handle<Caller>(async ({ params, query, caller }) => {
+      assertPermission(caller, params.slug, 'content.import')
+      const project = await findProject(control.prisma, params.slug)
+      const { id: stageId, schemaName } = findStage(project, params.stage)
+      const stage = { stageId, schemaName, login: project.login }
+      const undone = await undoImport(container, stage, { force: query.force, tokenId: tokenIdOf(caller) })
+      return {
+        status: 200,
+        body: { ok: true, replacedAt: undone.replacedAt.toISOString(), tables: [...undone.tables] },
+      }
+    }),
+  ]
+}
+
+const tokenIdOf = (caller: Caller): string | null => (caller.kind === 'root' ? null : caller.tokenId)
+
+/** All targets before the first change: an archive whose second project is forbidden leaves the first as it is. */
+function assertMayImport(caller: Caller, planned: readonly PlannedProject[], targets: readonly string[]): void {
+  if (planned.length === 0) throw invalidRequest('the archive has no project')
+  for (const [index, { system }] of planned.entries()) {
+    const target = targets[index] ?? ''
+    assertPermission(caller, target, 'content.import')
+    if (system) assertPermission(caller, target, 'system.import')
+  }
+}
+
+const toExaminedBody = ({ planned, project, stages }: TargetProject) => ({
+  slug: planned.slug,
+  targetSlug: project.slug,
+  stages: stages.map(({ planned: plannedStage, stage, mode, rowsNow }) => ({
+    slug: stage.slug,
+    mode,
+    tables: plannedStage.tables.map(({ name, rows }) => ({
+      name,
+      rowsNow: rowsNow.get(name) ?? null,
+      rowsAfter: rows,
+    })),
+  })),
+})

@@ -1,0 +1,77 @@
+import { z } from 'zod'
+import { errorCode } from '../lib/error-code.ts'
+import { sqlState } from './sqlstate.ts'
+
+/** SQLSTATE of a connection that failed or ended, of a server that is going down or coming up, or that is full. */
+const TROUBLED_STATE = /^(08...|57P0[123]|53300)$/
+
+/** Codes of the system for a connection that cannot be made, or that broke. */
+const SYSTEM_CODES: ReadonlySet<string | undefined> = new Set([
+  'EAI_AGAIN',
+  'ECONNABORTED',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EHOSTDOWN',
+  'EHOSTUNREACH',
+  'ENETDOWN',
+  'ENETUNREACH',
+  'ENOENT',
+  'ENOTFOUND',
+  'EPIPE',
+  'ETIMEDOUT',
+])
+
+/**
+ * Prisma's codes for the same, and for having no connection to spare.
+ *
+ * @see https://www.prisma.io/docs/orm/reference/error-reference
+ */
+const PRISMA_CODES: ReadonlySet<string | undefined> = new Set([
+  'P1001',
+  'P1002',
+  'P1008',
+  'P1017',
+  'P2024',
+  'P2028',
+  'P2037',
+])
+
+/** Prisma's raw queries have one code for every failure; what it was stands here. */
+const prismaErrorSchema = z.object({
+  meta: z.object({
+    driverAdapterError: z.object({
+      cause: z.object({
+        kind: z.enum(['DatabaseNotReachable', 'ConnectionClosed', 'SocketTimeout', 'TooManyConnections']),
+      }),
+    }),
+  }),
+})
+
+/** What `pg` says, in errors without a code, of a connection that broke, or that did not come about in time. */
+const PG_MESSAGE =
+  /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect|timeout expired$)/
+
+/**
+ * Whether a failure is about reaching the database, and not about what was asked of it: it may go well when it is
+ * tried again later.
+ *
+ * @param error anything that was thrown, by `pg` or by Prisma.
+ */
+export function isConnectionTrouble(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  if (error instanceof AggregateError && error.errors.length > 0) return error.errors.every(isConnectionTrouble)
+  const state = sqlState(error)
+  if (state !== undefined) return TROUBLED_STATE.test(state)
+  return (
+    PRISMA_CODES.has(errorCode(error)) ||
+    prismaErrorSchema.safeParse(error).success ||
+    isSocketTrouble(error) ||
+    PG_MESSAGE.test(error.message)
+  )
+}
+
+/** The system call tells a socket from a file, which can be missing with the same code. */
+const isSocketTrouble = (error: Error): boolean =>
+  SYSTEM_CODES.has(errorCode(error)) &&
+  'syscall' in error &&
+  /^(connect|read|write|getaddrinfo)$/.test(String(error.syscall))

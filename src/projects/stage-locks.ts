@@ -1,0 +1,47 @@
+import type pg from 'pg'
+import { stageImportLock } from '../database/advisory-locks.ts'
+import type { Database } from '../database/database.ts'
+import { AppError } from '../errors.ts'
+
+/**
+ * Runs `use` while no import, undo, sweep or change of structure of somebody else's can touch these stages, whichever process it is in.
+ *
+ * The locks are a session's: PostgreSQL gives them free as soon as this process, or its connection, is gone. `use` gets
+ * a signal that says so, since without them it must not go on.
+ *
+ * @param snapshots lends a connection for as long as `use` takes.
+ * @throws {AppError} CONFLICT where another has one of them.
+ */
+export async function withStageLocks<T>(
+  snapshots: Database,
+  stageIds: readonly string[],
+  use: (lost: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const client = await snapshots.pool.connect()
+  const lost = new AbortController()
+  const onError = (error: Error): void => lost.abort(error)
+  client.on('error', onError)
+  try {
+    // In one order for everybody, though nobody ever waits.
+    for (const stageId of stageIds.toSorted()) await lock(client, stageId)
+    return await use(lost.signal)
+  } finally {
+    client.off('error', onError)
+    // The session ends with its locks.
+    client.release(true)
+  }
+}
+
+async function lock(client: pg.PoolClient, stageId: string): Promise<void> {
+  const { rows } = await client.query<{ locked: boolean }>('SELECT pg_try_advisory_lock($1) AS locked', [
+    stageImportLock(stageId),
+  ])
+  if (rows[0]?.locked) return
+  throw new AppError(
+    'CONFLICT',
+    'an import or a change of structure of this stage is under way; try again when it has ended',
+    {
+      retryAfterSeconds: 10,
+    },
+  )
+}

@@ -1,0 +1,167 @@
+import type { ArchiveItem } from '../../archive/archive-reader.ts'
+import type { Database } from '../../database/database.ts'
+import { conflict, type Fault } from '../../errors.ts'
+import type { FindProjectDatabase } from '../../projects/stage-database.ts'
+import { withStageLocks } from '../../projects/stage-locks.ts'
+import { applyRoles } from './apply-roles.ts'
+import type { PlannedProject } from './archive-plan.ts'
+import { assertNoDifferences, examineTarget, type TargetProject } from './import-targets.ts'
+import { type LoadedStage, loadArchive } from './load-archive.ts'
+import { dropSideSchema, listLoadingSchemas } from './side-schemas.ts'
+import { type Swap, swapStages } from './swap-stages.ts'
+
+export interface ImportServices {
+  readonly control: Database
+  readonly system: Database
+  /** Lends connections that last as long as an import. */
+  readonly snapshots: Database
+  readonly projectDatabase: FindProjectDatabase
+  /** How long what an import replaced is kept, in hours; 0 keeps nothing. */
+  readonly undoHours: number
+}
+
+/** An archive that has been read through once and found whole. */
+export interface CheckedArchive {
+  readonly projects: readonly PlannedProject[]
+  /** Reads it again, from the beginning. */
+  read(signal: AbortSignal): AsyncIterable<ArchiveItem>
+}
+
+export interface ImportOptions {
+  /** Slug of the project that each of the archive's projects goes to, in their order. */
+  readonly targets: readonly string[]
+  /** The token that asked for it; null for the root token. */
+  readonly tokenId: string | null
+  readonly signal: AbortSignal
+}
+
+export interface ImportedProject {
+  readonly slug: string
+  readonly targetSlug: string
+  readonly stages: readonly { readonly slug: string; readonly tables: number; readonly rows: number }[]
+}
+
+/**
+ * Imports an archive over what is there: all its projects and stages together, or nothing.
+ *
+ * Nobody who reads the stages notices before the end: rows are loaded into schemas beside the stages' own, by the
+ * projects' own logins, and then all schemas change places in one short transaction of Wharf's. Whatever dies before
+ * that leaves the old data in place; what it leaves beside is dropped by the next import of the stage, or by the sweep.
+ *
+ * @throws {AppError} NOT_FOUND for an unknown project; CONFLICT where another import runs, the archive's structure does
+ *   not fit (every difference listed), or its rows break a constraint; ARCHIVE_INVALID for a value that a column
+ *   refuses. Nothing has changed then.
+ */
+export async function importArchive(
+  services: ImportServices,
+  archive: CheckedArchive,
+  options: ImportOptions,
+): Promise<readonly ImportedProject[]> {
+  const found = await examineAll(services, archive, options.targets, { countRows: false })
+  const stageIds = found.flatMap(({ stages }) => stages.map(({ stage }) => stage.id))
+  return withStageLocks(services.snapshots, stageIds, async (lost) => {
+    const signal = AbortSignal.any([options.signal, lost])
+    await dropLeftovers(services.system, stageIds)
+    // Examined again, now that nobody can change it.
+    const targets = await examineAll(services, archive, options.targets, { countRows: false })
+    assertLoadable(targets)
+    const generations = await readGenerations(services.system, stageIds)
+    try {
+      const loaded = await loadArchive(services.system, archive.read(signal), targets, { ...options, signal })
+      signal.throwIfAborted()
+      await finish(services, targets, loaded, generations, options.tokenId)
+      return targets.map((target) => toResult(target, loaded))
+    } catch (error) {
+      await dropLeftovers(services.system, stageIds)
+      throw error
+    }
+  })
+}
+
+/**
+ * Looks at every target and compares it with the archive, and changes nothing.
+ *
+ * @throws {AppError} NOT_FOUND; CONFLICT with every difference of every target.
+ */
+export async function examineAll(
+  services: ImportServices,
+  archive: CheckedArchive,
+  targets: readonly string[],
+  { countRows }: { readonly countRows: boolean },
+): Promise<readonly TargetProject[]> {
+  const differences: Fault[] = []
+  const examined: TargetProject[] = []
+  for (const [index, planned] of archive.projects.entries()) {
+    const slug = targets[index] ?? planned.slug
+    examined.push(await examineTarget(services, planned, slug, { countRows, differences }))
+  }
+  assertNoDifferences(differences)
+  return examined
+}
+
+/** A stage that is loaded in place is committed by itself, so nothing else can be all-or-nothing with it. */
+function assertLoadable(targets: readonly TargetProject[]): void {
+  const stages = targets.flatMap(({ project, stages }) => stages.map((stage) => ({ project, ...stage })))
+  const inPlace = stages.find(({ mode }) => mode === 'in place')
+  if (!inPlace || (stages.length === 1 && !targets.some(({ planned }) => planned.system))) return
+  throw conflict(
+    `stage "${inPlace.stage.slug}" of project "${inPlace.project.slug}" has things that an archive does not describe ` +
+      '(views, triggers, ...), so it can only be imported into alone: use an archive of this one stage, without the ' +
+      'system section',
+  )
+}
+
+async function dropLeftovers(system: Database, stageIds: readonly string[]): Promise<void> {
+  for (const stageId of stageIds) {
+    for (const schemaName of await listLoadingSchemas(system.prisma, stageId)) await dropSideSchema(system, schemaName)
+  }
+}
+
+async function readGenerations(system: Database, stageIds: readonly string[]): Promise<ReadonlyMap<string, bigint>> {
+  const rows = await system.prisma.stageState.findMany({ where: { stageId: { in: [...stageIds] } } })
+  return new Map(rows.map(({ stageId, generation }) => [stageId, generation]))
+}
+
+/** The one moment at which everything becomes visible. */
+async function finish(
+  { system, undoHours }: ImportServices,
+  targets: readonly TargetProject[],
+  loaded: readonly LoadedStage[],
+  generations: ReadonlyMap<string, bigint>,
+  tokenId: string | null,
+): Promise<void> {
+  const keptUntil = undoHours > 0 ? new Date(Date.now() + undoHours * 3_600_000) : undefined
+  await system.prisma.$transaction(
+    async (tx) => {
+      for (const { planned, project } of targets) if (planned.system) await applyRoles(tx, project.id, planned.roles)
+      await swapStages(
+        tx,
+        loaded.flatMap((stage) => toSwap(stage, generations)),
+        { tokenId, keptUntil },
+      )
+    },
+    { timeout: 10 * 60_000 },
+  )
+}
+
+function toSwap(
+  { target, project, loadingSchema, rows, transaction }: LoadedStage,
+  generations: ReadonlyMap<string, bigint>,
+): Swap[] {
+  if (loadingSchema === undefined) return []
+  const { id: stageId, schemaName } = target.stage
+  const contents = { transaction, rows: Object.fromEntries(rows) }
+  const stage = { stageId, schemaName, login: project.login }
+  return [{ stage, generation: generations.get(stageId) ?? 0n, schemaName: loadingSchema, contents }]
+}
+
+function toResult({ planned, project, stages }: TargetProject, loaded: readonly LoadedStage[]): ImportedProject {
+  return {
+    slug: planned.slug,
+    targetSlug: project.slug,
+    stages: stages.map(({ stage }) => {
+      const rows = [...(loaded.find(({ target }) => target.stage.id === stage.id)?.rows.values() ?? [])]
+      return { slug: stage.slug, tables: rows.length, rows: rows.reduce((sum, count) => sum + count, 0) }
+    }),
+  }
+}

@@ -1,0 +1,161 @@
+import type { Database } from '../../database/database.ts'
+import { quoteIdentifier } from '../../database/quoting.ts'
+import { conflict, type Fault, invalidRequest } from '../../errors.ts'
+import { findProject, type Project } from '../../projects/projects.ts'
+import type { FindProjectDatabase } from '../../projects/stage-database.ts'
+import type { Stage } from '../../projects/stages.ts'
+import type { StructureLines } from '../structure/create-statements.ts'
+import { readStructure, type StageStructure } from '../structure/read-structure.ts'
+import type { PlannedProject, PlannedStage } from './archive-plan.ts'
+import { compareStructures } from './compare-structures.ts'
+
+/** How a stage's rows come into it. */
+export type LoadingMode =
+  /** The stage is empty: it is built from the archive's structure lines, beside, and swapped in. */
+  | 'build'
+  /** The stage is rebuilt from its own structure, beside, and swapped in. */
+  | 'swap'
+  /** The stage has what structure lines can't describe: its tables are emptied and loaded where they are. */
+  | 'in place'
+
+export interface TargetStage {
+  readonly planned: PlannedStage
+  readonly stage: Stage
+  readonly mode: LoadingMode
+  /** What the stage is after the import; for `build` the archive's structure, else its own. */
+  readonly structure: StructureLines
+  /** Rows in the tables now, by table; empty where nobody asked for them. */
+  readonly rowsNow: ReadonlyMap<string, number>
+}
+
+export interface TargetProject {
+  readonly planned: PlannedProject
+  readonly project: Project
+  readonly database: Database
+  readonly stages: readonly TargetStage[]
+}
+
+/**
+ * Where each project of an archive goes: to what the request says, else to what the file says, else to its own name.
+ *
+ * @param requested at most for an archive of one project.
+ * @returns slugs, in the order of the archive's projects.
+ * @throws {AppError} INVALID_REQUEST where a target is named for several projects, or is that of two.
+ */
+export function targetSlugs(planned: readonly PlannedProject[], requested: string | undefined): readonly string[] {
+  if (requested !== undefined && planned.length !== 1) {
+    throw invalidRequest(`a target can be named for an archive of one project; this one has ${planned.length}`)
+  }
+  const slugs = planned.map(({ slug, targetSlug }) => requested ?? targetSlug ?? slug)
+  const twice = slugs.find((slug, index) => slugs.indexOf(slug) < index)
+  if (twice !== undefined) throw invalidRequest(`two projects of the archive go to "${twice}"`)
+  return slugs
+}
+
+/**
+ * Looks at a target as it is, and compares it with what is to come.
+ *
+ * @param slug of a project whose stages all exist.
+ * @param countRows whether to count the rows that there are now, which reads every table.
+ * @param differences gets every difference in words; nothing can be loaded if there is one.
+ */
+export async function examineTarget(
+  { control, projectDatabase }: { readonly control: Database; readonly projectDatabase: FindProjectDatabase },
+  planned: PlannedProject,
+  slug: string,
+  { countRows, differences }: { readonly countRows: boolean; readonly differences: Fault[] },
+): Promise<TargetProject> {
+  const project = await findProject(control.prisma, slug)
+  const database = await projectDatabase(project)
+  const stages: TargetStage[] = []
+  for (const plannedStage of planned.stages) {
+    const stage = project.stages.find((candidate) => candidate.slug === plannedStage.slug)
+    if (!stage) {
+      differences.push({ detail: `project "${slug}" has no stage "${plannedStage.slug}"; create it first` })
+      continue
+    }
+    const current = await readTarget(database, stage, countRows)
+    const target = toTargetStage(plannedStage, stage, current)
+    if (target.mode !== 'build') {
+      for (const difference of compareStructures(plannedStage.structure, target.structure)) {
+        differences.push({ detail: `${slug}/${stage.slug}: ${difference}` })
+      }
+    }
+    stages.push(target)
+  }
+  return { planned, project, database, stages }
+}
+
+/** @throws {AppError} CONFLICT, where there are any. */
+export function assertNoDifferences(differences: readonly Fault[]): void {
+  const [first, ...others] = differences
+  if (!first) return
+  const more = others.length === 0 ? '' : ` (and ${others.length} more)`
+  throw conflict(`the archive does not fit its target: ${first.detail}${more}`, differences)
+}
+
+interface CurrentStage {
+  readonly structure: StageStructure
+  readonly rows: ReadonlyMap<string, number>
+}
+
+async function readTarget(database: Database, stage: Stage, countRows: boolean): Promise<CurrentStage> {
+  return database.prisma.$transaction(
+    async (tx) => {
+      await tx.$executeRawUnsafe('SET TRANSACTION READ ONLY')
+      await tx.$executeRawUnsafe(`SET LOCAL search_path = ${quoteIdentifier(stage.schemaName)}`)
+      const structure = await readStructure(
+        (sql, parameters) => tx.$queryRawUnsafe(sql, ...parameters),
+        stage.schemaName,
+      )
+      const rows = new Map<string, number>()
+      for (const { line } of countRows ? structure.tables : []) {
+        const [row] = await tx.$queryRawUnsafe<{ rows: number }[]>(
+          `SELECT pg_catalog.count(*)::float8 AS rows FROM ONLY ${quoteIdentifier(line.name)}`,
+        )
+        rows.set(line.name, row?.rows ?? 0)
+      }
+      return { structure, rows }
+    },
+    { isolationLevel: 'RepeatableRead', timeout: 10 * 60_000 },
+  )
+}
+
+function toTargetStage(planned: PlannedStage, stage: Stage, { structure, rows }: CurrentStage): TargetStage {
+  const { types, sequences, tables, notExported } = structure
+  const isEmpty = [types, sequences, tables, notExported].every((list) => list.length === 0)
+  return {
+    planned,
+    stage,
+    mode: isEmpty ? 'build' : notExported.length > 0 ? 'in place' : 'swap',
+    structure: isEmpty
+      ? planned.structure
+      : withPositions({ types, sequences, tables: tables.map(({ line }) => line) }, planned.structure),
+    rowsNow: rows,
+  }
+}
+
+/** A structure whose sequences go on where those of the archive stood. */
+function withPositions(structure: StructureLines, archive: StructureLines): StructureLines {
+  const positions = new Map(
+    [...archive.sequences, ...identitySequences(archive)].map(({ name, value, called }) => [name, { value, called }]),
+  )
+  return {
+    types: structure.types,
+    sequences: structure.sequences.map((sequence) => ({ ...sequence, ...positions.get(sequence.name) })),
+    tables: structure.tables.map((table) => ({
+      ...table,
+      columns: table.columns.map((column) => {
+        if (!column.identity) return column
+        const { sequence } = column.identity
+        return {
+          ...column,
+          identity: { ...column.identity, sequence: { ...sequence, ...positions.get(sequence.name) } },
+        }
+      }),
+    })),
+  }
+}
+
+const identitySequences = ({ tables }: StructureLines) =>
+  tables.flatMap(({ columns }) => columns.flatMap(({ identity }) => (identity ? [identity.sequence] : [])))

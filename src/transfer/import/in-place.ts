@@ -1,0 +1,62 @@
+import { quoteIdentifier, quoteLiteral } from '../../database/quoting.ts'
+import type { CreateStatements, StructureLines } from '../structure/create-statements.ts'
+import type { StageLoader } from './stage-loader.ts'
+
+/**
+ * What stands around loading a stage's tables where they are: foreign keys and the project's own triggers are out of
+ * the way while rows come in whatever order, and back before the end.
+ *
+ * Readers wait for as long as it takes; what they would lose by a swap is what the structure lines do not describe.
+ */
+export async function inPlaceStatements(loader: StageLoader, structure: StructureLines): Promise<CreateStatements> {
+  const { tables } = structure
+  const names = tables.map(({ name }) => quoteIdentifier(name))
+  const foreignKeys = tables.flatMap((table) =>
+    (table.foreignKeys ?? []).map(({ name, definition }) => ({ table: quoteIdentifier(table.name), name, definition })),
+  )
+  const triggers = await loader.query<{ table: string; name: string; mode: 'O' | 'R' | 'A' }>(
+    `SELECT relname::text AS table, tgname::text AS name, tgenabled::text AS mode
+       FROM pg_catalog.pg_trigger JOIN pg_catalog.pg_class ON pg_class.oid = tgrelid
+      WHERE NOT tgisinternal AND tgenabled <> 'D' AND relkind = 'r'
+        AND relnamespace = pg_catalog.to_regnamespace(pg_catalog.quote_ident(pg_catalog.current_schema()))`,
+  )
+  const views = await loader.query<{ name: string }>(
+    `SELECT relname::text AS name FROM pg_catalog.pg_class
+      WHERE relkind = 'm' AND relispopulated
+        AND relnamespace = pg_catalog.to_regnamespace(pg_catalog.quote_ident(pg_catalog.current_schema()))
+      ORDER BY oid`,
+  )
+  return {
+    before: [
+      ...(names.length > 0 ? [`LOCK TABLE ${names.join(', ')} IN ACCESS EXCLUSIVE MODE`] : []),
+      ...foreignKeys.map(({ table, name }) => `ALTER TABLE ${table} DROP CONSTRAINT ${quoteIdentifier(name)}`),
+      ...triggers.map(
+        ({ table, name }) => `ALTER TABLE ${quoteIdentifier(table)} DISABLE TRIGGER ${quoteIdentifier(name)}`,
+      ),
+      ...(names.length > 0 ? [`TRUNCATE ${names.map((name) => `ONLY ${name}`).join(', ')}`] : []),
+    ],
+    after: [
+      ...foreignKeys.map(
+        ({ table, name, definition }) => `ALTER TABLE ${table} ADD CONSTRAINT ${quoteIdentifier(name)} ${definition}`,
+      ),
+      ...triggers.map(
+        ({ table, name, mode }) =>
+          `ALTER TABLE ${quoteIdentifier(table)} ENABLE ${ENABLE[mode]}TRIGGER ${quoteIdentifier(name)}`,
+      ),
+      ...positions(structure),
+      // In the order in which they were made: one can be built on another.
+      ...views.map(({ name }) => `REFRESH MATERIALIZED VIEW ${quoteIdentifier(name)}`),
+    ],
+  }
+}
+
+const ENABLE = { O: '', R: 'REPLICA ', A: 'ALWAYS ' } as const
+
+/** RESTART, since `setval` would outlive a rollback; then `setval` says whether the value was used already. */
+function positions({ sequences, tables }: StructureLines): readonly string[] {
+  const identities = tables.flatMap(({ columns }) => columns.flatMap(({ identity }) => identity?.sequence ?? []))
+  return [...sequences, ...identities].flatMap((sequence) => [
+    `ALTER SEQUENCE ${quoteIdentifier(sequence.name)} RESTART WITH ${sequence.value}`,
+    `SELECT pg_catalog.setval(${quoteLiteral(quoteIdentifier(sequence.name))}, ${sequence.value}, ${sequence.called})`,
+  ])
+}
