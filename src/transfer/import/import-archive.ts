@@ -1,13 +1,14 @@
 import type { ArchiveItem } from '../../archive/archive-reader.ts'
 import type { Database } from '../../database/database.ts'
 import { conflict, type Fault } from '../../errors.ts'
+import { findProject } from '../../projects/projects.ts'
 import type { FindProjectDatabase } from '../../projects/stage-database.ts'
 import { withStageLocks } from '../../projects/stage-locks.ts'
 import { applyRoles } from './apply-roles.ts'
 import type { PlannedProject } from './archive-plan.ts'
 import { assertNoDifferences, examineTarget, type TargetProject } from './import-targets.ts'
 import { type LoadedStage, loadArchive } from './load-archive.ts'
-import { dropSideSchema, listLoadingSchemas } from './side-schemas.ts'
+import { dropSideSchema, listDroppable } from './side-schemas.ts'
 import { type Swap, swapStages } from './swap-stages.ts'
 
 export interface ImportServices {
@@ -57,12 +58,10 @@ export async function importArchive(
   archive: CheckedArchive,
   options: ImportOptions,
 ): Promise<readonly ImportedProject[]> {
-  const found = await examineAll(services, archive, options.targets, { countRows: false })
-  const stageIds = found.flatMap(({ stages }) => stages.map(({ stage }) => stage.id))
+  const stageIds = await findStageIds(services.control, archive, options.targets)
   return withStageLocks(services.snapshots, stageIds, async (lost) => {
     const signal = AbortSignal.any([options.signal, lost])
     await dropLeftovers(services.system, stageIds)
-    // Examined again, now that nobody can change it.
     const targets = await examineAll(services, archive, options.targets, { countRows: false })
     assertLoadable(targets)
     const generations = await readGenerations(services.system, stageIds)
@@ -71,11 +70,24 @@ export async function importArchive(
       signal.throwIfAborted()
       await finish(services, targets, loaded, generations, options.tokenId)
       return targets.map((target) => toResult(target, loaded))
-    } catch (error) {
-      await dropLeftovers(services.system, stageIds)
-      throw error
+    } finally {
+      // What cannot be dropped now is left to the sweep, and changes nothing about how the import ended.
+      await Promise.allSettled([dropLeftovers(services.system, stageIds)])
     }
   })
+}
+
+/** The stages that the archive goes to; one that does not exist is complained about when it is examined. */
+async function findStageIds(
+  control: Database,
+  { projects }: CheckedArchive,
+  targets: readonly string[],
+): Promise<readonly string[]> {
+  const ids = projects.map(async (planned, index) => {
+    const { stages } = await findProject(control.prisma, targets[index] ?? planned.slug)
+    return stages.filter(({ slug }) => planned.stages.some((stage) => stage.slug === slug)).map(({ id }) => id)
+  })
+  return (await Promise.all(ids)).flat()
 }
 
 /**
@@ -111,10 +123,9 @@ function assertLoadable(targets: readonly TargetProject[]): void {
   )
 }
 
+/** While the stages' locks are held, nothing that is loading is anybody else's. */
 async function dropLeftovers(system: Database, stageIds: readonly string[]): Promise<void> {
-  for (const stageId of stageIds) {
-    for (const schemaName of await listLoadingSchemas(system.prisma, stageId)) await dropSideSchema(system, schemaName)
-  }
+  for (const { schemaName } of await listDroppable(system.prisma, stageIds)) await dropSideSchema(system, schemaName)
 }
 
 async function readGenerations(system: Database, stageIds: readonly string[]): Promise<ReadonlyMap<string, bigint>> {
@@ -130,7 +141,7 @@ async function finish(
   generations: ReadonlyMap<string, bigint>,
   tokenId: string | null,
 ): Promise<void> {
-  const keptUntil = undoHours > 0 ? new Date(Date.now() + undoHours * 3_600_000) : undefined
+  const keptUntil = new Date(Date.now() + undoHours * 3_600_000)
   await system.prisma.$transaction(
     async (tx) => {
       for (const { planned, project } of targets) if (planned.system) await applyRoles(tx, project.id, planned.roles)

@@ -1,12 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import type { Database, Queryable, Transaction } from '../../database/database.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
+import { SQLSTATE, sqlState } from '../../database/sqlstate.ts'
 
 /** A stage as its own database knows it. */
 export interface StageIdentity {
   readonly stageId: string
   readonly schemaName: string
   readonly login: string
+}
+
+export interface SideSchema {
+  readonly schemaName: string
+  readonly stageId: string
+  readonly kind: string
 }
 
 /** Makes an empty schema beside a stage's own, for an import to load into. @returns its name. */
@@ -23,18 +30,31 @@ export async function createLoadingSchema(system: Database, stage: StageIdentity
 export const sideName = ({ schemaName }: StageIdentity, suffix: 'new' | 'old'): string =>
   `${schemaName}.${suffix}-${randomUUID().slice(0, 8)}`
 
-/** Drops a schema beside a stage's own, and its record. */
-export async function dropSideSchema(system: Database, schemaName: string): Promise<void> {
-  await system.prisma.$transaction((tx) => dropSideSchemaIn(tx, schemaName), { timeout: 10 * 60_000 })
+/**
+ * Drops a schema beside a stage's own, and its record.
+ *
+ * @returns false where somebody still reads its tables (an export that began before it was replaced, say): it is there
+ *   then, for the next sweep.
+ */
+export async function dropSideSchema(system: Database, schemaName: string): Promise<boolean> {
+  const drop = async (tx: Transaction): Promise<boolean> => {
+    await tx.$executeRawUnsafe(`SET LOCAL lock_timeout = '2s'`)
+    await tx.$executeRawUnsafe(`DROP SCHEMA IF EXISTS ${quoteIdentifier(schemaName)} CASCADE`)
+    await tx.sideSchema.deleteMany({ where: { schemaName } })
+    return true
+  }
+  return system.prisma.$transaction(drop, { timeout: 10 * 60_000 }).catch((error: unknown) => {
+    if (sqlState(error) === SQLSTATE.lockNotAvailable) return false
+    throw error
+  })
 }
 
-export async function dropSideSchemaIn(tx: Transaction, schemaName: string): Promise<void> {
-  await tx.$executeRawUnsafe(`DROP SCHEMA IF EXISTS ${quoteIdentifier(schemaName)} CASCADE`)
-  await tx.sideSchema.deleteMany({ where: { schemaName } })
-}
-
-/** The schemas that imports of this stage were loading into. While its lock is held, none of them is in use. */
-export async function listLoadingSchemas(system: Queryable, stageId: string): Promise<readonly string[]> {
-  const rows = await system.sideSchema.findMany({ where: { stageId, kind: 'loading' }, select: { schemaName: true } })
-  return rows.map(({ schemaName }) => schemaName)
-}
+/** Those that imports which died were loading into, and those kept longer than they have to be. */
+export const listDroppable = (system: Queryable, stageIds?: readonly string[]): Promise<readonly SideSchema[]> =>
+  system.sideSchema.findMany({
+    where: {
+      ...(stageIds && { stageId: { in: [...stageIds] } }),
+      OR: [{ kind: 'loading' }, { kind: 'kept', expiresAt: { lte: new Date() } }],
+    },
+    select: { schemaName: true, stageId: true, kind: true },
+  })

@@ -1,7 +1,7 @@
 import type { Transaction } from '../../database/database.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
 import { conflict } from '../../errors.ts'
-import { dropSideSchemaIn, type StageIdentity, sideName } from './side-schemas.ts'
+import { type StageIdentity, sideName } from './side-schemas.ts'
 
 /** A schema that is to take the place of a stage's own. */
 export interface Swap {
@@ -30,13 +30,13 @@ export interface LoadedContents {
  * who look tables up by name outside one statement.
  *
  * @param tx a transaction of Wharf's own login, which is the last thing of the import.
- * @param keptUntil when the schemas that were replaced may be dropped; undefined: at once.
+ * @param keptUntil when the schemas that were replaced may be dropped.
  * @throws {AppError} CONFLICT where a stage was swapped since.
  */
 export async function swapStages(
   tx: Transaction,
   swaps: readonly Swap[],
-  { tokenId, keptUntil }: { readonly tokenId: string | null; readonly keptUntil: Date | undefined },
+  { tokenId, keptUntil }: { readonly tokenId: string | null; readonly keptUntil: Date },
 ): Promise<void> {
   for (const { stage, generation, schemaName, contents } of swaps) {
     const raised = await tx.stageState.updateMany({
@@ -48,20 +48,16 @@ export async function swapStages(
     await rename(tx, stage.schemaName, replaced)
     await rename(tx, schemaName, stage.schemaName)
     await tx.sideSchema.delete({ where: { schemaName } })
-    await dropKept(tx, stage.stageId)
-    if (keptUntil) {
-      await tx.sideSchema.create({
-        data: {
-          schemaName: replaced,
-          stageId: stage.stageId,
-          kind: 'kept',
-          expiresAt: keptUntil,
-          replacedBy: { transaction: contents.transaction, rows: { ...contents.rows } },
-        },
-      })
-    } else {
-      await tx.$executeRawUnsafe(`DROP SCHEMA ${quoteIdentifier(replaced)} CASCADE`)
-    }
+    await expireKept(tx, stage.stageId)
+    await tx.sideSchema.create({
+      data: {
+        schemaName: replaced,
+        stageId: stage.stageId,
+        kind: 'kept',
+        expiresAt: keptUntil,
+        replacedBy: { transaction: contents.transaction, rows: { ...contents.rows } },
+      },
+    })
     await tx.$queryRaw`SELECT wharf.record_import(${stage.stageId}::uuid, ${tokenId}::uuid)::text`
   }
 }
@@ -69,8 +65,9 @@ export async function swapStages(
 const rename = (tx: Transaction, from: string, to: string): Promise<number> =>
   tx.$executeRawUnsafe(`ALTER SCHEMA ${quoteIdentifier(from)} RENAME TO ${quoteIdentifier(to)}`)
 
-/** Only what the last import replaced is kept. */
-async function dropKept(tx: Transaction, stageId: string): Promise<void> {
-  const kept = await tx.sideSchema.findMany({ where: { stageId, kind: 'kept' } })
-  for (const { schemaName } of kept) await dropSideSchemaIn(tx, schemaName)
-}
+/**
+ * Only what the last import replaced is kept. What was kept before is left to the sweep: dropping it here could wait, and
+ * the swap with it, for an export that still reads it.
+ */
+const expireKept = (tx: Transaction, stageId: string): Promise<unknown> =>
+  tx.sideSchema.updateMany({ where: { stageId, kind: 'kept' }, data: { expiresAt: new Date() } })
