@@ -30,7 +30,7 @@ export interface Container {
   readonly system: Database
   /** The same database as `system`, on connections of their own, which exports keep for as long as they take. */
   readonly snapshots: Database
-  /** The login databases behind `projectDatabase`; a login that is dropped is closed here first. */
+  /** The login databases behind `projectDatabase`, which forget a login that was dropped. */
   readonly logins: LoginDatabases
   readonly projectDatabase: FindProjectDatabase
   readonly seal: Seal

@@ -22,6 +22,8 @@ export function createAnswerSink(exchange: Exchange, sendHead: () => void): Writ
       response.end(done)
     },
     destroy(error, done) {
+      // Said before the connection ends, which would otherwise look as if the client had gone away.
+      if (error) exchange.abort(error)
       if (error && response.headersSent) response.destroy()
       done(error)
     },

@@ -30,8 +30,8 @@ export async function sendFailure(exchange: Exchange, thrown: unknown, headers: 
 /** What an aborted handler throws depends on where the abort met it; the reason of the abort says what happened. */
 const causeOf = ({ abortReason }: Exchange, thrown: unknown): unknown => {
   if (thrown instanceof AppError) return thrown
-  if (abortReason) return abortReason
-  return isConnectionTrouble(thrown) ? databaseUnavailable(thrown) : thrown
+  const cause = abortReason ?? thrown
+  return isConnectionTrouble(cause) ? databaseUnavailable(cause) : cause
 }
 
 const databaseUnavailable = (cause: unknown): AppError =>

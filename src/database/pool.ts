@@ -1,5 +1,6 @@
 import pg from 'pg'
 import type { Logger } from '../logger.ts'
+import { forgetResults } from './forget-results.ts'
 
 /** How long a query waits for a connection before it fails, in milliseconds. */
 const CONNECTION_TIMEOUT_MS = 10_000
@@ -21,6 +22,7 @@ export function createPool(connectionString: string, maxConnections: number, log
     keepAlive: true,
     application_name: 'wharf',
   })
+  pool.on('connect', forgetResults)
   pool.on('error', (error) => logger.warn({ err: error }, 'an idle database connection broke'))
   return pool
 }

@@ -1,4 +1,5 @@
 import pg from 'pg'
+import type { Database } from '../database/database.ts'
 import { quoteIdentifier } from '../database/quoting.ts'
 import { AppError, type Fault } from '../errors.ts'
 import type { StageDatabase } from './stage-database.ts'
@@ -11,35 +12,61 @@ import type { StageDatabase } from './stage-database.ts'
  *
  * @param script any number of statements; names without a schema are in the stage.
  * @param tokenId who asks for it; null for the root token.
- * @param signal cancels the statement that runs; nothing of the script remains.
+ * @param signal ends the session; nothing of the script remains.
  * @returns the id of the record.
- * @throws {AppError} SQL_REJECTED with PostgreSQL's own words, and the line where PostgreSQL says which.
+ * @throws {AppError} SQL_REJECTED with PostgreSQL's own words, and the line where PostgreSQL says which. The reason of
+ *   the signal where that was aborted.
  */
 export async function applySchema(
   { database, stageId, schemaName }: StageDatabase,
   { script, tokenId }: { readonly script: string; readonly tokenId: string | null },
   signal: AbortSignal,
 ): Promise<string> {
-  const client = await database.pool.connect()
-  const cancel = (): void => client.release(new Error('schema change abandoned'))
-  signal.addEventListener('abort', cancel, { once: true })
   try {
-    signal.throwIfAborted()
-    await client.query('BEGIN')
-    await client.query(`SET LOCAL search_path = ${quoteIdentifier(schemaName)}`)
-    await client.query('SELECT wharf.execute_script($1)', [script])
-    const { rows } = await client.query<{ id: string }>('SELECT wharf.record_structure_change($1, $2, $3) AS id', [
-      stageId,
-      script,
-      tokenId,
-    ])
-    await client.query('COMMIT')
-    return rows[0]?.id ?? ''
+    return await withSession(database, signal, async (client) => {
+      await client.query('BEGIN')
+      await client.query(`SET LOCAL search_path = ${quoteIdentifier(schemaName)}`)
+      await client.query('SELECT wharf.execute_script($1)', [script])
+      const { rows } = await client.query<{ id: string }>('SELECT wharf.record_structure_change($1, $2, $3) AS id', [
+        stageId,
+        script,
+        tokenId,
+      ])
+      signal.throwIfAborted()
+      await client.query('COMMIT')
+      return rows[0]?.id ?? ''
+    })
   } catch (error) {
-    throw sqlRejected(error, script)
+    throw signal.aborted ? signal.reason : sqlRejected(error, script)
+  }
+}
+
+/**
+ * Lends a session that ends with `use`, or when `signal` is aborted: the server is told to end it then, since it does
+ * not notice a closed connection before the statement that runs has ended.
+ */
+async function withSession<T>(
+  { pool }: Database,
+  signal: AbortSignal,
+  use: (client: pg.PoolClient) => Promise<T>,
+): Promise<T> {
+  const client = await pool.connect()
+  // The query that runs learns of a broken connection by itself; unheard, the event would end the process.
+  client.on('error', () => undefined)
+  try {
+    const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+    const end = (): void => {
+      void Promise.allSettled([pool.query('SELECT pg_terminate_backend($1)', [rows[0]?.pid])])
+    }
+    signal.addEventListener('abort', end, { once: true })
+    try {
+      signal.throwIfAborted()
+      return await use(client)
+    } finally {
+      signal.removeEventListener('abort', end)
+    }
   } finally {
-    signal.removeEventListener('abort', cancel)
-    if (!signal.aborted) client.release(true)
+    client.release(true)
   }
 }
 
@@ -59,9 +86,9 @@ function sqlRejected(error: unknown, script: string): unknown {
 /** SQLSTATE classes that say that the server, not the script, is at fault: connection lost, resources, shutdown, internal. */
 const isServerTrouble = (error: pg.DatabaseError): boolean => /^(08|53|57P|58|XX)/.test(error.code ?? '')
 
-/** How PL/pgSQL's EXECUTE refuses BEGIN, COMMIT and ROLLBACK. */
+/** How PL/pgSQL refuses BEGIN, COMMIT and ROLLBACK: in the script itself, and in what it calls. */
 const isTransactionCommand = (error: pg.DatabaseError): boolean =>
-  error.code === '0A000' && error.message.includes('transaction commands')
+  (error.code === '0A000' && error.message.includes('transaction commands')) || error.code === '2D000'
 
 /** The 1-based line of the script at which it failed, where PostgreSQL says so: it does for all that it cannot parse. */
 function faultyLine(error: pg.DatabaseError, script: string): number | undefined {

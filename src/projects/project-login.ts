@@ -2,6 +2,7 @@ import type { Transaction } from '../database/database.ts'
 import { quoteIdentifier, quoteLiteral } from '../database/quoting.ts'
 import { scramVerifier } from '../database/scram-verifier.ts'
 import { AppError } from '../errors.ts'
+import { dropPatiently } from './drop-patiently.ts'
 
 /**
  * Creates the login role under which everything of a project's own making runs. It owns the project's stage
@@ -23,12 +24,16 @@ export async function createProjectLogin(system: Transaction, login: string, pas
   await system.$executeRawUnsafe(`GRANT CONNECT, TEMPORARY ON DATABASE ${quoteIdentifier(database)} TO ${name}`)
 }
 
-/** Ends the login's sessions and drops it with all that it owns; nothing is left of the project in the database. */
+/**
+ * Ends the login's sessions and drops it with all that it owns; nothing is left of the project in the database.
+ *
+ * @throws {AppError} CONFLICT where a session that began meanwhile reads its tables for too long.
+ */
 export async function dropProjectLogin(system: Transaction, login: string): Promise<void> {
   const name = quoteIdentifier(login)
   await system.$executeRawUnsafe(`ALTER ROLE ${name} NOLOGIN`)
   await system.$executeRaw`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = ${login}`
-  await system.$executeRawUnsafe(`DROP OWNED BY ${name} CASCADE`)
+  await dropPatiently(system, 'the project', `DROP OWNED BY ${name} CASCADE`)
   await system.$executeRawUnsafe(`DROP ROLE ${name}`)
 }
 

@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import type { Queryable, Transaction } from '../database/database.ts'
 import type { Prisma } from '../database/generated/client.ts'
 import type { Login } from '../database/login-databases.ts'
+import { isUniqueViolation } from '../database/sqlstate.ts'
 import { conflict, notFound } from '../errors.ts'
 import type { Seal } from '../lib/seal.ts'
 import { DEFAULT_ROLES } from './permissions.ts'
@@ -31,18 +32,15 @@ export async function createProject(
   seal: Seal,
   { slug, stages }: { readonly slug: string; readonly stages: readonly string[] },
 ): Promise<Project> {
-  if (await tx.project.findUnique({ where: { slug } })) throw conflict(`there is a project "${slug}" already`)
   const id = randomUUID()
   const login = `wharf_${id.replaceAll('-', '')}`
   const password = randomBytes(32).toString('base64url')
-  await tx.project.create({
-    data: {
-      id,
-      slug,
-      login,
-      sealedPassword: seal.seal(password),
-      roles: { create: DEFAULT_ROLES.map((role) => ({ name: role.name, ...fromPermissions(role) })) },
-    },
+  const data = { id, slug, login, sealedPassword: seal.seal(password) }
+  await tx.project.create({ data }).catch((error: unknown) => {
+    throw isUniqueViolation(error) ? conflict(`there is a project "${slug}" already`) : error
+  })
+  await tx.role.createMany({
+    data: DEFAULT_ROLES.map((role) => ({ projectId: id, name: role.name, ...fromPermissions(role) })),
   })
   await createProjectLogin(tx, login, password)
   for (const stage of stages) await createStage(tx, { id, slug, login, createdAt: new Date() }, stage)

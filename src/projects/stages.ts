@@ -1,6 +1,8 @@
 import type { Transaction } from '../database/database.ts'
 import { quoteIdentifier } from '../database/quoting.ts'
+import { isUniqueViolation } from '../database/sqlstate.ts'
 import { conflict, notFound } from '../errors.ts'
+import { dropPatiently } from './drop-patiently.ts'
 import type { Project } from './projects.ts'
 import { stageSchemaName } from './stage-schema-name.ts'
 
@@ -22,10 +24,11 @@ export interface Stage {
  * @throws {AppError} CONFLICT where the project has a stage of this name.
  */
 export async function createStage(tx: Transaction, project: Omit<Project, 'stages'>, slug: string): Promise<Stage> {
-  const known = await tx.stage.findUnique({ where: { projectId_slug: { projectId: project.id, slug } } })
-  if (known) throw conflict(`project "${project.slug}" has a stage "${slug}" already`)
   const schemaName = stageSchemaName(project.slug, slug)
-  const stage = await tx.stage.create({ data: { projectId: project.id, slug, schemaName } })
+  const data = { projectId: project.id, slug, schemaName }
+  const stage = await tx.stage.create({ data }).catch((error: unknown) => {
+    throw isUniqueViolation(error) ? conflict(`project "${project.slug}" has a stage "${slug}" already`) : error
+  })
   await tx.$executeRawUnsafe(
     `CREATE SCHEMA ${quoteIdentifier(schemaName)} AUTHORIZATION ${quoteIdentifier(project.login)}`,
   )
@@ -33,10 +36,14 @@ export async function createStage(tx: Transaction, project: Omit<Project, 'stage
   return stage
 }
 
-/** Drops a stage with all its rows. @throws {AppError} NOT_FOUND */
+/**
+ * Drops a stage with all its rows.
+ *
+ * @throws {AppError} NOT_FOUND; CONFLICT where somebody goes on reading it, e.g. to export it.
+ */
 export async function deleteStage(tx: Transaction, project: Project, slug: string): Promise<void> {
   const stage = findStage(project, slug)
-  await tx.$executeRawUnsafe(`DROP SCHEMA ${quoteIdentifier(stage.schemaName)} CASCADE`)
+  await dropPatiently(tx, `stage "${slug}"`, `DROP SCHEMA ${quoteIdentifier(stage.schemaName)} CASCADE`)
   await tx.stageState.delete({ where: { stageId: stage.id } })
   await tx.stage.delete({ where: { id: stage.id } })
 }

@@ -37,7 +37,8 @@ export const generateToken = (): string => PREFIX + randomBytes(RANDOM_BYTES).to
 /**
  * Creates a token. What is returned is the only copy: the table keeps its SHA-256.
  *
- * @throws {AppError} NOT_FOUND for an unknown project or role; INVALID_REQUEST for a date that has passed.
+ * @throws {AppError} NOT_FOUND for an unknown project or role; INVALID_REQUEST for a date that has passed, or for two
+ *   roles in one project.
  */
 export async function createToken(
   control: Queryable,
@@ -48,6 +49,7 @@ export async function createToken(
       { pointer: '/expiresAt', detail: 'must be in the future' },
     ])
   }
+  assertOneRoleEach(memberships)
   const roles = await Promise.all(memberships.map((membership) => findRole(control, membership)))
   const token = generateToken()
   const row = await control.token.create({
@@ -60,6 +62,15 @@ export async function createToken(
     include: WITH_MEMBERSHIPS,
   })
   return { token, record: toToken(row) }
+}
+
+function assertOneRoleEach(memberships: readonly TokenMembership[]): void {
+  const faults = memberships.flatMap(({ project }, index) =>
+    memberships.findIndex((other) => other.project === project) < index
+      ? [{ pointer: `/memberships/${index}/project`, detail: `project "${project}" is named twice` }]
+      : [],
+  )
+  if (faults.length > 0) throw invalidRequest('a token has one role in each of its projects', faults)
 }
 
 /**

@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type RequestListener } from 'node:h
 import type { AddressInfo } from 'node:net'
 import { Readable, Writable } from 'node:stream'
 import { buffer, text } from 'node:stream/consumers'
+import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { runCli } from '../../src/cli/program.ts'
@@ -19,8 +20,8 @@ export interface CliResult {
 
 export interface CliOptions {
   readonly variables?: Readonly<Record<string, string>>
-  /** What is typed, or piped, into standard input. */
-  readonly input?: string
+  /** What is typed, or piped, into standard input; several chunks come one after the other. */
+  readonly input?: string | Buffer | readonly string[]
   /** Whether standard input is a terminal. */
   readonly terminal?: boolean
 }
@@ -32,12 +33,20 @@ export async function runCommand(args: readonly string[], options: CliOptions = 
     loadConfig: async () => loadConfig(options.variables ?? {}),
     startService: async () => Promise.reject(new Error('no service is to be started')),
     runService: async () => Promise.reject(new Error('no service is to be run')),
-    stdin: Object.assign(Readable.from([Buffer.from(options.input ?? '')]), { isTTY: options.terminal ?? false }),
+    stdin: Object.assign(Readable.from(typed([options.input ?? ''].flat())), { isTTY: options.terminal ?? false }),
     stdout: stdout.stream,
     stderr: stderr.stream,
     version: '1.2.3',
   })
   return { code, stdout: stdout.bytes().toString(), bytes: stdout.bytes(), stderr: stderr.bytes().toString() }
+}
+
+/** One after the other, each when there was time to take in the one before. */
+async function* typed(chunks: readonly (string | Buffer)[]): AsyncGenerator<Buffer, void, undefined> {
+  for (const chunk of chunks) {
+    await setImmediate()
+    yield Buffer.from(chunk)
+  }
 }
 
 function createCollector(): { readonly stream: Writable; bytes(): Buffer } {
@@ -87,6 +96,7 @@ export interface ReceivedRequest {
 
 export interface TestServer {
   readonly port: number
+  readonly url: string
   readonly requests: readonly ReceivedRequest[]
 }
 
@@ -105,5 +115,5 @@ export async function serveHttp(answer: RequestListener): Promise<TestServer> {
     server.close()
   })
   const address = server.address() as AddressInfo
-  return { port: address.port, requests }
+  return { port: address.port, url: `http://127.0.0.1:${address.port}`, requests }
 }

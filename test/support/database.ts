@@ -12,26 +12,36 @@ export interface TestDatabase {
   drop(): Promise<void>
 }
 
+/** A server, by the connection URLs of its superuser and of the login `wharf`. */
+export interface TestCluster {
+  readonly url: string
+  readonly superuserUrl: string
+}
+
 /** An empty database. */
-export const createTestDatabase = (): Promise<TestDatabase> => createDatabase('template0')
+export const createTestDatabase = (): Promise<TestDatabase> => createDatabaseIn(sharedCluster())
 
 /** A database with Wharf's control and system tables. */
-export const createMigratedDatabase = (): Promise<TestDatabase> => createDatabase(TEMPLATE_DATABASE)
+export const createMigratedDatabase = (): Promise<TestDatabase> => createDatabaseIn(sharedCluster(), TEMPLATE_DATABASE)
 
-async function createDatabase(template: string): Promise<TestDatabase> {
+const sharedCluster = (): TestCluster => ({ url: inject('wharfUrl'), superuserUrl: inject('clusterUrl') })
+
+export async function createDatabaseIn(cluster: TestCluster, template = 'template0'): Promise<TestDatabase> {
   const name = `test_${randomUUID().replaceAll('-', '')}`
-  await asSuperuser(`CREATE DATABASE ${name} OWNER wharf TEMPLATE ${template}`)
-  const url = withDatabase(inject('wharfUrl'), name)
+  await asSuperuser(cluster, `CREATE DATABASE ${name} OWNER wharf TEMPLATE ${template}`)
+  const url = withDatabase(cluster.url, name)
   const pool = new pg.Pool({ connectionString: url, max: 2 })
+  // A connection that is ended as the database is dropped; who uses one learns of it by the query.
+  pool.on('error', () => undefined)
   return {
     url,
-    superuserUrl: withDatabase(inject('clusterUrl'), name),
+    superuserUrl: withDatabase(cluster.superuserUrl, name),
     async query<Row extends pg.QueryResultRow>(sql: string, parameters?: unknown[]) {
       return (await pool.query<Row>(sql, parameters)).rows
     },
     async drop() {
       await pool.end()
-      await asSuperuser(`DROP DATABASE ${name} WITH (FORCE)`)
+      await asSuperuser(cluster, `DROP DATABASE ${name} WITH (FORCE)`)
     },
   }
 }
@@ -42,8 +52,8 @@ function withDatabase(connectionString: string, name: string): string {
   return url.href
 }
 
-async function asSuperuser(sql: string): Promise<void> {
-  const client = new pg.Client({ connectionString: inject('clusterUrl') })
+async function asSuperuser({ superuserUrl }: TestCluster, sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString: superuserUrl })
   await client.connect()
   try {
     await client.query(sql)

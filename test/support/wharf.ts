@@ -26,16 +26,27 @@ export interface TestWharf {
   close(): Promise<void>
 }
 
+export interface TestWharfOptions {
+  /** Instead of a migrated one; dropped with the service. */
+  readonly database?: TestDatabase
+  /** Where that is reached, instead of directly. */
+  readonly databaseUrl?: string
+  /** Variables on top of those that a test needs anyway. */
+  readonly environment?: Readonly<Record<string, string>>
+}
+
 /** Starts the whole service in this process, on a database of its own. */
-export async function startWharf(): Promise<TestWharf> {
-  const database = await createMigratedDatabase()
+export async function startWharf(options: TestWharfOptions = {}): Promise<TestWharf> {
+  const database = options.database ?? (await createMigratedDatabase())
+  const databaseUrl = options.databaseUrl ?? database.url
   const dataDir = await mkdtemp(join(tmpdir(), 'wharf-test-'))
   await chmod(dataDir, 0o755)
   const lines: string[] = []
   const logger = createLogger('debug', collector(lines))
   const lifecycle = createLifecycle(logger)
-  const config = loadConfig({ WHARF_DATA_DIR: dataDir, WHARF_ROOT_TOKEN: ROOT_TOKEN, WHARF_PORT: '0' })
-  const container = await createContainer({ config, databaseUrl: database.url, version: '0.0.0', logger, lifecycle })
+  const needed = { WHARF_DATA_DIR: dataDir, WHARF_ROOT_TOKEN: ROOT_TOKEN, WHARF_PORT: '0' }
+  const config = loadConfig({ ...needed, ...options.environment })
+  const container = await createContainer({ config, databaseUrl, version: '0.0.0', logger, lifecycle })
   const api = await startApi(container, config)
   lifecycle.onClose('api', () => api.close())
   const root = createApiClient(api.url, ROOT_TOKEN)

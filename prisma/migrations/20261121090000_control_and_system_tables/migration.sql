@@ -85,8 +85,8 @@ CREATE TABLE "system"."structure_change" (
 
 -- CreateTable
 CREATE TABLE "system"."event" (
-    "id" UUID NOT NULL DEFAULT gen_random_uuid(),
     "stage_id" UUID NOT NULL,
+    "id" UUID NOT NULL DEFAULT gen_random_uuid(),
     "position" BIGINT NOT NULL,
     "kind" TEXT NOT NULL,
     "table_name" TEXT,
@@ -95,7 +95,7 @@ CREATE TABLE "system"."event" (
     "token_id" UUID,
     "occurred_at" TIMESTAMPTZ(6) NOT NULL DEFAULT CURRENT_TIMESTAMP,
 
-    CONSTRAINT "event_pkey" PRIMARY KEY ("id")
+    CONSTRAINT "event_pkey" PRIMARY KEY ("stage_id","id")
 );
 
 -- CreateIndex

@@ -104,10 +104,11 @@ export function importRoutes(container: Container): readonly BoundRoute<Caller>[
         maxLineBytes: config.maxLineBytes,
         allowEdited,
         signal,
+        admit: (projects) => assertMayImport(caller, projects, targetSlugs(projects, targetSlug)),
       })
       try {
+        if (archive.projects.length === 0) throw invalidRequest('the archive has no project')
         const targets = targetSlugs(archive.projects, targetSlug)
-        assertMayImport(caller, archive.projects, targets)
         if (dryRun) {
           const examined = await examineAll(container, archive, targets, { countRows: true })
           return { status: 200, body: { ok: true, dryRun, projects: examined.map(toExaminedBody) } }
@@ -137,7 +138,6 @@ const tokenIdOf = (caller: Caller): string | null => (caller.kind === 'root' ? n
 
 /** All targets before the first change: an archive whose second project is forbidden leaves the first as it is. */
 function assertMayImport(caller: Caller, planned: readonly PlannedProject[], targets: readonly string[]): void {
-  if (planned.length === 0) throw invalidRequest('the archive has no project')
   for (const [index, { system }] of planned.entries()) {
     const target = targets[index] ?? ''
     assertPermission(caller, target, 'content.import')

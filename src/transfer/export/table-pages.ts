@@ -7,11 +7,20 @@ export interface RowPage {
   readonly lines: string
 }
 
-/** Heap blocks whose rows PostgreSQL joins into one page: some 75 kB of JSON, where rows are not toasted. */
-const BLOCKS_PER_PAGE = 8
+/**
+ * Heap blocks whose rows PostgreSQL joins into one page: some 40 kB of JSON, where rows are not toasted. Text of more
+ * than 128 kB (64 k characters) is a large object to V8, which costs it a memory mapping each time (`bench/`).
+ */
+const BLOCKS_PER_PAGE = 4
 
 /** Pages that are fetched at once: about a megabyte, which hides a round trip (`bench/`). */
-const PAGES_PER_FETCH = 16
+const MAX_PAGES_PER_FETCH = 32
+
+/** Characters that a fetch is to bring: values that PostgreSQL keeps compressed make a page up to 250 times as large. */
+const FETCH_CHARACTERS = 2 * 1024 * 1024
+
+/** Fetches that are under way or wait to be used, so that PostgreSQL need not wait while pages are compressed. */
+const FETCHES_AHEAD = 3
 
 /** Bytes after which a page of toasted rows is full. */
 const TOASTED_PAGE_BYTES = 512 * 1024
@@ -25,7 +34,7 @@ export interface TableSource {
   /** SQL that gives each column's value as `json_build_array` takes it. */
   readonly expressions: readonly string[]
   /**
-   * Whether the table has values stored out of line. Without any, eight heap blocks are a bounded number of bytes,
+   * Whether the table has values stored out of line. Without any, a few heap blocks are a bounded number of bytes,
    * and PostgreSQL joins their rows itself; with them nothing but counting keeps a page small.
    */
   readonly toasted: boolean
@@ -53,32 +62,60 @@ export async function declareTableCursor(tx: Transaction, source: TableSource, n
 }
 
 /**
- * The pages of a cursor that was declared in this transaction. The next fetch is under way while a page is used;
- * when the consumer stops early, that fetch is waited for, since the transaction has one connection.
+ * The pages of a cursor that was declared in this transaction. One fetch after another is under way while pages are
+ * used, as far as `FETCHES_AHEAD` allows; when the consumer stops early, they are waited for, since the transaction
+ * has one connection.
  */
 export async function* tablePages(tx: Transaction, cursor: TableCursor): AsyncGenerator<RowPage> {
-  const fetch = cursor.toasted ? () => fetchToastedPage(tx, cursor) : () => fetchPages(tx, cursor)
-  let next = fetch()
+  let count = 1
+  const fetch = async (): Promise<FetchedPage[]> => {
+    const pages = await (cursor.toasted ? fetchToastedPage(tx, cursor) : fetchPages(tx, cursor, count))
+    count = pagesToFetch(pages, count)
+    return pages
+  }
+  const fetches = [fetch()]
   try {
     for (;;) {
-      const pages = await next
-      if (pages.length === 0) return
-      next = fetch()
-      for (const { rows, lines } of pages) if (lines !== null) yield { rows, lines }
+      while (fetches.length < FETCHES_AHEAD) fetches.push(fetchAfter(fetches.at(-1), fetch))
+      const pages = await fetches.shift()
+      if (!pages?.length) return
+      for (const page of pages) {
+        const { rows, lines } = page
+        // Whatever still refers to the fetched pages (a promise does, until it is collected) is not to keep their text.
+        page.lines = null
+        if (lines !== null) yield { rows, lines }
+      }
     }
   } finally {
-    await Promise.allSettled([next])
+    await Promise.allSettled(fetches)
   }
+}
+
+/** Fetches when the fetch before has ended, unless that was the last. */
+function fetchAfter(
+  before: Promise<FetchedPage[]> | undefined,
+  fetch: () => Promise<FetchedPage[]>,
+): Promise<FetchedPage[]> {
+  const next = Promise.resolve(before).then((pages) => (pages?.length === 0 ? [] : fetch()))
+  // One that fails before its turn has come is no unhandled rejection: it is awaited when its turn comes.
+  void Promise.allSettled([next])
+  return next
 }
 
 interface FetchedPage {
   readonly rows: number
-  /** Null where the blocks hold no rows. */
-  readonly lines: string | null
+  /** Null where the blocks hold no rows, or the page has been used. */
+  lines: string | null
 }
 
-const fetchPages = (tx: Transaction, { name }: TableCursor): Promise<FetchedPage[]> =>
-  tx.$queryRawUnsafe<FetchedPage[]>(`FETCH ${PAGES_PER_FETCH} FROM ${quoteIdentifier(name)}`)
+const fetchPages = (tx: Transaction, { name }: TableCursor, count: number): Promise<FetchedPage[]> =>
+  tx.$queryRawUnsafe<FetchedPage[]>(`FETCH ${count} FROM ${quoteIdentifier(name)}`)
+
+/** How many pages come next: more and more, as long as the largest of those before would not make it too much. */
+function pagesToFetch(pages: readonly FetchedPage[], before: number): number {
+  const largest = Math.max(...pages.map(({ lines }) => lines?.length ?? 0))
+  return Math.max(1, Math.min(2 * before, MAX_PAGES_PER_FETCH, Math.floor(FETCH_CHARACTERS / largest)))
+}
 
 async function fetchToastedPage(tx: Transaction, { name, separator }: TableCursor): Promise<FetchedPage[]> {
   const pages = await tx.$queryRaw<FetchedPage[]>`
@@ -90,7 +127,7 @@ const rowQuery = ({ schemaName, tableName, expressions }: TableSource): string =
   `SELECT ${rowExpression(expressions)} FROM ONLY ${quoteQualified(schemaName, tableName)}`
 
 /**
- * One row for every eight heap blocks: how many rows they hold, and these joined. Blocks that are added while the
+ * One row for every few heap blocks: how many rows they hold, and these joined. Blocks that are added while the
  * cursor is open hold nothing that its snapshot sees.
  */
 function pageQuery({ schemaName, tableName, expressions, separator }: TableSource): string {
@@ -106,7 +143,7 @@ function pageQuery({ schemaName, tableName, expressions, separator }: TableSourc
          LATERAL (
            SELECT pg_catalog.count(*)::pg_catalog.int4 AS "rows",
                   pg_catalog.string_agg(${rowExpression(expressions)}, ${quoteLiteral(separator)}) AS "lines"
-           FROM ONLY ${table}
+           FROM ONLY ${table} AS wharf_table
            WHERE ctid >= ${tid(0)} AND ctid < ${tid(BLOCKS_PER_PAGE)}) AS page`
 }
 

@@ -1,5 +1,5 @@
 import type { Database } from '../../database/database.ts'
-import { SQLSTATE, sqlState } from '../../database/sqlstate.ts'
+import { SQLSTATE, sqlMessage, sqlState } from '../../database/sqlstate.ts'
 import { AppError, conflict, invalidRequest } from '../../errors.ts'
 import type { FindProjectDatabase } from '../../projects/stage-database.ts'
 import { type DeclaredProject, declareTables, StageMoved } from './declare-tables.ts'
@@ -26,8 +26,8 @@ export interface ExportServices {
  *
  * @param use gets the archive, plain, to be read once; by then everything that could be refused has been checked.
  * @throws {AppError} INVALID_REQUEST where a project is selected twice; NOT_FOUND for an unknown project, stage or
- *   table; CONFLICT where a table stays locked, or stages keep being swapped, for too long; DATABASE_UNAVAILABLE
- *   where no connection becomes free.
+ *   table; CONFLICT where a table may not be read, or stays locked, or stages keep being swapped, for too long;
+ *   DATABASE_UNAVAILABLE where no connection becomes free.
  */
 export async function withExport<T>(
   services: ExportServices,
@@ -46,14 +46,25 @@ export async function withExport<T>(
       })
     } catch (error) {
       if (opened) throw error
-      if (sqlState(error) === SQLSTATE.lockNotAvailable) {
-        throw conflict('a table that was to be exported stayed locked; try again when it has been changed')
-      }
+      const refusal = refusalOf(error)
+      if (refusal) throw refusal
       if (isPoolExhausted(error)) throw tooManyExports(error)
       if (!isMove(error)) throw error
       if (attempt === MAX_ATTEMPTS) throw conflict('the stage keeps changing its structure; try again later')
     }
   }
+}
+
+/** What PostgreSQL refuses for good reason, in words for whoever asked for the export. */
+function refusalOf(error: unknown): AppError | undefined {
+  const state = sqlState(error)
+  if (state === SQLSTATE.lockNotAvailable) {
+    return conflict('a table that was to be exported stayed locked; try again when it has been changed')
+  }
+  if (state === SQLSTATE.insufficientPrivilege) {
+    return conflict(`the project's own login may not read all of it: ${sqlMessage(error)}`)
+  }
+  return undefined
 }
 
 /** Prisma's code for a transaction that found no free connection in time. */

@@ -1,0 +1,94 @@
+import { readdir } from 'node:fs/promises'
+import { afterEach, expect, test } from 'vitest'
+import { migrate } from '../src/database/migrations.ts'
+import { prepareDatabase } from '../src/database/preparation.ts'
+import { schemaSql } from '../src/database/schema-engine.ts'
+import { createLogger } from '../src/logger.ts'
+import { createTestDatabase, type TestDatabase } from './support/database.ts'
+import { withSession } from './support/projects.ts'
+
+const logger = createLogger('silent')
+const databases: TestDatabase[] = []
+
+async function emptyDatabase(): Promise<TestDatabase> {
+  const database = await createTestDatabase()
+  databases.push(database)
+  return database
+}
+
+afterEach(async () => {
+  for (const database of databases.splice(0)) await database.drop()
+})
+
+/** Everything that a Prisma schema can say of tables. */
+const CATALOGS = [
+  `SELECT table_schema, table_name, column_name, ordinal_position, column_default, is_nullable, data_type, udt_name,
+          character_maximum_length, numeric_precision, datetime_precision, is_identity, is_generated
+   FROM information_schema.columns WHERE table_schema IN ('control', 'system') ORDER BY 1, 2, 3`,
+  `SELECT schemaname, tablename, indexname, indexdef FROM pg_indexes WHERE schemaname IN ('control', 'system') ORDER BY 1, 2, 3`,
+  `SELECT connamespace::regnamespace::text AS schema, conrelid::regclass::text AS "table", conname, pg_get_constraintdef(oid) AS definition
+   FROM pg_constraint WHERE connamespace IN ('control'::regnamespace, 'system'::regnamespace) ORDER BY 1, 2, 3`,
+]
+
+test('the migrations build just what schema.prisma describes', async () => {
+  const [migrated, described] = [await emptyDatabase(), await emptyDatabase()]
+  await migrate(migrated.url, logger)
+  await described.query(await schemaSql(described.url))
+  for (const catalog of CATALOGS) {
+    const rows = await migrated.query(catalog)
+    expect(rows.length).toBeGreaterThan(8)
+    expect(rows).toEqual(await described.query(catalog))
+  }
+})
+
+test('of several processes that start at once one migrates, and the others wait for it', async () => {
+  const database = await emptyDatabase()
+  const applied = await Promise.all(Array.from({ length: 5 }, () => migrate(database.url, logger)))
+  const folders = (await readdir(new URL('../prisma/migrations', import.meta.url), { withFileTypes: true }))
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name)
+  expect(applied.filter((names) => names.length > 0)).toEqual([folders.toSorted()])
+  const rows = await database.query<{ name: string; steps: number }>(
+    'SELECT migration_name AS name, applied_steps_count AS steps FROM public._prisma_migrations ORDER BY 1',
+  )
+  expect(rows).toEqual(folders.toSorted().map((name) => ({ name, steps: 1 })))
+})
+
+test('a second start applies nothing and changes nothing', async () => {
+  const database = await emptyDatabase()
+  await prepareDatabase(database.url, logger)
+  const kept = 'SELECT id, finished_at FROM public._prisma_migrations ORDER BY 1'
+  const before = await database.query(kept)
+  await prepareDatabase(database.url, logger)
+  expect(await migrate(database.url, logger)).toEqual([])
+  expect(await database.query(kept)).toEqual(before)
+})
+
+test('only logins that were granted it can connect to a database that has been prepared', async () => {
+  const database = await emptyDatabase()
+  await prepareDatabase(database.url, logger)
+  const grants = await database.query(
+    `SELECT FROM pg_database, aclexplode(datacl) WHERE datname = current_database() AND grantee = 0`,
+  )
+  expect(grants).toEqual([])
+})
+
+test('a database in which Wharf may not create tables is refused, naming the grants', async () => {
+  const database = await emptyDatabase()
+  const [{ name } = { name: '' }] = await database.query<{ name: string }>('SELECT current_database() AS name')
+  const url = new URL(database.superuserUrl)
+  await withSession(url.href, async (session) => {
+    await session.query(`CREATE ROLE "no rights ${name}" LOGIN PASSWORD 'none'`)
+    await session.query(`GRANT CONNECT ON DATABASE ${name} TO "no rights ${name}"`)
+  })
+  url.username = encodeURIComponent(`no rights ${name}`)
+  url.password = 'none'
+  await expect(prepareDatabase(url.href, logger)).rejects.toMatchObject({
+    code: 'DATABASE_UNSUITABLE',
+    message: expect.stringContaining(`GRANT CREATE ON DATABASE "${name}" TO "no rights ${name}"`),
+  })
+  await withSession(database.superuserUrl, async (session) => {
+    await session.query(`REVOKE ALL ON DATABASE ${name} FROM "no rights ${name}"`)
+    await session.query(`DROP ROLE "no rights ${name}"`)
+  })
+})

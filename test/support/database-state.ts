@@ -1,0 +1,55 @@
+import { quoteLiteral, quoteQualified } from '../../src/database/quoting.ts'
+import type { TestDatabase } from './database.ts'
+
+/** By what it is about, e.g. `rows of shop.live.album`. */
+export type DatabaseState = Readonly<Record<string, string>>
+
+/** What somebody could change in a schema without changing a row: who has it, what is in it, and under which number. */
+const CATALOGS: Readonly<Record<string, string>> = {
+  schemas: `SELECT nspname, oid, nspowner::regrole, nspacl FROM pg_namespace WHERE $SCHEMA`,
+  relations: `SELECT nspname, relname, c.oid, relfilenode, relkind, relowner::regrole, relacl, relrowsecurity, relforcerowsecurity
+    FROM pg_class c JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE $SCHEMA`,
+  columns: `SELECT nspname, relname, attname, atttypid::regtype, attnotnull, attisdropped
+    FROM pg_attribute JOIN pg_class c ON c.oid = attrelid JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE $SCHEMA`,
+  constraints: `SELECT nspname, conname, k.oid, pg_get_constraintdef(k.oid), convalidated
+    FROM pg_constraint k JOIN pg_namespace ON pg_namespace.oid = connamespace WHERE $SCHEMA`,
+  functions: `SELECT nspname, proname, p.oid FROM pg_proc p JOIN pg_namespace ON pg_namespace.oid = pronamespace WHERE $SCHEMA`,
+  types: `SELECT nspname, typname, t.oid FROM pg_type t JOIN pg_namespace ON pg_namespace.oid = typnamespace WHERE $SCHEMA`,
+  triggers: `SELECT nspname, relname, tgname, tgenabled FROM pg_trigger JOIN pg_class c ON c.oid = tgrelid
+    JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE $SCHEMA AND NOT tgisinternal`,
+  sequences: `SELECT schemaname AS nspname, sequencename, last_value FROM pg_sequences
+    JOIN pg_namespace ON nspname = schemaname WHERE $SCHEMA`,
+}
+
+/**
+ * Everything in a database that an import could change: what there is, and the sum of each table's rows.
+ *
+ * @param where which schemas count, as a condition on `nspname`; all that are not PostgreSQL's own, if not told.
+ */
+export async function readState(database: TestDatabase, where = 'true'): Promise<DatabaseState> {
+  const schema = `(nspname !~ '^pg_' AND nspname <> 'information_schema' AND (${where}))`
+  const state: Record<string, string> = {}
+  for (const [what, sql] of Object.entries(CATALOGS)) {
+    state[what] = await sumOf(database, `(${sql.replaceAll('$SCHEMA', schema)}) AS x`)
+  }
+  const tables = await database.query<{ schema: string; name: string }>(
+    `SELECT nspname::text AS schema, relname::text AS name FROM pg_class
+     JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE relkind IN ('r', 'm') AND ${schema} ORDER BY 1, 2`,
+  )
+  for (const table of tables) {
+    state[`rows of ${table.schema}.${table.name}`] = await sumOf(
+      database,
+      `${quoteQualified(table.schema, table.name)} AS x`,
+    )
+  }
+  state['large objects'] = await sumOf(database, 'pg_largeobject_metadata AS x')
+  return state
+}
+
+/** A sum of the rows of something that is called x, in no order. */
+async function sumOf(database: TestDatabase, from: string): Promise<string> {
+  const [row] = await database.query<{ sum: string }>(
+    `SELECT count(*) || ' ' || coalesce(md5(string_agg(x::text, ${quoteLiteral('\n')} ORDER BY x::text)), '') AS sum FROM ${from}`,
+  )
+  return row?.sum ?? ''
+}

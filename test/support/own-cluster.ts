@@ -1,0 +1,109 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readdirSync } from 'node:fs'
+import { chown, mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import pg from 'pg'
+import { findFreePort } from '../../src/database/embedded/free-port.ts'
+import { chooseServerUser } from '../../src/database/embedded/server-user.ts'
+import { createDatabaseIn, type TestCluster, type TestDatabase } from './database.ts'
+
+const run = promisify(execFile)
+
+const INSTALLED = '/usr/lib/postgresql'
+
+/** The folder of programs of the newest PostgreSQL that the system has installed whole; undefined where it has none. */
+export function installedPrograms(): string | undefined {
+  const versions = existsSync(INSTALLED) ? readdirSync(INSTALLED) : []
+  return versions
+    .toSorted((a, b) => Number(b) - Number(a))
+    .map((version) => join(INSTALLED, version, 'bin'))
+    .find((bin) => ['initdb', 'postgres', 'pg_dump'].every((program) => existsSync(join(bin, program))))
+}
+
+/** A PostgreSQL server that belongs to one test file, which may do to it what it likes. */
+export interface OwnCluster extends TestCluster {
+  createDatabase(): Promise<TestDatabase>
+  start(): Promise<void>
+  /** Ends it as a crash would. */
+  crash(): Promise<void>
+  /** A schema of a database, as `pg_dump` writes it. */
+  dump(database: TestDatabase, schema: string, options?: readonly string[]): Promise<string>
+  /** Ends and removes it. */
+  remove(): Promise<void>
+}
+
+/** Makes and starts a server from these programs, on a port of its own. */
+export async function startOwnCluster(programs: string): Promise<OwnCluster> {
+  const folder = await mkdtemp(join(tmpdir(), 'wharf-test-cluster-'))
+  const dataDir = join(folder, 'data')
+  const user = await chooseServerUser(dataDir)
+  await mkdir(dataDir)
+  if (user.uid !== undefined && user.gid !== undefined) {
+    await chown(folder, user.uid, user.gid)
+    await chown(dataDir, user.uid, user.gid)
+  }
+  const asUser = { ...user, cwd: folder }
+  const initdb = ['-D', dataDir, '-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync']
+  await run(join(programs, 'initdb'), initdb, asUser)
+  const port = await findFreePort()
+  const superuserUrl = `postgresql://postgres@127.0.0.1:${port}/postgres`
+  const cluster = { superuserUrl, url: `postgresql://wharf@127.0.0.1:${port}/postgres` }
+  let server: ReturnType<typeof spawn> | undefined
+
+  const start = async (): Promise<void> => {
+    const settings = { port, listen_addresses: '127.0.0.1', unix_socket_directories: '', fsync: 'off' }
+    const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+    server = spawn(join(programs, 'postgres'), ['-D', dataDir, ...options], { ...asUser, stdio: 'ignore' })
+    await once(server, 'spawn')
+    await untilReady(superuserUrl)
+  }
+  const stop = async (signal: NodeJS.Signals): Promise<void> => {
+    if (!server || server.exitCode !== null) return
+    const ended = once(server, 'exit')
+    server.kill(signal)
+    await ended
+  }
+
+  await start()
+  await asSuperuser(superuserUrl, 'CREATE ROLE wharf LOGIN CREATEROLE')
+  return {
+    ...cluster,
+    start,
+    createDatabase: () => createDatabaseIn(cluster),
+    crash: () => stop('SIGQUIT'),
+    async dump(database, schema, options = []) {
+      const args = ['--schema', `"${schema}"`, '--no-owner', ...options, database.superuserUrl]
+      const { stdout } = await run(join(programs, 'pg_dump'), args, { maxBuffer: 2 ** 30 })
+      return stdout
+    },
+    async remove() {
+      await stop('SIGINT')
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function asSuperuser(url: string, sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  try {
+    await client.connect()
+    await client.query(sql)
+  } finally {
+    await client.end()
+  }
+}
+
+async function untilReady(url: string): Promise<void> {
+  const until = Date.now() + 30_000
+  for (;;) {
+    try {
+      return await asSuperuser(url, 'SELECT 1')
+    } catch (error) {
+      if (Date.now() > until) throw error
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  }
+}

@@ -1,0 +1,51 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+
+export interface TcpRelay {
+  /** The URL that was given, by way of the relay. */
+  readonly url: string
+  /** Breaks every connection and refuses new ones. */
+  cut(): Promise<void>
+  /** Lets connections through again. */
+  mend(): Promise<void>
+}
+
+/** Stands between a client and a server, as a network that can fail. */
+export async function startTcpRelay(url: string): Promise<TcpRelay> {
+  const target = new URL(url)
+  const sockets = new Set<Socket>()
+  const join = (from: Socket, to: Socket): void => {
+    sockets.add(from)
+    from.on('data', (chunk) => to.write(chunk))
+    from.on('error', () => to.destroy())
+    from.on('close', () => {
+      sockets.delete(from)
+      to.destroy()
+    })
+  }
+  const server = createServer((client) => {
+    const upstream = connect(Number(target.port), target.hostname)
+    join(client, upstream)
+    join(upstream, client)
+  })
+  const listen = async (port: number): Promise<number> => {
+    server.listen(port, '127.0.0.1')
+    await once(server, 'listening')
+    return (server.address() as AddressInfo).port
+  }
+  const port = await listen(0)
+  const relayed = new URL(url)
+  relayed.host = `127.0.0.1:${port}`
+  return {
+    url: relayed.href,
+    async cut() {
+      const closed = once(server, 'close')
+      server.close()
+      for (const socket of sockets) socket.resetAndDestroy()
+      await closed
+    },
+    async mend() {
+      await listen(port)
+    },
+  }
+}
