@@ -6,6 +6,7 @@ import { assertRoot, type Caller } from '../../projects/access.ts'
 import { applySchema } from '../../projects/apply-schema.ts'
 import { findProject } from '../../projects/projects.ts'
 import { toStageDatabase } from '../../projects/stage-database.ts'
+import { withStageLocks } from '../../projects/stage-locks.ts'
 import { findStage } from '../../projects/stages.ts'
 import { json } from '../answer.ts'
 import { rawBody } from '../body.ts'
@@ -36,18 +37,26 @@ const apply = defineRoute({
       'The script has been applied.',
     ),
   },
-  errors: ['FORBIDDEN', 'NOT_FOUND', 'SQL_REJECTED'],
+  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT', 'SQL_REJECTED'],
 })
 
 /** `/projects/{slug}/stages/{stage}/schema` */
-export function schemaRoutes({ control, system, projectDatabase }: Container): readonly BoundRoute<Caller>[] {
+export function schemaRoutes({
+  control,
+  system,
+  snapshots,
+  projectDatabase,
+}: Container): readonly BoundRoute<Caller>[] {
   return [
     apply.handle<Caller>(async ({ params, body, caller, signal }) => {
       assertRoot(caller)
       const project = await findProject(control.prisma, params.slug)
       const stage = findStage(project, params.stage)
       const stageDatabase = toStageDatabase(await projectDatabase(project), stage)
-      const change = await applySchema(stageDatabase, { script: toText(body), tokenId: null }, signal)
+      // An import that is loading would not know of the change, and swap it away.
+      const change = await withStageLocks(snapshots, [stage.id], (lost) =>
+        applySchema(stageDatabase, { script: toText(body), tokenId: null }, AbortSignal.any([signal, lost])),
+      )
       const [row] = await system.prisma.$queryRaw<{ tables: number }[]>`
         SELECT count(*)::int AS tables FROM pg_tables WHERE schemaname = ${stage.schemaName}`
       return { status: 200, body: { id: change, stage: stage.slug, tables: row?.tables ?? 0 } }
