@@ -7,7 +7,7 @@ import { temporaryFolder } from './support/processes.ts'
 
 const COMMANDS = [
   'start',
-  ...['data:export', 'schema:apply'],
+  ...['data:export', 'data:import', 'data:transfer', 'data:verify', 'data:undo', 'schema:apply'],
   ...['project:create', 'project:list', 'project:show', 'project:delete'],
   ...['role:list', 'role:set', 'role:delete', 'token:create', 'token:list', 'token:revoke'],
 ]
@@ -69,6 +69,9 @@ test('commands start the service inside themselves where none runs, and use the 
   expect(alone).toMatchObject({ code: 0, stderr: '' })
   expect(await readdir(cwd)).toEqual(['.wharf', 'demo.jsonl.gz'])
   expect(await readdir(join(cwd, '.wharf'))).not.toContain('service.json')
+  const back = await spawnWharf(['data:import', 'demo.jsonl.gz', '--yes', '--json'], { cwd, variables }).ended
+  expect(back).toMatchObject({ code: 0, stderr: '' })
+  expect(JSON.parse(back.stdout)).toMatchObject({ projects: [{ targetSlug: 'demo' }] })
 
   const service = spawnWharf(['start'], { cwd, variables })
   await expect.poll(() => readdir(join(cwd, '.wharf')), { timeout: 30_000 }).toContain('service.json')

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { parseExpiry } from '../src/cli/expiry.ts'
 import { parsePermissions } from '../src/cli/permission-list.ts'
 import { printable } from '../src/cli/terminal/printable.ts'
-import { progressLine } from '../src/cli/terminal/progress.ts'
+import { fileProgressLine, progressLine } from '../src/cli/terminal/progress.ts'
 import { formatTable } from '../src/cli/terminal/table.ts'
 import { formatBytes, formatCounted, formatSeconds } from '../src/cli/terminal/units.ts'
 
@@ -105,6 +105,15 @@ test.each([
   [{ table: 'album', rows: 0, bytes: 0, rowsExpected: 2000 }, 1, 'album  0 rows  0 B  0 B/s  0 %'],
 ])('%o after %d s shows as "%s"', (progress, seconds, line) => {
   expect(progressLine(progress, seconds)).toBe(line)
+})
+
+test.each([
+  [{ bytes: 0, bytesTotal: 4e6, waitingFor: undefined }, 0, '0 B of 4.0 MB  0 B/s  0 %'],
+  [{ bytes: 1e6, bytesTotal: 4e6, waitingFor: undefined }, 4, '1.0 MB of 4.0 MB  250 kB/s  25 %  12.0 s left'],
+  [{ bytes: 1e6, bytesTotal: undefined, waitingFor: undefined }, 4, '1.0 MB  250 kB/s'],
+  [{ bytes: 4e6, bytesTotal: 4e6, waitingFor: 'loading' }, 75, 'loading…  4.0 MB  1:15'],
+])('%o after %d s shows as "%s"', (progress, seconds, line) => {
+  expect(fileProgressLine(progress, seconds)).toBe(line)
 })
 
 test('what a terminal would obey is not printed', () => {

@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts'
+import { AppError, isAppError } from '../errors.ts'
 import { errorCode } from '../lib/error-code.ts'
 
 const NO_ROUTE = 'it cannot be reached: check its name and the network between'
@@ -48,6 +48,10 @@ export function toConnectionFailure(
   const place = requestId === undefined ? '' : ` (request ${requestId} in the server's log)`
   return new AppError('REMOTE_FAILED', `the request to ${origin} failed: ${explanation}${place}`, { cause: error })
 }
+
+/** Whether something went wrong on the way, so that it is not known what the server did; not where it refused. */
+export const isConnectionFailure = (error: unknown): error is AppError =>
+  isAppError(error, 'REMOTE_FAILED') && error.cause !== undefined
 
 const unexplained = (code: string): string | undefined =>
   code.startsWith('HPE_') ? 'what it says is not HTTP: is it another port, or https (wharf+https://)?' : undefined

@@ -1,4 +1,4 @@
-import type { Writable } from 'node:stream'
+import type { Readable, Writable } from 'node:stream'
 import type { Config } from '../config.ts'
 
 /** A service that runs inside the command's own process. */
@@ -21,7 +21,7 @@ export interface CliEnvironment {
   startService(config: Config, options: { readonly quiet: boolean }): Promise<EmbeddedService>
   /** `wharf start`: runs until a signal, which it listens for itself; resolves with the exit code. */
   runService(config: Config): Promise<number>
-  readonly stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean }
+  readonly stdin: Readable & { readonly isTTY?: boolean }
   readonly stdout: Writable & { readonly isTTY?: boolean }
   readonly stderr: Writable & { readonly isTTY?: boolean; readonly columns?: number }
   readonly version: string

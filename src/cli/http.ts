@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { Agent, type Dispatcher } from 'undici'
 import type { z } from 'zod'
 import { AppError, wrongUse } from '../errors.ts'
@@ -16,8 +17,13 @@ export interface HttpCall {
   readonly path: string
   readonly query?: Readonly<Record<string, string | undefined>>
   readonly headers?: Readonly<Record<string, string>>
-  readonly body?: string | Buffer
+  /** What an iterable throws ends the call, and is thrown: the server is then never told that the body was whole. */
+  readonly body?: string | Buffer | AsyncIterable<Buffer>
+  /** Ends this call, as the client's own does, also while its answer is being read. */
+  readonly signal?: AbortSignal
 }
+
+type CallUnderWay = HttpCall & { readonly signal: AbortSignal }
 
 export interface HttpAnswer {
   /** By lower-case name; those that came more than once are left out. */
@@ -47,18 +53,18 @@ export interface HttpClientOptions {
  *
  * It is not the global `fetch`, because that would decompress archives, which are kept as they come.
  */
-export function createHttpClient({ origin, token, signal }: HttpClientOptions): HttpClient {
+export function createHttpClient({ origin, token, signal: clientSignal }: HttpClientOptions): HttpClient {
   if (!/^[\x21-\x7e]+$/.test(token)) throw wrongUse('the token has characters that no token has')
   const agent = new Agent({ connect: { timeout: CONNECT_TIMEOUT_MS }, headersTimeout: 0, bodyTimeout: 0 })
 
-  const request = async ({ method, path, query = {}, headers = {}, body = '' }: HttpCall) => {
+  const request = async ({ method, path, query = {}, headers = {}, body, signal }: CallUnderWay) => {
     try {
       return await agent.request({
         origin,
         path: withQuery(path, query),
         method,
         headers: { authorization: `Bearer ${token}`, ...headers },
-        body: body.length > 0 ? body : null,
+        body: toRequestBody(body),
         signal,
       })
     } catch (error) {
@@ -68,7 +74,8 @@ export function createHttpClient({ origin, token, signal }: HttpClientOptions): 
   }
 
   const open = async (call: HttpCall): Promise<HttpAnswer> => {
-    const answer = await request(call)
+    const signal = call.signal ? AbortSignal.any([clientSignal, call.signal]) : clientSignal
+    const answer = await request({ ...call, signal })
     const headers = singleHeaders(answer.headers)
     const requestId = headers['x-request-id']
     const body = readBody(answer.body, { origin, requestId, signal })
@@ -104,6 +111,11 @@ function withQuery(path: string, query: Readonly<Record<string, string | undefin
   const parameters = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, value)
   return parameters.size === 0 ? path : `${path}?${parameters}`
+}
+
+function toRequestBody(body: HttpCall['body']): string | Buffer | Readable | null {
+  if (body === undefined || typeof body === 'string' || Buffer.isBuffer(body)) return body?.length ? body : null
+  return Readable.from(body, { objectMode: false })
 }
 
 const singleHeaders = (headers: Dispatcher.ResponseData['headers']): Record<string, string> =>

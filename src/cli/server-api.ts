@@ -22,6 +22,11 @@ const newTokenSchema = tokenSchema.extend({ token: z.string() })
 
 const schemaChangeSchema = z.object({ id: z.string(), stage: z.string(), tables: z.int() })
 
+const undoneSchema = z.object({
+  replacedAt: z.string(),
+  tables: z.array(z.object({ name: z.string(), rows: z.int() })),
+})
+
 export type Project = z.infer<typeof projectSchema>
 export type Role = z.infer<typeof roleSchema>
 export type Permissions = Omit<Role, 'name'>
@@ -29,6 +34,7 @@ export type Membership = z.infer<typeof membershipSchema>
 export type Token = z.infer<typeof tokenSchema>
 export type NewToken = z.infer<typeof newTokenSchema>
 export type SchemaChange = z.infer<typeof schemaChangeSchema>
+export type Undone = z.infer<typeof undoneSchema>
 
 const PAGE_ITEMS = '200'
 
@@ -108,4 +114,17 @@ export const applySchema = (
       body: script,
     },
     schemaChangeSchema,
+  )
+
+export const undoImport = (
+  http: HttpClient,
+  { project, stage, force }: { readonly project: string; readonly stage: string; readonly force: boolean },
+): Promise<Undone> =>
+  http.json(
+    {
+      method: 'POST',
+      path: encodedPath`/projects/${project}/stages/${stage}/undo`,
+      query: { force: force ? 'true' : undefined },
+    },
+    undoneSchema,
   )

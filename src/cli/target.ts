@@ -62,7 +62,7 @@ function parseUrl(scheme: string, rest: string): URL | undefined {
 }
 
 /** @param hostname as `URL` writes it: IPv4 in full, IPv6 at its shortest and in brackets. */
-const isLoopback = (hostname: string): boolean =>
+export const isLoopback = (hostname: string): boolean =>
   hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
 
 function decode(text: string): string | undefined {

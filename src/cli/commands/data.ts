@@ -1,9 +1,21 @@
 import type { Command } from 'commander'
 import type { ExportOptions } from '../export/run-export.ts'
-import { jsonOption, repeatable } from './options.ts'
+import type { ImportOptions } from '../import/run-import.ts'
+import type { TransferOptions } from '../transfer/run-transfer.ts'
+import type { UndoOptions } from '../undo.ts'
+import type { VerifyOptions } from '../verify.ts'
+import { jsonOption, repeatable, yesOption } from './options.ts'
 import type { Run } from './run.ts'
 
 export function addDataCommands(program: Command, run: Run): void {
+  addExport(program, run)
+  addImport(program, run)
+  addTransfer(program, run)
+  addVerify(program, run)
+  addUndo(program, run)
+}
+
+function addExport(program: Command, run: Run): void {
   program
     .command('data:export [source-project]')
     .summary('export a project to a file')
@@ -20,6 +32,84 @@ export function addDataCommands(program: Command, run: Run): void {
     .action(
       run(async (context, source: string | undefined, options: ExportOptions) =>
         (await import('../export/run-export.ts')).runExport(context, source, options),
+      ),
+    )
+}
+
+function addImport(program: Command, run: Run): void {
+  program
+    .command('data:import <input-file> [target-project]')
+    .summary('import a file over what is there')
+    .description(
+      'Imports a file ("-": standard input) into a project, over what is there: into the one of the DSN, ' +
+        'wharf://<project>:<TOKEN>@<host>[:port]; without a DSN into the target that the file names, or else into the ' +
+        'local project. A DSN without a project leaves the target to the file. All of it is imported, or nothing.',
+    )
+    .addOption(yesOption())
+    .option('--dry-run', 'only say what would be replaced, or why it cannot be')
+    .option('--allow-edited', 'take a file whose rows were edited: counts and sums may disagree')
+    .option('--quiet', 'show no progress')
+    .addOption(jsonOption())
+    .action(
+      run(async (context, file: string, target: string | undefined, options: ImportOptions) =>
+        (await import('../import/run-import.ts')).runImport(context, { file, target }, options),
+      ),
+    )
+}
+
+function addTransfer(program: Command, run: Run): void {
+  program
+    .command('data:transfer <source-project> <target-project>')
+    .summary('move the data of a project into another one')
+    .description(
+      'Moves the data of a project directly into another one, over what is there. Each is a DSN, ' +
+        'wharf://<project>:<TOKEN>@<host>[:port], or "." for the local project. All of it arrives, or nothing.',
+    )
+    .option('--include-system', 'include the system schema: roles and event log')
+    .addOption(repeatable('--stage <slug>', 'transfer this stage only (default: all stages)'))
+    .addOption(repeatable('--exclude-table <name>', 'leave this table out, its structure and its rows'))
+    .addOption(yesOption())
+    .option('--quiet', 'show no progress')
+    .addOption(jsonOption())
+    .action(
+      run(async (context, source: string, target: string, options: TransferOptions) =>
+        (await import('../transfer/run-transfer.ts')).runTransfer(context, { source, target }, options),
+      ),
+    )
+}
+
+function addVerify(program: Command, run: Run): void {
+  program
+    .command('data:verify <file>')
+    .summary('check a file, without a server')
+    .description(
+      'Reads an archive ("-": standard input) through: form, counts, sums, order and end. Ends with 1 at the first fault.',
+    )
+    .option('--allow-edited', 'take a file whose rows were edited: counts and sums may disagree')
+    .option('--quiet', 'show no progress')
+    .addOption(jsonOption())
+    .action(
+      run(async (context, file: string, options: VerifyOptions) =>
+        (await import('../verify.ts')).runVerify(context, file, options),
+      ),
+    )
+}
+
+function addUndo(program: Command, run: Run): void {
+  program
+    .command('data:undo [target-project]')
+    .summary('put back what the last import or transfer replaced')
+    .description(
+      'Puts back what the last import or transfer into a stage replaced, for as long as the server keeps it: in the ' +
+        'local project, or in another one by its DSN, wharf://<project>:<TOKEN>@<host>[:port].',
+    )
+    .option('--stage <slug>', 'the stage', 'live')
+    .option('--force', 'also where the stage was written to since, which gives these writes up')
+    .addOption(yesOption())
+    .addOption(jsonOption())
+    .action(
+      run(async (context, target: string | undefined, options: UndoOptions) =>
+        (await import('../undo.ts')).runUndo(context, target, options),
       ),
     )
 }

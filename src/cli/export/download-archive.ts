@@ -3,15 +3,8 @@ import { AppError } from '../../errors.ts'
 import { type HttpAnswer, type HttpClient, jsonBody } from '../http.ts'
 import type { TransferProgress } from '../terminal/progress.ts'
 import type { ArchiveSink } from './archive-sink.ts'
+import type { ExportSelection } from './export-selection.ts'
 import { type ArchiveSummary, readThrough } from './read-through.ts'
-
-/** What is exported; the body of the call has a list of these. */
-export interface ExportSelection {
-  readonly slug: string
-  readonly system: boolean
-  readonly stages?: readonly string[]
-  readonly excludeTables?: readonly string[]
-}
 
 export interface Download {
   readonly http: HttpClient
@@ -29,7 +22,7 @@ export interface Download {
  *
  * @throws {AppError} REMOTE_FAILED, ARCHIVE_INVALID, EXPORT_INTERRUPTED; nothing is left of the archive then.
  */
-export async function downloadArchive({ openSink, progress, signal, ...wanted }: Download): Promise<ArchiveSummary> {
+export async function downloadArchive({ openSink, progress, ...wanted }: Download): Promise<ArchiveSummary> {
   const { headers, body } = await requestArchive(wanted)
   const estimate = Number(headers['wharf-rows-estimate'])
   progress.rowsExpected = estimate > 0 ? estimate : undefined
@@ -44,7 +37,7 @@ export async function downloadArchive({ openSink, progress, signal, ...wanted }:
     }
   }
   const read = (chunks: AsyncIterable<Buffer>): Promise<ArchiveSummary> => readThrough(chunks, progress)
-  const summary = await pipeline(body, keep, read, { signal }).catch(async (error: unknown) => {
+  const summary = await pipeline(body, keep, read, { signal: wanted.signal }).catch(async (error: unknown) => {
     await sink.discard()
     throw error
   })
@@ -56,7 +49,8 @@ async function requestArchive({
   http,
   selection,
   gzip,
-}: Pick<Download, 'http' | 'selection' | 'gzip'>): Promise<HttpAnswer> {
+  signal,
+}: Omit<Download, 'openSink' | 'progress'>): Promise<HttpAnswer> {
   const { headers, body } = jsonBody({ projects: [selection] })
   const answer = await http.open({
     method: 'POST',
@@ -64,6 +58,7 @@ async function requestArchive({
     // About the answer, as the interface document has it. Accept-Encoding keeps what is between from changing it.
     headers: { ...headers, ...(gzip && { 'content-encoding': 'gzip' }), 'accept-encoding': gzip ? 'gzip' : 'identity' },
     body,
+    signal,
   })
   if ((answer.headers['content-encoding'] === 'gzip') === gzip) return answer
   throw unexpectedCoding(gzip)

@@ -7,13 +7,17 @@ import { print } from '../terminal/write.ts'
 import { STDOUT } from './output-path.ts'
 import type { ArchiveSummary, NotExported } from './read-through.ts'
 
-/** An export that is done; as it is, the JSON result. */
-export interface Export extends ArchiveSummary {
-  readonly project: string
-  readonly file: string
-  /** Of the file. */
+/** A project's data that came through. */
+export interface Copied extends ArchiveSummary {
+  /** As they came, compressed or not. */
   readonly bytes: number
   readonly seconds: number
+}
+
+/** An export that is done; as it is, the JSON result. */
+export interface Export extends Copied {
+  readonly project: string
+  readonly file: string
 }
 
 export interface ExportReportOptions extends ResultOptions {
@@ -30,7 +34,7 @@ export async function reportExport(
   options: ExportReportOptions,
 ): Promise<void> {
   const { stderr } = environment
-  if (exported.notExported.length > 0) await print(stderr, notExportedWarning(exported.notExported))
+  if (exported.notExported.length > 0) await print(stderr, notExportedWarning('the archive', exported.notExported))
   const isFile = exported.file !== STDOUT
   if (!isFile && options.quiet && !options.json) return
   await printResult(isFile ? environment : { ...environment, stdout: stderr }, options, {
@@ -39,22 +43,28 @@ export async function reportExport(
   })
 }
 
-function formatExport({ project, file, stages, tables, rows, system, bytes, seconds }: Export): string {
-  const fields = [
+function formatExport(exported: Export): string {
+  const { project, file } = exported
+  return `exported ${project} to ${file === STDOUT ? 'standard output' : file}\n${formatCopied(exported)}`
+}
+
+/** What was exported, how much that was and how long it took. */
+export function formatCopied({ stages, tables, rows, system, bytes, seconds }: Copied): string {
+  return formatFields([
     ['stages', stages.join(', ') || 'none'],
     ['tables', formatCount(tables)],
     ['rows', formatCount(rows)],
     ['system', system && `${formatCounted(system.roles, 'role')}, ${formatCounted(system.events, 'event')}`],
     ['size', formatBytes(bytes)],
     ['time', formatSeconds(seconds)],
-  ] as const
-  return `exported ${project} to ${file === STDOUT ? 'standard output' : file}\n${formatFields(fields)}`
+  ])
 }
 
-function notExportedWarning(things: readonly NotExported[]): string {
+/** @param where what lacks them, e.g. `the archive`. */
+export function notExportedWarning(where: string, things: readonly NotExported[]): string {
   const lines = things.map(({ stage, kind, name, detail }) => {
     const reason = detail === undefined ? '' : ` (${detail})`
     return `  ${printable(`${stage}: ${kind} ${name}${reason}`)}`
   })
-  return ['warning: the archive has all rows, but not these, which no archive can hold:', ...lines].join('\n')
+  return [`warning: ${where} has all rows, but not these, which no archive can hold:`, ...lines].join('\n')
 }

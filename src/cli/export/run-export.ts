@@ -3,18 +3,16 @@ import type { CommandContext } from '../environment.ts'
 import { EXIT } from '../exit-codes.ts'
 import { projectOf, type Server, withServer } from '../server.ts'
 import { parseProjectTarget } from '../target.ts'
-import { showProgress, type TransferProgress } from '../terminal/progress.ts'
+import { progressLine, showProgress, type TransferProgress } from '../terminal/progress.ts'
 import { type ArchiveSink, createStreamSink, openFileSink } from './archive-sink.ts'
-import { downloadArchive, type ExportSelection } from './download-archive.ts'
+import { downloadArchive } from './download-archive.ts'
 import { type Export, type ExportReportOptions, reportExport } from './export-report.ts'
+import { type SelectionOptions, toSelection } from './export-selection.ts'
 import { assertUsableOutput, STDOUT } from './output-path.ts'
 
-export interface ExportOptions extends ExportReportOptions {
+export interface ExportOptions extends ExportReportOptions, SelectionOptions {
   readonly gzip: boolean
-  readonly includeSystem?: boolean
   readonly output?: string
-  readonly stage?: readonly string[]
-  readonly excludeTable?: readonly string[]
 }
 
 /** `data:export` */
@@ -39,7 +37,8 @@ async function exportProject(context: CommandContext, server: Server, options: E
 
   const startedAt = performance.now()
   const progress: TransferProgress = { table: '', rows: 0, bytes: 0, rowsExpected: undefined }
-  const stopProgress = showProgress(progress, { stderr, quiet: options.quiet ?? false })
+  const line = (seconds: number): string => progressLine(progress, seconds)
+  const stopProgress = showProgress(line, { stderr, quiet: options.quiet ?? false })
   try {
     const download = { http: server.http, gzip: options.gzip, openSink, progress, signal: context.signal }
     const summary = await downloadArchive({ ...download, selection: toSelection(project, options) })
@@ -50,13 +49,6 @@ async function exportProject(context: CommandContext, server: Server, options: E
     stopProgress()
   }
 }
-
-const toSelection = (slug: string, { includeSystem, stage, excludeTable }: ExportOptions): ExportSelection => ({
-  slug,
-  system: includeSystem ?? false,
-  ...(stage && { stages: stage }),
-  ...(excludeTable && { excludeTables: excludeTable }),
-})
 
 const arrivedDamaged = (cause: AppError): AppError =>
   new AppError('ARCHIVE_INVALID', `the archive did not arrive whole and was not kept: ${cause.message}`, { cause })

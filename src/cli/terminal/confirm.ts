@@ -25,9 +25,16 @@ export async function confirm(context: CommandContext, consequence: string, { ye
   await writeAll(stderr, `${consequence}\n`)
   if (yes) return true
   await writeAll(stderr, 'go on? [y/N] ')
+  // Readline would wait for an end that has been.
+  if (stdin.readableEnded) return false
   // Without `terminal`, Ctrl-C stays a signal instead of becoming a key.
   const lines = createInterface({ input: stdin, terminal: false, signal: context.signal })
-  for await (const line of lines) return /^\s*y(es)?\s*$/i.test(line)
+  try {
+    for await (const line of lines) return /^\s*y(es)?\s*$/i.test(line)
+  } finally {
+    // Leaving the loop alone would go on reading, so that the process would never end.
+    lines.close()
+  }
   context.signal.throwIfAborted()
   return false
 }

@@ -20,25 +20,35 @@ export interface TransferProgress {
   rowsExpected: number | undefined
 }
 
+/** How far a file is that is sent or read; counted up by whoever does it. */
+export interface FileProgress {
+  bytes: number
+  /** Undefined where nobody knows. */
+  readonly bytesTotal: number | undefined
+  /** What is waited for, once all bytes are through, e.g. `loading`. */
+  waitingFor: string | undefined
+}
+
 /**
- * Shows how far a transfer is until it is stopped: one line that is rewritten on a terminal, a line every 10 seconds
+ * Shows how far some work is until it is stopped: one line that is rewritten on a terminal, a line every 10 seconds
  * elsewhere, nothing where it shall be quiet.
  *
+ * @param line says it, after so many seconds.
  * @returns stops it, and erases the line.
  */
 export function showProgress(
-  progress: Readonly<TransferProgress>,
+  line: (seconds: number) => string,
   { stderr, quiet }: { readonly stderr: CliEnvironment['stderr']; readonly quiet: boolean },
 ): () => void {
   if (quiet) return () => undefined
   const startedAt = performance.now()
-  const line = (): string => progressLine(progress, (performance.now() - startedAt) / 1000)
+  const currentLine = (): string => line((performance.now() - startedAt) / 1000)
 
   if (!stderr.isTTY) {
-    const timer = setInterval(() => stderr.write(`${line()}\n`), PLAIN_INTERVAL_MS)
+    const timer = setInterval(() => stderr.write(`${currentLine()}\n`), PLAIN_INTERVAL_MS)
     return () => clearInterval(timer)
   }
-  const draw = () => stderr.write(`${ERASE_LINE}${line().slice(0, (stderr.columns ?? DEFAULT_COLUMNS) - 1)}`)
+  const draw = () => stderr.write(`${ERASE_LINE}${currentLine().slice(0, (stderr.columns || DEFAULT_COLUMNS) - 1)}`)
   const timer = setInterval(draw, TERMINAL_INTERVAL_MS)
   return () => {
     clearInterval(timer)
@@ -49,13 +59,25 @@ export function showProgress(
 /** `album  12,345 rows  3.4 MB  12.1 MB/s  45 %  0:12 left` */
 export function progressLine(progress: Readonly<TransferProgress>, seconds: number): string {
   const { table, rows, bytes, rowsExpected } = progress
-  const rate = `${formatBytes(seconds > 0 ? bytes / seconds : 0)}/s`
-  const parts = [printable(table), `${formatCount(rows)} rows`, formatBytes(bytes), rate]
-  if (rowsExpected !== undefined && rowsExpected > 0) {
-    // The estimate may be too low, and the end is only known when it is there.
-    const share = Math.min(rows / rowsExpected, 0.99)
-    parts.push(`${Math.floor(share * 100)} %`)
-    if (share > 0) parts.push(`${formatSeconds((seconds * (1 - share)) / share)} left`)
-  }
-  return parts.filter((part) => part !== '').join('  ')
+  const parts = [printable(table), `${formatCount(rows)} rows`, formatBytes(bytes), formatRate(bytes, seconds)]
+  return [...parts, ...shareParts(rows, rowsExpected, seconds)].filter((part) => part !== '').join('  ')
+}
+
+/** `3.4 MB of 7.5 MB  12.1 MB/s  45 %  0:12 left`, then `loading…  7.5 MB  1:23` */
+export function fileProgressLine(progress: Readonly<FileProgress>, seconds: number): string {
+  const { bytes, bytesTotal, waitingFor } = progress
+  if (waitingFor !== undefined) return [`${waitingFor}…`, formatBytes(bytes), formatSeconds(seconds)].join('  ')
+  const amount = bytesTotal === undefined ? formatBytes(bytes) : `${formatBytes(bytes)} of ${formatBytes(bytesTotal)}`
+  return [amount, formatRate(bytes, seconds), ...shareParts(bytes, bytesTotal, seconds)].join('  ')
+}
+
+const formatRate = (bytes: number, seconds: number): string => `${formatBytes(seconds > 0 ? bytes / seconds : 0)}/s`
+
+/** The share that is done and the time that is left, where it is known how much there is. */
+function shareParts(done: number, expected: number | undefined, seconds: number): readonly string[] {
+  if (expected === undefined || expected === 0) return []
+  // What is expected may be an estimate and too low, and the end is only known when it is there.
+  const share = Math.min(done / expected, 0.99)
+  const left = share > 0 ? [`${formatSeconds((seconds * (1 - share)) / share)} left`] : []
+  return [`${Math.floor(share * 100)} %`, ...left]
 }

@@ -1,0 +1,104 @@
+import { type FileHandle, mkdtemp, open, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { wrongUse } from '../errors.ts'
+import { errorCode } from '../lib/error-code.ts'
+import type { CommandContext } from './environment.ts'
+
+/** The name for standard input. */
+export const STDIN = '-'
+
+const READ_BYTES = 256 * 1024
+
+/** An archive that a command reads. */
+export interface ArchiveInput {
+  /** For messages. */
+  readonly name: string
+  /** Undefined for a pipe. */
+  readonly sizeBytes: number | undefined
+  /** Whether it can be read more than once; what comes through a pipe cannot. */
+  readonly isRepeatable: boolean
+  /** Reads it, from the beginning. */
+  read(): AsyncIterable<Buffer>
+}
+
+/**
+ * Opens a file, or standard input for `-`, for as long as `work` takes. A file stays the same however often it is read,
+ * also where another one gets its name meanwhile.
+ *
+ * @throws {AppError} WRONG_USE where there is no such file.
+ */
+export async function withArchiveInput<T>(
+  context: CommandContext,
+  file: string,
+  work: (input: ArchiveInput) => Promise<T>,
+): Promise<T> {
+  if (file === STDIN) return withStandardInput(context, work)
+  const handle = await openFile(file)
+  try {
+    const stats = await handle.stat()
+    if (stats.isDirectory()) throw wrongUse(`${file} is a folder; expected an archive`)
+    const isRepeatable = stats.isFile()
+    const read = () => readChunks(handle, isRepeatable, context.signal)
+    return await work({ name: file, sizeBytes: isRepeatable ? stats.size : undefined, isRepeatable, read })
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Makes a pipe readable again and again, by keeping what it brings in a temporary file for as long as `work` takes. */
+export async function withRepeatableInput<T>(
+  context: CommandContext,
+  input: ArchiveInput,
+  work: (input: ArchiveInput) => Promise<T>,
+): Promise<T> {
+  if (input.isRepeatable) return work(input)
+  const folder = await mkdtemp(join(tmpdir(), 'wharf-'))
+  try {
+    const file = join(folder, 'archive')
+    await writeFile(file, input.read(), { mode: 0o600, flag: 'wx', signal: context.signal })
+    return await withArchiveInput(context, file, (spooled) => work({ ...spooled, name: input.name }))
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function withStandardInput<T>(
+  { environment: { stdin }, signal }: CommandContext,
+  work: (input: ArchiveInput) => Promise<T>,
+): Promise<T> {
+  // Nothing else would end the wait for a writer that writes nothing.
+  const stop = (): void => void stdin.destroy()
+  signal.addEventListener('abort', stop)
+  try {
+    return await work({ name: 'standard input', sizeBytes: undefined, isRepeatable: false, read: () => stdin })
+  } finally {
+    signal.removeEventListener('abort', stop)
+    stop()
+  }
+}
+
+async function openFile(file: string): Promise<FileHandle> {
+  try {
+    return await open(file, 'r')
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') throw wrongUse(`there is no file ${file}`)
+    throw error
+  }
+}
+
+/** @param isRepeatable whether there are positions to read at; a pipe has none. */
+async function* readChunks(
+  handle: FileHandle,
+  isRepeatable: boolean,
+  signal: AbortSignal,
+): AsyncGenerator<Buffer, void, undefined> {
+  for (let position = 0; ; ) {
+    signal.throwIfAborted()
+    const chunk = Buffer.allocUnsafe(READ_BYTES)
+    const { bytesRead } = await handle.read(chunk, 0, READ_BYTES, isRepeatable ? position : null)
+    if (bytesRead === 0) return
+    position += bytesRead
+    yield chunk.subarray(0, bytesRead)
+  }
+}

@@ -1,0 +1,86 @@
+import { z } from 'zod'
+import { AppError } from '../../errors.ts'
+import { isConnectionFailure } from '../connection-failure.ts'
+import type { HttpClient } from '../http.ts'
+import type { FileProgress } from '../terminal/progress.ts'
+import { recogniseGzip } from './recognise-gzip.ts'
+
+const importedStageSchema = z.object({ slug: z.string(), tables: z.int(), rows: z.int() })
+const examinedTableSchema = z.object({ name: z.string(), rowsNow: z.int().nullable(), rowsAfter: z.int() })
+const examinedStageSchema = z.object({ slug: z.string(), mode: z.string(), tables: z.array(examinedTableSchema) })
+
+const answerOf = <T>(stage: z.ZodType<T>) =>
+  z.object({ projects: z.array(z.object({ slug: z.string(), targetSlug: z.string(), stages: z.array(stage) })) })
+
+const importedSchema = answerOf(importedStageSchema)
+const examinedSchema = answerOf(examinedStageSchema)
+
+/** What of an archive went where. */
+export type ImportedProject = z.infer<typeof importedSchema>['projects'][number]
+
+/** What would go where, and in the place of what. */
+export type ExaminedProject = z.infer<typeof examinedSchema>['projects'][number]
+
+export interface ImportCall {
+  readonly http: HttpClient
+  /** The archive, compressed with gzip or not. What it throws ends the call, and is thrown. */
+  readonly bytes: AsyncIterable<Buffer>
+  /** Where the data goes; undefined leaves that to the archive. */
+  readonly targetSlug: string | undefined
+  /** Whether counts and sums may disagree. */
+  readonly allowEdited: boolean
+  readonly progress: FileProgress
+}
+
+/**
+ * Has a server import an archive.
+ *
+ * @throws {AppError} REMOTE_FAILED where the server refuses, which it may do long before it has got all of the archive;
+ *   its answer is what is thrown then. Nothing has changed there, unless the message says that this is not known.
+ */
+export async function importArchive(call: ImportCall): Promise<readonly ImportedProject[]> {
+  try {
+    return (await upload(call, { schema: importedSchema, query: {}, thenWaitFor: 'loading' })).projects
+  } catch (error) {
+    throw call.progress.waitingFor !== undefined && isConnectionFailure(error) ? outcomeUnknown(error) : error
+  }
+}
+
+/** Has a server look at an archive and its target, and change nothing. @throws {AppError} as `importArchive`. */
+export async function examineArchive(call: ImportCall): Promise<readonly ExaminedProject[]> {
+  const query = { dryRun: 'true' }
+  return (await upload(call, { schema: examinedSchema, query, thenWaitFor: 'checking' })).projects
+}
+
+async function upload<T>(
+  { http, bytes, targetSlug, allowEdited, progress }: ImportCall,
+  expected: {
+    readonly schema: z.ZodType<T>
+    readonly query: Readonly<Record<string, string>>
+    readonly thenWaitFor: string
+  },
+): Promise<T> {
+  const archive = await recogniseGzip(bytes)
+  async function* counted(): AsyncGenerator<Buffer, void, undefined> {
+    for await (const chunk of archive.bytes) {
+      yield chunk
+      progress.bytes += chunk.length
+    }
+    progress.waitingFor = expected.thenWaitFor
+  }
+  return http.json(
+    {
+      method: 'POST',
+      path: '/import',
+      query: { ...expected.query, targetSlug, allowEdited: allowEdited ? 'true' : undefined },
+      headers: { 'content-type': 'application/x-ndjson', ...(archive.isGzip && { 'content-encoding': 'gzip' }) },
+      body: counted(),
+    },
+    expected.schema,
+  )
+}
+
+const outcomeUnknown = (cause: AppError): AppError =>
+  new AppError('REMOTE_FAILED', `${cause.message}; all of the archive was sent, so it may have been imported or not`, {
+    cause,
+  })

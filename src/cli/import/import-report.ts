@@ -1,0 +1,95 @@
+import type { CommandContext } from '../environment.ts'
+import { printable } from '../terminal/printable.ts'
+import { printResult, type ResultOptions } from '../terminal/result.ts'
+import { formatTable } from '../terminal/table.ts'
+import { formatCount, formatSeconds } from '../terminal/units.ts'
+import type { ExaminedProject, ImportedProject } from './import-call.ts'
+
+interface ReportOptions extends ResultOptions {
+  /** For messages: ` on <address>`, or nothing. */
+  readonly place: string
+}
+
+/** An archive, and what the server found when it compared it with its target. */
+export interface Examination {
+  readonly file: string
+  readonly projects: readonly ExaminedProject[]
+}
+
+/** An import that is done; as it is, the JSON result. */
+export interface Import {
+  readonly file: string
+  readonly projects: readonly ImportedProject[]
+  readonly seconds: number
+}
+
+/** What an import would replace by what, as a warning before it. */
+export function replacementWarning({ file, projects }: Examination, { place }: { readonly place: string }): string {
+  const lines = [
+    `this replaces all rows of these tables${place} with those of ${printable(file)}:`,
+    formatExamined(projects, { colors: false }),
+    ...inPlaceNotes(projects),
+  ]
+  return lines.join('\n')
+}
+
+/** Prints what an import would do. */
+export function reportExamination(
+  { environment }: CommandContext,
+  { file, projects }: Examination,
+  { place, ...options }: ReportOptions,
+): Promise<void> {
+  return printResult(environment, options, {
+    json: { dryRun: true, file, projects },
+    text: (style) => {
+      const heading = `${printable(file)} can be imported${place}; nothing was changed`
+      return [heading, formatExamined(projects, style), ...inPlaceNotes(projects)].join('\n')
+    },
+  })
+}
+
+/** Prints what an import did. */
+export function reportImport(
+  { environment }: CommandContext,
+  imported: Import,
+  { place, ...options }: ReportOptions,
+): Promise<void> {
+  return printResult(environment, options, {
+    json: imported,
+    text: (style) => {
+      const { file, projects, seconds } = imported
+      const cells = projects.flatMap(({ targetSlug, stages }) =>
+        stages.map(({ slug, tables, rows }) => [targetSlug, slug, formatCount(tables), formatCount(rows)]),
+      )
+      const heading = `imported ${printable(file)}${place} in ${formatSeconds(seconds)}`
+      return `${heading}\n${formatTable(['project', 'stage', 'tables', 'rows'], cells, style)}`
+    },
+  })
+}
+
+function formatExamined(projects: readonly ExaminedProject[], style: { readonly colors: boolean }): string {
+  const cells = projects.flatMap(({ targetSlug, stages }) =>
+    stages.flatMap(({ slug, tables }) =>
+      tables.map(({ name, rowsNow, rowsAfter }) => [
+        targetSlug,
+        slug,
+        name,
+        rowsNow === null ? 'no table' : formatCount(rowsNow),
+        formatCount(rowsAfter),
+      ]),
+    ),
+  )
+  return formatTable(['project', 'stage', 'table', 'rows now', 'rows in the file'], cells, style)
+}
+
+/** Such an import keeps nothing of what it replaces, which has to be known before. */
+const inPlaceNotes = (projects: readonly ExaminedProject[]): readonly string[] =>
+  projects.flatMap(({ targetSlug, stages }) =>
+    stages
+      .filter(({ mode }) => mode === 'in place')
+      .map(
+        ({ slug }) =>
+          `${targetSlug}/${slug} has things that an archive does not describe (views, triggers, ...), so it is loaded ` +
+          'where it is: readers wait meanwhile, and data:undo cannot bring back what was there',
+      ),
+  )

@@ -1,0 +1,113 @@
+import { constants } from 'node:buffer'
+import { readArchive } from '../../archive/archive-reader.ts'
+import { wrongUse } from '../../errors.ts'
+import { type ArchiveInput, STDIN, withArchiveInput, withRepeatableInput } from '../archive-input.ts'
+import type { CommandContext } from '../environment.ts'
+import { EXIT } from '../exit-codes.ts'
+import { type Server, withServer } from '../server.ts'
+import { parseServerTarget } from '../target.ts'
+import { assertCanConfirm, type Confirmation, confirm } from '../terminal/confirm.ts'
+import { type FileProgress, fileProgressLine, showProgress } from '../terminal/progress.ts'
+import type { ResultOptions } from '../terminal/result.ts'
+import { examineArchive, type ImportCall, importArchive } from './import-call.ts'
+import { replacementWarning, reportExamination, reportImport } from './import-report.ts'
+
+export interface ImportOptions extends ResultOptions, Confirmation {
+  readonly dryRun?: boolean
+  readonly allowEdited?: boolean
+  readonly quiet?: boolean
+}
+
+/** What is imported where. */
+interface Import {
+  readonly input: ArchiveInput
+  readonly server: Server
+  /** Undefined leaves it to the archive. */
+  readonly targetSlug: string | undefined
+}
+
+/** `data:import` */
+export async function runImport(
+  context: CommandContext,
+  { file, target: address }: { readonly file: string; readonly target: string | undefined },
+  options: ImportOptions,
+): Promise<number> {
+  const target = parseServerTarget(address)
+  if (!options.dryRun) assertCanConfirmFile(context, file, options)
+  const work = (input: ArchiveInput): Promise<number> =>
+    withServer(context, target, async (server) => {
+      const isNamed = address !== undefined
+      const targetSlug = isNamed ? server.project : await defaultTarget(input, server, options)
+      const planned = { input, server, targetSlug }
+      return options.dryRun ? examine(context, planned, options) : importOnceConfirmed(context, planned, options)
+    })
+  return withArchiveInput(context, file, (input) => {
+    const isReadOnce = address !== undefined && (options.yes || options.dryRun)
+    return isReadOnce ? work(input) : withRepeatableInput(context, input, work)
+  })
+}
+
+/** @throws {AppError} WRONG_USE where nobody can be asked. */
+function assertCanConfirmFile(context: CommandContext, file: string, options: Confirmation): void {
+  if (file === STDIN && !options.yes) {
+    throw wrongUse('this asks for confirmation, but standard input has the archive: confirm with --yes')
+  }
+  assertCanConfirm(context, options)
+}
+
+/**
+ * Where the data goes when nobody said it: an archive of one project that names no target goes to the local project.
+ *
+ * @returns undefined where the archive says it.
+ * @throws {AppError} ARCHIVE_INVALID
+ */
+async function defaultTarget(
+  input: ArchiveInput,
+  { project }: Server,
+  { allowEdited = false }: ImportOptions,
+): Promise<string | undefined> {
+  let projects = 0
+  for await (const item of readArchive(input.read(), { maxLineBytes: constants.MAX_STRING_LENGTH, allowEdited })) {
+    if (item.kind !== 'project') continue
+    projects += 1
+    if (projects > 1 || item.content.targetSlug !== undefined) return undefined
+  }
+  return project
+}
+
+async function examine(context: CommandContext, planned: Import, options: ImportOptions): Promise<number> {
+  const { input, server } = planned
+  const projects = await send(context, planned, options, examineArchive)
+  await reportExamination(context, { file: input.name, projects }, { ...options, place: server.place })
+  return EXIT.done
+}
+
+async function importOnceConfirmed(context: CommandContext, planned: Import, options: ImportOptions): Promise<number> {
+  const { input, server } = planned
+  if (!options.yes) {
+    const examined = await send(context, planned, options, examineArchive)
+    const warning = replacementWarning({ file: input.name, projects: examined }, server)
+    if (!(await confirm(context, warning, options))) return EXIT.failed
+  }
+  const startedAt = performance.now()
+  const projects = await send(context, planned, options, importArchive)
+  const seconds = (performance.now() - startedAt) / 1000
+  await reportImport(context, { file: input.name, projects, seconds }, { ...options, place: server.place })
+  return EXIT.done
+}
+
+/** Sends the archive for one purpose or the other, and shows how far it is. */
+async function send<T>(
+  { environment: { stderr } }: CommandContext,
+  { input, server, targetSlug }: Import,
+  { allowEdited = false, quiet = false }: ImportOptions,
+  purpose: (call: ImportCall) => Promise<T>,
+): Promise<T> {
+  const progress: FileProgress = { bytes: 0, bytesTotal: input.sizeBytes, waitingFor: undefined }
+  const stopProgress = showProgress((seconds) => fileProgressLine(progress, seconds), { stderr, quiet })
+  try {
+    return await purpose({ http: server.http, bytes: input.read(), targetSlug, allowEdited, progress })
+  } finally {
+    stopProgress()
+  }
+}

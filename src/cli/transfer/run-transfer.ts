@@ -1,0 +1,125 @@
+import { AppError, isAppError, wrongUse } from '../../errors.ts'
+import type { CommandContext } from '../environment.ts'
+import { EXIT } from '../exit-codes.ts'
+import { downloadArchive } from '../export/download-archive.ts'
+import { type SelectionOptions, toSelection } from '../export/export-selection.ts'
+import { importArchive } from '../import/import-call.ts'
+import { projectOf, type Server, withServer } from '../server.ts'
+import { getProject } from '../server-api.ts'
+import { isLoopback, parseProjectTarget } from '../target.ts'
+import { assertCanConfirm, type Confirmation, confirm } from '../terminal/confirm.ts'
+import {
+  type FileProgress,
+  fileProgressLine,
+  progressLine,
+  showProgress,
+  type TransferProgress,
+} from '../terminal/progress.ts'
+import { reportTransfer, type Transfer, type TransferReportOptions } from './transfer-report.ts'
+import { openUploadSink } from './upload-sink.ts'
+
+export interface TransferOptions extends SelectionOptions, Confirmation, TransferReportOptions {}
+
+/** A project on a server, as one side of a transfer. */
+interface Side {
+  readonly server: Server
+  readonly project: string
+}
+
+/** `data:transfer` */
+export async function runTransfer(
+  context: CommandContext,
+  addresses: { readonly source: string; readonly target: string },
+  options: TransferOptions,
+): Promise<number> {
+  const source = parseProjectTarget(addresses.source)
+  const target = parseProjectTarget(addresses.target)
+  if (source.kind === 'local' && target.kind === 'local') throw sameProject()
+  assertCanConfirm(context, options)
+  return withServer(context, source, (sourceServer) =>
+    withServer(context, target, async (targetServer) => {
+      const [from, to] = [toSide(sourceServer), toSide(targetServer)]
+      if (isSameProject(from, to)) throw sameProject()
+      const warning = await replacementWarning(from, to, options)
+      if (!(await confirm(context, warning, options))) return EXIT.failed
+      await reportTransfer(context, await transfer(context, from, to, options), options)
+      return EXIT.done
+    }),
+  )
+}
+
+const toSide = (server: Server): Side => ({ server, project: projectOf(undefined, server) })
+
+const nameOf = ({ server, project }: Side): string => `${project}${server.place}`
+
+/** One server can have many names; those of this machine are known to be the same. */
+const isSameProject = (from: Side, to: Side): boolean =>
+  from.project === to.project && placeOf(from.server.http.origin) === placeOf(to.server.http.origin)
+
+function placeOf(origin: string): string {
+  const { protocol, hostname, port } = new URL(origin)
+  return `${protocol}//${isLoopback(hostname) ? 'localhost' : hostname}:${port}`
+}
+
+/** Also finds out, before anything is sent, whether both projects are there. */
+async function replacementWarning(from: Side, to: Side, options: TransferOptions): Promise<string> {
+  const stages =
+    options.stage ?? (await onSide('source', getProject(from.server.http, from.project))).stages.map(slugOf)
+  const there = (await onSide('target', getProject(to.server.http, to.project))).stages.map(slugOf)
+  const roles = options.includeSystem ? ', and its roles' : ''
+  return [
+    `this replaces all rows in ${nameOf(to)}, stages ${stages.join(', ') || 'none'}${roles}, with those of ${nameOf(from)}`,
+    `the target has the stages ${there.join(', ') || 'none'}`,
+  ].join('\n')
+}
+
+const slugOf = ({ slug }: { readonly slug: string }): string => slug
+
+/** The archive goes from one server to the other as it comes, and is checked on the way. */
+async function transfer(context: CommandContext, from: Side, to: Side, options: TransferOptions): Promise<Transfer> {
+  const startedAt = performance.now()
+  const progress: TransferProgress = { table: '', rows: 0, bytes: 0, rowsExpected: undefined }
+  const upload: FileProgress = { bytes: 0, bytesTotal: undefined, waitingFor: undefined }
+  const send = (bytes: AsyncIterable<Buffer>) =>
+    importArchive({ http: to.server.http, bytes, targetSlug: to.project, allowEdited: false, progress: upload })
+
+  const refusal = new AbortController()
+  const line = (seconds: number): string =>
+    upload.waitingFor === undefined ? progressLine(progress, seconds) : fileProgressLine(upload, seconds)
+  const stopProgress = showProgress(line, { stderr: context.environment.stderr, quiet: options.quiet ?? false })
+  try {
+    const summary = await downloadArchive({
+      http: from.server.http,
+      selection: toSelection(from.project, options),
+      gzip: true,
+      openSink: async () => openUploadSink(send, refusal),
+      progress,
+      // A target that has refused ends the download, also while the source has nothing to say.
+      signal: AbortSignal.any([context.signal, refusal.signal]),
+    })
+    const seconds = (performance.now() - startedAt) / 1000
+    return { source: from.project, target: to.project, ...summary, bytes: progress.bytes, seconds }
+  } catch (error) {
+    throw refusal.signal.aborted ? failed('target', refusal.signal.reason) : failed('source', error)
+  } finally {
+    stopProgress()
+  }
+}
+
+type Part = 'source' | 'target'
+
+async function onSide<T>(part: Part, asked: Promise<T>): Promise<T> {
+  try {
+    return await asked
+  } catch (error) {
+    throw failed(part, error)
+  }
+}
+
+/** Says which of the two it was. A bug stays as it is. */
+function failed(part: Part, error: unknown): unknown {
+  if (!isAppError(error)) return error
+  return new AppError(error.code, `${part}: ${error.message}`, { cause: error, faults: error.faults })
+}
+
+const sameProject = (): AppError => wrongUse('source and target are the same project')

@@ -1,0 +1,81 @@
+import { constants } from 'node:buffer'
+import { type ArchiveSummary, verifyArchive } from '../archive/verify-archive.ts'
+import { AppError, isAppError } from '../errors.ts'
+import { type ArchiveInput, withArchiveInput } from './archive-input.ts'
+import type { CommandContext } from './environment.ts'
+import { EXIT } from './exit-codes.ts'
+import { printable } from './terminal/printable.ts'
+import { type FileProgress, fileProgressLine, showProgress } from './terminal/progress.ts'
+import { printResult, type ResultOptions } from './terminal/result.ts'
+import { formatFields, formatTable } from './terminal/table.ts'
+import { formatBytes, formatCount, formatCounted } from './terminal/units.ts'
+
+export interface VerifyOptions extends ResultOptions {
+  readonly allowEdited?: boolean
+  readonly quiet?: boolean
+}
+
+/** `data:verify` */
+export async function runVerify(context: CommandContext, file: string, options: VerifyOptions): Promise<number> {
+  return withArchiveInput(context, file, async (input) => {
+    const summary = await readThrough(context, input, options)
+    await printResult(context.environment, options, {
+      json: { file: input.name, ...summary },
+      text: (style) => formatSummary(input.name, summary, style),
+    })
+    return EXIT.done
+  })
+}
+
+/** @throws {AppError} ARCHIVE_INVALID, naming the file and its first fault. */
+async function readThrough(
+  { environment: { stderr }, signal }: CommandContext,
+  { name, sizeBytes, read }: ArchiveInput,
+  { allowEdited = false, quiet = false }: VerifyOptions,
+): Promise<ArchiveSummary> {
+  const progress: FileProgress = { bytes: 0, bytesTotal: sizeBytes, waitingFor: undefined }
+  async function* counted(): AsyncGenerator<Buffer, void, undefined> {
+    for await (const chunk of read()) {
+      progress.bytes += chunk.length
+      yield chunk
+    }
+  }
+  const stopProgress = showProgress((seconds) => fileProgressLine(progress, seconds), { stderr, quiet })
+  try {
+    return await verifyArchive(counted(), { maxLineBytes: constants.MAX_STRING_LENGTH, allowEdited, signal })
+  } catch (error) {
+    throw isAppError(error, 'ARCHIVE_INVALID') ? unsound(name, error) : error
+  } finally {
+    stopProgress()
+  }
+}
+
+function formatSummary(
+  name: string,
+  { version, generator, snapshotAt, bytes, lines, rows, projects }: ArchiveSummary,
+  style: { readonly colors: boolean },
+): string {
+  const fields = formatFields([
+    ['format', `version ${version}, written by ${generator}`],
+    ['moment', snapshotAt],
+    ['size', `${formatBytes(bytes)}, ${formatCounted(lines, 'line')}`],
+    ['rows', formatCount(rows)],
+    ...projects.map((project) => [`project ${project.slug}`, describeProject(project)] as const),
+  ])
+  const cells = projects.flatMap(({ slug, stages }) =>
+    stages.flatMap((stage) => stage.tables.map((table) => [slug, stage.slug, table.name, formatCount(table.rows)])),
+  )
+  return `${printable(name)} is whole and sound\n${fields}\n\n${formatTable(['project', 'stage', 'table', 'rows'], cells, style)}`
+}
+
+function describeProject({ targetSlug, system, roles, events, stages }: ArchiveSummary['projects'][number]): string {
+  const parts = [
+    `stages: ${stages.map(({ slug }) => slug).join(', ') || 'none'}`,
+    ...(targetSlug === undefined ? [] : [`goes to ${targetSlug}`]),
+    ...(system ? [`system: ${formatCounted(roles, 'role')}, ${formatCounted(events, 'event')}`] : []),
+  ]
+  return parts.join('; ')
+}
+
+const unsound = (name: string, cause: AppError): AppError =>
+  new AppError('ARCHIVE_INVALID', `${name}: ${cause.message}`, { cause, faults: cause.faults })
