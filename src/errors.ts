@@ -66,9 +66,13 @@ export const unauthenticated = (message: string): AppError => new AppError('UNAU
 
 export const forbidden = (message: string): AppError => new AppError('FORBIDDEN', message)
 
-/** @param what the kind of thing, e.g. `project`; @param name the name under which it was looked for. */
-export const notFound = (what: string, name: string): AppError =>
-  new AppError('NOT_FOUND', `there is no ${what} "${name}"`)
+/**
+ * @param what the kind of thing, e.g. `stage`.
+ * @param name the name under which it was looked for.
+ * @param where it was looked for, e.g. `in project "shop"`.
+ */
+export const notFound = (what: string, name: string, where = ''): AppError =>
+  new AppError('NOT_FOUND', `there is no ${what} "${name}" ${where}`.trimEnd())
 
 export const conflict = (message: string, faults: readonly Fault[] = []): AppError =>
   new AppError('CONFLICT', message, { faults })

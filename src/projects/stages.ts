@@ -51,6 +51,6 @@ export async function deleteStage(tx: Transaction, project: Project, slug: strin
 /** @throws {AppError} NOT_FOUND */
 export function findStage(project: Project, slug: string): Stage {
   const stage = project.stages.find((candidate) => candidate.slug === slug)
-  if (!stage) throw notFound(`stage in project "${project.slug}"`, slug)
+  if (!stage) throw notFound('stage', slug, `in project "${project.slug}"`)
   return stage
 }

@@ -56,7 +56,7 @@ export async function declareTables(
     declared.push({ stage, structure, tables: await declareCursors(tx, stage, structure.tables) })
   }
   const unknown = excluded.find((name) => !found.has(name))
-  if (unknown !== undefined) throw notFound(`table in project "${project.slug}"`, unknown)
+  if (unknown !== undefined) throw notFound('table', unknown, `in project "${project.slug}"`)
   return { project, selection, tx, stages: declared }
 }
 
