@@ -5,15 +5,15 @@ import type { StructureLines } from '../structure/create-statements.ts'
 /** What of a stage an archive has, rows aside. */
 export interface PlannedStage {
   readonly slug: string
+  readonly comment: string | undefined
   readonly structure: StructureLines
   readonly tables: readonly PlannedTable[]
 }
 
-/** A table's rows, as they were counted and summed up while the archive was checked. */
+/** A table's rows, as they were counted while the archive was checked. */
 export interface PlannedTable {
   readonly name: string
   readonly rows: number
-  readonly sha256: string
 }
 
 export interface PlannedProject {
@@ -29,12 +29,13 @@ export interface PlannedProject {
 
 interface StageDraft {
   readonly slug: string
+  readonly comment: string | undefined
   readonly structure: {
     types: StructureLines['types'][number][]
     sequences: LineContent<'sequence'>[]
     tables: LineContent<'table'>[]
   }
-  readonly tables: PlannedTable[]
+  readonly tables: { name: string; rows: number }[]
 }
 
 interface ProjectDraft extends Omit<PlannedProject, 'roles' | 'events' | 'stages'> {
@@ -67,9 +68,14 @@ export function createArchivePlan(): {
       case 'table':
         stage.structure.tables.push(item.content)
         break
-      case 'rowsEnd':
-        stage.tables.push({ name: item.content.table, rows: item.content.rows, sha256: item.content.sha256 })
+      case 'rows':
+        stage.tables.push({ name: item.content.table, rows: 0 })
         break
+      case 'row': {
+        const table = stage.tables.at(-1)
+        if (table) table.rows += item.rows.length
+        break
+      }
     }
   }
 
@@ -85,11 +91,8 @@ export function createArchivePlan(): {
       if (item.kind === 'role') project.roles.push(item.content)
       if (item.kind === 'event') project.events += 1
       if (item.kind === 'stage') {
-        project.stages.push({
-          slug: item.content.slug,
-          structure: { types: [], sequences: [], tables: [] },
-          tables: [],
-        })
+        const { slug, comment } = item.content
+        project.stages.push({ slug, comment, structure: { types: [], sequences: [], tables: [] }, tables: [] })
       }
       const stage = project.stages.at(-1)
       if (stage) addToStage(stage, item)

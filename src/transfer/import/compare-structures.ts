@@ -13,19 +13,22 @@ type Facts = ReadonlyMap<string, Readonly<Record<string, string>>>
  * @returns an empty list where the archive's rows fit into the target.
  */
 export function compareStructures(archive: StructureLines, target: StructureLines): readonly string[] {
-  const inArchive = factsOf(archive)
   const inTarget = factsOf(target)
-  const missing = [...inArchive.keys()].filter((thing) => !inTarget.has(thing) && !isInside(thing, inArchive, inTarget))
-  const surplus = [...inTarget.keys()].filter((thing) => !inArchive.has(thing) && !isInside(thing, inTarget, inArchive))
-  const changed = [...inArchive].flatMap(([thing, facts]) => {
+  const changed = [...factsOf(archive)].flatMap(([thing, facts]) => {
     const others = inTarget.get(thing)
     return others ? differences(thing, facts, others) : []
   })
   return [
-    ...missing.map((thing) => `${thing} is in the archive, but not in the target`),
-    ...surplus.map((thing) => `${thing} is in the target, but not in the archive`),
+    ...missingThings(archive, target).map((thing) => `${thing} is in the archive, but not in the target`),
+    ...missingThings(target, archive).map((thing) => `${thing} is in the target, but not in the archive`),
     ...changed,
   ]
+}
+
+/** The things of one structure that another has not, as they are called for people. */
+export function missingThings(from: StructureLines, other: StructureLines): readonly string[] {
+  const [here, there] = [factsOf(from), factsOf(other)]
+  return [...here.keys()].filter((thing) => !there.has(thing) && !isInside(thing, here, there))
 }
 
 /** Whether a thing goes without saying, since the whole table that it belongs to is missing on the other side. */

@@ -6,10 +6,11 @@ import type { FindProjectDatabase } from '../../projects/stage-database.ts'
 import { withStageLocks } from '../../projects/stage-locks.ts'
 import { applyRoles } from './apply-roles.ts'
 import type { PlannedProject } from './archive-plan.ts'
+import { takeLoadedEvents } from './event-loader.ts'
 import { assertNoDifferences, examineTarget, type TargetProject } from './import-targets.ts'
 import { type LoadedStage, loadArchive } from './load-archive.ts'
 import { dropSideSchema, listDroppable } from './side-schemas.ts'
-import { type Swap, swapStages } from './swap-stages.ts'
+import { expireKept, type Swap, swapStages } from './swap-stages.ts'
 
 export interface ImportServices {
   readonly control: Database
@@ -63,13 +64,14 @@ export async function importArchive(
     const signal = AbortSignal.any([options.signal, lost])
     await dropLeftovers(services.system, stageIds)
     const targets = await examineAll(services, archive, options.targets, { countRows: false })
-    assertLoadable(targets)
     const generations = await readGenerations(services.system, stageIds)
     try {
-      const loaded = await loadArchive(services.system, archive.read(signal), targets, { ...options, signal })
+      const loaded = await loadArchive(services, archive.read(signal), targets, { ...options, signal })
       signal.throwIfAborted()
       await finish(services, targets, loaded, generations, options.tokenId)
       return targets.map((target) => toResult(target, loaded))
+    } catch (error) {
+      throw signal.aborted ? signal.reason : error
     } finally {
       // What cannot be dropped now is left to the sweep, and changes nothing about how the import ended.
       await Promise.allSettled([dropLeftovers(services.system, stageIds)])
@@ -93,7 +95,7 @@ async function findStageIds(
 /**
  * Looks at every target and compares it with the archive, and changes nothing.
  *
- * @throws {AppError} NOT_FOUND; CONFLICT with every difference of every target.
+ * @throws {AppError} NOT_FOUND; CONFLICT with every difference of every target, or where they can't be loaded together.
  */
 export async function examineAll(
   services: ImportServices,
@@ -108,6 +110,7 @@ export async function examineAll(
     examined.push(await examineTarget(services, planned, slug, { countRows, differences }))
   }
   assertNoDifferences(differences)
+  assertLoadable(examined)
   return examined
 }
 
@@ -126,6 +129,7 @@ function assertLoadable(targets: readonly TargetProject[]): void {
 /** While the stages' locks are held, nothing that is loading is anybody else's. */
 async function dropLeftovers(system: Database, stageIds: readonly string[]): Promise<void> {
   for (const { schemaName } of await listDroppable(system.prisma, stageIds)) await dropSideSchema(system, schemaName)
+  await system.prisma.loadingEvent.deleteMany({ where: { stageId: { in: [...stageIds] } } })
 }
 
 async function readGenerations(system: Database, stageIds: readonly string[]): Promise<ReadonlyMap<string, bigint>> {
@@ -144,12 +148,18 @@ async function finish(
   const keptUntil = new Date(Date.now() + undoHours * 3_600_000)
   await system.prisma.$transaction(
     async (tx) => {
-      for (const { planned, project } of targets) if (planned.system) await applyRoles(tx, project.id, planned.roles)
+      for (const { planned, project, stages } of targets) {
+        if (!planned.system) continue
+        await applyRoles(tx, project.id, planned.roles)
+        for (const { stage } of stages) await takeLoadedEvents(tx, stage.id)
+      }
       await swapStages(
         tx,
         loaded.flatMap((stage) => toSwap(stage, generations)),
         { tokenId, keptUntil },
       )
+      // Nothing is kept of what was loaded in place, nor of what an import before that had replaced.
+      for (const { target, loadingSchema } of loaded) if (!loadingSchema) await expireKept(tx, target.stage.id)
     },
     { timeout: 10 * 60_000 },
   )

@@ -5,9 +5,11 @@ import { findProject, type Project } from '../../projects/projects.ts'
 import type { FindProjectDatabase } from '../../projects/stage-database.ts'
 import type { Stage } from '../../projects/stages.ts'
 import type { StructureLines } from '../structure/create-statements.ts'
+import type { Query } from '../structure/query.ts'
 import { readStructure, type StageStructure } from '../structure/read-structure.ts'
 import type { PlannedProject, PlannedStage } from './archive-plan.ts'
 import { compareStructures } from './compare-structures.ts'
+import { isUsedFromOutside } from './outside-users.ts'
 
 /** How a stage's rows come into it. */
 export type LoadingMode =
@@ -15,7 +17,10 @@ export type LoadingMode =
   | 'build'
   /** The stage is rebuilt from its own structure, beside, and swapped in. */
   | 'swap'
-  /** The stage has what structure lines can't describe: its tables are emptied and loaded where they are. */
+  /**
+   * The stage has what structure lines can't describe, or something outside of it hangs on its tables: they are
+   * emptied and loaded where they are.
+   */
   | 'in place'
 
 export interface TargetStage {
@@ -24,6 +29,7 @@ export interface TargetStage {
   readonly mode: LoadingMode
   /** What the stage is after the import; for `build` the archive's structure, else its own. */
   readonly structure: StructureLines
+  readonly comment: string | undefined
   /** Rows in the tables now, by table; empty where nobody asked for them. */
   readonly rowsNow: ReadonlyMap<string, number>
 }
@@ -96,6 +102,7 @@ export function assertNoDifferences(differences: readonly Fault[]): void {
 
 interface CurrentStage {
   readonly structure: StageStructure
+  readonly usedFromOutside: boolean
   readonly rows: ReadonlyMap<string, number>
 }
 
@@ -104,10 +111,9 @@ async function readTarget(database: Database, stage: Stage, countRows: boolean):
     async (tx) => {
       await tx.$executeRawUnsafe('SET TRANSACTION READ ONLY')
       await tx.$executeRawUnsafe(`SET LOCAL search_path = ${quoteIdentifier(stage.schemaName)}`)
-      const structure = await readStructure(
-        (sql, parameters) => tx.$queryRawUnsafe(sql, ...parameters),
-        stage.schemaName,
-      )
+      const query: Query = (sql, parameters) => tx.$queryRawUnsafe(sql, ...parameters)
+      const structure = await readStructure(query, stage.schemaName)
+      const usedFromOutside = await isUsedFromOutside(query, stage.schemaName)
       const rows = new Map<string, number>()
       for (const { line } of countRows ? structure.tables : []) {
         const [row] = await tx.$queryRawUnsafe<{ rows: number }[]>(
@@ -115,47 +121,65 @@ async function readTarget(database: Database, stage: Stage, countRows: boolean):
         )
         rows.set(line.name, row?.rows ?? 0)
       }
-      return { structure, rows }
+      return { structure, usedFromOutside, rows }
     },
     { isolationLevel: 'RepeatableRead', timeout: 10 * 60_000 },
   )
 }
 
-function toTargetStage(planned: PlannedStage, stage: Stage, { structure, rows }: CurrentStage): TargetStage {
-  const { types, sequences, tables, notExported } = structure
-  const isEmpty = [types, sequences, tables, notExported].every((list) => list.length === 0)
+function toTargetStage(
+  planned: PlannedStage,
+  stage: Stage,
+  { structure, usedFromOutside, rows }: CurrentStage,
+): TargetStage {
+  const { types, sequences, tables, notExported, comment } = structure
+  const common = { planned, stage, rowsNow: rows }
+  if ([types, sequences, tables, notExported].every((list) => list.length === 0)) {
+    return { ...common, mode: 'build', structure: planned.structure, comment: planned.comment ?? comment }
+  }
+  const current = { types, sequences, tables: tables.map(({ line }) => line) }
   return {
-    planned,
-    stage,
-    mode: isEmpty ? 'build' : notExported.length > 0 ? 'in place' : 'swap',
-    structure: isEmpty
-      ? planned.structure
-      : withPositions({ types, sequences, tables: tables.map(({ line }) => line) }, planned.structure),
-    rowsNow: rows,
+    ...common,
+    mode: notExported.length > 0 || usedFromOutside ? 'in place' : 'swap',
+    structure: withPositions(current, planned.structure),
+    comment,
   }
 }
 
-/** A structure whose sequences go on where those of the archive stood. */
-function withPositions(structure: StructureLines, archive: StructureLines): StructureLines {
-  const positions = new Map(
-    [...archive.sequences, ...identitySequences(archive)].map(({ name, value, called }) => [name, { value, called }]),
+/**
+ * A structure whose sequences go on where those of the archive stood. Those of identity columns go by their columns:
+ * a sequence keeps its name when its table is renamed.
+ */
+function withPositions({ types, sequences, tables }: StructureLines, archive: StructureLines): StructureLines {
+  const positions = new Map<string, Position>(
+    archive.sequences.map((sequence) => [sequence.name, positionOf(sequence)]),
+  )
+  const identities = new Map<string, Position>(
+    archive.tables.flatMap(({ name, columns }) =>
+      columns.flatMap((column) =>
+        column.identity ? [[columnKey(name, column.name), positionOf(column.identity.sequence)] as const] : [],
+      ),
+    ),
   )
   return {
-    types: structure.types,
-    sequences: structure.sequences.map((sequence) => ({ ...sequence, ...positions.get(sequence.name) })),
-    tables: structure.tables.map((table) => ({
+    types,
+    sequences: sequences.map((sequence) => ({ ...sequence, ...positions.get(sequence.name) })),
+    tables: tables.map((table) => ({
       ...table,
       columns: table.columns.map((column) => {
         if (!column.identity) return column
-        const { sequence } = column.identity
-        return {
-          ...column,
-          identity: { ...column.identity, sequence: { ...sequence, ...positions.get(sequence.name) } },
-        }
+        const position = identities.get(columnKey(table.name, column.name))
+        return { ...column, identity: { ...column.identity, sequence: { ...column.identity.sequence, ...position } } }
       }),
     })),
   }
 }
 
-const identitySequences = ({ tables }: StructureLines) =>
-  tables.flatMap(({ columns }) => columns.flatMap(({ identity }) => (identity ? [identity.sequence] : [])))
+interface Position {
+  readonly value: string
+  readonly called: boolean
+}
+
+const positionOf = ({ value, called }: Position): Position => ({ value, called })
+
+const columnKey = (table: string, column: string): string => JSON.stringify([table, column])

@@ -1,4 +1,5 @@
 import { quoteIdentifier, quoteLiteral } from '../../database/quoting.ts'
+import { addConstraints } from '../structure/create-constraints.ts'
 import type { CreateStatements, StructureLines } from '../structure/create-statements.ts'
 import type { StageLoader } from './stage-loader.ts'
 
@@ -12,12 +13,18 @@ export async function inPlaceStatements(loader: StageLoader, structure: Structur
   const { tables } = structure
   const names = tables.map(({ name }) => quoteIdentifier(name))
   const foreignKeys = tables.flatMap((table) =>
-    (table.foreignKeys ?? []).map(({ name, definition }) => ({ table: quoteIdentifier(table.name), name, definition })),
+    (table.foreignKeys ?? []).map(({ name }) => ({ table: quoteIdentifier(table.name), name: quoteIdentifier(name) })),
   )
   const triggers = await loader.query<{ table: string; name: string; mode: 'O' | 'R' | 'A' }>(
     `SELECT relname::text AS table, tgname::text AS name, tgenabled::text AS mode
        FROM pg_catalog.pg_trigger JOIN pg_catalog.pg_class ON pg_class.oid = tgrelid
       WHERE NOT tgisinternal AND tgenabled <> 'D' AND relkind = 'r'
+        AND relnamespace = pg_catalog.to_regnamespace(pg_catalog.quote_ident(pg_catalog.current_schema()))`,
+  )
+  // With these, a table's owner is under its policies too, and COPY refuses to work.
+  const forced = await loader.query<{ name: string }>(
+    `SELECT relname::text AS name FROM pg_catalog.pg_class
+      WHERE relkind = 'r' AND relforcerowsecurity
         AND relnamespace = pg_catalog.to_regnamespace(pg_catalog.quote_ident(pg_catalog.current_schema()))`,
   )
   const views = await loader.query<{ name: string }>(
@@ -28,17 +35,21 @@ export async function inPlaceStatements(loader: StageLoader, structure: Structur
   )
   return {
     before: [
+      // Who waits for this lock keeps all others waiting, however long somebody reads.
+      `SET LOCAL lock_timeout = '5s'`,
       ...(names.length > 0 ? [`LOCK TABLE ${names.join(', ')} IN ACCESS EXCLUSIVE MODE`] : []),
-      ...foreignKeys.map(({ table, name }) => `ALTER TABLE ${table} DROP CONSTRAINT ${quoteIdentifier(name)}`),
+      ...foreignKeys.map(({ table, name }) => `ALTER TABLE ${table} DROP CONSTRAINT ${name}`),
       ...triggers.map(
         ({ table, name }) => `ALTER TABLE ${quoteIdentifier(table)} DISABLE TRIGGER ${quoteIdentifier(name)}`,
       ),
+      ...forced.map(({ name }) => `ALTER TABLE ${quoteIdentifier(name)} NO FORCE ROW LEVEL SECURITY`),
       ...(names.length > 0 ? [`TRUNCATE ${names.map((name) => `ONLY ${name}`).join(', ')}`] : []),
     ],
     after: [
-      ...foreignKeys.map(
-        ({ table, name, definition }) => `ALTER TABLE ${table} ADD CONSTRAINT ${quoteIdentifier(name)} ${definition}`,
-      ),
+      // Tables with checks that are put off cannot be altered.
+      'SET CONSTRAINTS ALL IMMEDIATE',
+      ...tables.flatMap((table) => addConstraints(table, table.foreignKeys)),
+      ...forced.map(({ name }) => `ALTER TABLE ${quoteIdentifier(name)} FORCE ROW LEVEL SECURITY`),
       ...triggers.map(
         ({ table, name, mode }) =>
           `ALTER TABLE ${quoteIdentifier(table)} ENABLE ${ENABLE[mode]}TRIGGER ${quoteIdentifier(name)}`,

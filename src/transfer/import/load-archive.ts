@@ -1,7 +1,9 @@
 import type { ArchiveItem } from '../../archive/archive-reader.ts'
 import type { Database } from '../../database/database.ts'
 import { quoteIdentifier, quoteLiteral } from '../../database/quoting.ts'
-import { createStatements } from '../structure/create-statements.ts'
+import { type CreateStatements, createStatements } from '../structure/create-statements.ts'
+import { assertBuilt } from './assert-built.ts'
+import { type EventLoader, openEventLoader } from './event-loader.ts'
 import type { TargetProject, TargetStage } from './import-targets.ts'
 import { inPlaceStatements } from './in-place.ts'
 import { loadFailure } from './load-failure.ts'
@@ -21,15 +23,16 @@ export interface LoadedStage {
 }
 
 /**
- * Loads an archive, in the order of its lines, into schemas beside the stages'.
+ * Loads an archive, in the order of its lines, into schemas beside the stages', and its event logs beside theirs.
  *
+ * @param databases `snapshots` lends a connection for as long as an event log takes.
  * @param items of an archive that was checked before; it is read again from the beginning.
  * @returns each stage, loaded and counted. Those beside are committed but not swapped in.
  * @throws {AppError} ARCHIVE_INVALID for a value that a column refuses; CONFLICT for a key, a foreign key or a check that
  *   the rows break. What was loaded so far is left in schemas that the caller drops.
  */
 export async function loadArchive(
-  system: Database,
+  databases: { readonly system: Database; readonly snapshots: Database },
   items: AsyncIterable<ArchiveItem>,
   targets: readonly TargetProject[],
   { tokenId, signal }: { readonly tokenId: string | null; readonly signal: AbortSignal },
@@ -38,6 +41,7 @@ export async function loadArchive(
   let projectIndex = -1
   let stageIndex = -1
   let load: StageLoad | undefined
+  let eventLoader: EventLoader | undefined
   try {
     for await (const item of items) {
       if (item.kind === 'project') {
@@ -45,11 +49,14 @@ export async function loadArchive(
         stageIndex = -1
       }
       const project = targets[projectIndex]
+      if (item.kind === 'system' && project) eventLoader = await openEventLoader(databases, stageIdsOf(project))
+      if (item.kind === 'event') await eventLoader?.add(item.content)
+      if (item.kind === 'systemEnd') await eventLoader?.end()
       if (item.kind === 'stage' && project) {
         stageIndex += 1
         const target = project.stages[stageIndex]
         if (!target) throw new Error('the archive has another stage than when it was checked')
-        load = await beginStage(system, project, target, signal)
+        load = await beginStage(databases.system, project, target, signal)
       }
       await load?.take(item)
       if (item.kind === 'stageEnd' && load) {
@@ -59,10 +66,14 @@ export async function loadArchive(
     }
   } catch (error) {
     load?.abandon()
+    eventLoader?.abandon()
     throw error
   }
   return loaded
 }
+
+const stageIdsOf = ({ stages }: TargetProject): ReadonlyMap<string, string> =>
+  new Map(stages.map(({ stage }) => [stage.slug, stage.id]))
 
 interface StageLoad {
   take(item: ArchiveItem): Promise<void>
@@ -81,11 +92,15 @@ async function beginStage(
   const identity = { stageId: stage.id, schemaName: stage.schemaName, login: project.login }
   const loadingSchema = inPlace ? undefined : await createLoadingSchema(system, identity)
   const loader = await openStageLoader(database.pool, loadingSchema ?? stage.schemaName, signal)
-  const statements = inPlace ? await inPlaceStatements(loader, structure) : createStatements(structure)
   const rows = new Map<string, number>()
   let table = ''
+  const prepare = async (): Promise<CreateStatements> => {
+    const statements = inPlace ? await inPlaceStatements(loader, structure) : createStatements(structure)
+    await runAll(loader, statements.before)
+    return statements
+  }
 
-  await runAll(loader, statements.before).catch((error: unknown) => {
+  const { after } = await prepare().catch((error: unknown) => {
     loader.abandon()
     throw error
   })
@@ -102,9 +117,15 @@ async function beginStage(
       for (const { name, rows: expected } of planned.tables) {
         if (rows.get(name) !== expected) throw new Error(`${rows.get(name)} of ${expected} rows of a table were loaded`)
       }
-      await runAll(loader, statements.after)
-      for (const { name } of structure.tables) await loader.execute(`ANALYZE ${quoteIdentifier(name)}`)
-      if (inPlace) {
+      await runAll(loader, after)
+      await runAll(
+        loader,
+        structure.tables.map(({ name }) => `ANALYZE ${quoteIdentifier(name)}`),
+      )
+      if (loadingSchema !== undefined) {
+        if (target.comment !== undefined) await loader.execute(commentOnSchema(loadingSchema, target.comment))
+        await assertBuilt(loader, loadingSchema, structure)
+      } else {
         const token = tokenId === null ? 'NULL' : quoteLiteral(tokenId)
         await loader.execute(`SELECT wharf.record_import(${quoteLiteral(stage.id)}, ${token})`)
       }
@@ -115,6 +136,9 @@ async function beginStage(
     abandon: () => loader.abandon(),
   }
 }
+
+const commentOnSchema = (name: string, comment: string): string =>
+  `COMMENT ON SCHEMA ${quoteIdentifier(name)} IS ${quoteLiteral(comment)}`
 
 const LOW_HALF_OF_TRANSACTION_ID =
   'SELECT (pg_catalog.pg_current_xact_id()::text::numeric % 4294967296)::text AS transaction'

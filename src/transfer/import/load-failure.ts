@@ -2,27 +2,34 @@ import pg from 'pg'
 import { AppError } from '../../errors.ts'
 
 /**
- * What PostgreSQL says against a structure or its rows, in words that name what is broken but quote no row: PostgreSQL
- * has those in the detail, not in the message.
+ * What PostgreSQL says against a structure or its rows, in words that name what is broken but quote no row.
+ *
+ * PostgreSQL has the rows in the details of its complaints, and for some kinds of them also in the message: those say no
+ * more than their SQLSTATE.
  */
 export function loadFailure(error: unknown): unknown {
   if (!(error instanceof pg.DatabaseError)) return error
-  switch (error.code?.slice(0, 2)) {
-    case '23': {
-      const constraint = error.constraint === undefined ? '' : ` "${error.constraint}"`
-      const table = error.table === undefined ? '' : ` of table "${error.table}"`
-      const detail = `the rows break the constraint${constraint}${table} (SQLSTATE ${error.code})`
-      return new AppError('CONFLICT', `nothing was changed: ${detail}`, { faults: [{ detail }], cause: error })
-    }
-    case '08':
-    case '53':
-    case '57':
-    case '58':
-    case 'XX':
-      return error
-    default: {
-      const detail = `the structure in the archive cannot be built here: ${error.message} (SQLSTATE ${error.code})`
-      return new AppError('CONFLICT', `nothing was changed: ${detail}`, { faults: [{ detail }], cause: error })
-    }
+  const detail = explain(error)
+  if (detail === undefined) return error
+  return new AppError('CONFLICT', `nothing was changed: ${detail}`, { faults: [{ detail }], cause: error })
+}
+
+/** SQLSTATE classes whose messages are about SQL: not supported, authorization, state, limits, syntax, names, rights. */
+const ABOUT_SQL: ReadonlySet<string> = new Set(['0A', '28', '2B', '2F', '3F', '42', '54', '55'])
+
+/** @returns undefined for trouble of the server's, which is nobody's fault here. */
+function explain({ code = '', message, constraint, table }: pg.DatabaseError): string | undefined {
+  if (code === '53200') {
+    return 'PostgreSQL has no memory for so many locks; its operator can raise max_locks_per_transaction'
   }
+  const kind = code.slice(0, 2)
+  if (['08', '53', '57', '58', 'XX'].includes(kind)) return undefined
+  if (code === '55P03') return 'the stage is being read, perhaps by an export; try again when that has ended'
+  if (kind === '23') {
+    const named = constraint === undefined ? '' : ` "${constraint}"`
+    const owner = table === undefined ? '' : ` of table "${table}"`
+    return `the rows break the constraint${named}${owner} (SQLSTATE ${code})`
+  }
+  if (ABOUT_SQL.has(kind)) return `PostgreSQL refuses the structure: ${message} (SQLSTATE ${code})`
+  return `an expression of the structure fails, perhaps on a row (SQLSTATE ${code})`
 }

@@ -31,7 +31,8 @@ export const sideName = ({ schemaName }: StageIdentity, suffix: 'new' | 'old'): 
   `${schemaName}.${suffix}-${randomUUID().slice(0, 8)}`
 
 /**
- * Drops a schema beside a stage's own, and its record.
+ * Drops a schema beside a stage's own, and its record. The caller has the stage's lock, so that nobody who still loads
+ * into it can be anything but the session of an import that is gone, though PostgreSQL may not have noticed.
  *
  * @returns false where somebody still reads its tables (an export that began before it was replaced, say): it is there
  *   then, for the next sweep.
@@ -43,11 +44,19 @@ export async function dropSideSchema(system: Database, schemaName: string): Prom
     await tx.sideSchema.deleteMany({ where: { schemaName } })
     return true
   }
+  await endSessionsIn(system, schemaName)
   return system.prisma.$transaction(drop, { timeout: 10 * 60_000 }).catch((error: unknown) => {
     if (sqlState(error) === SQLSTATE.lockNotAvailable) return false
     throw error
   })
 }
+
+/** Who makes a table in a schema has a lock on the schema until the end of the transaction; who reads one has not. */
+const endSessionsIn = (system: Database, schemaName: string): Promise<unknown> =>
+  system.prisma.$queryRaw`
+    SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_database ON pg_database.oid = database
+    WHERE datname = current_database() AND classid = 'pg_namespace'::regclass
+      AND objid = to_regnamespace(quote_ident(${schemaName}))`
 
 /** Those that imports which died were loading into, and those kept longer than they have to be. */
 export const listDroppable = (system: Queryable, stageIds?: readonly string[]): Promise<readonly SideSchema[]> =>

@@ -3,11 +3,16 @@ import { createReadStream } from 'node:fs'
 import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type ReadArchiveOptions, readArchive } from '../../archive/archive-reader.ts'
-import { createArchivePlan } from './archive-plan.ts'
+import { createArchivePlan, type PlannedProject } from './archive-plan.ts'
 import type { CheckedArchive } from './import-archive.ts'
 
 /** Chunks of this size are read back from the spool. */
 const READ_BYTES = 256 * 1024
+
+export interface SpoolOptions extends ReadArchiveOptions {
+  /** Throws where what has come so far must not go on; asked at the beginning of each project, before its rows. */
+  readonly admit: (projects: readonly PlannedProject[]) => void
+}
 
 export interface SpooledArchive extends CheckedArchive {
   /** Removes the file. */
@@ -20,12 +25,12 @@ export interface SpooledArchive extends CheckedArchive {
  *
  * @param bytes plain or gzip.
  * @param folder for spooled files.
- * @throws {AppError} ARCHIVE_INVALID at the first fault. Nothing is left of the file then.
+ * @throws {AppError} ARCHIVE_INVALID at the first fault; what `admit` throws. Nothing is left of the file then.
  */
 export async function spoolArchive(
   bytes: AsyncIterable<Buffer>,
   folder: string,
-  options: ReadArchiveOptions,
+  { admit, ...options }: SpoolOptions,
 ): Promise<SpooledArchive> {
   const path = join(folder, `${randomUUID()}.archive`)
   const remove = (): Promise<void> => rm(path, { force: true })
@@ -33,11 +38,11 @@ export async function spoolArchive(
   try {
     const file = await open(path, 'wx', 0o600)
     try {
-      for await (const item of readArchive(
-        tee(bytes, (chunk) => file.writeFile(chunk)),
-        options,
-      ))
+      const received = tee(bytes, (chunk) => file.writeFile(chunk))
+      for await (const item of readArchive(received, options)) {
         plan.add(item)
+        if (item.kind === 'project') admit(plan.projects)
+      }
     } finally {
       await file.close()
     }

@@ -4,16 +4,18 @@ import pg from 'pg'
 import { type CopyStreamQuery, from as copyFrom } from 'pg-copy-streams'
 import type { RowBatch } from '../../archive/archive-reader.ts'
 import type { RowValue } from '../../archive/lines.ts'
-import { quoteIdentifier, quoteLiteral } from '../../database/quoting.ts'
+import { quoteIdentifier } from '../../database/quoting.ts'
 import { AppError } from '../../errors.ts'
 import { TEXT_FORM_SETTINGS } from '../value-expressions.ts'
 import { toCopyText } from './copy-text.ts'
+import { loadFailure } from './load-failure.ts'
+import { openLoadingSession } from './loading-session.ts'
 
 /** Loads one stage in one transaction of the project's own login. */
 export interface StageLoader {
   /** Runs one statement; a text of several is refused, so that SQL from a file cannot smuggle in another. */
   execute(statement: string): Promise<void>
-  query<Row extends pg.QueryResultRow>(sql: string): Promise<readonly Row[]>
+  query<Row>(sql: string, parameters?: readonly unknown[]): Promise<Row[]>
   /** Begins the rows of a table. */
   beginRows(table: string, columns: readonly string[]): void
   addRows(batch: RowBatch): Promise<void>
@@ -32,35 +34,23 @@ export interface StageLoader {
  * @param signal ends the session at once: whatever runs in it is undone.
  */
 export async function openStageLoader(pool: pg.Pool, schemaName: string, signal: AbortSignal): Promise<StageLoader> {
-  signal.throwIfAborted()
-  const client = await pool.connect()
-  let open = true
-  const close = (error?: Error): void => {
-    if (!open) return
-    open = false
-    signal.removeEventListener('abort', abort)
-    // Not given back to the pool: SQL of a file may have left settings behind.
-    client.release(error ?? true)
+  const { client, close } = await openLoadingSession(pool, signal)
+  try {
+    await client.query('BEGIN')
+    await setAll(client, { ...TEXT_FORM_SETTINGS, ...LOADING_SETTINGS, search_path: quoteIdentifier(schemaName) })
+  } catch (error) {
+    close(new Error('the import did not begin', { cause: error }))
+    throw error
   }
-  const abort = (): void => close(new Error('the import was cancelled'))
-  // A session that is ended from outside also says so here, where unheard it would end the process.
-  client.on('error', close)
-  signal.addEventListener('abort', abort, { once: true })
-
-  const execute = async (statement: string): Promise<void> => {
-    await client.query({ text: statement, queryMode: 'extended' } as pg.QueryConfig)
-  }
-  await client.query('BEGIN')
-  for (const [name, value] of Object.entries({ ...TEXT_FORM_SETTINGS, ...LOADING_SETTINGS })) {
-    await client.query(`SET LOCAL ${quoteIdentifier(name)} = ${quoteLiteral(value)}`)
-  }
-  await client.query(`SET LOCAL search_path = ${quoteIdentifier(schemaName)}`)
 
   let sink: RowSink | undefined
   return {
-    execute,
-    async query<Row extends pg.QueryResultRow>(sql: string) {
-      return (await client.query<Row>(sql)).rows
+    async execute(statement) {
+      await client.query({ text: statement, queryMode: 'extended' } as pg.QueryConfig)
+    },
+    async query<Row>(sql: string, parameters: readonly unknown[] = []) {
+      const { rows } = await client.query(sql, [...parameters])
+      return rows as Row[]
     },
     beginRows(table, columns) {
       sink = columns.length > 0 ? new TableCopy(client, table, columns) : new EmptyRows(client, table)
@@ -82,6 +72,12 @@ export async function openStageLoader(pool: pg.Pool, schemaName: string, signal:
 }
 
 const LOADING_SETTINGS = { statement_timeout: '0', idle_in_transaction_session_timeout: '0', jit: 'off' }
+
+async function setAll(client: pg.PoolClient, settings: Readonly<Record<string, string>>): Promise<void> {
+  for (const [name, value] of Object.entries(settings)) {
+    await client.query('SELECT pg_catalog.set_config($1, $2, true)', [name, value])
+  }
+}
 
 /** Where the rows of one table go. */
 interface RowSink {
@@ -108,7 +104,10 @@ class EmptyRows implements RowSink {
 
   async end(): Promise<number> {
     const insert = `INSERT INTO ${quoteIdentifier(this.#table)} SELECT FROM pg_catalog.generate_series(1, $1::int8)`
-    return (await this.#client.query(insert, [this.#rows])).rowCount ?? 0
+    const { rowCount } = await this.#client.query(insert, [this.#rows]).catch((error: unknown) => {
+      throw loadFailure(error)
+    })
+    return rowCount ?? 0
   }
 }
 
@@ -148,12 +147,21 @@ class TableCopy implements RowSink {
 
   /** What PostgreSQL says about a value, with the line of the archive, and without the value. */
   #refusal(error: unknown): unknown {
-    if (!(error instanceof pg.DatabaseError) || !/^2[23]/.test(error.code ?? '')) return error
-    const [, number, column] = /^COPY .*?, line (\d+)(?:, column ([^:]*))?/.exec(error.where ?? '') ?? []
-    const line = this.#firstLine + Number(number ?? 1) - 1
+    if (!(error instanceof pg.DatabaseError)) return error
+    const [, number, column] = /^, line (\d+)(?:, column ([^:]*))?/.exec(this.#placeOf(error)) ?? []
+    // Whatever is said about a column is said about its value, such as that there is no function of that name.
+    if (number === undefined || !(column !== undefined || /^2[23]/.test(error.code ?? ''))) return loadFailure(error)
+    const line = this.#firstLine + Number(number) - 1
     const where = column === undefined ? `table "${this.#table}"` : `column "${column}" of table "${this.#table}"`
     const detail = `${where} does not take the value (${reason(error)})`
     return new AppError('ARCHIVE_INVALID', `line ${line}: ${detail}`, { faults: [{ line, detail }], cause: error })
+  }
+
+  /** PostgreSQL's own note of the place, from behind the table's name on: that could read like a place itself. */
+  #placeOf({ where = '' }: pg.DatabaseError): string {
+    const table = `COPY ${this.#table}`
+    const at = where.indexOf(`${table}, line `)
+    return at < 0 ? '' : where.slice(at + table.length)
   }
 }
 

@@ -69,5 +69,5 @@ const rename = (tx: Transaction, from: string, to: string): Promise<number> =>
  * Only what the last import replaced is kept. What was kept before is left to the sweep: dropping it here could wait, and
  * the swap with it, for an export that still reads it.
  */
-const expireKept = (tx: Transaction, stageId: string): Promise<unknown> =>
+export const expireKept = (tx: Transaction, stageId: string): Promise<unknown> =>
   tx.sideSchema.updateMany({ where: { stageId, kind: 'kept' }, data: { expiresAt: new Date() } })

@@ -12,12 +12,28 @@ export async function sweepSideSchemas(
   { system, snapshots }: { readonly system: Database; readonly snapshots: Database },
   logger: Logger,
 ): Promise<void> {
+  await dropStrayEvents({ system, snapshots }, logger)
   for (const { schemaName, stageId, kind } of await listDroppable(system.prisma)) {
     try {
       const dropped = await withStageLocks(snapshots, [stageId], () => dropSideSchema(system, schemaName))
       if (dropped) logger.info({ schemaName, kind }, 'schema beside a stage dropped')
     } catch (error) {
-      if (!isAppError(error, 'CONFLICT')) throw error
+      if (!isAppError(error, 'CONFLICT')) logger.warn({ err: error, schemaName }, 'a schema could not be dropped')
+    }
+  }
+}
+
+/** Event logs that were being loaded when their import died. */
+async function dropStrayEvents(
+  { system, snapshots }: { readonly system: Database; readonly snapshots: Database },
+  logger: Logger,
+): Promise<void> {
+  const stray = await system.prisma.loadingEvent.groupBy({ by: ['stageId'] })
+  for (const { stageId } of stray) {
+    try {
+      await withStageLocks(snapshots, [stageId], () => system.prisma.loadingEvent.deleteMany({ where: { stageId } }))
+    } catch (error) {
+      if (!isAppError(error, 'CONFLICT')) logger.warn({ err: error, stageId }, 'stray events could not be dropped')
     }
   }
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Database, Transaction } from '../../database/database.ts'
 import { quoteIdentifier, quoteQualified } from '../../database/quoting.ts'
+import { SQLSTATE, sqlState } from '../../database/sqlstate.ts'
 import { AppError, conflict } from '../../errors.ts'
 import { withStageLocks } from '../../projects/stage-locks.ts'
 import { type StageIdentity, sideName } from './side-schemas.ts'
@@ -32,7 +33,7 @@ export async function undoImport(
         const kept = await tx.sideSchema.findFirst({
           where: { stageId: stage.stageId, kind: 'kept', expiresAt: { gt: new Date() } },
         })
-        if (!kept) throw conflict('there is nothing to undo: no import replaced this stage, or it is not kept any more')
+        if (!kept) throw conflict(NOTHING_TO_UNDO)
         if (!force) await assertUnwritten(tx, stage, kept.replacedBy)
         await exchange(tx, stage, kept.schemaName)
         await tx.$queryRaw`SELECT wharf.record_import(${stage.stageId}::uuid, ${tokenId}::uuid)::text`
@@ -42,6 +43,10 @@ export async function undoImport(
     ),
   )
 }
+
+const NOTHING_TO_UNDO =
+  'there is nothing to undo: no import replaced this stage, or what it replaced is not kept any more, or the last one ' +
+  'was loaded in place, as for stages with views, triggers or the like'
 
 async function exchange(tx: Transaction, stage: StageIdentity, keptSchema: string): Promise<void> {
   const replaced = sideName(stage, 'old')
@@ -60,15 +65,21 @@ async function exchange(tx: Transaction, stage: StageIdentity, keptSchema: strin
 async function assertUnwritten(tx: Transaction, stage: StageIdentity, replacedBy: unknown): Promise<void> {
   const contents = contentsSchema.safeParse(replacedBy).data
   const tables = await listTables(tx, stage.schemaName)
-  if (tables.length > 0) {
-    const names = tables.map((table) => quoteQualified(stage.schemaName, table)).join(', ')
-    await tx.$executeRawUnsafe(`LOCK TABLE ${names} IN SHARE MODE`)
-  }
+  if (tables.length > 0) await lockAgainstWrites(tx, stage.schemaName, tables)
   if (contents && (await isAsLoaded(tx, stage.schemaName, tables, contents))) return
   throw new AppError(
     'CONFLICT',
     'the stage was, or may have been, written to since: undo with force, which gives these writes up',
   )
+}
+
+async function lockAgainstWrites(tx: Transaction, schemaName: string, tables: readonly string[]): Promise<void> {
+  const names = tables.map((table) => quoteQualified(schemaName, table)).join(', ')
+  await tx.$executeRawUnsafe(`SET LOCAL lock_timeout = '5s'`)
+  await tx.$executeRawUnsafe(`LOCK TABLE ${names} IN SHARE MODE`).catch((error: unknown) => {
+    if (sqlState(error) !== SQLSTATE.lockNotAvailable) throw error
+    throw conflict('somebody is writing to the stage; try again when that has ended')
+  })
 }
 
 async function isAsLoaded(
@@ -77,7 +88,7 @@ async function isAsLoaded(
   tables: readonly string[],
   { transaction, rows }: z.infer<typeof contentsSchema>,
 ): Promise<boolean> {
-  if (tables.length !== Object.keys(rows).length) return false
+  if (tables.length !== Object.keys(rows).length || !(await isBuiltAsLoaded(tx, schemaName, transaction))) return false
   for (const table of tables) {
     const [found] = await tx.$queryRawUnsafe<{ all: number; loaded: number }[]>(
       `SELECT count(*)::float8 AS all, count(*) FILTER (WHERE xmin::text = $1)::float8 AS loaded
@@ -87,6 +98,16 @@ async function isAsLoaded(
     if (found?.all !== rows[table] || found?.loaded !== found?.all) return false
   }
   return true
+}
+
+/** Whatever is made or altered in a schema leaves a row of its own transaction here. */
+async function isBuiltAsLoaded(tx: Transaction, schemaName: string, transaction: string): Promise<boolean> {
+  const changed = await tx.$queryRaw<unknown[]>`
+    SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace(quote_ident(${schemaName})) AND xmin::text <> ${transaction}
+    UNION ALL
+    SELECT 1 FROM pg_proc WHERE pronamespace = to_regnamespace(quote_ident(${schemaName}))
+    LIMIT 1`
+  return changed.length === 0
 }
 
 async function countRows(tx: Transaction, schemaName: string): Promise<Undone['tables']> {

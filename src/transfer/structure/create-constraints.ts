@@ -1,3 +1,4 @@
+import { archiveFault } from '../../archive/archive-invalid.ts'
 import { quoteIdentifier, quoteLiteral } from '../../database/quoting.ts'
 import type { TableLine } from './lines.ts'
 
@@ -18,7 +19,8 @@ export function constraintStatements(tables: readonly TableLine[]): string[] {
 
 type Definitions = TableLine['indexes']
 
-function addConstraints(table: TableLine, constraints: Definitions = []): string[] {
+/** Constraints of one table, with their comments. */
+export function addConstraints(table: TableLine, constraints: Definitions = []): string[] {
   const tableName = quoteIdentifier(table.name)
   return constraints.flatMap(({ name, definition, comment }) => [
     `ALTER TABLE ${tableName} ADD CONSTRAINT ${quoteIdentifier(name)} ${definition}`,
@@ -28,12 +30,30 @@ function addConstraints(table: TableLine, constraints: Definitions = []): string
   ])
 }
 
-function createIndexes({ indexes = [] }: TableLine): string[] {
+/**
+ * The one kind of definition that is a whole statement.
+ *
+ * @throws {AppError} ARCHIVE_INVALID where it is another statement than that which makes this index on this table.
+ */
+function createIndexes({ name: table, indexes = [] }: TableLine): string[] {
   return indexes.flatMap(({ name, definition, comment }) => [
-    definition,
+    assertIndex(definition, name, table),
     ...(comment === undefined ? [] : [`COMMENT ON INDEX ${quoteIdentifier(name)} IS ${quoteLiteral(comment)}`]),
   ])
 }
+
+function assertIndex(definition: string, name: string, table: string): string {
+  const [, head = ''] = /^CREATE (?:UNIQUE )?INDEX (.*)$/s.exec(definition) ?? []
+  const isThisOne = spellings(name).some((index) =>
+    spellings(table).some((on) => head.startsWith(`${index} ON ${on} USING `)),
+  )
+  if (isThisOne) return definition
+  throw archiveFault(`the definition of index "${name}" is not one of this index on table "${table}"`)
+}
+
+/** A name as PostgreSQL prints it: quoted where it has to be. */
+const spellings = (name: string): readonly string[] =>
+  /^[a-z_][a-z0-9_$]*$/.test(name) ? [name, quoteIdentifier(name)] : [quoteIdentifier(name)]
 
 function replicaIdentity({ name, replicaIdentity: identity }: TableLine): string[] {
   if (identity === undefined) return []

@@ -27,8 +27,10 @@ export async function readDependencies(query: Query, schemaOid: string): Promise
   return rows.map((row) => ({ object: row.object, on: row.on_object, kind: row.kind }))
 }
 
+// From the schema's objects to what they depend on, and once: the planner knows nothing of a new schema, and would
+// otherwise look for all of them anew for each dependency in the whole database (OFFSET 0 keeps it from that).
 const DEPENDENCIES_SQL = `
-WITH object AS (
+WITH object AS MATERIALIZED (
   SELECT 'pg_catalog.pg_class'::pg_catalog.regclass AS class, oid, relkind::text AS kind
     FROM pg_catalog.pg_class WHERE relnamespace = $1::pg_catalog.oid
   UNION ALL
@@ -51,7 +53,9 @@ SELECT DISTINCT
        on_class.relname::text || ':' || d.refobjid AS on_object,
        d.deptype::text AS kind
   FROM object o
-  JOIN pg_catalog.pg_depend d ON d.classid = o.class AND d.objid = o.oid
+  CROSS JOIN LATERAL (
+    SELECT * FROM pg_catalog.pg_depend WHERE classid = o.class AND objid = o.oid OFFSET 0
+  ) d
   JOIN pg_catalog.pg_class object_class ON object_class.oid = d.classid
   JOIN pg_catalog.pg_class on_class ON on_class.oid = d.refclassid
   LEFT JOIN pg_catalog.pg_type t ON t.oid = d.objid AND d.classid = 'pg_catalog.pg_type'::pg_catalog.regclass

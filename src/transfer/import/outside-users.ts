@@ -1,0 +1,40 @@
+import type { Query } from '../structure/query.ts'
+
+/**
+ * Whether something outside of a schema hangs on what is in it: a view, a foreign key or a column of another stage.
+ *
+ * It hangs on the tables as they are, whatever they are called: were others put in their place, it would go on with
+ * the old ones, and be dropped with them.
+ */
+export async function isUsedFromOutside(query: Query, schemaName: string): Promise<boolean> {
+  const rows = await query<{ used: boolean }>(USED_SQL, [schemaName])
+  return rows[0]?.used ?? false
+}
+
+// The names of what depends begin with its schema, but for types, which are looked up. What is internal is a part of
+// what it depends on, such as a TOAST table.
+const USED_SQL = `
+WITH own AS MATERIALIZED (
+  SELECT 'pg_catalog.pg_class'::pg_catalog.regclass AS class, c.oid
+    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1::pg_catalog.name
+  UNION ALL
+  SELECT 'pg_catalog.pg_type'::pg_catalog.regclass, t.oid
+    FROM pg_catalog.pg_type t JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace WHERE n.nspname = $1::pg_catalog.name
+  UNION ALL
+  SELECT 'pg_catalog.pg_proc'::pg_catalog.regclass, p.oid
+    FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = $1::pg_catalog.name
+)
+SELECT EXISTS (
+  SELECT FROM own
+   CROSS JOIN LATERAL (
+      SELECT * FROM pg_catalog.pg_depend
+       WHERE refclassid = own.class AND refobjid = own.oid AND deptype <> 'i' OFFSET 0
+    ) d
+    LEFT JOIN pg_catalog.pg_type t
+      ON d.classid = 'pg_catalog.pg_type'::pg_catalog.regclass AND t.oid = d.objid
+    LEFT JOIN pg_catalog.pg_constraint k
+      ON d.classid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND k.oid = d.objid
+    LEFT JOIN pg_catalog.pg_namespace n ON n.oid = COALESCE(t.typnamespace, k.connamespace)
+   WHERE $1::pg_catalog.name IS DISTINCT FROM
+         COALESCE(n.nspname, (pg_catalog.pg_identify_object_as_address(d.classid, d.objid, d.objsubid)).object_names[1])
+) AS used`
