@@ -78,8 +78,8 @@ const REFUSALS: readonly Refusal[] = [
   ['one project of two out of reach', 'admin', projects({ slug: 'shop' }, { slug: 'blog' }), 404, /project "blog"/],
   ['an unknown project', 'root', projects({ slug: 'nothing' }), 404, /there is no project "nothing"/],
   ['an unknown project after a known one', 'root', projects({ slug: 'shop' }, { slug: 'nothing' }), 404, /"nothing"/],
-  ['an unknown stage', 'admin', projects({ slug: 'shop', stages: ['draft'] }), 404, /stage in project "shop" "draft"/],
-  ['an unknown table', 'admin', projects({ slug: 'shop', excludeTables: ['u'] }), 404, /table in project "shop" "u"/],
+  ['an unknown stage', 'admin', projects({ slug: 'shop', stages: ['draft'] }), 404, /stage "draft" in project "shop"/],
+  ['an unknown table', 'admin', projects({ slug: 'shop', excludeTables: ['u'] }), 404, /table "u" in project "shop"/],
   [
     'the same project twice',
     'admin',

@@ -11,7 +11,7 @@ import type { CommandContext, EmbeddedService } from './environment.ts'
 const PROBE_TIMEOUT_MS = 2_000
 
 /** How long a command waits for another one that has the data folder: most take a moment. */
-const STARTS = 50
+const STARTS = 150
 const START_INTERVAL_MS = 200
 
 /**

@@ -3,9 +3,9 @@ import type pg from 'pg'
 /**
  * Keeps a connection from holding on to the results of queries that are over.
  *
- * V8 does not see that a result whose promise `pg` made itself is garbage until it collects the old generation, so an
- * export grew by as much as the collector waits for, and a third of its time went into moving dead strings about
- * (`bench/`). With a promise that is made around the call, a result is gone as soon as nobody uses it.
+ * Results behind the promises that `pg` makes itself were seen to stay in memory until the whole heap is collected: an
+ * export grew by as much as the collector waits for. Behind a promise that is made around the call, they go as soon as
+ * nobody uses them (`npm run bench -- memory`).
  */
 export function forgetResults(client: pg.ClientBase): void {
   const original = client.query

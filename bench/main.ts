@@ -1,0 +1,68 @@
+/**
+ * Measures what we claim about exports; exits with 1 where a bound of `bounds.ts` is broken.
+ *
+ * Usage: npm run bench -- [time] [memory] [--quick] [--rows 1000000,3000000,10000000]
+ */
+import { execFile } from 'node:child_process'
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs, promisify } from 'node:util'
+import type { Finding } from './bounds.ts'
+import { measureExportMemory } from './export-memory.ts'
+import { measureExportTime } from './export-time.ts'
+import { type BenchRun, serviceRunner } from './support/bench-run.ts'
+import { findSampleTable, SAMPLE_SCHEMA } from './support/sample-table.ts'
+import { startPostgres } from './support/start-postgres.ts'
+import { createProject } from './support/wharf-client.ts'
+
+const SIZES = [1_000_000, 3_000_000, 10_000_000]
+const QUICK_SIZES = [100_000]
+const PARTS = ['time', 'memory']
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { quick: { type: 'boolean', default: false }, rows: { type: 'string' } },
+})
+const unknown = positionals.find((part) => !PARTS.includes(part))
+if (unknown !== undefined) throw new Error(`there is no part "${unknown}", only ${PARTS.join(' and ')}`)
+const sizes = values.rows?.split(',').map(Number) ?? (values.quick ? QUICK_SIZES : SIZES)
+if (!sizes.every((size, index) => Number.isInteger(size) && size > (sizes[index - 1] ?? 0))) {
+  throw new Error('--rows takes whole numbers in rising order, separated by commas')
+}
+const parts = new Set(positionals.length > 0 ? positionals : PARTS)
+
+await promisify(execFile)('npx', ['tsc', '-p', 'tsconfig.build.json'])
+const findings = await withBench(async (bench) => {
+  const [first = 0] = sizes
+  const found: Finding[] = []
+  await bench.table.fill(first)
+  if (parts.has('time')) found.push(...(await measureExportTime(bench, first)))
+  if (parts.has('memory')) found.push(...(await measureExportMemory(bench, sizes)))
+  return found
+})
+for (const { sentence, measured, holds } of findings)
+  console.log(`${holds ? 'holds ' : 'BROKEN'}  ${sentence} (${measured})`)
+process.exitCode = findings.every(({ holds }) => holds) ? 0 : 1
+
+async function withBench<T>(use: (bench: BenchRun) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), 'wharf-bench-'))
+  try {
+    // PostgreSQL's user is another one than ours where we are root.
+    await chmod(folder, 0o755)
+    const outputDir = join(folder, 'output')
+    await mkdir(outputDir)
+    const postgres = await startPostgres(folder)
+    try {
+      console.log(`${availableParallelism()} cores, Node.js ${process.versions.node}, ${postgres.description}\n`)
+      const withService = serviceRunner(postgres.url, folder)
+      await withService((service) => createProject(service, SAMPLE_SCHEMA))
+      const table = await findSampleTable(postgres.superuserUrl)
+      return await use({ postgres, table, outputDir, withService })
+    } finally {
+      await postgres.stop()
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 })
+  }
+}

@@ -1,0 +1,101 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { chown, mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { startEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.ts'
+import { openServerLog } from '../../src/database/embedded/server-log.ts'
+import { chooseServerUser } from '../../src/database/embedded/server-user.ts'
+import { startServer } from '../../src/database/embedded/start-server.ts'
+import { stopServer } from '../../src/database/embedded/stop-server.ts'
+import { ensureWharfLogin, LOGIN } from '../../src/database/embedded/wharf-login.ts'
+import { createLogger } from '../../src/logger.ts'
+import { findInstalledPostgres, type InstalledPostgres } from './find-binaries.ts'
+
+const run = promisify(execFile)
+
+const SUPERUSER = 'postgres'
+
+export interface BenchPostgres {
+  /** For people: which one, and of what version. */
+  readonly description: string
+  /** Wharf's login: no superuser, may create roles, owns its database. */
+  readonly url: string
+  /** The superuser, in Wharf's database. */
+  readonly superuserUrl: string
+  /** Undefined where the machine has no client programs of the server's version. */
+  readonly programs: { readonly psql: string; readonly pgDump: string } | undefined
+  stop(): Promise<void>
+}
+
+/**
+ * Starts a PostgreSQL of the bench's own: the machine's, so that psql and pg_dump can be measured beside Wharf, or
+ * else Wharf's embedded one. Both run with the settings of the embedded one.
+ *
+ * @param dataDir an existing folder that every user may enter.
+ */
+export async function startPostgres(dataDir: string): Promise<BenchPostgres> {
+  const installed = await findInstalledPostgres()
+  return installed ? startInstalled(installed, dataDir) : startEmbedded(dataDir)
+}
+
+async function startEmbedded(dataDir: string): Promise<BenchPostgres> {
+  const { url, superuserUrl, stop } = await startEmbeddedPostgres({ dataDir, logger: createLogger('warn') })
+  const description = "Wharf's embedded PostgreSQL; COPY through pg-copy-streams, as psql and pg_dump are not installed"
+  return { description, url, superuserUrl: inWharfDatabase(superuserUrl), programs: undefined, stop }
+}
+
+async function startInstalled(installed: InstalledPostgres, dataDir: string): Promise<BenchPostgres> {
+  const [superuserPassword, password] = [randomPassword(), randomPassword()]
+  const clusterDir = join(dataDir, 'cluster')
+  const user = await chooseServerUser(clusterDir)
+  const passwordFile = join(dataDir, 'password')
+  await mkdir(clusterDir, { mode: 0o700 })
+  await writeFile(passwordFile, superuserPassword, { mode: 0o600 })
+  if (user.uid !== undefined && user.gid !== undefined) {
+    await Promise.all([clusterDir, passwordFile].map((path) => chown(path, user.uid ?? 0, user.gid ?? 0)))
+  }
+  const options = ['--encoding=UTF8', '--locale=C.UTF-8', '--auth=scram-sha-256', '--no-sync', '--data-checksums']
+  await run(installed.initdb, ['--pgdata', clusterDir, '--username', SUPERUSER, '--pwfile', passwordFile, ...options], {
+    ...user,
+    cwd: dataDir,
+    env: {},
+  })
+
+  const log = await openServerLog(join(dataDir, 'postgres.log'))
+  const urlOf = (login: string, secret: string, database: string) => (port: number) =>
+    `postgresql://${login}:${secret}@127.0.0.1:${port}/${database}`
+  const { server, port, client } = await startServer({
+    postgres: installed.postgres,
+    clusterDir,
+    user,
+    env: {},
+    superuserUrl: urlOf(SUPERUSER, superuserPassword, 'postgres'),
+    logger: createLogger('warn'),
+    log,
+  })
+  try {
+    await ensureWharfLogin(client, password)
+  } finally {
+    await client.end()
+  }
+  return {
+    description: `the machine's PostgreSQL ${installed.version}, with psql and pg_dump of the same version`,
+    url: urlOf(LOGIN, password, LOGIN)(port),
+    superuserUrl: urlOf(SUPERUSER, superuserPassword, LOGIN)(port),
+    programs: installed,
+    async stop() {
+      await stopServer(server)
+      await log.close()
+    },
+  }
+}
+
+function inWharfDatabase(superuserUrl: string): string {
+  const url = new URL(superuserUrl)
+  url.pathname = `/${LOGIN}`
+  return url.href
+}
+
+/** Needs no escaping in a connection URL. */
+const randomPassword = (): string => randomBytes(16).toString('hex')

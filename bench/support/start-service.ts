@@ -1,0 +1,73 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { readServiceAddress } from '../../src/data-folder/service-address.ts'
+
+const ROOT_TOKEN = 'root-token-of-the-bench-with-many-characters'
+const PROGRAM = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
+const START_TIMEOUT_MS = 30_000
+
+export interface BenchService {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  /** The most memory that the process ever had, in bytes; undefined where the system does not tell. */
+  peakMemoryBytes(): Promise<number | undefined>
+  stop(): Promise<void>
+}
+
+/** Runs the compiled service, as `npm start` does, in a process of its own. */
+export async function startService(options: {
+  readonly databaseUrl: string
+  /** An existing folder, not used by anything else. */
+  readonly dataDir: string
+}): Promise<BenchService> {
+  const { databaseUrl, dataDir } = options
+  const child = spawn(process.execPath, [PROGRAM, 'start'], {
+    cwd: dataDir,
+    env: {
+      DATABASE_URL: databaseUrl,
+      WHARF_DATA_DIR: dataDir,
+      WHARF_PORT: '0',
+      WHARF_ROOT_TOKEN: ROOT_TOKEN,
+      WHARF_LOG_LEVEL: 'warn',
+    },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  const exited = once(child, 'exit')
+  const { pid } = child
+  const stop = async (): Promise<void> => {
+    child.kill('SIGTERM')
+    await exited
+  }
+  try {
+    const url = await addressOf(dataDir, () => child.exitCode !== null)
+    return {
+      url,
+      headers: { authorization: `Bearer ${ROOT_TOKEN}` },
+      peakMemoryBytes: () => peakMemoryBytes(pid),
+      stop,
+    }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+async function addressOf(dataDir: string, hasEnded: () => boolean): Promise<string> {
+  const deadline = performance.now() + START_TIMEOUT_MS
+  while (!hasEnded() && performance.now() < deadline) {
+    const address = await readServiceAddress(dataDir)
+    if (address) return address.url
+    await sleep(50)
+  }
+  throw new Error('the service did not start; run `npm run build` where dist/ is older than src/')
+}
+
+/** @see proc_pid_status(5): VmHWM, the peak of what is in memory. */
+async function peakMemoryBytes(pid: number | undefined): Promise<number | undefined> {
+  if (process.platform !== 'linux' || pid === undefined) return undefined
+  const kibibytes = /^VmHWM:\s+(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]
+  return kibibytes === undefined ? undefined : Number(kibibytes) * 1024
+}

@@ -1,0 +1,38 @@
+import { createWriteStream } from 'node:fs'
+import { pipeline } from 'node:stream/promises'
+import { request } from 'undici'
+import type { BenchService } from './start-service.ts'
+
+export const PROJECT = 'bench'
+
+/** Creates the bench's project with the tables that `schema` describes. */
+export async function createProject(service: BenchService, schema: string): Promise<void> {
+  await post(service, '/projects', 'application/json', JSON.stringify({ slug: PROJECT }))
+  await post(service, `/projects/${PROJECT}/stages/live/schema`, 'application/sql', schema)
+}
+
+/** Exports the bench's project into a file, as gzip or plain. */
+export async function exportToFile(service: BenchService, coding: 'gzip' | 'plain', path: string): Promise<void> {
+  const { statusCode, body } = await request(`${service.url}/export`, {
+    method: 'POST',
+    headers: {
+      ...service.headers,
+      'content-type': 'application/json',
+      ...(coding === 'gzip' && { 'content-encoding': 'gzip' }),
+    },
+    body: JSON.stringify({ projects: [{ slug: PROJECT, system: false }] }),
+    bodyTimeout: 0,
+  })
+  if (statusCode !== 200) throw new Error(`the export answered ${statusCode}: ${await body.text()}`)
+  await pipeline(body, createWriteStream(path))
+}
+
+async function post({ url, headers }: BenchService, path: string, contentType: string, body: string): Promise<void> {
+  const answer = await request(url + path, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': contentType },
+    body,
+  })
+  const text = await answer.body.text()
+  if (answer.statusCode >= 300) throw new Error(`POST ${path} answered ${answer.statusCode}: ${text}`)
+}
