@@ -112,17 +112,16 @@ test('nor can an import be undone that came before it', async () => {
   expect(await wharf.database.query('SELECT * FROM "plain.live".v')).toEqual([])
 })
 
-const REFUSED: Readonly<Record<string, (archive: string) => string>> = {
-  'a value that a column refuses': (text) =>
-    text.replace('[2,2,"Accept"', '["x",2,"Accept"').replace('[2,"Accept"', '["x","Accept"'),
-  'a foreign key without its row': (text) => text.replace('"Restless",null', '"Restless",99'),
-  'a key that comes twice': (text) => text.replace('[2,1,"Bonfire"', '[1,1,"Bonfire"'),
-  'a deferred key that comes twice': (text) => text.replace('"Accept",2]', '"Accept",1]'),
+const REFUSED: Readonly<Record<string, readonly [RegExp, string]>> = {
+  'a value that a column refuses': [/\[2, ?"Accept", ?2\]/, '["x","Accept",2]'],
+  'a foreign key without its row': [/"Restless", ?null/, '"Restless",99'],
+  'a key that comes twice': [/\[2, ?1, ?"Bonfire"/, '[1,1,"Bonfire"'],
+  'a deferred key that comes twice': [/\[2, ?"Accept", ?2\]/, '[2,"Accept",1]'],
 }
 
-test.each(Object.entries(REFUSED))('%s leaves everything in place', async (_, change) => {
+test.each(Object.entries(REFUSED))('%s leaves everything in place', async (_, [row, other]) => {
   const before = await readState(wharf.database)
-  const edited = change(archive)
+  const edited = archive.replace(row, other)
   expect(edited).not.toBe(archive)
   const answer = await sendArchive(wharf.root, edited, { query: '?targetSlug=target&allowEdited=true' })
   expect([400, 409], answer.text).toContain(answer.status)

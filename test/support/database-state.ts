@@ -28,28 +28,20 @@ const CATALOGS: Readonly<Record<string, string>> = {
  */
 export async function readState(database: TestDatabase, where = 'true'): Promise<DatabaseState> {
   const schema = `(nspname !~ '^pg_' AND nspname <> 'information_schema' AND (${where}))`
-  const state: Record<string, string> = {}
-  for (const [what, sql] of Object.entries(CATALOGS)) {
-    state[what] = await sumOf(database, `(${sql.replaceAll('$SCHEMA', schema)}) AS x`)
-  }
   const tables = await database.query<{ schema: string; name: string }>(
     `SELECT nspname::text AS schema, relname::text AS name FROM pg_class
-     JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE relkind IN ('r', 'm') AND ${schema} ORDER BY 1, 2`,
+     JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE relkind IN ('r', 'm') AND relispopulated AND ${schema}`,
   )
-  for (const table of tables) {
-    state[`rows of ${table.schema}.${table.name}`] = await sumOf(
-      database,
-      `${quoteQualified(table.schema, table.name)} AS x`,
-    )
-  }
-  state['large objects'] = await sumOf(database, 'pg_largeobject_metadata AS x')
-  return state
+  const sums = [
+    ...Object.entries(CATALOGS).map(([what, sql]) => sumOf(what, `(${sql.replaceAll('$SCHEMA', schema)})`)),
+    ...tables.map((table) => sumOf(`rows of ${table.schema}.${table.name}`, quoteQualified(table.schema, table.name))),
+    sumOf('large objects', 'pg_largeobject_metadata'),
+  ]
+  const rows = await database.query<{ what: string; sum: string }>(sums.join('\nUNION ALL\n'))
+  return Object.fromEntries(rows.map(({ what, sum }) => [what, sum]))
 }
 
-/** A sum of the rows of something that is called x, in no order. */
-async function sumOf(database: TestDatabase, from: string): Promise<string> {
-  const [row] = await database.query<{ sum: string }>(
-    `SELECT count(*) || ' ' || coalesce(md5(string_agg(x::text, ${quoteLiteral('\n')} ORDER BY x::text)), '') AS sum FROM ${from}`,
-  )
-  return row?.sum ?? ''
-}
+/** SQL for the number of rows of something and their sum, in no order. */
+const sumOf = (what: string, from: string): string =>
+  `SELECT ${quoteLiteral(what)} AS what,
+          count(*) || ' ' || coalesce(md5(string_agg(x::text, '\n' ORDER BY x::text)), '') AS sum FROM ${from} AS x`

@@ -11,7 +11,7 @@ export interface OpenTransaction {
 }
 
 /** The transactions that are open in the service's database, those of all logins. */
-export const openTransactions = ({ database }: TestWharf): Promise<OpenTransaction[]> =>
+export const openTransactions = ({ database }: Pick<TestWharf, 'database'>): Promise<OpenTransaction[]> =>
   database.query<OpenTransaction>(
     `SELECT pid, usename AS login, state, wait_event_type AS waits, query FROM pg_stat_activity
      WHERE datname = current_database() AND xact_start IS NOT NULL AND backend_type = 'client backend'

@@ -17,14 +17,20 @@ export function loadFailure(error: unknown): unknown {
 /** SQLSTATE classes whose messages are about SQL: not supported, authorization, state, limits, syntax, names, rights. */
 const ABOUT_SQL: ReadonlySet<string> = new Set(['0A', '28', '2B', '2F', '3F', '42', '54', '55'])
 
+/** SQLSTATE classes of a connection that was lost, missing resources, shutdown, the system, and PostgreSQL itself. */
+const ABOUT_SERVER: ReadonlySet<string> = new Set(['08', '53', '57', '58', 'XX'])
+
+export const isServerTrouble = ({ code = '' }: pg.DatabaseError): boolean => ABOUT_SERVER.has(code.slice(0, 2))
+
 /** @returns undefined for trouble of the server's, which is nobody's fault here. */
-function explain({ code = '', message, constraint, table }: pg.DatabaseError): string | undefined {
+function explain(error: pg.DatabaseError): string | undefined {
+  const { code = '', message, constraint, table } = error
   if (code === '53200') {
     return 'PostgreSQL has no memory for so many locks; its operator can raise max_locks_per_transaction'
   }
-  const kind = code.slice(0, 2)
-  if (['08', '53', '57', '58', 'XX'].includes(kind)) return undefined
+  if (isServerTrouble(error)) return undefined
   if (code === '55P03') return 'the stage is being read, perhaps by an export; try again when that has ended'
+  const kind = code.slice(0, 2)
   if (kind === '23') {
     const named = constraint === undefined ? '' : ` "${constraint}"`
     const owner = table === undefined ? '' : ` of table "${table}"`

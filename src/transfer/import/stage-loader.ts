@@ -8,7 +8,7 @@ import { quoteIdentifier } from '../../database/quoting.ts'
 import { AppError } from '../../errors.ts'
 import { TEXT_FORM_SETTINGS } from '../value-expressions.ts'
 import { toCopyText } from './copy-text.ts'
-import { loadFailure } from './load-failure.ts'
+import { isServerTrouble, loadFailure } from './load-failure.ts'
 import { openLoadingSession } from './loading-session.ts'
 
 /** Loads one stage in one transaction of the project's own login. */
@@ -147,7 +147,7 @@ class TableCopy implements RowSink {
 
   /** What PostgreSQL says about a value, with the line of the archive, and without the value. */
   #refusal(error: unknown): unknown {
-    if (!(error instanceof pg.DatabaseError)) return error
+    if (!(error instanceof pg.DatabaseError) || isServerTrouble(error)) return loadFailure(error)
     const [, number, column] = /^, line (\d+)(?:, column ([^:]*))?/.exec(this.#placeOf(error)) ?? []
     // Whatever is said about a column is said about its value, such as that there is no function of that name.
     if (number === undefined || !(column !== undefined || /^2[23]/.test(error.code ?? ''))) return loadFailure(error)
