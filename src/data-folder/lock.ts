@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { chmod, mkdir, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
@@ -7,6 +7,7 @@ import { AppError } from '../errors.ts'
 import { createFileAtomically } from '../lib/atomic-file.ts'
 import { parseJson } from '../lib/parse-json.ts'
 import { readFileIfThere } from '../lib/read-file-if-there.ts'
+import { makeDataFolder } from './make-data-folder.ts'
 import { isRunning, ownIdentity, processIdentitySchema } from './process-identity.ts'
 import { readServiceAddress } from './service-address.ts'
 
@@ -53,15 +54,6 @@ export async function lockDataFolder(dataDir: string): Promise<DataFolderLock> {
   const winner = await acquire(path, holder)
   if (winner.id !== holder.id) throw await dataFolderInUse(dataDir, winner)
   return { release: () => removeIfHeldBy(path, holder.id) }
-}
-
-/**
- * Makes the data folder where it is missing. Others must be able to pass through: PostgreSQL may run as another user.
- * What is secret inside has its own mode.
- */
-export async function makeDataFolder(dataDir: string): Promise<void> {
-  const made = await mkdir(dataDir, { recursive: true })
-  if (made !== undefined) await chmod(dataDir, 0o755)
 }
 
 /** @returns whoever has the lock now: `candidate`, or the living process that had it already. */
