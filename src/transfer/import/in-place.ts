@@ -36,7 +36,7 @@ export async function inPlaceStatements(loader: StageLoader, structure: Structur
   return {
     before: [
       // Who waits for this lock keeps all others waiting, however long somebody reads.
-      `SET LOCAL lock_timeout = '5s'`,
+      `SET LOCAL lock_timeout = '2s'`,
       ...(names.length > 0 ? [`LOCK TABLE ${names.join(', ')} IN ACCESS EXCLUSIVE MODE`] : []),
       ...foreignKeys.map(({ table, name }) => `ALTER TABLE ${table} DROP CONSTRAINT ${name}`),
       ...triggers.map(

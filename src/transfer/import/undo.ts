@@ -75,7 +75,7 @@ async function assertUnwritten(tx: Transaction, stage: StageIdentity, replacedBy
 
 async function lockAgainstWrites(tx: Transaction, schemaName: string, tables: readonly string[]): Promise<void> {
   const names = tables.map((table) => quoteQualified(schemaName, table)).join(', ')
-  await tx.$executeRawUnsafe(`SET LOCAL lock_timeout = '5s'`)
+  await tx.$executeRawUnsafe(`SET LOCAL lock_timeout = '2s'`)
   await tx.$executeRawUnsafe(`LOCK TABLE ${names} IN SHARE MODE`).catch((error: unknown) => {
     if (sqlState(error) !== SQLSTATE.lockNotAvailable) throw error
     throw conflict('somebody is writing to the stage; try again when that has ended')
@@ -105,7 +105,7 @@ async function isBuiltAsLoaded(tx: Transaction, schemaName: string, transaction:
   const changed = await tx.$queryRaw<unknown[]>`
     SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace(quote_ident(${schemaName})) AND xmin::text <> ${transaction}
     UNION ALL
-    SELECT 1 FROM pg_proc WHERE pronamespace = to_regnamespace(quote_ident(${schemaName}))
+    SELECT 1 FROM pg_proc WHERE pronamespace = to_regnamespace(quote_ident(${schemaName})) AND xmin::text <> ${transaction}
     LIMIT 1`
   return changed.length === 0
 }
