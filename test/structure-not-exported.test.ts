@@ -26,6 +26,7 @@ beforeAll(async () => {
     'CREATE TABLE with_odd_ops (n integer)',
     'CREATE INDEX by_odd_ops ON with_odd_ops (n odd_ops)',
     'CREATE TABLE with_cube (c cube)',
+    'GRANT USAGE ON SCHEMA stage TO PUBLIC',
   ])
   structure = await readStructure(stage.query, 'stage')
 })
@@ -81,6 +82,7 @@ const EXPECTED: readonly (readonly [kind: string, name: string, detail?: string]
   ['generated column', 'parts.doubled', `becomes a plain column with its values: ${needs('function f(integer)')}`],
   ['grant', 'base', 'SELECT to everybody'],
   ['grant', 'base.id', 'INSERT to everybody'],
+  ['grant', "the stage's schema", 'USAGE to everybody'],
   ['index', 'parts.by_condition', needs('function f(integer)')],
   ['index', 'parts.by_folded', needs('collation folded')],
   ['index', 'parts.by_function', needs('function f(integer)')],

@@ -182,3 +182,10 @@ test('two undos at once are done one after the other, or one of them not at all'
   const names = await wharf.database.query(`SELECT name FROM "${slug}.live".artist ORDER BY id`)
   expect(names).toEqual(statuses.includes(409) ? [{ name: 'old' }] : [{ name: 'new' }, { name: 'newer' }])
 })
+
+test('a stage that is deleted takes with it what is kept beside it', async () => {
+  const slug = await imported()
+  await wharf.root.delete(`/projects/${slug}/stages/live`)
+  const left = await wharf.database.query('SELECT nspname FROM pg_namespace WHERE nspname LIKE $1', [`${slug}.live%`])
+  expect(left).toEqual([])
+})

@@ -37,13 +37,16 @@ export async function createStage(tx: Transaction, project: Omit<Project, 'stage
 }
 
 /**
- * Drops a stage with all its rows.
+ * Drops a stage with all its rows, and what imports keep beside it.
  *
  * @throws {AppError} NOT_FOUND; CONFLICT where somebody goes on reading it, e.g. to export it.
  */
 export async function deleteStage(tx: Transaction, project: Project, slug: string): Promise<void> {
   const stage = findStage(project, slug)
-  await dropPatiently(tx, `stage "${slug}"`, `DROP SCHEMA ${quoteIdentifier(stage.schemaName)} CASCADE`)
+  const beside = await tx.sideSchema.findMany({ where: { stageId: stage.id } })
+  for (const schemaName of [stage.schemaName, ...beside.map((side) => side.schemaName)]) {
+    await dropPatiently(tx, `stage "${slug}"`, `DROP SCHEMA ${quoteIdentifier(schemaName)} CASCADE`)
+  }
   await tx.stageState.delete({ where: { stageId: stage.id } })
   await tx.stage.delete({ where: { id: stage.id } })
 }

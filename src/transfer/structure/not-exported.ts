@@ -175,6 +175,11 @@ SELECT 'grant', t.typname::text, g.privilege_type || ' to ' || pg_catalog.pg_get
   FROM pg_catalog.pg_type t CROSS JOIN LATERAL pg_catalog.aclexplode(t.typacl) g
  WHERE t.typnamespace = $1::pg_catalog.oid AND g.grantee NOT IN (0, t.typowner)
 UNION ALL
+SELECT 'grant', 'the stage''s schema',
+       g.privilege_type || ' to ' || COALESCE(pg_catalog.pg_get_userbyid(NULLIF(g.grantee, 0)), 'everybody')
+  FROM pg_catalog.pg_namespace n CROSS JOIN LATERAL pg_catalog.aclexplode(n.nspacl) g
+ WHERE n.oid = $1::pg_catalog.oid AND g.grantee <> n.nspowner
+UNION ALL
 SELECT 'default privileges', pg_catalog.pg_get_userbyid(a.defaclrole)::text,
        CASE a.defaclobjtype WHEN 'r' THEN 'for tables' WHEN 'S' THEN 'for sequences' WHEN 'f' THEN 'for functions'
                             WHEN 'T' THEN 'for types' END
