@@ -12,6 +12,18 @@ export const BOUNDS = {
     sentence: 'The memory for an export of ten times as many rows is the same within 20 %.',
     maxRatio: 1.2,
   },
+  importTime: {
+    sentence: "An import takes no longer than TRUNCATE and COPY of PostgreSQL's own text into a table with its keys.",
+    maxRatio: 1,
+  },
+  readerWait: {
+    sentence: 'Somebody who reads the old rows while an import runs never waits longer than 0.3 s.',
+    maxMs: 300,
+  },
+  importMemory: {
+    sentence: 'The service never takes more than 250 MB of memory for an import.',
+    maxBytes: 250_000_000,
+  },
 } as const
 
 export interface Finding {

@@ -1,7 +1,7 @@
 /**
- * Measures what we claim about exports; exits with 1 where a bound of `bounds.ts` is broken.
+ * Measures what we claim about exports and imports; exits with 1 where a bound of `bounds.ts` is broken.
  *
- * Usage: npm run bench -- [time] [memory] [--quick] [--rows 1000000,3000000,10000000]
+ * Usage: npm run bench -- [time] [import] [memory] [--quick] [--rows 1000000,3000000,10000000]
  */
 import { execFile } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
@@ -11,6 +11,7 @@ import { parseArgs, promisify } from 'node:util'
 import type { Finding } from './bounds.ts'
 import { measureExportMemory } from './export-memory.ts'
 import { measureExportTime } from './export-time.ts'
+import { measureImport } from './import-time.ts'
 import { type BenchRun, serviceRunner } from './support/bench-run.ts'
 import { findSampleTable, SAMPLE_SCHEMA } from './support/sample-table.ts'
 import { startPostgres } from './support/start-postgres.ts'
@@ -18,14 +19,14 @@ import { createProject } from './support/wharf-client.ts'
 
 const SIZES = [1_000_000, 3_000_000, 10_000_000]
 const QUICK_SIZES = [100_000]
-const PARTS = ['time', 'memory']
+const PARTS = ['time', 'import', 'memory']
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { quick: { type: 'boolean', default: false }, rows: { type: 'string' } },
 })
 const unknown = positionals.find((part) => !PARTS.includes(part))
-if (unknown !== undefined) throw new Error(`there is no part "${unknown}", only ${PARTS.join(' and ')}`)
+if (unknown !== undefined) throw new Error(`there is no part "${unknown}", only ${PARTS.join(', ')}`)
 const sizes = values.rows?.split(',').map(Number) ?? (values.quick ? QUICK_SIZES : SIZES)
 if (!sizes.every((size, index) => Number.isInteger(size) && size > (sizes[index - 1] ?? 0))) {
   throw new Error('--rows takes whole numbers in rising order, separated by commas')
@@ -38,6 +39,7 @@ const findings = await withBench(async (bench) => {
   const found: Finding[] = []
   await bench.table.fill(first)
   if (parts.has('time')) found.push(...(await measureExportTime(bench, first)))
+  if (parts.has('import')) found.push(...(await measureImport(bench, first)))
   if (parts.has('memory')) found.push(...(await measureExportMemory(bench, sizes)))
   return found
 })

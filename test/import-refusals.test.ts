@@ -286,7 +286,7 @@ test('a stage that the target lacks has to be made first', async () => {
   const answer = await sendArchive(wharf.root, buildArchive({ slug: 'shop', stages: [shop(), draft] }))
   expect(answer).toMatchObject({
     status: 409,
-    json: { errors: [{ detail: 'project "shop" has no stage "draft"; create it first' }] },
+    json: { errors: [{ detail: 'project "shop" has no stage "draft"; create it first (POST /projects/shop/stages)' }] },
   })
 })
 

@@ -183,3 +183,11 @@ test('a login that may not create roles cannot create projects, and says which g
   await limited.close()
   await withSession(wharf.database.superuserUrl, (session) => session.query(`DROP ROLE ${login}`))
 })
+
+test('a NUL character, which PostgreSQL cannot store, is refused with its place', async () => {
+  const token = await wharf.root.post('/tokens', {
+    json: { name: 'a\u0000b', memberships: [{ project: 'shop', role: 'admin' }] },
+  })
+  expect(token).toMatchObject({ status: 400, json: { errors: [{ pointer: '/name' }] } })
+  expect((await wharf.root.get('/projects?after=%00')).status).toBe(400)
+})

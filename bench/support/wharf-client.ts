@@ -1,4 +1,4 @@
-import { createWriteStream } from 'node:fs'
+import { createReadStream, createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import { request } from 'undici'
 import type { BenchService } from './start-service.ts'
@@ -25,6 +25,19 @@ export async function exportToFile(service: BenchService, coding: 'gzip' | 'plai
   })
   if (statusCode !== 200) throw new Error(`the export answered ${statusCode}: ${await body.text()}`)
   await pipeline(body, createWriteStream(path))
+}
+
+/** Imports an archive, compressed with gzip, over what the bench's project has. */
+export async function importFile(service: BenchService, path: string): Promise<void> {
+  const { statusCode, body } = await request(`${service.url}/import?targetSlug=${PROJECT}`, {
+    method: 'POST',
+    headers: { ...service.headers, 'content-type': 'application/x-ndjson', 'content-encoding': 'gzip' },
+    body: createReadStream(path),
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  })
+  const text = await body.text()
+  if (statusCode !== 200) throw new Error(`the import answered ${statusCode}: ${text}`)
 }
 
 async function post({ url, headers }: BenchService, path: string, contentType: string, body: string): Promise<void> {

@@ -1,10 +1,11 @@
 import { z } from 'zod'
+import { plainText } from './plain-text.ts'
 import { queryInteger } from './query.ts'
 
 /** The query parameters of every list; spread into a route's `query` object. */
 export const pageQuery = {
   limit: queryInteger({ min: 1, max: 200, default: 50 }).meta({ description: 'How many to answer at most.' }),
-  after: z.string().max(200).optional().meta({ description: '`next` of the page before this one.' }),
+  after: plainText(200).optional().meta({ description: '`next` of the page before this one.' }),
 }
 
 /** The body of every list. */

@@ -32,6 +32,7 @@ export async function applySchema(
         script,
         tokenId,
       ])
+      await assertSchemaIsThere(client, schemaName)
       signal.throwIfAborted()
       await client.query('COMMIT')
       return rows[0]?.id ?? ''
@@ -39,6 +40,17 @@ export async function applySchema(
   } catch (error) {
     throw signal.aborted ? signal.reason : sqlRejected(error, script)
   }
+}
+
+/** A stage without its schema could not be imported into, exported or changed any more. */
+async function assertSchemaIsThere(client: pg.PoolClient, schemaName: string): Promise<void> {
+  const { rows } = await client.query<{ there: boolean }>(
+    'SELECT pg_catalog.to_regnamespace(pg_catalog.quote_ident($1)) IS NOT NULL AS there',
+    [schemaName],
+  )
+  if (rows[0]?.there) return
+  const detail = "the script drops or renames the stage's own schema"
+  throw new AppError('SQL_REJECTED', `nothing was changed: ${detail}`, { faults: [{ detail }] })
 }
 
 /**

@@ -9,6 +9,7 @@ import { type ExportSelection, MAX_PROJECTS_PER_ARCHIVE } from '../../transfer/e
 import { withExport } from '../../transfer/export/with-export.ts'
 import { stream } from '../answer.ts'
 import { jsonBody } from '../body.ts'
+import { plainText } from '../plain-text.ts'
 import { type BoundRoute, defineRoute } from '../route.ts'
 import { slug } from './schemas.ts'
 
@@ -21,7 +22,7 @@ const selection = z.strictObject({
   targetSlug: slug.optional().meta({ description: 'Where an import of the archive goes, instead of to `slug`.' }),
   stages: z.array(slug).min(1).max(100).optional().meta({ description: 'Only these stages; all where it is missing.' }),
   excludeTables: z
-    .array(z.string().min(1).max(63))
+    .array(plainText(63).min(1))
     .max(10_000)
     .optional()
     .meta({ description: 'Tables whose structure and rows are left out.' }),

@@ -5,6 +5,7 @@ import { createToken, findToken, listTokens, revokeToken, type Token } from '../
 import { empty, json } from '../answer.ts'
 import { jsonBody } from '../body.ts'
 import { pageOf, pageQuery, toPage } from '../paging.ts'
+import { plainText } from '../plain-text.ts'
 import { type BoundRoute, defineRoute } from '../route.ts'
 import { id, membershipInput, newTokenSchema, roleSchema, slug, timeText, tokenSchema } from './schemas.ts'
 
@@ -32,7 +33,7 @@ const create = defineRoute({
   auth: 'token',
   body: jsonBody(
     z.strictObject({
-      name: z.string().min(1).max(200),
+      name: plainText(200).min(1),
       memberships: z.array(membershipInput).min(1).max(200),
       expiresAt: timeText.optional(),
     }),

@@ -77,7 +77,9 @@ export async function examineTarget(
   for (const plannedStage of planned.stages) {
     const stage = project.stages.find((candidate) => candidate.slug === plannedStage.slug)
     if (!stage) {
-      differences.push({ detail: `project "${slug}" has no stage "${plannedStage.slug}"; create it first` })
+      differences.push({
+        detail: `project "${slug}" has no stage "${plannedStage.slug}"; create it first (POST /projects/${slug}/stages)`,
+      })
       continue
     }
     const current = await readTarget(database, stage, countRows)
