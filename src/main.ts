@@ -4,8 +4,8 @@ import { setFlagsFromString } from 'node:v8'
 import { runCli } from './cli/program.ts'
 import { readVersion } from './version.ts'
 
-// Prisma's query compiler is WebAssembly: to optimise it takes 50 MB of memory, and gains nothing that could be measured
-// beside the queries themselves.
+// Prisma's query compiler is WebAssembly: to optimise it takes 50 MB of memory, for queries that take longer than their
+// compiling anyway (`npm run bench -- memory`).
 setFlagsFromString('--liftoff-only')
 
 // Whatever costs time to load is loaded by the command that needs it: `wharf --help` answers at once.

@@ -14,7 +14,7 @@ export async function watchReads(connectionString: string, table: string): Promi
   const read = async (): Promise<void> => {
     while (going) {
       const start = performance.now()
-      await client.query(`SELECT count(*) FROM (SELECT FROM ${table} LIMIT 20) AS some`)
+      await client.query(`SELECT count(*) FROM (SELECT FROM ${table} LIMIT 20) AS page`)
       longestMs = Math.max(longestMs, performance.now() - start)
       await new Promise((resolve) => setTimeout(resolve, 1))
     }

@@ -13,14 +13,14 @@ export interface RowPage {
  */
 const BLOCKS_PER_PAGE = 4
 
-/** Pages that are fetched at once: some two megabytes, which hides a round trip (`bench/`). */
-const MAX_PAGES_PER_FETCH = 64
+/** Pages that are fetched at once: about a megabyte, which hides a round trip (`bench/`). */
+const MAX_PAGES_PER_FETCH = 32
 
 /** Characters that a fetch is to bring: values that PostgreSQL keeps compressed make a page up to 250 times as large. */
-const FETCH_CHARACTERS = 3 * 1024 * 1024
+const FETCH_CHARACTERS = 2 * 1024 * 1024
 
 /** Fetches that are under way or wait to be used, so that PostgreSQL need not wait while pages are compressed. */
-const FETCHES_AHEAD = 2
+const FETCHES_AHEAD = 3
 
 /** Bytes after which a page of toasted rows is full. */
 const TOASTED_PAGE_BYTES = 512 * 1024
