@@ -89,6 +89,7 @@ async function close(server: Server, api: Api, graceMs: number): Promise<void> {
 
 async function within(limitMs: number, event: Promise<unknown>): Promise<void> {
   const timer = new AbortController()
+  // Rejects only when it is not needed any more and is called off.
   const expiry = delay(limitMs, undefined, { signal: timer.signal }).catch(() => undefined)
   await Promise.race([event, expiry])
   timer.abort()

@@ -75,6 +75,7 @@ async function sendEarly(
   response.write(body)
   request.resume()
   const enough = new AbortController()
+  // How either wait ends does not matter: the answer has been written, and the connection closes after it.
   const settled = finished(request, { signal: enough.signal, writable: false }).catch(() => undefined)
   await Promise.race([
     settled,
