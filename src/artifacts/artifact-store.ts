@@ -1,0 +1,72 @@
+import { invalidRequest } from '../errors.ts'
+
+/** Bytes from `start` up to, and without, `end`: as `Buffer.subarray` counts. */
+export interface ByteRange {
+  readonly start: number
+  readonly end: number
+}
+
+export interface FinishedArtifact {
+  readonly bytes: number
+  /** SHA-256 of all bytes, 64 lower-case hexadecimal digits. */
+  readonly sha256: string
+}
+
+/**
+ * An artifact that is being written. It takes one call at a time, each after the one before has ended, and ends with
+ * `commit` or `abandon`; `abandon` after either, or after a failure, does nothing, so it can stand in a `finally`.
+ */
+export interface ArtifactWriter {
+  /**
+   * Takes bytes, and returns once there is room for more. The store may keep the chunk itself; don't change it.
+   *
+   * @throws {AppError} STORAGE_FULL where there is no room, STORAGE_UNAVAILABLE where the store can't be reached. The
+   *   artifact is abandoned then: what had been written is freed.
+   */
+  write(chunk: Uint8Array): Promise<void>
+  /**
+   * Makes the artifact visible under its key, whole and for good, in place of what may have stood there.
+   *
+   * @throws {AppError} as `write`; nothing of the artifact is visible then.
+   */
+  commit(): Promise<FinishedArtifact>
+  /** Frees what had been written. It does not fail: what could not be freed is left to `sweep`. */
+  abandon(): Promise<void>
+}
+
+/**
+ * Where finished archives are kept, and uploads that wait for their import: bytes under keys that are UUIDs. What is
+ * visible under a key is whole. `INVALID_REQUEST` is thrown for a key that is no UUID.
+ */
+export interface ArtifactStore {
+  /** Begins an artifact; nothing is visible under `key` until its writer's `commit`. */
+  create(key: string): Promise<ArtifactWriter>
+  /**
+   * The bytes of an artifact, or of a part of it, read no faster than they are taken.
+   *
+   * @param range must lie in the artifact; what lies beyond its end is left out.
+   * @throws {AppError} NOT_FOUND, at the first step of the reading, where there is nothing under `key`.
+   */
+  read(key: string, range?: ByteRange): AsyncIterable<Buffer>
+  /** @returns the artifact's bytes, or undefined where there is nothing under `key`. */
+  size(key: string): Promise<number | undefined>
+  /** Removes an artifact. Who reads it meanwhile may still read to its end. Without one, it does nothing. */
+  remove(key: string): Promise<void>
+  /**
+   * Removes what writers that are gone have left behind: temporary files, uploads that were never completed.
+   *
+   * @param olderThan what was last written to later is left alone; its writer may still live.
+   * @returns how many it removed.
+   */
+  sweep(olderThan: Date): Promise<number>
+  /** Gives back connections. Nothing else may be called afterwards. */
+  close(): Promise<void>
+}
+
+/** Keys become names of files and of objects; as UUIDs none can name anything outside the store. */
+const KEY_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+/** @throws {AppError} INVALID_REQUEST where `key` is not a UUID in lower case. */
+export function assertArtifactKey(key: string): void {
+  if (!KEY_PATTERN.test(key)) throw invalidRequest('an artifact is named by a UUID in lower case')
+}
