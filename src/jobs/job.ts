@@ -1,0 +1,59 @@
+import type { Fault } from '../errors.ts'
+
+export const JOB_KINDS = ['export', 'import', 'transfer'] as const
+export type JobKind = (typeof JOB_KINDS)[number]
+
+/** `queued` → `running` → one of the last three; back to `queued` where its worker died or had to stop. */
+export const JOB_STATUSES = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const
+export type JobStatus = (typeof JOB_STATUSES)[number]
+
+export const ENDED: ReadonlySet<JobStatus> = new Set(['succeeded', 'failed', 'cancelled'])
+
+/** How far a job has come. What is not known is null. */
+export interface JobProgress {
+  readonly phase: 'checking' | 'reading' | 'loading' | 'finishing'
+  readonly stage: string | null
+  readonly table: string | null
+  readonly rows: number
+  /** PostgreSQL's estimate for an export, the archive's own count for an import. */
+  readonly rowsTotal: number | null
+  /** Of the archive, as it is stored or sent. */
+  readonly bytes: number
+  readonly percent: number | null
+}
+
+/** Why a job failed, in the words of the problem document that a waiting client would have had. */
+export interface JobError {
+  /** One of `src/errors.ts`, or `INTERNAL` for what was not expected. */
+  readonly code: string
+  readonly detail: string
+  readonly faults: readonly Fault[]
+}
+
+/** The record of a job. */
+export interface Job {
+  /** The same in the queue. */
+  readonly id: string
+  readonly kind: JobKind
+  readonly status: JobStatus
+  /** As its kind's schema in the catalogue says, secrets masked. */
+  readonly request: unknown
+  /** The projects of this server that it reads or replaces. */
+  readonly projectIds: readonly string[]
+  /** Null for the root token. */
+  readonly createdBy: string | null
+  readonly scheduleId: string | null
+  /** Raised by everything that a reader can see. */
+  readonly revision: number
+  readonly progress: JobProgress | null
+  readonly result: unknown
+  readonly error: JobError | null
+  /** How often it has been begun. */
+  readonly attempt: number
+  readonly maxAttempts: number
+  readonly cancelRequestedAt: Date | null
+  readonly createdAt: Date
+  readonly startedAt: Date | null
+  readonly finishedAt: Date | null
+  readonly expiresAt: Date | null
+}
