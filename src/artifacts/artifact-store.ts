@@ -27,7 +27,8 @@ export interface ArtifactWriter {
   /**
    * Makes the artifact visible under its key, whole and for good, in place of what may have stood there.
    *
-   * @throws {AppError} as `write`; nothing of the artifact is visible then.
+   * @throws {AppError} as `write`. The key then holds what it held before, or, where only the answer failed, the whole
+   *   artifact.
    */
   commit(): Promise<FinishedArtifact>
   /** Frees what had been written. It does not fail: what could not be freed is left to `sweep`. */
@@ -70,3 +71,5 @@ const KEY_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{1
 export function assertArtifactKey(key: string): void {
   if (!KEY_PATTERN.test(key)) throw invalidRequest('an artifact is named by a UUID in lower case')
 }
+
+export const isArtifactKey = (key: string): boolean => KEY_PATTERN.test(key)

@@ -22,6 +22,8 @@ export const EXIT_CODES: Readonly<Record<ErrorCode, typeof EXIT.failed | typeof 
   ARCHIVE_INVALID: EXIT.failed,
   EXPORT_INTERRUPTED: EXIT.failed,
   REMOTE_FAILED: EXIT.failed,
+  STORAGE_FULL: EXIT.failed,
+  STORAGE_UNAVAILABLE: EXIT.failed,
   WRONG_USE: EXIT.wrongUse,
   NOT_READY: EXIT.failed,
   SHUTTING_DOWN: EXIT.failed,

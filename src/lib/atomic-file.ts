@@ -61,9 +61,9 @@ async function linkUnlessThere(existing: string, path: string): Promise<boolean>
 }
 
 /** Makes a rename, or a new name, survive a power cut. Windows has no such call for folders. */
-export async function syncFolder(folder: string): Promise<void> {
+export async function syncFolder(folder: string, openFolder: typeof open = open): Promise<void> {
   if (process.platform === 'win32') return
-  const handle = await open(folder, 'r')
+  const handle = await openFolder(folder, 'r')
   try {
     await handle.sync()
   } finally {

@@ -1,0 +1,111 @@
+import { randomUUID } from 'node:crypto'
+import * as nodeFiles from 'node:fs/promises'
+import { join } from 'node:path'
+import { notFound } from '../errors.ts'
+import { syncFolder } from '../lib/atomic-file.ts'
+import { errorCode } from '../lib/error-code.ts'
+import { type ArtifactStore, assertArtifactKey, type ByteRange } from './artifact-store.ts'
+import { type ArtifactTarget, createArtifactWriter } from './artifact-writer.ts'
+import { storageFault } from './storage-fault.ts'
+
+/** The calls of the file system that a folder of artifacts needs; `node:fs/promises` has them. */
+export type FileCalls = Pick<typeof nodeFiles, 'mkdir' | 'open' | 'readdir' | 'rename' | 'rm' | 'stat'>
+
+const READ_BYTES = 256 * 1024
+/** An unfinished artifact is `<key>.<random>.part` beside the finished ones, so that it takes its name by a rename. */
+const UNFINISHED = /^[0-9a-f-]{36}\.[0-9a-f-]{36}\.part$/
+
+/**
+ * Keeps artifacts as files of a folder, which several processes, and machines, may share. It is made where it is
+ * missing; nobody but its owner may look into it, or into the files.
+ *
+ * @throws {AppError} STORAGE_UNAVAILABLE where the folder can't be made.
+ */
+export async function openFolderStore(folder: string, files: FileCalls = nodeFiles): Promise<ArtifactStore> {
+  await faultsTold(files.mkdir(folder, { recursive: true, mode: 0o700 }))
+  const pathOf = (key: string): string => {
+    assertArtifactKey(key)
+    return join(folder, key)
+  }
+  return {
+    create: async (key) => createArtifactWriter(await faultsTold(openTarget(files, folder, pathOf(key)))),
+    read: (key, range) => readFile(files, pathOf(key), key, range),
+    size: (key) => faultsTold(sizeOf(files, pathOf(key))),
+    remove: (key) => faultsTold(files.rm(pathOf(key), { force: true })),
+    sweep: (olderThan) => faultsTold(sweep(files, folder, olderThan)),
+    close: async () => undefined,
+  }
+}
+
+async function openTarget(files: FileCalls, folder: string, path: string): Promise<ArtifactTarget> {
+  const temporary = `${path}.${randomUUID()}.part`
+  const handle = await files.open(temporary, 'wx', 0o600)
+  return {
+    append: (chunk) => handle.appendFile(chunk),
+    async publish() {
+      await handle.sync()
+      await handle.close()
+      await files.rename(temporary, path)
+      await syncFolder(folder, files.open)
+    },
+    async discard() {
+      try {
+        // Closing twice is harmless. Windows removes no file that is open.
+        await handle.close()
+      } finally {
+        await files.rm(temporary, { force: true })
+      }
+    },
+  }
+}
+
+async function* readFile(
+  files: FileCalls,
+  path: string,
+  key: string,
+  range: ByteRange | undefined,
+): AsyncGenerator<Buffer> {
+  try {
+    const handle = await files.open(path, 'r')
+    if (range && range.start >= range.end) return await handle.close()
+    yield* handle.createReadStream({ highWaterMark: READ_BYTES, ...(range && inclusive(range)) })
+  } catch (error) {
+    throw errorCode(error) === 'ENOENT' ? notFound('artifact', key) : storageFault(error)
+  }
+}
+
+const inclusive = ({ start, end }: ByteRange): ByteRange => ({ start, end: end - 1 })
+
+async function sizeOf(files: FileCalls, path: string): Promise<number | undefined> {
+  const found = await unlessGone(files.stat(path))
+  return found?.size
+}
+
+async function sweep(files: FileCalls, folder: string, olderThan: Date): Promise<number> {
+  let removed = 0
+  for (const name of await files.readdir(folder)) {
+    if (!UNFINISHED.test(name)) continue
+    const found = await unlessGone(files.stat(join(folder, name)))
+    if (!found || found.mtime >= olderThan) continue
+    await files.rm(join(folder, name), { force: true })
+    removed += 1
+  }
+  return removed
+}
+
+async function unlessGone<T>(call: Promise<T>): Promise<T | undefined> {
+  try {
+    return await call
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+async function faultsTold<T>(call: Promise<T>): Promise<T> {
+  try {
+    return await call
+  } catch (error) {
+    throw storageFault(error)
+  }
+}

@@ -1,0 +1,85 @@
+import { Readable } from 'node:stream'
+import { DeleteObjectCommand, GetObjectCommand, HeadObjectCommand, S3Client } from '@aws-sdk/client-s3'
+import { AppError, notFound } from '../errors.ts'
+import type { S3Location } from './artifact-location.ts'
+import { type ArtifactStore, assertArtifactKey, type ByteRange } from './artifact-store.ts'
+import { createArtifactWriter } from './artifact-writer.ts'
+import { s3Upload } from './s3-upload.ts'
+import { httpStatus, storageFault } from './storage-fault.ts'
+import { sweepUploads } from './sweep-uploads.ts'
+
+const CONNECT_MS = 10_000
+/** How long a server may say nothing, in the middle of an answer too. */
+const IDLE_MS = 60_000
+const ATTEMPTS = 5
+
+/**
+ * Keeps artifacts as objects of an S3 bucket, or of one that speaks its language. Region, credentials and endpoint come
+ * from where the S3 client always finds them (`AWS_REGION`, `AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL`, profiles, roles).
+ * Buckets are named in the path, never in the host name: every server understands that, those of Amazon too.
+ */
+export function openS3Store(location: S3Location): ArtifactStore {
+  const { bucket, prefix } = location
+  const client = new S3Client({
+    forcePathStyle: true,
+    maxAttempts: ATTEMPTS,
+    requestHandler: { connectionTimeout: CONNECT_MS, socketTimeout: IDLE_MS },
+  })
+  const objectOf = (key: string): { readonly Bucket: string; readonly Key: string } => {
+    assertArtifactKey(key)
+    return { Bucket: bucket, Key: prefix + key }
+  }
+  const sizeOf = async (key: string): Promise<number | undefined> => {
+    const object = objectOf(key)
+    try {
+      return (await client.send(new HeadObjectCommand(object))).ContentLength
+    } catch (error) {
+      if (httpStatus(error) === 404) return undefined
+      throw storageFault(error)
+    }
+  }
+  return {
+    create: async (key) => createArtifactWriter(s3Upload(client, objectOf(key))),
+    async *read(key, range) {
+      const object = objectOf(key)
+      if (range && range.start >= range.end) {
+        if ((await sizeOf(key)) === undefined) throw notFound('artifact', key)
+        return
+      }
+      try {
+        yield* bodyOf((await client.send(new GetObjectCommand({ ...object, ...(range && rangeHeader(range)) }))).Body)
+      } catch (error) {
+        const status = httpStatus(error)
+        if (status === 404) throw notFound('artifact', key)
+        if (status !== HTTP_RANGE_NOT_SATISFIABLE) throw storageFault(error)
+      }
+    },
+    size: sizeOf,
+    async remove(key) {
+      const object = objectOf(key)
+      try {
+        await client.send(new DeleteObjectCommand(object))
+      } catch (error) {
+        throw storageFault(error)
+      }
+    },
+    async sweep(olderThan) {
+      try {
+        return await sweepUploads(client, location, olderThan)
+      } catch (error) {
+        throw storageFault(error)
+      }
+    },
+    close: async () => client.destroy(),
+  }
+}
+
+/** The range begins at or after the end of the object: nothing of it is there to be read. */
+const HTTP_RANGE_NOT_SATISFIABLE = 416
+
+const rangeHeader = ({ start, end }: ByteRange): { readonly Range: string } => ({ Range: `bytes=${start}-${end - 1}` })
+
+function bodyOf(body: unknown): AsyncIterable<Buffer> {
+  if (body instanceof Readable) return body
+  throw new AppError('STORAGE_UNAVAILABLE', 'the place where archives are kept answered without the archive')
+}

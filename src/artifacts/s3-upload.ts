@@ -1,0 +1,106 @@
+import {
+  AbortMultipartUploadCommand,
+  ChecksumAlgorithm,
+  type CompletedPart,
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
+  PutObjectCommand,
+  type S3Client,
+  UploadPartCommand,
+} from '@aws-sdk/client-s3'
+import type { ArtifactTarget } from './artifact-writer.ts'
+
+interface S3Object {
+  readonly Bucket: string
+  readonly Key: string
+}
+
+const MEBIBYTE = 1024 * 1024
+const FIRST_PART_BYTES = 8 * MEBIBYTE
+const PARTS_OF_ONE_SIZE = 1000
+
+/**
+ * How many bytes the part of this number (from 1) has. S3 takes 10,000 parts at most, so each thousand is of twice the
+ * size of the one before: 8 GiB take parts of 8 MiB, 120 GiB of 64 MiB at most, and there is room for the 5 TiB that an
+ * object may have. A growing size rather than a large one, since two parts are held in memory.
+ */
+export const partBytes = (number: number): number =>
+  FIRST_PART_BYTES * 2 ** Math.floor((number - 1) / PARTS_OF_ONE_SIZE)
+
+/**
+ * Uploads what is appended as one object: in one request where it is small, else as a multipart upload, one part being
+ * sent while the next is collected. The object appears with the last request, whole.
+ */
+export function s3Upload(client: S3Client, object: S3Object): ArtifactTarget {
+  const stop = new AbortController()
+  const options = { abortSignal: stop.signal }
+  const parts: CompletedPart[] = []
+  let uploadId: string | undefined
+  let buffer = Buffer.alloc(0)
+  let filled = 0
+  let begun = 0
+  let sending: Promise<void> = Promise.resolve()
+
+  const startUpload = async (): Promise<string> => {
+    const command = new CreateMultipartUploadCommand({ ...object, ...(await checksumOf(client)) })
+    const { UploadId: id } = await client.send(command, options)
+    if (id === undefined) throw new Error('the S3 server began an upload without an id')
+    return id
+  }
+
+  const sendPart = async (body: Uint8Array): Promise<void> => {
+    uploadId ??= await startUpload()
+    await sending
+    begun += 1
+    sending = uploadPart(uploadId, begun, body)
+    // Its failure is met by whoever awaits it next; until then it must not count as unhandled.
+    sending.catch(() => undefined)
+  }
+
+  const uploadPart = async (id: string, number: number, body: Uint8Array): Promise<void> => {
+    const command = new UploadPartCommand({ ...object, UploadId: id, PartNumber: number, Body: body })
+    const { ETag, ChecksumCRC32 } = await client.send(command, options)
+    parts.push({ PartNumber: number, ETag, ...(ChecksumCRC32 !== undefined && { ChecksumCRC32 }) })
+  }
+
+  return {
+    async append(chunk) {
+      for (let taken = 0; taken < chunk.length; ) {
+        if (buffer.length === 0) buffer = Buffer.allocUnsafeSlow(partBytes(begun + 1))
+        const piece = chunk.subarray(taken, taken + buffer.length - filled)
+        buffer.set(piece, filled)
+        taken += piece.length
+        filled += piece.length
+        if (filled < buffer.length) continue
+        const part = buffer
+        buffer = Buffer.alloc(0)
+        filled = 0
+        await sendPart(part)
+      }
+    },
+    async publish() {
+      const last = buffer.subarray(0, filled)
+      if (uploadId === undefined) {
+        await client.send(new PutObjectCommand({ ...object, Body: last }), options)
+        return
+      }
+      if (last.length > 0) await sendPart(last)
+      await sending
+      const command = { ...object, UploadId: uploadId, MultipartUpload: { Parts: parts } }
+      await client.send(new CompleteMultipartUploadCommand(command), options)
+    },
+    async discard() {
+      stop.abort()
+      // A part that arrives after the end of its upload would be kept, and paid for.
+      await sending.catch(() => undefined)
+      if (uploadId === undefined) return
+      await client.send(new AbortMultipartUploadCommand({ ...object, UploadId: uploadId }))
+    },
+  }
+}
+
+/** Parts have checksums by default, and S3 refuses those of a kind that the upload did not begin with. */
+async function checksumOf({ config }: S3Client): Promise<{ readonly ChecksumAlgorithm?: ChecksumAlgorithm }> {
+  const isDefault = (await config.requestChecksumCalculation()) === 'WHEN_SUPPORTED'
+  return isDefault ? { ChecksumAlgorithm: ChecksumAlgorithm.CRC32 } : {}
+}

@@ -1,0 +1,74 @@
+import {
+  AbortMultipartUploadCommand,
+  ListMultipartUploadsCommand,
+  type ListMultipartUploadsCommandOutput,
+  type MultipartUpload,
+  paginateListParts,
+  type S3Client,
+} from '@aws-sdk/client-s3'
+import type { S3Location } from './artifact-location.ts'
+import { isArtifactKey } from './artifact-store.ts'
+import { httpStatus } from './storage-fault.ts'
+
+/**
+ * Ends the multipart uploads of artifacts that nobody goes on with. Others in the same bucket are left alone.
+ *
+ * @param olderThan when their last part must have arrived, or, without any, when they must have begun.
+ * @returns how many it ended.
+ */
+export async function sweepUploads(client: S3Client, location: S3Location, olderThan: Date): Promise<number> {
+  let ended = 0
+  for await (const upload of openUploads(client, location)) {
+    if (!isArtifactKey((upload.Key ?? '').slice(location.prefix.length))) continue
+    const object = { Bucket: location.bucket, Key: upload.Key, UploadId: upload.UploadId }
+    const touched = await unlessGone(lastTouched(client, object, upload.Initiated))
+    if (!touched || touched >= olderThan) continue
+    await unlessGone(client.send(new AbortMultipartUploadCommand(object)))
+    ended += 1
+  }
+  return ended
+}
+
+interface Markers {
+  readonly KeyMarker?: string | undefined
+  readonly UploadIdMarker?: string | undefined
+}
+
+async function* openUploads(client: S3Client, { bucket, prefix }: S3Location): AsyncGenerator<MultipartUpload> {
+  for (let after: Markers | undefined = {}; after; ) {
+    const command: ListMultipartUploadsCommand = new ListMultipartUploadsCommand({
+      Bucket: bucket,
+      Prefix: prefix,
+      ...after,
+    })
+    const page: ListMultipartUploadsCommandOutput = await client.send(command)
+    yield* page.Uploads ?? []
+    after = page.IsTruncated ? { KeyMarker: page.NextKeyMarker, UploadIdMarker: page.NextUploadIdMarker } : undefined
+  }
+}
+
+interface OpenUpload {
+  readonly Bucket: string
+  readonly Key: string | undefined
+  readonly UploadId: string | undefined
+}
+
+async function lastTouched(client: S3Client, upload: OpenUpload, begun: Date | undefined): Promise<Date | undefined> {
+  let latest = begun
+  for await (const page of paginateListParts({ client }, upload)) {
+    for (const { LastModified: arrived } of page.Parts ?? []) {
+      if (arrived && (!latest || arrived > latest)) latest = arrived
+    }
+  }
+  return latest
+}
+
+/** Its writer may complete or abort an upload between two of our requests. */
+async function unlessGone<T>(call: Promise<T>): Promise<T | undefined> {
+  try {
+    return await call
+  } catch (error) {
+    if (httpStatus(error) === 404) return undefined
+    throw error
+  }
+}
