@@ -18,6 +18,9 @@ interface S3Object {
 const MEBIBYTE = 1024 * 1024
 const FIRST_PART_BYTES = 8 * MEBIBYTE
 const PARTS_OF_ONE_SIZE = 1000
+/** Whoever abandons an upload waits for it, also while the server does not answer: so long, and no longer. */
+const LAST_PART_MS = 2_000
+const DISCARD_MS = 10_000
 
 /**
  * How many bytes the part of this number (from 1) has. S3 takes 10,000 parts at most, so each thousand is of twice the
@@ -33,7 +36,6 @@ export const partBytes = (number: number): number =>
  */
 export function s3Upload(client: S3Client, object: S3Object): ArtifactTarget {
   const stop = new AbortController()
-  const options = { abortSignal: stop.signal }
   const parts: CompletedPart[] = []
   let uploadId: string | undefined
   let buffer = Buffer.alloc(0)
@@ -43,7 +45,7 @@ export function s3Upload(client: S3Client, object: S3Object): ArtifactTarget {
 
   const startUpload = async (): Promise<string> => {
     const command = new CreateMultipartUploadCommand({ ...object, ...(await checksumOf(client)) })
-    const { UploadId: id } = await client.send(command, options)
+    const { UploadId: id } = await client.send(command)
     if (id === undefined) throw new Error('the S3 server began an upload without an id')
     return id
   }
@@ -59,7 +61,7 @@ export function s3Upload(client: S3Client, object: S3Object): ArtifactTarget {
 
   const uploadPart = async (id: string, number: number, body: Uint8Array): Promise<void> => {
     const command = new UploadPartCommand({ ...object, UploadId: id, PartNumber: number, Body: body })
-    const { ETag, ChecksumCRC32 } = await client.send(command, options)
+    const { ETag, ChecksumCRC32 } = await client.send(command, { abortSignal: stop.signal })
     parts.push({ PartNumber: number, ETag, ...(ChecksumCRC32 !== undefined && { ChecksumCRC32 }) })
   }
 
@@ -81,20 +83,22 @@ export function s3Upload(client: S3Client, object: S3Object): ArtifactTarget {
     async publish() {
       const last = buffer.subarray(0, filled)
       if (uploadId === undefined) {
-        await client.send(new PutObjectCommand({ ...object, Body: last }), options)
+        await client.send(new PutObjectCommand({ ...object, Body: last }))
         return
       }
       if (last.length > 0) await sendPart(last)
       await sending
       const command = { ...object, UploadId: uploadId, MultipartUpload: { Parts: parts } }
-      await client.send(new CompleteMultipartUploadCommand(command), options)
+      await client.send(new CompleteMultipartUploadCommand(command))
     },
     async discard() {
-      stop.abort()
-      // A part that arrives after the end of its upload would be kept, and paid for.
+      // A part that arrives after the end of its upload would be kept, and paid for; so it may still arrive before.
+      const timer = setTimeout(() => stop.abort(), LAST_PART_MS)
       await sending.catch(() => undefined)
+      clearTimeout(timer)
       if (uploadId === undefined) return
-      await client.send(new AbortMultipartUploadCommand({ ...object, UploadId: uploadId }))
+      const command = new AbortMultipartUploadCommand({ ...object, UploadId: uploadId })
+      await client.send(command, { abortSignal: AbortSignal.timeout(DISCARD_MS) })
     },
   }
 }
