@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { randomBytes, randomUUID } from 'node:crypto'
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import * as nodeFiles from 'node:fs/promises'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -190,11 +190,48 @@ describe('an S3 bucket', () => {
     await expect(store[call](randomUUID())).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' })
   })
 
-  test('ends the reading of an artifact whose connection breaks with an error', async () => {
+  test('goes on reading where a connection broke, from the very next byte', async () => {
+    const key = randomUUID()
+    await keep(store, key, PARTS)
+    const [hash, cuts] = [createHash('sha256'), [1, 5 * MEBIBYTE, 15 * MEBIBYTE]]
+    let taken = 0
+    for await (const chunk of store.read(key, { start: 3, end: 18 * MEBIBYTE - 3 })) {
+      hash.update(chunk)
+      taken += chunk.length
+      if (taken >= (cuts[0] ?? Number.POSITIVE_INFINITY)) {
+        cuts.shift()
+        s3.cutConnections()
+      }
+    }
+    const expected = Buffer.concat(PARTS).subarray(3, -3)
+
+    expect(cuts).toEqual([])
+    expect(hash.digest('hex')).toBe(createHash('sha256').update(expected).digest('hex'))
+  })
+
+  test('does not go on with another artifact than the one that it began with', async () => {
     const key = randomUUID()
     await keep(store, key, PARTS)
     const reading = (async () => {
-      for await (const chunk of store.read(key)) if (chunk.length > 0) s3.cutConnections()
+      let isFirst = true
+      for await (const _chunk of store.read(key)) {
+        if (isFirst) await keep(store, key, [...PARTS].reverse())
+        if (isFirst) s3.cutConnections()
+        isFirst = false
+      }
+    })()
+
+    await expect(reading).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' })
+  })
+
+  test('ends a reading with an error when the server does not come back', async () => {
+    const key = randomUUID()
+    await keep(store, key, PARTS)
+    const reading = (async () => {
+      for await (const _chunk of store.read(key)) {
+        s3.fail('GetObject', 503)
+        s3.cutConnections()
+      }
     })()
 
     await expect(reading).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' })

@@ -1,9 +1,9 @@
-import { Readable } from 'node:stream'
-import { DeleteObjectCommand, GetObjectCommand, HeadObjectCommand, S3Client } from '@aws-sdk/client-s3'
-import { AppError, notFound } from '../errors.ts'
+import { DeleteObjectCommand, HeadObjectCommand, S3Client } from '@aws-sdk/client-s3'
+import { notFound } from '../errors.ts'
 import type { S3Location } from './artifact-location.ts'
-import { type ArtifactStore, assertArtifactKey, type ByteRange } from './artifact-store.ts'
+import { type ArtifactStore, assertArtifactKey } from './artifact-store.ts'
 import { createArtifactWriter } from './artifact-writer.ts'
+import { readS3 } from './s3-read.ts'
 import { s3Upload } from './s3-upload.ts'
 import { httpStatus, storageFault } from './storage-fault.ts'
 import { sweepUploads } from './sweep-uploads.ts'
@@ -42,17 +42,9 @@ export function openS3Store(location: S3Location): ArtifactStore {
     create: async (key) => createArtifactWriter(s3Upload(client, objectOf(key))),
     async *read(key, range) {
       const object = objectOf(key)
-      if (range && range.start >= range.end) {
-        if ((await sizeOf(key)) === undefined) throw notFound('artifact', key)
-        return
-      }
-      try {
-        yield* bodyOf((await client.send(new GetObjectCommand({ ...object, ...(range && rangeHeader(range)) }))).Body)
-      } catch (error) {
-        const status = httpStatus(error)
-        if (status === 404) throw notFound('artifact', key)
-        if (status !== HTTP_RANGE_NOT_SATISFIABLE) throw storageFault(error)
-      }
+      const isEmpty = range !== undefined && range.start >= range.end
+      if (isEmpty && (await sizeOf(key)) === undefined) throw notFound('artifact', key)
+      yield* readS3(client, object, key, range)
     },
     size: sizeOf,
     async remove(key) {
@@ -72,14 +64,4 @@ export function openS3Store(location: S3Location): ArtifactStore {
     },
     close: async () => client.destroy(),
   }
-}
-
-/** The range begins at or after the end of the object: nothing of it is there to be read. */
-const HTTP_RANGE_NOT_SATISFIABLE = 416
-
-const rangeHeader = ({ start, end }: ByteRange): { readonly Range: string } => ({ Range: `bytes=${start}-${end - 1}` })
-
-function bodyOf(body: unknown): AsyncIterable<Buffer> {
-  if (body instanceof Readable) return body
-  throw new AppError('STORAGE_UNAVAILABLE', 'the place where archives are kept answered without the archive')
 }

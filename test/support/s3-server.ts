@@ -34,7 +34,8 @@ export interface S3TestServer {
 }
 
 /**
- * An S3 server with one empty bucket: s3rver, and what it lacks of multipart uploads before it, on s3rver's own files.
+ * An S3 server with one empty bucket: s3rver, and before it, on s3rver's own files, what it lacks of multipart uploads and
+ * of `If-Match`.
  * Any access key will do to reach it, as long as it is `S3RVER` with the secret `S3RVER`.
  */
 export async function startS3Server(): Promise<S3TestServer> {
@@ -45,6 +46,9 @@ export async function startS3Server(): Promise<S3TestServer> {
   const answerRest = s3rver.callback()
   const failing = new Map<S3Call, number>()
 
+  const etagOf = async (key: string): Promise<string> =>
+    `"${await readFile(join(directory, S3_BUCKET, `${key}._S3rver_object.md5`), 'utf8')}"`
+
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { call, key, query } = readCall(request)
     const status = failing.get(call)
@@ -53,6 +57,9 @@ export async function startS3Server(): Promise<S3TestServer> {
     if (call === 'AbortMultipartUpload') return uploads.abort(response, uploadId)
     if (call === 'ListMultipartUploads') return uploads.list(response, query)
     if (call === 'ListParts') return uploads.listParts(response, uploadId, key)
+    const expected = request.headers['if-match']
+    if (expected !== undefined && expected !== (await etagOf(key)))
+      return send(response, 412, errorXml('PreconditionFailed'))
     answerRest(request, response)
   }
   const server = createServer((request, response) => {
