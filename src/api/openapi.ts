@@ -122,6 +122,9 @@ function describeFailure(status: number, failures: readonly Failure[]): ZodOpenA
   const types = { type: 'object', properties: { type: { enum: failures.map(({ type }) => type) } } } as const
   const headers: oas31.HeadersObject = { 'X-Request-Id': REQUEST_ID_HEADER }
   if (status === 401) headers['WWW-Authenticate'] = { description: 'Always `Bearer`.', schema: { type: 'string' } }
+  if (status === 416) {
+    headers['Content-Range'] = { description: 'How many there are: `bytes */4711`.', schema: { type: 'string' } }
+  }
   if (RETRYABLE.has(status)) {
     headers['Retry-After'] = {
       description: 'Seconds after which it is worth trying again.',

@@ -27,6 +27,7 @@ export const PROBLEMS: Readonly<Record<ErrorCode, ProblemKind>> = {
   CONFLICT: { status: 409, title: 'Conflict' },
   BODY_TOO_LARGE: { status: 413, title: 'Body is too large' },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, title: 'Unsupported media type' },
+  RANGE_NOT_SATISFIABLE: { status: 416, title: 'Range is not satisfiable' },
   SQL_REJECTED: { status: 422, title: 'SQL was rejected' },
   ARCHIVE_INVALID: { status: 400, title: 'Archive is invalid' },
   EXPORT_INTERRUPTED: { status: 503, title: 'Export was interrupted' },

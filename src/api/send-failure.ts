@@ -1,5 +1,6 @@
 import { isConnectionTrouble } from '../database/connection-trouble.ts'
 import { AppError } from '../errors.ts'
+import { RangeNotSatisfiable } from './byte-range.ts'
 import { type AnswerHeaders, ClientGone, type Exchange } from './exchange.ts'
 import { toProblem } from './problem.ts'
 import { sendWhole } from './send-answer.ts'
@@ -50,6 +51,7 @@ function failureHeaders(failure: unknown): AnswerHeaders {
   if (!(failure instanceof AppError)) return {}
   return {
     'retry-after': failure.retryAfterSeconds?.toString(),
+    'content-range': failure instanceof RangeNotSatisfiable ? `bytes */${failure.sizeBytes}` : undefined,
     'www-authenticate': failure.code === 'UNAUTHENTICATED' ? 'Bearer' : undefined,
     connection: failure.code === 'REQUEST_TIMEOUT' || failure.code === 'SHUTTING_DOWN' ? 'close' : undefined,
   }

@@ -18,6 +18,7 @@ export const EXIT_CODES: Readonly<Record<ErrorCode, typeof EXIT.failed | typeof 
   CONFLICT: EXIT.failed,
   BODY_TOO_LARGE: EXIT.failed,
   UNSUPPORTED_MEDIA_TYPE: EXIT.failed,
+  RANGE_NOT_SATISFIABLE: EXIT.failed,
   SQL_REJECTED: EXIT.failed,
   ARCHIVE_INVALID: EXIT.failed,
   EXPORT_INTERRUPTED: EXIT.failed,
