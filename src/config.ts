@@ -1,4 +1,4 @@
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { AppError } from './errors.ts'
 
@@ -21,9 +21,13 @@ const integer = (min: number, max: number, fallback: number) =>
     .refine((value) => value >= min && value <= max, { error: `must be a whole number from ${min} to ${max}` })
     .default(fallback)
 
+/** A host as a URL has it, lower case, IPv6 in brackets, perhaps with a port. */
+const HOST_PATTERN = /^([a-z0-9.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?$/
+
 /** The variables that Wharf reads; `.env.example` explains each. */
 const environmentSchema = z.object({
   DATABASE_URL: url(['postgres:', 'postgresql:']).optional(),
+  REDIS_URL: url(['redis:', 'rediss:']).optional(),
   WHARF_HOST: z.string().default('127.0.0.1'),
   WHARF_PORT: integer(0, 65_535, 4000),
   WHARF_DATA_DIR: z.string().default('.wharf'),
@@ -34,6 +38,15 @@ const environmentSchema = z.object({
     .default('demo'),
   WHARF_SECRET_KEY: z.string().min(32, { error: 'must have at least 32 characters' }).optional(),
   WHARF_TOKEN: z.string().optional(),
+  WHARF_ARTIFACTS: z.string().optional(),
+  WHARF_ARTIFACT_DAYS: integer(1, 3650, 7),
+  WHARF_TRANSFER_HOSTS: z
+    .string()
+    .default('')
+    .transform((text) => text.split(/[\s,]+/).filter((host) => host !== ''))
+    .refine((hosts) => hosts.every((host) => HOST_PATTERN.test(host)), {
+      error: 'must be hosts, each with a port or without, with commas between them',
+    }),
   WHARF_UNDO_HOURS: integer(0, 8760, 24),
   WHARF_MAX_LINE_BYTES: integer(1024, 1024 * 1024 * 1024, 64 * 1024 * 1024),
   WHARF_LOG_LEVEL: z.enum(LOG_LEVELS, { error: `must be one of ${LOG_LEVELS.join(', ')}` }).default('info'),
@@ -45,6 +58,8 @@ export const VARIABLES: readonly string[] = Object.keys(environmentSchema.shape)
 export interface Config {
   /** PostgreSQL to use; undefined: the embedded one. */
   readonly databaseUrl: string | undefined
+  /** Redis for the queue; undefined: the queue is on PostgreSQL. */
+  readonly redisUrl: string | undefined
   readonly host: string
   /** 0 lets the system choose a port. */
   readonly port: number
@@ -58,6 +73,12 @@ export interface Config {
   readonly secretKey: string | undefined
   /** Token for a DSN that carries none. */
   readonly token: string | undefined
+  /** Where archives of jobs are kept: a folder's absolute path, or `s3://bucket/prefix`. */
+  readonly artifacts: string
+  /** How long archives of jobs without a schedule are kept. */
+  readonly artifactDays: number
+  /** The hosts, each with a port or without, that a transfer may reach. */
+  readonly transferHosts: readonly string[]
   /** How long what an import replaced is kept for `undo`; 0 keeps nothing. */
   readonly undoHours: number
   /** The longest line of an archive that an import reads. */
@@ -84,6 +105,7 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
   const values = parsed.data
   return Object.freeze({
     databaseUrl: values.DATABASE_URL,
+    redisUrl: values.REDIS_URL,
     host: values.WHARF_HOST,
     port: values.WHARF_PORT,
     dataDir: resolve(values.WHARF_DATA_DIR),
@@ -91,8 +113,14 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
     project: values.WHARF_PROJECT,
     secretKey: values.WHARF_SECRET_KEY,
     token: values.WHARF_TOKEN,
+    artifacts: toLocation(values.WHARF_ARTIFACTS ?? join(values.WHARF_DATA_DIR, 'artifacts')),
+    artifactDays: values.WHARF_ARTIFACT_DAYS,
+    transferHosts: values.WHARF_TRANSFER_HOSTS,
     undoHours: values.WHARF_UNDO_HOURS,
     maxLineBytes: values.WHARF_MAX_LINE_BYTES,
     logLevel: values.WHARF_LOG_LEVEL,
   })
 }
+
+/** Paths are made absolute; what looks like a URL is left to whoever opens it. */
+const toLocation = (text: string): string => (/^[a-z0-9+.-]{2,}:\/\//i.test(text) ? text : resolve(text))

@@ -1,4 +1,6 @@
 import { PrismaPg } from '@prisma/adapter-pg'
+import type { ArtifactStore } from './artifacts/artifact-store.ts'
+import { createArtifactStore } from './artifacts/create-artifact-store.ts'
 import type { Config } from './config.ts'
 import { readOrCreateSecret } from './data-folder/secrets.ts'
 import { openSpoolFolder } from './data-folder/spool-folder.ts'
@@ -7,6 +9,10 @@ import { PrismaClient } from './database/generated/client.ts'
 import { createLoginDatabases, type LoginDatabases } from './database/login-databases.ts'
 import { createPool } from './database/pool.ts'
 import { prepareDatabase } from './database/preparation.ts'
+import { type JobQueue, openJobQueue } from './jobs/queue.ts'
+import { openPostgresBackend, openRedisBackend, type QueueBackend } from './jobs/queue-backend.ts'
+import { JOB_TIMINGS, type JobTimings } from './jobs/timings.ts'
+import { createJobWatcher, type JobWatcher } from './jobs/watch-jobs.ts'
 import { createSeal, type Seal } from './lib/seal.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import type { Logger } from './logger.ts'
@@ -41,6 +47,12 @@ export interface Container {
   readonly generator: string
   /** How long what an import replaced is kept, in hours; 0 keeps nothing. */
   readonly undoHours: number
+  /** Where archives of jobs are kept, and uploads that wait for theirs. */
+  readonly artifacts: ArtifactStore
+  readonly queueBackend: QueueBackend
+  readonly queue: JobQueue
+  readonly watcher: JobWatcher
+  readonly jobTimings: JobTimings
   /** Where this process keeps uploads while it checks and loads them. */
   readonly spoolFolder: string
 }
@@ -59,6 +71,7 @@ export async function createContainer(options: {
   readonly version: string
   readonly logger: Logger
   readonly lifecycle: Lifecycle
+  readonly jobTimings?: Partial<JobTimings>
 }): Promise<Container> {
   const { config, databaseUrl, version, logger, lifecycle } = options
   await prepareDatabase(databaseUrl, logger)
@@ -81,6 +94,17 @@ export async function createContainer(options: {
   const logins = createLoginDatabases({ baseUrl: databaseUrl, open })
   lifecycle.onClose('project databases', logins.closeAll)
 
+  const artifacts = await createArtifactStore(config.artifacts)
+  lifecycle.onClose('artifacts', artifacts.close)
+  const jobTimings = { ...JOB_TIMINGS, ...options.jobTimings }
+  const queueBackend = config.redisUrl
+    ? openRedisBackend(config.redisUrl, logger)
+    : await openPostgresBackend(databaseUrl, logger)
+  const queue = openJobQueue(queueBackend, logger)
+  lifecycle.onClose('queue', queue.close)
+  const watcher = createJobWatcher(control, { watchMs: jobTimings.watchMs, logger })
+  lifecycle.onClose('watcher', watcher.close)
+
   return {
     config,
     logger,
@@ -94,6 +118,11 @@ export async function createContainer(options: {
     version,
     generator: `wharf/${version}`,
     undoHours: config.undoHours,
+    artifacts,
+    queueBackend,
+    queue,
+    watcher,
+    jobTimings,
     spoolFolder: await openSpoolFolder(config.dataDir),
   }
 }

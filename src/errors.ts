@@ -15,6 +15,7 @@ export type ErrorCode =
   | 'NOT_ACCEPTABLE'
   | 'REQUEST_TIMEOUT'
   | 'CONFLICT'
+  | 'GONE'
   | 'BODY_TOO_LARGE'
   | 'UNSUPPORTED_MEDIA_TYPE'
   | 'RANGE_NOT_SATISFIABLE'
@@ -25,6 +26,12 @@ export type ErrorCode =
   | 'STORAGE_FULL'
   | 'STORAGE_UNAVAILABLE'
   | 'WRONG_USE'
+  | 'IDEMPOTENCY_KEY_REUSED'
+  | 'QUEUE_UNAVAILABLE'
+  | 'AUTHORIZATION_REVOKED'
+  | 'WORKER_LOST'
+  | 'JOB_TIMED_OUT'
+  | 'PROOF_FAILED'
   | 'NOT_READY'
   | 'SHUTTING_DOWN'
 
@@ -79,5 +86,8 @@ export const notFound = (what: string, name: string, where = ''): AppError =>
 
 export const conflict = (message: string, faults: readonly Fault[] = []): AppError =>
   new AppError('CONFLICT', message, { faults })
+
+/** What was there, and will not be again. */
+export const gone = (message: string): AppError => new AppError('GONE', message)
 
 export const wrongUse = (message: string): AppError => new AppError('WRONG_USE', message)

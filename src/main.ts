@@ -19,11 +19,13 @@ process.exitCode = await runCli(process.argv.slice(2), {
   async startService(config) {
     const { startService } = await import('./service.ts')
     const { createLogger } = await import('./logger.ts')
-    return startService({ config, logger: createLogger('error'), shared: false })
+    const { url, ...service } = await startService({ config, logger: createLogger('error'), shared: false })
+    if (url === undefined) throw new Error('the service has no HTTP interface')
+    return { ...service, url }
   },
-  async runService(config) {
+  async runService(config, part) {
     const { runService } = await import('./run-service.ts')
-    return runService(config)
+    return runService(config, part && [part])
   },
   stdin: process.stdin,
   stdout: process.stdout,

@@ -1,5 +1,6 @@
 import { access, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Listening } from './api/listen.ts'
 import { startApi } from './api/start-api.ts'
 import type { Config } from './config.ts'
 import { type Container, createContainer, rootTokenOf } from './container.ts'
@@ -7,17 +8,27 @@ import { lockDataFolder } from './data-folder/lock.ts'
 import { makeDataFolder } from './data-folder/make-data-folder.ts'
 import { removeServiceAddress, writeServiceAddress } from './data-folder/service-address.ts'
 import { startEmbeddedPostgres } from './database/embedded/embedded-postgres.ts'
+import { AppError } from './errors.ts'
+import { startSweeping as startJobSweep } from './jobs/start-sweeping.ts'
+import type { JobTimings } from './jobs/timings.ts'
 import { createLifecycle, type Lifecycle } from './lifecycle.ts'
 import type { Logger } from './logger.ts'
 import { ensureDemoProject } from './projects/demo-project.ts'
 import { sweepSideSchemas } from './transfer/import/sweep-side-schemas.ts'
 import { readVersion } from './version.ts'
+import { startWorkers } from './workers/start-workers.ts'
+import { startWatchdog } from './workers/watchdog.ts'
 
 /** How often what imports left is swept away, in milliseconds. */
 const SWEEP_INTERVAL_MS = 10 * 60_000
 
+/** What a process does: answer requests, work on jobs, or both. */
+export const SERVICE_PARTS = ['api', 'worker'] as const
+export type ServicePart = (typeof SERVICE_PARTS)[number]
+
 export interface Service {
-  readonly url: string
+  /** Where the interface is; undefined where this process has none. */
+  readonly url: string | undefined
   readonly rootToken: string
   /** Resolves with the reason when the service cannot go on, e.g. since its database ended. */
   readonly failed: Promise<Error>
@@ -33,6 +44,9 @@ export interface ServiceOptions {
    * left in the data folder. Otherwise it is for this process alone, on a port that the system chooses.
    */
   readonly shared: boolean
+  /** All of them where it is missing. */
+  readonly parts?: readonly ServicePart[]
+  readonly jobTimings?: Partial<JobTimings>
 }
 
 /**
@@ -51,7 +65,9 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   }
 }
 
-async function start({ config, logger, shared }: ServiceOptions, lifecycle: Lifecycle): Promise<Service> {
+async function start(options: ServiceOptions, lifecycle: Lifecycle): Promise<Service> {
+  const { config, logger, shared, parts = SERVICE_PARTS } = options
+  if (!config.databaseUrl && parts.length < SERVICE_PARTS.length) throw sharedDatabaseNeeded()
   await makeDataFolder(config.dataDir)
   const rootToken = await rootTokenOf(config)
   const database = config.databaseUrl
@@ -63,18 +79,43 @@ async function start({ config, logger, shared }: ServiceOptions, lifecycle: Life
     version: readVersion(),
     logger,
     lifecycle,
+    ...(options.jobTimings && { jobTimings: options.jobTimings }),
   })
   if (!config.databaseUrl) await makeDemoOnce(container)
   startSweeping(container, lifecycle)
+  await startJobs(container, lifecycle, parts)
 
+  const api = parts.includes('api') ? await serveApi(container, lifecycle, shared) : undefined
+  return { url: api?.url, rootToken, failed: database.failed, close: () => lifecycle.close() }
+}
+
+async function serveApi(container: Container, lifecycle: Lifecycle, shared: boolean): Promise<Listening> {
+  const { config } = container
   const api = await startApi(container, shared ? config : { host: '127.0.0.1', port: 0 })
   lifecycle.onClose('api', () => api.close())
   if (shared) {
     await writeServiceAddress(config.dataDir, { url: api.url, pid: process.pid, startedAt: new Date().toISOString() })
     lifecycle.onClose('service address', () => removeServiceAddress(config.dataDir))
   }
-  return { url: api.url, rootToken, failed: database.failed, close: () => lifecycle.close() }
+  return api
 }
+
+async function startJobs(container: Container, lifecycle: Lifecycle, parts: readonly ServicePart[]): Promise<void> {
+  const sweeping = startJobSweep(container)
+  lifecycle.onClose('sweep of jobs', sweeping.stop)
+  if (!parts.includes('worker')) return
+  const workers = await startWorkers(container)
+  lifecycle.onClose('workers', workers.close)
+  // Whoever has brought a database of their own has something that starts this process again, too.
+  if (!container.config.databaseUrl) return
+  const watchdog = startWatchdog({ isNeeded: () => !workers.isIdle() })
+  lifecycle.onClose('watchdog', watchdog.stop)
+}
+
+const sharedDatabaseNeeded = (): AppError =>
+  new AppError('CONFIG_INVALID', 'the configuration is not usable', {
+    faults: [{ detail: 'DATABASE_URL must be set for a process that is only the API, or only a worker' }],
+  })
 
 async function startEmbeddedDatabase(
   config: Config,

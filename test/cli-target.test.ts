@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { maskTokens } from '../src/cli/mask.ts'
-import { parseProjectTarget, parseServerTarget } from '../src/cli/target.ts'
+import { parseProjectTarget, parseServerTarget } from '../src/transfer/remote/target.ts'
 
 const TOKEN = 'wharf_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG'
 

@@ -19,8 +19,13 @@ export interface CliEnvironment {
    * @throws {AppError} DATA_FOLDER_IN_USE where another process has the data folder.
    */
   startService(config: Config, options: { readonly quiet: boolean }): Promise<EmbeddedService>
-  /** `wharf start`: runs until a signal, which it listens for itself; resolves with the exit code. */
-  runService(config: Config): Promise<number>
+  /**
+   * `wharf start`, `wharf api` and `wharf worker`: runs until a signal, which it listens for itself.
+   *
+   * @param part all that the service does where it is undefined.
+   * @returns the exit code.
+   */
+  runService(config: Config, part: 'api' | 'worker' | undefined): Promise<number>
   readonly stdin: Readable & { readonly isTTY?: boolean }
   readonly stdout: Writable & { readonly isTTY?: boolean }
   readonly stderr: Writable & { readonly isTTY?: boolean; readonly columns?: number }

@@ -37,8 +37,8 @@ export async function runCli(argv: readonly string[], environment: CliEnvironmen
       interrupts.listen()
       exitCode = await work({ environment, signal: interrupts.signal }, ...args)
     }
-  const runStart = async (): Promise<void> => {
-    exitCode = await environment.runService(await environment.loadConfig())
+  const runStart = async (part?: 'api' | 'worker'): Promise<void> => {
+    exitCode = await environment.runService(await environment.loadConfig(), part)
   }
 
   // Each write is told when its reader has gone. Without a listener, the event that follows would end the process.
@@ -53,7 +53,11 @@ export async function runCli(argv: readonly string[], environment: CliEnvironmen
   }
 }
 
-function createProgram({ stdout, stderr, version }: CliEnvironment, run: Run, runStart: () => Promise<void>): Command {
+function createProgram(
+  { stdout, stderr, version }: CliEnvironment,
+  run: Run,
+  runStart: (part?: 'api' | 'worker') => Promise<void>,
+): Command {
   const program = new Command('wharf')
     .description(DESCRIPTION)
     .version(version)
@@ -65,7 +69,18 @@ function createProgram({ stdout, stderr, version }: CliEnvironment, run: Run, ru
     .showHelpAfterError('(--help says more)')
     .configureHelp({ subcommandTerm: (command) => command.name() })
 
-  program.command('start').description('run the service until it is told to stop').action(runStart)
+  program
+    .command('start')
+    .description('run the service until it is told to stop')
+    .action(() => runStart())
+  program
+    .command('api')
+    .description('run only the HTTP interface of a service that has DATABASE_URL')
+    .action(() => runStart('api'))
+  program
+    .command('worker')
+    .description('run only the work on jobs of a service that has DATABASE_URL')
+    .action(() => runStart('worker'))
   addDataCommands(program, run)
   addProjectCommands(program, run)
   addSchemaCommands(program, run)

@@ -1,11 +1,11 @@
 import { createReadStream } from 'node:fs'
 import { wrongUse } from '../errors.ts'
 import { errorCode } from '../lib/error-code.ts'
+import { parseProjectTarget } from '../transfer/remote/target.ts'
 import type { CommandContext } from './environment.ts'
 import { EXIT } from './exit-codes.ts'
 import { projectOf, withServer } from './server.ts'
 import { applySchema } from './server-api.ts'
-import { parseProjectTarget } from './target.ts'
 import { printResult, type ResultOptions } from './terminal/result.ts'
 import { formatCounted } from './terminal/units.ts'
 

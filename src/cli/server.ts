@@ -1,9 +1,9 @@
 import type { Config } from '../config.ts'
 import { wrongUse } from '../errors.ts'
+import type { RemoteTarget, Target } from '../transfer/remote/target.ts'
 import type { CommandContext } from './environment.ts'
 import { createHttpClient, type HttpClient } from './http.ts'
 import { openLocalServer } from './local-server.ts'
-import type { RemoteTarget, Target } from './target.ts'
 
 /** A server that a command talks to. */
 export interface Server {

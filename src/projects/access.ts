@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Queryable } from '../database/database.ts'
+import { Prisma } from '../database/generated/client.ts'
 import { forbidden, notFound, unauthenticated } from '../errors.ts'
 import { allows, type Permission, type Role } from './permissions.ts'
 import { type RoleRow, toRole } from './roles.ts'
@@ -32,6 +33,33 @@ export async function authenticate(
   if (token === undefined) throw unauthenticated('a token is needed: Authorization: Bearer <token>')
   const hash = hashToken(token)
   if (timingSafeEqual(hash, rootTokenHash)) return { kind: 'root' }
+  const row = await findToken(control, Prisma.sql`token.hash = ${hash}`)
+  if (!row) throw unauthenticated('the token is not known here')
+  if (row.revoked) throw unauthenticated('the token has been revoked')
+  if (row.expired) throw unauthenticated('the token has expired')
+  return toCaller(row)
+}
+
+/**
+ * Who a token is today, for work that goes on after its request.
+ *
+ * @param tokenId null for the root token.
+ * @returns undefined where it has been revoked, has expired or is not there any more.
+ */
+export async function findCaller(control: Queryable, tokenId: string | null): Promise<Caller | undefined> {
+  if (tokenId === null) return { kind: 'root' }
+  const row = await findToken(control, Prisma.sql`token.id = ${tokenId}::uuid`)
+  return row && !row.revoked && !row.expired ? toCaller(row) : undefined
+}
+
+const toCaller = ({ id, name, roles }: TokenRow): Caller => ({
+  kind: 'token',
+  tokenId: id,
+  tokenName: name,
+  roles: new Map(roles.map((role) => [role.project, toRole(role)])),
+})
+
+async function findToken(control: Queryable, condition: Prisma.Sql): Promise<TokenRow | undefined> {
   const [row] = await control.$queryRaw<TokenRow[]>`
     SELECT token.id, token.name,
            token.revoked_at IS NOT NULL AS revoked,
@@ -46,16 +74,8 @@ export async function authenticate(
             JOIN control.role ON role.id = membership.role_id
             WHERE membership.token_id = token.id) AS roles
     FROM control.token
-    WHERE token.hash = ${hash}`
-  if (!row) throw unauthenticated('the token is not known here')
-  if (row.revoked) throw unauthenticated('the token has been revoked')
-  if (row.expired) throw unauthenticated('the token has expired')
-  return {
-    kind: 'token',
-    tokenId: row.id,
-    tokenName: row.name,
-    roles: new Map(row.roles.map((role) => [role.project, toRole(role)])),
-  }
+    WHERE ${condition}`
+  return row
 }
 
 /** Expiry is judged by the database's clock, so that all processes on all machines agree on it. */

@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { stageImportLock } from '../database/advisory-locks.ts'
 import type { Database } from '../database/database.ts'
+import { nameSession } from '../database/session-name.ts'
 import { AppError } from '../errors.ts'
 
 /**
@@ -10,18 +11,21 @@ import { AppError } from '../errors.ts'
  * a signal that says so, since without them it must not go on.
  *
  * @param snapshots lends a connection for as long as `use` takes.
+ * @param sessionName what PostgreSQL calls that session meanwhile (`application_name`).
  * @throws {AppError} CONFLICT where another has one of them.
  */
 export async function withStageLocks<T>(
   snapshots: Database,
   stageIds: readonly string[],
   use: (lost: AbortSignal) => Promise<T>,
+  { sessionName }: { readonly sessionName?: string | undefined } = {},
 ): Promise<T> {
   const client = await snapshots.pool.connect()
   const lost = new AbortController()
   const onError = (error: Error): void => lost.abort(error)
   client.on('error', onError)
   try {
+    if (sessionName !== undefined) await nameSession(client, sessionName)
     // In one order for everybody, though nobody ever waits.
     for (const stageId of stageIds.toSorted()) await lock(client, stageId)
     return await use(lost.signal)

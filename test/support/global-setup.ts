@@ -6,6 +6,7 @@ import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { startEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.ts'
 import { prepareDatabase } from '../../src/database/preparation.ts'
+import { openPostgresBackend } from '../../src/jobs/queue-backend.ts'
 import { createLogger } from '../../src/logger.ts'
 
 declare module 'vitest' {
@@ -43,5 +44,7 @@ async function makeTemplate(superuserUrl: string, wharfUrl: string): Promise<voi
   const url = new URL(wharfUrl)
   url.pathname = `/${TEMPLATE_DATABASE}`
   await prepareDatabase(url.href, createLogger('error'))
+  const queue = await openPostgresBackend(url.href, createLogger('error'))
+  await queue.close()
   await client.end()
 }

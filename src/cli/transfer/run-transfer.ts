@@ -1,4 +1,5 @@
 import { AppError, isAppError, wrongUse } from '../../errors.ts'
+import { isLoopback, parseProjectTarget } from '../../transfer/remote/target.ts'
 import type { CommandContext } from '../environment.ts'
 import { EXIT } from '../exit-codes.ts'
 import { downloadArchive } from '../export/download-archive.ts'
@@ -6,7 +7,6 @@ import { type SelectionOptions, toSelection } from '../export/export-selection.t
 import { importArchive } from '../import/import-call.ts'
 import { projectOf, type Server, withServer } from '../server.ts'
 import { getProject } from '../server-api.ts'
-import { isLoopback, parseProjectTarget } from '../target.ts'
 import { assertCanConfirm, type Confirmation, confirm } from '../terminal/confirm.ts'
 import {
   type FileProgress,

@@ -14,6 +14,15 @@ export interface ArchiveSource {
   readonly projects: readonly DeclaredProject[]
 }
 
+/** Told of a page of a table's rows, by the slug of the stage and the table's name. */
+export type RowsObserver = (page: { readonly stage: string; readonly table: string; readonly rows: number }) => void
+
+interface ExportArchiveOptions {
+  readonly generator: string
+  readonly createdAt: Date
+  readonly onRows?: RowsObserver | undefined
+}
+
 /**
  * The archive, plain, in pieces of any size. Reading is what moves the export on: nothing is read from the database
  * ahead of the consumer, but for the one page that is fetched while another is used.
@@ -23,7 +32,7 @@ export interface ArchiveSource {
  */
 export async function* exportArchive(
   { tx, snapshotAt, projects }: ArchiveSource,
-  { generator, createdAt }: { readonly generator: string; readonly createdAt: Date },
+  { generator, createdAt, onRows }: ExportArchiveOptions,
 ): AsyncGenerator<Buffer> {
   const writer = createArchiveWriter()
   yield writer.open('archive', {
@@ -32,7 +41,7 @@ export async function* exportArchive(
     snapshotAt: snapshotAt.toISOString(),
     generator,
   })
-  for (const project of projects) yield* projectLines(writer, tx, project)
+  for (const project of projects) yield* projectLines(writer, tx, project, onRows)
   yield writer.close('end')
 }
 
@@ -40,11 +49,12 @@ async function* projectLines(
   writer: ArchiveWriter,
   tx: Transaction,
   { project, selection, tx: projectTx, stages }: DeclaredProject,
+  onRows: RowsObserver | undefined,
 ): AsyncGenerator<Buffer> {
   const { slug, system, targetSlug } = selection
   yield writer.open('project', { slug, ...(targetSlug !== undefined && { targetSlug }), system })
   if (system) yield* systemLines(writer, tx, project.id, stages)
-  for (const stage of stages) yield* stageLines(writer, projectTx, stage)
+  for (const stage of stages) yield* stageLines(writer, projectTx, stage, onRows)
   yield writer.close('projectEnd')
 }
 
@@ -64,6 +74,7 @@ async function* stageLines(
   writer: ArchiveWriter,
   tx: Transaction,
   { stage, structure, tables }: DeclaredStage,
+  onRows: RowsObserver | undefined,
 ): AsyncGenerator<Buffer> {
   // Names of the stage's own (in regclass values, say) are printed without a schema only when it is the one searched.
   await tx.$executeRawUnsafe(`SET LOCAL search_path = ${quoteIdentifier(stage.schemaName)}`)
@@ -72,7 +83,9 @@ async function* stageLines(
   for (const type of structure.types) yield writer.open(type.kind, type.content)
   for (const sequence of structure.sequences) yield writer.open('sequence', sequence)
   for (const { line } of tables) yield writer.open('table', line)
-  for (const table of tables) yield* tableRows(writer, tx, table)
+  for (const table of tables) {
+    yield* tableRows(writer, tx, table, (rows) => onRows?.({ stage: stage.slug, table: table.line.name, rows }))
+  }
   yield writer.close('stageEnd')
 }
 
@@ -80,9 +93,13 @@ async function* tableRows(
   writer: ArchiveWriter,
   tx: Transaction,
   { line, columns, cursor }: DeclaredTable,
+  onRows: (rows: number) => void,
 ): AsyncGenerator<Buffer> {
   yield writer.open('rows', { table: line.name, columns: columns.map(({ name }) => name) })
-  for await (const { rows, lines } of tablePages(tx, cursor)) yield writer.rowPage(rows, lines)
+  for await (const { rows, lines } of tablePages(tx, cursor)) {
+    yield writer.rowPage(rows, lines)
+    onRows(rows)
+  }
   // Open cursors keep their tables' pages pinned and, on a long export, memory in the server.
   await tx.$executeRawUnsafe(`CLOSE ${quoteIdentifier(cursor.name)}`)
   yield writer.close('rowsEnd')

@@ -39,6 +39,7 @@ export interface Snapshot {
  *
  * @param system answers short questions outside the snapshot; `snapshots` lends the connection that Wharf's
  *   transaction keeps. Were they one pool, exports could use it up while each waits for an answer.
+ * @param sessionName what PostgreSQL calls the transactions' sessions meanwhile (`application_name`).
  *
  * Tables are locked (ACCESS SHARE) before the snapshot is taken: a statement that rewrites or truncates a table is
  * not safe under MVCC, so that a snapshot older than it would find the table empty.
@@ -50,11 +51,14 @@ export function withSnapshot<T>(
   { system, snapshots }: { readonly system: Database; readonly snapshots: Database },
   projects: readonly SnapshotProject[],
   use: (snapshot: Snapshot) => Promise<T>,
+  { sessionName }: { readonly sessionName?: string | undefined } = {},
 ): Promise<T> {
+  const name = sessionName === undefined ? {} : { application_name: sessionName }
+  const settings = { ...SESSION_SETTINGS, ...name }
   return snapshots.prisma.$transaction(async (tx) => {
     await tx.$executeRawUnsafe('SET TRANSACTION READ ONLY')
-    await setForTransaction(tx, SESSION_SETTINGS)
-    return withLockedProjects(system, projects, [], async (locked) => {
+    await setForTransaction(tx, settings)
+    return withLockedProjects({ system, settings }, projects, [], async (locked) => {
       const [row] = await tx.$queryRaw<{ id: string; takenAt: Date }[]>`
         SELECT pg_export_snapshot() AS id, clock_timestamp() AS "takenAt"`
       if (!row) throw new Error('PostgreSQL exported no snapshot')
@@ -68,7 +72,7 @@ export function withSnapshot<T>(
 
 /** One transaction inside the other, since each lasts as long as its callback. */
 function withLockedProjects<T>(
-  system: Database,
+  session: { readonly system: Database; readonly settings: Readonly<Record<string, string>> },
   [first, ...others]: readonly SnapshotProject[],
   locked: readonly ProjectSnapshot[],
   use: (locked: readonly ProjectSnapshot[]) => Promise<T>,
@@ -77,10 +81,10 @@ function withLockedProjects<T>(
   const { project, stages, database } = first
   return database.prisma.$transaction(async (tx) => {
     await tx.$executeRawUnsafe('SET TRANSACTION READ ONLY')
-    await setForTransaction(tx, { ...SESSION_SETTINGS, ...TEXT_FORM_SETTINGS })
+    await setForTransaction(tx, { ...session.settings, ...TEXT_FORM_SETTINGS })
     const lockedTables = new Map<string, ReadonlySet<string>>()
-    for (const stage of stages) lockedTables.set(stage.slug, await lockTables(system, tx, stage.schemaName))
-    return withLockedProjects(system, others, [...locked, { project, stages, tx, lockedTables }], use)
+    for (const stage of stages) lockedTables.set(stage.slug, await lockTables(session.system, tx, stage.schemaName))
+    return withLockedProjects(session, others, [...locked, { project, stages, tx, lockedTables }], use)
   }, TRANSACTION_OPTIONS)
 }
 

@@ -3,7 +3,7 @@ import { SQLSTATE, sqlMessage, sqlState } from '../../database/sqlstate.ts'
 import { AppError, conflict, invalidRequest } from '../../errors.ts'
 import type { FindProjectDatabase } from '../../projects/stage-database.ts'
 import { type DeclaredProject, declareTables, StageMoved } from './declare-tables.ts'
-import { exportArchive } from './export-archive.ts'
+import { exportArchive, type RowsObserver } from './export-archive.ts'
 import { type ExportSelection, findSelection } from './export-selection.ts'
 import { type Snapshot, type SnapshotProject, withSnapshot } from './snapshot.ts'
 
@@ -20,6 +20,13 @@ export interface ExportServices {
   readonly generator: string
 }
 
+export interface ExportOptions {
+  /** What PostgreSQL calls the export's sessions (`application_name`), so that others can find and end them. */
+  readonly sessionName?: string
+  /** Called as rows are handed out. */
+  readonly onRows?: RowsObserver
+}
+
 /**
  * Opens an export of one or more projects, all from one snapshot, and closes it when `use` has ended: its
  * transactions are over when the returned promise is settled.
@@ -33,17 +40,19 @@ export async function withExport<T>(
   services: ExportServices,
   selections: readonly ExportSelection[],
   use: (archive: AsyncGenerator<Buffer>) => Promise<T>,
+  options: ExportOptions = {},
 ): Promise<T> {
   assertDistinct(selections)
   const projects = await Promise.all(selections.map((selection) => findSelected(services, selection)))
   let opened = false
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await withSnapshot(services, projects, async (snapshot) => {
+      const withDeclared = async (snapshot: Snapshot): Promise<T> => {
         const declared = await declareAll(services.system, snapshot, selections)
         opened = true
-        return use(openedArchive(services, snapshot, declared))
-      })
+        return use(openedArchive(services, snapshot, declared, options.onRows))
+      }
+      return await withSnapshot(services, projects, withDeclared, options)
     } catch (error) {
       if (opened) throw error
       const refusal = refusalOf(error)
@@ -133,5 +142,9 @@ const openedArchive = (
   { generator }: ExportServices,
   snapshot: Snapshot,
   projects: readonly DeclaredProject[],
+  onRows: RowsObserver | undefined,
 ): AsyncGenerator<Buffer> =>
-  exportArchive({ tx: snapshot.tx, snapshotAt: snapshot.takenAt, projects }, { generator, createdAt: new Date() })
+  exportArchive(
+    { tx: snapshot.tx, snapshotAt: snapshot.takenAt, projects },
+    { generator, createdAt: new Date(), onRows },
+  )

@@ -3,6 +3,7 @@ import { finished } from 'node:stream/promises'
 import { from as copyFrom } from 'pg-copy-streams'
 import type { LineContent } from '../../archive/lines.ts'
 import type { Database, Transaction } from '../../database/database.ts'
+import { nameSession } from '../../database/session-name.ts'
 import { toCopyText } from './copy-text.ts'
 
 /** Events that go to PostgreSQL at a time. */
@@ -20,12 +21,15 @@ export interface EventLoader {
  * Loads the event log of an archive beside those of its target stages, in its order.
  *
  * @param stageIds of the target, by slug; events of a stage that it lacks are left out.
+ * @param sessionName what PostgreSQL calls the session; one that has a name is not used again.
  */
 export async function openEventLoader(
   { snapshots }: { readonly snapshots: Database },
   stageIds: ReadonlyMap<string, string>,
+  { sessionName }: { readonly sessionName?: string | undefined } = {},
 ): Promise<EventLoader> {
   const client = await snapshots.pool.connect()
+  if (sessionName !== undefined) await nameSession(client, sessionName)
   const copy = client.query(
     copyFrom(`COPY system.loading_event (stage_id, position, id, kind, table_name, key, values, token_id, occurred_at)
               FROM STDIN`),
@@ -60,7 +64,7 @@ export async function openEventLoader(
       await flush()
       copy.end()
       await done
-      close(false)
+      close(sessionName !== undefined)
     },
     abandon() {
       close(true)

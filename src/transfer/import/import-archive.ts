@@ -1,5 +1,6 @@
 import type { ArchiveItem } from '../../archive/archive-reader.ts'
-import type { Database } from '../../database/database.ts'
+import type { Database, Transaction } from '../../database/database.ts'
+import { nameTransaction } from '../../database/session-name.ts'
 import { conflict, type Fault } from '../../errors.ts'
 import { findProject } from '../../projects/projects.ts'
 import type { FindProjectDatabase } from '../../projects/stage-database.ts'
@@ -35,6 +36,13 @@ export interface ImportOptions {
   /** The token that asked for it; null for the root token. */
   readonly tokenId: string | null
   readonly signal: AbortSignal
+  /** What PostgreSQL calls the import's sessions (`application_name`), so that others can find and end them. */
+  readonly sessionName?: string
+  /**
+   * Called at the end of the transaction that makes the import visible, as the last thing that can still stop it: what
+   * it writes there is there just if the import is. Where it throws, nothing has changed.
+   */
+  readonly beforeCommit?: (tx: Transaction, imported: readonly ImportedProject[]) => Promise<void>
 }
 
 export interface ImportedProject {
@@ -60,7 +68,7 @@ export async function importArchive(
   options: ImportOptions,
 ): Promise<readonly ImportedProject[]> {
   const stageIds = await findStageIds(services.control, archive, options.targets)
-  return withStageLocks(services.snapshots, stageIds, async (lost) => {
+  const runLocked = async (lost: AbortSignal): Promise<readonly ImportedProject[]> => {
     const signal = AbortSignal.any([options.signal, lost])
     await dropLeftovers(services.system, stageIds)
     const targets = await examineAll(services, archive, options.targets, { countRows: false })
@@ -68,15 +76,21 @@ export async function importArchive(
     try {
       const loaded = await loadArchive(services, archive.read(signal), targets, { ...options, signal })
       signal.throwIfAborted()
-      await finish(services, targets, loaded, generations, options.tokenId)
-      return targets.map((target) => toResult(target, loaded))
+      const imported = targets.map((target) => toResult(target, loaded))
+      try {
+        await finish(services, { targets, loaded, generations, imported }, options)
+      } finally {
+        for (const stage of loaded) stage.abandon()
+      }
+      return imported
     } catch (error) {
       throw signal.aborted ? signal.reason : error
     } finally {
       // What cannot be dropped now is left to the sweep, and changes nothing about how the import ended.
       await Promise.allSettled([dropLeftovers(services.system, stageIds)])
     }
-  })
+  }
+  return withStageLocks(services.snapshots, stageIds, runLocked, options)
 }
 
 /** The stages that the archive goes to; one that does not exist is complained about when it is examined. */
@@ -137,17 +151,23 @@ async function readGenerations(system: Database, stageIds: readonly string[]): P
   return new Map(rows.map(({ stageId, generation }) => [stageId, generation]))
 }
 
+interface LoadedImport {
+  readonly targets: readonly TargetProject[]
+  readonly loaded: readonly LoadedStage[]
+  readonly generations: ReadonlyMap<string, bigint>
+  readonly imported: readonly ImportedProject[]
+}
+
 /** The one moment at which everything becomes visible. */
 async function finish(
   { system, undoHours }: ImportServices,
-  targets: readonly TargetProject[],
-  loaded: readonly LoadedStage[],
-  generations: ReadonlyMap<string, bigint>,
-  tokenId: string | null,
+  { targets, loaded, generations, imported }: LoadedImport,
+  { tokenId, sessionName, beforeCommit }: ImportOptions,
 ): Promise<void> {
   const keptUntil = new Date(Date.now() + undoHours * 3_600_000)
   await system.prisma.$transaction(
     async (tx) => {
+      if (sessionName !== undefined) await nameTransaction(tx, sessionName)
       for (const { planned, project, stages } of targets) {
         if (!planned.system) continue
         await applyRoles(tx, project.id, planned.roles)
@@ -160,6 +180,9 @@ async function finish(
       )
       // Nothing is kept of what was loaded in place, nor of what an import before that had replaced.
       for (const { target, loadingSchema } of loaded) if (!loadingSchema) await expireKept(tx, target.stage.id)
+      await beforeCommit?.(tx, imported)
+      // A transaction of its own, of the project's login: whoever ends this one first undoes both.
+      for (const { commit } of loaded) await commit?.()
     },
     { timeout: 10 * 60_000 },
   )

@@ -7,6 +7,7 @@ import { type EventLoader, openEventLoader } from './event-loader.ts'
 import type { TargetProject, TargetStage } from './import-targets.ts'
 import { inPlaceStatements } from './in-place.ts'
 import { loadFailure } from './load-failure.ts'
+import type { SessionOptions } from './loading-session.ts'
 import { createLoadingSchema } from './side-schemas.ts'
 import { openStageLoader, type StageLoader } from './stage-loader.ts'
 
@@ -20,6 +21,10 @@ export interface LoadedStage {
   readonly rows: ReadonlyMap<string, number>
   /** The id of the transaction that loaded it, as `xmin` has it. */
   readonly transaction: string
+  /** What was loaded in place is visible, and there for good, only once this was called; undefined for others. */
+  readonly commit: (() => Promise<void>) | undefined
+  /** Gives up what has not been committed. */
+  readonly abandon: () => void
 }
 
 /**
@@ -27,7 +32,8 @@ export interface LoadedStage {
  *
  * @param databases `snapshots` lends a connection for as long as an event log takes.
  * @param items of an archive that was checked before; it is read again from the beginning.
- * @returns each stage, loaded and counted. Those beside are committed but not swapped in.
+ * @returns each stage, loaded and counted. Those beside are committed but not swapped in; one that was loaded in place
+ *   waits to be committed or abandoned.
  * @throws {AppError} ARCHIVE_INVALID for a value that a column refuses; CONFLICT for a key, a foreign key or a check that
  *   the rows break. What was loaded so far is left in schemas that the caller drops.
  */
@@ -35,7 +41,7 @@ export async function loadArchive(
   databases: { readonly system: Database; readonly snapshots: Database },
   items: AsyncIterable<ArchiveItem>,
   targets: readonly TargetProject[],
-  { tokenId, signal }: { readonly tokenId: string | null; readonly signal: AbortSignal },
+  { tokenId, ...session }: SessionOptions & { readonly tokenId: string | null },
 ): Promise<readonly LoadedStage[]> {
   const loaded: LoadedStage[] = []
   let projectIndex = -1
@@ -49,14 +55,15 @@ export async function loadArchive(
         stageIndex = -1
       }
       const project = targets[projectIndex]
-      if (item.kind === 'system' && project) eventLoader = await openEventLoader(databases, stageIdsOf(project))
+      if (item.kind === 'system' && project)
+        eventLoader = await openEventLoader(databases, stageIdsOf(project), session)
       if (item.kind === 'event') await eventLoader?.add(item.content)
       if (item.kind === 'systemEnd') await eventLoader?.end()
       if (item.kind === 'stage' && project) {
         stageIndex += 1
         const target = project.stages[stageIndex]
         if (!target) throw new Error('the archive has another stage than when it was checked')
-        load = await beginStage(databases.system, project, target, signal)
+        load = await beginStage(databases.system, project, target, session)
       }
       await load?.take(item)
       if (item.kind === 'stageEnd' && load) {
@@ -66,6 +73,7 @@ export async function loadArchive(
     }
   } catch (error) {
     load?.abandon()
+    for (const stage of loaded) stage.abandon()
     eventLoader?.abandon()
     throw error
   }
@@ -85,13 +93,13 @@ async function beginStage(
   system: Database,
   { project, database }: TargetProject,
   target: TargetStage,
-  signal: AbortSignal,
+  session: SessionOptions,
 ): Promise<StageLoad> {
   const { stage, mode, structure, planned } = target
   const inPlace = mode === 'in place'
   const identity = { stageId: stage.id, schemaName: stage.schemaName, login: project.login }
   const loadingSchema = inPlace ? undefined : await createLoadingSchema(system, identity)
-  const loader = await openStageLoader(database.pool, loadingSchema ?? stage.schemaName, signal)
+  const loader = await openStageLoader(database.pool, loadingSchema ?? stage.schemaName, session)
   const rows = new Map<string, number>()
   let table = ''
   const prepare = async (): Promise<CreateStatements> => {
@@ -130,8 +138,17 @@ async function beginStage(
         await loader.execute(`SELECT wharf.record_import(${quoteLiteral(stage.id)}, ${token})`)
       }
       const [id] = await loader.query<{ transaction: string }>(LOW_HALF_OF_TRANSACTION_ID)
-      await loader.commit()
-      return { target, project, loadingSchema, rows, transaction: id?.transaction ?? '' }
+      if (!inPlace) await loader.commit()
+      const commit = inPlace ? loader.commit : undefined
+      return {
+        target,
+        project,
+        loadingSchema,
+        rows,
+        transaction: id?.transaction ?? '',
+        commit,
+        abandon: loader.abandon,
+      }
     },
     abandon: () => loader.abandon(),
   }

@@ -1,4 +1,12 @@
 import type pg from 'pg'
+import { nameSession } from '../../database/session-name.ts'
+
+export interface SessionOptions {
+  /** Ends the session, together with the statement that runs in it. */
+  readonly signal: AbortSignal
+  /** What PostgreSQL calls it (`application_name`), so that others can find and end it. */
+  readonly sessionName?: string | undefined
+}
 
 /** A connection that is used once. */
 export interface LoadingSession {
@@ -10,10 +18,13 @@ export interface LoadingSession {
 /**
  * Opens a session that is ended, not given back to the pool: SQL of a file may have left settings behind.
  *
- * @param signal ends the session, together with the statement that runs in it. PostgreSQL is told so, since it does not
- *   notice a closed connection before that statement has ended.
+ * Ended by the signal, PostgreSQL is told so, since it does not notice a closed connection before the statement that
+ * runs in it has ended.
  */
-export async function openLoadingSession(pool: pg.Pool, signal: AbortSignal): Promise<LoadingSession> {
+export async function openLoadingSession(
+  pool: pg.Pool,
+  { signal, sessionName }: SessionOptions,
+): Promise<LoadingSession> {
   signal.throwIfAborted()
   const client = await pool.connect()
   let open = true
@@ -34,6 +45,7 @@ export async function openLoadingSession(pool: pg.Pool, signal: AbortSignal): Pr
   try {
     const { rows } = await client.query<{ pid: number }>('SELECT pg_catalog.pg_backend_pid() AS pid')
     pid = rows[0]?.pid
+    if (sessionName !== undefined) await nameSession(client, sessionName)
     signal.throwIfAborted()
     return { client, close }
   } catch (error) {

@@ -9,7 +9,7 @@ import { AppError } from '../../errors.ts'
 import { TEXT_FORM_SETTINGS } from '../value-expressions.ts'
 import { toCopyText } from './copy-text.ts'
 import { isServerTrouble, loadFailure } from './load-failure.ts'
-import { openLoadingSession } from './loading-session.ts'
+import { openLoadingSession, type SessionOptions } from './loading-session.ts'
 
 /** Loads one stage in one transaction of the project's own login. */
 export interface StageLoader {
@@ -31,10 +31,14 @@ export interface StageLoader {
  *
  * @param pool of the project's own login.
  * @param schemaName where names without a schema are looked up, and nowhere else.
- * @param signal ends the session at once: whatever runs in it is undone.
+ * @param session its signal ends the session at once: whatever runs in it is undone.
  */
-export async function openStageLoader(pool: pg.Pool, schemaName: string, signal: AbortSignal): Promise<StageLoader> {
-  const { client, close } = await openLoadingSession(pool, signal)
+export async function openStageLoader(
+  pool: pg.Pool,
+  schemaName: string,
+  session: SessionOptions,
+): Promise<StageLoader> {
+  const { client, close } = await openLoadingSession(pool, session)
   try {
     await client.query('BEGIN')
     await setAll(client, { ...TEXT_FORM_SETTINGS, ...LOADING_SETTINGS, search_path: quoteIdentifier(schemaName) })

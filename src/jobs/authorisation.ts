@@ -1,0 +1,65 @@
+import type { Queryable } from '../database/database.ts'
+import { AppError, isAppError } from '../errors.ts'
+import { assertPermission, type Caller, findCaller } from '../projects/access.ts'
+import { type AnyJobRequest, parseRequest } from './catalogue.ts'
+import type { Job } from './job.ts'
+
+/** The projects of this server that a job reads or replaces, by slug. */
+export function projectsOf({ kind, request }: AnyJobRequest): readonly string[] {
+  switch (kind) {
+    case 'export':
+      return request.projects.map(({ slug }) => slug)
+    case 'import':
+      return request.projects.map(({ targetSlug }) => targetSlug)
+    case 'transfer':
+      return [request.source, request.target].flatMap((end) => ('project' in end ? [end.project] : []))
+  }
+}
+
+/**
+ * Makes sure that the caller may do, today, what the job does.
+ *
+ * @throws {AppError} NOT_FOUND, FORBIDDEN, as `assertPermission`.
+ */
+export function assertMayRun(caller: Caller, { kind, request }: AnyJobRequest): void {
+  switch (kind) {
+    case 'export':
+      for (const { slug, system } of request.projects) assertMay(caller, slug, 'export', system)
+      return
+    case 'import':
+      for (const { targetSlug, system } of request.projects) assertMay(caller, targetSlug, 'import', system)
+      return
+    case 'transfer':
+      if ('project' in request.source) assertMay(caller, request.source.project, 'export', request.system)
+      if ('project' in request.target) assertMay(caller, request.target.project, 'import', request.system)
+      // Between two other servers, this one would merely lend its address.
+      if (projectsOf({ kind, request }).length === 0) {
+        throw new AppError('INVALID_REQUEST', 'one end of a transfer must be a project of this server')
+      }
+  }
+}
+
+function assertMay(caller: Caller, project: string, verb: 'export' | 'import', system: boolean): void {
+  assertPermission(caller, project, `content.${verb}`)
+  if (system) assertPermission(caller, project, `system.${verb}`)
+}
+
+/**
+ * Looks again whether whoever asked for a job may still have it done: at its start, now and then while it runs, and in
+ * the transaction that makes its result visible.
+ *
+ * @throws {AppError} AUTHORIZATION_REVOKED
+ */
+export async function assertStillAuthorised(control: Queryable, job: Job): Promise<void> {
+  const caller = await findCaller(control, job.createdBy)
+  if (!caller) throw revoked('the token that asked for it has been revoked or has expired')
+  try {
+    assertMayRun(caller, parseRequest(job.kind, job.request))
+  } catch (error) {
+    if (isAppError(error)) throw revoked(error.message)
+    throw error
+  }
+}
+
+const revoked = (reason: string): AppError =>
+  new AppError('AUTHORIZATION_REVOKED', `the job may not go on: ${reason}; nothing was changed`)

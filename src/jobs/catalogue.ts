@@ -1,0 +1,81 @@
+import { z } from 'zod'
+import { SLUG_PATTERN } from '../config.ts'
+import type { JobKind } from './job.ts'
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+
+const slug = z.string().regex(SLUG_PATTERN)
+
+const exportRequest = z.strictObject({
+  projects: z.array(
+    z.strictObject({
+      slug,
+      system: z.boolean(),
+      targetSlug: slug.optional(),
+      stages: z.array(slug).optional(),
+      excludeTables: z.array(z.string()).optional(),
+    }),
+  ),
+})
+
+const importRequest = z.strictObject({
+  /** The archive's projects, in its order, and where each goes. */
+  projects: z.array(z.strictObject({ slug, targetSlug: slug, system: z.boolean(), stages: z.array(slug) })),
+  allowEdited: z.boolean(),
+})
+
+const transferEnd = z.union([z.strictObject({ project: slug }), z.strictObject({ dsn: z.string() })])
+
+const transferRequest = z.strictObject({
+  /** A DSN stands here with its token masked; the token itself is sealed. */
+  source: transferEnd,
+  target: transferEnd,
+  system: z.boolean(),
+  stages: z.array(slug).optional(),
+  excludeTables: z.array(z.string()).optional(),
+})
+
+/** What a kind of job is asked for with, and how much of it there may be. */
+interface JobKindRules<S extends z.ZodType> {
+  readonly request: S
+  /** How often it is begun at most, where workers die or what it needs cannot be reached. */
+  readonly maxAttempts: number
+  /** How long one attempt may take. */
+  readonly timeoutMs: number
+  /** How many run at once in one process. */
+  readonly concurrency: number
+}
+
+const rules = <S extends z.ZodType>(kind: JobKindRules<S>): JobKindRules<S> => kind
+
+/** All kinds of jobs. An attempt may take as long as the largest project anybody has; its end is in no way a deadline. */
+export const CATALOGUE = {
+  export: rules({ request: exportRequest, maxAttempts: 3, timeoutMs: 24 * HOUR, concurrency: 4 }),
+  import: rules({ request: importRequest, maxAttempts: 3, timeoutMs: 24 * HOUR, concurrency: 2 }),
+  transfer: rules({ request: transferRequest, maxAttempts: 3, timeoutMs: 24 * HOUR, concurrency: 2 }),
+} as const satisfies Record<JobKind, JobKindRules<z.ZodType>>
+
+export type JobRequest<K extends JobKind> = z.output<(typeof CATALOGUE)[K]['request']>
+
+export type ExportRequest = JobRequest<'export'>
+export type ImportRequest = JobRequest<'import'>
+export type TransferRequest = JobRequest<'transfer'>
+
+/** What a job asks for, of whichever kind. */
+export type AnyJobRequest =
+  | { readonly kind: 'export'; readonly request: ExportRequest }
+  | { readonly kind: 'import'; readonly request: ImportRequest }
+  | { readonly kind: 'transfer'; readonly request: TransferRequest }
+
+/** Reads a record's request. @throws {Error} where another version of Wharf wrote what this one doesn't know. */
+export function parseRequest(kind: JobKind, request: unknown): AnyJobRequest {
+  switch (kind) {
+    case 'export':
+      return { kind, request: exportRequest.parse(request) }
+    case 'import':
+      return { kind, request: importRequest.parse(request) }
+    case 'transfer':
+      return { kind, request: transferRequest.parse(request) }
+  }
+}

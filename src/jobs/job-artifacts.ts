@@ -1,0 +1,78 @@
+import { randomUUID } from 'node:crypto'
+import type { ArtifactKind } from '../artifacts/artifact.ts'
+import type { ArtifactStore, ArtifactWriter, FinishedArtifact } from '../artifacts/artifact-store.ts'
+import type { Database, Queryable, Transaction } from '../database/database.ts'
+
+/** A file that is being written, with its record. */
+export interface NewArtifact {
+  /** Also its key in the store. */
+  readonly id: string
+  readonly writer: ArtifactWriter
+  /** Leaves nothing of it, unless it was published; to be called in a `finally`. */
+  abandon(): Promise<void>
+}
+
+/**
+ * Begins a file. Its record is there first, so that whatever dies afterwards leaves nothing in the store that nobody
+ * knows of.
+ *
+ * @param jobId null for an upload whose job is made once it has arrived.
+ * @throws {AppError} as the store does.
+ */
+export async function beginArtifact(
+  { control, artifacts }: { readonly control: Database; readonly artifacts: ArtifactStore },
+  { kind, jobId }: { readonly kind: ArtifactKind; readonly jobId: string | null },
+): Promise<NewArtifact> {
+  const id = randomUUID()
+  await control.prisma.artifact.create({ data: { id, key: id, kind, jobId } })
+  const giveUp = (): Promise<unknown> =>
+    control.prisma.artifact.updateMany({ where: { id, state: 'writing' }, data: { state: 'deleted' } })
+  const writer = await artifacts.create(id).catch(async (error: unknown) => {
+    await giveUp()
+    throw error
+  })
+  return {
+    id,
+    writer,
+    async abandon() {
+      await writer.abandon()
+      // Where this fails, the sweep does it once the job has ended.
+      await Promise.allSettled([giveUp()])
+    },
+  }
+}
+
+/**
+ * Makes a file that has been committed to the store one that may be had.
+ *
+ * @param tx the transaction in which its job is made, or ends.
+ * @param expiresInDays null for as long as its job needs it.
+ */
+export async function publishArtifact(
+  tx: Transaction,
+  { id, jobId, finished }: { readonly id: string; readonly jobId: string; readonly finished: FinishedArtifact },
+  expiresInDays: number | null,
+): Promise<void> {
+  const published = await tx.$executeRaw`
+    UPDATE control.artifact
+       SET state = 'ready', job_id = ${jobId}::uuid, bytes = ${finished.bytes}::bigint,
+           sha256 = decode(${finished.sha256}, 'hex'), expires_at = now() + make_interval(days => ${expiresInDays}::int)
+     WHERE id = ${id}::uuid AND state = 'writing'`
+  if (published !== 1) throw new Error('the file was given up in the meantime')
+}
+
+/** The upload that an import takes; undefined where it is gone. */
+export async function findInput(
+  control: Queryable,
+  jobId: string,
+): Promise<{ readonly key: string; readonly bytes: number } | undefined> {
+  const artifact = await control.artifact.findFirst({ where: { jobId, kind: 'input', state: 'ready' } })
+  return artifact ? { key: artifact.key, bytes: Number(artifact.bytes) } : undefined
+}
+
+/** Whoever had a file of this kind has no use for it any more. */
+export const releaseArtifacts = (control: Queryable, jobId: string, kind: ArtifactKind): Promise<unknown> =>
+  control.artifact.updateMany({
+    where: { jobId, kind, state: { in: ['writing', 'ready'] } },
+    data: { state: 'deleted' },
+  })

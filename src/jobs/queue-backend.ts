@@ -1,0 +1,107 @@
+import {
+  createPostgresBackend,
+  type PgPool,
+  type Processor,
+  Queue,
+  runMigrations,
+  Worker,
+  type WorkerOptions,
+} from 'bullmq'
+import { Redis } from 'ioredis'
+import pg from 'pg'
+import type { Logger } from '../logger.ts'
+import { JOB_KINDS } from './job.ts'
+
+/** BullMQ's own schema in PostgreSQL. */
+const SCHEMA = 'bullmq'
+
+/** Connections for short questions, and one for each worker, on which it listens. */
+const MAX_CONNECTIONS = 4 + JOB_KINDS.length
+
+/** The name before all of the queue's keys in Redis. */
+const PREFIX = 'wharf'
+
+/** What Wharf uses of BullMQ's `Queue`, whatever it is on. */
+export interface BackendQueue {
+  addBulk(
+    jobs: { name: string; data: object; opts: { jobId: string; removeOnComplete: boolean; removeOnFail: boolean } }[],
+  ): Promise<unknown>
+  remove(id: string): Promise<unknown>
+  getWaitingCount(): Promise<number>
+  on(event: 'error', listener: (error: Error) => void): unknown
+  close(): Promise<void>
+}
+
+/** What Wharf uses of BullMQ's `Worker`. */
+export interface BackendWorker {
+  on(event: 'error', listener: (error: Error) => void): unknown
+  waitUntilReady(): Promise<unknown>
+  pause(doNotWaitActive: boolean): Promise<void>
+  close(force?: boolean): Promise<void>
+}
+
+export type WorkerRules = Omit<WorkerOptions, 'connection' | 'prefix'>
+
+/** Where the queue is: the one place that knows whether that is Redis or PostgreSQL. */
+export interface QueueBackend {
+  readonly kind: 'redis' | 'postgres'
+  openQueue(name: string): BackendQueue
+  /** @param processor must have three parameters, else BullMQ gives it no signal. */
+  openWorker(name: string, processor: Processor, rules: WorkerRules): BackendWorker
+  close(): Promise<void>
+}
+
+/**
+ * The queue on Redis. Producers fail at once where it does not answer; workers wait for it to come back.
+ *
+ * @param url of a Redis that evicts nothing (`maxmemory-policy noeviction`).
+ */
+export function openRedisBackend(url: string, logger: Logger): QueueBackend {
+  const clients: Redis[] = []
+  const connect = (options: { maxRetriesPerRequest: number | null; enableOfflineQueue: boolean }): Redis => {
+    const client = new Redis(url, { ...options, retryStrategy: (times) => Math.min(times * 100, 2_000) })
+    client.on('error', (error) => logger.debug({ err: error }, 'the connection to Redis has trouble'))
+    clients.push(client)
+    return client
+  }
+  const producer = connect({ maxRetriesPerRequest: 1, enableOfflineQueue: false })
+  return {
+    kind: 'redis',
+    openQueue: (name) => new Queue(name, { connection: producer, prefix: PREFIX, skipWaitingForReady: true }),
+    openWorker(name, processor, rules) {
+      const connection = connect({ maxRetriesPerRequest: null, enableOfflineQueue: true })
+      return new Worker(name, processor, { ...rules, connection, prefix: PREFIX })
+    },
+    async close() {
+      for (const client of clients) client.disconnect()
+    },
+  }
+}
+
+/** The queue on PostgreSQL, in a schema of its own, which is made or brought up to date first. */
+export async function openPostgresBackend(databaseUrl: string, logger: Logger): Promise<QueueBackend> {
+  const pool = new pg.Pool({
+    connectionString: databaseUrl,
+    max: MAX_CONNECTIONS,
+    connectionTimeoutMillis: 10_000,
+    keepAlive: true,
+    application_name: 'wharf queue',
+    options: `-c search_path=${SCHEMA}`,
+  })
+  pool.on('error', (error) => logger.warn({ err: error }, 'an idle connection of the queue broke'))
+  // BullMQ describes the part of a pool that it uses with types of its own, which only differ in how exact they are.
+  const connection = pool as unknown as PgPool
+  const client = await connection.connect()
+  try {
+    await runMigrations(client, SCHEMA)
+  } finally {
+    client.release()
+  }
+  return {
+    kind: 'postgres',
+    openQueue: (name) => new Queue(name, { connection }, createPostgresBackend),
+    openWorker: (name, processor, rules) =>
+      new Worker(name, processor, { ...rules, connection }, createPostgresBackend),
+    close: () => pool.end(),
+  }
+}

@@ -1,0 +1,88 @@
+import { AppError } from '../errors.ts'
+import type { Logger } from '../logger.ts'
+import { JOB_KINDS, type JobKind } from './job.ts'
+import type { BackendQueue, QueueBackend } from './queue-backend.ts'
+
+/** How long a client that found no queue should wait, in seconds. */
+const RETRY_AFTER_SECONDS = 5
+
+/** How long a call to the queue may take before it counts as failed. */
+const CALL_TIMEOUT_MS = 3_000
+
+/** Says to the workers which jobs there are: it carries ids, and knows nothing else. */
+export interface JobQueue {
+  /** Rings for jobs; one that is in the queue already stays as it is. */
+  ring(kind: JobKind, ids: readonly string[]): Promise<void>
+  /** Takes a job out that no worker has begun with; does nothing where there is none. */
+  remove(kind: JobKind, id: string): Promise<void>
+  /** How many jobs wait, by kind. */
+  depth(): Promise<ReadonlyMap<JobKind, number>>
+  /** @throws {AppError} QUEUE_UNAVAILABLE where it does not answer. */
+  assertAvailable(): Promise<void>
+  close(): Promise<void>
+}
+
+export const queueName = (kind: JobKind): string => `wharf-${kind}`
+
+/** Opens the queue's sending side. It fails fast: what it cannot deliver, the sweep rings for again. */
+export function openJobQueue(backend: QueueBackend, logger: Logger): JobQueue {
+  const queues = new Map(
+    JOB_KINDS.map((kind) => {
+      const queue = backend.openQueue(queueName(kind))
+      queue.on('error', (error) => logger.warn({ err: error, queue: kind }, 'the queue has trouble'))
+      return [kind, queue] as const
+    }),
+  )
+  const of = (kind: JobKind): BackendQueue => {
+    const queue = queues.get(kind)
+    if (!queue) throw new Error(`there is no queue for ${kind}`)
+    return queue
+  }
+  return {
+    async ring(kind, ids) {
+      const jobs = ids.map((id) => ({ name: kind, data: {}, opts: { jobId: id, ...OPTIONS } }))
+      await inTime(of(kind).addBulk(jobs))
+    },
+    async remove(kind, id) {
+      await inTime(of(kind).remove(id))
+    },
+    async depth() {
+      const counts = await inTime(
+        Promise.all([...queues].map(async ([kind, queue]) => [kind, await queue.getWaitingCount()] as const)),
+      )
+      return new Map(counts)
+    },
+    async assertAvailable() {
+      try {
+        await inTime(of('export').getWaitingCount())
+      } catch (error) {
+        throw new AppError('QUEUE_UNAVAILABLE', 'the queue cannot be reached, so no job was made; try again later', {
+          cause: error,
+          retryAfterSeconds: RETRY_AFTER_SECONDS,
+        })
+      }
+    },
+    async close() {
+      await Promise.allSettled([...queues.values()].map((queue) => queue.close()))
+      await backend.close()
+    },
+  }
+}
+
+/** The record is what remains of a job; the queue forgets it at its end, so that it can be rung for again. */
+const OPTIONS = { removeOnComplete: true, removeOnFail: true }
+
+async function inTime<T>(call: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const expiry = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () => reject(new Error(`the queue did not answer within ${CALL_TIMEOUT_MS} ms`)),
+      CALL_TIMEOUT_MS,
+    )
+  })
+  try {
+    return await Promise.race([call, expiry])
+  } finally {
+    clearTimeout(timer)
+  }
+}

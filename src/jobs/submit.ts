@@ -1,0 +1,122 @@
+import { createHash, randomUUID } from 'node:crypto'
+import type { FinishedArtifact } from '../artifacts/artifact-store.ts'
+import type { Database, Transaction } from '../database/database.ts'
+import { isUniqueViolation } from '../database/sqlstate.ts'
+import { AppError } from '../errors.ts'
+import type { Seal } from '../lib/seal.ts'
+import type { Logger } from '../logger.ts'
+import { findProject } from '../projects/projects.ts'
+import { projectsOf } from './authorisation.ts'
+import { type AnyJobRequest, CATALOGUE } from './catalogue.ts'
+import type { Job, JobKind } from './job.ts'
+import { publishArtifact } from './job-artifacts.ts'
+import { JOB_COLUMNS } from './job-record.ts'
+import type { JobQueue } from './queue.ts'
+
+/** How long a key stands for the job that was made with it. */
+const KEY_HOURS = 24
+
+export interface SubmitServices {
+  readonly control: Database
+  readonly queue: JobQueue
+  readonly seal: Seal
+  readonly logger: Logger
+}
+
+export interface NewJob {
+  readonly request: AnyJobRequest
+  /** The token that asks for it; null for the root token. */
+  readonly createdBy: string | null
+  readonly scheduleId?: string
+  /** What of the request must not stand in the record as it is, by name. */
+  readonly secrets?: Readonly<Record<string, string>>
+  /** An upload that has been committed to the store; it becomes the job's with its record. */
+  readonly input?: { readonly id: string; readonly finished: FinishedArtifact }
+  readonly idempotency?: Idempotency | undefined
+}
+
+/** A client's own name for its request, so that it can be sent again without being done again. */
+export interface Idempotency {
+  readonly key: string
+  /** SHA-256 of all that the request says. */
+  readonly hash: Buffer
+}
+
+/** What requests with one key must agree in. @param parts for a body that is too large, its digest. */
+export const requestHash = (...parts: readonly unknown[]): Buffer =>
+  createHash('sha256').update(JSON.stringify(parts)).digest()
+
+/**
+ * Writes a job's record, then rings for it. Where ringing fails, the sweep does it later: what was recorded is done.
+ *
+ * @returns the job, and whether it is new; that of the same key otherwise, as it is by now.
+ * @throws {AppError} QUEUE_UNAVAILABLE before anything is recorded; NOT_FOUND for an unknown project;
+ *   IDEMPOTENCY_KEY_REUSED where the key stands for another request.
+ */
+export async function submitJob(
+  services: SubmitServices,
+  newJob: NewJob,
+): Promise<{ readonly job: Job; readonly isNew: boolean }> {
+  const { control, queue, logger } = services
+  const known = await findByKey(control, newJob)
+  if (known) return { job: known, isNew: false }
+  await queue.assertAvailable()
+  const projects = await Promise.all(projectsOf(newJob.request).map((slug) => findProject(control.prisma, slug)))
+  const projectIds = projects.map(({ id }) => id)
+  try {
+    const job = await control.prisma.$transaction((tx) => recordJob(tx, services.seal, newJob, projectIds))
+    await ringFor(queue, job, logger)
+    return { job, isNew: true }
+  } catch (error) {
+    // Of several requests with one key that come at once, the index lets one in.
+    const first = isUniqueViolation(error) ? await findByKey(control, newJob) : undefined
+    if (!first) throw error
+    return { job: first, isNew: false }
+  }
+}
+
+export async function ringFor(queue: JobQueue, { kind, id }: Job, logger: Logger): Promise<void> {
+  try {
+    await queue.ring(kind, [id])
+  } catch (error) {
+    logger.warn({ err: error, jobId: id }, 'the queue did not take a job; the sweep will ring for it again')
+  }
+}
+
+export async function recordJob(tx: Transaction, seal: Seal, newJob: NewJob, projectIds: readonly string[]): Promise<Job> {
+  const { request, createdBy, secrets, input, idempotency } = newJob
+  const id = randomUUID()
+  const sealed = secrets && Object.keys(secrets).length > 0 ? seal.seal(JSON.stringify(secrets)) : null
+  const key = idempotency ? fullKey(request.kind, createdBy, idempotency) : null
+  const [job] = await tx.$queryRaw<Job[]>`
+    INSERT INTO control.job (id, kind, request, sealed_secrets, project_ids, created_by, schedule_id, max_attempts,
+                             idempotency_key, idempotency_hash)
+    VALUES (${id}::uuid, ${request.kind}, ${JSON.stringify(request.request)}::jsonb, ${sealed}, ${projectIds}::uuid[],
+            ${createdBy}::uuid, ${newJob.scheduleId ?? null}::uuid, ${CATALOGUE[request.kind].maxAttempts}, ${key},
+            ${idempotency?.hash ?? null})
+    RETURNING ${JOB_COLUMNS}`
+  if (!job) throw new Error('the job was not recorded')
+  if (input) await publishArtifact(tx, { ...input, jobId: id }, null)
+  return job
+}
+
+async function findByKey({ prisma }: Database, { request, createdBy, idempotency }: NewJob): Promise<Job | undefined> {
+  if (!idempotency) return undefined
+  const key = fullKey(request.kind, createdBy, idempotency)
+  await prisma.$executeRaw`
+    UPDATE control.job SET idempotency_key = NULL, idempotency_hash = NULL
+     WHERE idempotency_key = ${key} AND created_at < now() - make_interval(hours => ${KEY_HOURS}::int)`
+  const [found] = await prisma.$queryRaw<(Job & { readonly same: boolean })[]>`
+    SELECT ${JOB_COLUMNS}, idempotency_hash = ${idempotency.hash} AS same
+      FROM control.job WHERE idempotency_key = ${key}`
+  if (!found) return undefined
+  const { same, ...job } = found
+  if (same) return job
+  throw new AppError(
+    'IDEMPOTENCY_KEY_REUSED',
+    `the Idempotency-Key was used for another request in the last ${KEY_HOURS} hours; use a new key for a new request`,
+  )
+}
+
+const fullKey = (kind: JobKind, createdBy: string | null, { key }: Idempotency): string =>
+  `${createdBy ?? 'root'} ${kind} ${key}`

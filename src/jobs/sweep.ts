@@ -1,0 +1,98 @@
+import type { ArtifactStore } from '../artifacts/artifact-store.ts'
+import { JOB_SWEEP_LOCK } from '../database/advisory-locks.ts'
+import type { Database } from '../database/database.ts'
+import type { Logger } from '../logger.ts'
+import { endSessions } from './end-sessions.ts'
+import { JOB_KINDS } from './job.ts'
+import type { JobQueue } from './queue.ts'
+import { removeArtifacts } from './sweep-artifacts.ts'
+import { findStale, reclaim } from './transitions.ts'
+
+/** How long the record of a job is kept after its end, beyond what it made. */
+const RECORD_DAYS = 30
+
+/** How many queued jobs are rung for at a time; the others have their turn when these are done. */
+const MAX_RINGS = 1_000
+
+export interface SweepServices {
+  readonly control: Database
+  readonly queue: JobQueue
+  readonly artifacts: ArtifactStore
+  readonly logger: Logger
+}
+
+/**
+ * Puts right what crashes leave behind, in one process at a time: jobs of workers that died, jobs that the queue knows
+ * nothing of, files and records that have had their time. Each part is tried though another fails.
+ *
+ * @param leaseMs how long a worker may be silent before it is taken for dead.
+ */
+export async function sweepJobs(services: SweepServices, { leaseMs }: { readonly leaseMs: number }): Promise<void> {
+  const { control, logger } = services
+  await alone(control, async () => {
+    const parts: readonly [string, () => Promise<unknown>][] = [
+      ['jobs of lost workers', () => reclaimStale(services, leaseMs)],
+      ['queued jobs', () => ringForQueued(services)],
+      ['files', () => removeArtifacts(services)],
+      ['old records', () => removeRecords(control)],
+    ]
+    for (const [part, sweep] of parts) {
+      try {
+        await sweep()
+      } catch (error) {
+        logger.warn({ err: error, part }, 'sweeping failed; it is tried again later')
+      }
+    }
+  })
+}
+
+/** Runs `use` unless another process does; the lock ends with the session, whatever happens to this process. */
+async function alone({ pool }: Database, use: () => Promise<void>): Promise<void> {
+  const client = await pool.connect()
+  try {
+    const { rows } = await client.query<{ locked: boolean }>('SELECT pg_try_advisory_lock($1) AS locked', [
+      JOB_SWEEP_LOCK,
+    ])
+    if (!rows[0]?.locked) return
+    try {
+      await use()
+    } finally {
+      await client.query('SELECT pg_advisory_unlock($1)', [JOB_SWEEP_LOCK])
+    }
+  } finally {
+    client.release()
+  }
+}
+
+/** The sessions first: a worker that was stopped in the middle of its commit holds on to the job's own row. */
+async function reclaimStale({ control, logger }: SweepServices, leaseMs: number): Promise<void> {
+  for (const stale of await findStale(control.prisma, leaseMs)) {
+    const sessions = await endSessions(control.prisma, stale)
+    const error = { code: 'WORKER_LOST', detail: LOST, faults: [] }
+    const job = await reclaim(control.prisma, stale, { leaseMs, error })
+    if (job) logger.warn({ jobId: job.id, attempt: stale.attempt, status: job.status, sessions }, 'a worker was lost')
+  }
+}
+
+const LOST = 'the processes that worked on it ended or stopped answering, as often as it was tried; nothing was changed'
+
+/** Ids that the queue knows already are no trouble to it. */
+async function ringForQueued({ control, queue }: SweepServices): Promise<void> {
+  const queued = await control.prisma.job.findMany({
+    where: { status: 'queued' },
+    orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
+    take: MAX_RINGS,
+    select: { id: true, kind: true },
+  })
+  for (const kind of JOB_KINDS) {
+    const ids = queued.filter((job) => job.kind === kind).map(({ id }) => id)
+    if (ids.length > 0) await queue.ring(kind, ids)
+  }
+}
+
+async function removeRecords({ prisma }: Database): Promise<void> {
+  await prisma.$executeRaw`
+    DELETE FROM control.job
+     WHERE finished_at < now() - make_interval(days => ${RECORD_DAYS}::int)
+       AND coalesce(expires_at, finished_at) < now() - interval '1 day'`
+}

@@ -1,0 +1,29 @@
+/** How often, and after how long, in milliseconds. Tests make them short. */
+export interface JobTimings {
+  /** Between two signs of life of an attempt, at each of which it learns whether it is to end. */
+  readonly heartbeatMs: number
+  /** Without a sign of life, after which an attempt is taken for dead; it takes itself for dead then, too. */
+  readonly leaseMs: number
+  /** Between two looks at whether whoever asked for the job still may. */
+  readonly authorisationMs: number
+  readonly sweepMs: number
+  /** How long the queue takes a job for being worked on without hearing of it. */
+  readonly lockMs: number
+  /** Between the queue's looks for such jobs. */
+  readonly stalledMs: number
+  /** How long work may go on when the process is to stop, before it is given back. */
+  readonly graceMs: number
+  /** Between two looks at whether a job has changed that somebody waits for. */
+  readonly watchMs: number
+}
+
+export const JOB_TIMINGS: JobTimings = {
+  heartbeatMs: 700,
+  leaseMs: 20_000,
+  authorisationMs: 5_000,
+  sweepMs: 10_000,
+  lockMs: 30_000,
+  stalledMs: 10_000,
+  graceMs: 8_000,
+  watchMs: 250,
+}

@@ -1,0 +1,149 @@
+import type { Queryable, Transaction } from '../database/database.ts'
+import { Prisma } from '../database/generated/client.ts'
+import type { Job, JobError, JobProgress } from './job.ts'
+import { JOB_COLUMNS } from './job-record.ts'
+
+/*
+ * Every change of a job's status, each one statement whose WHERE says from where it is legal:
+ *
+ *   queued ──begin──▶ running ──succeed, fail, endCancelled──▶ (ended)
+ *     │  ▲               │
+ *     │  └─giveBack, retryLater, reclaim
+ *     └──requestCancel──▶ cancelled
+ *
+ * A running job belongs to its attempt: what another attempt does finds no row, and changes nothing.
+ */
+
+/** One go at a job. */
+export interface Attempt {
+  readonly id: string
+  readonly attempt: number
+}
+
+/** The name of an attempt's database sessions, by which they are found and ended. */
+export const sessionNameOf = ({ id, attempt }: Attempt): string => `wharf job ${id} ${attempt}`
+
+const isRunning = ({ id, attempt }: Attempt): Prisma.Sql =>
+  Prisma.sql`id = ${id}::uuid AND attempt = ${attempt} AND status = 'running'`
+
+/** What is cleared with every end: whoever steals the table finds no secrets of jobs that are over. */
+const ENDING = Prisma.raw(`finished_at = now(), sealed_secrets = NULL, heartbeat_at = NULL, revision = revision + 1`)
+
+const toJson = (value: unknown): string => JSON.stringify(value)
+
+const first = async (rows: Promise<Job[]>): Promise<Job | undefined> => (await rows)[0]
+
+/** Takes a queued job for a new attempt; undefined where it is not queued, or not any more. */
+export const begin = (control: Queryable, id: string): Promise<Job | undefined> =>
+  first(control.$queryRaw<Job[]>`
+    UPDATE control.job
+       SET status = 'running', attempt = attempt + 1, started_at = coalesce(started_at, now()), heartbeat_at = now(),
+           progress = NULL, revision = revision + 1
+     WHERE id = ${id}::uuid AND status = 'queued' RETURNING ${JOB_COLUMNS}`)
+
+/**
+ * Says that the attempt is alive, and how far it is.
+ *
+ * @param progress null where that has not changed.
+ * @returns `lost` where the attempt is not the job's any more, `cancelled` where somebody wants it to end.
+ */
+export async function beat(
+  control: Queryable,
+  attempt: Attempt,
+  progress: JobProgress | null,
+): Promise<'alive' | 'lost' | 'cancelled'> {
+  const change =
+    progress === null
+      ? Prisma.sql`heartbeat_at = now()`
+      : Prisma.sql`heartbeat_at = now(), progress = ${toJson(progress)}::jsonb, revision = revision + 1`
+  const [row] = await control.$queryRaw<{ cancelled: boolean }[]>`
+    UPDATE control.job SET ${change} WHERE ${isRunning(attempt)} RETURNING cancel_requested_at IS NOT NULL AS cancelled`
+  if (!row) return 'lost'
+  return row.cancelled ? 'cancelled' : 'alive'
+}
+
+/**
+ * Ends the job well, in the transaction that makes its result visible.
+ *
+ * @param outcome.expiresInDays when what it made goes; undefined where it made nothing that could.
+ * @returns false where the attempt is not the job's any more, or somebody wants it to end: nothing may be committed.
+ */
+export async function succeed(
+  tx: Transaction,
+  attempt: Attempt,
+  outcome: { readonly result: unknown; readonly progress: JobProgress; readonly expiresInDays?: number },
+): Promise<boolean> {
+  const days = outcome.expiresInDays ?? null
+  const rows = await tx.$executeRaw`
+    UPDATE control.job
+       SET status = 'succeeded', result = ${toJson(outcome.result)}::jsonb, progress = ${toJson(outcome.progress)}::jsonb,
+           expires_at = now() + make_interval(days => ${days}::int), ${ENDING}
+     WHERE ${isRunning(attempt)} AND cancel_requested_at IS NULL`
+  return rows === 1
+}
+
+/** Ends the job badly. */
+export const fail = (control: Queryable, attempt: Attempt, error: JobError): Promise<Job | undefined> =>
+  first(control.$queryRaw<Job[]>`
+    UPDATE control.job SET status = 'failed', error = ${toJson(error)}::jsonb, ${ENDING}
+     WHERE ${isRunning(attempt)} RETURNING ${JOB_COLUMNS}`)
+
+/** Ends a running job that was asked to end; what it had begun has been undone by now. */
+export const endCancelled = (control: Queryable, attempt: Attempt): Promise<Job | undefined> =>
+  first(control.$queryRaw<Job[]>`
+    UPDATE control.job SET status = 'cancelled', ${ENDING}
+     WHERE ${isRunning(attempt)} AND cancel_requested_at IS NOT NULL RETURNING ${JOB_COLUMNS}`)
+
+/** Queues a job again whose worker has to stop; that uses none of its attempts up. */
+export const giveBack = (control: Queryable, attempt: Attempt): Promise<Job | undefined> =>
+  first(control.$queryRaw<Job[]>`
+    UPDATE control.job
+       SET status = 'queued', max_attempts = max_attempts + 1, progress = NULL, heartbeat_at = NULL,
+           revision = revision + 1
+     WHERE ${isRunning(attempt)} AND cancel_requested_at IS NULL RETURNING ${JOB_COLUMNS}`)
+
+/** Queues a job again that failed for a reason that may pass; undefined where it has no attempt left. */
+export const retryLater = (control: Queryable, attempt: Attempt): Promise<Job | undefined> =>
+  first(control.$queryRaw<Job[]>`
+    UPDATE control.job SET status = 'queued', progress = NULL, heartbeat_at = NULL, revision = revision + 1
+     WHERE ${isRunning(attempt)} AND attempt < max_attempts AND cancel_requested_at IS NULL RETURNING ${JOB_COLUMNS}`)
+
+/** Asks a job to end: a queued one has, at once. Undefined where there is none that has not ended. */
+export const requestCancel = (control: Queryable, id: string): Promise<Job | undefined> =>
+  first(control.$queryRaw<Job[]>`
+    UPDATE control.job
+       SET cancel_requested_at = coalesce(cancel_requested_at, now()),
+           status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END,
+           finished_at = CASE status WHEN 'queued' THEN now() END,
+           sealed_secrets = CASE status WHEN 'queued' THEN NULL ELSE sealed_secrets END,
+           revision = revision + 1
+     WHERE id = ${id}::uuid AND status IN ('queued', 'running') RETURNING ${JOB_COLUMNS}`)
+
+/** Running jobs whose worker has not been heard of for so long. */
+export const findStale = (control: Queryable, leaseMs: number): Promise<Attempt[]> =>
+  control.$queryRaw<Attempt[]>`
+    SELECT id, attempt FROM control.job
+     WHERE status = 'running' AND heartbeat_at < now() - make_interval(secs => ${leaseMs / 1000}::float8)
+     ORDER BY heartbeat_at LIMIT 100`
+
+/**
+ * Takes a job from a worker that is gone, once its database sessions have been ended: queues it again, or ends it where
+ * that was asked for or no attempt is left.
+ */
+export const reclaim = (
+  control: Queryable,
+  attempt: Attempt,
+  { leaseMs, error }: { readonly leaseMs: number; readonly error: JobError },
+): Promise<Job | undefined> =>
+  first(control.$queryRaw<Job[]>`
+    UPDATE control.job
+       SET status = next, error = CASE next WHEN 'failed' THEN ${toJson(error)}::jsonb END,
+           progress = NULL, heartbeat_at = NULL, revision = revision + 1,
+           finished_at = CASE next WHEN 'queued' THEN NULL ELSE now() END,
+           sealed_secrets = CASE next WHEN 'queued' THEN sealed_secrets END
+      FROM (SELECT id AS stale_id,
+                   CASE WHEN cancel_requested_at IS NOT NULL THEN 'cancelled'
+                        WHEN attempt < max_attempts THEN 'queued' ELSE 'failed' END AS next
+              FROM control.job WHERE id = ${attempt.id}::uuid) AS stale
+     WHERE ${isRunning(attempt)} AND stale_id = id
+       AND heartbeat_at < now() - make_interval(secs => ${leaseMs / 1000}::float8) RETURNING ${JOB_COLUMNS}`)

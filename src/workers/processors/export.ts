@@ -1,0 +1,38 @@
+import type { ExportRequest } from '../../jobs/catalogue.ts'
+import { beginArtifact, publishArtifact } from '../../jobs/job-artifacts.ts'
+import { gzipMembers } from '../../lib/gzip-members.ts'
+import { estimateRows } from '../../transfer/export/estimate-rows.ts'
+import { withExport } from '../../transfer/export/with-export.ts'
+import type { AttemptContext } from './processor.ts'
+
+/** Writes an archive into the store. It may be had once the whole of it is there, and never if the attempt is not the job's. */
+export async function runExport(context: AttemptContext, { projects }: ExportRequest): Promise<void> {
+  const { container, job, signal, progress, sessionName, succeed } = context
+  const { control, config } = container
+  const estimate = await estimateRows(container, projects)
+  progress.update({ phase: 'reading', rowsTotal: estimate > 0 ? Math.round(estimate) : null })
+  const artifact = await beginArtifact(container, { kind: 'output', jobId: job.id })
+  try {
+    const write = async (archive: AsyncIterable<Buffer>): Promise<void> => {
+      for await (const chunk of gzipMembers(archive)) {
+        signal.throwIfAborted()
+        await artifact.writer.write(chunk)
+        progress.addBytes(chunk.length)
+      }
+    }
+    const onRows = ({ stage, table, rows }: { stage: string; table: string; rows: number }): void => {
+      progress.addRows(rows)
+      progress.update({ stage, table })
+    }
+    await withExport(container, projects, write, { sessionName, onRows })
+    progress.update({ phase: 'finishing', table: null })
+    const finished = await artifact.writer.commit()
+    await control.prisma.$transaction(async (tx) => {
+      const days = config.artifactDays
+      await publishArtifact(tx, { id: artifact.id, jobId: job.id, finished }, days)
+      await succeed(tx, finished, days)
+    })
+  } finally {
+    await artifact.abandon()
+  }
+}

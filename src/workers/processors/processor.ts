@@ -1,0 +1,24 @@
+import type { Container } from '../../container.ts'
+import type { Transaction } from '../../database/database.ts'
+import type { Job } from '../../jobs/job.ts'
+import type { ProgressTracker } from '../../jobs/progress.ts'
+
+/** One go at a job, as its processor sees it. */
+export interface AttemptContext {
+  readonly container: Container
+  readonly job: Job
+  /** Says that the attempt has to stop, and why. Its database sessions are ended then, too. */
+  readonly signal: AbortSignal
+  readonly progress: ProgressTracker
+  /** What PostgreSQL has to call every session of the attempt. */
+  readonly sessionName: string
+  /** The secrets of the request, by name. */
+  readonly secrets: Readonly<Record<string, string>>
+  /**
+   * Ends the job well. To be called in the transaction that makes its result visible, as the last thing before the
+   * commit; it throws where that must not happen.
+   *
+   * @param expiresInDays when the result goes; undefined where nothing does.
+   */
+  readonly succeed: (tx: Transaction, result: unknown, expiresInDays?: number) => Promise<void>
+}

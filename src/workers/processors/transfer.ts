@@ -1,0 +1,99 @@
+import { wrongUse } from '../../errors.ts'
+import type { TransferRequest } from '../../jobs/catalogue.ts'
+import { gzipMembers } from '../../lib/gzip-members.ts'
+import { estimateRows } from '../../transfer/export/estimate-rows.ts'
+import type { ExportSelection } from '../../transfer/export/export-selection.ts'
+import { withExport } from '../../transfer/export/with-export.ts'
+import { connectRemoteServer, type RemoteServer } from '../../transfer/remote/remote-server.ts'
+import { parseProjectTarget } from '../../transfer/remote/target.ts'
+import { importReceived, receiveArchive } from './import.ts'
+import type { AttemptContext } from './processor.ts'
+
+/** Nobody edits an archive on its way. */
+const WHOLE = { allowEdited: false }
+
+type Selection = Omit<ExportSelection, 'slug'>
+
+/** Moves a project's rows to another project: on this server, from another one, or to another one. */
+export async function runTransfer(context: AttemptContext, request: TransferRequest): Promise<void> {
+  const { source, target, system, stages, excludeTables } = request
+  const selection: Selection = { system, ...(stages && { stages }), ...(excludeTables && { excludeTables }) }
+  if ('dsn' in source && 'project' in target) return pull(context, source.dsn, target.project, selection)
+  if ('project' in source && 'dsn' in target) return push(context, source.project, target.dsn, selection)
+  if ('project' in source && 'project' in target) return move(context, source.project, target.project, selection)
+  throw wrongUse('one end of a transfer must be a project of this server')
+}
+
+/**
+ * The export's stream is the import's: nothing is stored in between but what an import keeps while it checks. The export
+ * is over by the time the rows are loaded, so it holds no lock that the import might wait for.
+ */
+async function move(context: AttemptContext, slug: string, target: string, selection: Selection): Promise<void> {
+  const archive = await withSource(context, slug, selection, (bytes) => receiveArchive(context, bytes, WHOLE))
+  await importReceived(context, archive, { targets: [target] })
+}
+
+async function pull(context: AttemptContext, dsn: string, target: string, selection: Selection): Promise<void> {
+  await withRemote(context, dsn, context.secrets.source, async (server, slug) => {
+    context.progress.update({ phase: 'checking' })
+    const archive = await receiveArchive(context, await server.openExport({ slug, ...selection }), WHOLE)
+    await importReceived(context, archive, { targets: [target] })
+  })
+}
+
+/** What the other server has committed is there, whatever comes then: run again, it is replaced by the same. */
+async function push(context: AttemptContext, slug: string, dsn: string, selection: Selection): Promise<void> {
+  const { container, progress, succeed } = context
+  await withRemote(context, dsn, context.secrets.target, async (server, targetSlug) => {
+    const projects = await withSource(context, slug, selection, (archive) =>
+      server.sendArchive(counted(gzipMembers(archive), progress.addBytes), targetSlug),
+    )
+    await container.control.prisma.$transaction((tx) => succeed(tx, { projects }))
+  })
+}
+
+async function withSource<T>(
+  { container, progress, sessionName }: AttemptContext,
+  slug: string,
+  selection: Selection,
+  use: (archive: AsyncIterable<Buffer>) => Promise<T>,
+): Promise<T> {
+  const projects = [{ slug, ...selection }]
+  const estimate = await estimateRows(container, projects)
+  progress.update({ phase: 'reading', rowsTotal: estimate > 0 ? Math.round(estimate) : null })
+  return withExport(container, projects, use, {
+    sessionName,
+    onRows({ stage, table, rows }) {
+      progress.addRows(rows)
+      progress.update({ stage, table })
+    },
+  })
+}
+
+async function withRemote<T>(
+  { container, signal }: AttemptContext,
+  dsn: string,
+  token: string | undefined,
+  use: (server: RemoteServer, slug: string) => Promise<T>,
+): Promise<T> {
+  const target = parseProjectTarget(dsn)
+  if (target.kind === 'local' || target.project === undefined) throw wrongUse('the DSN names no project')
+  if (token === undefined) throw wrongUse('the DSN has no token')
+  const { transferHosts } = container.config
+  const server = connectRemoteServer({ origin: target.origin, token, allowed: transferHosts, signal })
+  try {
+    return await use(server, target.project)
+  } finally {
+    await server.close()
+  }
+}
+
+async function* counted(
+  bytes: AsyncIterable<Buffer>,
+  count: (bytes: number) => void,
+): AsyncGenerator<Buffer, void, undefined> {
+  for await (const chunk of bytes) {
+    count(chunk.length)
+    yield chunk
+  }
+}

@@ -1,0 +1,165 @@
+import { setMaxListeners } from 'node:events'
+import { z } from 'zod'
+import type { Container } from '../container.ts'
+import { isConnectionTrouble } from '../database/connection-trouble.ts'
+import { AppError } from '../errors.ts'
+import { assertStillAuthorised } from '../jobs/authorisation.ts'
+import { CATALOGUE, parseRequest } from '../jobs/catalogue.ts'
+import { endSessions } from '../jobs/end-sessions.ts'
+import type { Job, JobError } from '../jobs/job.ts'
+import { trackProgress } from '../jobs/progress.ts'
+import { beat, begin, endCancelled, fail, giveBack, retryLater, sessionNameOf, succeed } from '../jobs/transitions.ts'
+import { keepAlive } from './keep-alive.ts'
+import { runExport } from './processors/export.ts'
+import { runImport } from './processors/import.ts'
+import type { AttemptContext } from './processors/processor.ts'
+import { runTransfer } from './processors/transfer.ts'
+import { Stopped } from './stopped.ts'
+
+/** Before a job that failed for a reason that may pass is tried again, in milliseconds, by how often it was tried. */
+const RETRY_DELAYS_MS = [2_000, 10_000, 30_000]
+
+/** What the queue is to do with a job after an attempt. */
+export type Outcome =
+  /** It has ended, or is somebody else's: the queue may forget it. */
+  | { readonly kind: 'over' }
+  /** It waits for the next worker. */
+  | { readonly kind: 'given back' }
+  | { readonly kind: 'later'; readonly delayMs: number }
+
+const OVER: Outcome = { kind: 'over' }
+
+/**
+ * Takes a queued job, works on it, and records how that went. Everything that can go wrong is in the record afterwards;
+ * nothing is thrown but where the database can't be reached, and then the sweep finds the job again.
+ *
+ * @param stopping aborted when this process is to end.
+ */
+export async function runAttempt(container: Container, id: string, stopping: AbortSignal): Promise<Outcome> {
+  const { control, jobTimings: timings, logger } = container
+  const job = await begin(control.prisma, id)
+  if (!job) return OVER
+  const log = logger.child({ jobId: id, kind: job.kind, attempt: job.attempt })
+  log.info('job began')
+
+  const progress = trackProgress('reading')
+  const stop = new AbortController()
+  const ended = new AbortController()
+  const timeout = AbortSignal.timeout(CATALOGUE[job.kind].timeoutMs)
+  const signal = AbortSignal.any([stop.signal, stopping, timeout])
+  setMaxListeners(0, signal)
+  const endOwnSessions = (): void => {
+    void Promise.allSettled([endSessions(control.prisma, job)])
+  }
+  signal.addEventListener('abort', endOwnSessions, { once: true })
+  const alive = keepAlive({
+    control,
+    logger: log,
+    job,
+    progress,
+    timings,
+    stop: (reason) => stop.abort(reason),
+    signal: ended.signal,
+  })
+  try {
+    await work(container, job, { signal, progress })
+    log.info('job succeeded')
+    return OVER
+  } catch (error) {
+    ended.abort()
+    await alive
+    const cause = timeout.aborted ? new Stopped('timed out') : signal.aborted ? signal.reason : error
+    return await settle(container, job, cause)
+  } finally {
+    signal.removeEventListener('abort', endOwnSessions)
+    ended.abort()
+    await alive
+  }
+}
+
+const secretsSchema = z.record(z.string(), z.string())
+
+async function work(
+  container: Container,
+  job: Job,
+  { signal, progress }: Pick<AttemptContext, 'signal' | 'progress'>,
+): Promise<void> {
+  const { control, seal } = container
+  await assertStillAuthorised(control.prisma, job)
+  const row = await control.prisma.job.findUnique({ where: { id: job.id }, select: { sealedSecrets: true } })
+  const secrets = row?.sealedSecrets ? secretsSchema.parse(JSON.parse(seal.unseal(row.sealedSecrets))) : {}
+  const context: AttemptContext = {
+    container,
+    job,
+    signal,
+    progress,
+    sessionName: sessionNameOf(job),
+    secrets,
+    async succeed(tx, result, expiresInDays) {
+      signal.throwIfAborted()
+      await assertStillAuthorised(tx, job)
+      const outcome = { result, progress: { ...progress.current(), percent: 100 } }
+      const isOurs = await succeed(tx, job, expiresInDays === undefined ? outcome : { ...outcome, expiresInDays })
+      if (!isOurs) throw new Stopped('lost')
+    },
+  }
+  const asked = parseRequest(job.kind, job.request)
+  switch (asked.kind) {
+    case 'export':
+      return runExport(context, asked.request)
+    case 'import':
+      return runImport(context, asked.request)
+    case 'transfer':
+      return runTransfer(context, asked.request)
+  }
+}
+
+/** Records how an attempt failed. */
+async function settle({ control: { prisma }, logger }: Container, job: Job, cause: unknown): Promise<Outcome> {
+  const log = logger.child({ jobId: job.id, attempt: job.attempt })
+  const why = cause instanceof Stopped ? cause.why : undefined
+  // A cancelled job also looks lost to the transaction that would have ended it well.
+  if (why === 'cancelled' || (await beat(prisma, job, null)) === 'cancelled') {
+    await endCancelled(prisma, job)
+    log.info('job cancelled')
+    return OVER
+  }
+  if (why === 'lost') {
+    log.warn('the job is not this attempt’s any more; nothing of it was committed')
+    return OVER
+  }
+  if (why === 'shutdown') {
+    const queued = await giveBack(prisma, job)
+    log.info('job given back')
+    return queued ? { kind: 'given back' } : OVER
+  }
+  if (mayPass(cause) && (await retryLater(prisma, job))) {
+    log.warn({ err: cause }, 'job failed, and is tried again')
+    return { kind: 'later', delayMs: RETRY_DELAYS_MS[Math.min(job.attempt, RETRY_DELAYS_MS.length) - 1] ?? 0 }
+  }
+  const error = why === 'timed out' ? TIMED_OUT : toJobError(cause)
+  if (error.code === 'INTERNAL') log.error({ err: cause }, 'job failed unexpectedly')
+  else log.warn({ code: error.code, detail: error.detail }, 'job failed')
+  await fail(prisma, job, error)
+  return OVER
+}
+
+/** Whether the same may go well later, without anybody doing anything about it. */
+const mayPass = (cause: unknown): boolean =>
+  isConnectionTrouble(cause) || (cause instanceof AppError && cause.retryAfterSeconds !== undefined)
+
+const TIMED_OUT: JobError = {
+  code: 'JOB_TIMED_OUT',
+  detail: 'the job took longer than a job may; nothing was changed',
+  faults: [],
+}
+
+/** Only an expected failure may speak for itself: anything else could quote SQL, hosts or rows. */
+function toJobError(cause: unknown): JobError {
+  if (cause instanceof AppError) return { code: cause.code, detail: cause.message, faults: cause.faults }
+  if (isConnectionTrouble(cause)) {
+    return { code: 'DATABASE_UNAVAILABLE', detail: 'the database could not be reached; try again later', faults: [] }
+  }
+  const detail = "something went wrong that should not have; the job's id finds it in the log"
+  return { code: 'INTERNAL', detail, faults: [] }
+}

@@ -1,0 +1,74 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { DelayedError, type Job as Delivery, WaitingError } from 'bullmq'
+import type { Container } from '../container.ts'
+import { CATALOGUE } from '../jobs/catalogue.ts'
+import { JOB_KINDS } from '../jobs/job.ts'
+import { queueName } from '../jobs/queue.ts'
+import { type Outcome, runAttempt } from './run-attempt.ts'
+import { Stopped } from './stopped.ts'
+
+/** How often the queue may take a job from a silent worker. The record counts attempts; this only ends a senseless loop. */
+const MAX_DELIVERIES = 20
+
+export interface Workers {
+  /** Whether nothing is being worked on. */
+  isIdle(): boolean
+  /** Takes no more jobs, lets short ones end, and gives the others back to the queue. */
+  close(): Promise<void>
+}
+
+/** Starts working on jobs: one worker for each kind, each on as many at once as the catalogue says. */
+export async function startWorkers(container: Container): Promise<Workers> {
+  const { queueBackend, logger, jobTimings: timings } = container
+  const stopping = new AbortController()
+  const running = new Set<Promise<Outcome>>()
+
+  // BullMQ hands over its signal only to a function of three parameters.
+  const process = async (delivery: Delivery, token?: string, signal?: AbortSignal): Promise<void> => {
+    const both = signal ? AbortSignal.any([stopping.signal, signal]) : stopping.signal
+    const attempt = runAttempt(container, delivery.id ?? '', both)
+    running.add(attempt)
+    try {
+      await handBack(delivery, token, await attempt)
+    } finally {
+      running.delete(attempt)
+    }
+  }
+
+  const workers = JOB_KINDS.map((kind) => {
+    const worker = queueBackend.openWorker(queueName(kind), process, {
+      concurrency: CATALOGUE[kind].concurrency,
+      lockDuration: timings.lockMs,
+      stalledInterval: timings.stalledMs,
+      maxStalledCount: MAX_DELIVERIES,
+      maxStartedAttempts: MAX_DELIVERIES,
+    })
+    worker.on('error', (error) => logger.warn({ err: error, queue: kind }, 'a worker has trouble with the queue'))
+    return worker
+  })
+  return {
+    isIdle: () => running.size === 0,
+    async close() {
+      await Promise.allSettled(workers.map((worker) => worker.pause(true)))
+      const timer = new AbortController()
+      const grace = delay(timings.graceMs, undefined, { signal: timer.signal }).catch(() => undefined)
+      await Promise.race([Promise.allSettled([...running]), grace])
+      timer.abort()
+      stopping.abort(new Stopped('shutdown'))
+      await Promise.allSettled([...running])
+      await Promise.allSettled(workers.map((worker) => worker.close()))
+    },
+  }
+}
+
+/** Tells the queue what comes next for a job. Where that fails, the queue or the sweep finds out by itself. */
+async function handBack(delivery: Delivery, token: string | undefined, outcome: Outcome): Promise<void> {
+  if (outcome.kind === 'given back') {
+    await delivery.moveToWait(token)
+    throw new WaitingError()
+  }
+  if (outcome.kind === 'later') {
+    await delivery.moveToDelayed(Date.now() + outcome.delayMs, token)
+    throw new DelayedError()
+  }
+}
