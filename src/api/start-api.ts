@@ -5,11 +5,14 @@ import { createApi } from './create-api.ts'
 import { type Listening, listen } from './listen.ts'
 import { exportRoutes } from './routers/export.ts'
 import { importRoutes } from './routers/import.ts'
+import { jobFileRoutes } from './routers/job-file.ts'
+import { jobRoutes } from './routers/jobs.ts'
 import { projectRoutes } from './routers/projects.ts'
 import { roleRoutes } from './routers/roles.ts'
 import { schemaRoutes } from './routers/schema.ts'
 import { createServiceRoutes } from './routers/service.ts'
 import { tokenRoutes } from './routers/tokens.ts'
+import { transferRoutes } from './routers/transfer.ts'
 
 /**
  * Serves the whole HTTP interface.
@@ -21,7 +24,7 @@ export async function startApi(
   container: Container,
   address: { readonly host: string; readonly port: number },
 ): Promise<Listening> {
-  const { control, logger, rootTokenHash, version } = container
+  const { control, queue, logger, rootTokenHash, version } = container
   const routes = [
     ...projectRoutes(container),
     ...roleRoutes(container),
@@ -29,8 +32,11 @@ export async function startApi(
     ...tokenRoutes(container),
     ...exportRoutes(container),
     ...importRoutes(container),
+    ...transferRoutes(container),
+    ...jobRoutes(container),
+    ...jobFileRoutes(container),
   ]
-  const checks = { database: () => control.prisma.$queryRaw`SELECT 1` }
+  const checks = { database: () => control.prisma.$queryRaw`SELECT 1`, queue: () => queue.assertAvailable() }
   const api = createApi<Caller>({
     routes: [...routes, ...createServiceRoutes({ checks, routes, version })],
     authenticate: (token) => authenticate(control.prisma, rootTokenHash, token),

@@ -83,7 +83,12 @@ export async function ringFor(queue: JobQueue, { kind, id }: Job, logger: Logger
   }
 }
 
-export async function recordJob(tx: Transaction, seal: Seal, newJob: NewJob, projectIds: readonly string[]): Promise<Job> {
+export async function recordJob(
+  tx: Transaction,
+  seal: Seal,
+  newJob: NewJob,
+  projectIds: readonly string[],
+): Promise<Job> {
   const { request, createdBy, secrets, input, idempotency } = newJob
   const id = randomUUID()
   const sealed = secrets && Object.keys(secrets).length > 0 ? seal.seal(JSON.stringify(secrets)) : null

@@ -1,6 +1,7 @@
 import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
 import type { Container } from '../../container.ts'
+import { requestHash } from '../../jobs/submit.ts'
 import { coalesce } from '../../lib/coalesce.ts'
 import { gzipMembers } from '../../lib/gzip-members.ts'
 import { assertPermission, type Caller } from '../../projects/access.ts'
@@ -10,7 +11,9 @@ import { withExport } from '../../transfer/export/with-export.ts'
 import { stream } from '../answer.ts'
 import { jsonBody } from '../body.ts'
 import { plainText } from '../plain-text.ts'
+import { parsePrefer } from '../prefer.ts'
 import { type BoundRoute, defineRoute } from '../route.ts'
+import { accepted, acceptJob, asyncHeaders, idempotencyOf, tokenIdOf } from './accept-job.ts'
 import { slug } from './schemas.ts'
 
 const selection = z.strictObject({
@@ -37,10 +40,15 @@ const exportProjects = defineRoute({
     'Streams the archive (JSON Lines). `Content-Encoding: gzip` on the request, whose body is plain JSON ' +
     'nevertheless, or `Accept-Encoding: gzip`, asks for a gzip-compressed one. An export that fails after its first ' +
     'byte ends the connection abnormally, and its archive lacks the `end` line. Needs `content.export` in every ' +
-    'project, and `system.export` where the system section is asked for.',
+    'project, and `system.export` where the system section is asked for. With `Prefer: respond-async` it is a job, and its ' +
+    'archive, always compressed, is at `/jobs/{id}/file`.',
   tag: 'Data',
   auth: 'token',
-  headers: z.object({ 'content-encoding': z.string().optional(), 'accept-encoding': z.string().optional() }),
+  headers: z.object({
+    ...asyncHeaders,
+    'content-encoding': z.string().optional(),
+    'accept-encoding': z.string().optional(),
+  }),
   body: jsonBody(z.strictObject({ projects: z.array(selection).min(1).max(MAX_PROJECTS_PER_ARCHIVE) })),
   answers: {
     200: stream('application/x-ndjson', 'The archive.', {
@@ -48,8 +56,9 @@ const exportProjects = defineRoute({
       'content-disposition': 'A name for the file.',
       'wharf-rows-estimate': "How many rows to expect, by PostgreSQL's own estimate; missing where there is none.",
     }),
+    202: accepted,
   },
-  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT', 'DATABASE_UNAVAILABLE'],
+  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT', 'DATABASE_UNAVAILABLE', 'QUEUE_UNAVAILABLE', 'IDEMPOTENCY_KEY_REUSED'],
 })
 
 /** `/export` */
@@ -59,6 +68,14 @@ export function exportRoutes(container: Container): readonly BoundRoute<Caller>[
       assertMayExport(caller, projects)
       const compressed = wantsGzip(headers)
       const estimate = await estimateRows(container, projects)
+      if (parsePrefer(headers.prefer).respondAsync) {
+        const newJob = {
+          request: { kind: 'export', request: { projects } },
+          createdBy: tokenIdOf(caller),
+          idempotency: idempotencyOf(headers, () => requestHash(projects)),
+        } as const
+        return acceptJob(container, newJob, { isPreferred: true })
+      }
       return {
         status: 200,
         headers: {

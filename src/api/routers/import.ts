@@ -11,8 +11,11 @@ import { spoolArchive } from '../../transfer/import/spool-archive.ts'
 import { undoImport } from '../../transfer/import/undo.ts'
 import { json } from '../answer.ts'
 import { streamBody } from '../body.ts'
+import { parsePrefer } from '../prefer.ts'
 import { queryFlag } from '../query.ts'
 import { type BoundRoute, defineRoute } from '../route.ts'
+import { accepted, asyncHeaders, tokenIdOf } from './accept-job.ts'
+import { acceptImport } from './import-job.ts'
 import { slug, timeText } from './schemas.ts'
 
 const count = z.int().nonnegative()
@@ -56,7 +59,8 @@ const importProjects = defineRoute({
   description:
     'All projects and stages of the archive together, or nothing. The archive is received and checked as a whole before ' +
     'anything is touched; who reads the stages sees the old rows until all new ones are there. Needs `content.import` in ' +
-    'every target, and `system.import` where the archive has the system section.',
+    'every target, and `system.import` where the archive has the system section. With `Prefer: respond-async` the archive ' +
+    'is received and checked just so, and then imported by a job.',
   tag: 'Data',
   auth: 'token',
   query: z.object({
@@ -64,9 +68,23 @@ const importProjects = defineRoute({
     dryRun: queryFlag().meta({ description: 'Does all the checks, and answers with what would happen.' }),
     allowEdited: queryFlag().meta({ description: 'Takes an archive whose rows were edited: no counts and sums.' }),
   }),
+  headers: z.object(asyncHeaders),
   body: streamBody('application/x-ndjson', 'The archive; `Content-Encoding: gzip` where it is compressed.'),
-  answers: { 200: json(result, 'The archive has been imported; or could be, where `dryRun` was asked for.') },
-  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT', 'ARCHIVE_INVALID', 'DATABASE_UNAVAILABLE'],
+  answers: {
+    200: json(result, 'The archive has been imported; or could be, where `dryRun` was asked for.'),
+    202: accepted,
+  },
+  errors: [
+    'FORBIDDEN',
+    'NOT_FOUND',
+    'CONFLICT',
+    'ARCHIVE_INVALID',
+    'DATABASE_UNAVAILABLE',
+    'QUEUE_UNAVAILABLE',
+    'STORAGE_FULL',
+    'STORAGE_UNAVAILABLE',
+    'IDEMPOTENCY_KEY_REUSED',
+  ],
 })
 
 const undo = defineRoute({
@@ -98,13 +116,18 @@ const undo = defineRoute({
 export function importRoutes(container: Container): readonly BoundRoute<Caller>[] {
   const { control, config, spoolFolder } = container
   return [
-    importProjects.handle<Caller>(async ({ query, body, caller, signal }) => {
+    importProjects.handle<Caller>(async ({ query, headers, body, caller, signal }) => {
       const { targetSlug, dryRun, allowEdited } = query
+      const admit = (projects: readonly PlannedProject[]): void =>
+        assertMayImport(caller, projects, targetSlugs(projects, targetSlug))
+      if (parsePrefer(headers.prefer).respondAsync && !dryRun) {
+        return acceptImport(container, { bytes: body.bytes, targetSlug, allowEdited, admit, caller, headers, signal })
+      }
       const archive = await spoolArchive(body.bytes, spoolFolder, {
         maxLineBytes: config.maxLineBytes,
         allowEdited,
         signal,
-        admit: (projects) => assertMayImport(caller, projects, targetSlugs(projects, targetSlug)),
+        admit,
       })
       try {
         if (archive.projects.length === 0) throw invalidRequest('the archive has no project')
@@ -133,8 +156,6 @@ export function importRoutes(container: Container): readonly BoundRoute<Caller>[
     }),
   ]
 }
-
-const tokenIdOf = (caller: Caller): string | null => (caller.kind === 'root' ? null : caller.tokenId)
 
 /** All targets before the first change: an archive whose second project is forbidden leaves the first as it is. */
 function assertMayImport(caller: Caller, planned: readonly PlannedProject[], targets: readonly string[]): void {

@@ -113,7 +113,7 @@ async function findStageIds(
  */
 export async function examineAll(
   services: ImportServices,
-  archive: CheckedArchive,
+  archive: Pick<CheckedArchive, 'projects'>,
   targets: readonly string[],
   { countRows }: { readonly countRows: boolean },
 ): Promise<readonly TargetProject[]> {

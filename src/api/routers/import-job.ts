@@ -1,0 +1,68 @@
+import type { Container } from '../../container.ts'
+import { invalidRequest } from '../../errors.ts'
+import { beginArtifact } from '../../jobs/job-artifacts.ts'
+import { requestHash } from '../../jobs/submit.ts'
+import type { Caller } from '../../projects/access.ts'
+import type { PlannedProject } from '../../transfer/import/archive-plan.ts'
+import { checkArchive } from '../../transfer/import/check-archive.ts'
+import { examineAll } from '../../transfer/import/import-archive.ts'
+import { targetSlugs } from '../../transfer/import/import-targets.ts'
+import { acceptJob, idempotencyOf, tokenIdOf } from './accept-job.ts'
+
+export interface ImportUpload {
+  readonly bytes: AsyncIterable<Buffer>
+  readonly targetSlug: string | undefined
+  readonly allowEdited: boolean
+  readonly admit: (projects: readonly PlannedProject[]) => void
+  readonly caller: Caller
+  readonly headers: { readonly 'idempotency-key'?: string | undefined }
+  readonly signal: AbortSignal
+}
+
+/**
+ * Stores an upload as it comes, checks it on the way as an import would, and makes the job that imports it.
+ *
+ * @throws {AppError} as an import does where the archive or its targets are at fault; nothing is left of the upload then.
+ */
+export async function acceptImport(container: Container, upload: ImportUpload) {
+  const { targetSlug, allowEdited, admit, caller, headers, signal } = upload
+  const artifact = await beginArtifact(container, { kind: 'input', jobId: null })
+  try {
+    const stored = storeOnTheWay(upload.bytes, (chunk) => artifact.writer.write(chunk))
+    const { maxLineBytes } = container.config
+    const projects = await checkArchive(stored, { maxLineBytes, allowEdited, signal, admit })
+    if (projects.length === 0) throw invalidRequest('the archive has no project')
+    const targets = targetSlugs(projects, targetSlug)
+    await examineAll(container, { projects }, targets, { countRows: false })
+    const finished = await artifact.writer.commit()
+    const request = {
+      projects: projects.map(({ slug, system, stages }, index) => ({
+        slug,
+        targetSlug: targets[index] ?? slug,
+        system,
+        stages: stages.map((stage) => stage.slug),
+      })),
+      allowEdited,
+    }
+    const newJob = {
+      request: { kind: 'import', request },
+      createdBy: tokenIdOf(caller),
+      input: { id: artifact.id, finished },
+      idempotency: idempotencyOf(headers, () => requestHash(request, finished.sha256)),
+    } as const
+    return await acceptJob(container, newJob, { isPreferred: true })
+  } finally {
+    // What became a job's input is no longer this one's to give up.
+    await artifact.abandon()
+  }
+}
+
+async function* storeOnTheWay(
+  bytes: AsyncIterable<Buffer>,
+  store: (chunk: Buffer) => Promise<void>,
+): AsyncGenerator<Buffer, void, undefined> {
+  for await (const chunk of bytes) {
+    await store(chunk)
+    yield chunk
+  }
+}

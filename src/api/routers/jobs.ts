@@ -1,0 +1,150 @@
+import { z } from 'zod'
+import type { Container } from '../../container.ts'
+import { conflict } from '../../errors.ts'
+import { removeJob } from '../../jobs/end-jobs.ts'
+import { ENDED, JOB_KINDS, JOB_STATUSES } from '../../jobs/job.ts'
+import { findJob, listJobs } from '../../jobs/read-jobs.ts'
+import { requestCancel } from '../../jobs/transitions.ts'
+import type { Caller } from '../../projects/access.ts'
+import { empty, json, stream } from '../answer.ts'
+import { pageOf, pageQuery, toPage } from '../paging.ts'
+import { parsePrefer } from '../prefer.ts'
+import { type BoundRoute, defineRoute } from '../route.ts'
+import { jobSchema, retryAfter, toJobBody } from './job-body.ts'
+import { jobEvents } from './job-events.ts'
+import { id, slug } from './schemas.ts'
+
+const tag = 'Jobs'
+
+/** How long an answer is held back at most, in seconds. */
+const MAX_WAIT_SECONDS = 60
+
+const retryAfterHeader = { 'retry-after': 'After how many seconds it is worth asking again, while it has not ended.' }
+
+const list = defineRoute({
+  method: 'GET',
+  path: '/jobs',
+  operationId: 'listJobs',
+  summary: 'Jobs, the newest first',
+  description:
+    'The root token sees all; any other token its own, and those of projects in which it might have asked for the same.',
+  tag,
+  auth: 'token',
+  query: z.object({
+    ...pageQuery,
+    after: id.optional(),
+    status: z.enum(JOB_STATUSES).optional(),
+    kind: z.enum(JOB_KINDS).optional(),
+    project: slug.optional(),
+  }),
+  answers: { 200: json(pageOf(jobSchema), 'A page of jobs.') },
+})
+
+const show = defineRoute({
+  method: 'GET',
+  path: '/jobs/{id}',
+  operationId: 'showJob',
+  summary: 'One job: how far it is, and what came of it',
+  description:
+    '`Prefer: wait=N` holds the answer for up to N seconds, 60 at most, until something has changed. A job that failed ' +
+    'is a good answer too: its `status` says so.',
+  tag,
+  auth: 'token',
+  params: z.object({ id }),
+  headers: z.object({ prefer: z.string().optional() }),
+  answers: {
+    200: json(jobSchema, 'The job.', {
+      ...retryAfterHeader,
+      'preference-applied': '`wait=N`, where it was asked for.',
+    }),
+  },
+  errors: ['NOT_FOUND'],
+  quiet: true,
+})
+
+const events = defineRoute({
+  method: 'GET',
+  path: '/jobs/{id}/events',
+  operationId: 'watchJob',
+  summary: 'The job at once, and again on every change, until it has ended',
+  description:
+    'Server-sent events. Each `data` is the job as `GET /jobs/{id}` has it, in one line; the `event` is `job`.',
+  tag,
+  auth: 'token',
+  params: z.object({ id }),
+  answers: { 200: stream('text/event-stream', 'The events. They end with the job.') },
+  errors: ['NOT_FOUND'],
+})
+
+const cancel = defineRoute({
+  method: 'POST',
+  path: '/jobs/{id}/cancel',
+  operationId: 'cancelJob',
+  summary: 'Ends a job, queued or running; what it had begun is undone',
+  description: 'A queued job has ended at once. A running one ends soon after: its `status` is then `cancelled`.',
+  tag,
+  auth: 'token',
+  params: z.object({ id }),
+  answers: { 202: json(jobSchema, 'The job, which ends or has ended.', retryAfterHeader) },
+  errors: ['NOT_FOUND', 'CONFLICT'],
+})
+
+const remove = defineRoute({
+  method: 'DELETE',
+  path: '/jobs/{id}',
+  operationId: 'deleteJob',
+  summary: 'Removes a job that has ended, and the archive that it made',
+  tag,
+  auth: 'token',
+  params: z.object({ id }),
+  answers: { 204: empty('The job is gone.') },
+  errors: ['NOT_FOUND', 'CONFLICT'],
+})
+
+/** `/jobs` */
+export function jobRoutes(container: Container): readonly BoundRoute<Caller>[] {
+  const { control, queue, watcher, logger } = container
+  return [
+    list.handle<Caller>(async ({ query, caller }) => {
+      const found = await listJobs(control, caller, { ...query, limit: query.limit + 1 })
+      const page = toPage(found, query.limit, (job) => job.id)
+      return { status: 200, body: { ...page, items: page.items.map(toJobBody) } }
+    }),
+    show.handle<Caller>(async ({ params, headers, caller, signal }) => {
+      const wanted = parsePrefer(headers.prefer).waitSeconds
+      const waitSeconds = wanted === undefined ? undefined : Math.min(wanted, MAX_WAIT_SECONDS)
+      let job = await findJob(control, caller, params.id)
+      if (waitSeconds !== undefined && !ENDED.has(job.status)) {
+        const inTime = AbortSignal.any([signal, AbortSignal.timeout(waitSeconds * 1_000)])
+        if (await watcher.change(job.id, job.revision, inTime)) job = await findJob(control, caller, params.id)
+      }
+      const applied = waitSeconds === undefined ? undefined : `wait=${waitSeconds}`
+      return {
+        status: 200,
+        headers: { 'retry-after': retryAfter(job), 'preference-applied': applied },
+        body: toJobBody(job),
+      }
+    }),
+    events.handle<Caller>(async ({ params, caller, signal }) => {
+      const job = await findJob(control, caller, params.id)
+      return { status: 200, body: jobEvents({ control, watcher, caller, signal }, job) }
+    }),
+    cancel.handle<Caller>(async ({ params, caller }) => {
+      await findJob(control, caller, params.id)
+      const job = await requestCancel(control.prisma, params.id)
+      if (!job) throw conflict('the job has ended already')
+      // Only tidying up: a worker that is rung for a cancelled job leaves it alone.
+      if (job.status === 'cancelled') {
+        await queue.remove(job.kind, job.id).catch((error: unknown) => {
+          logger.debug({ err: error, jobId: job.id }, 'the queue still holds a cancelled job')
+        })
+      }
+      return { status: 202, headers: { 'retry-after': retryAfter(job) }, body: toJobBody(job) }
+    }),
+    remove.handle<Caller>(async ({ params, caller }) => {
+      await findJob(control, caller, params.id)
+      await removeJob(control, params.id)
+      return { status: 204 }
+    }),
+  ]
+}

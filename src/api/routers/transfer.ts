@@ -1,0 +1,109 @@
+import { z } from 'zod'
+import type { Container } from '../../container.ts'
+import { invalidRequest, isAppError } from '../../errors.ts'
+import { assertMayRun } from '../../jobs/authorisation.ts'
+import type { AnyJobRequest } from '../../jobs/catalogue.ts'
+import { requestHash } from '../../jobs/submit.ts'
+import type { Caller } from '../../projects/access.ts'
+import { findSelection } from '../../transfer/export/export-selection.ts'
+import { assertAllowedHost, assertVettedAddress } from '../../transfer/remote/allowed-hosts.ts'
+import { parseProjectTarget } from '../../transfer/remote/target.ts'
+import { jsonBody } from '../body.ts'
+import { plainText } from '../plain-text.ts'
+import { type BoundRoute, defineRoute } from '../route.ts'
+import { accepted, acceptJob, asyncHeaders, idempotencyOf, tokenIdOf } from './accept-job.ts'
+import { slug } from './schemas.ts'
+
+const end = z
+  .union([
+    z.strictObject({ project: slug }),
+    z.strictObject({
+      dsn: plainText(1_000).meta({ description: '`wharf://<project>:<TOKEN>@<host>[:port]`', examples: [] }),
+    }),
+  ])
+  .meta({ description: 'A project of this server, or of another one.' })
+
+const transfer = defineRoute({
+  method: 'POST',
+  path: '/transfer',
+  operationId: 'transferProject',
+  summary: 'Copies a project over another one, on this server or between this one and another',
+  description:
+    'Always a job. The target is overwritten as by an import: all of it together, or nothing. One end at least is on this ' +
+    'server. Which other servers may be reached, the operator says (`WHARF_TRANSFER_HOSTS`). Needs `content.export` in a ' +
+    'source and `content.import` in a target that are here, and the same in `system` where the system section is asked for.',
+  tag: 'Data',
+  auth: 'token',
+  headers: z.object({ 'idempotency-key': asyncHeaders['idempotency-key'] }),
+  body: jsonBody(
+    z.strictObject({
+      source: end,
+      target: end,
+      system: z.boolean().default(false),
+      stages: z.array(slug).min(1).max(100).optional().meta({ description: 'Only these stages; all if missing.' }),
+      excludeTables: z.array(plainText(63).min(1)).max(10_000).optional(),
+    }),
+  ),
+  answers: { 202: accepted },
+  errors: ['FORBIDDEN', 'NOT_FOUND', 'QUEUE_UNAVAILABLE', 'IDEMPOTENCY_KEY_REUSED'],
+})
+
+type End = z.output<typeof end>
+
+/** `/transfer` */
+export function transferRoutes(container: Container): readonly BoundRoute<Caller>[] {
+  const { control, config } = container
+  return [
+    transfer.handle<Caller>(async ({ body, headers, caller }) => {
+      const source = withoutToken(body.source, '/source')
+      const target = withoutToken(body.target, '/target')
+      const request: AnyJobRequest = { kind: 'transfer', request: { ...body, source: source.end, target: target.end } }
+      assertMayRun(caller, request)
+      for (const { origin } of [source, target]) {
+        if (origin === undefined) continue
+        assertAllowedHost(origin, config.transferHosts)
+        assertVettedAddress(origin, config.transferHosts)
+      }
+      if ('project' in body.source) {
+        await findSelection(control.prisma, { slug: body.source.project, system: body.system, stages: body.stages })
+      }
+      const secrets = {
+        ...(source.token !== undefined && { source: source.token }),
+        ...(target.token !== undefined && { target: target.token }),
+      }
+      const newJob = {
+        request,
+        createdBy: tokenIdOf(caller),
+        secrets,
+        idempotency: idempotencyOf(headers, () => requestHash(body)),
+      }
+      return acceptJob(container, newJob, { isPreferred: false })
+    }),
+  ]
+}
+
+interface MaskedEnd {
+  readonly end: End
+  readonly origin: string | undefined
+  readonly token: string | undefined
+}
+
+/** Takes a DSN apart: its token goes where nobody reads it. */
+function withoutToken(given: End, pointer: string): MaskedEnd {
+  if ('project' in given) return { end: given, origin: undefined, token: undefined }
+  const { origin, project, token } = parseDsn(given.dsn, pointer)
+  const { protocol, host } = new URL(origin)
+  const scheme = protocol === 'http:' ? 'wharf+http' : 'wharf+https'
+  return { end: { dsn: `${scheme}://${project}:***@${host}` }, origin, token }
+}
+
+function parseDsn(dsn: string, pointer: string) {
+  try {
+    const target = parseProjectTarget(dsn)
+    if (target.kind === 'remote' && target.token !== undefined) return target
+  } catch (error) {
+    if (!isAppError(error)) throw error
+  }
+  const detail = 'must be wharf://<project>:<TOKEN>@<host>[:port]'
+  throw invalidRequest('the body does not have the expected form', [{ pointer: `${pointer}/dsn`, detail }])
+}
