@@ -90,9 +90,11 @@ async function ringForQueued({ control, queue }: SweepServices): Promise<void> {
   }
 }
 
+/** A file that a schedule keeps has no end of its own, and a file without its job would be taken for one nobody wants. */
 async function removeRecords({ prisma }: Database): Promise<void> {
   await prisma.$executeRaw`
     DELETE FROM control.job
      WHERE finished_at < now() - make_interval(days => ${RECORD_DAYS}::int)
-       AND coalesce(expires_at, finished_at) < now() - interval '1 day'`
+       AND coalesce(expires_at, finished_at) < now() - interval '1 day'
+       AND NOT EXISTS (SELECT FROM control.artifact WHERE job_id = job.id AND state = 'ready')`
 }

@@ -58,6 +58,7 @@ export async function listProjects(
 ): Promise<readonly Project[]> {
   return control.project.findMany({
     where: {
+      scratchFor: null,
       slug: { ...(page.slugs && { in: [...page.slugs] }), ...(page.after !== undefined && { gt: page.after }) },
     },
     orderBy: { slug: 'asc' },

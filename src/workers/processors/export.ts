@@ -1,8 +1,10 @@
 import type { ExportRequest } from '../../jobs/catalogue.ts'
 import { beginArtifact, publishArtifact } from '../../jobs/job-artifacts.ts'
+import { findScheduleOf, markProven } from '../../jobs/schedules/schedule-record.ts'
 import { gzipMembers } from '../../lib/gzip-members.ts'
 import { estimateRows } from '../../transfer/export/estimate-rows.ts'
 import { withExport } from '../../transfer/export/with-export.ts'
+import { verifyArtifact } from '../verify-artifact.ts'
 import type { AttemptContext } from './processor.ts'
 
 /** Writes an archive into the store. It may be had once the whole of it is there, and never if the attempt is not the job's. */
@@ -27,9 +29,16 @@ export async function runExport(context: AttemptContext, { projects }: ExportReq
     await withExport(container, projects, write, { sessionName, onRows })
     progress.update({ phase: 'finishing', table: null })
     const finished = await artifact.writer.commit()
+    const schedule = await findScheduleOf(control.prisma, job)
+    if (schedule?.verify) {
+      progress.update({ phase: 'checking', stage: null })
+      await verifyArtifact(container, { key: artifact.id, finished }, { id: job.id, sessionName, signal })
+    }
+    // What a schedule makes stays for as long as that says.
+    const days = schedule ? undefined : config.artifactDays
     await control.prisma.$transaction(async (tx) => {
-      const days = config.artifactDays
-      await publishArtifact(tx, { id: artifact.id, jobId: job.id, finished }, days)
+      await publishArtifact(tx, { id: artifact.id, jobId: job.id, finished }, days ?? null)
+      if (schedule?.verify) await markProven(tx, artifact.id)
       await succeed(tx, finished, days)
     })
   } finally {

@@ -1,0 +1,49 @@
+import type { Queryable } from '../../database/database.ts'
+import { Prisma } from '../../database/generated/client.ts'
+import type { ScheduleRun } from './schedule.ts'
+
+/** What is said of a schedule's runs wherever it is shown. */
+export interface RunSummary {
+  readonly last: ScheduleRun | undefined
+  readonly lastSuccess: ScheduleRun | undefined
+  /** The last whose archive was restored, and what was restored was the same. */
+  readonly lastProven: ScheduleRun | undefined
+}
+
+/** The runs of schedules as they are by now: what has not been settled yet is read from the job itself. */
+const RUNS = Prisma.sql`
+  SELECT run.schedule_id AS "scheduleId", run.due_at AS "dueAt", run.by_hand AS "byHand", run.job_id AS "jobId",
+         coalesce(run.outcome, job.status, 'removed') AS status,
+         CASE WHEN job.error IS NOT NULL
+              THEN jsonb_build_object('code', job.error->'code', 'detail', job.error->'detail') END AS error,
+         coalesce(run.finished_at, job.finished_at) AS "finishedAt",
+         coalesce(run.proven_at, (SELECT max(artifact.proven_at) FROM control.artifact WHERE artifact.job_id = job.id))
+           AS "provenAt"
+    FROM control.schedule_run AS run LEFT JOIN control.job ON job.id = run.job_id`
+
+/** The newest runs of a schedule, the newest first. */
+export const listRuns = (control: Queryable, scheduleId: string, limit: number): Promise<ScheduleRun[]> =>
+  control.$queryRaw<ScheduleRun[]>`
+    SELECT * FROM (${RUNS}) AS run WHERE "scheduleId" = ${scheduleId}::uuid ORDER BY "dueAt" DESC LIMIT ${limit}`
+
+/** @returns for each of the schedules, by id. */
+export async function summariseRuns(
+  control: Queryable,
+  scheduleIds: readonly string[],
+): Promise<ReadonlyMap<string, RunSummary>> {
+  const newest = async (condition: Prisma.Sql): Promise<ReadonlyMap<string, ScheduleRun>> => {
+    const rows = await control.$queryRaw<ScheduleRun[]>`
+      SELECT DISTINCT ON ("scheduleId") * FROM (${RUNS}) AS run
+       WHERE "scheduleId" = ANY (${[...scheduleIds]}::uuid[]) AND ${condition} ORDER BY "scheduleId", "dueAt" DESC`
+    return new Map(rows.map((run) => [run.scheduleId, run]))
+  }
+  const last = await newest(Prisma.sql`TRUE`)
+  const lastSuccess = await newest(Prisma.sql`status = 'succeeded'`)
+  const lastProven = await newest(Prisma.sql`"provenAt" IS NOT NULL`)
+  return new Map(
+    scheduleIds.map((id) => [
+      id,
+      { last: last.get(id), lastSuccess: lastSuccess.get(id), lastProven: lastProven.get(id) },
+    ]),
+  )
+}

@@ -1,0 +1,49 @@
+import type { Queryable, Transaction } from '../../database/database.ts'
+import type { Schedule as Row } from '../../database/generated/client.ts'
+import { notFound } from '../../errors.ts'
+import { parseRequest } from '../catalogue.ts'
+import type { JobKind } from '../job.ts'
+import type { Schedule, ScheduledRequest } from './schedule.ts'
+
+/** @throws {Error} where another version of Wharf wrote what this one doesn't know. */
+export function toSchedule(row: Row): Schedule {
+  const { id, name, cron, timezone, keepLast, keepDays, verify, enabled, createdBy, createdAt, nextRunAt } = row
+  const keep = { ...(keepLast !== null && { last: keepLast }), ...(keepDays !== null && { days: keepDays }) }
+  const asked = toScheduledRequest(row.kind, row.request)
+  return { id, name, cron, timezone, asked, keep, verify, enabled, createdBy, createdAt, nextRunAt }
+}
+
+function toScheduledRequest(kind: string, request: unknown): ScheduledRequest {
+  const asked = parseRequest(kind as JobKind, request)
+  if (asked.kind === 'import') throw new Error('an import cannot be done again and again')
+  return asked
+}
+
+/** Whoever asks. @throws {AppError} NOT_FOUND */
+export async function readSchedule(control: Queryable, id: string): Promise<Schedule> {
+  const row = await control.schedule.findUnique({ where: { id } })
+  if (!row) throw notFound('schedule', id)
+  return toSchedule(row)
+}
+
+/**
+ * The time by the database's clock, by which alone schedules are due: all processes on all machines agree on it.
+ */
+export async function readClock(control: Queryable): Promise<Date> {
+  const [row] = await control.$queryRaw<{ now: Date }[]>`SELECT clock_timestamp() AS now`
+  if (!row) throw new Error('PostgreSQL gave no time')
+  return row.now
+}
+
+/** The schedule that a job is a run of; undefined where it is none's, or not any more. */
+export async function findScheduleOf(
+  control: Queryable,
+  { scheduleId }: { readonly scheduleId: string | null },
+): Promise<Schedule | undefined> {
+  const row = scheduleId === null ? null : await control.schedule.findUnique({ where: { id: scheduleId } })
+  return row ? toSchedule(row) : undefined
+}
+
+/** Records that an archive was restored, and that what was restored was the same. */
+export const markProven = (tx: Transaction, artifactId: string): Promise<unknown> =>
+  tx.$executeRaw`UPDATE control.artifact SET proven_at = now() WHERE id = ${artifactId}::uuid`

@@ -1,0 +1,49 @@
+import type { JobRequest } from '../catalogue.ts'
+import type { JobStatus } from '../job.ts'
+import type { Keep } from './keep.ts'
+
+/** The kinds of jobs that can be done again and again: what they need is not used up by the first time. */
+export const SCHEDULED_KINDS = ['export', 'transfer'] as const
+export type ScheduledKind = (typeof SCHEDULED_KINDS)[number]
+
+/** What a schedule's jobs are asked for with. */
+export type ScheduledRequest =
+  | { readonly kind: 'export'; readonly request: JobRequest<'export'> }
+  | { readonly kind: 'transfer'; readonly request: JobRequest<'transfer'> }
+
+/** A job that is to be done again and again. */
+export interface Schedule {
+  readonly id: string
+  readonly name: string
+  readonly cron: string
+  readonly timezone: string
+  /** Secrets masked. */
+  readonly asked: ScheduledRequest
+  readonly keep: Keep
+  /** Whether every archive is restored, to see that it can be. */
+  readonly verify: boolean
+  readonly enabled: boolean
+  /** The token in whose name it runs; null for the root token. */
+  readonly createdBy: string | null
+  readonly createdAt: Date
+  /** Null while it is not enabled. */
+  readonly nextRunAt: Date | null
+}
+
+/** `skipped`: the run before had not ended. `removed`: the job was deleted before it was known how it had ended. */
+export type RunStatus = JobStatus | 'skipped' | 'removed'
+
+/** What became of one time at which a schedule was due. */
+export interface ScheduleRun {
+  readonly scheduleId: string
+  /** For a run that was asked for by hand, when it was. */
+  readonly dueAt: Date
+  readonly byHand: boolean
+  /** Null where it was skipped. */
+  readonly jobId: string | null
+  readonly status: RunStatus
+  readonly error: { readonly code: string; readonly detail: string } | null
+  readonly finishedAt: Date | null
+  /** When its archive was restored, and what was restored was the same. */
+  readonly provenAt: Date | null
+}

@@ -1,0 +1,188 @@
+import type { Database, Queryable, Transaction } from '../../database/database.ts'
+import { invalidRequest, isAppError, notFound } from '../../errors.ts'
+import type { Seal } from '../../lib/seal.ts'
+import type { Caller } from '../../projects/access.ts'
+import { findProject } from '../../projects/projects.ts'
+import { assertMayRun, projectsOf } from '../authorisation.ts'
+import { nextRun } from './cron.ts'
+import type { Keep } from './keep.ts'
+import type { Schedule, ScheduledRequest } from './schedule.ts'
+import { readClock, readSchedule, toSchedule } from './schedule-record.ts'
+
+export interface ScheduleServices {
+  readonly control: Database
+  readonly seal: Seal
+}
+
+/** What a schedule's jobs are asked for with, and the secrets of it that must not stand in its record, by name. */
+export interface Asked {
+  readonly asked: ScheduledRequest
+  readonly secrets: Readonly<Record<string, string>>
+}
+
+export interface NewSchedule extends Asked {
+  readonly name: string
+  readonly cron: string
+  readonly timezone: string
+  readonly keep: Keep
+  readonly verify: boolean
+  readonly enabled: boolean
+}
+
+/** What is missing stays as it is. */
+export type ScheduleChange = Partial<Omit<NewSchedule, keyof Asked>> & { readonly request?: Asked | undefined }
+
+const BATCH = 200
+
+/**
+ * Makes a schedule, whose jobs are asked for in the caller's name.
+ *
+ * @throws {AppError} INVALID_REQUEST where it would never be due, or its jobs make nothing that could be kept; NOT_FOUND,
+ *   FORBIDDEN, as the job itself.
+ */
+export async function createSchedule(
+  { control: { prisma }, seal }: ScheduleServices,
+  caller: Caller,
+  schedule: NewSchedule,
+): Promise<Schedule> {
+  await assertMaySchedule(prisma, caller, schedule)
+  const due = nextRun(schedule, await readClock(prisma))
+  const { name, cron, timezone, verify, enabled } = schedule
+  const row = await prisma.schedule.create({
+    data: {
+      ...{ name, cron, timezone, verify, enabled },
+      ...keepColumns(schedule.keep),
+      ...askedColumns(seal, schedule),
+      createdBy: caller.kind === 'root' ? null : caller.tokenId,
+      nextRunAt: enabled ? due : null,
+    },
+  })
+  return toSchedule(row)
+}
+
+/** @throws {AppError} NOT_FOUND, also where the caller might not ask for its job. */
+export async function findSchedule(control: Queryable, caller: Caller, id: string): Promise<Schedule> {
+  const schedule = await readSchedule(control, id)
+  if (!isVisible(caller, schedule)) throw notFound('schedule', id)
+  return schedule
+}
+
+/** Those that the caller may know of, in the order in which they were made, after the one with the id `after`. */
+export async function listSchedules(
+  control: Queryable,
+  caller: Caller,
+  page: { readonly limit: number; readonly after?: string | undefined },
+): Promise<readonly Schedule[]> {
+  const visible: Schedule[] = []
+  let cursor = page.after
+  for (;;) {
+    const rows = await control.schedule.findMany({
+      orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
+      take: BATCH,
+      ...(cursor !== undefined && { cursor: { id: cursor }, skip: 1 }),
+    })
+    visible.push(...rows.map(toSchedule).filter((schedule) => isVisible(caller, schedule)))
+    if (rows.length < BATCH || visible.length >= page.limit) return visible.slice(0, page.limit)
+    cursor = rows.at(-1)?.id
+  }
+}
+
+/**
+ * Changes a schedule. One that is enabled again, or is due at other times now, is next due after now: what it missed
+ * meanwhile is not made up for. It goes on running in the name of the token that made it.
+ *
+ * @throws {AppError} as `createSchedule`; NOT_FOUND as `findSchedule`.
+ */
+export function changeSchedule(
+  { control, seal }: ScheduleServices,
+  caller: Caller,
+  id: string,
+  { request, ...change }: ScheduleChange,
+): Promise<Schedule> {
+  return control.prisma.$transaction(async (tx) => {
+    await lockSchedule(tx, id)
+    const before = await findSchedule(tx, caller, id)
+    const after = { ...before, ...change, asked: request?.asked ?? before.asked }
+    if (after.asked.kind !== before.asked.kind) throw invalidRequest('the kind of a schedule cannot be changed')
+    await assertMaySchedule(tx, caller, after)
+    const due = nextRun(after, await readClock(tx))
+    const { name, cron, timezone, verify, enabled } = after
+    const isDueAsBefore = before.enabled && cron === before.cron && timezone === before.timezone
+    const row = await tx.schedule.update({
+      where: { id },
+      data: {
+        ...{ name, cron, timezone, verify, enabled },
+        ...keepColumns(after.keep),
+        ...(request && askedColumns(seal, request)),
+        nextRunAt: enabled ? (isDueAsBefore ? before.nextRunAt : due) : null,
+      },
+    })
+    return toSchedule(row)
+  })
+}
+
+/**
+ * Deletes a schedule. A job of it that is under way goes on; the archives that it made stay for as long as those of any
+ * other job.
+ *
+ * @param artifactDays how long that is.
+ * @throws {AppError} NOT_FOUND as `findSchedule`.
+ */
+export async function deleteSchedule(
+  { control }: ScheduleServices,
+  caller: Caller,
+  id: string,
+  artifactDays: number,
+): Promise<void> {
+  await control.prisma.$transaction(async (tx) => {
+    await lockSchedule(tx, id)
+    await findSchedule(tx, caller, id)
+    await tx.$executeRaw`
+      WITH kept AS (
+        UPDATE control.artifact SET expires_at = now() + make_interval(days => ${artifactDays}::int)
+          FROM control.job
+         WHERE job.id = artifact.job_id AND schedule_id = ${id}::uuid AND state = 'ready' AND artifact.expires_at IS NULL
+         RETURNING job.id, artifact.expires_at)
+      UPDATE control.job SET expires_at = kept.expires_at FROM kept WHERE kept.id = job.id`
+    await tx.schedule.delete({ where: { id } })
+  })
+}
+
+/** Whoever claims a due time, runs by hand, or changes a schedule takes this lock, so that they come one by one. */
+export const lockSchedule = (tx: Transaction, id: string): Promise<unknown> =>
+  tx.$queryRaw`SELECT id FROM control.schedule WHERE id = ${id}::uuid FOR UPDATE`
+
+async function assertMaySchedule(
+  control: Queryable,
+  caller: Caller,
+  { asked, keep, verify }: Pick<NewSchedule, 'asked' | 'keep' | 'verify'>,
+): Promise<void> {
+  assertMayRun(caller, asked)
+  for (const slug of projectsOf(asked)) await findProject(control, slug)
+  if (asked.kind === 'export') return
+  const faults = [
+    ...(verify ? [{ pointer: '/verify', detail: NO_ARCHIVE }] : []),
+    ...(keep.last !== undefined || keep.days !== undefined ? [{ pointer: '/keep', detail: NO_ARCHIVE }] : []),
+  ]
+  if (faults.length > 0) throw invalidRequest('only archives can be kept and verified', faults)
+}
+
+const NO_ARCHIVE = 'a transfer makes no archive'
+
+function isVisible(caller: Caller, { asked }: Schedule): boolean {
+  try {
+    assertMayRun(caller, asked)
+    return true
+  } catch (error) {
+    if (isAppError(error)) return false
+    throw error
+  }
+}
+
+const keepColumns = ({ last, days }: Keep) => ({ keepLast: last ?? null, keepDays: days ?? null })
+
+const askedColumns = (seal: Seal, { asked, secrets }: Asked) => ({
+  kind: asked.kind,
+  request: asked.request,
+  sealedSecrets: Object.keys(secrets).length > 0 ? seal.seal(JSON.stringify(secrets)) : null,
+})

@@ -1,0 +1,98 @@
+import { createHash } from 'node:crypto'
+import { type ArchiveItem, readArchive } from '../archive/archive-reader.ts'
+import type { FinishedArtifact } from '../artifacts/artifact-store.ts'
+import type { Container } from '../container.ts'
+import { AppError, type ErrorCode, type Fault, isAppError } from '../errors.ts'
+import { withExport } from '../transfer/export/with-export.ts'
+import { importArchive } from '../transfer/import/import-archive.ts'
+import { createScratchProjects, dropScratchProjects } from './scratch-projects.ts'
+import { type Contents, compareContents, readContents } from './verify-contents.ts'
+
+/** An archive in the store, and what its writer said of it. */
+export interface WrittenArtifact {
+  readonly key: string
+  readonly finished: FinishedArtifact
+}
+
+export interface VerifyingJob {
+  readonly id: string
+  /** What PostgreSQL has to call every session. */
+  readonly sessionName: string
+  readonly signal: AbortSignal
+}
+
+/** What an archive itself can be the reason for. */
+const FAULTS_OF_THE_ARCHIVE: ReadonlySet<ErrorCode> = new Set(['ARCHIVE_INVALID', 'CONFLICT', 'NOT_FOUND'])
+
+/**
+ * Proves that an archive can be restored: reads it back from where it is kept, restores it into projects made for that,
+ * exports them, and compares structure, rows and their sums. Nothing is left of them, however it ends; where the process
+ * dies, the job's next attempt or a sweep drops them.
+ *
+ * @throws {AppError} PROOF_FAILED where the archive is not what was written, can't be restored, or comes back as something
+ *   else. What is not the archive's fault is thrown as it is.
+ */
+export async function verifyArtifact(
+  container: Container,
+  artifact: WrittenArtifact,
+  job: VerifyingJob,
+): Promise<void> {
+  await dropScratchProjects(container, job.id)
+  try {
+    const faults = await restore(container, artifact, job)
+    if (faults.length > 0) throw unproven('what was restored from it is not the same', faults)
+  } catch (error) {
+    job.signal.throwIfAborted()
+    if (!isAppError(error) || !FAULTS_OF_THE_ARCHIVE.has(error.code) || error.retryAfterSeconds !== undefined)
+      throw error
+    throw unproven(error.message, error.faults, error)
+  } finally {
+    await dropScratchProjects(container, job.id)
+  }
+}
+
+const unproven = (reason: string, faults: readonly Fault[], cause?: Error): AppError =>
+  new AppError('PROOF_FAILED', `the archive was written, but is not proven, and so was not kept: ${reason}`, {
+    faults,
+    cause,
+  })
+
+/** @returns how what was restored differs. */
+async function restore(container: Container, artifact: WrittenArtifact, job: VerifyingJob): Promise<readonly Fault[]> {
+  const { sessionName, signal } = job
+  const read = (): AsyncGenerator<ArchiveItem, void, undefined> =>
+    readArchive(readStored(container, artifact), { maxLineBytes: container.config.maxLineBytes, signal })
+  const { projects, contents } = await readContents(read())
+  const targets = await createScratchProjects(container, job.id, projects)
+  // What the empty stages held before is not worth keeping.
+  const services = { ...container, undoHours: 0 }
+  await importArchive(services, { projects, read }, { targets, tokenId: null, signal, sessionName })
+
+  const selections = targets.map((slug, index) => ({
+    slug,
+    system: false,
+    stages: projects[index]?.stages.map((stage) => stage.slug),
+  }))
+  const restored = await withExport(container, selections, (bytes) => contentsOf(bytes, signal), { sessionName })
+  return compareContents(contents, restored)
+}
+
+const contentsOf = async (bytes: AsyncIterable<Buffer>, signal: AbortSignal): Promise<Contents> =>
+  (await readContents(readArchive(bytes, { signal }))).contents
+
+/**
+ * The bytes as the store has them. They are held against the sum that was made while they were written: not every byte
+ * of a gzip file is checked by its own sums.
+ */
+async function* readStored(
+  { artifacts }: Container,
+  { key, finished }: WrittenArtifact,
+): AsyncGenerator<Buffer, void, undefined> {
+  const hash = createHash('sha256')
+  for await (const chunk of artifacts.read(key)) {
+    hash.update(chunk)
+    yield chunk
+  }
+  if (hash.digest('hex') === finished.sha256) return
+  throw new AppError('ARCHIVE_INVALID', 'its bytes are not those that were written: the storage has changed them')
+}

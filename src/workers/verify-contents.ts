@@ -1,0 +1,56 @@
+import type { ArchiveItem } from '../archive/archive-reader.ts'
+import type { Fault } from '../errors.ts'
+import { createArchivePlan, type PlannedProject } from '../transfer/import/archive-plan.ts'
+
+/** What must be the same after a restore, each by its name: the lines of structure, and of each table rows and their sum. */
+export type Contents = ReadonlyMap<string, string>
+
+const MAX_FAULTS = 20
+
+/** Reads an archive through. It grows with the number of tables, and not with that of rows. */
+export async function readContents(
+  items: AsyncIterable<ArchiveItem>,
+): Promise<{ readonly projects: readonly PlannedProject[]; readonly contents: Contents }> {
+  const plan = createArchivePlan()
+  const contents = new Map<string, string>()
+  for await (const item of items) {
+    plan.add(item)
+    const name = nameOf(item)
+    // Projects by their number: those that are restored have other names.
+    const stage = plan.projects.at(-1)?.stages.at(-1)?.slug
+    if (name !== undefined && 'content' in item) {
+      contents.set(`${name} of stage "${stage}" of project ${plan.projects.length}`, JSON.stringify(item.content))
+    }
+  }
+  return { projects: plan.projects, contents }
+}
+
+function nameOf(item: ArchiveItem): string | undefined {
+  switch (item.kind) {
+    case 'enum':
+    case 'domain':
+    case 'composite':
+    case 'range':
+    case 'sequence':
+    case 'table':
+      return `${item.kind} "${item.content.name}"`
+    case 'rowsEnd':
+      return `the rows of table "${item.content.table}"`
+    default:
+      return undefined
+  }
+}
+
+/** Every difference in words, up to a number of them. */
+export function compareContents(original: Contents, restored: Contents): Fault[] {
+  const faults: Fault[] = []
+  for (const name of new Set([...original.keys(), ...restored.keys()])) {
+    const before = original.get(name)
+    const after = restored.get(name)
+    if (before === after) continue
+    const problem = after === undefined ? 'was not restored' : before === undefined ? 'was added' : 'is not the same'
+    faults.push({ detail: `${name} ${problem}` })
+    if (faults.length === MAX_FAULTS) break
+  }
+  return faults
+}
