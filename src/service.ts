@@ -9,6 +9,7 @@ import { makeDataFolder } from './data-folder/make-data-folder.ts'
 import { removeServiceAddress, writeServiceAddress } from './data-folder/service-address.ts'
 import { startEmbeddedPostgres } from './database/embedded/embedded-postgres.ts'
 import { AppError } from './errors.ts'
+import { startSchedules } from './jobs/schedules/tick.ts'
 import { startSweeping as startJobSweep } from './jobs/start-sweeping.ts'
 import type { JobTimings } from './jobs/timings.ts'
 import { createLifecycle, type Lifecycle } from './lifecycle.ts'
@@ -16,6 +17,7 @@ import type { Logger } from './logger.ts'
 import { ensureDemoProject } from './projects/demo-project.ts'
 import { sweepSideSchemas } from './transfer/import/sweep-side-schemas.ts'
 import { readVersion } from './version.ts'
+import { sweepScratchProjects } from './workers/scratch-projects.ts'
 import { startWorkers } from './workers/start-workers.ts'
 import { startWatchdog } from './workers/watchdog.ts'
 
@@ -106,6 +108,8 @@ async function startJobs(container: Container, lifecycle: Lifecycle, parts: read
   if (!parts.includes('worker')) return
   const workers = await startWorkers(container)
   lifecycle.onClose('workers', workers.close)
+  const schedules = startSchedules(container)
+  lifecycle.onClose('schedules', schedules.close)
   // Whoever has brought a database of their own has something that starts this process again, too.
   if (!container.config.databaseUrl) return
   const watchdog = startWatchdog({ isNeeded: () => !workers.isIdle() })
@@ -139,6 +143,7 @@ function startSweeping(container: Container, lifecycle: Lifecycle): void {
   const sweepOnce = async (): Promise<void> => {
     try {
       await sweepSideSchemas(container, container.logger)
+      await sweepScratchProjects(container)
     } catch (error) {
       container.logger.warn({ err: error }, 'sweeping failed; it is tried again later')
     }

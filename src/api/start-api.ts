@@ -9,6 +9,7 @@ import { jobFileRoutes } from './routers/job-file.ts'
 import { jobRoutes } from './routers/jobs.ts'
 import { projectRoutes } from './routers/projects.ts'
 import { roleRoutes } from './routers/roles.ts'
+import { scheduleRoutes } from './routers/schedules.ts'
 import { schemaRoutes } from './routers/schema.ts'
 import { createServiceRoutes } from './routers/service.ts'
 import { tokenRoutes } from './routers/tokens.ts'
@@ -33,6 +34,7 @@ export async function startApi(
     ...exportRoutes(container),
     ...importRoutes(container),
     ...transferRoutes(container),
+    ...scheduleRoutes(container),
     ...jobRoutes(container),
     ...jobFileRoutes(container),
   ]

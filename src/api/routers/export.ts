@@ -31,6 +31,9 @@ const selection = z.strictObject({
     .meta({ description: 'Tables whose structure and rows are left out.' }),
 })
 
+/** What an export is asked for with. */
+export const exportBody = z.strictObject({ projects: z.array(selection).min(1).max(MAX_PROJECTS_PER_ARCHIVE) })
+
 const exportProjects = defineRoute({
   method: 'POST',
   path: '/export',
@@ -49,7 +52,7 @@ const exportProjects = defineRoute({
     'content-encoding': z.string().optional(),
     'accept-encoding': z.string().optional(),
   }),
-  body: jsonBody(z.strictObject({ projects: z.array(selection).min(1).max(MAX_PROJECTS_PER_ARCHIVE) })),
+  body: jsonBody(exportBody),
   answers: {
     200: stream('application/x-ndjson', 'The archive.', {
       'content-encoding': '`gzip` where the archive is compressed.',

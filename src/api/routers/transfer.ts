@@ -2,7 +2,6 @@ import { z } from 'zod'
 import type { Container } from '../../container.ts'
 import { invalidRequest, isAppError } from '../../errors.ts'
 import { assertMayRun } from '../../jobs/authorisation.ts'
-import type { AnyJobRequest } from '../../jobs/catalogue.ts'
 import { requestHash } from '../../jobs/submit.ts'
 import type { Caller } from '../../projects/access.ts'
 import { findSelection } from '../../transfer/export/export-selection.ts'
@@ -23,6 +22,15 @@ const end = z
   ])
   .meta({ description: 'A project of this server, or of another one.' })
 
+/** What a transfer is asked for with. */
+export const transferBody = z.strictObject({
+  source: end,
+  target: end,
+  system: z.boolean().default(false),
+  stages: z.array(slug).min(1).max(100).optional().meta({ description: 'Only these stages; all if missing.' }),
+  excludeTables: z.array(plainText(63).min(1)).max(10_000).optional(),
+})
+
 const transfer = defineRoute({
   method: 'POST',
   path: '/transfer',
@@ -35,15 +43,7 @@ const transfer = defineRoute({
   tag: 'Data',
   auth: 'token',
   headers: z.object({ 'idempotency-key': asyncHeaders['idempotency-key'] }),
-  body: jsonBody(
-    z.strictObject({
-      source: end,
-      target: end,
-      system: z.boolean().default(false),
-      stages: z.array(slug).min(1).max(100).optional().meta({ description: 'Only these stages; all if missing.' }),
-      excludeTables: z.array(plainText(63).min(1)).max(10_000).optional(),
-    }),
-  ),
+  body: jsonBody(transferBody),
   answers: { 202: accepted },
   errors: ['FORBIDDEN', 'NOT_FOUND', 'QUEUE_UNAVAILABLE', 'IDEMPOTENCY_KEY_REUSED'],
 })
@@ -52,34 +52,45 @@ type End = z.output<typeof end>
 
 /** `/transfer` */
 export function transferRoutes(container: Container): readonly BoundRoute<Caller>[] {
-  const { control, config } = container
   return [
     transfer.handle<Caller>(async ({ body, headers, caller }) => {
-      const source = withoutToken(body.source, '/source')
-      const target = withoutToken(body.target, '/target')
-      const request: AnyJobRequest = { kind: 'transfer', request: { ...body, source: source.end, target: target.end } }
-      assertMayRun(caller, request)
-      for (const { origin } of [source, target]) {
-        if (origin === undefined) continue
-        assertAllowedHost(origin, config.transferHosts)
-        assertVettedAddress(origin, config.transferHosts)
-      }
-      if ('project' in body.source) {
-        await findSelection(control.prisma, { slug: body.source.project, system: body.system, stages: body.stages })
-      }
-      const secrets = {
-        ...(source.token !== undefined && { source: source.token }),
-        ...(target.token !== undefined && { target: target.token }),
-      }
       const newJob = {
-        request,
+        ...(await prepareTransfer(container, caller, body)),
         createdBy: tokenIdOf(caller),
-        secrets,
         idempotency: idempotencyOf(headers, () => requestHash(body)),
       }
       return acceptJob(container, newJob, { isPreferred: false })
     }),
   ]
+}
+
+/**
+ * Makes sure that a transfer may be asked for, and takes its secrets out.
+ *
+ * @throws {AppError} INVALID_REQUEST, NOT_FOUND, FORBIDDEN.
+ */
+export async function prepareTransfer(
+  { control, config }: Container,
+  caller: Caller,
+  body: z.output<typeof transferBody>,
+) {
+  const source = withoutToken(body.source, '/source')
+  const target = withoutToken(body.target, '/target')
+  const request = { kind: 'transfer', request: { ...body, source: source.end, target: target.end } } as const
+  assertMayRun(caller, request)
+  for (const { origin } of [source, target]) {
+    if (origin === undefined) continue
+    assertAllowedHost(origin, config.transferHosts)
+    assertVettedAddress(origin, config.transferHosts)
+  }
+  if ('project' in body.source) {
+    await findSelection(control.prisma, { slug: body.source.project, system: body.system, stages: body.stages })
+  }
+  const secrets = {
+    ...(source.token !== undefined && { source: source.token }),
+    ...(target.token !== undefined && { target: target.token }),
+  }
+  return { request, secrets }
 }
 
 interface MaskedEnd {

@@ -30,7 +30,9 @@ export interface NewSchedule extends Asked {
 }
 
 /** What is missing stays as it is. */
-export type ScheduleChange = Partial<Omit<NewSchedule, keyof Asked>> & { readonly request?: Asked | undefined }
+export type ScheduleChange = {
+  readonly [Field in Exclude<keyof NewSchedule, keyof Asked>]?: NewSchedule[Field] | undefined
+} & { readonly request?: Asked | undefined }
 
 const BATCH = 200
 
@@ -97,12 +99,20 @@ export function changeSchedule(
   { control, seal }: ScheduleServices,
   caller: Caller,
   id: string,
-  { request, ...change }: ScheduleChange,
+  change: ScheduleChange,
 ): Promise<Schedule> {
   return control.prisma.$transaction(async (tx) => {
     await lockSchedule(tx, id)
     const before = await findSchedule(tx, caller, id)
-    const after = { ...before, ...change, asked: request?.asked ?? before.asked }
+    const after = {
+      name: change.name ?? before.name,
+      cron: change.cron ?? before.cron,
+      timezone: change.timezone ?? before.timezone,
+      asked: change.request?.asked ?? before.asked,
+      keep: change.keep ?? before.keep,
+      verify: change.verify ?? before.verify,
+      enabled: change.enabled ?? before.enabled,
+    }
     if (after.asked.kind !== before.asked.kind) throw invalidRequest('the kind of a schedule cannot be changed')
     await assertMaySchedule(tx, caller, after)
     const due = nextRun(after, await readClock(tx))
@@ -113,7 +123,7 @@ export function changeSchedule(
       data: {
         ...{ name, cron, timezone, verify, enabled },
         ...keepColumns(after.keep),
-        ...(request && askedColumns(seal, request)),
+        ...(change.request && askedColumns(seal, change.request)),
         nextRunAt: enabled ? (isDueAsBefore ? before.nextRunAt : due) : null,
       },
     })

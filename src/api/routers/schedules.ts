@@ -1,0 +1,227 @@
+import { z } from 'zod'
+import type { Container } from '../../container.ts'
+import { assertMayRun } from '../../jobs/authorisation.ts'
+import { runNow } from '../../jobs/schedules/fire.ts'
+import { listRuns, summariseRuns } from '../../jobs/schedules/runs.ts'
+import type { Schedule } from '../../jobs/schedules/schedule.ts'
+import {
+  type Asked,
+  changeSchedule,
+  createSchedule,
+  deleteSchedule,
+  findSchedule,
+  listSchedules,
+} from '../../jobs/schedules/schedules.ts'
+import type { Caller } from '../../projects/access.ts'
+import { findSelection } from '../../transfer/export/export-selection.ts'
+import { empty, json } from '../answer.ts'
+import { jsonBody } from '../body.ts'
+import { pageOf, pageQuery, toPage } from '../paging.ts'
+import { plainText } from '../plain-text.ts'
+import { type BoundRoute, defineRoute } from '../route.ts'
+import { exportBody } from './export.ts'
+import { jobPath, jobSchema, toJobBody } from './job-body.ts'
+import {
+  keepSchema,
+  schedulePath,
+  scheduleSchema,
+  scheduleWithRunsSchema,
+  toRunBody,
+  toScheduleBody,
+} from './schedule-body.ts'
+import { id } from './schemas.ts'
+import { prepareTransfer, transferBody } from './transfer.ts'
+
+const tag = 'Schedules'
+
+/** How many runs are shown of one schedule. */
+const SHOWN_RUNS = 20
+
+const name = plainText(200).min(1)
+const cron = plainText(200).meta({
+  description:
+    'Minute, hour, day of month, month, day of week; seconds before them or without; or `@daily` and the like. An hour ' +
+    'that is named is what the clocks of the time zone show: what they skip runs at the first moment after, what they ' +
+    'show twice runs once.',
+  examples: ['30 2 * * *', '@daily'],
+})
+const timezone = plainText(100).meta({ description: 'An IANA name.', examples: ['Europe/Berlin'] })
+const verify = z.boolean().meta({
+  description: 'Whether every archive is restored and compared before its run counts as succeeded; only for exports.',
+})
+const newFields = {
+  name,
+  cron,
+  timezone: timezone.default('UTC'),
+  keep: keepSchema.default({}),
+  verify: verify.default(false),
+  enabled: z.boolean().default(true),
+}
+
+const newSchedule = z.discriminatedUnion('kind', [
+  z.strictObject({ ...newFields, kind: z.literal('export'), request: exportBody }),
+  z.strictObject({ ...newFields, kind: z.literal('transfer'), request: transferBody }),
+])
+
+const changedSchedule = z.strictObject({
+  name: name.optional(),
+  cron: cron.optional(),
+  timezone: timezone.optional(),
+  request: z.union([exportBody, transferBody]).optional().meta({ description: 'Whole, and of the same kind.' }),
+  keep: keepSchema.optional().meta({ description: 'In place of both rules that were there.' }),
+  verify: verify.optional(),
+  enabled: z.boolean().optional(),
+})
+
+const params = z.object({ id })
+
+const list = defineRoute({
+  method: 'GET',
+  path: '/schedules',
+  operationId: 'listSchedules',
+  summary: 'Schedules, in the order in which they were made',
+  description: 'The root token sees all; any other token those whose jobs it might ask for itself.',
+  tag,
+  auth: 'token',
+  query: z.object({ ...pageQuery, after: id.optional() }),
+  answers: { 200: json(pageOf(scheduleSchema), 'A page of schedules.') },
+})
+
+const create = defineRoute({
+  method: 'POST',
+  path: '/schedules',
+  operationId: 'createSchedule',
+  summary: 'Makes a schedule: an export or a transfer that is done again and again',
+  description:
+    'Needs what the job itself needs. Its jobs are asked for in the name of this token, and fail once that may not have ' +
+    'them done any more. Times that are missed while no process runs are made up for by one run; a time at which the run ' +
+    'before goes on is skipped.',
+  tag,
+  auth: 'token',
+  body: jsonBody(newSchedule),
+  answers: { 201: json(scheduleSchema, 'The new schedule.', { location: 'Path of the schedule.' }) },
+  errors: ['FORBIDDEN', 'NOT_FOUND'],
+})
+
+const show = defineRoute({
+  method: 'GET',
+  path: '/schedules/{id}',
+  operationId: 'showSchedule',
+  summary: 'One schedule, with its newest runs',
+  tag,
+  auth: 'token',
+  params,
+  answers: { 200: json(scheduleWithRunsSchema, 'The schedule.') },
+  errors: ['NOT_FOUND'],
+})
+
+const change = defineRoute({
+  method: 'PATCH',
+  path: '/schedules/{id}',
+  operationId: 'changeSchedule',
+  summary: 'Changes what is named of a schedule; `enabled` pauses and resumes it',
+  description: 'What a schedule missed while it was not enabled is not made up for.',
+  tag,
+  auth: 'token',
+  params,
+  body: jsonBody(changedSchedule),
+  answers: { 200: json(scheduleSchema, 'The schedule as it is now.') },
+  errors: ['FORBIDDEN', 'NOT_FOUND'],
+})
+
+const remove = defineRoute({
+  method: 'DELETE',
+  path: '/schedules/{id}',
+  operationId: 'deleteSchedule',
+  summary: 'Deletes a schedule; its archives stay for as long as those of any other job',
+  tag,
+  auth: 'token',
+  params,
+  answers: { 204: empty('The schedule is gone.') },
+  errors: ['NOT_FOUND'],
+})
+
+const run = defineRoute({
+  method: 'POST',
+  path: '/schedules/{id}/run',
+  operationId: 'runSchedule',
+  summary: 'Runs a schedule now, enabled or not',
+  tag,
+  auth: 'token',
+  params,
+  answers: {
+    202: json(jobSchema, 'The job, which goes on by itself.', {
+      location: 'Path of the job.',
+      'retry-after': 'After how many seconds it is worth asking about the job.',
+    }),
+  },
+  errors: ['NOT_FOUND', 'CONFLICT', 'QUEUE_UNAVAILABLE'],
+})
+
+/** `/schedules` */
+export function scheduleRoutes(container: Container): readonly BoundRoute<Caller>[] {
+  const { control, config } = container
+  const database = control.prisma
+
+  const bodiesOf = async (schedules: readonly Schedule[]) => {
+    const ids = schedules.map((schedule) => schedule.id)
+    const runs = await summariseRuns(database, ids)
+    return schedules.map((schedule) => toScheduleBody(schedule, runs.get(schedule.id)))
+  }
+  const bodyOf = async (schedule: Schedule) =>
+    toScheduleBody(schedule, (await summariseRuns(database, [schedule.id])).get(schedule.id))
+
+  return [
+    list.handle<Caller>(async ({ query, caller }) => {
+      const found = await listSchedules(database, caller, { ...query, limit: query.limit + 1 })
+      const page = toPage(found, query.limit, (schedule) => schedule.id)
+      return { status: 200, body: { ...page, items: await bodiesOf(page.items) } }
+    }),
+    create.handle<Caller>(async ({ body, caller }) => {
+      const asked =
+        body.kind === 'export'
+          ? await askedExport(container, caller, body.request)
+          : await askedTransfer(container, caller, body.request)
+      const schedule = await createSchedule(container, caller, { ...body, ...asked })
+      return { status: 201, headers: { location: schedulePath(schedule) }, body: await bodyOf(schedule) }
+    }),
+    show.handle<Caller>(async ({ params: { id: scheduleId }, caller }) => {
+      const schedule = await findSchedule(database, caller, scheduleId)
+      const runs = await listRuns(database, scheduleId, SHOWN_RUNS)
+      return { status: 200, body: { ...(await bodyOf(schedule)), runs: runs.map(toRunBody) } }
+    }),
+    change.handle<Caller>(async ({ params: { id: scheduleId }, body: { request, ...changes }, caller }) => {
+      await findSchedule(database, caller, scheduleId)
+      const asked = request && (await askedAny(container, caller, request))
+      const changed = { ...changes, ...(asked && { request: asked }) }
+      return { status: 200, body: await bodyOf(await changeSchedule(container, caller, scheduleId, changed)) }
+    }),
+    remove.handle<Caller>(async ({ params: { id: scheduleId }, caller }) => {
+      await deleteSchedule(container, caller, scheduleId, config.artifactDays)
+      return { status: 204 }
+    }),
+    run.handle<Caller>(async ({ params: { id: scheduleId }, caller }) => {
+      const job = await runNow(container, caller, scheduleId)
+      return { status: 202, headers: { location: jobPath(job), 'retry-after': '1' }, body: toJobBody(job) }
+    }),
+  ]
+}
+
+type ExportBody = z.output<typeof exportBody>
+type TransferBody = z.output<typeof transferBody>
+
+const askedAny = (container: Container, caller: Caller, request: ExportBody | TransferBody): Promise<Asked> =>
+  'projects' in request ? askedExport(container, caller, request) : askedTransfer(container, caller, request)
+
+/** Refuses what the job would be refused for, as far as that can be known now. */
+async function askedExport({ control }: Container, caller: Caller, request: ExportBody): Promise<Asked> {
+  const asked = { kind: 'export', request } as const
+  assertMayRun(caller, asked)
+  for (const selection of request.projects) await findSelection(control.prisma, selection)
+  return { asked, secrets: {} }
+}
+
+async function askedTransfer(container: Container, caller: Caller, body: TransferBody): Promise<Asked> {
+  const { request, secrets } = await prepareTransfer(container, caller, body)
+  return { asked: request, secrets }
+}
