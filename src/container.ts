@@ -98,7 +98,7 @@ export async function createContainer(options: {
   lifecycle.onClose('artifacts', artifacts.close)
   const jobTimings = { ...JOB_TIMINGS, ...options.jobTimings }
   const queueBackend = config.redisUrl
-    ? openRedisBackend(config.redisUrl, logger)
+    ? await openRedisBackend(config.redisUrl, logger)
     : await openPostgresBackend(databaseUrl, logger)
   const queue = openJobQueue(queueBackend, logger)
   lifecycle.onClose('queue', queue.close)

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import {
   createPostgresBackend,
   type PgPool,
@@ -9,6 +10,7 @@ import {
 } from 'bullmq'
 import { Redis } from 'ioredis'
 import pg from 'pg'
+import { AppError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { JOB_KINDS } from './job.ts'
 
@@ -17,6 +19,9 @@ const SCHEMA = 'bullmq'
 
 /** Connections for short questions, and one for each worker, on which it listens. */
 const MAX_CONNECTIONS = 4 + JOB_KINDS.length
+
+/** How long Redis may take to answer when the service starts. */
+const START_TIMEOUT_MS = 10_000
 
 /** The name before all of the queue's keys in Redis. */
 const PREFIX = 'wharf'
@@ -55,8 +60,9 @@ export interface QueueBackend {
  * The queue on Redis. Producers fail at once where it does not answer; workers wait for it to come back.
  *
  * @param url of a Redis that evicts nothing (`maxmemory-policy noeviction`).
+ * @throws {AppError} QUEUE_UNAVAILABLE where it does not answer: BullMQ gives a queue up for good that it could not open.
  */
-export function openRedisBackend(url: string, logger: Logger): QueueBackend {
+export async function openRedisBackend(url: string, logger: Logger): Promise<QueueBackend> {
   const clients: Redis[] = []
   const connect = (options: { maxRetriesPerRequest: number | null; enableOfflineQueue: boolean }): Redis => {
     const client = new Redis(url, { ...options, retryStrategy: (times) => Math.min(times * 100, 2_000) })
@@ -65,6 +71,7 @@ export function openRedisBackend(url: string, logger: Logger): QueueBackend {
     return client
   }
   const producer = connect({ maxRetriesPerRequest: 1, enableOfflineQueue: false })
+  await untilReady(producer)
   return {
     kind: 'redis',
     openQueue: (name) => new Queue(name, { connection: producer, prefix: PREFIX, skipWaitingForReady: true }),
@@ -75,6 +82,18 @@ export function openRedisBackend(url: string, logger: Logger): QueueBackend {
     async close() {
       for (const client of clients) client.disconnect()
     },
+  }
+}
+
+/** It says why it is not ready again and again; what counts is whether it comes to be. */
+async function untilReady(client: Redis): Promise<void> {
+  const until = performance.now() + START_TIMEOUT_MS
+  while (client.status !== 'ready') {
+    if (performance.now() > until) {
+      client.disconnect()
+      throw new AppError('QUEUE_UNAVAILABLE', 'Redis cannot be reached; check REDIS_URL, and that it runs')
+    }
+    await delay(20)
   }
 }
 

@@ -1,0 +1,67 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { setTimeout as delay } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import { findFreePort } from '../../src/database/embedded/free-port.ts'
+
+/** A Redis server that belongs to one test file, and that keeps nothing on disk: started again, it is empty. */
+export interface TestRedis {
+  readonly url: string
+  start(): Promise<void>
+  /** Ends it as a crash would. */
+  kill(): Promise<void>
+  /** Every key with its value, as text. */
+  dump(): Promise<string>
+}
+
+/** Starts Debian's `redis-server`, which has to be there. */
+export async function startRedis(): Promise<TestRedis> {
+  const port = await findFreePort()
+  const url = `redis://127.0.0.1:${port}`
+  let server: ReturnType<typeof spawn> | undefined
+
+  const redis: TestRedis = {
+    url,
+    async start() {
+      const options = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']
+      server = spawn('redis-server', [...options, '--maxmemory-policy', 'noeviction'], { stdio: 'ignore' })
+      await once(server, 'spawn')
+      await withClient(url, (client) => untilReady(client))
+    },
+    async kill() {
+      if (!server || server.exitCode !== null || server.signalCode !== null) return
+      const ended = once(server, 'exit')
+      server.kill('SIGKILL')
+      await ended
+    },
+    dump: () =>
+      withClient(url, async (client) => {
+        const texts: string[] = []
+        for (const key of await client.keys('*')) {
+          const value = await client.dumpBuffer(key)
+          texts.push(`${key} ${value?.toString('latin1')}`)
+        }
+        return texts.join('\n')
+      }),
+  }
+  await redis.start()
+  return redis
+}
+
+async function withClient<T>(url: string, use: (client: Redis) => Promise<T>): Promise<T> {
+  const client = new Redis(url, { maxRetriesPerRequest: null })
+  client.on('error', () => undefined)
+  try {
+    return await use(client)
+  } finally {
+    client.disconnect()
+  }
+}
+
+async function untilReady(client: Redis): Promise<void> {
+  for (;;) {
+    const answer = await client.ping().catch(() => undefined)
+    if (answer === 'PONG') return
+    await delay(20)
+  }
+}
