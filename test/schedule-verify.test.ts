@@ -1,0 +1,162 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { FinishedArtifact } from '../src/artifacts/artifact-store.ts'
+import { isAppError } from '../src/errors.ts'
+import { createScratchProjects, sweepScratchProjects } from '../src/workers/scratch-projects.ts'
+import { verifyArtifact } from '../src/workers/verify-artifact.ts'
+import { compareContents } from '../src/workers/verify-contents.ts'
+import { applyScript, createProject } from './support/projects.ts'
+import { makeSchedule, runWhenDue } from './support/schedules.ts'
+import { startWharf, type TestWharf } from './support/wharf.ts'
+
+const SHOP = `
+  CREATE TYPE size AS ENUM ('s', 'm', 'l');
+  CREATE DOMAIN price AS numeric(10, 2) CHECK (VALUE >= 0);
+  CREATE TABLE kind (id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text NOT NULL UNIQUE);
+  CREATE TABLE item (id serial PRIMARY KEY, kind_id integer NOT NULL REFERENCES kind, size size, price price, tags text[]);
+  CREATE INDEX ON item (price);
+  INSERT INTO kind (name) VALUES ('shirts'), ('hats');
+  INSERT INTO item (kind_id, size, price, tags)
+    SELECT 1 + n % 2, 'm', n * 1.5, ARRAY['n' || n, NULL] FROM generate_series(1, 3000) AS n;`
+
+/** What was true of its row when it came in is true no more when it comes in again. */
+const NOT_RESTORABLE = `
+  CREATE TABLE offer (id integer PRIMARY KEY, until timestamptz CHECK (until > now()));
+  INSERT INTO offer VALUES (1, now() + interval '1 millisecond');`
+
+let wharf: TestWharf
+beforeAll(async () => {
+  wharf = await startWharf({ worker: true })
+  await createProject(wharf, 'shop', SHOP)
+  await createProject(wharf, 'odd', 'CREATE TABLE item (id integer PRIMARY KEY);')
+})
+afterAll(() => wharf?.close())
+
+/** Everything that a restore could leave behind. */
+const traces = async (): Promise<unknown> => ({
+  projects: await wharf.database.query('SELECT slug FROM control.project ORDER BY 1'),
+  logins: await wharf.database.query(
+    `SELECT rolname FROM pg_roles WHERE pg_has_role(current_user, oid, 'MEMBER') ORDER BY 1`,
+  ),
+  schemas: await wharf.database.query(
+    `SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_(temp|toast)' ORDER BY 1`,
+  ),
+  states: await wharf.database.query('SELECT stage_id FROM system.stage_state ORDER BY 1'),
+})
+
+test('an archive that can be restored is proven, and nothing is left of the restore', async () => {
+  const before = await traces()
+  const schedule = await makeSchedule(wharf.root, 'shop', {
+    verify: true,
+    request: { projects: [{ slug: 'shop', system: true }, { slug: 'odd' }] },
+  })
+  const ran = await runWhenDue(wharf, schedule)
+  expect(ran.lastRun, JSON.stringify(ran.lastRun)).toMatchObject({
+    status: 'succeeded',
+    provenAt: expect.any(String),
+  })
+  expect(await traces()).toEqual(before)
+  await wharf.root.delete(`/schedules/${schedule.id}`)
+})
+
+test('an archive that cannot be restored fails its run, is not kept, and leaves those before it alone', async () => {
+  const schedule = await makeSchedule(wharf.root, 'odd', { verify: true, keep: { last: 1 } })
+  const good = await runWhenDue(wharf, schedule)
+  expect((await applyScript(wharf, 'odd', NOT_RESTORABLE)).status).toBe(200)
+  const before = await traces()
+  const bad = await runWhenDue(wharf, schedule)
+  expect(bad).toMatchObject({
+    lastRun: { status: 'failed', error: { code: 'PROOF_FAILED', detail: expect.stringContaining('not proven') } },
+    lastSuccess: { jobId: good.lastRun?.jobId },
+    lastProven: { jobId: good.lastRun?.jobId },
+  })
+  expect(await traces()).toEqual(before)
+  expect((await wharf.root.get(`/jobs/${bad.lastRun?.jobId}/file`)).status).toBe(409)
+  expect((await wharf.root.get(`/jobs/${good.lastRun?.jobId}/file`)).status).toBe(200)
+  await wharf.root.delete(`/schedules/${schedule.id}`)
+})
+
+/** An archive of the shop in the store, and how to prove it. */
+async function storeArchive() {
+  const { bytes } = await wharf.root.post('/export', {
+    json: { projects: [{ slug: 'shop' }] },
+    headers: { 'accept-encoding': 'gzip' },
+  })
+  const key = randomUUID()
+  const write = async (contents: Uint8Array): Promise<FinishedArtifact> => {
+    const writer = await wharf.container.artifacts.create(key)
+    await writer.write(contents)
+    return writer.commit()
+  }
+  const finished = await write(bytes)
+  const prove = async (): Promise<void> => {
+    const job = { id: randomUUID(), sessionName: 'wharf test', signal: new AbortController().signal }
+    await verifyArtifact(wharf.container, { key, finished }, job)
+  }
+  return { bytes, key, write, prove }
+}
+
+const changed = (bytes: Uint8Array, at: number): Uint8Array => {
+  const copy = Uint8Array.from(bytes)
+  copy[at] = (copy[at] ?? 0) ^ 1
+  return copy
+}
+
+test('an archive whose bytes were changed where it is kept is found out, whichever byte it was', async () => {
+  const { bytes, write, prove } = await storeArchive()
+  await prove()
+  const before = await traces()
+  // Byte 4 is the time in a gzip header, which none of gzip's own sums covers.
+  const damaged = [4, 100, bytes.length >> 1, bytes.length - 2].map((at) => changed(bytes, at))
+  for (const contents of [...damaged, bytes.subarray(0, -100), bytes.subarray(0, 0)]) {
+    await write(contents)
+    await expect(prove(), `${contents.length} bytes`).rejects.toSatisfy((error) => isAppError(error, 'PROOF_FAILED'))
+  }
+  expect(await traces()).toEqual(before)
+})
+
+test('an archive that is gone from its store is not proven', async () => {
+  const { key, prove } = await storeArchive()
+  await wharf.container.artifacts.remove(key)
+  await expect(prove()).rejects.toSatisfy((error) => isAppError(error, 'PROOF_FAILED'))
+})
+
+test('what is not the same after a restore is told by its name', () => {
+  const original = new Map([
+    ['table "a"', '{}'],
+    ['the rows of table "a"', '{"rows":2,"sha256":"x"}'],
+    ['table "b"', '{}'],
+  ])
+  const restored = new Map([
+    ['table "a"', '{}'],
+    ['the rows of table "a"', '{"rows":1,"sha256":"y"}'],
+    ['table "c"', '{}'],
+  ])
+  expect(compareContents(original, original)).toEqual([])
+  expect(compareContents(original, restored).map(({ detail }) => detail)).toEqual([
+    'the rows of table "a" is not the same',
+    'table "b" was not restored',
+    'table "c" was added',
+  ])
+})
+
+test('what a restore leaves when its process dies is in no list, and is swept away', async () => {
+  const before = await traces()
+  const running = randomUUID()
+  await wharf.database.query(
+    `INSERT INTO control.job (id, kind, status, request, project_ids, max_attempts, heartbeat_at)
+     VALUES ($1, 'export', 'running', '{"projects":[]}', '{}', 1, now() + interval '1 hour')`,
+    [running],
+  )
+  const [goingOn] = await createScratchProjects(wharf.container, running, [{ stages: [{ slug: 'live' }] }])
+  await createScratchProjects(wharf.container, randomUUID(), [{ stages: [{ slug: 'live' }, { slug: 'draft' }] }])
+  expect((await wharf.root.get('/projects?limit=200')).text).not.toContain('scratch-')
+
+  const slugs = async () => wharf.database.query(`SELECT slug FROM control.project WHERE slug LIKE 'scratch-%'`)
+  expect(await slugs()).toHaveLength(2)
+  await sweepScratchProjects(wharf.container)
+  expect(await slugs()).toEqual([{ slug: goingOn }])
+  await wharf.database.query('DELETE FROM control.job WHERE id = $1', [running])
+  await sweepScratchProjects(wharf.container)
+  expect(await traces()).toEqual(before)
+})
