@@ -38,6 +38,8 @@ async function allowExport(allowed: boolean): Promise<void> {
 /** Larger than what the sockets between a client and the service hold. */
 const ARCHIVE = randomBytes(6 * 1024 * 1024 + 11)
 
+const SMALL = randomBytes(5_000)
+
 const sha256 = (bytes: Uint8Array): Buffer => createHash('sha256').update(bytes).digest()
 
 interface Recorded {
@@ -51,7 +53,7 @@ interface Recorded {
 
 /** Records a job as its worker would have left it, and its archive. @returns the path of its file. */
 async function recordJob(recorded: Recorded = {}): Promise<string> {
-  const { kind = 'export', status = 'succeeded', archive = ARCHIVE, state = 'ready', expiresAt = null } = recorded
+  const { kind = 'export', status = 'succeeded', archive = SMALL, state = 'ready', expiresAt = null } = recorded
   const projects = recorded.projects ?? [{ slug: 'shop', system: false }]
   const request =
     kind === 'export'
@@ -100,7 +102,7 @@ describe('the archive of an export', () => {
   let path: string
 
   beforeAll(async () => {
-    path = await recordJob()
+    path = await recordJob({ archive: ARCHIVE })
   })
 
   test('comes whole, with its length, its digest and a name', async () => {
@@ -203,7 +205,7 @@ describe('the archive of an export', () => {
   )
 
   test('comes whole where another archive has taken its place since the download broke', async () => {
-    const replaced = await recordJob()
+    const replaced = await recordJob({ archive: ARCHIVE })
     const { received, etag } = await brokenDownload(replaced, 100_000)
     const other = randomBytes(300_000)
     const id = replaced.split('/')[2] ?? ''
@@ -273,7 +275,7 @@ describe('what cannot be had', () => {
     const path = await recordJob()
     const jobId = path.split('/')[2] ?? ''
     const { key } = await wharf.container.control.prisma.artifact.findFirstOrThrow({ where: { jobId } })
-    await store(key, ARCHIVE.subarray(0, 2_000_000))
+    await store(key, SMALL.subarray(0, 2_000))
 
     await expect(wharf.root.get(path)).rejects.toThrow()
   })
