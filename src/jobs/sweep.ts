@@ -14,6 +14,11 @@ const RECORD_DAYS = 30
 /** How many queued jobs are rung for at a time; the others have their turn when these are done. */
 const MAX_RINGS = 1_000
 
+export interface SweepOptions {
+  /** How long a worker may be silent before it is taken for dead. */
+  readonly leaseMs: number
+}
+
 export interface SweepServices {
   readonly control: Database
   readonly queue: JobQueue
@@ -24,14 +29,12 @@ export interface SweepServices {
 /**
  * Puts right what crashes leave behind, in one process at a time: jobs of workers that died, jobs that the queue knows
  * nothing of, files and records that have had their time. Each part is tried though another fails.
- *
- * @param leaseMs how long a worker may be silent before it is taken for dead.
  */
-export async function sweepJobs(services: SweepServices, { leaseMs }: { readonly leaseMs: number }): Promise<void> {
+export async function sweepJobs(services: SweepServices, options: SweepOptions): Promise<void> {
   const { control, logger } = services
-  await alone(control, async () => {
+  await alone(control, options, async () => {
     const parts: readonly [string, () => Promise<unknown>][] = [
-      ['jobs of lost workers', () => reclaimStale(services, leaseMs)],
+      ['jobs of lost workers', () => reclaimStale(services, options)],
       ['queued jobs', () => ringForQueued(services)],
       ['files', () => removeArtifacts(services)],
       ['old records', () => removeRecords(control)],
@@ -46,26 +49,34 @@ export async function sweepJobs(services: SweepServices, { leaseMs }: { readonly
   })
 }
 
-/** Runs `use` unless another process does; the lock ends with the session, whatever happens to this process. */
-async function alone({ pool }: Database, use: () => Promise<void>): Promise<void> {
+/**
+ * Runs `use` unless another process does. Two at a time would do no harm, so the lock is given free rather than waited
+ * for: PostgreSQL ends the session of a process that was stopped with it, or that takes very long.
+ */
+async function alone({ pool }: Database, { leaseMs }: SweepOptions, use: () => Promise<void>): Promise<void> {
   const client = await pool.connect()
+  // A session that is ended meanwhile says so here, where unheard it would end the process.
+  const onError = (): void => undefined
+  client.on('error', onError)
   try {
-    const { rows } = await client.query<{ locked: boolean }>('SELECT pg_try_advisory_lock($1) AS locked', [
+    await client.query('BEGIN')
+    await client.query(`SET LOCAL idle_in_transaction_session_timeout = ${Math.round(leaseMs)}`)
+    const { rows } = await client.query<{ locked: boolean }>('SELECT pg_try_advisory_xact_lock($1) AS locked', [
       JOB_SWEEP_LOCK,
     ])
-    if (!rows[0]?.locked) return
-    try {
-      await use()
-    } finally {
-      await client.query('SELECT pg_advisory_unlock($1)', [JOB_SWEEP_LOCK])
-    }
-  } finally {
+    if (rows[0]?.locked) await use()
+    await client.query('COMMIT')
     client.release()
+  } catch (error) {
+    client.release(true)
+    throw error
+  } finally {
+    client.off('error', onError)
   }
 }
 
 /** The sessions first: a worker that was stopped in the middle of its commit holds on to the job's own row. */
-async function reclaimStale({ control, logger }: SweepServices, leaseMs: number): Promise<void> {
+async function reclaimStale({ control, logger }: SweepServices, { leaseMs }: SweepOptions): Promise<void> {
   for (const stale of await findStale(control.prisma, leaseMs)) {
     const sessions = await endSessions(control.prisma, stale)
     const error = { code: 'WORKER_LOST', detail: LOST, faults: [] }

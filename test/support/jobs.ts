@@ -1,9 +1,13 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect } from 'vitest'
 import { z } from 'zod'
 import type { ApiAnswer, ApiClient } from './api-client.ts'
 import { eventually } from './eventually.ts'
 import { sendArchive } from './import.ts'
+import { runScript, type ScriptProcess } from './processes.ts'
 import { startRedis, type TestRedis } from './redis.ts'
+import { ROOT_TOKEN, SHORT_TIMINGS, type TestWharf } from './wharf.ts'
 
 const jobSchema = z.looseObject({
   id: z.string(),
@@ -66,4 +70,25 @@ export async function startBackend(backend: Backend): Promise<{
   if (backend === 'PostgreSQL') return { environment: {}, redis: undefined }
   const redis = await startRedis()
   return { environment: { REDIS_URL: redis.url }, redis }
+}
+
+/** Starts a process that works on the jobs of a service, and is killed after the test. */
+export async function startWorkerProcess(
+  { database, dataDir }: TestWharf,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<ScriptProcess> {
+  const needed = { DATABASE_URL: database.url, WHARF_DATA_DIR: dataDir, WHARF_ROOT_TOKEN: ROOT_TOKEN }
+  const args = [JSON.stringify({ ...needed, ...environment }), JSON.stringify(SHORT_TIMINGS)]
+  const worker = await runScript('run-worker.mjs', { args })
+  expect(await worker.nextLine()).toBe('ready')
+  return worker
+}
+
+/** What there is of jobs' files: records by kind and state, and what the store holds. */
+export async function artifactsOf({ database, dataDir }: TestWharf): Promise<unknown> {
+  const records = await database.query<{ kind: string; state: string; n: number }>(
+    `SELECT kind, state, count(*)::int AS n FROM control.artifact WHERE state <> 'removed' GROUP BY 1, 2 ORDER BY 1, 2`,
+  )
+  const entries = await readdir(join(dataDir, 'artifacts'), { withFileTypes: true, recursive: true })
+  return { records, files: entries.filter((entry) => entry.isFile()).length }
 }

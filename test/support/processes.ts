@@ -34,7 +34,10 @@ export interface ScriptProcess {
 /** Runs a script of this folder in a Node.js process of its own, which is killed after the test. */
 export async function runScript(name: string, { args, user }: ScriptOptions): Promise<ScriptProcess> {
   const script = fileURLToPath(new URL(name, import.meta.url))
-  const child = spawn(process.execPath, ['--import', 'tsx', script, ...args], { ...user, detached: true })
+  const child = spawn(process.execPath, [...(name.endsWith('.ts') ? ['--import', 'tsx'] : []), script, ...args], {
+    ...user,
+    detached: true,
+  })
   const closed = once(child, 'close')
   onTestFinished(async () => {
     child.kill('SIGKILL')

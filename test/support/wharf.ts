@@ -91,10 +91,10 @@ export async function startWharf(options: TestWharfOptions = {}): Promise<TestWh
 /** So that no test has to wait for what a crash takes in production. */
 export const SHORT_TIMINGS: Partial<JobTimings> = {
   heartbeatMs: 100,
-  leaseMs: 2_000,
+  leaseMs: 4_000,
   authorisationMs: 200,
   sweepMs: 300,
-  lockMs: 3_000,
+  lockMs: 4_000,
   stalledMs: 1_000,
   graceMs: 1_000,
   watchMs: 50,

@@ -1,0 +1,263 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { eventually } from './support/eventually.ts'
+import { GATE, withGate } from './support/gate.ts'
+import { exportOf } from './support/import.ts'
+import {
+  artifactsOf,
+  askExport,
+  askImport,
+  BACKENDS,
+  jobOf,
+  type SeenJob,
+  showJob,
+  startBackend,
+  startWorkerProcess,
+  untilEnded,
+  untilStatus,
+} from './support/jobs.ts'
+import { createProject, withSession } from './support/projects.ts'
+import type { TestRedis } from './support/redis.ts'
+import { openTransactions } from './support/transactions.ts'
+import { startWharf, type TestWharf } from './support/wharf.ts'
+
+const STRUCTURE = `
+  CREATE DOMAIN gated AS integer CHECK (${GATE});
+  CREATE TABLE item (id integer PRIMARY KEY, n gated);`
+const OLD = 'INSERT INTO item VALUES (1, 1), (2, 2)'
+const NEW = 'INSERT INTO item SELECT n, n FROM generate_series(3, 100) n'
+
+describe.each(BACKENDS)('with the queue on %s', (backend) => {
+  let wharf: TestWharf
+  let redis: TestRedis | undefined
+  let environment: Readonly<Record<string, string>>
+  let archive: string
+
+  beforeAll(async () => {
+    ;({ redis, environment } = await startBackend(backend))
+    wharf = await startWharf({ environment })
+    await createProject(wharf, 'source', `${STRUCTURE} ${NEW}`)
+    archive = await exportOf(wharf.root, 'source')
+  })
+
+  afterAll(async () => {
+    await wharf?.close()
+    await redis?.kill()
+  })
+
+  const count = async (slug: string): Promise<unknown> =>
+    (await wharf.database.query(`SELECT count(*)::int AS n FROM "${slug}.live".item`))[0]
+
+  const leftovers = (slug: string): Promise<unknown[]> =>
+    wharf.database.query(`SELECT nspname FROM pg_namespace WHERE nspname LIKE $1`, [`${slug}.live.new-%`])
+
+  /** The gate's keeper has to let the old rows in first. */
+  async function prepared(slug: string): Promise<void> {
+    await createProject(wharf, slug, `${STRUCTURE} ${OLD}`)
+  }
+
+  test('an import whose worker is killed leaves the old rows, and the next worker does it', async () => {
+    const worker = await startWorkerProcess(wharf, environment)
+    await prepared('killed')
+    const asked = await withGate(wharf, async (gate) => {
+      const job = jobOf(await askImport(wharf.root, archive, '?targetSlug=killed'))
+      await gate.arrival()
+      await worker.kill('SIGKILL')
+      return job
+    })
+    expect(await count('killed')).toEqual({ n: 2 })
+    await startWorkerProcess(wharf, environment)
+    expect(await untilEnded(wharf.root, asked)).toMatchObject({ status: 'succeeded', attempt: 2 })
+    expect(await count('killed')).toEqual({ n: 98 })
+    expect(await leftovers('killed')).toEqual([])
+  })
+
+  test('a worker that was stopped for longer than its lease commits nothing when it goes on', async () => {
+    const first = await startWorkerProcess(wharf, environment)
+    await prepared('stopped')
+    const asked = await withGate(wharf, async (gate) => {
+      const job = jobOf(await askImport(wharf.root, archive, '?targetSlug=stopped'))
+      await gate.arrival()
+      process.kill(first.pid, 'SIGSTOP')
+      await startWorkerProcess(wharf, environment)
+      await eventually(async () => (await showJob(wharf.root, job.id)).attempt).toBe(2)
+      await gate.arrival()
+      return job
+    })
+    expect(await untilEnded(wharf.root, asked)).toMatchObject({ status: 'succeeded', attempt: 2 })
+    await wharf.database.query(`UPDATE "stopped.live".item SET n = 0 WHERE id = 3`)
+    const state = `SELECT generation FROM system.stage_state WHERE schema_name = 'stopped.live'`
+    const before = await wharf.database.query(state)
+    process.kill(first.pid, 'SIGCONT')
+    first.say('stop')
+    expect(await first.nextLine()).toBe('stopped')
+    expect(await wharf.database.query(state)).toEqual(before)
+    expect(await wharf.database.query(`SELECT n FROM "stopped.live".item WHERE id = 3`)).toEqual([{ n: 0 }])
+    expect(await showJob(wharf.root, asked.id)).toMatchObject({ status: 'succeeded', attempt: 2 })
+  })
+
+  test('a worker that is told to stop gives long work back, which uses no attempt up', async () => {
+    const worker = await startWorkerProcess(wharf, environment)
+    await prepared('handed')
+    const asked = await withGate(wharf, async (gate) => {
+      const job = jobOf(await askImport(wharf.root, archive, '?targetSlug=handed'))
+      await gate.arrival()
+      worker.say('stop')
+      expect(await worker.nextLine()).toBe('stopped')
+      expect(await showJob(wharf.root, job.id)).toMatchObject({ status: 'queued' })
+      return job
+    })
+    expect(await leftovers('handed')).toEqual([])
+    const [row] = await wharf.database.query<{ left: number }>(
+      'SELECT max_attempts - attempt AS left FROM control.job WHERE id = $1',
+      [asked.id],
+    )
+    expect(row).toEqual({ left: 3 })
+    await startWorkerProcess(wharf, environment)
+    expect(await untilEnded(wharf.root, asked)).toMatchObject({ status: 'succeeded' })
+  })
+
+  test('of many exports that three workers share, each is made once', async () => {
+    const workers = [1, 2, 3].map(() => startWharf({ beside: wharf, environment, worker: true }))
+    const started = await Promise.all(workers)
+    const answers = await Promise.all(Array.from({ length: 60 }, () => askExport(wharf.root, [{ slug: 'source' }])))
+    const ids = answers.map((answer) => jobOf(answer).id)
+    await expect
+      .poll(
+        () =>
+          wharf.database.query(
+            'SELECT status, attempt, count(*)::int AS n FROM control.job WHERE id = ANY ($1) GROUP BY 1, 2',
+            [ids],
+          ),
+        { timeout: 60_000 },
+      )
+      .toEqual([{ status: 'succeeded', attempt: 1, n: 60 }])
+    const made = await wharf.database.query(
+      `SELECT job_id FROM control.artifact WHERE kind = 'output' AND state = 'ready' AND job_id = ANY ($1)`,
+      [ids],
+    )
+    expect(made).toHaveLength(60)
+    for (const other of started) await other.close()
+  })
+})
+
+describe('with one worker in a process of its own', () => {
+  let wharf: TestWharf
+  let archive: string
+
+  beforeAll(async () => {
+    wharf = await startWharf()
+    await createProject(wharf, 'source', `${STRUCTURE} ${NEW}`)
+    archive = await exportOf(wharf.root, 'source')
+  })
+
+  afterAll(() => wharf?.close())
+
+  const lockWaits = async (): Promise<number> =>
+    (await openTransactions(wharf)).filter(({ waits }) => waits === 'Lock').length
+
+  test('an import whose worker is killed between the load and the swap is done by the next, once', async () => {
+    await createProject(wharf, 'swapping', `${STRUCTURE} ${OLD}`)
+    const worker = await startWorkerProcess(wharf)
+    const asked = await withSession(wharf.database.url, async (holder) => {
+      await holder.query(`BEGIN; SELECT FROM system.stage_state WHERE schema_name = 'swapping.live' FOR NO KEY UPDATE`)
+      const job = jobOf(await askImport(wharf.root, archive, '?targetSlug=swapping'))
+      await eventually(lockWaits).toBe(1)
+      await worker.kill('SIGKILL')
+      return job
+    })
+    await startWorkerProcess(wharf)
+    expect(await untilEnded(wharf.root, asked)).toMatchObject({ status: 'succeeded', attempt: 2 })
+    const events = await wharf.database.query(
+      `SELECT kind FROM system.event JOIN system.stage_state USING (stage_id) WHERE schema_name = 'swapping.live' AND kind = 'import'`,
+    )
+    expect(events).toHaveLength(1)
+  })
+
+  test('an export whose worker is killed while it publishes its archive is made anew, and one archive is left', async () => {
+    const worker = await startWorkerProcess(wharf)
+    const asked = await withSession(wharf.database.url, async (holder) => {
+      await holder.query('BEGIN; LOCK TABLE control.artifact IN SHARE MODE')
+      const job = jobOf(await askExport(wharf.root, [{ slug: 'source' }]))
+      await eventually(lockWaits).toBe(1)
+      await holder.query('COMMIT; BEGIN')
+      await eventually(() =>
+        wharf.database.query(`SELECT state FROM control.artifact WHERE job_id = $1`, [job.id]),
+      ).not.toEqual([])
+      await worker.kill('SIGKILL')
+      return job
+    })
+    await startWorkerProcess(wharf)
+    const job = await untilEnded(wharf.root, asked)
+    expect(job).toMatchObject({ status: 'succeeded' })
+    expect(await wharf.root.get(`/jobs/${job.id}/file`)).toMatchObject({ status: 200 })
+    await eventually(() => artifactsOf(wharf)).toEqual({
+      records: [{ kind: 'output', state: 'ready', n: 1 }],
+      files: 1,
+    })
+  })
+
+  test('a job whose workers all die has failed when its attempts are used up', async () => {
+    await createProject(wharf, 'hopeless', `${STRUCTURE} ${OLD}`)
+    const worker = await startWorkerProcess(wharf)
+    const asked = await withGate(wharf, async (gate) => {
+      const job = jobOf(await askImport(wharf.root, archive, '?targetSlug=hopeless'))
+      await gate.arrival()
+      await wharf.database.query('UPDATE control.job SET max_attempts = 1 WHERE id = $1', [job.id])
+      await worker.kill('SIGKILL')
+      return job
+    })
+    await startWorkerProcess(wharf)
+    expect(await untilEnded(wharf.root, asked)).toMatchObject({ status: 'failed', error: { code: 'WORKER_LOST' } })
+    await eventually(() => artifactsOf(wharf)).toMatchObject({ files: 1 })
+  })
+})
+
+test('a Redis that is ended and comes back empty loses no job, and none is done twice', async () => {
+  const { redis, environment } = await startBackend('Redis')
+  const wharf = await startWharf({ environment, worker: true })
+  await createProject(wharf, 'source', `${STRUCTURE} ${NEW}`)
+  await createProject(wharf, 'target', `${STRUCTURE} ${OLD}`)
+  const archive = await exportOf(wharf.root, 'source')
+  const [running, ...waiting] = await withGate(wharf, async (gate) => {
+    const first = jobOf(await askImport(wharf.root, archive, '?targetSlug=target'))
+    await gate.arrival()
+    const others = await withSession(wharf.database.url, async (holder) => {
+      // Exports wait for the lock, those beyond the first few in the queue.
+      await holder.query('BEGIN; LOCK TABLE "source.live".item IN ACCESS EXCLUSIVE MODE')
+      const asked: SeenJob[] = []
+      for (let index = 0; index < 8; index += 1) asked.push(jobOf(await askExport(wharf.root, [{ slug: 'source' }])))
+      await redis?.kill()
+      expect(await askExport(wharf.root, [{ slug: 'source' }])).toMatchObject({
+        status: 503,
+        headers: { 'retry-after': '5' },
+        json: { type: 'urn:wharf:error:queue-unavailable' },
+      })
+      await redis?.start()
+      return asked
+    })
+    return [first, ...others]
+  })
+  for (const job of [running, ...waiting]) {
+    expect(job && (await untilEnded(wharf.root, job))).toMatchObject({ status: 'succeeded', attempt: 1 })
+  }
+  expect(await wharf.database.query('SELECT count(*)::int AS n FROM "target.live".item')).toEqual([{ n: 98 }])
+  await wharf.close()
+  await redis?.kill()
+})
+
+test('a token that is revoked while its import runs gets nothing done', async () => {
+  const wharf = await startWharf({ worker: true })
+  await createProject(wharf, 'source', `${STRUCTURE} ${NEW}`)
+  await createProject(wharf, 'target', `${STRUCTURE} ${OLD}`)
+  const archive = await exportOf(wharf.root, 'source')
+  const member = await wharf.member('target', 'admin')
+  const asked = await withGate(wharf, async (gate) => {
+    const job = jobOf(await askImport(member, archive, '?targetSlug=target'))
+    await gate.arrival()
+    await wharf.database.query('UPDATE control.token SET revoked_at = now()')
+    return untilStatus(wharf.root, job.id, 'failed')
+  })
+  expect(asked).toMatchObject({ error: { code: 'AUTHORIZATION_REVOKED' } })
+  expect(await wharf.database.query('SELECT count(*)::int AS n FROM "target.live".item')).toEqual([{ n: 2 }])
+  await wharf.close()
+})
