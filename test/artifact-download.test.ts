@@ -6,9 +6,10 @@ import { get, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { ApiClient } from './support/api-client.ts'
 import { createProject } from './support/projects.ts'
+import { S3_BUCKET, startS3Server } from './support/s3-server.ts'
 import { ROOT_TOKEN, startWharf, type TestWharf } from './support/wharf.ts'
 
 let wharf: TestWharf
@@ -330,4 +331,29 @@ describe('who may have an archive', () => {
 
     expect((await wharf.root.request('HEAD', path)).status).toBe(410)
   })
+})
+
+test('an archive that is kept in a bucket is downloaded, and continued, as well', async () => {
+  const s3 = await startS3Server()
+  vi.stubEnv('AWS_ENDPOINT_URL', s3.url)
+  vi.stubEnv('AWS_REGION', 'eu-central-1')
+  vi.stubEnv('AWS_ACCESS_KEY_ID', 'S3RVER')
+  vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'S3RVER')
+  const inFolder = wharf
+  try {
+    wharf = await startWharf({ environment: { WHARF_ARTIFACTS: `s3://${S3_BUCKET}/archives` } })
+    await createProject(wharf, 'shop')
+    const path = await recordJob({ archive: ARCHIVE })
+    const { received, etag } = await brokenDownload(path, 3_000_000)
+    const rest = await wharf.root.get(path, { headers: { range: 'bytes=3000000-', 'if-range': etag } })
+
+    expect(rest.status).toBe(206)
+    expect(sha256(Buffer.concat([received, rest.bytes]))).toEqual(sha256(ARCHIVE))
+    expect((await wharf.root.get(await recordJob({ state: 'removed' }))).status).toBe(410)
+  } finally {
+    await wharf.close()
+    wharf = inFolder
+    vi.unstubAllEnvs()
+    await s3.stop()
+  }
 })
