@@ -5,8 +5,11 @@ import { isAppError } from '../src/errors.ts'
 import { createScratchProjects, sweepScratchProjects } from '../src/workers/scratch-projects.ts'
 import { verifyArtifact } from '../src/workers/verify-artifact.ts'
 import { compareContents } from '../src/workers/verify-contents.ts'
+import { eventually } from './support/eventually.ts'
+import { GATE, withGate } from './support/gate.ts'
+import { jobOf, showJob, untilStatus } from './support/jobs.ts'
 import { applyScript, createProject } from './support/projects.ts'
-import { makeSchedule, runWhenDue } from './support/schedules.ts'
+import { makeSchedule, runWhenDue, untilSettled } from './support/schedules.ts'
 import { startWharf, type TestWharf } from './support/wharf.ts'
 
 const SHOP = `
@@ -159,4 +162,20 @@ test('what a restore leaves when its process dies is in no list, and is swept aw
   await wharf.database.query('DELETE FROM control.job WHERE id = $1', [running])
   await sweepScratchProjects(wharf.container)
   expect(await traces()).toEqual(before)
+})
+
+test('a run that is cancelled while its archive is being restored leaves nothing', async () => {
+  await createProject(wharf, 'slow', `CREATE DOMAIN gated AS integer CHECK (${GATE}); CREATE TABLE item (n gated);`)
+  expect((await applyScript(wharf, 'slow', 'INSERT INTO item VALUES (1), (2);')).status).toBe(200)
+  const schedule = await makeSchedule(wharf.root, 'slow', { verify: true, enabled: false })
+  const before = await traces()
+  await withGate(wharf, async (gate) => {
+    const { id } = jobOf(await wharf.root.post(`/schedules/${schedule.id}/run`))
+    await gate.arrival()
+    expect(await showJob(wharf.root, id)).toMatchObject({ status: 'running', progress: { phase: 'checking' } })
+    await wharf.root.post(`/jobs/${id}/cancel`)
+    await untilStatus(wharf.root, id, 'cancelled')
+  })
+  await eventually(traces).toEqual(before)
+  expect(await untilSettled(wharf, schedule)).toMatchObject({ lastRun: { status: 'cancelled' }, lastSuccess: null })
 })

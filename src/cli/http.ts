@@ -12,7 +12,7 @@ const CONNECT_TIMEOUT_MS = 10_000
 const MAX_JSON_BYTES = 32 * 1024 * 1024
 
 export interface HttpCall {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** With every part encoded, see `encodedPath`. */
   readonly path: string
   readonly query?: Readonly<Record<string, string | undefined>>

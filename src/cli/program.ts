@@ -3,6 +3,7 @@ import { addDataCommands } from './commands/data.ts'
 import { addProjectCommands } from './commands/projects.ts'
 import { addRoleCommands } from './commands/roles.ts'
 import type { Run } from './commands/run.ts'
+import { addScheduleCommands } from './commands/schedules.ts'
 import { addSchemaCommands } from './commands/schema.ts'
 import { addTokenCommands } from './commands/tokens.ts'
 import type { CliEnvironment } from './environment.ts'
@@ -86,6 +87,7 @@ function createProgram(
   addSchemaCommands(program, run)
   addRoleCommands(program, run)
   addTokenCommands(program, run)
+  addScheduleCommands(program, run)
   return program
 }
 

@@ -38,7 +38,7 @@ export type Undone = z.infer<typeof undoneSchema>
 
 const PAGE_ITEMS = '200'
 
-async function listAll<T>(
+export async function listAll<T>(
   http: HttpClient,
   list: {
     readonly path: string
@@ -58,7 +58,7 @@ async function listAll<T>(
   return items
 }
 
-async function remove(http: HttpClient, path: string): Promise<void> {
+export async function remove(http: HttpClient, path: string): Promise<void> {
   const { body } = await http.open({ method: 'DELETE', path })
   for await (const _ of body);
 }

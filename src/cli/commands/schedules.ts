@@ -1,0 +1,90 @@
+import type { Command } from 'commander'
+import type { ScheduleCreateOptions, ScheduleDeleteOptions } from '../schedules.ts'
+import type { ResultOptions } from '../terminal/result.ts'
+import { jsonOption, repeatable, serverOption, yesOption } from './options.ts'
+import type { Run } from './run.ts'
+
+type Options = ResultOptions & { readonly server?: string }
+
+const schedules = () => import('../schedules.ts')
+
+export function addScheduleCommands(program: Command, run: Run): void {
+  addCreateCommand(program, run)
+  addRunningCommands(program, run)
+}
+
+function addCreateCommand(program: Command, run: Run): void {
+  program
+    .command('schedule:create')
+    .description('have projects exported, or one transferred, again and again')
+    .requiredOption('--name <name>', 'what it is for')
+    .requiredOption('--cron <cron>', 'when: minute, hour, day of month, month, day of week; or @daily and the like')
+    .option('--timezone <name>', 'whose clocks that means, e.g. Europe/Berlin (default: UTC)')
+    .addOption(repeatable('--project <slug>', 'a project to export (default: the local one)'))
+    .option('--from <project>', 'transfer from this project of the server, or DSN of another one')
+    .option('--to <project>', 'transfer over this project of the server, or DSN of another one')
+    .option('--include-system', 'with roles and event log')
+    .addOption(repeatable('--stage <slug>', 'only this stage'))
+    .addOption(repeatable('--exclude-table <name>', 'without this table'))
+    .option('--keep-last <number>', 'keep that many archives, proven ones where there are any')
+    .option('--keep-days <number>', 'keep archives for that many days')
+    .option('--verify', 'restore and compare every archive before its run counts as succeeded')
+    .option('--paused', 'do not run it before schedule:resume')
+    .addOption(serverOption())
+    .addOption(jsonOption())
+    .action(
+      run(async (context, options: ScheduleCreateOptions) => (await schedules()).runScheduleCreate(context, options)),
+    )
+}
+
+function addRunningCommands(program: Command, run: Run): void {
+  program
+    .command('schedule:list')
+    .description('list the schedules, with their next and last runs')
+    .addOption(serverOption())
+    .addOption(jsonOption())
+    .action(run(async (context, options: Options) => (await schedules()).runScheduleList(context, options)))
+
+  program
+    .command('schedule:pause <id>')
+    .description('run a schedule no more, until it is resumed')
+    .addOption(serverOption())
+    .addOption(jsonOption())
+    .action(
+      run(async (context, id: string, options: Options) =>
+        (await schedules()).runScheduleEnable(context, id, { ...options, enabled: false }),
+      ),
+    )
+
+  program
+    .command('schedule:resume <id>')
+    .description('run a paused schedule again; what it missed is not made up for')
+    .addOption(serverOption())
+    .addOption(jsonOption())
+    .action(
+      run(async (context, id: string, options: Options) =>
+        (await schedules()).runScheduleEnable(context, id, { ...options, enabled: true }),
+      ),
+    )
+
+  program
+    .command('schedule:run <id>')
+    .description('run a schedule now, paused or not')
+    .addOption(serverOption())
+    .addOption(jsonOption())
+    .action(
+      run(async (context, id: string, options: Options) => (await schedules()).runScheduleRun(context, id, options)),
+    )
+
+  program
+    .command('schedule:delete <id>')
+    .description('delete a schedule; its archives stay for as long as those of any other job')
+    .addOption(yesOption())
+    .addOption(serverOption())
+    .addOption(jsonOption())
+    .action(
+      run(async (context, id: string, options: ScheduleDeleteOptions) =>
+        (await schedules()).runScheduleDelete(context, id, options),
+      ),
+    )
+}
