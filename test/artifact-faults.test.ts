@@ -174,6 +174,17 @@ describe('an S3 bucket', () => {
     expect(await s3.openUploads()).toBe(0)
   })
 
+  test('leaves an upload alone that began long ago, and still goes on', async () => {
+    const key = randomUUID()
+    const writer = await store.create(key)
+    for (const part of PARTS) await writer.write(part)
+    await s3.backdateUploads(new Date('2026-01-01'))
+
+    expect(await store.sweep(new Date(Date.now() - 60_000))).toBe(0)
+    await writer.commit()
+    expect(await store.size(key)).toBe(18 * MEBIBYTE)
+  })
+
   test('sweeps no upload that is not its own', async () => {
     const client = new S3Client({ forcePathStyle: true })
     const foreign = ['wharf/report.pdf', `wharf/other/${randomUUID()}`, randomUUID()]

@@ -214,7 +214,7 @@ describe.each([
   test('sweeps what writers that are gone have left, and nothing else', async () => {
     const key = await keep(store, Buffer.from('finished'))
     const writers = await Promise.all(Array.from({ length: 5 }, () => store.create(randomUUID())))
-    for (const writer of writers) await writer.write(LARGE.subarray(0, 9 * MEBIBYTE))
+    for (const writer of writers) await writer.write(LARGE.subarray(0, 17 * MEBIBYTE))
     expect(await place.leftovers()).toBe(5)
 
     expect(await store.sweep(new Date(Date.now() - 3_600_000))).toBe(0)

@@ -2,8 +2,9 @@ import {
   AbortMultipartUploadCommand,
   ListMultipartUploadsCommand,
   type ListMultipartUploadsCommandOutput,
+  ListPartsCommand,
+  type ListPartsCommandOutput,
   type MultipartUpload,
-  paginateListParts,
   type S3Client,
 } from '@aws-sdk/client-s3'
 import type { S3Location } from './artifact-location.ts'
@@ -55,10 +56,13 @@ interface OpenUpload {
 
 async function lastTouched(client: S3Client, upload: OpenUpload, begun: Date | undefined): Promise<Date | undefined> {
   let latest = begun
-  for await (const page of paginateListParts({ client }, upload)) {
+  // The client's own paginator never ends here: it goes by the next marker, which servers give on the last page too.
+  for (let after: { readonly PartNumberMarker?: string | undefined } | undefined = {}; after; ) {
+    const page: ListPartsCommandOutput = await client.send(new ListPartsCommand({ ...upload, ...after }))
     for (const { LastModified: arrived } of page.Parts ?? []) {
       if (arrived && (!latest || arrived > latest)) latest = arrived
     }
+    after = page.IsTruncated ? { PartNumberMarker: page.NextPartNumberMarker } : undefined
   }
   return latest
 }

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, stat, utimes } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -28,6 +28,8 @@ export interface S3TestServer {
   failNone(): void
   /** Breaks all connections off; new ones may be made. */
   cutConnections(): void
+  /** Makes all open multipart uploads have begun then; their parts keep their times. */
+  backdateUploads(begun: Date): Promise<void>
   /** How many multipart uploads are open. */
   openUploads(): Promise<number>
   stop(): Promise<void>
@@ -56,7 +58,7 @@ export async function startS3Server(): Promise<S3TestServer> {
     const uploadId = query.get('uploadId') ?? ''
     if (call === 'AbortMultipartUpload') return uploads.abort(response, uploadId)
     if (call === 'ListMultipartUploads') return uploads.list(response, query)
-    if (call === 'ListParts') return uploads.listParts(response, uploadId, key)
+    if (call === 'ListParts') return uploads.listParts(response, uploadId, query)
     const expected = request.headers['if-match']
     if (expected !== undefined && expected !== (await etagOf(key)))
       return send(response, 412, errorXml('PreconditionFailed'))
@@ -76,6 +78,9 @@ export async function startS3Server(): Promise<S3TestServer> {
     fail: (call, status) => failing.set(call, status),
     failNone: () => failing.clear(),
     cutConnections: () => server.closeAllConnections(),
+    async backdateUploads(begun) {
+      for (const id of await uploads.ids()) await utimes(uploads.keyFileOf(id), begun, begun)
+    },
     openUploads: async () => (await uploads.ids()).length,
     async stop() {
       server.closeAllConnections()
@@ -110,6 +115,7 @@ function readCall({ method = '', url = '' }: IncomingMessage): ReadCall {
 
 /** So few, that a list of a handful of uploads has more than one page. */
 const PAGE = 2
+const PARTS_PAGE = 1
 
 /** Multipart uploads as s3rver keeps them: a folder for each, named by its id, with a file `key` and the parts. */
 function createUploads(folder: string) {
@@ -121,19 +127,21 @@ function createUploads(folder: string) {
       .map(dirname)
       .sort()
   }
+  const keyFileOf = (id: string): string => join(folder, id, 'key')
   return {
     ids,
+    keyFileOf,
     async abort(response: ServerResponse, id: string): Promise<void> {
       if (!(await ids()).includes(id)) return send(response, 404, errorXml('NoSuchUpload'))
-      await rm(join(folder, id, 'key'))
+      await rm(keyFileOf(id))
       send(response, 204)
     },
     async list(response: ServerResponse, query: URLSearchParams): Promise<void> {
       const all = await Promise.all(
         (await ids()).map(async (id) => ({
           id,
-          key: await readFile(join(folder, id, 'key'), 'utf8'),
-          begun: (await stat(join(folder, id, 'key'))).mtime,
+          key: await readFile(keyFileOf(id), 'utf8'),
+          begun: (await stat(keyFileOf(id))).mtime,
         })),
       )
       const after = query.get('upload-id-marker') ?? ''
@@ -150,17 +158,22 @@ function createUploads(folder: string) {
       const truncated = `<IsTruncated>${listed.length > PAGE}</IsTruncated>`
       send(response, 200, document('ListMultipartUploadsResult', `${truncated}${markers}${uploads.join('')}`))
     },
-    async listParts(response: ServerResponse, id: string, key: string): Promise<void> {
+    async listParts(response: ServerResponse, id: string, query: URLSearchParams): Promise<void> {
       if (!(await ids()).includes(id)) return send(response, 404, errorXml('NoSuchUpload'))
-      const numbers = (await readdir(join(folder, id))).filter((name) => /^\d+$/.test(name))
+      const names = (await readdir(join(folder, id))).filter((name) => /^\d+$/.test(name))
+      const after = Number(query.get('part-number-marker') ?? 0)
+      const numbers = names.map(Number).filter((number) => number > after)
+      const page = numbers.sort((a, b) => a - b).slice(0, PARTS_PAGE)
       const parts = await Promise.all(
-        numbers.map(async (number) => {
-          const { mtime, size } = await stat(join(folder, id, number))
+        page.map(async (number) => {
+          const { mtime, size } = await stat(join(folder, id, String(number)))
           const modified = `<LastModified>${mtime.toISOString()}</LastModified>`
           return `<Part><PartNumber>${number}</PartNumber>${modified}<Size>${size}</Size></Part>`
         }),
       )
-      const head = `<Key>${key}</Key><UploadId>${id}</UploadId><IsTruncated>false</IsTruncated>`
+      const truncated = `<IsTruncated>${numbers.length > PARTS_PAGE}</IsTruncated>`
+      // Given on every page, by Amazon and by others.
+      const head = `<NextPartNumberMarker>${page.at(-1) ?? 0}</NextPartNumberMarker>${truncated}`
       send(response, 200, document('ListPartsResult', head + parts.join('')))
     },
   }
