@@ -25,7 +25,7 @@ let here: TestWharf
 let there: TestWharf
 
 beforeAll(async () => {
-  ;[here, there] = await Promise.all([startWharf(), startWharf()])
+  ;[here, there] = await Promise.all([startWharf({ worker: true }), startWharf()])
   await createProject(here, 'shop', MANY_SONGS)
 })
 afterAll(() => Promise.all([here?.close(), there?.close()]))

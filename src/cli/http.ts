@@ -34,6 +34,8 @@ export interface HttpAnswer {
 
 export interface HttpClient {
   readonly origin: string
+  /** For calls that have to outlive `signal`; never shown. */
+  readonly token: string
   /** @throws {AppError} REMOTE_FAILED where the server refuses, cannot be reached, or breaks off. */
   open(call: HttpCall): Promise<HttpAnswer>
   /** Checks the JSON that comes back. @throws {AppError} REMOTE_FAILED, as `open`. */
@@ -86,6 +88,7 @@ export function createHttpClient({ origin, token, signal: clientSignal }: HttpCl
 
   return {
     origin,
+    token,
     open,
     async json(call, schema) {
       const answer = await open({ ...call, headers: { accept: 'application/json', ...call.headers } })

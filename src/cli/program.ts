@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { addDataCommands } from './commands/data.ts'
+import { addJobCommands } from './commands/jobs.ts'
 import { addProjectCommands } from './commands/projects.ts'
 import { addRoleCommands } from './commands/roles.ts'
 import type { Run } from './commands/run.ts'
@@ -87,6 +88,7 @@ function createProgram(
   addSchemaCommands(program, run)
   addRoleCommands(program, run)
   addTokenCommands(program, run)
+  addJobCommands(program, run)
   addScheduleCommands(program, run)
   return program
 }

@@ -27,6 +27,7 @@ function addExport(program: Command, run: Run): void {
     .option('--output <file>', 'output file, "-" for standard output (default: <project>.jsonl.gz or <project>.jsonl)')
     .addOption(repeatable('--stage <slug>', 'export this stage only (default: all stages)'))
     .addOption(repeatable('--exclude-table <name>', 'leave this table out, its structure and its rows'))
+    .option('--async', 'have the server make the archive as a job, and download it then')
     .option('--quiet', 'show no progress')
     .addOption(jsonOption())
     .action(

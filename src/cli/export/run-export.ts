@@ -1,4 +1,4 @@
-import { AppError, isAppError } from '../../errors.ts'
+import { AppError, isAppError, wrongUse } from '../../errors.ts'
 import { parseProjectTarget } from '../../transfer/remote/target.ts'
 import type { CommandContext } from '../environment.ts'
 import { EXIT } from '../exit-codes.ts'
@@ -9,10 +9,13 @@ import { downloadArchive } from './download-archive.ts'
 import { type Export, type ExportReportOptions, reportExport } from './export-report.ts'
 import { type SelectionOptions, toSelection } from './export-selection.ts'
 import { assertUsableOutput, STDOUT } from './output-path.ts'
+import { runAsyncExport } from './run-async-export.ts'
 
 export interface ExportOptions extends ExportReportOptions, SelectionOptions {
   readonly gzip: boolean
   readonly output?: string
+  /** As a job of the server's, and then downloaded. */
+  readonly async?: boolean
 }
 
 /** `data:export` */
@@ -22,7 +25,10 @@ export async function runExport(
   options: ExportOptions,
 ): Promise<number> {
   const target = parseProjectTarget(source)
+  if (options.async && !options.gzip)
+    throw wrongUse('an archive that a job makes is always compressed: leave --no-gzip out')
   if (options.output !== undefined) await assertUsableOutput(options.output)
+  if (options.async) return runAsyncExport(context, target, options)
   const exported = await withServer(context, target, (server) => exportProject(context, server, options))
   await reportExport(context, exported, options)
   return EXIT.done

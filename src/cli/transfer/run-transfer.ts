@@ -15,13 +15,14 @@ import {
   showProgress,
   type TransferProgress,
 } from '../terminal/progress.ts'
+import { transferAsJob } from './transfer-as-job.ts'
 import { reportTransfer, type Transfer, type TransferReportOptions } from './transfer-report.ts'
 import { openUploadSink } from './upload-sink.ts'
 
 export interface TransferOptions extends SelectionOptions, Confirmation, TransferReportOptions {}
 
 /** A project on a server, as one side of a transfer. */
-interface Side {
+export interface Side {
   readonly server: Server
   readonly project: string
 }
@@ -42,7 +43,8 @@ export async function runTransfer(
       if (isSameProject(from, to)) throw sameProject()
       const warning = await replacementWarning(from, to, options)
       if (!(await confirm(context, warning, options))) return EXIT.failed
-      await reportTransfer(context, await transfer(context, from, to, options), options)
+      const move = isSameAccess(from, to) ? transferAsJob : transfer
+      await reportTransfer(context, await move(context, from, to, options), options)
       return EXIT.done
     }),
   )
@@ -55,6 +57,10 @@ const nameOf = ({ server, project }: Side): string => `${project}${server.place}
 /** One server can have many names; those of this machine are known to be the same. */
 const isSameProject = (from: Side, to: Side): boolean =>
   from.project === to.project && placeOf(from.server.http.origin) === placeOf(to.server.http.origin)
+
+/** Then one job can do it, with the rights of the one token. */
+const isSameAccess = (from: Side, to: Side): boolean =>
+  placeOf(from.server.http.origin) === placeOf(to.server.http.origin) && from.server.http.token === to.server.http.token
 
 function placeOf(origin: string): string {
   const { protocol, hostname, port } = new URL(origin)

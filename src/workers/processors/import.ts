@@ -44,13 +44,14 @@ export async function importReceived(
   const { container, job, signal, progress, sessionName, succeed } = context
   try {
     progress.update({ phase: 'loading', rows: 0, rowsTotal: totalRows(archive) })
-    const watched = { ...archive, read: (inner: AbortSignal) => watchRows(archive.read(inner), progress) }
+    const seen: SeenContent = { system: null, notExported: [] }
+    const watched = { ...archive, read: (inner: AbortSignal) => watchRows(archive.read(inner), progress, seen) }
     await importArchive(container, watched, {
       targets,
       tokenId: job.createdBy,
       signal,
       sessionName,
-      beforeCommit: (tx, imported) => succeed(tx, { projects: imported }),
+      beforeCommit: (tx, imported) => succeed(tx, { projects: imported, ...seen }),
     })
   } finally {
     await archive.remove()
@@ -74,11 +75,27 @@ async function* counted(
   }
 }
 
+/** What of an archive is told with the result, beside its rows. */
+interface SeenContent {
+  system: { readonly roles: number; readonly events: number } | null
+  readonly notExported: { readonly stage: string; readonly kind: string; readonly name: string }[]
+}
+
+function note(item: ArchiveItem, seen: SeenContent): void {
+  if (item.kind === 'systemEnd') seen.system = { roles: item.content.roles, events: item.content.events }
+  if (item.kind === 'stage') {
+    const { slug, notExported } = item.content
+    seen.notExported.push(...notExported.map((thing) => ({ stage: slug, ...thing })))
+  }
+}
+
 async function* watchRows(
   items: AsyncIterable<ArchiveItem>,
   progress: ProgressTracker,
+  seen: SeenContent,
 ): AsyncGenerator<ArchiveItem, void, undefined> {
   for await (const item of items) {
+    note(item, seen)
     if (item.kind === 'stage') progress.update({ phase: 'loading', stage: item.content.slug })
     if (item.kind === 'rows') progress.update({ table: item.content.table })
     if (item.kind === 'stageEnd') progress.update({ phase: 'finishing', table: null })

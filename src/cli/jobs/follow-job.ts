@@ -1,0 +1,56 @@
+import { AppError } from '../../errors.ts'
+import type { CommandContext } from '../environment.ts'
+import { createHttpClient, type HttpClient } from '../http.ts'
+import { progressLine, showProgress } from '../terminal/progress.ts'
+import { awaitJob, cancelJob, hasEnded, type Job } from './job-api.ts'
+
+/** How long the server may take to take note of a cancelling, in milliseconds. */
+const CANCEL_TIMEOUT_MS = 5_000
+
+export interface FollowOptions {
+  readonly quiet?: boolean | undefined
+  /** Whether Ctrl-C cancels the job, which goes on otherwise. */
+  readonly cancelOnInterrupt: boolean
+}
+
+/** Shows how far a job is until it has ended. @returns it as it ended. */
+export async function followJob(
+  { environment, signal }: CommandContext,
+  http: HttpClient,
+  job: Job,
+  { quiet = false, cancelOnInterrupt }: FollowOptions,
+): Promise<Job> {
+  let latest = job
+  const stopProgress = showProgress((seconds) => lineOf(latest, seconds), { stderr: environment.stderr, quiet })
+  try {
+    while (!hasEnded(latest)) latest = await awaitJob(http, job.id)
+    return latest
+  } catch (error) {
+    if (signal.aborted && cancelOnInterrupt) await cancelAnyway(http, job.id)
+    throw error
+  } finally {
+    stopProgress()
+  }
+}
+
+/** By a client of its own: the command's own ends every call once it is interrupted. */
+async function cancelAnyway({ origin, token }: HttpClient, id: string): Promise<void> {
+  const http = createHttpClient({ origin, token, signal: AbortSignal.timeout(CANCEL_TIMEOUT_MS) })
+  // One that has ended meanwhile, or that cannot be told, changes nothing about the interruption.
+  await Promise.allSettled([cancelJob(http, id)])
+  await http.close()
+}
+
+function lineOf({ status, progress, attempt }: Job, seconds: number): string {
+  if (!progress) return status
+  const { phase, table, rows, bytes, rowsTotal } = progress
+  const again = attempt > 1 ? `  attempt ${attempt}` : ''
+  return `${phase}  ${progressLine({ table: table ?? '', rows, bytes, rowsExpected: rowsTotal ?? undefined }, seconds)}${again}`
+}
+
+/** @throws {AppError} REMOTE_FAILED where the job did not succeed, in the server's own words. */
+export function assertSucceeded({ id, status, error }: Job): void {
+  if (status === 'succeeded') return
+  const reason = error ? `failed: ${error.detail} (${error.code})` : 'was cancelled'
+  throw new AppError('REMOTE_FAILED', `job ${id} ${reason}`, { faults: error?.errors ?? [] })
+}

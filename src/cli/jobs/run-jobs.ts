@@ -1,0 +1,158 @@
+import { z } from 'zod'
+import { parseServerTarget } from '../../transfer/remote/target.ts'
+import type { CommandContext } from '../environment.ts'
+import { EXIT } from '../exit-codes.ts'
+import { createStreamSink, openFileSink } from '../export/archive-sink.ts'
+import { assertUsableOutput, STDOUT } from '../export/output-path.ts'
+import { type Server, withServer } from '../server.ts'
+import { progressLine, showProgress, type TransferProgress } from '../terminal/progress.ts'
+import { printResult, type ResultOptions } from '../terminal/result.ts'
+import { formatFields, formatTable } from '../terminal/table.ts'
+import { formatBytes, formatCount } from '../terminal/units.ts'
+import { downloadFile } from './download-file.ts'
+import { assertSucceeded, followJob } from './follow-job.ts'
+import { cancelJob, getJob, type Job, listJobs } from './job-api.ts'
+
+export interface JobOptions extends ResultOptions {
+  readonly server?: string
+}
+
+export interface JobListOptions extends JobOptions {
+  readonly status?: string
+  readonly kind?: string
+  readonly project?: string
+  readonly limit: string
+}
+
+export interface JobWatchOptions extends JobOptions {
+  readonly quiet?: boolean
+}
+
+export interface JobDownloadOptions extends JobWatchOptions {
+  readonly output?: string
+}
+
+const HEADINGS = ['id', 'kind', 'what', 'status', 'done', 'created']
+
+/** `job:list` */
+export async function runJobList(context: CommandContext, { server, json, ...query }: JobListOptions): Promise<number> {
+  const jobs = await withServer(context, parseServerTarget(server), ({ http }) => listJobs(http, { ...query }))
+  await printResult(
+    context.environment,
+    { ...(json && { json }) },
+    {
+      json: { jobs },
+      text: (style) => (jobs.length === 0 ? 'there are no jobs' : formatTable(HEADINGS, jobs.map(toCells), style)),
+    },
+  )
+  return EXIT.done
+}
+
+/** `job:show` */
+export async function runJobShow(context: CommandContext, id: string, options: JobOptions): Promise<number> {
+  const job = await withServer(context, parseServerTarget(options.server), ({ http }) => getJob(http, id))
+  await printResult(context.environment, options, { json: job, text: () => formatJob(job) })
+  return EXIT.done
+}
+
+/** `job:watch` */
+export async function runJobWatch(context: CommandContext, id: string, options: JobWatchOptions): Promise<number> {
+  const job = await withServer(context, parseServerTarget(options.server), async ({ http }) =>
+    followJob(context, http, await getJob(http, id), { quiet: options.quiet, cancelOnInterrupt: false }),
+  )
+  await printResult(context.environment, options, { json: job, text: () => formatJob(job) })
+  return job.status === 'succeeded' ? EXIT.done : EXIT.failed
+}
+
+/** `job:cancel` */
+export async function runJobCancel(context: CommandContext, id: string, options: JobOptions): Promise<number> {
+  const job = await withServer(context, parseServerTarget(options.server), ({ http }) => cancelJob(http, id))
+  await printResult(context.environment, options, {
+    json: job,
+    text: () => (job.status === 'cancelled' ? `cancelled job ${id}` : `job ${id} is being cancelled`),
+  })
+  return EXIT.done
+}
+
+/** `job:download` */
+export async function runJobDownload(
+  context: CommandContext,
+  id: string,
+  { output, ...options }: JobDownloadOptions,
+): Promise<number> {
+  if (output !== undefined) await assertUsableOutput(output)
+  const downloaded = await withServer(context, parseServerTarget(options.server), async (server) => {
+    const job = await getJob(server.http, id)
+    assertSucceeded(job)
+    return downloadJob(context, server, job, { ...(output !== undefined && { output }), quiet: options.quiet ?? false })
+  })
+  const { stderr } = context.environment
+  const toStdout = downloaded.file === STDOUT
+  await printResult(toStdout ? { ...context.environment, stdout: stderr } : context.environment, options, {
+    json: downloaded,
+    text: () => `downloaded ${downloaded.file}, ${formatBytes(downloaded.bytes)}`,
+  })
+  return EXIT.done
+}
+
+/** Downloads what an export made, showing how far it is. */
+export async function downloadJob(
+  { environment, signal }: CommandContext,
+  { http }: Server,
+  job: Job,
+  options: { readonly output?: string; readonly quiet: boolean },
+): Promise<{ readonly file: string; readonly bytes: number }> {
+  const file = options.output ?? `${subjectsOf(job).join('-') || 'archive'}.jsonl.gz`
+  await assertUsableOutput(file)
+  const progress: TransferProgress = { table: '', rows: 0, bytes: 0, rowsExpected: undefined }
+  const stopProgress = showProgress((seconds) => `downloading  ${progressLine(progress, seconds)}`, {
+    stderr: environment.stderr,
+    quiet: options.quiet,
+  })
+  const openSink = async () => (file === STDOUT ? createStreamSink(environment.stdout) : openFileSink(file))
+  try {
+    await downloadFile({ http, jobId: job.id, openSink, progress, signal })
+    return { file, bytes: progress.bytes }
+  } finally {
+    stopProgress()
+  }
+}
+
+const endSchema = z.object({ project: z.string().optional(), dsn: z.string().optional() })
+const subjectSchema = z.object({
+  projects: z.array(z.object({ slug: z.string(), targetSlug: z.string().optional() })).optional(),
+  source: endSchema.optional(),
+  target: endSchema.optional(),
+})
+
+/** The projects that a job is about, as they may be called. */
+function subjectsOf({ request }: Job): string[] {
+  const { projects = [], source, target } = subjectSchema.safeParse(request).data ?? {}
+  const ends = [source, target].flatMap((end) => end?.project ?? end?.dsn ?? [])
+  return ends.length > 0 ? [ends.join(' to ')] : projects.map(({ slug, targetSlug }) => targetSlug ?? slug)
+}
+
+const toCells = (job: Job): string[] => [
+  job.id,
+  job.kind,
+  subjectsOf(job).join(', '),
+  job.status,
+  job.progress?.percent === null || !job.progress ? '' : `${job.progress.percent} %`,
+  job.createdAt,
+]
+
+function formatJob(job: Job): string {
+  const { progress, error } = job
+  const fields = formatFields([
+    ['what', `${job.kind} of ${subjectsOf(job).join(', ')}`],
+    ['status', job.status],
+    ['attempt', job.attempt > 1 ? String(job.attempt) : undefined],
+    ['rows', progress ? formatCount(progress.rows) : undefined],
+    ['size', progress && progress.bytes > 0 ? formatBytes(progress.bytes) : undefined],
+    ['created', job.createdAt],
+    ['finished', job.finishedAt ?? undefined],
+    ['kept until', job.expiresAt ?? undefined],
+    ['error', error ? `${error.detail} (${error.code})` : undefined],
+  ])
+  return [`job ${job.id}`, fields, ...(error?.errors ?? []).map(({ detail }) => `    ${detail}`)].join('\n')
+}

@@ -1,0 +1,49 @@
+import { z } from 'zod'
+import { AppError } from '../../errors.ts'
+import type { CommandContext } from '../environment.ts'
+import { type SelectionOptions, toSelection } from '../export/export-selection.ts'
+import { assertSucceeded, followJob } from '../jobs/follow-job.ts'
+import { submitTransfer } from '../jobs/job-api.ts'
+import type { Side } from './run-transfer.ts'
+import type { Transfer } from './transfer-report.ts'
+
+const resultSchema = z.object({
+  projects: z.array(z.object({ stages: z.array(z.object({ slug: z.string(), tables: z.int(), rows: z.int() })) })),
+  system: z.object({ roles: z.int(), events: z.int() }).nullable(),
+  notExported: z.array(
+    z.object({ stage: z.string(), kind: z.string(), name: z.string(), detail: z.string().exactOptional() }),
+  ),
+})
+
+/** Has one server move a project into another of its own. Ctrl-C cancels it there. */
+export async function transferAsJob(
+  context: CommandContext,
+  from: Side,
+  to: Side,
+  options: SelectionOptions & { readonly quiet?: boolean },
+): Promise<Transfer> {
+  const startedAt = performance.now()
+  const { http } = to.server
+  const { slug, ...selection } = toSelection(from.project, options)
+  const submitted = await submitTransfer(http, {
+    source: { project: slug },
+    target: { project: to.project },
+    ...selection,
+  })
+  const job = await followJob(context, http, submitted, { quiet: options.quiet, cancelOnInterrupt: true })
+  assertSucceeded(job)
+  const result = resultSchema.safeParse(job.result).data
+  if (!result) throw new AppError('REMOTE_FAILED', `${http.origin} gave a result that this version does not understand`)
+  const stages = result.projects.flatMap((project) => project.stages)
+  return {
+    source: from.project,
+    target: to.project,
+    stages: stages.map((stage) => stage.slug),
+    tables: stages.reduce((sum, { tables }) => sum + tables, 0),
+    rows: stages.reduce((sum, { rows }) => sum + rows, 0),
+    system: result.system ?? undefined,
+    notExported: result.notExported,
+    bytes: job.progress?.bytes ?? 0,
+    seconds: (performance.now() - startedAt) / 1000,
+  }
+}
