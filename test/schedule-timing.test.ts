@@ -74,7 +74,7 @@ test.each(['Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'Asia/Kat
   'in %s, what the clocks show at a moment is shown at that moment, or an hour before',
   (timezone) => {
     const from = Date.UTC(2027, 0, 1)
-    for (let hour = 0; hour < 365 * 24; hour += 1) {
+    for (let hour = 0; hour < 365 * 24; hour += 2) {
       const instant = from + hour * 3_600_000
       const back = fromWallTime(toWallTime(new Date(instant), timezone), timezone).getTime()
       expect([0, 30 * 60_000, 3_600_000]).toContain(instant - back)

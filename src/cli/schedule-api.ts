@@ -25,7 +25,8 @@ const common = {
   verify: z.boolean(),
   enabled: z.boolean(),
   nextRunAt: z.string().nullable(),
-  nextRuns: z.array(z.string()),
+  /** Not in lists. */
+  nextRuns: z.array(z.string()).default([]),
   lastRun: runSchema.nullable(),
   lastSuccess: runSchema.nullable(),
   lastProven: runSchema.nullable(),

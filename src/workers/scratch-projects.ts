@@ -45,12 +45,13 @@ export const sweepScratchProjects = (services: ScratchServices): Promise<void> =
   )
 
 async function dropWhere({ control, logins, logger }: ScratchServices, condition: Prisma.Sql): Promise<void> {
-  const found = await control.prisma.$queryRaw<{ slug: string }[]>`
-    SELECT slug FROM control.project WHERE ${condition}`
-  for (const { slug } of found) {
+  const found = await control.prisma.$queryRaw<{ slug: string; login: string }[]>`
+    SELECT slug, login FROM control.project WHERE ${condition}`
+  for (const { slug, login } of found) {
     try {
-      const { login } = await control.prisma.$transaction((tx) => deleteProject(tx, slug), PATIENT)
+      // Before its sessions are ended, so that none of them is missed.
       logins.forget(login)
+      await control.prisma.$transaction((tx) => deleteProject(tx, slug), PATIENT)
     } catch (error) {
       logger.warn({ err: error, project: slug }, 'a scratch project could not be dropped; a sweep tries it again')
     }

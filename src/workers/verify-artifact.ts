@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
-import { type ArchiveItem, readArchive } from '../archive/archive-reader.ts'
+import { readArchive } from '../archive/archive-reader.ts'
 import type { FinishedArtifact } from '../artifacts/artifact-store.ts'
 import type { Container } from '../container.ts'
 import { AppError, type ErrorCode, type Fault, isAppError } from '../errors.ts'
 import { withExport } from '../transfer/export/with-export.ts'
-import { importArchive } from '../transfer/import/import-archive.ts'
+import { type CheckedArchive, importArchive } from '../transfer/import/import-archive.ts'
+import { spoolArchive } from '../transfer/import/spool-archive.ts'
 import { createScratchProjects, dropScratchProjects } from './scratch-projects.ts'
 import { type Contents, compareContents, readContents } from './verify-contents.ts'
 
@@ -59,26 +60,37 @@ const unproven = (reason: string, faults: readonly Fault[], cause?: Error): AppE
 
 /** @returns how what was restored differs. */
 async function restore(container: Container, artifact: WrittenArtifact, job: VerifyingJob): Promise<readonly Fault[]> {
-  const { sessionName, signal } = job
-  const read = (): AsyncGenerator<ArchiveItem, void, undefined> =>
-    readArchive(readStored(container, artifact), { maxLineBytes: container.config.maxLineBytes, signal })
-  const { projects, contents } = await readContents(read())
-  const targets = await createScratchProjects(container, job.id, projects)
+  const { signal } = job
+  const options = { maxLineBytes: container.config.maxLineBytes, signal }
+  const original = await readContents(readArchive(readStored(container, artifact), options))
+  const spooled = await spoolArchive(readStored(container, artifact), container.spoolFolder, {
+    ...options,
+    admit: () => undefined,
+  })
+  try {
+    return compareContents(original, await restoreSpooled(container, spooled, job))
+  } finally {
+    await spooled.remove()
+  }
+}
+
+/** @returns what is in the projects that the archive was restored into. */
+async function restoreSpooled(
+  container: Container,
+  archive: CheckedArchive,
+  { id, sessionName, signal }: VerifyingJob,
+): Promise<Contents> {
+  const targets = await createScratchProjects(container, id, archive.projects)
   // What the empty stages held before is not worth keeping.
   const services = { ...container, undoHours: 0 }
-  await importArchive(services, { projects, read }, { targets, tokenId: null, signal, sessionName })
-
+  await importArchive(services, archive, { targets, tokenId: null, signal, sessionName })
   const selections = targets.map((slug, index) => ({
     slug,
     system: false,
-    stages: projects[index]?.stages.map((stage) => stage.slug),
+    stages: archive.projects[index]?.stages.map((stage) => stage.slug),
   }))
-  const restored = await withExport(container, selections, (bytes) => contentsOf(bytes, signal), { sessionName })
-  return compareContents(contents, restored)
+  return withExport(container, selections, (bytes) => readContents(readArchive(bytes, { signal })), { sessionName })
 }
-
-const contentsOf = async (bytes: AsyncIterable<Buffer>, signal: AbortSignal): Promise<Contents> =>
-  (await readContents(readArchive(bytes, { signal }))).contents
 
 /**
  * The bytes as the store has them. They are held against the sum that was made while they were written: not every byte

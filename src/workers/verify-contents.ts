@@ -1,28 +1,25 @@
 import type { ArchiveItem } from '../archive/archive-reader.ts'
 import type { Fault } from '../errors.ts'
-import { createArchivePlan, type PlannedProject } from '../transfer/import/archive-plan.ts'
 
 /** What must be the same after a restore, each by its name: the lines of structure, and of each table rows and their sum. */
 export type Contents = ReadonlyMap<string, string>
 
 const MAX_FAULTS = 20
 
-/** Reads an archive through. It grows with the number of tables, and not with that of rows. */
-export async function readContents(
-  items: AsyncIterable<ArchiveItem>,
-): Promise<{ readonly projects: readonly PlannedProject[]; readonly contents: Contents }> {
-  const plan = createArchivePlan()
+/** Reads an archive through. What it keeps grows with the number of tables, and not with that of rows. */
+export async function readContents(items: AsyncIterable<ArchiveItem>): Promise<Contents> {
   const contents = new Map<string, string>()
+  // Projects by their number: those that are restored have other names.
+  let project = 0
+  let stage = ''
   for await (const item of items) {
-    plan.add(item)
+    if (item.kind === 'project') project += 1
+    if (item.kind === 'stage') stage = item.content.slug
     const name = nameOf(item)
-    // Projects by their number: those that are restored have other names.
-    const stage = plan.projects.at(-1)?.stages.at(-1)?.slug
-    if (name !== undefined && 'content' in item) {
-      contents.set(`${name} of stage "${stage}" of project ${plan.projects.length}`, JSON.stringify(item.content))
-    }
+    if (name === undefined || !('content' in item)) continue
+    contents.set(`${name} of stage "${stage}" of project ${project}`, JSON.stringify(item.content))
   }
-  return { projects: plan.projects, contents }
+  return contents
 }
 
 function nameOf(item: ArchiveItem): string | undefined {

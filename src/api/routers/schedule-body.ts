@@ -50,7 +50,6 @@ const fields = {
   createdBy: id.nullable().meta({ description: 'The token in whose name it runs; null for the root token.' }),
   createdAt: timeText,
   nextRunAt: timeText.nullable().meta({ description: 'null while it is not enabled.' }),
-  nextRuns: z.array(timeText).meta({ description: 'The next times at which it is due.' }),
   lastRun: runSchema.nullable(),
   lastSuccess: runSchema.nullable(),
   lastProven: runSchema
@@ -61,20 +60,22 @@ const fields = {
 
 export const scheduleSchema = z.object(fields).meta({ id: 'Schedule' })
 
-export const scheduleWithRunsSchema = z
-  .object({ ...fields, runs: z.array(runSchema).meta({ description: 'The newest runs, the newest first.' }) })
-  .meta({ id: 'ScheduleWithRuns' })
+export const scheduleDetailSchema = z
+  .object({
+    ...fields,
+    nextRuns: z.array(timeText).meta({ description: 'The next times at which it is due.' }),
+    runs: z.array(runSchema).meta({ description: 'The newest runs, the newest first.' }),
+  })
+  .meta({ id: 'ScheduleDetail' })
 
 export function toScheduleBody(schedule: Schedule, runs: RunSummary | undefined): z.input<typeof scheduleSchema> {
   const { asked, nextRunAt, createdAt, ...same } = schedule
-  const later = nextRunAt ? [nextRunAt, ...nextRuns(schedule, nextRunAt, NEXT_RUNS - 1)] : []
   const self = schedulePath(schedule)
   return {
     ...same,
     ...asked,
     createdAt: createdAt.toISOString(),
     nextRunAt: timeOrNull(nextRunAt),
-    nextRuns: later.map((time) => time.toISOString()),
     lastRun: toRunBody(runs?.last),
     lastSuccess: toRunBody(runs?.lastSuccess),
     lastProven: toRunBody(runs?.lastProven),
@@ -82,14 +83,26 @@ export function toScheduleBody(schedule: Schedule, runs: RunSummary | undefined)
   }
 }
 
+/** @param summary of its runs. @param runs the newest. */
+export function toScheduleDetailBody(
+  schedule: Schedule,
+  summary: RunSummary | undefined,
+  runs: readonly ScheduleRun[],
+): z.input<typeof scheduleDetailSchema> {
+  const { nextRunAt } = schedule
+  const later = nextRunAt ? [nextRunAt, ...nextRuns(schedule, nextRunAt, NEXT_RUNS - 1)] : []
+  return {
+    ...toScheduleBody(schedule, summary),
+    nextRuns: later.map((time) => time.toISOString()),
+    runs: runs.map(toShownRun),
+  }
+}
+
 export const schedulePath = ({ id: scheduleId }: Schedule): string => `/schedules/${scheduleId}`
 
-export function toRunBody<R extends ScheduleRun | undefined>(
-  run: R,
-): z.input<typeof runSchema> | (R extends undefined ? null : never)
-export function toRunBody(run: ScheduleRun | undefined): z.input<typeof runSchema> | null {
-  if (!run) return null
-  const { scheduleId: _, dueAt, finishedAt, provenAt, ...same } = run
+const toRunBody = (run: ScheduleRun | undefined): z.input<typeof runSchema> | null => (run ? toShownRun(run) : null)
+
+function toShownRun({ scheduleId: _, dueAt, finishedAt, provenAt, ...same }: ScheduleRun): z.input<typeof runSchema> {
   return { ...same, dueAt: dueAt.toISOString(), finishedAt: timeOrNull(finishedAt), provenAt: timeOrNull(provenAt) }
 }
 

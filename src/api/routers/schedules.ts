@@ -23,11 +23,11 @@ import { exportBody } from './export.ts'
 import { jobPath, jobSchema, toJobBody } from './job-body.ts'
 import {
   keepSchema,
+  scheduleDetailSchema,
   schedulePath,
   scheduleSchema,
-  scheduleWithRunsSchema,
-  toRunBody,
   toScheduleBody,
+  toScheduleDetailBody,
 } from './schedule-body.ts'
 import { id } from './schemas.ts'
 import { prepareTransfer, transferBody } from './transfer.ts'
@@ -99,7 +99,7 @@ const create = defineRoute({
   tag,
   auth: 'token',
   body: jsonBody(newSchedule),
-  answers: { 201: json(scheduleSchema, 'The new schedule.', { location: 'Path of the schedule.' }) },
+  answers: { 201: json(scheduleDetailSchema, 'The new schedule.', { location: 'Path of the schedule.' }) },
   errors: ['FORBIDDEN', 'NOT_FOUND'],
 })
 
@@ -111,7 +111,7 @@ const show = defineRoute({
   tag,
   auth: 'token',
   params,
-  answers: { 200: json(scheduleWithRunsSchema, 'The schedule.') },
+  answers: { 200: json(scheduleDetailSchema, 'The schedule.') },
   errors: ['NOT_FOUND'],
 })
 
@@ -125,7 +125,7 @@ const change = defineRoute({
   auth: 'token',
   params,
   body: jsonBody(changedSchedule),
-  answers: { 200: json(scheduleSchema, 'The schedule as it is now.') },
+  answers: { 200: json(scheduleDetailSchema, 'The schedule as it is now.') },
   errors: ['FORBIDDEN', 'NOT_FOUND'],
 })
 
@@ -168,8 +168,11 @@ export function scheduleRoutes(container: Container): readonly BoundRoute<Caller
     const runs = await summariseRuns(database, ids)
     return schedules.map((schedule) => toScheduleBody(schedule, runs.get(schedule.id)))
   }
-  const bodyOf = async (schedule: Schedule) =>
-    toScheduleBody(schedule, (await summariseRuns(database, [schedule.id])).get(schedule.id))
+  const detailOf = async (schedule: Schedule) => {
+    const summary = await summariseRuns(database, [schedule.id])
+    const runs = await listRuns(database, schedule.id, SHOWN_RUNS)
+    return toScheduleDetailBody(schedule, summary.get(schedule.id), runs)
+  }
 
   return [
     list.handle<Caller>(async ({ query, caller }) => {
@@ -183,18 +186,16 @@ export function scheduleRoutes(container: Container): readonly BoundRoute<Caller
           ? await askedExport(container, caller, body.request)
           : await askedTransfer(container, caller, body.request)
       const schedule = await createSchedule(container, caller, { ...body, ...asked })
-      return { status: 201, headers: { location: schedulePath(schedule) }, body: await bodyOf(schedule) }
+      return { status: 201, headers: { location: schedulePath(schedule) }, body: await detailOf(schedule) }
     }),
     show.handle<Caller>(async ({ params: { id: scheduleId }, caller }) => {
-      const schedule = await findSchedule(database, caller, scheduleId)
-      const runs = await listRuns(database, scheduleId, SHOWN_RUNS)
-      return { status: 200, body: { ...(await bodyOf(schedule)), runs: runs.map(toRunBody) } }
+      return { status: 200, body: await detailOf(await findSchedule(database, caller, scheduleId)) }
     }),
     change.handle<Caller>(async ({ params: { id: scheduleId }, body: { request, ...changes }, caller }) => {
       await findSchedule(database, caller, scheduleId)
       const asked = request && (await askedAny(container, caller, request))
       const changed = { ...changes, ...(asked && { request: asked }) }
-      return { status: 200, body: await bodyOf(await changeSchedule(container, caller, scheduleId, changed)) }
+      return { status: 200, body: await detailOf(await changeSchedule(container, caller, scheduleId, changed)) }
     }),
     remove.handle<Caller>(async ({ params: { id: scheduleId }, caller }) => {
       await deleteSchedule(container, caller, scheduleId, config.artifactDays)

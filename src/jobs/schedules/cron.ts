@@ -32,26 +32,29 @@ const HOURS_OF_DAY = 24
  *
  * @throws {AppError} INVALID_REQUEST, saying what is wrong, where there is no such moment.
  */
-export function nextRun({ cron, timezone }: Timing, now: Date): Date {
-  assertTimeZone(timezone)
-  const fields = fieldsOf(cron)
-  if (isEveryHour(parse(fields, now, 'UTC'))) return parse(fields, now, timezone).next().toDate()
-  // The fields are followed on the wall, as if its clocks were UTC's, which skip and repeat nothing.
-  const wall = parse(fields, new Date(toWallTime(now, timezone)), 'UTC')
-  for (;;) {
-    const due = fromWallTime(nextOf(wall, cron), timezone)
-    if (due > now) return due
-  }
-}
+export const nextRun = (timing: Timing, now: Date): Date => dueTimes(timing, now).next().value
 
 /** The first `count` moments after `now`. @throws {AppError} as `nextRun`. */
 export function nextRuns(timing: Timing, now: Date, count: number): Date[] {
-  const runs: Date[] = []
-  for (let at = now; runs.length < count; ) {
-    at = nextRun(timing, at)
-    runs.push(at)
+  const times = dueTimes(timing, now)
+  return Array.from({ length: count }, () => times.next().value)
+}
+
+function* dueTimes({ cron, timezone }: Timing, now: Date): Generator<Date, never, undefined> {
+  assertTimeZone(timezone)
+  const fields = fieldsOf(cron)
+  // The fields are followed on the wall, as if its clocks were UTC's, which skip and repeat nothing.
+  const wall = parse(fields, new Date(toWallTime(now, timezone)), 'UTC')
+  if (isEveryHour(wall)) {
+    const even = parse(fields, now, timezone)
+    for (;;) yield nextOf(even, cron)
   }
-  return runs
+  for (let last = now; ; ) {
+    const due = fromWallTime(nextOf(wall, cron).getTime(), timezone)
+    if (due <= last) continue
+    yield due
+    last = due
+  }
 }
 
 function assertTimeZone(name: string): void {
@@ -83,9 +86,9 @@ function parse(cron: string, currentDate: Date, tz: string): CronExpression {
   }
 }
 
-function nextOf(expression: CronExpression, cron: string): number {
+function nextOf(expression: CronExpression, cron: string): Date {
   try {
-    return expression.next().getTime()
+    return expression.next().toDate()
   } catch {
     // The library gives up after so many steps; its message says only that.
     throw invalidCron(cron, 'it never comes')
