@@ -200,6 +200,16 @@ test('an upload that is refused leaves neither a job nor a file', async () => {
   ).toEqual([])
 })
 
+test('metrics tell of jobs, of the queue and of requests', async () => {
+  const job = await untilEnded(wharf.root, jobOf(await askExport(wharf.root, [{ slug: 'shop' }])))
+  expect(job).toMatchObject({ status: 'succeeded' })
+  const { text } = await wharf.root.withToken(undefined).get('/metrics')
+  expect(text).toMatch(/^wharf_jobs\{kind="export",status="succeeded"\} [1-9]/m)
+  expect(text).toMatch(/^wharf_queue_waiting\{kind="export"\} 0$/m)
+  expect(text).toMatch(/^wharf_job_recent_duration_seconds\{kind="export",status="succeeded",quantile="0.95"\} /m)
+  expect(text).toMatch(/^wharf_http_request_duration_seconds_count\{operation="exportProjects",status="202"\} [1-9]/m)
+})
+
 test('the service is ready only while its queue answers', async () => {
   expect(await wharf.root.get('/readyz')).toMatchObject({ status: 200 })
   await redis?.kill()

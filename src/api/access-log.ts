@@ -7,12 +7,14 @@ export interface AccessLogOptions {
 }
 
 /**
- * Writes the one line that every request leaves, once its answer has ended one way or the other.
+ * Writes the one line that every request leaves, and has it counted, once its answer has ended one way or the other.
  *
  * Without the query, which may hold what is nobody's business, and with the token's id instead of the token.
  */
 export function logAccess(exchange: Exchange, { operationId, level }: AccessLogOptions): void {
   const { frame, request, response } = exchange
+  const ms = performance.now() - exchange.startedAtMs
+  frame.observe?.({ operation: operationId, status: response.statusCode, seconds: ms / 1000 })
   frame.accessLog[level](
     {
       requestId: exchange.requestId,
@@ -20,7 +22,7 @@ export function logAccess(exchange: Exchange, { operationId, level }: AccessLogO
       path: request.path,
       operation: operationId,
       status: response.statusCode,
-      ms: Math.round((performance.now() - exchange.startedAtMs) * 10) / 10,
+      ms: Math.round(ms * 10) / 10,
       bytes: exchange.bytesSent,
       tokenId: exchange.tokenId,
       problem: exchange.problem,

@@ -4,6 +4,7 @@ import type { Logger } from '../logger.ts'
 import type { AccessLogOptions } from './access-log.ts'
 import { assertRoutes } from './assert-routes.ts'
 import type { ApiLimits, Exchange, Frame } from './exchange.ts'
+import type { AnsweredRequest } from './metrics.ts'
 import type { Authenticate, BoundRoute } from './route.ts'
 import { createSecurityHeaders } from './security-headers.ts'
 import { sendAnswer, sendWhole } from './send-answer.ts'
@@ -26,6 +27,8 @@ export interface ApiOptions<Caller> {
   readonly tokenIdOf: (caller: Caller) => string
   readonly logger: Logger
   readonly limits?: Partial<ApiLimits>
+  /** Told of each request once its answer has ended. */
+  readonly observe?: (request: AnsweredRequest) => void
 }
 
 export interface Api {
@@ -47,6 +50,7 @@ export function createApi<Caller>(options: ApiOptions<Caller>): Api {
     // Nothing in these lines needs hiding, and looking for it in each would cost more than writing them.
     accessLog: logger.child({}, { redact: [] }),
     limits: { ...DEFAULT_LIMITS, ...options.limits },
+    observe: options.observe,
     baseHeaders: { ...createSecurityHeaders(), 'cache-control': 'no-store' },
   }
   const running = new Set<Exchange>()

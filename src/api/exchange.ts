@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Request, Response } from 'express'
 import type { Logger } from '../logger.ts'
+import type { AnsweredRequest } from './metrics.ts'
 
 /** Header names are written in lower case everywhere, so that a route's own header replaces the frame's. */
 export type HeaderName = Lowercase<string>
@@ -24,6 +25,8 @@ export interface Frame {
   /** For the one line of each request. */
   readonly accessLog: Logger
   readonly limits: ApiLimits
+  /** Told of each request once its answer has ended. */
+  readonly observe?: ((request: AnsweredRequest) => void) | undefined
   /** On every answer, unless a route says otherwise. */
   readonly baseHeaders: AnswerHeaders
 }

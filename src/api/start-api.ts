@@ -3,6 +3,7 @@ import { AppError } from '../errors.ts'
 import { authenticate, type Caller } from '../projects/access.ts'
 import { createApi } from './create-api.ts'
 import { type Listening, listen } from './listen.ts'
+import { createMetrics } from './metrics.ts'
 import { exportRoutes } from './routers/export.ts'
 import { importRoutes } from './routers/import.ts'
 import { jobFileRoutes } from './routers/job-file.ts'
@@ -39,8 +40,10 @@ export async function startApi(
     ...jobFileRoutes(container),
   ]
   const checks = { database: () => control.prisma.$queryRaw`SELECT 1`, queue: () => queue.assertAvailable() }
+  const metrics = createMetrics(container)
   const api = createApi<Caller>({
-    routes: [...routes, ...createServiceRoutes({ checks, routes, version })],
+    routes: [...routes, ...createServiceRoutes({ checks, routes, version, metrics })],
+    observe: metrics.observeRequest,
     authenticate: (token) => authenticate(control.prisma, rootTokenHash, token),
     tokenIdOf: (caller) => (caller.kind === 'root' ? 'root' : caller.tokenId),
     logger,

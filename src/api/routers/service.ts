@@ -3,6 +3,7 @@ import { AppError, type Fault } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
 import { bytes, json } from '../answer.ts'
 import { DOCS_PAGE_POLICY, renderDocsPage } from '../docs-page.ts'
+import type { Metrics } from '../metrics.ts'
 import { createOpenApiDocument } from '../openapi.ts'
 import { type AnyRouteSpec, type BoundRoute, defineRoute } from '../route.ts'
 
@@ -30,6 +31,17 @@ const getReadiness = defineRoute({
   quiet: true,
   answers: { 200: json(z.object({ status: z.literal('ready') }), 'It can.') },
   errors: ['NOT_READY'],
+})
+
+const getMetrics = defineRoute({
+  method: 'GET',
+  path: '/metrics',
+  operationId: 'getMetrics',
+  summary: 'Figures for Prometheus: jobs, the queue, requests and the process.',
+  tag: 'service',
+  auth: 'none',
+  quiet: true,
+  answers: { 200: bytes('text/plain', 'The figures, in the text format.') },
 })
 
 const getOpenApi = defineRoute({
@@ -63,11 +75,12 @@ export interface ServiceOptions {
   /** All other routes, to be described. */
   readonly routes: readonly { readonly spec: AnyRouteSpec }[]
   readonly version: string
+  readonly metrics?: Metrics
 }
 
 /** The calls about the service itself: is it alive, is it ready, and how is it used. None needs a token. */
-export function createServiceRoutes({ checks, routes, version }: ServiceOptions): BoundRoute<unknown>[] {
-  const own = [getHealth, getReadiness, getOpenApi, getDocs]
+export function createServiceRoutes({ checks, routes, version, metrics }: ServiceOptions): BoundRoute<unknown>[] {
+  const own = [getHealth, getReadiness, ...(metrics ? [getMetrics] : []), getOpenApi, getDocs]
   const describe = once(() =>
     createOpenApiDocument(
       [...routes, ...own].map(({ spec }) => spec),
@@ -84,6 +97,7 @@ export function createServiceRoutes({ checks, routes, version }: ServiceOptions)
       if (failed.length === 0) return { status: 200, body: { status: 'ready' } }
       throw notReady(failed)
     }),
+    ...(metrics ? [getMetrics.handle(async () => ({ status: 200, body: await metrics.render() }))] : []),
     getOpenApi.handle(() => ({ status: 200, body: describeAsJson() })),
     getDocs.handle(() => ({
       status: 200,
