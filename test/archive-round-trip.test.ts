@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import { readArchive } from '../src/archive/archive-reader.ts'
 import { createArchiveWriter } from '../src/archive/archive-writer.ts'
 import { verifyArchive } from '../src/archive/verify-archive.ts'
+import { toByteText } from '../src/lib/byte-text.ts'
 import { collect, cutAt, EVENT, ROWS, sampleLines, streamOf } from './support/archive-sample.ts'
 
 const lines = sampleLines()
@@ -121,7 +122,7 @@ test('a long table is read in batches, each the next lines of the file', async (
       ],
     }),
     writer.open('rows', { table: 'long', columns: ['id', 'text'] }),
-    ...rows.map((row) => writer.rowPage(1, JSON.stringify(row))),
+    ...rows.map((row) => writer.rowPage(1, toByteText(JSON.stringify(row)))),
     ...(['rowsEnd', 'stageEnd', 'projectEnd', 'end'] as const).map((kind) => writer.close(kind)),
   ])
   const batches = (await collect(readArchive(streamOf(archive)))).filter((item) => item.kind === 'row')
@@ -164,7 +165,7 @@ test('a writer that is used out of order throws a mistake, not an expected failu
     'written wrongly: a line of kind "end" cannot stand here; expected "archive"',
   )
   expect(() => writer.open('project', { slug: 'No Slug', system: false })).toThrow('project.slug')
-  expect(() => createArchiveWriter().rowPage(1, '[1]')).toThrow(Error)
+  expect(() => createArchiveWriter().rowPage(1, toByteText('[1]'))).toThrow(Error)
 })
 
 test('reading stops when its signal is aborted, and closes the source', async () => {

@@ -1,5 +1,6 @@
 import pg from 'pg'
 import type { Logger } from '../logger.ts'
+import { ByteTextClient } from './byte-text-client.ts'
 import { forgetResults } from './forget-results.ts'
 
 /** How long a query waits for a connection before it fails, in milliseconds. */
@@ -21,6 +22,7 @@ export function createPool(connectionString: string, maxConnections: number, log
     idleTimeoutMillis: IDLE_TIMEOUT_MS,
     keepAlive: true,
     application_name: 'wharf',
+    Client: ByteTextClient,
   })
   pool.on('connect', forgetResults)
   pool.on('error', (error) => logger.warn({ err: error }, 'an idle database connection broke'))

@@ -1,5 +1,6 @@
 import { createArchiveWriter } from '../../src/archive/archive-writer.ts'
 import { ROW_PARTS } from '../../src/archive/pages.ts'
+import { toByteText } from '../../src/lib/byte-text.ts'
 
 export const EVENT = {
   id: '0191d0a4-7c1e-7b7a-9a54-1f2e3d4c5b6a',
@@ -28,7 +29,7 @@ export function sampleLines(): Buffer[] {
     writer.open('system', {}),
     writer.open('role', { name: 'editor', content: { read: true, write: true } }),
     writer.open('event', EVENT),
-    writer.eventPage(1, JSON.stringify({ ...EVENT, kind: 'import' })),
+    writer.eventPage(1, toByteText(JSON.stringify({ ...EVENT, kind: 'import' }))),
     writer.close('systemEnd'),
     writer.open('stage', { slug: 'live', notExported: [{ kind: 'view', name: 'best_albums' }] }),
     writer.open('enum', { name: 'genre', values: ['rock', 'jazz'] }),
@@ -52,12 +53,14 @@ export function sampleLines(): Buffer[] {
     writer.open('rows', { table: 'album', columns: ['album_id', 'title', 'kind', 'sold', 'gain'] }),
     writer.rowPage(
       2,
-      ROWS.slice(0, 2)
-        .map((row) => JSON.stringify(row))
-        .join(ROW_PARTS.join),
+      toByteText(
+        ROWS.slice(0, 2)
+          .map((row) => JSON.stringify(row))
+          .join(ROW_PARTS.join),
+      ),
     ),
-    writer.rowPage(1, JSON.stringify(ROWS[2])),
-    writer.rowPage(0, ''),
+    writer.rowPage(1, toByteText(JSON.stringify(ROWS[2]))),
+    writer.rowPage(0, toByteText('')),
     writer.close('rowsEnd'),
     writer.open('rows', { table: 'empty', columns: [] }),
     writer.close('rowsEnd'),
