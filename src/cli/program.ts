@@ -4,6 +4,7 @@ import { addProjectCommands } from './commands/projects.ts'
 import { addRoleCommands } from './commands/roles.ts'
 import type { Run } from './commands/run.ts'
 import { addSchemaCommands } from './commands/schema.ts'
+import { addStageCommands } from './commands/stages.ts'
 import { addTokenCommands } from './commands/tokens.ts'
 import type { CliEnvironment } from './environment.ts'
 import { EXIT } from './exit-codes.ts'
@@ -68,6 +69,7 @@ function createProgram({ stdout, stderr, version }: CliEnvironment, run: Run, ru
   program.command('start').description('run the service until it is told to stop').action(runStart)
   addDataCommands(program, run)
   addProjectCommands(program, run)
+  addStageCommands(program, run)
   addSchemaCommands(program, run)
   addRoleCommands(program, run)
   addTokenCommands(program, run)
