@@ -21,6 +21,7 @@ export type ErrorCode =
   | 'ARCHIVE_INVALID'
   | 'EXPORT_INTERRUPTED'
   | 'REMOTE_FAILED'
+  | 'FILE_FAILED'
   | 'WRONG_USE'
   | 'NOT_READY'
   | 'SHUTTING_DOWN'

@@ -31,6 +31,7 @@ export const PROBLEMS: Readonly<Record<ErrorCode, ProblemKind>> = {
   ARCHIVE_INVALID: { status: 400, title: 'Archive is invalid' },
   EXPORT_INTERRUPTED: { status: 503, title: 'Export was interrupted' },
   REMOTE_FAILED: { status: 502, title: 'Remote server failed' },
+  FILE_FAILED: { status: 500, title: 'File could not be read or written' },
   WRONG_USE: { status: 400, title: 'Wrong use' },
   NOT_READY: { status: 503, title: 'Not ready' },
   SHUTTING_DOWN: { status: 503, title: 'Shutting down' },

@@ -22,6 +22,7 @@ export const EXIT_CODES: Readonly<Record<ErrorCode, typeof EXIT.failed | typeof 
   ARCHIVE_INVALID: EXIT.failed,
   EXPORT_INTERRUPTED: EXIT.failed,
   REMOTE_FAILED: EXIT.failed,
+  FILE_FAILED: EXIT.failed,
   WRONG_USE: EXIT.wrongUse,
   NOT_READY: EXIT.failed,
   SHUTTING_DOWN: EXIT.failed,
