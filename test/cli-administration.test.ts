@@ -154,6 +154,20 @@ test('a token is printed alone, works, is listed without itself, and ends when i
   expect((await administer(['token:list'])).stdout).toMatch(/nightly .* revoked\n/)
 })
 
+test('who revokes what is no token learns what is expected, or that there is none', async () => {
+  const revoke = (id: string) => administer(['token:revoke', id, '--yes'])
+  expect(await revoke('nosuch')).toMatchObject({
+    code: 2,
+    stdout: '',
+    stderr: expect.stringMatching(/^error: this is not the id of a token: expected one as "token:list" shows it/),
+  })
+  const id = '0f8b8a52-2f1f-4d0e-9c5b-0f6d7c1c2a11'
+  expect(await revoke(id)).toMatchObject({ code: 1, stdout: '', stderr: `error: there is no token "${id}"\n` })
+  const [malformed, unknown] = await Promise.all(['nosuch', id].map((name) => wharf.root.delete(`/tokens/${name}`)))
+  expect(malformed).toMatchObject({ status: 400, text: expect.stringContaining('must be an id, like 0f8b8a52') })
+  expect(unknown).toMatchObject({ status: 404, text: expect.stringContaining('there is no token') })
+})
+
 test.each([
   [['--role', 'viewer', '--role', 'editor', '--project', 'x'], 'there are 1 projects and 2 roles'],
   [['--project', 'x'], "required option '--role <role>' not specified"],
