@@ -25,6 +25,7 @@ export const PROBLEMS: Readonly<Record<ErrorCode, ProblemKind>> = {
   NOT_ACCEPTABLE: { status: 406, title: 'Not acceptable' },
   REQUEST_TIMEOUT: { status: 408, title: 'Request took too long' },
   CONFLICT: { status: 409, title: 'Conflict' },
+  WRITTEN_SINCE: { status: 409, title: 'Written to since' },
   BODY_TOO_LARGE: { status: 413, title: 'Body is too large' },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, title: 'Unsupported media type' },
   SQL_REJECTED: { status: 422, title: 'SQL was rejected' },

@@ -16,6 +16,7 @@ export const EXIT_CODES: Readonly<Record<ErrorCode, typeof EXIT.failed | typeof 
   NOT_ACCEPTABLE: EXIT.failed,
   REQUEST_TIMEOUT: EXIT.failed,
   CONFLICT: EXIT.failed,
+  WRITTEN_SINCE: EXIT.failed,
   BODY_TOO_LARGE: EXIT.failed,
   UNSUPPORTED_MEDIA_TYPE: EXIT.failed,
   SQL_REJECTED: EXIT.failed,
