@@ -11,6 +11,7 @@ import { EXIT } from './exit-codes.ts'
 import { toFailure } from './failure.ts'
 import { createInterrupts } from './interrupts.ts'
 import { maskTokens } from './mask.ts'
+import { assertNothingTaken } from './npm-options.ts'
 import { print } from './terminal/write.ts'
 
 export type { CliEnvironment, EmbeddedService } from './environment.ts'
@@ -45,7 +46,9 @@ export async function runCli(argv: readonly string[], environment: CliEnvironmen
   // Each write is told when its reader has gone. Without a listener, the event that follows would end the process.
   for (const stream of [environment.stdout, environment.stderr]) stream.on('error', () => undefined)
   try {
-    await createProgram(environment, run, runStart).parseAsync(argv, { from: 'user' })
+    const program = createProgram(environment, run, runStart)
+    program.hook('preSubcommand', (_, command) => assertNothingTaken(command, argv, environment.npmOptions))
+    await program.parseAsync(argv, { from: 'user' })
     return exitCode
   } catch (error) {
     return await reportFailure(error, environment, interrupts.signal)

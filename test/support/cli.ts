@@ -8,6 +8,7 @@ import { buffer, text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
+import { readNpmOptions } from '../../src/cli/npm-options.ts'
 import { runCli } from '../../src/cli/program.ts'
 import { loadConfig } from '../../src/config.ts'
 
@@ -34,6 +35,7 @@ export async function runCommand(args: readonly string[], options: CliOptions = 
     loadConfig: async () => loadConfig(options.variables ?? {}),
     startService: async () => Promise.reject(new Error('no service is to be started')),
     runService: async () => Promise.reject(new Error('no service is to be run')),
+    npmOptions: readNpmOptions(options.variables ?? {}),
     stdin: Object.assign(Readable.from(typed([options.input ?? ''].flat())), { isTTY: options.terminal ?? false }),
     stdout: stdout.stream,
     stderr: stderr.stream,
