@@ -31,7 +31,6 @@ const row = (line: string) => replaced(/{"row":\[1.*\n/, `${line}\n`)
 const VALUES = '"title","rock",true,1.5'
 
 const FAULTS: readonly [name: string, archive: string, line: number, detail: string][] = [
-  ['nothing', '', 1, 'empty'],
   ['something else', 'CREATE TABLE album ();\n', 1, 'is not JSON; expected "archive"'],
   ['another JSON Lines file', '{"name":"x"}\n', 1, 'a line of kind "name" cannot stand here; expected "archive"'],
   [
@@ -201,6 +200,17 @@ test.each(FAULTS)('refuses %s, naming the line', async (_name, archive, line, de
     expect(error.message).toMatch(new RegExp(`^line ${line}: `))
     expect(error.message).toContain(detail)
     expect(error.faults[0]?.line).toBe(line)
+  }
+})
+
+test('refuses nothing, which has no line to name', async () => {
+  for (const bytes of [Buffer.alloc(0), gzipSync('')]) {
+    const { code, message, faults } = await refusal(bytes)
+    expect({ code, message, faults }).toEqual({
+      code: 'ARCHIVE_INVALID',
+      message: 'the file is empty, there is no archive in it',
+      faults: [{ detail: 'the file is empty, there is no archive in it' }],
+    })
   }
 })
 

@@ -247,6 +247,13 @@ test('a token without the permission is told which one', async () => {
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('content.import') })
 })
 
+test('a file with nothing in it is said to be empty, whatever it is sent for', async () => {
+  for (const options of [['--yes'], ['--dry-run']]) {
+    const refused = await runCommand(['data:import', await fileOf(''), dsnOf(wharf, 'shop'), ...options])
+    expect(refused).toMatchObject({ code: 1, stderr: 'error: the file is empty, there is no archive in it\n' })
+  }
+})
+
 test.each<[name: string, message: string]>([
   ['missing', 'there is no file'],
   ['folder', 'is a folder'],

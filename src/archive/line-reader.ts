@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { NEWLINE } from '../lib/line-blocks.ts'
 import { parseJson } from '../lib/parse-json.ts'
-import { lineFault } from './archive-invalid.ts'
+import { archiveFault, lineFault } from './archive-invalid.ts'
 import { closingFault } from './closing-fault.ts'
 import { Ledger } from './ledger.ts'
 import { type Entry, isClosing, isLineKind, KNOWN_VERSIONS, type RowValue, toEntry } from './lines.ts'
@@ -84,7 +84,7 @@ export class LineReader {
   /** @returns the `end` line, which counts only now that nothing came after it. */
   finish(): ArchiveItem {
     if (this.#end) return this.#end
-    if (this.#line === 0) throw lineFault(1, 'is missing: the file is empty')
+    if (this.#line === 0) throw archiveFault('the file is empty, there is no archive in it')
     throw this.#fault('is the last, but there is no "end" line: the archive is incomplete')
   }
 

@@ -75,7 +75,7 @@ async function* gunzip(packed: AsyncIterator<Buffer>): AsyncGenerator<Buffer, vo
       yield chunk
     }
   } catch (error) {
-    throw toFault(error, inflater.bytesWritten)
+    throw toFault(error, readBytes)
   }
 
   // zlib stops at a zero byte after a member and does not look at what follows.
@@ -90,12 +90,22 @@ const expandsTooMuch = () =>
 const followedBy = (position: number) =>
   archiveFault(`the gzip data ends at byte ${position}, but something that is not gzip data follows`)
 
-/** Says what zlib's complaint means for the file; errors of others stay as they are. */
-function toFault(error: unknown, position: number): unknown {
+const followedWithin = (readBytes: number) =>
+  archiveFault(
+    `the gzip data ends somewhere in the first ${readBytes} bytes of the file, but something that is not gzip data follows`,
+  )
+
+/**
+ * Says what zlib's complaint means for the file; errors of others stay as they are.
+ *
+ * @param readBytes how much of the file was read by then. Where in it the fault is, zlib does not say: it counts what it
+ *   has taken in only after a step that went well.
+ */
+function toFault(error: unknown, readBytes: number): unknown {
   const code = errorCode(error)
   if (code === 'Z_BUF_ERROR') return archiveFault('the file ends in the middle of its gzip data')
   if (code !== 'Z_DATA_ERROR') return error
   // zlib looks for the header of another member wherever one has ended.
-  if (error instanceof Error && error.message === 'incorrect header check') return followedBy(position)
-  return archiveFault(`the gzip data is damaged, at or before byte ${position}`)
+  if (error instanceof Error && error.message === 'incorrect header check') return followedWithin(readBytes)
+  return archiveFault(`the gzip data is damaged, somewhere in the first ${readBytes} bytes of the file`)
 }

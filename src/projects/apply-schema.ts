@@ -95,8 +95,8 @@ function sqlRejected(error: unknown, script: string): unknown {
   return new AppError('SQL_REJECTED', `nothing was changed: ${place}${message}`, { faults: [fault], cause: error })
 }
 
-/** SQLSTATE classes that say that the server, not the script, is at fault: connection lost, resources, shutdown, internal. */
-const isServerTrouble = (error: pg.DatabaseError): boolean => /^(08|53|57P|58|XX)/.test(error.code ?? '')
+/** SQLSTATE classes that say that the server, not the script, is at fault: connection or login, resources, shutdown, internal. */
+const isServerTrouble = (error: pg.DatabaseError): boolean => /^(08|28|53|57P|58|XX)/.test(error.code ?? '')
 
 /** How PL/pgSQL refuses BEGIN, COMMIT and ROLLBACK: in the script itself, and in what it calls. */
 const isTransactionCommand = (error: pg.DatabaseError): boolean =>

@@ -91,7 +91,7 @@ const undo = defineRoute({
       'It is back.',
     ),
   },
-  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT'],
+  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT', 'WRITTEN_SINCE'],
 })
 
 /** `/import`, and the undoing of it. */

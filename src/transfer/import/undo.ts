@@ -20,7 +20,7 @@ export interface Undone {
  * moment, so that an undo can be undone.
  *
  * @param force also where the stage was written to since: those writes are then kept with what is replaced.
- * @throws {AppError} CONFLICT where nothing is kept, or where `force` is missing.
+ * @throws {AppError} CONFLICT where nothing is kept; WRITTEN_SINCE where `force` is missing.
  */
 export async function undoImport(
   { system, snapshots }: { readonly system: Database; readonly snapshots: Database },
@@ -68,7 +68,7 @@ async function assertUnwritten(tx: Transaction, stage: StageIdentity, replacedBy
   if (tables.length > 0) await lockAgainstWrites(tx, stage.schemaName, tables)
   if (contents && (await isAsLoaded(tx, stage.schemaName, tables, contents))) return
   throw new AppError(
-    'CONFLICT',
+    'WRITTEN_SINCE',
     'the stage was, or may have been, written to since: undo with force, which gives these writes up',
   )
 }
