@@ -7,7 +7,7 @@ import { findStage } from '../../projects/stages.ts'
 import type { PlannedProject } from '../../transfer/import/archive-plan.ts'
 import { examineAll, importArchive } from '../../transfer/import/import-archive.ts'
 import { type TargetProject, targetSlugs } from '../../transfer/import/import-targets.ts'
-import { spoolArchive } from '../../transfer/import/spool-archive.ts'
+import { type CheckOptions, checkArchive, spoolArchive } from '../../transfer/import/spool-archive.ts'
 import { undoImport } from '../../transfer/import/undo.ts'
 import { json } from '../answer.ts'
 import { streamBody } from '../body.ts'
@@ -66,7 +66,7 @@ const importProjects = defineRoute({
   }),
   body: streamBody('application/x-ndjson', 'The archive; `Content-Encoding: gzip` where it is compressed.'),
   answers: { 200: json(result, 'The archive has been imported; or could be, where `dryRun` was asked for.') },
-  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT', 'ARCHIVE_INVALID', 'DATABASE_UNAVAILABLE'],
+  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT', 'ARCHIVE_INVALID', 'STORAGE_FULL', 'DATABASE_UNAVAILABLE'],
 })
 
 const undo = defineRoute({
@@ -100,19 +100,20 @@ export function importRoutes(container: Container): readonly BoundRoute<Caller>[
   return [
     importProjects.handle<Caller>(async ({ query, body, caller, signal }) => {
       const { targetSlug, dryRun, allowEdited } = query
-      const archive = await spoolArchive(body.bytes, spoolFolder, {
+      const options: CheckOptions = {
         maxLineBytes: config.maxLineBytes,
         allowEdited,
         signal,
         admit: (projects) => assertMayImport(caller, projects, targetSlugs(projects, targetSlug)),
-      })
+      }
+      if (dryRun) {
+        const projects = await checkArchive(body.bytes, options)
+        const examined = await examineAll(container, projects, targetsOf(projects, targetSlug), { countRows: true })
+        return { status: 200, body: { ok: true, dryRun, projects: examined.map(toExaminedBody) } }
+      }
+      const archive = await spoolArchive(body.bytes, spoolFolder, options)
       try {
-        if (archive.projects.length === 0) throw invalidRequest('the archive has no project')
-        const targets = targetSlugs(archive.projects, targetSlug)
-        if (dryRun) {
-          const examined = await examineAll(container, archive, targets, { countRows: true })
-          return { status: 200, body: { ok: true, dryRun, projects: examined.map(toExaminedBody) } }
-        }
+        const targets = targetsOf(archive.projects, targetSlug)
         const imported = await importArchive(container, archive, { targets, tokenId: tokenIdOf(caller), signal })
         const projects = imported.map((project) => ({ ...project, stages: [...project.stages] }))
         return { status: 200, body: { ok: true, dryRun, projects } }
@@ -132,6 +133,11 @@ export function importRoutes(container: Container): readonly BoundRoute<Caller>[
       }
     }),
   ]
+}
+
+function targetsOf(projects: readonly PlannedProject[], requested: string | undefined): readonly string[] {
+  if (projects.length === 0) throw invalidRequest('the archive has no project')
+  return targetSlugs(projects, requested)
 }
 
 const tokenIdOf = (caller: Caller): string | null => (caller.kind === 'root' ? null : caller.tokenId)
