@@ -11,6 +11,7 @@ import { expectedAt, misplaced } from './order.ts'
 import { parsePlainRow, type RowCheck, rowCheck, takesNumbers } from './row-lines.ts'
 import { type RowForm, scanRows } from './row-scanner.ts'
 import { findJsonFault } from './strict-json.ts'
+import { createStructureLimit, STRUCTURE_LIMITS } from './structure-limit.ts'
 
 /** Consecutive `row` lines of one table; `line` is that of the first. */
 export interface RowBatch {
@@ -50,6 +51,7 @@ export class LineReader {
   readonly #rules: LineRules
   readonly #fault = (...details: [string, ...string[]]): Error => lineFault(this.#line, ...details)
   readonly #ledger: Ledger
+  readonly #exceedsStructure = createStructureLimit(STRUCTURE_LIMITS)
   readonly #text = new CopyBuffer()
   #rowForm: RowForm
   #checkRow: RowCheck = rowCheck([], this.#fault)
@@ -157,6 +159,8 @@ export class LineReader {
 
   #enter(kind: string, content: unknown, bytes: Buffer): Entry & { readonly line: number } {
     const entry = this.#toEntry(kind, content)
+    const excess = this.#exceedsStructure(entry.kind, bytes.length)
+    if (excess !== undefined) throw this.#fault(excess)
     if (isClosing(entry)) {
       const rules = { allowEdited: this.#rules.allowEdited, hasCrLf: this.#hasCrLf }
       const problem = closingFault(entry, this.#ledger.close(entry.kind), rules)

@@ -5,7 +5,7 @@ import { assertPermission, type Caller } from '../../projects/access.ts'
 import { findProject } from '../../projects/projects.ts'
 import { findStage } from '../../projects/stages.ts'
 import type { PlannedProject } from '../../transfer/import/archive-plan.ts'
-import { examineAll, importArchive } from '../../transfer/import/import-archive.ts'
+import { examineAll, importArchive, rolesOf } from '../../transfer/import/import-archive.ts'
 import { type TargetProject, targetSlugs } from '../../transfer/import/import-targets.ts'
 import { type CheckOptions, checkArchive, spoolArchive } from '../../transfer/import/spool-archive.ts'
 import { undoImport } from '../../transfer/import/undo.ts'
@@ -43,6 +43,11 @@ const result = z.object({
     z.object({
       slug: slug.meta({ description: 'Where the data came from.' }),
       targetSlug: slug.meta({ description: 'Where it went.' }),
+      roles: count.nullable().meta({
+        description:
+          'How many roles the target has from the archive, in the place of its own, as it has its event log; null ' +
+          'where the archive has no system section, which leaves both as they are.',
+      }),
       stages: z.array(z.union([importedStage, examinedStage])),
     }),
   ),
@@ -154,6 +159,7 @@ function assertMayImport(caller: Caller, planned: readonly PlannedProject[], tar
 const toExaminedBody = ({ planned, project, stages }: TargetProject) => ({
   slug: planned.slug,
   targetSlug: project.slug,
+  roles: rolesOf(planned),
   stages: stages.map(({ planned: plannedStage, stage, mode, rowsNow }) => ({
     slug: stage.slug,
     mode,

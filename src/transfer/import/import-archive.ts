@@ -40,6 +40,8 @@ export interface ImportOptions {
 export interface ImportedProject {
   readonly slug: string
   readonly targetSlug: string
+  /** How many roles the target has from the archive; null where it keeps its own. */
+  readonly roles: number | null
   readonly stages: readonly { readonly slug: string; readonly tables: number; readonly rows: number }[]
 }
 
@@ -180,9 +182,13 @@ function toResult({ planned, project, stages }: TargetProject, loaded: readonly 
   return {
     slug: planned.slug,
     targetSlug: project.slug,
+    roles: rolesOf(planned),
     stages: stages.map(({ stage }) => {
       const rows = [...(loaded.find(({ target }) => target.stage.id === stage.id)?.rows.values() ?? [])]
       return { slug: stage.slug, tables: rows.length, rows: rows.reduce((sum, count) => sum + count, 0) }
     }),
   }
 }
+
+/** How many roles a target gets from an archive; null where it keeps its own. */
+export const rolesOf = ({ system, roles }: PlannedProject): number | null => (system ? roles.length : null)
