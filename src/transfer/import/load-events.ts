@@ -51,7 +51,7 @@ async function* eventText(
         ...[key ?? null, values ?? null, token ?? null, occurredAt],
       ])
     }
-    yield Buffer.from(text)
+    if (text !== '') yield Buffer.from(text)
   }
 }
 

@@ -73,7 +73,8 @@ export async function createSpoolFile(path: string): Promise<SpoolFile> {
     read: (range, signal) => readRange(path, range, signal),
     async remove() {
       // A file that is closed already cannot be closed; whatever else is wrong, removing it is what counts.
-      await Promise.allSettled([written, file.close()])
+      await Promise.allSettled([written])
+      await Promise.allSettled([file.close()])
       await rm(path, { force: true })
     },
   }
