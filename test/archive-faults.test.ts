@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { readArchive } from '../src/archive/archive-reader.ts'
+import { createStructureLimit } from '../src/archive/structure-limit.ts'
 import { verifyArchive } from '../src/archive/verify-archive.ts'
 import { AppError } from '../src/errors.ts'
 import { collect, sampleLines, streamOf } from './support/archive-sample.ts'
@@ -251,6 +252,24 @@ test('a line that is too long is not read to its end', async () => {
   }
   await expect(collect(readArchive(endless(), { maxLineBytes: 1_000_000 }))).rejects.toThrow('line 2: is longer')
   expect(chunks).toBeLessThan(30)
+})
+
+test('an archive with more structure than fits into memory is refused', async () => {
+  const types = Array.from({ length: 100_000 }, (_, index) => `{"enum":{"name":"e${index}","values":[]}}\n`)
+  const archive = replaced(/(?=\{"enum")/, types.join(''))
+  const { message } = await refusal(Buffer.from(archive))
+  expect(message).toMatch(/^line 100\d{3}: is one more than the 100000 lines besides rows and events that are read$/)
+})
+
+test('lines besides rows and events are limited together, in number and in bytes', () => {
+  const byNumber = createStructureLimit({ lines: 2, bytes: 1_000 })
+  expect([byNumber('project', 1), byNumber('table', 1), byNumber('event', 1), byNumber('rows', 1)]).toEqual(
+    Array.from({ length: 4 }, () => undefined),
+  )
+  expect(byNumber('role', 1)).toContain('2 lines')
+  const bySize = createStructureLimit({ lines: 100, bytes: 10 })
+  expect([bySize('table', 10), bySize('event', 10)]).toEqual([undefined, undefined])
+  expect(bySize('sequence', 1)).toContain('10 bytes')
 })
 
 test('an allowed edit may change counts and sums, but neither names nor order nor the end', async () => {

@@ -30,6 +30,7 @@ export const PROBLEMS: Readonly<Record<ErrorCode, ProblemKind>> = {
   UNSUPPORTED_MEDIA_TYPE: { status: 415, title: 'Unsupported media type' },
   SQL_REJECTED: { status: 422, title: 'SQL was rejected' },
   ARCHIVE_INVALID: { status: 400, title: 'Archive is invalid' },
+  STORAGE_FULL: { status: 507, title: 'Storage is full' },
   EXPORT_INTERRUPTED: { status: 503, title: 'Export was interrupted' },
   REMOTE_FAILED: { status: 502, title: 'Remote server failed' },
   FILE_FAILED: { status: 500, title: 'File could not be read or written' },

@@ -21,6 +21,7 @@ export const EXIT_CODES: Readonly<Record<ErrorCode, typeof EXIT.failed | typeof 
   UNSUPPORTED_MEDIA_TYPE: EXIT.failed,
   SQL_REJECTED: EXIT.failed,
   ARCHIVE_INVALID: EXIT.failed,
+  STORAGE_FULL: EXIT.failed,
   EXPORT_INTERRUPTED: EXIT.failed,
   REMOTE_FAILED: EXIT.failed,
   FILE_FAILED: EXIT.failed,

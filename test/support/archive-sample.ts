@@ -1,3 +1,4 @@
+import type { ArchiveItem, RowBatch } from '../../src/archive/archive-reader.ts'
 import { createArchiveWriter } from '../../src/archive/archive-writer.ts'
 import { ROW_PARTS } from '../../src/archive/pages.ts'
 import { toByteText } from '../../src/lib/byte-text.ts'
@@ -16,6 +17,13 @@ export const ROWS = [
   [1, 'For Those About To Rock', 'rock', true, -0.5],
   [2, '"Balls"\n\\ to 日本 🎸', null, false, 'NaN'],
   [3, '', 'jazz', null, null],
+]
+
+/** The same in the text format of COPY, in which a backslash stands before special characters. */
+export const ROWS_TEXT = [
+  '1\tFor Those About To Rock\trock\tt\t-0.5\n',
+  '2\t"Balls"\\n\\\\ to 日本 🎸\t\\N\tf\tNaN\n',
+  '3\t\tjazz\t\\N\t\\N\n',
 ]
 
 /** A small archive that has every kind of line, as its lines. */
@@ -98,5 +106,14 @@ export function cutAt(bytes: Buffer, positions: readonly number[]): Buffer[] {
 export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = []
   for await (const item of items) all.push(item)
+  return all
+}
+
+export type ReadItem = Exclude<ArchiveItem, RowBatch> | (Omit<RowBatch, 'text'> & { readonly text: string })
+
+/** Collects what an archive is read as. Rows are copied: their text is good for a moment only. */
+export async function collectItems(items: AsyncIterable<ArchiveItem>): Promise<ReadItem[]> {
+  const all: ReadItem[] = []
+  for await (const item of items) all.push(item.kind === 'row' ? { ...item, text: item.text.toString() } : item)
   return all
 }

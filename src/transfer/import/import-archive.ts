@@ -1,4 +1,3 @@
-import type { ArchiveItem } from '../../archive/archive-reader.ts'
 import type { Database } from '../../database/database.ts'
 import { conflict, type Fault } from '../../errors.ts'
 import { findProject } from '../../projects/projects.ts'
@@ -6,10 +5,11 @@ import type { FindProjectDatabase } from '../../projects/stage-database.ts'
 import { withStageLocks } from '../../projects/stage-locks.ts'
 import { applyRoles } from './apply-roles.ts'
 import type { PlannedProject } from './archive-plan.ts'
-import { takeLoadedEvents } from './event-loader.ts'
 import { assertNoDifferences, examineTarget, type TargetProject } from './import-targets.ts'
 import { type LoadedStage, loadArchive } from './load-archive.ts'
+import { takeLoadedEvents } from './load-events.ts'
 import { dropSideSchema, listDroppable } from './side-schemas.ts'
+import type { ByteRange } from './spool-file.ts'
 import { expireKept, type Swap, swapStages } from './swap-stages.ts'
 
 export interface ImportServices {
@@ -25,8 +25,8 @@ export interface ImportServices {
 /** An archive that has been read through once and found whole. */
 export interface CheckedArchive {
   readonly projects: readonly PlannedProject[]
-  /** Reads it again, from the beginning. */
-  read(signal: AbortSignal): AsyncIterable<ArchiveItem>
+  /** Reads what its plan says is there: the COPY text of a table, the events of a project. */
+  read(range: ByteRange, signal: AbortSignal): AsyncIterable<Buffer>
 }
 
 export interface ImportOptions {
@@ -40,6 +40,8 @@ export interface ImportOptions {
 export interface ImportedProject {
   readonly slug: string
   readonly targetSlug: string
+  /** How many roles the target has from the archive; null where it keeps its own. */
+  readonly roles: number | null
   readonly stages: readonly { readonly slug: string; readonly tables: number; readonly rows: number }[]
 }
 
@@ -63,10 +65,10 @@ export async function importArchive(
   return withStageLocks(services.snapshots, stageIds, async (lost) => {
     const signal = AbortSignal.any([options.signal, lost])
     await dropLeftovers(services.system, stageIds)
-    const targets = await examineAll(services, archive, options.targets, { countRows: false })
+    const targets = await examineAll(services, archive.projects, options.targets, { countRows: false })
     const generations = await readGenerations(services.system, stageIds)
     try {
-      const loaded = await loadArchive(services, archive.read(signal), targets, { ...options, signal })
+      const loaded = await loadArchive(services, archive, targets, { ...options, signal })
       signal.throwIfAborted()
       await finish(services, targets, loaded, generations, options.tokenId)
       return targets.map((target) => toResult(target, loaded))
@@ -93,19 +95,19 @@ async function findStageIds(
 }
 
 /**
- * Looks at every target and compares it with the archive, and changes nothing.
+ * Looks at every target and compares it with what an archive has, and changes nothing.
  *
  * @throws {AppError} NOT_FOUND; CONFLICT with every difference of every target, or where they can't be loaded together.
  */
 export async function examineAll(
   services: ImportServices,
-  archive: CheckedArchive,
+  projects: readonly PlannedProject[],
   targets: readonly string[],
   { countRows }: { readonly countRows: boolean },
 ): Promise<readonly TargetProject[]> {
   const differences: Fault[] = []
   const examined: TargetProject[] = []
-  for (const [index, planned] of archive.projects.entries()) {
+  for (const [index, planned] of projects.entries()) {
     const slug = targets[index] ?? planned.slug
     examined.push(await examineTarget(services, planned, slug, { countRows, differences }))
   }
@@ -180,9 +182,13 @@ function toResult({ planned, project, stages }: TargetProject, loaded: readonly 
   return {
     slug: planned.slug,
     targetSlug: project.slug,
+    roles: rolesOf(planned),
     stages: stages.map(({ stage }) => {
       const rows = [...(loaded.find(({ target }) => target.stage.id === stage.id)?.rows.values() ?? [])]
       return { slug: stage.slug, tables: rows.length, rows: rows.reduce((sum, count) => sum + count, 0) }
     }),
   }
 }
+
+/** How many roles a target gets from an archive; null where it keeps its own. */
+export const rolesOf = ({ system, roles }: PlannedProject): number | null => (system ? roles.length : null)
