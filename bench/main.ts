@@ -1,7 +1,7 @@
 /**
- * Measures what we claim about exports and imports; exits with 1 where a bound of `bounds.ts` is broken.
+ * Measures what we claim about exports, imports and writes; exits with 1 where a bound of `bounds.ts` is broken.
  *
- * Usage: npm run bench -- [time] [import] [memory] [--quick] [--rows 1000000,3000000,10000000]
+ * Usage: npm run bench -- [time] [import] [memory] [writes] [--quick] [--rows 1000000,3000000,10000000]
  */
 import { execFile } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
@@ -16,10 +16,11 @@ import { type BenchRun, serviceRunner } from './support/bench-run.ts'
 import { findSampleTable, SAMPLE_SCHEMA } from './support/sample-table.ts'
 import { type Settings, startPostgres } from './support/start-postgres.ts'
 import { createProject } from './support/wharf-client.ts'
+import { measureWriteCost } from './write-cost.ts'
 
 const SIZES = [1_000_000, 3_000_000, 10_000_000]
 const QUICK_SIZES = [100_000]
-const PARTS = ['time', 'import', 'memory']
+const PARTS = ['time', 'import', 'memory', 'writes']
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -36,11 +37,12 @@ const parts = new Set(positionals.length > 0 ? positionals : PARTS)
 await promisify(execFile)('npx', ['tsc', '-p', 'tsconfig.build.json'])
 const [first = 0] = sizes
 const findings: Finding[] = []
-if (parts.has('time') || parts.has('memory')) {
+if (parts.has('time') || parts.has('memory') || parts.has('writes')) {
   await withBench('of the embedded one', async (bench) => {
     await bench.table.fill(first)
     if (parts.has('time')) findings.push(...(await measureExportTime(bench, first)))
     if (parts.has('memory')) findings.push(...(await measureExportMemory(bench, sizes)))
+    if (parts.has('writes')) findings.push(...(await measureWriteCost(bench)))
   })
 }
 if (parts.has('import')) {

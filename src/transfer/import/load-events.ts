@@ -31,7 +31,8 @@ export async function loadEvents(
 }
 
 const COPY_EVENTS = `
-  COPY system.loading_event (stage_id, position, id, kind, table_name, key, values, token_id, occurred_at) FROM STDIN`
+  COPY system.loading_event (stage_id, position, id, kind, table_name, key_columns, rows, token_id, occurred_at)
+  FROM STDIN`
 
 async function* eventText(
   stageIds: ReadonlyMap<string, string>,
@@ -42,25 +43,40 @@ async function* eventText(
     let text = ''
     for (const line of block.toString().split('\n')) {
       if (line === '') continue
-      const { id, stage, kind, table, key, values, token, occurredAt }: EventContent = JSON.parse(line)
+      const { id, stage, kind, table, key, rows, token, occurredAt }: EventContent = JSON.parse(line)
       const stageId = stageIds.get(stage)
       if (stageId === undefined) continue
       position += 1
+      const [keyColumns = null, rowTexts = null] = [key, rows].map((list) => list && toArrayText(list))
       text += toCopyText([
         ...[stageId, position, id, kind, table ?? null],
-        ...[key ?? null, values ?? null, token ?? null, occurredAt],
+        ...[keyColumns, rowTexts, token ?? null, occurredAt],
       ])
     }
     if (text !== '') yield Buffer.from(text)
   }
 }
 
-/** Puts the event log that was loaded beside in the place of the stage's own, which loses its own. */
+/** A list as PostgreSQL reads an array. @see https://www.postgresql.org/docs/current/arrays.html#ARRAYS-IO */
+const toArrayText = (list: readonly string[]): string =>
+  `{${list.map((text) => `"${text.replace(/[\\"]/g, '\\$&')}"`).join(',')}}`
+
+/**
+ * Puts the event log that was loaded beside in the place of the stage's own, which loses its own. All of it is one
+ * transaction here; its events keep their ids and their order.
+ */
 export async function takeLoadedEvents(tx: Transaction, stageId: string): Promise<void> {
+  await tx.transaction.deleteMany({ where: { stageId } })
   await tx.event.deleteMany({ where: { stageId } })
   await tx.$executeRaw`
-    INSERT INTO system.event (stage_id, position, id, kind, table_name, key, values, token_id, occurred_at)
-    SELECT stage_id, position, id, kind, table_name, key, values, token_id, occurred_at
-    FROM system.loading_event WHERE stage_id = ${stageId}::uuid`
+    WITH log AS (SELECT nextval('system.open_transaction_id_seq') AS id),
+    events AS (
+      INSERT INTO system.event (stage_id, transaction_id, id, kind, table_name, key_columns, rows, token_id, occurred_at)
+      SELECT stage_id, log.id, loading_event.id, kind, table_name, key_columns, rows, token_id, occurred_at
+      FROM system.loading_event, log WHERE stage_id = ${stageId}::uuid ORDER BY position
+    )
+    INSERT INTO system.transaction (stage_id, id, reference)
+    SELECT stage_id, log.id, loading_event.id FROM system.loading_event, log WHERE stage_id = ${stageId}::uuid
+    ORDER BY loading_event.position DESC LIMIT 1`
   await tx.loadingEvent.deleteMany({ where: { stageId } })
 }
