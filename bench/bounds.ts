@@ -24,6 +24,10 @@ export const BOUNDS = {
     sentence: 'The service never takes more than 250 MB of memory for an import.',
     maxBytes: 250_000_000,
   },
+  writeCost: {
+    sentence: 'A write takes at most twice as long with the event log as without it',
+    maxRatio: 2,
+  },
 } as const
 
 export interface Finding {

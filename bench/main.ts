@@ -1,7 +1,7 @@
 /**
- * Measures what we claim about exports and imports; exits with 1 where a bound of `bounds.ts` is broken.
+ * Measures what we claim about exports, imports and writes; exits with 1 where a bound of `bounds.ts` is broken.
  *
- * Usage: npm run bench -- [time] [import] [memory] [--quick] [--rows 1000000,3000000,10000000]
+ * Usage: npm run bench -- [time] [import] [memory] [writes] [--quick] [--rows 1000000,3000000,10000000]
  */
 import { execFile } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
@@ -14,12 +14,13 @@ import { measureExportTime } from './export-time.ts'
 import { measureImport } from './import-time.ts'
 import { type BenchRun, serviceRunner } from './support/bench-run.ts'
 import { findSampleTable, SAMPLE_SCHEMA } from './support/sample-table.ts'
-import { startPostgres } from './support/start-postgres.ts'
+import { type Settings, startPostgres } from './support/start-postgres.ts'
 import { createProject } from './support/wharf-client.ts'
+import { measureWriteCost } from './write-cost.ts'
 
 const SIZES = [1_000_000, 3_000_000, 10_000_000]
 const QUICK_SIZES = [100_000]
-const PARTS = ['time', 'import', 'memory']
+const PARTS = ['time', 'import', 'memory', 'writes']
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -34,27 +35,38 @@ if (!sizes.every((size, index) => Number.isInteger(size) && size > (sizes[index 
 const parts = new Set(positionals.length > 0 ? positionals : PARTS)
 
 await promisify(execFile)('npx', ['tsc', '-p', 'tsconfig.build.json'])
-const findings = await withBench(async (bench) => {
-  const [first = 0] = sizes
-  const found: Finding[] = []
-  await bench.table.fill(first)
-  if (parts.has('time')) found.push(...(await measureExportTime(bench, first)))
-  if (parts.has('import')) found.push(...(await measureImport(bench, first)))
-  if (parts.has('memory')) found.push(...(await measureExportMemory(bench, sizes)))
-  return found
-})
+const [first = 0] = sizes
+const findings: Finding[] = []
+if (parts.has('time') || parts.has('memory') || parts.has('writes')) {
+  await withBench('of the embedded one', async (bench) => {
+    await bench.table.fill(first)
+    if (parts.has('time')) findings.push(...(await measureExportTime(bench, first)))
+    if (parts.has('memory')) findings.push(...(await measureExportMemory(bench, sizes)))
+    if (parts.has('writes')) findings.push(...(await measureWriteCost(bench)))
+  })
+}
+if (parts.has('import')) {
+  const measure = async (bench: BenchRun): Promise<Finding[]> => {
+    await bench.table.fill(first)
+    return measureImport(bench, first)
+  }
+  findings.push(...(await withBench('as initdb leaves them', measure)))
+  // For the figures alone: who has a PostgreSQL of their own cannot expect them.
+  await withBench('of the embedded one', measure)
+}
 for (const { sentence, measured, holds } of findings)
   console.log(`${holds ? 'holds ' : 'BROKEN'}  ${sentence} (${measured})`)
 process.exitCode = findings.every(({ holds }) => holds) ? 0 : 1
 
-async function withBench<T>(use: (bench: BenchRun) => Promise<T>): Promise<T> {
+/** Runs `use` beside a PostgreSQL of its own with a project, which are removed afterwards. */
+async function withBench<T>(settings: Settings, use: (bench: BenchRun) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'wharf-bench-'))
   try {
     // PostgreSQL's user is another one than ours where we are root.
     await chmod(folder, 0o755)
     const outputDir = join(folder, 'output')
     await mkdir(outputDir)
-    const postgres = await startPostgres(folder)
+    const postgres = await startPostgres(folder, settings)
     try {
       console.log(`${availableParallelism()} cores, Node.js ${process.versions.node}, ${postgres.description}\n`)
       const withService = serviceRunner(postgres.url, folder)

@@ -6,7 +6,7 @@ import { readOrCreateSecret } from './data-folder/secrets.ts'
 import { openSpoolFolder } from './data-folder/spool-folder.ts'
 import type { Database, OpenDatabase } from './database/database.ts'
 import { PrismaClient } from './database/generated/client.ts'
-import { createLoginDatabases, type LoginDatabases } from './database/login-databases.ts'
+import { createLoginDatabases, type Login, type LoginDatabases } from './database/login-databases.ts'
 import { createPool } from './database/pool.ts'
 import { prepareDatabase } from './database/preparation.ts'
 import { type JobQueue, openJobQueue } from './jobs/queue.ts'
@@ -17,6 +17,7 @@ import { createSeal, type Seal } from './lib/seal.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import type { Logger } from './logger.ts'
 import { hashToken } from './projects/access.ts'
+import { restoreProjectPassword } from './projects/project-login.ts'
 import { createProjectDatabases, type FindProjectDatabase } from './projects/stage-database.ts'
 import { generateToken } from './projects/tokens.ts'
 
@@ -78,20 +79,22 @@ export async function createContainer(options: {
   const seal = createSeal(config.secretKey ?? (await readOrCreateSecret(config.dataDir, 'secret-key')))
   const rootToken = await rootTokenOf(config)
 
-  const open: OpenDatabase = (connectionString, { maxConnections }) => {
-    const pool = createPool(connectionString, maxConnections, logger)
+  const open: OpenDatabase = (connectionString, options) => {
+    const pool = createPool(connectionString, options, logger)
     const prisma = new PrismaClient({ adapter: new PrismaPg(pool) })
     const close = async (): Promise<void> => {
       await prisma.$disconnect()
       await pool.end()
     }
-    return { prisma, pool, close }
+    // Prisma connects again when it is next used.
+    return { prisma, pool, rest: () => prisma.$disconnect(), close }
   }
   const control = open(databaseUrl, { maxConnections: MAX_CONNECTIONS })
   lifecycle.onClose('database', control.close)
   const snapshots = open(databaseUrl, { maxConnections: MAX_SNAPSHOTS })
   lifecycle.onClose('snapshots', snapshots.close)
-  const logins = createLoginDatabases({ baseUrl: databaseUrl, open })
+  const restorePassword = (login: Login) => restoreProjectPassword(control.prisma, login, logger)
+  const logins = createLoginDatabases({ baseUrl: databaseUrl, open, restorePassword })
   lifecycle.onClose('project databases', logins.closeAll)
 
   const artifacts = await createArtifactStore(config.artifacts)

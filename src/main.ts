@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { existsSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
+import { readNpmOptions } from './cli/npm-options.ts'
 import { runCli } from './cli/program.ts'
 import { readVersion } from './version.ts'
 
@@ -27,6 +28,7 @@ process.exitCode = await runCli(process.argv.slice(2), {
     const { runService } = await import('./run-service.ts')
     return runService(config, part && [part])
   },
+  npmOptions: readNpmOptions(process.env),
   stdin: process.stdin,
   stdout: process.stdout,
   stderr: process.stderr,

@@ -9,6 +9,7 @@ import { makeDataFolder } from './data-folder/make-data-folder.ts'
 import { removeServiceAddress, writeServiceAddress } from './data-folder/service-address.ts'
 import { startEmbeddedPostgres } from './database/embedded/embedded-postgres.ts'
 import { AppError } from './errors.ts'
+import { logStages } from './events/log-stages.ts'
 import { startSchedules } from './jobs/schedules/tick.ts'
 import { startSweeping as startJobSweep } from './jobs/start-sweeping.ts'
 import type { JobTimings } from './jobs/timings.ts'
@@ -142,6 +143,7 @@ function startSweeping(container: Container, lifecycle: Lifecycle): void {
   let sweep = Promise.resolve()
   const sweepOnce = async (): Promise<void> => {
     try {
+      await logStages(container.system, container.logger)
       await sweepSideSchemas(container, container.logger)
       await sweepScratchProjects(container)
     } catch (error) {

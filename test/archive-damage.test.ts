@@ -16,18 +16,21 @@ async function outcome(...chunks: readonly Buffer[]): Promise<string> {
   )
 }
 
+/** Of an archive without its last lines, or without any. */
+const INCOMPLETE = /^(line \d+: is the last|the file is empty)/
+
 test('an archive cut between any two lines is refused, in plain and in gzip', async () => {
   for (let count = 0; count < lines.length; count += 1) {
     const cut = Buffer.concat(lines.slice(0, count))
-    expect(await outcome(cut), `after line ${count}`).toMatch(/^line \d+: is (missing|the last)/)
-    expect(await outcome(gzipSync(cut)), `after line ${count}`).toMatch(/^line \d+: is (missing|the last)/)
+    expect(await outcome(cut), `after line ${count}`).toMatch(INCOMPLETE)
+    expect(await outcome(gzipSync(cut)), `after line ${count}`).toMatch(INCOMPLETE)
   }
   expect(await outcome(plain)).toBe('read')
 })
 
 test('an archive cut at any byte is refused', async () => {
   for (let length = 0; length < plain.length; length += 1) {
-    expect(await outcome(plain.subarray(0, length)), `at byte ${length}`).toMatch(/^line \d+: /)
+    expect(await outcome(plain.subarray(0, length)), `at byte ${length}`).toMatch(/^(line \d+: |the file is empty)/)
   }
 })
 
@@ -43,8 +46,8 @@ test('a compressed archive cut at any byte is refused', async () => {
 test('an archive of several gzip members cut between two is refused', async () => {
   const members = lines.map((line) => gzipSync(line))
   for (let count = 0; count < members.length; count += 1) {
-    expect(await outcome(Buffer.concat(members.slice(0, count))), `after member ${count}`).toMatch(/^line \d+: is /)
-    expect(await outcome(...members.slice(0, count))).toMatch(/^line \d+: is /)
+    expect(await outcome(Buffer.concat(members.slice(0, count))), `after member ${count}`).toMatch(INCOMPLETE)
+    expect(await outcome(...members.slice(0, count))).toMatch(INCOMPLETE)
   }
   expect(await outcome(...members)).toBe('read')
 })
@@ -55,6 +58,26 @@ test('a compressed archive with any one byte after its header changed is refused
     damaged[position] = (damaged[position] ?? 0) ^ 0xff
     expect(await outcome(damaged), `at byte ${position}`).toMatch(/^(line \d+: |the file ends|the gzip data)/)
   }
+})
+
+test('where gzip data is damaged is told by as many bytes as were read, never by too few', async () => {
+  for (let position = 10; position < packed.length; position += 1) {
+    const damaged = Buffer.from(packed)
+    damaged[position] = (damaged[position] ?? 0) ^ 0xff
+    for (const size of [1, 7, packed.length]) {
+      const chunks = Array.from({ length: Math.ceil(packed.length / size) }, (_, index) =>
+        damaged.subarray(index * size, (index + 1) * size),
+      )
+      const result = await outcome(...chunks)
+      const told = /^the gzip data \w+.* in the first (\d+) bytes of the file/.exec(result)?.[1]
+      if (told !== undefined) expect(Number(told), `byte ${position}, by ${size}: ${result}`).toBeGreaterThan(position)
+    }
+  }
+  const [first = plain, second = plain] = [gzipSync(plain.subarray(0, 500)), gzipSync(plain.subarray(500))]
+  first.fill(0xff, 12, 20)
+  expect(await outcome(first, second)).toMatch(
+    /^the gzip data is damaged, somewhere in the first [1-9]\d* bytes of the file$/,
+  )
 })
 
 test('a row with any one byte changed is refused', async () => {
@@ -83,7 +106,9 @@ test.each(FOLLOWERS)('gzip data followed by %s', async (_name, follower, isRead)
   const file = Buffer.concat([packed, follower])
   const bytewise = Array.from(file.subarray(0, 5_000), (byte) => Buffer.from([byte]))
   const rest = file.subarray(5_000)
-  const followed = /^(read|the gzip data ends at byte \d+|line \d+: stands after)/
+  const followed = new RegExp(
+    `^(read|the gzip data ends (at byte ${packed.length},|somewhere in the first \\d+ bytes)|line \\d+: stands after)`,
+  )
   for (const chunks of [[file], [packed, follower], [...bytewise, rest]]) {
     const result = await outcome(...chunks)
     expect(result).toMatch(followed)

@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { readArchive } from '../src/archive/archive-reader.ts'
+import { createStructureLimit } from '../src/archive/structure-limit.ts'
 import { verifyArchive } from '../src/archive/verify-archive.ts'
 import { AppError } from '../src/errors.ts'
 import { collect, sampleLines, streamOf } from './support/archive-sample.ts'
@@ -31,7 +32,6 @@ const row = (line: string) => replaced(/{"row":\[1.*\n/, `${line}\n`)
 const VALUES = '"title","rock",true,1.5'
 
 const FAULTS: readonly [name: string, archive: string, line: number, detail: string][] = [
-  ['nothing', '', 1, 'empty'],
   ['something else', 'CREATE TABLE album ();\n', 1, 'is not JSON; expected "archive"'],
   ['another JSON Lines file', '{"name":"x"}\n', 1, 'a line of kind "name" cannot stand here; expected "archive"'],
   [
@@ -59,7 +59,7 @@ const FAULTS: readonly [name: string, archive: string, line: number, detail: str
   ['a slug that is none', replaced('"slug":"live"', '"slug":"../live"'), at('{"stage"'), 'must be a slug'],
   ['a name too long for PostgreSQL', replaced('"genre"', `"${'ü'.repeat(32)}"`), at('{"enum"'), 'at most 63 bytes'],
   ['U+0000 in a name', replaced('"genre"', '"gen\\u0000re"'), at('{"enum"'), 'U+0000'],
-  ['an event without its JSON', replaced(/"key":"[^}]*}"/, '"key":"x"'), 5, 'event.key: must be JSON'],
+  ['an event without its JSON', replaced(/"rows":\["[^}]*}"/, '"rows":["x"'), 5, 'event.rows.0: must be JSON'],
 
   ['an announced system section that is missing', without('{"system":'), 3, 'expected "system"'],
   ['a system section that was not announced', replaced('"system":true', '"system":false'), 3, 'expected "stage"'],
@@ -204,6 +204,17 @@ test.each(FAULTS)('refuses %s, naming the line', async (_name, archive, line, de
   }
 })
 
+test('refuses nothing, which has no line to name', async () => {
+  for (const bytes of [Buffer.alloc(0), gzipSync('')]) {
+    const { code, message, faults } = await refusal(bytes)
+    expect({ code, message, faults }).toEqual({
+      code: 'ARCHIVE_INVALID',
+      message: 'the file is empty, there is no archive in it',
+      faults: [{ detail: 'the file is empty, there is no archive in it' }],
+    })
+  }
+})
+
 test('every wrong field of a line is told', async () => {
   const error = await refusal(
     Buffer.from(replaced('"slug":"shop","targetSlug":"shop-staging"', '"slug":"S","targetSlug":""')),
@@ -241,6 +252,24 @@ test('a line that is too long is not read to its end', async () => {
   }
   await expect(collect(readArchive(endless(), { maxLineBytes: 1_000_000 }))).rejects.toThrow('line 2: is longer')
   expect(chunks).toBeLessThan(30)
+})
+
+test('an archive with more structure than fits into memory is refused', async () => {
+  const types = Array.from({ length: 100_000 }, (_, index) => `{"enum":{"name":"e${index}","values":[]}}\n`)
+  const archive = replaced(/(?=\{"enum")/, types.join(''))
+  const { message } = await refusal(Buffer.from(archive))
+  expect(message).toMatch(/^line 100\d{3}: is one more than the 100000 lines besides rows and events that are read$/)
+})
+
+test('lines besides rows and events are limited together, in number and in bytes', () => {
+  const byNumber = createStructureLimit({ lines: 2, bytes: 1_000 })
+  expect([byNumber('project', 1), byNumber('table', 1), byNumber('event', 1), byNumber('rows', 1)]).toEqual(
+    Array.from({ length: 4 }, () => undefined),
+  )
+  expect(byNumber('role', 1)).toContain('2 lines')
+  const bySize = createStructureLimit({ lines: 100, bytes: 10 })
+  expect([bySize('table', 10), bySize('event', 10)]).toEqual([undefined, undefined])
+  expect(bySize('sequence', 1)).toContain('10 bytes')
 })
 
 test('an allowed edit may change counts and sums, but neither names nor order nor the end', async () => {

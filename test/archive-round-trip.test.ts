@@ -5,13 +5,14 @@ import { expect, test } from 'vitest'
 import { readArchive } from '../src/archive/archive-reader.ts'
 import { createArchiveWriter } from '../src/archive/archive-writer.ts'
 import { verifyArchive } from '../src/archive/verify-archive.ts'
-import { collect, cutAt, EVENT, ROWS, sampleLines, streamOf } from './support/archive-sample.ts'
+import { toByteText } from '../src/lib/byte-text.ts'
+import { collect, collectItems, cutAt, EVENT, ROWS_TEXT, sampleLines, streamOf } from './support/archive-sample.ts'
 
 const lines = sampleLines()
 const bytes = Buffer.concat(lines)
 
 test('what was written is read again, line by line, with its line numbers', async () => {
-  const items = await collect(readArchive(streamOf(bytes)))
+  const items = await collectItems(readArchive(streamOf(bytes)))
   const kinds = items.map((item) => item.kind)
   expect(kinds.slice(0, 9)).toEqual([
     'archive',
@@ -29,12 +30,12 @@ test('what was written is read again, line by line, with its line numbers', asyn
     expect(Object.keys(written)).toEqual([item.kind])
     if (item.kind !== 'row') expect(item.content).toMatchObject(written[item.kind])
   }
-  expect(items).toContainEqual({ kind: 'row', line: 17, table: 'album', rows: ROWS })
+  expect(items).toContainEqual({ kind: 'row', line: 17, table: 'album', count: 3, text: ROWS_TEXT.join('') })
   expect(items).toContainEqual({ kind: 'event', line: 5, content: EVENT })
 })
 
 test('lists and permissions that were left out are empty once read, and empty ones are left out', async () => {
-  const items = await collect(readArchive(streamOf(bytes)))
+  const items = await collectItems(readArchive(streamOf(bytes)))
   const table = items.find((item) => item.kind === 'table')
   expect(table?.content).toMatchObject({ unique: [], checks: [], foreignKeys: [], exclusions: [], indexes: [] })
   const role = items.find((item) => item.kind === 'role')
@@ -91,16 +92,13 @@ test('sums are those of the lines, newlines included', () => {
 })
 
 test('reads the same, however the bytes are cut, compressed or not', async () => {
-  const rowsOf = async (chunks: Buffer[]) =>
-    (await collect(readArchive(streamOf(...chunks)))).map((item) => {
-      return item.kind === 'row' ? item.rows : item
-    })
-  const whole = await rowsOf([bytes])
+  const itemsOf = (chunks: Buffer[]) => collectItems(readArchive(streamOf(...chunks)))
+  const whole = await itemsOf([bytes])
   const cuts = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 8 })
   await fc.assert(
     fc.asyncProperty(cuts, fc.boolean(), async (positions, packed) => {
       const chunks = cutAt(packed ? gzipSync(bytes) : bytes, positions)
-      expect(await rowsOf(chunks)).toEqual(whole)
+      expect(await itemsOf(chunks)).toEqual(whole)
     }),
   )
 })
@@ -121,13 +119,16 @@ test('a long table is read in batches, each the next lines of the file', async (
       ],
     }),
     writer.open('rows', { table: 'long', columns: ['id', 'text'] }),
-    ...rows.map((row) => writer.rowPage(1, JSON.stringify(row))),
+    ...rows.map((row) => writer.rowPage(1, toByteText(JSON.stringify(row)))),
     ...(['rowsEnd', 'stageEnd', 'projectEnd', 'end'] as const).map((kind) => writer.close(kind)),
   ])
-  const batches = (await collect(readArchive(streamOf(archive)))).filter((item) => item.kind === 'row')
+  const batches = (await collectItems(readArchive(streamOf(archive)))).filter((item) => item.kind === 'row')
   expect(batches.length).toBeGreaterThan(3)
-  expect(batches.flatMap((batch) => batch.rows)).toEqual(rows)
-  for (const batch of batches) expect(batch.rows[0]?.[0]).toBe(batch.line - 6)
+  expect(batches.map(({ text }) => text).join('')).toEqual(rows.map((row) => `${row.join('\t')}\n`).join(''))
+  for (const { line, count, text } of batches) {
+    expect(text).toMatch(new RegExp(`^${line - 6}\t`))
+    expect(text.split('\n')).toHaveLength(count + 1)
+  }
 })
 
 test('a byte-order mark, spaces, blank lines at the end and unknown fields are accepted', async () => {
@@ -149,12 +150,13 @@ test('an edited archive is refused, unless edits are allowed', async () => {
     String(bytes).replace(/{"row":\[3.*\n/, '{ "row": [4, "four", null, null, 1e3] }\n{"row":[5,"","jazz",true,-0]}\n'),
   )
   await expect(verifyArchive(streamOf(edited))).rejects.toThrow('line 21: counts 3 rows, but there are 4')
-  const items = await collect(readArchive(streamOf(edited), { allowEdited: true }))
+  const items = await collectItems(readArchive(streamOf(edited), { allowEdited: true }))
   expect(items).toContainEqual({
     kind: 'row',
     line: 17,
     table: 'album',
-    rows: [ROWS[0], ROWS[1], [4, 'four', null, null, 1000], [5, '', 'jazz', true, -0]],
+    count: 4,
+    text: [ROWS_TEXT[0], ROWS_TEXT[1], '4\tfour\t\\N\t\\N\t1000\n', '5\t\tjazz\tt\t-0\n'].join(''),
   })
 })
 
@@ -164,7 +166,7 @@ test('a writer that is used out of order throws a mistake, not an expected failu
     'written wrongly: a line of kind "end" cannot stand here; expected "archive"',
   )
   expect(() => writer.open('project', { slug: 'No Slug', system: false })).toThrow('project.slug')
-  expect(() => createArchiveWriter().rowPage(1, '[1]')).toThrow(Error)
+  expect(() => createArchiveWriter().rowPage(1, toByteText('[1]'))).toThrow(Error)
 })
 
 test('reading stops when its signal is aborted, and closes the source', async () => {

@@ -74,6 +74,39 @@ test('without a terminal, confirmation comes from --yes or not at all', async ()
   expect(JSON.parse(done.stdout)).toEqual({ deleted: { project: 'games', stages: ['live'] } })
 })
 
+test('a stage is made empty, listed, and deleted after a yes that names it', async () => {
+  await createProject('radio')
+  const made = await runCommand(['stage:create', 'draft', dsn('radio')])
+  expect(made).toMatchObject({ code: 0, stdout: 'created stage radio/draft\n', stderr: '' })
+  const list = await runCommand(['stage:list', dsn('radio')])
+  expect(list.stdout).toMatch(/^stage +created\nlive +2\d{3}-.*\ndraft +2/)
+  const stages = async (): Promise<unknown> =>
+    JSON.parse((await runCommand(['stage:list', dsn('radio'), '--json'])).stdout)
+  expect(await stages()).toMatchObject({ project: 'radio', stages: [{ slug: 'live' }, { slug: 'draft' }] })
+
+  const refused = await runCommand(['stage:delete', 'draft', dsn('radio')], { terminal: true, input: 'n\n' })
+  expect(refused).toMatchObject({ code: 1, stdout: '' })
+  expect(refused.stderr).toMatch(/^this deletes stage radio\/draft on wharf:.* with all its tables and rows/)
+  expect(await runCommand(['stage:delete', 'draft', dsn('radio')], { input: 'y\n' })).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('confirm with --yes'),
+  })
+  expect(await stages()).toMatchObject({ stages: [{ slug: 'live' }, { slug: 'draft' }] })
+
+  const deleted = await runCommand(['stage:delete', 'draft', dsn('radio'), '--yes', '--json'])
+  expect(JSON.parse(deleted.stdout)).toEqual({ deleted: { project: 'radio', stage: 'draft' } })
+  expect(await stages()).toMatchObject({ stages: [{ slug: 'live' }] })
+})
+
+test.each([
+  [['stage:create', 'live'], 1, 'error: project "tv" has a stage "live" already\n'],
+  [['stage:create', 'Not a slug'], 1, expect.stringContaining('/slug: must be a lower-case letter')],
+  [['stage:delete', 'draft', '--yes'], 1, 'error: there is no stage "draft" in project "tv"\n'],
+])('%j fails, in words', async ([command = '', slug = '', ...options], code, stderr) => {
+  if ((await administer(['project:show', 'tv'])).code !== 0) await createProject('tv')
+  expect(await runCommand([command, slug, dsn('tv'), ...options])).toMatchObject({ code, stdout: '', stderr })
+})
+
 test('a role gets exactly what is named', async () => {
   await createProject('music')
   const set = (...args: string[]) => administer(['role:set', 'backup', '--project', 'music', ...args])
@@ -119,6 +152,20 @@ test('a token is printed alone, works, is listed without itself, and ends when i
   expect(refused.code).toBe(1)
   expect(refused.stderr).not.toContain(token)
   expect((await administer(['token:list'])).stdout).toMatch(/nightly .* revoked\n/)
+})
+
+test('who revokes what is no token learns what is expected, or that there is none', async () => {
+  const revoke = (id: string) => administer(['token:revoke', id, '--yes'])
+  expect(await revoke('nosuch')).toMatchObject({
+    code: 2,
+    stdout: '',
+    stderr: expect.stringMatching(/^error: this is not the id of a token: expected one as "token:list" shows it/),
+  })
+  const id = '0f8b8a52-2f1f-4d0e-9c5b-0f6d7c1c2a11'
+  expect(await revoke(id)).toMatchObject({ code: 1, stdout: '', stderr: `error: there is no token "${id}"\n` })
+  const [malformed, unknown] = await Promise.all(['nosuch', id].map((name) => wharf.root.delete(`/tokens/${name}`)))
+  expect(malformed).toMatchObject({ status: 400, text: expect.stringContaining('must be an id, like 0f8b8a52') })
+  expect(unknown).toMatchObject({ status: 404, text: expect.stringContaining('there is no token') })
 })
 
 test.each([

@@ -84,7 +84,7 @@ test('what is replaced by what is shown, and done only after a yes', async () =>
   expect(done.code).toBe(0)
   expect(JSON.parse(done.stdout)).toEqual({
     file: expect.stringMatching(/shop\.jsonl$/),
-    projects: [{ slug: 'shop', targetSlug: 'asked', stages: [{ slug: 'live', tables: 1, rows: 2 }] }],
+    projects: [{ slug: 'shop', targetSlug: 'asked', roles: null, stages: [{ slug: 'live', tables: 1, rows: 2 }] }],
     seconds: expect.any(Number),
   })
   expect(await contentsOf(wharf, 'asked')).toEqual(await contentsOf(wharf, 'shop'))
@@ -138,6 +138,17 @@ test('a dry run says what would be replaced, and replaces nothing', async () => 
   await createProject(wharf, 'fresh')
   expect((await importInto('fresh', ['--dry-run'])).stdout).toMatch(/\nfresh +live +song +no table +2\n$/)
   expect((await contentsOf(wharf, 'dry')).join('')).toContain('old')
+})
+
+test('a dry run says where roles and the event log would be replaced', async () => {
+  await createProject(wharf, 'staffed', ONE_SONG)
+  const withSystem = await fileOf(await exportProject(wharf, 'shop', true))
+  const run = (...args: string[]) =>
+    runCommand(['data:import', withSystem, dsnOf(wharf, 'staffed'), '--dry-run', ...args])
+  expect((await run()).stdout).toMatch(
+    /\nthe roles and the event log of staffed are replaced by those in the file \(\d+ roles?\)\n$/,
+  )
+  expect(JSON.parse((await run('--json')).stdout).projects).toMatchObject([{ slug: 'shop', roles: expect.any(Number) }])
 })
 
 test.each([['--dry-run'], ['--yes']])('with %s, every difference of structure is told', async (option) => {
@@ -245,6 +256,13 @@ test('a token without the permission is told which one', async () => {
     '--yes',
   ])
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('content.import') })
+})
+
+test('a file with nothing in it is said to be empty, whatever it is sent for', async () => {
+  for (const options of [['--yes'], ['--dry-run']]) {
+    const refused = await runCommand(['data:import', await fileOf(''), dsnOf(wharf, 'shop'), ...options])
+    expect(refused).toMatchObject({ code: 1, stderr: 'error: the file is empty, there is no archive in it\n' })
+  }
 })
 
 test.each<[name: string, message: string]>([

@@ -9,6 +9,7 @@ const COMMANDS = [
   'start',
   ...['data:export', 'data:import', 'data:transfer', 'data:verify', 'data:undo', 'schema:apply'],
   ...['project:create', 'project:list', 'project:show', 'project:delete'],
+  ...['stage:create', 'stage:list', 'stage:delete'],
   ...['role:list', 'role:set', 'role:delete', 'token:create', 'token:list', 'token:revoke'],
 ]
 

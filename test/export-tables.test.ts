@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { BYTE_TEXT_COLUMN } from '../src/database/byte-text-client.ts'
 import { quoteIdentifier, quoteQualified } from '../src/database/quoting.ts'
+import type { ByteText } from '../src/lib/byte-text.ts'
 import type { FindProjectDatabase } from '../src/projects/stage-database.ts'
 import { withExport } from '../src/transfer/export/with-export.ts'
 import { tablesOf } from './support/archive-text.ts'
@@ -88,7 +90,7 @@ const UNUSUAL: readonly [what: string, table: string, rows: number, script: stri
     'columns called as the query calls its own',
     'wharf_table',
     1,
-    'CREATE TABLE wharf_table AS SELECT 1 AS page, 2 AS "rows", 3 AS "lines", 4 AS wharf_blocks, 5 AS "first", 6 AS wharf_table',
+    'CREATE TABLE wharf_table AS SELECT 1 AS page, 2 AS "rows", 3 AS "lines", 4 AS wharf_blocks, 7 AS wharf_byte_text, 5 AS "first", 6 AS wharf_table',
   ],
   [
     'the name of what the query has beside it',
@@ -135,13 +137,13 @@ test('generated columns are described and carry no values', async () => {
   expect(text).toContain('"generated":"(a * 2)"')
 })
 
-/** The largest piece that an export gives at once, and the most characters that one fetch brings. */
+/** The largest piece that an export gives at once, and the most bytes that one fetch brings. */
 async function largestPieces(slug: string): Promise<{ piece: number; fetch: number; bytes: number }> {
   const largest = { piece: 0, fetch: 0, bytes: 0 }
   const after = (_: string, result: unknown): void => {
-    const pages: { lines?: string | null }[] = Array.isArray(result) ? result : []
-    const characters = pages.reduce((sum, { lines }) => sum + (lines?.length ?? 0), 0)
-    largest.fetch = Math.max(largest.fetch, characters)
+    const pages: { [BYTE_TEXT_COLUMN]?: ByteText | null }[] = Array.isArray(result) ? result : []
+    const fetched = pages.reduce((sum, { [BYTE_TEXT_COLUMN]: text }) => sum + (text?.length ?? 0), 0)
+    largest.fetch = Math.max(largest.fetch, fetched)
   }
   const { container } = wharf
   const projectDatabase: FindProjectDatabase = async (project) =>
@@ -164,6 +166,7 @@ test('rows of 20 MB come one by one', async () => {
   const { piece, fetch, bytes } = await largestPieces('heavy')
   expect(bytes).toBeGreaterThan(80_000_000)
   expect(piece).toBeLessThan(20_100_000)
+  expect(fetch).toBeGreaterThan(20_000_000)
   expect(fetch).toBeLessThan(20_100_000)
 })
 
@@ -175,6 +178,7 @@ test('rows that PostgreSQL keeps compressed come a few at a time, however many f
   )
   const { fetch, bytes } = await largestPieces('dense')
   expect(bytes).toBeGreaterThan(80_000_000)
+  expect(fetch).toBeGreaterThan(0.5 * MEBIBYTE)
   expect(fetch).toBeLessThan(8 * MEBIBYTE)
 })
 

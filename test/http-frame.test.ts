@@ -311,6 +311,7 @@ test('breaks the connection when a stream fails later, so that a part never look
   await expect(client.get('/downloads/fails-later')).rejects.toThrow(/closed|terminated/)
   await until(() => accessLines().length === 1)
   expect(accessLines()[0]).toMatchObject({ complete: false, problem: 'urn:wharf:error:export-interrupted' })
+  expect(accessLines()[0]).not.toHaveProperty('aborted')
 })
 
 test('gives up a reader that takes nothing any more', async () => {
@@ -426,7 +427,8 @@ test('aborts the work for a client that goes away, and does not call it an error
   request.destroy()
   await until(() => accessLines().length === 1 && reasons.length === 1)
   expect(reasons[0]).toMatchObject({ name: 'ClientGone' })
-  expect(accessLines()[0]).toMatchObject({ complete: false })
+  expect(accessLines()[0]).toMatchObject({ operation: 'wait', complete: false, aborted: true })
+  expect(accessLines()[0]).not.toHaveProperty('status')
   expect(lines.filter(({ level }) => Number(level) >= 40)).toEqual([])
 })
 
@@ -441,7 +443,22 @@ test('stops reading an upload whose client goes away', async () => {
   await until(() => probe.started === 1)
   request.destroy()
   await until(() => accessLines().length === 1 && lines.some(({ msg }) => msg === 'client went away'))
+  expect(accessLines()[0]).toMatchObject({ path: '/uploads', complete: false, aborted: true })
+  for (const name of ['status', 'problem']) expect(accessLines()[0]).not.toHaveProperty(name)
   expect(lines.filter(({ level }) => Number(level) >= 40)).toEqual([])
+})
+
+test('logs a download that its client leaves with the status that it had, and as left', async () => {
+  const { server, accessLines, until } = await start()
+  const request = nodeRequest(`${server.url}/downloads/endless`, { headers: { authorization: `Bearer ${TOKEN}` } })
+  request.on('error', () => undefined)
+  request.end()
+  const [response] = await once(request, 'response')
+  await once(response, 'data')
+  request.destroy()
+  await until(() => accessLines().length === 1)
+  expect(accessLines()[0]).toMatchObject({ status: 200, complete: false, aborted: true })
+  expect(accessLines()[0]).not.toHaveProperty('problem')
 })
 
 test('lets a running request end when the service stops, and takes no new ones', async () => {

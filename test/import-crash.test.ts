@@ -55,7 +55,7 @@ describe('the service is killed', () => {
 
   async function spooled(): Promise<readonly string[]> {
     const entries = await readdir(join(dataDir, 'spool'), { recursive: true })
-    return entries.filter((name) => name.endsWith('.archive'))
+    return entries.filter((name) => name.endsWith('.rows'))
   }
 
   /** Makes a project with old rows, and an archive of new ones for it. */

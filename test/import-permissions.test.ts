@@ -103,7 +103,7 @@ test('a dry run says for each table what there is, and what there would be', asy
     expect(answer.json).toEqual({
       ok: true,
       dryRun: true,
-      projects: [{ slug: 'source', targetSlug: 'dry', stages: [{ slug: stage, mode, tables }] }],
+      projects: [{ slug: 'source', targetSlug: 'dry', roles: null, stages: [{ slug: stage, mode, tables }] }],
     })
   }
   expect(await readState(wharf.database)).toEqual(before)
@@ -158,6 +158,14 @@ test('tokens and memberships neither go out nor come in', async () => {
   for (const table of ['token', 'membership']) {
     expect(after[`rows of control.${table}`]).toBe(before[`rows of control.${table}`])
   }
+})
+
+test('a dry run says how many roles would come along, and brings none', async () => {
+  const before = await rolesOf(target)
+  const archive = buildArchive({ slug: target, roles: [clerk, { ...clerk, name: 'editor' }], stages: [{}] })
+  const answer = await sendArchive(wharf.root, archive, { query: '?dryRun=true' })
+  expect(answer.json).toMatchObject({ dryRun: true, projects: [{ targetSlug: target, roles: 2 }] })
+  expect(await rolesOf(target)).toEqual(before)
 })
 
 test('roles come along with the rows, or not at all', async () => {

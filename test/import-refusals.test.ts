@@ -164,7 +164,8 @@ const DAMAGED: Readonly<Record<string, { body: string | Buffer; says: string | R
   },
   'gzip with a byte that flipped': { body: flipped(gzipSync(GOOD), 40), says: /gzip|line/ },
   'garbage behind the end': { body: `${GOOD}x`, says: /after the "end" line/ },
-  nothing: { body: '', says: /a body .* is needed/ },
+  nothing: { body: '', says: /^the file is empty, there is no archive in it$/ },
+  'nothing, compressed': { body: gzipSync(''), says: /^the file is empty, there is no archive in it$/ },
   'an archive without projects': { body: buildArchive(), says: /no project/ },
 }
 

@@ -105,7 +105,7 @@ test.each(Object.entries(CHANGES))('an undo asks where, since the import, %s', a
   const slug = await imported()
   await wharf.database.query(sql.replaceAll('$', slug))
   const state = await readState(wharf.database)
-  expect(await undo(slug)).toMatchObject({ status: 409, text: expect.stringContaining('force') })
+  expect(await undo(slug)).toMatchObject({ status: 409, json: { type: 'urn:wharf:error:written-since' } })
   expect(await readState(wharf.database)).toEqual(state)
   expect(await undo(slug, '?force=true')).toMatchObject({ status: 200 })
   expect(await wharf.database.query(`SELECT name FROM "${slug}.live".artist`)).toEqual([{ name: 'old' }])

@@ -3,9 +3,9 @@ import { randomBytes } from 'node:crypto'
 import { chown, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { startEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.ts'
+import { findBinaries, libraryEnvironment } from '../../src/database/embedded/binaries.ts'
 import { openServerLog } from '../../src/database/embedded/server-log.ts'
-import { chooseServerUser } from '../../src/database/embedded/server-user.ts'
+import { chooseServerUser, type ServerUser } from '../../src/database/embedded/server-user.ts'
 import { startServer } from '../../src/database/embedded/start-server.ts'
 import { stopServer } from '../../src/database/embedded/stop-server.ts'
 import { ensureWharfLogin, LOGIN } from '../../src/database/embedded/wharf-login.ts'
@@ -28,48 +28,33 @@ export interface BenchPostgres {
   stop(): Promise<void>
 }
 
+/** Wharf's embedded PostgreSQL is made faster than one is by itself: it writes no WAL for tables that are new, say. */
+export type Settings = 'of the embedded one' | 'as initdb leaves them'
+
 /**
  * Starts a PostgreSQL of the bench's own: the machine's, so that psql and pg_dump can be measured beside Wharf, or
- * else Wharf's embedded one. Both run with the settings of the embedded one.
+ * else the programs of Wharf's embedded one.
  *
  * @param dataDir an existing folder that every user may enter.
  */
-export async function startPostgres(dataDir: string): Promise<BenchPostgres> {
+export async function startPostgres(dataDir: string, settings: Settings): Promise<BenchPostgres> {
   const installed = await findInstalledPostgres()
-  return installed ? startInstalled(installed, dataDir) : startEmbedded(dataDir)
-}
-
-async function startEmbedded(dataDir: string): Promise<BenchPostgres> {
-  const { url, superuserUrl, stop } = await startEmbeddedPostgres({ dataDir, logger: createLogger('warn') })
-  const description = "Wharf's embedded PostgreSQL; COPY through pg-copy-streams, as psql and pg_dump are not installed"
-  return { description, url, superuserUrl: inWharfDatabase(superuserUrl), programs: undefined, stop }
-}
-
-async function startInstalled(installed: InstalledPostgres, dataDir: string): Promise<BenchPostgres> {
+  const programs = installed ?? (await findBinaries())
+  const env = installed ? {} : await libraryEnvironment(programs, join(dataDir, 'libraries'))
   const [superuserPassword, password] = [randomPassword(), randomPassword()]
   const clusterDir = join(dataDir, 'cluster')
   const user = await chooseServerUser(clusterDir)
-  const passwordFile = join(dataDir, 'password')
-  await mkdir(clusterDir, { mode: 0o700 })
-  await writeFile(passwordFile, superuserPassword, { mode: 0o600 })
-  if (user.uid !== undefined && user.gid !== undefined) {
-    await Promise.all([clusterDir, passwordFile].map((path) => chown(path, user.uid ?? 0, user.gid ?? 0)))
-  }
-  const options = ['--encoding=UTF8', '--locale=C.UTF-8', '--auth=scram-sha-256', '--no-sync', '--data-checksums']
-  await run(installed.initdb, ['--pgdata', clusterDir, '--username', SUPERUSER, '--pwfile', passwordFile, ...options], {
-    ...user,
-    cwd: dataDir,
-    env: {},
-  })
+  await createCluster(programs.initdb, { dataDir, clusterDir, user, env, superuserPassword })
 
   const log = await openServerLog(join(dataDir, 'postgres.log'))
   const urlOf = (login: string, secret: string, database: string) => (port: number) =>
     `postgresql://${login}:${secret}@127.0.0.1:${port}/${database}`
   const { server, port, client } = await startServer({
-    postgres: installed.postgres,
+    postgres: programs.postgres,
     clusterDir,
     user,
-    env: {},
+    env,
+    ...(settings === 'as initdb leaves them' && { settings: {} }),
     superuserUrl: urlOf(SUPERUSER, superuserPassword, 'postgres'),
     logger: createLogger('warn'),
     log,
@@ -80,7 +65,7 @@ async function startInstalled(installed: InstalledPostgres, dataDir: string): Pr
     await client.end()
   }
   return {
-    description: `the machine's PostgreSQL ${installed.version}, with psql and pg_dump of the same version`,
+    description: `${installed ? describe(installed) : EMBEDDED}, settings ${settings}`,
     url: urlOf(LOGIN, password, LOGIN)(port),
     superuserUrl: urlOf(SUPERUSER, superuserPassword, LOGIN)(port),
     programs: installed,
@@ -91,10 +76,39 @@ async function startInstalled(installed: InstalledPostgres, dataDir: string): Pr
   }
 }
 
-function inWharfDatabase(superuserUrl: string): string {
-  const url = new URL(superuserUrl)
-  url.pathname = `/${LOGIN}`
-  return url.href
+const describe = ({ version }: InstalledPostgres): string =>
+  `the machine's PostgreSQL ${version}, with psql and pg_dump of the same version`
+
+const EMBEDDED = "Wharf's embedded PostgreSQL; COPY through pg-copy-streams, as psql and pg_dump are not installed"
+
+async function createCluster(
+  initdb: string,
+  {
+    dataDir,
+    clusterDir,
+    user,
+    env,
+    superuserPassword,
+  }: {
+    readonly dataDir: string
+    readonly clusterDir: string
+    readonly user: ServerUser
+    readonly env: Readonly<Record<string, string>>
+    readonly superuserPassword: string
+  },
+): Promise<void> {
+  const passwordFile = join(dataDir, 'password')
+  await mkdir(clusterDir, { mode: 0o700 })
+  await writeFile(passwordFile, superuserPassword, { mode: 0o600 })
+  if (user.uid !== undefined && user.gid !== undefined) {
+    await Promise.all([clusterDir, passwordFile].map((path) => chown(path, user.uid ?? 0, user.gid ?? 0)))
+  }
+  const options = ['--encoding=UTF8', '--locale=C.UTF-8', '--auth=scram-sha-256', '--no-sync', '--data-checksums']
+  await run(initdb, ['--pgdata', clusterDir, '--username', SUPERUSER, '--pwfile', passwordFile, ...options], {
+    ...user,
+    cwd: dataDir,
+    env,
+  })
 }
 
 /** Needs no escaping in a connection URL. */

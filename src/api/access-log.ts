@@ -1,4 +1,4 @@
-import type { Exchange } from './exchange.ts'
+import { ClientGone, type Exchange } from './exchange.ts'
 
 export interface AccessLogOptions {
   /** Which call it was; undefined where the path is unknown. */
@@ -21,13 +21,16 @@ export function logAccess(exchange: Exchange, { operationId, level }: AccessLogO
       method: request.method,
       path: request.path,
       operation: operationId,
-      status: response.statusCode,
+      // What was sent, not what Node would have sent.
+      status: response.headersSent ? response.statusCode : undefined,
       ms: Math.round(ms * 10) / 10,
       bytes: exchange.bytesSent,
       tokenId: exchange.tokenId,
       problem: exchange.problem,
       // Only where it is false: the client, or we, ended the connection before the answer was whole.
       complete: response.writableFinished ? undefined : false,
+      // Only where it is true: it was the client.
+      aborted: !response.writableFinished && exchange.abortReason instanceof ClientGone ? true : undefined,
     },
     'request',
   )

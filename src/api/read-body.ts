@@ -21,7 +21,11 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 export function readBody<B extends BodySpec | undefined>(spec: B | undefined, exchange: Exchange): Promise<BodyOf<B>>
 export async function readBody(spec: BodySpec | undefined, exchange: Exchange): Promise<unknown> {
   if (!spec) return undefined
-  if (!hasBody(exchange.request)) throw invalidRequest(`a body of the type ${spec.mediaType} is needed`)
+  if (!hasBody(exchange.request)) {
+    // An upload of no bytes is for its reader to judge, who knows what is missing.
+    if (spec.kind === 'stream') return toUpload(exchange, 'identity')
+    throw invalidRequest(`a body of the type ${spec.mediaType} is needed`)
+  }
   assertMediaType(spec.mediaType, exchange.request.headers['content-type'])
   if (spec.kind === 'json') return readJson(spec, exchange)
   const coding = assertCoding(spec, exchange.request.headers['content-encoding'])

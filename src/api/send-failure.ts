@@ -10,13 +10,18 @@ const DATABASE_RETRY_SECONDS = 5
 
 /**
  * Answers a request that failed, with a problem document, and logs what the operator has to know. Where part of an
- * answer has gone out already, the connection is destroyed instead.
+ * answer has gone out already, or the client has left, the connection is destroyed instead.
  *
  * @param headers further headers of the answer.
  */
 export async function sendFailure(exchange: Exchange, thrown: unknown, headers: AnswerHeaders = {}): Promise<void> {
-  const { requestId, response } = exchange
+  const { requestId, response, log } = exchange
   const failure = causeOf(exchange, thrown)
+  if (failure instanceof ClientGone) {
+    log.debug({ err: failure }, 'client went away')
+    response.destroy()
+    return
+  }
   const problem = toProblem(failure, requestId)
   exchange.problem = problem.type
   logFailure(exchange, failure, problem.status)
@@ -42,8 +47,7 @@ const databaseUnavailable = (cause: unknown): AppError =>
   })
 
 function logFailure({ log }: Exchange, failure: unknown, status: number): void {
-  if (failure instanceof ClientGone) log.debug({ err: failure }, 'client went away')
-  else if (!(failure instanceof AppError)) log.error({ err: failure }, 'request failed unexpectedly')
+  if (!(failure instanceof AppError)) log.error({ err: failure }, 'request failed unexpectedly')
   else if (status >= 500) log.warn({ err: failure, code: failure.code }, 'request failed')
 }
 

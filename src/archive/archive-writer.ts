@@ -1,3 +1,4 @@
+import { type ByteText, writeByteText } from '../lib/byte-text.ts'
 import { Ledger } from './ledger.ts'
 import { type ClosingKind, type LineInput, type OpeningKind, toEntry } from './lines.ts'
 import { EVENT_PARTS, type PageParts, ROW_PARTS } from './pages.ts'
@@ -16,9 +17,9 @@ export interface ArchiveWriter {
   /** Writes a line that begins or describes something. */
   open<K extends OpeningKind>(kind: K, content: LineInput<K>): Buffer
   /** Writes the next rows of the table that `open('rows', …)` named: `rows` arrays, joined by `ROW_PARTS.join`. */
-  rowPage(rows: number, joined: string): Buffer
+  rowPage(rows: number, joined: ByteText): Buffer
   /** Writes the next events: `events` objects, each as JSON, joined by `EVENT_PARTS.join`. They are not looked into. */
-  eventPage(events: number, joined: string): Buffer
+  eventPage(events: number, joined: ByteText): Buffer
   /** Writes a line that ends something, with the counts and the sum of what was written since its beginning. */
   close(kind: ClosingKind): Buffer
 }
@@ -62,12 +63,10 @@ function withoutEmptyLists(key: string, value: unknown): unknown {
 }
 
 /** Puts a page into one buffer without joining strings first, so that its text is copied once. */
-function encodePage({ prefix, suffix }: PageParts, count: number, joined: string): Buffer {
+function encodePage({ prefix, suffix }: PageParts, count: number, joined: ByteText): Buffer {
   if (count === 0) return Buffer.alloc(0)
-  const joinedBytes = Buffer.byteLength(joined)
-  const page = Buffer.allocUnsafe(prefix.length + joinedBytes + suffix.length)
-  page.write(prefix, 0, 'latin1')
-  page.write(joined, prefix.length, 'utf8')
-  page.write(suffix, prefix.length + joinedBytes, 'latin1')
+  const page = Buffer.allocUnsafe(prefix.length + joined.length + suffix.length)
+  const start = writeByteText(prefix, page, 0)
+  writeByteText(suffix, page, writeByteText(joined, page, start))
   return page
 }

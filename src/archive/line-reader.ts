@@ -1,20 +1,27 @@
 import { isUtf8 } from 'node:buffer'
 import { NEWLINE } from '../lib/line-blocks.ts'
 import { parseJson } from '../lib/parse-json.ts'
-import { lineFault } from './archive-invalid.ts'
+import { archiveFault, lineFault } from './archive-invalid.ts'
 import { closingFault } from './closing-fault.ts'
+import { CopyBuffer } from './copy-buffer.ts'
+import { toCopyText } from './copy-text.ts'
 import { Ledger } from './ledger.ts'
-import { type Entry, isClosing, isLineKind, KNOWN_VERSIONS, type RowValue, toEntry } from './lines.ts'
+import { type Entry, isClosing, isLineKind, KNOWN_VERSIONS, toEntry } from './lines.ts'
 import { expectedAt, misplaced } from './order.ts'
-import { parsePlainRow, type RowCheck, rowCheck } from './row-lines.ts'
+import { parsePlainRow, type RowCheck, rowCheck, takesNumbers } from './row-lines.ts'
+import { type RowForm, scanRows } from './row-scanner.ts'
 import { findJsonFault } from './strict-json.ts'
+import { createStructureLimit, STRUCTURE_LIMITS } from './structure-limit.ts'
 
 /** Consecutive `row` lines of one table; `line` is that of the first. */
 export interface RowBatch {
   readonly kind: 'row'
   readonly line: number
   readonly table: string
-  readonly rows: readonly (readonly RowValue[])[]
+  /** How many rows there are. */
+  readonly count: number
+  /** The rows in the text format of COPY. It is written over as soon as the next item is asked for. */
+  readonly text: Buffer
 }
 
 /** What an archive is read as: its lines one by one, but rows in batches. `line` is 1-based. */
@@ -44,6 +51,9 @@ export class LineReader {
   readonly #rules: LineRules
   readonly #fault = (...details: [string, ...string[]]): Error => lineFault(this.#line, ...details)
   readonly #ledger: Ledger
+  readonly #exceedsStructure = createStructureLimit(STRUCTURE_LIMITS)
+  readonly #text = new CopyBuffer()
+  #rowForm: RowForm
   #checkRow: RowCheck = rowCheck([], this.#fault)
   #end: ArchiveItem | undefined
   /** Of the line that is being read. */
@@ -52,6 +62,7 @@ export class LineReader {
 
   constructor(rules: LineRules) {
     this.#rules = rules
+    this.#rowForm = { takesNumber: takesNumbers([]), maxLineBytes: rules.maxLineBytes }
     this.#ledger = new Ledger({ sums: !rules.allowEdited, fault: this.#fault })
   }
 
@@ -59,32 +70,39 @@ export class LineReader {
   *read(block: Buffer): Generator<ArchiveItem, void, undefined> {
     const lines = this.#line === 0 ? withoutMark(block) : block
     this.#checkText(lines)
-    const mayEscape = lines.includes('\\u')
-    let rows: RowValue[][] = []
+    let rows = 0
     let rowsStart = 0
     for (let start = 0, end = 0; start < lines.length; start = end + 1) {
+      if (this.#ledger.place === 'rows') {
+        if (rows === 0) rowsStart = start
+        const scanned = scanRows(lines, start, this.#rowForm, this.#text)
+        rows += scanned.rows
+        this.#line += scanned.rows
+        start = scanned.end
+        if (start === lines.length) break
+      }
       end = lines.indexOf(NEWLINE, start)
       this.#line += 1
       if (this.#isBlankAfterEnd(lines, start, end)) continue
       const { kind, content } = this.#parse(lines, start, end)
       if (kind === 'row' && this.#ledger.place === 'rows') {
-        this.#checkRow(content, mayEscape)
-        if (rows.length === 0) rowsStart = start
-        rows.push(content)
+        this.#checkRow(content)
+        this.#text.append(toCopyText(content))
+        rows += 1
         continue
       }
-      if (rows.length > 0) yield this.#toBatch(rows, this.#line - rows.length, lines.subarray(rowsStart, start))
-      rows = []
+      if (rows > 0) yield this.#toBatch(rows, this.#line - rows, lines.subarray(rowsStart, start))
+      rows = 0
       const item = this.#enter(kind, content, lines.subarray(start, end + 1))
       if (item.kind !== 'end') yield item
     }
-    if (rows.length > 0) yield this.#toBatch(rows, this.#line - rows.length + 1, lines.subarray(rowsStart))
+    if (rows > 0) yield this.#toBatch(rows, this.#line - rows + 1, lines.subarray(rowsStart))
   }
 
   /** @returns the `end` line, which counts only now that nothing came after it. */
   finish(): ArchiveItem {
     if (this.#end) return this.#end
-    if (this.#line === 0) throw lineFault(1, 'is missing: the file is empty')
+    if (this.#line === 0) throw archiveFault('the file is empty, there is no archive in it')
     throw this.#fault('is the last, but there is no "end" line: the archive is incomplete')
   }
 
@@ -134,13 +152,15 @@ export class LineReader {
     return value
   }
 
-  #toBatch(rows: RowValue[][], line: number, bytes: Buffer): RowBatch {
-    this.#ledger.add('row', rows.length, bytes)
-    return { kind: 'row', line, table: this.#ledger.table, rows }
+  #toBatch(count: number, line: number, bytes: Buffer): RowBatch {
+    this.#ledger.add('row', count, bytes)
+    return { kind: 'row', line, table: this.#ledger.table, count, text: this.#text.take() }
   }
 
   #enter(kind: string, content: unknown, bytes: Buffer): Entry & { readonly line: number } {
     const entry = this.#toEntry(kind, content)
+    const excess = this.#exceedsStructure(entry.kind, bytes.length)
+    if (excess !== undefined) throw this.#fault(excess)
     if (isClosing(entry)) {
       const rules = { allowEdited: this.#rules.allowEdited, hasCrLf: this.#hasCrLf }
       const problem = closingFault(entry, this.#ledger.close(entry.kind), rules)
@@ -149,7 +169,10 @@ export class LineReader {
       this.#ledger.open(entry, bytes)
     }
     const item = { ...entry, line: this.#line }
-    if (item.kind === 'rows') this.#checkRow = rowCheck(this.#ledger.rowColumns, this.#fault)
+    if (item.kind === 'rows') {
+      this.#checkRow = rowCheck(this.#ledger.rowColumns, this.#fault)
+      this.#rowForm = { ...this.#rowForm, takesNumber: takesNumbers(this.#ledger.rowColumns) }
+    }
     if (item.kind === 'end') this.#end = item
     return item
   }

@@ -1,16 +1,18 @@
+import { type ByteText, toByteText } from '../lib/byte-text.ts'
+
 /**
  * The text around and between the contents of many lines of one kind. Whoever has PostgreSQL join the contents with
  * `join` (as the separator of `string_agg`) gets whole lines by putting `prefix` before and `suffix` after them.
  */
 export interface PageParts {
-  readonly prefix: string
+  readonly prefix: ByteText
   readonly join: string
-  readonly suffix: string
+  readonly suffix: ByteText
 }
 
 const partsOf = (kind: string): PageParts => {
   const [prefix, suffix] = [`{"${kind}":`, '}\n']
-  return { prefix, join: `${suffix}${prefix}`, suffix }
+  return { prefix: toByteText(prefix), join: `${suffix}${prefix}`, suffix: toByteText(suffix) }
 }
 
 export const ROW_PARTS: PageParts = partsOf('row')

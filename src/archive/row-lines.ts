@@ -5,8 +5,8 @@ import { ROW_PARTS } from './pages.ts'
 import { isStorable, UNSTORABLE } from './strict-json.ts'
 
 /**
- * Rows are nearly all of an archive, so their lines are read without a schema: only the array between these bytes is
- * parsed. A row line that is written otherwise, with spaces for instance, is read like any other line.
+ * A row line that `scanRows` left is read without a schema: only the array between these bytes is parsed. One that is
+ * written otherwise, with spaces for instance, is read like any other line.
  */
 const PREFIX = Buffer.from(ROW_PARTS.prefix)
 const CLOSING_BRACE = 0x7d
@@ -39,24 +39,28 @@ export function parsePlainRow(block: Buffer, start: number, end: number): unknow
   return parseJson(block.toString('utf8', start + PREFIX.length, last))
 }
 
-/** Throws where a row is not one of its table's. @param mayEscape whether its text could hold a `\u` escape. */
-export type RowCheck = (row: unknown, mayEscape: boolean) => asserts row is RowValue[]
+/** By column, whether JavaScript's numbers hold all that one may be given: 1 or 0. */
+export const takesNumbers = (columns: readonly RowColumn[]): Uint8Array =>
+  Uint8Array.from(columns, ({ type }) => Number(!MORE_DIGITS_THAN_NUMBERS.has(withoutModifier(type))))
+
+/** Throws where a row is not one of its table's. */
+export type RowCheck = (row: unknown) => asserts row is RowValue[]
 
 /** Makes the check of the rows of one table; `fault` makes what it throws. */
 export function rowCheck(columns: readonly RowColumn[], fault: (detail: string) => Error): RowCheck {
-  const takesNumber = columns.map(({ type }) => !MORE_DIGITS_THAN_NUMBERS.has(withoutModifier(type)))
+  const takesNumber = takesNumbers(columns)
 
   const valueFault = (index: number, detail: string): Error =>
     fault(`the value of column "${columns[index]?.name}" ${detail}`)
 
-  return (row, mayEscape) => {
+  return (row) => {
     if (!Array.isArray(row)) throw fault('a row must be an array')
     if (row.length !== columns.length)
       throw fault(`has ${row.length} values, but the table has ${columns.length} columns`)
     for (let index = 0; index < row.length; index += 1) {
       const value: unknown = row[index]
       if (typeof value === 'string') {
-        if (mayEscape && !isStorable(value)) throw valueFault(index, UNSTORABLE)
+        if (!isStorable(value)) throw valueFault(index, UNSTORABLE)
       } else if (typeof value === 'number') {
         if (!takesNumber[index]) throw valueFault(index, 'is a number, but must be a string, or digits could be lost')
         if (!Number.isFinite(value)) throw valueFault(index, 'is too large a number')

@@ -69,6 +69,6 @@ function count(item: ArchiveItem, projects: ProjectSummary[]): void {
   if (item.kind === 'rows') stage?.tables.push({ name: item.content.table, rows: 0 })
   const table = stage?.tables.at(-1)
   if (item.kind !== 'row' || !stage || !table) return
-  table.rows += item.rows.length
-  stage.rows += item.rows.length
+  table.rows += item.count
+  stage.rows += item.count
 }

@@ -2,8 +2,8 @@ import { type FileHandle, mkdtemp, open, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { wrongUse } from '../errors.ts'
-import { errorCode } from '../lib/error-code.ts'
 import type { CommandContext } from './environment.ts'
+import { toFileRefusal } from './file-refusal.ts'
 
 /** The name for standard input. */
 export const STDIN = '-'
@@ -26,7 +26,7 @@ export interface ArchiveInput {
  * Opens a file, or standard input for `-`, for as long as `work` takes. A file stays the same however often it is read,
  * also where another one gets its name meanwhile.
  *
- * @throws {AppError} WRONG_USE where there is no such file.
+ * @throws {AppError} WRONG_USE where there is no such file, or where it may not be read.
  */
 export async function withArchiveInput<T>(
   context: CommandContext,
@@ -39,7 +39,7 @@ export async function withArchiveInput<T>(
     const stats = await handle.stat()
     if (stats.isDirectory()) throw wrongUse(`${file} is a folder; expected an archive`)
     const isRepeatable = stats.isFile()
-    const read = () => readChunks(handle, isRepeatable, context.signal)
+    const read = () => refusing(readChunks(handle, isRepeatable, context.signal), file)
     return await work({ name: file, sizeBytes: isRepeatable ? stats.size : undefined, isRepeatable, read })
   } finally {
     await handle.close()
@@ -53,10 +53,14 @@ export async function withRepeatableInput<T>(
   work: (input: ArchiveInput) => Promise<T>,
 ): Promise<T> {
   if (input.isRepeatable) return work(input)
-  const folder = await mkdtemp(join(tmpdir(), 'wharf-'))
+  const folder = await mkdtemp(join(tmpdir(), 'wharf-')).catch((error: unknown) => {
+    throw toFileRefusal(error, `a temporary file in ${tmpdir()} (TMPDIR)`, 'write')
+  })
   try {
     const file = join(folder, 'archive')
-    await writeFile(file, input.read(), { mode: 0o600, flag: 'wx', signal: context.signal })
+    await writeFile(file, input.read(), { mode: 0o600, flag: 'wx', signal: context.signal }).catch((error: unknown) => {
+      throw toFileRefusal(error, `the temporary file in ${tmpdir()} (TMPDIR)`, 'write')
+    })
     return await withArchiveInput(context, file, (spooled) => work({ ...spooled, name: input.name }))
   } finally {
     await rm(folder, { recursive: true, force: true })
@@ -71,7 +75,12 @@ async function withStandardInput<T>(
   const stop = (): void => void stdin.destroy()
   signal.addEventListener('abort', stop)
   try {
-    return await work({ name: 'standard input', sizeBytes: undefined, isRepeatable: false, read: () => stdin })
+    return await work({
+      name: 'standard input',
+      sizeBytes: undefined,
+      isRepeatable: false,
+      read: () => refusing(stdin, 'standard input'),
+    })
   } finally {
     signal.removeEventListener('abort', stop)
     stop()
@@ -82,8 +91,15 @@ async function openFile(file: string): Promise<FileHandle> {
   try {
     return await open(file, 'r')
   } catch (error) {
-    if (errorCode(error) === 'ENOENT') throw wrongUse(`there is no file ${file}`)
-    throw error
+    throw toFileRefusal(error, file, 'read')
+  }
+}
+
+async function* refusing(chunks: AsyncIterable<Buffer>, file: string): AsyncGenerator<Buffer, void, undefined> {
+  try {
+    yield* chunks
+  } catch (error) {
+    throw toFileRefusal(error, file, 'read')
   }
 }
 

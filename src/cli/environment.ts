@@ -1,5 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
 import type { Config } from '../config.ts'
+import type { NpmOptions } from './npm-options.ts'
 
 /** A service that runs inside the command's own process. */
 export interface EmbeddedService {
@@ -26,6 +27,8 @@ export interface CliEnvironment {
    * @returns the exit code.
    */
   runService(config: Config, part: 'api' | 'worker' | undefined): Promise<number>
+  /** Options that npm took instead of handing them on. */
+  readonly npmOptions: NpmOptions
   readonly stdin: Readable & { readonly isTTY?: boolean }
   readonly stdout: Writable & { readonly isTTY?: boolean }
   readonly stderr: Writable & { readonly isTTY?: boolean; readonly columns?: number }

@@ -6,12 +6,14 @@ import { addRoleCommands } from './commands/roles.ts'
 import type { Run } from './commands/run.ts'
 import { addScheduleCommands } from './commands/schedules.ts'
 import { addSchemaCommands } from './commands/schema.ts'
+import { addStageCommands } from './commands/stages.ts'
 import { addTokenCommands } from './commands/tokens.ts'
 import type { CliEnvironment } from './environment.ts'
 import { EXIT } from './exit-codes.ts'
 import { toFailure } from './failure.ts'
 import { createInterrupts } from './interrupts.ts'
 import { maskTokens } from './mask.ts'
+import { assertNothingTaken } from './npm-options.ts'
 import { print } from './terminal/write.ts'
 
 export type { CliEnvironment, EmbeddedService } from './environment.ts'
@@ -46,7 +48,9 @@ export async function runCli(argv: readonly string[], environment: CliEnvironmen
   // Each write is told when its reader has gone. Without a listener, the event that follows would end the process.
   for (const stream of [environment.stdout, environment.stderr]) stream.on('error', () => undefined)
   try {
-    await createProgram(environment, run, runStart).parseAsync(argv, { from: 'user' })
+    const program = createProgram(environment, run, runStart)
+    program.hook('preSubcommand', (_, command) => assertNothingTaken(command, argv, environment.npmOptions))
+    await program.parseAsync(argv, { from: 'user' })
     return exitCode
   } catch (error) {
     return await reportFailure(error, environment, interrupts.signal)
@@ -85,6 +89,7 @@ function createProgram(
     .action(() => runStart('worker'))
   addDataCommands(program, run)
   addProjectCommands(program, run)
+  addStageCommands(program, run)
   addSchemaCommands(program, run)
   addRoleCommands(program, run)
   addTokenCommands(program, run)

@@ -1,9 +1,9 @@
 import { createReadStream } from 'node:fs'
 import { wrongUse } from '../errors.ts'
-import { errorCode } from '../lib/error-code.ts'
 import { parseProjectTarget } from '../transfer/remote/target.ts'
 import type { CommandContext } from './environment.ts'
 import { EXIT } from './exit-codes.ts'
+import { toFileRefusal } from './file-refusal.ts'
 import { projectOf, withServer } from './server.ts'
 import { applySchema } from './server-api.ts'
 import { printResult, type ResultOptions } from './terminal/result.ts'
@@ -35,7 +35,7 @@ export async function runSchemaApply(
   return EXIT.done
 }
 
-/** @throws {AppError} WRONG_USE where there is no such file, or nothing in it, or too much. */
+/** @throws {AppError} WRONG_USE where there is no file that can be read, or nothing in it, or too much. */
 async function readScript({ environment, signal }: CommandContext, file: string): Promise<Buffer> {
   const input = file === '-' ? environment.stdin : createReadStream(file, { signal })
   const chunks: Buffer[] = []
@@ -48,9 +48,7 @@ async function readScript({ environment, signal }: CommandContext, file: string)
         throw wrongUse(`${file} has more than ${MAX_SCRIPT_BYTES} bytes, the most that is taken`)
     }
   } catch (error) {
-    if (errorCode(error) === 'ENOENT') throw wrongUse(`there is no file ${file}`)
-    if (errorCode(error) === 'EISDIR') throw wrongUse(`${file} is a folder; expected a file of SQL`)
-    throw error
+    throw toFileRefusal(error, file, 'read')
   }
   if (bytes === 0) throw wrongUse(`${file} is empty; expected SQL`)
   return Buffer.concat(chunks)

@@ -27,6 +27,7 @@ const undoneSchema = z.object({
   tables: z.array(z.object({ name: z.string(), rows: z.int() })),
 })
 
+export type Stage = z.infer<typeof stageSchema>
 export type Project = z.infer<typeof projectSchema>
 export type Role = z.infer<typeof roleSchema>
 export type Permissions = Omit<Role, 'name'>
@@ -76,6 +77,18 @@ export const getProject = (http: HttpClient, slug: string): Promise<Project> =>
 
 export const deleteProject = (http: HttpClient, slug: string): Promise<void> =>
   remove(http, encodedPath`/projects/${slug}`)
+
+export const createStage = (http: HttpClient, project: string, slug: string): Promise<Stage> =>
+  http.json({ method: 'POST', path: encodedPath`/projects/${project}/stages`, ...jsonBody({ slug }) }, stageSchema)
+
+/** The server gives all of a project's stages at once. */
+export const listStages = async (http: HttpClient, project: string): Promise<Stage[]> => {
+  const pageSchema = z.object({ items: z.array(stageSchema) })
+  return (await http.json({ method: 'GET', path: encodedPath`/projects/${project}/stages` }, pageSchema)).items
+}
+
+export const deleteStage = (http: HttpClient, project: string, slug: string): Promise<void> =>
+  remove(http, encodedPath`/projects/${project}/stages/${slug}`)
 
 /** The server gives all of a project's roles at once. */
 export const listRoles = async (http: HttpClient, project: string): Promise<Role[]> => {

@@ -1,4 +1,4 @@
-import { wrongUse } from '../errors.ts'
+import { type AppError, wrongUse } from '../errors.ts'
 import { parseServerTarget } from '../transfer/remote/target.ts'
 import type { CommandContext } from './environment.ts'
 import { EXIT } from './exit-codes.ts'
@@ -25,6 +25,9 @@ export interface TokenListOptions extends TokenOptions {
 }
 
 export interface TokenRevokeOptions extends TokenOptions, Confirmation {}
+
+/** As PostgreSQL writes a UUID. */
+const TOKEN_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 const HEADINGS = ['id', 'name', 'for', 'created', 'expires', 'state']
 
@@ -69,6 +72,7 @@ export async function runTokenRevoke(
   id: string,
   { server, ...options }: TokenRevokeOptions,
 ): Promise<number> {
+  if (!TOKEN_ID.test(id)) throw notAnId()
   assertCanConfirm(context, options)
   return withServer(context, parseServerTarget(server), async ({ http, place }) => {
     const { name, memberships } = await getToken(http, id)
@@ -82,6 +86,12 @@ export async function runTokenRevoke(
     return EXIT.done
   })
 }
+
+/** Does not quote what was given, which may be the token itself. */
+const notAnId = (): AppError =>
+  wrongUse(
+    'this is not the id of a token: expected one as "token:list" shows it, like 0f8b8a52-2f1f-4d0e-9c5b-0f6d7c1c2a11',
+  )
 
 /** The first role is for the first project, and so on. */
 function pairUp(projects: readonly string[], roles: readonly string[]): Membership[] {

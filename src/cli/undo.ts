@@ -1,7 +1,8 @@
-import { AppError, isAppError } from '../errors.ts'
+import { AppError } from '../errors.ts'
 import { parseProjectTarget } from '../transfer/remote/target.ts'
 import type { CommandContext } from './environment.ts'
 import { EXIT } from './exit-codes.ts'
+import { RemoteRefusal } from './refusal.ts'
 import { projectOf, type Server, withServer } from './server.ts'
 import { type Undone, undoImport } from './server-api.ts'
 import { assertCanConfirm, type Confirmation, confirm } from './terminal/confirm.ts'
@@ -14,8 +15,8 @@ export interface UndoOptions extends ResultOptions, Confirmation {
   readonly force?: boolean
 }
 
-/** Of all conflicts, the one that can be overruled; the others cannot be told from it by their code. */
-const MAY_BE_FORCED = /\bundo with force\b/
+/** The refusal that can be overruled. */
+const WRITTEN_SINCE = 'urn:wharf:error:written-since'
 
 /** `data:undo` */
 export async function runUndo(
@@ -53,7 +54,7 @@ async function undo(
   try {
     return await undoImport(http, { project, stage, force })
   } catch (error) {
-    if (!isAppError(error, 'REMOTE_FAILED') || !MAY_BE_FORCED.test(error.message)) throw error
+    if (!(error instanceof RemoteRefusal) || error.type !== WRITTEN_SINCE) throw error
     // Who has answered every question beforehand has not been asked this one.
     if (yes) throw new AppError(error.code, `${error.message} (--force)`, { cause: error })
     if (!(await confirm(context, error.message, {}))) return undefined

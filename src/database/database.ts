@@ -8,12 +8,20 @@ import type { Prisma, PrismaClient } from './generated/client.ts'
 export interface Database {
   readonly prisma: PrismaClient
   readonly pool: pg.Pool
+  /** Gives back memory that a database which nobody uses does not need; who uses it again waits a moment longer. */
+  rest(): Promise<void>
   /** Ends every connection; waits for those that are in use. */
   close(): Promise<void>
 }
 
+export interface DatabaseOptions {
+  readonly maxConnections: number
+  /** Sets the login's password again, where the login may change it and the server refuses it. */
+  readonly restorePassword?: () => Promise<void>
+}
+
 /** Opens a database; the container's is the only one. */
-export type OpenDatabase = (connectionString: string, options: { readonly maxConnections: number }) => Database
+export type OpenDatabase = (connectionString: string, options: DatabaseOptions) => Database
 
 /** What runs queries: a client, or a transaction of it. */
 export type Queryable = PrismaClient | Prisma.TransactionClient

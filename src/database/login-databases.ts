@@ -3,8 +3,11 @@ import type { Database, OpenDatabase } from './database.ts'
 /** How many connections one login's pool may open. */
 const MAX_CONNECTIONS_PER_LOGIN = 10
 
-/** How many logins' pools are kept open while nobody uses them. */
-const MAX_OPEN = 64
+/** How many logins' databases are kept ready while nobody uses them. */
+const MAX_READY = 64
+
+/** For how long nobody has to have asked for a database before it is retired. */
+const UNUSED_MS = 10 * 60_000
 
 export interface Login {
   readonly name: string
@@ -19,46 +22,75 @@ export interface LoginDatabases {
   closeAll(): Promise<void>
 }
 
+export interface LoginDatabasesOptions {
+  /** Connection URL of the database; user and password in it are replaced by the login's. */
+  readonly baseUrl: string
+  readonly open: OpenDatabase
+  /** Sets a login's password again: SQL of a project's own may have changed it. */
+  readonly restorePassword: (login: Login) => Promise<void>
+  /** Milliseconds since whenever. */
+  readonly now?: () => number
+}
+
+interface Ready {
+  readonly database: Database
+  readonly askedForMs: number
+}
+
 /**
  * Keeps a pool for each login that a project's sessions run under: whatever may execute SQL of a project's own
  * making runs in a session that logged in as that project, since a session that merely did SET ROLE can undo it.
  *
- * @param baseUrl connection URL of the database; user and password in it are replaced by the login's.
+ * A database that nobody asked for in a while, and that has no connection, is retired: the next one who asks gets a new
+ * one, but it is never closed, since somebody may hold it still.
  */
-export function createLoginDatabases(options: { baseUrl: string; open: OpenDatabase }): LoginDatabases {
-  const databases = new Map<string, Database>()
+export function createLoginDatabases({
+  baseUrl,
+  open,
+  restorePassword,
+  now = Date.now,
+}: LoginDatabasesOptions): LoginDatabases {
+  /** In the order of last use. */
+  const ready = new Map<string, Ready>()
+  const retired = new Set<WeakRef<Database>>()
 
   const close = async (name: string): Promise<void> => {
-    const database = databases.get(name)
-    databases.delete(name)
+    const database = ready.get(name)?.database
+    ready.delete(name)
     await database?.close()
   }
 
-  const forget = (name: string): void => {
-    void Promise.allSettled([close(name)])
-  }
-
-  const closeUnused = (): void => {
-    for (const [name, { pool }] of databases) {
-      if (databases.size <= MAX_OPEN) return
-      if (pool.totalCount === 0) forget(name)
+  const retireUnused = (): void => {
+    for (const reference of retired) if (!reference.deref()) retired.delete(reference)
+    for (const [name, { database, askedForMs }] of ready) {
+      if (ready.size <= MAX_READY || now() - askedForMs < UNUSED_MS) return
+      if (database.pool.totalCount > 0) continue
+      ready.delete(name)
+      retired.add(new WeakRef(database))
+      void Promise.allSettled([database.rest()])
     }
   }
 
   return {
     of(login) {
       const database =
-        databases.get(login.name) ??
-        options.open(loginUrl(options.baseUrl, login), { maxConnections: MAX_CONNECTIONS_PER_LOGIN })
-      // Deleted and set again, so that the map's order is the order of last use.
-      databases.delete(login.name)
-      databases.set(login.name, database)
-      closeUnused()
+        ready.get(login.name)?.database ??
+        open(loginUrl(baseUrl, login), {
+          maxConnections: MAX_CONNECTIONS_PER_LOGIN,
+          restorePassword: () => restorePassword(login),
+        })
+      ready.delete(login.name)
+      ready.set(login.name, { database, askedForMs: now() })
+      retireUnused()
       return database
     },
-    forget,
+    forget(name) {
+      void Promise.allSettled([close(name)])
+    },
     async closeAll() {
-      await Promise.all([...databases.keys()].map(close))
+      const stillHeld = [...retired].map((reference) => reference.deref()?.close())
+      retired.clear()
+      await Promise.all([...stillHeld, ...[...ready.keys()].map(close)])
     },
   }
 }

@@ -29,6 +29,7 @@ export function sqlMessage(error: unknown): string | undefined {
 /** The codes that Wharf tells apart. */
 export const SQLSTATE = {
   insufficientPrivilege: '42501',
+  invalidPassword: '28P01',
   uniqueViolation: '23505',
   undefinedTable: '42P01',
   undefinedSchema: '3F000',

@@ -33,6 +33,10 @@ export async function applySchema(
         tokenId,
       ])
       await assertSchemaIsThere(client, schemaName)
+      // Tables that the script made, and those whose triggers it dropped or disabled.
+      // A table with checks that are put off cannot have a trigger replaced.
+      await client.query('SET CONSTRAINTS ALL IMMEDIATE')
+      await client.query('SELECT wharf.log_tables($1)', [schemaName])
       signal.throwIfAborted()
       await client.query('COMMIT')
       return rows[0]?.id ?? ''
@@ -95,8 +99,8 @@ function sqlRejected(error: unknown, script: string): unknown {
   return new AppError('SQL_REJECTED', `nothing was changed: ${place}${message}`, { faults: [fault], cause: error })
 }
 
-/** SQLSTATE classes that say that the server, not the script, is at fault: connection lost, resources, shutdown, internal. */
-const isServerTrouble = (error: pg.DatabaseError): boolean => /^(08|53|57P|58|XX)/.test(error.code ?? '')
+/** SQLSTATE classes that say that the server, not the script, is at fault: connection or login, resources, shutdown, internal. */
+const isServerTrouble = (error: pg.DatabaseError): boolean => /^(08|28|53|57P|58|XX)/.test(error.code ?? '')
 
 /** How PL/pgSQL refuses BEGIN, COMMIT and ROLLBACK: in the script itself, and in what it calls. */
 const isTransactionCommand = (error: pg.DatabaseError): boolean =>

@@ -1,7 +1,9 @@
-import type { Transaction } from '../database/database.ts'
+import type { Queryable, Transaction } from '../database/database.ts'
+import type { Login } from '../database/login-databases.ts'
 import { quoteIdentifier, quoteLiteral } from '../database/quoting.ts'
 import { scramVerifier } from '../database/scram-verifier.ts'
 import { AppError } from '../errors.ts'
+import type { Logger } from '../logger.ts'
 import { dropPatiently } from './drop-patiently.ts'
 
 /**
@@ -22,6 +24,23 @@ export async function createProjectLogin(system: Transaction, login: string, pas
   )
   await system.$executeRawUnsafe(`GRANT ${name} TO CURRENT_USER`)
   await system.$executeRawUnsafe(`GRANT CONNECT, TEMPORARY ON DATABASE ${quoteIdentifier(database)} TO ${name}`)
+}
+
+/**
+ * Gives a project's login its password again: every login may change its own, and a project's own SQL runs as it.
+ *
+ * @param system Wharf's own login, which created this one and so may alter it.
+ */
+export async function restoreProjectPassword(system: Queryable, login: Login, logger: Logger): Promise<void> {
+  logger.warn({ login: login.name }, "a project's login was refused: its password was changed, and is being restored")
+  try {
+    await system.$executeRawUnsafe(
+      `ALTER ROLE ${quoteIdentifier(login.name)} PASSWORD ${quoteLiteral(scramVerifier(login.password))}`,
+    )
+  } catch (error) {
+    logger.warn({ login: login.name, err: error }, "the password of a project's login could not be restored")
+    throw error
+  }
 }
 
 /**

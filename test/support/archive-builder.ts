@@ -1,6 +1,7 @@
 import { type ArchiveWriter, createArchiveWriter } from '../../src/archive/archive-writer.ts'
 import type { LineInput, RowValue } from '../../src/archive/lines.ts'
 import { ROW_PARTS } from '../../src/archive/pages.ts'
+import { toByteText } from '../../src/lib/byte-text.ts'
 import type { StructureLines } from '../../src/transfer/structure/create-statements.ts'
 import type { ColumnLine, TableLine } from '../../src/transfer/structure/lines.ts'
 
@@ -61,7 +62,7 @@ function writeStage(writer: ArchiveWriter, stage: StageToWrite, pages: Buffer[])
   for (const { name, columns, rows = [] } of tables) {
     const withValues = columns.filter(({ generated }) => generated === undefined)
     pages.push(writer.open('rows', { table: name, columns: withValues.map((each) => each.name) }))
-    pages.push(writer.rowPage(rows.length, rows.map((row) => JSON.stringify(row)).join(ROW_PARTS.join)))
+    pages.push(writer.rowPage(rows.length, toByteText(rows.map((row) => JSON.stringify(row)).join(ROW_PARTS.join))))
     pages.push(writer.close('rowsEnd'))
   }
   pages.push(writer.close('stageEnd'))

@@ -1,13 +1,15 @@
+import type { ArchiveItem, RowBatch } from '../../src/archive/archive-reader.ts'
 import { createArchiveWriter } from '../../src/archive/archive-writer.ts'
 import { ROW_PARTS } from '../../src/archive/pages.ts'
+import { toByteText } from '../../src/lib/byte-text.ts'
 
 export const EVENT = {
   id: '0191d0a4-7c1e-7b7a-9a54-1f2e3d4c5b6a',
   stage: 'live',
-  kind: 'insert',
+  kind: 'create',
   table: 'album',
-  key: '{"album_id": 9007199254740993}',
-  values: '{"price": 12345678901234567890.123}',
+  key: ['album_id'],
+  rows: ['{"album_id":9007199254740993,"price":12345678901234567890.123}'],
   occurredAt: '2026-11-20T20:59:59.123456+00:00',
 }
 
@@ -15,6 +17,13 @@ export const ROWS = [
   [1, 'For Those About To Rock', 'rock', true, -0.5],
   [2, '"Balls"\n\\ to 日本 🎸', null, false, 'NaN'],
   [3, '', 'jazz', null, null],
+]
+
+/** The same in the text format of COPY, in which a backslash stands before special characters. */
+export const ROWS_TEXT = [
+  '1\tFor Those About To Rock\trock\tt\t-0.5\n',
+  '2\t"Balls"\\n\\\\ to 日本 🎸\t\\N\tf\tNaN\n',
+  '3\t\tjazz\t\\N\t\\N\n',
 ]
 
 /** A small archive that has every kind of line, as its lines. */
@@ -28,7 +37,7 @@ export function sampleLines(): Buffer[] {
     writer.open('system', {}),
     writer.open('role', { name: 'editor', content: { read: true, write: true } }),
     writer.open('event', EVENT),
-    writer.eventPage(1, JSON.stringify({ ...EVENT, kind: 'import' })),
+    writer.eventPage(1, toByteText(JSON.stringify({ ...EVENT, kind: 'import' }))),
     writer.close('systemEnd'),
     writer.open('stage', { slug: 'live', notExported: [{ kind: 'view', name: 'best_albums' }] }),
     writer.open('enum', { name: 'genre', values: ['rock', 'jazz'] }),
@@ -52,12 +61,14 @@ export function sampleLines(): Buffer[] {
     writer.open('rows', { table: 'album', columns: ['album_id', 'title', 'kind', 'sold', 'gain'] }),
     writer.rowPage(
       2,
-      ROWS.slice(0, 2)
-        .map((row) => JSON.stringify(row))
-        .join(ROW_PARTS.join),
+      toByteText(
+        ROWS.slice(0, 2)
+          .map((row) => JSON.stringify(row))
+          .join(ROW_PARTS.join),
+      ),
     ),
-    writer.rowPage(1, JSON.stringify(ROWS[2])),
-    writer.rowPage(0, ''),
+    writer.rowPage(1, toByteText(JSON.stringify(ROWS[2]))),
+    writer.rowPage(0, toByteText('')),
     writer.close('rowsEnd'),
     writer.open('rows', { table: 'empty', columns: [] }),
     writer.close('rowsEnd'),
@@ -95,5 +106,14 @@ export function cutAt(bytes: Buffer, positions: readonly number[]): Buffer[] {
 export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = []
   for await (const item of items) all.push(item)
+  return all
+}
+
+export type ReadItem = Exclude<ArchiveItem, RowBatch> | (Omit<RowBatch, 'text'> & { readonly text: string })
+
+/** Collects what an archive is read as. Rows are copied: their text is good for a moment only. */
+export async function collectItems(items: AsyncIterable<ArchiveItem>): Promise<ReadItem[]> {
+  const all: ReadItem[] = []
+  for await (const item of items) all.push(item.kind === 'row' ? { ...item, text: item.text.toString() } : item)
   return all
 }

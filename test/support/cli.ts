@@ -1,12 +1,14 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
 import { Readable, Writable } from 'node:stream'
 import { buffer, text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
+import { readNpmOptions } from '../../src/cli/npm-options.ts'
 import { runCli } from '../../src/cli/program.ts'
 import { loadConfig } from '../../src/config.ts'
 
@@ -33,6 +35,7 @@ export async function runCommand(args: readonly string[], options: CliOptions = 
     loadConfig: async () => loadConfig(options.variables ?? {}),
     startService: async () => Promise.reject(new Error('no service is to be started')),
     runService: async () => Promise.reject(new Error('no service is to be run')),
+    npmOptions: readNpmOptions(options.variables ?? {}),
     stdin: Object.assign(Readable.from(typed([options.input ?? ''].flat())), { isTTY: options.terminal ?? false }),
     stdout: stdout.stream,
     stderr: stderr.stream,
@@ -60,8 +63,10 @@ function createCollector(): { readonly stream: Writable; bytes(): Buffer } {
   return { stream, bytes: () => Buffer.concat(chunks) }
 }
 
+const PROGRAM = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
+
 export interface CliProcess {
-  readonly child: ReturnType<typeof spawn>
+  readonly child: ChildProcessByStdio<null, Readable, Readable>
   /** What the process has said when it has ended. */
   readonly ended: Promise<CliResult>
 }
@@ -69,11 +74,28 @@ export interface CliProcess {
 /** Runs the built program in a process of its own, with nothing of Wharf's in its environment but `variables`. */
 export function spawnWharf(
   args: readonly string[],
-  { cwd, variables = {} }: { readonly cwd: string; readonly variables?: Readonly<Record<string, string>> },
+  {
+    cwd,
+    variables = {},
+    user,
+  }: {
+    readonly cwd: string
+    readonly variables?: Readonly<Record<string, string>>
+    readonly user?: { readonly uid?: number; readonly gid?: number }
+  },
 ): CliProcess {
-  const program = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
   const env = { PATH: process.env.PATH, HOME: process.env.HOME, ...variables }
-  const child = spawn(process.execPath, [program, ...args], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  return watch(spawn(process.execPath, [PROGRAM, ...args], { ...user, cwd, env, stdio: ['ignore', 'pipe', 'pipe'] }))
+}
+
+/** Runs a line of shell, in which `"$@"` is the built program. */
+export function spawnShell(line: string): CliProcess {
+  const env = { PATH: process.env.PATH, HOME: process.env.HOME }
+  const args = ['-c', line, 'sh', process.execPath, PROGRAM]
+  return watch(spawn('sh', args, { env, cwd: tmpdir(), stdio: ['ignore', 'pipe', 'pipe'] }))
+}
+
+function watch(child: ChildProcessByStdio<null, Readable, Readable>): CliProcess {
   const closed = once(child, 'close')
   onTestFinished(async () => {
     child.kill('SIGKILL')

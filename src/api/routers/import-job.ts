@@ -3,20 +3,17 @@ import { invalidRequest } from '../../errors.ts'
 import { beginArtifact } from '../../jobs/job-artifacts.ts'
 import { requestHash } from '../../jobs/submit.ts'
 import type { Caller } from '../../projects/access.ts'
-import type { PlannedProject } from '../../transfer/import/archive-plan.ts'
-import { checkArchive } from '../../transfer/import/check-archive.ts'
 import { examineAll } from '../../transfer/import/import-archive.ts'
 import { targetSlugs } from '../../transfer/import/import-targets.ts'
+import { type CheckOptions, checkArchive } from '../../transfer/import/spool-archive.ts'
 import { acceptJob, idempotencyOf, tokenIdOf } from './accept-job.ts'
 
 export interface ImportUpload {
   readonly bytes: AsyncIterable<Buffer>
   readonly targetSlug: string | undefined
-  readonly allowEdited: boolean
-  readonly admit: (projects: readonly PlannedProject[]) => void
+  readonly options: CheckOptions
   readonly caller: Caller
   readonly headers: { readonly 'idempotency-key'?: string | undefined }
-  readonly signal: AbortSignal
 }
 
 /**
@@ -25,15 +22,14 @@ export interface ImportUpload {
  * @throws {AppError} as an import does where the archive or its targets are at fault; nothing is left of the upload then.
  */
 export async function acceptImport(container: Container, upload: ImportUpload) {
-  const { targetSlug, allowEdited, admit, caller, headers, signal } = upload
+  const { targetSlug, options, caller, headers } = upload
   const artifact = await beginArtifact(container, { kind: 'input', jobId: null })
   try {
     const stored = storeOnTheWay(upload.bytes, (chunk) => artifact.writer.write(chunk))
-    const { maxLineBytes } = container.config
-    const projects = await checkArchive(stored, { maxLineBytes, allowEdited, signal, admit })
+    const projects = await checkArchive(stored, options)
     if (projects.length === 0) throw invalidRequest('the archive has no project')
     const targets = targetSlugs(projects, targetSlug)
-    await examineAll(container, { projects }, targets, { countRows: false })
+    await examineAll(container, projects, targets, { countRows: false })
     const finished = await artifact.writer.commit()
     const request = {
       projects: projects.map(({ slug, system, stages }, index) => ({
@@ -42,7 +38,7 @@ export async function acceptImport(container: Container, upload: ImportUpload) {
         system,
         stages: stages.map((stage) => stage.slug),
       })),
-      allowEdited,
+      allowEdited: options.allowEdited ?? false,
     }
     const newJob = {
       request: { kind: 'import', request },

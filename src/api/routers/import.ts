@@ -5,9 +5,9 @@ import { assertPermission, type Caller } from '../../projects/access.ts'
 import { findProject } from '../../projects/projects.ts'
 import { findStage } from '../../projects/stages.ts'
 import type { PlannedProject } from '../../transfer/import/archive-plan.ts'
-import { examineAll, importArchive } from '../../transfer/import/import-archive.ts'
+import { examineAll, importArchive, rolesOf } from '../../transfer/import/import-archive.ts'
 import { type TargetProject, targetSlugs } from '../../transfer/import/import-targets.ts'
-import { spoolArchive } from '../../transfer/import/spool-archive.ts'
+import { type CheckOptions, checkArchive, spoolArchive } from '../../transfer/import/spool-archive.ts'
 import { undoImport } from '../../transfer/import/undo.ts'
 import { json } from '../answer.ts'
 import { streamBody } from '../body.ts'
@@ -46,6 +46,11 @@ const result = z.object({
     z.object({
       slug: slug.meta({ description: 'Where the data came from.' }),
       targetSlug: slug.meta({ description: 'Where it went.' }),
+      roles: count.nullable().meta({
+        description:
+          'How many roles the target has from the archive, in the place of its own, as it has its event log; null ' +
+          'where the archive has no system section, which leaves both as they are.',
+      }),
       stages: z.array(z.union([importedStage, examinedStage])),
     }),
   ),
@@ -109,7 +114,7 @@ const undo = defineRoute({
       'It is back.',
     ),
   },
-  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT'],
+  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT', 'WRITTEN_SINCE'],
 })
 
 /** `/import`, and the undoing of it. */
@@ -118,24 +123,23 @@ export function importRoutes(container: Container): readonly BoundRoute<Caller>[
   return [
     importProjects.handle<Caller>(async ({ query, headers, body, caller, signal }) => {
       const { targetSlug, dryRun, allowEdited } = query
-      const admit = (projects: readonly PlannedProject[]): void =>
-        assertMayImport(caller, projects, targetSlugs(projects, targetSlug))
-      if (parsePrefer(headers.prefer).respondAsync && !dryRun) {
-        return acceptImport(container, { bytes: body.bytes, targetSlug, allowEdited, admit, caller, headers, signal })
-      }
-      const archive = await spoolArchive(body.bytes, spoolFolder, {
+      const options: CheckOptions = {
         maxLineBytes: config.maxLineBytes,
         allowEdited,
         signal,
-        admit,
-      })
+        admit: (projects) => assertMayImport(caller, projects, targetSlugs(projects, targetSlug)),
+      }
+      if (dryRun) {
+        const projects = await checkArchive(body.bytes, options)
+        const examined = await examineAll(container, projects, targetsOf(projects, targetSlug), { countRows: true })
+        return { status: 200, body: { ok: true, dryRun, projects: examined.map(toExaminedBody) } }
+      }
+      if (parsePrefer(headers.prefer).respondAsync) {
+        return acceptImport(container, { bytes: body.bytes, targetSlug, options, caller, headers })
+      }
+      const archive = await spoolArchive(body.bytes, spoolFolder, options)
       try {
-        if (archive.projects.length === 0) throw invalidRequest('the archive has no project')
-        const targets = targetSlugs(archive.projects, targetSlug)
-        if (dryRun) {
-          const examined = await examineAll(container, archive, targets, { countRows: true })
-          return { status: 200, body: { ok: true, dryRun, projects: examined.map(toExaminedBody) } }
-        }
+        const targets = targetsOf(archive.projects, targetSlug)
         const imported = await importArchive(container, archive, { targets, tokenId: tokenIdOf(caller), signal })
         const projects = imported.map((project) => ({ ...project, stages: [...project.stages] }))
         return { status: 200, body: { ok: true, dryRun, projects } }
@@ -157,6 +161,11 @@ export function importRoutes(container: Container): readonly BoundRoute<Caller>[
   ]
 }
 
+function targetsOf(projects: readonly PlannedProject[], requested: string | undefined): readonly string[] {
+  if (projects.length === 0) throw invalidRequest('the archive has no project')
+  return targetSlugs(projects, requested)
+}
+
 /** All targets before the first change: an archive whose second project is forbidden leaves the first as it is. */
 function assertMayImport(caller: Caller, planned: readonly PlannedProject[], targets: readonly string[]): void {
   for (const [index, { system }] of planned.entries()) {
@@ -169,6 +178,7 @@ function assertMayImport(caller: Caller, planned: readonly PlannedProject[], tar
 const toExaminedBody = ({ planned, project, stages }: TargetProject) => ({
   slug: planned.slug,
   targetSlug: project.slug,
+  roles: rolesOf(planned),
   stages: stages.map(({ planned: plannedStage, stage, mode, rowsNow }) => ({
     slug: stage.slug,
     mode,

@@ -5,6 +5,7 @@ import type { Writable } from 'node:stream'
 import { AppError } from '../../errors.ts'
 import { syncFolder } from '../../lib/atomic-file.ts'
 import { errorCode } from '../../lib/error-code.ts'
+import { toFileRefusal } from '../file-refusal.ts'
 import { writeAll } from '../terminal/write.ts'
 
 /** Where an archive is written to. Whoever opens one ends it with exactly one call of `finish` or `discard`. */
@@ -19,24 +20,31 @@ export interface ArchiveSink {
 /**
  * Opens `<path>.part`, which gets its name when it is finished and safely on the disk. One that was left behind is
  * replaced: removed first and made anew, so that nothing is ever written through a link that somebody put there.
+ *
+ * @throws {AppError} WRONG_USE where it may not be made; writing throws FILE_FAILED where the disk is full, or failed.
  */
 export async function openFileSink(path: string): Promise<ArchiveSink> {
   const partPath = `${path}.part`
-  await rm(partPath, { force: true })
-  const file = await open(partPath, 'wx')
+  const refused = (error: unknown): never => {
+    throw toFileRefusal(error, partPath, 'write')
+  }
+  await rm(partPath, { force: true }).catch(refused)
+  const file = await open(partPath, 'wx').catch(refused)
   const discard = async (): Promise<void> => {
     if (await isStillThere(file, partPath)) await rm(partPath, { force: true })
     await file.close()
   }
   return {
     async write(chunk) {
-      await file.writeFile(chunk)
+      await file.writeFile(chunk).catch(refused)
     },
     async finish() {
       try {
-        await file.sync()
+        await file.sync().catch(refused)
         if (!(await isStillThere(file, partPath))) throw replacedMeanwhile(partPath)
-        await rename(partPath, path)
+        await rename(partPath, path).catch((error: unknown) => {
+          throw toFileRefusal(error, path, 'write')
+        })
       } catch (error) {
         await discard()
         throw error
@@ -55,7 +63,7 @@ export function createStreamSink(stream: Writable): ArchiveSink {
       try {
         await writeAll(stream, chunk)
       } catch (error) {
-        throw errorCode(error) === 'EPIPE' ? outputClosed(error) : error
+        throw errorCode(error) === 'EPIPE' ? outputClosed(error) : toFileRefusal(error, 'standard output', 'write')
       }
     },
     finish: async () => undefined,

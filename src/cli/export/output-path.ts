@@ -1,7 +1,8 @@
-import { type lstat, stat } from 'node:fs/promises'
+import { access, constants, type lstat, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { wrongUse } from '../../errors.ts'
 import { errorCode } from '../../lib/error-code.ts'
+import { toFileRefusal } from '../file-refusal.ts'
 
 /** The name for standard output. */
 export const STDOUT = '-'
@@ -17,6 +18,9 @@ export async function assertUsableOutput(path: string): Promise<void> {
   if (path === '' || /[/\\]$/.test(path)) throw wrongUse(`the output "${path}" is not the name of a file`)
   const folder = dirname(resolve(path))
   if (!(await statOf(folder))?.isDirectory()) throw wrongUse(`there is no folder ${folder} for the output`)
+  await access(folder, constants.W_OK | constants.X_OK).catch((error: unknown) => {
+    throw toFileRefusal(error, `the output ${path}`, 'write')
+  })
   const there = await statOf(path)
   if (there?.isDirectory()) throw wrongUse(`the output ${path} is a folder; expected the name of a file`)
   if (there && !there.isFile()) {
@@ -32,6 +36,6 @@ async function statOf(path: string): Promise<Awaited<ReturnType<typeof lstat>> |
     return await stat(path)
   } catch (error) {
     if (errorCode(error) === 'ENOENT' || errorCode(error) === 'ENOTDIR') return undefined
-    throw error
+    throw toFileRefusal(error, `the output ${path}`, 'write')
   }
 }

@@ -33,7 +33,7 @@ export async function readThrough(bytes: AsyncIterable<Buffer>, progress: Transf
   let system: ArchiveSummary['system']
   // What is too long to be imported here may be imported elsewhere; only what cannot be a string cannot be checked.
   for await (const item of readArchive(bytes, { maxLineBytes: constants.MAX_STRING_LENGTH })) {
-    if (item.kind === 'row') progress.rows += item.rows.length
+    if (item.kind === 'row') progress.rows += item.count
     if (item.kind === 'rows') progress.table = item.content.table
     if (item.kind === 'rowsEnd') tables += 1
     if (item.kind === 'systemEnd') system = { roles: item.content.roles, events: item.content.events }

@@ -10,7 +10,11 @@ const examinedTableSchema = z.object({ name: z.string(), rowsNow: z.int().nullab
 const examinedStageSchema = z.object({ slug: z.string(), mode: z.string(), tables: z.array(examinedTableSchema) })
 
 const answerOf = <T>(stage: z.ZodType<T>) =>
-  z.object({ projects: z.array(z.object({ slug: z.string(), targetSlug: z.string(), stages: z.array(stage) })) })
+  z.object({
+    projects: z.array(
+      z.object({ slug: z.string(), targetSlug: z.string(), roles: z.int().nullable(), stages: z.array(stage) }),
+    ),
+  })
 
 const importedSchema = answerOf(importedStageSchema)
 const examinedSchema = answerOf(examinedStageSchema)

@@ -2,7 +2,7 @@ import type { CommandContext } from '../environment.ts'
 import { printable } from '../terminal/printable.ts'
 import { printResult, type ResultOptions } from '../terminal/result.ts'
 import { formatTable } from '../terminal/table.ts'
-import { formatCount, formatSeconds } from '../terminal/units.ts'
+import { formatCount, formatCounted, formatSeconds } from '../terminal/units.ts'
 import type { ExaminedProject, ImportedProject } from './import-call.ts'
 
 interface ReportOptions extends ResultOptions {
@@ -28,6 +28,7 @@ export function replacementWarning({ file, projects }: Examination, { place }: {
   const lines = [
     `this replaces all rows of these tables${place} with those of ${printable(file)}:`,
     formatExamined(projects, { colors: false }),
+    ...systemNotes(projects),
     ...inPlaceNotes(projects),
   ]
   return lines.join('\n')
@@ -43,7 +44,7 @@ export function reportExamination(
     json: { dryRun: true, file, projects },
     text: (style) => {
       const heading = `${printable(file)} can be imported${place}; nothing was changed`
-      return [heading, formatExamined(projects, style), ...inPlaceNotes(projects)].join('\n')
+      return [heading, formatExamined(projects, style), ...systemNotes(projects), ...inPlaceNotes(projects)].join('\n')
     },
   })
 }
@@ -81,6 +82,16 @@ function formatExamined(projects: readonly ExaminedProject[], style: { readonly 
   )
   return formatTable(['project', 'stage', 'table', 'rows now', 'rows in the file'], cells, style)
 }
+
+/** Who may do what is replaced too, which has to be known before. */
+const systemNotes = (projects: readonly ExaminedProject[]): readonly string[] =>
+  projects.flatMap(({ targetSlug, roles }) =>
+    roles === null
+      ? []
+      : [
+          `the roles and the event log of ${targetSlug} are replaced by those in the file (${formatCounted(roles, 'role')})`,
+        ],
+  )
 
 /** Such an import keeps nothing of what it replaces, which has to be known before. */
 const inPlaceNotes = (projects: readonly ExaminedProject[]): readonly string[] =>

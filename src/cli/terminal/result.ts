@@ -1,5 +1,6 @@
 import pc from 'picocolors'
 import type { CliEnvironment } from '../environment.ts'
+import { toFileRefusal } from '../file-refusal.ts'
 import { print } from './write.ts'
 
 export interface ResultOptions {
@@ -13,8 +14,10 @@ export interface Result {
   readonly text: (style: { readonly colors: boolean }) => string
 }
 
-/** Prints a command's result to standard output. */
+/** Prints a command's result to standard output. @throws {AppError} FILE_FAILED where that is a file on a full disk. */
 export function printResult({ stdout }: CliEnvironment, { json }: ResultOptions, result: Result): Promise<void> {
   const colors = pc.isColorSupported && stdout.isTTY === true
-  return print(stdout, json ? JSON.stringify(result.json) : result.text({ colors }))
+  return print(stdout, json ? JSON.stringify(result.json) : result.text({ colors })).catch((error: unknown) => {
+    throw toFileRefusal(error, 'standard output', 'write')
+  })
 }

@@ -3,14 +3,15 @@ import type { ServerLog } from './server-log.ts'
 import type { ServerUser } from './server-user.ts'
 import type { RunningServer } from './stop-server.ts'
 
+/** Who else is on this machine reaches it by a port and a password, or not at all. */
+const ACCESS_SETTINGS = { listen_addresses: '127.0.0.1', unix_socket_directories: '' }
+
 /**
  * Settings of every start, given on the command line, so that clusters made by earlier versions have them too.
  *
  * @see https://www.postgresql.org/docs/current/runtime-config.html
  */
 const SETTINGS: Readonly<Record<string, string>> = {
-  listen_addresses: '127.0.0.1',
-  unix_socket_directories: '',
   max_connections: '200',
   shared_buffers: '256MB',
   jit: 'off',
@@ -33,6 +34,8 @@ export interface ServerOptions {
   readonly port: number
   readonly user: ServerUser
   readonly env: Readonly<Record<string, string>>
+  /** In the place of Wharf's own. */
+  readonly settings?: Readonly<Record<string, string>>
   readonly log: ServerLog
 }
 
@@ -43,8 +46,9 @@ export interface ServerProcess extends RunningServer {
 }
 
 /** Runs PostgreSQL as a child in a session of its own: a terminal's Ctrl-C is for Wharf, which closes it in order. */
-export function runServer({ postgres, clusterDir, port, user, env, log }: ServerOptions): ServerProcess {
-  const settings = Object.entries({ ...SETTINGS, port: String(port) })
+export function runServer(options: ServerOptions): ServerProcess {
+  const { postgres, clusterDir, port, user, env, log } = options
+  const settings = Object.entries({ ...ACCESS_SETTINGS, ...(options.settings ?? SETTINGS), port: String(port) })
   const child = spawn(
     postgres,
     ['-D', clusterDir, ...settings.flatMap(([name, value]) => ['-c', `${name}=${value}`])],

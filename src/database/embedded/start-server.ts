@@ -4,6 +4,7 @@ import { AppError } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
 import { connectWhenReady } from './connect-when-ready.ts'
 import { findFreePort, isPortTaken } from './free-port.ts'
+import { stopLeftoverServer } from './leftover-server.ts'
 import { runServer, type ServerOptions, type ServerProcess } from './server-process.ts'
 import { stopServer } from './stop-server.ts'
 
@@ -16,6 +17,9 @@ const RETRY_INTERVAL_MS = 200
  * `client_connection_check_interval`. The cluster's messages are in English, whatever the system's language.
  */
 const SESSIONS_STILL_RUN = 'pre-existing shared memory block'
+
+/** What it logs where a killed service's server was only about to begin when leftover ones were looked for. */
+const OTHER_SERVER_BEGAN = 'lock file "postmaster.pid" already exists'
 
 /** Recovery after a crash reads up to `max_wal_size` of log, and a slow disk takes minutes for that. */
 const START_TIMEOUT_MS = 5 * 60_000
@@ -34,7 +38,8 @@ export interface StartedServer {
 }
 
 /**
- * Runs the server on a free port and waits until it lets us in.
+ * Runs the server on a free port and waits until it lets us in. The cluster must be the caller's alone: another server
+ * on it is a leftover, and is stopped.
  *
  * @throws {AppError} DATABASE_UNAVAILABLE with the last lines of the server's log; no server is left running.
  */
@@ -48,8 +53,10 @@ export async function startServer(options: StartServerOptions): Promise<StartedS
 
     const how = await server.ended
     const logged = await options.log.tail()
-    const passes = logged.includes(SESSIONS_STILL_RUN) || (await isPortTaken(port))
+    const otherBegan = logged.includes(OTHER_SERVER_BEGAN)
+    const passes = otherBegan || logged.includes(SESSIONS_STILL_RUN) || (await isPortTaken(port))
     if (!passes || Date.now() > deadline) throw didNotStart(how, logged)
+    if (otherBegan) await stopLeftoverServer(options.clusterDir, options.logger)
     await sleep(RETRY_INTERVAL_MS)
   }
 }

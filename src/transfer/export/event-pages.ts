@@ -1,6 +1,8 @@
 import { EVENT_PARTS } from '../../archive/pages.ts'
+import { BYTE_TEXT_COLUMN } from '../../database/byte-text-client.ts'
 import type { Transaction } from '../../database/database.ts'
 import { quoteLiteral } from '../../database/quoting.ts'
+import type { ByteText } from '../../lib/byte-text.ts'
 import type { DeclaredStage } from './declare-tables.ts'
 
 /** Bytes after which a page of events is full. */
@@ -8,7 +10,7 @@ const PAGE_BYTES = 512 * 1024
 
 export interface EventPage {
   readonly events: number
-  readonly lines: string
+  readonly lines: ByteText
 }
 
 /** The event log of some stages, one after the other, each in the order of commit. */
@@ -17,15 +19,21 @@ export async function* eventPages(tx: Transaction, stages: readonly DeclaredStag
     await tx.$executeRawUnsafe(`
       DECLARE wharf_events NO SCROLL CURSOR FOR
       SELECT json_strip_nulls(json_build_object(
-               'id', id, 'stage', ${quoteLiteral(stage.slug)}::text, 'kind', kind, 'table', table_name,
-               'key', key::text, 'values', values::text, 'token', token_id,
+               'id', event.id, 'stage', ${quoteLiteral(stage.slug)}::text, 'kind', kind, 'table', table_name,
+               'key', key_columns, 'rows', rows::text[], 'token', token_id,
                'occurredAt', to_char(occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')))::text
-      FROM system.event WHERE stage_id = ${quoteLiteral(stage.id)}::uuid ORDER BY position`)
+      FROM system.transaction JOIN system.event
+        ON event.stage_id = transaction.stage_id AND event.transaction_id = transaction.id
+      WHERE transaction.stage_id = ${quoteLiteral(stage.id)}::uuid ORDER BY transaction.position, event.ordinal`)
     for (;;) {
-      const [page] = await tx.$queryRaw<{ rows: number; lines: string | null }[]>`
-        SELECT "rows", "lines" FROM wharf.fetch_page('wharf_events', ${PAGE_BYTES}::int, ${EVENT_PARTS.join})`
-      if (!page || page.lines === null) break
-      yield { events: page.rows, lines: page.lines }
+      const [page] = await tx.$queryRawUnsafe<{ rows: number; [BYTE_TEXT_COLUMN]: ByteText | null }[]>(
+        `SELECT "rows", "lines" AS ${BYTE_TEXT_COLUMN} FROM wharf.fetch_page('wharf_events', $1::int, $2)`,
+        PAGE_BYTES,
+        EVENT_PARTS.join,
+      )
+      const lines = page?.[BYTE_TEXT_COLUMN]
+      if (!page || typeof lines !== 'string') break
+      yield { events: page.rows, lines }
     }
     await tx.$executeRawUnsafe('CLOSE wharf_events')
   }

@@ -1,23 +1,25 @@
+import { BYTE_TEXT_COLUMN } from '../../database/byte-text-client.ts'
 import type { Transaction } from '../../database/database.ts'
 import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../database/quoting.ts'
+import type { ByteText } from '../../lib/byte-text.ts'
 
 /** Rows of a table as PostgreSQL wrote them: JSON arrays, joined by the separator that was asked for. */
 export interface RowPage {
   readonly rows: number
-  readonly lines: string
+  readonly lines: ByteText
 }
 
 /**
- * Heap blocks whose rows PostgreSQL joins into one page: some 40 kB of JSON, where rows are not toasted. Text of more
- * than 128 kB (64 k characters) is a large object to V8, which costs it a memory mapping each time (`bench/`).
+ * Heap blocks whose rows PostgreSQL joins into one page: some 80 kB of JSON, where rows are not toasted. Text of more
+ * than 128 kB is a large object to V8, which costs it a memory mapping each time (`bench/`).
  */
-const BLOCKS_PER_PAGE = 4
+const BLOCKS_PER_PAGE = 8
 
 /** Pages that are fetched at once: about a megabyte, which hides a round trip (`bench/`). */
 const MAX_PAGES_PER_FETCH = 32
 
-/** Characters that a fetch is to bring: values that PostgreSQL keeps compressed make a page up to 250 times as large. */
-const FETCH_CHARACTERS = 2 * 1024 * 1024
+/** Bytes that a fetch is to bring: values that PostgreSQL keeps compressed make a page up to 250 times as large. */
+const FETCH_BYTES = 2 * 1024 * 1024
 
 /** Fetches that are under way or wait to be used, so that PostgreSQL need not wait while pages are compressed. */
 const FETCHES_AHEAD = 3
@@ -80,9 +82,9 @@ export async function* tablePages(tx: Transaction, cursor: TableCursor): AsyncGe
       const pages = await fetches.shift()
       if (!pages?.length) return
       for (const page of pages) {
-        const { rows, lines } = page
+        const { rows, [BYTE_TEXT_COLUMN]: lines } = page
         // Whatever still refers to the fetched pages (a promise does, until it is collected) is not to keep their text.
-        page.lines = null
+        page[BYTE_TEXT_COLUMN] = null
         if (lines !== null) yield { rows, lines }
       }
     }
@@ -105,7 +107,7 @@ function fetchAfter(
 interface FetchedPage {
   readonly rows: number
   /** Null where the blocks hold no rows, or the page has been used. */
-  lines: string | null
+  [BYTE_TEXT_COLUMN]: ByteText | null
 }
 
 const fetchPages = (tx: Transaction, { name }: TableCursor, count: number): Promise<FetchedPage[]> =>
@@ -113,13 +115,17 @@ const fetchPages = (tx: Transaction, { name }: TableCursor, count: number): Prom
 
 /** How many pages come next: more and more, as long as the largest of those before would not make it too much. */
 function pagesToFetch(pages: readonly FetchedPage[], before: number): number {
-  const largest = Math.max(...pages.map(({ lines }) => lines?.length ?? 0))
-  return Math.max(1, Math.min(2 * before, MAX_PAGES_PER_FETCH, Math.floor(FETCH_CHARACTERS / largest)))
+  const largest = Math.max(...pages.map(({ [BYTE_TEXT_COLUMN]: lines }) => lines?.length ?? 0))
+  return Math.max(1, Math.min(2 * before, MAX_PAGES_PER_FETCH, Math.floor(FETCH_BYTES / largest)))
 }
 
 async function fetchToastedPage(tx: Transaction, { name, separator }: TableCursor): Promise<FetchedPage[]> {
-  const pages = await tx.$queryRaw<FetchedPage[]>`
-    SELECT "rows", "lines" FROM wharf.fetch_page(${name}::text::refcursor, ${TOASTED_PAGE_BYTES}::int, ${separator})`
+  const pages = await tx.$queryRawUnsafe<FetchedPage[]>(
+    `SELECT "rows", "lines" AS ${BYTE_TEXT_COLUMN} FROM wharf.fetch_page($1::text::refcursor, $2::int, $3)`,
+    name,
+    TOASTED_PAGE_BYTES,
+    separator,
+  )
   return pages.filter((page) => page.rows > 0)
 }
 
@@ -134,7 +140,7 @@ function pageQuery({ schemaName, tableName, expressions, separator }: TableSourc
   const table = quoteQualified(schemaName, tableName)
   const tid = (blocks: number): string => `pg_catalog.format('(%s,0)', wharf_blocks.first + ${blocks})::pg_catalog.tid`
   return `
-    SELECT page."rows", page."lines"
+    SELECT page."rows", page.${BYTE_TEXT_COLUMN}
     FROM pg_catalog.generate_series(
            0::pg_catalog.int8,
            pg_catalog.pg_relation_size(${quoteLiteral(table)}::pg_catalog.regclass)
@@ -142,7 +148,7 @@ function pageQuery({ schemaName, tableName, expressions, separator }: TableSourc
            ${BLOCKS_PER_PAGE}) AS wharf_blocks (first),
          LATERAL (
            SELECT pg_catalog.count(*)::pg_catalog.int4 AS "rows",
-                  pg_catalog.string_agg(${rowExpression(expressions)}, ${quoteLiteral(separator)}) AS "lines"
+                  pg_catalog.string_agg(${rowExpression(expressions)}, ${quoteLiteral(separator)}) AS ${BYTE_TEXT_COLUMN}
            FROM ONLY ${table} AS wharf_table
            WHERE ctid >= ${tid(0)} AND ctid < ${tid(BLOCKS_PER_PAGE)}) AS page`
 }

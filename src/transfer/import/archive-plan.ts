@@ -1,11 +1,14 @@
 import type { ArchiveItem } from '../../archive/archive-reader.ts'
 import type { LineContent } from '../../archive/lines.ts'
 import type { StructureLines } from '../structure/create-statements.ts'
+import type { ByteRange } from './spool-file.ts'
 
 /** What of a stage an archive has, rows aside. */
 export interface PlannedStage {
   readonly slug: string
   readonly comment: string | undefined
+  /** What of it the archive could not hold. */
+  readonly notExported: LineContent<'stage'>['notExported']
   readonly structure: StructureLines
   readonly tables: readonly PlannedTable[]
 }
@@ -13,7 +16,13 @@ export interface PlannedStage {
 /** A table's rows, as they were counted while the archive was checked. */
 export interface PlannedTable {
   readonly name: string
+  /** Those that have values, in the order of the values. */
+  readonly columns: readonly string[]
   readonly rows: number
+  /** Line of the archive at which the rows begin: they stand one after the other. */
+  readonly firstLine: number
+  /** Where in the spool file their COPY text is. */
+  readonly text: ByteRange
 }
 
 export interface PlannedProject {
@@ -24,23 +33,32 @@ export interface PlannedProject {
   readonly system: boolean
   readonly roles: readonly LineContent<'role'>[]
   readonly events: number
+  /** Where in the spool file the events are, as lines. */
+  readonly eventLines: ByteRange
   readonly stages: readonly PlannedStage[]
 }
 
 interface StageDraft {
   readonly slug: string
   readonly comment: string | undefined
+  readonly notExported: LineContent<'stage'>['notExported']
   readonly structure: {
     types: StructureLines['types'][number][]
     sequences: LineContent<'sequence'>[]
     tables: LineContent<'table'>[]
   }
-  readonly tables: { name: string; rows: number }[]
+  readonly tables: TableDraft[]
 }
 
-interface ProjectDraft extends Omit<PlannedProject, 'roles' | 'events' | 'stages'> {
+interface TableDraft extends PlannedTable {
+  rows: number
+  text: ByteRange
+}
+
+interface ProjectDraft extends Omit<PlannedProject, 'roles' | 'stages'> {
   readonly roles: LineContent<'role'>[]
   events: number
+  eventLines: ByteRange
   readonly stages: StageDraft[]
 }
 
@@ -49,12 +67,13 @@ interface ProjectDraft extends Omit<PlannedProject, 'roles' | 'events' | 'stages
  * It grows with the number of tables, and not with that of rows.
  */
 export function createArchivePlan(): {
-  add(item: ArchiveItem): void
+  /** @param position where in the spool file what comes next will begin. */
+  add(item: ArchiveItem, position: number): void
   readonly projects: readonly PlannedProject[]
 } {
   const projects: ProjectDraft[] = []
 
-  const addToStage = (stage: StageDraft, item: ArchiveItem): void => {
+  const addToStage = (stage: StageDraft, item: ArchiveItem, position: number): void => {
     switch (item.kind) {
       case 'enum':
       case 'domain':
@@ -69,11 +88,19 @@ export function createArchivePlan(): {
         stage.structure.tables.push(item.content)
         break
       case 'rows':
-        stage.tables.push({ name: item.content.table, rows: 0 })
+        stage.tables.push({
+          name: item.content.table,
+          columns: item.content.columns,
+          rows: 0,
+          firstLine: item.line + 1,
+          text: { start: position, end: position },
+        })
         break
       case 'row': {
         const table = stage.tables.at(-1)
-        if (table) table.rows += item.rows.length
+        if (!table) break
+        table.rows += item.count
+        table.text = { ...table.text, end: position }
         break
       }
     }
@@ -81,21 +108,26 @@ export function createArchivePlan(): {
 
   return {
     projects,
-    add(item) {
+    add(item, position) {
       if (item.kind === 'project') {
         const { slug, targetSlug, system } = item.content
-        projects.push({ slug, targetSlug, system, roles: [], events: 0, stages: [] })
+        const eventLines = { start: position, end: position }
+        projects.push({ slug, targetSlug, system, roles: [], events: 0, eventLines, stages: [] })
       }
       const project = projects.at(-1)
       if (!project) return
       if (item.kind === 'role') project.roles.push(item.content)
-      if (item.kind === 'event') project.events += 1
+      if (item.kind === 'event') {
+        project.events += 1
+        project.eventLines = { ...project.eventLines, end: position }
+      }
       if (item.kind === 'stage') {
-        const { slug, comment } = item.content
-        project.stages.push({ slug, comment, structure: { types: [], sequences: [], tables: [] }, tables: [] })
+        const { slug, comment, notExported } = item.content
+        const structure = { types: [], sequences: [], tables: [] }
+        project.stages.push({ slug, comment, notExported, structure, tables: [] })
       }
       const stage = project.stages.at(-1)
-      if (stage) addToStage(stage, item)
+      if (stage) addToStage(stage, item, position)
     },
   }
 }

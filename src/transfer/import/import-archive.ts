@@ -1,17 +1,18 @@
-import type { ArchiveItem } from '../../archive/archive-reader.ts'
 import type { Database, Transaction } from '../../database/database.ts'
 import { nameTransaction } from '../../database/session-name.ts'
 import { conflict, type Fault } from '../../errors.ts'
+import { readReference, type StageReference } from '../../events/reference.ts'
 import { findProject } from '../../projects/projects.ts'
 import type { FindProjectDatabase } from '../../projects/stage-database.ts'
 import { withStageLocks } from '../../projects/stage-locks.ts'
 import { applyRoles } from './apply-roles.ts'
 import type { PlannedProject } from './archive-plan.ts'
-import { takeLoadedEvents } from './event-loader.ts'
 import { assertNoDifferences, examineTarget, type TargetProject } from './import-targets.ts'
 import { type LoadedStage, loadArchive } from './load-archive.ts'
+import { takeLoadedEvents } from './load-events.ts'
 import { dropSideSchema, listDroppable } from './side-schemas.ts'
-import { expireKept, type Swap, swapStages } from './swap-stages.ts'
+import type { ByteRange } from './spool-file.ts'
+import { expireKept, holdStages, type Swap, swapStages } from './swap-stages.ts'
 
 export interface ImportServices {
   readonly control: Database
@@ -26,8 +27,8 @@ export interface ImportServices {
 /** An archive that has been read through once and found whole. */
 export interface CheckedArchive {
   readonly projects: readonly PlannedProject[]
-  /** Reads it again, from the beginning. */
-  read(signal: AbortSignal): AsyncIterable<ArchiveItem>
+  /** Reads what its plan says is there: the COPY text of a table, the events of a project. */
+  read(range: ByteRange, signal: AbortSignal): AsyncIterable<Buffer>
 }
 
 export interface ImportOptions {
@@ -48,6 +49,8 @@ export interface ImportOptions {
 export interface ImportedProject {
   readonly slug: string
   readonly targetSlug: string
+  /** How many roles the target has from the archive; null where it keeps its own. */
+  readonly roles: number | null
   readonly stages: readonly { readonly slug: string; readonly tables: number; readonly rows: number }[]
 }
 
@@ -71,14 +74,14 @@ export async function importArchive(
   const runLocked = async (lost: AbortSignal): Promise<readonly ImportedProject[]> => {
     const signal = AbortSignal.any([options.signal, lost])
     await dropLeftovers(services.system, stageIds)
-    const targets = await examineAll(services, archive, options.targets, { countRows: false })
-    const generations = await readGenerations(services.system, stageIds)
+    const targets = await examineAll(services, archive.projects, options.targets, { countRows: false })
+    const before = await readReferences(services.system, stageIds)
     try {
-      const loaded = await loadArchive(services, archive.read(signal), targets, { ...options, signal })
+      const loaded = await loadArchive(services, archive, targets, { ...options, signal })
       signal.throwIfAborted()
       const imported = targets.map((target) => toResult(target, loaded))
       try {
-        await finish(services, { targets, loaded, generations, imported }, options)
+        await finish(services, { targets, loaded, before, imported }, options)
       } finally {
         for (const stage of loaded) stage.abandon()
       }
@@ -107,19 +110,19 @@ async function findStageIds(
 }
 
 /**
- * Looks at every target and compares it with the archive, and changes nothing.
+ * Looks at every target and compares it with what an archive has, and changes nothing.
  *
  * @throws {AppError} NOT_FOUND; CONFLICT with every difference of every target, or where they can't be loaded together.
  */
 export async function examineAll(
   services: ImportServices,
-  archive: Pick<CheckedArchive, 'projects'>,
+  projects: readonly PlannedProject[],
   targets: readonly string[],
   { countRows }: { readonly countRows: boolean },
 ): Promise<readonly TargetProject[]> {
   const differences: Fault[] = []
   const examined: TargetProject[] = []
-  for (const [index, planned] of archive.projects.entries()) {
+  for (const [index, planned] of projects.entries()) {
     const slug = targets[index] ?? planned.slug
     examined.push(await examineTarget(services, planned, slug, { countRows, differences }))
   }
@@ -146,38 +149,39 @@ async function dropLeftovers(system: Database, stageIds: readonly string[]): Pro
   await system.prisma.loadingEvent.deleteMany({ where: { stageId: { in: [...stageIds] } } })
 }
 
-async function readGenerations(system: Database, stageIds: readonly string[]): Promise<ReadonlyMap<string, bigint>> {
-  const rows = await system.prisma.stageState.findMany({ where: { stageId: { in: [...stageIds] } } })
-  return new Map(rows.map(({ stageId, generation }) => [stageId, generation]))
+async function readReferences(
+  system: Database,
+  stageIds: readonly string[],
+): Promise<ReadonlyMap<string, StageReference>> {
+  const read = stageIds.map(async (stageId) => [stageId, await readReference(system, stageId)] as const)
+  return new Map(await Promise.all(read))
 }
 
 interface LoadedImport {
   readonly targets: readonly TargetProject[]
   readonly loaded: readonly LoadedStage[]
-  readonly generations: ReadonlyMap<string, bigint>
+  readonly before: ReadonlyMap<string, StageReference>
   readonly imported: readonly ImportedProject[]
 }
 
 /** The one moment at which everything becomes visible. */
 async function finish(
   { system, undoHours }: ImportServices,
-  { targets, loaded, generations, imported }: LoadedImport,
+  { targets, loaded, before, imported }: LoadedImport,
   { tokenId, sessionName, beforeCommit }: ImportOptions,
 ): Promise<void> {
   const keptUntil = new Date(Date.now() + undoHours * 3_600_000)
+  const swaps = loaded.flatMap((stage) => toSwap(stage, before))
   await system.prisma.$transaction(
     async (tx) => {
       if (sessionName !== undefined) await nameTransaction(tx, sessionName)
+      await holdStages(tx, swaps)
       for (const { planned, project, stages } of targets) {
         if (!planned.system) continue
         await applyRoles(tx, project.id, planned.roles)
         for (const { stage } of stages) await takeLoadedEvents(tx, stage.id)
       }
-      await swapStages(
-        tx,
-        loaded.flatMap((stage) => toSwap(stage, generations)),
-        { tokenId, keptUntil },
-      )
+      await swapStages(tx, swaps, { tokenId, keptUntil })
       // Nothing is kept of what was loaded in place, nor of what an import before that had replaced.
       for (const { target, loadingSchema } of loaded) if (!loadingSchema) await expireKept(tx, target.stage.id)
       await beforeCommit?.(tx, imported)
@@ -190,22 +194,26 @@ async function finish(
 
 function toSwap(
   { target, project, loadingSchema, rows, transaction }: LoadedStage,
-  generations: ReadonlyMap<string, bigint>,
+  references: ReadonlyMap<string, StageReference>,
 ): Swap[] {
-  if (loadingSchema === undefined) return []
   const { id: stageId, schemaName } = target.stage
-  const contents = { transaction, rows: Object.fromEntries(rows) }
-  const stage = { stageId, schemaName, login: project.login }
-  return [{ stage, generation: generations.get(stageId) ?? 0n, schemaName: loadingSchema, contents }]
+  const before = references.get(stageId)
+  if (loadingSchema === undefined || !before) return []
+  const contents = { transaction, tables: [...rows.keys()] }
+  return [{ stage: { stageId, schemaName, login: project.login }, before, schemaName: loadingSchema, contents }]
 }
 
 function toResult({ planned, project, stages }: TargetProject, loaded: readonly LoadedStage[]): ImportedProject {
   return {
     slug: planned.slug,
     targetSlug: project.slug,
+    roles: rolesOf(planned),
     stages: stages.map(({ stage }) => {
       const rows = [...(loaded.find(({ target }) => target.stage.id === stage.id)?.rows.values() ?? [])]
       return { slug: stage.slug, tables: rows.length, rows: rows.reduce((sum, count) => sum + count, 0) }
     }),
   }
 }
+
+/** How many roles a target gets from an archive; null where it keeps its own. */
+export const rolesOf = ({ system, roles }: PlannedProject): number | null => (system ? roles.length : null)

@@ -1,11 +1,12 @@
-import type { ArchiveItem } from '../../archive/archive-reader.ts'
 import type { Database } from '../../database/database.ts'
 import { quoteIdentifier, quoteLiteral } from '../../database/quoting.ts'
-import { type CreateStatements, createStatements } from '../structure/create-statements.ts'
+import { createStatements } from '../structure/create-statements.ts'
+import type { PlannedTable } from './archive-plan.ts'
 import { assertBuilt } from './assert-built.ts'
-import { type EventLoader, openEventLoader } from './event-loader.ts'
+import type { CheckedArchive } from './import-archive.ts'
 import type { TargetProject, TargetStage } from './import-targets.ts'
 import { inPlaceStatements } from './in-place.ts'
+import { loadEvents } from './load-events.ts'
 import { loadFailure } from './load-failure.ts'
 import type { SessionOptions } from './loading-session.ts'
 import { createLoadingSchema } from './side-schemas.ts'
@@ -27,11 +28,15 @@ export interface LoadedStage {
   readonly abandon: () => void
 }
 
+interface LoadOptions extends SessionOptions {
+  readonly tokenId: string | null
+}
+
 /**
- * Loads an archive, in the order of its lines, into schemas beside the stages', and its event logs beside theirs.
+ * Loads an archive into schemas beside the stages', and its event logs beside theirs.
  *
  * @param databases `snapshots` lends a connection for as long as an event log takes.
- * @param items of an archive that was checked before; it is read again from the beginning.
+ * @param archive what was checked before, and compared with `targets`.
  * @returns each stage, loaded and counted. Those beside are committed but not swapped in; one that was loaded in place
  *   waits to be committed or abandoned.
  * @throws {AppError} ARCHIVE_INVALID for a value that a column refuses; CONFLICT for a key, a foreign key or a check that
@@ -39,42 +44,22 @@ export interface LoadedStage {
  */
 export async function loadArchive(
   databases: { readonly system: Database; readonly snapshots: Database },
-  items: AsyncIterable<ArchiveItem>,
+  archive: CheckedArchive,
   targets: readonly TargetProject[],
-  { tokenId, ...session }: SessionOptions & { readonly tokenId: string | null },
+  options: LoadOptions,
 ): Promise<readonly LoadedStage[]> {
   const loaded: LoadedStage[] = []
-  let projectIndex = -1
-  let stageIndex = -1
-  let load: StageLoad | undefined
-  let eventLoader: EventLoader | undefined
   try {
-    for await (const item of items) {
-      if (item.kind === 'project') {
-        projectIndex += 1
-        stageIndex = -1
+    for (const target of targets) {
+      const { planned, stages } = target
+      if (planned.system) {
+        const lines = archive.read(planned.eventLines, options.signal)
+        await loadEvents(databases, stageIdsOf(target), lines, options)
       }
-      const project = targets[projectIndex]
-      if (item.kind === 'system' && project)
-        eventLoader = await openEventLoader(databases, stageIdsOf(project), session)
-      if (item.kind === 'event') await eventLoader?.add(item.content)
-      if (item.kind === 'systemEnd') await eventLoader?.end()
-      if (item.kind === 'stage' && project) {
-        stageIndex += 1
-        const target = project.stages[stageIndex]
-        if (!target) throw new Error('the archive has another stage than when it was checked')
-        load = await beginStage(databases.system, project, target, session)
-      }
-      await load?.take(item)
-      if (item.kind === 'stageEnd' && load) {
-        loaded.push(await load.finish(tokenId))
-        load = undefined
-      }
+      for (const stage of stages) loaded.push(await loadStage(databases.system, archive, target, stage, options))
     }
   } catch (error) {
-    load?.abandon()
     for (const stage of loaded) stage.abandon()
-    eventLoader?.abandon()
     throw error
   }
   return loaded
@@ -83,75 +68,60 @@ export async function loadArchive(
 const stageIdsOf = ({ stages }: TargetProject): ReadonlyMap<string, string> =>
   new Map(stages.map(({ stage }) => [stage.slug, stage.id]))
 
-interface StageLoad {
-  take(item: ArchiveItem): Promise<void>
-  finish(tokenId: string | null): Promise<LoadedStage>
-  abandon(): void
-}
-
-async function beginStage(
+async function loadStage(
   system: Database,
+  archive: CheckedArchive,
   { project, database }: TargetProject,
   target: TargetStage,
-  session: SessionOptions,
-): Promise<StageLoad> {
+  { tokenId, ...session }: LoadOptions,
+): Promise<LoadedStage> {
   const { stage, mode, structure, planned } = target
   const inPlace = mode === 'in place'
   const identity = { stageId: stage.id, schemaName: stage.schemaName, login: project.login }
   const loadingSchema = inPlace ? undefined : await createLoadingSchema(system, identity)
   const loader = await openStageLoader(database.pool, loadingSchema ?? stage.schemaName, session)
-  const rows = new Map<string, number>()
-  let table = ''
-  const prepare = async (): Promise<CreateStatements> => {
-    const statements = inPlace ? await inPlaceStatements(loader, structure) : createStatements(structure)
-    await runAll(loader, statements.before)
-    return statements
-  }
-
-  const { after } = await prepare().catch((error: unknown) => {
+  try {
+    const { before, after } = inPlace ? await inPlaceStatements(loader, structure) : createStatements(structure)
+    await runAll(loader, before)
+    const rows = await loadTables(loader, planned.tables, (table) => archive.read(table.text, session.signal))
+    await runAll(loader, after)
+    await runAll(
+      loader,
+      structure.tables.map(({ name }) => `ANALYZE ${quoteIdentifier(name)}`),
+    )
+    if (loadingSchema !== undefined) {
+      if (target.comment !== undefined) await loader.execute(commentOnSchema(loadingSchema, target.comment))
+      await assertBuilt(loader, loadingSchema, structure)
+    }
+    // Not before: what was loaded is one event, the import's.
+    await loader.query('SELECT wharf.log_tables($1)', [loadingSchema ?? stage.schemaName])
+    if (inPlace) {
+      const token = tokenId === null ? 'NULL' : quoteLiteral(tokenId)
+      await loader.execute(`SELECT wharf.record_import(${quoteLiteral(stage.id)}, ${token})`)
+    }
+    const [id] = await loader.query<{ transaction: string }>(LOW_HALF_OF_TRANSACTION_ID)
+    if (!inPlace) await loader.commit()
+    const commit = inPlace ? loader.commit : undefined
+    return { target, project, loadingSchema, rows, transaction: id?.transaction ?? '', commit, abandon: loader.abandon }
+  } catch (error) {
     loader.abandon()
     throw error
-  })
-  return {
-    async take(item) {
-      if (item.kind === 'rows') {
-        table = item.content.table
-        loader.beginRows(table, item.content.columns)
-      }
-      if (item.kind === 'row') await loader.addRows(item)
-      if (item.kind === 'rowsEnd') rows.set(table, await loader.endRows())
-    },
-    async finish(tokenId) {
-      for (const { name, rows: expected } of planned.tables) {
-        if (rows.get(name) !== expected) throw new Error(`${rows.get(name)} of ${expected} rows of a table were loaded`)
-      }
-      await runAll(loader, after)
-      await runAll(
-        loader,
-        structure.tables.map(({ name }) => `ANALYZE ${quoteIdentifier(name)}`),
-      )
-      if (loadingSchema !== undefined) {
-        if (target.comment !== undefined) await loader.execute(commentOnSchema(loadingSchema, target.comment))
-        await assertBuilt(loader, loadingSchema, structure)
-      } else {
-        const token = tokenId === null ? 'NULL' : quoteLiteral(tokenId)
-        await loader.execute(`SELECT wharf.record_import(${quoteLiteral(stage.id)}, ${token})`)
-      }
-      const [id] = await loader.query<{ transaction: string }>(LOW_HALF_OF_TRANSACTION_ID)
-      if (!inPlace) await loader.commit()
-      const commit = inPlace ? loader.commit : undefined
-      return {
-        target,
-        project,
-        loadingSchema,
-        rows,
-        transaction: id?.transaction ?? '',
-        commit,
-        abandon: loader.abandon,
-      }
-    },
-    abandon: () => loader.abandon(),
   }
+}
+
+/** @returns rows by table, as many as were planned. */
+async function loadTables(
+  loader: StageLoader,
+  tables: readonly PlannedTable[],
+  textOf: (table: PlannedTable) => AsyncIterable<Buffer>,
+): Promise<ReadonlyMap<string, number>> {
+  const rows = new Map<string, number>()
+  for (const table of tables) {
+    const taken = await loader.loadTable(table, textOf(table))
+    if (taken !== table.rows) throw new Error(`${taken} of ${table.rows} rows of a table were loaded`)
+    rows.set(table.name, taken)
+  }
+  return rows
 }
 
 const commentOnSchema = (name: string, comment: string): string =>

@@ -1,13 +1,9 @@
-import { once } from 'node:events'
-import { finished } from 'node:stream/promises'
 import pg from 'pg'
-import { type CopyStreamQuery, from as copyFrom } from 'pg-copy-streams'
-import type { RowBatch } from '../../archive/archive-reader.ts'
-import type { RowValue } from '../../archive/lines.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
 import { AppError } from '../../errors.ts'
 import { TEXT_FORM_SETTINGS } from '../value-expressions.ts'
-import { toCopyText } from './copy-text.ts'
+import type { PlannedTable } from './archive-plan.ts'
+import { copyInto } from './copy-into.ts'
 import { isServerTrouble, loadFailure } from './load-failure.ts'
 import { openLoadingSession, type SessionOptions } from './loading-session.ts'
 
@@ -16,11 +12,13 @@ export interface StageLoader {
   /** Runs one statement; a text of several is refused, so that SQL from a file cannot smuggle in another. */
   execute(statement: string): Promise<void>
   query<Row>(sql: string, parameters?: readonly unknown[]): Promise<Row[]>
-  /** Begins the rows of a table. */
-  beginRows(table: string, columns: readonly string[]): void
-  addRows(batch: RowBatch): Promise<void>
-  /** Ends the rows of the table. @returns how many PostgreSQL took. @throws {AppError} ARCHIVE_INVALID for a value that it refused. */
-  endRows(): Promise<number>
+  /**
+   * Loads the rows of a table.
+   *
+   * @param text of its rows, for COPY.
+   * @returns how many PostgreSQL took. @throws {AppError} ARCHIVE_INVALID for a value that it refused.
+   */
+  loadTable(table: PlannedTable, text: AsyncIterable<Buffer>): Promise<number>
   commit(): Promise<void>
   /** Undoes everything and gives the session up; does nothing after `commit`. */
   abandon(): void
@@ -47,7 +45,6 @@ export async function openStageLoader(
     throw error
   }
 
-  let sink: RowSink | undefined
   return {
     async execute(statement) {
       await client.query({ text: statement, queryMode: 'extended' } as pg.QueryConfig)
@@ -56,17 +53,8 @@ export async function openStageLoader(
       const { rows } = await client.query(sql, [...parameters])
       return rows as Row[]
     },
-    beginRows(table, columns) {
-      sink = columns.length > 0 ? new TableCopy(client, table, columns) : new EmptyRows(client, table)
-    },
-    async addRows(batch) {
-      await sink?.write(batch.line, batch.rows)
-    },
-    async endRows() {
-      const rows = (await sink?.end()) ?? 0
-      sink = undefined
-      return rows
-    },
+    loadTable: (table, text) =>
+      table.columns.length > 0 ? copyTable(client, table, text) : insertEmptyRows(client, table),
     async commit() {
       await client.query('COMMIT')
       close()
@@ -83,90 +71,44 @@ async function setAll(client: pg.PoolClient, settings: Readonly<Record<string, s
   }
 }
 
-/** Where the rows of one table go. */
-interface RowSink {
-  /** @param line of the archive at which these rows begin. */
-  write(line: number, rows: readonly (readonly RowValue[])[]): Promise<void>
-  /** @returns how many rows PostgreSQL took. */
-  end(): Promise<number>
+async function copyTable(
+  client: pg.PoolClient,
+  { name, columns, firstLine }: PlannedTable,
+  text: AsyncIterable<Buffer>,
+): Promise<number> {
+  // FREEZE spares the first readers, and a later vacuum, writing every row again.
+  const copy = `COPY ${quoteIdentifier(name)} (${columns.map(quoteIdentifier).join(', ')}) FROM STDIN WITH (FREEZE)`
+  return copyInto(client, copy, text).catch((error: unknown) => {
+    throw refusal(error, name, firstLine)
+  })
 }
 
 /** Rows without values, of a table without columns: COPY has no words for them. */
-class EmptyRows implements RowSink {
-  readonly #client: pg.PoolClient
-  readonly #table: string
-  #rows = 0
-
-  constructor(client: pg.PoolClient, table: string) {
-    this.#client = client
-    this.#table = table
-  }
-
-  async write(_line: number, rows: readonly unknown[]): Promise<void> {
-    this.#rows += rows.length
-  }
-
-  async end(): Promise<number> {
-    const insert = `INSERT INTO ${quoteIdentifier(this.#table)} SELECT FROM pg_catalog.generate_series(1, $1::int8)`
-    const { rowCount } = await this.#client.query(insert, [this.#rows]).catch((error: unknown) => {
-      throw loadFailure(error)
-    })
-    return rowCount ?? 0
-  }
+async function insertEmptyRows(client: pg.PoolClient, { name, rows }: PlannedTable): Promise<number> {
+  const insert = `INSERT INTO ${quoteIdentifier(name)} SELECT FROM pg_catalog.generate_series(1, $1::int8)`
+  const { rowCount } = await client.query(insert, [rows]).catch((error: unknown) => {
+    throw loadFailure(error)
+  })
+  return rowCount ?? 0
 }
 
-/** Rows on their way through COPY. */
-class TableCopy implements RowSink {
-  readonly #table: string
-  readonly #stream: CopyStreamQuery
-  readonly #done: Promise<void>
-  /** Line of the archive at which the table's rows begin: they stand one after the other. */
-  #firstLine = 0
+/** What PostgreSQL says about a value, with the line of the archive, and without the value. */
+function refusal(error: unknown, table: string, firstLine: number): unknown {
+  if (!(error instanceof pg.DatabaseError) || isServerTrouble(error)) return loadFailure(error)
+  const [, number, column] = /^, line (\d+)(?:, column ([^:]*))?/.exec(placeOf(error, table)) ?? []
+  // Whatever is said about a column is said about its value, such as that there is no function of that name.
+  if (number === undefined || !(column !== undefined || /^2[23]/.test(error.code ?? ''))) return loadFailure(error)
+  const line = firstLine + Number(number) - 1
+  const where = column === undefined ? `table "${table}"` : `column "${column}" of table "${table}"`
+  const detail = `${where} does not take the value (${reason(error)})`
+  return new AppError('ARCHIVE_INVALID', `line ${line}: ${detail}`, { faults: [{ line, detail }], cause: error })
+}
 
-  constructor(client: pg.PoolClient, table: string, columns: readonly string[]) {
-    this.#table = table
-    const names = columns.map(quoteIdentifier).join(', ')
-    // FREEZE spares the first readers, and a later vacuum, writing every row again.
-    this.#stream = client.query(copyFrom(`COPY ${quoteIdentifier(table)} (${names}) FROM STDIN WITH (FREEZE)`))
-    this.#done = finished(this.#stream)
-    // Awaited in `write` and `end`; failing between them is no unhandled rejection.
-    void Promise.allSettled([this.#done])
-  }
-
-  async write(line: number, rows: readonly (readonly RowValue[])[]): Promise<void> {
-    if (this.#firstLine === 0) this.#firstLine = line
-    if (this.#stream.write(toCopyText(rows))) return
-    await Promise.race([once(this.#stream, 'drain'), this.#done]).catch((error: unknown) => {
-      throw this.#refusal(error)
-    })
-  }
-
-  async end(): Promise<number> {
-    this.#stream.end()
-    await this.#done.catch((error: unknown) => {
-      throw this.#refusal(error)
-    })
-    return this.#stream.rowCount
-  }
-
-  /** What PostgreSQL says about a value, with the line of the archive, and without the value. */
-  #refusal(error: unknown): unknown {
-    if (!(error instanceof pg.DatabaseError) || isServerTrouble(error)) return loadFailure(error)
-    const [, number, column] = /^, line (\d+)(?:, column ([^:]*))?/.exec(this.#placeOf(error)) ?? []
-    // Whatever is said about a column is said about its value, such as that there is no function of that name.
-    if (number === undefined || !(column !== undefined || /^2[23]/.test(error.code ?? ''))) return loadFailure(error)
-    const line = this.#firstLine + Number(number) - 1
-    const where = column === undefined ? `table "${this.#table}"` : `column "${column}" of table "${this.#table}"`
-    const detail = `${where} does not take the value (${reason(error)})`
-    return new AppError('ARCHIVE_INVALID', `line ${line}: ${detail}`, { faults: [{ line, detail }], cause: error })
-  }
-
-  /** PostgreSQL's own note of the place, from behind the table's name on: that could read like a place itself. */
-  #placeOf({ where = '' }: pg.DatabaseError): string {
-    const table = `COPY ${this.#table}`
-    const at = where.indexOf(`${table}, line `)
-    return at < 0 ? '' : where.slice(at + table.length)
-  }
+/** PostgreSQL's own note of the place, from behind the table's name on: that could read like a place itself. */
+function placeOf({ where = '' }: pg.DatabaseError, table: string): string {
+  const copied = `COPY ${table}`
+  const at = where.indexOf(`${copied}, line `)
+  return at < 0 ? '' : where.slice(at + copied.length)
 }
 
 /** PostgreSQL's name for the kind of trouble; its messages quote the value. */

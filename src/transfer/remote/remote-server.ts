@@ -27,6 +27,7 @@ const resultSchema = z.object({
     z.object({
       slug: z.string(),
       targetSlug: z.string(),
+      roles: z.int().nullable().default(null),
       stages: z.array(z.object({ slug: z.string(), tables: z.int(), rows: z.int() })),
     }),
   ),

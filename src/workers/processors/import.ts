@@ -1,10 +1,11 @@
-import type { ArchiveItem } from '../../archive/archive-reader.ts'
 import { gone } from '../../errors.ts'
 import type { ImportRequest } from '../../jobs/catalogue.ts'
 import { findInput } from '../../jobs/job-artifacts.ts'
 import type { ProgressTracker } from '../../jobs/progress.ts'
+import type { PlannedProject, PlannedTable } from '../../transfer/import/archive-plan.ts'
 import { importArchive } from '../../transfer/import/import-archive.ts'
 import { type SpooledArchive, spoolArchive } from '../../transfer/import/spool-archive.ts'
+import type { ByteRange } from '../../transfer/import/spool-file.ts'
 import type { AttemptContext } from './processor.ts'
 
 /** Imports the upload that was stored with the job. */
@@ -44,24 +45,43 @@ export async function importReceived(
   const { container, job, signal, progress, sessionName, succeed } = context
   try {
     progress.update({ phase: 'loading', rows: 0, rowsTotal: totalRows(archive) })
-    const seen: SeenContent = { system: null, notExported: [] }
-    const watched = { ...archive, read: (inner: AbortSignal) => watchRows(archive.read(inner), progress, seen) }
+    const watched = {
+      ...archive,
+      read: (range: ByteRange, inner: AbortSignal) => watchRange(archive, range, inner, progress),
+    }
     await importArchive(container, watched, {
       targets,
       tokenId: job.createdBy,
       signal,
       sessionName,
-      beforeCommit: (tx, imported) => succeed(tx, { projects: imported, ...seen }),
+      beforeCommit: (tx, imported) => succeed(tx, { projects: imported, ...toldBeside(archive) }),
     })
   } finally {
     await archive.remove()
   }
 }
 
-const totalRows = ({ projects }: SpooledArchive): number =>
-  projects
-    .flatMap(({ stages }) => stages.flatMap(({ tables }) => tables))
-    .reduce((total, table) => total + table.rows, 0)
+const tablesOf = ({ projects }: SpooledArchive): readonly { readonly stage: string; readonly table: PlannedTable }[] =>
+  projects.flatMap(({ stages }) =>
+    stages.flatMap(({ slug, tables }) => tables.map((table) => ({ stage: slug, table }))),
+  )
+
+const totalRows = (archive: SpooledArchive): number =>
+  tablesOf(archive).reduce((total, { table }) => total + table.rows, 0)
+
+/** What of an archive is told with the result, beside its rows. */
+const toldBeside = ({ projects }: SpooledArchive) => {
+  const systems = projects.filter(({ system }) => system)
+  const sum = (count: (project: PlannedProject) => number): number =>
+    systems.reduce((total, project) => total + count(project), 0)
+  const system = { roles: sum(({ roles }) => roles.length), events: sum(({ events }) => events) }
+  return {
+    system: systems.length === 0 ? null : system,
+    notExported: projects.flatMap(({ stages }) =>
+      stages.flatMap(({ slug, notExported }) => notExported.map((thing) => ({ stage: slug, ...thing }))),
+    ),
+  }
+}
 
 async function* counted(
   bytes: AsyncIterable<Buffer>,
@@ -75,31 +95,22 @@ async function* counted(
   }
 }
 
-/** What of an archive is told with the result, beside its rows. */
-interface SeenContent {
-  system: { readonly roles: number; readonly events: number } | null
-  readonly notExported: { readonly stage: string; readonly kind: string; readonly name: string }[]
-}
-
-function note(item: ArchiveItem, seen: SeenContent): void {
-  if (item.kind === 'systemEnd') seen.system = { roles: item.content.roles, events: item.content.events }
-  if (item.kind === 'stage') {
-    const { slug, notExported } = item.content
-    seen.notExported.push(...notExported.map((thing) => ({ stage: slug, ...thing })))
-  }
-}
-
-async function* watchRows(
-  items: AsyncIterable<ArchiveItem>,
+/** Rows are counted by their share of the table's text: which bytes are a row, only PostgreSQL looks at now. */
+async function* watchRange(
+  archive: SpooledArchive,
+  range: ByteRange,
+  signal: AbortSignal,
   progress: ProgressTracker,
-  seen: SeenContent,
-): AsyncGenerator<ArchiveItem, void, undefined> {
-  for await (const item of items) {
-    note(item, seen)
-    if (item.kind === 'stage') progress.update({ phase: 'loading', stage: item.content.slug })
-    if (item.kind === 'rows') progress.update({ table: item.content.table })
-    if (item.kind === 'stageEnd') progress.update({ phase: 'finishing', table: null })
-    yield item
-    if (item.kind === 'row') progress.addRows(item.rows.length)
+): AsyncGenerator<Buffer, void, undefined> {
+  const found = tablesOf(archive).find(({ table }) => table.text === range)
+  const rowsBefore = progress.current().rows
+  if (found) progress.update({ stage: found.stage, table: found.table.name })
+  let bytes = 0
+  for await (const chunk of archive.read(range, signal)) {
+    yield chunk
+    bytes += chunk.length
+    const share = bytes / (range.end - range.start)
+    if (found) progress.update({ rows: rowsBefore + Math.floor(found.table.rows * share) })
   }
+  if (progress.current().rows === progress.current().rowsTotal) progress.update({ phase: 'finishing', table: null })
 }

@@ -1,0 +1,30 @@
+/**
+ * COPY text of rows that are being read, in one buffer that is used again and again.
+ *
+ * Open to whoever writes into it, since a call for every byte would cost more than everything else.
+ */
+export class CopyBuffer {
+  bytes: Buffer = Buffer.alloc(0)
+  /** How much of `bytes` has been written. */
+  length = 0
+
+  /** Makes room for so many bytes more. What was written stays. */
+  reserve(count: number): void {
+    if (this.bytes.length - this.length >= count) return
+    const larger = Buffer.allocUnsafeSlow(Math.max(this.length + count, 2 * this.bytes.length))
+    this.bytes.copy(larger, 0, 0, this.length)
+    this.bytes = larger
+  }
+
+  append(text: string): void {
+    this.reserve(Buffer.byteLength(text))
+    this.length += this.bytes.write(text, this.length)
+  }
+
+  /** @returns what was written, which is good until something is written again. */
+  take(): Buffer {
+    const text = this.bytes.subarray(0, this.length)
+    this.length = 0
+    return text
+  }
+}

@@ -1,0 +1,33 @@
+import type { LineKind } from './lines.ts'
+
+/** How much an archive may have of what whoever reads it has to keep in memory: everything but rows and events. */
+export interface StructureLimits {
+  readonly lines: number
+  readonly bytes: number
+}
+
+export const STRUCTURE_LIMITS: StructureLimits = { lines: 100_000, bytes: 256 * 1024 * 1024 }
+
+/** The lines that are kept. `rows` and closing lines come with one of these. */
+const KEPT: ReadonlySet<LineKind> = new Set([
+  ...(['project', 'role', 'stage', 'enum', 'domain', 'composite', 'range', 'sequence', 'table'] as const),
+])
+
+/**
+ * Counts the lines that are kept.
+ *
+ * @returns takes each line, and returns what is wrong with it, for a message; undefined if nothing is.
+ */
+export function createStructureLimit(limits: StructureLimits): (kind: LineKind, bytes: number) => string | undefined {
+  let lines = 0
+  let total = 0
+  return (kind, bytes) => {
+    if (!KEPT.has(kind)) return undefined
+    lines += 1
+    total += bytes
+    if (lines > limits.lines) return `is one more than the ${limits.lines} lines besides rows and events that are read`
+    if (total > limits.bytes)
+      return `makes the lines besides rows and events more than the ${limits.bytes} bytes that are read`
+    return undefined
+  }
+}

@@ -1,0 +1,168 @@
+import type { CopyBuffer } from './copy-buffer.ts'
+import { escapeText, toNumberText } from './copy-text.ts'
+
+const [SPACE, QUOTE, PLUS, MINUS, POINT, SLASH, ZERO, NINE, BACKSLASH] = [
+  0x20, 0x22, 0x2b, 0x2d, 0x2e, 0x2f, 0x30, 0x39, 0x5c,
+]
+const [CAPITAL_E, CAPITAL_N, LETTER_B, LETTER_E, LETTER_F, LETTER_N, LETTER_R, LETTER_T, LETTER_U] = [
+  0x45, 0x4e, 0x62, 0x65, 0x66, 0x6e, 0x72, 0x74, 0x75,
+]
+const [NULL, TRUE, FALSE] = [Buffer.from('null'), Buffer.from('true'), Buffer.from('false')]
+const [FIRST_HIGH_SURROGATE, FIRST_LOW_SURROGATE, LAST_LOW_SURROGATE] = [0xd800, 0xdc00, 0xdfff]
+const HEX_UNIT = /^[\da-fA-F]{4}$/
+const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
+
+/** Whole numbers of so many digits are written by JavaScript as they were read. */
+const MAX_SAFE_DIGITS = 15
+
+/** More than any number takes when it is written by JavaScript. */
+const MAX_NUMBER_BYTES = 32
+
+/** By byte, whether it stands for itself inside a string: 1 or 0. A table is faster than three comparisons. */
+const IS_PLAIN = Uint8Array.from({ length: 256 }, (_, byte) =>
+  Number(byte >= SPACE && byte !== QUOTE && byte !== BACKSLASH),
+)
+
+/** In the place of a position, for what is no plain and good value. */
+export const INVALID = -1
+
+/**
+ * Reads a string.
+ *
+ * @param block ends with a newline, at which every loop here ends.
+ * @param start behind the opening quote. @returns the position behind the closing one.
+ */
+export function scanString(block: Buffer, start: number, text: CopyBuffer): number {
+  const { bytes } = text
+  let to = text.length
+  let at = start
+  for (;;) {
+    let byte = block[at++] as number
+    while (IS_PLAIN[byte] === 1) {
+      bytes[to++] = byte
+      byte = block[at++] as number
+    }
+    if (byte === QUOTE) break
+    if (byte !== BACKSLASH) return INVALID
+    const escaped = block[at++] as number
+    if (isSharedEscape(escaped)) {
+      bytes[to++] = BACKSLASH
+      bytes[to++] = escaped
+    } else if (escaped === QUOTE || escaped === SLASH) {
+      bytes[to++] = escaped
+    } else if (escaped === LETTER_U) {
+      text.length = to
+      at = scanCodePoint(block, at, text)
+      if (at === INVALID) return INVALID
+      to = text.length
+    } else {
+      return INVALID
+    }
+  }
+  text.length = to
+  return at
+}
+
+/** Whether a character behind a backslash means the same in JSON and in COPY text. */
+function isSharedEscape(byte: number): boolean {
+  switch (byte) {
+    case BACKSLASH:
+    case LETTER_B:
+    case LETTER_F:
+    case LETTER_N:
+    case LETTER_R:
+    case LETTER_T:
+      return true
+    default:
+      return false
+  }
+}
+
+/**
+ * Reads the digits of a `\u` escape, and of the one after it where the two are one character.
+ *
+ * @param start behind the `u`. @returns the position behind the escape.
+ */
+function scanCodePoint(block: Buffer, start: number, text: CopyBuffer): number {
+  const unit = hexUnit(block, start)
+  if (unit <= 0 || isLowSurrogate(unit)) return INVALID
+  if (unit < FIRST_HIGH_SURROGATE || unit > LAST_LOW_SURROGATE) {
+    text.append(escapeText(String.fromCharCode(unit)))
+    return start + 4
+  }
+  if (block[start + 4] !== BACKSLASH || block[start + 5] !== LETTER_U) return INVALID
+  const low = hexUnit(block, start + 6)
+  if (!isLowSurrogate(low)) return INVALID
+  text.append(String.fromCharCode(unit, low))
+  return start + 10
+}
+
+const isLowSurrogate = (unit: number): boolean => unit >= FIRST_LOW_SURROGATE && unit <= LAST_LOW_SURROGATE
+
+/** @returns the value of four hexadecimal digits. */
+function hexUnit(block: Buffer, start: number): number {
+  const digits = block.toString('latin1', start, start + 4)
+  return HEX_UNIT.test(digits) ? Number.parseInt(digits, 16) : INVALID
+}
+
+/** Reads a value that is no string. @returns the position behind it. */
+export function scanPlain(block: Buffer, start: number, takesNumber: boolean, text: CopyBuffer): number {
+  const { bytes } = text
+  const first = block[start]
+  if (first === LETTER_N) {
+    if (!isWord(block, start, NULL)) return INVALID
+    bytes[text.length++] = BACKSLASH
+    bytes[text.length++] = CAPITAL_N
+    return start + NULL.length
+  }
+  if (first === LETTER_T || first === LETTER_F) {
+    const word = first === LETTER_T ? TRUE : FALSE
+    if (!isWord(block, start, word)) return INVALID
+    bytes[text.length++] = first
+    return start + word.length
+  }
+  return takesNumber ? scanNumber(block, start, text) : INVALID
+}
+
+function isWord(block: Buffer, start: number, word: Buffer): boolean {
+  for (let index = 0; index < word.length; index += 1) {
+    if (block[start + index] !== word[index]) return false
+  }
+  return true
+}
+
+/** @returns the position behind the number. */
+function scanNumber(block: Buffer, start: number, text: CopyBuffer): number {
+  const firstDigit = block[start] === MINUS ? start + 1 : start
+  let end = firstDigit
+  while (isDigit(block[end] ?? 0)) end += 1
+  const digits = end - firstDigit
+  const isWhole = !isNumberPart(block[end] ?? 0)
+  if (!isWhole || digits === 0 || digits > MAX_SAFE_DIGITS || block[firstDigit] === ZERO) {
+    return scanAnyNumber(block, start, text)
+  }
+  const { bytes } = text
+  let to = text.length
+  for (let at = start; at < end; at += 1) bytes[to++] = block[at] ?? 0
+  text.length = to
+  return end
+}
+
+/** Reads a number that may be written otherwise than JavaScript writes it. @returns the position behind it. */
+function scanAnyNumber(block: Buffer, start: number, text: CopyBuffer): number {
+  let end = start
+  while (isNumberPart(block[end] ?? 0)) end += 1
+  const written = block.toString('latin1', start, end)
+  const value = JSON_NUMBER.test(written) ? Number(written) : Number.NaN
+  if (!Number.isFinite(value)) return INVALID
+  // What follows on it may need as much room as it has bytes.
+  text.reserve(block.length - start + MAX_NUMBER_BYTES)
+  text.append(toNumberText(value))
+  return end
+}
+
+const isDigit = (byte: number): boolean => byte >= ZERO && byte <= NINE
+
+/** Whether a byte can stand in a number, wherever. */
+const isNumberPart = (byte: number): boolean =>
+  isDigit(byte) || byte === POINT || byte === LETTER_E || byte === CAPITAL_E || byte === MINUS || byte === PLUS

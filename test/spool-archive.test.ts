@@ -1,0 +1,75 @@
+import { execFile } from 'node:child_process'
+import { readdir } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { spoolArchive } from '../src/transfer/import/spool-archive.ts'
+import { buildArchive, column } from './support/archive-builder.ts'
+import { collect, EVENT, ROWS_TEXT, sampleLines, streamOf } from './support/archive-sample.ts'
+import { temporaryFolder } from './support/processes.ts'
+
+const sample = Buffer.concat(sampleLines())
+const admit = (): void => undefined
+const { signal } = new AbortController()
+const script = fileURLToPath(new URL('support/run-spool.ts', import.meta.url))
+
+const textOf = async (chunks: AsyncIterable<Buffer>): Promise<string> => Buffer.concat(await collect(chunks)).toString()
+
+test('of an archive, the rows of each table and the events are kept, and where they are', async () => {
+  const folder = await temporaryFolder()
+  const archive = await spoolArchive(streamOf(sample), folder, { admit })
+  const [shop, blog] = archive.projects
+  if (!shop || !blog) throw new Error('the sample has two projects')
+  const [album, empty] = shop.stages[0]?.tables ?? []
+  expect(album).toMatchObject({ name: 'album', rows: 3, firstLine: 17 })
+  expect(await textOf(archive.read(album?.text ?? blog.eventLines, signal))).toBe(ROWS_TEXT.join(''))
+  expect(empty).toMatchObject({ name: 'empty', rows: 0, columns: [] })
+  expect(await textOf(archive.read(empty?.text ?? shop.eventLines, signal))).toBe('')
+  const events = await textOf(archive.read(shop.eventLines, signal))
+  expect(
+    events
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line)),
+  ).toEqual([EVENT, { ...EVENT, kind: 'import' }])
+  await archive.remove()
+  expect(await readdir(folder)).toEqual([])
+})
+
+test('rows that take many writes are kept byte by byte', async () => {
+  const tables = ['first', 'second'].map((name) => ({
+    name,
+    columns: [column('n', 'integer'), column('c', 'text')],
+    rows: Array.from({ length: 20_000 }, (_, n) => [n, `${name} ${'é'.repeat(n % 97)}`]),
+  }))
+  const archive = await spoolArchive(
+    streamOf(buildArchive({ slug: 'shop', stages: [{ tables }] })),
+    await temporaryFolder(),
+    {
+      admit,
+    },
+  )
+  for (const [at, { rows }] of tables.entries()) {
+    const range = archive.projects[0]?.stages[0]?.tables[at]?.text ?? { start: 0, end: 0 }
+    expect(await textOf(archive.read(range, signal))).toBe(rows.map((row) => `${row.join('\t')}\n`).join(''))
+  }
+  await archive.remove()
+})
+
+test('an archive that is refused leaves nothing', async () => {
+  const folder = await temporaryFolder()
+  await expect(spoolArchive(streamOf(sample.subarray(0, -10)), folder, { admit })).rejects.toThrow('line')
+  expect(await readdir(folder)).toEqual([])
+})
+
+test.skipIf(process.platform === 'win32')(
+  'where there is no more room, that is said, and nothing is left',
+  async () => {
+    const folder = await temporaryFolder()
+    // No file may be longer than some hundred kilobytes, which a program meets like a full disk.
+    const limited = ['-c', 'ulimit -f 256; exec "$@"', 'sh', process.execPath, '--import', 'tsx', script, folder]
+    const { stdout } = await promisify(execFile)('sh', limited, { env: { ...process.env, TSX_DISABLE_CACHE: '1' } })
+    expect(stdout).toBe('STORAGE_FULL\n')
+    expect(await readdir(folder)).toEqual([])
+  },
+)

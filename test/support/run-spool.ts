@@ -1,0 +1,22 @@
+/**
+ * Spools an archive of some megabytes; prints what that ended with.
+ *
+ * Usage: run-spool <folder>
+ */
+import { isAppError } from '../../src/errors.ts'
+import { spoolArchive } from '../../src/transfer/import/spool-archive.ts'
+import { buildArchive, column } from './archive-builder.ts'
+import { streamOf } from './archive-sample.ts'
+
+const [folder] = process.argv.slice(2)
+if (!folder) throw new Error('usage: run-spool <folder>')
+const rows = Array.from({ length: 3_000 }, () => ['x'.repeat(1_000)])
+const archive = buildArchive({
+  slug: 'shop',
+  stages: [{ tables: [{ name: 't', columns: [column('c', 'text')], rows }] }],
+})
+const outcome = await spoolArchive(streamOf(archive), folder, { admit: () => undefined }).then(
+  () => 'spooled',
+  (error: unknown) => (isAppError(error) ? error.code : String(error)),
+)
+console.log(outcome)
