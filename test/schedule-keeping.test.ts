@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { settleRuns } from '../src/jobs/schedules/settle.ts'
 import { sweepJobs } from '../src/jobs/sweep.ts'
 import { eventually } from './support/eventually.ts'
-import { createProject } from './support/projects.ts'
+import { applyScript, createProject } from './support/projects.ts'
 import { makeSchedule, runWhenDue, type SeenSchedule, showSchedule } from './support/schedules.ts'
 import { startWharf, type TestWharf } from './support/wharf.ts'
 
@@ -121,5 +121,20 @@ test('of many runs, the newest are remembered, and the last that succeeded', asy
       schedule.id,
     ]),
   ).toEqual([{ n: 202 }])
+  await wharf.root.delete(`/schedules/${schedule.id}`)
+})
+
+test('a scheduled transfer brings the rows over again and again', async () => {
+  await createProject(wharf, 'source', 'CREATE TABLE item (id integer PRIMARY KEY); INSERT INTO item VALUES (1);')
+  await createProject(wharf, 'mirror')
+  const schedule = await makeSchedule(wharf.root, 'source', {
+    kind: 'transfer',
+    request: { source: { project: 'source' }, target: { project: 'mirror' } },
+  })
+  for (const rows of [1, 2, 3]) {
+    expect(await runWhenDue(wharf, schedule)).toMatchObject({ lastRun: { status: 'succeeded' } })
+    expect(await wharf.database.query('SELECT count(*)::int AS rows FROM "mirror.live".item')).toEqual([{ rows }])
+    await applyScript(wharf, 'source', `INSERT INTO item VALUES (${rows + 1})`)
+  }
   await wharf.root.delete(`/schedules/${schedule.id}`)
 })

@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { FinishedArtifact } from '../src/artifacts/artifact-store.ts'
 import { isAppError } from '../src/errors.ts'
-import { createScratchProjects, sweepScratchProjects } from '../src/workers/scratch-projects.ts'
+import { createScratchProject, sweepScratchProjects } from '../src/workers/scratch-projects.ts'
 import { verifyArtifact } from '../src/workers/verify-artifact.ts'
 import { compareContents } from '../src/workers/verify-contents.ts'
 import { eventually } from './support/eventually.ts'
 import { GATE, withGate } from './support/gate.ts'
 import { jobOf, showJob, untilStatus } from './support/jobs.ts'
 import { applyScript, createProject } from './support/projects.ts'
-import { makeSchedule, runWhenDue, untilSettled } from './support/schedules.ts'
+import { makeSchedule, restoreTraces, runWhenDue, untilSettled } from './support/schedules.ts'
 import { startWharf, type TestWharf } from './support/wharf.ts'
 
 const SHOP = `
@@ -35,20 +35,11 @@ beforeAll(async () => {
 })
 afterAll(() => wharf?.close())
 
-/** Everything that a restore could leave behind. */
-const traces = async (): Promise<unknown> => ({
-  projects: await wharf.database.query('SELECT slug FROM control.project ORDER BY 1'),
-  logins: await wharf.database.query(
-    `SELECT rolname FROM pg_roles WHERE pg_has_role(current_user, oid, 'MEMBER') ORDER BY 1`,
-  ),
-  schemas: await wharf.database.query(
-    `SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_(temp|toast)' ORDER BY 1`,
-  ),
-  states: await wharf.database.query('SELECT stage_id FROM system.stage_state ORDER BY 1'),
-})
+const traces = (): Promise<unknown> => restoreTraces(wharf)
 
 test('an archive that can be restored is proven, and nothing is left of the restore', async () => {
   const before = await traces()
+  expect(before).toMatchObject({ projects: { length: 2 }, logins: { length: 3 } })
   const schedule = await makeSchedule(wharf.root, 'shop', {
     verify: true,
     request: { projects: [{ slug: 'shop', system: true }, { slug: 'odd' }] },
@@ -93,7 +84,7 @@ async function storeArchive() {
   }
   const finished = await write(bytes)
   const prove = async (): Promise<void> => {
-    const job = { id: randomUUID(), sessionName: 'wharf test', signal: new AbortController().signal }
+    const job = { id: randomUUID(), attempt: 1, sessionName: 'wharf test', signal: new AbortController().signal }
     await verifyArtifact(wharf.container, { key, finished }, job)
   }
   return { bytes, key, write, prove }
@@ -151,8 +142,10 @@ test('what a restore leaves when its process dies is in no list, and is swept aw
      VALUES ($1, 'export', 'running', '{"projects":[]}', '{}', 1, now() + interval '1 hour')`,
     [running],
   )
-  const [goingOn] = await createScratchProjects(wharf.container, running, [{ stages: [{ slug: 'live' }] }])
-  await createScratchProjects(wharf.container, randomUUID(), [{ stages: [{ slug: 'live' }, { slug: 'draft' }] }])
+  const goingOn = `scratch-${randomUUID()}`
+  await createScratchProject(wharf.container, running, { slug: goingOn, stages: ['live'] })
+  const left = { slug: `scratch-${randomUUID()}`, stages: ['live', 'draft'] }
+  await createScratchProject(wharf.container, randomUUID(), left)
   expect((await wharf.root.get('/projects?limit=200')).text).not.toContain('scratch-')
 
   const slugs = async () => wharf.database.query(`SELECT slug FROM control.project WHERE slug LIKE 'scratch-%'`)

@@ -8,33 +8,62 @@ type ScratchServices = Pick<Container, 'control' | 'logins' | 'seal' | 'logger'>
 /** Making a hundred stages takes a while, and so does dropping what is in them. */
 const PATIENT = { timeout: 10 * 60_000 }
 
-/**
- * Makes empty projects to restore an archive into, which no list shows: each with a login of its own, so that nothing in
- * an archive can reach any other project. They are the job's, and last no longer than it.
- *
- * @param planned the archive's, each with the stages that it needs.
- * @returns their slugs, in the same order.
- */
-export async function createScratchProjects(
-  { control, seal }: ScratchServices,
-  jobId: string,
-  planned: readonly { readonly stages: readonly { readonly slug: string }[] }[],
-): Promise<readonly string[]> {
-  const slugs: string[] = []
-  for (const { stages } of planned) {
-    const slug = `scratch-${randomUUID()}`
-    await control.prisma.$transaction(async (tx) => {
-      const { id } = await createProject(tx, seal, { slug, stages: stages.map((stage) => stage.slug) })
-      await tx.project.update({ where: { id }, data: { scratchFor: jobId } })
-    }, PATIENT)
-    slugs.push(slug)
-  }
-  return slugs
+/** One go at a job. */
+export interface ScratchOwner {
+  readonly id: string
+  readonly attempt: number
 }
 
-/** Drops those of a job, whichever attempt of it made them. */
-export const dropScratchProjects = (services: ScratchServices, jobId: string): Promise<void> =>
-  dropWhere(services, Prisma.sql`scratch_for = ${jobId}::uuid`)
+/**
+ * Lends empty projects to restore an archive into, which no list shows: each with a login of its own, so that nothing in
+ * an archive can reach any other project. They are dropped when `use` has ended, and where this process dies, by the next
+ * attempt of the job or by a sweep.
+ *
+ * @param planned the archive's projects, each with the stages that it needs.
+ * @param use gets their slugs, in the same order.
+ */
+export async function withScratchProjects<T>(
+  services: ScratchServices,
+  owner: ScratchOwner,
+  planned: readonly { readonly stages: readonly { readonly slug: string }[] }[],
+  use: (slugs: readonly string[]) => Promise<T>,
+): Promise<T> {
+  await dropEarlier(services, owner)
+  const projects = planned.map(({ stages }) => ({
+    slug: `scratch-${randomUUID()}`,
+    stages: stages.map((stage) => stage.slug),
+  }))
+  const slugs = projects.map(({ slug }) => slug)
+  try {
+    for (const project of projects) await createScratchProject(services, owner.id, project)
+    return await use(slugs)
+  } finally {
+    await dropWhere(services, Prisma.sql`slug = ANY (${slugs})`)
+  }
+}
+
+/** Whoever dies after this leaves a project that can be told from others. */
+export function createScratchProject(
+  { control, seal }: ScratchServices,
+  jobId: string,
+  project: { readonly slug: string; readonly stages: readonly string[] },
+): Promise<void> {
+  return control.prisma.$transaction(async (tx) => {
+    const { id } = await createProject(tx, seal, project)
+    await tx.project.update({ where: { id }, data: { scratchFor: jobId } })
+  }, PATIENT)
+}
+
+/**
+ * Drops what earlier attempts of the job have left. While this is still the job's attempt there are none of a later one,
+ * which must be left alone.
+ */
+const dropEarlier = (services: ScratchServices, { id, attempt }: ScratchOwner): Promise<void> =>
+  dropWhere(
+    services,
+    Prisma.sql`scratch_for = ${id}::uuid
+      AND EXISTS (SELECT FROM control.job WHERE job.id = scratch_for AND status = 'running' AND attempt = ${attempt})`,
+  )
 
 /** Drops those of jobs that nobody works on: their processes died. */
 export const sweepScratchProjects = (services: ScratchServices): Promise<void> =>

@@ -6,7 +6,7 @@ import { AppError, type ErrorCode, type Fault, isAppError } from '../errors.ts'
 import { withExport } from '../transfer/export/with-export.ts'
 import { type CheckedArchive, importArchive } from '../transfer/import/import-archive.ts'
 import { spoolArchive } from '../transfer/import/spool-archive.ts'
-import { createScratchProjects, dropScratchProjects } from './scratch-projects.ts'
+import { type ScratchOwner, withScratchProjects } from './scratch-projects.ts'
 import { type Contents, compareContents, readContents } from './verify-contents.ts'
 
 /** An archive in the store, and what its writer said of it. */
@@ -15,8 +15,7 @@ export interface WrittenArtifact {
   readonly finished: FinishedArtifact
 }
 
-export interface VerifyingJob {
-  readonly id: string
+export interface VerifyingJob extends ScratchOwner {
   /** What PostgreSQL has to call every session. */
   readonly sessionName: string
   readonly signal: AbortSignal
@@ -38,7 +37,6 @@ export async function verifyArtifact(
   artifact: WrittenArtifact,
   job: VerifyingJob,
 ): Promise<void> {
-  await dropScratchProjects(container, job.id)
   try {
     const faults = await restore(container, artifact, job)
     if (faults.length > 0) throw unproven('what was restored from it is not the same', faults)
@@ -47,8 +45,6 @@ export async function verifyArtifact(
     if (!isAppError(error) || !FAULTS_OF_THE_ARCHIVE.has(error.code) || error.retryAfterSeconds !== undefined)
       throw error
     throw unproven(error.message, error.faults, error)
-  } finally {
-    await dropScratchProjects(container, job.id)
   }
 }
 
@@ -68,19 +64,21 @@ async function restore(container: Container, artifact: WrittenArtifact, job: Ver
     admit: () => undefined,
   })
   try {
-    return compareContents(original, await restoreSpooled(container, spooled, job))
+    const restored = await withScratchProjects(container, job, spooled.projects, (targets) =>
+      restoreInto(container, spooled, { targets, ...job }),
+    )
+    return compareContents(original, restored)
   } finally {
     await spooled.remove()
   }
 }
 
 /** @returns what is in the projects that the archive was restored into. */
-async function restoreSpooled(
+async function restoreInto(
   container: Container,
   archive: CheckedArchive,
-  { id, sessionName, signal }: VerifyingJob,
+  { targets, sessionName, signal }: VerifyingJob & { readonly targets: readonly string[] },
 ): Promise<Contents> {
-  const targets = await createScratchProjects(container, id, archive.projects)
   // What the empty stages held before is not worth keeping.
   const services = { ...container, undoHours: 0 }
   await importArchive(services, archive, { targets, tokenId: null, signal, sessionName })

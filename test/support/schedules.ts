@@ -59,3 +59,15 @@ export async function untilSettled(wharf: TestWharf, schedule: SeenSchedule, now
   await settleRuns(wharf.container, now)
   return showSchedule(wharf.root, schedule)
 }
+
+/** Everything that a restore could leave behind. Logins are the cluster's: those that can connect to this database count. */
+export const restoreTraces = async ({ database }: TestWharf): Promise<unknown> => ({
+  projects: await database.query('SELECT slug FROM control.project ORDER BY 1'),
+  logins: await database.query(
+    `SELECT DISTINCT rolname FROM pg_roles JOIN pg_shdepend ON refobjid = pg_roles.oid
+      WHERE classid = 'pg_database'::regclass
+        AND objid = (SELECT oid FROM pg_database WHERE datname = current_database()) ORDER BY 1`,
+  ),
+  schemas: await database.query(`SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_(toast_)?temp' ORDER BY 1`),
+  stages: await database.query('SELECT stage_id FROM system.stage_state ORDER BY 1'),
+})

@@ -32,7 +32,7 @@ export async function runExport(context: AttemptContext, { projects }: ExportReq
     const schedule = await findScheduleOf(control.prisma, job)
     if (schedule?.verify) {
       progress.update({ phase: 'checking', stage: null })
-      await verifyArtifact(container, { key: artifact.id, finished }, { id: job.id, sessionName, signal })
+      await verifyArtifact(container, { key: artifact.id, finished }, { ...job, sessionName, signal })
     }
     // What a schedule makes stays for as long as that says.
     const days = schedule ? undefined : config.artifactDays
