@@ -4,6 +4,7 @@ import type { Database } from '../database/database.ts'
 import type { Logger } from '../logger.ts'
 import { endSessions } from './end-sessions.ts'
 import { JOB_KINDS } from './job.ts'
+import { toJobError, workerLost } from './job-error.ts'
 import type { JobQueue } from './queue.ts'
 import { removeArtifacts } from './sweep-artifacts.ts'
 import { findStale, reclaim } from './transitions.ts'
@@ -79,13 +80,10 @@ async function alone({ pool }: Database, { leaseMs }: SweepOptions, use: () => P
 async function reclaimStale({ control, logger }: SweepServices, { leaseMs }: SweepOptions): Promise<void> {
   for (const stale of await findStale(control.prisma, leaseMs)) {
     const sessions = await endSessions(control.prisma, stale)
-    const error = { code: 'WORKER_LOST', detail: LOST, faults: [] }
-    const job = await reclaim(control.prisma, stale, { leaseMs, error })
+    const job = await reclaim(control.prisma, stale, { leaseMs, error: toJobError(workerLost()) })
     if (job) logger.warn({ jobId: job.id, attempt: stale.attempt, status: job.status, sessions }, 'a worker was lost')
   }
 }
-
-const LOST = 'the processes that worked on it ended or stopped answering, as often as it was tried; nothing was changed'
 
 /** Ids that the queue knows already are no trouble to it. */
 async function ringForQueued({ control, queue }: SweepServices): Promise<void> {

@@ -6,7 +6,8 @@ import { AppError } from '../errors.ts'
 import { assertStillAuthorised } from '../jobs/authorisation.ts'
 import { CATALOGUE, parseRequest } from '../jobs/catalogue.ts'
 import { endSessions } from '../jobs/end-sessions.ts'
-import type { Job, JobError } from '../jobs/job.ts'
+import type { Job } from '../jobs/job.ts'
+import { jobTimedOut, toJobError } from '../jobs/job-error.ts'
 import { trackProgress } from '../jobs/progress.ts'
 import { beat, begin, endCancelled, fail, giveBack, retryLater, sessionNameOf, succeed } from '../jobs/transitions.ts'
 import { keepAlive } from './keep-alive.ts'
@@ -137,7 +138,7 @@ async function settle({ control: { prisma }, logger }: Container, job: Job, caus
     log.warn({ err: cause }, 'job failed, and is tried again')
     return { kind: 'later', delayMs: RETRY_DELAYS_MS[Math.min(job.attempt, RETRY_DELAYS_MS.length) - 1] ?? 0 }
   }
-  const error = why === 'timed out' ? TIMED_OUT : toJobError(cause)
+  const error = toJobError(why === 'timed out' ? jobTimedOut() : cause)
   if (error.code === 'INTERNAL') log.error({ err: cause }, 'job failed unexpectedly')
   else log.warn({ code: error.code, detail: error.detail }, 'job failed')
   await fail(prisma, job, error)
@@ -147,19 +148,3 @@ async function settle({ control: { prisma }, logger }: Container, job: Job, caus
 /** Whether the same may go well later, without anybody doing anything about it. */
 const mayPass = (cause: unknown): boolean =>
   isConnectionTrouble(cause) || (cause instanceof AppError && cause.retryAfterSeconds !== undefined)
-
-const TIMED_OUT: JobError = {
-  code: 'JOB_TIMED_OUT',
-  detail: 'the job took longer than a job may; nothing was changed',
-  faults: [],
-}
-
-/** Only an expected failure may speak for itself: anything else could quote SQL, hosts or rows. */
-function toJobError(cause: unknown): JobError {
-  if (cause instanceof AppError) return { code: cause.code, detail: cause.message, faults: cause.faults }
-  if (isConnectionTrouble(cause)) {
-    return { code: 'DATABASE_UNAVAILABLE', detail: 'the database could not be reached; try again later', faults: [] }
-  }
-  const detail = "something went wrong that should not have; the job's id finds it in the log"
-  return { code: 'INTERNAL', detail, faults: [] }
-}

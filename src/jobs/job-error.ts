@@ -1,0 +1,22 @@
+import { isConnectionTrouble } from '../database/connection-trouble.ts'
+import { AppError } from '../errors.ts'
+import type { JobError } from './job.ts'
+
+/** What is recorded of a failure. Only an expected one may speak for itself: anything else could quote SQL, hosts or rows. */
+export function toJobError(cause: unknown): JobError {
+  if (cause instanceof AppError) return { code: cause.code, detail: cause.message, faults: cause.faults }
+  if (isConnectionTrouble(cause)) {
+    return { code: 'DATABASE_UNAVAILABLE', detail: 'the database could not be reached; try again later', faults: [] }
+  }
+  const detail = "something went wrong that should not have; the job's id finds it in the log"
+  return { code: 'INTERNAL', detail, faults: [] }
+}
+
+export const workerLost = (): AppError =>
+  new AppError(
+    'WORKER_LOST',
+    'the processes that worked on it ended or stopped answering, as often as it was tried; nothing was changed',
+  )
+
+export const jobTimedOut = (): AppError =>
+  new AppError('JOB_TIMED_OUT', 'the job took longer than a job may; nothing was changed')
