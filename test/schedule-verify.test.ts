@@ -65,6 +65,9 @@ test('an archive that cannot be restored fails its run, is not kept, and leaves 
     lastProven: { jobId: good.lastRun?.jobId },
   })
   expect(await traces()).toEqual(before)
+  const { text } = await wharf.root.get('/metrics')
+  expect(text).toContain(`wharf_schedule_last_run_failed{schedule="${schedule.id}"} 1`)
+  expect(text).toMatch(new RegExp(`wharf_schedule_last_proven_timestamp_seconds{schedule="${schedule.id}"} [1-9]`))
   expect((await wharf.root.get(`/jobs/${bad.lastRun?.jobId}/file`)).status).toBe(409)
   expect((await wharf.root.get(`/jobs/${good.lastRun?.jobId}/file`)).status).toBe(200)
   await wharf.root.delete(`/schedules/${schedule.id}`)

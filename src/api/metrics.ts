@@ -1,6 +1,7 @@
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Database } from '../database/database.ts'
 import type { JobQueue } from '../jobs/queue.ts'
+import { addScheduleMetrics } from './schedule-metrics.ts'
 
 /** A request that has been answered, one way or the other. */
 export interface AnsweredRequest {
@@ -34,6 +35,7 @@ export function createMetrics({ control, queue }: { readonly control: Database; 
     registers,
   })
   addJobMetrics(registers, control)
+  addScheduleMetrics(registers, control)
   new Gauge({
     name: 'wharf_queue_waiting',
     help: 'Jobs that wait in the queue for a worker.',
