@@ -79,6 +79,14 @@ describe.each(BACKENDS)('with the queue on %s', (backend) => {
     ).toEqual([{ state: 'removed', n: 1 }])
   })
 
+  test('a stage that is loaded where it is has its rows just when the job has succeeded', async () => {
+    await createProject(wharf, 'placed', `${STRUCTURE} CREATE VIEW names AS SELECT name FROM item;`)
+    const archive = await exportOf(wharf.root, 'shop')
+    const job = await untilEnded(wharf.root, jobOf(await askImport(wharf.root, archive, '?targetSlug=placed')))
+    expect(job, JSON.stringify(job.error)).toMatchObject({ status: 'succeeded', attempt: 1 })
+    expect(await wharf.database.query(`SELECT count(*)::int AS n FROM "placed.live".names`)).toEqual([{ n: 500 }])
+  })
+
   test('a transfer on one server copies a project over another', async () => {
     await createProject(wharf, 'mirror', STRUCTURE)
     const asked = jobOf(
@@ -91,7 +99,6 @@ describe.each(BACKENDS)('with the queue on %s', (backend) => {
   })
 
   test('a job that fails says why, as a waiting client would be told', async () => {
-    await createProject(wharf, 'broken', `${STRUCTURE} CREATE VIEW v AS SELECT * FROM item;`)
     const asked = jobOf(await askExport(wharf.root, [{ slug: 'shop', excludeTables: ['missing'] }]))
     expect(await untilEnded(wharf.root, asked)).toMatchObject({
       status: 'failed',
