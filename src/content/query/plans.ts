@@ -1,4 +1,4 @@
-import type { Place } from './parameters.ts'
+import type { Fault } from '../../errors.ts'
 
 /** One SQL statement; every value that came from outside is among `values`. */
 export interface SqlStatement {
@@ -38,10 +38,10 @@ export interface ReadOptions {
   readonly reference?: ReferenceSql
 }
 
-/** What a statement's parameters are, so that PostgreSQL's complaint about a value can be told to who sent it. */
 interface Plan {
   readonly statement: SqlStatement
-  readonly places: readonly Place[]
+  /** Where in the request a value stands that PostgreSQL complains of. */
+  readonly locate: (value: string) => readonly Fault[]
 }
 
 /** The statement gives one row: the columns of the reference, then those of `ReadRow`. */

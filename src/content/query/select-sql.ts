@@ -1,0 +1,198 @@
+import { quoteIdentifier, quoteQualified } from '../../database/quoting.ts'
+import type { CatalogType, StageCatalog } from './catalog.ts'
+import { fieldSql, findColumn } from './column-sql.ts'
+import { conditionSql } from './filter-sql.ts'
+import type { Relation } from './find-relation.ts'
+import type { Parameters } from './parameters.ts'
+import type { Filter } from './parse-filter.ts'
+import type { OrderTerm } from './parse-order.ts'
+import { assertAlias, type SelectedField } from './parse-select.ts'
+import type { Reader } from './reader.ts'
+import { suggest } from './suggest.ts'
+import { type Embedding, findEmbedding, findPresence, type TableNode } from './tree.ts'
+
+export interface Scope {
+  readonly catalog: StageCatalog
+  readonly parameters: Parameters
+}
+
+/** Where a node's rows come from: its table, unless it is told otherwise. */
+interface Source {
+  /** Instead of the table, something with the same columns. */
+  readonly from?: string
+  /** The condition that makes its rows those of the row around it. */
+  readonly join?: string
+}
+
+export interface Select {
+  readonly sql: string
+  /** What its columns are called. */
+  readonly names: readonly string[]
+}
+
+/** What a SELECT list is gathered into. */
+interface Outputs {
+  /** SQL by name: of two with one name the later counts, as it would for a reader of JSON. */
+  readonly columns: Map<string, string>
+  readonly joins: string[]
+  /** What rows are grouped by, where there is an aggregate. */
+  readonly groups: string[]
+}
+
+/** The statement that gives a node's rows, with what is embedded in them. */
+export function selectSql(scope: Scope, node: TableNode, source: Source = {}): Select {
+  const { outputs, sql } = unorderedSql(scope, node, source)
+  const order = orderSql(scope, node, outputs)
+  const limit = node.limit === null ? '' : ` LIMIT ${scope.parameters.integer(node.limit)}`
+  const offset = node.offset === 0 ? '' : ` OFFSET ${scope.parameters.integer(node.offset)}`
+  return { sql: `${sql}${order}${limit}${offset}`, names: [...outputs.columns.keys()] }
+}
+
+/** The statement whose rows are those that a node would give without its limit, to be counted. */
+export function countedSql(scope: Scope, node: TableNode): string {
+  return node.grouped
+    ? unorderedSql(scope, node, {}).sql
+    : `SELECT FROM ${fromSql(scope, node)}${whereSql(scope, node, {})}`
+}
+
+function unorderedSql(scope: Scope, node: TableNode, source: Source): { outputs: Outputs; sql: string } {
+  const outputs: Outputs = { columns: new Map(), joins: [], groups: [] }
+  for (const item of node.items) addItem(scope, node, outputs, item)
+  const list = [...outputs.columns].map(([name, sql]) => `${sql} AS ${quoteIdentifier(name)}`).join(', ')
+  const groups = node.grouped && outputs.groups.length > 0 ? ` GROUP BY ${outputs.groups.join(', ')}` : ''
+  const from = `${fromSql(scope, node, source)}${outputs.joins.join('')}`
+  return { outputs, sql: `SELECT ${list} FROM ${from}${whereSql(scope, node, source)}${groups}` }
+}
+
+const fromSql = ({ catalog }: Scope, { table, alias }: TableNode, { from }: Source = {}): string =>
+  `${from ?? quoteQualified(catalog.schemaName, table.name)} AS ${alias}`
+
+/** The conditions on a node's rows; those on rows embedded in them only where they decide about the row itself. */
+export function whereSql(scope: Scope, node: TableNode, { join }: Source): string {
+  const { table, alias } = node
+  const filterScope = {
+    ...scope,
+    table,
+    alias,
+    presence: (filter: Filter) => {
+      const embedding = findPresence(node, filter)
+      if (!embedding) return null
+      const wanted = (filter.values[0] === 'null') === filter.negated
+      return `${wanted ? '' : 'NOT '}${existsSql(scope, node, embedding)}`
+    },
+  }
+  const all = [
+    ...(join === undefined ? [] : [join]),
+    ...node.conditions.map((condition) => conditionSql(filterScope, condition)),
+    ...node.embeddings.filter(({ selected }) => selected.inner).map((each) => existsSql(scope, node, each)),
+  ]
+  return all.length === 0 ? '' : ` WHERE ${all.join(' AND ')}`
+}
+
+const existsSql = (scope: Scope, around: TableNode, { relation, node }: Embedding): string =>
+  `EXISTS (SELECT FROM ${fromSql(scope, node)}${whereSql(scope, node, { join: joinSql(scope, relation, around, node) })})`
+
+function joinSql({ catalog }: Scope, { on, through }: Relation, near: TableNode, far: TableNode): string {
+  const equal = (pairs: Relation['on'], left: string, right: string): string[] =>
+    pairs.map(([a, b]) => `${left}.${quoteIdentifier(a)} = ${right}.${quoteIdentifier(b)}`)
+  if (!through) return equal(on, near.alias, far.alias).join(' AND ')
+  const between = `${far.alias}_between`
+  const both = [...equal(on, near.alias, between), ...equal(through.on, between, far.alias)].join(' AND ')
+  return `EXISTS (SELECT FROM ${quoteQualified(catalog.schemaName, through.table.name)} AS ${between} WHERE ${both})`
+}
+
+function addItem(scope: Scope, node: TableNode, outputs: Outputs, item: TableNode['items'][number]): void {
+  const add = (name: string, sql: string, aggregated = false): void => {
+    outputs.columns.set(name, sql)
+    if (!aggregated) outputs.groups.push(sql)
+  }
+  if (item.kind === 'all') {
+    for (const name of node.table.columns.keys()) add(name, `${node.alias}.${quoteIdentifier(name)}`)
+  } else if (item.kind === 'count') {
+    add(item.alias ?? 'count', castSql(scope, node, 'pg_catalog.count(*)', item.cast), true)
+  } else if (item.kind === 'field') {
+    add(fieldName(node, item), selectedSql(scope, node, item), item.aggregate !== null)
+  } else addEmbedding(scope, node, outputs, item.embedding, add)
+}
+
+function addEmbedding(
+  scope: Scope,
+  around: TableNode,
+  outputs: Outputs,
+  { name, selected, relation, node }: Embedding,
+  add: (name: string, sql: string) => void,
+): void {
+  // An empty selection is for filters: nothing of it is in the answer.
+  if (selected.items.length === 0) return
+  const { sql, names } = selectSql(scope, node, { join: joinSql(scope, relation, around, node) })
+  const rows = `${node.alias}_row`
+  if (selected.spread) {
+    outputs.joins.push(` LEFT JOIN LATERAL (${sql}) AS ${rows} ON true`)
+    for (const each of names) add(each, `${rows}.${quoteIdentifier(each)}`)
+    return
+  }
+  const json = relation.toOne
+    ? `(SELECT pg_catalog.row_to_json(${rows}.*) FROM (${sql}) AS ${rows})`
+    : `(SELECT COALESCE(pg_catalog.json_agg(${rows}.*), '[]'::pg_catalog.json) FROM (${sql}) AS ${rows})`
+  if (around.grouped) {
+    // Grouped by, so it has to be a column, and comparable.
+    outputs.joins.push(` CROSS JOIN LATERAL (SELECT ${json}::pg_catalog.jsonb AS body) AS ${node.alias}_body`)
+    add(name, `${node.alias}_body.body`)
+  } else add(name, json)
+}
+
+function selectedSql(scope: Scope, node: TableNode, { field, cast, aggregate }: SelectedField): string {
+  const reader = readerOf(node)
+  const value = castSql(scope, node, fieldSql(scope, node, field, reader, node.grouped).sql, cast)
+  if (!aggregate) return value
+  return castSql(scope, node, `pg_catalog.${aggregate.name}(${value})`, aggregate.cast)
+}
+
+function castSql({ catalog }: Scope, node: TableNode, sql: string, cast: SelectedField['cast']): string {
+  if (!cast) return sql
+  const type: CatalogType | undefined = catalog.castTypes.get(cast.type)
+  if (type) return `${sql}::${type.sql}`
+  const known = suggest(cast.type, catalog.castTypes.keys())
+  throw readerOf(node).refused(`there is no type "${cast.type}" to cast to${known}`, cast.position)
+}
+
+/** The name of a column in the answer: its alias, or the last key of its path, or its own. */
+function fieldName(node: TableNode, { alias, field, aggregate }: SelectedField): string {
+  if (alias !== null) return alias
+  if (aggregate) return aggregate.name
+  const key = field.path.findLast((step): step is typeof step & { key: string } => typeof step.key === 'string')?.key
+  if (key !== undefined) assertAlias(readerOf(node), key, field.position)
+  return key ?? field.name
+}
+
+function orderSql(scope: Scope, node: TableNode, { groups }: Outputs): string {
+  if (node.order.length === 0) return ''
+  const terms = node.order.map((term) => {
+    const sql = term.relation === null ? ownOrder(scope, node, term) : relatedOrder(scope, node, term, term.relation)
+    if (node.grouped && !groups.includes(sql)) {
+      throw term.reader.refused(`"${term.field.name}" is not selected, and rows are grouped`, term.field.position)
+    }
+    return `${sql} ${term.direction}${term.nulls ? ` NULLS ${term.nulls}` : ''}`
+  })
+  return ` ORDER BY ${terms.join(', ')}`
+}
+
+const ownOrder = (scope: Scope, node: TableNode, { field, reader }: OrderTerm): string =>
+  fieldSql(scope, node, field, reader, true).sql
+
+function relatedOrder(scope: Scope, around: TableNode, { field, reader }: OrderTerm, name: string): string {
+  const embedding = findEmbedding(around, name)
+  if (!embedding) throw reader.refused(`"${name}" is not embedded in "${around.table.name}" by select`, 0)
+  const { relation, node } = embedding
+  if (!relation.toOne) {
+    throw reader.refused(`"${name}" has many rows for one of "${around.table.name}", which can't be ordered by them`, 0)
+  }
+  findColumn(node.table, field.name, reader, field.position)
+  const { sql } = fieldSql(scope, node, field, reader, true)
+  return `(SELECT ${sql} FROM ${fromSql(scope, node)} WHERE ${joinSql(scope, relation, around, node)})`
+}
+
+function readerOf({ reader }: TableNode): Reader {
+  if (!reader) throw new Error('what is selected without a parameter has no place in it')
+  return reader
+}
