@@ -24,8 +24,8 @@ export interface Frame {
   /** For the one line of each request. */
   readonly accessLog: Logger
   readonly limits: ApiLimits
-  /** On every answer, unless a route says otherwise. */
-  readonly baseHeaders: AnswerHeaders
+  /** On every answer, unless a route says otherwise: names and values in turn, as `writeHead` takes them. */
+  readonly baseHeaders: readonly string[]
 }
 
 /** The client went away before its answer had ended. Nobody's fault, so never logged as one. */
@@ -49,6 +49,8 @@ export class Exchange {
   tokenId: string | undefined
   /** The `type` of the problem that was answered, for the access log. */
   problem: string | undefined
+  /** Whether failures are told in PostgREST's words too, for its client libraries. */
+  speaksPostgrest = false
   abortReason: Error | undefined
   #controller: AbortController | undefined
   #log: Logger | undefined
@@ -84,11 +86,17 @@ export class Exchange {
 
   /** Sends the head of the answer, with everything that each answer carries. */
   sendHead(status: number, headers: AnswerHeaders): void {
-    const all: Record<string, string> = { 'x-request-id': this.requestId }
-    for (const source of [this.frame.baseHeaders, headers]) {
-      for (const [name, value] of Object.entries(source)) {
-        if (value !== undefined) all[name] = value
-      }
+    // One flat list: an object by name would be built and taken apart again for each answer.
+    const all: string[] = ['x-request-id', this.requestId]
+    for (const name in headers) {
+      const value = headers[name as HeaderName]
+      if (value !== undefined) all.push(name, value)
+    }
+    const { baseHeaders } = this.frame
+    for (let index = 0; index < baseHeaders.length; index += 2) {
+      const [name, value] = [baseHeaders[index], baseHeaders[index + 1]]
+      if (name === undefined || value === undefined || headers[name as HeaderName] !== undefined) continue
+      all.push(name, value)
     }
     this.response.writeHead(status, all)
   }

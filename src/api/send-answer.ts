@@ -23,7 +23,8 @@ export async function sendAnswer(exchange: Exchange, spec: AnswerSpec | undefine
     }
     case 'bytes':
       if (!isWhole(body)) throw new Error(`the answer ${status} has no bytes as its body`)
-      return sendWhole(exchange, status, { 'content-type': spec.mediaType, ...headers }, body)
+      if (body.length === 0) return sendWhole(exchange, status, headers)
+      return sendWhole(exchange, status, { 'content-type': answer.mediaType ?? spec.mediaType, ...headers }, body)
     case 'stream':
       if (!isStreamSource(body)) throw new Error(`the answer ${status} has no stream as its body`)
       return sendStream(exchange, status, { 'content-type': spec.mediaType, ...headers }, body)

@@ -14,6 +14,8 @@ export interface Login {
 export interface LoginDatabases {
   /** The database as `login` sees it. Opened when first asked for and shared from then on. */
   of(login: Login): Database
+  /** The same without its password, where it is open already. */
+  opened(name: string): Database | undefined
   /** Gives up a login that was dropped. Connections that are in use end when their users have given them back. */
   forget(name: string): void
   closeAll(): Promise<void>
@@ -45,15 +47,24 @@ export function createLoginDatabases(options: { baseUrl: string; open: OpenDatab
     }
   }
 
+  /** Deleted and set again, so that the map's order is the order of last use. */
+  const keep = (name: string, database: Database): void => {
+    databases.delete(name)
+    databases.set(name, database)
+  }
+
   return {
     of(login) {
       const database =
         databases.get(login.name) ??
         options.open(loginUrl(options.baseUrl, login), { maxConnections: MAX_CONNECTIONS_PER_LOGIN })
-      // Deleted and set again, so that the map's order is the order of last use.
-      databases.delete(login.name)
-      databases.set(login.name, database)
+      keep(login.name, database)
       closeUnused()
+      return database
+    },
+    opened(name) {
+      const database = databases.get(name)
+      if (database) keep(name, database)
       return database
     },
     forget,
