@@ -71,22 +71,25 @@ function assertType(filter: Filter, left: TypedSql, fits: boolean, wanted: strin
 }
 
 function comparison(scope: FilterScope, filter: Filter, left: TypedSql, type: CatalogType): string {
-  const { operator, quantifier, values, reader } = filter
+  const { operator, quantifier, values, reader, source } = filter
   const [text = ''] = values
   const value = operator.family === 'pattern' ? text.replaceAll('*', '%') : text
-  const place = { source: reader.source, column: left.column, values: [value] }
+  const place = { source, column: left.column, values: [value] }
   if (quantifier === null) return `(${left.sql} ${operator.sql} ${scope.parameters.of(value, type.baseSql, place)})`
   if (type.baseArraySql === null || type.category === 'A') {
-    throw reader.refused(`"(${quantifier})" does not go with the type of "${left.column}", ${type.name}`, 0)
+    throw reader.refused(
+      `"(${quantifier})" does not go with the type of "${left.column}", ${type.name}`,
+      filter.field.position,
+    )
   }
   const several = scope.parameters.of(value, type.baseArraySql, place)
   return `(${left.sql} ${operator.sql} ${quantifier === 'any' ? 'ANY' : 'ALL'} (${several}))`
 }
 
-function membership(scope: FilterScope, { values, reader }: Filter, left: TypedSql): string {
+function membership(scope: FilterScope, { values, source }: Filter, left: TypedSql): string {
   const { type, column, sql } = left
   if (values.length === 0) return 'false'
-  const place = { source: reader.source, column, values }
+  const place = { source, column, values }
   if (type.baseArraySql === null || type.category === 'A') {
     const each = values.map((value) => scope.parameters.of(value, type.baseSql, { ...place, values: [value] }))
     return `(${sql} IN (${each.join(', ')}))`
@@ -95,12 +98,12 @@ function membership(scope: FilterScope, { values, reader }: Filter, left: TypedS
 }
 
 function search(scope: FilterScope, filter: Filter, left: TypedSql): string {
-  const { operator, config, values, reader } = filter
+  const { operator, config, values, source } = filter
   const { builtIn, category } = left.type
   const ready = builtIn === 'tsvector'
   assertType(filter, left, ready || category === 'S' || builtIn === 'json' || builtIn === 'jsonb', 'text')
   const place = {
-    source: reader.source,
+    source,
     column: left.column,
     values: [...values, ...(config === null ? [] : [config])],
   }

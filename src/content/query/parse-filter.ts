@@ -15,8 +15,10 @@ export interface Filter {
   readonly config: string | null
   /** Several for `in`. */
   readonly values: readonly string[]
-  /** For complaints: the text in which it stands, at its column. */
+  /** For complaints: the text in which the column stands. */
   readonly reader: Reader
+  /** For complaints: the parameter in which the value stands. */
+  readonly source: string
 }
 
 /** Filters that have to hold all, or of which one has to. */
@@ -29,8 +31,8 @@ export interface Logic {
 export type Condition = Filter | Logic
 
 /** Reads the value of a parameter that is named for its column: `not.like(any).{a*,b*}`. */
-export function parseFilter(field: Field, reader: Reader): Filter {
-  return parseOperation(field, reader, parseWholeValue)
+export function parseFilter(field: Field, name: Reader, value: Reader): Filter {
+  return { ...parseOperation(field, value, parseWholeValue), reader: name }
 }
 
 /** Reads the value of a parameter `and` or `or`: `(year.gte.1990,not.or(a.is.null,b.in.(1,2)))`. */
@@ -78,7 +80,7 @@ function parseOperation(field: Field, reader: Reader, parseValue: (reader: Reade
     operator.family === 'list'
       ? parseList(reader, parseValue === parseWholeValue)
       : [operator.family === 'is' ? parseIs(reader) : parseValue(reader)]
-  return { kind: 'filter', field, negated, operator, ...argument, values, reader }
+  return { kind: 'filter', field, negated, operator, ...argument, values, reader, source: reader.source }
 }
 
 /** `(any)`, `(all)`, or the name of a text search configuration. */

@@ -105,7 +105,7 @@ function parsePart(name: string, value: string): TablePart {
     }
     const field = parsePath(key, step, position)
     key.expectEnd('"." or ')
-    return { path, reader: key, content: { kind: 'condition', condition: parseFilter(field, reader) } }
+    return { path, reader: key, content: { kind: 'condition', condition: parseFilter(field, key, reader) } }
   }
 }
 
