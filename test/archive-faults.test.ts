@@ -59,7 +59,7 @@ const FAULTS: readonly [name: string, archive: string, line: number, detail: str
   ['a slug that is none', replaced('"slug":"live"', '"slug":"../live"'), at('{"stage"'), 'must be a slug'],
   ['a name too long for PostgreSQL', replaced('"genre"', `"${'ü'.repeat(32)}"`), at('{"enum"'), 'at most 63 bytes'],
   ['U+0000 in a name', replaced('"genre"', '"gen\\u0000re"'), at('{"enum"'), 'U+0000'],
-  ['an event without its JSON', replaced(/"key":"[^}]*}"/, '"key":"x"'), 5, 'event.key: must be JSON'],
+  ['an event without its JSON', replaced(/"rows":\["[^}]*}"/, '"rows":["x"'), 5, 'event.rows.0: must be JSON'],
 
   ['an announced system section that is missing', without('{"system":'), 3, 'expected "system"'],
   ['a system section that was not announced', replaced('"system":true', '"system":false'), 3, 'expected "stage"'],

@@ -29,10 +29,10 @@ test('an import with the system section brings the event log, and logs itself af
   const source = await archiveOf('shop', true)
   await importInto('copy', source)
   const events = eventsOf(await archiveOf('copy', true))
-  expect(eventsOf(source)).toHaveLength(2)
-  expect(events.slice(0, 2)).toEqual(eventsOf(source))
-  expect(events).toHaveLength(3)
-  expect(events[2]).toContain('"kind":"import"')
+  expect(eventsOf(source)).toHaveLength(4)
+  expect(events.slice(0, 4)).toEqual(eventsOf(source))
+  expect(events).toHaveLength(5)
+  expect(events[4]).toContain('"kind":"import"')
 })
 
 test('an import without the system section leaves the event log, and adds itself to it', async () => {

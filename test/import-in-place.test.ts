@@ -68,7 +68,7 @@ const surroundings = (schema: string): Promise<unknown[]> =>
      UNION ALL SELECT 'constraint ' || conname,
               concat(pg_get_constraintdef(k.oid), obj_description(k.oid, 'pg_constraint'), condeferred)
        FROM pg_constraint k WHERE connamespace = quote_ident($2)::regnamespace
-     ORDER BY 1`,
+     ORDER BY 1, 2`,
     [`"${schema}"%`, schema],
   )
 

@@ -26,7 +26,7 @@ const role = z.object({
   system: z.object({ export: permission, import: permission }).prefault({}),
 })
 
-/** A jsonb value as PostgreSQL prints it. As a JSON value its numbers would pass through JavaScript's. */
+/** A row of an event, as PostgreSQL wrote it down. As a JSON value its numbers would pass through JavaScript's. */
 const jsonText = z
   .string()
   .refine((text) => parseJson(text) !== undefined, { error: 'must be JSON, written as a string' })
@@ -36,8 +36,8 @@ const event = z.object({
   stage: slug,
   kind: z.string().min(1),
   table: optional(identifier),
-  key: optional(jsonText),
-  values: optional(jsonText),
+  key: optional(z.array(identifier)),
+  rows: optional(z.array(jsonText)),
   token: optional(z.guid()),
   occurredAt: timestamp,
 })

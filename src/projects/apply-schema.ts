@@ -33,6 +33,8 @@ export async function applySchema(
         tokenId,
       ])
       await assertSchemaIsThere(client, schemaName)
+      // Tables that the script made, and those whose triggers it dropped or disabled.
+      await client.query('SELECT wharf.log_tables($1)', [schemaName])
       signal.throwIfAborted()
       await client.query('COMMIT')
       return rows[0]?.id ?? ''

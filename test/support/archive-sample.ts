@@ -4,10 +4,10 @@ import { ROW_PARTS } from '../../src/archive/pages.ts'
 export const EVENT = {
   id: '0191d0a4-7c1e-7b7a-9a54-1f2e3d4c5b6a',
   stage: 'live',
-  kind: 'insert',
+  kind: 'create',
   table: 'album',
-  key: '{"album_id": 9007199254740993}',
-  values: '{"price": 12345678901234567890.123}',
+  key: ['album_id'],
+  rows: ['{"album_id":9007199254740993,"price":12345678901234567890.123}'],
   occurredAt: '2026-11-20T20:59:59.123456+00:00',
 }
 

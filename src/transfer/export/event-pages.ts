@@ -17,10 +17,12 @@ export async function* eventPages(tx: Transaction, stages: readonly DeclaredStag
     await tx.$executeRawUnsafe(`
       DECLARE wharf_events NO SCROLL CURSOR FOR
       SELECT json_strip_nulls(json_build_object(
-               'id', id, 'stage', ${quoteLiteral(stage.slug)}::text, 'kind', kind, 'table', table_name,
-               'key', key::text, 'values', values::text, 'token', token_id,
+               'id', event.id, 'stage', ${quoteLiteral(stage.slug)}::text, 'kind', kind, 'table', table_name,
+               'key', key_columns, 'rows', rows::text[], 'token', token_id,
                'occurredAt', to_char(occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')))::text
-      FROM system.event WHERE stage_id = ${quoteLiteral(stage.id)}::uuid ORDER BY position`)
+      FROM system.transaction JOIN system.event
+        ON event.stage_id = transaction.stage_id AND event.transaction_id = transaction.id
+      WHERE transaction.stage_id = ${quoteLiteral(stage.id)}::uuid ORDER BY transaction.position, event.ordinal`)
     for (;;) {
       const [page] = await tx.$queryRaw<{ rows: number; lines: string | null }[]>`
         SELECT "rows", "lines" FROM wharf.fetch_page('wharf_events', ${PAGE_BYTES}::int, ${EVENT_PARTS.join})`

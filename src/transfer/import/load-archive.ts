@@ -125,7 +125,10 @@ async function beginStage(
       if (loadingSchema !== undefined) {
         if (target.comment !== undefined) await loader.execute(commentOnSchema(loadingSchema, target.comment))
         await assertBuilt(loader, loadingSchema, structure)
-      } else {
+      }
+      // Not before: what was loaded is one event, the import's.
+      await loader.query('SELECT wharf.log_tables($1)', [loadingSchema ?? stage.schemaName])
+      if (inPlace) {
         const token = tokenId === null ? 'NULL' : quoteLiteral(tokenId)
         await loader.execute(`SELECT wharf.record_import(${quoteLiteral(stage.id)}, ${token})`)
       }

@@ -1,0 +1,22 @@
+import type { Database } from '../database/database.ts'
+
+/** Where a stage stands. */
+export interface StageReference {
+  /** The UUID of the latest event of the stage's log, in the order of commit. */
+  readonly reference: string
+  /** Raised by every swap of the stage's schema for another. */
+  readonly generation: bigint
+}
+
+/**
+ * A stage's reference, as of all that has committed when this is called. Two probes of indexes, however long the log is.
+ *
+ * @param database as Wharf's own login, or as the one of the stage's project.
+ * @throws where there is no such stage.
+ */
+export async function readReference({ prisma }: Pick<Database, 'prisma'>, stageId: string): Promise<StageReference> {
+  const [row] = await prisma.$queryRaw<{ reference: string | null; generation: bigint | null }[]>`
+    SELECT reference::text, generation FROM wharf.stage_reference(${stageId}::uuid)`
+  if (!row?.reference || row.generation === null) throw new Error(`the stage ${stageId} has no log`)
+  return { reference: row.reference, generation: row.generation }
+}
