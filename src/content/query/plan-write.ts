@@ -48,7 +48,7 @@ export function planInsert(
   const json = write.scope.parameters.of(body.text, 'pg_catalog.json')
   const inserts = groups.map(
     (group) =>
-      `INSERT INTO ${write.name}${insertSql(write, json, body, group)}${onConflict(write, options, group.columns)}`,
+      `INSERT INTO ${write.name} AS ${write.target.alias}${insertSql(write, json, body, group)}${onConflict(write, options, group.columns)}`,
   )
   return finish(write, inserts, body, true)
 }
@@ -116,7 +116,7 @@ function prepare(catalog: StageCatalog, tableName: string, parameters: QueryPara
 function finish(write: Write, writing: readonly string[], body: Body | null, filtered: boolean): WritePlan {
   const { scope, table, options, seen } = write
   const { parameters } = scope
-  const returning = [...table.columns.keys()].map(quoteIdentifier).join(', ')
+  const returning = [...table.columns.keys()].map((column) => `${seen.alias}.${quoteIdentifier(column)}`).join(', ')
   const parts = writing.map((sql, index) => `written_${index} AS (${sql} RETURNING ${returning || 'NULL'})`)
   const all = writing.map((_, index) => `SELECT * FROM written_${index}`).join(' UNION ALL ')
   const rows = '(SELECT pg_catalog.count(*) FROM written)::pg_catalog.float8'
