@@ -241,6 +241,7 @@ describe('order and paging', () => {
 describe('aggregates', () => {
   test.each([
     ['album', 'select=count()', [{ count: 4 }]],
+    ['album', 'select=n:count', [{ n: 4 }]],
     ['album', 'select=price.max(),low:price.min()&id=lt.3', [{ max: 12.5, low: 9.99 }]],
     [
       'track',

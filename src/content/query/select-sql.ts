@@ -133,7 +133,7 @@ function addEmbedding(
   }
   const json = relation.toOne
     ? `(SELECT pg_catalog.row_to_json(${rows}.*) FROM (${sql}) AS ${rows})`
-    : `(SELECT COALESCE(pg_catalog.json_agg(${rows}.*), '[]'::pg_catalog.json) FROM (${sql}) AS ${rows})`
+    : `(SELECT COALESCE(pg_catalog.json_agg(pg_catalog.row_to_json(${rows}.*)), '[]'::pg_catalog.json) FROM (${sql}) AS ${rows})`
   if (around.grouped) {
     // Grouped by, so it has to be a column, and comparable.
     outputs.joins.push(` CROSS JOIN LATERAL (SELECT ${json}::pg_catalog.jsonb AS body) AS ${node.alias}_body`)

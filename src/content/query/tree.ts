@@ -52,9 +52,10 @@ export function buildTree(catalog: StageCatalog, table: CatalogTable, query: Par
   let aliases = 0
   const build = (of: CatalogTable, items: readonly SelectItem[]): TableNode => {
     const alias = `t${aliases++}`
-    const nodeItems: NodeItem[] = items.map((item) =>
-      item.kind === 'relation' ? { kind: 'embedding', embedding: embed(of, item) } : item,
-    )
+    const nodeItems = items.map((item): NodeItem => {
+      if (item.kind === 'relation') return { kind: 'embedding', embedding: embed(of, item) }
+      return isBareCount(item, of) ? { kind: 'count', alias: item.alias, cast: item.cast } : item
+    })
     return {
       table: of,
       alias,
@@ -80,6 +81,14 @@ export function buildTree(catalog: StageCatalog, table: CatalogTable, query: Par
   for (const part of query.parts) attach(root, part)
   return root
 }
+
+/** `artist(count)`: an older way to say `count()`, which clients still use; where there is no such column. */
+const isBareCount = (item: SelectItem, { columns }: CatalogTable): item is SelectedField =>
+  item.kind === 'field' &&
+  item.field.name === 'count' &&
+  item.field.path.length === 0 &&
+  item.aggregate === null &&
+  !columns.has('count')
 
 function attach(root: TableNode, { path, reader, content }: TablePart): void {
   let node = root
