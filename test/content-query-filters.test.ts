@@ -163,6 +163,14 @@ describe('a query that can not be answered is refused', () => {
     expect(refused.message).toContain(message)
   })
 
+  test('where its answer would change with the clock alone', async () => {
+    const { message } = await refusal(shop.read('artist', 'born=lt.now'))
+    expect(message).toContain('"now" is not taken for "born", since answers hold until rows change')
+    await refusal(shop.read('album', 'sold=ov.[today,)'))
+    expect(await shop.rows('album', 'select=id&title=eq.now')).toEqual([])
+    expect(await shop.delete('artist', 'born=gt.tomorrow')).toMatchObject({ rows: 0 })
+  })
+
   test('as not found where there is no such table', async () => {
     const { code, message } = await refusal(shop.read('albun'))
     expect(code).toBe('NOT_FOUND')

@@ -27,6 +27,7 @@ describe('columns', () => {
     ['select=tags->0&id=eq.1', '[{"tags":"jazz"}]'],
     ['select=*&id=eq.77', '[]'],
     ['select=id,*,id&id=eq.2', expect.stringContaining('[{"id":2,"title":"Warm Water","artist_id":1,')],
+    ['select=liner_notes!inner()', '[{}]'],
     ['select="title"&id=eq.1', '[{"title":"Cold Water"}]'],
   ])('%s gives %s', async (query, text) => {
     expect((await shop.read('album', query)).text).toEqual(text)

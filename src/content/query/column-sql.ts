@@ -13,7 +13,8 @@ export interface TypedSql {
   readonly column: string
 }
 
-const builtIn = (catalog: StageCatalog, name: string): CatalogType => {
+/** A type that PostgreSQL brings. */
+export const builtInType = (catalog: StageCatalog, name: string): CatalogType => {
   const type = catalog.castTypes.get(name)
   if (!type) throw new Error(`the catalog has no type ${name}`)
   return type
@@ -60,5 +61,5 @@ export function fieldSql(
     sql = `(${sql} ${asText ? '->>' : '->'} ${step})`
   }
   const result = field.path.at(-1)?.asText ? 'text' : type.builtIn === 'json' && asItIs ? 'json' : 'jsonb'
-  return { sql, type: builtIn(catalog, result), column: name }
+  return { sql, type: builtInType(catalog, result), column: name }
 }

@@ -1,5 +1,5 @@
 import type { CatalogTable, CatalogType, StageCatalog } from './catalog.ts'
-import { fieldSql, type TypedSql } from './column-sql.ts'
+import { builtInType, fieldSql, type TypedSql } from './column-sql.ts'
 import { IS_VALUES } from './operators.ts'
 import { arrayLiteral, type Parameters } from './parameters.ts'
 import type { Condition, Filter, Logic } from './parse-filter.ts'
@@ -8,9 +8,11 @@ import type { Condition, Filter, Logic } from './parse-filter.ts'
 export interface FilterScope {
   readonly catalog: StageCatalog
   readonly parameters: Parameters
+  /** Whether the answer is kept until rows change, and so must not depend on the clock. */
+  readonly kept: boolean
   readonly table: CatalogTable
   readonly alias: string
-  /** The condition that a filter on an embedded relation, `artist=not.is.null`, stands for, `not` included; null where it is no such. */
+  /** The condition, `not` included, that a filter on an embedded relation stands for (`artist=not.is.null`), else null. */
   readonly presence: (filter: Filter) => string | null
 }
 
@@ -29,13 +31,14 @@ function logicSql(scope: FilterScope, { kind, conditions }: Logic): string {
 
 function filterSql(scope: FilterScope, filter: Filter): string {
   const left = fieldSql(scope, scope, filter.field, filter.reader, true)
+  if (scope.kept) assertTimeless(filter, left)
   switch (filter.operator.family) {
     case 'compare':
       return comparison(scope, filter, left, left.type)
     case 'pattern':
     case 'regex':
       assertType(filter, left, left.type.category === 'S' || left.type.category === 'U', 'text')
-      return comparison(scope, filter, left, textType(scope.catalog))
+      return comparison(scope, filter, left, builtInType(scope.catalog, 'text'))
     case 'list':
       return membership(scope, filter, left)
     case 'is':
@@ -52,12 +55,6 @@ function filterSql(scope: FilterScope, filter: Filter): string {
   }
 }
 
-const textType = (catalog: StageCatalog): CatalogType => {
-  const type = catalog.castTypes.get('text')
-  if (!type) throw new Error('the catalog has no type text')
-  return type
-}
-
 /** Arrays, ranges, geometry, networks, what extensions bring, and jsonb. */
 const holdsOthers = ({ category, builtIn }: CatalogType): boolean => 'ARGIU'.includes(category) && builtIn !== 'json'
 
@@ -68,6 +65,17 @@ function assertType(filter: Filter, left: TypedSql, fits: boolean, wanted: strin
     `"${name}" is for ${wanted}; "${left.column}" is of type ${left.type.name}`,
     filter.field.position,
   )
+}
+
+/** PostgreSQL reads these as dates of today, so to speak; the answer would be wrong tomorrow, with no row changed. */
+const CLOCK_WORDS = /\b(now|today|tomorrow|yesterday)\b/i
+
+function assertTimeless({ operator, values, reader, field }: Filter, { type, column }: TypedSql): void {
+  if (operator.family === 'search' || !/date|time|ts(tz)?(multi)?range/.test(type.builtIn ?? '')) return
+  const word = values.map((value) => CLOCK_WORDS.exec(value)?.[0]).find((found) => found !== undefined)
+  if (word === undefined) return
+  const problem = `"${word}" is not taken for "${column}", since answers hold until rows change; say the time itself`
+  throw reader.refused(problem, field.position)
 }
 
 function comparison(scope: FilterScope, filter: Filter, left: TypedSql, type: CatalogType): string {
@@ -102,11 +110,7 @@ function search(scope: FilterScope, filter: Filter, left: TypedSql): string {
   const { builtIn, category } = left.type
   const ready = builtIn === 'tsvector'
   assertType(filter, left, ready || category === 'S' || builtIn === 'json' || builtIn === 'jsonb', 'text')
-  const place = {
-    source,
-    column: left.column,
-    values: [...values, ...(config === null ? [] : [config])],
-  }
+  const place = { source, column: left.column, values }
   const first = config === null ? '' : `${scope.parameters.of(config, 'pg_catalog.regconfig')}, `
   const vector = ready ? left.sql : `pg_catalog.to_tsvector(${first}${left.sql})`
   return `(${vector} @@ ${operator.sql}(${first}${scope.parameters.of(values[0] ?? '', 'pg_catalog.text', place)}))`

@@ -1,6 +1,7 @@
 export type * from './catalog.ts'
+export { planDelete, planUpdate } from './plan-change.ts'
+export { planInsert } from './plan-insert.ts'
 export { planRead } from './plan-read.ts'
-export { planDelete, planInsert, planUpdate } from './plan-write.ts'
 export type * from './plans.ts'
 export { type CatalogQuery, readCatalog } from './read-catalog.ts'
 export { readTotal } from './read-total.ts'

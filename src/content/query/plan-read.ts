@@ -27,7 +27,7 @@ export function planRead(
   const root = buildTree(catalog, findTable(catalog, tableName), parseQuery(query))
   const { offset, limit } = restrict(root, options)
   const parameters = new Parameters(reference?.values)
-  const scope = { catalog, parameters }
+  const scope = { catalog, parameters, kept: true }
   const countedUpTo = count === 'estimated' ? (options.maxRows ?? LIMITS.exactEstimate) : null
   const body = bodySql(selectSql(scope, root), options, parameters)
   const total = totalSql(count, countedUpTo, () => countedSql(scope, root), parameters)
@@ -79,6 +79,6 @@ function totalSql(
 
 function estimateOf(catalog: StageCatalog, root: TableNode): SqlStatement {
   const parameters = new Parameters()
-  const text = `EXPLAIN (FORMAT JSON) ${countedSql({ catalog, parameters }, root)}`
+  const text = `EXPLAIN (FORMAT JSON) ${countedSql({ catalog, parameters, kept: true }, root)}`
   return { text, values: parameters.values }
 }

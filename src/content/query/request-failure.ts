@@ -1,15 +1,13 @@
 import { sqlMessage, sqlState } from '../../database/sqlstate.ts'
-import { type Fault, invalidRequest } from '../../errors.ts'
+import { AppError, type Fault } from '../../errors.ts'
 
 /**
  * What a request is to blame for beside data exceptions (class 22) and limits (54): an operator, cast or function that
- * does not go with a type; a text search configuration that is not there; a search query that is malformed; a
- * generated column given; one row written twice in one statement; what a trigger of the project raises.
+ * does not go with a type; a text search configuration that is not there; a generated column given; one row written twice in one statement; what a trigger of the project raises.
  */
 const REFUSED = new Set([
   '0A000',
   '21000',
-  '42601',
   '42704',
   '42725',
   '42803',
@@ -33,11 +31,15 @@ export function toRequestFailure(
   const state = sqlState(error)
   const message = sqlMessage(error)
   if (state === undefined || message === undefined) return error
-  if (!/^(22|54)/.test(state) && !REFUSED.has(state)) return error
+  if (!/^(22|54)/.test(state) && !REFUSED.has(state) && !isSearchSyntax(state, message)) return error
   const faults = quotedIn(message).flatMap((value) => plan.locate(value))
   const [only] = faults
-  return invalidRequest(only && faults.length === 1 ? `${only.detail}: ${message}` : message, faults)
+  const located = only && faults.length === 1 ? `${only.detail}: ${message}` : message
+  return new AppError('INVALID_REQUEST', located, { faults, cause: error })
 }
+
+/** A search query of the request's that is malformed; any other malformed syntax would be ours. */
+const isSearchSyntax = (state: string, message: string): boolean => state === '42601' && message.includes('tsquery')
 
 /** What stands in quotes in a message: each piece, and all from the first quote to the last, as values have quotes too. */
 function quotedIn(message: string): readonly string[] {

@@ -1,28 +1,11 @@
-import { quoteIdentifier, quoteQualified } from '../../database/quoting.ts'
-import type { CatalogType, StageCatalog } from './catalog.ts'
-import { fieldSql, findColumn } from './column-sql.ts'
-import { conditionSql } from './filter-sql.ts'
-import type { Relation } from './find-relation.ts'
-import type { Parameters } from './parameters.ts'
-import type { Filter } from './parse-filter.ts'
-import type { OrderTerm } from './parse-order.ts'
+import { quoteIdentifier } from '../../database/quoting.ts'
+import { fieldSql } from './column-sql.ts'
+import { orderSql } from './order-sql.ts'
 import { assertAlias, type SelectedField } from './parse-select.ts'
 import type { Reader } from './reader.ts'
+import { fromSql, joinSql, type Scope, type Source, whereSql } from './rows-sql.ts'
 import { suggest } from './suggest.ts'
-import { type Embedding, findEmbedding, findPresence, type TableNode } from './tree.ts'
-
-export interface Scope {
-  readonly catalog: StageCatalog
-  readonly parameters: Parameters
-}
-
-/** Where a node's rows come from: its table, unless it is told otherwise. */
-interface Source {
-  /** Instead of the table, something with the same columns. */
-  readonly from?: string
-  /** The condition that makes its rows those of the row around it. */
-  readonly join?: string
-}
+import type { Embedding, TableNode } from './tree.ts'
 
 export interface Select {
   readonly sql: string
@@ -42,7 +25,7 @@ interface Outputs {
 /** The statement that gives a node's rows, with what is embedded in them. */
 export function selectSql(scope: Scope, node: TableNode, source: Source = {}): Select {
   const { outputs, sql } = unorderedSql(scope, node, source)
-  const order = orderSql(scope, node, outputs)
+  const order = orderSql(scope, node, outputs.groups)
   const limit = node.limit === null ? '' : ` LIMIT ${scope.parameters.integer(node.limit)}`
   const offset = node.offset === 0 ? '' : ` OFFSET ${scope.parameters.integer(node.offset)}`
   return { sql: `${sql}${order}${limit}${offset}`, names: [...outputs.columns.keys()] }
@@ -62,43 +45,6 @@ function unorderedSql(scope: Scope, node: TableNode, source: Source): { outputs:
   const groups = node.grouped && outputs.groups.length > 0 ? ` GROUP BY ${outputs.groups.join(', ')}` : ''
   const from = `${fromSql(scope, node, source)}${outputs.joins.join('')}`
   return { outputs, sql: `SELECT ${list} FROM ${from}${whereSql(scope, node, source)}${groups}` }
-}
-
-const fromSql = ({ catalog }: Scope, { table, alias }: TableNode, { from }: Source = {}): string =>
-  `${from ?? quoteQualified(catalog.schemaName, table.name)} AS ${alias}`
-
-/** The conditions on a node's rows; those on rows embedded in them only where they decide about the row itself. */
-export function whereSql(scope: Scope, node: TableNode, { join }: Source): string {
-  const { table, alias } = node
-  const filterScope = {
-    ...scope,
-    table,
-    alias,
-    presence: (filter: Filter) => {
-      const embedding = findPresence(node, filter)
-      if (!embedding) return null
-      const wanted = (filter.values[0] === 'null') === filter.negated
-      return `${wanted ? '' : 'NOT '}${existsSql(scope, node, embedding)}`
-    },
-  }
-  const all = [
-    ...(join === undefined ? [] : [join]),
-    ...node.conditions.map((condition) => conditionSql(filterScope, condition)),
-    ...node.embeddings.filter(({ selected }) => selected.inner).map((each) => existsSql(scope, node, each)),
-  ]
-  return all.length === 0 ? '' : ` WHERE ${all.join(' AND ')}`
-}
-
-const existsSql = (scope: Scope, around: TableNode, { relation, node }: Embedding): string =>
-  `EXISTS (SELECT FROM ${fromSql(scope, node)}${whereSql(scope, node, { join: joinSql(scope, relation, around, node) })})`
-
-function joinSql({ catalog }: Scope, { on, through }: Relation, near: TableNode, far: TableNode): string {
-  const equal = (pairs: Relation['on'], left: string, right: string): string[] =>
-    pairs.map(([a, b]) => `${left}.${quoteIdentifier(a)} = ${right}.${quoteIdentifier(b)}`)
-  if (!through) return equal(on, near.alias, far.alias).join(' AND ')
-  const between = `${far.alias}_between`
-  const both = [...equal(on, near.alias, between), ...equal(through.on, between, far.alias)].join(' AND ')
-  return `EXISTS (SELECT FROM ${quoteQualified(catalog.schemaName, through.table.name)} AS ${between} WHERE ${both})`
 }
 
 function addItem(scope: Scope, node: TableNode, outputs: Outputs, item: TableNode['items'][number]): void {
@@ -150,7 +96,7 @@ function selectedSql(scope: Scope, node: TableNode, { field, cast, aggregate }: 
 
 function castSql({ catalog }: Scope, node: TableNode, sql: string, cast: SelectedField['cast']): string {
   if (!cast) return sql
-  const type: CatalogType | undefined = catalog.castTypes.get(cast.type)
+  const type = catalog.castTypes.get(cast.type)
   if (type) return `${sql}::${type.sql}`
   const known = suggest(cast.type, catalog.castTypes.keys())
   throw readerOf(node).refused(`there is no type "${cast.type}" to cast to${known}`, cast.position)
@@ -163,33 +109,6 @@ function fieldName(node: TableNode, { alias, field, aggregate }: SelectedField):
   const key = field.path.findLast((step): step is typeof step & { key: string } => typeof step.key === 'string')?.key
   if (key !== undefined) assertAlias(readerOf(node), key, field.position)
   return key ?? field.name
-}
-
-function orderSql(scope: Scope, node: TableNode, { groups }: Outputs): string {
-  if (node.order.length === 0) return ''
-  const terms = node.order.map((term) => {
-    const sql = term.relation === null ? ownOrder(scope, node, term) : relatedOrder(scope, node, term, term.relation)
-    if (node.grouped && !groups.includes(sql)) {
-      throw term.reader.refused(`"${term.field.name}" is not selected, and rows are grouped`, term.field.position)
-    }
-    return `${sql} ${term.direction}${term.nulls ? ` NULLS ${term.nulls}` : ''}`
-  })
-  return ` ORDER BY ${terms.join(', ')}`
-}
-
-const ownOrder = (scope: Scope, node: TableNode, { field, reader }: OrderTerm): string =>
-  fieldSql(scope, node, field, reader, true).sql
-
-function relatedOrder(scope: Scope, around: TableNode, { field, reader }: OrderTerm, name: string): string {
-  const embedding = findEmbedding(around, name)
-  if (!embedding) throw reader.refused(`"${name}" is not embedded in "${around.table.name}" by select`, 0)
-  const { relation, node } = embedding
-  if (!relation.toOne) {
-    throw reader.refused(`"${name}" has many rows for one of "${around.table.name}", which can't be ordered by them`, 0)
-  }
-  findColumn(node.table, field.name, reader, field.position)
-  const { sql } = fieldSql(scope, node, field, reader, true)
-  return `(SELECT ${sql} FROM ${fromSql(scope, node)} WHERE ${joinSql(scope, relation, around, node)})`
 }
 
 function readerOf({ reader }: TableNode): Reader {
