@@ -1,7 +1,7 @@
 /**
- * Measures what we claim about exports and imports; exits with 1 where a bound of `bounds.ts` is broken.
+ * Measures what we claim about exports, imports and the content endpoint; exits with 1 where a bound of `bounds.ts` is broken.
  *
- * Usage: npm run bench -- [time] [import] [memory] [--quick] [--rows 1000000,3000000,10000000]
+ * Usage: npm run bench -- [time] [import] [memory] [content] [--quick] [--rows 1000000,3000000,10000000]
  */
 import { execFile } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
@@ -9,6 +9,7 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
 import type { Finding } from './bounds.ts'
+import { measureContent } from './content.ts'
 import { measureExportMemory } from './export-memory.ts'
 import { measureExportTime } from './export-time.ts'
 import { measureImport } from './import-time.ts'
@@ -19,7 +20,7 @@ import { createProject } from './support/wharf-client.ts'
 
 const SIZES = [1_000_000, 3_000_000, 10_000_000]
 const QUICK_SIZES = [100_000]
-const PARTS = ['time', 'import', 'memory']
+const PARTS = ['time', 'import', 'memory', 'content']
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -40,6 +41,7 @@ const findings = await withBench(async (bench) => {
   await bench.table.fill(first)
   if (parts.has('time')) found.push(...(await measureExportTime(bench, first)))
   if (parts.has('import')) found.push(...(await measureImport(bench, first)))
+  if (parts.has('content')) found.push(...(await measureContent(bench, first)))
   if (parts.has('memory')) found.push(...(await measureExportMemory(bench, sizes)))
   return found
 })

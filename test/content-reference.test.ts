@@ -52,7 +52,7 @@ test('a 304 has neither a body nor anything that describes one', async () => {
   )
   const [head = '', ...body] = (await readText(socket)).split('\r\n\r\n')
   expect(head).toMatch(/^HTTP\/1\.1 304 /)
-  expect(head.toLowerCase()).not.toMatch(/content-length|content-type|transfer-encoding/)
+  expect(head.toLowerCase()).not.toMatch(/^(content-length|content-type|transfer-encoding):/m)
   expect(body.join('')).toBe('')
 })
 
@@ -146,7 +146,7 @@ test('a write answers with the event that it caused', async () => {
 
 test('a write that changes nothing causes no event, and names none', async () => {
   const written = await wharf.root.patch(`${SHIP}?id=eq.99`, { json: { name: 'Nobody' } })
-  expect(written.status).toBe(204)
+  expect(written).toMatchObject({ status: 204, text: '' })
   expect(written.headers).not.toHaveProperty('x-service-ref')
   expect((await read(current)).status).toBe(304)
 })

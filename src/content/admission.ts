@@ -52,27 +52,23 @@ export function createAdmission(options: {
   // Under which id a stage was found before. Only a guess, by which its mark is read beside the grants and not after.
   const stageIds = new LRUCache<string, string>({ max: MAX_HINTS })
 
-  const ask = createRounds<Question, Looked>(async (questions) => {
-    const guesses = new Set<string>()
-    for (const { place } of questions.values()) {
-      const id = stageIds.get(place)
-      if (id !== undefined) guesses.add(id)
-    }
+  const ask = createRounds<Question, Grant>(async (questions) => {
+    if (control === system) return readGrants(control.pool, questions, { marks: true })
+    const guesses = [...questions.values()].flatMap(({ place }) => stageIds.get(place) ?? [])
     const [grants, guessed] = await Promise.all([
-      readGrants(control.pool, questions),
-      readStageMarks(system.pool, [...guesses]),
+      readGrants(control.pool, questions, { marks: false }),
+      readStageMarks(system.pool, guesses),
     ])
-    const missing = new Set<string>()
+    const missing: string[] = []
     for (const [key, { stage }] of grants) {
-      const question = questions.get(key)
-      if (!stage || !question) continue
-      stageIds.set(question.place, stage.id)
-      if (!guessed.has(stage.id)) missing.add(stage.id)
+      const place = questions.get(key)?.place
+      if (!stage || place === undefined) continue
+      stageIds.set(place, stage.id)
+      if (!guessed.has(stage.id)) missing.push(stage.id)
     }
-    const marks = missing.size > 0 ? await readStageMarks(system.pool, [...missing]) : guessed
-    const markOf = (id: string): StageMark | undefined => marks.get(id) ?? guessed.get(id)
+    const marks = new Map([...guessed, ...(await readStageMarks(system.pool, missing))])
     return new Map(
-      [...grants].map(([key, grant]) => [key, { grant, mark: grant.stage && markOf(grant.stage.id) }] as const),
+      [...grants].map(([key, grant]) => [key, { ...grant, mark: grant.stage && marks.get(grant.stage.id) }]),
     )
   })
 
@@ -81,12 +77,12 @@ export function createAdmission(options: {
     const digest = token === undefined ? undefined : hash('sha256', token, 'buffer')
     const isRoot = digest !== undefined && timingSafeEqual(digest, rootTokenHash)
     const key = `${isRoot ? 'root' : (digest?.toString('latin1') ?? '')}\n${place}`
-    const looked = await ask(key, { digest: isRoot ? undefined : digest, project, stage, place })
-    if (!looked) throw new Error('a question was not answered')
-    const tokenId = isRoot ? 'root' : looked.grant.token?.id
+    const grant = await ask(key, { digest: isRoot ? undefined : digest, project, stage, place })
+    if (!grant) throw new Error('a question was not answered')
+    const tokenId = isRoot ? 'root' : grant.token?.id
     if (tokenId !== undefined) identify(tokenId)
     const caller = token === undefined ? 'nobody' : isRoot ? 'root' : 'token'
-    return toVisit(caller, looked, { project, stage, permission })
+    return toVisit(caller, grant, { project, stage, permission })
   }
 }
 
@@ -98,18 +94,13 @@ interface Question {
   readonly place: string
 }
 
-interface Looked {
-  readonly grant: Grant
-  readonly mark: StageMark | undefined
-}
-
 function toVisit(
   caller: 'nobody' | 'root' | 'token',
-  { grant, mark }: Looked,
+  grant: Grant,
   asked: { readonly project: string; readonly stage: string; readonly permission: ContentPermission },
 ): Visit {
   const rights = rightsOf(caller, grant, asked.project)
-  const { project, stage } = grant
+  const { project, stage, mark } = grant
   if (!project) throw notFound('project', asked.project)
   if (!stage) throw notFound('stage', asked.stage, `in project "${asked.project}"`)
   if (!rights[asked.permission]) {

@@ -8,12 +8,12 @@ import {
   type QueryParameters,
   type ReadRow,
   readTotal,
-  toRequestFailure,
 } from './query/index.ts'
 import { referenceSql, type SeenMark } from './reference-sql.ts'
 import { type Remark, type Source, settledRead } from './settled-read.ts'
 import type { StageMark } from './stage-marks.ts'
 import { inStageTransaction } from './stage-transaction.ts'
+import { statementFailure } from './statement-failure.ts'
 import type { RowRange } from './terms.ts'
 
 /** What is asked for. */
@@ -91,7 +91,7 @@ async function readOnce(
     )
     return { seen: row, row, total, offset: plan.offset }
   }).catch((error: unknown) => {
-    throw toRequestFailure(plan, error)
+    throw statementFailure(plan, error)
   })
 }
 

@@ -1,22 +1,20 @@
 import type pg from 'pg'
 import { stageWriteLock } from '../database/advisory-locks.ts'
-import { sqlState } from '../database/sqlstate.ts'
 import { AppError, invalidRequest } from '../errors.ts'
 import type { Catalogs } from './catalogs.ts'
-import { constraintFailure } from './constraint-failure.ts'
 import {
   planDelete,
   planInsert,
   planUpdate,
   type QueryParameters,
   type StageCatalog,
-  toRequestFailure,
   type WritePlan,
   type WriteRow,
 } from './query/index.ts'
 import { notOneRow } from './read-rows.ts'
 import { isStructureFailure, type Remark, type Source } from './settled-read.ts'
 import { inStageTransaction } from './stage-transaction.ts'
+import { statementFailure } from './statement-failure.ts'
 import type { Form, Preferences } from './terms.ts'
 
 /** What is to be written, and what the answer shall show of it. */
@@ -67,7 +65,7 @@ export async function writeRows(
     const written = await tryToWrite(source, plan, write, { structure: mark.structure, remark, timeoutMs }).catch(
       (error: unknown) => {
         if (isStructureFailure(error) && attempt < MAX_ATTEMPTS) return undefined
-        throw constraintFailure(error) ?? deadlockFailure(error) ?? toRequestFailure(plan, error)
+        throw statementFailure(plan, error)
       },
     )
     if (written) return written
@@ -149,16 +147,3 @@ const unfiltered = (kind: RowsWrite['kind']): AppError =>
   invalidRequest(
     `${kind === 'update' ? 'PATCH' : 'DELETE'} without a filter would write every row of the table; say which ones, e.g. "?id=eq.1"`,
   )
-
-/** @see https://www.postgresql.org/docs/current/errcodes-appendix.html, class 40 */
-function deadlockFailure(error: unknown): AppError | undefined {
-  if (!/^40(001|P01)$/.test(sqlState(error) ?? '')) return undefined
-  return new AppError(
-    'CONFLICT',
-    'somebody else wrote the same rows at the same time; nothing was changed, try again',
-    {
-      retryAfterSeconds: 1,
-      cause: error,
-    },
-  )
-}

@@ -37,7 +37,8 @@ export function createRounds<Question, Answer>(
       start = resolve
     })
       .then(() => read(questions))
-      .finally(startNext)
+      // Not at once: what has arrived in the meantime, and is not parsed yet, comes along with the next one.
+      .finally(() => setImmediate(startNext))
     // One who waits handles a failure; a round without anybody who still does must not end the process.
     answers.catch(() => undefined)
     return { questions, answers, start }
