@@ -61,6 +61,21 @@ describe('embedding', () => {
     ])
   })
 
+  test('an object of which nothing is selected is empty, and null where there is none', async () => {
+    expect(await shop.rows('artist', 'select=id,label(artist!inner())&id=gte.3&order=id')).toEqual([
+      { id: 3, label: {} },
+      { id: 4, label: null },
+    ])
+  })
+
+  test('a page has the objects of its own rows, in their order', async () => {
+    const query = 'select=title,artist!artist_id(name,...label(country))&order=artist(name).desc,id&limit=2&offset=1'
+    expect(await shop.rows('album', query)).toEqual([
+      { title: '100% Salt', artist: { name: 'The Öresund Four', country: 'NO' } },
+      { title: 'Cold Water', artist: { name: 'Ada Fjord', country: 'NO' } },
+    ])
+  })
+
   test('the other way round it gives an array, that may be empty', async () => {
     expect(await shop.rows('label', 'select=name,artist(name)&artist.order=name.desc&order=id')).toEqual([
       { name: 'Blue Door', artist: [{ name: 'The Öresund Four' }, { name: 'Ada Fjord' }] },

@@ -22,29 +22,46 @@ interface Outputs {
   readonly groups: string[]
 }
 
-/** The statement that gives a node's rows, with what is embedded in them. */
+/**
+ * The statement that gives a node's rows, with what is embedded in them.
+ *
+ * The page is cut out of the table before single rows are joined to it: so PostgreSQL joins them to a page's rows only,
+ * in whatever way is best for so many.
+ */
 export function selectSql(scope: Scope, node: TableNode, source: Source = {}): Select {
-  const { outputs, sql } = unorderedSql(scope, node, source)
+  const outputs = outputsOf(scope, node)
+  const list = listSql(outputs)
+  const joins = outputs.joins.join('')
+  const from = fromSql(scope, node, source)
+  const where = whereSql(scope, node, source)
   const order = orderSql(scope, node, outputs.groups)
   const limit = node.limit === null ? '' : ` LIMIT ${scope.parameters.integer(node.limit)}`
   const offset = node.offset === 0 ? '' : ` OFFSET ${scope.parameters.integer(node.offset)}`
-  return { sql: `${sql}${order}${limit}${offset}`, names: [...outputs.columns.keys()] }
+  const isCutFirst = limit + offset !== '' && joins !== '' && !node.grouped
+  const sql = isCutFirst
+    ? `${list} FROM (SELECT ${node.alias}.* FROM ${from}${where}${order}${limit}${offset}) AS ${node.alias}${joins}${order}`
+    : `${list} FROM ${from}${joins}${where}${groupSql(node, outputs)}${order}${limit}${offset}`
+  return { sql, names: [...outputs.columns.keys()] }
 }
 
 /** The statement whose rows are those that a node would give without its limit, to be counted. */
 export function countedSql(scope: Scope, node: TableNode): string {
-  return node.grouped
-    ? unorderedSql(scope, node, {}).sql
-    : `SELECT FROM ${fromSql(scope, node)}${whereSql(scope, node, {})}`
+  if (!node.grouped) return `SELECT FROM ${fromSql(scope, node)}${whereSql(scope, node, {})}`
+  const outputs = outputsOf(scope, node)
+  const from = `${fromSql(scope, node)}${outputs.joins.join('')}${whereSql(scope, node, {})}`
+  return `${listSql(outputs)} FROM ${from}${groupSql(node, outputs)}`
 }
 
-function unorderedSql(scope: Scope, node: TableNode, source: Source): { outputs: Outputs; sql: string } {
+const groupSql = ({ grouped }: TableNode, { groups }: Outputs): string =>
+  grouped && groups.length > 0 ? ` GROUP BY ${groups.join(', ')}` : ''
+
+const listSql = ({ columns }: Outputs): string =>
+  `SELECT ${[...columns].map(([name, sql]) => `${sql} AS ${quoteIdentifier(name)}`).join(', ')}`
+
+function outputsOf(scope: Scope, node: TableNode): Outputs {
   const outputs: Outputs = { columns: new Map(), joins: [], groups: [] }
   for (const item of node.items) addItem(scope, node, outputs, item)
-  const list = [...outputs.columns].map(([name, sql]) => `${sql} AS ${quoteIdentifier(name)}`).join(', ')
-  const groups = node.grouped && outputs.groups.length > 0 ? ` GROUP BY ${outputs.groups.join(', ')}` : ''
-  const from = `${fromSql(scope, node, source)}${outputs.joins.join('')}`
-  return { outputs, sql: `SELECT ${list} FROM ${from}${whereSql(scope, node, source)}${groups}` }
+  return outputs
 }
 
 function addItem(scope: Scope, node: TableNode, outputs: Outputs, item: TableNode['items'][number]): void {
@@ -72,19 +89,19 @@ function addEmbedding(
   if (selected.items.length === 0) return
   const { sql, names } = selectSql(scope, node, { join: joinSql(scope, relation, around, node) })
   const rows = `${node.alias}_row`
-  if (selected.spread) {
+  const toJson = around.grouped ? 'pg_catalog.to_jsonb' : 'pg_catalog.row_to_json'
+  if (relation.toOne) {
     outputs.joins.push(` LEFT JOIN LATERAL (${sql}) AS ${rows} ON true`)
-    for (const each of names) add(each, `${rows}.${quoteIdentifier(each)}`)
+    if (!selected.spread) add(name, `${toJson}(${rows}.*)`)
+    else for (const each of names) add(each, `${rows}.${quoteIdentifier(each)}`)
     return
   }
-  const json = relation.toOne
-    ? `(SELECT pg_catalog.row_to_json(${rows}.*) FROM (${sql}) AS ${rows})`
-    : `(SELECT COALESCE(pg_catalog.json_agg(pg_catalog.row_to_json(${rows}.*)), '[]'::pg_catalog.json) FROM (${sql}) AS ${rows})`
+  const all = `(SELECT COALESCE(pg_catalog.json_agg(pg_catalog.row_to_json(${rows}.*)), '[]'::pg_catalog.json) FROM (${sql}) AS ${rows})`
   if (around.grouped) {
     // Grouped by, so it has to be a column, and comparable.
-    outputs.joins.push(` CROSS JOIN LATERAL (SELECT ${json}::pg_catalog.jsonb AS body) AS ${node.alias}_body`)
+    outputs.joins.push(` CROSS JOIN LATERAL (SELECT ${all}::pg_catalog.jsonb AS body) AS ${node.alias}_body`)
     add(name, `${node.alias}_body.body`)
-  } else add(name, json)
+  } else add(name, all)
 }
 
 function selectedSql(scope: Scope, node: TableNode, { field, cast, aggregate }: SelectedField): string {
