@@ -139,9 +139,12 @@ const MAX_ALIAS_BYTES = 63
 /** What a column is called in the answer is the only text of a request that a statement repeats, hence the care. */
 export function assertAlias(reader: Reader, alias: string, position: number): void {
   if (!ALIAS.test(alias)) {
-    throw reader.refused('an alias has only letters, digits, spaces and the characters _ $ -', position)
+    throw reader.refused(
+      'a name in the answer has only letters, digits, spaces and the characters _ $ -; choose one, as in "name:column"',
+      position,
+    )
   }
   if (Buffer.byteLength(alias) > MAX_ALIAS_BYTES) {
-    throw reader.refused(`an alias has at most ${MAX_ALIAS_BYTES} bytes`, position)
+    throw reader.refused(`a name in the answer has at most ${MAX_ALIAS_BYTES} bytes`, position)
   }
 }

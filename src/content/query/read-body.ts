@@ -72,7 +72,7 @@ export function writtenColumns(
       if (problem) faults.push({ pointer: pointer(body.isArray, index, name), detail: problem })
       if (column) found.set(name, column)
     }
-    if (!uneven && (names.length !== first.length || first.some((name) => !(name in row)))) {
+    if (!uneven && (names.length !== first.length || first.some((name) => !Object.hasOwn(row, name)))) {
       faults.push({
         pointer: `/${index}`,
         detail: 'has other keys than the first object; name all in "columns", or say "Prefer: missing=default"',
