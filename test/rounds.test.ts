@@ -3,7 +3,8 @@ import { createRounds } from '../src/lib/rounds.ts'
 
 /** A reader that says of each round what was asked, and answers when it is let. */
 function heldReader() {
-  const started: { readonly asked: string[]; readonly answer: (value: string) => void; readonly fail: () => void }[] = []
+  const started: { readonly asked: string[]; readonly answer: (value: string) => void; readonly fail: () => void }[] =
+    []
   const ask = createRounds<string, string>(
     (questions) =>
       new Promise((resolve, reject) => {
