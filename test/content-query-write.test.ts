@@ -106,6 +106,17 @@ describe('inserting', () => {
     expect(json).toEqual([{ id: 5, name: 'Empty Shelf', country: null }])
   })
 
+  changing('gives back as many rows as are asked for', async () => {
+    const rows = [
+      { id: 7, name: 'a' },
+      { id: 8, name: 'b' },
+    ]
+    expect(await shop.insert('genre', rows, 'order=id.desc&limit=1')).toMatchObject({
+      rows: 2,
+      json: [{ id: 8, name: 'b' }],
+    })
+  })
+
   changing('gives back the key alone, or nothing', async () => {
     const body = { album_id: 4, number: 1, title: 'Só' }
     expect(await shop.insert('track', body, '', { return: 'headers-only' })).toEqual({
@@ -235,7 +246,7 @@ describe('a write that can not be done is refused', () => {
     ['filters', () => shop.insert('label', { id: 7 }, 'id=eq.1'), 'an insert takes no filters'],
     ['two objects to change by', () => shop.update('label', [{ id: 7 }, { id: 8 }], 'id=eq.1'), 'has to be one object'],
     ['nothing to change', () => shop.update('label', {}, 'id=eq.1'), 'names no column to change'],
-    ['a limit', () => shop.delete('label', 'id=gt.1&limit=1'), 'a write takes no "limit"'],
+    ['a limit', () => shop.delete('label', 'id=gt.1&limit=1'), 'PATCH and DELETE take no "limit"'],
     [
       'a filter on what is embedded',
       () => shop.delete('artist', 'label=is.null&select=label(name)'),

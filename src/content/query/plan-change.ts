@@ -4,7 +4,7 @@ import type { StageCatalog } from './catalog.ts'
 import type { QueryParameters, WriteOptions, WritePlan } from './plans.ts'
 import { readBody, writtenColumns } from './read-body.ts'
 import { whereSql } from './rows-sql.ts'
-import { definitions, finishWrite, prepareWrite } from './write.ts'
+import { definitions, finishWrite, prepareWrite, type Write } from './write.ts'
 
 /** Like `planInsert`; the body is one object: the columns to change. */
 export function planUpdate(
@@ -14,7 +14,7 @@ export function planUpdate(
   text: string,
   options: WriteOptions,
 ): WritePlan {
-  const write = prepareWrite(catalog, tableName, query, options)
+  const write = prepareChange(catalog, tableName, query, options)
   const body = readBody(text)
   if (body.rows.length !== 1) throw invalidRequest('the body has to be one object: the columns to change')
   const columns = writtenColumns(write.table, body, write.query.columns, false)
@@ -36,8 +36,14 @@ export function planDelete(
   query: QueryParameters,
   options: WriteOptions,
 ): WritePlan {
-  const write = prepareWrite(catalog, tableName, query, options)
+  const write = prepareChange(catalog, tableName, query, options)
   const { scope, target, name } = write
   const sql = `DELETE FROM ${name} AS ${target.alias}${whereSql(scope, target, {})}`
   return finishWrite(write, [sql], null, target.conditions.length > 0)
+}
+
+function prepareChange(...of: Parameters<typeof prepareWrite>): Write {
+  const write = prepareWrite(...of)
+  if (write.seen.limit === null && write.seen.offset === 0) return write
+  throw invalidRequest('PATCH and DELETE take no "limit" and no "offset"; say by filters which rows they are for')
 }

@@ -54,7 +54,7 @@ export class Reader {
   }
 
   skipSpace(): void {
-    while (this.text[this.position] === ' ') this.position++
+    this.match(/\s*/y)
   }
 
   /** A name: quoted, with `\` before a quote or a backslash in it, or up to a character that has a meaning. */

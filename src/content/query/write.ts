@@ -36,9 +36,6 @@ export function prepareWrite(
   if (table.kind !== 'table') throw conflict(`"${table.name}" is a ${table.kind}; rows are written to tables only`)
   const query = parseQuery(parameters)
   const seen = buildTree(catalog, table, query)
-  if (seen.limit !== null || seen.offset > 0) {
-    throw invalidRequest('a write takes no "limit" and no "offset"; say by filters which rows it is for')
-  }
   if (seen.conditions.some((each) => each.kind === 'filter' && findPresence(seen, each))) {
     throw invalidRequest('a write takes no filters on whether there is an embedded row')
   }
