@@ -7,6 +7,7 @@ import { lockDataFolder } from './data-folder/lock.ts'
 import { makeDataFolder } from './data-folder/make-data-folder.ts'
 import { removeServiceAddress, writeServiceAddress } from './data-folder/service-address.ts'
 import { startEmbeddedPostgres } from './database/embedded/embedded-postgres.ts'
+import { logStages } from './events/log-stages.ts'
 import { createLifecycle, type Lifecycle } from './lifecycle.ts'
 import type { Logger } from './logger.ts'
 import { ensureDemoProject } from './projects/demo-project.ts'
@@ -97,6 +98,7 @@ function startSweeping(container: Container, lifecycle: Lifecycle): void {
   let sweep = Promise.resolve()
   const sweepOnce = async (): Promise<void> => {
     try {
+      await logStages(container.system, container.logger)
       await sweepSideSchemas(container, container.logger)
     } catch (error) {
       container.logger.warn({ err: error }, 'sweeping failed; it is tried again later')

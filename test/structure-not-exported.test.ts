@@ -112,6 +112,7 @@ const EXPECTED: readonly (readonly [kind: string, name: string, detail?: string]
   ['text search configuration', 'words'],
   ['text search dictionary', 'plain'],
   ['trigger', 'base.their_own'],
+  ['trigger', 'base.wharf_insert'],
   ['view', 'a_view'],
 ]
 

@@ -1,4 +1,4 @@
-import type { Database } from '../database/database.ts'
+import type { Queryable } from '../database/database.ts'
 
 /** Where a stage stands. */
 export interface StageReference {
@@ -14,7 +14,10 @@ export interface StageReference {
  * @param database as Wharf's own login, or as the one of the stage's project.
  * @throws where there is no such stage.
  */
-export async function readReference({ prisma }: Pick<Database, 'prisma'>, stageId: string): Promise<StageReference> {
+export async function readReference(
+  { prisma }: { readonly prisma: Queryable },
+  stageId: string,
+): Promise<StageReference> {
   const [row] = await prisma.$queryRaw<{ reference: string | null; generation: bigint | null }[]>`
     SELECT reference::text, generation FROM wharf.stage_reference(${stageId}::uuid)`
   if (!row?.reference || row.generation === null) throw new Error(`the stage ${stageId} has no log`)

@@ -34,6 +34,8 @@ export async function applySchema(
       ])
       await assertSchemaIsThere(client, schemaName)
       // Tables that the script made, and those whose triggers it dropped or disabled.
+      // A table with checks that are put off cannot have a trigger replaced.
+      await client.query('SET CONSTRAINTS ALL IMMEDIATE')
       await client.query('SELECT wharf.log_tables($1)', [schemaName])
       signal.throwIfAborted()
       await client.query('COMMIT')

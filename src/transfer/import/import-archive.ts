@@ -1,6 +1,7 @@
 import type { ArchiveItem } from '../../archive/archive-reader.ts'
 import type { Database } from '../../database/database.ts'
 import { conflict, type Fault } from '../../errors.ts'
+import { readReference, type StageReference } from '../../events/reference.ts'
 import { findProject } from '../../projects/projects.ts'
 import type { FindProjectDatabase } from '../../projects/stage-database.ts'
 import { withStageLocks } from '../../projects/stage-locks.ts'
@@ -10,7 +11,7 @@ import { takeLoadedEvents } from './event-loader.ts'
 import { assertNoDifferences, examineTarget, type TargetProject } from './import-targets.ts'
 import { type LoadedStage, loadArchive } from './load-archive.ts'
 import { dropSideSchema, listDroppable } from './side-schemas.ts'
-import { expireKept, type Swap, swapStages } from './swap-stages.ts'
+import { expireKept, holdStages, type Swap, swapStages } from './swap-stages.ts'
 
 export interface ImportServices {
   readonly control: Database
@@ -64,11 +65,11 @@ export async function importArchive(
     const signal = AbortSignal.any([options.signal, lost])
     await dropLeftovers(services.system, stageIds)
     const targets = await examineAll(services, archive, options.targets, { countRows: false })
-    const generations = await readGenerations(services.system, stageIds)
+    const before = await readReferences(services.system, stageIds)
     try {
       const loaded = await loadArchive(services, archive.read(signal), targets, { ...options, signal })
       signal.throwIfAborted()
-      await finish(services, targets, loaded, generations, options.tokenId)
+      await finish(services, targets, loaded, before, options.tokenId)
       return targets.map((target) => toResult(target, loaded))
     } catch (error) {
       throw signal.aborted ? signal.reason : error
@@ -132,9 +133,12 @@ async function dropLeftovers(system: Database, stageIds: readonly string[]): Pro
   await system.prisma.loadingEvent.deleteMany({ where: { stageId: { in: [...stageIds] } } })
 }
 
-async function readGenerations(system: Database, stageIds: readonly string[]): Promise<ReadonlyMap<string, bigint>> {
-  const rows = await system.prisma.stageState.findMany({ where: { stageId: { in: [...stageIds] } } })
-  return new Map(rows.map(({ stageId, generation }) => [stageId, generation]))
+async function readReferences(
+  system: Database,
+  stageIds: readonly string[],
+): Promise<ReadonlyMap<string, StageReference>> {
+  const read = stageIds.map(async (stageId) => [stageId, await readReference(system, stageId)] as const)
+  return new Map(await Promise.all(read))
 }
 
 /** The one moment at which everything becomes visible. */
@@ -142,22 +146,20 @@ async function finish(
   { system, undoHours }: ImportServices,
   targets: readonly TargetProject[],
   loaded: readonly LoadedStage[],
-  generations: ReadonlyMap<string, bigint>,
+  before: ReadonlyMap<string, StageReference>,
   tokenId: string | null,
 ): Promise<void> {
   const keptUntil = new Date(Date.now() + undoHours * 3_600_000)
+  const swaps = loaded.flatMap((stage) => toSwap(stage, before))
   await system.prisma.$transaction(
     async (tx) => {
+      await holdStages(tx, swaps)
       for (const { planned, project, stages } of targets) {
         if (!planned.system) continue
         await applyRoles(tx, project.id, planned.roles)
         for (const { stage } of stages) await takeLoadedEvents(tx, stage.id)
       }
-      await swapStages(
-        tx,
-        loaded.flatMap((stage) => toSwap(stage, generations)),
-        { tokenId, keptUntil },
-      )
+      await swapStages(tx, swaps, { tokenId, keptUntil })
       // Nothing is kept of what was loaded in place, nor of what an import before that had replaced.
       for (const { target, loadingSchema } of loaded) if (!loadingSchema) await expireKept(tx, target.stage.id)
     },
@@ -167,13 +169,13 @@ async function finish(
 
 function toSwap(
   { target, project, loadingSchema, rows, transaction }: LoadedStage,
-  generations: ReadonlyMap<string, bigint>,
+  references: ReadonlyMap<string, StageReference>,
 ): Swap[] {
-  if (loadingSchema === undefined) return []
   const { id: stageId, schemaName } = target.stage
-  const contents = { transaction, rows: Object.fromEntries(rows) }
-  const stage = { stageId, schemaName, login: project.login }
-  return [{ stage, generation: generations.get(stageId) ?? 0n, schemaName: loadingSchema, contents }]
+  const before = references.get(stageId)
+  if (loadingSchema === undefined || !before) return []
+  const contents = { transaction, tables: [...rows.keys()] }
+  return [{ stage: { stageId, schemaName, login: project.login }, before, schemaName: loadingSchema, contents }]
 }
 
 function toResult({ planned, project, stages }: TargetProject, loaded: readonly LoadedStage[]): ImportedProject {

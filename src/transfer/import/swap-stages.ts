@@ -1,26 +1,50 @@
 import type { Transaction } from '../../database/database.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
 import { conflict } from '../../errors.ts'
+import { readReference, type StageReference } from '../../events/reference.ts'
+import { lockAgainstWrites } from './lock-against-writes.ts'
 import { type StageIdentity, sideName } from './side-schemas.ts'
 
 /** A schema that is to take the place of a stage's own. */
 export interface Swap {
   readonly stage: StageIdentity
-  /** The stage's generation when the schema's loading began; another one says that somebody swapped in between. */
-  readonly generation: bigint
+  /** Where the stage stood when the schema's loading began; elsewhere says that somebody wrote or swapped in between. */
+  readonly before: StageReference
   /** The schema that becomes the stage's own. */
   readonly schemaName: string
   readonly contents: LoadedContents
 }
 
-/**
- * What a loaded schema holds, by which `undo` tells whether it was written to since: every row that is as it was loaded
- * carries the loading transaction's id (`xmin`), and there are as many as were loaded.
- */
+/** What a loaded schema holds, by which `undo` tells whether its structure was changed since. */
 export interface LoadedContents {
-  /** The id, as `xmin` has it: 32 bits, in decimal. */
+  /** The id of the transaction that made everything in it, as `xmin` has it: 32 bits, in decimal. */
   readonly transaction: string
-  readonly rows: Readonly<Record<string, number>>
+  readonly tables: readonly string[]
+}
+
+/**
+ * Closes the stages to writers until the transaction ends, and makes sure that nobody wrote to them since their loading
+ * began: what was written meanwhile would be lost with the schema that is replaced.
+ *
+ * @throws {AppError} CONFLICT where somebody wrote, is writing, or swapped.
+ */
+export async function holdStages(tx: Transaction, swaps: readonly Swap[]): Promise<void> {
+  await lockAgainstWrites(
+    tx,
+    swaps.map(({ stage }) => stage.schemaName),
+  )
+  await tx.$queryRaw`
+    SELECT 1 FROM system.stage_state WHERE stage_id::text = ANY (${swaps.map(({ stage }) => stage.stageId)}::text[])
+    ORDER BY stage_id FOR NO KEY UPDATE`
+  for (const { stage, before } of swaps) {
+    const now = await readReference({ prisma: tx }, stage.stageId)
+    if (now.generation !== before.generation) {
+      throw conflict('the stage was replaced by somebody else in the meantime; try again')
+    }
+    if (now.reference !== before.reference) {
+      throw conflict('the stage was written to while the import ran; nothing was changed')
+    }
+  }
 }
 
 /**
@@ -29,37 +53,39 @@ export interface LoadedContents {
  * Renaming waits for no reader: it takes no lock on a table. Each stage's generation is raised, by which those notice
  * who look tables up by name outside one statement.
  *
- * @param tx a transaction of Wharf's own login, which is the last thing of the import.
+ * @param tx a transaction of Wharf's own login, which is the last thing of the import, and holds the stages.
  * @param keptUntil when the schemas that were replaced may be dropped.
- * @throws {AppError} CONFLICT where a stage was swapped since.
  */
 export async function swapStages(
   tx: Transaction,
   swaps: readonly Swap[],
   { tokenId, keptUntil }: { readonly tokenId: string | null; readonly keptUntil: Date },
 ): Promise<void> {
-  for (const { stage, generation, schemaName, contents } of swaps) {
-    const raised = await tx.stageState.updateMany({
-      where: { stageId: stage.stageId, generation },
-      data: { generation: { increment: 1 } },
-    })
-    if (raised.count !== 1) throw conflict('the stage was replaced by somebody else in the meantime; try again')
+  for (const { stage, schemaName, contents } of swaps) {
     const replaced = sideName(stage, 'old')
     await rename(tx, stage.schemaName, replaced)
     await rename(tx, schemaName, stage.schemaName)
+    await tx.stageState.update({ where: { stageId: stage.stageId }, data: { generation: { increment: 1 } } })
     await tx.sideSchema.delete({ where: { schemaName } })
     await expireKept(tx, stage.stageId)
+    const replacedBy = { reference: await recordImport(tx, stage.stageId, tokenId), ...contents }
     await tx.sideSchema.create({
       data: {
         schemaName: replaced,
         stageId: stage.stageId,
         kind: 'kept',
         expiresAt: keptUntil,
-        replacedBy: { transaction: contents.transaction, rows: { ...contents.rows } },
+        replacedBy: { ...replacedBy, tables: [...contents.tables] },
       },
     })
-    await tx.$queryRaw`SELECT wharf.record_import(${stage.stageId}::uuid, ${tokenId}::uuid)::text`
   }
+}
+
+/** Logs an `import` event. @returns its id, which becomes the stage's reference. */
+export async function recordImport(tx: Transaction, stageId: string, tokenId: string | null): Promise<string> {
+  const [row] = await tx.$queryRaw<{ id: string }[]>`
+    SELECT wharf.record_import(${stageId}::uuid, ${tokenId}::uuid)::text AS id`
+  return row?.id ?? ''
 }
 
 const rename = (tx: Transaction, from: string, to: string): Promise<number> =>

@@ -1,12 +1,14 @@
 import { z } from 'zod'
 import type { Database, Transaction } from '../../database/database.ts'
 import { quoteIdentifier, quoteQualified } from '../../database/quoting.ts'
-import { SQLSTATE, sqlState } from '../../database/sqlstate.ts'
 import { AppError, conflict } from '../../errors.ts'
+import { readReference } from '../../events/reference.ts'
 import { withStageLocks } from '../../projects/stage-locks.ts'
+import { lockAgainstWrites } from './lock-against-writes.ts'
 import { type StageIdentity, sideName } from './side-schemas.ts'
+import { recordImport } from './swap-stages.ts'
 
-const contentsSchema = z.object({ transaction: z.string(), rows: z.record(z.string(), z.number()) })
+const replacedBySchema = z.object({ reference: z.string(), transaction: z.string(), tables: z.array(z.string()) })
 
 export interface Undone {
   /** When what was given back had been replaced. */
@@ -20,7 +22,7 @@ export interface Undone {
  * moment, so that an undo can be undone.
  *
  * @param force also where the stage was written to since: those writes are then kept with what is replaced.
- * @throws {AppError} CONFLICT where nothing is kept, or where `force` is missing.
+ * @throws {AppError} CONFLICT where nothing is kept, where `force` is missing, or where somebody is writing.
  */
 export async function undoImport(
   { system, snapshots }: { readonly system: Database; readonly snapshots: Database },
@@ -34,9 +36,10 @@ export async function undoImport(
           where: { stageId: stage.stageId, kind: 'kept', expiresAt: { gt: new Date() } },
         })
         if (!kept) throw conflict(NOTHING_TO_UNDO)
+        await lockAgainstWrites(tx, [stage.schemaName])
         if (!force) await assertUnwritten(tx, stage, kept.replacedBy)
         await exchange(tx, stage, kept.schemaName)
-        await tx.$queryRaw`SELECT wharf.record_import(${stage.stageId}::uuid, ${tokenId}::uuid)::text`
+        await recordImport(tx, stage.stageId, tokenId)
         return { replacedAt: kept.createdAt, tables: await countRows(tx, stage.schemaName) }
       },
       { timeout: 10 * 60_000 },
@@ -54,58 +57,39 @@ async function exchange(tx: Transaction, stage: StageIdentity, keptSchema: strin
   await tx.$executeRawUnsafe(
     `ALTER SCHEMA ${quoteIdentifier(keptSchema)} RENAME TO ${quoteIdentifier(stage.schemaName)}`,
   )
-  // What the stage was before an import has rows of many transactions, so later writes cannot be told from it.
+  // Its structure is of many transactions, so that later changes cannot be told from it.
   await tx.$executeRaw`
     UPDATE system.side_schema SET schema_name = ${replaced}, replaced_by = NULL, created_at = now()
     WHERE schema_name = ${keptSchema}`
   await tx.stageState.update({ where: { stageId: stage.stageId }, data: { generation: { increment: 1 } } })
 }
 
-/** Locks the tables against writes, so that none comes between this look and the exchange. */
-async function assertUnwritten(tx: Transaction, stage: StageIdentity, replacedBy: unknown): Promise<void> {
-  const contents = contentsSchema.safeParse(replacedBy).data
-  const tables = await listTables(tx, stage.schemaName)
-  if (tables.length > 0) await lockAgainstWrites(tx, stage.schemaName, tables)
-  if (contents && (await isAsLoaded(tx, stage.schemaName, tables, contents))) return
+/** The last event must be the import's, and the structure the one that it made: whoever changes that is not logged. */
+async function assertUnwritten(tx: Transaction, { stageId, schemaName }: StageIdentity, of: unknown): Promise<void> {
+  const replacedBy = replacedBySchema.safeParse(of).data
+  const { reference } = await readReference({ prisma: tx }, stageId)
+  if (replacedBy?.reference === reference && (await isBuiltAsLoaded(tx, schemaName, replacedBy))) return
   throw new AppError(
     'CONFLICT',
     'the stage was, or may have been, written to since: undo with force, which gives these writes up',
   )
 }
 
-async function lockAgainstWrites(tx: Transaction, schemaName: string, tables: readonly string[]): Promise<void> {
-  const names = tables.map((table) => quoteQualified(schemaName, table)).join(', ')
-  await tx.$executeRawUnsafe(`SET LOCAL lock_timeout = '2s'`)
-  await tx.$executeRawUnsafe(`LOCK TABLE ${names} IN SHARE MODE`).catch((error: unknown) => {
-    if (sqlState(error) !== SQLSTATE.lockNotAvailable) throw error
-    throw conflict('somebody is writing to the stage; try again when that has ended')
-  })
-}
-
-async function isAsLoaded(
+/** Whatever is made or altered in a schema leaves a row of its own transaction here, and what is dropped is missing. */
+async function isBuiltAsLoaded(
   tx: Transaction,
   schemaName: string,
-  tables: readonly string[],
-  { transaction, rows }: z.infer<typeof contentsSchema>,
+  { transaction, tables }: z.infer<typeof replacedBySchema>,
 ): Promise<boolean> {
-  if (tables.length !== Object.keys(rows).length || !(await isBuiltAsLoaded(tx, schemaName, transaction))) return false
-  for (const table of tables) {
-    const [found] = await tx.$queryRawUnsafe<{ all: number; loaded: number }[]>(
-      `SELECT count(*)::float8 AS all, count(*) FILTER (WHERE xmin::text = $1)::float8 AS loaded
-         FROM ONLY ${quoteQualified(schemaName, table)}`,
-      transaction,
-    )
-    if (found?.all !== rows[table] || found?.loaded !== found?.all) return false
-  }
-  return true
-}
-
-/** Whatever is made or altered in a schema leaves a row of its own transaction here. */
-async function isBuiltAsLoaded(tx: Transaction, schemaName: string, transaction: string): Promise<boolean> {
+  if ((await listTables(tx, schemaName)).length !== tables.length) return false
   const changed = await tx.$queryRaw<unknown[]>`
-    SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace(quote_ident(${schemaName})) AND xmin::text <> ${transaction}
+    WITH schema AS (SELECT to_regnamespace(quote_ident(${schemaName})) AS oid)
+    SELECT 1 FROM pg_class, schema WHERE relnamespace = schema.oid AND pg_class.xmin::text <> ${transaction}
     UNION ALL
-    SELECT 1 FROM pg_proc WHERE pronamespace = to_regnamespace(quote_ident(${schemaName})) AND xmin::text <> ${transaction}
+    SELECT 1 FROM pg_proc, schema WHERE pronamespace = schema.oid AND pg_proc.xmin::text <> ${transaction}
+    UNION ALL
+    SELECT 1 FROM schema JOIN pg_class ON relnamespace = schema.oid JOIN pg_trigger ON tgrelid = pg_class.oid
+    WHERE pg_trigger.xmin::text <> ${transaction}
     LIMIT 1`
   return changed.length === 0
 }

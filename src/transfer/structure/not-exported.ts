@@ -78,8 +78,8 @@ const TABLE_OBJECTS: readonly { kind: string; name: string; detail: string; from
     name: `c.relname || '.' || g.tgname`,
     detail: 'NULL',
     from: 'pg_catalog.pg_trigger g JOIN pg_catalog.pg_class c ON c.oid = g.tgrelid',
-    // Those with Wharf's prefix keep the event log and come with every stage.
-    where: `NOT g.tgisinternal AND NOT pg_catalog.starts_with(g.tgname::text, 'wharf_')`,
+    // Those that keep the event log come with every stage.
+    where: `NOT g.tgisinternal AND g.tgfoid IS DISTINCT FROM pg_catalog.to_regproc('wharf.log_statement')`,
   },
   {
     kind: 'rule',

@@ -1,0 +1,48 @@
+import type { Transaction } from '../../database/database.ts'
+import { quoteQualified } from '../../database/quoting.ts'
+import { SQLSTATE, sqlState } from '../../database/sqlstate.ts'
+import { AppError } from '../../errors.ts'
+
+/**
+ * How long each attempt waits for those who are writing, in milliseconds. Who writes to two tables may come to wait for
+ * us while we wait for him: PostgreSQL looks for such rings after a second (`deadlock_timeout`), and we are gone by then,
+ * so that it is never the writer who fails. Only the last attempt is long enough for an autovacuum to be sent away.
+ */
+const ATTEMPTS_MS = [300, 300, 300, 1_500]
+
+/**
+ * Keeps everybody from writing to the tables of these schemas until the transaction ends, once all who have written to
+ * them have committed. Readers go on.
+ *
+ * Who wrote before and had not committed would commit into a schema that is no stage's any more. Tables are locked before
+ * the state of any stage, as those who write do it too.
+ *
+ * @throws {AppError} CONFLICT where somebody goes on writing.
+ */
+export async function lockAgainstWrites(tx: Transaction, schemaNames: readonly string[]): Promise<void> {
+  const tables = await tx.$queryRaw<{ schema: string; name: string }[]>`
+    SELECT nspname::text AS schema, relname::text AS name FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+    WHERE nspname = ANY (${[...schemaNames]}::text[]) AND relkind IN ('r', 'p') ORDER BY pg_class.oid`
+  if (tables.length === 0) return
+  const names = tables.map(({ schema, name }) => `ONLY ${quoteQualified(schema, name)}`)
+  const statement = `LOCK TABLE ${names.join(', ')} IN SHARE MODE`
+  for (const timeoutMs of ATTEMPTS_MS) if (await lockWithin(tx, statement, timeoutMs)) return
+  throw new AppError('CONFLICT', 'somebody is writing to the stage; try again when that has ended', {
+    retryAfterSeconds: 10,
+  })
+}
+
+/** @returns false where it took too long; nothing is locked then. */
+async function lockWithin(tx: Transaction, statement: string, timeoutMs: number): Promise<boolean> {
+  await tx.$executeRawUnsafe('SAVEPOINT before_lock')
+  await tx.$executeRawUnsafe(`SET LOCAL lock_timeout = ${timeoutMs}`)
+  try {
+    await tx.$executeRawUnsafe(statement)
+    await tx.$executeRawUnsafe('RELEASE SAVEPOINT before_lock')
+    return true
+  } catch (error) {
+    if (sqlState(error) !== SQLSTATE.lockNotAvailable) throw error
+    await tx.$executeRawUnsafe('ROLLBACK TO SAVEPOINT before_lock')
+    return false
+  }
+}
