@@ -26,7 +26,7 @@ const NEVER_LOGGED = [
 ]
 
 /** Lines are written together, and no later than this. What is still waiting when the process ends is written then. */
-const STANDARD_ERROR = { dest: 2, sync: false, minLength: 4096, periodicFlush: 100 }
+const STANDARD_ERROR = { dest: 2, sync: false, minLength: 8192, periodicFlush: 100 }
 
 /** Creates the service's logger: one JSON object per line, to standard error unless a destination is given. */
 export function createLogger(

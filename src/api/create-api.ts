@@ -47,7 +47,7 @@ export function createApi<Caller>(options: ApiOptions<Caller>): Api {
     // Nothing in these lines needs hiding, and looking for it in each would cost more than writing them.
     accessLog: logger.child({}, { redact: [] }),
     limits: { ...DEFAULT_LIMITS, ...options.limits },
-    baseHeaders: Object.entries({ ...createSecurityHeaders(), 'cache-control': 'no-store' }).flat(),
+    baseHeaders: [...createSecurityHeaders(), { name: 'cache-control', value: 'no-store' }],
   }
   const running = new Set<Exchange>()
 

@@ -24,8 +24,8 @@ export interface Frame {
   /** For the one line of each request. */
   readonly accessLog: Logger
   readonly limits: ApiLimits
-  /** On every answer, unless a route says otherwise: names and values in turn, as `writeHead` takes them. */
-  readonly baseHeaders: readonly string[]
+  /** On every answer, unless a route says otherwise. */
+  readonly baseHeaders: readonly { readonly name: HeaderName; readonly value: string }[]
 }
 
 /** The client went away before its answer had ended. Nobody's fault, so never logged as one. */
@@ -85,18 +85,22 @@ export class Exchange {
   }
 
   /** Sends the head of the answer, with everything that each answer carries. */
-  sendHead(status: number, headers: AnswerHeaders): void {
+  sendHead(
+    status: number,
+    headers: AnswerHeaders,
+    body?: { readonly mediaType?: string | undefined; readonly sizeBytes: number },
+  ): void {
     // One flat list: an object by name would be built and taken apart again for each answer.
     const all: string[] = ['x-request-id', this.requestId]
+    if (body?.mediaType !== undefined) all.push('content-type', body.mediaType)
+    if (body) all.push('content-length', String(body.sizeBytes))
     for (const name in headers) {
       const value = headers[name as HeaderName]
       if (value !== undefined) all.push(name, value)
     }
     const { baseHeaders } = this.frame
-    for (let index = 0; index < baseHeaders.length; index += 2) {
-      const [name, value] = [baseHeaders[index], baseHeaders[index + 1]]
-      if (name === undefined || value === undefined || headers[name as HeaderName] !== undefined) continue
-      all.push(name, value)
+    for (const { name, value } of baseHeaders) {
+      if (headers[name] === undefined) all.push(name, value)
     }
     this.response.writeHead(status, all)
   }

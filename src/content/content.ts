@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import type { Database } from '../database/database.ts'
 import type { LoginDatabases } from '../database/login-databases.ts'
 import { notFound } from '../errors.ts'
@@ -96,4 +95,4 @@ export function createContent(options: {
 
 /** Everything that an answer depends on. The visitor's rights are part of it, the visitor is not. */
 const keyOf = ({ stage, rights }: Visit, reference: string, request: string): string =>
-  hash('sha256', [stage.id, reference, rights, request].join('\n'), 'base64url')
+  `${stage.id}\n${reference}\n${rights}\n${request}`

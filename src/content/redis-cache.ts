@@ -1,9 +1,11 @@
+import { hash } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import type { Logger } from '../logger.ts'
 import { packAnswer, unpackAnswer } from './packed-answer.ts'
 import type { ResponseCache } from './response-cache.ts'
 
-const PREFIX = 'wharf:content:'
+/** Keys are hashed: they contain queries, which can be long and are nobody's business. */
+const keyOf = (key: string): string => `wharf:content:${hash('sha256', key, 'base64url')}`
 
 /** How long an answer is kept, in seconds. Only for the sake of memory: an old one is as right as a new one. */
 const KEEP_SECONDS = 3600
@@ -20,7 +22,7 @@ export function createRedisCache(redis: Redis, logger: Logger): ResponseCache {
   return {
     async get(key) {
       try {
-        const packed = await redis.getBuffer(PREFIX + key)
+        const packed = await redis.getBuffer(keyOf(key))
         return packed === null ? undefined : unpackAnswer(key, packed)
       } catch (error) {
         logger.debug({ reason: reasonOf(error) }, 'the response cache could not be read')
@@ -29,7 +31,7 @@ export function createRedisCache(redis: Redis, logger: Logger): ResponseCache {
     },
     set(key, answer) {
       if (answer.body.byteLength > MAX_BYTES) return
-      redis.set(PREFIX + key, packAnswer(key, answer), 'EX', KEEP_SECONDS).catch((error: unknown) => {
+      redis.set(keyOf(key), packAnswer(key, answer), 'EX', KEEP_SECONDS).catch((error: unknown) => {
         logger.debug({ reason: reasonOf(error) }, 'the response cache could not be written')
       })
     },

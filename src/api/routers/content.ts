@@ -85,7 +85,7 @@ export function contentRoutes(container: Container): readonly BoundRoute<Caller>
         canonical: 'overview',
         gzip: takesGzip(headers['accept-encoding']),
       })
-      return { ...describe(answered, 'json'), status: 200 }
+      return describe(answered, 'json', 200, undefined)
     }),
     getRows.admit<Caller, Visit>(admit, async ({ caller: visit, params, request }) => {
       const { headers, queryText } = request
@@ -96,7 +96,7 @@ export function contentRoutes(container: Container): readonly BoundRoute<Caller>
       const range = rangeOf(headers.range)
       const { count } = preferences
       const asked: ReadRequest = {
-        canonical: JSON.stringify([params.table, inOneOrder(queryText), etagForm, count, range]),
+        canonical: `rows\n${etagForm} ${count} ${range?.offset} ${range?.limit}\n${inOneOrder(queryText)}\n${params.table}`,
         gzip: takesGzip(headers['accept-encoding']),
       }
       const answered = await content.rows(visit, asked, () => ({
@@ -106,12 +106,7 @@ export function contentRoutes(container: Container): readonly BoundRoute<Caller>
         count,
         range,
       }))
-      const { headers: described, ...answer } = describe(answered, etagForm)
-      return {
-        ...answer,
-        status: answered.answer.status,
-        headers: { ...described, 'preference-applied': appliedOf(preferences, ['count']) },
-      }
+      return describe(answered, etagForm, answered.answer.status, appliedOf(preferences, ['count']))
     }),
   ]
 }
@@ -142,14 +137,24 @@ const validators = (reference: string, form: string) => ({
 const unchanged = ({ mark }: Visit, form: string) =>
   ({ status: 304, headers: validators(mark.reference, form) }) as const
 
-const describe = ({ answer, hit }: Answered, form: string) => ({
+const describe = <S extends 200 | 206>(
+  { answer, hit }: Answered,
+  form: string,
+  status: S,
+  applied: string | undefined,
+) => ({
+  status,
   body: answer.body,
   mediaType: answer.contentType,
   headers: {
-    ...validators(answer.reference, form),
+    'x-service-ref': answer.reference,
+    etag: etagOf(answer.reference, form),
+    'cache-control': CACHE_CONTROL,
+    vary: VARY,
     'x-cache': hit ? 'hit' : 'miss',
     'content-encoding': answer.coding === 'gzip' ? 'gzip' : undefined,
     'content-range': answer.contentRange,
+    'preference-applied': applied,
   },
 })
 
