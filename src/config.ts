@@ -24,6 +24,7 @@ const integer = (min: number, max: number, fallback: number) =>
 /** The variables that Wharf reads; `.env.example` explains each. */
 const environmentSchema = z.object({
   DATABASE_URL: url(['postgres:', 'postgresql:']).optional(),
+  REDIS_URL: url(['redis:', 'rediss:']).optional(),
   WHARF_HOST: z.string().default('127.0.0.1'),
   WHARF_PORT: integer(0, 65_535, 4000),
   WHARF_DATA_DIR: z.string().default('.wharf'),
@@ -36,6 +37,8 @@ const environmentSchema = z.object({
   WHARF_TOKEN: z.string().optional(),
   WHARF_UNDO_HOURS: integer(0, 8760, 24),
   WHARF_MAX_LINE_BYTES: integer(1024, 1024 * 1024 * 1024, 64 * 1024 * 1024),
+  WHARF_QUERY_TIMEOUT_MS: integer(1, 3_600_000, 10_000),
+  WHARF_MAX_ROWS: integer(1, 1_000_000, 10_000),
   WHARF_LOG_LEVEL: z.enum(LOG_LEVELS, { error: `must be one of ${LOG_LEVELS.join(', ')}` }).default('info'),
 })
 
@@ -45,6 +48,8 @@ export const VARIABLES: readonly string[] = Object.keys(environmentSchema.shape)
 export interface Config {
   /** PostgreSQL to use; undefined: the embedded one. */
   readonly databaseUrl: string | undefined
+  /** Redis for what processes share beside PostgreSQL; undefined: none, each process keeps answers in its own memory. */
+  readonly redisUrl: string | undefined
   readonly host: string
   /** 0 lets the system choose a port. */
   readonly port: number
@@ -62,6 +67,10 @@ export interface Config {
   readonly undoHours: number
   /** The longest line of an archive that an import reads. */
   readonly maxLineBytes: number
+  /** How long a statement of the content endpoint may take. */
+  readonly queryTimeoutMs: number
+  /** How many rows the content endpoint gives at once. */
+  readonly maxRows: number
   readonly logLevel: LogLevel
 }
 
@@ -84,6 +93,7 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
   const values = parsed.data
   return Object.freeze({
     databaseUrl: values.DATABASE_URL,
+    redisUrl: values.REDIS_URL,
     host: values.WHARF_HOST,
     port: values.WHARF_PORT,
     dataDir: resolve(values.WHARF_DATA_DIR),
@@ -93,6 +103,8 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
     token: values.WHARF_TOKEN,
     undoHours: values.WHARF_UNDO_HOURS,
     maxLineBytes: values.WHARF_MAX_LINE_BYTES,
+    queryTimeoutMs: values.WHARF_QUERY_TIMEOUT_MS,
+    maxRows: values.WHARF_MAX_ROWS,
     logLevel: values.WHARF_LOG_LEVEL,
   })
 }

@@ -47,7 +47,7 @@ export function createApi<Caller>(options: ApiOptions<Caller>): Api {
     // Nothing in these lines needs hiding, and looking for it in each would cost more than writing them.
     accessLog: logger.child({}, { redact: [] }),
     limits: { ...DEFAULT_LIMITS, ...options.limits },
-    baseHeaders: { ...createSecurityHeaders(), 'cache-control': 'no-store' },
+    baseHeaders: [...createSecurityHeaders(), { name: 'cache-control', value: 'no-store' }],
   }
   const running = new Set<Exchange>()
 
@@ -56,6 +56,7 @@ export function createApi<Caller>(options: ApiOptions<Caller>): Api {
   const serveRoute = ({ spec, respond }: BoundRoute<Caller>): RequestHandler =>
     serve(
       async (exchange) => {
+        exchange.speaksPostgrest = spec.dialect !== undefined
         const answer = await respond(exchange, async (token) => {
           const caller = await authenticate(token)
           exchange.tokenId = tokenIdOf(caller)

@@ -3,6 +3,8 @@ import { AppError } from '../errors.ts'
 import { authenticate, type Caller } from '../projects/access.ts'
 import { createApi } from './create-api.ts'
 import { type Listening, listen } from './listen.ts'
+import { contentRoutes } from './routers/content.ts'
+import { contentWriteRoutes } from './routers/content-writes.ts'
 import { exportRoutes } from './routers/export.ts'
 import { importRoutes } from './routers/import.ts'
 import { projectRoutes } from './routers/projects.ts'
@@ -29,6 +31,8 @@ export async function startApi(
     ...tokenRoutes(container),
     ...exportRoutes(container),
     ...importRoutes(container),
+    ...contentRoutes(container),
+    ...contentWriteRoutes(container),
   ]
   const checks = { database: () => control.prisma.$queryRaw`SELECT 1` }
   const api = createApi<Caller>({
