@@ -28,6 +28,18 @@ export const BOUNDS = {
     sentence: 'A write takes at most twice as long with the event log as without it',
     maxRatio: 2,
   },
+  unchanged: {
+    sentence: 'Conditional reads are answered with 304 at 0.7 or more of the rate of a bare Express handler.',
+    minRatio: 0.7,
+  },
+  cached: {
+    sentence: 'Answers of 20 rows that are known are given at 0.6 or more of the rate of a bare Express handler.',
+    minRatio: 0.6,
+  },
+  contentDelay: {
+    sentence: "The slowest hundredth of either waits less than four times as long as the bare handler's.",
+    maxRatio: 4,
+  },
 } as const
 
 export interface Finding {

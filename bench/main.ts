@@ -1,7 +1,8 @@
 /**
- * Measures what we claim about exports, imports and writes; exits with 1 where a bound of `bounds.ts` is broken.
+ * Measures what we claim about exports, imports, writes and the content endpoint; exits with 1 where a bound of `bounds.ts`
+ * is broken.
  *
- * Usage: npm run bench -- [time] [import] [memory] [writes] [--quick] [--rows 1000000,3000000,10000000]
+ * Usage: npm run bench -- [time] [import] [memory] [writes] [content] [--quick] [--rows 1000000,3000000,10000000]
  */
 import { execFile } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
@@ -9,6 +10,7 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
 import type { Finding } from './bounds.ts'
+import { measureContent } from './content.ts'
 import { measureExportMemory } from './export-memory.ts'
 import { measureExportTime } from './export-time.ts'
 import { measureImport } from './import-time.ts'
@@ -20,7 +22,7 @@ import { measureWriteCost } from './write-cost.ts'
 
 const SIZES = [1_000_000, 3_000_000, 10_000_000]
 const QUICK_SIZES = [100_000]
-const PARTS = ['time', 'import', 'memory', 'writes']
+const PARTS = ['time', 'import', 'memory', 'writes', 'content']
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -37,12 +39,13 @@ const parts = new Set(positionals.length > 0 ? positionals : PARTS)
 await promisify(execFile)('npx', ['tsc', '-p', 'tsconfig.build.json'])
 const [first = 0] = sizes
 const findings: Finding[] = []
-if (parts.has('time') || parts.has('memory') || parts.has('writes')) {
+if (parts.size > 1 || !parts.has('import')) {
   await withBench('of the embedded one', async (bench) => {
     await bench.table.fill(first)
     if (parts.has('time')) findings.push(...(await measureExportTime(bench, first)))
-    if (parts.has('memory')) findings.push(...(await measureExportMemory(bench, sizes)))
+    if (parts.has('content')) findings.push(...(await measureContent(bench, first)))
     if (parts.has('writes')) findings.push(...(await measureWriteCost(bench)))
+    if (parts.has('memory')) findings.push(...(await measureExportMemory(bench, sizes)))
   })
 }
 if (parts.has('import')) {

@@ -49,6 +49,8 @@ const environmentSchema = z.object({
     }),
   WHARF_UNDO_HOURS: integer(0, 8760, 24),
   WHARF_MAX_LINE_BYTES: integer(1024, 1024 * 1024 * 1024, 64 * 1024 * 1024),
+  WHARF_QUERY_TIMEOUT_MS: integer(1, 3_600_000, 10_000),
+  WHARF_MAX_ROWS: integer(1, 1_000_000, 10_000),
   WHARF_LOG_LEVEL: z.enum(LOG_LEVELS, { error: `must be one of ${LOG_LEVELS.join(', ')}` }).default('info'),
 })
 
@@ -58,7 +60,7 @@ export const VARIABLES: readonly string[] = Object.keys(environmentSchema.shape)
 export interface Config {
   /** PostgreSQL to use; undefined: the embedded one. */
   readonly databaseUrl: string | undefined
-  /** Redis for the queue; undefined: the queue is on PostgreSQL. */
+  /** Redis for the queue and for answers that processes share; undefined: PostgreSQL, and each process's memory. */
   readonly redisUrl: string | undefined
   readonly host: string
   /** 0 lets the system choose a port. */
@@ -83,6 +85,10 @@ export interface Config {
   readonly undoHours: number
   /** The longest line of an archive that an import reads. */
   readonly maxLineBytes: number
+  /** How long a statement of the content endpoint may take. */
+  readonly queryTimeoutMs: number
+  /** How many rows the content endpoint gives at once. */
+  readonly maxRows: number
   readonly logLevel: LogLevel
 }
 
@@ -118,6 +124,8 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
     transferHosts: values.WHARF_TRANSFER_HOSTS,
     undoHours: values.WHARF_UNDO_HOURS,
     maxLineBytes: values.WHARF_MAX_LINE_BYTES,
+    queryTimeoutMs: values.WHARF_QUERY_TIMEOUT_MS,
+    maxRows: values.WHARF_MAX_ROWS,
     logLevel: values.WHARF_LOG_LEVEL,
   })
 }

@@ -1,7 +1,11 @@
 import { PrismaPg } from '@prisma/adapter-pg'
+import { Redis } from 'ioredis'
 import type { ArtifactStore } from './artifacts/artifact-store.ts'
 import { createArtifactStore } from './artifacts/create-artifact-store.ts'
 import type { Config } from './config.ts'
+import { type Content, createContent } from './content/content.ts'
+import { createRedisCache } from './content/redis-cache.ts'
+import { createMemoryCache, layerCaches, type ResponseCache } from './content/response-cache.ts'
 import { readOrCreateSecret } from './data-folder/secrets.ts'
 import { openSpoolFolder } from './data-folder/spool-folder.ts'
 import type { Database, OpenDatabase } from './database/database.ts'
@@ -27,6 +31,15 @@ const MAX_CONNECTIONS = 20
 /** Connections of Wharf's own login for snapshots: as many exports can run at once in this process. */
 const MAX_SNAPSHOTS = 16
 
+/** Memory for answers of the content endpoint, in bytes. */
+const MAX_CACHE_BYTES = 64 * 1024 * 1024
+
+/** The longest answer of the content endpoint, in bytes. */
+const MAX_ANSWER_BYTES = 32 * 1024 * 1024
+
+/** How long the response cache may keep an answer waiting, in milliseconds: it is there to save time. */
+const CACHE_TIMEOUT_MS = 200
+
 /** Wharf's services, each made once. */
 export interface Container {
   readonly config: Config
@@ -40,6 +53,8 @@ export interface Container {
   /** The login databases behind `projectDatabase`, which forget a login that was dropped. */
   readonly logins: LoginDatabases
   readonly projectDatabase: FindProjectDatabase
+  /** Rows over HTTP. */
+  readonly content: Content
   readonly seal: Seal
   readonly rootTokenHash: Uint8Array
   /** Wharf's own version. */
@@ -107,6 +122,17 @@ export async function createContainer(options: {
   lifecycle.onClose('queue', queue.close)
   const watcher = createJobWatcher(control, { watchMs: jobTimings.watchMs, logger })
   lifecycle.onClose('watcher', watcher.close)
+  const projectDatabase = createProjectDatabases({ control: control.prisma, seal, logins })
+  const rootTokenHash = hashToken(rootToken)
+  const content = createContent({
+    control,
+    system: control,
+    logins,
+    projectDatabase,
+    rootTokenHash,
+    cache: openResponseCache(config, logger, lifecycle),
+    limits: { timeoutMs: config.queryTimeoutMs, maxRows: config.maxRows, maxBytes: MAX_ANSWER_BYTES },
+  })
 
   return {
     config,
@@ -115,9 +141,10 @@ export async function createContainer(options: {
     system: control,
     snapshots,
     logins,
-    projectDatabase: createProjectDatabases({ control: control.prisma, seal, logins }),
+    projectDatabase,
+    content,
     seal,
-    rootTokenHash: hashToken(rootToken),
+    rootTokenHash,
     version,
     generator: `wharf/${version}`,
     undoHours: config.undoHours,
@@ -128,6 +155,29 @@ export async function createContainer(options: {
     jobTimings,
     spoolFolder: await openSpoolFolder(config.dataDir),
   }
+}
+
+/** Answers are kept in memory, and where Redis is configured there too, for the other processes. */
+function openResponseCache({ redisUrl }: Config, logger: Logger, lifecycle: Lifecycle): ResponseCache {
+  const memory = createMemoryCache(MAX_CACHE_BYTES)
+  if (redisUrl === undefined) return memory
+  const redis = new Redis(redisUrl, {
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    connectTimeout: 2_000,
+    commandTimeout: CACHE_TIMEOUT_MS,
+  })
+  let reached = true
+  redis.on('ready', () => {
+    reached = true
+  })
+  redis.on('error', (error) => {
+    // Said once, and not with each of the attempts that follow.
+    if (reached) logger.warn({ err: error }, 'Redis cannot be reached; answers are not kept there')
+    reached = false
+  })
+  lifecycle.onClose('response cache', async () => redis.disconnect())
+  return layerCaches(memory, createRedisCache(redis, logger))
 }
 
 /** The root token: configured, or made at the first start and kept in the data folder. */

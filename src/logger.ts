@@ -25,8 +25,14 @@ const NEVER_LOGGED = [
   'config.secretKey',
 ]
 
+/** Lines are written together, and no later than this. What is still waiting when the process ends is written then. */
+const STANDARD_ERROR = { dest: 2, sync: false, minLength: 8192, periodicFlush: 100 }
+
 /** Creates the service's logger: one JSON object per line, to standard error unless a destination is given. */
-export function createLogger(level: LogLevel, destination: DestinationStream = pino.destination(2)): Logger {
+export function createLogger(
+  level: LogLevel,
+  destination: DestinationStream = pino.destination(STANDARD_ERROR),
+): Logger {
   return pino(
     {
       level,

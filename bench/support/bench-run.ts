@@ -11,16 +11,19 @@ export interface BenchRun {
   /** An existing folder for results, emptied by nobody: a file of the same name is written over. */
   readonly outputDir: string
   /** Runs `use` beside a service in a process of its own, which is stopped afterwards. */
-  withService<T>(use: (service: BenchService) => Promise<T>): Promise<T>
+  withService<T>(
+    use: (service: BenchService) => Promise<T>,
+    options?: { readonly logLevel?: 'warn' | 'info' },
+  ): Promise<T>
 }
 
 /** @param parentDir has the folder that every service uses: it keeps the key that projects' passwords are sealed with. */
 export const serviceRunner =
   (databaseUrl: string, parentDir: string): BenchRun['withService'] =>
-  async (use) => {
+  async (use, options = {}) => {
     const dataDir = join(parentDir, 'service')
     await mkdir(dataDir, { recursive: true })
-    const service = await startService({ databaseUrl, dataDir })
+    const service = await startService({ databaseUrl, dataDir, ...options })
     try {
       return await use(service)
     } finally {

@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { closeSync, openSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { readServiceAddress } from '../../src/data-folder/service-address.ts'
@@ -22,8 +24,11 @@ export async function startService(options: {
   readonly databaseUrl: string
   /** An existing folder, not used by anything else. */
   readonly dataDir: string
+  /** `warn` where the parts of the bench want nothing else. */
+  readonly logLevel?: 'warn' | 'info'
 }): Promise<BenchService> {
-  const { databaseUrl, dataDir } = options
+  const { databaseUrl, dataDir, logLevel = 'warn' } = options
+  const log = logLevel === 'info' ? openSync(join(dataDir, 'service.log'), 'w') : 'inherit'
   const child = spawn(process.execPath, [PROGRAM, 'start'], {
     cwd: dataDir,
     env: {
@@ -31,10 +36,11 @@ export async function startService(options: {
       WHARF_DATA_DIR: dataDir,
       WHARF_PORT: '0',
       WHARF_ROOT_TOKEN: ROOT_TOKEN,
-      WHARF_LOG_LEVEL: 'warn',
+      WHARF_LOG_LEVEL: logLevel,
     },
-    stdio: ['ignore', 'ignore', 'inherit'],
+    stdio: ['ignore', 'ignore', log],
   })
+  if (typeof log === 'number') closeSync(log)
   const exited = once(child, 'exit')
   const { pid } = child
   const stop = async (): Promise<void> => {

@@ -1,6 +1,7 @@
 import { createReadStream, createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import { request } from 'undici'
+import { z } from 'zod'
 import type { BenchService } from './start-service.ts'
 
 export const PROJECT = 'bench'
@@ -9,6 +10,13 @@ export const PROJECT = 'bench'
 export async function createProject(service: BenchService, schema: string): Promise<void> {
   await post(service, '/projects', 'application/json', JSON.stringify({ slug: PROJECT }))
   await post(service, `/projects/${PROJECT}/stages/live/schema`, 'application/sql', schema)
+}
+
+/** Makes a token with a role in the bench's project. */
+export async function createToken(service: BenchService, role: string): Promise<string> {
+  const body = JSON.stringify({ name: role, memberships: [{ project: PROJECT, role }] })
+  const answer = await post(service, '/tokens', 'application/json', body)
+  return z.object({ token: z.string() }).parse(JSON.parse(answer)).token
 }
 
 /** Exports the bench's project into a file, as gzip or plain. */
@@ -40,7 +48,7 @@ export async function importFile(service: BenchService, path: string): Promise<v
   if (statusCode !== 200) throw new Error(`the import answered ${statusCode}: ${text}`)
 }
 
-async function post({ url, headers }: BenchService, path: string, contentType: string, body: string): Promise<void> {
+async function post({ url, headers }: BenchService, path: string, contentType: string, body: string): Promise<string> {
   const answer = await request(url + path, {
     method: 'POST',
     headers: { ...headers, 'content-type': contentType },
@@ -48,4 +56,5 @@ async function post({ url, headers }: BenchService, path: string, contentType: s
   })
   const text = await answer.body.text()
   if (answer.statusCode >= 300) throw new Error(`POST ${path} answered ${answer.statusCode}: ${text}`)
+  return text
 }

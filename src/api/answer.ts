@@ -19,6 +19,8 @@ export interface JsonAnswer<S extends z.ZodType, H extends HeaderDocs> extends D
 export interface BytesAnswer<H extends HeaderDocs> extends Described<H> {
   readonly kind: 'bytes'
   readonly mediaType: string
+  /** Further types that the handler can answer in; it says with each answer which one it is. */
+  readonly otherTypes: readonly string[]
   /** The form of the bytes, for the description only; they are not checked. */
   readonly schema?: z.ZodType
 }
@@ -52,7 +54,7 @@ type AnswerBody<T extends AnswerSpec> =
   T extends JsonAnswer<infer S, HeaderDocs>
     ? { readonly body: z.input<S> }
     : T extends BytesAnswer<HeaderDocs>
-      ? { readonly body: Uint8Array | string }
+      ? { readonly body: Uint8Array | string; readonly mediaType?: string }
       : T extends StreamAnswer<HeaderDocs>
         ? { readonly body: StreamSource }
         : { readonly body?: undefined }
@@ -71,6 +73,8 @@ export interface AnyAnswer {
   readonly status: number
   readonly headers?: Readonly<Record<string, string | undefined>>
   readonly body?: unknown
+  /** Of an answer in bytes, where it is not the one that is declared first. */
+  readonly mediaType?: string
 }
 
 type NoHeaders = Readonly<Record<never, string>>
@@ -87,16 +91,27 @@ export function json(schema: z.ZodType, description: string, headers: HeaderDocs
   return { kind: 'json', mediaType: 'application/json', schema, description, headers }
 }
 
-/** An answer whose bytes the handler has at hand: a page, or JSON that is serialised already. */
+/**
+ * An answer whose bytes the handler has at hand: a page, or JSON that is serialised already. One without any bytes is
+ * sent without a content type.
+ *
+ * @param mediaType several where the handler chooses one with each answer.
+ */
 export function bytes(mediaType: string, description: string): BytesAnswer<NoHeaders>
 export function bytes<H extends HeaderDocs>(
-  mediaType: string,
+  mediaType: string | readonly [string, ...string[]],
   description: string,
   headers: H,
   schema?: z.ZodType,
 ): BytesAnswer<H>
-export function bytes(mediaType: string, description: string, headers: HeaderDocs = NO_HEADERS, schema?: z.ZodType) {
-  return { kind: 'bytes', mediaType, description, headers, ...(schema && { schema }) }
+export function bytes(
+  mediaType: string | readonly [string, ...string[]],
+  description: string,
+  headers: HeaderDocs = NO_HEADERS,
+  schema?: z.ZodType,
+): BytesAnswer<HeaderDocs> {
+  const [first, ...otherTypes] = typeof mediaType === 'string' ? ([mediaType] as const) : mediaType
+  return { kind: 'bytes', mediaType: first, otherTypes, description, headers, ...(schema && { schema }) }
 }
 
 /** An answer of any length, see `StreamSource`. */

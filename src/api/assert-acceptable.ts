@@ -1,11 +1,15 @@
 import type { Request } from 'express'
 import { AppError } from '../errors.ts'
-import type { Answers } from './answer.ts'
+import type { AnswerSpec, Answers } from './answer.ts'
 
 /** The media types in which a route can answer. */
 export const answerTypes = (answers: Answers): string[] => [
-  ...new Set(Object.values(answers).flatMap((answer) => (answer.kind === 'empty' ? [] : [answer.mediaType]))),
+  ...new Set(Object.values(answers).flatMap((answer) => (answer.kind === 'empty' ? [] : mediaTypesOf(answer)))),
 ]
+
+/** The media types of one answer. */
+export const mediaTypesOf = (answer: Exclude<AnswerSpec, { readonly kind: 'empty' }>): readonly string[] =>
+  answer.kind === 'bytes' ? [answer.mediaType, ...answer.otherTypes] : [answer.mediaType]
 
 /**
  * Makes sure that the client takes one of the types in which a route can answer.

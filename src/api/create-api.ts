@@ -51,7 +51,7 @@ export function createApi<Caller>(options: ApiOptions<Caller>): Api {
     accessLog: logger.child({}, { redact: [] }),
     limits: { ...DEFAULT_LIMITS, ...options.limits },
     observe: options.observe,
-    baseHeaders: { ...createSecurityHeaders(), 'cache-control': 'no-store' },
+    baseHeaders: [...createSecurityHeaders(), { name: 'cache-control', value: 'no-store' }],
   }
   const running = new Set<Exchange>()
 
@@ -60,6 +60,7 @@ export function createApi<Caller>(options: ApiOptions<Caller>): Api {
   const serveRoute = ({ spec, respond }: BoundRoute<Caller>): RequestHandler =>
     serve(
       async (exchange) => {
+        exchange.speaksPostgrest = spec.dialect !== undefined
         const answer = await respond(exchange, async (token) => {
           const caller = await authenticate(token)
           exchange.tokenId = tokenIdOf(caller)

@@ -28,7 +28,7 @@ export interface Frame {
   /** Told of each request once its answer has ended. */
   readonly observe?: ((request: AnsweredRequest) => void) | undefined
   /** On every answer, unless a route says otherwise. */
-  readonly baseHeaders: AnswerHeaders
+  readonly baseHeaders: readonly { readonly name: HeaderName; readonly value: string }[]
 }
 
 /** The client went away before its answer had ended. Nobody's fault, so never logged as one. */
@@ -52,6 +52,8 @@ export class Exchange {
   tokenId: string | undefined
   /** The `type` of the problem that was answered, for the access log. */
   problem: string | undefined
+  /** Whether failures are told in PostgREST's words too, for its client libraries. */
+  speaksPostgrest = false
   abortReason: Error | undefined
   #controller: AbortController | undefined
   #log: Logger | undefined
@@ -86,12 +88,22 @@ export class Exchange {
   }
 
   /** Sends the head of the answer, with everything that each answer carries. */
-  sendHead(status: number, headers: AnswerHeaders): void {
-    const all: Record<string, string> = { 'x-request-id': this.requestId }
-    for (const source of [this.frame.baseHeaders, headers]) {
-      for (const [name, value] of Object.entries(source)) {
-        if (value !== undefined) all[name] = value
-      }
+  sendHead(
+    status: number,
+    headers: AnswerHeaders,
+    body?: { readonly mediaType?: string | undefined; readonly sizeBytes: number },
+  ): void {
+    // One flat list: an object by name would be built and taken apart again for each answer.
+    const all: string[] = ['x-request-id', this.requestId]
+    if (body?.mediaType !== undefined) all.push('content-type', body.mediaType)
+    if (body) all.push('content-length', String(body.sizeBytes))
+    for (const name in headers) {
+      const value = headers[name as HeaderName]
+      if (value !== undefined) all.push(name, value)
+    }
+    const { baseHeaders } = this.frame
+    for (const { name, value } of baseHeaders) {
+      if (headers[name] === undefined) all.push(name, value)
     }
     this.response.writeHead(status, all)
   }

@@ -1,10 +1,10 @@
 import { createDocument, type oas31, type ZodOpenApiOperationObject, type ZodOpenApiResponseObject } from 'zod-openapi'
 import type { ErrorCode } from '../errors.ts'
 import type { AnswerSpec } from './answer.ts'
-import { answerTypes } from './assert-acceptable.ts'
+import { answerTypes, mediaTypesOf } from './assert-acceptable.ts'
 import type { BodySpec } from './body.ts'
 import { PROBLEM_TYPE_INTERNAL, PROBLEMS, problemSchema, problemType } from './problem.ts'
-import type { AnyRouteSpec } from './route.ts'
+import type { AnyRouteSpec, Auth } from './route.ts'
 
 export type OpenApiDocument = oas31.OpenAPIObject
 
@@ -53,16 +53,19 @@ function describeRoute(route: AnyRouteSpec): ZodOpenApiOperationObject {
     summary: route.summary,
     ...(route.description !== undefined && { description: route.description }),
     tags: [route.tag],
-    security: route.auth === 'token' ? [{ token: [] }] : [],
+    security: SECURITY[route.auth],
     requestParams: {
       ...(route.params && { path: route.params }),
       ...(route.query && { query: route.query }),
       ...(route.headers && { header: route.headers }),
+      ...(route.dialect && { query: route.dialect.query, header: route.dialect.headers }),
     },
     ...(route.body && { requestBody: describeBody(route.body) }),
     responses: Object.fromEntries([...describeFailures(route), ...answers]),
   }
 }
+
+const SECURITY = { token: [{ token: [] }], visitor: [{ token: [] }, {}], none: [] } satisfies Record<Auth, object[]>
 
 function describeBody(body: BodySpec) {
   if (body.kind === 'json') return { required: true, content: { [body.mediaType]: { schema: body.schema } } }
@@ -79,7 +82,9 @@ function describeAnswer(answer: AnswerSpec): ZodOpenApiResponseObject {
   }
   if (answer.kind === 'empty') return { description: answer.description, headers }
   const schema = 'schema' in answer ? (answer.schema ?? BYTES) : BYTES
-  return { description: answer.description, headers, content: { [answer.mediaType]: { schema } } }
+  const types = mediaTypesOf(answer)
+  const content = types.map((type) => [type, { schema: type.endsWith('json') || types.length === 1 ? schema : BYTES }])
+  return { description: answer.description, headers, content: Object.fromEntries(content) }
 }
 
 interface Failure {
@@ -98,7 +103,7 @@ function impliedErrors({ auth, body, answers }: AnyRouteSpec): ErrorCode[] {
   return [
     'INVALID_REQUEST',
     'SHUTTING_DOWN',
-    ...(auth === 'token' ? (['UNAUTHENTICATED', 'DATABASE_UNAVAILABLE'] as const) : []),
+    ...(auth !== 'none' ? (['UNAUTHENTICATED', 'DATABASE_UNAVAILABLE'] as const) : []),
     ...(body ? (['UNSUPPORTED_MEDIA_TYPE', 'REQUEST_TIMEOUT'] as const) : []),
     ...(body && body.kind !== 'stream' ? (['BODY_TOO_LARGE'] as const) : []),
     ...(answerTypes(answers).length > 0 ? (['NOT_ACCEPTABLE'] as const) : []),

@@ -11,6 +11,7 @@ interface HeadSpec<P extends Fields, Q extends Fields, H extends Fields> {
   readonly params?: P
   readonly query?: Q
   readonly headers?: H
+  readonly dialect?: unknown
 }
 
 interface Head<P extends Fields, Q extends Fields, H extends Fields> {
@@ -19,11 +20,14 @@ interface Head<P extends Fields, Q extends Fields, H extends Fields> {
   readonly headers: Parsed<H>
 }
 
-/** The query of a request, which is not decoded before somebody asks for it. */
-export function searchOf({ originalUrl }: Request): URLSearchParams {
+/** The query of a request as it came, without the question mark. */
+export function queryTextOf({ originalUrl }: Request): string {
   const start = originalUrl.indexOf('?')
-  return new URLSearchParams(start < 0 ? '' : originalUrl.slice(start + 1))
+  return start < 0 ? '' : originalUrl.slice(start + 1)
 }
+
+/** The query of a request, which is not decoded before somebody asks for it. */
+export const searchOf = (request: Request): URLSearchParams => new URLSearchParams(queryTextOf(request))
 
 /**
  * Checks path, query and headers of a request against what its route declares.
@@ -36,7 +40,7 @@ export function parseHead<P extends Fields, Q extends Fields, H extends Fields>(
 ): Head<P, Q, H>
 export function parseHead(spec: HeadSpec<Fields, Fields, Fields>, request: Request): Head<Fields, Fields, Fields> {
   const faults: Fault[] = []
-  const given = givenQuery(spec.query, request)
+  const given = spec.dialect ? undefined : givenQuery(spec.query, request)
   if (given) faults.push(...unknownNames(spec.query, given))
   const params = parsePart('path parameter', spec.params, request.params, faults)
   const query = parsePart('query parameter', spec.query, given, faults)

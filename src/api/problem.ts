@@ -31,6 +31,8 @@ export const PROBLEMS: Readonly<Record<ErrorCode, ProblemKind>> = {
   UNSUPPORTED_MEDIA_TYPE: { status: 415, title: 'Unsupported media type' },
   RANGE_NOT_SATISFIABLE: { status: 416, title: 'Range is not satisfiable' },
   SQL_REJECTED: { status: 422, title: 'SQL was rejected' },
+  CONSTRAINT_VIOLATED: { status: 422, title: 'Constraint is violated' },
+  QUERY_TIMED_OUT: { status: 504, title: 'Query took too long' },
   ARCHIVE_INVALID: { status: 400, title: 'Archive is invalid' },
   STORAGE_FULL: { status: 507, title: 'Storage is full' },
   EXPORT_INTERRUPTED: { status: 503, title: 'Export was interrupted' },
@@ -59,6 +61,14 @@ const faultSchema = z.object({
   detail: z.string(),
 })
 
+/** What PostgREST's client libraries read from an error; only calls that speak its dialect have them. */
+const postgrestMembers = {
+  message: z.string().optional().meta({ description: "The same as `detail`, for PostgREST's client libraries." }),
+  code: z.string().optional().meta({ description: 'SQLSTATE, a code of PostgREST, or our own, for the same.' }),
+  details: z.string().nullable().optional(),
+  hint: z.string().nullable().optional(),
+}
+
 export const problemSchema = z
   .object({
     type: z.string().meta({ description: 'What went wrong, for programs.', examples: [problemType('NOT_FOUND')] }),
@@ -67,6 +77,7 @@ export const problemSchema = z
     detail: z.string().meta({ description: 'What went wrong this time, and what to do.' }),
     instance: z.string().meta({ description: 'The request, as `urn:wharf:request:` and its `X-Request-Id`.' }),
     errors: z.array(faultSchema).optional().meta({ description: 'Each thing at fault, where there can be several.' }),
+    ...postgrestMembers,
   })
   .meta({ id: 'Problem', description: 'An error, as an RFC 9457 problem document.' })
 

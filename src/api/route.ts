@@ -7,11 +7,12 @@ import { answerTypes, assertAcceptable } from './assert-acceptable.ts'
 import { bearerToken } from './bearer-token.ts'
 import type { BodyOf, BodySpec } from './body.ts'
 import type { Exchange } from './exchange.ts'
-import { type Parsed, parseHead, searchOf } from './parse-head.ts'
+import { type Parsed, parseHead, queryTextOf, searchOf } from './parse-head.ts'
 import { readBody } from './read-body.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-export type Auth = 'token' | 'none'
+/** `visitor`: the route lets in by itself, with a token or without one, see `Route.admit`. */
+export type Auth = 'token' | 'visitor' | 'none'
 type Fields = z.ZodObject | undefined
 
 /** A call of the HTTP interface as data: what comes in, what goes out, and what is said about it. */
@@ -35,6 +36,8 @@ export interface RouteSpec<
   readonly params?: P
   /** The query; further names are refused, unless this is a `z.looseObject`. A name that comes twice is an array. */
   readonly query?: Q
+  /** Says that query, headers and `Accept` are in a dialect of their own, which the handler reads; this only describes it. */
+  readonly dialect?: { readonly query: z.ZodObject; readonly headers: z.ZodObject }
   /** The headers that the handler reads, in lower case; others are left alone. */
   readonly headers?: H
   readonly body?: B
@@ -50,13 +53,13 @@ export type AnyRouteSpec = RouteSpec<Answers, Auth, Fields, Fields, Fields, Body
 type CallerOf<U extends Auth, Caller> = U extends 'token' ? Caller : undefined
 
 /** What a handler gets. */
-export interface Call<Caller, U extends Auth, P extends Fields, Q extends Fields, H extends Fields, B> {
+export interface Call<Caller, P extends Fields, Q extends Fields, H extends Fields, B> {
   readonly params: Parsed<P>
   readonly query: Parsed<Q>
   readonly headers: Parsed<H>
   readonly body: BodyOf<B>
-  /** Who calls; undefined where the route needs no token. */
-  readonly caller: CallerOf<U, Caller>
+  /** Who calls, or what `admit` made of that; undefined where the route needs no token. */
+  readonly caller: Caller
   /** Aborted when the client goes away before the answer has ended, or when the service stops. */
   readonly signal: AbortSignal
   readonly requestId: string
@@ -67,12 +70,27 @@ export interface Call<Caller, U extends Auth, P extends Fields, Q extends Fields
     readonly method: string
     readonly path: string
     readonly search: URLSearchParams
+    /** The query as it came, without the question mark. */
+    readonly queryText: string
     readonly headers: IncomingHttpHeaders
   }
 }
 
 /** @returns who has this token. @throws {AppError} UNAUTHENTICATED. */
 export type Authenticate<Caller> = (bearerToken: string | undefined) => Promise<Caller>
+
+/** What stands at the door of a route that lets in by itself. */
+export interface Stranger {
+  /** Undefined where the request has no `Authorization` header. */
+  readonly token: string | undefined
+  /** The path's parameters as they came; they are checked once the caller is known. */
+  readonly params: Readonly<Record<string, string | readonly string[] | undefined>>
+  /** Says to the access log whose token it was, once that is known. */
+  readonly identify: (tokenId: string) => void
+}
+
+/** @throws {AppError} where the stranger may not come in. */
+export type Admit<Visitor> = (stranger: Stranger) => Promise<Visitor>
 
 /** A route with its handler, ready to be served. */
 export interface BoundRoute<Caller> {
@@ -90,10 +108,22 @@ export interface Route<
 > {
   readonly spec: RouteSpec<A, U, P, Q, H, B>
   /** Binds the handler. What it throws is answered with a problem document. */
-  readonly handle: <Caller>(
-    handler: (call: Call<Caller, U, P, Q, H, B>) => AnswerOf<A> | Promise<AnswerOf<A>>,
+  readonly handle: <Caller>(handler: Handler<A, CallerOf<U, Caller>, P, Q, H, B>) => BoundRoute<Caller>
+  /** Binds the handler of a `visitor` route, and who is let in. */
+  readonly admit: <Caller, Visitor>(
+    admit: Admit<Visitor>,
+    handler: Handler<A, Visitor, P, Q, H, B>,
   ) => BoundRoute<Caller>
 }
+
+type Handler<
+  A extends Answers,
+  Caller,
+  P extends Fields,
+  Q extends Fields,
+  H extends Fields,
+  B extends BodySpec | undefined,
+> = (call: Call<Caller, P, Q, H, B>) => AnswerOf<A> | Promise<AnswerOf<A>>
 
 /** Declares a call. Requests and answers are checked against, and documented from, this one declaration. */
 export function defineRoute<
@@ -105,34 +135,63 @@ export function defineRoute<
   B extends BodySpec | undefined = undefined,
 >(spec: RouteSpec<A, U, P, Q, H, B>): Route<A, U, P, Q, H, B> {
   const types = answerTypes(spec.answers)
+
+  /** All that comes after the caller is known, so that a stranger learns nothing about the interface and uploads nothing. */
+  const respondTo = async <Caller>(
+    exchange: Exchange,
+    caller: Caller,
+    handler: Handler<A, Caller, P, Q, H, B>,
+  ): Promise<AnyAnswer> => {
+    const { request } = exchange
+    if (!spec.dialect) assertAcceptable(types, request)
+    const { params, query, headers } = parseHead(spec, request)
+    const body = await readBody(spec.body, exchange)
+    return handler({
+      params,
+      query,
+      headers,
+      body,
+      caller,
+      requestId: exchange.requestId,
+      get signal() {
+        return exchange.signal
+      },
+      get log() {
+        return exchange.log
+      },
+      get request() {
+        return {
+          method: request.method,
+          path: request.path,
+          queryText: queryTextOf(request),
+          get search() {
+            return searchOf(request)
+          },
+          headers: request.headers,
+        }
+      },
+    })
+  }
+
   return {
     spec,
     handle: (handler) => ({
       spec,
-      async respond(exchange, authenticate) {
+      respond: async (exchange, authenticate) =>
+        respondTo(exchange, await callerFor(spec.auth, exchange, authenticate), handler),
+    }),
+    admit: (admit, handler) => ({
+      spec,
+      async respond(exchange) {
         const { request } = exchange
-        // First of all, so that a stranger learns nothing about the interface and uploads nothing.
-        const caller = await callerFor(spec.auth, exchange, authenticate)
-        assertAcceptable(types, request)
-        const { params, query, headers } = parseHead(spec, request)
-        const body = await readBody(spec.body, exchange)
-        return handler({
-          params,
-          query,
-          headers,
-          body,
-          caller,
-          requestId: exchange.requestId,
-          get signal() {
-            return exchange.signal
-          },
-          get log() {
-            return exchange.log
-          },
-          get request() {
-            return { method: request.method, path: request.path, search: searchOf(request), headers: request.headers }
+        const visitor = await admit({
+          token: bearerToken(request.headers.authorization),
+          params: request.params,
+          identify: (tokenId) => {
+            exchange.tokenId = tokenId
           },
         })
+        return respondTo(exchange, visitor, handler)
       },
     }),
   }

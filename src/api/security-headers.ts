@@ -1,7 +1,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import helmet from 'helmet'
-import type { AnswerHeaders } from './exchange.ts'
+import type { Frame, HeaderName } from './exchange.ts'
 
 /**
  * The security headers of every answer, by helmet, worked out once instead of with each request.
@@ -9,7 +9,7 @@ import type { AnswerHeaders } from './exchange.ts'
  * Those that only matter to pages with scripts are left out, and so is `Strict-Transport-Security`, which is for
  * whoever ends TLS to say.
  */
-export function createSecurityHeaders(): AnswerHeaders {
+export function createSecurityHeaders(): Frame['baseHeaders'] {
   const response = new ServerResponse(new IncomingMessage(new Socket()))
   const setHeaders = helmet({
     contentSecurityPolicy: {
@@ -33,5 +33,9 @@ export function createSecurityHeaders(): AnswerHeaders {
   setHeaders(response.req, response, (error) => {
     if (error) throw error
   })
-  return Object.fromEntries(Object.entries(response.getHeaders()).map(([name, value]) => [name, String(value)]))
+  // Node gives the names back in lower case.
+  return Object.entries(response.getHeaders()).map(([name, value]) => ({
+    name: name as HeaderName,
+    value: String(value),
+  }))
 }

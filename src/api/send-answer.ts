@@ -19,11 +19,12 @@ export async function sendAnswer(exchange: Exchange, spec: AnswerSpec | undefine
     case 'json': {
       const parsed = spec.schema.safeParse(body)
       if (!parsed.success) throw new Error(`the answer ${status} does not fit its schema`, { cause: parsed.error })
-      return sendWhole(exchange, status, { ...headers, 'content-type': spec.mediaType }, JSON.stringify(parsed.data))
+      return sendWhole(exchange, status, headers, JSON.stringify(parsed.data), spec.mediaType)
     }
     case 'bytes':
       if (!isWhole(body)) throw new Error(`the answer ${status} has no bytes as its body`)
-      return sendWhole(exchange, status, { 'content-type': spec.mediaType, ...headers }, body)
+      if (body.length === 0) return sendWhole(exchange, status, headers)
+      return sendWhole(exchange, status, headers, body, answer.mediaType ?? spec.mediaType)
     case 'stream':
       if (!isStreamSource(body)) throw new Error(`the answer ${status} has no stream as its body`)
       return sendStream(exchange, status, { 'content-type': spec.mediaType, ...headers }, body)
@@ -38,6 +39,7 @@ export async function sendWhole(
   status: number,
   headers: AnswerHeaders,
   body?: Uint8Array | string,
+  mediaType?: string,
 ): Promise<void> {
   const { request, response } = exchange
   if (body === undefined) {
@@ -46,16 +48,18 @@ export async function sendWhole(
     response.end()
     return
   }
-  const sizeBytes = Buffer.byteLength(body)
-  const described = { ...headers, 'content-length': String(sizeBytes) }
+  const described = { mediaType, sizeBytes: Buffer.byteLength(body) }
   if (request.method === 'HEAD') {
-    exchange.sendHead(status, described)
+    exchange.sendHead(status, headers, described)
     response.end()
     return
   }
-  exchange.bytesSent = sizeBytes
-  if (isStillSending(request)) return sendEarly(exchange, status, described, body)
-  exchange.sendHead(status, described)
+  exchange.bytesSent = described.sizeBytes
+  if (isStillSending(request)) {
+    exchange.sendHead(status, { ...headers, connection: 'close' }, described)
+    return sendEarly(exchange, body)
+  }
+  exchange.sendHead(status, headers, described)
   response.end(body)
   if (response.writableNeedDrain) dropStalledReader(exchange)
 }
@@ -64,14 +68,7 @@ export async function sendWhole(
  * Answers a client that is still sending its body. Closing at once would reset the connection and most clients would
  * never read the answer, so what they send is thrown away for a moment, until they have.
  */
-async function sendEarly(
-  exchange: Exchange,
-  status: number,
-  headers: AnswerHeaders,
-  body: Uint8Array | string,
-): Promise<void> {
-  const { request, response, frame } = exchange
-  exchange.sendHead(status, { ...headers, connection: 'close' })
+async function sendEarly({ request, response, frame }: Exchange, body: Uint8Array | string): Promise<void> {
   response.write(body)
   request.resume()
   const enough = new AbortController()

@@ -2,6 +2,7 @@ import { isConnectionTrouble } from '../database/connection-trouble.ts'
 import { AppError } from '../errors.ts'
 import { RangeNotSatisfiable } from './byte-range.ts'
 import { type AnswerHeaders, ClientGone, type Exchange } from './exchange.ts'
+import { toPostgrestError } from './postgrest-error.ts'
 import { toProblem } from './problem.ts'
 import { sendWhole } from './send-answer.ts'
 
@@ -23,6 +24,7 @@ export async function sendFailure(exchange: Exchange, thrown: unknown, headers: 
     return
   }
   const problem = toProblem(failure, requestId)
+  const told = exchange.speaksPostgrest ? { ...problem, ...toPostgrestError(failure, problem) } : problem
   exchange.problem = problem.type
   logFailure(exchange, failure, problem.status)
   if (response.headersSent || response.destroyed) {
@@ -30,7 +32,7 @@ export async function sendFailure(exchange: Exchange, thrown: unknown, headers: 
     return
   }
   const described = { ...failureHeaders(failure), ...headers, 'content-type': 'application/problem+json' }
-  await sendWhole(exchange, problem.status, described, JSON.stringify(problem))
+  await sendWhole(exchange, problem.status, described, JSON.stringify(told))
 }
 
 /** What an aborted handler throws depends on where the abort met it; the reason of the abort says what happened. */

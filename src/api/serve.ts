@@ -21,11 +21,11 @@ export function createServe(frame: Frame, running: Set<Exchange>): Serve {
       if (!response.writableFinished) exchange.abort(new ClientGone('the client went away before the answer had ended'))
       logAccess(exchange, access)
     })
-    respond(exchange)
-      .catch((error: unknown) => sendFailure(exchange, error))
-      .catch((error: unknown) => {
-        exchange.log.error({ err: error }, 'the problem document could not be sent')
+    respond(exchange).catch((error: unknown) =>
+      sendFailure(exchange, error).catch((failure: unknown) => {
+        exchange.log.error({ err: failure }, 'the problem document could not be sent')
         response.destroy()
-      })
+      }),
+    )
   }
 }

@@ -4,6 +4,8 @@ import { authenticate, type Caller } from '../projects/access.ts'
 import { createApi } from './create-api.ts'
 import { type Listening, listen } from './listen.ts'
 import { createMetrics } from './metrics.ts'
+import { contentRoutes } from './routers/content.ts'
+import { contentWriteRoutes } from './routers/content-writes.ts'
 import { exportRoutes } from './routers/export.ts'
 import { importRoutes } from './routers/import.ts'
 import { jobFileRoutes } from './routers/job-file.ts'
@@ -34,6 +36,8 @@ export async function startApi(
     ...tokenRoutes(container),
     ...exportRoutes(container),
     ...importRoutes(container),
+    ...contentRoutes(container),
+    ...contentWriteRoutes(container),
     ...transferRoutes(container),
     ...scheduleRoutes(container),
     ...jobRoutes(container),

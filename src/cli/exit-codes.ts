@@ -22,6 +22,8 @@ export const EXIT_CODES: Readonly<Record<ErrorCode, typeof EXIT.failed | typeof 
   UNSUPPORTED_MEDIA_TYPE: EXIT.failed,
   RANGE_NOT_SATISFIABLE: EXIT.failed,
   SQL_REJECTED: EXIT.failed,
+  CONSTRAINT_VIOLATED: EXIT.failed,
+  QUERY_TIMED_OUT: EXIT.failed,
   ARCHIVE_INVALID: EXIT.failed,
   STORAGE_FULL: EXIT.failed,
   EXPORT_INTERRUPTED: EXIT.failed,

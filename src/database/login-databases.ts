@@ -17,6 +17,8 @@ export interface Login {
 export interface LoginDatabases {
   /** The database as `login` sees it. Opened when first asked for and shared from then on. */
   of(login: Login): Database
+  /** The same without its password, where it is open already. */
+  opened(name: string): Database | undefined
   /** Gives up a login that was dropped. Connections that are in use end when their users have given them back. */
   forget(name: string): void
   closeAll(): Promise<void>
@@ -71,6 +73,12 @@ export function createLoginDatabases({
     }
   }
 
+  /** Deleted and set again, so that the map's order is the order of last use. */
+  const keep = (name: string, database: Database): void => {
+    ready.delete(name)
+    ready.set(name, { database, askedForMs: now() })
+  }
+
   return {
     of(login) {
       const database =
@@ -79,9 +87,13 @@ export function createLoginDatabases({
           maxConnections: MAX_CONNECTIONS_PER_LOGIN,
           restorePassword: () => restorePassword(login),
         })
-      ready.delete(login.name)
-      ready.set(login.name, { database, askedForMs: now() })
+      keep(login.name, database)
       retireUnused()
+      return database
+    },
+    opened(name) {
+      const database = ready.get(name)?.database
+      if (database) keep(name, database)
       return database
     },
     forget(name) {

@@ -1,8 +1,12 @@
 import type pg from 'pg'
-import { stageImportLock } from '../database/advisory-locks.ts'
+import { stageImportLock, stageWriteLock } from '../database/advisory-locks.ts'
 import type { Database } from '../database/database.ts'
 import { nameSession } from '../database/session-name.ts'
+import { SQLSTATE, sqlState } from '../database/sqlstate.ts'
 import { AppError } from '../errors.ts'
+
+/** How long rows that are being written over HTTP may keep an import waiting, in milliseconds. */
+const MAX_WAIT_FOR_WRITES_MS = 30_000
 
 /**
  * Runs `use` while no import, undo, sweep or change of structure of somebody else's can touch these stages, whichever process it is in.
@@ -40,7 +44,7 @@ async function lock(client: pg.PoolClient, stageId: string): Promise<void> {
   const { rows } = await client.query<{ locked: boolean }>('SELECT pg_try_advisory_lock($1) AS locked', [
     stageImportLock(stageId),
   ])
-  if (rows[0]?.locked) return
+  if (rows[0]?.locked) return closeToWrites(client, stageId)
   throw new AppError(
     'CONFLICT',
     'an import or a change of structure of this stage is under way; try again when it has ended',
@@ -48,4 +52,19 @@ async function lock(client: pg.PoolClient, stageId: string): Promise<void> {
       retryAfterSeconds: 10,
     },
   )
+}
+
+/**
+ * Waits for those who are writing rows to the stage over HTTP. From the moment of asking on, nobody else begins to.
+ *
+ * @throws {AppError} CONFLICT where that takes too long.
+ */
+async function closeToWrites(client: pg.PoolClient, stageId: string): Promise<void> {
+  const lock = `SET lock_timeout = ${MAX_WAIT_FOR_WRITES_MS}; SELECT pg_advisory_lock(${stageWriteLock(stageId)})`
+  await client.query(lock).catch((error: unknown) => {
+    if (sqlState(error) !== SQLSTATE.lockNotAvailable) throw error
+    throw new AppError('CONFLICT', 'rows of the stage are being written for too long; try again later', {
+      retryAfterSeconds: 10,
+    })
+  })
 }

@@ -171,6 +171,7 @@ function* differences(
     if (answer.bytes.length > 0) yield 'its body is not described'
     return
   }
+  if (mediaType === undefined && answer.headers['content-length'] === '0') return
   if (mediaType === undefined || !(mediaType in described.content)) return yield `${mediaType} is not described`
   if (method === 'HEAD' || answer.json === undefined) return
   const place = ['paths', path, verb, 'responses', String(answer.status), 'content', mediaType, 'schema']

@@ -1,0 +1,42 @@
+import { z } from 'zod'
+
+/** What the content endpoint reads from a request, for the description: it is parsed by the dialect's own rules. */
+const text = (description: string, example: string) =>
+  z
+    .string()
+    .optional()
+    .meta({ description, examples: [example] })
+
+export const readQuery = z.object({
+  select: text('Columns, renamed or cast, and rows of related tables.', 'title,artist(name)'),
+  order: text('Columns by which the rows are ordered.', 'title.desc.nullslast'),
+  limit: text('At most so many rows.', '20'),
+  offset: text('Leaves out the first rows.', '40'),
+  or: text(
+    'One of these filters; any other parameter is a filter on the column of its name.',
+    '(year.gte.1990,year.is.null)',
+  ),
+})
+
+export const readHeaders = z.object({
+  'x-service-ref': text(
+    'The reference that came with the last answer; answered with 304 while it is current.',
+    'first',
+  ),
+  'if-none-match': text('The same as an entity tag.', 'W/"0f8b8a52-2f1f-4d0e-9c5b-0f6d7c1c2a11"'),
+  range: text('Rows from and to.', '0-19'),
+  prefer: text('`count=exact`, `count=planned` or `count=estimated`.', 'count=exact'),
+})
+
+export const writeQuery = z.object({
+  select: text('What the answer shows of the rows written.', 'id,title'),
+  columns: text('Which columns of the body are written; the others are left out.', 'id,title'),
+  on_conflict: text('Columns of the key by which a row counts as there already.', 'title'),
+})
+
+export const writeHeaders = z.object({
+  prefer: text(
+    '`return=representation`, `return=headers-only` or `return=minimal`; `missing=default`; `resolution=merge-duplicates` or `resolution=ignore-duplicates`.',
+    'return=representation',
+  ),
+})

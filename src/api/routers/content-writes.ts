@@ -1,0 +1,156 @@
+import type { z } from 'zod'
+import type { Container } from '../../container.ts'
+import type { Visit } from '../../content/admission.ts'
+import { contentRangeOf } from '../../content/read-rows.ts'
+import { appliedOf, type Form, formFor, type Preferences, preferencesOf, ROW_TYPES } from '../../content/terms.ts'
+import type { RowsWrite, Written } from '../../content/write-rows.ts'
+import { invalidRequest } from '../../errors.ts'
+import type { Caller } from '../../projects/access.ts'
+import { bytes, empty } from '../answer.ts'
+import { rawBody } from '../body.ts'
+import { type BoundRoute, defineRoute } from '../route.ts'
+import { admitTo, rowsSchema, tableParams } from './content.ts'
+import { writeHeaders, writeQuery } from './content-parameters.ts'
+
+const MAX_BODY_BYTES = 16 * 1024 * 1024
+
+const WRITE_HEADERS = {
+  'x-service-ref': 'The event that the write caused; missing where it changed nothing.',
+  'content-range': 'How many rows were written, with `Prefer: count=exact`.',
+  'preference-applied': 'Which preferences were heeded.',
+}
+
+const shared = {
+  path: '/content/{project}/{stage}/{table}',
+  tag: 'Content',
+  auth: 'visitor',
+  params: tableParams,
+  dialect: { query: writeQuery, headers: writeHeaders },
+  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT', 'CONSTRAINT_VIOLATED', 'QUERY_TIMED_OUT', 'NOT_ACCEPTABLE'],
+} as const
+
+const body = rawBody('application/json', {
+  maxBytes: MAX_BODY_BYTES,
+  description: 'One row as an object, or an array of them.',
+})
+
+const insert = defineRoute({
+  ...shared,
+  method: 'POST',
+  operationId: 'insertRows',
+  summary: 'Inserts rows, or with `Prefer: resolution=…` those whose key is not there yet',
+  body,
+  answers: {
+    201: bytes(
+      ROW_TYPES,
+      'The rows are there; they are shown where that was asked for.',
+      {
+        ...WRITE_HEADERS,
+        location: 'Where the row inserted is, with `Prefer: return=headers-only`.',
+      },
+      rowsSchema,
+    ),
+  },
+})
+
+const changed = {
+  200: bytes(ROW_TYPES, 'The rows that were written.', WRITE_HEADERS, rowsSchema),
+  204: empty('Done; `Prefer: return=representation` shows the rows.', WRITE_HEADERS),
+}
+
+const update = defineRoute({
+  ...shared,
+  method: 'PATCH',
+  operationId: 'updateRows',
+  summary: 'Changes the rows that a filter names',
+  body,
+  answers: changed,
+})
+
+const remove = defineRoute({
+  ...shared,
+  method: 'DELETE',
+  operationId: 'deleteRows',
+  summary: 'Deletes the rows that a filter names',
+  answers: changed,
+})
+
+interface WriteCall {
+  readonly caller: Visit
+  readonly params: z.output<typeof tableParams>
+  readonly body: Buffer | undefined
+  readonly request: {
+    readonly search: URLSearchParams
+    readonly headers: { readonly accept?: string | undefined; readonly prefer?: string | string[] | undefined }
+  }
+}
+
+/** `POST`, `PATCH` and `DELETE` of `/content/{project}/{stage}/{table}` */
+export function contentWriteRoutes(container: Container): readonly BoundRoute<Caller>[] {
+  const { content } = container
+  const admit = admitTo(container, 'content.write')
+
+  const write = async (kind: RowsWrite['kind'], call: WriteCall) => {
+    const { caller: visit, params, request, body } = call
+    const form = formFor(request.headers.accept)
+    const preferences = preferencesOf([request.headers.prefer ?? ''].flat().join(','))
+    const written = await content.write(visit, {
+      kind,
+      table: params.table,
+      parameters: [...request.search],
+      body: body && toText(body),
+      form,
+      preferences,
+      tokenId: visit.tokenId === 'root' ? undefined : visit.tokenId,
+    })
+    return { written, shown: shownOf(written, form), headers: headersOf(kind, written, preferences) }
+  }
+
+  const change = async (kind: 'update' | 'delete', call: WriteCall) => {
+    const { shown, headers } = await write(kind, call)
+    return shown ? ({ status: 200, headers, ...shown } as const) : ({ status: 204, headers } as const)
+  }
+
+  return [
+    insert.admit<Caller, Visit>(admit, async (call) => {
+      const { written, shown, headers } = await write('insert', call)
+      const location = written.key === undefined ? undefined : locationOf(call, written.key)
+      return { status: 201, body: '', ...shown, headers: { ...headers, location } }
+    }),
+    update.admit<Caller, Visit>(admit, (call) => change('update', call)),
+    remove.admit<Caller, Visit>(admit, (call) => change('delete', call)),
+  ]
+}
+
+const shownOf = ({ body }: Written, { contentType }: Form) =>
+  body === undefined ? undefined : { body, mediaType: contentType }
+
+const APPLIED = {
+  insert: ['return', 'count', 'missing', 'resolution'],
+  update: ['return', 'count'],
+  delete: ['return', 'count'],
+} as const satisfies Record<RowsWrite['kind'], readonly (keyof Preferences)[]>
+
+const headersOf = (kind: RowsWrite['kind'], { reference, rows }: Written, preferences: Preferences) => ({
+  'x-service-ref': reference,
+  'content-range': contentRangeOf(0, kind === 'update' ? rows : 0, preferences.count === undefined ? null : rows),
+  'preference-applied': appliedOf(preferences, APPLIED[kind]),
+})
+
+/** @param key JSON object of the key's columns, with values as text. */
+function locationOf({ caller: { project, stage }, params: { table } }: WriteCall, key: string): string {
+  const filters = Object.entries(JSON.parse(key)).map(
+    ([column, value]) => `${encodeURIComponent(column)}=eq.${encodeURIComponent(String(value))}`,
+  )
+  return `/content/${project.slug}/${stage.slug}/${encodeURIComponent(table)}?${filters.join('&')}`
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+function toText(body: Buffer): string {
+  try {
+    return utf8.decode(body)
+  } catch {
+    throw invalidRequest('the body is not valid UTF-8')
+  }
+}

@@ -1,0 +1,171 @@
+import { z } from 'zod'
+import type { Container } from '../../container.ts'
+import type { ContentPermission, Visit } from '../../content/admission.ts'
+import { takesGzip } from '../../content/compress.ts'
+import type { Answered, ReadRequest } from '../../content/content.ts'
+import { appliedOf, formFor, preferencesOf, ROW_TYPES, rangeOf } from '../../content/terms.ts'
+import { etagOf, isCurrent } from '../../content/validators.ts'
+import type { Caller } from '../../projects/access.ts'
+import { bytes, empty } from '../answer.ts'
+import { type Admit, type BoundRoute, type Call, defineRoute, type Stranger } from '../route.ts'
+import { overviewSchema } from './content-overview.ts'
+import { readHeaders, readQuery } from './content-parameters.ts'
+import { slug } from './schemas.ts'
+
+const tag = 'Content'
+const stageParams = z.object({ project: slug, stage: slug })
+export const tableParams = z.object({ project: slug, stage: slug, table: z.string() })
+
+const VALIDATORS = {
+  'x-service-ref': 'The UUID of the latest event of the stage, to be sent with the next request.',
+  etag: 'The same as an entity tag.',
+  vary: 'What of the request the answer depends on.',
+}
+
+const READ_HEADERS = {
+  ...VALIDATORS,
+  'x-cache': '`hit` where the answer was known for this reference, else `miss`.',
+  'content-encoding': '`gzip` where the client takes it and it is shorter.',
+  'content-range':
+    'Which rows these are, and how many there are in all: `0-19/120`, or `0-19/*` where that was not asked for.',
+  'preference-applied': 'Which preferences were heeded.',
+}
+
+export const rowsSchema = z.union([z.array(z.unknown()), z.record(z.string(), z.unknown())])
+
+const getStage = defineRoute({
+  method: 'GET',
+  path: '/content/{project}/{stage}',
+  operationId: 'getStage',
+  summary: 'The stage at a glance: tables, columns, relations, row counts',
+  tag,
+  auth: 'visitor',
+  params: stageParams,
+  dialect: { query: z.object({}), headers: readHeaders },
+  answers: {
+    200: bytes('application/json', 'The stage as it is now.', READ_HEADERS, overviewSchema),
+    304: empty('What the client has is current.', VALIDATORS),
+  },
+  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT', 'QUERY_TIMED_OUT'],
+})
+
+const getRows = defineRoute({
+  method: 'GET',
+  path: '/content/{project}/{stage}/{table}',
+  operationId: 'getRows',
+  summary: "A table's rows",
+  description: "Filters, selection, embedding, order and paging are in PostgREST's query dialect (docs/content.md).",
+  tag,
+  auth: 'visitor',
+  params: tableParams,
+  dialect: { query: readQuery, headers: readHeaders },
+  answers: {
+    200: bytes(ROW_TYPES, 'The rows.', READ_HEADERS, rowsSchema),
+    206: bytes(ROW_TYPES, 'Some of the rows.', READ_HEADERS, rowsSchema),
+    304: empty('What the client has is current.', VALIDATORS),
+  },
+  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT', 'RANGE_NOT_SATISFIABLE', 'QUERY_TIMED_OUT'],
+})
+
+/** Who may do this with a stage's content is asked together with how the stage stands. */
+export const admitTo =
+  ({ content }: Container, permission: ContentPermission): Admit<Visit> =>
+  ({ token, params, identify }: Stranger) =>
+    content.admit({ token, project: String(params.project), stage: String(params.stage), permission, identify })
+
+/** `GET /content/{project}/{stage}`, with and without a table */
+export function contentRoutes(container: Container): readonly BoundRoute<Caller>[] {
+  const { content } = container
+  const admit = admitTo(container, 'content.read')
+  return [
+    getStage.admit<Caller, Visit>(admit, async ({ caller: visit, request: { headers } }) => {
+      if (isKnown(headers, visit, 'json')) return unchanged(visit, 'json')
+      formFor(headers.accept === undefined ? undefined : headers.accept)
+      const answered = await content.overview(visit, {
+        canonical: 'overview',
+        gzip: takesGzip(headers['accept-encoding']),
+      })
+      return describe(answered, 'json', 200, undefined)
+    }),
+    getRows.admit<Caller, Visit>(admit, async ({ caller: visit, params, request }) => {
+      const { headers, queryText } = request
+      const form = formFor(headers.accept)
+      const etagForm = form.stripNulls ? `${form.format}.stripped` : form.format
+      if (isKnown(headers, visit, etagForm)) return unchanged(visit, etagForm)
+      const preferences = preferencesOf(header(headers.prefer))
+      const range = rangeOf(headers.range)
+      const { count } = preferences
+      const asked: ReadRequest = {
+        canonical: `rows\n${etagForm} ${count} ${range?.offset} ${range?.limit}\n${inOneOrder(queryText)}\n${params.table}`,
+        gzip: takesGzip(headers['accept-encoding']),
+      }
+      const answered = await content.rows(visit, asked, () => ({
+        ...form,
+        table: params.table,
+        parameters: [...request.search],
+        count,
+        range,
+      }))
+      return describe(answered, etagForm, answered.answer.status, appliedOf(preferences, ['count']))
+    }),
+  ]
+}
+
+type RequestHeaders = Call<Visit, undefined, undefined, undefined, undefined>['request']['headers']
+
+const header = (value: string | string[] | undefined): string | undefined =>
+  typeof value === 'string' ? value : value?.join(', ')
+
+const isKnown = (headers: RequestHeaders, { mark }: Visit, form: string): boolean =>
+  isCurrent(
+    { serviceRef: header(headers['x-service-ref']), ifNoneMatch: headers['if-none-match'] },
+    mark.reference,
+    form,
+  )
+
+/** Every client has to ask again each time, which is cheap, and no cache may give one client's answer to another. */
+const CACHE_CONTROL = 'private, no-cache'
+const VARY = 'authorization, accept, accept-encoding, prefer, range, x-service-ref'
+
+const validators = (reference: string, form: string) => ({
+  'x-service-ref': reference,
+  etag: etagOf(reference, form),
+  'cache-control': CACHE_CONTROL,
+  vary: VARY,
+})
+
+const unchanged = ({ mark }: Visit, form: string) =>
+  ({ status: 304, headers: validators(mark.reference, form) }) as const
+
+const describe = <S extends 200 | 206>(
+  { answer, hit }: Answered,
+  form: string,
+  status: S,
+  applied: string | undefined,
+) => ({
+  status,
+  body: answer.body,
+  mediaType: answer.contentType,
+  headers: {
+    'x-service-ref': answer.reference,
+    etag: etagOf(answer.reference, form),
+    'cache-control': CACHE_CONTROL,
+    vary: VARY,
+    'x-cache': hit ? 'hit' : 'miss',
+    'content-encoding': answer.coding === 'gzip' ? 'gzip' : undefined,
+    'content-range': answer.contentRange,
+    'preference-applied': applied,
+  },
+})
+
+/** Parameters by name; those of one name stay in the order in which they came, which can mean something. */
+function inOneOrder(queryText: string): string {
+  if (!queryText.includes('&')) return queryText
+  const nameOf = (parameter: string): string => parameter.slice(0, Math.max(0, parameter.indexOf('=')))
+  return queryText
+    .split('&')
+    .map((parameter) => ({ parameter, name: nameOf(parameter) }))
+    .toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
+    .map(({ parameter }) => parameter)
+    .join('&')
+}

@@ -1,0 +1,133 @@
+import { hash, timingSafeEqual } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import type { Database } from '../database/database.ts'
+import { forbidden, notFound, unauthenticated } from '../errors.ts'
+import { createRounds } from '../lib/rounds.ts'
+import type { Permission } from '../projects/permissions.ts'
+import { type Grant, readGrants } from './grants.ts'
+import { readStageMarks, type StageMark } from './stage-marks.ts'
+
+/** What may be done with content over HTTP. */
+export type ContentPermission = Extract<Permission, 'content.read' | 'content.write'>
+
+/** Who asks for what, as it stands in the request. */
+export interface Knock {
+  /** Undefined where the request has no `Authorization` header. */
+  readonly token: string | undefined
+  readonly project: string
+  readonly stage: string
+  readonly permission: ContentPermission
+  /** Told whose token it is as soon as that is known: `root`, or its id. */
+  readonly identify: (tokenId: string) => void
+}
+
+/** Somebody who was let in, and how the stage stood at a moment after they asked. */
+export interface Visit {
+  /** `root`, the token's id, or undefined for a visitor without one. */
+  readonly tokenId: string | undefined
+  readonly project: { readonly id: string; readonly slug: string; readonly login: string }
+  readonly stage: { readonly id: string; readonly slug: string; readonly schemaName: string }
+  /** What the visitor's answers depend on beside the request: two with the same rights may share an answer. */
+  readonly rights: string
+  readonly mark: StageMark
+}
+
+/** @throws {AppError} UNAUTHENTICATED, NOT_FOUND, or FORBIDDEN, naming the permission that is missing. */
+export type AdmitVisitor = (knock: Knock) => Promise<Visit>
+
+/** For how many stages it is remembered under which id they are looked for first. */
+const MAX_HINTS = 10_000
+
+/**
+ * Lets visitors in. Nothing that was read before a request arrived counts for it: a token or a role that was revoked
+ * ends with the next request, in every process. What makes that cheap is that requests which arrive together are
+ * looked up together.
+ */
+export function createAdmission(options: {
+  readonly control: Database
+  readonly system: Database
+  readonly rootTokenHash: Uint8Array
+}): AdmitVisitor {
+  const { control, system, rootTokenHash } = options
+  // Under which id a stage was found before. Only a guess, by which its mark is read beside the grants and not after.
+  const stageIds = new LRUCache<string, string>({ max: MAX_HINTS })
+
+  const ask = createRounds<Question, Grant>(async (questions) => {
+    if (control === system) return readGrants(control.pool, questions, { marks: true })
+    const guesses = [...questions.values()].flatMap(({ place }) => stageIds.get(place) ?? [])
+    const [grants, guessed] = await Promise.all([
+      readGrants(control.pool, questions, { marks: false }),
+      readStageMarks(system.pool, guesses),
+    ])
+    const missing: string[] = []
+    for (const [key, { stage }] of grants) {
+      const place = questions.get(key)?.place
+      if (!stage || place === undefined) continue
+      stageIds.set(place, stage.id)
+      if (!guessed.has(stage.id)) missing.push(stage.id)
+    }
+    const marks = new Map([...guessed, ...(await readStageMarks(system.pool, missing))])
+    return new Map(
+      [...grants].map(([key, grant]) => [key, { ...grant, mark: grant.stage && marks.get(grant.stage.id) }]),
+    )
+  })
+
+  return async ({ token, project, stage, permission, identify }) => {
+    const place = `${project}/${stage}`
+    const digest = token === undefined ? undefined : hash('sha256', token, 'buffer')
+    const isRoot = digest !== undefined && timingSafeEqual(digest, rootTokenHash)
+    const key = `${isRoot ? 'root' : (digest?.toString('latin1') ?? '')}\n${place}`
+    const grant = await ask(key, { digest: isRoot ? undefined : digest, project, stage, place })
+    if (!grant) throw new Error('a question was not answered')
+    const tokenId = isRoot ? 'root' : grant.token?.id
+    if (tokenId !== undefined) identify(tokenId)
+    const caller = token === undefined ? 'nobody' : isRoot ? 'root' : 'token'
+    return toVisit(caller, grant, { project, stage, permission })
+  }
+}
+
+interface Question {
+  readonly digest: Buffer | undefined
+  readonly project: string
+  readonly stage: string
+  /** `project/stage` */
+  readonly place: string
+}
+
+function toVisit(
+  caller: 'nobody' | 'root' | 'token',
+  grant: Grant,
+  asked: { readonly project: string; readonly stage: string; readonly permission: ContentPermission },
+): Visit {
+  const rights = rightsOf(caller, grant, asked.project)
+  const { project, stage, mark } = grant
+  if (!project) throw notFound('project', asked.project)
+  if (!stage) throw notFound('stage', asked.stage, `in project "${asked.project}"`)
+  if (!rights[asked.permission]) {
+    throw forbidden(`role "${rights.role}" in project "${asked.project}" lacks the permission ${asked.permission}`)
+  }
+  // The stage was there when its project was looked up, and is not any more.
+  if (!mark) throw notFound('stage', asked.stage, `in project "${asked.project}"`)
+  return {
+    tokenId: caller === 'root' ? 'root' : grant.token?.id,
+    project: { ...project, slug: asked.project },
+    stage: { ...stage, slug: asked.stage },
+    rights: `${rights['content.read'] ? 'r' : ''}${rights['content.write'] ? 'w' : ''}`,
+    mark,
+  }
+}
+
+type Rights = Readonly<Record<ContentPermission, boolean>> & { readonly role: string }
+
+function rightsOf(caller: 'nobody' | 'root' | 'token', { token, role }: Grant, project: string): Rights {
+  if (caller === 'root') return { 'content.read': true, 'content.write': true, role: 'root' }
+  if (caller === 'token') {
+    if (!token) throw unauthenticated('the token is not known here')
+    if (token.revoked) throw unauthenticated('the token has been revoked')
+    if (token.expired) throw unauthenticated('the token has expired')
+    // A project one is no member of cannot be told from one that does not exist.
+    if (!role) throw notFound('project', project)
+  }
+  if (!role) throw unauthenticated('a token is needed: Authorization: Bearer <token>')
+  return { 'content.read': role.read, 'content.write': role.write, role: role.name }
+}

@@ -1,0 +1,63 @@
+import { LRUCache } from 'lru-cache'
+import type pg from 'pg'
+import { AppError } from '../errors.ts'
+import { readCatalog, type StageCatalog } from './query/index.ts'
+import { inStageTransaction } from './stage-transaction.ts'
+
+/** How many stages' catalogs are kept. */
+const MAX_CATALOGS = 200
+
+/** How long a change of structure that was made past Wharf may go unnoticed, in milliseconds. */
+const MAX_AGE_MS = 30_000
+
+export interface CatalogSource {
+  readonly pool: pg.Pool
+  readonly stageId: string
+  readonly schemaName: string
+  /** As the stage's mark says; the catalog is at least as new as that. */
+  readonly structure: string
+  readonly timeoutMs: number
+}
+
+export interface Catalogs {
+  /**
+   * Plans something by a stage's catalog. A refusal by a catalog that was kept is not final, since its structure may have been
+   * changed past Wharf: it is planned again by one that is read anew.
+   */
+  plan<T>(source: CatalogSource, plan: (catalog: StageCatalog) => T): Promise<T>
+  /** Forgets a catalog that turned out to be no longer right. */
+  forget(source: Pick<CatalogSource, 'stageId' | 'structure'>): void
+}
+
+/** Keeps what stages' tables look like. Each is read once for each structure, by whoever needs it first. */
+export function createCatalogs(): Catalogs {
+  const catalogs = new LRUCache<string, Promise<StageCatalog>>({ max: MAX_CATALOGS, ttl: MAX_AGE_MS })
+
+  const read = (key: string, { pool, schemaName, timeoutMs }: CatalogSource): Promise<StageCatalog> => {
+    const reading = inStageTransaction(pool, { mode: 'READ ONLY', schemaName, timeoutMs }, (client) =>
+      readCatalog(async (sql, parameters) => (await client.query(sql, [...parameters])).rows, schemaName),
+    )
+    catalogs.set(key, reading)
+    reading.catch(() => catalogs.delete(key))
+    return reading
+  }
+
+  return {
+    async plan(source, plan) {
+      const key = keyOf(source)
+      const kept = catalogs.get(key)
+      if (kept !== undefined) {
+        try {
+          return plan(await kept)
+        } catch (error) {
+          if (!(error instanceof AppError)) throw error
+        }
+      }
+      return plan(await read(key, source))
+    },
+    forget: (source) => void catalogs.delete(keyOf(source)),
+  }
+}
+
+const keyOf = ({ stageId, structure }: Pick<CatalogSource, 'stageId' | 'structure'>): string =>
+  `${stageId} ${structure}`

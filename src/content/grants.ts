@@ -1,0 +1,89 @@
+import type pg from 'pg'
+import { preparedQuery } from '../database/prepared-query.ts'
+import { MARK_COLUMNS, type MarkRow, type StageMark } from './stage-marks.ts'
+
+/** The role of a project that needs no token. */
+export const PUBLIC_ROLE = 'public'
+
+/** What the control tables know of a token, a project and a stage that a request names; each undefined if unknown. */
+export interface Grant {
+  readonly token: { readonly id: string; readonly revoked: boolean; readonly expired: boolean } | undefined
+  readonly project: { readonly id: string; readonly login: string } | undefined
+  readonly stage: { readonly id: string; readonly schemaName: string } | undefined
+  /** The token's role in the project; without a token, the project's public role. */
+  readonly role: { readonly name: string; readonly read: boolean; readonly write: boolean } | undefined
+  /** How the stage stands, where that can be read in the same statement. */
+  readonly mark: StageMark | undefined
+}
+
+/**
+ * Expiry is judged by the database's clock, so that all processes on all machines agree on it.
+ *
+ * @param marks whether the stage's mark can be read too: where the system tables are in the same database.
+ */
+const grantsSql = (marks: boolean): string => `
+  SELECT asked.place AS question,
+         token.id AS token_id, token.revoked_at IS NOT NULL AS revoked,
+         coalesce(token.expires_at <= now(), false) AS expired,
+         project.id AS project_id, project.login, stage.id AS stage_id, stage.schema_name,
+         role.name AS role, role.content_read, role.content_write${marks ? `, ${MARK_COLUMNS}` : ''}
+  FROM unnest($1::bytea[], $2::text[], $3::text[]) WITH ORDINALITY AS asked(hash, project, stage, place)
+  LEFT JOIN control.token ON token.hash = asked.hash
+  LEFT JOIN control.project ON project.slug = asked.project
+  LEFT JOIN control.stage ON stage.project_id = project.id AND stage.slug = asked.stage
+  LEFT JOIN control.membership ON membership.token_id = token.id AND membership.project_id = project.id
+  LEFT JOIN control.role ON role.project_id = project.id
+    AND (role.id = membership.role_id OR asked.hash IS NULL AND role.name = '${PUBLIC_ROLE}')
+  ${marks ? 'LEFT JOIN system.stage_state ON stage_state.stage_id = stage.id' : ''}`
+
+const GRANTS = { name: 'wharf-content-grants', text: grantsSql(false) }
+const GRANTS_WITH_MARKS = { name: 'wharf-content-grants-with-marks', text: grantsSql(true) }
+
+interface Row extends Partial<MarkRow> {
+  /** From 1, in the order of the questions; a bigint, so text. */
+  readonly question: string
+  readonly token_id: string | null
+  readonly revoked: boolean
+  readonly expired: boolean
+  readonly project_id: string | null
+  readonly login: string
+  readonly stage_id: string | null
+  readonly schema_name: string
+  readonly role: string | null
+  readonly content_read: boolean
+  readonly content_write: boolean
+}
+
+/**
+ * Looks up all that the questions name, in one statement.
+ *
+ * @param marks whether the system tables are in the same database.
+ */
+export async function readGrants(
+  pool: pg.Pool,
+  questions: ReadonlyMap<
+    string,
+    { readonly digest: Buffer | undefined; readonly project: string; readonly stage: string }
+  >,
+  { marks }: { readonly marks: boolean },
+): Promise<ReadonlyMap<string, Grant>> {
+  const asked = [...questions.values()]
+  const rows = await preparedQuery<Row>(pool, marks ? GRANTS_WITH_MARKS : GRANTS, [
+    asked.map(({ digest }) => digest ?? null),
+    asked.map(({ project }) => project),
+    asked.map(({ stage }) => stage),
+  ])
+  const keys = [...questions.keys()]
+  return new Map(rows.map((row) => [keys[Number(row.question) - 1] ?? '', toGrant(row)]))
+}
+
+const toGrant = (row: Row): Grant => ({
+  token: row.token_id === null ? undefined : { id: row.token_id, revoked: row.revoked, expired: row.expired },
+  project: row.project_id === null ? undefined : { id: row.project_id, login: row.login },
+  stage: row.stage_id === null ? undefined : { id: row.stage_id, schemaName: row.schema_name },
+  role: row.role === null ? undefined : { name: row.role, read: row.content_read, write: row.content_write },
+  mark: markOf(row),
+})
+
+const markOf = ({ reference, generation, structure }: Row): StageMark | undefined =>
+  reference && generation && structure ? { reference, generation, structure } : undefined

@@ -1,0 +1,140 @@
+import { quoteQualified } from '../database/quoting.ts'
+import type { Visit } from './admission.ts'
+import type { ContentAnswer } from './answer.ts'
+import type { CatalogTable, StageCatalog } from './query/index.ts'
+import type { ReadingServices } from './read-rows.ts'
+import { referenceSql, type SeenMark } from './reference-sql.ts'
+import { type Source, settledRead } from './settled-read.ts'
+import type { StageMark } from './stage-marks.ts'
+import { inStageTransaction } from './stage-transaction.ts'
+
+/** Tables up to this size are counted; of larger ones PostgreSQL's own estimate is given. */
+const MAX_COUNTED_BYTES = 1024 * 1024
+
+/** A table's rows: counted, or as PostgreSQL estimates them; null where it has no idea, as of a view. */
+interface RowCount {
+  readonly count: number | null
+  readonly exact: boolean
+}
+
+/** The stage at a glance: its tables with columns, keys, relations, row counts and links, and the reference they belong to. */
+export async function readOverview(source: Source, visit: Visit, services: ReadingServices): Promise<ContentAnswer> {
+  const { catalogs, remark } = services
+  const forget = ({ structure }: StageMark): void => catalogs.forget({ stageId: source.stage.id, structure })
+  const { seen, catalog, counts } = await settledRead(source, { remark, forget }, (mark) =>
+    readOnce({ ...source, mark }, services),
+  )
+  return {
+    status: 200,
+    reference: seen.reference,
+    contentType: 'application/json',
+    contentRange: undefined,
+    coding: 'identity',
+    body: Buffer.from(JSON.stringify(describeStage(visit, catalog, counts))),
+  }
+}
+
+interface Estimate {
+  readonly name: string
+  readonly rows: number
+  readonly countable: boolean
+}
+
+async function readOnce(
+  { pool, stage, mark }: Source,
+  { catalogs, limits: { timeoutMs } }: ReadingServices,
+): Promise<{
+  readonly seen: SeenMark
+  readonly catalog: StageCatalog
+  readonly counts: ReadonlyMap<string, RowCount>
+}> {
+  const { id: stageId, schemaName } = stage
+  const at = { pool, stageId, schemaName, structure: mark.structure, timeoutMs }
+  const catalog = await catalogs.plan(at, (known) => known)
+  return inStageTransaction(pool, { mode: 'READ ONLY', schemaName, timeoutMs }, async (client) => {
+    const { rows: estimates } = await client.query<Estimate>(ESTIMATES, [schemaName, MAX_COUNTED_BYTES])
+    const countable = estimates.filter(({ name, countable }) => countable && catalog.tables.has(name))
+    const counted = countable.map(({ name }) => `(SELECT count(*) FROM ${quoteQualified(schemaName, name)})`)
+    const { select, from, values } = referenceSql(stageId, schemaName)
+    const { rows } = await client.query<SeenMark & { readonly counts: readonly string[] }>(
+      `SELECT ${select}, ARRAY[${counted.join(', ')}]::text[] AS counts FROM ${from}`,
+      [...values],
+    )
+    const [seen] = rows
+    if (!seen) throw new Error('a read gave no row')
+    const counts = new Map<string, RowCount>()
+    for (const { name, rows: estimate } of estimates)
+      counts.set(name, { count: estimate < 0 ? null : estimate, exact: false })
+    for (const [index, { name }] of countable.entries())
+      counts.set(name, { count: Number(seen.counts[index]), exact: true })
+    return { seen, catalog, counts }
+  })
+}
+
+/** Views have no estimate. Of a partitioned table the size of the parts is not known here, so it is not counted. */
+const ESTIMATES = `
+  SELECT relname AS name, reltuples::float8 AS rows,
+         relkind IN ('r', 'm') AND relispopulated AND pg_catalog.pg_relation_size(oid) <= $2 AS countable
+  FROM pg_catalog.pg_class
+  WHERE relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = $1) AND relkind IN ('r', 'm', 'p')`
+
+function describeStage(
+  { project, stage }: Visit,
+  catalog: StageCatalog,
+  counts: ReadonlyMap<string, RowCount>,
+): unknown {
+  const self = `/content/${project.slug}/${stage.slug}`
+  return {
+    project: project.slug,
+    stage: stage.slug,
+    tables: [...catalog.tables.values()].map((table) => ({
+      name: table.name,
+      kind: table.kind,
+      comment: table.comment,
+      columns: [...table.columns.values()].map(
+        ({ name, declaredType, nullable, hasDefault, generated, identity, comment }) => ({
+          name,
+          type: declaredType,
+          nullable,
+          hasDefault,
+          generated,
+          identity,
+          comment,
+        }),
+      ),
+      primaryKey: table.primaryKey,
+      relations: relationsOf(table, catalog),
+      rows: counts.get(table.name) ?? { count: null, exact: false },
+      links: { rows: `${self}/${encodeURIComponent(table.name)}` },
+    })),
+    links: { self },
+  }
+}
+
+/** The foreign keys from the table and to it, each as it is seen from the table. */
+function relationsOf({ name }: CatalogTable, { foreignKeys }: StageCatalog): unknown[] {
+  return foreignKeys.flatMap((key) => [
+    ...(key.table === name
+      ? [
+          {
+            name: key.name,
+            kind: 'to one',
+            columns: key.columns,
+            table: key.foreignTable,
+            foreignColumns: key.foreignColumns,
+          },
+        ]
+      : []),
+    ...(key.foreignTable === name
+      ? [
+          {
+            name: key.name,
+            kind: 'to many',
+            columns: key.foreignColumns,
+            table: key.table,
+            foreignColumns: key.columns,
+          },
+        ]
+      : []),
+  ])
+}

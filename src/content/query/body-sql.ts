@@ -1,0 +1,50 @@
+import { quoteIdentifier } from '../../database/quoting.ts'
+import type { Parameters } from './parameters.ts'
+import type { ContentFormat } from './plans.ts'
+import type { Select } from './select-sql.ts'
+
+/**
+ * SQL for one row: `body`, the rows of `select` as one text, and `rows`, how many they are.
+ *
+ * Values in JSON are those of PostgreSQL's own `to_json`, digits and all. CSV is that of `COPY ... CSV HEADER`: NULL is
+ * nothing at all, and empty text is `""`; with no line end after the last row, as PostgREST has it.
+ */
+export function bodySql(
+  { sql, names }: Select,
+  options: { readonly format: ContentFormat; readonly stripNulls?: boolean | undefined },
+  parameters: Parameters,
+): string {
+  const counted = 'pg_catalog.count(*)::pg_catalog.float8 AS rows'
+  if (options.format === 'csv') {
+    const header = parameters.text(names.map(csvField).join(','))
+    const lines = `pg_catalog.string_agg(${csvLine(names)}, E'\\n')`
+    return `SELECT ${header} || COALESCE(E'\\n' || ${lines}, '') AS body, ${counted} FROM (${csvValues(sql, names)}) AS page`
+  }
+  const row = options.stripNulls
+    ? 'pg_catalog.json_strip_nulls(pg_catalog.row_to_json(page.*))'
+    : 'pg_catalog.row_to_json(page.*)'
+  const rows = `pg_catalog.json_agg(${row})`
+  const body =
+    options.format === 'object' ? `(${rows} -> 0)::pg_catalog.text` : `COALESCE(${rows}::pg_catalog.text, '[]')`
+  return `SELECT ${body} AS body, ${counted} FROM (${sql}) AS page`
+}
+
+/** The rows with the text of each value, as the type itself writes it. */
+function csvValues(sql: string, names: readonly string[]): string {
+  const values = names.map((name, index) => {
+    const value = `page.${quoteIdentifier(name)}`
+    return `CASE WHEN ${value} IS DISTINCT FROM NULL THEN pg_catalog.format('%s', ${value}) END AS v${index}`
+  })
+  return `SELECT ${values.join(', ')} FROM (${sql}) AS page`
+}
+
+const csvLine = (names: readonly string[]): string =>
+  names
+    .map(
+      (_, index) =>
+        `CASE WHEN page.v${index} ~ E'^$|[",\\\\r\\\\n]' THEN '"' || pg_catalog.replace(page.v${index}, '"', '""') || '"' ` +
+        `ELSE COALESCE(page.v${index}, '') END`,
+    )
+    .join(` || ',' || `) || "''"
+
+const csvField = (name: string): string => (/[",\r\n]/.test(name) ? `"${name.replaceAll('"', '""')}"` : name)

@@ -1,0 +1,65 @@
+/** A type as the catalogs have it. */
+export interface CatalogType {
+  /** As SQL names it, without modifiers: `integer`, `text[]`, `ship_kind`. */
+  readonly name: string
+  /** The same for SQL text: qualified and quoted, e.g. `"pg_catalog"."int4"`. */
+  readonly sql: string
+  /** Of an array of such values; null where there is none. */
+  readonly arraySql: string | null
+  /** `pg_type.typtype` of what is under a domain: `b`ase, `c`omposite, `e`num, `r`ange, `m`ultirange, `p`seudo. */
+  readonly kind: string
+  /** `pg_type.typcategory` of what is under a domain: `A`rray, `B`oolean, `N`umeric, `S`tring, ... */
+  readonly category: string
+  /** The type under a domain, else the type itself: what a value is compared as. Quoted like `sql`. */
+  readonly baseSql: string
+  /** Like `arraySql`, of the type under a domain. */
+  readonly baseArraySql: string | null
+  /** `pg_type.typname` of the type under a domain, e.g. `jsonb`; null for a type that the project made. */
+  readonly builtIn: string | null
+}
+
+export interface CatalogColumn {
+  readonly name: string
+  readonly type: CatalogType
+  /** As `format_type` prints it, with modifiers: `numeric(10,2)`. */
+  readonly declaredType: string
+  readonly nullable: boolean
+  readonly hasDefault: boolean
+  readonly generated: boolean
+  readonly identity: 'always' | 'by default' | null
+  readonly comment: string | null
+}
+
+/** What a table is: only ordinary (and partitioned) tables can be written to. */
+export type RelationKind = 'table' | 'view' | 'materialized view' | 'foreign table'
+
+export interface CatalogTable {
+  readonly name: string
+  readonly kind: RelationKind
+  readonly comment: string | null
+  /** By name, in their order. */
+  readonly columns: ReadonlyMap<string, CatalogColumn>
+  /** Names of the key's columns; empty where there is none. */
+  readonly primaryKey: readonly string[]
+  /** Columns of each unique key or index (whole, immediate ones, without expressions), the primary key included. */
+  readonly uniqueKeys: readonly (readonly string[])[]
+}
+
+/** A foreign key between two tables of the stage. */
+export interface ForeignKey {
+  readonly name: string
+  readonly table: string
+  readonly columns: readonly string[]
+  readonly foreignTable: string
+  /** In the order of `columns`. */
+  readonly foreignColumns: readonly string[]
+}
+
+/** A stage's tables as the query dialect sees them, at one moment. */
+export interface StageCatalog {
+  readonly schemaName: string
+  readonly tables: ReadonlyMap<string, CatalogTable>
+  readonly foreignKeys: readonly ForeignKey[]
+  /** What a cast may name, by `name` and by the catalogs' own names (`int4`). */
+  readonly castTypes: ReadonlyMap<string, CatalogType>
+}

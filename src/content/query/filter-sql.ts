@@ -1,0 +1,117 @@
+import type { CatalogTable, CatalogType, StageCatalog } from './catalog.ts'
+import { builtInType, fieldSql, type TypedSql } from './column-sql.ts'
+import { IS_VALUES } from './operators.ts'
+import { arrayLiteral, type Parameters } from './parameters.ts'
+import type { Condition, Filter, Logic } from './parse-filter.ts'
+
+/** What a row's conditions are written with. */
+export interface FilterScope {
+  readonly catalog: StageCatalog
+  readonly parameters: Parameters
+  /** Whether the answer is kept until rows change, and so must not depend on the clock. */
+  readonly kept: boolean
+  readonly table: CatalogTable
+  readonly alias: string
+  /** The condition, `not` included, that a filter on an embedded relation stands for (`artist=not.is.null`), else null. */
+  readonly presence: (filter: Filter) => string | null
+}
+
+/** @throws {AppError} INVALID_REQUEST: no such column, or an operator that does not go with its type. */
+export function conditionSql(scope: FilterScope, condition: Condition): string {
+  const presence = condition.kind === 'filter' ? scope.presence(condition) : null
+  if (presence !== null) return presence
+  const sql = condition.kind === 'filter' ? filterSql(scope, condition) : logicSql(scope, condition)
+  return condition.negated ? `NOT ${sql}` : sql
+}
+
+function logicSql(scope: FilterScope, { kind, conditions }: Logic): string {
+  const all = conditions.map((condition) => conditionSql(scope, condition))
+  return `(${all.join(kind === 'and' ? ' AND ' : ' OR ')})`
+}
+
+function filterSql(scope: FilterScope, filter: Filter): string {
+  const left = fieldSql(scope, scope, filter.field, filter.reader, true)
+  if (scope.kept) assertTimeless(filter, left)
+  switch (filter.operator.family) {
+    case 'compare':
+      return comparison(scope, filter, left, left.type)
+    case 'pattern':
+    case 'regex':
+      assertType(filter, left, left.type.category === 'S' || left.type.category === 'U', 'text')
+      return comparison(scope, filter, left, builtInType(scope.catalog, 'text'))
+    case 'list':
+      return membership(scope, filter, left)
+    case 'is':
+      assertType(filter, left, /null/.test(filter.values[0] ?? '') || left.type.category === 'B', 'booleans')
+      return `(${left.sql} ${IS_VALUES.get(filter.values[0] ?? '')})`
+    case 'set':
+      assertType(filter, left, holdsOthers(left.type), 'arrays, ranges and JSON')
+      return comparison(scope, filter, left, left.type)
+    case 'range':
+      assertType(filter, left, 'rmb'.includes(left.type.kind) && 'RGIU'.includes(left.type.category), 'ranges')
+      return comparison(scope, filter, left, left.type)
+    case 'search':
+      return search(scope, filter, left)
+  }
+}
+
+/** Arrays, ranges, geometry, networks, what extensions bring, and jsonb. */
+const holdsOthers = ({ category, builtIn }: CatalogType): boolean => 'ARGIU'.includes(category) && builtIn !== 'json'
+
+function assertType(filter: Filter, left: TypedSql, fits: boolean, wanted: string): void {
+  if (fits) return
+  const { name } = filter.operator
+  throw filter.reader.refused(
+    `"${name}" is for ${wanted}; "${left.column}" is of type ${left.type.name}`,
+    filter.field.position,
+  )
+}
+
+/** PostgreSQL reads these as dates of today, so to speak; the answer would be wrong tomorrow, with no row changed. */
+const CLOCK_WORDS = /\b(now|today|tomorrow|yesterday)\b/i
+
+function assertTimeless({ operator, values, reader, field }: Filter, { type, column }: TypedSql): void {
+  if (operator.family === 'search' || !/date|time|ts(tz)?(multi)?range/.test(type.builtIn ?? '')) return
+  const word = values.map((value) => CLOCK_WORDS.exec(value)?.[0]).find((found) => found !== undefined)
+  if (word === undefined) return
+  const problem = `"${word}" is not taken for "${column}", since answers hold until rows change; say the time itself`
+  throw reader.refused(problem, field.position)
+}
+
+function comparison(scope: FilterScope, filter: Filter, left: TypedSql, type: CatalogType): string {
+  const { operator, quantifier, values, reader, source } = filter
+  const [text = ''] = values
+  const value = operator.family === 'pattern' ? text.replaceAll('*', '%') : text
+  const place = { source, column: left.column, values: [value] }
+  if (quantifier === null) return `(${left.sql} ${operator.sql} ${scope.parameters.of(value, type.baseSql, place)})`
+  if (type.baseArraySql === null || type.category === 'A') {
+    throw reader.refused(
+      `"(${quantifier})" does not go with the type of "${left.column}", ${type.name}`,
+      filter.field.position,
+    )
+  }
+  const several = scope.parameters.of(value, type.baseArraySql, place)
+  return `(${left.sql} ${operator.sql} ${quantifier === 'any' ? 'ANY' : 'ALL'} (${several}))`
+}
+
+function membership(scope: FilterScope, { values, source }: Filter, left: TypedSql): string {
+  const { type, column, sql } = left
+  if (values.length === 0) return 'false'
+  const place = { source, column, values }
+  if (type.baseArraySql === null || type.category === 'A') {
+    const each = values.map((value) => scope.parameters.of(value, type.baseSql, { ...place, values: [value] }))
+    return `(${sql} IN (${each.join(', ')}))`
+  }
+  return `(${sql} = ANY (${scope.parameters.of(arrayLiteral(values), type.baseArraySql, place)}))`
+}
+
+function search(scope: FilterScope, filter: Filter, left: TypedSql): string {
+  const { operator, config, values, source } = filter
+  const { builtIn, category } = left.type
+  const ready = builtIn === 'tsvector'
+  assertType(filter, left, ready || category === 'S' || builtIn === 'json' || builtIn === 'jsonb', 'text')
+  const place = { source, column: left.column, values }
+  const first = config === null ? '' : `${scope.parameters.of(config, 'pg_catalog.regconfig')}, `
+  const vector = ready ? left.sql : `pg_catalog.to_tsvector(${first}${left.sql})`
+  return `(${vector} @@ ${operator.sql}(${first}${scope.parameters.of(values[0] ?? '', 'pg_catalog.text', place)}))`
+}

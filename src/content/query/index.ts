@@ -1,0 +1,8 @@
+export type * from './catalog.ts'
+export { planDelete, planUpdate } from './plan-change.ts'
+export { planInsert } from './plan-insert.ts'
+export { planRead } from './plan-read.ts'
+export type * from './plans.ts'
+export { type CatalogQuery, readCatalog } from './read-catalog.ts'
+export { readTotal } from './read-total.ts'
+export { toRequestFailure } from './request-failure.ts'

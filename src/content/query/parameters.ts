@@ -1,0 +1,51 @@
+import { type Fault, invalidRequest } from '../../errors.ts'
+
+/** Where a value of a statement came from. */
+export interface Place {
+  /** The query parameter, as complaints call it. */
+  readonly source: string
+  readonly column: string
+  /** The values that it gave. */
+  readonly values: readonly string[]
+}
+
+/** Collects the values of one statement while its text is being written. */
+export class Parameters {
+  readonly values: unknown[]
+  readonly places: Place[] = []
+
+  /** @param first values whose placeholders (`$1` and on) the text has already. */
+  constructor(first: readonly unknown[] = []) {
+    this.values = [...first]
+  }
+
+  /** @returns the SQL for a value, of the type text. */
+  text(value: string): string {
+    if (value.includes('\0')) throw invalidRequest('a NUL character can be neither stored nor looked for')
+    this.values.push(value)
+    return `$${this.values.length}::pg_catalog.text`
+  }
+
+  /** @returns the SQL for a value of the type that `typeSql` names. */
+  of(value: string, typeSql: string, place?: Place): string {
+    if (place) this.places.push(place)
+    return `${this.text(value)}::${typeSql}`
+  }
+
+  /** Where a value came from that the statement was refused for. */
+  locate(value: string): readonly Fault[] {
+    const places = this.places.filter(({ values }) => values.some((each) => each === value))
+    return places.map(({ source, column }) => ({
+      detail: `${source}: "${value}" is not a value of the column "${column}"`,
+    }))
+  }
+
+  /** @returns the SQL for a whole number. */
+  integer(value: number): string {
+    return this.of(String(value), 'pg_catalog.int8')
+  }
+}
+
+/** An array of values in PostgreSQL's own notation, every element quoted. */
+export const arrayLiteral = (values: readonly string[]): string =>
+  `{${values.map((value) => `"${value.replaceAll(/["\\]/g, '\\$&')}"`).join(',')}}`

@@ -1,0 +1,35 @@
+import { LIMITS } from './limits.ts'
+import type { Reader } from './reader.ts'
+
+/** A step into a JSON value: a key, or a place in an array. */
+export interface PathStep {
+  readonly key: string | number
+  /** `->>`: gives text, and ends the path. */
+  readonly asText: boolean
+}
+
+/** A column, or something inside one that holds JSON: `data->size->>width`. */
+export interface Field {
+  readonly name: string
+  readonly path: readonly PathStep[]
+  readonly position: number
+}
+
+export function parseField(reader: Reader): Field {
+  reader.skipSpace()
+  const { position } = reader
+  return parsePath(reader, reader.name('a column'), position)
+}
+
+/** Reads what follows the name of a column. */
+export function parsePath(reader: Reader, name: string, position: number): Field {
+  const path: PathStep[] = []
+  while (reader.startsWith('->') && path.at(-1)?.asText !== true) {
+    if (path.length === LIMITS.pathSteps) throw reader.refused(`a path has at most ${LIMITS.pathSteps} steps`)
+    reader.expect('->')
+    const asText = reader.take('>')
+    const index = reader.match(/-?\d{1,9}(?=$|->|::|[.,)])/y)
+    path.push({ key: index ? Number(index[0]) : reader.name('a key or an index'), asText })
+  }
+  return { name, path, position }
+}

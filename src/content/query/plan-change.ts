@@ -1,0 +1,49 @@
+import { quoteIdentifier } from '../../database/quoting.ts'
+import { invalidRequest } from '../../errors.ts'
+import type { StageCatalog } from './catalog.ts'
+import type { QueryParameters, WriteOptions, WritePlan } from './plans.ts'
+import { readBody, writtenColumns } from './read-body.ts'
+import { whereSql } from './rows-sql.ts'
+import { definitions, finishWrite, prepareWrite, type Write } from './write.ts'
+
+/** Like `planInsert`; the body is one object: the columns to change. */
+export function planUpdate(
+  catalog: StageCatalog,
+  tableName: string,
+  query: QueryParameters,
+  text: string,
+  options: WriteOptions,
+): WritePlan {
+  const write = prepareChange(catalog, tableName, query, options)
+  const body = readBody(text)
+  if (body.rows.length !== 1) throw invalidRequest('the body has to be one object: the columns to change')
+  const columns = writtenColumns(write.table, body, write.query.columns, false)
+  if (columns.length === 0) throw invalidRequest('the body names no column to change')
+  const { scope, target, name } = write
+  const json = scope.parameters.of(body.text, 'pg_catalog.json')
+  const set = columns.map((column) => `${quoteIdentifier(column.name)} = given.${quoteIdentifier(column.name)}`)
+  const given = body.isArray ? `pg_catalog.json_to_recordset(${json})` : `pg_catalog.json_to_record(${json})`
+  const sql =
+    `UPDATE ${name} AS ${target.alias} SET ${set.join(', ')} FROM ${given} AS given (${definitions(columns)})` +
+    whereSql(scope, target, {})
+  return finishWrite(write, [sql], body, target.conditions.length > 0)
+}
+
+/** Like `planInsert`, without a body. */
+export function planDelete(
+  catalog: StageCatalog,
+  tableName: string,
+  query: QueryParameters,
+  options: WriteOptions,
+): WritePlan {
+  const write = prepareChange(catalog, tableName, query, options)
+  const { scope, target, name } = write
+  const sql = `DELETE FROM ${name} AS ${target.alias}${whereSql(scope, target, {})}`
+  return finishWrite(write, [sql], null, target.conditions.length > 0)
+}
+
+function prepareChange(...of: Parameters<typeof prepareWrite>): Write {
+  const write = prepareWrite(...of)
+  if (write.seen.limit === null && write.seen.offset === 0) return write
+  throw invalidRequest('PATCH and DELETE take no "limit" and no "offset"; say by filters which rows they are for')
+}

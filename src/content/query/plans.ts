@@ -1,0 +1,100 @@
+import type { Fault } from '../../errors.ts'
+
+/** One SQL statement; every value that came from outside is among `values`. */
+export interface SqlStatement {
+  readonly text: string
+  readonly values: readonly unknown[]
+}
+
+/** Query parameters, decoded, in the order in which they came. */
+export type QueryParameters = readonly (readonly [name: string, value: string])[]
+
+/** `csv` has a header line; `object` is the first row alone, for callers who ask for exactly one. */
+export type ContentFormat = 'json' | 'csv' | 'object'
+
+export type CountKind = 'exact' | 'planned' | 'estimated'
+
+/**
+ * What else a read selects, so that it is of the same snapshot. The placeholders of `from` and `select` are `$1` and on.
+ *
+ * @example { select: 'r.reference, r.generation', from: 'wharf.stage_reference($1::uuid) AS r', values: [stageId] }
+ */
+export interface ReferenceSql {
+  readonly select: string
+  /** One item of a FROM list that gives one row. */
+  readonly from: string
+  readonly values: readonly unknown[]
+}
+
+export interface ReadOptions {
+  readonly format: ContentFormat
+  readonly count?: CountKind
+  /** From the header `Range`; what `offset` and `limit` say comes on top of it. */
+  readonly range?: { readonly offset: number; readonly limit?: number }
+  /** At most so many rows, whatever is asked for; also up to where `count=estimated` counts exactly. */
+  readonly maxRows?: number
+  /** Leaves fields that are NULL out of JSON. */
+  readonly stripNulls?: boolean
+  readonly reference?: ReferenceSql
+}
+
+interface Plan {
+  readonly statement: SqlStatement
+  /** Where in the request a value stands that PostgreSQL complains of. */
+  readonly locate: (value: string) => readonly Fault[]
+}
+
+/** The statement gives one row: the columns of the reference, then those of `ReadRow`. */
+export interface ReadPlan extends Plan {
+  readonly offset: number
+  /** Null where all rows are asked for. */
+  readonly limit: number | null
+  /** What `readTotal` asks for a planned count; null where there is nothing to ask. */
+  readonly estimate: SqlStatement | null
+  readonly count: CountKind | null
+  /** Up to where an estimated total is exact. */
+  readonly countedUpTo: number | null
+}
+
+export interface ReadRow {
+  /** The whole answer: JSON or CSV. Null for the format `object` where there is no row. */
+  readonly body: string | null
+  /** How many rows are in it. */
+  readonly rows: number
+  /** How many there are in all, if that was counted. */
+  readonly total: number | null
+}
+
+/** `representation`: the rows written, as `select` says. `headers-only`: the key of the row inserted. */
+export type ReturnKind = 'representation' | 'headers-only' | 'minimal'
+
+export interface WriteOptions {
+  readonly format: ContentFormat
+  readonly return: ReturnKind
+  readonly stripNulls?: boolean
+}
+
+export interface InsertOptions extends WriteOptions {
+  /** What becomes of a row whose key is there already: the request fails, the row is changed, or left as it is. */
+  readonly onDuplicate?: 'fail' | 'merge' | 'ignore'
+  /** What a column gets that a row does not name although `columns` (or another row) does. */
+  readonly missing?: 'null' | 'default'
+}
+
+/** The statement gives one row: `WriteRow`. */
+export interface WritePlan extends Plan {
+  /** Whether a filter restricts which rows are written. Always true of an insert. */
+  readonly filtered: boolean
+}
+
+export interface WriteRow {
+  /** Null unless the representation was asked for, and for the format `object` where no row was written. */
+  readonly body: string | null
+  /** How many rows were inserted, updated or deleted. */
+  readonly rows: number
+  /**
+   * With `return=headers-only`, and one row inserted in a table with a primary key: JSON object of the key's columns,
+   * with values as text; else null.
+   */
+  readonly key: string | null
+}

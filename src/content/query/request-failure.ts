@@ -1,0 +1,48 @@
+import { sqlMessage, sqlState } from '../../database/sqlstate.ts'
+import { AppError, type Fault } from '../../errors.ts'
+
+/**
+ * What a request is to blame for beside data exceptions (class 22) and limits (54): an operator, cast or function that
+ * does not go with a type; a text search configuration that is not there; a generated column given; one row written twice in one statement; what a trigger of the project raises.
+ */
+const REFUSED = new Set([
+  '0A000',
+  '21000',
+  '42704',
+  '42725',
+  '42803',
+  '42804',
+  '42809',
+  '42846',
+  '42883',
+  '428C9',
+  'P0001',
+])
+
+/**
+ * What PostgreSQL refused in a plan's statement, as a failure of the request where it is one: INVALID_REQUEST for a
+ * malformed value, an operator that does not go with a type, and the like. Anything else, among them broken
+ * constraints and a stage whose structure is no longer that of the catalog, comes back as it is.
+ */
+export function toRequestFailure(
+  plan: { readonly locate: (value: string) => readonly Fault[] },
+  error: unknown,
+): unknown {
+  const state = sqlState(error)
+  const message = sqlMessage(error)
+  if (state === undefined || message === undefined) return error
+  if (!/^(22|54)/.test(state) && !REFUSED.has(state) && !isSearchSyntax(state, message)) return error
+  const faults = quotedIn(message).flatMap((value) => plan.locate(value))
+  const [only] = faults
+  const located = only && faults.length === 1 ? `${only.detail}: ${message}` : message
+  return new AppError('INVALID_REQUEST', located, { faults, cause: error })
+}
+
+/** A search query of the request's that is malformed; any other malformed syntax would be ours. */
+const isSearchSyntax = (state: string, message: string): boolean => state === '42601' && message.includes('tsquery')
+
+/** What stands in quotes in a message: each piece, and all from the first quote to the last, as values have quotes too. */
+function quotedIn(message: string): readonly string[] {
+  const pieces = [...message.matchAll(/"([^"]*)"/g), ...message.matchAll(/"(.*)"/gs)]
+  return [...new Set(pieces.map(([, value = '']) => value))]
+}

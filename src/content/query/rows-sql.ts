@@ -1,0 +1,60 @@
+import { quoteIdentifier, quoteQualified } from '../../database/quoting.ts'
+import type { StageCatalog } from './catalog.ts'
+import { conditionSql } from './filter-sql.ts'
+import type { Relation } from './find-relation.ts'
+import type { Parameters } from './parameters.ts'
+import type { Filter } from './parse-filter.ts'
+import { type Embedding, findPresence, type TableNode } from './tree.ts'
+
+/** What a statement is written with. */
+export interface Scope {
+  readonly catalog: StageCatalog
+  readonly parameters: Parameters
+  /** Whether its answer is kept until rows change, and so must not depend on the clock. */
+  readonly kept: boolean
+}
+
+/** Where a node's rows come from: its table, unless it is told otherwise. */
+export interface Source {
+  /** Instead of the table, something with the same columns. */
+  readonly from?: string
+  /** The condition that makes its rows those of the row around it. */
+  readonly join?: string
+}
+
+export const fromSql = ({ catalog }: Scope, { table, alias }: TableNode, { from }: Source = {}): string =>
+  `${from ?? quoteQualified(catalog.schemaName, table.name)} AS ${alias}`
+
+/** The conditions on a node's rows; those on rows embedded in them only where they decide about the row itself. */
+export function whereSql(scope: Scope, node: TableNode, { join }: Source): string {
+  const { table, alias } = node
+  const filterScope = {
+    ...scope,
+    table,
+    alias,
+    presence: (filter: Filter) => {
+      const embedding = findPresence(node, filter)
+      if (!embedding) return null
+      const wanted = (filter.values[0] === 'null') === filter.negated
+      return `${wanted ? '' : 'NOT '}${existsSql(scope, node, embedding)}`
+    },
+  }
+  const all = [
+    ...(join === undefined ? [] : [join]),
+    ...node.conditions.map((condition) => conditionSql(filterScope, condition)),
+    ...node.embeddings.filter(({ selected }) => selected.inner).map((each) => existsSql(scope, node, each)),
+  ]
+  return all.length === 0 ? '' : ` WHERE ${all.join(' AND ')}`
+}
+
+const existsSql = (scope: Scope, around: TableNode, { relation, node }: Embedding): string =>
+  `EXISTS (SELECT FROM ${fromSql(scope, node)}${whereSql(scope, node, { join: joinSql(scope, relation, around, node) })})`
+
+export function joinSql({ catalog }: Scope, { on, through }: Relation, near: TableNode, far: TableNode): string {
+  const equal = (pairs: Relation['on'], left: string, right: string): string[] =>
+    pairs.map(([a, b]) => `${left}.${quoteIdentifier(a)} = ${right}.${quoteIdentifier(b)}`)
+  if (!through) return equal(on, near.alias, far.alias).join(' AND ')
+  const between = `${far.alias}_between`
+  const both = [...equal(on, near.alias, between), ...equal(through.on, between, far.alias)].join(' AND ')
+  return `EXISTS (SELECT FROM ${quoteQualified(catalog.schemaName, through.table.name)} AS ${between} WHERE ${both})`
+}

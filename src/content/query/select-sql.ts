@@ -1,0 +1,134 @@
+import { quoteIdentifier } from '../../database/quoting.ts'
+import { fieldSql } from './column-sql.ts'
+import { orderSql } from './order-sql.ts'
+import { assertAlias, type SelectedField } from './parse-select.ts'
+import type { Reader } from './reader.ts'
+import { fromSql, joinSql, type Scope, type Source, whereSql } from './rows-sql.ts'
+import { suggest } from './suggest.ts'
+import type { Embedding, TableNode } from './tree.ts'
+
+export interface Select {
+  readonly sql: string
+  /** What its columns are called. */
+  readonly names: readonly string[]
+}
+
+/** What a SELECT list is gathered into. */
+interface Outputs {
+  /** SQL by name: of two with one name the later counts, as it would for a reader of JSON. */
+  readonly columns: Map<string, string>
+  readonly joins: string[]
+  /** What rows are grouped by, where there is an aggregate. */
+  readonly groups: string[]
+}
+
+/**
+ * The statement that gives a node's rows, with what is embedded in them.
+ *
+ * The page is cut out of the table before single rows are joined to it: so PostgreSQL joins them to a page's rows only,
+ * in whatever way is best for so many.
+ */
+export function selectSql(scope: Scope, node: TableNode, source: Source = {}): Select {
+  const outputs = outputsOf(scope, node)
+  const list = listSql(outputs)
+  const joins = outputs.joins.join('')
+  const from = fromSql(scope, node, source)
+  const where = whereSql(scope, node, source)
+  const order = orderSql(scope, node, outputs.groups)
+  const limit = node.limit === null ? '' : ` LIMIT ${scope.parameters.integer(node.limit)}`
+  const offset = node.offset === 0 ? '' : ` OFFSET ${scope.parameters.integer(node.offset)}`
+  const isCutFirst = limit + offset !== '' && joins !== '' && !node.grouped
+  const sql = isCutFirst
+    ? `${list} FROM (SELECT ${node.alias}.* FROM ${from}${where}${order}${limit}${offset}) AS ${node.alias}${joins}${order}`
+    : `${list} FROM ${from}${joins}${where}${groupSql(node, outputs)}${order}${limit}${offset}`
+  return { sql, names: [...outputs.columns.keys()] }
+}
+
+/** The statement whose rows are those that a node would give without its limit, to be counted. */
+export function countedSql(scope: Scope, node: TableNode): string {
+  if (!node.grouped) return `SELECT FROM ${fromSql(scope, node)}${whereSql(scope, node, {})}`
+  const outputs = outputsOf(scope, node)
+  const from = `${fromSql(scope, node)}${outputs.joins.join('')}${whereSql(scope, node, {})}`
+  return `${listSql(outputs)} FROM ${from}${groupSql(node, outputs)}`
+}
+
+const groupSql = ({ grouped }: TableNode, { groups }: Outputs): string =>
+  grouped && groups.length > 0 ? ` GROUP BY ${groups.join(', ')}` : ''
+
+const listSql = ({ columns }: Outputs): string =>
+  `SELECT ${[...columns].map(([name, sql]) => `${sql} AS ${quoteIdentifier(name)}`).join(', ')}`
+
+function outputsOf(scope: Scope, node: TableNode): Outputs {
+  const outputs: Outputs = { columns: new Map(), joins: [], groups: [] }
+  for (const item of node.items) addItem(scope, node, outputs, item)
+  return outputs
+}
+
+function addItem(scope: Scope, node: TableNode, outputs: Outputs, item: TableNode['items'][number]): void {
+  const add = (name: string, sql: string, aggregated = false): void => {
+    outputs.columns.set(name, sql)
+    if (!aggregated) outputs.groups.push(sql)
+  }
+  if (item.kind === 'all') {
+    for (const name of node.table.columns.keys()) add(name, `${node.alias}.${quoteIdentifier(name)}`)
+  } else if (item.kind === 'count') {
+    add(item.alias ?? 'count', castSql(scope, node, 'pg_catalog.count(*)', item.cast), true)
+  } else if (item.kind === 'field') {
+    add(fieldName(node, item), selectedSql(scope, node, item), item.aggregate !== null)
+  } else addEmbedding(scope, node, outputs, item.embedding, add)
+}
+
+function addEmbedding(
+  scope: Scope,
+  around: TableNode,
+  outputs: Outputs,
+  { name, selected, relation, node }: Embedding,
+  add: (name: string, sql: string) => void,
+): void {
+  // An empty selection is for filters: nothing of it is in the answer.
+  if (selected.items.length === 0) return
+  const { sql, names } = selectSql(scope, node, { join: joinSql(scope, relation, around, node) })
+  const rows = `${node.alias}_row`
+  const toJson = around.grouped ? 'pg_catalog.to_jsonb' : 'pg_catalog.row_to_json'
+  if (relation.toOne) {
+    outputs.joins.push(` LEFT JOIN LATERAL (${sql}) AS ${rows} ON true`)
+    if (!selected.spread) add(name, `${toJson}(${rows}.*)`)
+    else for (const each of names) add(each, `${rows}.${quoteIdentifier(each)}`)
+    return
+  }
+  const all = `(SELECT COALESCE(pg_catalog.json_agg(pg_catalog.row_to_json(${rows}.*)), '[]'::pg_catalog.json) FROM (${sql}) AS ${rows})`
+  if (around.grouped) {
+    // Grouped by, so it has to be a column, and comparable.
+    outputs.joins.push(` CROSS JOIN LATERAL (SELECT ${all}::pg_catalog.jsonb AS body) AS ${node.alias}_body`)
+    add(name, `${node.alias}_body.body`)
+  } else add(name, all)
+}
+
+function selectedSql(scope: Scope, node: TableNode, { field, cast, aggregate }: SelectedField): string {
+  const reader = readerOf(node)
+  const value = castSql(scope, node, fieldSql(scope, node, field, reader, node.grouped).sql, cast)
+  if (!aggregate) return value
+  return castSql(scope, node, `pg_catalog.${aggregate.name}(${value})`, aggregate.cast)
+}
+
+function castSql({ catalog }: Scope, node: TableNode, sql: string, cast: SelectedField['cast']): string {
+  if (!cast) return sql
+  const type = catalog.castTypes.get(cast.type)
+  if (type) return `${sql}::${type.sql}`
+  const known = suggest(cast.type, catalog.castTypes.keys())
+  throw readerOf(node).refused(`there is no type "${cast.type}" to cast to${known}`, cast.position)
+}
+
+/** The name of a column in the answer: its alias, or the last key of its path, or its own. */
+function fieldName(node: TableNode, { alias, field, aggregate }: SelectedField): string {
+  if (alias !== null) return alias
+  if (aggregate) return aggregate.name
+  const key = field.path.findLast((step): step is typeof step & { key: string } => typeof step.key === 'string')?.key
+  if (key !== undefined) assertAlias(readerOf(node), key, field.position)
+  return key ?? field.name
+}
+
+function readerOf({ reader }: TableNode): Reader {
+  if (!reader) throw new Error('what is selected without a parameter has no place in it')
+  return reader
+}

@@ -1,0 +1,116 @@
+import { type AppError, invalidRequest } from '../../errors.ts'
+import type { CatalogTable, StageCatalog } from './catalog.ts'
+import { findRelation, type Relation } from './find-relation.ts'
+import type { Condition, Filter } from './parse-filter.ts'
+import type { OrderTerm } from './parse-order.ts'
+import type { ParsedQuery, TablePart } from './parse-query.ts'
+import type { SelectedCount, SelectedField, SelectedRelation, SelectItem } from './parse-select.ts'
+import type { Reader } from './reader.ts'
+import { suggest } from './suggest.ts'
+
+export interface Embedding {
+  /** What it is called in the answer, and in paths. */
+  readonly name: string
+  readonly selected: SelectedRelation
+  readonly relation: Relation
+  readonly node: TableNode
+}
+
+export type NodeItem =
+  | { readonly kind: 'all' }
+  | SelectedField
+  | SelectedCount
+  | { readonly kind: 'embedding'; readonly embedding: Embedding }
+
+/** One table of a read, with everything that is asked of it. */
+export interface TableNode {
+  readonly table: CatalogTable
+  /** Its name in the statement: `t0`, `t1`, ... */
+  readonly alias: string
+  readonly items: readonly NodeItem[]
+  readonly embeddings: readonly Embedding[]
+  /** Whether rows are grouped, as there is an aggregate. */
+  readonly grouped: boolean
+  readonly conditions: Condition[]
+  readonly order: OrderTerm[]
+  limit: number | null
+  offset: number
+  /** The text of `select`, for complaints about what stands in it. */
+  readonly reader: Reader | null
+}
+
+const ALL: readonly SelectItem[] = [{ kind: 'all' }]
+
+/**
+ * Puts a query together as a tree: the table asked for, and the relations embedded in it, each with its own filters,
+ * order and limit.
+ *
+ * @throws {AppError} INVALID_REQUEST: a relation that is unknown, ambiguous, or filtered without being embedded.
+ */
+export function buildTree(catalog: StageCatalog, table: CatalogTable, query: ParsedQuery): TableNode {
+  const reader = query.select?.reader ?? null
+  let aliases = 0
+  const build = (of: CatalogTable, items: readonly SelectItem[]): TableNode => {
+    const alias = `t${aliases++}`
+    const nodeItems = items.map((item): NodeItem => {
+      if (item.kind === 'relation') return { kind: 'embedding', embedding: embed(of, item) }
+      return isBareCount(item, of) ? { kind: 'count', alias: item.alias, cast: item.cast } : item
+    })
+    return {
+      table: of,
+      alias,
+      items: nodeItems,
+      embeddings: nodeItems.flatMap((item) => (item.kind === 'embedding' ? [item.embedding] : [])),
+      grouped: nodeItems.some((item) => item.kind === 'count' || (item.kind === 'field' && item.aggregate !== null)),
+      conditions: [],
+      order: [],
+      limit: null,
+      offset: 0,
+      reader,
+    }
+  }
+  const embed = (of: CatalogTable, selected: SelectedRelation): Embedding => {
+    const refuse = (problem: string): AppError => reader?.refused(problem, selected.position) ?? invalidRequest(problem)
+    const relation = findRelation(catalog, of, selected, refuse)
+    if (selected.spread && !relation.toOne) {
+      throw refuse(`"${selected.name}" has many rows for one of "${of.name}", and can't be spread`)
+    }
+    return { name: selected.alias ?? selected.name, selected, relation, node: build(relation.table, selected.items) }
+  }
+  const root = build(table, query.select?.items ?? ALL)
+  for (const part of query.parts) attach(root, part)
+  return root
+}
+
+/** `artist(count)`: an older way to say `count()`, which clients still use; where there is no such column. */
+const isBareCount = (item: SelectItem, { columns }: CatalogTable): item is SelectedField =>
+  item.kind === 'field' &&
+  item.field.name === 'count' &&
+  item.field.path.length === 0 &&
+  item.aggregate === null &&
+  !columns.has('count')
+
+function attach(root: TableNode, { path, reader, content }: TablePart): void {
+  let node = root
+  for (const step of path) {
+    const embedding = findEmbedding(node, step)
+    if (!embedding) {
+      const names = node.embeddings.map(({ name }) => name)
+      throw reader.refused(`"${step}" is not embedded in "${node.table.name}" by select${suggest(step, names)}`, 0)
+    }
+    node = embedding.node
+  }
+  if (content.kind === 'condition') node.conditions.push(content.condition)
+  else if (content.kind === 'order') node.order.push(...content.terms)
+  else node[content.kind] = content.rows
+}
+
+/** By the name that it has in the answer, or else by what was embedded. */
+export const findEmbedding = ({ embeddings }: TableNode, name: string): Embedding | undefined =>
+  embeddings.find((each) => each.name === name) ?? embeddings.find(({ selected }) => selected.name === name)
+
+/** The embedded relation whose presence a filter is about (`artist=is.null`); undefined where it is about a column. */
+export function findPresence(node: TableNode, { field, operator, values }: Filter): Embedding | undefined {
+  const isAboutNull = operator.family === 'is' && (values[0] === 'null' || values[0] === 'not_null')
+  return isAboutNull && field.path.length === 0 ? findEmbedding(node, field.name) : undefined
+}

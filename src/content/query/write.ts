@@ -1,0 +1,89 @@
+import { quoteIdentifier, quoteQualified } from '../../database/quoting.ts'
+import { conflict, type Fault, invalidRequest } from '../../errors.ts'
+import { bodySql } from './body-sql.ts'
+import type { CatalogColumn, CatalogTable, StageCatalog } from './catalog.ts'
+import { Parameters } from './parameters.ts'
+import { type ParsedQuery, parseQuery } from './parse-query.ts'
+import { findTable } from './plan-read.ts'
+import type { QueryParameters, WriteOptions, WritePlan } from './plans.ts'
+import { type Body, locateInBody } from './read-body.ts'
+import type { Scope } from './rows-sql.ts'
+import { selectSql } from './select-sql.ts'
+import { buildTree, findPresence, type TableNode } from './tree.ts'
+
+/** What a write is planned with. */
+export interface Write {
+  readonly scope: Scope
+  readonly query: ParsedQuery
+  /** The table, with the conditions on the rows that are written. */
+  readonly target: TableNode
+  /** The rows written, as `select` wants to see them. */
+  readonly seen: TableNode
+  readonly table: CatalogTable
+  /** As SQL names it. */
+  readonly name: string
+  readonly options: WriteOptions
+}
+
+/** @throws {AppError} like `planInsert`. */
+export function prepareWrite(
+  catalog: StageCatalog,
+  tableName: string,
+  parameters: QueryParameters,
+  options: WriteOptions,
+): Write {
+  const table = findTable(catalog, tableName)
+  if (table.kind !== 'table') throw conflict(`"${table.name}" is a ${table.kind}; rows are written to tables only`)
+  const query = parseQuery(parameters)
+  const seen = buildTree(catalog, table, query)
+  if (seen.conditions.some((each) => each.kind === 'filter' && findPresence(seen, each))) {
+    throw invalidRequest('a write takes no filters on whether there is an embedded row')
+  }
+  return {
+    scope: { catalog, parameters: new Parameters(), kept: false },
+    query,
+    table,
+    target: { ...seen, embeddings: [] },
+    // What was written need not meet the conditions any more.
+    seen: { ...seen, conditions: [] },
+    name: quoteQualified(catalog.schemaName, table.name),
+    options,
+  }
+}
+
+/** Puts the statements that write together with what is to be seen of the rows written. */
+export function finishWrite(write: Write, writing: readonly string[], body: Body | null, filtered: boolean): WritePlan {
+  const { scope, table, options, seen } = write
+  const { parameters } = scope
+  const returning = [...table.columns.keys()].map((column) => `${seen.alias}.${quoteIdentifier(column)}`).join(', ')
+  const parts = writing.map((sql, index) => `written_${index} AS (${sql} RETURNING ${returning || 'NULL'})`)
+  const all = writing.map((_, index) => `SELECT * FROM written_${index}`).join(' UNION ALL ')
+  const rows = '(SELECT pg_catalog.count(*) FROM written)::pg_catalog.float8'
+  const key = options.return === 'headers-only' ? keySql(table) : 'NULL::pg_catalog.text'
+  const page =
+    options.return === 'representation'
+      ? bodySql(selectSql(scope, seen, { from: 'written' }), options, parameters)
+      : 'SELECT NULL::pg_catalog.text AS body'
+  const text =
+    `WITH ${parts.join(', ')}, written AS (${all}) ` +
+    `SELECT answer.body, ${rows} AS rows, ${key} AS key FROM (${page}) AS answer`
+  const locate = (value: string): readonly Fault[] => [
+    ...parameters.locate(value),
+    ...(body ? locateInBody(body, value) : []),
+  ]
+  return { statement: { text, values: parameters.values }, locate, filtered }
+}
+
+/** The key of the row written, as JSON, with its values as text; NULL where it is not exactly one row. */
+function keySql({ primaryKey }: CatalogTable): string {
+  if (primaryKey.length === 0) return 'NULL::pg_catalog.text'
+  const columns = primaryKey.map(
+    (name) => `written.${quoteIdentifier(name)}::pg_catalog.text AS ${quoteIdentifier(name)}`,
+  )
+  const key = `(SELECT ${columns.join(', ')} FROM written) AS key`
+  return `CASE WHEN (SELECT pg_catalog.count(*) FROM written) = 1 THEN (SELECT pg_catalog.row_to_json(key.*)::pg_catalog.text FROM ${key}) END`
+}
+
+/** The columns of a row as JSON gives them, with their types. */
+export const definitions = (columns: readonly CatalogColumn[]): string =>
+  columns.map(({ name, type }) => `${quoteIdentifier(name)} ${type.sql}`).join(', ')

@@ -1,0 +1,127 @@
+import { AppError, invalidRequest } from '../errors.ts'
+import type { ContentAnswer } from './answer.ts'
+import type { Catalogs } from './catalogs.ts'
+import {
+  type ContentFormat,
+  type CountKind,
+  planRead,
+  type QueryParameters,
+  type ReadRow,
+  readTotal,
+} from './query/index.ts'
+import { referenceSql, type SeenMark } from './reference-sql.ts'
+import { type Remark, type Source, settledRead } from './settled-read.ts'
+import type { StageMark } from './stage-marks.ts'
+import { inStageTransaction } from './stage-transaction.ts'
+import { statementFailure } from './statement-failure.ts'
+import type { RowRange } from './terms.ts'
+
+/** What is asked for. */
+export interface RowsQuery {
+  readonly table: string
+  readonly parameters: QueryParameters
+  readonly format: ContentFormat
+  readonly stripNulls: boolean
+  readonly contentType: string
+  readonly count: CountKind | undefined
+  readonly range: RowRange | undefined
+}
+
+export interface ReadingLimits {
+  /** How long a statement may take. */
+  readonly timeoutMs: number
+  /** How many rows are given at once, whatever is asked for. */
+  readonly maxRows: number
+  /** How long an answer may be, uncompressed. */
+  readonly maxBytes: number
+}
+
+export interface ReadingServices {
+  readonly catalogs: Catalogs
+  readonly remark: Remark
+  readonly limits: ReadingLimits
+}
+
+/**
+ * Reads rows and the reference that they belong to, of one moment.
+ *
+ * @returns the answer, uncompressed.
+ * @throws {AppError} NOT_FOUND, INVALID_REQUEST, RANGE_NOT_SATISFIABLE, NOT_ACCEPTABLE where exactly one row was asked
+ * for and there is another number of them; QUERY_TIMED_OUT; CONFLICT where the stage goes on changing its structure.
+ */
+export async function readRows(source: Source, query: RowsQuery, services: ReadingServices): Promise<ContentAnswer> {
+  const { catalogs, remark, limits } = services
+  const forget = ({ structure }: StageMark): void => catalogs.forget({ stageId: source.stage.id, structure })
+  const found = await settledRead(source, { remark, forget }, (mark) => readOnce({ ...source, mark }, query, services))
+  return toAnswer(found, query, limits)
+}
+
+interface Found {
+  readonly seen: SeenMark
+  readonly row: ReadRow
+  readonly total: number | null
+  readonly offset: number
+}
+
+async function readOnce(
+  { pool, stage, mark }: Source,
+  query: RowsQuery,
+  { catalogs, limits: { timeoutMs, maxRows } }: ReadingServices,
+): Promise<Found> {
+  const { id: stageId, schemaName } = stage
+  const plan = await catalogs.plan({ pool, stageId, schemaName, structure: mark.structure, timeoutMs }, (catalog) =>
+    planRead(catalog, query.table, query.parameters, {
+      format: query.format,
+      stripNulls: query.stripNulls,
+      maxRows,
+      ...(query.count && { count: query.count }),
+      ...(query.range && { range: query.range }),
+      reference: referenceSql(stageId, schemaName),
+    }),
+  )
+  return inStageTransaction(pool, { mode: 'READ ONLY', schemaName, timeoutMs }, async (client) => {
+    const { text, values } = plan.statement
+    const { rows } = await client.query<SeenMark & ReadRow>(text, [...values])
+    const [row] = rows
+    if (!row) throw new Error('a read gave no row')
+    const total = await readTotal(
+      plan,
+      row,
+      async (statement) => (await client.query(statement.text, [...statement.values])).rows,
+    )
+    return { seen: row, row, total, offset: plan.offset }
+  }).catch((error: unknown) => {
+    throw statementFailure(plan, error)
+  })
+}
+
+function toAnswer({ seen, row, total, offset }: Found, query: RowsQuery, { maxBytes }: ReadingLimits): ContentAnswer {
+  const found = Number(row.rows)
+  if (query.format === 'object' && found !== 1) throw notOneRow(found)
+  if (total !== null && offset > 0 && offset > total) {
+    throw new AppError('RANGE_NOT_SATISFIABLE', `the rows asked for begin at ${offset}, and there are ${total}`)
+  }
+  const body = Buffer.from(row.body ?? '')
+  if (body.byteLength > maxBytes) {
+    throw invalidRequest(
+      `the answer would have ${body.byteLength} bytes, and at most ${maxBytes} are given at once; ask for fewer rows with "limit"`,
+    )
+  }
+  return {
+    status: total !== null && found < total ? 206 : 200,
+    reference: seen.reference,
+    contentType: query.contentType,
+    contentRange: contentRangeOf(offset, found, total),
+    coding: 'identity',
+    body,
+  }
+}
+
+/** As PostgREST writes it: `0-9/100`, with `*` for what is not known, or for no rows. */
+export const contentRangeOf = (offset: number, rows: number, total: number | null): string =>
+  `${rows > 0 && total !== 0 ? `${offset}-${offset + rows - 1}` : '*'}/${total ?? '*'}`
+
+export const notOneRow = (rows: number): AppError =>
+  new AppError('NOT_ACCEPTABLE', `exactly one row was asked for, and there ${rows === 0 ? 'is none' : 'are more'}`, {
+    faults: [{ detail: `The result contains ${rows} rows` }],
+  })

@@ -1,0 +1,43 @@
+import type pg from 'pg'
+import { preparedQuery } from '../database/prepared-query.ts'
+
+/** How a stage stood at one moment. Two equal marks say that nothing of it changed between them. */
+export interface StageMark {
+  /** The UUID of its latest event. */
+  readonly reference: string
+  /** Which tables and columns it has: another text after each swap and each change of structure. */
+  readonly structure: string
+  /** Raised by every swap of its schema. */
+  readonly generation: string
+}
+
+export interface MarkRow {
+  readonly reference: string
+  readonly generation: string
+  readonly structure: string
+}
+
+/** The columns of `MarkRow`, of a row of `system.stage_state`. */
+export const MARK_COLUMNS = `
+  stage_state.generation::text,
+  (SELECT reference FROM system.transaction WHERE transaction.stage_id = stage_state.stage_id
+   ORDER BY position DESC LIMIT 1) AS reference,
+  stage_state.generation || ' ' || coalesce(
+    (SELECT max(applied_at)::text FROM system.structure_change WHERE structure_change.stage_id = stage_state.stage_id),
+    '') AS structure`
+
+const SQL = `SELECT stage_state.stage_id, ${MARK_COLUMNS} FROM system.stage_state WHERE stage_id = ANY($1::uuid[])`
+
+/** Reads how stages stand, all at one moment. Stages that are not there any more are left out. */
+export async function readStageMarks(
+  pool: pg.Pool,
+  stageIds: readonly string[],
+): Promise<ReadonlyMap<string, StageMark>> {
+  if (stageIds.length === 0) return new Map()
+  const rows = await preparedQuery<MarkRow & { readonly stage_id: string }>(
+    pool,
+    { name: 'wharf-content-marks', text: SQL },
+    [stageIds],
+  )
+  return new Map(rows.map(({ stage_id, ...mark }) => [stage_id, mark]))
+}

@@ -1,0 +1,132 @@
+import { AppError, invalidRequest } from '../errors.ts'
+import type { ContentFormat, CountKind } from './query/index.ts'
+
+/** How an answer shall look, as the header `Accept` has it. */
+export interface Form {
+  readonly format: ContentFormat
+  readonly stripNulls: boolean
+  readonly contentType: string
+}
+
+const JSON_FORM: Form = { format: 'json', stripNulls: false, contentType: 'application/json' }
+
+/** By media type without parameters; PostgREST's own among them. */
+const FORMATS: Readonly<Record<string, ContentFormat>> = {
+  'application/json': 'json',
+  'application/*': 'json',
+  '*/*': 'json',
+  'application/vnd.pgrst.array+json': 'json',
+  'application/vnd.pgrst.array': 'json',
+  'application/vnd.pgrst.object+json': 'object',
+  'application/vnd.pgrst.object': 'object',
+  'text/csv': 'csv',
+  'text/*': 'csv',
+}
+
+/** The media types in which rows can be had. */
+export const ROW_TYPES = [
+  'application/json',
+  'application/vnd.pgrst.array+json',
+  'application/vnd.pgrst.object+json',
+  'text/csv',
+] as const
+
+/**
+ * Chooses the form that a client likes best.
+ *
+ * @throws {AppError} NOT_ACCEPTABLE
+ * @see RFC 9110, section 12.5.1
+ */
+export function formFor(accept: string | undefined): Form {
+  if (accept === undefined || accept === '*/*' || accept === 'application/json') return JSON_FORM
+  const wanted = accept
+    .toLowerCase()
+    .split(',')
+    .map((range) => {
+      const [type = '', ...parameters] = range.split(';').map((part) => part.trim())
+      const weight = parameters.find((parameter) => parameter.startsWith('q='))
+      return { type, stripNulls: parameters.includes('nulls=stripped'), q: weight ? Number(weight.slice(2)) : 1 }
+    })
+    .filter(({ type, q }) => FORMATS[type] !== undefined && q > 0)
+    .toSorted((a, b) => b.q - a.q)
+  const [best] = wanted
+  const format = best && FORMATS[best.type]
+  if (!best || !format) {
+    throw new AppError(
+      'NOT_ACCEPTABLE',
+      `the Accept header leaves out ${ROW_TYPES.join(', ')}, and there is nothing else`,
+    )
+  }
+  const stripNulls = best.stripNulls && format !== 'csv'
+  if (format === 'csv') return { format, stripNulls, contentType: 'text/csv; charset=utf-8' }
+  const type = format === 'object' ? 'application/vnd.pgrst.object+json' : 'application/json'
+  return {
+    format,
+    stripNulls,
+    contentType: stripNulls
+      ? `${type.replace('application/json', 'application/vnd.pgrst.array+json')};nulls=stripped`
+      : type,
+  }
+}
+
+/** What the header `Prefer` asks for, of what this interface knows (RFC 7240; the names are PostgREST's). */
+export interface Preferences {
+  readonly count?: CountKind
+  readonly return?: 'representation' | 'headers-only' | 'minimal'
+  readonly missing?: 'default' | 'null'
+  readonly resolution?: 'merge-duplicates' | 'ignore-duplicates'
+}
+
+const PREFERENCES = {
+  count: ['exact', 'planned', 'estimated'],
+  return: ['representation', 'headers-only', 'minimal'],
+  missing: ['default', 'null'],
+  resolution: ['merge-duplicates', 'ignore-duplicates'],
+} as const satisfies { [N in keyof Preferences]-?: readonly NonNullable<Preferences[N]>[] }
+
+/** Reads the header `Prefer`. What it does not know it leaves alone, as RFC 7240 has it; the first of a name counts. */
+export function preferencesOf(prefer: string | undefined): Preferences {
+  if (prefer === undefined || prefer === '') return {}
+  const given = new Map<string, string>()
+  for (const preference of prefer.split(/[,;]/)) {
+    const [name = '', value = ''] = preference.split('=').map((part) => part.trim())
+    const key = name.toLowerCase()
+    if (!given.has(key)) given.set(key, value.replaceAll('"', ''))
+  }
+  const pick = <V extends string>(name: string, known: readonly V[]): V | undefined =>
+    known.find((value) => value === given.get(name))
+  return {
+    ...present('count', pick('count', PREFERENCES.count)),
+    ...present('return', pick('return', PREFERENCES.return)),
+    ...present('missing', pick('missing', PREFERENCES.missing)),
+    ...present('resolution', pick('resolution', PREFERENCES.resolution)),
+  }
+}
+
+const present = <N extends string, V>(name: N, value: V | undefined): { readonly [K in N]?: V } =>
+  value === undefined ? {} : ({ [name]: value } as { readonly [K in N]?: V })
+
+/** Names what of the preferences was heeded, for the header `Preference-Applied`; undefined for nothing. */
+export function appliedOf(preferences: Preferences, names: readonly (keyof Preferences)[]): string | undefined {
+  const applied = names.flatMap((name) => (preferences[name] === undefined ? [] : [`${name}=${preferences[name]}`]))
+  return applied.length > 0 ? applied.join(', ') : undefined
+}
+
+export interface RowRange {
+  readonly offset: number
+  readonly limit?: number
+}
+
+/**
+ * Reads a header `Range` over rows: `0-9`, `10-`, or with the unit before it, `items=0-9`. Other units are left alone, as RFC 9110 has it.
+ *
+ * @throws {AppError} INVALID_REQUEST where it ends before it begins.
+ */
+export function rangeOf(range: string | undefined): RowRange | undefined {
+  const [, first, last] = /^(?:items=)?(\d{1,15})-(\d{0,15})$/.exec(range ?? '') ?? []
+  if (first === undefined) return undefined
+  const offset = Number(first)
+  if (!last) return { offset }
+  if (Number(last) < offset) throw invalidRequest(`the Range ends before it begins`)
+  return { offset, limit: Number(last) - offset + 1 }
+}

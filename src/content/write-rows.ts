@@ -1,0 +1,149 @@
+import type pg from 'pg'
+import { stageWriteLock } from '../database/advisory-locks.ts'
+import { AppError, invalidRequest } from '../errors.ts'
+import type { Catalogs } from './catalogs.ts'
+import {
+  planDelete,
+  planInsert,
+  planUpdate,
+  type QueryParameters,
+  type StageCatalog,
+  type WritePlan,
+  type WriteRow,
+} from './query/index.ts'
+import { notOneRow } from './read-rows.ts'
+import { isStructureFailure, type Remark, type Source } from './settled-read.ts'
+import { inStageTransaction } from './stage-transaction.ts'
+import { statementFailure } from './statement-failure.ts'
+import type { Form, Preferences } from './terms.ts'
+
+/** What is to be written, and what the answer shall show of it. */
+export interface RowsWrite {
+  readonly kind: 'insert' | 'update' | 'delete'
+  readonly table: string
+  readonly parameters: QueryParameters
+  /** JSON text; none for a `delete`. */
+  readonly body: string | undefined
+  readonly form: Form
+  readonly preferences: Preferences
+  /** In whose name it is written; undefined for the root token, and for nobody. */
+  readonly tokenId: string | undefined
+}
+
+export interface Written {
+  /** The event that the write caused; undefined where it changed nothing. */
+  readonly reference: string | undefined
+  readonly rows: number
+  /** The rows written, where they were asked for. */
+  readonly body: string | undefined
+  /** The key of the row inserted, by column, where it was asked for. */
+  readonly key: string | undefined
+}
+
+const MAX_ATTEMPTS = 5
+
+/**
+ * Writes rows, whole or not at all.
+ *
+ * An import into the stage shuts it for writes: they are refused, and none that was acknowledged vanishes in the swap.
+ *
+ * @throws {AppError} NOT_FOUND, INVALID_REQUEST; CONFLICT for a key that is there already, or a row that is referred
+ * to, and with `Retry-After` where the stage is shut; CONSTRAINT_VIOLATED; NOT_ACCEPTABLE where exactly one row was
+ * asked for and another number was written; QUERY_TIMED_OUT. Nothing is changed then.
+ */
+export async function writeRows(
+  source: Source,
+  write: RowsWrite,
+  { catalogs, remark, timeoutMs }: { readonly catalogs: Catalogs; readonly remark: Remark; readonly timeoutMs: number },
+): Promise<Written> {
+  let { mark } = source
+  const { pool, stage } = source
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
+    const at = { pool, stageId: stage.id, schemaName: stage.schemaName, structure: mark.structure, timeoutMs }
+    const plan = await catalogs.plan(at, (catalog) => planFor(catalog, write))
+    if (!plan.filtered) throw unfiltered(write.kind)
+    const written = await tryToWrite(source, plan, write, { structure: mark.structure, remark, timeoutMs }).catch(
+      (error: unknown) => {
+        if (isStructureFailure(error) && attempt < MAX_ATTEMPTS) return undefined
+        throw statementFailure(plan, error)
+      },
+    )
+    if (written) return written
+    catalogs.forget(at)
+    mark = await remark(stage.id)
+  }
+  throw new AppError('CONFLICT', 'the structure of the stage goes on changing; try again later', {
+    retryAfterSeconds: 1,
+  })
+}
+
+function planFor(
+  catalog: StageCatalog,
+  { kind, table, parameters, body = '', form, preferences }: RowsWrite,
+): WritePlan {
+  const options = { format: form.format, stripNulls: form.stripNulls, return: preferences.return ?? 'minimal' } as const
+  if (kind === 'delete') return planDelete(catalog, table, parameters, options)
+  if (kind === 'update') return planUpdate(catalog, table, parameters, body, options)
+  const onDuplicate = { 'merge-duplicates': 'merge', 'ignore-duplicates': 'ignore' } as const
+  return planInsert(catalog, table, parameters, body, {
+    ...options,
+    onDuplicate: preferences.resolution ? onDuplicate[preferences.resolution] : 'fail',
+    missing: preferences.missing ?? 'null',
+  })
+}
+
+/** @returns undefined where the structure is no longer the one that was planned for; nothing is changed then. */
+function tryToWrite(
+  { pool, stage }: Source,
+  plan: WritePlan,
+  { form, preferences, tokenId }: RowsWrite,
+  { structure, remark, timeoutMs }: { readonly structure: string; readonly remark: Remark; readonly timeoutMs: number },
+): Promise<Written | undefined> {
+  const { schemaName } = stage
+  return inStageTransaction(pool, { mode: 'READ WRITE', schemaName, timeoutMs, tokenId }, async (client) => {
+    await enter(client, stage.id)
+    // From here on neither an import nor a change of structure can come in between.
+    if ((await remark(stage.id)).structure !== structure) return undefined
+    const { rows } = await client.query<WriteRow>(plan.statement.text, [...plan.statement.values])
+    const [row] = rows
+    if (!row) throw new Error('a write gave no row')
+    const count = Number(row.rows)
+    const shown = preferences.return === 'representation'
+    if (shown && form.format === 'object' && count !== 1) throw notOneRow(count)
+    return {
+      reference: count > 0 ? await causedEvent(client, stage.id) : undefined,
+      rows: count,
+      body: shown ? (row.body ?? '') : undefined,
+      key: row.key ?? undefined,
+    }
+  })
+}
+
+async function enter(client: pg.PoolClient, stageId: string): Promise<void> {
+  const { rows } = await client.query<{ open: boolean }>('SELECT pg_try_advisory_xact_lock_shared($1) AS open', [
+    stageWriteLock(stageId),
+  ])
+  if (rows[0]?.open) return
+  throw new AppError(
+    'CONFLICT',
+    'an import or a change of structure of this stage is under way, and until it has ended no rows can be written',
+    { retryAfterSeconds: 5 },
+  )
+}
+
+/**
+ * The event of this transaction: what is put off to its end is done now, and from then on nobody else can move the
+ * stage's reference before it ends.
+ */
+async function causedEvent(client: pg.PoolClient, stageId: string): Promise<string | undefined> {
+  await client.query('SET CONSTRAINTS ALL IMMEDIATE')
+  const { rows } = await client.query<{ reference: string }>('SELECT reference FROM wharf.stage_reference($1)', [
+    stageId,
+  ])
+  return rows[0]?.reference
+}
+
+const unfiltered = (kind: RowsWrite['kind']): AppError =>
+  invalidRequest(
+    `${kind === 'update' ? 'PATCH' : 'DELETE'} without a filter would write every row of the table; say which ones, e.g. "?id=eq.1"`,
+  )

@@ -1,0 +1,254 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { ApiAnswer } from './support/api-client.ts'
+import { createShips, latestEvent, SHIP, SHIPS } from './support/content.ts'
+import { GATE, withGate } from './support/gate.ts'
+import { createProject } from './support/projects.ts'
+import { noTransactionStaysOpen } from './support/transactions.ts'
+import { startWharf, type TestWharf } from './support/wharf.ts'
+
+let wharf: TestWharf
+
+beforeAll(async () => {
+  wharf = await startWharf({ environment: { WHARF_QUERY_TIMEOUT_MS: '1500', WHARF_MAX_ROWS: '50' } })
+  await createShips(
+    wharf,
+    `${SHIPS}
+     CREATE TABLE berth (place int4range NOT NULL, EXCLUDE USING gist (place WITH &&));
+     CREATE VIEW endless AS SELECT pg_sleep(3600)::text AS nothing;
+     CREATE TABLE number AS SELECT n FROM generate_series(1, 120) AS n;`,
+  )
+  await createProject(wharf, 'notes', `CREATE TABLE note (id integer PRIMARY KEY, text text CHECK (${GATE}))`)
+})
+afterAll(() => wharf.close())
+
+const NOTE = '/content/notes/live/note'
+
+const prefer = (value: string) => ({ headers: { prefer: value } })
+
+// What an answer shows
+
+test('rows inserted are shown where that is asked for, and nothing of them where it is not', async () => {
+  const shown = await wharf.root.post(`${SHIP}?select=name`, {
+    json: { id: 10, name: 'Dock', tons: 5 },
+    ...prefer('return=representation'),
+  })
+  expect(shown).toMatchObject({ status: 201, headers: { 'preference-applied': 'return=representation' } })
+  expect(shown.json).toEqual([{ name: 'Dock' }])
+  const minimal = await wharf.root.post(SHIP, { json: [{ id: 11, name: 'Ebb' }], ...prefer('return=minimal') })
+  expect(minimal).toMatchObject({ status: 201, text: '', headers: { 'preference-applied': 'return=minimal' } })
+  const key = await wharf.root.post(SHIP, { json: { id: 12, name: 'Foam' }, ...prefer('return=headers-only') })
+  expect(key).toMatchObject({ status: 201, text: '', headers: { location: `${SHIP}?id=eq.12` } })
+  expect((await wharf.root.get(key.headers.location ?? '')).json).toMatchObject([{ name: 'Foam' }])
+})
+
+test('rows changed and deleted are shown, and counted, where that is asked for', async () => {
+  await wharf.root.post(SHIP, { json: [20, 21].map((id) => ({ id, name: `Ship ${id}` })) })
+  const changed = await wharf.root.patch(`${SHIP}?id=in.(20,21)&select=id,tons`, {
+    json: { tons: 9 },
+    ...prefer('return=representation, count=exact'),
+  })
+  expect(changed).toMatchObject({ status: 200, headers: { 'content-range': '0-1/2' } })
+  expect(changed.json).toEqual([20, 21].map((id) => ({ id, tons: 9 })))
+  const deleted = await wharf.root.delete(`${SHIP}?id=eq.20`, prefer('count=exact'))
+  expect(deleted).toMatchObject({ status: 204, text: '', headers: { 'content-range': '*/1' } })
+})
+
+test('a row whose key is there already is changed, left as it is, or refused, as is asked for', async () => {
+  const json = { id: 1, name: 'Anchor', tons: 123 }
+  const tons = async () => (await wharf.root.get(`${SHIP}?id=eq.1&select=tons`)).json
+  expect((await wharf.root.post(SHIP, { json })).status).toBe(409)
+  await wharf.root.post(SHIP, { json, ...prefer('resolution=ignore-duplicates') })
+  expect(await tons()).toEqual([{ tons: 100 }])
+  await wharf.root.post(SHIP, { json, ...prefer('resolution=merge-duplicates') })
+  expect(await tons()).toEqual([{ tons: 123 }])
+})
+
+// What is refused, and that nothing is changed then
+
+const REFUSED: readonly {
+  readonly what: string
+  readonly ask: () => Promise<ApiAnswer>
+  readonly status: number
+  readonly code?: string
+  readonly says: RegExp
+}[] = [
+  {
+    what: 'a key that is there already',
+    ask: () => wharf.root.post(SHIP, { json: { id: 1, name: 'Twice' } }),
+    status: 409,
+    code: '23505',
+    says: /table "ship", constraint "ship_pkey"/,
+  },
+  {
+    what: 'a row that is not there being referred to',
+    ask: () => wharf.root.post(SHIP, { json: { id: 90, name: 'Lost', port: 77 } }),
+    status: 409,
+    code: '23503',
+    says: /constraint "ship_at_home"/,
+  },
+  {
+    what: 'a row that is still referred to being deleted',
+    ask: () => wharf.root.delete('/content/ships/live/port?id=eq.1'),
+    status: 409,
+    code: '23503',
+    says: /constraint "ship_at_home"/,
+  },
+  {
+    what: 'a row that another excludes',
+    ask: () => wharf.root.post('/content/ships/live/berth', { json: [{ place: '[1,5)' }, { place: '[4,9)' }] }),
+    status: 409,
+    code: '23P01',
+    says: /constraint "berth_place_excl"/,
+  },
+  {
+    what: 'a check that is broken',
+    ask: () => wharf.root.patch(`${SHIP}?id=eq.1`, { json: { tons: -1 } }),
+    status: 422,
+    code: '23514',
+    says: /constraint "tons_are_positive"/,
+  },
+  {
+    what: 'a value that is missing',
+    ask: () => wharf.root.post(SHIP, { json: { id: 91 } }),
+    status: 422,
+    code: '23502',
+    says: /table "ship", column "name"/,
+  },
+  {
+    what: 'a value that is not of its type',
+    ask: () => wharf.root.patch(`${SHIP}?id=eq.1`, { json: { tons: 'heavy' } }),
+    status: 400,
+    code: '22P02',
+    says: /tons/,
+  },
+  {
+    what: 'changing every row',
+    ask: () => wharf.root.patch(SHIP, { json: { tons: 1 } }),
+    status: 400,
+    says: /PATCH without a filter/,
+  },
+  { what: 'deleting every row', ask: () => wharf.root.delete(SHIP), status: 400, says: /DELETE without a filter/ },
+  {
+    what: 'exactly one row being asked for where there are more',
+    ask: () =>
+      wharf.root.patch(`${SHIP}?id=lt.3`, {
+        json: { tons: 8 },
+        headers: { prefer: 'return=representation', accept: 'application/vnd.pgrst.object+json' },
+      }),
+    status: 406,
+    code: 'PGRST116',
+    says: /exactly one row/,
+  },
+  {
+    what: 'a body that is no JSON',
+    ask: () => wharf.root.post(SHIP, { headers: { 'content-type': 'application/json' }, body: '{"id":' }),
+    status: 400,
+    says: /JSON/,
+  },
+  {
+    what: 'a body of another type',
+    ask: () => wharf.root.post(SHIP, { headers: { 'content-type': 'text/plain' }, body: 'id' }),
+    status: 415,
+    says: /application\/json/,
+  },
+]
+
+test.each(REFUSED)('$what is refused with $status, and changes nothing', async ({ ask, status, code, says }) => {
+  const before = await latestEvent(wharf)
+  const answer = await ask()
+  expect(answer).toMatchObject({ status, json: { status, detail: expect.stringMatching(says) } })
+  expect(answer.json).toMatchObject({ message: expect.stringMatching(says), hint: null })
+  if (code !== undefined) expect(answer.json).toMatchObject({ code })
+  expect(await latestEvent(wharf)).toBe(before)
+})
+
+// Reads: counting, ranges, forms, limits
+
+test('rows are counted, and a part of them answered with 206, as PostgREST does', async () => {
+  const path = '/content/ships/live/number?order=n'
+  const page = await wharf.root.get(`${path}&limit=10&offset=20`, prefer('count=exact'))
+  expect(page).toMatchObject({
+    status: 206,
+    headers: { 'content-range': '20-29/120', 'preference-applied': 'count=exact' },
+  })
+  const ranged = await wharf.root.get(path, { headers: { range: '0-4', 'range-unit': 'items' } })
+  expect(ranged).toMatchObject({ status: 200, headers: { 'content-range': '0-4/*' } })
+  expect(ranged.json).toHaveLength(5)
+  const none = await wharf.root.get(`${path}&n=eq.0`, prefer('count=exact'))
+  expect(none).toMatchObject({ status: 200, text: '[]', headers: { 'content-range': '*/0' } })
+  const beyond = await wharf.root.get(`${path}&offset=500`, prefer('count=exact'))
+  expect(beyond).toMatchObject({ status: 416, json: { code: 'PGRST103' } })
+})
+
+test('no answer has more rows than the configuration lets it', async () => {
+  const all = await wharf.root.get('/content/ships/live/number')
+  expect(all).toMatchObject({ status: 200, headers: { 'content-range': '0-49/*' } })
+  expect(all.json).toHaveLength(50)
+})
+
+test('rows come as JSON, as CSV, or as one object, and as nothing else', async () => {
+  const path = '/content/ships/live/port?order=id&select=id,name'
+  const as = (accept: string, filter = '') => wharf.root.get(path + filter, { headers: { accept } })
+  expect((await as('text/csv')).text).toBe('id,name\n1,Lanternholm\n2,Amber Quay')
+  const one = await as('application/vnd.pgrst.object+json', '&id=eq.2')
+  expect(JSON.parse(one.text)).toEqual({ id: 2, name: 'Amber Quay' })
+  for (const filter of ['', '&id=eq.99']) {
+    expect(await as('application/vnd.pgrst.object+json', filter)).toMatchObject({
+      status: 406,
+      json: { code: 'PGRST116', details: expect.stringContaining('The result contains') },
+    })
+  }
+  expect((await as('image/png')).status).toBe(406)
+})
+
+// Time limits, and imports
+
+test('a query that would run for ever is ended, and its connection can be used again', async () => {
+  const queries = Array.from({ length: 12 }, () => wharf.root.get('/content/ships/live/endless?limit=1'))
+  for (const answer of await Promise.all(queries)) {
+    expect(answer).toMatchObject({ status: 504, json: { type: 'urn:wharf:error:query-timed-out' } })
+  }
+  const after = await Promise.all(Array.from({ length: 12 }, (_, n) => wharf.root.get(`${SHIP}?id=eq.${n}`)))
+  expect(new Set(after.map(({ status }) => status))).toEqual(new Set([200]))
+  await noTransactionStaysOpen(wharf)
+})
+
+const exportNotes = async (): Promise<Buffer> =>
+  (await wharf.root.post('/export', { json: { projects: [{ slug: 'notes' }] } })).bytes
+
+const importNotes = (body: Buffer): Promise<ApiAnswer> =>
+  wharf.root.post('/import', { headers: { 'content-type': 'application/x-ndjson' }, body })
+
+test('while an import runs, writes over HTTP are refused, reads go on, and afterwards both go well', async () => {
+  await wharf.root.post(NOTE, { json: { id: 1, text: 'kept' } })
+  const archive = await exportNotes()
+  await withGate(wharf, async (gate) => {
+    const importing = importNotes(archive)
+    await gate.arrival()
+    const refused = await wharf.root.post(NOTE, { json: { id: 50, text: 'refused' } })
+    expect(refused).toMatchObject({ status: 409, headers: { 'retry-after': '5' } })
+    expect((await wharf.root.get(`${NOTE}?id=eq.1`)).json).toEqual([{ id: 1, text: 'kept' }])
+    await gate.open()
+    expect((await importing).status).toBe(200)
+  })
+  expect((await wharf.root.post(NOTE, { json: { id: 50, text: 'taken' } })).status).toBe(201)
+  expect((await wharf.root.get(`${NOTE}?id=eq.50`)).json).toEqual([{ id: 50, text: 'taken' }])
+})
+
+test('an import waits for a write that has begun, so that none is acknowledged and lost between load and swap', async () => {
+  const archive = await exportNotes()
+  await withGate(wharf, async (gate) => {
+    const writing = wharf.root.post(NOTE, { json: { id: 60, text: 'under way' } })
+    await gate.arrival()
+    const importing = importNotes(archive)
+    const waiting = `SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`
+    await expect.poll(() => wharf.database.query(waiting), { timeout: 20_000 }).toHaveLength(2)
+    expect((await wharf.root.post(NOTE, { json: { id: 61, text: 'too late' } })).status).toBe(409)
+    await gate.open()
+    const written = await writing
+    expect(written.status).toBe(201)
+    expect((await importing).status).toBe(200)
+    const reference = written.headers['x-service-ref'] ?? ''
+    expect((await wharf.root.get(NOTE, { headers: { 'x-service-ref': reference } })).status).toBe(200)
+  })
+})
