@@ -36,6 +36,10 @@ export const BOUNDS = {
     sentence: "The slowest hundredth of either waits less than four times as long as the bare handler's.",
     maxRatio: 4,
   },
+  writeCost: {
+    sentence: 'A write takes at most twice as long with the event log as without it',
+    maxRatio: 2,
+  },
 } as const
 
 export interface Finding {

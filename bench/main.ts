@@ -1,7 +1,7 @@
 /**
- * Measures what we claim about exports, imports and the content endpoint; exits with 1 where a bound of `bounds.ts` is broken.
+ * Measures what we claim about exports, imports, writes and the content endpoint; exits with 1 where a bound of `bounds.ts` is broken.
  *
- * Usage: npm run bench -- [time] [import] [memory] [content] [--quick] [--rows 1000000,3000000,10000000]
+ * Usage: npm run bench -- [time] [import] [memory] [writes] [content] [--quick] [--rows 1000000,3000000,10000000]
  */
 import { execFile } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
@@ -17,10 +17,11 @@ import { type BenchRun, serviceRunner } from './support/bench-run.ts'
 import { findSampleTable, SAMPLE_SCHEMA } from './support/sample-table.ts'
 import { startPostgres } from './support/start-postgres.ts'
 import { createProject } from './support/wharf-client.ts'
+import { measureWriteCost } from './write-cost.ts'
 
 const SIZES = [1_000_000, 3_000_000, 10_000_000]
 const QUICK_SIZES = [100_000]
-const PARTS = ['time', 'import', 'memory', 'content']
+const PARTS = ['time', 'import', 'memory', 'writes', 'content']
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -43,6 +44,7 @@ const findings = await withBench(async (bench) => {
   if (parts.has('import')) found.push(...(await measureImport(bench, first)))
   if (parts.has('content')) found.push(...(await measureContent(bench, first)))
   if (parts.has('memory')) found.push(...(await measureExportMemory(bench, sizes)))
+  if (parts.has('writes')) found.push(...(await measureWriteCost(bench)))
   return found
 })
 for (const { sentence, measured, holds } of findings)

@@ -306,7 +306,7 @@ test("a cast to JSON of one's own making runs with nobody else's rights", async 
     slug,
     `CREATE TYPE mood AS ENUM ('well');
      CREATE FUNCTION spy(mood) RETURNS json LANGUAGE sql AS $$ SELECT to_json(current_user::text) $$;
-     CREATE CAST (pair AS json) WITH FUNCTION spy(mood);
+     CREATE CAST (mood AS json) WITH FUNCTION spy(mood);
      CREATE TABLE moods (m mood)`,
   )
   await asLogin(slug, (client) => client.query(`INSERT INTO moods VALUES ('well')`))
