@@ -109,7 +109,9 @@ REVOKE EXECUTE ON FUNCTION "wharf"."add_event" FROM PUBLIC;
 -- Gives the transaction that commits its place in the logs of all stages that it wrote to. The stages are locked in one
 -- order for everybody, so that no two transactions wait for each other.
 CREATE FUNCTION "wharf"."place_transaction"() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER
+-- Always by the indexes: open transactions come and go, and leave many dead rows behind.
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   open record;
 BEGIN
