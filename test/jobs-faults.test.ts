@@ -176,19 +176,26 @@ describe('with one worker in a process of its own', () => {
   test('an export whose worker is killed while it publishes its archive is made anew, and one archive is left', async () => {
     const worker = await startWorkerProcess(wharf)
     const asked = await withSession(wharf.database.url, async (holder) => {
-      await holder.query('BEGIN; LOCK TABLE control.artifact IN SHARE MODE')
-      const job = jobOf(await askExport(wharf.root, [{ slug: 'source' }]))
-      await eventually(lockWaits).toBe(1)
-      await holder.query('COMMIT; BEGIN')
-      await eventually(() =>
-        wharf.database.query(`SELECT state FROM control.artifact WHERE job_id = $1`, [job.id]),
-      ).not.toEqual([])
+      const job = await withSession(wharf.database.url, async (locker) => {
+        await locker.query('BEGIN; LOCK TABLE "source.live".item IN ACCESS EXCLUSIVE MODE')
+        const waiting = jobOf(await askExport(wharf.root, [{ slug: 'source' }]))
+        await eventually(lockWaits).toBe(1)
+        await holder.query('BEGIN')
+        await holder.query('SELECT FROM control.artifact WHERE job_id = $1 FOR UPDATE', [waiting.id])
+        return waiting
+      })
+      // The archive is whole, and in the store; only its record says not yet that it may be had.
+      await eventually(async () => ({ waits: await lockWaits(), ...(await artifactsOf(wharf)) })).toEqual({
+        waits: 1,
+        records: [{ kind: 'output', state: 'writing', n: 1 }],
+        files: 1,
+      })
       await worker.kill('SIGKILL')
       return job
     })
     await startWorkerProcess(wharf)
     const job = await untilEnded(wharf.root, asked)
-    expect(job).toMatchObject({ status: 'succeeded' })
+    expect(job).toMatchObject({ status: 'succeeded', attempt: 2 })
     expect(await wharf.root.get(`/jobs/${job.id}/file`)).toMatchObject({ status: 200 })
     await eventually(() => artifactsOf(wharf)).toEqual({
       records: [{ kind: 'output', state: 'ready', n: 1 }],

@@ -85,7 +85,7 @@ export async function startWorkerProcess(
 }
 
 /** What there is of jobs' files: records by kind and state, and what the store holds. */
-export async function artifactsOf({ database, dataDir }: TestWharf): Promise<unknown> {
+export async function artifactsOf({ database, dataDir }: TestWharf) {
   const records = await database.query<{ kind: string; state: string; n: number }>(
     `SELECT kind, state, count(*)::int AS n FROM control.artifact WHERE state <> 'removed' GROUP BY 1, 2 ORDER BY 1, 2`,
   )
