@@ -25,6 +25,12 @@ const NEVER_LOGGED = [
   'config.secretKey',
 ]
 
+/** The client that an error of a connection carries holds the login's name and the key by which its queries are ended. */
+const withoutClient = (error: Error): object => {
+  const { client: _, ...rest } = pino.stdSerializers.err(error) as object & { client?: unknown }
+  return rest
+}
+
 /** Lines are written together, and no later than this. What is still waiting when the process ends is written then. */
 const STANDARD_ERROR = { dest: 2, sync: false, minLength: 8192, periodicFlush: 100 }
 
@@ -38,6 +44,7 @@ export function createLogger(
       level,
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
+      serializers: { err: withoutClient },
       redact: { paths: NEVER_LOGGED, censor: '[hidden]' },
     },
     destination,

@@ -118,7 +118,8 @@ test('with "--output -" standard output has the archive and nothing else', async
 })
 
 const flipped = Buffer.from(packed)
-flipped[packed.length - 20] = (flipped[packed.length - 20] ?? 0) ^ 0xff
+// In the sum of the gzip data, which its last eight bytes begin with: elsewhere the damage may look like an early end.
+flipped[packed.length - 8] = (flipped[packed.length - 8] ?? 0) ^ 0xff
 const otherRow = Buffer.from(plain.toString().replace('[2,', '[7,'))
 
 test.each<[what: string, answer: RequestListener, message: RegExp]>([
