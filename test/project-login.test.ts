@@ -36,8 +36,7 @@ test.each(["PASSWORD 'mine now'", 'PASSWORD NULL'])(
     expect((await applyScript(wharf, slug, `ALTER ROLE CURRENT_USER ${change}`)).status).toBe(200)
     await endSessions(login)
 
-    const archives = await Promise.all([exportOf(wharf.root, slug), exportOf(wharf.root, slug)])
-    for (const archive of archives) expect(archive).toContain('{"row":[1]}')
+    expect(await exportOf(wharf.root, slug)).toContain('{"row":[1]}')
     await endSessions(login)
     expect((await applyScript(wharf, slug, 'CREATE TABLE more ()')).status).toBe(200)
     expect(warnings(login)).toBe(1)
