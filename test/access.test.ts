@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import type { ApiClient, ApiRequest } from './support/api-client.ts'
+import { askExport, jobOf } from './support/jobs.ts'
 import { createProject, loginUrl } from './support/projects.ts'
 import { ROOT_TOKEN, startWharf, type TestWharf } from './support/wharf.ts'
 
@@ -23,6 +24,8 @@ async function newToken(role: string, project = 'shop', more: object = {}): Prom
 }
 
 let spare: NewToken
+/** An export of `shop` that the root token has asked for, and that nobody works on. */
+let jobId: string
 
 beforeAll(async () => {
   wharf = await startWharf()
@@ -31,6 +34,7 @@ beforeAll(async () => {
   await wharf.root.put('/projects/shop/roles/exporter', { json: { content: { export: true } } })
   await wharf.root.put('/projects/shop/roles/spare', { json: {} })
   spare = await newToken('viewer', 'blog')
+  jobId = jobOf(await askExport(wharf.root, [{ slug: 'shop' }])).id
   const member = async (role: string, project?: string): Promise<ApiClient> =>
     wharf.root.withToken((await newToken(role, project)).token)
   clients = {
@@ -58,6 +62,14 @@ const forRoot = (root: number) => ({ root, admin: 403, editor: 403, viewer: 403,
 const forMembers = { root: 200, admin: 200, editor: 200, viewer: 200, exporter: 200, stranger: 404 }
 const forAll = { ...forMembers, stranger: 200 }
 const forExport = { root: 200, admin: 200, editor: 403, viewer: 403, exporter: 200, stranger: 404 }
+const forJob = (status: number) => ({
+  root: status,
+  admin: status,
+  editor: 404,
+  viewer: 404,
+  exporter: status,
+  stranger: 404,
+})
 const sql = { headers: { 'content-type': 'application/sql' }, body: 'SELECT 1' }
 const stageOf = (slug: string): ApiRequest => ({ json: { slug } })
 
@@ -99,6 +111,15 @@ const CALLS: readonly Call[] = [
   { operation: 'GET /tokens/{id}', path: () => `/tokens/${spare.id}`, statuses: forRoot(200) },
   { operation: 'DELETE /tokens/{id}', path: () => `/tokens/${spare.id}`, statuses: forRoot(204) },
   { operation: 'POST /export', request: { json: { projects: [{ slug: 'shop' }] } }, statuses: forExport },
+  {
+    operation: 'POST /transfer',
+    request: { json: { source: { project: 'shop' }, target: { project: 'blog' } } },
+    statuses: { root: 202, admin: 404, editor: 403, viewer: 403, exporter: 404, stranger: 404 },
+  },
+  { operation: 'GET /jobs', statuses: forAll },
+  { operation: 'GET /jobs/{id}', path: () => `/jobs/${jobId}`, statuses: forJob(200) },
+  { operation: 'GET /jobs/{id}/file', path: () => `/jobs/${jobId}/file`, statuses: forJob(409) },
+  { operation: 'DELETE /jobs/{id}', path: () => `/jobs/${jobId}`, statuses: forJob(409) },
 ]
 
 test.for(CALLS)('$operation answers each caller as its role says', async ({ operation, path, request, statuses }) => {
@@ -118,7 +139,18 @@ const documentSchema = z.object({
 })
 
 /** Calls that are described and have their access told in tests of their own. */
-const ELSEWHERE: ReadonlySet<string> = new Set(['POST /import', 'POST /projects/{slug}/stages/{stage}/undo'])
+const ELSEWHERE: ReadonlySet<string> = new Set([
+  'POST /import',
+  'POST /projects/{slug}/stages/{stage}/undo',
+  'GET /jobs/{id}/events',
+  'POST /jobs/{id}/cancel',
+  'GET /schedules',
+  'POST /schedules',
+  'GET /schedules/{id}',
+  'PATCH /schedules/{id}',
+  'DELETE /schedules/{id}',
+  'POST /schedules/{id}/run',
+])
 
 test('the table above has every call that needs a token', async () => {
   const { paths } = documentSchema.parse((await wharf.root.get('/openapi.json')).json)
