@@ -136,6 +136,7 @@ test('a job is known to who asked for it, and to who might have; to nobody else'
     expect(await client.get(`/jobs/${job.id}/file`)).toMatchObject({ status: 404 })
     expect((await client.get('/jobs')).text).not.toContain(job.id)
     expect(await client.post(`/jobs/${job.id}/cancel`)).toMatchObject({ status: 404 })
+    expect(await client.get(`/jobs/${job.id}/events`)).toMatchObject({ status: 404 })
     expect(await client.delete(`/jobs/${job.id}`)).toMatchObject({ status: 404 })
   }
   expect(await askExport(viewer, [{ slug: 'shop' }])).toMatchObject({ status: 403 })
@@ -185,6 +186,11 @@ test('a transfer reaches only servers that the operator has allowed, and no addr
     status: 400,
     json: { errors: [{ pointer: '/source/dsn' }] },
   })
+})
+
+test('a transfer from a project to itself is refused', async () => {
+  const itself = { source: { project: 'shop' }, target: { project: 'shop' } }
+  expect(await wharf.root.post('/transfer', { json: itself })).toMatchObject({ status: 400 })
 })
 
 test('an upload that is refused leaves neither a job nor a file', async () => {

@@ -78,6 +78,7 @@ export async function prepareTransfer(
   const target = withoutToken(body.target, '/target')
   const request = { kind: 'transfer', request: { ...body, source: source.end, target: target.end } } as const
   assertMayRun(caller, request)
+  if (isSameProject(body.source, body.target)) throw invalidRequest('source and target are the same project')
   for (const { origin } of [source, target]) {
     if (origin === undefined) continue
     assertAllowedHost(origin, config.transferHosts)
@@ -92,6 +93,9 @@ export async function prepareTransfer(
   }
   return { request, secrets }
 }
+
+const isSameProject = (source: End, target: End): boolean =>
+  'project' in source && 'project' in target && source.project === target.project
 
 interface MaskedEnd {
   readonly end: End
