@@ -113,7 +113,9 @@ describe.each(BACKENDS)('with the queue on %s', (backend) => {
     const job = await withGate(wharf, async (gate) => {
       const asked = jobOf(await askImport(wharf.root, archive, '?targetSlug=kept'))
       await gate.arrival()
-      expect(await showJob(wharf.root, asked.id)).toMatchObject({ status: 'running', progress: { phase: 'loading' } })
+      await expect
+        .poll(() => showJob(wharf.root, asked.id))
+        .toMatchObject({ status: 'running', progress: { phase: 'loading' } })
       expect(await wharf.root.post(`/jobs/${asked.id}/cancel`)).toMatchObject({ status: 202 })
       return untilStatus(wharf.root, asked.id, 'cancelled')
     })
