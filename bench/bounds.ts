@@ -40,6 +40,9 @@ export const BOUNDS = {
     sentence: "The slowest hundredth of either waits less than four times as long as the bare handler's.",
     maxRatio: 4,
   },
+  oneArchiveEach: {
+    sentence: 'Of many small exports that three workers share, each has succeeded once and has one archive.',
+  },
 } as const
 
 export interface Finding {

@@ -1,8 +1,8 @@
 /**
- * Measures what we claim about exports, imports, writes and the content endpoint; exits with 1 where a bound of `bounds.ts`
+ * Measures what we claim about exports, imports, writes, jobs and the content endpoint; exits with 1 where a bound of `bounds.ts`
  * is broken.
  *
- * Usage: npm run bench -- [time] [import] [memory] [writes] [content] [--quick] [--rows 1000000,3000000,10000000]
+ * Usage: npm run bench -- [time] [import] [memory] [writes] [content] [jobs] [--quick] [--rows 1000000,3000000,10000000]
  */
 import { execFile } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
@@ -14,6 +14,7 @@ import { measureContent } from './content.ts'
 import { measureExportMemory } from './export-memory.ts'
 import { measureExportTime } from './export-time.ts'
 import { measureImport } from './import-time.ts'
+import { measureJobThroughput } from './job-throughput.ts'
 import { type BenchRun, serviceRunner } from './support/bench-run.ts'
 import { findSampleTable, SAMPLE_SCHEMA } from './support/sample-table.ts'
 import { type Settings, startPostgres } from './support/start-postgres.ts'
@@ -22,7 +23,7 @@ import { measureWriteCost } from './write-cost.ts'
 
 const SIZES = [1_000_000, 3_000_000, 10_000_000]
 const QUICK_SIZES = [100_000]
-const PARTS = ['time', 'import', 'memory', 'writes', 'content']
+const PARTS = ['time', 'import', 'memory', 'writes', 'content', 'jobs']
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -45,6 +46,7 @@ if (parts.size > 1 || !parts.has('import')) {
     if (parts.has('time')) findings.push(...(await measureExportTime(bench, first)))
     if (parts.has('content')) findings.push(...(await measureContent(bench, first)))
     if (parts.has('writes')) findings.push(...(await measureWriteCost(bench)))
+    if (parts.has('jobs')) findings.push(...(await measureJobThroughput(bench)))
     if (parts.has('memory')) findings.push(...(await measureExportMemory(bench, sizes)))
   })
 }

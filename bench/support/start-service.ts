@@ -22,14 +22,16 @@ export interface BenchService {
 /** Runs the compiled service, as `npm start` does, in a process of its own. */
 export async function startService(options: {
   readonly databaseUrl: string
-  /** An existing folder, not used by anything else. */
+  /** An existing folder, used by nothing else but other parts of this service. */
   readonly dataDir: string
+  /** One part of the service; all of it where it is missing. A worker is found beside an API with the same folder. */
+  readonly part?: 'api' | 'worker'
   /** `warn` where the parts of the bench want nothing else. */
   readonly logLevel?: 'warn' | 'info'
 }): Promise<BenchService> {
-  const { databaseUrl, dataDir, logLevel = 'warn' } = options
+  const { databaseUrl, dataDir, part = 'start', logLevel = 'warn' } = options
   const log = logLevel === 'info' ? openSync(join(dataDir, 'service.log'), 'w') : 'inherit'
-  const child = spawn(process.execPath, [PROGRAM, 'start'], {
+  const child = spawn(process.execPath, [PROGRAM, part], {
     cwd: dataDir,
     env: {
       DATABASE_URL: databaseUrl,
