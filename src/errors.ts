@@ -68,6 +68,17 @@ export class AppError extends Error {
   }
 }
 
+/** What was asked for begins beyond the end. */
+export class RangeNotSatisfiable extends AppError {
+  /** How much there is, as the header `Content-Range` says it. */
+  readonly contentRange: string
+
+  constructor(message: string, contentRange: string) {
+    super('RANGE_NOT_SATISFIABLE', message)
+    this.contentRange = contentRange
+  }
+}
+
 /** Whether `error` is an expected failure, and of this code where one is given. */
 export function isAppError(error: unknown, code?: ErrorCode): error is AppError {
   return error instanceof AppError && (code === undefined || error.code === code)

@@ -1,4 +1,4 @@
-import { type DestinationStream, type Logger as PinoLogger, pino } from 'pino'
+import { type DestinationStream, type Logger as PinoLogger, pino, symbols } from 'pino'
 import type { LogLevel } from './config.ts'
 
 export type Logger = PinoLogger
@@ -49,4 +49,23 @@ export function createLogger(
     },
     destination,
   )
+}
+
+/** Writes one line. Undefined fields are left out; nothing is hidden. */
+export type LineWriter = (fields: object) => void
+
+/**
+ * Writes lines with one message, as the logger itself would, in a fraction of the time and memory: for lines of which
+ * there are thousands in a second, and whose fields need no hiding.
+ */
+export function createLineWriter(logger: Logger, level: 'info' | 'debug', message: string): LineWriter {
+  const stream: DestinationStream = Reflect.get(logger, symbols.streamSym)
+  const begin = `{"level":${logger.levels.values[level]},"time":"`
+  const bindings = JSON.stringify(logger.bindings()).slice(1, -1)
+  const between = `",${bindings === '' ? '' : `${bindings},`}`
+  const end = `,"msg":${JSON.stringify(message)}}\n`
+  return (fields) => {
+    if (!logger.isLevelEnabled(level)) return
+    stream.write(`${begin}${new Date().toISOString()}${between}${JSON.stringify(fields).slice(1, -1)}${end}`)
+  }
 }

@@ -15,23 +15,20 @@ export function logAccess(exchange: Exchange, { operationId, level }: AccessLogO
   const { frame, request, response } = exchange
   const ms = performance.now() - exchange.startedAtMs
   frame.observe?.({ operation: operationId, status: response.statusCode, seconds: ms / 1000 })
-  frame.accessLog[level](
-    {
-      requestId: exchange.requestId,
-      method: request.method,
-      path: request.path,
-      operation: operationId,
-      // What was sent, not what Node would have sent.
-      status: response.headersSent ? response.statusCode : undefined,
-      ms: Math.round(ms * 10) / 10,
-      bytes: exchange.bytesSent,
-      tokenId: exchange.tokenId,
-      problem: exchange.problem,
-      // Only where it is false: the client, or we, ended the connection before the answer was whole.
-      complete: response.writableFinished ? undefined : false,
-      // Only where it is true: it was the client.
-      aborted: !response.writableFinished && exchange.abortReason instanceof ClientGone ? true : undefined,
-    },
-    'request',
-  )
+  frame.accessLog[level]({
+    requestId: exchange.requestId,
+    method: request.method,
+    path: exchange.place.path,
+    operation: operationId,
+    // What was sent, not what Node would have sent.
+    status: response.headersSent ? response.statusCode : undefined,
+    ms: Math.round(ms * 10) / 10,
+    bytes: exchange.bytesSent,
+    tokenId: exchange.tokenId,
+    problem: exchange.problem,
+    // Only where it is false: the client, or we, ended the connection before the answer was whole.
+    complete: response.writableFinished ? undefined : false,
+    // Only where it is true: it was the client.
+    aborted: !response.writableFinished && exchange.abortReason instanceof ClientGone ? true : undefined,
+  })
 }

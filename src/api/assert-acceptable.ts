@@ -1,4 +1,5 @@
-import type { Request } from 'express'
+import type { IncomingMessage } from 'node:http'
+import express from 'express'
 import { AppError } from '../errors.ts'
 import type { AnswerSpec, Answers } from './answer.ts'
 
@@ -16,9 +17,9 @@ export const mediaTypesOf = (answer: Exclude<AnswerSpec, { readonly kind: 'empty
  *
  * @throws {AppError} NOT_ACCEPTABLE, with the types that there are.
  */
-export function assertAcceptable(types: string[], request: Request): void {
+export function assertAcceptable(types: string[], request: IncomingMessage): void {
   const { accept } = request.headers
   if (accept === undefined || accept === '*/*' || types.length === 0) return
-  if (request.accepts(types)) return
+  if (Reflect.apply(express.request.accepts, request, [types])) return
   throw new AppError('NOT_ACCEPTABLE', `the Accept header leaves out ${types.join(' and ')}, and there is nothing else`)
 }

@@ -1,19 +1,9 @@
-import { AppError } from '../errors.ts'
+import { RangeNotSatisfiable } from '../errors.ts'
 
 /** Bytes from `start` up to, and without, `end`. */
 export interface ByteRange {
   readonly start: number
   readonly end: number
-}
-
-/** The range that was asked for begins beyond the end. The answer says how many bytes there are. */
-export class RangeNotSatisfiable extends AppError {
-  readonly sizeBytes: number
-
-  constructor(sizeBytes: number) {
-    super('RANGE_NOT_SATISFIABLE', `the range begins beyond the end; there are ${sizeBytes} bytes`)
-    this.sizeBytes = sizeBytes
-  }
 }
 
 const SINGLE_RANGE = /^bytes=[ \t]*(\d*)-(\d*)[ \t]*$/i
@@ -31,7 +21,12 @@ export function parseByteRange(header: string | undefined, sizeBytes: number): B
   if (first !== '' && last !== '' && Number(last) < Number(first)) return undefined
   const start = first === '' ? Math.max(0, sizeBytes - Number(last)) : Number(first)
   const end = first === '' || last === '' ? sizeBytes : Math.min(Number(last) + 1, sizeBytes)
-  if (start >= end) throw new RangeNotSatisfiable(sizeBytes)
+  if (start >= end) {
+    throw new RangeNotSatisfiable(
+      `the range begins beyond the end; there are ${sizeBytes} bytes`,
+      `bytes */${sizeBytes}`,
+    )
+  }
   return { start, end }
 }
 

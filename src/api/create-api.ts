@@ -1,15 +1,17 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
 import { AppError, invalidRequest, notFound } from '../errors.ts'
-import type { Logger } from '../logger.ts'
+import { createLineWriter, type Logger } from '../logger.ts'
 import type { AccessLogOptions } from './access-log.ts'
 import { assertRoutes } from './assert-routes.ts'
+import { createDirectRoutes } from './direct-routes.ts'
 import type { ApiLimits, Exchange, Frame } from './exchange.ts'
 import type { AnsweredRequest } from './metrics.ts'
 import type { Authenticate, BoundRoute } from './route.ts'
 import { createSecurityHeaders } from './security-headers.ts'
 import { sendAnswer, sendWhole } from './send-answer.ts'
 import { sendFailure } from './send-failure.ts'
-import { createServe } from './serve.ts'
+import { createServe, type Server } from './serve.ts'
 
 const SECOND = 1_000
 
@@ -32,7 +34,7 @@ export interface ApiOptions<Caller> {
 }
 
 export interface Api {
-  readonly app: express.Express
+  readonly answer: (request: IncomingMessage, response: ServerResponse) => void
   /** The requests whose answers have not ended yet. */
   readonly running: ReadonlySet<Exchange>
 }
@@ -47,8 +49,10 @@ export function createApi<Caller>(options: ApiOptions<Caller>): Api {
   assertRoutes(routes.map((route) => route.spec))
   const frame: Frame = {
     logger,
-    // Nothing in these lines needs hiding, and looking for it in each would cost more than writing them.
-    accessLog: logger.child({}, { redact: [] }),
+    accessLog: {
+      info: createLineWriter(logger, 'info', 'request'),
+      debug: createLineWriter(logger, 'debug', 'request'),
+    },
     limits: { ...DEFAULT_LIMITS, ...options.limits },
     observe: options.observe,
     baseHeaders: [...createSecurityHeaders(), { name: 'cache-control', value: 'no-store' }],
@@ -57,7 +61,7 @@ export function createApi<Caller>(options: ApiOptions<Caller>): Api {
 
   const serve = createServe(frame, running)
 
-  const serveRoute = ({ spec, respond }: BoundRoute<Caller>): RequestHandler =>
+  const serveRoute = ({ spec, respond }: BoundRoute<Caller>): Server =>
     serve(
       async (exchange) => {
         exchange.speaksPostgrest = spec.dialect !== undefined
@@ -72,18 +76,38 @@ export function createApi<Caller>(options: ApiOptions<Caller>): Api {
     )
 
   const unnamed: AccessLogOptions = { operationId: undefined, level: 'info' }
+  const direct: { path: string; target: Server }[] = []
   const app = createApp()
   for (const [path, group] of groupByPath(routes)) {
     const allow = allowedMethods(group)
     const place = app.route(toExpressPath(path))
-    for (const route of group) place[toExpressMethod(route)](serveRoute(route))
-    place.options(serve((exchange) => sendWhole(exchange, 204, { allow }), unnamed))
-    place.all(serve((exchange) => sendFailure(exchange, methodNotAllowed(exchange, allow), { allow }), unnamed))
+    for (const route of group) {
+      const server = serveRoute(route)
+      place[toExpressMethod(route)](toExpress(server))
+      if (route.spec.direct) direct.push({ path, target: server })
+    }
+    place.options(toExpress(serve((exchange) => sendWhole(exchange, 204, { allow }), unnamed)))
+    place.all(
+      toExpress(serve((exchange) => sendFailure(exchange, methodNotAllowed(exchange, allow), { allow }), unnamed)),
+    )
   }
-  app.use(serve((exchange) => sendFailure(exchange, notFound('path', exchange.request.path)), unnamed))
-  app.use(createErrorHandler((error) => serve((exchange) => sendFailure(exchange, error), unnamed)))
-  return { app, running }
+  app.use(toExpress(serve((exchange) => sendFailure(exchange, notFound('path', exchange.place.path)), unnamed)))
+  app.use(createErrorHandler((error) => toExpress(serve((exchange) => sendFailure(exchange, error), unnamed))))
+  const findDirect = createDirectRoutes(direct)
+  return {
+    answer(request, response) {
+      const found = findDirect(request)
+      if (found) found.target(request, response, found.place)
+      else app(request, response)
+    },
+    running,
+  }
 }
+
+const toExpress =
+  (server: Server): RequestHandler =>
+  (request, response) =>
+    server(request, response, request)
 
 function createApp(): express.Express {
   const app = express()
@@ -110,8 +134,8 @@ function allowedMethods(group: readonly BoundRoute<never>[]): string {
   return [...methods, 'OPTIONS'].join(', ')
 }
 
-const methodNotAllowed = ({ request }: Exchange, allow: string): AppError =>
-  new AppError('METHOD_NOT_ALLOWED', `${request.path} answers ${allow}, and not ${request.method}`)
+const methodNotAllowed = ({ request, place }: Exchange, allow: string): AppError =>
+  new AppError('METHOD_NOT_ALLOWED', `${place.path} answers ${allow}, and not ${request.method}`)
 
 /** What fails before a route is reached: a path that can't be decoded, or a bug. */
 function createErrorHandler(serveFailure: (error: unknown) => RequestHandler): ErrorRequestHandler {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import type { Request, Response } from 'express'
-import type { Logger } from '../logger.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { LineWriter, Logger } from '../logger.ts'
+import type { Place } from './direct-routes.ts'
 import type { AnsweredRequest } from './metrics.ts'
 
 /** Header names are written in lower case everywhere, so that a route's own header replaces the frame's. */
@@ -23,7 +24,7 @@ export interface ApiLimits {
 export interface Frame {
   readonly logger: Logger
   /** For the one line of each request. */
-  readonly accessLog: Logger
+  readonly accessLog: Readonly<Record<'info' | 'debug', LineWriter>>
   readonly limits: ApiLimits
   /** Told of each request once its answer has ended. */
   readonly observe?: ((request: AnsweredRequest) => void) | undefined
@@ -41,8 +42,9 @@ const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/
 /** One request and its answer, from the head of the one to the last byte of the other. */
 export class Exchange {
   readonly frame: Frame
-  readonly request: Request
-  readonly response: Response
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly place: Place
   /** The client's own `X-Request-Id` if it is well formed, else a new one. */
   readonly requestId: string
   readonly startedAtMs: number
@@ -58,11 +60,12 @@ export class Exchange {
   #controller: AbortController | undefined
   #log: Logger | undefined
 
-  constructor(frame: Frame, request: Request, response: Response) {
+  constructor(frame: Frame, request: IncomingMessage, response: ServerResponse, place: Place) {
     const own = request.headers['x-request-id']
     this.frame = frame
     this.request = request
     this.response = response
+    this.place = place
     this.requestId = typeof own === 'string' && REQUEST_ID.test(own) ? own : randomUUID()
     this.startedAtMs = performance.now()
   }

@@ -40,7 +40,7 @@ export async function listen(api: Api, options: ListenOptions): Promise<Listenin
   let draining = false
   const answer = (request: IncomingMessage, response: ServerResponse): void => {
     if (draining) response.setHeader('connection', 'close')
-    api.app(request, response)
+    api.answer(request, response)
   }
   const server = createServer(
     {

@@ -1,6 +1,7 @@
-import type { Request } from 'express'
+import type { IncomingMessage } from 'node:http'
 import type { z } from 'zod'
 import { type Fault, invalidRequest } from '../errors.ts'
+import type { Exchange } from './exchange.ts'
 import { type Checked, check, toParameterFault } from './faults.ts'
 import { toQueryObject } from './query.ts'
 
@@ -21,13 +22,13 @@ interface Head<P extends Fields, Q extends Fields, H extends Fields> {
 }
 
 /** The query of a request as it came, without the question mark. */
-export function queryTextOf({ originalUrl }: Request): string {
-  const start = originalUrl.indexOf('?')
-  return start < 0 ? '' : originalUrl.slice(start + 1)
+export function queryTextOf({ url = '' }: IncomingMessage): string {
+  const start = url.indexOf('?')
+  return start < 0 ? '' : url.slice(start + 1)
 }
 
 /** The query of a request, which is not decoded before somebody asks for it. */
-export const searchOf = (request: Request): URLSearchParams => new URLSearchParams(queryTextOf(request))
+export const searchOf = (request: IncomingMessage): URLSearchParams => new URLSearchParams(queryTextOf(request))
 
 /**
  * Checks path, query and headers of a request against what its route declares.
@@ -36,13 +37,16 @@ export const searchOf = (request: Request): URLSearchParams => new URLSearchPara
  */
 export function parseHead<P extends Fields, Q extends Fields, H extends Fields>(
   spec: HeadSpec<P, Q, H>,
-  request: Request,
+  exchange: Exchange,
 ): Head<P, Q, H>
-export function parseHead(spec: HeadSpec<Fields, Fields, Fields>, request: Request): Head<Fields, Fields, Fields> {
+export function parseHead(
+  spec: HeadSpec<Fields, Fields, Fields>,
+  { request, place }: Exchange,
+): Head<Fields, Fields, Fields> {
   const faults: Fault[] = []
   const given = spec.dialect ? undefined : givenQuery(spec.query, request)
   if (given) faults.push(...unknownNames(spec.query, given))
-  const params = parsePart('path parameter', spec.params, request.params, faults)
+  const params = parsePart('path parameter', spec.params, place.params, faults)
   const query = parsePart('query parameter', spec.query, given, faults)
   const headers = parsePart('header', spec.headers, request.headers, faults)
   if (faults.length > 0) throw invalidRequest('the request has invalid parameters', faults)
@@ -50,8 +54,8 @@ export function parseHead(spec: HeadSpec<Fields, Fields, Fields>, request: Reque
 }
 
 /** Most calls have no query, and it is not worth building one for them. */
-const givenQuery = (schema: Fields, request: Request): Record<string, unknown> | undefined =>
-  schema || request.originalUrl.includes('?') ? toQueryObject(searchOf(request)) : undefined
+const givenQuery = (schema: Fields, request: IncomingMessage): Record<string, unknown> | undefined =>
+  schema || request.url?.includes('?') ? toQueryObject(searchOf(request)) : undefined
 
 /** @param faults gets what is wrong. @returns undefined where something is, or nothing is declared. */
 function parsePart(part: string, schema: Fields, value: unknown, faults: Fault[]): Record<string, unknown> | undefined {

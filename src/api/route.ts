@@ -44,6 +44,8 @@ export interface RouteSpec<
   readonly answers: A
   /** Expected failures beside those that the frame itself answers with. */
   readonly errors?: readonly ErrorCode[]
+  /** For a `GET` that comes more often than all others: found without a router, see `createDirectRoutes`. */
+  readonly direct?: boolean
   /** For calls that come all the time and say nothing: their access lines are `debug`. */
   readonly quiet?: boolean
 }
@@ -144,7 +146,7 @@ export function defineRoute<
   ): Promise<AnyAnswer> => {
     const { request } = exchange
     if (!spec.dialect) assertAcceptable(types, request)
-    const { params, query, headers } = parseHead(spec, request)
+    const { params, query, headers } = parseHead(spec, exchange)
     const body = await readBody(spec.body, exchange)
     return handler({
       params,
@@ -161,8 +163,8 @@ export function defineRoute<
       },
       get request() {
         return {
-          method: request.method,
-          path: request.path,
+          method: request.method ?? '',
+          path: exchange.place.path,
           queryText: queryTextOf(request),
           get search() {
             return searchOf(request)
@@ -186,7 +188,7 @@ export function defineRoute<
         const { request } = exchange
         const visitor = await admit({
           token: bearerToken(request.headers.authorization),
-          params: request.params,
+          params: exchange.place.params,
           identify: (tokenId) => {
             exchange.tokenId = tokenId
           },

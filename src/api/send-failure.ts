@@ -1,6 +1,5 @@
 import { isConnectionTrouble } from '../database/connection-trouble.ts'
-import { AppError } from '../errors.ts'
-import { RangeNotSatisfiable } from './byte-range.ts'
+import { AppError, RangeNotSatisfiable } from '../errors.ts'
 import { type AnswerHeaders, ClientGone, type Exchange } from './exchange.ts'
 import { toPostgrestError } from './postgrest-error.ts'
 import { toProblem } from './problem.ts'
@@ -57,7 +56,7 @@ function failureHeaders(failure: unknown): AnswerHeaders {
   if (!(failure instanceof AppError)) return {}
   return {
     'retry-after': failure.retryAfterSeconds?.toString(),
-    'content-range': failure instanceof RangeNotSatisfiable ? `bytes */${failure.sizeBytes}` : undefined,
+    'content-range': failure instanceof RangeNotSatisfiable ? failure.contentRange : undefined,
     'www-authenticate': failure.code === 'UNAUTHENTICATED' ? 'Bearer' : undefined,
     connection: failure.code === 'REQUEST_TIMEOUT' || failure.code === 'SHUTTING_DOWN' ? 'close' : undefined,
   }

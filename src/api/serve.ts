@@ -1,10 +1,14 @@
-import type { RequestHandler } from 'express'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type AccessLogOptions, logAccess } from './access-log.ts'
+import type { Place } from './direct-routes.ts'
 import { ClientGone, Exchange, type Frame } from './exchange.ts'
 import { sendFailure } from './send-failure.ts'
 
-/** Makes an Express handler from what answers a request. */
-export type Serve = (respond: (exchange: Exchange) => Promise<void>, access: AccessLogOptions) => RequestHandler
+/** Takes a request over. */
+export type Server = (request: IncomingMessage, response: ServerResponse, place: Place) => void
+
+/** Makes that from what answers a request. */
+export type Serve = (respond: (exchange: Exchange) => Promise<void>, access: AccessLogOptions) => Server
 
 /**
  * What every request goes through, whatever it is for: its id, its abort signal, its line in the access log, and a
@@ -13,8 +17,8 @@ export type Serve = (respond: (exchange: Exchange) => Promise<void>, access: Acc
  * @param running holds each request from its head to the end of its answer.
  */
 export function createServe(frame: Frame, running: Set<Exchange>): Serve {
-  return (respond, access) => (request, response) => {
-    const exchange = new Exchange(frame, request, response)
+  return (respond, access) => (request, response, place) => {
+    const exchange = new Exchange(frame, request, response, place)
     running.add(exchange)
     response.once('close', () => {
       running.delete(exchange)

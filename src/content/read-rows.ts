@@ -1,4 +1,4 @@
-import { AppError, invalidRequest } from '../errors.ts'
+import { AppError, invalidRequest, RangeNotSatisfiable } from '../errors.ts'
 import type { ContentAnswer } from './answer.ts'
 import type { Catalogs } from './catalogs.ts'
 import {
@@ -99,7 +99,7 @@ function toAnswer({ seen, row, total, offset }: Found, query: RowsQuery, { maxBy
   const found = Number(row.rows)
   if (query.format === 'object' && found !== 1) throw notOneRow(found)
   if (total !== null && offset > 0 && offset > total) {
-    throw new AppError('RANGE_NOT_SATISFIABLE', `the rows asked for begin at ${offset}, and there are ${total}`)
+    throw new RangeNotSatisfiable(`the rows asked for begin at ${offset}, and there are ${total}`, `*/${total}`)
   }
   const body = Buffer.from(row.body ?? '')
   if (body.byteLength > maxBytes) {
