@@ -2,7 +2,10 @@ import { isConnectionTrouble } from '../database/connection-trouble.ts'
 import { AppError } from '../errors.ts'
 import type { JobError } from './job.ts'
 
-/** What is recorded of a failure. Only an expected one may speak for itself: anything else could quote SQL, hosts or rows. */
+/**
+ * What is recorded of a failure. Only an expected one may speak for itself: anything else could quote SQL, hosts or
+ * rows.
+ */
 export function toJobError(cause: unknown): JobError {
   if (cause instanceof AppError) return { code: cause.code, detail: cause.message, faults: cause.faults }
   if (isConnectionTrouble(cause)) {
