@@ -15,11 +15,13 @@ export function toJobError(cause: unknown): JobError {
   return { code: 'INTERNAL', detail, faults: [] }
 }
 
+/** Of a job whose last attempt went silent. */
 export const workerLost = (): AppError =>
   new AppError(
     'WORKER_LOST',
     'the processes that worked on it ended or stopped answering, as often as it was tried; nothing was changed',
   )
 
+/** Of a job one of whose attempts took too long. */
 export const jobTimedOut = (): AppError =>
   new AppError('JOB_TIMED_OUT', 'the job took longer than a job may; nothing was changed')
