@@ -1,6 +1,6 @@
 /**
- * Measures what we claim about exports, imports, writes, jobs and the content endpoint; exits with 1 where a bound of `bounds.ts`
- * is broken.
+ * Measures what we claim about exports, imports, writes, jobs and the content endpoint; exits with 1 where a bound of
+ * `bounds.ts` is broken.
  *
  * Usage: npm run bench -- [time] [import] [memory] [writes] [content] [jobs] [--quick] [--rows 1000000,3000000,10000000]
  */

@@ -5,7 +5,9 @@ import { printTable } from './support/print-table.ts'
 import { SAMPLE_COLUMNS, SAMPLE_SCHEMA, SAMPLE_TABLE } from './support/sample-table.ts'
 import { median, timeOf } from './support/statistics.ts'
 
-/** Each way runs as often with the triggers as without, in turns, so that what else the machine does meets both alike. */
+/**
+ * Each way runs as often with the triggers as without, in turns, so that what else the machine does meets both alike.
+ */
 const ROUNDS = 15
 
 const MANY_ROWS = 10_000
@@ -21,7 +23,9 @@ interface Way {
   write(client: pg.Client): Promise<void>
 }
 
-/** Measures what the event log adds to writes: the same statements into the same table, with its triggers and without. */
+/**
+ * Measures what the event log adds to writes: the same statements into the same table, with its triggers and without.
+ */
 export async function measureWriteCost(bench: BenchRun): Promise<Finding[]> {
   const { schemaName } = bench.table
   const client = new pg.Client({ connectionString: bench.postgres.superuserUrl })

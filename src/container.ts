@@ -6,6 +6,7 @@ import type { Config } from './config.ts'
 import { type Content, createContent } from './content/content.ts'
 import { createRedisCache } from './content/redis-cache.ts'
 import { createMemoryCache, layerCaches, type ResponseCache } from './content/response-cache.ts'
+import { ROOT_TOKEN_FILE } from './data-folder/root-token.ts'
 import { readOrCreateSecret } from './data-folder/secrets.ts'
 import { openSpoolFolder } from './data-folder/spool-folder.ts'
 import type { Database, OpenDatabase } from './database/database.ts'
@@ -182,5 +183,5 @@ function openResponseCache({ redisUrl }: Config, logger: Logger, lifecycle: Life
 
 /** The root token: configured, or made at the first start and kept in the data folder. */
 export async function rootTokenOf(config: Config): Promise<string> {
-  return config.rootToken ?? readOrCreateSecret(config.dataDir, 'root-token', generateToken)
+  return config.rootToken ?? readOrCreateSecret(config.dataDir, ROOT_TOKEN_FILE, generateToken)
 }

@@ -25,7 +25,9 @@ const NEVER_LOGGED = [
   'config.secretKey',
 ]
 
-/** The client that an error of a connection carries holds the login's name and the key by which its queries are ended. */
+/**
+ * The client that an error of a connection carries holds the login's name and the key by which its queries are ended.
+ */
 const withoutClient = (error: Error): object => {
   const { client: _, ...rest } = pino.stdSerializers.err(error) as object & { client?: unknown }
   return rest

@@ -1,9 +1,13 @@
+import { existsSync } from 'node:fs'
 import type { Config } from './config.ts'
+import { rootTokenPath } from './data-folder/root-token.ts'
 import { createLogger } from './logger.ts'
-import { type Service, type ServicePart, startService } from './service.ts'
+import { type ServicePart, startService } from './service.ts'
+import { welcome } from './welcome.ts'
 
 /**
- * Runs the service until SIGINT or SIGTERM, or until it cannot go on. A second signal ends the process at once.
+ * Runs the service until SIGINT or SIGTERM, or until it cannot go on. A second signal ends the process at once. The root
+ * token is printed where it was made by this start, and on a terminal.
  *
  * @param parts what this process does; everything where it is missing.
  * @returns the exit code: 0 after a signal, 1 where the service failed.
@@ -11,8 +15,12 @@ import { type Service, type ServicePart, startService } from './service.ts'
 export async function runService(config: Config, parts?: readonly ServicePart[]): Promise<number> {
   const logger = createLogger(config.logLevel)
   const stop = nextSignal()
+  const tokenFile = config.rootToken === undefined ? rootTokenPath(config.dataDir) : undefined
+  const makesToken = tokenFile !== undefined && !existsSync(tokenFile)
   const service = await startService({ config, logger, shared: true, ...(parts && { parts }) })
-  process.stdout.write(welcome(service))
+  const { url, rootToken } = service
+  const showToken = makesToken || process.stdout.isTTY
+  process.stdout.write(url === undefined ? 'Wharf works on jobs\n' : welcome({ url, rootToken, tokenFile, showToken }))
   const reason = await Promise.race([stop, service.failed])
   if (typeof reason === 'string') {
     logger.info({ signal: reason }, 'stopping')
@@ -27,17 +35,3 @@ const nextSignal = (): Promise<NodeJS.Signals> =>
     process.once('SIGINT', resolve)
     process.once('SIGTERM', resolve)
   })
-
-const welcome = ({ url, rootToken }: Service): string =>
-  url === undefined
-    ? 'Wharf works on jobs\n'
-    : `
-Wharf is at ${url}  (interface: ${url}/docs)
-Root token: ${rootToken}
-
-Three things to try, in another terminal:
-  npm run wharf project:show demo
-  npm run wharf data:export                      # writes demo.jsonl.gz
-  curl -H "Authorization: Bearer ${rootToken}" ${url}/me
-
-`

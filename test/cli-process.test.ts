@@ -2,15 +2,19 @@ import { once } from 'node:events'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { welcome } from '../src/welcome.ts'
 import { serveHttp, spawnWharf } from './support/cli.ts'
+import { createMigratedDatabase } from './support/database.ts'
 import { temporaryFolder } from './support/processes.ts'
 
 const COMMANDS = [
-  'start',
+  ...['start', 'api', 'worker'],
   ...['data:export', 'data:import', 'data:transfer', 'data:verify', 'data:undo', 'schema:apply'],
   ...['project:create', 'project:list', 'project:show', 'project:delete'],
   ...['stage:create', 'stage:list', 'stage:delete'],
   ...['role:list', 'role:set', 'role:delete', 'token:create', 'token:list', 'token:revoke'],
+  ...['job:list', 'job:show', 'job:watch', 'job:cancel', 'job:download'],
+  ...['schedule:create', 'schedule:list', 'schedule:pause', 'schedule:resume', 'schedule:run', 'schedule:delete'],
 ]
 
 /** A server whose exports begin and never end. */
@@ -87,6 +91,48 @@ test('commands start the service inside themselves where none runs, and use the 
   expect(JSON.parse(first.stdout)).toMatchObject({ rows: JSON.parse(alone.stdout).rows })
   service.child.kill('SIGINT')
   expect(await service.ended).toMatchObject({ code: 0 })
+})
+
+test('the root token is printed where the start made it, and later on only where it stands', async () => {
+  const cwd = await temporaryFolder()
+  const { url } = await createMigratedDatabase()
+  const variables = { DATABASE_URL: url, WHARF_PORT: '0', WHARF_LOG_LEVEL: 'error' }
+  const tokenFile = join(cwd, '.wharf', 'root-token')
+  const start = async (): Promise<string> => {
+    const service = spawnWharf(['start'], { cwd, variables })
+    await once(service.child.stdout ?? service.child, 'data')
+    service.child.kill('SIGTERM')
+    return (await service.ended).stdout
+  }
+  const first = await start()
+  const token = (await readFile(tokenFile, 'utf8')).trim()
+  expect(first).toContain(`Root token: ${token}\n`)
+  const second = await start()
+  expect(second).toContain(`Root token: in ${tokenFile}\n`)
+  expect(second).not.toContain(token)
+})
+
+test.each([
+  [
+    'shows it on a terminal',
+    true,
+    '/srv/wharf/root-token',
+    'Root token: the-token\n',
+    '"Authorization: Bearer the-token"',
+  ],
+  ['names its file', false, '/srv/wharf/root-token', 'Root token: in /srv/', "Bearer $(cat '/srv/wharf/root-token')\""],
+  [
+    'names its variable',
+    false,
+    undefined,
+    'Root token: the one of WHARF_ROOT_TOKEN',
+    '"Authorization: Bearer $WHARF_ROOT',
+  ],
+])('whoever starts the service is told the root token: it %s', (_, showToken, tokenFile, said, inShell) => {
+  const text = welcome({ url: 'http://127.0.0.1:4000', rootToken: 'the-token', tokenFile, showToken })
+  expect(text).toContain(said)
+  expect(text).toContain(inShell)
+  expect(text.includes('the-token')).toBe(showToken)
 })
 
 test('commands that come at the same moment to a machine without a service all get through', async () => {

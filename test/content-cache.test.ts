@@ -1,25 +1,26 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { createServer } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import { Redis } from 'ioredis'
 import { request } from 'undici'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect } from 'vitest'
 import type { ContentAnswer } from '../src/content/answer.ts'
 import { packAnswer, unpackAnswer } from '../src/content/packed-answer.ts'
 import { createShips, SHIP } from './support/content.ts'
 import { GATE, withGate } from './support/gate.ts'
 import { applyScript } from './support/projects.ts'
+import { startRedis, type TestRedis, redisTest as test } from './support/redis.ts'
 import { SECRET_KEY } from './support/service-process.ts'
 import { ROOT_TOKEN, startWharf, type TestWharf } from './support/wharf.ts'
 
-let redisServer: { readonly url: string; readonly redis: Redis; stop(): Promise<void> }
+let redisServer: TestRedis
+let redis: Redis
 /** Two processes' worth of services on one database, so that each has memory of its own. */
 let wharf: TestWharf
 let other: TestWharf
 
 beforeAll(async () => {
   redisServer = await startRedis()
+  redis = new Redis(redisServer.url)
+  redis.on('error', () => undefined)
   const environment = { REDIS_URL: redisServer.url, WHARF_SECRET_KEY: SECRET_KEY }
   wharf = await startWharf({ environment })
   other = await startWharf({ database: { ...wharf.database, drop: async () => undefined }, environment })
@@ -28,44 +29,13 @@ beforeAll(async () => {
 afterAll(async () => {
   await other.close()
   await wharf.close()
-  await redisServer.stop()
+  redis.disconnect()
+  await redisServer.kill()
 })
 /** Another reference, under which nothing is known yet. */
 beforeEach(async () => {
   await wharf.root.patch(`${SHIP}?id=eq.3`, { json: { tons: Math.ceil(Math.random() * 1e6) } })
 })
-
-async function startRedis(): Promise<typeof redisServer> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const address = probe.address()
-  const port = typeof address === 'object' ? address?.port : undefined
-  probe.close()
-  const child = spawn('redis-server', [
-    '--port',
-    String(port),
-    '--bind',
-    '127.0.0.1',
-    '--save',
-    '',
-    '--appendonly',
-    'no',
-  ])
-  const exited = once(child, 'exit')
-  const url = `redis://127.0.0.1:${port}`
-  const redis = new Redis(url)
-  redis.on('error', () => undefined)
-  await new Promise((resolve) => redis.once('ready', resolve))
-  return {
-    url,
-    redis,
-    async stop() {
-      redis.disconnect()
-      child.kill('SIGKILL')
-      await exited
-    },
-  }
-}
 
 const cacheOf = async (from: TestWharf, path = SHIP, headers = {}): Promise<string | undefined> => {
   const answer = await from.root.get(path, { headers })
@@ -75,7 +45,7 @@ const cacheOf = async (from: TestWharf, path = SHIP, headers = {}): Promise<stri
 
 /** Until what was answered is in Redis, which nobody waits for. */
 const stored = (least = 1) =>
-  expect.poll(async () => (await redisServer.redis.keys('wharf:content:*')).length).toBeGreaterThanOrEqual(least)
+  expect.poll(async () => (await redis.keys('wharf:content:*')).length).toBeGreaterThanOrEqual(least)
 
 test('an answer is made once for each reference, and known from then on', async () => {
   expect(await cacheOf(wharf)).toBe('miss')
@@ -86,7 +56,7 @@ test('an answer is made once for each reference, and known from then on', async 
 })
 
 test('what one process has answered, another knows through Redis', async () => {
-  await redisServer.redis.flushall()
+  await redis.flushall()
   const made = await wharf.root.get(SHIP)
   await stored()
   const known = await other.root.get(SHIP)
@@ -150,16 +120,16 @@ test('a long answer is compressed for those who take that', async () => {
 })
 
 test('garbage in Redis, or an answer under a key that is not its own, is a miss', async () => {
-  await redisServer.redis.flushall()
+  await redis.flushall()
   const first = await wharf.root.get(SHIP)
   await stored()
-  const [key = ''] = await redisServer.redis.keys('wharf:content:*')
-  const good = await redisServer.redis.getBuffer(key)
+  const [key = ''] = await redis.keys('wharf:content:*')
+  const good = await redis.getBuffer(key)
   if (!good) throw new Error('nothing was stored')
   const flipped = Buffer.from(good)
   flipped[flipped.length - 3] = (flipped.at(-3) ?? 0) ^ 1
   for (const bad of [Buffer.from('garbage'), Buffer.alloc(0), good.subarray(0, -5), flipped]) {
-    await redisServer.redis.set(key, bad)
+    await redis.set(key, bad)
     const fresh = await startWharf({
       database: { ...wharf.database, drop: async () => undefined },
       environment: { REDIS_URL: redisServer.url, WHARF_SECRET_KEY: SECRET_KEY },
@@ -202,7 +172,7 @@ test('those who ask for the same at the same time share one query', async () => 
 })
 
 test('without Redis there is a miss, and never an error', async () => {
-  await redisServer.stop()
+  await redisServer.kill()
   expect(await cacheOf(other, `${SHIP}?id=eq.2`)).toBe('miss')
   expect(await cacheOf(other, `${SHIP}?id=eq.2`)).toBe('hit')
   expect((await wharf.root.patch(`${SHIP}?id=eq.2`, { json: { tons: 1 } })).status).toBe(204)

@@ -26,7 +26,9 @@ afterAll(async () => {
   await wharf.close()
 })
 
-/** What one client does next: a write, or a read that is conditional on what it saw last; by one process or the other. */
+/**
+ * What one client does next: a write, or a read that is conditional on what it saw last; by one process or the other.
+ */
 const actions = fc.array(
   fc.record({
     kind: fc.oneof({ weight: 1, arbitrary: fc.constant('write') }, { weight: 14, arbitrary: fc.constant('read') }),

@@ -9,6 +9,7 @@ import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { quoteQualified } from '../src/database/quoting.ts'
 import { linesOf, tablesOf } from './support/archive-text.ts'
+import { isInstalled } from './support/is-installed.ts'
 import { createProject } from './support/projects.ts'
 import { startWharf, type TestWharf } from './support/wharf.ts'
 
@@ -33,8 +34,6 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
   await wharf.close()
 })
-
-const isInstalled = (program: string): boolean => spawnSync(program, ['--version']).status === 0
 
 /** Runs a command line as a user would; `$1` and so on are the arguments. */
 function shell(commands: string, ...args: readonly string[]): string {

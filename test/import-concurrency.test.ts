@@ -85,7 +85,10 @@ interface Reading {
   readonly lines: number
 }
 
-/** Reads until told to stop, as often as it can; looks tables up anew each time, and again where that was moved meanwhile. */
+/**
+ * Reads until told to stop, as often as it can; looks tables up anew each time, and again where that was moved
+ * meanwhile.
+ */
 async function readAgainAndAgain(until: () => boolean, onReading: (reading: Reading) => void): Promise<void> {
   await withSession(wharf.database.url, async (reader) => {
     const generation = async (): Promise<unknown> =>

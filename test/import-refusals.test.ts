@@ -287,7 +287,13 @@ test('a stage that the target lacks has to be made first', async () => {
   const answer = await sendArchive(wharf.root, buildArchive({ slug: 'shop', stages: [shop(), draft] }))
   expect(answer).toMatchObject({
     status: 409,
-    json: { errors: [{ detail: 'project "shop" has no stage "draft"; create it first (POST /projects/shop/stages)' }] },
+    json: {
+      errors: [
+        {
+          detail: 'project "shop" has no stage "draft"; create it first (stage:create, or POST /projects/shop/stages)',
+        },
+      ],
+    },
   })
 })
 

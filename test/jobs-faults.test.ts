@@ -16,7 +16,7 @@ import {
   untilStatus,
 } from './support/jobs.ts'
 import { createProject, withSession } from './support/projects.ts'
-import type { TestRedis } from './support/redis.ts'
+import { redisTest, type TestRedis } from './support/redis.ts'
 import { openTransactions } from './support/transactions.ts'
 import { startWharf, type TestWharf } from './support/wharf.ts'
 
@@ -219,7 +219,7 @@ describe('with one worker in a process of its own', () => {
   })
 })
 
-test('a Redis that is ended and comes back empty loses no job, and none is done twice', async () => {
+redisTest('a Redis that is ended and comes back empty loses no job, and none is done twice', async () => {
   const { redis, environment } = await startBackend('Redis')
   const wharf = await startWharf({ environment, worker: true })
   await createProject(wharf, 'source', `${STRUCTURE} ${NEW}`)

@@ -1,10 +1,10 @@
 import { request } from 'undici'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { eventually } from './support/eventually.ts'
 import { exportOf, placelessLines } from './support/import.ts'
 import { askExport, askImport, jobOf, showJob, startBackend, untilEnded } from './support/jobs.ts'
 import { createProject, withSession } from './support/projects.ts'
-import type { TestRedis } from './support/redis.ts'
+import { type TestRedis, redisTest as test } from './support/redis.ts'
 import { ROOT_TOKEN, startWharf, type TestWharf } from './support/wharf.ts'
 
 const ITEMS = 'CREATE TABLE item (id integer PRIMARY KEY, name text);'

@@ -17,7 +17,9 @@ export interface BenchRun {
   ): Promise<T>
 }
 
-/** @param parentDir has the folder that every service uses: it keeps the key that projects' passwords are sealed with. */
+/**
+ * @param parentDir has the folder that every service uses: it keeps the key that projects' passwords are sealed with.
+ */
 export const serviceRunner =
   (databaseUrl: string, parentDir: string): BenchRun['withService'] =>
   async (use, options = {}) => {

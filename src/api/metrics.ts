@@ -20,8 +20,8 @@ export interface Metrics {
 const BUCKETS_SECONDS = [0.005, 0.025, 0.1, 0.5, 1, 5, 30, 120, 600]
 
 /**
- * Figures for Prometheus. Those about jobs are taken from the records when somebody asks, so that every process that has
- * the interface gives the same, whichever process works on them.
+ * Figures for Prometheus. Those about jobs are taken from the records when somebody asks, so that every process that
+ * has the interface gives the same, whichever process works on them.
  */
 export function createMetrics({ control, queue }: { readonly control: Database; readonly queue: JobQueue }): Metrics {
   const registry = new Registry()

@@ -2,7 +2,11 @@ import { sqlState } from '../database/sqlstate.ts'
 import { AppError } from '../errors.ts'
 import type { Problem } from './problem.ts'
 
-/** PostgREST's own codes for what PostgreSQL has none for. @see https://docs.postgrest.org/en/stable/references/errors.html */
+/**
+ * PostgREST's own codes for what PostgreSQL has none for.
+ *
+ * @see https://docs.postgrest.org/en/stable/references/errors.html
+ */
 const CODES: Readonly<Record<string, string>> = {
   NOT_ACCEPTABLE: 'PGRST116',
   RANGE_NOT_SATISFIABLE: 'PGRST103',

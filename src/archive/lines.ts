@@ -109,10 +109,12 @@ export function toEntry<K extends LineKind>(kind: K, content: unknown): Parsed<K
   return { success: false, problems: [first ?? `${kind}: is not valid`, ...others] }
 }
 
+/** Whether a line ends what other lines have begun, with their counts or sum. */
 export function isClosing(entry: Entry): entry is Entry<ClosingKind> {
   return CLOSING_KINDS.some((kind) => kind === entry.kind)
 }
 
+/** Whether the format knows this kind of line. */
 export function isLineKind(kind: string): kind is LineKind {
   return Object.hasOwn(LINES, kind)
 }

@@ -106,8 +106,8 @@ const followedWithin = (readBytes: number) =>
 /**
  * Says what zlib's complaint means for the file; errors of others stay as they are.
  *
- * @param readBytes how much of the file was read by then. Where in it the fault is, zlib does not say: it counts what it
- *   has taken in only after a step that went well.
+ * @param readBytes how much of the file was read by then. Where in it the fault is, zlib does not say: it counts what
+ *   it has taken in only after a step that went well.
  */
 function toFault(error: unknown, readBytes: number): unknown {
   const code = errorCode(error)

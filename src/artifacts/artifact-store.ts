@@ -72,4 +72,5 @@ export function assertArtifactKey(key: string): void {
   if (!KEY_PATTERN.test(key)) throw invalidRequest('an artifact is named by a UUID in lower case')
 }
 
+/** Whether a name that was found in a store can be the key of an artifact. */
 export const isArtifactKey = (key: string): boolean => KEY_PATTERN.test(key)

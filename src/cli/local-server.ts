@@ -1,7 +1,7 @@
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { request } from 'undici'
 import type { Config } from '../config.ts'
+import { rootTokenPath } from '../data-folder/root-token.ts'
 import { readServiceAddress } from '../data-folder/service-address.ts'
 import { AppError, isAppError } from '../errors.ts'
 import { readFileIfThere } from '../lib/read-file-if-there.ts'
@@ -57,7 +57,7 @@ async function isAnswering(url: string, signal: AbortSignal): Promise<boolean> {
 }
 
 async function readRootToken(dataDir: string): Promise<string> {
-  const path = join(dataDir, 'root-token')
+  const path = rootTokenPath(dataDir)
   const token = (await readFileIfThere(path))?.trim()
   if (token) return token
   throw new AppError('CONFIG_INVALID', `the token of the local server is not in ${path}: set WHARF_ROOT_TOKEN`)

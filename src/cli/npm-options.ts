@@ -29,8 +29,8 @@ export function readNpmOptions(environment: Readonly<Record<string, string | und
 }
 
 /**
- * Options of npm's own that may be on for other reasons, in an `.npmrc` for instance. That they are on does not say that
- * they were meant for the command; without them it asks, refuses, or prints for people, so nothing is lost.
+ * Options of npm's own that may be on for other reasons, in an `.npmrc` for instance. That they are on does not say
+ * that they were meant for the command; without them it asks, refuses, or prints for people, so nothing is lost.
  */
 const ALSO_SETTINGS: ReadonlySet<string> = new Set(['yes', 'force', 'json', 'quiet'])
 

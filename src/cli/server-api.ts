@@ -39,6 +39,7 @@ export type Undone = z.infer<typeof undoneSchema>
 
 const PAGE_ITEMS = '200'
 
+/** Reads a list to its end, page after page. @throws {AppError} as the server refuses. */
 export async function listAll<T>(
   http: HttpClient,
   list: {
@@ -59,6 +60,7 @@ export async function listAll<T>(
   return items
 }
 
+/** Deletes what is at the path. @throws {AppError} as the server refuses. */
 export async function remove(http: HttpClient, path: string): Promise<void> {
   const { body } = await http.open({ method: 'DELETE', path })
   for await (const _ of body);

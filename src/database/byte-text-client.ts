@@ -21,7 +21,10 @@ export class ByteTextClient extends pg.Client {
   }
 }
 
-/** What is used of pg-protocol's `BufferReader`. Values of rows are read by `string`, errors and names by another method. */
+/**
+ * What is used of pg-protocol's `BufferReader`. Values of rows are read by `string`, errors and names by another
+ * method.
+ */
 interface ValueReader {
   readonly buffer: Buffer
   offset: number

@@ -1,6 +1,10 @@
 import pg from 'pg'
 
-/** Quotes a name for SQL. @see https://www.postgresql.org/docs/current/sql-syntax-lexical.html#SQL-SYNTAX-IDENTIFIERS */
+/**
+ * Quotes a name for SQL.
+ *
+ * @see https://www.postgresql.org/docs/current/sql-syntax-lexical.html#SQL-SYNTAX-IDENTIFIERS
+ */
 export function quoteIdentifier(name: string): string {
   if (name === '' || name.includes('\0')) throw new Error('a PostgreSQL name is not empty and has no NUL character')
   return pg.escapeIdentifier(name)

@@ -5,8 +5,8 @@ import type { Logger } from '../logger.ts'
  * Makes sure that every table of every stage keeps its log: those of stages that are older than the log, and those that
  * were made, or whose triggers were disabled, by plain SQL. One query where nothing is missing.
  *
- * @param system as Wharf's own login, which has what the projects' logins have. A table that somebody goes on writing to
- *   is left for the next time.
+ * @param system as Wharf's own login, which has what the projects' logins have. A table that somebody goes on writing
+ *   to is left for the next time.
  */
 export async function logStages({ prisma }: Pick<Database, 'prisma'>, logger: Logger): Promise<void> {
   const stages = await prisma.$queryRaw<{ schemaName: string }[]>`

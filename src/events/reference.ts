@@ -9,7 +9,8 @@ export interface StageReference {
 }
 
 /**
- * A stage's reference, as of all that has committed when this is called. Two probes of indexes, however long the log is.
+ * A stage's reference, as of all that has committed when this is called. Two probes of indexes, however long the log
+ * is.
  *
  * @param database as Wharf's own login, or as the one of the stage's project.
  * @throws where there is no such stage.

@@ -49,7 +49,9 @@ interface JobKindRules<S extends z.ZodType> {
 
 const rules = <S extends z.ZodType>(kind: JobKindRules<S>): JobKindRules<S> => kind
 
-/** All kinds of jobs. An attempt may take as long as the largest project anybody has; its end is in no way a deadline. */
+/**
+ * All kinds of jobs. An attempt may take as long as the largest project anybody has; its end is in no way a deadline.
+ */
 export const CATALOGUE = {
   export: rules({ request: exportRequest, maxAttempts: 3, timeoutMs: 24 * HOUR, concurrency: 4 }),
   import: rules({ request: importRequest, maxAttempts: 3, timeoutMs: 24 * HOUR, concurrency: 2 }),

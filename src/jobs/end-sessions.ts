@@ -8,8 +8,8 @@ const GONE_MS = 5_000
  * Ends whatever an attempt still does in the database: its transactions are undone, and its locks given free. A worker
  * that was stopped and goes on later finds its connections closed.
  *
- * Sessions are found by their name, which they get before they do anything, so none can be missing from a list. Those of
- * a project's login may be ended too, since Wharf's login is a member of each.
+ * Sessions are found by their name, which they get before they do anything, so none can be missing from a list. Those
+ * of a project's login may be ended too, since Wharf's login is a member of each.
  *
  * @returns how many there were.
  */

@@ -69,10 +69,3 @@ export async function findInput(
   const artifact = await control.artifact.findFirst({ where: { jobId, kind: 'input', state: 'ready' } })
   return artifact ? { key: artifact.key, bytes: Number(artifact.bytes) } : undefined
 }
-
-/** Whoever had a file of this kind has no use for it any more. */
-export const releaseArtifacts = (control: Queryable, jobId: string, kind: ArtifactKind): Promise<unknown> =>
-  control.artifact.updateMany({
-    where: { jobId, kind, state: { in: ['writing', 'ready'] } },
-    data: { state: 'deleted' },
-  })

@@ -2,7 +2,10 @@ import { isConnectionTrouble } from '../database/connection-trouble.ts'
 import { AppError } from '../errors.ts'
 import type { JobError } from './job.ts'
 
-/** What is recorded of a failure. Only an expected one may speak for itself: anything else could quote SQL, hosts or rows. */
+/**
+ * What is recorded of a failure. Only an expected one may speak for itself: anything else could quote SQL, hosts or
+ * rows.
+ */
 export function toJobError(cause: unknown): JobError {
   if (cause instanceof AppError) return { code: cause.code, detail: cause.message, faults: cause.faults }
   if (isConnectionTrouble(cause)) {
@@ -12,11 +15,13 @@ export function toJobError(cause: unknown): JobError {
   return { code: 'INTERNAL', detail, faults: [] }
 }
 
+/** Of a job whose last attempt went silent. */
 export const workerLost = (): AppError =>
   new AppError(
     'WORKER_LOST',
     'the processes that worked on it ended or stopped answering, as often as it was tried; nothing was changed',
   )
 
+/** Of a job one of whose attempts took too long. */
 export const jobTimedOut = (): AppError =>
   new AppError('JOB_TIMED_OUT', 'the job took longer than a job may; nothing was changed')

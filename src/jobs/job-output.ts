@@ -17,8 +17,8 @@ const RETRY_SECONDS = 5
 /**
  * Finds what a job made, without asking who may have it.
  *
- * @throws {AppError} NOT_FOUND for a job that makes no archive, CONFLICT where it has not ended, or not well, GONE where
- *   the archive was kept as long as it should be, or was deleted.
+ * @throws {AppError} NOT_FOUND for a job that makes no archive, CONFLICT where it has not ended, or not well, GONE
+ *   where the archive was kept as long as it should be, or was deleted.
  */
 export async function findOutput(control: Queryable, { id, kind, status }: Job): Promise<JobOutput> {
   if (kind !== 'export') throw new AppError('NOT_FOUND', `a job of the kind ${kind} makes no archive`)

@@ -1,6 +1,4 @@
-import type { Queryable } from '../database/database.ts'
 import { Prisma } from '../database/generated/client.ts'
-import type { Job } from './job.ts'
 
 /** The columns of a `Job`, for queries of `control.job`. What else a record holds is nobody's but the worker's. */
 export const JOB_COLUMNS = Prisma.raw(
@@ -9,9 +7,3 @@ export const JOB_COLUMNS = Prisma.raw(
    job.max_attempts AS "maxAttempts", job.cancel_requested_at AS "cancelRequestedAt", job.created_at AS "createdAt",
    job.started_at AS "startedAt", job.finished_at AS "finishedAt", job.expires_at AS "expiresAt"`,
 )
-
-/** The record of a job, whoever asks; undefined where there is none. */
-export async function readJob(control: Queryable, id: string): Promise<Job | undefined> {
-  const [job] = await control.$queryRaw<Job[]>`SELECT ${JOB_COLUMNS} FROM control.job WHERE id = ${id}::uuid`
-  return job
-}

@@ -60,7 +60,8 @@ export interface QueueBackend {
  * The queue on Redis. Producers fail at once where it does not answer; workers wait for it to come back.
  *
  * @param url of a Redis that evicts nothing (`maxmemory-policy noeviction`).
- * @throws {AppError} QUEUE_UNAVAILABLE where it does not answer: BullMQ gives a queue up for good that it could not open.
+ * @throws {AppError} QUEUE_UNAVAILABLE where it does not answer: BullMQ gives a queue up for good that it could not
+ *   open.
  */
 export async function openRedisBackend(url: string, logger: Logger): Promise<QueueBackend> {
   const clients: Redis[] = []

@@ -22,6 +22,7 @@ export interface JobQueue {
   close(): Promise<void>
 }
 
+/** What BullMQ calls the queue of jobs of this kind. */
 export const queueName = (kind: JobKind): string => `wharf-${kind}`
 
 /** Opens the queue's sending side. It fails fast: what it cannot deliver, the sweep rings for again. */

@@ -16,6 +16,7 @@ import type { JobQueue } from './queue.ts'
 /** How long a key stands for the job that was made with it. */
 const KEY_HOURS = 24
 
+/** What making a job takes. */
 export interface SubmitServices {
   readonly control: Database
   readonly queue: JobQueue
@@ -23,6 +24,7 @@ export interface SubmitServices {
   readonly logger: Logger
 }
 
+/** A job that is asked for. */
 export interface NewJob {
   readonly request: AnyJobRequest
   /** The token that asks for it; null for the root token. */
@@ -75,6 +77,7 @@ export async function submitJob(
   }
 }
 
+/** Rings for a job that has been recorded. Throws nothing: where the queue is away, the sweep rings for it later. */
 export async function ringFor(queue: JobQueue, { kind, id }: Job, logger: Logger): Promise<void> {
   try {
     await queue.ring(kind, [id])
@@ -83,6 +86,13 @@ export async function ringFor(queue: JobQueue, { kind, id }: Job, logger: Logger
   }
 }
 
+/**
+ * Writes a job's record. Its upload, where it has one, becomes the job's.
+ *
+ * @param tx whoever commits it rings for the job afterwards.
+ * @param projectIds the projects that the job is about, for who may see it.
+ * @throws where the store has given the upload up meanwhile, and a unique violation where the key is taken.
+ */
 export async function recordJob(
   tx: Transaction,
   seal: Seal,

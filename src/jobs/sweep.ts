@@ -99,7 +99,9 @@ async function ringForQueued({ control, queue }: SweepServices): Promise<void> {
   }
 }
 
-/** A file that a schedule keeps has no end of its own, and a file without its job would be taken for one nobody wants. */
+/**
+ * A file that a schedule keeps has no end of its own, and a file without its job would be taken for one nobody wants.
+ */
 async function removeRecords({ prisma }: Database): Promise<void> {
   await prisma.$executeRaw`
     DELETE FROM control.job

@@ -5,7 +5,8 @@ import type { Logger } from '../logger.ts'
 /** Tells those who wait for jobs when these have changed, whichever process has changed them. */
 export interface JobWatcher {
   /**
-   * Waits until the job's revision is another than this one, the job is gone, or `signal` says that nobody waits any more.
+   * Waits until the job's revision is another than this one, the job is gone, or `signal` says that nobody waits any
+   * more.
    *
    * @returns whether something has changed.
    */
@@ -19,8 +20,8 @@ interface Waiter {
 }
 
 /**
- * One query at a time for all that wait in this process, and none while nobody waits: a thousand clients that watch cost
- * the database as much as one.
+ * One query at a time for all that wait in this process, and none while nobody waits: a thousand clients that watch
+ * cost the database as much as one.
  */
 export function createJobWatcher({ prisma }: Database, { watchMs, logger }: WatcherOptions): JobWatcher {
   const waiters = new Map<string, Set<Waiter>>()

@@ -99,14 +99,19 @@ function sqlRejected(error: unknown, script: string): unknown {
   return new AppError('SQL_REJECTED', `nothing was changed: ${place}${message}`, { faults: [fault], cause: error })
 }
 
-/** SQLSTATE classes that say that the server, not the script, is at fault: connection or login, resources, shutdown, internal. */
+/**
+ * SQLSTATE classes that say that the server, not the script, is at fault: connection or login, resources, shutdown,
+ * internal.
+ */
 const isServerTrouble = (error: pg.DatabaseError): boolean => /^(08|28|53|57P|58|XX)/.test(error.code ?? '')
 
 /** How PL/pgSQL refuses BEGIN, COMMIT and ROLLBACK: in the script itself, and in what it calls. */
 const isTransactionCommand = (error: pg.DatabaseError): boolean =>
   (error.code === '0A000' && error.message.includes('transaction commands')) || error.code === '2D000'
 
-/** The 1-based line of the script at which it failed, where PostgreSQL says so: it does for all that it cannot parse. */
+/**
+ * The 1-based line of the script at which it failed, where PostgreSQL says so: it does for all that it cannot parse.
+ */
 function faultyLine(error: pg.DatabaseError, script: string): number | undefined {
   if (!error.internalPosition || error.internalQuery !== script) return undefined
   // PostgreSQL counts characters, JavaScript UTF-16 units.

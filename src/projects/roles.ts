@@ -34,7 +34,9 @@ export async function listRoles(control: Queryable, projectId: string): Promise<
   return rows.map(toRole)
 }
 
-/** Creates the role, or replaces what it allows; tokens that have it are under the new rules from their next request. */
+/**
+ * Creates the role, or replaces what it allows; tokens that have it are under the new rules from their next request.
+ */
 export async function setRole(control: Queryable, projectId: string, role: Role): Promise<Role> {
   const permissions = fromPermissions(role)
   const row = await control.role.upsert({

@@ -9,7 +9,8 @@ import { AppError } from '../errors.ts'
 const MAX_WAIT_FOR_WRITES_MS = 30_000
 
 /**
- * Runs `use` while no import, undo, sweep or change of structure of somebody else's can touch these stages, whichever process it is in.
+ * Runs `use` while no import, undo, sweep or change of structure of somebody else's can touch these stages, whichever
+ * process it is in.
  *
  * The locks are a session's: PostgreSQL gives them free as soon as this process, or its connection, is gone. `use` gets
  * a signal that says so, since without them it must not go on.

@@ -15,9 +15,9 @@ export interface ScratchOwner {
 }
 
 /**
- * Lends empty projects to restore an archive into, which no list shows: each with a login of its own, so that nothing in
- * an archive can reach any other project. They are dropped when `use` has ended, and where this process dies, by the next
- * attempt of the job or by a sweep.
+ * Lends empty projects to restore an archive into, which no list shows: each with a login of its own, so that nothing
+ * in an archive can reach any other project. They are dropped when `use` has ended, and where this process dies, by the
+ * next attempt of the job or by a sweep.
  *
  * @param planned the archive's projects, each with the stages that it needs.
  * @param use gets their slugs, in the same order.
@@ -55,8 +55,8 @@ export function createScratchProject(
 }
 
 /**
- * Drops what earlier attempts of the job have left. While this is still the job's attempt there are none of a later one,
- * which must be left alone.
+ * Drops what earlier attempts of the job have left. While this is still the job's attempt there are none of a later
+ * one, which must be left alone.
  */
 const dropEarlier = (services: ScratchServices, { id, attempt }: ScratchOwner): Promise<void> =>
   dropWhere(

@@ -7,7 +7,9 @@ import { queueName } from '../jobs/queue.ts'
 import { type Outcome, runAttempt } from './run-attempt.ts'
 import { Stopped } from './stopped.ts'
 
-/** How often the queue may take a job from a silent worker. The record counts attempts; this only ends a senseless loop. */
+/**
+ * How often the queue may take a job from a silent worker. The record counts attempts; this only ends a senseless loop.
+ */
 const MAX_DELIVERIES = 20
 
 export interface Workers {

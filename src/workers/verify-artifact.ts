@@ -26,11 +26,11 @@ const FAULTS_OF_THE_ARCHIVE: ReadonlySet<ErrorCode> = new Set(['ARCHIVE_INVALID'
 
 /**
  * Proves that an archive can be restored: reads it back from where it is kept, restores it into projects made for that,
- * exports them, and compares structure, rows and their sums. Nothing is left of them, however it ends; where the process
- * dies, the job's next attempt or a sweep drops them.
+ * exports them, and compares structure, rows and their sums. Nothing is left of them, however it ends; where the
+ * process dies, the job's next attempt or a sweep drops them.
  *
- * @throws {AppError} PROOF_FAILED where the archive is not what was written, can't be restored, or comes back as something
- *   else. What is not the archive's fault is thrown as it is.
+ * @throws {AppError} PROOF_FAILED where the archive is not what was written, can't be restored, or comes back as
+ *   something else. What is not the archive's fault is thrown as it is.
  */
 export async function verifyArtifact(
   container: Container,

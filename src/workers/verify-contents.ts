@@ -1,7 +1,10 @@
 import type { ArchiveItem } from '../archive/archive-reader.ts'
 import type { Fault } from '../errors.ts'
 
-/** What must be the same after a restore, each by its name: the lines of structure, and of each table rows and their sum. */
+/**
+ * What must be the same after a restore, each by its name: the lines of structure, and of each table rows and their
+ * sum.
+ */
 export type Contents = ReadonlyMap<string, string>
 
 const MAX_FAULTS = 20

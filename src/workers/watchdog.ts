@@ -3,13 +3,15 @@ import { Worker } from 'node:worker_threads'
 /** How often the main thread shows that it is alive. */
 const BEAT_MS = 1_000
 
-/** How many of its own beats the watching thread counts without one of the main thread's, before it ends the process. */
+/**
+ * How many of its own beats the watching thread counts without one of the main thread's, before it ends the process.
+ */
 const MAX_MISSED = 30
 
 /**
  * Ends this process where its event loop hangs while it works on jobs: it can't give up what it is doing then, nor find
- * out that others have taken it over. It watches from a thread of its own, and counts its own beats instead of looking at
- * a clock, so that a process that was stopped as a whole, or a machine that slept, is not taken for one that hangs.
+ * out that others have taken it over. It watches from a thread of its own, and counts its own beats instead of looking
+ * at a clock, so that a process that was stopped as a whole, or a machine that slept, is not taken for one that hangs.
  *
  * @param isNeeded whether there is anything going on that would be lost otherwise.
  */

@@ -24,7 +24,8 @@ const CATALOGS: Readonly<Record<string, string>> = {
 /**
  * Everything in a database that an import could change: what there is, and the sum of each table's rows.
  *
- * @param where which schemas count, as a condition on `nspname`; all that are not PostgreSQL's own or the queue's, if not told.
+ * @param where which schemas count, as a condition on `nspname`; all that are not PostgreSQL's own or the queue's, if
+ *   not told.
  */
 export async function readState(database: TestDatabase, where = 'true'): Promise<DatabaseState> {
   const schema = `(nspname !~ '^pg_' AND nspname NOT IN ('information_schema', 'bullmq') AND (${where}))`

@@ -8,6 +8,7 @@ import { startEmbeddedPostgres } from '../../src/database/embedded/embedded-post
 import { prepareDatabase } from '../../src/database/preparation.ts'
 import { openPostgresBackend } from '../../src/jobs/queue-backend.ts'
 import { createLogger } from '../../src/logger.ts'
+import { isInstalled } from './is-installed.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -24,6 +25,7 @@ export const TEMPLATE_DATABASE = 'wharf_template'
 /** Builds the program once, for the tests that run it, and starts one PostgreSQL for all test files. */
 export default async function setup({ provide }: TestProject): Promise<() => Promise<void>> {
   execFileSync('npx', ['tsc', '-p', 'tsconfig.build.json'], { stdio: 'inherit' })
+  if (!isInstalled('redis-server')) process.stderr.write('redis-server is not installed: tests of Redis are left out\n')
   const dataDir = await mkdtemp(join(tmpdir(), 'wharf-test-cluster-'))
   await chmod(dataDir, 0o755)
   const logger = createLogger('error')

@@ -29,6 +29,8 @@ export async function exportOf(
   return answer.text
 }
 
-/** The lines of an archive of one project that are the same wherever it goes: all but those that name time and place. */
+/**
+ * The lines of an archive of one project that are the same wherever it goes: all but those that name time and place.
+ */
 export const placelessLines = (archive: string): string[] =>
   archive.split('\n').filter((line) => !/^\{"(archive|project|projectEnd)":/.test(line))

@@ -6,7 +6,7 @@ import type { ApiAnswer, ApiClient } from './api-client.ts'
 import { eventually } from './eventually.ts'
 import { sendArchive } from './import.ts'
 import { runScript, type ScriptProcess } from './processes.ts'
-import { startRedis, type TestRedis } from './redis.ts'
+import { isRedisInstalled, startRedis, type TestRedis } from './redis.ts'
 import { ROOT_TOKEN, SHORT_TIMINGS, type TestWharf } from './wharf.ts'
 
 const jobSchema = z.looseObject({
@@ -58,9 +58,10 @@ export async function untilEnded(client: ApiClient, { id }: SeenJob): Promise<Se
   return showJob(client, id)
 }
 
-/** The queue's two places. */
-export const BACKENDS = ['PostgreSQL', 'Redis'] as const
-export type Backend = (typeof BACKENDS)[number]
+export type Backend = 'PostgreSQL' | 'Redis'
+
+/** The queue's two places, as far as they are there. */
+export const BACKENDS: readonly Backend[] = isRedisInstalled ? ['PostgreSQL', 'Redis'] : ['PostgreSQL']
 
 /** What a service needs to have its queue there; `redis` only where that is Redis. */
 export async function startBackend(backend: Backend): Promise<{

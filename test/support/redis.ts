@@ -2,7 +2,14 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Redis } from 'ioredis'
+import { test } from 'vitest'
 import { findFreePort } from '../../src/database/embedded/free-port.ts'
+import { isInstalled } from './is-installed.ts'
+
+export const isRedisInstalled = isInstalled('redis-server')
+
+/** For tests that need Redis: they are left out where it is not installed. */
+export const redisTest = test.skipIf(!isRedisInstalled)
 
 /** A Redis server that belongs to one test file, and that keeps nothing on disk: started again, it is empty. */
 export interface TestRedis {
@@ -14,7 +21,7 @@ export interface TestRedis {
   dump(): Promise<string>
 }
 
-/** Starts Debian's `redis-server`, which has to be there. */
+/** Starts `redis-server`, which has to be installed. */
 export async function startRedis(): Promise<TestRedis> {
   const port = await findFreePort()
   const url = `redis://127.0.0.1:${port}`

@@ -1,6 +1,6 @@
 /**
- * Says that it is ready, and when a line comes in takes the lock of a data folder; prints `locked`, or the error's code.
- * Then it stays.
+ * Says that it is ready, and when a line comes in takes the lock of a data folder; prints `locked`, or the error's
+ * code. Then it stays.
  *
  * Usage: run-data-folder-lock <data folder>
  */

@@ -1,5 +1,6 @@
 /**
- * Starts the embedded PostgreSQL in a data folder, prints its URLs as a line of JSON, and stops it when a line comes in.
+ * Starts the embedded PostgreSQL in a data folder, prints its URLs as a line of JSON, and stops it when a line comes
+ * in.
  *
  * Usage: run-embedded-postgres <data folder>
  */

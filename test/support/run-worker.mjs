@@ -1,6 +1,6 @@
 /**
- * Works on jobs in a process of its own, prints `ready`, and stops in order when a line comes in. It runs what was built,
- * which starts sooner than the source.
+ * Works on jobs in a process of its own, prints `ready`, and stops in order when a line comes in. It runs what was
+ * built, which starts sooner than the source.
  *
  * Usage: run-worker <environment as JSON> <timings as JSON>
  */

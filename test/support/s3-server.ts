@@ -36,9 +36,8 @@ export interface S3TestServer {
 }
 
 /**
- * An S3 server with one empty bucket: s3rver, and before it, on s3rver's own files, what it lacks of multipart uploads and
- * of `If-Match`.
- * Any access key will do to reach it, as long as it is `S3RVER` with the secret `S3RVER`.
+ * An S3 server with one empty bucket: s3rver, and before it, on s3rver's own files, what it lacks of multipart uploads
+ * and of `If-Match`. Any access key will do to reach it, as long as it is `S3RVER` with the secret `S3RVER`.
  */
 export async function startS3Server(): Promise<S3TestServer> {
   const directory = await mkdtemp(join(tmpdir(), 'wharf-s3-'))
@@ -119,7 +118,9 @@ const PARTS_PAGE = 1
 
 /** Multipart uploads as s3rver keeps them: a folder for each, named by its id, with a file `key` and the parts. */
 function createUploads(folder: string) {
-  /** Without those that an aborted upload's last part has brought back: s3rver writes that where no `key` is any more. */
+  /**
+   * Without those that an aborted upload's last part has brought back: s3rver writes that where no `key` is any more.
+   */
   const ids = async (): Promise<string[]> => {
     const names = await readdir(folder, { recursive: true }).catch(() => [])
     return names

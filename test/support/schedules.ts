@@ -44,7 +44,9 @@ export function afterDue({ nextRunAt }: SeenSchedule, days = 0): Date {
   return new Date(Date.parse(nextRunAt) + days * 24 * 60 * 60_000)
 }
 
-/** Lets a schedule be due, by a clock that is ahead of the real one, and waits until its run has ended and is settled. */
+/**
+ * Lets a schedule be due, by a clock that is ahead of the real one, and waits until its run has ended and is settled.
+ */
 export async function runWhenDue(wharf: TestWharf, schedule: SeenSchedule): Promise<SeenSchedule> {
   const now = afterDue(await showSchedule(wharf.root, schedule))
   await fireDue(wharf.container, now)
@@ -60,7 +62,10 @@ export async function untilSettled(wharf: TestWharf, schedule: SeenSchedule, now
   return showSchedule(wharf.root, schedule)
 }
 
-/** Everything that a restore could leave behind. Logins are the cluster's: those that can connect to this database count. */
+/**
+ * Everything that a restore could leave behind. Logins are the cluster's: those that can connect to this database
+ * count.
+ */
 export const restoreTraces = async ({ database }: TestWharf): Promise<unknown> => ({
   projects: await database.query('SELECT slug FROM control.project ORDER BY 1'),
   logins: await database.query(

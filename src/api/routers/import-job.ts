@@ -19,7 +19,8 @@ export interface ImportUpload {
 /**
  * Stores an upload as it comes, checks it on the way as an import would, and makes the job that imports it.
  *
- * @throws {AppError} as an import does where the archive or its targets are at fault; nothing is left of the upload then.
+ * @throws {AppError} as an import does where the archive or its targets are at fault; nothing is left of the upload
+ *   then.
  */
 export async function acceptImport(container: Container, upload: ImportUpload) {
   const { targetSlug, options, caller, headers } = upload

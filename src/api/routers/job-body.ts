@@ -55,6 +55,7 @@ const RETRY_SECONDS = '1'
 
 const timeOrNull = (time: Date | null): string | null => time?.toISOString() ?? null
 
+/** A job as the interface shows it. */
 export function toJobBody(job: Job): z.input<typeof jobSchema> {
   const self = jobPath(job)
   const hasEnded = ENDED.has(job.status)

@@ -68,6 +68,11 @@ export const scheduleDetailSchema = z
   })
   .meta({ id: 'ScheduleDetail' })
 
+/**
+ * A schedule as lists show it.
+ *
+ * @param runs undefined where it has not run.
+ */
 export function toScheduleBody(schedule: Schedule, runs: RunSummary | undefined): z.input<typeof scheduleSchema> {
   const { asked, nextRunAt, createdAt, ...same } = schedule
   const self = schedulePath(schedule)

@@ -1,11 +1,9 @@
 import { z } from 'zod'
 import type { Container } from '../../container.ts'
-import { assertMayRun } from '../../jobs/authorisation.ts'
 import { runNow } from '../../jobs/schedules/fire.ts'
 import { listRuns, summariseRuns } from '../../jobs/schedules/runs.ts'
 import type { Schedule } from '../../jobs/schedules/schedule.ts'
 import {
-  type Asked,
   changeSchedule,
   createSchedule,
   deleteSchedule,
@@ -13,65 +11,25 @@ import {
   listSchedules,
 } from '../../jobs/schedules/schedules.ts'
 import type { Caller } from '../../projects/access.ts'
-import { findSelection } from '../../transfer/export/export-selection.ts'
 import { empty, json } from '../answer.ts'
 import { jsonBody } from '../body.ts'
 import { pageOf, pageQuery, toPage } from '../paging.ts'
-import { plainText } from '../plain-text.ts'
 import { type BoundRoute, defineRoute } from '../route.ts'
-import { exportBody } from './export.ts'
 import { jobPath, jobSchema, toJobBody } from './job-body.ts'
 import {
-  keepSchema,
   scheduleDetailSchema,
   schedulePath,
   scheduleSchema,
   toScheduleBody,
   toScheduleDetailBody,
 } from './schedule-body.ts'
+import { askedAgain, askedFirst, changedSchedule, newSchedule } from './schedule-request.ts'
 import { id } from './schemas.ts'
-import { prepareTransfer, transferBody } from './transfer.ts'
 
 const tag = 'Schedules'
 
 /** How many runs are shown of one schedule. */
 const SHOWN_RUNS = 20
-
-const name = plainText(200).min(1)
-const cron = plainText(200).meta({
-  description:
-    'Minute, hour, day of month, month, day of week; seconds before them or without; or `@daily` and the like. An hour ' +
-    'that is named is what the clocks of the time zone show: what they skip runs at the first moment after, what they ' +
-    'show twice runs once.',
-  examples: ['30 2 * * *', '@daily'],
-})
-const timezone = plainText(100).meta({ description: 'An IANA name.', examples: ['Europe/Berlin'] })
-const verify = z.boolean().meta({
-  description: 'Whether every archive is restored and compared before its run counts as succeeded; only for exports.',
-})
-const newFields = {
-  name,
-  cron,
-  timezone: timezone.default('UTC'),
-  keep: keepSchema.default({}),
-  verify: verify.default(false),
-  enabled: z.boolean().default(true),
-}
-
-const newSchedule = z.discriminatedUnion('kind', [
-  z.strictObject({ ...newFields, kind: z.literal('export'), request: exportBody }),
-  z.strictObject({ ...newFields, kind: z.literal('transfer'), request: transferBody }),
-])
-
-const changedSchedule = z.strictObject({
-  name: name.optional(),
-  cron: cron.optional(),
-  timezone: timezone.optional(),
-  request: z.union([exportBody, transferBody]).optional().meta({ description: 'Whole, and of the same kind.' }),
-  keep: keepSchema.optional().meta({ description: 'In place of both rules that were there.' }),
-  verify: verify.optional(),
-  enabled: z.boolean().optional(),
-})
 
 const params = z.object({ id })
 
@@ -181,10 +139,7 @@ export function scheduleRoutes(container: Container): readonly BoundRoute<Caller
       return { status: 200, body: { ...page, items: await bodiesOf(page.items) } }
     }),
     create.handle<Caller>(async ({ body, caller }) => {
-      const asked =
-        body.kind === 'export'
-          ? await askedExport(container, caller, body.request)
-          : await askedTransfer(container, caller, body.request)
+      const asked = await askedFirst(container, caller, body)
       const schedule = await createSchedule(container, caller, { ...body, ...asked })
       return { status: 201, headers: { location: schedulePath(schedule) }, body: await detailOf(schedule) }
     }),
@@ -193,7 +148,7 @@ export function scheduleRoutes(container: Container): readonly BoundRoute<Caller
     }),
     change.handle<Caller>(async ({ params: { id: scheduleId }, body: { request, ...changes }, caller }) => {
       await findSchedule(database, caller, scheduleId)
-      const asked = request && (await askedAny(container, caller, request))
+      const asked = request && (await askedAgain(container, caller, request))
       const changed = { ...changes, ...(asked && { request: asked }) }
       return { status: 200, body: await detailOf(await changeSchedule(container, caller, scheduleId, changed)) }
     }),
@@ -206,23 +161,4 @@ export function scheduleRoutes(container: Container): readonly BoundRoute<Caller
       return { status: 202, headers: { location: jobPath(job), 'retry-after': '1' }, body: toJobBody(job) }
     }),
   ]
-}
-
-type ExportBody = z.output<typeof exportBody>
-type TransferBody = z.output<typeof transferBody>
-
-const askedAny = (container: Container, caller: Caller, request: ExportBody | TransferBody): Promise<Asked> =>
-  'projects' in request ? askedExport(container, caller, request) : askedTransfer(container, caller, request)
-
-/** Refuses what the job would be refused for, as far as that can be known now. */
-async function askedExport({ control }: Container, caller: Caller, request: ExportBody): Promise<Asked> {
-  const asked = { kind: 'export', request } as const
-  assertMayRun(caller, asked)
-  for (const selection of request.projects) await findSelection(control.prisma, selection)
-  return { asked, secrets: {} }
-}
-
-async function askedTransfer(container: Container, caller: Caller, body: TransferBody): Promise<Asked> {
-  const { request, secrets } = await prepareTransfer(container, caller, body)
-  return { asked: request, secrets }
 }

@@ -7,6 +7,7 @@ import type { VerifyOptions } from '../verify.ts'
 import { jsonOption, repeatable, yesOption } from './options.ts'
 import type { Run } from './run.ts'
 
+/** Adds the commands about data. */
 export function addDataCommands(program: Command, run: Run): void {
   addExport(program, run)
   addImport(program, run)

@@ -5,6 +5,7 @@ import type { Run } from './run.ts'
 
 const jobs = () => import('../jobs/run-jobs.ts')
 
+/** Adds the commands about jobs. */
 export function addJobCommands(program: Command, run: Run): void {
   program
     .command('job:list')

@@ -5,6 +5,7 @@ import type { Run } from './run.ts'
 
 const projects = () => import('../projects.ts')
 
+/** Adds the commands about projects. */
 export function addProjectCommands(program: Command, run: Run): void {
   program
     .command('project:create <slug>')

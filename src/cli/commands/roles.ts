@@ -5,6 +5,7 @@ import type { Run } from './run.ts'
 
 const roles = () => import('../roles.ts')
 
+/** Adds the commands about roles. */
 export function addRoleCommands(program: Command, run: Run): void {
   program
     .command('role:list')

@@ -8,6 +8,7 @@ type Options = ResultOptions & { readonly server?: string }
 
 const schedules = () => import('../schedules.ts')
 
+/** Adds the commands about schedules. */
 export function addScheduleCommands(program: Command, run: Run): void {
   addCreateCommand(program, run)
   addRunningCommands(program, run)

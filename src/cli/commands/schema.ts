@@ -3,6 +3,7 @@ import type { SchemaApplyOptions } from '../schema.ts'
 import { jsonOption } from './options.ts'
 import type { Run } from './run.ts'
 
+/** Adds the command that changes structure. */
 export function addSchemaCommands(program: Command, run: Run): void {
   program
     .command('schema:apply <file.sql> [target-project]')

@@ -8,6 +8,7 @@ const stages = () => import('../stages.ts')
 
 const TARGET = 'of the local project, or of another one by its DSN, wharf://<project>:<TOKEN>@<host>[:port]'
 
+/** Adds the commands about stages. */
 export function addStageCommands(program: Command, run: Run): void {
   program
     .command('stage:create <slug> [target-project]')

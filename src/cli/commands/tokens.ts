@@ -5,6 +5,7 @@ import type { Run } from './run.ts'
 
 const tokens = () => import('../tokens.ts')
 
+/** Adds the commands about tokens. */
 export function addTokenCommands(program: Command, run: Run): void {
   program
     .command('token:create')

@@ -4,7 +4,10 @@ import { fromWallTime, isTimeZone, toWallTime } from '../../lib/zoned-time.ts'
 
 /** When a schedule is due: cron fields, and the clocks that they speak of. */
 export interface Timing {
-  /** Five fields (minute, hour, day of month, month, day of week), six with seconds before them, or `@daily` and the like. */
+  /**
+   * Five fields (minute, hour, day of month, month, day of week), six with seconds before them, or `@daily` and the
+   * like.
+   */
   readonly cron: string
   /** IANA name. */
   readonly timezone: string

@@ -20,7 +20,8 @@ const MAX_DUE = 100
  * A schedule that missed times while nobody looked runs once for all of them. One whose run before has not ended is
  * skipped, which is recorded.
  *
- * BullMQ's own job schedulers are not used: they run nothing that was missed, and start a job that crashes its worker for ever.
+ * BullMQ's own job schedulers are not used: they run nothing that was missed, and start a job that crashes its worker
+ * for ever.
  *
  * @param now by the database's clock.
  * @returns the jobs that this call has made.

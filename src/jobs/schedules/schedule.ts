@@ -4,7 +4,6 @@ import type { Keep } from './keep.ts'
 
 /** The kinds of jobs that can be done again and again: what they need is not used up by the first time. */
 export const SCHEDULED_KINDS = ['export', 'transfer'] as const
-export type ScheduledKind = (typeof SCHEDULED_KINDS)[number]
 
 /** What a schedule's jobs are asked for with. */
 export type ScheduledRequest =

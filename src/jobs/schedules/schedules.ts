@@ -39,8 +39,8 @@ const BATCH = 200
 /**
  * Makes a schedule, whose jobs are asked for in the caller's name.
  *
- * @throws {AppError} INVALID_REQUEST where it would never be due, or its jobs make nothing that could be kept; NOT_FOUND,
- *   FORBIDDEN, as the job itself.
+ * @throws {AppError} INVALID_REQUEST where it would never be due, or its jobs make nothing that could be kept;
+ *   NOT_FOUND, FORBIDDEN, as the job itself.
  */
 export async function createSchedule(
   { control: { prisma }, seal }: ScheduleServices,

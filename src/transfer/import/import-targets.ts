@@ -78,7 +78,7 @@ export async function examineTarget(
     const stage = project.stages.find((candidate) => candidate.slug === plannedStage.slug)
     if (!stage) {
       differences.push({
-        detail: `project "${slug}" has no stage "${plannedStage.slug}"; create it first (POST /projects/${slug}/stages)`,
+        detail: `project "${slug}" has no stage "${plannedStage.slug}"; create it first (stage:create, or POST /projects/${slug}/stages)`,
       })
       continue
     }

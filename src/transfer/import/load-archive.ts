@@ -39,8 +39,8 @@ interface LoadOptions extends SessionOptions {
  * @param archive what was checked before, and compared with `targets`.
  * @returns each stage, loaded and counted. Those beside are committed but not swapped in; one that was loaded in place
  *   waits to be committed or abandoned.
- * @throws {AppError} ARCHIVE_INVALID for a value that a column refuses; CONFLICT for a key, a foreign key or a check that
- *   the rows break. What was loaded so far is left in schemas that the caller drops.
+ * @throws {AppError} ARCHIVE_INVALID for a value that a column refuses; CONFLICT for a key, a foreign key or a check
+ *   that the rows break. What was loaded so far is left in schemas that the caller drops.
  */
 export async function loadArchive(
   databases: { readonly system: Database; readonly snapshots: Database },

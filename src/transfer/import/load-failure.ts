@@ -4,8 +4,8 @@ import { AppError } from '../../errors.ts'
 /**
  * What PostgreSQL says against a structure or its rows, in words that name what is broken but quote no row.
  *
- * PostgreSQL has the rows in the details of its complaints, and for some kinds of them also in the message: those say no
- * more than their SQLSTATE.
+ * PostgreSQL has the rows in the details of its complaints, and for some kinds of them also in the message: those say
+ * no more than their SQLSTATE.
  */
 export function loadFailure(error: unknown): unknown {
   if (!(error instanceof pg.DatabaseError)) return error
@@ -14,7 +14,9 @@ export function loadFailure(error: unknown): unknown {
   return new AppError('CONFLICT', `nothing was changed: ${detail}`, { faults: [{ detail }], cause: error })
 }
 
-/** SQLSTATE classes whose messages are about SQL: not supported, authorization, state, limits, syntax, names, rights. */
+/**
+ * SQLSTATE classes whose messages are about SQL: not supported, authorization, state, limits, syntax, names, rights.
+ */
 const ABOUT_SQL: ReadonlySet<string> = new Set(['0A', '28', '2B', '2F', '3F', '42', '54', '55'])
 
 /** SQLSTATE classes of a connection that was lost, missing resources, shutdown, the system, and PostgreSQL itself. */

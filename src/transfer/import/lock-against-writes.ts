@@ -5,8 +5,9 @@ import { AppError } from '../../errors.ts'
 
 /**
  * How long each attempt waits for those who are writing, in milliseconds. Who writes to two tables may come to wait for
- * us while we wait for him: PostgreSQL looks for such rings after a second (`deadlock_timeout`), and we are gone by then,
- * so that it is never the writer who fails. Only the last attempt is long enough for an autovacuum to be sent away.
+ * us while we wait for him: PostgreSQL looks for such rings after a second (`deadlock_timeout`), and we are gone by
+ * then, so that it is never the writer who fails. Only the last attempt is long enough for an autovacuum to be sent
+ * away.
  */
 const ATTEMPTS_MS = [300, 300, 300, 1_500]
 
@@ -14,8 +15,8 @@ const ATTEMPTS_MS = [300, 300, 300, 1_500]
  * Keeps everybody from writing to the tables of these schemas until the transaction ends, once all who have written to
  * them have committed. Readers go on.
  *
- * Who wrote before and had not committed would commit into a schema that is no stage's any more. Tables are locked before
- * the state of any stage, as those who write do it too.
+ * Who wrote before and had not committed would commit into a schema that is no stage's any more. Tables are locked
+ * before the state of any stage, as those who write do it too.
  *
  * @throws {AppError} CONFLICT where somebody goes on writing.
  */

@@ -35,8 +35,8 @@ export async function checkArchive(
 }
 
 /**
- * Reads an archive through as it arrives, and puts what PostgreSQL will be given into a file: rows as text for COPY, and
- * events. When it has arrived, it is known to be whole, and what is in it. Bounded in memory, whatever its size.
+ * Reads an archive through as it arrives, and puts what PostgreSQL will be given into a file: rows as text for COPY,
+ * and events. When it has arrived, it is known to be whole, and what is in it. Bounded in memory, whatever its size.
  *
  * @param bytes plain or gzip.
  * @param folder for spooled files.

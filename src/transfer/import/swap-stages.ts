@@ -8,7 +8,9 @@ import { type StageIdentity, sideName } from './side-schemas.ts'
 /** A schema that is to take the place of a stage's own. */
 export interface Swap {
   readonly stage: StageIdentity
-  /** Where the stage stood when the schema's loading began; elsewhere says that somebody wrote or swapped in between. */
+  /**
+   * Where the stage stood when the schema's loading began; elsewhere says that somebody wrote or swapped in between.
+   */
   readonly before: StageReference
   /** The schema that becomes the stage's own. */
   readonly schemaName: string
@@ -92,8 +94,8 @@ const rename = (tx: Transaction, from: string, to: string): Promise<number> =>
   tx.$executeRawUnsafe(`ALTER SCHEMA ${quoteIdentifier(from)} RENAME TO ${quoteIdentifier(to)}`)
 
 /**
- * Only what the last import replaced is kept. What was kept before is left to the sweep: dropping it here could wait, and
- * the swap with it, for an export that still reads it.
+ * Only what the last import replaced is kept. What was kept before is left to the sweep: dropping it here could wait,
+ * and the swap with it, for an export that still reads it.
  */
 export const expireKept = (tx: Transaction, stageId: string): Promise<unknown> =>
   tx.sideSchema.updateMany({ where: { stageId, kind: 'kept' }, data: { expiresAt: new Date() } })

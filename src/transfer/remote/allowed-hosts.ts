@@ -21,8 +21,8 @@ export function assertAllowedHost(origin: string, allowed: AllowedHosts): void {
 
 /**
  * Looks a host up for a connection, and gives only addresses that may be connected to: what is looked up is what is
- * connected to, so nobody can change a name's address in between. An address inside (private, loopback, link-local, ...)
- * is refused, also behind an allowed name, unless it is itself allowed.
+ * connected to, so nobody can change a name's address in between. An address inside (private, loopback, link-local,
+ * ...) is refused, also behind an allowed name, unless it is itself allowed.
  */
 export function createVettedLookup(allowed: AllowedHosts): LookupFunction {
   return (hostname, options, done) => {

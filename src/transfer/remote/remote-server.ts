@@ -34,11 +34,11 @@ const resultSchema = z.object({
 })
 
 /**
- * Another Wharf server, for a transfer. Only those that are allowed are reached, on addresses that have been vetted, and
- * redirects are not followed. What it says in an error is not passed on, but for the detail of a problem document.
+ * Another Wharf server, for a transfer. Only those that are allowed are reached, on addresses that have been vetted,
+ * and redirects are not followed. What it says in an error is not passed on, but for the detail of a problem document.
  *
- * Every method throws {AppError} REMOTE_FAILED where the server refuses, can't be reached or breaks off; FORBIDDEN where it
- * may not be reached.
+ * Every method throws {AppError} REMOTE_FAILED where the server refuses, can't be reached or breaks off; FORBIDDEN
+ * where it may not be reached.
  */
 export function connectRemoteServer(options: {
   readonly origin: string

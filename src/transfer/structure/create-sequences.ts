@@ -3,6 +3,7 @@ import type { IdentityLine, SequenceLine } from './lines.ts'
 
 type Options = Pick<SequenceLine, 'start' | 'increment' | 'min' | 'max' | 'cache' | 'cycle'>
 
+/** The statement that makes a sequence of its own; whom it belongs to and where it stands come later. */
 export function createSequence(sequence: SequenceLine): string {
   const { name, type, unlogged } = sequence
   const kind = unlogged ? 'UNLOGGED SEQUENCE' : 'SEQUENCE'

@@ -71,6 +71,7 @@ SELECT DISTINCT
 /** What a part belongs to: an array type to its element's, a row type to its table, a key's index to the key. */
 export type WholeOf = (part: ObjectKey) => ObjectKey
 
+/** Tells of each object what whole it is a part of; of one that is no part, itself. */
 export function wholes(dependencies: readonly Dependency[]): WholeOf {
   // A partitioned table is a part of itself, by the columns of its key.
   const parts = dependencies.filter(({ kind, object, on }) => kind === 'i' && object !== on)

@@ -28,6 +28,7 @@ export interface TableStructure {
   readonly toasted: boolean
 }
 
+/** The line of a table as its catalog rows have it, and how its rows are read. */
 export function toTableStructure(whole: WholeTable, context: LineContext): TableStructure {
   const columns = whole.columns.map((row) => {
     return { row, line: toColumnLine(row, whole.table.name, whole.identities.get(row.number), context) }

@@ -7,7 +7,10 @@ import { withExport } from '../../transfer/export/with-export.ts'
 import { verifyArtifact } from '../verify-artifact.ts'
 import type { AttemptContext } from './processor.ts'
 
-/** Writes an archive into the store. It may be had once the whole of it is there, and never if the attempt is not the job's. */
+/**
+ * Writes an archive into the store. It may be had once the whole of it is there, and never if the attempt is not the
+ * job's.
+ */
 export async function runExport(context: AttemptContext, { projects }: ExportRequest): Promise<void> {
   const { container, job, signal, progress, sessionName, succeed } = context
   const { control, config } = container

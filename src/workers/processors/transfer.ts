@@ -25,8 +25,8 @@ export async function runTransfer(context: AttemptContext, request: TransferRequ
 }
 
 /**
- * The export's stream is the import's: nothing is stored in between but what an import keeps while it checks. The export
- * is over by the time the rows are loaded, so it holds no lock that the import might wait for.
+ * The export's stream is the import's: nothing is stored in between but what an import keeps while it checks. The
+ * export is over by the time the rows are loaded, so it holds no lock that the import might wait for.
  */
 async function move(context: AttemptContext, slug: string, target: string, selection: Selection): Promise<void> {
   const archive = await withSource(context, slug, selection, (bytes) => receiveArchive(context, bytes, WHOLE))

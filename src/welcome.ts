@@ -1,0 +1,29 @@
+/** What a service that has an interface says of itself. */
+export interface Welcome {
+  readonly url: string
+  readonly rootToken: string
+  /** Where the token is kept; undefined where it is configured. */
+  readonly tokenFile: string | undefined
+  /** Whether it may be printed: standard output is often kept as a log, which more people read than may have the token. */
+  readonly showToken: boolean
+}
+
+/** The text for standard output: where the interface is, the root token or where it stands, and what to try next. */
+export function welcome({ url, rootToken, tokenFile, showToken }: Welcome): string {
+  const { said, inShell } = showToken ? { said: rootToken, inShell: rootToken } : placeOf(tokenFile)
+  return `
+Wharf is at ${url}  (interface: ${url}/docs)
+Root token: ${said}
+
+Three things to try, in another terminal:
+  npm run wharf project:show demo
+  npm run wharf data:export                      # writes demo.jsonl.gz
+  curl -H "Authorization: Bearer ${inShell}" ${url}/me
+
+`
+}
+
+const placeOf = (tokenFile: string | undefined): { readonly said: string; readonly inShell: string } =>
+  tokenFile === undefined
+    ? { said: 'the one of WHARF_ROOT_TOKEN', inShell: '$WHARF_ROOT_TOKEN' }
+    : { said: `in ${tokenFile}`, inShell: `$(cat '${tokenFile}')` }
