@@ -25,7 +25,10 @@ export const TEMPLATE_DATABASE = 'wharf_template'
 /** Builds the program once, for the tests that run it, and starts one PostgreSQL for all test files. */
 export default async function setup({ provide }: TestProject): Promise<() => Promise<void>> {
   execFileSync('npx', ['tsc', '-p', 'tsconfig.build.json'], { stdio: 'inherit' })
-  if (!isInstalled('redis-server')) process.stderr.write('redis-server is not installed: tests of Redis are left out\n')
+  if (!isInstalled('redis-server')) {
+    if (process.env.CI) throw new Error('redis-server is not installed, which .ci/run should have seen to')
+    process.stderr.write('redis-server is not installed: tests of Redis are left out\n')
+  }
   const dataDir = await mkdtemp(join(tmpdir(), 'wharf-test-cluster-'))
   await chmod(dataDir, 0o755)
   const logger = createLogger('error')
