@@ -98,6 +98,16 @@ test('a script that goes well is recorded with who asked for it', async () => {
   expect(record).toEqual({ sql: script, token_id: null, schema_name: 'shop.live', recent: true })
 })
 
+test.each(['statement_timeout = 1', 'default_transaction_read_only = on'])(
+  'a project that gave its login the setting %s can go on changing its structure',
+  async (setting) => {
+    const slug = `set-${setting.split('_')[0]}`
+    await createProject(wharf, slug, `ALTER ROLE CURRENT_USER SET ${setting}`)
+    const { status, text } = await applyScript(wharf, slug, 'CREATE TABLE later (); SELECT pg_sleep(0.01)')
+    expect({ status, text }).toMatchObject({ status: 200 })
+  },
+)
+
 test('what a script sets does not reach later sessions', async () => {
   const settings = `SET search_path = pg_catalog; SET statement_timeout = '1min'; SET DateStyle = 'SQL, DMY';
     SELECT set_config('wharf.own', 'left behind', false), pg_advisory_lock(7); CREATE TEMPORARY TABLE kept (left_behind int)`

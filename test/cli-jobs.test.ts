@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
 import { runCommand, spawnWharf } from './support/cli.ts'
 import { eventually } from './support/eventually.ts'
 import { exportOf, placelessLines } from './support/import.ts'
@@ -80,6 +81,17 @@ test('an export as a job is downloaded when it is done, and is the same archive'
   expect(placelessLines(archive)).toEqual(placelessLines(await exportOf(wharf.root, 'shop')))
   const refused = await runCommand(['data:export', server, '--async', '--no-gzip'])
   expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('--no-gzip') })
+})
+
+test('an export as a job names what no archive can hold', async () => {
+  await createProject(wharf, 'viewed', `${SONGS} CREATE VIEW loud AS SELECT upper(name) AS name FROM song`)
+  const output = join(await temporaryFolder(), 'viewed.jsonl.gz')
+  const exported = await runCommand(['data:export', dsnOf(wharf, 'viewed'), '--async', '--output', output])
+  expect(exported).toMatchObject({ code: 0, stderr: expect.stringContaining('live: view loud') })
+  const { items } = z.object({ items: z.array(z.object({ result: z.unknown() })) }).parse(
+    (await wharf.root.get('/jobs?project=viewed')).json,
+  )
+  expect(items[0]?.result).toMatchObject({ notExported: [{ stage: 'live', kind: 'view', name: 'loud' }] })
 })
 
 test('a download that broke off goes on where it stopped', async () => {

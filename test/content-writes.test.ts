@@ -53,6 +53,18 @@ test('rows changed and deleted are shown, and counted, where that is asked for',
   expect(deleted).toMatchObject({ status: 204, text: '', headers: { 'content-range': '*/1' } })
 })
 
+test.each(['tx=rollback', 'handling=strict, max-affected=1', 'max-affected=1', 'handling=strict, nonsense=1'])(
+  'a safeguard that is not heeded is refused, and nothing is written: %s',
+  async (preference) => {
+    const before = (await wharf.root.get(SHIP)).json
+    const refused = { status: 400, json: { detail: expect.stringContaining('is not heeded here, so nothing was done') } }
+    expect(await wharf.root.delete(`${SHIP}?id=gt.0`, prefer(preference))).toMatchObject(refused)
+    expect(await wharf.root.patch(`${SHIP}?id=gt.0`, { json: { tons: 0 }, ...prefer(preference) })).toMatchObject(refused)
+    expect(await wharf.root.post(SHIP, { json: { id: 99, name: 'Gull' }, ...prefer(preference) })).toMatchObject(refused)
+    expect((await wharf.root.get(SHIP)).json).toEqual(before)
+  },
+)
+
 test('a row whose key is there already is changed, left as it is, or refused, as is asked for', async () => {
   const json = { id: 1, name: 'Anchor', tons: 123 }
   const tons = async () => (await wharf.root.get(`${SHIP}?id=eq.1&select=tons`)).json

@@ -84,7 +84,24 @@ const PREFERENCES = {
   resolution: ['merge-duplicates', 'ignore-duplicates'],
 } as const satisfies { [N in keyof Preferences]-?: readonly NonNullable<Preferences[N]>[] }
 
-/** Reads the header `Prefer`. What it does not know it leaves alone, as RFC 7240 has it; the first of a name counts. */
+const KNOWN: Readonly<Record<string, readonly string[]>> = {
+  ...PREFERENCES,
+  handling: ['strict', 'lenient'],
+  tx: ['commit'],
+}
+
+/** What a client may have asked for as a safeguard: passed over in silence, rows would be lost. */
+const UNHEEDED_GUARDS: Readonly<Record<string, (value: string) => boolean>> = {
+  tx: (value) => value !== 'commit',
+  'max-affected': () => true,
+}
+
+/**
+ * Reads the header `Prefer`. What it does not know it leaves alone, as RFC 7240 has it, but not with `handling=strict`,
+ * nor where it was to guard against a change; the first of a name counts.
+ *
+ * @throws {AppError} INVALID_REQUEST
+ */
 export function preferencesOf(prefer: string | undefined): Preferences {
   if (prefer === undefined || prefer === '') return {}
   const given = new Map<string, string>()
@@ -92,6 +109,13 @@ export function preferencesOf(prefer: string | undefined): Preferences {
     const [name = '', value = ''] = preference.split('=').map((part) => part.trim())
     const key = name.toLowerCase()
     if (!given.has(key)) given.set(key, value.replaceAll('"', ''))
+  }
+  const isStrict = given.get('handling') === 'strict'
+  for (const [name, value] of given) {
+    const known: readonly string[] | undefined = Object.hasOwn(KNOWN, name) ? KNOWN[name] : undefined
+    if (UNHEEDED_GUARDS[name]?.(value) || (isStrict && !known?.includes(value))) {
+      throw invalidRequest(`the preference "${name}" is not heeded here, so nothing was done: leave it out`)
+    }
   }
   const pick = <V extends string>(name: string, known: readonly V[]): V | undefined =>
     known.find((value) => value === given.get(name))

@@ -25,6 +25,9 @@ export async function applySchema(
   try {
     return await withSession(database, signal, async (client) => {
       await client.query('BEGIN')
+      // Whatever the login's own settings say, which its SQL may have changed.
+      await client.query('SET TRANSACTION READ WRITE')
+      await client.query('SET LOCAL statement_timeout = 0')
       await client.query(`SET LOCAL search_path = ${quoteIdentifier(schemaName)}`)
       await client.query('SELECT wharf.execute_script($1)', [script])
       const { rows } = await client.query<{ id: string }>('SELECT wharf.record_structure_change($1, $2, $3) AS id', [

@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import type { Target } from '../../transfer/remote/target.ts'
 import type { CommandContext } from '../environment.ts'
 import { EXIT } from '../exit-codes.ts'
@@ -8,8 +9,16 @@ import { projectOf, withServer } from '../server.ts'
 import { printResult } from '../terminal/result.ts'
 import { formatFields } from '../terminal/table.ts'
 import { formatBytes, formatCount } from '../terminal/units.ts'
+import { print } from '../terminal/write.ts'
+import { notExportedWarning } from './export-report.ts'
 import { type SelectionOptions, toSelection } from './export-selection.ts'
 import { STDOUT } from './output-path.ts'
+
+const resultSchema = z.object({
+  notExported: z
+    .array(z.object({ stage: z.string(), kind: z.string(), name: z.string(), detail: z.string().exactOptional() }))
+    .default([]),
+})
 
 export interface AsyncExportOptions extends SelectionOptions {
   readonly output?: string
@@ -31,9 +40,13 @@ export async function runAsyncExport(
     assertSucceeded(job)
     const file = output ?? `${project}.jsonl.gz`
     const downloaded = await downloadJob(context, server, job, { output: file, quiet })
-    return { project, jobId: job.id, rows: job.progress?.rows ?? 0, ...downloaded }
+    const { notExported } = resultSchema.parse(job.result)
+    return { project, jobId: job.id, rows: job.progress?.rows ?? 0, ...downloaded, notExported }
   })
   const { environment } = context
+  if (exported.notExported.length > 0) {
+    await print(environment.stderr, notExportedWarning('the archive', exported.notExported))
+  }
   const isFile = exported.file !== STDOUT
   if (!isFile && quiet && !options.json) return EXIT.done
   await printResult(isFile ? environment : { ...environment, stdout: environment.stderr }, options, {

@@ -2,6 +2,7 @@ import type { Database } from '../../database/database.ts'
 import { SQLSTATE, sqlMessage, sqlState } from '../../database/sqlstate.ts'
 import { AppError, conflict, invalidRequest } from '../../errors.ts'
 import type { FindProjectDatabase } from '../../projects/stage-database.ts'
+import type { NotExported } from '../structure/lines.ts'
 import { type DeclaredProject, declareTables, StageMoved } from './declare-tables.ts'
 import { exportArchive, type RowsObserver } from './export-archive.ts'
 import { type ExportSelection, findSelection } from './export-selection.ts'
@@ -31,7 +32,8 @@ export interface ExportOptions {
  * Opens an export of one or more projects, all from one snapshot, and closes it when `use` has ended: its
  * transactions are over when the returned promise is settled.
  *
- * @param use gets the archive, plain, to be read once; by then everything that could be refused has been checked.
+ * @param use gets the archive, plain, to be read once, and what of the stages it cannot hold; by then everything that
+ *   could be refused has been checked.
  * @throws {AppError} INVALID_REQUEST where a project is selected twice; NOT_FOUND for an unknown project, stage or
  *   table; CONFLICT where a table may not be read, or stays locked, or stages keep being swapped, for too long;
  *   DATABASE_UNAVAILABLE where no connection becomes free.
@@ -39,7 +41,7 @@ export interface ExportOptions {
 export async function withExport<T>(
   services: ExportServices,
   selections: readonly ExportSelection[],
-  use: (archive: AsyncGenerator<Buffer>) => Promise<T>,
+  use: (archive: AsyncGenerator<Buffer>, notExported: readonly NotInArchive[]) => Promise<T>,
   options: ExportOptions = {},
 ): Promise<T> {
   assertDistinct(selections)
@@ -50,7 +52,7 @@ export async function withExport<T>(
       const withDeclared = async (snapshot: Snapshot): Promise<T> => {
         const declared = await declareAll(services.system, snapshot, selections)
         opened = true
-        return use(openedArchive(services, snapshot, declared, options.onRows))
+        return use(openedArchive(services, snapshot, declared, options.onRows), notInArchive(declared))
       }
       return await withSnapshot(services, projects, withDeclared, options)
     } catch (error) {
@@ -63,6 +65,16 @@ export async function withExport<T>(
     }
   }
 }
+
+/** Something of a stage that an archive has no lines for. */
+export interface NotInArchive extends NotExported {
+  readonly stage: string
+}
+
+const notInArchive = (projects: readonly DeclaredProject[]): readonly NotInArchive[] =>
+  projects.flatMap(({ stages }) =>
+    stages.flatMap(({ stage, structure }) => structure.notExported.map((thing) => ({ stage: stage.slug, ...thing }))),
+  )
 
 /** What PostgreSQL refuses for good reason, in words for whoever asked for the export. */
 function refusalOf(error: unknown): AppError | undefined {

@@ -3,7 +3,7 @@ import { beginArtifact, publishArtifact } from '../../jobs/job-artifacts.ts'
 import { findScheduleOf, markProven } from '../../jobs/schedules/schedule-record.ts'
 import { gzipMembers } from '../../lib/gzip-members.ts'
 import { estimateRows } from '../../transfer/export/estimate-rows.ts'
-import { withExport } from '../../transfer/export/with-export.ts'
+import { type NotInArchive, withExport } from '../../transfer/export/with-export.ts'
 import { verifyArtifact } from '../verify-artifact.ts'
 import type { AttemptContext } from './processor.ts'
 
@@ -18,18 +18,22 @@ export async function runExport(context: AttemptContext, { projects }: ExportReq
   progress.update({ phase: 'reading', rowsTotal: estimate > 0 ? Math.round(estimate) : null })
   const artifact = await beginArtifact(container, { kind: 'output', jobId: job.id })
   try {
-    const write = async (archive: AsyncIterable<Buffer>): Promise<void> => {
+    const write = async (
+      archive: AsyncIterable<Buffer>,
+      notExported: readonly NotInArchive[],
+    ): Promise<readonly NotInArchive[]> => {
       for await (const chunk of gzipMembers(archive)) {
         signal.throwIfAborted()
         await artifact.writer.write(chunk)
         progress.addBytes(chunk.length)
       }
+      return notExported
     }
     const onRows = ({ stage, table, rows }: { stage: string; table: string; rows: number }): void => {
       progress.addRows(rows)
       progress.update({ stage, table })
     }
-    await withExport(container, projects, write, { sessionName, onRows })
+    const notExported = await withExport(container, projects, write, { sessionName, onRows })
     progress.update({ phase: 'finishing', table: null })
     const finished = await artifact.writer.commit()
     const schedule = await findScheduleOf(control.prisma, job)
@@ -42,7 +46,7 @@ export async function runExport(context: AttemptContext, { projects }: ExportReq
     await control.prisma.$transaction(async (tx) => {
       await publishArtifact(tx, { id: artifact.id, jobId: job.id, finished }, days ?? null)
       if (schedule?.verify) await markProven(tx, artifact.id)
-      await succeed(tx, finished, days)
+      await succeed(tx, { ...finished, notExported }, days)
     })
   } finally {
     await artifact.abandon()
