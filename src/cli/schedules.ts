@@ -8,15 +8,13 @@ import {
   getSchedule,
   listSchedules,
   runSchedule,
-  type Schedule,
-  type ScheduleRun,
   setEnabled,
   type TransferEnd,
 } from './schedule-api.ts'
+import { formatSchedules, printSchedule, whatOf } from './schedule-text.ts'
 import { projectOf, type Server, withServer } from './server.ts'
 import { assertCanConfirm, type Confirmation, confirm } from './terminal/confirm.ts'
 import { printResult, type ResultOptions } from './terminal/result.ts'
-import { formatFields, formatTable } from './terminal/table.ts'
 
 interface ScheduleOptions extends ResultOptions {
   readonly server?: string
@@ -39,8 +37,6 @@ export interface ScheduleCreateOptions extends ScheduleOptions {
 }
 
 export interface ScheduleDeleteOptions extends ScheduleOptions, Confirmation {}
-
-const HEADINGS = ['id', 'name', 'what', 'when', 'next run', 'last run', 'last proven']
 
 /** `schedule:create` */
 export async function runScheduleCreate(
@@ -73,8 +69,7 @@ export async function runScheduleList(
   const schedules = await withServer(context, parseServerTarget(server), ({ http }) => listSchedules(http))
   await printResult(context.environment, options, {
     json: { schedules },
-    text: (style) =>
-      schedules.length === 0 ? 'there are no schedules' : formatTable(HEADINGS, schedules.map(toCells), style),
+    text: (style) => formatSchedules(schedules, style),
   })
   return EXIT.done
 }
@@ -146,55 +141,3 @@ function toCount(option: string, text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
   throw wrongUse(`${option} must be a whole number from 1`)
 }
-
-const printSchedule = (
-  { environment }: CommandContext,
-  options: ResultOptions,
-  schedule: Schedule,
-  done: string,
-): Promise<void> =>
-  printResult(environment, options, {
-    json: schedule,
-    text: () => {
-      const { keep, verify, nextRuns } = schedule
-      const fields = formatFields([
-        ['name', schedule.name],
-        ['what', whatOf(schedule)],
-        ['when', whenOf(schedule)],
-        ['keeps', keepsOf(keep)],
-        ['verifies', verify ? 'every archive' : undefined],
-        ['next runs', nextRuns.length === 0 ? 'none: it is paused' : nextRuns.slice(0, 3).join(', ')],
-      ])
-      return `${done} schedule ${schedule.id}\n${fields}`
-    },
-  })
-
-const toCells = (schedule: Schedule): string[] => [
-  schedule.id,
-  schedule.name,
-  whatOf(schedule),
-  whenOf(schedule),
-  schedule.nextRunAt ?? 'paused',
-  runOf(schedule.lastRun),
-  schedule.lastProven?.provenAt ?? '-',
-]
-
-const whenOf = ({ cron, timezone }: Schedule): string => `${cron} ${timezone}`
-
-function whatOf({ kind, request }: Schedule): string {
-  if (kind === 'export') return `export of ${request.projects.map(({ slug }) => slug).join(', ')}`
-  return `transfer from ${nameOf(request.source)} to ${nameOf(request.target)}`
-}
-
-const nameOf = (end: TransferEnd): string => ('project' in end ? end.project : end.dsn)
-
-function keepsOf({ last, days }: Schedule['keep']): string | undefined {
-  const rules = [
-    ...(last === undefined ? [] : [`the last ${last}`]),
-    ...(days === undefined ? [] : [`those of the last ${days} days`]),
-  ]
-  return rules.length === 0 ? undefined : rules.join(', and ')
-}
-
-const runOf = (run: ScheduleRun | null): string =>
-  run === null ? 'never' : `${run.status}${run.error ? ` (${run.error.code})` : ''} ${run.finishedAt ?? run.dueAt}`

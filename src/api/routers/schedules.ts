@@ -49,7 +49,7 @@ const create = defineRoute({
   method: 'POST',
   path: '/schedules',
   operationId: 'createSchedule',
-  summary: 'Makes a schedule: an export or a transfer that is done again and again',
+  summary: 'Creates a schedule: an export or a transfer that is done again and again',
   description:
     'Needs what the job itself needs. Its jobs are asked for in the name of this token, and fail once that may not have ' +
     'them done any more. Times that are missed while no process runs are made up for by one run; a time at which the run ' +

@@ -1,0 +1,65 @@
+import type { CommandContext } from './environment.ts'
+import type { Schedule, ScheduleRun, TransferEnd } from './schedule-api.ts'
+import { printResult, type ResultOptions } from './terminal/result.ts'
+
+import { formatFields, formatTable } from './terminal/table.ts'
+
+const HEADINGS = ['id', 'name', 'what', 'when', 'next run', 'last run', 'last proven']
+
+/** Prints a schedule of which something was `done`. */
+export const printSchedule = (
+  { environment }: CommandContext,
+  options: ResultOptions,
+  schedule: Schedule,
+  done: string,
+): Promise<void> =>
+  printResult(environment, options, {
+    json: schedule,
+    text: () => {
+      const { keep, verify, nextRuns } = schedule
+      const fields = formatFields([
+        ['name', schedule.name],
+        ['what', whatOf(schedule)],
+        ['when', whenOf(schedule)],
+        ['keeps', keepsOf(keep)],
+        ['verifies', verify ? 'every archive' : undefined],
+        ['next runs', nextRuns.length === 0 ? 'none: it is paused' : nextRuns.slice(0, 3).join(', ')],
+      ])
+      return `${done} schedule ${schedule.id}\n${fields}`
+    },
+  })
+
+/** Schedules as a table. */
+export const formatSchedules = (schedules: readonly Schedule[], style: { readonly colors: boolean }): string =>
+  schedules.length === 0 ? 'there are no schedules' : formatTable(HEADINGS, schedules.map(toCells), style)
+
+const toCells = (schedule: Schedule): string[] => [
+  schedule.id,
+  schedule.name,
+  whatOf(schedule),
+  whenOf(schedule),
+  schedule.nextRunAt ?? 'paused',
+  runOf(schedule.lastRun),
+  schedule.lastProven?.provenAt ?? '-',
+]
+
+const whenOf = ({ cron, timezone }: Schedule): string => `${cron} ${timezone}`
+
+/** What a schedule has done, in words. */
+export function whatOf({ kind, request }: Schedule): string {
+  if (kind === 'export') return `export of ${request.projects.map(({ slug }) => slug).join(', ')}`
+  return `transfer from ${nameOf(request.source)} to ${nameOf(request.target)}`
+}
+
+const nameOf = (end: TransferEnd): string => ('project' in end ? end.project : end.dsn)
+
+function keepsOf({ last, days }: Schedule['keep']): string | undefined {
+  const rules = [
+    ...(last === undefined ? [] : [`the last ${last}`]),
+    ...(days === undefined ? [] : [`those of the last ${days} days`]),
+  ]
+  return rules.length === 0 ? undefined : rules.join(', and ')
+}
+
+const runOf = (run: ScheduleRun | null): string =>
+  run === null ? 'never' : `${run.status}${run.error ? ` (${run.error.code})` : ''} ${run.finishedAt ?? run.dueAt}`
