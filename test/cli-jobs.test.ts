@@ -88,9 +88,9 @@ test('an export as a job names what no archive can hold', async () => {
   const output = join(await temporaryFolder(), 'viewed.jsonl.gz')
   const exported = await runCommand(['data:export', dsnOf(wharf, 'viewed'), '--async', '--output', output])
   expect(exported).toMatchObject({ code: 0, stderr: expect.stringContaining('live: view loud') })
-  const { items } = z.object({ items: z.array(z.object({ result: z.unknown() })) }).parse(
-    (await wharf.root.get('/jobs?project=viewed')).json,
-  )
+  const { items } = z
+    .object({ items: z.array(z.object({ result: z.unknown() })) })
+    .parse((await wharf.root.get('/jobs?project=viewed')).json)
   expect(items[0]?.result).toMatchObject({ notExported: [{ stage: 'live', kind: 'view', name: 'loud' }] })
 })
 

@@ -57,10 +57,17 @@ test.each(['tx=rollback', 'handling=strict, max-affected=1', 'max-affected=1', '
   'a safeguard that is not heeded is refused, and nothing is written: %s',
   async (preference) => {
     const before = (await wharf.root.get(SHIP)).json
-    const refused = { status: 400, json: { detail: expect.stringContaining('is not heeded here, so nothing was done') } }
+    const refused = {
+      status: 400,
+      json: { detail: expect.stringContaining('is not heeded here, so nothing was done') },
+    }
     expect(await wharf.root.delete(`${SHIP}?id=gt.0`, prefer(preference))).toMatchObject(refused)
-    expect(await wharf.root.patch(`${SHIP}?id=gt.0`, { json: { tons: 0 }, ...prefer(preference) })).toMatchObject(refused)
-    expect(await wharf.root.post(SHIP, { json: { id: 99, name: 'Gull' }, ...prefer(preference) })).toMatchObject(refused)
+    expect(await wharf.root.patch(`${SHIP}?id=gt.0`, { json: { tons: 0 }, ...prefer(preference) })).toMatchObject(
+      refused,
+    )
+    expect(await wharf.root.post(SHIP, { json: { id: 99, name: 'Gull' }, ...prefer(preference) })).toMatchObject(
+      refused,
+    )
     expect((await wharf.root.get(SHIP)).json).toEqual(before)
   },
 )
