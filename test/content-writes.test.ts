@@ -9,7 +9,7 @@ import { startWharf, type TestWharf } from './support/wharf.ts'
 let wharf: TestWharf
 
 beforeAll(async () => {
-  wharf = await startWharf({ environment: { WHARF_QUERY_TIMEOUT_MS: '1500', WHARF_MAX_ROWS: '50' } })
+  wharf = await startWharf({ environment: { WHARF_QUERY_TIMEOUT_MS: '5000', WHARF_MAX_ROWS: '50' } })
   await createShips(
     wharf,
     `${SHIPS}
