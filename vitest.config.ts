@@ -6,6 +6,8 @@ export default defineConfig({
     globalSetup: ['test/support/global-setup.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // What is asked for again and again may take a while on a busy machine.
+    expect: { poll: { timeout: 20_000 } },
     // Every file has processes and databases of its own; more files at once than this starve each other.
     maxWorkers: 3,
   },
