@@ -14,7 +14,9 @@ export async function openSpoolFolder(dataDir: string): Promise<string> {
   await mkdir(spool, { recursive: true, mode: 0o700 })
   for (const name of await readdir(spool)) {
     const pid = pidOnThisMachine(name)
-    if (pid !== undefined && (pid === process.pid || !isAlive(pid))) await rm(join(spool, name), { recursive: true })
+    if (pid === undefined || (pid !== process.pid && isAlive(pid))) continue
+    // Another process that starts now may be removing it as well.
+    await rm(join(spool, name), { recursive: true, force: true })
   }
   const own = join(spool, `${hostname()}-${process.pid}`)
   await mkdir(own, { recursive: true, mode: 0o700 })

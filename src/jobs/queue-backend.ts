@@ -109,6 +109,10 @@ export async function openPostgresBackend(databaseUrl: string, logger: Logger): 
     options: `-c search_path=${SCHEMA}`,
   })
   pool.on('error', (error) => logger.warn({ err: error }, 'an idle connection of the queue broke'))
+  // BullMQ learns of one that breaks in its hands by the query that runs; unheard, the event would end the process.
+  pool.on('connect', (client) => {
+    client.on('error', (error) => logger.debug({ err: error }, 'a connection of the queue broke'))
+  })
   // BullMQ describes the part of a pool that it uses with types of its own, which only differ in how exact they are.
   const connection = pool as unknown as PgPool
   const client = await connection.connect()
