@@ -3,6 +3,7 @@ import { Agent, type Dispatcher } from 'undici'
 import type { z } from 'zod'
 import { AppError, wrongUse } from '../errors.ts'
 import { parseJson } from '../lib/parse-json.ts'
+import { readText } from '../lib/read-text.ts'
 import { toConnectionFailure } from './connection-failure.ts'
 import { toRefusal } from './refusal.ts'
 
@@ -83,7 +84,7 @@ export function createHttpClient({ origin, token, signal: clientSignal }: HttpCl
     const body = readBody(answer.body, { origin, requestId, signal })
     const status = answer.statusCode
     if (status >= 200 && status < 300) return { headers, body }
-    throw toRefusal({ status, text: await readText(body), requestId, origin })
+    throw toRefusal({ status, text: await readText(body, MAX_JSON_BYTES), requestId, origin })
   }
 
   return {
@@ -92,7 +93,7 @@ export function createHttpClient({ origin, token, signal: clientSignal }: HttpCl
     open,
     async json(call, schema) {
       const answer = await open({ ...call, headers: { accept: 'application/json', ...call.headers } })
-      const parsed = schema.safeParse(parseJson(await readText(answer.body)))
+      const parsed = schema.safeParse(parseJson(await readText(answer.body, MAX_JSON_BYTES)))
       if (parsed.success) return parsed.data
       throw new AppError('REMOTE_FAILED', `${origin} gave an answer that this version of wharf does not understand`)
     },
@@ -139,16 +140,4 @@ async function* readBody(
     signal.throwIfAborted()
     throw toConnectionFailure(error, request)
   }
-}
-
-/** @returns the text, or its first `MAX_JSON_BYTES`. */
-async function readText(body: AsyncIterable<Buffer>): Promise<string> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of body) {
-    chunks.push(chunk)
-    bytes += chunk.length
-    if (bytes > MAX_JSON_BYTES) break
-  }
-  return Buffer.concat(chunks).toString('utf8')
 }

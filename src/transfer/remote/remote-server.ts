@@ -3,6 +3,7 @@ import { Agent, type Dispatcher } from 'undici'
 import { z } from 'zod'
 import { AppError, isAppError } from '../../errors.ts'
 import { parseJson } from '../../lib/parse-json.ts'
+import { readText } from '../../lib/read-text.ts'
 import type { ExportSelection } from '../export/export-selection.ts'
 import type { ImportedProject } from '../import/import-archive.ts'
 import { type AllowedHosts, assertAllowedHost, assertVettedAddress, createVettedLookup } from './allowed-hosts.ts'
@@ -67,7 +68,7 @@ export function connectRemoteServer(options: {
         throw toFailure(error, origin, signal)
       })
     if (answer.statusCode === 200) return answer
-    throw refused(origin, answer.statusCode, await readText(answer.body))
+    throw refused(origin, answer.statusCode, await readText(answer.body, MAX_ANSWER_BYTES))
   }
 
   return {
@@ -89,7 +90,7 @@ export function connectRemoteServer(options: {
         headers: { 'content-type': 'application/x-ndjson', 'content-encoding': 'gzip' },
         body: Readable.from(bytes, { objectMode: false }),
       })
-      const parsed = resultSchema.safeParse(parseJson(await readText(body)))
+      const parsed = resultSchema.safeParse(parseJson(await readText(body, MAX_ANSWER_BYTES)))
       if (parsed.success) return parsed.data.projects
       throw remoteFailed(origin, 'it does not answer as a Wharf server does')
     },
@@ -107,17 +108,6 @@ async function* readArchive(
   } catch (error) {
     throw toFailure(error, origin, signal)
   }
-}
-
-async function readText(body: AsyncIterable<Buffer>): Promise<string> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of body) {
-    chunks.push(chunk)
-    bytes += chunk.length
-    if (bytes > MAX_ANSWER_BYTES) break
-  }
-  return Buffer.concat(chunks).toString('utf8')
 }
 
 const problemSchema = z.object({ type: z.string().startsWith('urn:wharf:error:'), detail: z.string().max(2_000) })
