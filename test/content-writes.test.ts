@@ -72,6 +72,13 @@ test.each(['tx=rollback', 'handling=strict, max-affected=1', 'max-affected=1', '
   },
 )
 
+test.each(['__proto__', 'constructor=x', 'nonsense=1', 'handling=lenient, nonsense', 'handling=strict, tx=commit,'])(
+  'what a client prefers beyond that is left alone: %s',
+  async (preference) => {
+    expect((await wharf.root.patch(`${SHIP}?id=eq.0`, { json: { tons: 0 }, ...prefer(preference) })).status).toBe(204)
+  },
+)
+
 test('a row whose key is there already is changed, left as it is, or refused, as is asked for', async () => {
   const json = { id: 1, name: 'Anchor', tons: 123 }
   const tons = async () => (await wharf.root.get(`${SHIP}?id=eq.1&select=tons`)).json

@@ -1,3 +1,5 @@
+import { splitPreferences } from '../lib/preferences.ts'
+
 /** What a request prefers (RFC 7240), of what Wharf knows. Whatever is not understood is no preference. */
 export interface Preferences {
   /** Whether the client would rather have a job than wait. */
@@ -8,11 +10,10 @@ export interface Preferences {
 
 /** @param header the values of all `Prefer` headers, with commas between them. */
 export function parsePrefer(header: string | undefined): Preferences {
-  const preferences = (header ?? '').split(',').map((part) => part.split(';')[0]?.trim().toLowerCase() ?? '')
-  const [, seconds] =
-    preferences.map((preference) => /^wait\s*=\s*"?(\d{1,9})"?$/.exec(preference)).find((match) => match !== null) ?? []
+  const given = splitPreferences(header)
+  const seconds = given.get('wait')
   return {
-    respondAsync: preferences.includes('respond-async'),
-    waitSeconds: seconds === undefined ? undefined : Number(seconds),
+    respondAsync: given.get('respond-async') === '',
+    waitSeconds: seconds !== undefined && /^\d{1,9}$/.test(seconds) ? Number(seconds) : undefined,
   }
 }

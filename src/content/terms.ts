@@ -1,4 +1,5 @@
 import { AppError, invalidRequest } from '../errors.ts'
+import { splitPreferences } from '../lib/preferences.ts'
 import type { ContentFormat, CountKind } from './query/index.ts'
 
 /** How an answer shall look, as the header `Accept` has it. */
@@ -84,17 +85,14 @@ const PREFERENCES = {
   resolution: ['merge-duplicates', 'ignore-duplicates'],
 } as const satisfies { [N in keyof Preferences]-?: readonly NonNullable<Preferences[N]>[] }
 
-const KNOWN: Readonly<Record<string, readonly string[]>> = {
-  ...PREFERENCES,
-  handling: ['strict', 'lenient'],
-  tx: ['commit'],
-}
+const KNOWN: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
+  ...Object.entries(PREFERENCES),
+  ['handling', ['strict', 'lenient']],
+  ['tx', ['commit']],
+])
 
-/** What a client may have asked for as a safeguard: passed over in silence, rows would be lost. */
-const UNHEEDED_GUARDS: Readonly<Record<string, (value: string) => boolean>> = {
-  tx: (value) => value !== 'commit',
-  'max-affected': () => true,
-}
+/** What a client asks for as a safeguard: passed over in silence, rows would be lost. */
+const GUARDS: ReadonlySet<string> = new Set(['tx', 'max-affected'])
 
 /**
  * Reads the header `Prefer`. What it does not know it leaves alone, as RFC 7240 has it, but not with `handling=strict`,
@@ -104,18 +102,11 @@ const UNHEEDED_GUARDS: Readonly<Record<string, (value: string) => boolean>> = {
  */
 export function preferencesOf(prefer: string | undefined): Preferences {
   if (prefer === undefined || prefer === '') return {}
-  const given = new Map<string, string>()
-  for (const preference of prefer.split(/[,;]/)) {
-    const [name = '', value = ''] = preference.split('=').map((part) => part.trim())
-    const key = name.toLowerCase()
-    if (!given.has(key)) given.set(key, value.replaceAll('"', ''))
-  }
+  const given = splitPreferences(prefer)
   const isStrict = given.get('handling') === 'strict'
   for (const [name, value] of given) {
-    const known: readonly string[] | undefined = Object.hasOwn(KNOWN, name) ? KNOWN[name] : undefined
-    if (UNHEEDED_GUARDS[name]?.(value) || (isStrict && !known?.includes(value))) {
-      throw invalidRequest(`the preference "${name}" is not heeded here, so nothing was done: leave it out`)
-    }
+    if (KNOWN.get(name)?.includes(value) || !(isStrict || GUARDS.has(name))) continue
+    throw invalidRequest(`the preference "${name}" is not heeded here, so nothing was done: leave it out`)
   }
   const pick = <V extends string>(name: string, known: readonly V[]): V | undefined =>
     known.find((value) => value === given.get(name))
