@@ -1,9 +1,10 @@
+import { join } from 'node:path'
 import fc from 'fast-check'
 import { request } from 'undici'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createShips, SHIP } from './support/content.ts'
 import { checkHistory, type Operation } from './support/reference-history.ts'
-import { SECRET_KEY } from './support/service-process.ts'
+import { SECRET_KEY, type ServiceProcess, startServiceProcess } from './support/service-process.ts'
 import { ROOT_TOKEN, startWharf, type TestWharf } from './support/wharf.ts'
 
 const OPERATIONS = 10_000
@@ -13,16 +14,18 @@ const CLIENTS = 16
 const LIMIT_MS = 240_000
 
 let wharf: TestWharf
-let other: TestWharf
+/** What the test asks: services on the same database, each in a process of its own. */
+let services: readonly ServiceProcess[]
 
 beforeAll(async () => {
-  const environment = { WHARF_SECRET_KEY: SECRET_KEY, WHARF_LOG_LEVEL: 'warn' }
-  wharf = await startWharf({ environment })
-  other = await startWharf({ database: { ...wharf.database, drop: async () => undefined }, environment })
+  wharf = await startWharf({ environment: { WHARF_SECRET_KEY: SECRET_KEY } })
   await createShips(wharf)
+  const start = (name: string) =>
+    startServiceProcess({ databaseUrl: wharf.database.url, dataDir: join(wharf.dataDir, name) })
+  services = await Promise.all([start('one'), start('other')])
 })
 afterAll(async () => {
-  await other.close()
+  await Promise.all((services ?? []).map((service) => service.kill('SIGTERM')))
   await wharf.close()
 })
 
@@ -45,7 +48,7 @@ test(
     const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31)
     console.log(`seed ${seed} (set SEED to run the same again)`)
     const plans = fc.sample(actions, { numRuns: CLIENTS, seed })
-    const urls = [wharf.url, other.url]
+    const urls = services.map(({ url }) => url)
     const history: Operation[] = []
     let tons = 0
 

@@ -11,6 +11,7 @@ export const SECRET_KEY = 'secret-key-of-the-tests-with-many-characters'
 
 export interface ServiceProcess {
   readonly pid: number
+  readonly url: string
   readonly root: ApiClient
   kill(signal: NodeJS.Signals): Promise<void>
 }
@@ -47,6 +48,7 @@ export async function startServiceProcess(options: {
   })
   return {
     pid: child.pid ?? 0,
+    url,
     root: createApiClient(url, ROOT_TOKEN),
     async kill(signal) {
       child.kill(signal)
