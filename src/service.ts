@@ -26,7 +26,7 @@ import { startWatchdog } from './workers/watchdog.ts'
 const SWEEP_INTERVAL_MS = 10 * 60_000
 
 /** What a process does: answer requests, work on jobs, or both. */
-export const SERVICE_PARTS = ['api', 'worker'] as const
+const SERVICE_PARTS = ['api', 'worker'] as const
 export type ServicePart = (typeof SERVICE_PARTS)[number]
 
 export interface Service {

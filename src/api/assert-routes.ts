@@ -20,7 +20,7 @@ export function assertRoutes(routes: readonly AnyRouteSpec[]): void {
 
 const INPUT = { io: 'input', unrepresentable: 'any' } as const
 
-export const paramNames = (path: string): string[] => [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+const paramNames = (path: string): string[] => [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
 
 function assertParams({ operationId, path, params }: AnyRouteSpec): void {
   const inPath = paramNames(path).toSorted().join(', ')

@@ -4,7 +4,7 @@ import { unpack } from './unpack.ts'
 
 export type { ArchiveItem, RowBatch } from './line-reader.ts'
 
-export const DEFAULT_MAX_LINE_BYTES = 64 * 1024 * 1024
+const DEFAULT_MAX_LINE_BYTES = 64 * 1024 * 1024
 
 export interface ReadArchiveOptions {
   /** The longest line that is read, without its newline. */

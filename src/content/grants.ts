@@ -3,7 +3,7 @@ import { preparedQuery } from '../database/prepared-query.ts'
 import { MARK_COLUMNS, type MarkRow, type StageMark } from './stage-marks.ts'
 
 /** The role of a project that needs no token. */
-export const PUBLIC_ROLE = 'public'
+const PUBLIC_ROLE = 'public'
 
 /** What the control tables know of a token, a project and a stage that a request names; each undefined if unknown. */
 export interface Grant {

@@ -7,7 +7,7 @@ import { createProject } from './projects.ts'
 import { type FindProjectDatabase, toStageDatabase } from './stage-database.ts'
 import { DEFAULT_STAGE, findStage } from './stages.ts'
 
-export const DEMO_PROJECT = 'demo'
+const DEMO_PROJECT = 'demo'
 
 /** At the same place seen from `src/` and from `dist/`. */
 const DEMO_SCRIPT = fileURLToPath(new URL('../../demo/harbour.sql', import.meta.url))

@@ -47,7 +47,7 @@ export interface QueryStage {
 }
 
 /** Splits a query as a URL has it, without asking that it be encoded: only `&` and the first `=` have a meaning. */
-export const parametersOf = (query: string): QueryParameters =>
+const parametersOf = (query: string): QueryParameters =>
   query === ''
     ? []
     : query.split('&').map((part): [string, string] => {

@@ -14,7 +14,7 @@ export const timeText = z.iso.datetime({ offset: true })
 
 const flag = z.boolean()
 
-export const permissionsSchema = {
+const permissionsSchema = {
   content: z.object({ read: flag, write: flag, export: flag, import: flag }),
   system: z.object({ export: flag, import: flag }),
 }

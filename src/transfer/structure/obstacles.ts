@@ -59,9 +59,4 @@ function toCandidates(catalog: CatalogRows, reasons: ReadonlyMap<ObjectKey, stri
   }
 }
 
-export const allTypes = ({ enums, domains, composites, ranges }: TypeRows) => [
-  ...enums,
-  ...domains,
-  ...composites,
-  ...ranges,
-]
+const allTypes = ({ enums, domains, composites, ranges }: TypeRows) => [...enums, ...domains, ...composites, ...ranges]
