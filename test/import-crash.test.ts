@@ -28,7 +28,7 @@ const count = async (database: TestDatabase, schema: string): Promise<unknown> =
 
 const leftovers = (database: TestDatabase): Promise<unknown[]> =>
   database.query(
-    `SELECT schema_name AS name FROM system.side_schema WHERE kind = 'loading'
+    `SELECT schema_name AS name FROM system.side_schema WHERE kind <> 'kept'
      UNION ALL SELECT nspname FROM pg_namespace WHERE nspname LIKE '%.new-%'`,
   )
 
@@ -88,6 +88,20 @@ describe('the service is killed', () => {
     const asked = outcome(sendArchive(service.root, half()))
     await expect.poll(async () => (await spooled()).length).toBe(1)
     await Promise.all([expectRecovery('receiving', archive), expect(asked).resolves.toBeInstanceOf(Error)])
+  })
+
+  test('while it loads what has arrived of an archive', async () => {
+    const archive = await prepare('ahead', `${STRUCTURE} CREATE TABLE u (line text);`)
+    const [head = '', tail = ''] = archive.split(/^(?={"rowsEnd":{"table":"u")/m)
+    const lines = `{"row":["${'x'.repeat(1_000)}"]}\n`.repeat(1_000)
+    async function* half(): AsyncGenerator<Buffer> {
+      yield Buffer.from(head + lines)
+      await new Promise(() => undefined)
+    }
+    const asked = outcome(sendArchive(service.root, half()))
+    await expect.poll(() => leftovers(database), { timeout: 20_000 }).toHaveLength(2)
+    expect(tail).not.toBe('')
+    await Promise.all([expectRecovery('ahead', archive), expect(asked).resolves.toBeInstanceOf(Error)])
   })
 
   test.each([

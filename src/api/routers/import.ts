@@ -137,7 +137,11 @@ export function importRoutes(container: Container): readonly BoundRoute<Caller>[
       if (parsePrefer(headers.prefer).respondAsync) {
         return acceptImport(container, { bytes: body.bytes, targetSlug, options, caller, headers })
       }
-      const archive = await spoolArchive(body.bytes, spoolFolder, options)
+      const ahead = {
+        services: container,
+        targetsOf: (projects: readonly PlannedProject[]) => targetsOf(projects, targetSlug),
+      }
+      const archive = await spoolArchive(body.bytes, spoolFolder, { ...options, ahead })
       try {
         const targets = targetsOf(archive.projects, targetSlug)
         const imported = await importArchive(container, archive, { targets, tokenId: tokenIdOf(caller), signal })

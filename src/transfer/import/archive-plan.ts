@@ -11,6 +11,8 @@ export interface PlannedStage {
   readonly notExported: LineContent<'stage'>['notExported']
   readonly structure: StructureLines
   readonly tables: readonly PlannedTable[]
+  /** Whether nothing of it is still to come. */
+  readonly isWhole: boolean
 }
 
 /** A table's rows, as they were counted while the archive was checked. */
@@ -23,6 +25,8 @@ export interface PlannedTable {
   readonly firstLine: number
   /** Where in the spool file their COPY text is. */
   readonly text: ByteRange
+  /** Whether nothing of it is still to come. */
+  readonly isWhole: boolean
 }
 
 export interface PlannedProject {
@@ -48,11 +52,13 @@ interface StageDraft {
     tables: LineContent<'table'>[]
   }
   readonly tables: TableDraft[]
+  isWhole: boolean
 }
 
 interface TableDraft extends PlannedTable {
   rows: number
   text: ByteRange
+  isWhole: boolean
 }
 
 interface ProjectDraft extends Omit<PlannedProject, 'roles' | 'stages'> {
@@ -63,8 +69,8 @@ interface ProjectDraft extends Omit<PlannedProject, 'roles' | 'stages'> {
 }
 
 /**
- * Collects, from an archive's lines as they are read, what an import has to know before it begins. Rows pass by.
- * It grows with the number of tables, and not with that of rows.
+ * Collects, from an archive's lines as they are read, what an import has to know. Rows pass by: it grows with the number
+ * of tables. What it has collected so far can be looked at while more comes.
  */
 export function createArchivePlan(): {
   /** @param position where in the spool file what comes next will begin. */
@@ -94,6 +100,7 @@ export function createArchivePlan(): {
           rows: 0,
           firstLine: item.line + 1,
           text: { start: position, end: position },
+          isWhole: false,
         })
         break
       case 'row': {
@@ -103,6 +110,13 @@ export function createArchivePlan(): {
         table.text = { ...table.text, end: position }
         break
       }
+      case 'rowsEnd': {
+        const table = stage.tables.at(-1)
+        if (table) table.isWhole = true
+        break
+      }
+      case 'stageEnd':
+        stage.isWhole = true
     }
   }
 
@@ -124,7 +138,7 @@ export function createArchivePlan(): {
       if (item.kind === 'stage') {
         const { slug, comment, notExported } = item.content
         const structure = { types: [], sequences: [], tables: [] }
-        project.stages.push({ slug, comment, notExported, structure, tables: [] })
+        project.stages.push({ slug, comment, notExported, structure, tables: [], isWhole: false })
       }
       const stage = project.stages.at(-1)
       if (stage) addToStage(stage, item, position)

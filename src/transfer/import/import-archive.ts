@@ -8,8 +8,10 @@ import { withStageLocks } from '../../projects/stage-locks.ts'
 import { applyRoles } from './apply-roles.ts'
 import type { PlannedProject } from './archive-plan.ts'
 import { assertNoDifferences, examineTarget, type TargetProject } from './import-targets.ts'
-import { type LoadedStage, loadArchive } from './load-archive.ts'
+import type { LoadAhead } from './load-ahead.ts'
+import { loadArchive } from './load-archive.ts'
 import { takeLoadedEvents } from './load-events.ts'
+import type { LoadedPart, LoadedStage } from './load-stage.ts'
 import { dropSideSchema, listDroppable } from './side-schemas.ts'
 import type { ByteRange } from './spool-file.ts'
 import { expireKept, holdStages, type Swap, swapStages } from './swap-stages.ts'
@@ -29,6 +31,8 @@ export interface CheckedArchive {
   readonly projects: readonly PlannedProject[]
   /** Reads what its plan says is there: the COPY text of a table, the events of a project. */
   read(range: ByteRange, signal: AbortSignal): AsyncIterable<Buffer>
+  /** What of it has been loaded while it was read. */
+  readonly ahead?: LoadAhead
 }
 
 export interface ImportOptions {
@@ -39,6 +43,8 @@ export interface ImportOptions {
   readonly signal: AbortSignal
   /** What PostgreSQL calls the import's sessions (`application_name`), so that others can find and end them. */
   readonly sessionName?: string
+  /** Told of rows as they are loaded, but for those that were loaded ahead. */
+  readonly onRows?: (loaded: LoadedPart) => void
   /**
    * Called at the end of the transaction that makes the import visible, as the last thing that can still stop it: what
    * it writes there is there just if the import is. Where it throws, nothing has changed.
@@ -145,7 +151,7 @@ function assertLoadable(targets: readonly TargetProject[]): void {
 
 /** While the stages' locks are held, nothing that is loading is anybody else's. */
 async function dropLeftovers(system: Database, stageIds: readonly string[]): Promise<void> {
-  for (const { schemaName } of await listDroppable(system.prisma, stageIds)) await dropSideSchema(system, schemaName)
+  for (const { schemaName } of await listDroppable(system, stageIds)) await dropSideSchema(system, schemaName)
   await system.prisma.loadingEvent.deleteMany({ where: { stageId: { in: [...stageIds] } } })
 }
 

@@ -82,17 +82,28 @@ export async function examineTarget(
       })
       continue
     }
-    const current = await readTarget(database, stage, countRows)
-    const target = toTargetStage(plannedStage, stage, current)
-    if (target.mode !== 'build') {
-      for (const difference of compareStructures(plannedStage.structure, target.structure)) {
-        differences.push({ detail: `${slug}/${stage.slug}: ${difference}` })
-      }
+    const target = await examineStage(database, plannedStage, stage, { countRows })
+    for (const difference of differencesOf(target)) {
+      differences.push({ detail: `${slug}/${stage.slug}: ${difference}` })
     }
     stages.push(target)
   }
   return { planned, project, database, stages }
 }
+
+/** Looks at a stage as it is. @param database as the project's own login sees it. */
+export async function examineStage(
+  database: Database,
+  planned: PlannedStage,
+  stage: Stage,
+  { countRows }: { readonly countRows: boolean },
+): Promise<TargetStage> {
+  return toTargetStage(planned, stage, await readTarget(database, stage, countRows))
+}
+
+/** How what is to come differs from what is there, in words. */
+export const differencesOf = ({ mode, planned, structure }: TargetStage): readonly string[] =>
+  mode === 'build' ? [] : compareStructures(planned.structure, structure)
 
 /** @throws {AppError} CONFLICT, where there are any. */
 export function assertNoDifferences(differences: readonly Fault[]): void {

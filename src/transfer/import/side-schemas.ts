@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Database, Queryable, Transaction } from '../../database/database.ts'
+import type { Database, Transaction } from '../../database/database.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
 import { SQLSTATE, sqlState } from '../../database/sqlstate.ts'
 
@@ -16,14 +16,34 @@ export interface SideSchema {
   readonly kind: string
 }
 
-/** Makes an empty schema beside a stage's own, for an import to load into. @returns its name. */
-export async function createLoadingSchema(system: Database, stage: StageIdentity): Promise<string> {
+/**
+ * Makes an empty schema beside a stage's own, for an import to load into.
+ *
+ * @param kind `loading` under the stage's lock; `ahead` without, which is nobody's any more once no transaction is at
+ *   work on it. @returns its name.
+ */
+export async function createLoadingSchema(
+  system: Database,
+  stage: StageIdentity,
+  kind: 'loading' | 'ahead',
+): Promise<string> {
   const name = sideName(stage, 'new')
   await system.prisma.$transaction(async (tx) => {
-    await tx.sideSchema.create({ data: { schemaName: name, stageId: stage.stageId, kind: 'loading' } })
+    await tx.sideSchema.create({ data: { schemaName: name, stageId: stage.stageId, kind } })
     await tx.$executeRawUnsafe(`CREATE SCHEMA ${quoteIdentifier(name)} AUTHORIZATION ${quoteIdentifier(stage.login)}`)
   })
   return name
+}
+
+/**
+ * Makes what was loaded ahead that of the import which has the stage's lock now. @returns false where it is gone.
+ */
+export async function claimLoadedAhead(system: Database, schemaName: string): Promise<boolean> {
+  const { count } = await system.prisma.sideSchema.updateMany({
+    where: { schemaName, kind: 'ahead' },
+    data: { kind: 'loading' },
+  })
+  return count === 1
 }
 
 /** A name of its own for a schema beside the stage's; stage schema names leave room for it. */
@@ -58,12 +78,17 @@ const endSessionsIn = (system: Database, schemaName: string): Promise<unknown> =
     WHERE datname = current_database() AND classid = 'pg_namespace'::regclass
       AND objid = to_regnamespace(quote_ident(${schemaName}))`
 
-/** Those that imports which died were loading into, and those kept longer than they have to be. */
-export const listDroppable = (system: Queryable, stageIds?: readonly string[]): Promise<readonly SideSchema[]> =>
-  system.sideSchema.findMany({
-    where: {
-      ...(stageIds && { stageId: { in: [...stageIds] } }),
-      OR: [{ kind: 'loading' }, { kind: 'kept', expiresAt: { lte: new Date() } }],
-    },
-    select: { schemaName: true, stageId: true, kind: true },
-  })
+/**
+ * Those that imports which died were loading into, and those kept longer than they have to be.
+ *
+ * @param stageIds of stages whose locks the caller has, so that nobody else loads into them but ahead; all stages
+ *   without.
+ */
+export const listDroppable = (system: Database, stageIds?: readonly string[]): Promise<readonly SideSchema[]> =>
+  system.prisma.$queryRaw`
+    SELECT schema_name AS "schemaName", stage_id::text AS "stageId", kind FROM system.side_schema
+    WHERE (${stageIds ?? null}::text[] IS NULL OR stage_id::text = ANY (${stageIds ?? null}::text[]))
+      AND (kind = 'loading' OR kind = 'kept' AND expires_at <= now() OR kind = 'ahead' AND NOT EXISTS (
+        SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database
+        WHERE datname = current_database() AND classid = 'pg_namespace'::regclass
+          AND objid = to_regnamespace(quote_ident(schema_name))))`

@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { type ArchiveItem, type ReadArchiveOptions, readArchive } from '../../archive/archive-reader.ts'
 import { createArchivePlan, type PlannedProject } from './archive-plan.ts'
+import { type ArrivingArchive, followArchive } from './arriving-archive.ts'
 import type { CheckedArchive } from './import-archive.ts'
+import { type LoadAheadOptions, startLoadAhead } from './load-ahead.ts'
 import { toEventLine } from './load-events.ts'
 import { createSpoolFile, type SpoolFile } from './spool-file.ts'
 
@@ -11,10 +13,20 @@ export interface CheckOptions extends ReadArchiveOptions {
   readonly admit: (projects: readonly PlannedProject[]) => void
 }
 
+export interface SpoolOptions extends CheckOptions {
+  /** Where it goes, to be loaded there while it is still arriving; without, nothing is loaded ahead. */
+  readonly ahead?: LoadAheadOptions
+  /** For how long loading ahead may wait, in all, for more of the archive; in milliseconds. */
+  readonly patienceMs?: number
+}
+
 export interface SpooledArchive extends CheckedArchive {
-  /** Removes the file. */
+  /** Removes the file, and what was loaded ahead of it and not taken. */
   remove(): Promise<void>
 }
+
+/** An open transaction keeps PostgreSQL from tidying up after everybody, so it may not last as long as a slow upload. */
+const PATIENCE_MS = 60_000
 
 /**
  * Reads an archive through and keeps nothing but what is in it.
@@ -45,22 +57,31 @@ export async function checkArchive(
 export async function spoolArchive(
   bytes: AsyncIterable<Buffer>,
   folder: string,
-  { admit, ...options }: CheckOptions,
+  { admit, ahead, patienceMs = PATIENCE_MS, ...options }: SpoolOptions,
 ): Promise<SpooledArchive> {
-  const file = await createSpoolFile(join(folder, `${randomUUID()}.rows`))
-  const plan = createArchivePlan()
+  let follower: ArrivingArchive | undefined
+  const file = await createSpoolFile(join(folder, `${randomUUID()}.rows`), () => follower?.moreCame())
+  const { projects, add } = createArchivePlan()
+  follower = followArchive({ projects, file }, patienceMs)
+  const loading = ahead && startLoadAhead(follower, projects, ahead)
+  const remove = async (): Promise<void> => {
+    await loading?.abandon()
+    await file.remove()
+  }
   try {
     for await (const item of readArchive(bytes, options)) {
       await spool(item, file)
-      plan.add(item, file.size)
-      if (item.kind === 'project') admit(plan.projects)
+      add(item, file.size)
+      if (item.kind === 'project') admit(projects)
+      if (item.kind !== 'row') follower.moreCame()
     }
+    follower.allCame()
     await file.finish()
   } catch (error) {
-    await file.remove()
+    await remove()
     throw error
   }
-  return { projects: plan.projects, read: file.read, remove: file.remove }
+  return { projects, read: file.read, remove, ...(loading && { ahead: loading }) }
 }
 
 async function spool(item: ArchiveItem, file: SpoolFile): Promise<void> {

@@ -12,11 +12,13 @@ export interface ByteRange {
 export interface SpoolFile {
   /** How much was appended, which is where the next bytes begin. */
   readonly size: number
+  /** How much of that is in the file, and can be read back. */
+  readonly written: number
   /** Takes bytes over, so that they may change afterwards; waits where the disk is slower than they come. */
   append(bytes: Buffer): Promise<void>
   /** Writes what is still held. Nothing may be appended afterwards. */
   finish(): Promise<void>
-  /** Reads bytes back, once `finish` has ended. */
+  /** Reads back bytes that have been written. */
   read(range: ByteRange, signal: AbortSignal): AsyncIterable<Buffer>
   /** Removes the file, finished or not. */
   remove(): Promise<void>
@@ -34,20 +36,27 @@ const FULL: ReadonlySet<string | undefined> = new Set(['ENOSPC', 'EDQUOT', 'EFBI
  * Makes a file for what does not fit into memory.
  *
  * @param path of a file that does not exist.
+ * @param onWritten called whenever more has been written.
  * @returns the file; its methods throw STORAGE_FULL where there is no more room for it.
  */
-export async function createSpoolFile(path: string): Promise<SpoolFile> {
+export async function createSpoolFile(path: string, onWritten: () => void): Promise<SpoolFile> {
   const file = await open(path, 'wx', 0o600).catch(throwStorageFull)
   let [filling, writing] = [Buffer.allocUnsafeSlow(BUFFER_BYTES), Buffer.allocUnsafeSlow(BUFFER_BYTES)]
   let filled = 0
   let size = 0
-  let written = Promise.resolve()
+  let written = 0
+  let writes = Promise.resolve()
 
+  const write = async (bytes: Buffer): Promise<void> => {
+    await file.writeFile(bytes)
+    written += bytes.length
+    onWritten()
+  }
   const flush = async (): Promise<void> => {
-    await written.catch(throwStorageFull)
-    written = file.writeFile(filling.subarray(0, filled))
+    await writes.catch(throwStorageFull)
+    writes = write(filling.subarray(0, filled))
     // Awaited by the next flush; failing before that is no unhandled rejection.
-    void Promise.allSettled([written])
+    void Promise.allSettled([writes])
     ;[filling, writing] = [writing, filling]
     filled = 0
   }
@@ -55,6 +64,9 @@ export async function createSpoolFile(path: string): Promise<SpoolFile> {
   return {
     get size() {
       return size
+    },
+    get written() {
+      return written
     },
     async append(bytes) {
       size += bytes.length
@@ -67,13 +79,13 @@ export async function createSpoolFile(path: string): Promise<SpoolFile> {
     },
     async finish() {
       await flush()
-      await written.catch(throwStorageFull)
+      await writes.catch(throwStorageFull)
       await file.close()
     },
     read: (range, signal) => readRange(path, range, signal),
     async remove() {
       // A file that is closed already cannot be closed; whatever else is wrong, removing it is what counts.
-      await Promise.allSettled([written])
+      await Promise.allSettled([writes])
       await Promise.allSettled([file.close()])
       await rm(path, { force: true })
     },

@@ -13,7 +13,7 @@ export async function sweepSideSchemas(
   logger: Logger,
 ): Promise<void> {
   await dropStrayEvents({ system, snapshots }, logger)
-  for (const { schemaName, stageId, kind } of await listDroppable(system.prisma)) {
+  for (const { schemaName, stageId, kind } of await listDroppable(system)) {
     try {
       const dropped = await withStageLocks(snapshots, [stageId], () => dropSideSchema(system, schemaName))
       if (dropped) logger.info({ schemaName, kind }, 'schema beside a stage dropped')

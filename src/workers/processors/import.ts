@@ -2,11 +2,17 @@ import { gone } from '../../errors.ts'
 import type { ImportRequest } from '../../jobs/catalogue.ts'
 import { findInput } from '../../jobs/job-artifacts.ts'
 import type { ProgressTracker } from '../../jobs/progress.ts'
-import type { PlannedProject, PlannedTable } from '../../transfer/import/archive-plan.ts'
+import type { PlannedProject } from '../../transfer/import/archive-plan.ts'
 import { importArchive } from '../../transfer/import/import-archive.ts'
+import type { LoadedPart } from '../../transfer/import/load-stage.ts'
 import { type SpooledArchive, spoolArchive } from '../../transfer/import/spool-archive.ts'
-import type { ByteRange } from '../../transfer/import/spool-file.ts'
 import type { AttemptContext } from './processor.ts'
+
+/** An archive that was received for a job, and found whole. */
+export interface ReceivedArchive {
+  readonly archive: SpooledArchive
+  readonly loading: LoadingProgress
+}
 
 /** Imports the upload that was stored with the job. */
 export async function runImport(context: AttemptContext, { projects, allowEdited }: ImportRequest): Promise<void> {
@@ -14,22 +20,31 @@ export async function runImport(context: AttemptContext, { projects, allowEdited
   const input = await findInput(container.control.prisma, job.id)
   if (!input) throw gone('the upload is not there any more')
   context.progress.update({ phase: 'checking' })
-  const archive = await receiveArchive(context, container.artifacts.read(input.key), { allowEdited })
-  await importReceived(context, archive, { targets: projects.map(({ targetSlug }) => targetSlug) })
+  const targets = projects.map(({ targetSlug }) => targetSlug)
+  const received = await receiveArchive(context, container.artifacts.read(input.key), { targets, allowEdited })
+  await importReceived(context, received, { targets })
 }
 
-/** Takes an archive as it comes, and finds it whole. @param bytes plain or gzip. */
-export function receiveArchive(
-  { container: { config, spoolFolder }, signal, progress }: AttemptContext,
+/**
+ * Takes an archive as it comes, and finds it whole; what can be loaded by then is.
+ *
+ * @param bytes plain or gzip.
+ * @param targets slugs, in the order of the archive's projects.
+ */
+export async function receiveArchive(
+  { container, signal, progress, sessionName }: AttemptContext,
   bytes: AsyncIterable<Buffer>,
-  { allowEdited }: { readonly allowEdited: boolean },
-): Promise<SpooledArchive> {
-  return spoolArchive(counted(bytes, progress, signal), spoolFolder, {
-    maxLineBytes: config.maxLineBytes,
+  { targets, allowEdited }: { readonly targets: readonly string[]; readonly allowEdited: boolean },
+): Promise<ReceivedArchive> {
+  const loading = trackLoading(progress)
+  const archive = await spoolArchive(counted(bytes, progress, signal), container.spoolFolder, {
+    maxLineBytes: container.config.maxLineBytes,
     allowEdited,
     signal,
     admit: () => undefined,
+    ahead: { services: container, targetsOf: () => targets, sessionName, onRows: loading.onRows },
   })
+  return { archive, loading }
 }
 
 /**
@@ -39,21 +54,18 @@ export function receiveArchive(
  */
 export async function importReceived(
   context: AttemptContext,
-  archive: SpooledArchive,
+  { archive, loading }: ReceivedArchive,
   { targets }: { readonly targets: readonly string[] },
 ): Promise<void> {
-  const { container, job, signal, progress, sessionName, succeed } = context
+  const { container, job, signal, sessionName, succeed } = context
   try {
-    progress.update({ phase: 'loading', rows: 0, rowsTotal: totalRows(archive) })
-    const watched = {
-      ...archive,
-      read: (range: ByteRange, inner: AbortSignal) => watchRange(archive, range, inner, progress),
-    }
-    await importArchive(container, watched, {
+    loading.show(totalRows(archive))
+    await importArchive(container, archive, {
       targets,
       tokenId: job.createdBy,
       signal,
       sessionName,
+      onRows: loading.onRows,
       beforeCommit: (tx, imported) => succeed(tx, { projects: imported, ...toldBeside(archive) }),
     })
   } finally {
@@ -61,13 +73,34 @@ export async function importReceived(
   }
 }
 
-const tablesOf = ({ projects }: SpooledArchive): readonly { readonly stage: string; readonly table: PlannedTable }[] =>
-  projects.flatMap(({ stages }) =>
-    stages.flatMap(({ slug, tables }) => tables.map((table) => ({ stage: slug, table }))),
-  )
+/** How much has been loaded, which is not shown before everything has been received. */
+interface LoadingProgress {
+  readonly onRows: (loaded: LoadedPart) => void
+  readonly show: (rowsTotal: number) => void
+}
 
-const totalRows = (archive: SpooledArchive): number =>
-  tablesOf(archive).reduce((total, { table }) => total + table.rows, 0)
+function trackLoading(progress: ProgressTracker): LoadingProgress {
+  let rows = 0
+  let rowsTotal: number | undefined
+  return {
+    onRows({ stage, table, rows: added }) {
+      rows += added
+      if (rowsTotal === undefined) return
+      if (rows < rowsTotal) progress.update({ rows, stage, table })
+      else progress.update({ rows, stage, table: null, phase: 'finishing' })
+    },
+    show(total) {
+      rowsTotal = total
+      progress.update({ phase: rows < total ? 'loading' : 'finishing', rows, rowsTotal, stage: null, table: null })
+    },
+  }
+}
+
+const totalRows = ({ projects }: SpooledArchive): number =>
+  projects
+    .flatMap(({ stages }) => stages)
+    .flatMap(({ tables }) => tables)
+    .reduce((total, { rows }) => total + rows, 0)
 
 /** What of an archive is told with the result, beside its rows. */
 const toldBeside = ({ projects }: SpooledArchive) => {
@@ -93,24 +126,4 @@ async function* counted(
     progress.addBytes(chunk.length)
     yield chunk
   }
-}
-
-/** Rows are counted by their share of the table's text: which bytes are a row, only PostgreSQL looks at now. */
-async function* watchRange(
-  archive: SpooledArchive,
-  range: ByteRange,
-  signal: AbortSignal,
-  progress: ProgressTracker,
-): AsyncGenerator<Buffer, void, undefined> {
-  const found = tablesOf(archive).find(({ table }) => table.text === range)
-  const rowsBefore = progress.current().rows
-  if (found) progress.update({ stage: found.stage, table: found.table.name })
-  let bytes = 0
-  for await (const chunk of archive.read(range, signal)) {
-    yield chunk
-    bytes += chunk.length
-    const share = bytes / (range.end - range.start)
-    if (found) progress.update({ rows: rowsBefore + Math.floor(found.table.rows * share) })
-  }
-  if (progress.current().rows === progress.current().rowsTotal) progress.update({ phase: 'finishing', table: null })
 }

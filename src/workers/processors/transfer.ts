@@ -9,9 +9,6 @@ import { parseProjectTarget } from '../../transfer/remote/target.ts'
 import { importReceived, receiveArchive } from './import.ts'
 import type { AttemptContext } from './processor.ts'
 
-/** Nobody edits an archive on its way. */
-const WHOLE = { allowEdited: false }
-
 type Selection = Omit<ExportSelection, 'slug'>
 
 /** Moves a project's rows to another project: on this server, from another one, or to another one. */
@@ -26,20 +23,25 @@ export async function runTransfer(context: AttemptContext, request: TransferRequ
 
 /**
  * The export's stream is the import's: nothing is stored in between but what an import keeps while it checks. The
- * export is over by the time the rows are loaded, so it holds no lock that the import might wait for.
+ * export is over by the time the rows change places, so it holds no lock that the import might wait for.
  */
 async function move(context: AttemptContext, slug: string, target: string, selection: Selection): Promise<void> {
-  const archive = await withSource(context, slug, selection, (bytes) => receiveArchive(context, bytes, WHOLE))
-  await importReceived(context, archive, { targets: [target] })
+  const into = toWhole(target)
+  const received = await withSource(context, slug, selection, (bytes) => receiveArchive(context, bytes, into))
+  await importReceived(context, received, into)
 }
 
 async function pull(context: AttemptContext, dsn: string, target: string, selection: Selection): Promise<void> {
   await withRemote(context, dsn, context.secrets.source, async (server, slug) => {
     context.progress.update({ phase: 'checking' })
-    const archive = await receiveArchive(context, await server.openExport({ slug, ...selection }), WHOLE)
-    await importReceived(context, archive, { targets: [target] })
+    const into = toWhole(target)
+    const received = await receiveArchive(context, await server.openExport({ slug, ...selection }), into)
+    await importReceived(context, received, into)
   })
 }
+
+/** Nobody edits an archive on its way. */
+const toWhole = (target: string) => ({ targets: [target], allowEdited: false })
 
 /** What the other server has committed is there, whatever comes then: run again, it is replaced by the same. */
 async function push(context: AttemptContext, slug: string, dsn: string, selection: Selection): Promise<void> {

@@ -1,0 +1,110 @@
+import { EventEmitter, once } from 'node:events'
+import type { PlannedProject, PlannedStage, PlannedTable } from './archive-plan.ts'
+import type { SpoolFile } from './spool-file.ts'
+
+/** An archive that is being spooled, for somebody who follows behind. */
+export interface ArrivingArchive {
+  /** Says that there is more of it: in its plan, or in its file. */
+  moreCame(): void
+  /** Says that nothing more comes, but for what is still to be written. */
+  allCame(): void
+  /** Ends all following. Whoever waits gets the reason thrown. */
+  stop(reason: Error): void
+  readonly stopped: AbortSignal
+  /** Waits until some rows can be read back. @returns false where the archive came in a single piece. */
+  comesInPieces(): Promise<boolean>
+  /** The stages that have tables, as soon as all of their structure is known. `project` counts from 0. */
+  stages(): AsyncGenerator<{ readonly project: number; readonly planned: PlannedStage }, void, undefined>
+  /** The tables of a stage, as their rows begin to come; one without columns when it is whole. */
+  tablesOf(stage: PlannedStage): AsyncGenerator<PlannedTable, void, undefined>
+  /** The COPY text of a table, to its end. */
+  textOf(table: PlannedTable): AsyncGenerator<Buffer, void, undefined>
+}
+
+/**
+ * @param projects what is known of the archive; grows.
+ * @param file what it is spooled into.
+ * @param patienceMs for how long in all, in milliseconds, may be waited for more: then following stops.
+ */
+export function followArchive(
+  { projects, file }: { readonly projects: readonly PlannedProject[]; readonly file: SpoolFile },
+  patienceMs: number,
+): ArrivingArchive {
+  const stopping = new AbortController()
+  const arrival = new EventEmitter()
+  let hasAllCome = false
+  let patienceLeftMs = patienceMs
+
+  const more = async (): Promise<void> => {
+    const since = performance.now()
+    const lost = setTimeout(() => stopping.abort(new Error('the archive arrives too slowly')), patienceLeftMs)
+    try {
+      await once(arrival, 'more', { signal: stopping.signal })
+    } finally {
+      clearTimeout(lost)
+      patienceLeftMs -= performance.now() - since
+    }
+  }
+
+  return {
+    moreCame: () => void arrival.emit('more'),
+    allCame() {
+      hasAllCome = true
+      arrival.emit('more')
+    },
+    stop: (reason) => stopping.abort(reason),
+    stopped: stopping.signal,
+
+    async comesInPieces() {
+      while (file.written === 0 && !hasAllCome) await more()
+      return !hasAllCome
+    },
+
+    async *stages() {
+      for (let project = 0, stage = 0; ; ) {
+        const planned = projects[project]?.stages[stage]
+        if (planned && planned.tables.length > 0) {
+          yield { project, planned }
+          stage += 1
+        } else if (planned?.isWhole) {
+          stage += 1
+        } else if (projects[project + 1]) {
+          project += 1
+          stage = 0
+        } else if (hasAllCome) {
+          return
+        } else {
+          await more()
+        }
+      }
+    },
+
+    async *tablesOf(stage) {
+      for (let next = 0; ; ) {
+        const table = stage.tables[next]
+        if (table && (table.isWhole || table.columns.length > 0)) {
+          yield table
+          next += 1
+        } else if (!table && stage.isWhole) {
+          return
+        } else {
+          await more()
+        }
+      }
+    },
+
+    async *textOf(table) {
+      for (let { start } = table.text; ; ) {
+        const end = Math.min(table.text.end, file.written)
+        if (start < end) {
+          yield* file.read({ start, end }, stopping.signal)
+          start = end
+        } else if (table.isWhole && start === table.text.end) {
+          return
+        } else {
+          await more()
+        }
+      }
+    },
+  }
+}
