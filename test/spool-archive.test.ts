@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { spoolArchive } from '../src/transfer/import/spool-archive.ts'
 import { buildArchive, column } from './support/archive-builder.ts'
-import { collect, EVENT, ROWS_TEXT, sampleLines, streamOf } from './support/archive-sample.ts'
+import { EVENT, ROWS_TEXT, sampleLines, streamOf } from './support/archive-sample.ts'
 import { temporaryFolder } from './support/processes.ts'
 
 const sample = Buffer.concat(sampleLines())
@@ -13,7 +13,12 @@ const admit = (): void => undefined
 const { signal } = new AbortController()
 const script = fileURLToPath(new URL('support/run-spool.ts', import.meta.url))
 
-const textOf = async (chunks: AsyncIterable<Buffer>): Promise<string> => Buffer.concat(await collect(chunks)).toString()
+async function textOf(chunks: AsyncIterable<Buffer>): Promise<string> {
+  const texts: Buffer[] = []
+  // Each is written over when the next one is asked for.
+  for await (const chunk of chunks) texts.push(Buffer.from(chunk))
+  return Buffer.concat(texts).toString()
+}
 
 test('of an archive, the rows of each table and the events are kept, and where they are', async () => {
   const folder = await temporaryFolder()

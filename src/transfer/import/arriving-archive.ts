@@ -1,6 +1,6 @@
 import { EventEmitter, once } from 'node:events'
 import type { PlannedProject, PlannedStage, PlannedTable } from './archive-plan.ts'
-import type { SpoolFile } from './spool-file.ts'
+import type { ByteRange, SpoolFile } from './spool-file.ts'
 
 /** An archive that is being spooled, for somebody who follows behind. */
 export interface ArrivingArchive {
@@ -17,8 +17,8 @@ export interface ArrivingArchive {
   stages(): AsyncGenerator<{ readonly project: number; readonly planned: PlannedStage }, void, undefined>
   /** The tables of a stage, as their rows begin to come; one without columns when it is whole. */
   tablesOf(stage: PlannedStage): AsyncGenerator<PlannedTable, void, undefined>
-  /** The COPY text of a table, to its end. */
-  textOf(table: PlannedTable): AsyncGenerator<Buffer, void, undefined>
+  /** The COPY text of a table, to its end. A chunk is good until the next one is asked for. */
+  textOf(table: PlannedTable): AsyncIterable<Buffer>
 }
 
 /**
@@ -43,6 +43,20 @@ export function followArchive(
     } finally {
       clearTimeout(lost)
       patienceLeftMs -= performance.now() - since
+    }
+  }
+
+  async function* rangesOf(table: PlannedTable): AsyncGenerator<ByteRange, void, undefined> {
+    for (let { start } = table.text; ; ) {
+      const end = Math.min(table.text.end, file.written)
+      if (start < end) {
+        yield { start, end }
+        start = end
+      } else if (table.isWhole && start === table.text.end) {
+        return
+      } else {
+        await more()
+      }
     }
   }
 
@@ -93,18 +107,6 @@ export function followArchive(
       }
     },
 
-    async *textOf(table) {
-      for (let { start } = table.text; ; ) {
-        const end = Math.min(table.text.end, file.written)
-        if (start < end) {
-          yield* file.read({ start, end }, stopping.signal)
-          start = end
-        } else if (table.isWhole && start === table.text.end) {
-          return
-        } else {
-          await more()
-        }
-      }
-    },
+    textOf: (table) => file.read(rangesOf(table), stopping.signal),
   }
 }

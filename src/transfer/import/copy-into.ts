@@ -4,9 +4,16 @@ import type pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 
 /**
+ * Chunks of this length and longer have been passed on whole when a stream says that it is drained: it says so only of
+ * those that fill it, and then only when it holds nothing any more.
+ */
+const FILLING_BYTES = 128 * 1024
+
+/**
  * Runs a COPY ... FROM STDIN, and sends it what it takes at the speed at which it takes it.
  *
- * @param text what COPY is to read; it is closed where COPY ends before it.
+ * @param text what COPY is to read; it is closed where COPY ends before it. A chunk may be written over as soon as the
+ *   next one is asked for.
  * @returns how many rows PostgreSQL took.
  * @throws what PostgreSQL says, or what `text` throws; the session is of no use then.
  */
@@ -21,7 +28,8 @@ export async function copyInto(client: pg.PoolClient, statement: string, text: A
   })
   for await (const chunk of text) {
     if (refused) break
-    if (!copy.write(chunk)) await Promise.race([once(copy, 'drain'), done])
+    if (!copy.write(chunk.length < FILLING_BYTES ? Buffer.from(chunk) : chunk))
+      await Promise.race([once(copy, 'drain'), done])
   }
   // After a refusal there is nobody on the other side of the stream.
   if (!refused) copy.end()

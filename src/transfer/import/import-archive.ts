@@ -29,7 +29,10 @@ export interface ImportServices {
 /** An archive that has been read through once and found whole. */
 export interface CheckedArchive {
   readonly projects: readonly PlannedProject[]
-  /** Reads what its plan says is there: the COPY text of a table, the events of a project. */
+  /**
+   * Reads what its plan says is there: the COPY text of a table, the events of a project. A chunk is good until the next
+   * one is asked for.
+   */
   read(range: ByteRange, signal: AbortSignal): AsyncIterable<Buffer>
   /** What of it has been loaded while it was read. */
   readonly ahead?: LoadAhead

@@ -6,7 +6,7 @@ import { type ArrivingArchive, followArchive } from './arriving-archive.ts'
 import type { CheckedArchive } from './import-archive.ts'
 import { type LoadAheadOptions, startLoadAhead } from './load-ahead.ts'
 import { toEventLine } from './load-events.ts'
-import { createSpoolFile, type SpoolFile } from './spool-file.ts'
+import { type ByteRange, createSpoolFile, type SpoolFile } from './spool-file.ts'
 
 export interface CheckOptions extends ReadArchiveOptions {
   /** Throws where what has come so far must not go on; asked at the beginning of each project, before its rows. */
@@ -81,7 +81,8 @@ export async function spoolArchive(
     await remove()
     throw error
   }
-  return { projects, read: file.read, remove, ...(loading && { ahead: loading }) }
+  const read = (range: ByteRange, signal: AbortSignal): AsyncIterable<Buffer> => file.read([range], signal)
+  return { projects, read, remove, ...(loading && { ahead: loading }) }
 }
 
 async function spool(item: ArchiveItem, file: SpoolFile): Promise<void> {

@@ -1,5 +1,4 @@
-import { createReadStream } from 'node:fs'
-import { open, rm } from 'node:fs/promises'
+import { type FileHandle, open, rm } from 'node:fs/promises'
 import { AppError } from '../../errors.ts'
 import { errorCode } from '../../lib/error-code.ts'
 
@@ -18,8 +17,12 @@ export interface SpoolFile {
   append(bytes: Buffer): Promise<void>
   /** Writes what is still held. Nothing may be appended afterwards. */
   finish(): Promise<void>
-  /** Reads back bytes that have been written. */
-  read(range: ByteRange, signal: AbortSignal): AsyncIterable<Buffer>
+  /**
+   * Reads back bytes that have been written. A chunk is good until the next one is asked for.
+   *
+   * @param ranges one after the other, each as soon as the one before has been read.
+   */
+  read(ranges: AsyncIterable<ByteRange> | Iterable<ByteRange>, signal: AbortSignal): AsyncIterable<Buffer>
   /** Removes the file, finished or not. */
   remove(): Promise<void>
 }
@@ -82,7 +85,7 @@ export async function createSpoolFile(path: string, onWritten: () => void): Prom
       await writes.catch(throwStorageFull)
       await file.close()
     },
-    read: (range, signal) => readRange(path, range, signal),
+    read: (ranges, signal) => readRanges(path, ranges, signal),
     async remove() {
       // A file that is closed already cannot be closed; whatever else is wrong, removing it is what counts.
       await Promise.allSettled([writes])
@@ -92,14 +95,31 @@ export async function createSpoolFile(path: string, onWritten: () => void): Prom
   }
 }
 
-/** Opens the file only where there is something to read, and once somebody reads. */
-async function* readRange(
+/**
+ * Opens the file only where there is something to read, and once somebody reads. All goes through one buffer: a new one
+ * for each chunk would have V8 look for garbage all the time.
+ */
+async function* readRanges(
   path: string,
-  { start, end }: ByteRange,
+  ranges: AsyncIterable<ByteRange> | Iterable<ByteRange>,
   signal: AbortSignal,
 ): AsyncGenerator<Buffer, void, undefined> {
-  if (start === end) return
-  yield* createReadStream(path, { start, end: end - 1, highWaterMark: READ_BYTES, signal })
+  let file: FileHandle | undefined
+  try {
+    const buffer = Buffer.allocUnsafeSlow(READ_BYTES)
+    for await (const { start, end } of ranges) {
+      for (let at = start; at < end; ) {
+        signal.throwIfAborted()
+        file ??= await open(path)
+        const { bytesRead } = await file.read(buffer, 0, Math.min(buffer.length, end - at), at)
+        if (bytesRead === 0) throw new Error('a spool file is shorter than what was written into it')
+        yield buffer.subarray(0, bytesRead)
+        at += bytesRead
+      }
+    }
+  } finally {
+    await file?.close()
+  }
 }
 
 function throwStorageFull(error: unknown): never {
