@@ -6,14 +6,15 @@ import { toCopyText } from '../src/archive/copy-text.ts'
 import type { RowColumn } from '../src/archive/ledger.ts'
 import type { RowValue } from '../src/archive/lines.ts'
 import { parsePlainRow, rowCheck, takesNumbers } from '../src/archive/row-lines.ts'
-import { scanRows } from '../src/archive/row-scanner.ts'
+import { scanRows, scanTextValues } from '../src/archive/row-scanner.ts'
 
 const TYPES = ['integer', 'double precision', 'text', 'numeric(10,2)', 'boolean', 'jsonb']
 
 /** What the scanner makes of a block of lines. */
 function scanned(block: Buffer, columns: readonly RowColumn[], maxLineBytes = 1_000_000) {
   const text = new CopyBuffer()
-  const result = scanRows(block, 0, { takesNumber: takesNumbers(columns), maxLineBytes }, text)
+  const form = { scanRow: scanTextValues(takesNumbers(columns)), maxExcess: 0, maxLineBytes }
+  const result = scanRows(block, 0, form, text)
   return { ...result, text: text.take().toString() }
 }
 

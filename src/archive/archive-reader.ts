@@ -3,6 +3,7 @@ import { type ArchiveItem, LineReader } from './line-reader.ts'
 import { unpack } from './unpack.ts'
 
 export type { ArchiveItem, RowBatch } from './line-reader.ts'
+export type { CopyFormat } from './row-reader.ts'
 
 const DEFAULT_MAX_LINE_BYTES = 64 * 1024 * 1024
 
@@ -11,6 +12,8 @@ export interface ReadArchiveOptions {
   readonly maxLineBytes?: number
   /** Reads an archive whose rows were edited: counts and sums are not compared, everything else is. */
   readonly allowEdited?: boolean
+  /** Makes rows for COPY's binary format where they can be. */
+  readonly binary?: boolean
   /** Ends the reading between two blocks, with the signal's reason. */
   readonly signal?: AbortSignal | undefined
 }
@@ -26,9 +29,9 @@ export interface ReadArchiveOptions {
  */
 export async function* readArchive(
   bytes: AsyncIterable<Buffer>,
-  { maxLineBytes = DEFAULT_MAX_LINE_BYTES, allowEdited = false, signal }: ReadArchiveOptions = {},
+  { maxLineBytes = DEFAULT_MAX_LINE_BYTES, allowEdited = false, binary = false, signal }: ReadArchiveOptions = {},
 ): AsyncGenerator<ArchiveItem, void, undefined> {
-  const reader = new LineReader({ maxLineBytes, allowEdited })
+  const reader = new LineReader({ maxLineBytes, allowEdited, binary })
   for await (const block of lineBlocks(unpack(bytes), maxLineBytes)) {
     signal?.throwIfAborted()
     yield* reader.read(block)

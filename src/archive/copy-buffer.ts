@@ -1,5 +1,5 @@
 /**
- * COPY text of rows that are being read, in one buffer that is used again and again.
+ * Rows that are being read, as COPY takes them, in one buffer that is used again and again.
  *
  * Open to whoever writes into it, since a call for every byte would cost more than everything else.
  */

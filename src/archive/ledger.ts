@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { OwnTypes } from './binary/rows.ts'
 import type { ClosingKind, Entry, LineContent, LineKind, OpeningKind } from './lines.ts'
 import { type AnyKind, follow, misplaced, type Place } from './order.ts'
 
@@ -50,6 +51,7 @@ export class Ledger {
   readonly #projects = new Set<string>()
   readonly #stages = new Set<string>()
   readonly #names = { types: new Set<string>(), relations: new Set<string>() }
+  readonly #enums = new Set<string>()
   /** By the stage's domains, the type that each is over in the end. */
   readonly #domains = new Map<string, string>()
   /** Tables described in this stage whose rows have not come. */
@@ -74,6 +76,11 @@ export class Ledger {
     return this.#rowColumns
   }
 
+  /** The types of the stage that is open. */
+  get ownTypes(): OwnTypes {
+    return { all: this.#names.types, enums: this.#enums }
+  }
+
   /** Enters a line that begins or describes something. @param bytes the whole line, newline included. */
   open(entry: Entry<OpeningKind>, bytes: Buffer): void {
     this.#step(entry.kind)
@@ -82,6 +89,7 @@ export class Ledger {
     }
     if (entry.kind === 'project') this.#openProject(entry.content)
     if (entry.kind === 'stage') this.#openStage(entry.content)
+    if (entry.kind === 'enum') this.#enums.add(entry.content.name)
     if (entry.kind === 'domain') this.#domains.set(entry.content.name, this.#baseOf(entry.content.type))
     if (entry.kind === 'table') this.#openTable(entry.content)
     if (entry.kind === 'rows') this.#openRows(entry.content)
@@ -156,6 +164,7 @@ export class Ledger {
     this.#stage = { slug, tables: 0, rows: 0 }
     this.#names.types.clear()
     this.#names.relations.clear()
+    this.#enums.clear()
     this.#domains.clear()
   }
 

@@ -3,13 +3,11 @@ import { NEWLINE } from '../lib/line-blocks.ts'
 import { parseJson } from '../lib/parse-json.ts'
 import { archiveFault, lineFault } from './archive-invalid.ts'
 import { closingFault } from './closing-fault.ts'
-import { CopyBuffer } from './copy-buffer.ts'
-import { toCopyText } from './copy-text.ts'
 import { Ledger } from './ledger.ts'
 import { type Entry, isClosing, isLineKind, KNOWN_VERSIONS, toEntry } from './lines.ts'
 import { expectedAt, misplaced } from './order.ts'
-import { parsePlainRow, type RowCheck, rowCheck, takesNumbers } from './row-lines.ts'
-import { type RowForm, scanRows } from './row-scanner.ts'
+import { parsePlainRow } from './row-lines.ts'
+import { type CopyFormat, RowReader } from './row-reader.ts'
 import { findJsonFault } from './strict-json.ts'
 import { createStructureLimit, STRUCTURE_LIMITS } from './structure-limit.ts'
 
@@ -20,8 +18,10 @@ export interface RowBatch {
   readonly table: string
   /** How many rows there are. */
   readonly count: number
-  /** The rows in the text format of COPY. It is written over as soon as the next item is asked for. */
-  readonly text: Buffer
+  /** Of COPY. The rows of a table come in the binary format, in text, or first in binary format and then in text. */
+  readonly format: CopyFormat
+  /** The rows, as COPY reads them. They are written over as soon as the next item is asked for. */
+  readonly bytes: Buffer
 }
 
 /** What an archive is read as: its lines one by one, but rows in batches. `line` is 1-based. */
@@ -32,6 +32,8 @@ export interface LineRules {
   readonly maxLineBytes: number
   /** Whether counts and sums may disagree; the order of lines, names and the `end` line are checked all the same. */
   readonly allowEdited: boolean
+  /** Whether rows are made for COPY's binary format where they can be, which PostgreSQL reads faster. */
+  readonly binary: boolean
 }
 
 interface RawLine {
@@ -52,9 +54,7 @@ export class LineReader {
   readonly #fault = (...details: [string, ...string[]]): Error => lineFault(this.#line, ...details)
   readonly #ledger: Ledger
   readonly #exceedsStructure = createStructureLimit(STRUCTURE_LIMITS)
-  readonly #text = new CopyBuffer()
-  #rowForm: RowForm
-  #checkRow: RowCheck = rowCheck([], this.#fault)
+  readonly #rows: RowReader
   #end: ArchiveItem | undefined
   /** Of the line that is being read. */
   #line = 0
@@ -62,7 +62,8 @@ export class LineReader {
 
   constructor(rules: LineRules) {
     this.#rules = rules
-    this.#rowForm = { takesNumber: takesNumbers([]), maxLineBytes: rules.maxLineBytes }
+    const { maxLineBytes, binary } = rules
+    this.#rows = new RowReader({ maxLineBytes, binary, fault: this.#fault })
     this.#ledger = new Ledger({ sums: !rules.allowEdited, fault: this.#fault })
   }
 
@@ -75,7 +76,7 @@ export class LineReader {
     for (let start = 0, end = 0; start < lines.length; start = end + 1) {
       if (this.#ledger.place === 'rows') {
         if (rows === 0) rowsStart = start
-        const scanned = scanRows(lines, start, this.#rowForm, this.#text)
+        const scanned = this.#rows.scan(lines, start)
         rows += scanned.rows
         this.#line += scanned.rows
         start = scanned.end
@@ -86,8 +87,14 @@ export class LineReader {
       if (this.#isBlankAfterEnd(lines, start, end)) continue
       const { kind, content } = this.#parse(lines, start, end)
       if (kind === 'row' && this.#ledger.place === 'rows') {
-        this.#checkRow(content)
-        this.#text.append(toCopyText(content))
+        if (this.#rows.format === 'binary') {
+          // Only its type's input function may know what a value is, so from here on they get them all.
+          if (rows > 0) yield this.#toBatch(rows, this.#line - rows, lines.subarray(rowsStart, start))
+          rows = 0
+          rowsStart = start
+          this.#rows.readAsText()
+        }
+        this.#rows.add(content)
         rows += 1
         continue
       }
@@ -154,7 +161,7 @@ export class LineReader {
 
   #toBatch(count: number, line: number, bytes: Buffer): RowBatch {
     this.#ledger.add('row', count, bytes)
-    return { kind: 'row', line, table: this.#ledger.table, count, text: this.#text.take() }
+    return { kind: 'row', line, table: this.#ledger.table, count, format: this.#rows.format, bytes: this.#rows.take() }
   }
 
   #enter(kind: string, content: unknown, bytes: Buffer): Entry & { readonly line: number } {
@@ -169,10 +176,7 @@ export class LineReader {
       this.#ledger.open(entry, bytes)
     }
     const item = { ...entry, line: this.#line }
-    if (item.kind === 'rows') {
-      this.#checkRow = rowCheck(this.#ledger.rowColumns, this.#fault)
-      this.#rowForm = { ...this.#rowForm, takesNumber: takesNumbers(this.#ledger.rowColumns) }
-    }
+    if (item.kind === 'rows') this.#rows.begin(this.#ledger.rowColumns, this.#ledger.ownTypes)
     if (item.kind === 'end') this.#end = item
     return item
   }

@@ -7,7 +7,7 @@ const [SPACE, QUOTE, PLUS, MINUS, POINT, SLASH, ZERO, NINE, BACKSLASH] = [
 const [CAPITAL_E, CAPITAL_N, LETTER_B, LETTER_E, LETTER_F, LETTER_N, LETTER_R, LETTER_T, LETTER_U] = [
   0x45, 0x4e, 0x62, 0x65, 0x66, 0x6e, 0x72, 0x74, 0x75,
 ]
-const [NULL, TRUE, FALSE] = [Buffer.from('null'), Buffer.from('true'), Buffer.from('false')]
+export const WORDS = { null: Buffer.from('null'), true: Buffer.from('true'), false: Buffer.from('false') }
 const [FIRST_HIGH_SURROGATE, FIRST_LOW_SURROGATE, LAST_LOW_SURROGATE] = [0xd800, 0xdc00, 0xdfff]
 const HEX_UNIT = /^[\da-fA-F]{4}$/
 const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
@@ -19,7 +19,7 @@ const MAX_SAFE_DIGITS = 15
 const MAX_NUMBER_BYTES = 32
 
 /** By byte, whether it stands for itself inside a string: 1 or 0. A table is faster than three comparisons. */
-const IS_PLAIN = Uint8Array.from({ length: 256 }, (_, byte) =>
+export const IS_PLAIN = Uint8Array.from({ length: 256 }, (_, byte) =>
   Number(byte >= SPACE && byte !== QUOTE && byte !== BACKSLASH),
 )
 
@@ -51,10 +51,10 @@ export function scanString(block: Buffer, start: number, text: CopyBuffer): numb
     } else if (escaped === QUOTE || escaped === SLASH) {
       bytes[to++] = escaped
     } else if (escaped === LETTER_U) {
-      text.length = to
-      at = scanCodePoint(block, at, text)
-      if (at === INVALID) return INVALID
-      to = text.length
+      const character = readCodePoint(block, at)
+      if (character === undefined) return INVALID
+      to += bytes.write(escapeText(character), to)
+      at += character.length === 1 ? 4 : 10
     } else {
       return INVALID
     }
@@ -81,20 +81,17 @@ function isSharedEscape(byte: number): boolean {
 /**
  * Reads the digits of a `\u` escape, and of the one after it where the two are one character.
  *
- * @param start behind the `u`. @returns the position behind the escape.
+ * @param start behind the `u`.
+ * @returns the character, of one escape or, where its length is 2, of two; undefined for what is none, or cannot be
+ *   stored.
  */
-function scanCodePoint(block: Buffer, start: number, text: CopyBuffer): number {
+export function readCodePoint(block: Buffer, start: number): string | undefined {
   const unit = hexUnit(block, start)
-  if (unit <= 0 || isLowSurrogate(unit)) return INVALID
-  if (unit < FIRST_HIGH_SURROGATE || unit > LAST_LOW_SURROGATE) {
-    text.append(escapeText(String.fromCharCode(unit)))
-    return start + 4
-  }
-  if (block[start + 4] !== BACKSLASH || block[start + 5] !== LETTER_U) return INVALID
+  if (unit <= 0 || isLowSurrogate(unit)) return undefined
+  if (unit < FIRST_HIGH_SURROGATE || unit > LAST_LOW_SURROGATE) return String.fromCharCode(unit)
+  if (block[start + 4] !== BACKSLASH || block[start + 5] !== LETTER_U) return undefined
   const low = hexUnit(block, start + 6)
-  if (!isLowSurrogate(low)) return INVALID
-  text.append(String.fromCharCode(unit, low))
-  return start + 10
+  return isLowSurrogate(low) ? String.fromCharCode(unit, low) : undefined
 }
 
 const isLowSurrogate = (unit: number): boolean => unit >= FIRST_LOW_SURROGATE && unit <= LAST_LOW_SURROGATE
@@ -110,13 +107,13 @@ export function scanPlain(block: Buffer, start: number, takesNumber: boolean, te
   const { bytes } = text
   const first = block[start]
   if (first === LETTER_N) {
-    if (!isWord(block, start, NULL)) return INVALID
+    if (!isWord(block, start, WORDS.null)) return INVALID
     bytes[text.length++] = BACKSLASH
     bytes[text.length++] = CAPITAL_N
-    return start + NULL.length
+    return start + WORDS.null.length
   }
   if (first === LETTER_T || first === LETTER_F) {
-    const word = first === LETTER_T ? TRUE : FALSE
+    const word = first === LETTER_T ? WORDS.true : WORDS.false
     if (!isWord(block, start, word)) return INVALID
     bytes[text.length++] = first
     return start + word.length
@@ -124,7 +121,7 @@ export function scanPlain(block: Buffer, start: number, takesNumber: boolean, te
   return takesNumber ? scanNumber(block, start, text) : INVALID
 }
 
-function isWord(block: Buffer, start: number, word: Buffer): boolean {
+export function isWord(block: Buffer, start: number, word: Buffer): boolean {
   for (let index = 0; index < word.length; index += 1) {
     if (block[start + index] !== word[index]) return false
   }
@@ -150,15 +147,26 @@ function scanNumber(block: Buffer, start: number, text: CopyBuffer): number {
 
 /** Reads a number that may be written otherwise than JavaScript writes it. @returns the position behind it. */
 function scanAnyNumber(block: Buffer, start: number, text: CopyBuffer): number {
-  let end = start
-  while (isNumberPart(block[end] ?? 0)) end += 1
-  const written = block.toString('latin1', start, end)
-  const value = JSON_NUMBER.test(written) ? Number(written) : Number.NaN
-  if (!Number.isFinite(value)) return INVALID
+  const end = numberEnd(block, start)
+  const value = toFiniteNumber(block.toString('latin1', start, end))
+  if (value === undefined) return INVALID
   // What follows on it may need as much room as it has bytes.
   text.reserve(block.length - start + MAX_NUMBER_BYTES)
   text.append(toNumberText(value))
   return end
+}
+
+/** @returns the position behind all that could belong to a number. */
+export function numberEnd(block: Buffer, start: number): number {
+  let end = start
+  while (isNumberPart(block[end] ?? 0)) end += 1
+  return end
+}
+
+/** The number that is written so in JSON; undefined where it is none, or too large. */
+export function toFiniteNumber(written: string): number | undefined {
+  const value = JSON_NUMBER.test(written) ? Number(written) : Number.NaN
+  return Number.isFinite(value) ? value : undefined
 }
 
 const isDigit = (byte: number): boolean => byte >= ZERO && byte <= NINE

@@ -109,11 +109,19 @@ export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   return all
 }
 
-export type ReadItem = Exclude<ArchiveItem, RowBatch> | (Omit<RowBatch, 'text'> & { readonly text: string })
+export type ReadItem = Exclude<ArchiveItem, RowBatch> | (Omit<RowBatch, 'format' | 'bytes'> & { readonly text: string })
 
-/** Collects what an archive is read as. Rows are copied: their text is good for a moment only. */
+/** Collects what an archive is read as. Rows are copied: their bytes are good for a moment only. */
 export async function collectItems(items: AsyncIterable<ArchiveItem>): Promise<ReadItem[]> {
   const all: ReadItem[] = []
-  for await (const item of items) all.push(item.kind === 'row' ? { ...item, text: item.text.toString() } : item)
+  for await (const item of items) all.push(item.kind === 'row' ? toText(item) : item)
   return all
 }
+
+const toText = ({ kind, line, table, count, bytes }: RowBatch): ReadItem => ({
+  kind,
+  line,
+  table,
+  count,
+  text: bytes.toString(),
+})

@@ -1,4 +1,4 @@
-import type { ArchiveItem } from '../../archive/archive-reader.ts'
+import type { ArchiveItem, CopyFormat, RowBatch } from '../../archive/archive-reader.ts'
 import type { LineContent } from '../../archive/lines.ts'
 import type { StructureLines } from '../structure/create-statements.ts'
 import type { ByteRange } from './spool-file.ts'
@@ -21,12 +21,20 @@ export interface PlannedTable {
   /** Those that have values, in the order of the values. */
   readonly columns: readonly string[]
   readonly rows: number
-  /** Line of the archive at which the rows begin: they stand one after the other. */
-  readonly firstLine: number
-  /** Where in the spool file their COPY text is. */
-  readonly text: ByteRange
+  /** The rows in their order: at most a part in the binary format, and then one in text. */
+  readonly parts: readonly PlannedPart[]
   /** Whether nothing of it is still to come. */
   readonly isWhole: boolean
+}
+
+/** Rows of a table that one COPY loads. */
+export interface PlannedPart {
+  readonly format: CopyFormat
+  readonly rows: number
+  /** Line of the archive at which the rows begin: they stand one after the other. */
+  readonly firstLine: number
+  /** Where in the spool file they are. */
+  readonly range: ByteRange
 }
 
 export interface PlannedProject {
@@ -57,8 +65,13 @@ interface StageDraft {
 
 interface TableDraft extends PlannedTable {
   rows: number
-  text: ByteRange
+  readonly parts: PartDraft[]
   isWhole: boolean
+}
+
+interface PartDraft extends PlannedPart {
+  rows: number
+  range: ByteRange
 }
 
 interface ProjectDraft extends Omit<PlannedProject, 'roles' | 'stages'> {
@@ -66,6 +79,17 @@ interface ProjectDraft extends Omit<PlannedProject, 'roles' | 'stages'> {
   events: number
   eventLines: ByteRange
   readonly stages: StageDraft[]
+}
+
+function addRows(table: TableDraft, { format, count, line, bytes }: RowBatch, end: number): void {
+  table.rows += count
+  const last = table.parts.at(-1)
+  if (last?.format === format) {
+    last.rows += count
+    last.range = { start: last.range.start, end }
+  } else {
+    table.parts.push({ format, rows: count, firstLine: line, range: { start: end - bytes.length, end } })
+  }
 }
 
 /**
@@ -98,16 +122,13 @@ export function createArchivePlan(): {
           name: item.content.table,
           columns: item.content.columns,
           rows: 0,
-          firstLine: item.line + 1,
-          text: { start: position, end: position },
+          parts: [],
           isWhole: false,
         })
         break
       case 'row': {
         const table = stage.tables.at(-1)
-        if (!table) break
-        table.rows += item.count
-        table.text = { ...table.text, end: position }
+        if (table) addRows(table, item, position)
         break
       }
       case 'rowsEnd': {

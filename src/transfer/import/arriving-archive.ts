@@ -1,5 +1,5 @@
 import { EventEmitter, once } from 'node:events'
-import type { PlannedProject, PlannedStage, PlannedTable } from './archive-plan.ts'
+import type { PlannedPart, PlannedProject, PlannedStage, PlannedTable } from './archive-plan.ts'
 import type { ByteRange, SpoolFile } from './spool-file.ts'
 
 /** An archive that is being spooled, for somebody who follows behind. */
@@ -17,8 +17,10 @@ export interface ArrivingArchive {
   stages(): AsyncGenerator<{ readonly project: number; readonly planned: PlannedStage }, void, undefined>
   /** The tables of a stage, as their rows begin to come; one without columns when it is whole. */
   tablesOf(stage: PlannedStage): AsyncGenerator<PlannedTable, void, undefined>
-  /** The COPY text of a table, to its end. A chunk is good until the next one is asked for. */
-  textOf(table: PlannedTable): AsyncIterable<Buffer>
+  /** The parts of a table, as their rows begin to come. */
+  partsOf(table: PlannedTable): AsyncGenerator<PlannedPart, void, undefined>
+  /** The rows of a part, to its end. A chunk is good until the next one is asked for. */
+  bytesOf(table: PlannedTable, part: PlannedPart): AsyncIterable<Buffer>
 }
 
 /**
@@ -46,13 +48,14 @@ export function followArchive(
     }
   }
 
-  async function* rangesOf(table: PlannedTable): AsyncGenerator<ByteRange, void, undefined> {
-    for (let { start } = table.text; ; ) {
-      const end = Math.min(table.text.end, file.written)
+  async function* rangesOf(table: PlannedTable, part: PlannedPart): AsyncGenerator<ByteRange, void, undefined> {
+    for (let { start } = part.range; ; ) {
+      const end = Math.min(part.range.end, file.written)
+      const isWhole = table.isWhole || table.parts.at(-1) !== part
       if (start < end) {
         yield { start, end }
         start = end
-      } else if (table.isWhole && start === table.text.end) {
+      } else if (isWhole && start === part.range.end) {
         return
       } else {
         await more()
@@ -107,6 +110,20 @@ export function followArchive(
       }
     },
 
-    textOf: (table) => file.read(rangesOf(table), stopping.signal),
+    async *partsOf(table) {
+      for (let next = 0; ; ) {
+        const part = table.parts[next]
+        if (part) {
+          yield part
+          next += 1
+        } else if (table.isWhole) {
+          return
+        } else {
+          await more()
+        }
+      }
+    },
+
+    bytesOf: (table, part) => file.read(rangesOf(table, part), stopping.signal),
   }
 }

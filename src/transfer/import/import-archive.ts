@@ -30,7 +30,7 @@ export interface ImportServices {
 export interface CheckedArchive {
   readonly projects: readonly PlannedProject[]
   /**
-   * Reads what its plan says is there: the COPY text of a table, the events of a project. A chunk is good until the next
+   * Reads what its plan says is there: the rows of a part, the events of a project. A chunk is good until the next
    * one is asked for.
    */
   read(range: ByteRange, signal: AbortSignal): AsyncIterable<Buffer>

@@ -85,7 +85,8 @@ export function startLoadAhead(
     untaken.add(schemaName)
     const loader = await openStageLoader(database.pool, schemaName, { signal: archive.stopped, sessionName })
     try {
-      const source = { tables: archive.tablesOf(planned), textOf: archive.textOf, onRows: tell }
+      const { partsOf, bytesOf } = archive
+      const source = { tables: archive.tablesOf(planned), partsOf, bytesOf, onRows: tell }
       const rows = await loadStage(loader, target, createStatements(target.structure), { schemaName, source })
       loaded.push({ ...rows, project, target, schemaName, loader })
     } catch (error) {

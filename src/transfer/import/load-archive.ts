@@ -71,7 +71,12 @@ async function loadOne(
     const statements = inPlace ? await inPlaceStatements(loader, structure) : createStatements(structure)
     const loaded = await loadStage(loader, target, statements, {
       schemaName: loadingSchema,
-      source: { tables: planned.tables, textOf: (table) => archive.read(table.text, session.signal), onRows },
+      source: {
+        tables: planned.tables,
+        partsOf: ({ parts }) => parts,
+        bytesOf: (_, { range }) => archive.read(range, session.signal),
+        onRows,
+      },
     })
     if (inPlace) {
       const token = tokenId === null ? 'NULL' : quoteLiteral(tokenId)

@@ -1,7 +1,7 @@
 import { quoteIdentifier, quoteLiteral } from '../../database/quoting.ts'
 import type { Project } from '../../projects/projects.ts'
 import type { CreateStatements } from '../structure/create-statements.ts'
-import type { PlannedTable } from './archive-plan.ts'
+import type { PlannedPart, PlannedTable } from './archive-plan.ts'
 import { assertBuilt } from './assert-built.ts'
 import type { TargetStage } from './import-targets.ts'
 import { loadFailure } from './load-failure.ts'
@@ -33,8 +33,9 @@ export interface LoadedRows {
 export interface RowSource {
   /** Those whose rows come, in their order; one without columns comes once it is whole. */
   readonly tables: AsyncIterable<PlannedTable> | Iterable<PlannedTable>
-  /** The COPY text of a table, to its end. */
-  textOf(table: PlannedTable): AsyncIterable<Buffer>
+  partsOf(table: PlannedTable): AsyncIterable<PlannedPart> | Iterable<PlannedPart>
+  /** The rows of a part, to its end. */
+  bytesOf(table: PlannedTable, part: PlannedPart): AsyncIterable<Buffer>
   /** Told of rows as PostgreSQL takes them, about. */
   readonly onRows?: ((loaded: LoadedPart) => void) | undefined
 }
@@ -77,39 +78,50 @@ export async function loadStage(
 }
 
 /** @returns rows by table, as many as were planned. */
-async function loadTables(
-  loader: StageLoader,
-  stage: string,
-  { tables, textOf, onRows = () => undefined }: RowSource,
-): Promise<ReadonlyMap<string, number>> {
+async function loadTables(loader: StageLoader, stage: string, source: RowSource): Promise<ReadonlyMap<string, number>> {
   const rows = new Map<string, number>()
-  for await (const table of tables) {
-    const told = tellRows(table, (count) => onRows({ stage, table: table.name, rows: count }))
-    const taken = await loader.loadTable(table, told.watch(textOf(table)))
+  for await (const table of source.tables) {
+    const taken =
+      table.columns.length > 0 ? await copyParts(loader, stage, table, source) : await loader.insertEmpty(table)
     if (taken !== table.rows) throw new Error(`${taken} of ${table.rows} rows of a table were loaded`)
-    told.all()
     rows.set(table.name, taken)
   }
   return rows
 }
 
-/** Counts rows by their share of the table's text: which bytes are a row, only PostgreSQL looks at now. */
-function tellRows(table: PlannedTable, tell: (rows: number) => void) {
+/** @returns how many rows PostgreSQL took. */
+async function copyParts(
+  loader: StageLoader,
+  stage: string,
+  table: PlannedTable,
+  { partsOf, bytesOf, onRows = () => undefined }: RowSource,
+): Promise<number> {
+  let taken = 0
+  for await (const part of partsOf(table)) {
+    const told = tellRows(part, (rows) => onRows({ stage, table: table.name, rows }))
+    taken += await loader.copy(table, part, told.watch(bytesOf(table, part)))
+    told.all()
+  }
+  return taken
+}
+
+/** Counts rows by their share of the part's bytes: which bytes are a row, only PostgreSQL looks at now. */
+function tellRows(part: PlannedPart, tell: (rows: number) => void) {
   let told = 0
   const tellUpTo = (rows: number): void => {
     if (rows <= told) return
     tell(rows - told)
     told = rows
   }
-  async function* watch(text: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
+  async function* watch(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
     let bytes = 0
-    for await (const chunk of text) {
+    for await (const chunk of chunks) {
       yield chunk
       bytes += chunk.length
-      tellUpTo(Math.floor((table.rows * bytes) / (table.text.end - table.text.start)))
+      tellUpTo(Math.floor((part.rows * bytes) / (part.range.end - part.range.start)))
     }
   }
-  return { watch, all: () => tellUpTo(table.rows) }
+  return { watch, all: () => tellUpTo(part.rows) }
 }
 
 const commentOnSchema = (name: string, comment: string): string =>

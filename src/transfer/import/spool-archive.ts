@@ -47,8 +47,8 @@ export async function checkArchive(
 }
 
 /**
- * Reads an archive through as it arrives, and puts what PostgreSQL will be given into a file: rows as text for COPY,
- * and events. When it has arrived, it is known to be whole, and what is in it. Bounded in memory, whatever its size.
+ * Reads an archive through as it arrives, and puts what PostgreSQL will be given into a file: rows for COPY, and
+ * events. When it has arrived, it is known to be whole, and what is in it. Bounded in memory, whatever its size.
  *
  * @param bytes plain or gzip.
  * @param folder for spooled files.
@@ -69,7 +69,7 @@ export async function spoolArchive(
     await file.remove()
   }
   try {
-    for await (const item of readArchive(bytes, options)) {
+    for await (const item of readArchive(bytes, { ...options, binary: true })) {
       await spool(item, file)
       add(item, file.size)
       if (item.kind === 'project') admit(projects)
@@ -86,6 +86,6 @@ export async function spoolArchive(
 }
 
 async function spool(item: ArchiveItem, file: SpoolFile): Promise<void> {
-  if (item.kind === 'row') await file.append(item.text)
+  if (item.kind === 'row') await file.append(item.bytes)
   if (item.kind === 'event') await file.append(toEventLine(item.content))
 }

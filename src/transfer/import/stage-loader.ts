@@ -1,8 +1,9 @@
 import pg from 'pg'
+import { BINARY_HEADER, BINARY_TRAILER } from '../../archive/binary/rows.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
 import { AppError } from '../../errors.ts'
 import { TEXT_FORM_SETTINGS } from '../value-expressions.ts'
-import type { PlannedTable } from './archive-plan.ts'
+import type { PlannedPart, PlannedTable } from './archive-plan.ts'
 import { copyInto } from './copy-into.ts'
 import { isServerTrouble, loadFailure } from './load-failure.ts'
 import { openLoadingSession, type SessionOptions } from './loading-session.ts'
@@ -13,12 +14,14 @@ export interface StageLoader {
   execute(statement: string): Promise<void>
   query<Row>(sql: string, parameters?: readonly unknown[]): Promise<Row[]>
   /**
-   * Loads the rows of a table.
+   * Loads rows of a table.
    *
-   * @param text of its rows, for COPY.
+   * @param bytes the rows of the part. A chunk may be written over as soon as the next one is asked for.
    * @returns how many PostgreSQL took. @throws {AppError} ARCHIVE_INVALID for a value that it refused.
    */
-  loadTable(table: PlannedTable, text: AsyncIterable<Buffer>): Promise<number>
+  copy(table: PlannedTable, part: PlannedPart, bytes: AsyncIterable<Buffer>): Promise<number>
+  /** Loads the rows, which have no values, of a table without columns: COPY has no words for them. */
+  insertEmpty(table: PlannedTable): Promise<number>
   commit(): Promise<void>
   /** Undoes everything and gives the session up; does nothing after `commit`. */
   abandon(): void
@@ -53,8 +56,8 @@ export async function openStageLoader(
       const { rows } = await client.query(sql, [...parameters])
       return rows as Row[]
     },
-    loadTable: (table, text) =>
-      table.columns.length > 0 ? copyTable(client, table, text) : insertEmptyRows(client, table),
+    copy: (table, part, bytes) => copyPart(client, table, part, bytes),
+    insertEmpty: (table) => insertEmptyRows(client, table),
     async commit() {
       await client.query('COMMIT')
       close()
@@ -71,19 +74,27 @@ async function setAll(client: pg.PoolClient, settings: Readonly<Record<string, s
   }
 }
 
-async function copyTable(
+async function copyPart(
   client: pg.PoolClient,
-  { name, columns, firstLine }: PlannedTable,
-  text: AsyncIterable<Buffer>,
+  { name, columns }: PlannedTable,
+  { format, firstLine }: PlannedPart,
+  bytes: AsyncIterable<Buffer>,
 ): Promise<number> {
   // FREEZE spares the first readers, and a later vacuum, writing every row again.
-  const copy = `COPY ${quoteIdentifier(name)} (${columns.map(quoteIdentifier).join(', ')}) FROM STDIN WITH (FREEZE)`
-  return copyInto(client, copy, text).catch((error: unknown) => {
+  const copy =
+    `COPY ${quoteIdentifier(name)} (${columns.map(quoteIdentifier).join(', ')}) ` +
+    `FROM STDIN WITH (FREEZE, FORMAT ${format})`
+  return copyInto(client, copy, format === 'binary' ? framed(bytes) : bytes).catch((error: unknown) => {
     throw refusal(error, name, firstLine)
   })
 }
 
-/** Rows without values, of a table without columns: COPY has no words for them. */
+async function* framed(rows: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
+  yield BINARY_HEADER
+  yield* rows
+  yield BINARY_TRAILER
+}
+
 async function insertEmptyRows(client: pg.PoolClient, { name, rows }: PlannedTable): Promise<number> {
   const insert = `INSERT INTO ${quoteIdentifier(name)} SELECT FROM pg_catalog.generate_series(1, $1::int8)`
   const { rowCount } = await client.query(insert, [rows]).catch((error: unknown) => {
