@@ -5,6 +5,7 @@ import { createLoadingSchema } from '../src/transfer/import/side-schemas.ts'
 import { spoolArchive } from '../src/transfer/import/spool-archive.ts'
 import { sweepSideSchemas } from '../src/transfer/import/sweep-side-schemas.ts'
 import type { ApiAnswer } from './support/api-client.ts'
+import { buildArchive, column } from './support/archive-builder.ts'
 import { readState } from './support/database-state.ts'
 import { exportOf, placelessLines, sendArchive } from './support/import.ts'
 import { applyScript, createProject, withSession } from './support/projects.ts'
@@ -162,6 +163,27 @@ test('a project can be deleted while an archive arrives for it', async () => {
   expect(await coming.finish()).toMatchObject({ status: 404 })
   expect(await sideSchemas('deleted')).toEqual([])
   await noTransactionStaysOpen(wharf)
+})
+
+test('of many stages the first are loaded ahead, and all are there in the end', async () => {
+  const slugs = ['live', 'second', 'third']
+  expect(await wharf.root.post('/projects', { json: { slug: 'stages', stages: slugs } })).toMatchObject({ status: 201 })
+  const rows = Array.from({ length: 1_000 }, (_, id) => [id, 'x'.repeat(1_000)])
+  const tables = [{ name: 'log', columns: [column('id', 'integer'), column('line', 'text')], rows }]
+  const stages = slugs.map((slug) => ({ slug, tables }))
+  const seen: unknown[] = []
+  async function* watched(bytes: Buffer): AsyncGenerator<Buffer> {
+    yield bytes.subarray(0, -1_000_000)
+    await expect.poll(() => sideSchemas('stages')).toHaveLength(2)
+    seen.push(...(await sideSchemas('stages')))
+    yield bytes.subarray(-1_000_000)
+  }
+  const answer = await sendArchive(wharf.root, watched(buildArchive({ slug: 'stages', stages })))
+  expect(answer, answer.text).toMatchObject({ status: 200 })
+  expect(seen).toEqual([{ kind: 'ahead' }, { kind: 'ahead' }])
+  for (const slug of slugs) {
+    expect(await wharf.database.query(`SELECT count(*)::int AS n FROM "stages.${slug}".log`)).toEqual([{ n: 1_000 }])
+  }
 })
 
 test('a sweep takes what nobody loads into any more, and nothing else', async () => {

@@ -26,7 +26,7 @@ export interface SpooledArchive extends CheckedArchive {
 }
 
 /** An open transaction keeps PostgreSQL from tidying up after everybody, so it may not last as long as a slow upload. */
-const PATIENCE_MS = 60_000
+const PATIENCE_MS = 5 * 60_000
 
 /**
  * Reads an archive through and keeps nothing but what is in it.
