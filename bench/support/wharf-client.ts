@@ -40,7 +40,7 @@ export async function importFile(service: BenchService, path: string): Promise<v
   const { statusCode, body } = await request(`${service.url}/import?targetSlug=${PROJECT}`, {
     method: 'POST',
     headers: { ...service.headers, 'content-type': 'application/x-ndjson', 'content-encoding': 'gzip' },
-    body: createReadStream(path),
+    body: createReadStream(path, { highWaterMark: 256 * 1024 }),
     headersTimeout: 0,
     bodyTimeout: 0,
   })

@@ -7,7 +7,7 @@ import { archiveFault } from './archive-invalid.ts'
 const GZIP_MAGIC = Buffer.from([0x1f, 0x8b])
 
 /** zlib works in a thread of its own, a chunk at a time: few large ones spare it most of the waiting between them. */
-const INPUT_CHUNK_BYTES = 64 * 1024
+const INPUT_CHUNK_BYTES = 256 * 1024
 const OUTPUT_CHUNK_BYTES = 512 * 1024
 
 const STREAM_OPTIONS = {

@@ -30,7 +30,7 @@ export interface SpoolFile {
 /** One buffer is filled while the other is written. */
 const BUFFER_BYTES = 512 * 1024
 
-const READ_BYTES = 256 * 1024
+const READ_BYTES = 512 * 1024
 
 /** A disk, a quota and a limit on files that are full. */
 const FULL: ReadonlySet<string | undefined> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
