@@ -170,7 +170,6 @@ async function finish(
   { targets, loaded, before, imported }: LoadedImport,
   { tokenId, sessionName, beforeCommit }: ImportOptions,
 ): Promise<void> {
-  const keptUntil = new Date(Date.now() + undoHours * 3_600_000)
   const swaps = loaded.flatMap((stage) => toSwap(stage, before))
   await system.prisma.$transaction(
     async (tx) => {
@@ -181,7 +180,7 @@ async function finish(
         await applyRoles(tx, project.id, planned.roles)
         for (const { stage } of stages) await takeLoadedEvents(tx, stage.id)
       }
-      await swapStages(tx, swaps, { tokenId, keptUntil })
+      await swapStages(tx, swaps, { tokenId, undoHours })
       // Nothing is kept of what was loaded in place, nor of what an import before that had replaced.
       for (const { target, loadingSchema } of loaded) if (!loadingSchema) await expireKept(tx, target.stage.id)
       await beforeCommit?.(tx, imported)

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { readClock } from '../../database/clock.ts'
 import type { Database, Queryable, Transaction } from '../../database/database.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
 import { SQLSTATE, sqlState } from '../../database/sqlstate.ts'
@@ -59,11 +60,13 @@ const endSessionsIn = (system: Database, schemaName: string): Promise<unknown> =
       AND objid = to_regnamespace(quote_ident(${schemaName}))`
 
 /** Those that imports which died were loading into, and those kept longer than they have to be. */
-export const listDroppable = (system: Queryable, stageIds?: readonly string[]): Promise<readonly SideSchema[]> =>
-  system.sideSchema.findMany({
+export async function listDroppable(system: Queryable, stageIds?: readonly string[]): Promise<readonly SideSchema[]> {
+  const now = await readClock(system)
+  return system.sideSchema.findMany({
     where: {
       ...(stageIds && { stageId: { in: [...stageIds] } }),
-      OR: [{ kind: 'loading' }, { kind: 'kept', expiresAt: { lte: new Date() } }],
+      OR: [{ kind: 'loading' }, { kind: 'kept', expiresAt: { lte: now } }],
     },
     select: { schemaName: true, stageId: true, kind: true },
   })
+}
