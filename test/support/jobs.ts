@@ -78,7 +78,10 @@ export async function startBackend(backend: Backend): Promise<{
 export async function startWorkerProcess(
   { database, dataDir }: TestWharf,
   environment: Readonly<Record<string, string>> = {},
-  { jobTimings, ...options }: Pick<ScriptOptions, 'preload'> & { readonly jobTimings?: Partial<JobTimings> } = {},
+  {
+    jobTimings,
+    ...options
+  }: Pick<ScriptOptions, 'preload' | 'fileBlocks'> & { readonly jobTimings?: Partial<JobTimings> } = {},
 ): Promise<ScriptProcess> {
   const needed = { DATABASE_URL: database.url, WHARF_DATA_DIR: dataDir, WHARF_ROOT_TOKEN: ROOT_TOKEN }
   const args = [JSON.stringify({ ...needed, ...environment }), JSON.stringify({ ...SHORT_TIMINGS, ...jobTimings })]

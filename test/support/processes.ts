@@ -19,6 +19,8 @@ export interface ScriptOptions {
   readonly args: readonly string[]
   /** Whom it runs as, where not as ourselves. */
   readonly user?: { readonly uid: number; readonly gid: number } | undefined
+  /** How large its files may become, in blocks of 512 bytes. */
+  readonly fileBlocks?: number
   /** A script of this folder that is loaded before it. */
   readonly preload?: string
 }
@@ -42,11 +44,16 @@ export interface ScriptProcess {
 }
 
 /** Runs a script of this folder in a Node.js process of its own, which is killed after the test. */
-export async function runScript(name: string, { args, user, preload }: ScriptOptions): Promise<ScriptProcess> {
+export async function runScript(
+  name: string,
+  { args, user, preload, fileBlocks }: ScriptOptions,
+): Promise<ScriptProcess> {
   const script = fileURLToPath(new URL(name, import.meta.url))
   const imports = name.endsWith('.ts') ? ['--import', 'tsx'] : []
   if (preload) imports.push('--import', new URL(preload, import.meta.url).href)
-  const child = spawn(process.execPath, [...imports, script, ...args], { ...user, detached: true })
+  const limit = fileBlocks === undefined ? ':' : `ulimit -f ${fileBlocks}`
+  const command = [process.execPath, ...imports, script, ...args]
+  const child = spawn('sh', ['-c', `${limit}; exec "$@"`, name, ...command], { ...user, detached: true })
   const closed = once(child, 'close')
   let complaint = ''
   child.stderr.on('data', (chunk: Buffer) => {
