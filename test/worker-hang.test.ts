@@ -13,7 +13,8 @@ import { startWharf, type TestWharf } from './support/wharf.ts'
 const STRUCTURE = `
   CREATE DOMAIN gated AS integer CHECK (${GATE});
   CREATE TABLE item (id integer PRIMARY KEY, n gated);`
-const jobTimings = { hangMs: 2_000 }
+/** Long enough for a process that a busy machine lets wait, and that does not hang. */
+const jobTimings = { hangMs: 4_000 }
 
 let wharf: TestWharf
 let archive: string
@@ -57,12 +58,6 @@ test('a worker whose event loop hangs is killed, says why, and its job is done b
     ...DONE,
     end: { signal: 'SIGKILL', complaint: expect.stringMatching(/"level":60,.*the event loop of this process hangs/) },
   })
-})
-
-test('a worker without a job whose event loop hangs is killed as well', async () => {
-  const worker = await startWorkerProcess(wharf, {}, { jobTimings, preload: 'hang-on-signal.mjs' })
-  process.kill(worker.pid, 'SIGUSR2')
-  expect(await worker.ended).toMatchObject({ signal: 'SIGKILL' })
 })
 
 test('a worker whose connections to PostgreSQL are open and silent ends, says why, and its job is done by another', async () => {
