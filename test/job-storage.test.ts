@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually } from './support/eventually.ts'
-import { exportOf } from './support/import.ts'
+import { exportOf, sendArchive } from './support/import.ts'
 import { artifactsOf, askExport, askImport, jobOf, startWorkerProcess, untilEnded } from './support/jobs.ts'
 import { createProject, withSession } from './support/projects.ts'
 import { openTransactions } from './support/transactions.ts'
@@ -36,8 +36,9 @@ test('an export for which there is no room fails at once, says so, and frees wha
   const fits = jobOf(await askExport(wharf.root, [{ slug: 'small' }]))
   expect(await untilEnded(wharf.root, fits)).toMatchObject({ status: 'succeeded', attempt: 1 })
   expect(await artifactsOf(wharf)).toMatchObject({ files: 1 })
-  await worker.kill('SIGKILL')
   await wharf.root.delete(`/jobs/${fits.id}`)
+  await eventually(async () => (await artifactsOf(wharf)).files).toBe(0)
+  await worker.kill('SIGKILL')
 })
 
 test('an import for whose rows there is no room fails at once, says so, and leaves nothing', async () => {
@@ -56,7 +57,26 @@ test('an import for whose rows there is no room fails at once, says so, and leav
   const fits = jobOf(await askImport(wharf.root, small, '?targetSlug=target'))
   expect(await untilEnded(wharf.root, fits)).toMatchObject({ status: 'succeeded', attempt: 1 })
   expect(await wharf.database.query(count)).toEqual([{ n: 100 }])
+  await eventually(async () => (await artifactsOf(wharf)).files).toBe(0)
   await worker.kill('SIGKILL')
+})
+
+test('an upload whose client goes away in the middle leaves neither a job nor a file', async () => {
+  const archive = Buffer.from(await exportOf(wharf.root, 'large'))
+  const leaving = new AbortController()
+  const halfOfIt = async function* () {
+    yield archive.subarray(0, archive.length / 2)
+    await eventually(() => artifactsOf(wharf)).toMatchObject({ files: 1 })
+    leaving.abort()
+    yield archive.subarray(archive.length / 2)
+  }
+  const headers = { prefer: 'respond-async' }
+  await expect(sendArchive(wharf.root, halfOfIt(), { headers, signal: leaving.signal })).rejects.toThrow()
+  await eventually(async () => (await artifactsOf(wharf)).files).toBe(0)
+  expect(await wharf.database.query(`SELECT FROM control.job WHERE status = 'queued'`)).toEqual([])
+  await eventually(() =>
+    wharf.database.query(`SELECT FROM control.artifact WHERE state IN ('writing', 'ready')`),
+  ).toEqual([])
 })
 
 test('what a killed worker has written of an archive goes as soon as its job is taken from it', async () => {

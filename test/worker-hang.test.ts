@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { openRedisBackend } from '../src/jobs/queue-backend.ts'
 import { createLogger } from '../src/logger.ts'
 import { GATE, withGate } from './support/gate.ts'
@@ -9,6 +9,9 @@ import { createProject } from './support/projects.ts'
 import { redisTest, startRedis } from './support/redis.ts'
 import { startTcpRelay } from './support/tcp-relay.ts'
 import { startWharf, type TestWharf } from './support/wharf.ts'
+
+// Processes are started and lost one after the other.
+vi.setConfig({ testTimeout: 150_000 })
 
 const STRUCTURE = `
   CREATE DOMAIN gated AS integer CHECK (${GATE});
