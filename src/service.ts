@@ -20,6 +20,7 @@ import { sweepSideSchemas } from './transfer/import/sweep-side-schemas.ts'
 import { readVersion } from './version.ts'
 import { sweepScratchProjects } from './workers/scratch-projects.ts'
 import { startWorkers } from './workers/start-workers.ts'
+import { watchConnections } from './workers/watch-connections.ts'
 import { startWatchdog } from './workers/watchdog.ts'
 
 /** How often what imports left is swept away, in milliseconds. */
@@ -113,8 +114,23 @@ async function startJobs(container: Container, lifecycle: Lifecycle, parts: read
   lifecycle.onClose('schedules', schedules.close)
   // Whoever has brought a database of their own has something that starts this process again, too.
   if (!container.config.databaseUrl) return
-  const watchdog = startWatchdog({ isNeeded: () => !workers.isIdle() })
+  const watchdog = startWatchdog(container.jobTimings)
   lifecycle.onClose('watchdog', watchdog.stop)
+  // With an API beside them, there is more to lose than to win: it can do a lot without the queue.
+  if (!parts.includes('api')) watchWorker(container, lifecycle)
+}
+
+/** Ends this process where it can't hear of jobs any more, at once: nothing can be closed in order over such a line. */
+function watchWorker({ control, queueBackend, jobTimings, logger }: Container, lifecycle: Lifecycle): void {
+  const watching = watchConnections({
+    connections: { queue: queueBackend.ask, database: () => control.pool.query('SELECT 1') },
+    hangMs: jobTimings.hangMs,
+    onHang(connection) {
+      logger.fatal({ connection }, 'a connection is open and silent; the process ends, so that its jobs go to another')
+      process.exit(1)
+    },
+  })
+  lifecycle.onClose('watch over connections', watching.stop)
 }
 
 const sharedDatabaseNeeded = (): AppError =>

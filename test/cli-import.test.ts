@@ -84,7 +84,14 @@ test('what is replaced by what is shown, and done only after a yes', async () =>
   expect(done.code).toBe(0)
   expect(JSON.parse(done.stdout)).toEqual({
     file: expect.stringMatching(/shop\.jsonl$/),
-    projects: [{ slug: 'shop', targetSlug: 'asked', roles: null, stages: [{ slug: 'live', tables: 1, rows: 2 }] }],
+    projects: [
+      {
+        slug: 'shop',
+        targetSlug: 'asked',
+        roles: null,
+        stages: [{ slug: 'live', tables: 1, rows: 2, undoable: true }],
+      },
+    ],
     seconds: expect.any(Number),
   })
   expect(await contentsOf(wharf, 'asked')).toEqual(await contentsOf(wharf, 'shop'))
@@ -138,6 +145,17 @@ test('a dry run says what would be replaced, and replaces nothing', async () => 
   await createProject(wharf, 'fresh')
   expect((await importInto('fresh', ['--dry-run'])).stdout).toMatch(/\nfresh +live +song +no table +2\n$/)
   expect((await contentsOf(wharf, 'dry')).join('')).toContain('old')
+})
+
+test('what cannot be undone is said before and after', async () => {
+  await createProject(wharf, 'kept-not', `${ONE_SONG}; CREATE VIEW loud AS SELECT upper(name) AS name FROM song`)
+  const warning = 'data:undo cannot bring back what kept-not/live had before: it is not kept\n'
+  expect((await importInto('kept-not', ['--dry-run'])).stdout).toContain(warning)
+  expect(await importInto('kept-not', [], { terminal: true, input: 'y\n' })).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining(warning),
+    stdout: expect.stringContaining(warning),
+  })
 })
 
 test('a dry run says where roles and the event log would be replaced', async () => {

@@ -11,6 +11,7 @@ import { askExport, jobOf, untilEnded, untilStatus } from './support/jobs.ts'
 import { temporaryFolder } from './support/processes.ts'
 import { dsnOf } from './support/project-contents.ts'
 import { createProject, withSession } from './support/projects.ts'
+import { makeSchedule, showSchedule } from './support/schedules.ts'
 import { startWharf, type TestWharf } from './support/wharf.ts'
 
 const SONGS = 'CREATE TABLE song (id integer PRIMARY KEY, name text);'
@@ -92,6 +93,25 @@ test('an export as a job names what no archive can hold', async () => {
     .object({ items: z.array(z.object({ result: z.unknown() })) })
     .parse((await wharf.root.get('/jobs?project=viewed')).json)
   expect(items[0]?.result).toMatchObject({ notExported: [{ stage: 'live', kind: 'view', name: 'loud' }] })
+})
+
+test('a schedule tells of what its archives cannot hold, and its job names it', async () => {
+  await createProject(wharf, 'nightly', `${SONGS} CREATE VIEW loud AS SELECT upper(name) AS name FROM song`)
+  const schedule = await makeSchedule(wharf.root, 'nightly', { name: 'nightly' })
+  const { id } = jobOf(await wharf.root.post(`/schedules/${schedule.id}/run`))
+  await untilStatus(wharf.root, id, 'succeeded')
+  expect((await showSchedule(wharf.root, schedule)).runs).toMatchObject([{ jobId: id, notExported: 1 }])
+  const there = ['--server', dsnOf(wharf, 'nightly')]
+  expect(await runCommand(['schedule:list', ...there])).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining(`  nightly: 1 thing, named by job:show ${id}\n`),
+  })
+  expect(await runCommand(['job:show', id, ...there])).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining(
+      'the archive has all rows, but not these, which no archive can hold:\n  live: view loud',
+    ),
+  })
 })
 
 test('a download that broke off goes on where it stopped', async () => {

@@ -67,6 +67,26 @@ test('a reader that goes away ends an export in good order', async () => {
   })
 })
 
+test('variables that are meant for another PostgreSQL do not reach the embedded one', async () => {
+  const cwd = await temporaryFolder()
+  const elsewhere = {
+    PGHOST: 'db.example.org',
+    PGPORT: '1',
+    PGUSER: 'somebody',
+    PGPASSWORD: 'else',
+    PGDATABASE: 'other',
+  }
+  const strange = {
+    PGOPTIONS: '-c nonsense=1',
+    PGSSLMODE: 'require',
+    PGSERVICE: 'none',
+    PGAPPNAME: 'app',
+    PGDATA: '/no',
+  }
+  const listed = await spawnWharf(['project:list'], { cwd, variables: { ...elsewhere, ...strange } }).ended
+  expect(listed).toMatchObject({ code: 0, stdout: expect.stringContaining('demo'), stderr: '' })
+})
+
 test('commands start the service inside themselves where none runs, and use the one that does', async () => {
   const cwd = await temporaryFolder()
   const variables = { WHARF_PORT: '0', WHARF_LOG_LEVEL: 'error' }

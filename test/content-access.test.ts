@@ -37,6 +37,14 @@ const CALLS: Record<string, (client: ApiClient) => Promise<ApiAnswer>> = {
   remove: (client) => client.delete(`${SHIP}?id=eq.98`),
 }
 
+test('a filter that cannot be decoded is refused, and is not another filter', async () => {
+  for (const filter of ['name=eq.%zz', 'name=neq.%ff', 'name=like.*%*']) {
+    const refusal = { status: 400, text: expect.stringContaining('query parameter \\"name\\" must be percent-encoded') }
+    expect(await wharf.root.get(`${SHIP}?${filter}`), filter).toMatchObject(refusal)
+    expect(await wharf.root.delete(`${SHIP}?${filter}`), filter).toMatchObject(refusal)
+  }
+})
+
 const ALL_READ = { overview: 200, read: 200, head: 200 }
 const ALL_WRITE = { insert: 201, update: 204, remove: 204 }
 const every = (status: number) => Object.fromEntries(Object.keys(CALLS).map((call) => [call, status]))

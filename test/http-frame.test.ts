@@ -75,6 +75,20 @@ test('names every parameter that is wrong, and refuses unknown ones', async () =
   expect((await client.get('/things/anchor?x=1')).status).toBe(400)
 })
 
+test.each(['after=%zz', 'after=100%', 'after=%ff', '%c3=1'])(
+  'refuses the query "%s", which cannot be decoded',
+  async (query) => {
+    const { client } = await start()
+    expect(await client.get(`/things?limit=2&${query}`)).toMatchObject({
+      status: 400,
+      json: {
+        detail: 'the query cannot be decoded',
+        errors: [{ detail: expect.stringContaining('must be percent-encoded UTF-8') }],
+      },
+    })
+  },
+)
+
 test('answers HEAD as GET without the body, and OPTIONS with what is allowed', async () => {
   const { client } = await start()
   const head = await client.request('HEAD', '/things/anchor')

@@ -104,9 +104,11 @@ test('an import in place cannot be undone, and the undo says why', async () => {
 test('nor can an import be undone that came before it', async () => {
   await createProject(wharf, 'plain', 'CREATE TABLE t (n integer)')
   const plain = await exportOf(wharf.root, 'plain')
-  expect(await sendArchive(wharf.root, plain)).toMatchObject({ status: 200 })
+  const undoable = (yes: boolean) => ({ status: 200, json: { projects: [{ stages: [{ undoable: yes }] }] } })
+  expect(await sendArchive(wharf.root, plain)).toMatchObject(undoable(true))
   expect(await applyScript(wharf, 'plain', 'CREATE VIEW v AS SELECT * FROM t')).toMatchObject({ status: 200 })
-  expect(await sendArchive(wharf.root, plain)).toMatchObject({ status: 200 })
+  expect(await sendArchive(wharf.root, plain, { query: '?dryRun=true' })).toMatchObject(undoable(false))
+  expect(await sendArchive(wharf.root, plain)).toMatchObject(undoable(false))
   const answer = await wharf.root.post('/projects/plain/stages/live/undo?force=true')
   expect(answer).toMatchObject({ status: 409, text: expect.stringContaining('in place') })
   expect(await wharf.database.query('SELECT * FROM "plain.live".v')).toEqual([])

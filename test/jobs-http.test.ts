@@ -1,5 +1,7 @@
 import { request } from 'undici'
 import { afterAll, beforeAll, expect } from 'vitest'
+import { connectRemoteServer } from '../src/transfer/remote/remote-server.ts'
+import { collect } from './support/archive-sample.ts'
 import { eventually } from './support/eventually.ts'
 import { exportOf, placelessLines } from './support/import.ts'
 import { askExport, askImport, jobOf, showJob, startBackend, untilEnded } from './support/jobs.ts'
@@ -69,10 +71,16 @@ test('an answer that was asked to wait comes with the next change, or when its t
       headers: { 'preference-applied': 'wait=1', 'retry-after': '1' },
       json: { status: 'running' },
     })
+    for (const prefer of ['wait=-1', 'wait=1.5', 'wait=9999999999', 'wait=', 'wait']) {
+      const answer = await wharf.root.get(`/jobs/${asked.id}`, { headers: { prefer } })
+      expect(answer, prefer).toMatchObject({ status: 200, json: { status: 'running' } })
+      expect(answer.headers, prefer).not.toHaveProperty('preference-applied')
+    }
     return asked
   })
   await untilEnded(wharf.root, job)
-  const ended = await wharf.root.get(`/jobs/${job.id}`, { headers: { prefer: 'wait=60' } })
+  const ended = await wharf.root.get(`/jobs/${job.id}`, { headers: { prefer: 'wait=999999999' } })
+  expect(ended).toMatchObject({ headers: { 'preference-applied': 'wait=60' } })
   expect(ended).toMatchObject({ json: { status: 'succeeded', links: { file: `/jobs/${job.id}/file` } } })
   expect(ended.headers).not.toHaveProperty('retry-after')
 })
@@ -186,6 +194,32 @@ test('a transfer reaches only servers that the operator has allowed, and no addr
     status: 400,
     json: { errors: [{ pointer: '/source/dsn' }] },
   })
+})
+
+test('a name that leads inside has to be allowed with its address, and the refusal says so', async () => {
+  const { port } = new URL(wharf.url)
+  const ask = async (...allowed: string[]): Promise<unknown> => {
+    const options = {
+      origin: `http://localhost:${port}`,
+      token: ROOT_TOKEN,
+      allowed,
+      signal: AbortSignal.timeout(20_000),
+    }
+    const server = connectRemoteServer(options)
+    try {
+      await collect(await server.openExport({ slug: 'shop', system: false }))
+      return 'reached'
+    } catch (error) {
+      return error
+    } finally {
+      await server.close()
+    }
+  }
+  expect(await ask('localhost')).toMatchObject({
+    code: 'FORBIDDEN',
+    message: expect.stringMatching(/^localhost is an address inside .* can allow it by the address itself/),
+  })
+  expect(await ask('localhost', '127.0.0.1')).toBe('reached')
 })
 
 test('a transfer from a project to itself is refused', async () => {

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { sweepSideSchemas } from '../src/transfer/import/sweep-side-schemas.ts'
 import { readState } from './support/database-state.ts'
 import { exportOf, placelessLines, sendArchive } from './support/import.ts'
 import { createProject, withSession } from './support/projects.ts'
@@ -64,6 +65,20 @@ test('an undo gives back exactly what was there, and says what', async () => {
   const after = await readState(wharf.database, `nspname = 'shop.live'`)
   // All but the schema itself, which has another number.
   expect({ ...after, schemas: '' }).toEqual({ ...state, schemas: '' })
+})
+
+test.each([1990, 2100])("what is kept is kept by the database's clock, also by a process in %i", async (year) => {
+  vi.useFakeTimers({ toFake: ['Date'], now: new Date(`${year}-01-01`) })
+  try {
+    const slug = await imported()
+    await sweepSideSchemas(wharf.container, wharf.container.logger)
+    const kept = `SELECT expires_at BETWEEN now() + interval '23 hours' AND now() + interval '24 hours' AS a_day
+                    FROM system.side_schema WHERE schema_name LIKE '${slug}.%'`
+    expect(await wharf.database.query(kept)).toEqual([{ a_day: true }])
+    expect(await undo(slug)).toMatchObject({ status: 200 })
+  } finally {
+    vi.useRealTimers()
+  }
 })
 
 test('an undo can be undone, which has to be asked for', async () => {

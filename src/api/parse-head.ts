@@ -27,8 +27,26 @@ export function queryTextOf({ url = '' }: IncomingMessage): string {
   return start < 0 ? '' : url.slice(start + 1)
 }
 
-/** The query of a request, which is not decoded before somebody asks for it. */
-export const searchOf = (request: IncomingMessage): URLSearchParams => new URLSearchParams(queryTextOf(request))
+/**
+ * The query of a request, which is not decoded before somebody asks for it.
+ *
+ * @throws {AppError} INVALID_REQUEST where it can't be decoded, which `URLSearchParams` would pass over in silence.
+ */
+export function searchOf(request: IncomingMessage): URLSearchParams {
+  const text = queryTextOf(request)
+  if (text.includes('%')) text.split('&').forEach(assertDecodable)
+  return new URLSearchParams(text)
+}
+
+function assertDecodable(parameter: string): void {
+  try {
+    decodeURIComponent(parameter)
+  } catch {
+    const [name] = parameter.split('=')
+    const detail = `query parameter "${name}" must be percent-encoded UTF-8, in which "%" itself is %25`
+    throw invalidRequest('the query cannot be decoded', [{ detail }])
+  }
+}
 
 /**
  * Checks path, query and headers of a request against what its route declares.

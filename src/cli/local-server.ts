@@ -5,6 +5,7 @@ import { rootTokenPath } from '../data-folder/root-token.ts'
 import { readServiceAddress } from '../data-folder/service-address.ts'
 import { AppError, isAppError } from '../errors.ts'
 import { readFileIfThere } from '../lib/read-file-if-there.ts'
+import { timeLimit } from '../lib/time-limit.ts'
 import type { CommandContext, EmbeddedService } from './environment.ts'
 
 /** It is on the same machine: it answers at once or not at all. */
@@ -45,7 +46,7 @@ async function findRunning({ signal }: CommandContext, config: Config): Promise<
 
 async function isAnswering(url: string, signal: AbortSignal): Promise<boolean> {
   try {
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(PROBE_TIMEOUT_MS)])
+    const limit = AbortSignal.any([signal, timeLimit(PROBE_TIMEOUT_MS)])
     const { statusCode, body } = await request(new URL('/healthz', url), { signal: limit })
     await body.dump()
     return statusCode === 200

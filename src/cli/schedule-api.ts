@@ -10,6 +10,7 @@ const runSchema = z.object({
   error: z.object({ code: z.string(), detail: z.string() }).nullable(),
   finishedAt: z.string().nullable(),
   provenAt: z.string().nullable(),
+  notExported: z.int().nullable().default(null),
 })
 
 const exportRequest = z.object({ projects: z.array(z.object({ slug: z.string() })) })

@@ -1,8 +1,10 @@
 import type { CommandContext } from './environment.ts'
 import type { Schedule, ScheduleRun, TransferEnd } from './schedule-api.ts'
+import { printable } from './terminal/printable.ts'
 import { printResult, type ResultOptions } from './terminal/result.ts'
 
 import { formatFields, formatTable } from './terminal/table.ts'
+import { formatCounted } from './terminal/units.ts'
 
 const HEADINGS = ['id', 'name', 'what', 'when', 'next run', 'last run', 'last proven']
 
@@ -59,6 +61,18 @@ function keepsOf({ last, days }: Schedule['keep']): string | undefined {
     ...(days === undefined ? [] : [`those of the last ${days} days`]),
   ]
   return rules.length === 0 ? undefined : rules.join(', and ')
+}
+
+/** What the archives of the last runs that succeeded lack; undefined where nothing is known that they do. */
+export function formatNotExported(schedules: readonly Schedule[]): string | undefined {
+  const lacking = schedules.flatMap(({ name, lastSuccess: run }) =>
+    run?.notExported && run.jobId ? [{ name, count: run.notExported, jobId: run.jobId }] : [],
+  )
+  if (lacking.length === 0) return undefined
+  const lines = lacking.map(
+    ({ name, count, jobId }) => `  ${printable(name)}: ${formatCounted(count, 'thing')}, named by job:show ${jobId}`,
+  )
+  return ['warning: the last archives of these schedules have all rows, but not all else:', ...lines].join('\n')
 }
 
 const runOf = (run: ScheduleRun | null): string =>

@@ -11,10 +11,11 @@ import {
   setEnabled,
   type TransferEnd,
 } from './schedule-api.ts'
-import { formatSchedules, printSchedule, whatOf } from './schedule-text.ts'
+import { formatNotExported, formatSchedules, printSchedule, whatOf } from './schedule-text.ts'
 import { projectOf, type Server, withServer } from './server.ts'
 import { assertCanConfirm, type Confirmation, confirm } from './terminal/confirm.ts'
 import { printResult, type ResultOptions } from './terminal/result.ts'
+import { print } from './terminal/write.ts'
 
 interface ScheduleOptions extends ResultOptions {
   readonly server?: string
@@ -67,6 +68,8 @@ export async function runScheduleList(
   { server, ...options }: ScheduleOptions,
 ): Promise<number> {
   const schedules = await withServer(context, parseServerTarget(server), ({ http }) => listSchedules(http))
+  const warning = formatNotExported(schedules)
+  if (warning) await print(context.environment.stderr, warning)
   await printResult(context.environment, options, {
     json: { schedules },
     text: (style) => formatSchedules(schedules, style),

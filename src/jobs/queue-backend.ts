@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import {
   createPostgresBackend,
@@ -53,6 +54,11 @@ export interface QueueBackend {
   openQueue(name: string): BackendQueue
   /** @param processor must have three parameters, else BullMQ gives it no signal. */
   openWorker(name: string, processor: Processor, rules: WorkerRules): BackendWorker
+  /**
+   * Asks for a sign of life over the connections by which workers hear of jobs. Settles where one is not open, too: it
+   * is being opened again then.
+   */
+  ask(): Promise<unknown>
   close(): Promise<void>
 }
 
@@ -65,6 +71,7 @@ export interface QueueBackend {
  */
 export async function openRedisBackend(url: string, logger: Logger): Promise<QueueBackend> {
   const clients: Redis[] = []
+  const ofWorkers: Redis[] = []
   const connect = (options: { maxRetriesPerRequest: number | null; enableOfflineQueue: boolean }): Redis => {
     const client = new Redis(url, { ...options, retryStrategy: (times) => Math.min(times * 100, 2_000) })
     client.on('error', (error) => logger.debug({ err: error }, 'the connection to Redis has trouble'))
@@ -78,11 +85,27 @@ export async function openRedisBackend(url: string, logger: Logger): Promise<Que
     openQueue: (name) => new Queue(name, { connection: producer, prefix: PREFIX, skipWaitingForReady: true }),
     openWorker(name, processor, rules) {
       const connection = connect({ maxRetriesPerRequest: null, enableOfflineQueue: true })
+      ofWorkers.push(connection)
       return new Worker(name, processor, { ...rules, connection, prefix: PREFIX })
     },
+    ask: () => Promise.all(ofWorkers.map(answer)),
     async close() {
       for (const client of clients) client.disconnect()
     },
+  }
+}
+
+/** Without an answer, such a client asks again when it is connected again, for ever. */
+async function answer(client: Redis): Promise<void> {
+  if (client.status !== 'ready' && client.status !== 'connect') return
+  const waiting = new AbortController()
+  const closed = once(client, 'close', { signal: waiting.signal })
+  const answered = client.ping()
+  void Promise.allSettled([closed, answered])
+  try {
+    await Promise.race([answered, closed])
+  } finally {
+    waiting.abort()
   }
 }
 
@@ -126,6 +149,7 @@ export async function openPostgresBackend(databaseUrl: string, logger: Logger): 
     openQueue: (name) => new Queue(name, { connection }, createPostgresBackend),
     openWorker: (name, processor, rules) =>
       new Worker(name, processor, { ...rules, connection }, createPostgresBackend),
+    ask: () => pool.query('SELECT 1'),
     close: () => pool.end(),
   }
 }

@@ -15,6 +15,8 @@ export interface JobTimings {
   readonly graceMs: number
   /** Between two looks at whether a job has changed that somebody waits for. */
   readonly watchMs: number
+  /** How long a worker's event loop may hang, or an open connection of it be silent, before its process ends itself. */
+  readonly hangMs: number
 }
 
 export const JOB_TIMINGS: JobTimings = {
@@ -26,4 +28,5 @@ export const JOB_TIMINGS: JobTimings = {
   stalledMs: 10_000,
   graceMs: 8_000,
   watchMs: 250,
+  hangMs: 30_000,
 }

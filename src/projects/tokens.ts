@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { readClock } from '../database/clock.ts'
 import type { Queryable } from '../database/database.ts'
 import type { Prisma } from '../database/generated/client.ts'
 import { invalidRequest, notFound } from '../errors.ts'
@@ -44,7 +45,7 @@ export async function createToken(
   control: Queryable,
   { name, memberships, expiresAt }: NewToken,
 ): Promise<{ readonly token: string; readonly record: Token }> {
-  if (expiresAt && expiresAt.getTime() <= Date.now()) {
+  if (expiresAt && expiresAt <= (await readClock(control))) {
     throw invalidRequest('the token would have expired already', [
       { pointer: '/expiresAt', detail: 'must be in the future' },
     ])
@@ -102,7 +103,8 @@ export async function findToken(control: Queryable, id: string): Promise<Token> 
 /** Ends a token for good, from the next request on. Revoking it again changes nothing. @throws {AppError} NOT_FOUND */
 export async function revokeToken(control: Queryable, id: string): Promise<void> {
   await findToken(control, id)
-  await control.token.updateMany({ where: { id, revokedAt: null }, data: { revokedAt: new Date() } })
+  const revokedAt = await readClock(control)
+  await control.token.updateMany({ where: { id, revokedAt: null }, data: { revokedAt } })
 }
 
 async function findRole(

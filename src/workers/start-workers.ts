@@ -13,8 +13,6 @@ import { Stopped } from './stopped.ts'
 const MAX_DELIVERIES = 20
 
 export interface Workers {
-  /** Whether nothing is being worked on. */
-  isIdle(): boolean
   /** Takes no more jobs, lets short ones end, and gives the others back to the queue. */
   close(): Promise<void>
 }
@@ -49,7 +47,6 @@ export async function startWorkers(container: Container): Promise<Workers> {
     return worker
   })
   return {
-    isIdle: () => running.size === 0,
     async close() {
       await Promise.allSettled(workers.map((worker) => worker.pause(true)))
       const timer = new AbortController()

@@ -1,29 +1,23 @@
 import { Worker } from 'node:worker_threads'
 
-/** How often the main thread shows that it is alive. */
+/** How often the main thread shows that it is alive, at most. */
 const BEAT_MS = 1_000
 
-/**
- * How many of its own beats the watching thread counts without one of the main thread's, before it ends the process.
- */
-const MAX_MISSED = 30
+/** What is logged; the main thread, which has the logger, can't be asked any more then. */
+const HUNG = 'the event loop of this process hangs; the process is killed, so that its jobs go to another'
 
 /**
- * Ends this process where its event loop hangs while it works on jobs: it can't give up what it is doing then, nor find
- * out that others have taken it over. It watches from a thread of its own, and counts its own beats instead of looking
- * at a clock, so that a process that was stopped as a whole, or a machine that slept, is not taken for one that hangs.
- *
- * @param isNeeded whether there is anything going on that would be lost otherwise.
+ * Kills this process where its event loop hangs: it can't give up what it is doing then, nor find out that others have
+ * taken it over. It watches from a thread of its own, and counts its own beats instead of looking at a clock, so that a
+ * process that was stopped as a whole, or a machine that slept, is not taken for one that hangs.
  */
-export function startWatchdog({ isNeeded }: { readonly isNeeded: () => boolean }): { stop(): Promise<unknown> } {
+export function startWatchdog({ hangMs }: { readonly hangMs: number }): { stop(): Promise<unknown> } {
+  const beatMs = Math.min(BEAT_MS, hangMs / 3)
   const beats = new Int32Array(new SharedArrayBuffer(4))
-  const thread = new Worker(WATCH, { eval: true, workerData: { beats, beatMs: BEAT_MS, maxMissed: MAX_MISSED } })
+  const workerData = { beats, beatMs, maxMissed: Math.ceil(hangMs / beatMs), message: HUNG }
+  const thread = new Worker(WATCH, { eval: true, workerData })
   thread.unref()
-  const beat = (): void => {
-    Atomics.add(beats, 0, 1)
-  }
-  // Nothing needs watching while nothing is done; the watching thread sees the last beat's sign then.
-  const timer = setInterval(() => (isNeeded() ? beat() : Atomics.store(beats, 0, 0)), BEAT_MS)
+  const timer = setInterval(() => Atomics.add(beats, 0, 1), beatMs)
   timer.unref()
   return {
     stop() {
@@ -33,15 +27,23 @@ export function startWatchdog({ isNeeded }: { readonly isNeeded: () => boolean }
   }
 }
 
-/** Zero beats mean that nothing is going on. As text, so that it runs alike from `src/` and from `dist/`. */
+/**
+ * As text, so that it runs alike from `src/` and from `dist/`. What it was not possible to write after a second, since
+ * nobody reads the log, say, is not waited for.
+ */
 const WATCH = `
-  const { workerData: { beats, beatMs, maxMissed } } = require('node:worker_threads')
+  const { write } = require('node:fs')
+  const { workerData: { beats, beatMs, maxMissed, message } } = require('node:worker_threads')
+  const kill = () => process.kill(process.pid, 'SIGKILL')
   let last = 0
   let missed = 0
-  setInterval(() => {
+  const timer = setInterval(() => {
     const now = Atomics.load(beats, 0)
-    missed = now === 0 || now !== last ? 0 : missed + 1
+    missed = now === last ? missed + 1 : 0
     last = now
-    if (missed >= maxMissed) process.kill(process.pid, 'SIGKILL')
+    if (missed < maxMissed) return
+    clearInterval(timer)
+    write(2, JSON.stringify({ level: 60, time: new Date().toISOString(), msg: message }) + '\\n', kill)
+    setTimeout(kill, 1_000)
   }, beatMs)
 `

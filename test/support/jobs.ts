@@ -2,10 +2,11 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { z } from 'zod'
+import type { JobTimings } from '../../src/jobs/timings.ts'
 import type { ApiAnswer, ApiClient } from './api-client.ts'
 import { eventually } from './eventually.ts'
 import { sendArchive } from './import.ts'
-import { runScript, type ScriptProcess } from './processes.ts'
+import { runScript, type ScriptOptions, type ScriptProcess } from './processes.ts'
 import { isRedisInstalled, startRedis, type TestRedis } from './redis.ts'
 import { ROOT_TOKEN, SHORT_TIMINGS, type TestWharf } from './wharf.ts'
 
@@ -77,10 +78,14 @@ export async function startBackend(backend: Backend): Promise<{
 export async function startWorkerProcess(
   { database, dataDir }: TestWharf,
   environment: Readonly<Record<string, string>> = {},
+  {
+    jobTimings,
+    ...options
+  }: Pick<ScriptOptions, 'preload' | 'fileBlocks'> & { readonly jobTimings?: Partial<JobTimings> } = {},
 ): Promise<ScriptProcess> {
   const needed = { DATABASE_URL: database.url, WHARF_DATA_DIR: dataDir, WHARF_ROOT_TOKEN: ROOT_TOKEN }
-  const args = [JSON.stringify({ ...needed, ...environment }), JSON.stringify(SHORT_TIMINGS)]
-  const worker = await runScript('run-worker.mjs', { args })
+  const args = [JSON.stringify({ ...needed, ...environment }), JSON.stringify({ ...SHORT_TIMINGS, ...jobTimings })]
+  const worker = await runScript('run-worker.mjs', { args, ...options })
   expect(await worker.nextLine()).toBe('ready')
   return worker
 }

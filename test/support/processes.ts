@@ -19,10 +19,22 @@ export interface ScriptOptions {
   readonly args: readonly string[]
   /** Whom it runs as, where not as ourselves. */
   readonly user?: { readonly uid: number; readonly gid: number } | undefined
+  /** How large its files may become, in blocks of 512 bytes. */
+  readonly fileBlocks?: number
+  /** A script of this folder that is loaded before it. */
+  readonly preload?: string
+}
+
+export interface ProcessEnd {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  /** All of standard error. */
+  readonly complaint: string
 }
 
 export interface ScriptProcess {
   readonly pid: number
+  readonly ended: Promise<ProcessEnd>
   /** The next line of standard output; rejects, with standard error, where the process ends before. */
   nextLine(): Promise<string>
   /** Writes a line to its standard input. */
@@ -32,13 +44,21 @@ export interface ScriptProcess {
 }
 
 /** Runs a script of this folder in a Node.js process of its own, which is killed after the test. */
-export async function runScript(name: string, { args, user }: ScriptOptions): Promise<ScriptProcess> {
+export async function runScript(
+  name: string,
+  { args, user, preload, fileBlocks }: ScriptOptions,
+): Promise<ScriptProcess> {
   const script = fileURLToPath(new URL(name, import.meta.url))
-  const child = spawn(process.execPath, [...(name.endsWith('.ts') ? ['--import', 'tsx'] : []), script, ...args], {
-    ...user,
-    detached: true,
-  })
+  const imports = name.endsWith('.ts') ? ['--import', 'tsx'] : []
+  if (preload) imports.push('--import', new URL(preload, import.meta.url).href)
+  const limit = fileBlocks === undefined ? ':' : `ulimit -f ${fileBlocks}`
+  const command = [process.execPath, ...imports, script, ...args]
+  const child = spawn('sh', ['-c', `${limit}; exec "$@"`, name, ...command], { ...user, detached: true })
   const closed = once(child, 'close')
+  let complaint = ''
+  child.stderr.on('data', (chunk: Buffer) => {
+    complaint += chunk.toString()
+  })
   onTestFinished(async () => {
     child.kill('SIGKILL')
     await closed
@@ -48,7 +68,8 @@ export async function runScript(name: string, { args, user }: ScriptOptions): Pr
   if (pid === undefined) throw new Error(`${name} has no pid`)
   return {
     pid,
-    nextLine: lineReader(name, child),
+    ended: closed.then(() => ({ code: child.exitCode, signal: child.signalCode, complaint })),
+    nextLine: lineReader(name, child, () => complaint),
     say: (line) => child.stdin.write(`${line}\n`),
     async kill(signal, to = 'process') {
       process.kill(to === 'group' ? -pid : pid, signal)
@@ -57,16 +78,12 @@ export async function runScript(name: string, { args, user }: ScriptOptions): Pr
   }
 }
 
-function lineReader(name: string, child: ChildProcess): () => Promise<string> {
-  if (!child.stdout || !child.stderr) throw new Error(`${name} has no pipes`)
+function lineReader(name: string, child: ChildProcess, complaint: () => string): () => Promise<string> {
+  if (!child.stdout) throw new Error(`${name} has no pipe`)
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
-  let complaint = ''
-  child.stderr.on('data', (chunk: Buffer) => {
-    complaint += chunk.toString()
-  })
   return async () => {
     const line = await lines.next()
-    if (line.done) throw new Error(`${name} ended: ${complaint}`)
+    if (line.done) throw new Error(`${name} ended: ${complaint()}`)
     return line.value
   }
 }

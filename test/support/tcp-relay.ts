@@ -4,6 +4,8 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 export interface TcpRelay {
   /** The URL that was given, by way of the relay. */
   readonly url: string
+  /** Leaves all connections open, and takes new ones, but lets nothing through any more, not even their end. */
+  silence(): void
   /** Breaks every connection and refuses new ones. */
   cut(): Promise<void>
   /** Lets connections through again. */
@@ -14,13 +16,14 @@ export interface TcpRelay {
 export async function startTcpRelay(url: string): Promise<TcpRelay> {
   const target = new URL(url)
   const sockets = new Set<Socket>()
+  let isSilent = false
   const join = (from: Socket, to: Socket): void => {
     sockets.add(from)
-    from.on('data', (chunk) => to.write(chunk))
-    from.on('error', () => to.destroy())
+    from.on('data', (chunk) => isSilent || to.write(chunk))
+    from.on('error', () => isSilent || to.destroy())
     from.on('close', () => {
       sockets.delete(from)
-      to.destroy()
+      if (!isSilent) to.destroy()
     })
   }
   const server = createServer((client) => {
@@ -38,6 +41,9 @@ export async function startTcpRelay(url: string): Promise<TcpRelay> {
   relayed.host = `127.0.0.1:${port}`
   return {
     url: relayed.href,
+    silence() {
+      isSilent = true
+    },
     async cut() {
       const closed = once(server, 'close')
       server.close()

@@ -5,7 +5,8 @@ import { assertPermission, type Caller } from '../../projects/access.ts'
 import { findProject } from '../../projects/projects.ts'
 import { findStage } from '../../projects/stages.ts'
 import type { PlannedProject } from '../../transfer/import/archive-plan.ts'
-import { examineAll, importArchive, rolesOf } from '../../transfer/import/import-archive.ts'
+import { examineAll, importArchive } from '../../transfer/import/import-archive.ts'
+import { isUndoable, rolesOf } from '../../transfer/import/import-result.ts'
 import { type TargetProject, targetSlugs } from '../../transfer/import/import-targets.ts'
 import { type CheckOptions, checkArchive, spoolArchive } from '../../transfer/import/spool-archive.ts'
 import { undoImport } from '../../transfer/import/undo.ts'
@@ -20,7 +21,13 @@ import { slug, timeText } from './schemas.ts'
 
 const count = z.int().nonnegative()
 
-const importedStage = z.object({ slug, tables: count, rows: count })
+const undoable = z.boolean().meta({
+  description:
+    'Whether what is replaced is kept, so that `undo` can bring it back: not of a stage that is loaded in place, nor ' +
+    'where the operator has nothing kept.',
+})
+
+const importedStage = z.object({ slug, tables: count, rows: count, undoable })
 
 const examinedTable = z.object({
   name: z.string(),
@@ -36,6 +43,7 @@ const examinedStage = z.object({
       'places with those that are there. `in place`: the stage has things that an archive does not describe, so its ' +
       'tables would be emptied and loaded where they are.',
   }),
+  undoable,
   tables: z.array(examinedTable),
 })
 
@@ -132,7 +140,10 @@ export function importRoutes(container: Container): readonly BoundRoute<Caller>[
       if (dryRun) {
         const projects = await checkArchive(body.bytes, options)
         const examined = await examineAll(container, projects, targetsOf(projects, targetSlug), { countRows: true })
-        return { status: 200, body: { ok: true, dryRun, projects: examined.map(toExaminedBody) } }
+        return {
+          status: 200,
+          body: { ok: true, dryRun, projects: examined.map((target) => toExaminedBody(target, container)) },
+        }
       }
       if (parsePrefer(headers.prefer).respondAsync) {
         return acceptImport(container, { bytes: body.bytes, targetSlug, options, caller, headers })
@@ -179,16 +190,17 @@ function assertMayImport(caller: Caller, planned: readonly PlannedProject[], tar
   }
 }
 
-const toExaminedBody = ({ planned, project, stages }: TargetProject) => ({
+const toExaminedBody = ({ planned, project, stages }: TargetProject, container: Container) => ({
   slug: planned.slug,
   targetSlug: project.slug,
   roles: rolesOf(planned),
-  stages: stages.map(({ planned: plannedStage, stage, mode, rowsNow }) => ({
-    slug: stage.slug,
-    mode,
-    tables: plannedStage.tables.map(({ name, rows }) => ({
+  stages: stages.map((target) => ({
+    slug: target.stage.slug,
+    mode: target.mode,
+    undoable: isUndoable(target, container),
+    tables: target.planned.tables.map(({ name, rows }) => ({
       name,
-      rowsNow: rowsNow.get(name) ?? null,
+      rowsNow: target.rowsNow.get(name) ?? null,
       rowsAfter: rows,
     })),
   })),

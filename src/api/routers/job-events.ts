@@ -3,6 +3,7 @@ import { isAppError } from '../../errors.ts'
 import { ENDED, type Job } from '../../jobs/job.ts'
 import { findJob } from '../../jobs/read-jobs.ts'
 import type { JobWatcher } from '../../jobs/watch-jobs.ts'
+import { timeLimit } from '../../lib/time-limit.ts'
 import type { Caller } from '../../projects/access.ts'
 import { toJobBody } from './job-body.ts'
 
@@ -33,7 +34,7 @@ export async function* jobEvents(
     yield toEvent(job)
     if (ENDED.has(job.status)) return
     for (;;) {
-      const inTime = AbortSignal.any([signal, AbortSignal.timeout(HEARTBEAT_MS)])
+      const inTime = AbortSignal.any([signal, timeLimit(HEARTBEAT_MS)])
       if (await watcher.change(job.id, job.revision, inTime)) break
       signal.throwIfAborted()
       yield HEARTBEAT

@@ -5,6 +5,7 @@ import { removeJob } from '../../jobs/end-jobs.ts'
 import { ENDED, JOB_KINDS, JOB_STATUSES } from '../../jobs/job.ts'
 import { findJob, listJobs } from '../../jobs/read-jobs.ts'
 import { requestCancel } from '../../jobs/transitions.ts'
+import { timeLimit } from '../../lib/time-limit.ts'
 import type { Caller } from '../../projects/access.ts'
 import { empty, json, stream } from '../answer.ts'
 import { pageOf, pageQuery, toPage } from '../paging.ts'
@@ -115,7 +116,7 @@ export function jobRoutes(container: Container): readonly BoundRoute<Caller>[] {
       const waitSeconds = wanted === undefined ? undefined : Math.min(wanted, MAX_WAIT_SECONDS)
       let job = await findJob(control, caller, params.id)
       if (waitSeconds !== undefined && !ENDED.has(job.status)) {
-        const inTime = AbortSignal.any([signal, AbortSignal.timeout(waitSeconds * 1_000)])
+        const inTime = AbortSignal.any([signal, timeLimit(waitSeconds * 1_000)])
         if (await watcher.change(job.id, job.revision, inTime)) job = await findJob(control, caller, params.id)
       }
       const applied = waitSeconds === undefined ? undefined : `wait=${waitSeconds}`

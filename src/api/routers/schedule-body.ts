@@ -22,6 +22,15 @@ const runSchema = z
     provenAt: timeText.nullable().meta({
       description: 'When its archive was restored and compared, and was the same; null where that was not done.',
     }),
+    notExported: z
+      .int()
+      .nonnegative()
+      .nullable()
+      .meta({
+        description:
+          'How many views, functions and other things its archive lacks, since none can hold them; the result of its job ' +
+          'names them. null where there is no result, or not any more.',
+      }),
   })
   .meta({ id: 'ScheduleRun', description: 'What became of one time at which a schedule was due.' })
 

@@ -1,9 +1,8 @@
-import { z } from 'zod'
 import type { Target } from '../../transfer/remote/target.ts'
 import type { CommandContext } from '../environment.ts'
 import { EXIT } from '../exit-codes.ts'
 import { assertSucceeded, followJob } from '../jobs/follow-job.ts'
-import { submitExport } from '../jobs/job-api.ts'
+import { notExportedOf, submitExport } from '../jobs/job-api.ts'
 import { downloadJob } from '../jobs/run-jobs.ts'
 import { projectOf, withServer } from '../server.ts'
 import { printResult } from '../terminal/result.ts'
@@ -13,12 +12,6 @@ import { print } from '../terminal/write.ts'
 import { notExportedWarning } from './export-report.ts'
 import { type SelectionOptions, toSelection } from './export-selection.ts'
 import { STDOUT } from './output-path.ts'
-
-const resultSchema = z.object({
-  notExported: z
-    .array(z.object({ stage: z.string(), kind: z.string(), name: z.string(), detail: z.string().exactOptional() }))
-    .default([]),
-})
 
 export interface AsyncExportOptions extends SelectionOptions {
   readonly output?: string
@@ -40,8 +33,7 @@ export async function runAsyncExport(
     assertSucceeded(job)
     const file = output ?? `${project}.jsonl.gz`
     const downloaded = await downloadJob(context, server, job, { output: file, quiet })
-    const { notExported } = resultSchema.parse(job.result)
-    return { project, jobId: job.id, rows: job.progress?.rows ?? 0, ...downloaded, notExported }
+    return { project, jobId: job.id, rows: job.progress?.rows ?? 0, ...downloaded, notExported: notExportedOf(job) }
   })
   const { environment } = context
   if (exported.notExported.length > 0) {

@@ -5,9 +5,17 @@ import type { HttpClient } from '../http.ts'
 import type { FileProgress } from '../terminal/progress.ts'
 import { recogniseGzip } from './recognise-gzip.ts'
 
-const importedStageSchema = z.object({ slug: z.string(), tables: z.int(), rows: z.int() })
+/** A server that does not say it is taken for one that keeps what it replaces. */
+const undoable = z.boolean().default(true)
+
+const importedStageSchema = z.object({ slug: z.string(), tables: z.int(), rows: z.int(), undoable })
 const examinedTableSchema = z.object({ name: z.string(), rowsNow: z.int().nullable(), rowsAfter: z.int() })
-const examinedStageSchema = z.object({ slug: z.string(), mode: z.string(), tables: z.array(examinedTableSchema) })
+const examinedStageSchema = z.object({
+  slug: z.string(),
+  mode: z.string(),
+  undoable,
+  tables: z.array(examinedTableSchema),
+})
 
 const answerOf = <T>(stage: z.ZodType<T>) =>
   z.object({

@@ -63,7 +63,8 @@ export function reportImport(
         stages.map(({ slug, tables, rows }) => [targetSlug, slug, formatCount(tables), formatCount(rows)]),
       )
       const heading = `imported ${printable(file)}${place} in ${formatSeconds(seconds)}`
-      return `${heading}\n${formatTable(['project', 'stage', 'tables', 'rows'], cells, style)}`
+      const table = formatTable(['project', 'stage', 'tables', 'rows'], cells, style)
+      return [heading, table, ...undoNotes(projects)].join('\n')
     },
   })
 }
@@ -93,14 +94,23 @@ const systemNotes = (projects: readonly ExaminedProject[]): readonly string[] =>
         ],
   )
 
-/** Such an import keeps nothing of what it replaces, which has to be known before. */
-const inPlaceNotes = (projects: readonly ExaminedProject[]): readonly string[] =>
-  projects.flatMap(({ targetSlug, stages }) =>
+const inPlaceNotes = (projects: readonly ExaminedProject[]): readonly string[] => [
+  ...projects.flatMap(({ targetSlug, stages }) =>
     stages
       .filter(({ mode }) => mode === 'in place')
       .map(
         ({ slug }) =>
           `${targetSlug}/${slug} has things that an archive does not describe (views, triggers, ...), so it is loaded ` +
-          'where it is: readers wait meanwhile, and data:undo cannot bring back what was there',
+          'where it is: readers wait meanwhile',
       ),
+  ),
+  ...undoNotes(projects),
+]
+
+/** What cannot be undone has to be known before, and said after. */
+const undoNotes = (projects: readonly (ExaminedProject | ImportedProject)[]): readonly string[] =>
+  projects.flatMap(({ targetSlug, stages }) =>
+    stages
+      .filter(({ undoable }) => !undoable)
+      .map(({ slug }) => `data:undo cannot bring back what ${targetSlug}/${slug} had before: it is not kept`),
   )

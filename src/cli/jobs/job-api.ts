@@ -37,6 +37,16 @@ const jobSchema = z.object({
 
 export type Job = z.infer<typeof jobSchema>
 
+const notExportedSchema = z.object({
+  notExported: z
+    .array(z.object({ stage: z.string(), kind: z.string(), name: z.string(), detail: z.string().exactOptional() }))
+    .default([]),
+})
+
+/** What the archive of a job lacks, since no archive can hold it. */
+export const notExportedOf = ({ result }: Job): z.infer<typeof notExportedSchema>['notExported'] =>
+  notExportedSchema.safeParse(result).data?.notExported ?? []
+
 const pageSchema = z.object({ items: z.array(jobSchema) })
 
 /** How long the server may hold an answer until something has changed, in seconds. */

@@ -3,15 +3,17 @@ import { parseServerTarget } from '../../transfer/remote/target.ts'
 import type { CommandContext } from '../environment.ts'
 import { EXIT } from '../exit-codes.ts'
 import { createStreamSink, openFileSink } from '../export/archive-sink.ts'
+import { notExportedWarning } from '../export/export-report.ts'
 import { assertUsableOutput, STDOUT } from '../export/output-path.ts'
 import { type Server, withServer } from '../server.ts'
 import { progressLine, showProgress, type TransferProgress } from '../terminal/progress.ts'
 import { printResult, type ResultOptions } from '../terminal/result.ts'
 import { formatFields, formatTable } from '../terminal/table.ts'
 import { formatBytes, formatCount } from '../terminal/units.ts'
+import { print } from '../terminal/write.ts'
 import { downloadFile } from './download-file.ts'
 import { assertSucceeded, followJob } from './follow-job.ts'
-import { cancelJob, getJob, type Job, listJobs } from './job-api.ts'
+import { cancelJob, getJob, type Job, listJobs, notExportedOf } from './job-api.ts'
 
 export interface JobOptions extends ResultOptions {
   readonly server?: string
@@ -51,7 +53,7 @@ export async function runJobList(context: CommandContext, { server, json, ...que
 /** `job:show` */
 export async function runJobShow(context: CommandContext, id: string, options: JobOptions): Promise<number> {
   const job = await withServer(context, parseServerTarget(options.server), ({ http }) => getJob(http, id))
-  await printResult(context.environment, options, { json: job, text: () => formatJob(job) })
+  await printJob(context, options, job)
   return EXIT.done
 }
 
@@ -60,7 +62,7 @@ export async function runJobWatch(context: CommandContext, id: string, options: 
   const job = await withServer(context, parseServerTarget(options.server), async ({ http }) =>
     followJob(context, http, await getJob(http, id), { quiet: options.quiet, cancelOnInterrupt: false }),
   )
-  await printResult(context.environment, options, { json: job, text: () => formatJob(job) })
+  await printJob(context, options, job)
   return job.status === 'succeeded' ? EXIT.done : EXIT.failed
 }
 
@@ -140,6 +142,13 @@ const toCells = (job: Job): string[] => [
   job.progress?.percent === null || !job.progress ? '' : `${job.progress.percent} %`,
   job.createdAt,
 ]
+
+async function printJob({ environment }: CommandContext, options: ResultOptions, job: Job): Promise<void> {
+  const lacking = notExportedOf(job)
+  const where = job.kind === 'export' ? 'the archive' : 'the target'
+  if (lacking.length > 0) await print(environment.stderr, notExportedWarning(where, lacking))
+  await printResult(environment, options, { json: job, text: () => formatJob(job) })
+}
 
 function formatJob(job: Job): string {
   const { progress, error } = job

@@ -5,6 +5,7 @@ import type { Logger } from '../../logger.ts'
 import { findBinaries, libraryEnvironment } from './binaries.ts'
 import { clusterExists, createCluster, removeUnfinishedClusters, SUPERUSER } from './cluster.ts'
 import { readOrCreateCredentials } from './credentials.ts'
+import { forgetPostgresVariables } from './forget-variables.ts'
 import { stopLeftoverServer } from './leftover-server.ts'
 import { openServerLog, type ServerLog } from './server-log.ts'
 import type { ServerProcess } from './server-process.ts'
@@ -36,12 +37,15 @@ export interface EmbeddedPostgres {
  * In the data folder: `postgres` is its cluster, made at the first start; `postgres.json` has its passwords (mode 600);
  * `postgres.log` is its log; `postgres-libraries` links its libraries where the npm package could not.
  *
+ * From then on, this process heeds no variable of PostgreSQL's own programs, such as `PGOPTIONS`.
+ *
  * A server that a killed Wharf left running on this cluster is stopped first.
  *
  * @throws {AppError} DATABASE_UNAVAILABLE with the reason; no server is left running then.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const { logger, onUnexpectedExit } = options
+  forgetPostgresVariables(process.env)
   // PostgreSQL's command line, by which a leftover server is known, and the check for closed folders need the real one.
   const dataDir = await realpath(options.dataDir)
   const { superuserPassword, password, ...recipe } = await prepareCluster(dataDir, logger)

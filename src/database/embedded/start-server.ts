@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { AppError } from '../../errors.ts'
+import { timeLimit } from '../../lib/time-limit.ts'
 import type { Logger } from '../../logger.ts'
 import { connectWhenReady } from './connect-when-ready.ts'
 import { findFreePort, isPortTaken } from './free-port.ts'
@@ -68,7 +69,7 @@ const didNotStart = (how: string, logged: string): AppError =>
 async function connect(server: ServerProcess, url: string, logger: Logger): Promise<pg.Client | undefined> {
   const ending = new AbortController()
   void server.ended.then(() => ending.abort())
-  const signal = AbortSignal.any([ending.signal, AbortSignal.timeout(START_TIMEOUT_MS)])
+  const signal = AbortSignal.any([ending.signal, timeLimit(START_TIMEOUT_MS)])
   let client: pg.Client | undefined
   try {
     client = await connectWhenReady(url, { signal, logger })

@@ -81,12 +81,40 @@ function fieldsOf(cron: string): string {
 const FORM =
   'minute, hour, day of month, month, day of week, such as "30 2 * * *", with seconds before them or without, or @daily'
 
+/** The fields, and what may stand in each; seconds may be missing. */
+const FIELDS = [
+  { name: 'second', allowed: '0 to 59' },
+  { name: 'minute', allowed: '0 to 59' },
+  { name: 'hour', allowed: '0 to 23' },
+  { name: 'day of month', allowed: '1 to 31, or L, the last' },
+  { name: 'month', allowed: '1 to 12, or JAN to DEC' },
+  { name: 'day of week', allowed: '0 to 7, of which 0 and 7 are Sunday, or SUN to SAT' },
+] as const
+
 function parse(cron: string, currentDate: Date, tz: string): CronExpression {
   try {
     return CronExpressionParser.parse(cron, { currentDate, tz })
-  } catch (error) {
-    throw invalidCron(cron, error instanceof Error ? error.message : String(error))
+  } catch {
+    throw invalidCron(cron, problemOf(cron))
   }
+}
+
+/** Each field is tried alone, since the library does not say which of them it refused. */
+function problemOf(cron: string): string {
+  const given = cron.split(' ')
+  const fields = FIELDS.slice(-given.length)
+  for (const [index, { name, allowed }] of fields.entries()) {
+    const alone = fields.map((_, other) => (other === index ? given[index] : '*')).join(' ')
+    try {
+      CronExpressionParser.parse(alone)
+    } catch {
+      return (
+        `the ${name} "${given[index]}" must be ${allowed}; ` +
+        'or of these a list (1,15), a range (1-5), steps (*/15), or * for all'
+      )
+    }
+  }
+  return 'it never comes: none of the months that it names has that day of month'
 }
 
 function nextOf(expression: CronExpression, cron: string): Date {

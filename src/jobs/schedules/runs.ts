@@ -18,7 +18,9 @@ const RUNS = Prisma.sql`
               THEN jsonb_build_object('code', job.error->'code', 'detail', job.error->'detail') END AS error,
          coalesce(run.finished_at, job.finished_at) AS "finishedAt",
          coalesce(run.proven_at, (SELECT max(artifact.proven_at) FROM control.artifact WHERE artifact.job_id = job.id))
-           AS "provenAt"
+           AS "provenAt",
+         CASE jsonb_typeof(job.result->'notExported')
+              WHEN 'array' THEN jsonb_array_length(job.result->'notExported') END AS "notExported"
     FROM control.schedule_run AS run LEFT JOIN control.job ON job.id = run.job_id`
 
 /** The newest runs of a schedule, the newest first. */

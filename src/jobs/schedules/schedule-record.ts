@@ -26,15 +26,6 @@ export async function readSchedule(control: Queryable, id: string): Promise<Sche
   return toSchedule(row)
 }
 
-/**
- * The time by the database's clock, by which alone schedules are due: all processes on all machines agree on it.
- */
-export async function readClock(control: Queryable): Promise<Date> {
-  const [row] = await control.$queryRaw<{ now: Date }[]>`SELECT clock_timestamp() AS now`
-  if (!row) throw new Error('PostgreSQL gave no time')
-  return row.now
-}
-
 /** The schedule that a job is a run of; undefined where it is none's, or not any more. */
 export async function findScheduleOf(
   control: Queryable,

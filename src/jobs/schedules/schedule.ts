@@ -45,4 +45,6 @@ export interface ScheduleRun {
   readonly finishedAt: Date | null
   /** When its archive was restored, and what was restored was the same. */
   readonly provenAt: Date | null
+  /** How many things no archive can hold, which its job's result names; null where there is no result, or not any more. */
+  readonly notExported: number | null
 }

@@ -1,3 +1,4 @@
+import { readClock } from '../../database/clock.ts'
 import type { Database, Queryable, Transaction } from '../../database/database.ts'
 import { invalidRequest, isAppError, notFound } from '../../errors.ts'
 import type { Seal } from '../../lib/seal.ts'
@@ -7,7 +8,7 @@ import { assertMayRun, projectsOf } from '../authorisation.ts'
 import { nextRun } from './cron.ts'
 import type { Keep } from './keep.ts'
 import type { Schedule, ScheduledRequest } from './schedule.ts'
-import { readClock, readSchedule, toSchedule } from './schedule-record.ts'
+import { readSchedule, toSchedule } from './schedule-record.ts'
 
 export interface ScheduleServices {
   readonly control: Database

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { readClock } from '../../database/clock.ts'
 import { isConnectionTrouble } from '../../database/connection-trouble.ts'
 import type { SubmitServices } from '../submit.ts'
 import { fireDue } from './fire.ts'
-import { readClock } from './schedule-record.ts'
 import { settleRuns } from './settle.ts'
 
 const TICK_MS = 1_000

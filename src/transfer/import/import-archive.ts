@@ -7,6 +7,7 @@ import type { FindProjectDatabase } from '../../projects/stage-database.ts'
 import { withStageLocks } from '../../projects/stage-locks.ts'
 import { applyRoles } from './apply-roles.ts'
 import type { PlannedProject } from './archive-plan.ts'
+import { type ImportedProject, toImported } from './import-result.ts'
 import { assertNoDifferences, examineTarget, type TargetProject } from './import-targets.ts'
 import type { LoadAhead } from './load-ahead.ts'
 import { loadArchive } from './load-archive.ts'
@@ -55,14 +56,6 @@ export interface ImportOptions {
   readonly beforeCommit?: (tx: Transaction, imported: readonly ImportedProject[]) => Promise<void>
 }
 
-export interface ImportedProject {
-  readonly slug: string
-  readonly targetSlug: string
-  /** How many roles the target has from the archive; null where it keeps its own. */
-  readonly roles: number | null
-  readonly stages: readonly { readonly slug: string; readonly tables: number; readonly rows: number }[]
-}
-
 /**
  * Imports an archive over what is there: all its projects and stages together, or nothing.
  *
@@ -88,7 +81,7 @@ export async function importArchive(
     try {
       const loaded = await loadArchive(services, archive, targets, { ...options, signal })
       signal.throwIfAborted()
-      const imported = targets.map((target) => toResult(target, loaded))
+      const imported = targets.map((target) => toImported(target, loaded, services))
       try {
         await finish(services, { targets, loaded, before, imported }, options)
       } finally {
@@ -179,7 +172,6 @@ async function finish(
   { targets, loaded, before, imported }: LoadedImport,
   { tokenId, sessionName, beforeCommit }: ImportOptions,
 ): Promise<void> {
-  const keptUntil = new Date(Date.now() + undoHours * 3_600_000)
   const swaps = loaded.flatMap((stage) => toSwap(stage, before))
   await system.prisma.$transaction(
     async (tx) => {
@@ -190,7 +182,7 @@ async function finish(
         await applyRoles(tx, project.id, planned.roles)
         for (const { stage } of stages) await takeLoadedEvents(tx, stage.id)
       }
-      await swapStages(tx, swaps, { tokenId, keptUntil })
+      await swapStages(tx, swaps, { tokenId, undoHours })
       // Nothing is kept of what was loaded in place, nor of what an import before that had replaced.
       for (const { target, loadingSchema } of loaded) if (!loadingSchema) await expireKept(tx, target.stage.id)
       await beforeCommit?.(tx, imported)
@@ -211,18 +203,3 @@ function toSwap(
   const contents = { transaction, tables: [...rows.keys()] }
   return [{ stage: { stageId, schemaName, login: project.login }, before, schemaName: loadingSchema, contents }]
 }
-
-function toResult({ planned, project, stages }: TargetProject, loaded: readonly LoadedStage[]): ImportedProject {
-  return {
-    slug: planned.slug,
-    targetSlug: project.slug,
-    roles: rolesOf(planned),
-    stages: stages.map(({ stage }) => {
-      const rows = [...(loaded.find(({ target }) => target.stage.id === stage.id)?.rows.values() ?? [])]
-      return { slug: stage.slug, tables: rows.length, rows: rows.reduce((sum, count) => sum + count, 0) }
-    }),
-  }
-}
-
-/** How many roles a target gets from an archive; null where it keeps its own. */
-export const rolesOf = ({ system, roles }: PlannedProject): number | null => (system ? roles.length : null)

@@ -1,3 +1,4 @@
+import { readClock } from '../../database/clock.ts'
 import type { Transaction } from '../../database/database.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
 import { conflict } from '../../errors.ts'
@@ -56,13 +57,14 @@ export async function holdStages(tx: Transaction, swaps: readonly Swap[]): Promi
  * who look tables up by name outside one statement.
  *
  * @param tx a transaction of Wharf's own login, which is the last thing of the import, and holds the stages.
- * @param keptUntil when the schemas that were replaced may be dropped.
+ * @param undoHours after how long the schemas that were replaced may be dropped.
  */
 export async function swapStages(
   tx: Transaction,
   swaps: readonly Swap[],
-  { tokenId, keptUntil }: { readonly tokenId: string | null; readonly keptUntil: Date },
+  { tokenId, undoHours }: { readonly tokenId: string | null; readonly undoHours: number },
 ): Promise<void> {
+  const keptUntil = new Date((await readClock(tx)).getTime() + undoHours * 3_600_000)
   for (const { stage, schemaName, contents } of swaps) {
     const replaced = sideName(stage, 'old')
     await rename(tx, stage.schemaName, replaced)
@@ -97,5 +99,6 @@ const rename = (tx: Transaction, from: string, to: string): Promise<number> =>
  * Only what the last import replaced is kept. What was kept before is left to the sweep: dropping it here could wait,
  * and the swap with it, for an export that still reads it.
  */
-export const expireKept = (tx: Transaction, stageId: string): Promise<unknown> =>
-  tx.sideSchema.updateMany({ where: { stageId, kind: 'kept' }, data: { expiresAt: new Date() } })
+export async function expireKept(tx: Transaction, stageId: string): Promise<void> {
+  await tx.sideSchema.updateMany({ where: { stageId, kind: 'kept' }, data: { expiresAt: await readClock(tx) } })
+}

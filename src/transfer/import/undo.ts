@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { readClock } from '../../database/clock.ts'
 import type { Database, Transaction } from '../../database/database.ts'
 import { quoteIdentifier, quoteQualified } from '../../database/quoting.ts'
 import { AppError, conflict } from '../../errors.ts'
@@ -34,7 +35,7 @@ export async function undoImport(
     system.prisma.$transaction(
       async (tx) => {
         const kept = await tx.sideSchema.findFirst({
-          where: { stageId: stage.stageId, kind: 'kept', expiresAt: { gt: new Date() } },
+          where: { stageId: stage.stageId, kind: 'kept', expiresAt: { gt: await readClock(tx) } },
         })
         if (!kept) throw conflict(NOTHING_TO_UNDO)
         await lockAgainstWrites(tx, [stage.schemaName])

@@ -59,4 +59,7 @@ function isListed(address: string, allowed: AllowedHosts): boolean {
 }
 
 const refusal = (hostname: string): Error =>
-  forbidden(`${hostname} is an address inside this server's own network, which no transfer may reach`)
+  forbidden(
+    `${hostname} is an address inside this server's own network, which no transfer may reach; its operator can allow ` +
+      'it by the address itself, beside the name where it has one (WHARF_TRANSFER_HOSTS)',
+  )

@@ -5,7 +5,7 @@ import { AppError, isAppError } from '../../errors.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { readText } from '../../lib/read-text.ts'
 import type { ExportSelection } from '../export/export-selection.ts'
-import type { ImportedProject } from '../import/import-archive.ts'
+import type { ImportedProject } from '../import/import-result.ts'
 import { type AllowedHosts, assertAllowedHost, assertVettedAddress, createVettedLookup } from './allowed-hosts.ts'
 
 const CONNECT_TIMEOUT_MS = 10_000
@@ -29,7 +29,9 @@ const resultSchema = z.object({
       slug: z.string(),
       targetSlug: z.string(),
       roles: z.int().nullable().default(null),
-      stages: z.array(z.object({ slug: z.string(), tables: z.int(), rows: z.int() })),
+      stages: z.array(
+        z.object({ slug: z.string(), tables: z.int(), rows: z.int(), undoable: z.boolean().default(true) }),
+      ),
     }),
   ),
 })
