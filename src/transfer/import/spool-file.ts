@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { open, rm } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import { AppError } from '../../errors.ts'
 import { errorCode } from '../../lib/error-code.ts'
 
@@ -18,7 +19,7 @@ export interface SpoolFile {
   finish(): Promise<void>
   /** Reads bytes back, once `finish` has ended. */
   read(range: ByteRange, signal: AbortSignal): AsyncIterable<Buffer>
-  /** Removes the file, finished or not. */
+  /** Removes the file, finished or not. It does not fail: what can't be removed is left to the process's next start. */
   remove(): Promise<void>
 }
 
@@ -27,24 +28,29 @@ const BUFFER_BYTES = 512 * 1024
 
 const READ_BYTES = 256 * 1024
 
+/** How often removing a file is tried, and how long the disk is given in between, in milliseconds. */
+const MAX_REMOVALS = 5
+const BETWEEN_REMOVALS_MS = 200
+
 /** A disk, a quota and a limit on files that are full. */
-const FULL: ReadonlySet<string | undefined> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
+const FULL: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
 
 /**
  * Makes a file for what does not fit into memory.
  *
  * @param path of a file that does not exist.
- * @returns the file; its methods throw STORAGE_FULL where there is no more room for it.
+ * @returns the file; its methods throw STORAGE_FULL where there is no more room for it, and STORAGE_UNAVAILABLE where
+ *   the disk does not do what it should.
  */
 export async function createSpoolFile(path: string): Promise<SpoolFile> {
-  const file = await open(path, 'wx', 0o600).catch(throwStorageFull)
+  const file = await open(path, 'wx', 0o600).catch(throwDiskFault)
   let [filling, writing] = [Buffer.allocUnsafeSlow(BUFFER_BYTES), Buffer.allocUnsafeSlow(BUFFER_BYTES)]
   let filled = 0
   let size = 0
   let written = Promise.resolve()
 
   const flush = async (): Promise<void> => {
-    await written.catch(throwStorageFull)
+    await written.catch(throwDiskFault)
     written = file.writeFile(filling.subarray(0, filled))
     // Awaited by the next flush; failing before that is no unhandled rejection.
     void Promise.allSettled([written])
@@ -67,16 +73,24 @@ export async function createSpoolFile(path: string): Promise<SpoolFile> {
     },
     async finish() {
       await flush()
-      await written.catch(throwStorageFull)
-      await file.close()
+      await written.catch(throwDiskFault)
+      await file.close().catch(throwDiskFault)
     },
     read: (range, signal) => readRange(path, range, signal),
     async remove() {
       // A file that is closed already cannot be closed; whatever else is wrong, removing it is what counts.
       await Promise.allSettled([written])
       await Promise.allSettled([file.close()])
-      await rm(path, { force: true })
+      await removePatiently(path)
     },
+  }
+}
+
+async function removePatiently(path: string): Promise<void> {
+  for (let tried = 0; tried < MAX_REMOVALS; tried += 1) {
+    if (tried > 0) await delay(BETWEEN_REMOVALS_MS)
+    const [removal] = await Promise.allSettled([rm(path, { force: true })])
+    if (removal.status === 'fulfilled') return
   }
 }
 
@@ -87,12 +101,22 @@ async function* readRange(
   signal: AbortSignal,
 ): AsyncGenerator<Buffer, void, undefined> {
   if (start === end) return
-  yield* createReadStream(path, { start, end: end - 1, highWaterMark: READ_BYTES, signal })
+  try {
+    yield* createReadStream(path, { start, end: end - 1, highWaterMark: READ_BYTES, signal })
+  } catch (error) {
+    throwDiskFault(error)
+  }
 }
 
-function throwStorageFull(error: unknown): never {
-  if (!FULL.has(errorCode(error))) throw error
-  throw new AppError('STORAGE_FULL', 'there is no more room on the disk where an import keeps its rows; free some', {
+function throwDiskFault(error: unknown): never {
+  const code = errorCode(error)
+  if (code === undefined || !/^E[A-Z0-9]+$/.test(code)) throw error
+  if (FULL.has(code)) {
+    throw new AppError('STORAGE_FULL', 'there is no more room on the disk where an import keeps its rows; free some', {
+      cause: error,
+    })
+  }
+  throw new AppError('STORAGE_UNAVAILABLE', 'the disk where an import keeps its rows cannot be used for now', {
     cause: error,
   })
 }
