@@ -24,11 +24,15 @@ export async function beginArtifact(
   { kind, jobId }: { readonly kind: ArtifactKind; readonly jobId: string | null },
 ): Promise<NewArtifact> {
   const id = randomUUID()
-  await control.prisma.artifact.create({ data: { id, key: id, kind, jobId } })
   const giveUp = (): Promise<unknown> =>
     control.prisma.artifact.updateMany({ where: { id, state: 'writing' }, data: { state: 'deleted' } })
-  const writer = await artifacts.create(id).catch(async (error: unknown) => {
-    await giveUp()
+  const begin = async (): Promise<ArtifactWriter> => {
+    await control.prisma.artifact.create({ data: { id, key: id, kind, jobId } })
+    return artifacts.create(id)
+  }
+  const writer = await begin().catch(async (error: unknown) => {
+    // The record may be there although making it failed: the answer may have been lost.
+    await Promise.allSettled([giveUp()])
     throw error
   })
   return {

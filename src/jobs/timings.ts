@@ -15,6 +15,8 @@ export interface JobTimings {
   readonly graceMs: number
   /** Between two looks at whether a job has changed that somebody waits for. */
   readonly watchMs: number
+  /** Before a job that failed for a reason that may pass is tried again, by how often it was tried. */
+  readonly retryMs: readonly number[]
 }
 
 export const JOB_TIMINGS: JobTimings = {
@@ -26,4 +28,5 @@ export const JOB_TIMINGS: JobTimings = {
   stalledMs: 10_000,
   graceMs: 8_000,
   watchMs: 250,
+  retryMs: [2_000, 10_000, 30_000],
 }
