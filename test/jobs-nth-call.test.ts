@@ -1,8 +1,9 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { JOB_KINDS, type JobKind } from '../src/jobs/job.ts'
 import {
   type FailingService,
+  withFailingCommits,
   withFailingFiles,
   withFailingPostgres,
   withFailingPostgresQueue,
@@ -33,6 +34,24 @@ const SEAMS: [what: string, start: () => Promise<FailingService>][] = [
 if (tryAll) SEAMS.push(['a file system that is full', () => withFailingFiles('ENOSPC')])
 if (isRedisInstalled) SEAMS.push(['the queue on Redis', withFailingRedis])
 
+async function run(jobs: WholeJobs, kind: JobKind, fault: Fault): Promise<Run> {
+  try {
+    return await jobs.run(kind, fault)
+  } catch (cause) {
+    throw new Error(`${kind}: not so where of call ${fault.nth} the ${fault.lost} is lost`, { cause })
+  }
+}
+
+/** Lets the first call fail, then the second, and so on, until there are no more. @returns how many there were. */
+async function loseEach(jobs: WholeJobs, kind: JobKind, lost: Fault['lost']): Promise<number> {
+  for (let nth = 1; ; nth += 1) {
+    const { outcome, calls } = await run(jobs, kind, { nth, lost })
+    if (calls >= nth) continue
+    expect(outcome).toBe('succeeded')
+    return calls
+  }
+}
+
 describe.each(SEAMS)('of the calls to %s', (_what, start) => {
   let service: FailingService
   let jobs: WholeJobs
@@ -44,37 +63,27 @@ describe.each(SEAMS)('of the calls to %s', (_what, start) => {
 
   afterAll(() => service?.close())
 
-  const run = async (kind: JobKind, fault: Fault): Promise<Run> => {
-    try {
-      return await jobs.run(kind, fault)
-    } catch (cause) {
-      throw new Error(`${kind}: not so where of call ${fault.nth} the ${fault.lost} is lost`, { cause })
-    }
-  }
-
   test.each(JOB_KINDS)(
     'whichever fails, a job (%s) is done whole or not at all',
     async (kind) => {
-      const { outcome, calls } = await run(kind, NEVER)
+      const { outcome, calls } = await run(jobs, kind, NEVER)
       expect(outcome).toBe('succeeded')
-      if (!tryAll) {
-        for (const fault of sampleOf(calls)) await run(kind, fault)
-        return
-      }
-      for (const lost of LOST) {
-        let went: Run
-        let nth = 0
-        do {
-          nth += 1
-          went = await run(kind, { nth, lost })
-        } while (went.calls >= nth)
-        expect(went.outcome).toBe('succeeded')
-        console.log(`${kind}: ${nth - 1} calls, the ${lost} lost`)
-      }
+      if (!tryAll) for (const fault of sampleOf(calls)) await run(jobs, kind, fault)
+      else for (const lost of LOST) console.log(`${kind}: ${await loseEach(jobs, kind, lost)} calls, the ${lost} lost`)
     },
     TIME_LIMIT_MS,
   )
 })
+
+test(
+  'whichever commit of a transfer is not answered, it is done whole or not at all',
+  async () => {
+    const service = await withFailingCommits()
+    onTestFinished(service.close)
+    expect(await loseEach(await prepareWholeJobs(service), 'transfer', 'answer')).toBeGreaterThan(5)
+  },
+  TIME_LIMIT_MS,
+)
 
 /** The first call, the last, and some in between. */
 function sampleOf(calls: number): readonly Fault[] {

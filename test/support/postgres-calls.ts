@@ -10,9 +10,14 @@ const CALLS: ReadonlySet<string> = new Set(['Q', 'E', 'd', 'c'])
  * Finds the calls in what a client of PostgreSQL sends: the opening of a session is one, too.
  *
  * @param counts whether sessions of this `application_name` matter.
+ * @param only how the queries begin that count, where not everything does.
  * @see https://www.postgresql.org/docs/current/protocol-message-formats.html
  */
-export function readPostgresCalls(counts: (applicationName: string) => boolean): CallReader {
+export function readPostgresCalls(counts: (applicationName: string) => boolean, only?: string): CallReader {
+  const isCall = (message: Buffer): boolean =>
+    only === undefined
+      ? CALLS.has(String.fromCharCode(message.readUInt8(0)))
+      : message.toString('latin1', 0, 1) === 'Q' && message.toString('latin1', 5).startsWith(only)
   let held: Buffer = Buffer.alloc(0)
   let matters: boolean | undefined
   return (chunk) => {
@@ -26,10 +31,10 @@ export function readPostgresCalls(counts: (applicationName: string) => boolean):
       const message = held.subarray(0, end)
       held = held.subarray(end)
       if (matters !== undefined) {
-        if (matters && CALLS.has(String.fromCharCode(message.readUInt8(0)))) calls += 1
+        if (matters && isCall(message)) calls += 1
       } else if (message.readInt32BE(4) === PROTOCOL_3) {
         matters = counts(/application_name\0([^\0]*)/.exec(message.toString('latin1'))?.[1] ?? '')
-        if (matters) calls += 1
+        if (matters && only === undefined) calls += 1
       }
     }
   }

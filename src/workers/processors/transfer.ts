@@ -4,6 +4,7 @@ import { gzipMembers } from '../../lib/gzip-members.ts'
 import { estimateRows } from '../../transfer/export/estimate-rows.ts'
 import type { ExportSelection } from '../../transfer/export/export-selection.ts'
 import { withExport } from '../../transfer/export/with-export.ts'
+import type { SpooledArchive } from '../../transfer/import/spool-archive.ts'
 import { connectRemoteServer, type RemoteServer } from '../../transfer/remote/remote-server.ts'
 import { parseProjectTarget } from '../../transfer/remote/target.ts'
 import { importReceived, receiveArchive } from './import.ts'
@@ -29,7 +30,17 @@ export async function runTransfer(context: AttemptContext, request: TransferRequ
  * export is over by the time the rows are loaded, so it holds no lock that the import might wait for.
  */
 async function move(context: AttemptContext, slug: string, target: string, selection: Selection): Promise<void> {
-  const archive = await withSource(context, slug, selection, (bytes) => receiveArchive(context, bytes, WHOLE))
+  let remove = async (): Promise<void> => undefined
+  const receive = async (bytes: AsyncIterable<Buffer>): Promise<SpooledArchive> => {
+    const received = await receiveArchive(context, bytes, WHOLE)
+    remove = received.remove
+    return received
+  }
+  const archive = await withSource(context, slug, selection, receive).catch(async (error: unknown) => {
+    // All of it may have been received, and only the end of the export's transactions have failed.
+    await remove()
+    throw error
+  })
   await importReceived(context, archive, { targets: [target] })
 }
 
