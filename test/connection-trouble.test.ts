@@ -7,6 +7,8 @@ import { isConnectionTrouble } from '../src/database/connection-trouble.ts'
 import { PrismaClient } from '../src/database/generated/client.ts'
 import { AppError } from '../src/errors.ts'
 import { createMigratedDatabase, type TestDatabase } from './support/database.ts'
+import { startFailingRelay } from './support/failing-relay.ts'
+import { readPostgresCalls } from './support/postgres-calls.ts'
 import { withSession } from './support/projects.ts'
 
 let database: TestDatabase
@@ -46,6 +48,23 @@ const closedPort = (): string => {
   return url.href
 }
 
+/** Breaks the connection at the first or the last statement of a transaction of one query. */
+async function thrownWhereLost(statement: 'BEGIN' | 'COMMIT'): Promise<unknown> {
+  const relay = await startFailingRelay(database.url, () => readPostgresCalls(() => true))
+  try {
+    return await thrownBy(relay.url, async ({ prisma }) => {
+      await prisma.$queryRaw`SELECT 1`
+      if (statement === 'BEGIN') relay.arm({ nth: 1, lost: 'call' })
+      await prisma.$transaction(async (tx) => {
+        await tx.$queryRaw`SELECT 1`
+        if (statement === 'COMMIT') relay.arm({ nth: 1, lost: 'call' })
+      })
+    })
+  } finally {
+    await relay.close()
+  }
+}
+
 const TROUBLES: readonly [what: string, thrown: () => Promise<unknown>][] = [
   [
     "a port that nobody listens on, by Prisma's models",
@@ -82,6 +101,8 @@ const TROUBLES: readonly [what: string, thrown: () => Promise<unknown>][] = [
         }),
       ),
   ],
+  ['a session that broke as its transaction was begun', () => thrownWhereLost('BEGIN')],
+  ['a session that broke as its transaction was committed', () => thrownWhereLost('COMMIT')],
   [
     "a session that was ended, by pg's pool",
     () => thrownBy(database.url, ({ pool }) => pool.query('SELECT pg_terminate_backend(pg_backend_pid())')),

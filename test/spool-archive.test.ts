@@ -2,10 +2,12 @@ import { execFile } from 'node:child_process'
 import { readdir } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { errorCode } from '../src/lib/error-code.ts'
 import { spoolArchive } from '../src/transfer/import/spool-archive.ts'
 import { buildArchive, column } from './support/archive-builder.ts'
 import { EVENT, sampleLines, streamOf } from './support/archive-sample.ts'
+import { watchFiles } from './support/failing-files.ts'
 import { temporaryFolder } from './support/processes.ts'
 
 const sample = Buffer.concat(sampleLines())
@@ -67,6 +69,41 @@ test('an archive that is refused leaves nothing', async () => {
   await expect(spoolArchive(streamOf(sample.subarray(0, -10)), folder, { admit })).rejects.toThrow('line')
   expect(await readdir(folder)).toEqual([])
 })
+
+test.each([
+  ['EIO', 'STORAGE_UNAVAILABLE'],
+  ['ENOSPC', 'STORAGE_FULL'],
+])(
+  'whichever call to the disk fails with %s, that is said or does no harm, and nothing is left',
+  async (system, code) => {
+    const folder = await temporaryFolder()
+    const files = watchFiles(folder, system)
+    onTestFinished(files.restore)
+    const readBack = async (): Promise<string> => {
+      const archive = await spoolArchive(streamOf(sample), folder, { admit })
+      try {
+        const [album] = archive.projects[0]?.stages[0]?.tables ?? []
+        return await textOf(archive.read(album?.parts[0]?.range ?? { start: 0, end: 0 }, signal))
+      } catch (error) {
+        return errorCode(error) ?? String(error)
+      } finally {
+        await archive.remove()
+      }
+    }
+    const whole = await readBack()
+    expect(whole).toContain('For Those About To Rock')
+    const outcomes: string[] = []
+    let nth = 0
+    do {
+      nth += 1
+      files.arm({ nth, lost: 'call' })
+      outcomes.push(await readBack().catch((error: unknown) => errorCode(error) ?? String(error)))
+      expect(await readdir(folder)).toEqual([])
+    } while (files.disarm() >= nth)
+    expect(outcomes.at(-1)).toBe(whole)
+    expect(new Set(outcomes)).toEqual(new Set([code, whole]))
+  },
+)
 
 test.skipIf(process.platform === 'win32')(
   'where there is no more room, that is said, and nothing is left',

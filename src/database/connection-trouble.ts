@@ -36,16 +36,15 @@ const PRISMA_CODES: ReadonlySet<string | undefined> = new Set([
   'P2037',
 ])
 
-/** Prisma's raw queries have one code for every failure; what it was stands here. */
-const prismaErrorSchema = z.object({
-  meta: z.object({
-    driverAdapterError: z.object({
-      cause: z.object({
-        kind: z.enum(['DatabaseNotReachable', 'ConnectionClosed', 'SocketTimeout', 'TooManyConnections']),
-      }),
-    }),
+/** What Prisma's adapter throws, as it is where a transaction could not be begun or committed. */
+const adapterErrorSchema = z.object({
+  cause: z.object({
+    kind: z.enum(['DatabaseNotReachable', 'ConnectionClosed', 'SocketTimeout', 'TooManyConnections']),
   }),
 })
+
+/** Prisma's raw queries have one code for every failure; what it was stands here. */
+const prismaErrorSchema = z.object({ meta: z.object({ driverAdapterError: adapterErrorSchema }) })
 
 /** What `pg` says, in errors without a code, of a connection that broke, or that did not come about in time. */
 const PG_MESSAGE =
@@ -64,6 +63,7 @@ export function isConnectionTrouble(error: unknown): boolean {
   if (state !== undefined) return TROUBLED_STATE.test(state)
   return (
     PRISMA_CODES.has(errorCode(error)) ||
+    adapterErrorSchema.safeParse(error).success ||
     prismaErrorSchema.safeParse(error).success ||
     isSocketTrouble(error) ||
     PG_MESSAGE.test(error.message)

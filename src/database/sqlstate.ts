@@ -1,14 +1,16 @@
 import pg from 'pg'
 import { z } from 'zod'
 
-/** Where Prisma keeps what PostgreSQL said, in the errors of its raw queries. */
-const prismaErrorSchema = z.object({
-  meta: z.object({
-    driverAdapterError: z.object({
-      cause: z.object({ originalCode: z.string(), originalMessage: z.string().optional() }),
-    }),
-  }),
+/** What Prisma's adapter throws, as it is where a transaction could not be begun or committed. */
+const adapterErrorSchema = z.object({
+  cause: z.object({ originalCode: z.string(), originalMessage: z.string().optional() }),
 })
+
+/** Where Prisma keeps what PostgreSQL said, in the errors of its raw queries. */
+const prismaErrorSchema = z.object({ meta: z.object({ driverAdapterError: adapterErrorSchema }) })
+
+const saidByPostgres = (error: unknown) =>
+  (adapterErrorSchema.safeParse(error).data ?? prismaErrorSchema.safeParse(error).data?.meta.driverAdapterError)?.cause
 
 /**
  * PostgreSQL's code for a failure, whether it comes from `pg` or through Prisma; undefined for other failures.
@@ -17,13 +19,13 @@ const prismaErrorSchema = z.object({
  */
 export function sqlState(error: unknown): string | undefined {
   if (error instanceof pg.DatabaseError) return error.code
-  return prismaErrorSchema.safeParse(error).data?.meta.driverAdapterError.cause.originalCode
+  return saidByPostgres(error)?.originalCode
 }
 
 /** PostgreSQL's own message for a failure; undefined where PostgreSQL did not say anything. */
 export function sqlMessage(error: unknown): string | undefined {
   if (error instanceof pg.DatabaseError) return error.message
-  return prismaErrorSchema.safeParse(error).data?.meta.driverAdapterError.cause.originalMessage
+  return saidByPostgres(error)?.originalMessage
 }
 
 /** The codes that Wharf tells apart. */

@@ -24,13 +24,17 @@ export async function beginArtifact(
   { kind, jobId }: { readonly kind: ArtifactKind; readonly jobId: string | null },
 ): Promise<NewArtifact> {
   const id = randomUUID()
-  // As SQL, so that its time is the database's: an upload without a job is swept by it.
-  await control.prisma.$executeRaw`
-    INSERT INTO control.artifact (id, key, kind, job_id) VALUES (${id}::uuid, ${id}, ${kind}, ${jobId}::uuid)`
   const giveUp = (): Promise<unknown> =>
     control.prisma.artifact.updateMany({ where: { id, state: 'writing' }, data: { state: 'deleted' } })
-  const writer = await artifacts.create(id).catch(async (error: unknown) => {
-    await giveUp()
+  const begin = async (): Promise<ArtifactWriter> => {
+    // As SQL, so that its time is the database's: an upload without a job is swept by it.
+    await control.prisma.$executeRaw`
+      INSERT INTO control.artifact (id, key, kind, job_id) VALUES (${id}::uuid, ${id}, ${kind}, ${jobId}::uuid)`
+    return artifacts.create(id)
+  }
+  const writer = await begin().catch(async (error: unknown) => {
+    // The record may be there although making it failed: the answer may have been lost.
+    await Promise.allSettled([giveUp()])
     throw error
   })
   return {

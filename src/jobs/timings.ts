@@ -17,6 +17,8 @@ export interface JobTimings {
   readonly watchMs: number
   /** How long a worker's event loop may hang, or an open connection of it be silent, before its process ends itself. */
   readonly hangMs: number
+  /** Before a job that failed for a reason that may pass is tried again, by how often it was tried. */
+  readonly retryMs: readonly number[]
 }
 
 export const JOB_TIMINGS: JobTimings = {
@@ -29,4 +31,5 @@ export const JOB_TIMINGS: JobTimings = {
   graceMs: 8_000,
   watchMs: 250,
   hangMs: 30_000,
+  retryMs: [2_000, 10_000, 30_000],
 }

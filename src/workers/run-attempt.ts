@@ -17,9 +17,6 @@ import type { AttemptContext } from './processors/processor.ts'
 import { runTransfer } from './processors/transfer.ts'
 import { Stopped } from './stopped.ts'
 
-/** Before a job that failed for a reason that may pass is tried again, in milliseconds, by how often it was tried. */
-const RETRY_DELAYS_MS = [2_000, 10_000, 30_000]
-
 /** What the queue is to do with a job after an attempt. */
 export type Outcome =
   /** It has ended, or is somebody else's: the queue may forget it. */
@@ -116,7 +113,12 @@ async function work(
 }
 
 /** Records how an attempt failed. */
-async function settle({ control: { prisma }, logger }: Container, job: Job, cause: unknown): Promise<Outcome> {
+async function settle(container: Container, job: Job, cause: unknown): Promise<Outcome> {
+  const {
+    control: { prisma },
+    jobTimings: { retryMs },
+    logger,
+  } = container
   const log = logger.child({ jobId: job.id, attempt: job.attempt })
   const why = cause instanceof Stopped ? cause.why : undefined
   // A cancelled job also looks lost to the transaction that would have ended it well.
@@ -136,7 +138,7 @@ async function settle({ control: { prisma }, logger }: Container, job: Job, caus
   }
   if (mayPass(cause) && (await retryLater(prisma, job))) {
     log.warn({ err: cause }, 'job failed, and is tried again')
-    return { kind: 'later', delayMs: RETRY_DELAYS_MS[Math.min(job.attempt, RETRY_DELAYS_MS.length) - 1] ?? 0 }
+    return { kind: 'later', delayMs: retryMs[Math.min(job.attempt, retryMs.length) - 1] ?? 0 }
   }
   const error = toJobError(why === 'timed out' ? jobTimedOut() : cause)
   if (error.code === 'INTERNAL') log.error({ err: cause }, 'job failed unexpectedly')

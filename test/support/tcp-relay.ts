@@ -12,14 +12,33 @@ export interface TcpRelay {
   mend(): Promise<void>
 }
 
-/** Stands between a client and a server, as a network that can fail. */
-export async function startTcpRelay(url: string): Promise<TcpRelay> {
+/** Sees what goes through one connection. */
+export interface Tap {
+  /** What the client sends. @returns whether it may go on. */
+  asks(chunk: Buffer): boolean
+  /** What the server sends. @returns whether it may go on. */
+  answers(chunk: Buffer): boolean
+}
+
+const LET_THROUGH: Tap = { asks: () => true, answers: () => true }
+
+/**
+ * Stands between a client and a server, as a network that can fail.
+ *
+ * @param openTap called for each connection, with what breaks it.
+ */
+export async function startTcpRelay(
+  url: string,
+  openTap: (breakOff: () => void) => Tap = () => LET_THROUGH,
+): Promise<TcpRelay> {
   const target = new URL(url)
   const sockets = new Set<Socket>()
   let isSilent = false
-  const join = (from: Socket, to: Socket): void => {
+  const join = (from: Socket, to: Socket, mayPass: (chunk: Buffer) => boolean): void => {
     sockets.add(from)
-    from.on('data', (chunk) => isSilent || to.write(chunk))
+    from.on('data', (chunk) => {
+      if (mayPass(chunk) && !isSilent) to.write(chunk)
+    })
     from.on('error', () => isSilent || to.destroy())
     from.on('close', () => {
       sockets.delete(from)
@@ -28,8 +47,12 @@ export async function startTcpRelay(url: string): Promise<TcpRelay> {
   }
   const server = createServer((client) => {
     const upstream = connect(Number(target.port), target.hostname)
-    join(client, upstream)
-    join(upstream, client)
+    const tap = openTap(() => {
+      client.resetAndDestroy()
+      upstream.resetAndDestroy()
+    })
+    join(client, upstream, tap.asks)
+    join(upstream, client, tap.answers)
   })
   const listen = async (port: number): Promise<number> => {
     server.listen(port, '127.0.0.1')

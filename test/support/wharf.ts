@@ -98,6 +98,7 @@ export const SHORT_TIMINGS: Partial<JobTimings> = {
   stalledMs: 1_000,
   graceMs: 1_000,
   watchMs: 50,
+  retryMs: [200],
 }
 
 const tokenSchema = z.object({ token: z.string() })

@@ -1,4 +1,5 @@
 import { type FileHandle, open, rm } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import { AppError } from '../../errors.ts'
 import { errorCode } from '../../lib/error-code.ts'
 
@@ -23,7 +24,7 @@ export interface SpoolFile {
    * @param ranges one after the other, each as soon as the one before has been read.
    */
   read(ranges: AsyncIterable<ByteRange> | Iterable<ByteRange>, signal: AbortSignal): AsyncIterable<Buffer>
-  /** Removes the file, finished or not. */
+  /** Removes the file, finished or not. It does not fail: what can't be removed is left to the process's next start. */
   remove(): Promise<void>
 }
 
@@ -32,18 +33,23 @@ const BUFFER_BYTES = 512 * 1024
 
 const READ_BYTES = 512 * 1024
 
+/** How often removing a file is tried, and how long the disk is given in between, in milliseconds. */
+const MAX_REMOVALS = 5
+const BETWEEN_REMOVALS_MS = 200
+
 /** A disk, a quota and a limit on files that are full. */
-const FULL: ReadonlySet<string | undefined> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
+const FULL: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
 
 /**
  * Makes a file for what does not fit into memory.
  *
  * @param path of a file that does not exist.
  * @param onWritten called whenever more has been written.
- * @returns the file; its methods throw STORAGE_FULL where there is no more room for it.
+ * @returns the file; its methods throw STORAGE_FULL where there is no more room for it, and STORAGE_UNAVAILABLE where
+ *   the disk does not do what it should.
  */
 export async function createSpoolFile(path: string, onWritten: () => void): Promise<SpoolFile> {
-  const file = await open(path, 'wx', 0o600).catch(throwStorageFull)
+  const file = await open(path, 'wx', 0o600).catch(throwDiskFault)
   let [filling, writing] = [Buffer.allocUnsafeSlow(BUFFER_BYTES), Buffer.allocUnsafeSlow(BUFFER_BYTES)]
   let filled = 0
   let size = 0
@@ -56,7 +62,7 @@ export async function createSpoolFile(path: string, onWritten: () => void): Prom
     onWritten()
   }
   const flush = async (): Promise<void> => {
-    await writes.catch(throwStorageFull)
+    await writes.catch(throwDiskFault)
     writes = write(filling.subarray(0, filled))
     // Awaited by the next flush; failing before that is no unhandled rejection.
     void Promise.allSettled([writes])
@@ -82,16 +88,24 @@ export async function createSpoolFile(path: string, onWritten: () => void): Prom
     },
     async finish() {
       await flush()
-      await writes.catch(throwStorageFull)
-      await file.close()
+      await writes.catch(throwDiskFault)
+      await file.close().catch(throwDiskFault)
     },
     read: (ranges, signal) => readRanges(path, ranges, signal),
     async remove() {
       // A file that is closed already cannot be closed; whatever else is wrong, removing it is what counts.
       await Promise.allSettled([writes])
       await Promise.allSettled([file.close()])
-      await rm(path, { force: true })
+      await removePatiently(path)
     },
+  }
+}
+
+async function removePatiently(path: string): Promise<void> {
+  for (let tried = 0; tried < MAX_REMOVALS; tried += 1) {
+    if (tried > 0) await delay(BETWEEN_REMOVALS_MS)
+    const [removal] = await Promise.allSettled([rm(path, { force: true })])
+    if (removal.status === 'fulfilled') return
   }
 }
 
@@ -117,14 +131,23 @@ async function* readRanges(
         at += bytesRead
       }
     }
+  } catch (error) {
+    throwDiskFault(error)
   } finally {
-    await file?.close()
+    // Whatever becomes of it, what was read has been read.
+    await Promise.allSettled([file?.close()])
   }
 }
 
-function throwStorageFull(error: unknown): never {
-  if (!FULL.has(errorCode(error))) throw error
-  throw new AppError('STORAGE_FULL', 'there is no more room on the disk where an import keeps its rows; free some', {
+function throwDiskFault(error: unknown): never {
+  const code = errorCode(error)
+  if (code === undefined || !/^E[A-Z0-9]+$/.test(code)) throw error
+  if (FULL.has(code)) {
+    throw new AppError('STORAGE_FULL', 'there is no more room on the disk where an import keeps its rows; free some', {
+      cause: error,
+    })
+  }
+  throw new AppError('STORAGE_UNAVAILABLE', 'the disk where an import keeps its rows cannot be used for now', {
     cause: error,
   })
 }

@@ -6,7 +6,7 @@ import type { ExportSelection } from '../../transfer/export/export-selection.ts'
 import { withExport } from '../../transfer/export/with-export.ts'
 import { connectRemoteServer, type RemoteServer } from '../../transfer/remote/remote-server.ts'
 import { parseProjectTarget } from '../../transfer/remote/target.ts'
-import { importReceived, receiveArchive } from './import.ts'
+import { importReceived, type ReceivedArchive, receiveArchive } from './import.ts'
 import type { AttemptContext } from './processor.ts'
 
 type Selection = Omit<ExportSelection, 'slug'>
@@ -27,8 +27,17 @@ export async function runTransfer(context: AttemptContext, request: TransferRequ
  */
 async function move(context: AttemptContext, slug: string, target: string, selection: Selection): Promise<void> {
   const into = toWhole(target)
-  const received = await withSource(context, slug, selection, (bytes) => receiveArchive(context, bytes, into))
-  await importReceived(context, received, into)
+  let received: ReceivedArchive | undefined
+  const receive = async (bytes: AsyncIterable<Buffer>): Promise<ReceivedArchive> => {
+    received = await receiveArchive(context, bytes, into)
+    return received
+  }
+  const whole = await withSource(context, slug, selection, receive).catch(async (error: unknown) => {
+    // All of it may have been received, and only the end of the export's transactions have failed.
+    await received?.archive.remove()
+    throw error
+  })
+  await importReceived(context, whole, into)
 }
 
 async function pull(context: AttemptContext, dsn: string, target: string, selection: Selection): Promise<void> {
