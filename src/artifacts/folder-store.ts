@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import * as nodeFiles from 'node:fs/promises'
 import { join } from 'node:path'
 import { notFound } from '../errors.ts'
@@ -12,8 +11,9 @@ import { storageFault } from './storage-fault.ts'
 export type FileCalls = Pick<typeof nodeFiles, 'mkdir' | 'open' | 'readdir' | 'rename' | 'rm' | 'stat'>
 
 const READ_BYTES = 256 * 1024
-/** An unfinished artifact is `<key>.<random>.part` beside the finished ones, so that it takes its name by a rename. */
-const UNFINISHED = /^[0-9a-f-]{36}\.[0-9a-f-]{36}\.part$/
+/** An unfinished artifact is `<key>.part` beside the finished ones, so that it takes its name by a rename. */
+const unfinished = (path: string): string => `${path}.part`
+const UNFINISHED = /^[0-9a-f-]{36}\.part$/
 
 /**
  * Keeps artifacts as files of a folder, which several processes, and machines, may share. It is made where it is
@@ -31,14 +31,18 @@ export async function openFolderStore(folder: string, files: FileCalls = nodeFil
     create: async (key) => createArtifactWriter(await faultsTold(openTarget(files, folder, pathOf(key)))),
     read: (key, range) => readFile(files, pathOf(key), key, range),
     size: (key) => faultsTold(sizeOf(files, pathOf(key))),
-    remove: (key) => faultsTold(files.rm(pathOf(key), { force: true })),
+    async remove(key) {
+      const path = pathOf(key)
+      // In this order: a writer that goes on in between finds nothing to rename.
+      for (const file of [unfinished(path), path]) await faultsTold(files.rm(file, { force: true }))
+    },
     sweep: (olderThan) => faultsTold(sweep(files, folder, olderThan)),
     close: async () => undefined,
   }
 }
 
 async function openTarget(files: FileCalls, folder: string, path: string): Promise<ArtifactTarget> {
-  const temporary = `${path}.${randomUUID()}.part`
+  const temporary = unfinished(path)
   const handle = await files.open(temporary, 'wx', 0o600)
   return {
     append: (chunk) => handle.appendFile(chunk),

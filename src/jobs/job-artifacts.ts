@@ -26,7 +26,11 @@ export async function beginArtifact(
   const id = randomUUID()
   await control.prisma.artifact.create({ data: { id, key: id, kind, jobId } })
   const giveUp = (): Promise<unknown> =>
-    control.prisma.artifact.updateMany({ where: { id, state: 'writing' }, data: { state: 'deleted' } })
+    control.prisma.artifact.updateMany({
+      // Whoever was taken for dead may have written after the file had been removed: it is removed once more then.
+      where: { id, state: { in: ['writing', 'removed'] } },
+      data: { state: 'deleted' },
+    })
   const writer = await artifacts.create(id).catch(async (error: unknown) => {
     await giveUp()
     throw error
