@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { eventually } from './support/eventually.ts'
 import { GATE, withGate } from './support/gate.ts'
 import { exportOf } from './support/import.ts'
@@ -24,6 +24,9 @@ import { createProject, withSession } from './support/projects.ts'
 import { isRedisInstalled, startRedis, type TestRedis } from './support/redis.ts'
 import { openTransactions } from './support/transactions.ts'
 import { startWharf, type TestWharf } from './support/wharf.ts'
+
+// Servers and processes are started and ended in each test, which a busy machine takes its time for.
+vi.setConfig({ testTimeout: 180_000 })
 
 const STRUCTURE = `
   CREATE DOMAIN gated AS integer CHECK (${GATE});
