@@ -200,6 +200,18 @@ describe.each([
     await expect(read(store, key, { start: 0, end: 0 })).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 
+  test('removes with an artifact what a writer of it has left unfinished, and nothing of others', async () => {
+    const [key, other] = [randomUUID(), randomUUID()]
+    const writers = await Promise.all([store.create(key), store.create(other)])
+    for (const writer of writers) await writer.write(LARGE)
+    await store.remove(key)
+
+    expect(await place.leftovers()).toBe(1)
+    await expect(writers[0]?.commit()).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' })
+    expect(await store.size(key)).toBeUndefined()
+    await writers[1]?.abandon()
+  })
+
   test.each(['', '..', '../other', 'a/b', randomUUID().toUpperCase(), `${randomUUID()}\n`, `${randomUUID()}.part`])(
     'refuses the key %j',
     async (key) => {

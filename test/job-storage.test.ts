@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => wharf?.close())
 
 /** A worker whose files may not grow beyond half a mebibyte, which is what a full disk is to it. */
-const startCrampedWorker = () => startWorkerProcess(wharf, {}, { fileBlocks: 1_024 })
+const startCrampedWorker = () => startWorkerProcess(wharf, {}, {}, { fileBlocks: 1_024 })
 
 const FULL = { status: 'failed', attempt: 1, error: { code: 'STORAGE_FULL', detail: expect.stringContaining('room') } }
 

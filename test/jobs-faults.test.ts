@@ -1,23 +1,25 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beginArtifact } from '../src/jobs/job-artifacts.ts'
+import { removeArtifacts } from '../src/jobs/sweep-artifacts.ts'
 import { eventually } from './support/eventually.ts'
 import { GATE, withGate } from './support/gate.ts'
 import { exportOf } from './support/import.ts'
 import {
-  artifactsOf,
   askExport,
   askImport,
   BACKENDS,
   jobOf,
-  type SeenJob,
+  NO_LEASE,
   showJob,
   startBackend,
   startWorkerProcess,
+  takeFromLostWorkers,
   untilEnded,
   untilStatus,
 } from './support/jobs.ts'
-import { createProject, withSession } from './support/projects.ts'
-import { redisTest, type TestRedis } from './support/redis.ts'
-import { openTransactions } from './support/transactions.ts'
+import { nothingIsLeft } from './support/leftovers.ts'
+import { createProject } from './support/projects.ts'
+import type { TestRedis } from './support/redis.ts'
 import { startWharf, type TestWharf } from './support/wharf.ts'
 
 const STRUCTURE = `
@@ -72,13 +74,14 @@ describe.each(BACKENDS)('with the queue on %s', (backend) => {
   })
 
   test('a worker that was stopped for longer than its lease commits nothing when it goes on', async () => {
-    const first = await startWorkerProcess(wharf, environment)
+    const first = await startWorkerProcess(wharf, environment, { ...NO_LEASE, sweepMs: 600_000 })
     await prepared('stopped')
     const asked = await withGate(wharf, async (gate) => {
       const job = jobOf(await askImport(wharf.root, archive, '?targetSlug=stopped'))
       await gate.arrival()
       process.kill(first.pid, 'SIGSTOP')
-      await startWorkerProcess(wharf, environment)
+      await takeFromLostWorkers(wharf)
+      await startWorkerProcess(wharf, environment, NO_LEASE)
       await eventually(async () => (await showJob(wharf.root, job.id)).attempt).toBe(2)
       await gate.arrival()
       return job
@@ -152,57 +155,6 @@ describe('with one worker in a process of its own', () => {
 
   afterAll(() => wharf?.close())
 
-  const lockWaits = async (): Promise<number> =>
-    (await openTransactions(wharf)).filter(({ waits }) => waits === 'Lock').length
-
-  test('an import whose worker is killed between the load and the swap is done by the next, once', async () => {
-    await createProject(wharf, 'swapping', `${STRUCTURE} ${OLD}`)
-    const worker = await startWorkerProcess(wharf)
-    const asked = await withSession(wharf.database.url, async (holder) => {
-      await holder.query(`BEGIN; SELECT FROM system.stage_state WHERE schema_name = 'swapping.live' FOR NO KEY UPDATE`)
-      const job = jobOf(await askImport(wharf.root, archive, '?targetSlug=swapping'))
-      await eventually(lockWaits).toBe(1)
-      await worker.kill('SIGKILL')
-      return job
-    })
-    await startWorkerProcess(wharf)
-    expect(await untilEnded(wharf.root, asked)).toMatchObject({ status: 'succeeded', attempt: 2 })
-    const events = await wharf.database.query(
-      `SELECT kind FROM system.event JOIN system.stage_state USING (stage_id) WHERE schema_name = 'swapping.live' AND kind = 'import'`,
-    )
-    expect(events).toHaveLength(1)
-  })
-
-  test('an export whose worker is killed while it publishes its archive is made anew, and one archive is left', async () => {
-    const worker = await startWorkerProcess(wharf)
-    const asked = await withSession(wharf.database.url, async (holder) => {
-      const job = await withSession(wharf.database.url, async (locker) => {
-        await locker.query('BEGIN; LOCK TABLE "source.live".item IN ACCESS EXCLUSIVE MODE')
-        const waiting = jobOf(await askExport(wharf.root, [{ slug: 'source' }]))
-        await eventually(lockWaits).toBe(1)
-        await holder.query('BEGIN')
-        await holder.query('SELECT FROM control.artifact WHERE job_id = $1 FOR UPDATE', [waiting.id])
-        return waiting
-      })
-      // The archive is whole, and in the store; only its record says not yet that it may be had.
-      await eventually(async () => ({ waits: await lockWaits(), ...(await artifactsOf(wharf)) })).toEqual({
-        waits: 1,
-        records: [{ kind: 'output', state: 'writing', n: 1 }],
-        files: 1,
-      })
-      await worker.kill('SIGKILL')
-      return job
-    })
-    await startWorkerProcess(wharf)
-    const job = await untilEnded(wharf.root, asked)
-    expect(job).toMatchObject({ status: 'succeeded', attempt: 2 })
-    expect(await wharf.root.get(`/jobs/${job.id}/file`)).toMatchObject({ status: 200 })
-    await eventually(() => artifactsOf(wharf)).toEqual({
-      records: [{ kind: 'output', state: 'ready', n: 1 }],
-      files: 1,
-    })
-  })
-
   test('a job whose workers all die has failed when its attempts are used up', async () => {
     await createProject(wharf, 'hopeless', `${STRUCTURE} ${OLD}`)
     const worker = await startWorkerProcess(wharf)
@@ -215,41 +167,8 @@ describe('with one worker in a process of its own', () => {
     })
     await startWorkerProcess(wharf)
     expect(await untilEnded(wharf.root, asked)).toMatchObject({ status: 'failed', error: { code: 'WORKER_LOST' } })
-    await eventually(() => artifactsOf(wharf)).toMatchObject({ files: 1 })
+    await nothingIsLeft(wharf)
   })
-})
-
-redisTest('a Redis that is ended and comes back empty loses no job, and none is done twice', async () => {
-  const { redis, environment } = await startBackend('Redis')
-  const wharf = await startWharf({ environment, worker: true })
-  await createProject(wharf, 'source', `${STRUCTURE} ${NEW}`)
-  await createProject(wharf, 'target', `${STRUCTURE} ${OLD}`)
-  const archive = await exportOf(wharf.root, 'source')
-  const [running, ...waiting] = await withGate(wharf, async (gate) => {
-    const first = jobOf(await askImport(wharf.root, archive, '?targetSlug=target'))
-    await gate.arrival()
-    const others = await withSession(wharf.database.url, async (holder) => {
-      // Exports wait for the lock, those beyond the first few in the queue.
-      await holder.query('BEGIN; LOCK TABLE "source.live".item IN ACCESS EXCLUSIVE MODE')
-      const asked: SeenJob[] = []
-      for (let index = 0; index < 8; index += 1) asked.push(jobOf(await askExport(wharf.root, [{ slug: 'source' }])))
-      await redis?.kill()
-      expect(await askExport(wharf.root, [{ slug: 'source' }])).toMatchObject({
-        status: 503,
-        headers: { 'retry-after': '5' },
-        json: { type: 'urn:wharf:error:queue-unavailable' },
-      })
-      await redis?.start()
-      return asked
-    })
-    return [first, ...others]
-  })
-  for (const job of [running, ...waiting]) {
-    expect(job && (await untilEnded(wharf.root, job))).toMatchObject({ status: 'succeeded', attempt: 1 })
-  }
-  expect(await wharf.database.query('SELECT count(*)::int AS n FROM "target.live".item')).toEqual([{ n: 98 }])
-  await wharf.close()
-  await redis?.kill()
 })
 
 test('a token that is revoked while its import runs gets nothing done', async () => {
@@ -266,5 +185,18 @@ test('a token that is revoked while its import runs gets nothing done', async ()
   })
   expect(asked).toMatchObject({ error: { code: 'AUTHORIZATION_REVOKED' } })
   expect(await wharf.database.query('SELECT count(*)::int AS n FROM "target.live".item')).toEqual([{ n: 2 }])
+  await wharf.close()
+})
+
+test('a file that comes after its attempt was given up, and the file removed, does not stay', async () => {
+  const wharf = await startWharf()
+  await createProject(wharf, 'source', STRUCTURE)
+  const { id: jobId } = jobOf(await askExport(wharf.root, [{ slug: 'source' }]))
+  const artifact = await beginArtifact(wharf.container, { kind: 'output', jobId })
+  await wharf.database.query(`UPDATE control.artifact SET state = 'removed'`)
+  await artifact.writer.commit()
+  await artifact.abandon()
+  await removeArtifacts(wharf.container)
+  expect(await wharf.container.artifacts.size(artifact.id)).toBeUndefined()
   await wharf.close()
 })

@@ -55,7 +55,7 @@ async function importHanging(options: {
 const DONE = { job: { status: 'succeeded', attempt: 2 }, rows: [{ n: 100 }] }
 
 test('a worker whose event loop hangs is killed, says why, and its job is done by another', async () => {
-  const worker = await startWorkerProcess(wharf, {}, { jobTimings, preload: 'hang-on-signal.mjs' })
+  const worker = await startWorkerProcess(wharf, {}, jobTimings, { preload: 'hang-on-signal.mjs' })
   const hang = (): unknown => process.kill(worker.pid, 'SIGUSR2')
   expect(await importHanging({ to: 'hung', worker, hang })).toMatchObject({
     ...DONE,
@@ -65,7 +65,7 @@ test('a worker whose event loop hangs is killed, says why, and its job is done b
 
 test('a worker whose connections to PostgreSQL are open and silent ends, says why, and its job is done by another', async () => {
   const relay = await startTcpRelay(wharf.database.url)
-  const worker = await startWorkerProcess(wharf, { DATABASE_URL: relay.url }, { jobTimings })
+  const worker = await startWorkerProcess(wharf, { DATABASE_URL: relay.url }, jobTimings)
   expect(await importHanging({ to: 'silent', worker, hang: relay.silence })).toMatchObject({
     ...DONE,
     end: { code: 1, complaint: expect.stringMatching(/"level":60,.*a connection is open and silent/) },
@@ -78,7 +78,7 @@ redisTest('a worker whose connection to Redis is open and silent ends, and its j
   const environment = { REDIS_URL: redis.url }
   const service = await startWharf({ beside: wharf, environment })
   const relay = await startTcpRelay(redis.url)
-  const worker = await startWorkerProcess(wharf, { REDIS_URL: relay.url }, { jobTimings })
+  const worker = await startWorkerProcess(wharf, { REDIS_URL: relay.url }, jobTimings)
   expect(await importHanging({ to: 'deaf', worker, hang: relay.silence, service, environment })).toMatchObject({
     ...DONE,
     end: { code: 1, complaint: expect.stringContaining('"connection":"queue"') },

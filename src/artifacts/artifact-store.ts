@@ -40,7 +40,7 @@ export interface ArtifactWriter {
  * visible under a key is whole. `INVALID_REQUEST` is thrown for a key that is no UUID.
  */
 export interface ArtifactStore {
-  /** Begins an artifact, one under a key at a time; nothing is visible under `key` until its writer's `commit`. */
+  /** Begins an artifact; nothing is visible under `key` until its writer's `commit`. One writer at a time has a key. */
   create(key: string): Promise<ArtifactWriter>
   /**
    * The bytes of an artifact, or of a part of it, read no faster than they are taken.
@@ -52,8 +52,8 @@ export interface ArtifactStore {
   /** @returns the artifact's bytes, or undefined where there is nothing under `key`. */
   size(key: string): Promise<number | undefined>
   /**
-   * Removes an artifact, and in a folder also what a writer that is gone has left under its key. Who reads it meanwhile
-   * may still read to its end. Without one, it does nothing.
+   * Removes an artifact, and what was written of one that was not committed. Who writes it meanwhile can commit no more,
+   * unless the store has taken it by then; who reads it may still read to its end. Without one, it does nothing.
    */
   remove(key: string): Promise<void>
   /**

@@ -31,7 +31,11 @@ export async function openFolderStore(folder: string, files: FileCalls = nodeFil
     create: async (key) => createArtifactWriter(await faultsTold(openTarget(files, folder, pathOf(key)))),
     read: (key, range) => readFile(files, pathOf(key), key, range),
     size: (key) => faultsTold(sizeOf(files, pathOf(key))),
-    remove: (key) => faultsTold(remove(files, pathOf(key))),
+    async remove(key) {
+      const path = pathOf(key)
+      // In this order: a writer that goes on in between finds nothing to rename.
+      for (const file of [unfinished(path), path]) await faultsTold(files.rm(file, { force: true }))
+    },
     sweep: (olderThan) => faultsTold(sweep(files, folder, olderThan)),
     close: async () => undefined,
   }
@@ -72,12 +76,6 @@ async function* readFile(
   } catch (error) {
     throw errorCode(error) === 'ENOENT' ? notFound('artifact', key) : storageFault(error)
   }
-}
-
-/** The unfinished first: its writer, should it still live, can then make nothing of it any more. */
-async function remove(files: FileCalls, path: string): Promise<void> {
-  await files.rm(unfinished(path), { force: true })
-  await files.rm(path, { force: true })
 }
 
 const inclusive = ({ start, end }: ByteRange): ByteRange => ({ start, end: end - 1 })

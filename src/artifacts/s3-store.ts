@@ -6,7 +6,7 @@ import { createArtifactWriter } from './artifact-writer.ts'
 import { readS3 } from './s3-read.ts'
 import { s3Upload } from './s3-upload.ts'
 import { httpStatus, storageFault } from './storage-fault.ts'
-import { sweepUploads } from './sweep-uploads.ts'
+import { endUploads, sweepUploads } from './sweep-uploads.ts'
 
 const CONNECT_MS = 10_000
 /** How long a server may say nothing, in the middle of an answer too. */
@@ -50,6 +50,7 @@ export function openS3Store(location: S3Location): ArtifactStore {
     async remove(key) {
       const object = objectOf(key)
       try {
+        await endUploads(client, object)
         await client.send(new DeleteObjectCommand(object))
       } catch (error) {
         throw storageFault(error)

@@ -19,7 +19,7 @@ import { httpStatus } from './storage-fault.ts'
  */
 export async function sweepUploads(client: S3Client, location: S3Location, olderThan: Date): Promise<number> {
   let ended = 0
-  for await (const upload of openUploads(client, location)) {
+  for await (const upload of openUploads(client, { Bucket: location.bucket, Prefix: location.prefix })) {
     if (!isArtifactKey((upload.Key ?? '').slice(location.prefix.length))) continue
     const object = { Bucket: location.bucket, Key: upload.Key, UploadId: upload.UploadId }
     const touched = await unlessGone(lastTouched(client, object, upload.Initiated))
@@ -30,16 +30,29 @@ export async function sweepUploads(client: S3Client, location: S3Location, older
   return ended
 }
 
+/** Ends whatever multipart uploads there are of one object. */
+export async function endUploads(
+  client: S3Client,
+  { Bucket, Key }: { readonly Bucket: string; readonly Key: string },
+): Promise<void> {
+  for await (const upload of openUploads(client, { Bucket, Prefix: Key })) {
+    const { UploadId } = upload
+    if (upload.Key === Key) await unlessGone(client.send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId })))
+  }
+}
+
 interface Markers {
   readonly KeyMarker?: string | undefined
   readonly UploadIdMarker?: string | undefined
 }
 
-async function* openUploads(client: S3Client, { bucket, prefix }: S3Location): AsyncGenerator<MultipartUpload> {
+async function* openUploads(
+  client: S3Client,
+  place: { readonly Bucket: string; readonly Prefix: string },
+): AsyncGenerator<MultipartUpload> {
   for (let after: Markers | undefined = {}; after; ) {
     const command: ListMultipartUploadsCommand = new ListMultipartUploadsCommand({
-      Bucket: bucket,
-      Prefix: prefix,
+      ...place,
       ...after,
     })
     const page: ListMultipartUploadsCommandOutput = await client.send(command)

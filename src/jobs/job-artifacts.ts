@@ -25,7 +25,11 @@ export async function beginArtifact(
 ): Promise<NewArtifact> {
   const id = randomUUID()
   const giveUp = (): Promise<unknown> =>
-    control.prisma.artifact.updateMany({ where: { id, state: 'writing' }, data: { state: 'deleted' } })
+    control.prisma.artifact.updateMany({
+      // Whoever was taken for dead may have written after the file had been removed: it is removed once more then.
+      where: { id, state: { in: ['writing', 'removed'] } },
+      data: { state: 'deleted' },
+    })
   const begin = async (): Promise<ArtifactWriter> => {
     // As SQL, so that its time is the database's: an upload without a job is swept by it.
     await control.prisma.$executeRaw`

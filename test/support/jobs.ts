@@ -2,8 +2,10 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { z } from 'zod'
+import { sweepJobs } from '../../src/jobs/sweep.ts'
 import type { JobTimings } from '../../src/jobs/timings.ts'
-import type { ApiAnswer, ApiClient } from './api-client.ts'
+import type { ServicePart } from '../../src/service.ts'
+import { type ApiAnswer, type ApiClient, createApiClient } from './api-client.ts'
 import { eventually } from './eventually.ts'
 import { sendArchive } from './import.ts'
 import { runScript, type ScriptOptions, type ScriptProcess } from './processes.ts'
@@ -74,21 +76,50 @@ export async function startBackend(backend: Backend): Promise<{
   return { environment: { REDIS_URL: redis.url }, redis }
 }
 
+type PartOptions = Pick<ScriptOptions, 'preload' | 'fileBlocks'>
+
 /** Starts a process that works on the jobs of a service, and is killed after the test. */
 export async function startWorkerProcess(
-  { database, dataDir }: TestWharf,
+  wharf: TestWharf,
   environment: Readonly<Record<string, string>> = {},
-  {
-    jobTimings,
-    ...options
-  }: Pick<ScriptOptions, 'preload' | 'fileBlocks'> & { readonly jobTimings?: Partial<JobTimings> } = {},
+  timings: Partial<JobTimings> = {},
+  options: PartOptions = {},
 ): Promise<ScriptProcess> {
-  const needed = { DATABASE_URL: database.url, WHARF_DATA_DIR: dataDir, WHARF_ROOT_TOKEN: ROOT_TOKEN }
-  const args = [JSON.stringify({ ...needed, ...environment }), JSON.stringify({ ...SHORT_TIMINGS, ...jobTimings })]
-  const worker = await runScript('run-worker.mjs', { args, ...options })
+  const worker = await startPart('worker', wharf, environment, timings, options)
   expect(await worker.nextLine()).toBe('ready')
   return worker
 }
+
+/** Starts a process that answers the requests of a service, and is killed after the test. */
+export async function startApiProcess(
+  wharf: TestWharf,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<ScriptProcess & { readonly root: ApiClient }> {
+  const api = await startPart('api', wharf, environment, {})
+  return { ...api, root: createApiClient(await api.nextLine(), ROOT_TOKEN) }
+}
+
+function startPart(
+  part: ServicePart,
+  { database, dataDir }: TestWharf,
+  environment: Readonly<Record<string, string>>,
+  timings: Partial<JobTimings>,
+  options: PartOptions = {},
+): Promise<ScriptProcess> {
+  const needed = { DATABASE_URL: database.url, WHARF_DATA_DIR: dataDir, WHARF_ROOT_TOKEN: ROOT_TOKEN }
+  const args = [part, JSON.stringify({ ...needed, ...environment }), JSON.stringify({ ...SHORT_TIMINGS, ...timings })]
+  return runScript('run-part.mjs', { args, ...options })
+}
+
+/** For workers that are lost when the test says so, and not when the machine is busy. */
+export const NO_LEASE: Partial<JobTimings> = { leaseMs: 600_000, lockMs: 1_000, stalledMs: 300 }
+
+/** Takes jobs from workers that are gone or stopped, by a lease of two seconds; no other may be working meanwhile. */
+export const takeFromLostWorkers = ({ container, database }: TestWharf): Promise<void> =>
+  eventually(async () => {
+    await sweepJobs(container, { leaseMs: 2_000 })
+    return database.query(`SELECT kind, request FROM control.job WHERE status = 'running'`)
+  }).toEqual([])
 
 /** What there is of jobs' files: records by kind and state, and what the store holds. */
 export async function artifactsOf({ database, dataDir }: TestWharf) {

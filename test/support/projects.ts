@@ -4,7 +4,7 @@ import type { ApiAnswer } from './api-client.ts'
 import type { TestWharf } from './wharf.ts'
 
 /** Makes a project, and in its stage `live` what the script says. */
-export async function createProject({ root }: TestWharf, slug: string, script?: string): Promise<void> {
+export async function createProject({ root }: Pick<TestWharf, 'root'>, slug: string, script?: string): Promise<void> {
   await assertStatus(201, root.post('/projects', { json: { slug } }))
   if (script !== undefined) await assertStatus(200, applyScript({ root }, slug, script))
 }

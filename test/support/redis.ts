@@ -11,18 +11,28 @@ export const isRedisInstalled = isInstalled('redis-server')
 /** For tests that need Redis: they are left out where it is not installed. */
 export const redisTest = test.skipIf(!isRedisInstalled)
 
-/** A Redis server that belongs to one test file, and that keeps nothing on disk: started again, it is empty. */
+/** Longer than any test takes. */
+const PAUSE_MS = 600_000
+
+/** A Redis server that belongs to one test file. */
 export interface TestRedis {
   readonly url: string
   start(): Promise<void>
   /** Ends it as a crash would. */
   kill(): Promise<void>
+  /** Takes no command that could write, until `use` has ended; a client that is gone by then has sent nothing. */
+  withoutWrites<T>(use: () => Promise<T>): Promise<T>
+  keys(): Promise<readonly string[]>
   /** Every key with its value, as text. */
   dump(): Promise<string>
 }
 
-/** Starts `redis-server`, which has to be installed. */
-export async function startRedis(): Promise<TestRedis> {
+/**
+ * Starts `redis-server`, which has to be installed.
+ *
+ * @param folder where it keeps what it is told; without one, it is empty when it is started again.
+ */
+export async function startRedis(folder?: string): Promise<TestRedis> {
   const port = await findFreePort()
   const url = `redis://127.0.0.1:${port}`
   let server: ReturnType<typeof spawn> | undefined
@@ -30,8 +40,9 @@ export async function startRedis(): Promise<TestRedis> {
   const redis: TestRedis = {
     url,
     async start() {
-      const options = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']
-      server = spawn('redis-server', [...options, '--maxmemory-policy', 'noeviction'], { stdio: 'ignore' })
+      const options = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--maxmemory-policy', 'noeviction']
+      const keeping = folder === undefined ? ['--appendonly', 'no'] : ['--appendonly', 'yes', '--dir', folder]
+      server = spawn('redis-server', [...options, ...keeping], { stdio: 'ignore' })
       await once(server, 'spawn')
       await withClient(url, (client) => untilReady(client))
     },
@@ -41,6 +52,16 @@ export async function startRedis(): Promise<TestRedis> {
       server.kill('SIGKILL')
       await ended
     },
+    withoutWrites: (use) =>
+      withClient(url, async (client) => {
+        await client.client('PAUSE', PAUSE_MS, 'WRITE')
+        try {
+          return await use()
+        } finally {
+          await client.client('UNPAUSE')
+        }
+      }),
+    keys: () => withClient(url, (client) => client.keys('*')),
     dump: () =>
       withClient(url, async (client) => {
         const texts: string[] = []

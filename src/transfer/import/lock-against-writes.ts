@@ -40,6 +40,8 @@ async function lockWithin(tx: Transaction, statement: string, timeoutMs: number)
   try {
     await tx.$executeRawUnsafe(statement)
     await tx.$executeRawUnsafe('RELEASE SAVEPOINT before_lock')
+    // The rest of the transaction waits for nobody who writes, and may wait longer.
+    await tx.$executeRawUnsafe('SET LOCAL lock_timeout TO DEFAULT')
     return true
   } catch (error) {
     if (sqlState(error) !== SQLSTATE.lockNotAvailable) throw error

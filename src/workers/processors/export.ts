@@ -1,3 +1,4 @@
+import { nameTransaction } from '../../database/session-name.ts'
 import type { ExportRequest } from '../../jobs/catalogue.ts'
 import { beginArtifact, publishArtifact } from '../../jobs/job-artifacts.ts'
 import { findScheduleOf, markProven } from '../../jobs/schedules/schedule-record.ts'
@@ -44,6 +45,7 @@ export async function runExport(context: AttemptContext, { projects }: ExportReq
     // What a schedule makes stays for as long as that says.
     const days = schedule ? undefined : config.artifactDays
     await control.prisma.$transaction(async (tx) => {
+      await nameTransaction(tx, sessionName)
       await publishArtifact(tx, { id: artifact.id, jobId: job.id, finished }, days ?? null)
       if (schedule?.verify) await markProven(tx, artifact.id)
       await succeed(tx, { ...finished, notExported }, days)

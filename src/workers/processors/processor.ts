@@ -15,8 +15,8 @@ export interface AttemptContext {
   /** The secrets of the request, by name. */
   readonly secrets: Readonly<Record<string, string>>
   /**
-   * Ends the job well. To be called in the transaction that makes its result visible, as the last thing before the
-   * commit; it throws where that must not happen.
+   * Ends the job well. To be called in the transaction that makes its result visible, which has the session's name, as
+   * the last thing before the commit; it throws where that must not happen.
    *
    * @param expiresInDays when the result goes; undefined where nothing does.
    */

@@ -1,3 +1,4 @@
+import { nameTransaction } from '../../database/session-name.ts'
 import { wrongUse } from '../../errors.ts'
 import type { TransferRequest } from '../../jobs/catalogue.ts'
 import { gzipMembers } from '../../lib/gzip-members.ts'
@@ -54,12 +55,15 @@ const toWhole = (target: string) => ({ targets: [target], allowEdited: false })
 
 /** What the other server has committed is there, whatever comes then: run again, it is replaced by the same. */
 async function push(context: AttemptContext, slug: string, dsn: string, selection: Selection): Promise<void> {
-  const { container, progress, succeed } = context
+  const { container, progress, sessionName, succeed } = context
   await withRemote(context, dsn, context.secrets.target, async (server, targetSlug) => {
     const projects = await withSource(context, slug, selection, (archive) =>
       server.sendArchive(counted(gzipMembers(archive), progress.addBytes), targetSlug),
     )
-    await container.control.prisma.$transaction((tx) => succeed(tx, { projects }))
+    await container.control.prisma.$transaction(async (tx) => {
+      await nameTransaction(tx, sessionName)
+      await succeed(tx, { projects })
+    })
   })
 }
 

@@ -1,0 +1,16 @@
+import type { TestDatabase } from './database.ts'
+import { GATE } from './gate.ts'
+
+/**
+ * Puts the gate into the last steps of jobs, by what their request says: one that names something that ends with `-last`
+ * stops in the last statement before its commit, one with `-commit` in the commit itself, where it can't be undone.
+ */
+export async function gateLastSteps(database: TestDatabase): Promise<void> {
+  await database.query(`
+    CREATE FUNCTION control.pass_gate() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN PERFORM ${GATE}; RETURN NULL; END $$;
+    CREATE TRIGGER gate_last AFTER UPDATE ON control.job FOR EACH ROW
+      WHEN (NEW.status = 'succeeded' AND NEW.request::text LIKE '%-last"%') EXECUTE FUNCTION control.pass_gate();
+    CREATE CONSTRAINT TRIGGER gate_commit AFTER UPDATE ON control.job DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+      WHEN (NEW.status = 'succeeded' AND NEW.request::text LIKE '%-commit"%') EXECUTE FUNCTION control.pass_gate();`)
+}
