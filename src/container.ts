@@ -32,6 +32,12 @@ const MAX_CONNECTIONS = 20
 /** Connections of Wharf's own login for snapshots: as many exports can run at once in this process. */
 const MAX_SNAPSHOTS = 16
 
+/**
+ * How long a transaction may wait for its connection, and last, in milliseconds, where its user says nothing else.
+ * Prisma's own two and five seconds are too short for a machine that is busy.
+ */
+const TRANSACTIONS = { maxWait: 10_000, timeout: 60_000 }
+
 /** Memory for answers of the content endpoint, in bytes. */
 const MAX_CACHE_BYTES = 64 * 1024 * 1024
 
@@ -97,7 +103,7 @@ export async function createContainer(options: {
 
   const open: OpenDatabase = (connectionString, options) => {
     const pool = createPool(connectionString, options, logger)
-    const prisma = new PrismaClient({ adapter: new PrismaPg(pool) })
+    const prisma = new PrismaClient({ adapter: new PrismaPg(pool), transactionOptions: TRANSACTIONS })
     const close = async (): Promise<void> => {
       await prisma.$disconnect()
       await pool.end()
