@@ -103,7 +103,14 @@ test('a dry run says for each table what there is, and what there would be', asy
     expect(answer.json).toEqual({
       ok: true,
       dryRun: true,
-      projects: [{ slug: 'source', targetSlug: 'dry', roles: null, stages: [{ slug: stage, mode, tables }] }],
+      projects: [
+        {
+          slug: 'source',
+          targetSlug: 'dry',
+          roles: null,
+          stages: [{ slug: stage, mode, undoable: mode !== 'in place', tables }],
+        },
+      ],
     })
   }
   expect(await readState(wharf.database)).toEqual(before)

@@ -1,5 +1,6 @@
 import { quoteLiteral, quoteQualified } from '../../src/database/quoting.ts'
 import type { TestDatabase } from './database.ts'
+import { eventually } from './eventually.ts'
 
 /** By what it is about, e.g. `rows of shop.live.album`. */
 export type DatabaseState = Readonly<Record<string, string>>
@@ -28,6 +29,10 @@ const CATALOGS: Readonly<Record<string, string>> = {
  *   not told.
  */
 export async function readState(database: TestDatabase, where = 'true'): Promise<DatabaseState> {
+  // What had been kept before the last import goes behind its back.
+  await eventually(() =>
+    database.query('SELECT schema_name FROM system.side_schema WHERE expires_at <= now()'),
+  ).toEqual([])
   const schema = `(nspname !~ '^pg_' AND nspname NOT IN ('information_schema', 'bullmq') AND (${where}))`
   const tables = await database.query<{ schema: string; name: string }>(
     `SELECT nspname::text AS schema, relname::text AS name FROM pg_class

@@ -89,13 +89,15 @@ export async function importArchive(
       }
       return imported
     } catch (error) {
-      throw signal.aborted ? signal.reason : error
-    } finally {
       // What cannot be dropped now is left to the sweep, and changes nothing about how the import ended.
       await Promise.allSettled([dropLeftovers(services.system, stageIds)])
+      throw signal.aborted ? signal.reason : error
     }
   }
-  return withStageLocks(services.snapshots, stageIds, runLocked, options)
+  const imported = await withStageLocks(services.snapshots, stageIds, runLocked, options)
+  // What the import before this one had kept is of no use any more, and nobody has to wait until it is gone.
+  void Promise.allSettled([dropExpired(services.system, stageIds)])
+  return imported
 }
 
 /** The stages that the archive goes to; one that does not exist is complained about when it is examined. */
@@ -149,6 +151,13 @@ function assertLoadable(targets: readonly TargetProject[]): void {
 async function dropLeftovers(system: Database, stageIds: readonly string[]): Promise<void> {
   for (const { schemaName } of await listDroppable(system, stageIds)) await dropSideSchema(system, schemaName)
   await system.prisma.loadingEvent.deleteMany({ where: { stageId: { in: [...stageIds] } } })
+}
+
+/** Who reads what has expired may go on: it is left to the sweep then. No undo wants it. */
+async function dropExpired(system: Database, stageIds: readonly string[]): Promise<void> {
+  for (const { schemaName, kind } of await listDroppable(system, stageIds)) {
+    if (kind === 'kept') await dropSideSchema(system, schemaName)
+  }
 }
 
 async function readReferences(

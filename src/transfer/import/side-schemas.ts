@@ -51,8 +51,9 @@ export const sideName = ({ schemaName }: StageIdentity, suffix: 'new' | 'old'): 
   `${schemaName}.${suffix}-${randomUUID().slice(0, 8)}`
 
 /**
- * Drops a schema beside a stage's own, and its record. The caller has the stage's lock, so that nobody who still loads
- * into it can be anything but the session of an import that is gone, though PostgreSQL may not have noticed.
+ * Drops a schema beside a stage's own, and its record. Where it was not kept, the caller has the stage's lock, so that
+ * nobody who still loads into it can be anything but the session of an import that is gone, though PostgreSQL may not
+ * have noticed.
  *
  * @returns false where somebody still reads its tables (an export that began before it was replaced, say): it is there
  *   then, for the next sweep.
