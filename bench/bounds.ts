@@ -24,6 +24,14 @@ export const BOUNDS = {
     sentence: 'The service never takes more than 250 MB of memory for an import.',
     maxBytes: 250_000_000,
   },
+  jobWorkerMemory: {
+    sentence: 'An export job and an import job of 3 million rows keep the worker below 300 MB of memory.',
+    maxBytes: 300_000_000,
+  },
+  jobApiMemory: {
+    sentence: 'Such jobs, with the download and the upload of their archive, keep the API below 150 MB of memory.',
+    maxBytes: 150_000_000,
+  },
   writeCost: {
     sentence: 'A write takes at most twice as long with the event log as without it',
     maxRatio: 2,

@@ -2,7 +2,8 @@
  * Measures what we claim about exports, imports, writes, jobs and the content endpoint; exits with 1 where a bound of
  * `bounds.ts` is broken.
  *
- * Usage: npm run bench -- [time] [import] [memory] [writes] [content] [jobs] [--quick] [--rows 1000000,3000000,10000000]
+ * Usage: npm run bench -- [time] [import] [memory] [writes] [content] [jobs] [job-memory] [--quick]
+ *   [--rows 1000000,3000000,10000000]
  */
 import { execFile } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
@@ -14,6 +15,7 @@ import { measureContent } from './content.ts'
 import { measureExportMemory } from './export-memory.ts'
 import { measureExportTime } from './export-time.ts'
 import { measureImport } from './import-time.ts'
+import { measureJobMemory } from './job-memory.ts'
 import { measureJobThroughput } from './job-throughput.ts'
 import { type BenchRun, serviceRunner } from './support/bench-run.ts'
 import { findSampleTable, SAMPLE_SCHEMA } from './support/sample-table.ts'
@@ -23,7 +25,11 @@ import { measureWriteCost } from './write-cost.ts'
 
 const SIZES = [1_000_000, 3_000_000, 10_000_000]
 const QUICK_SIZES = [100_000]
-const PARTS = ['time', 'import', 'memory', 'writes', 'content', 'jobs']
+/** What is claimed of the memory for jobs is claimed of so many rows. */
+const JOB_ROWS = 3_000_000
+/** Those that share a PostgreSQL and its rows. */
+const SHARING_PARTS = ['time', 'content', 'writes', 'jobs', 'memory']
+const PARTS = [...SHARING_PARTS, 'job-memory', 'import']
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -40,7 +46,7 @@ const parts = new Set(positionals.length > 0 ? positionals : PARTS)
 await promisify(execFile)('npx', ['tsc', '-p', 'tsconfig.build.json'])
 const [first = 0] = sizes
 const findings: Finding[] = []
-if (parts.size > 1 || !parts.has('import')) {
+if (SHARING_PARTS.some((part) => parts.has(part))) {
   await withBench('of the embedded one', async (bench) => {
     await bench.table.fill(first)
     if (parts.has('time')) findings.push(...(await measureExportTime(bench, first)))
@@ -49,6 +55,10 @@ if (parts.size > 1 || !parts.has('import')) {
     if (parts.has('jobs')) findings.push(...(await measureJobThroughput(bench)))
     if (parts.has('memory')) findings.push(...(await measureExportMemory(bench, sizes)))
   })
+}
+if (parts.has('job-memory')) {
+  const rows = values.rows === undefined && !values.quick ? JOB_ROWS : (sizes.at(-1) ?? 0)
+  findings.push(...(await withBench('of the embedded one', (bench) => measureJobMemory(bench, rows))))
 }
 if (parts.has('import')) {
   const measure = async (bench: BenchRun): Promise<Finding[]> => {
@@ -69,15 +79,15 @@ async function withBench<T>(settings: Settings, use: (bench: BenchRun) => Promis
   try {
     // PostgreSQL's user is another one than ours where we are root.
     await chmod(folder, 0o755)
-    const outputDir = join(folder, 'output')
-    await mkdir(outputDir)
+    const [outputDir, dataDir] = [join(folder, 'output'), join(folder, 'service')]
+    await Promise.all([outputDir, dataDir].map((path) => mkdir(path)))
     const postgres = await startPostgres(folder, settings)
     try {
       console.log(`${availableParallelism()} cores, Node.js ${process.versions.node}, ${postgres.description}\n`)
-      const withService = serviceRunner(postgres.url, folder)
+      const withService = serviceRunner(postgres.url, dataDir)
       await withService((service) => createProject(service, SAMPLE_SCHEMA))
       const table = await findSampleTable(postgres.superuserUrl)
-      return await use({ postgres, table, outputDir, withService })
+      return await use({ postgres, table, dataDir, outputDir, withService })
     } finally {
       await postgres.stop()
     }

@@ -1,4 +1,8 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { VARIABLES } from '../src/config.ts'
@@ -47,16 +51,47 @@ test('no secret stands in the files, and none has a default', () => {
   expect(compose).not.toMatch(/:\/\/[^\s/@$]+:[^\s/@$]+@/)
 })
 
-test('images of others have a fixed version, and ports are for this machine alone', () => {
+test('images of others stay with one major version, and ports are for this machine alone', () => {
   const images = matches(`${compose}${dockerfile}`, /^\s*(?:image: |ARG NODE_IMAGE=)(\S+)$/gm)
   const others = images.filter((image) => image !== 'wharf:local')
-  const ports = matches(compose, /^ +- (\S*:\d+)$/gm)
+  const ports = matches(compose, /^ +- '?(\S*:\d+)'?$/gm)
 
   expect(others.toSorted()).toEqual([
-    expect.stringMatching(/^node:\d+\.\d+\.\d+-/),
-    expect.stringMatching(/^postgres:\d+\.\d+-/),
-    expect.stringMatching(/^redis:\d+\.\d+\.\d+-/),
+    expect.stringMatching(/^node:\d+-/),
+    expect.stringMatching(/^postgres:\d+-/),
+    expect.stringMatching(/^redis:\d+\.\d+-/),
   ])
   expect(ports.length).toBeGreaterThan(0)
   for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:/)
+})
+
+test('PostgreSQL keeps its data in the volume, where images of 18 and later have it', () => {
+  const [major] = matches(compose, /image: postgres:(\d+)/g)
+
+  expect(Number(major)).toBeGreaterThanOrEqual(18)
+  expect(compose).toMatch(/^ +- postgres:\/var\/lib\/postgresql$/m)
+})
+
+test.each([
+  ['the image', dockerfile, /CMD \["node", "-e", "(.*)"\]/],
+  ['the API of the composition', compose, /- -e\n\s+- "(.*)"/],
+])('the health check of %s runs, and tells a service that is well from one that is not', async (_, file, pattern) => {
+  const script = pattern.exec(file)?.[1] ?? ''
+  let status = 200
+  const server = createServer((_request, response) => response.writeHead(status).end()).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const check = async (): Promise<number> => {
+    const env = { ...process.env, WHARF_PORT: String(port) }
+    const child = spawn(process.execPath, ['-e', script.replace(':4000', `:${port}`)], { env, stdio: 'inherit' })
+    return (await once(child, 'exit'))[0]
+  }
+
+  expect(await check()).toBe(0)
+  status = 503
+  expect(await check()).toBe(1)
+  server.closeAllConnections()
+  server.close()
+  await once(server, 'close')
+  expect(await check()).toBe(1)
 })

@@ -1,9 +1,8 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { readServiceAddress } from '../../src/data-folder/service-address.ts'
 
@@ -26,10 +25,12 @@ export async function startService(options: {
   readonly dataDir: string
   /** One part of the service; all of it where it is missing. A worker is found beside an API with the same folder. */
   readonly part?: 'api' | 'worker'
+  /** For the queue and the answers that processes share; PostgreSQL has the queue where it is missing. */
+  readonly redisUrl?: string | undefined
   /** `warn` where the parts of the bench want nothing else. */
   readonly logLevel?: 'warn' | 'info'
 }): Promise<BenchService> {
-  const { databaseUrl, dataDir, part = 'start', logLevel = 'warn' } = options
+  const { databaseUrl, dataDir, part = 'start', redisUrl, logLevel = 'warn' } = options
   const log = logLevel === 'info' ? openSync(join(dataDir, 'service.log'), 'w') : 'inherit'
   const child = spawn(process.execPath, [PROGRAM, part], {
     cwd: dataDir,
@@ -39,8 +40,9 @@ export async function startService(options: {
       WHARF_PORT: '0',
       WHARF_ROOT_TOKEN: ROOT_TOKEN,
       WHARF_LOG_LEVEL: logLevel,
+      ...(redisUrl !== undefined && { REDIS_URL: redisUrl }),
     },
-    stdio: ['ignore', 'ignore', log],
+    stdio: ['ignore', 'pipe', log],
   })
   if (typeof log === 'number') closeSync(log)
   const exited = once(child, 'exit')
@@ -50,9 +52,11 @@ export async function startService(options: {
     await exited
   }
   try {
-    const url = await addressOf(dataDir, () => child.exitCode !== null)
+    await untilReady(child)
+    const address = await readServiceAddress(dataDir)
+    if (!address) throw new Error('a worker was started before its API')
     return {
-      url,
+      url: address.url,
       headers: { authorization: `Bearer ${ROOT_TOKEN}` },
       peakMemoryBytes: () => peakMemoryBytes(pid),
       stop,
@@ -63,14 +67,13 @@ export async function startService(options: {
   }
 }
 
-async function addressOf(dataDir: string, hasEnded: () => boolean): Promise<string> {
-  const deadline = performance.now() + START_TIMEOUT_MS
-  while (!hasEnded() && performance.now() < deadline) {
-    const address = await readServiceAddress(dataDir)
-    if (address) return address.url
-    await sleep(50)
-  }
-  throw new Error('the service did not start; run `npm run build` where dist/ is older than src/')
+/** Each part says on its standard output what it does, once it does it. */
+async function untilReady(child: ChildProcess): Promise<void> {
+  const signal = AbortSignal.timeout(START_TIMEOUT_MS)
+  const said = child.stdout && once(child.stdout, 'data', { signal }).then(() => true)
+  const ended = once(child, 'exit', { signal }).then(() => false)
+  const isReady = await Promise.race([said, ended]).catch(() => false)
+  if (!isReady) throw new Error('the service did not start; run `npm run build` where dist/ is older than src/')
 }
 
 /** @see proc_pid_status(5): VmHWM, the peak of what is in memory. */

@@ -1,3 +1,4 @@
+import { collectPassed } from '../lib/collect-passed.ts'
 import { lineBlocks } from '../lib/line-blocks.ts'
 import { type ArchiveItem, LineReader } from './line-reader.ts'
 import { unpack } from './unpack.ts'
@@ -32,7 +33,7 @@ export async function* readArchive(
   { maxLineBytes = DEFAULT_MAX_LINE_BYTES, allowEdited = false, binary = false, signal }: ReadArchiveOptions = {},
 ): AsyncGenerator<ArchiveItem, void, undefined> {
   const reader = new LineReader({ maxLineBytes, allowEdited, binary })
-  for await (const block of lineBlocks(unpack(bytes), maxLineBytes)) {
+  for await (const block of lineBlocks(collectPassed(unpack(bytes)), maxLineBytes)) {
     signal?.throwIfAborted()
     yield* reader.read(block)
   }

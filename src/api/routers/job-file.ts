@@ -7,6 +7,7 @@ import { parseRequest } from '../../jobs/catalogue.ts'
 import type { Job } from '../../jobs/job.ts'
 import { findOutput, type JobOutput } from '../../jobs/job-output.ts'
 import { assertMayTakeResult, findJob } from '../../jobs/read-jobs.ts'
+import { collectPassed } from '../../lib/collect-passed.ts'
 import type { Caller } from '../../projects/access.ts'
 import { empty, stream } from '../answer.ts'
 import { isKnown, isSameVersion, parseByteRange } from '../byte-range.ts'
@@ -90,7 +91,7 @@ export function jobFileRoutes(container: Container): readonly BoundRoute<Caller>
 async function* readPart({ artifacts }: Container, { key }: JobOutput, part: ByteRange): AsyncGenerator<Buffer> {
   let missing = part.end - part.start
   try {
-    for await (const chunk of artifacts.read(key, part)) {
+    for await (const chunk of collectPassed(artifacts.read(key, part))) {
       missing -= chunk.length
       yield chunk
     }

@@ -5,7 +5,7 @@ import { gzipMembers } from '../../lib/gzip-members.ts'
 import { estimateRows } from '../../transfer/export/estimate-rows.ts'
 import type { ExportSelection } from '../../transfer/export/export-selection.ts'
 import { withExport } from '../../transfer/export/with-export.ts'
-import { connectRemoteServer, type RemoteServer } from '../../transfer/remote/remote-server.ts'
+import type { RemoteServer } from '../../transfer/remote/remote-server.ts'
 import { parseProjectTarget } from '../../transfer/remote/target.ts'
 import { importReceived, type ReceivedArchive, receiveArchive } from './import.ts'
 import type { AttemptContext } from './processor.ts'
@@ -95,6 +95,8 @@ async function withRemote<T>(
   if (target.kind === 'local' || target.project === undefined) throw wrongUse('the DSN names no project')
   if (token === undefined) throw wrongUse('the DSN has no token')
   const { transferHosts } = container.config
+  // Its HTTP client takes some MB of memory, which a process that reaches no other server need not pay.
+  const { connectRemoteServer } = await import('../../transfer/remote/remote-server.ts')
   const server = connectRemoteServer({ origin: target.origin, token, allowed: transferHosts, signal })
   try {
     return await use(server, target.project)
