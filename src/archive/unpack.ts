@@ -1,4 +1,4 @@
-import { pipeline } from 'node:stream'
+import { pipeline, Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { coalesce } from '../lib/coalesce.ts'
 import { errorCode } from '../lib/error-code.ts'
@@ -8,6 +8,8 @@ const GZIP_MAGIC = Buffer.from([0x1f, 0x8b])
 
 /** zlib works in a thread of its own, a chunk at a time: few large ones spare it most of the waiting between them. */
 const INPUT_CHUNK_BYTES = 256 * 1024
+/** So much is read before zlib asks for it: whoever sends it would be waited for as often otherwise. */
+const READ_AHEAD_BYTES = 1024 * 1024
 const OUTPUT_CHUNK_BYTES = 512 * 1024
 
 const STREAM_OPTIONS = {
@@ -74,7 +76,8 @@ async function* gunzip(packed: AsyncIterator<Buffer>): AsyncGenerator<Buffer, vo
 
   const inflater = createGunzip(STREAM_OPTIONS)
   // Whatever fails in the pipeline destroys its last stream with that error, so the loop below throws it.
-  pipeline(coalesce(watched(), INPUT_CHUNK_BYTES), inflater, () => undefined)
+  const ahead = { objectMode: false, highWaterMark: READ_AHEAD_BYTES }
+  pipeline(Readable.from(coalesce(watched(), INPUT_CHUNK_BYTES), ahead), inflater, () => undefined)
   let plainBytes = 0
   try {
     for await (const chunk of inflater) {

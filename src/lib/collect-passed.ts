@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
 /** How much passes between two collections. Without them, V8 lets 32 MiB of buffers pile up that nobody holds. */
-const COLLECT_BYTES = 2 * 1024 * 1024
+const DEFAULT_COLLECT_BYTES = 2 * 1024 * 1024
 
 type Collect = (options: { readonly type: 'minor' }) => void
 
@@ -19,13 +19,16 @@ function exposeCollect(): Collect {
  *
  * It costs nothing that could be measured: only what is young is looked at, which is little where bytes pass by.
  */
-export async function* collectPassed(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
+export async function* collectPassed(
+  chunks: AsyncIterable<Buffer>,
+  collectBytes: number = DEFAULT_COLLECT_BYTES,
+): AsyncGenerator<Buffer, void, undefined> {
   collect ??= exposeCollect()
   let bytes = 0
   for await (const chunk of chunks) {
     yield chunk
     bytes += chunk.length
-    if (bytes < COLLECT_BYTES) continue
+    if (bytes < collectBytes) continue
     bytes = 0
     collect({ type: 'minor' })
   }

@@ -2,16 +2,19 @@ import { EventEmitter, once } from 'node:events'
 import type { PlannedPart, PlannedProject, PlannedStage, PlannedTable } from './archive-plan.ts'
 import type { ByteRange, SpoolFile } from './spool-file.ts'
 
+/** An archive whose rows are no longer than this is taken to come in a single piece. */
+const SINGLE_PIECE_BYTES = 512 * 1024
+
 /** An archive that is being spooled, for somebody who follows behind. */
 export interface ArrivingArchive {
-  /** Says that there is more of it: in its plan, or in its file. */
+  /** Says that there is more of it. */
   moreCame(): void
-  /** Says that nothing more comes, but for what is still to be written. */
+  /** Says that nothing more comes. */
   allCame(): void
   /** Ends all following. Whoever waits gets the reason thrown. */
   stop(reason: Error): void
   readonly stopped: AbortSignal
-  /** Waits until some rows can be read back. @returns false where the archive came in a single piece. */
+  /** Waits until some rows have come. @returns false where that was all: loading it ahead is not worth it. */
   comesInPieces(): Promise<boolean>
   /** The stages that have tables, as soon as all of their structure is known. `project` counts from 0. */
   stages(): AsyncGenerator<{ readonly project: number; readonly planned: PlannedStage }, void, undefined>
@@ -50,12 +53,12 @@ export function followArchive(
 
   async function* rangesOf(table: PlannedTable, part: PlannedPart): AsyncGenerator<ByteRange, void, undefined> {
     for (let { start } = part.range; ; ) {
-      const end = Math.min(part.range.end, file.written)
+      const { end } = part.range
       const isWhole = table.isWhole || table.parts.at(-1) !== part
       if (start < end) {
         yield { start, end }
         start = end
-      } else if (isWhole && start === part.range.end) {
+      } else if (isWhole) {
         return
       } else {
         await more()
@@ -73,7 +76,7 @@ export function followArchive(
     stopped: stopping.signal,
 
     async comesInPieces() {
-      while (file.written === 0 && !hasAllCome) await more()
+      while (file.size < SINGLE_PIECE_BYTES && !hasAllCome) await more()
       return !hasAllCome
     },
 

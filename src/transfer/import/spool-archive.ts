@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { type ArchiveItem, type ReadArchiveOptions, readArchive } from '../../archive/archive-reader.ts'
 import { createArchivePlan, type PlannedProject } from './archive-plan.ts'
-import { type ArrivingArchive, followArchive } from './arriving-archive.ts'
+import { followArchive } from './arriving-archive.ts'
 import type { CheckedArchive } from './import-archive.ts'
 import { type LoadAheadOptions, startLoadAhead } from './load-ahead.ts'
 import { toEventLine } from './load-events.ts'
@@ -59,10 +59,9 @@ export async function spoolArchive(
   folder: string,
   { admit, ahead, patienceMs = PATIENCE_MS, ...options }: SpoolOptions,
 ): Promise<SpooledArchive> {
-  let follower: ArrivingArchive | undefined
-  const file = await createSpoolFile(join(folder, `${randomUUID()}.rows`), () => follower?.moreCame())
+  const file = await createSpoolFile(join(folder, `${randomUUID()}.rows`))
   const { projects, add } = createArchivePlan()
-  follower = followArchive({ projects, file }, patienceMs)
+  const follower = followArchive({ projects, file }, patienceMs)
   const loading = ahead && startLoadAhead(follower, projects, ahead)
   const remove = async (): Promise<void> => {
     await loading?.abandon()
@@ -73,7 +72,7 @@ export async function spoolArchive(
       await spool(item, file)
       add(item, file.size)
       if (item.kind === 'project') admit(projects)
-      if (item.kind !== 'row') follower.moreCame()
+      follower.moreCame()
     }
     follower.allCame()
     await file.finish()

@@ -12,14 +12,12 @@ export interface ByteRange {
 export interface SpoolFile {
   /** How much was appended, which is where the next bytes begin. */
   readonly size: number
-  /** How much of that is in the file, and can be read back. */
-  readonly written: number
   /** Takes bytes over, so that they may change afterwards; waits where the disk is slower than they come. */
   append(bytes: Buffer): Promise<void>
   /** Writes what is still held. Nothing may be appended afterwards. */
   finish(): Promise<void>
   /**
-   * Reads back bytes that have been written. A chunk is good until the next one is asked for.
+   * Reads back bytes that were appended; the last ones from memory. A chunk is good until the next one is asked for.
    *
    * @param ranges one after the other, each as soon as the one before has been read.
    */
@@ -44,38 +42,40 @@ const FULL: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
  * Makes a file for what does not fit into memory.
  *
  * @param path of a file that does not exist.
- * @param onWritten called whenever more has been written.
  * @returns the file; its methods throw STORAGE_FULL where there is no more room for it, and STORAGE_UNAVAILABLE where
  *   the disk does not do what it should.
  */
-export async function createSpoolFile(path: string, onWritten: () => void): Promise<SpoolFile> {
+export async function createSpoolFile(path: string): Promise<SpoolFile> {
   const file = await open(path, 'wx', 0o600).catch(throwDiskFault)
   let [filling, writing] = [Buffer.allocUnsafeSlow(BUFFER_BYTES), Buffer.allocUnsafeSlow(BUFFER_BYTES)]
   let filled = 0
   let size = 0
-  let written = 0
-  let writes = Promise.resolve()
+  let written = Promise.resolve()
+  /** What `writing` has: the bytes before those of `filling`. */
+  let writingBytes = 0
 
-  const write = async (bytes: Buffer): Promise<void> => {
-    await file.writeFile(bytes)
-    written += bytes.length
-    onWritten()
-  }
   const flush = async (): Promise<void> => {
-    await writes.catch(throwDiskFault)
-    writes = write(filling.subarray(0, filled))
+    await written.catch(throwDiskFault)
+    written = file.writeFile(filling.subarray(0, filled))
     // Awaited by the next flush; failing before that is no unhandled rejection.
-    void Promise.allSettled([writes])
+    void Promise.allSettled([written])
     ;[filling, writing] = [writing, filling]
+    writingBytes = filled
     filled = 0
+  }
+
+  /** Copies bytes that are still in memory. @returns how many; 0 where those at `start` are in the file alone. */
+  const copyRecent = (target: Buffer, { start, end }: ByteRange): number => {
+    const fillingStart = size - filled
+    const writingStart = fillingStart - writingBytes
+    if (start >= fillingStart) return filling.copy(target, 0, start - fillingStart, end - fillingStart)
+    if (start < writingStart) return 0
+    return writing.copy(target, 0, start - writingStart, Math.min(end, fillingStart) - writingStart)
   }
 
   return {
     get size() {
       return size
-    },
-    get written() {
-      return written
     },
     async append(bytes) {
       size += bytes.length
@@ -88,13 +88,13 @@ export async function createSpoolFile(path: string, onWritten: () => void): Prom
     },
     async finish() {
       await flush()
-      await writes.catch(throwDiskFault)
+      await written.catch(throwDiskFault)
       await file.close().catch(throwDiskFault)
     },
-    read: (ranges, signal) => readRanges(path, ranges, signal),
+    read: (ranges, signal) => readRanges(path, { ranges, signal, copyRecent }),
     async remove() {
       // A file that is closed already cannot be closed; whatever else is wrong, removing it is what counts.
-      await Promise.allSettled([writes])
+      await Promise.allSettled([written])
       await Promise.allSettled([file.close()])
       await removePatiently(path)
     },
@@ -109,14 +109,19 @@ async function removePatiently(path: string): Promise<void> {
   }
 }
 
+interface Reading {
+  readonly ranges: AsyncIterable<ByteRange> | Iterable<ByteRange>
+  readonly signal: AbortSignal
+  readonly copyRecent: (target: Buffer, range: ByteRange) => number
+}
+
 /**
- * Opens the file only where there is something to read, and once somebody reads. All goes through one buffer: a new one
- * for each chunk would have V8 look for garbage all the time.
+ * Opens the file only where there is something in it to read, and once somebody reads. All goes through one buffer: a
+ * new one for each chunk would have V8 look for garbage all the time.
  */
 async function* readRanges(
   path: string,
-  ranges: AsyncIterable<ByteRange> | Iterable<ByteRange>,
-  signal: AbortSignal,
+  { ranges, signal, copyRecent }: Reading,
 ): AsyncGenerator<Buffer, void, undefined> {
   let file: FileHandle | undefined
   try {
@@ -124,11 +129,14 @@ async function* readRanges(
     for await (const { start, end } of ranges) {
       for (let at = start; at < end; ) {
         signal.throwIfAborted()
-        file ??= await open(path)
-        const { bytesRead } = await file.read(buffer, 0, Math.min(buffer.length, end - at), at)
-        if (bytesRead === 0) throw new Error('a spool file is shorter than what was written into it')
-        yield buffer.subarray(0, bytesRead)
-        at += bytesRead
+        let bytes = copyRecent(buffer, { start: at, end })
+        if (bytes === 0) {
+          file ??= await open(path)
+          bytes = (await file.read(buffer, 0, Math.min(buffer.length, end - at), at)).bytesRead
+        }
+        if (bytes === 0) throw new Error('a spool file is shorter than what was appended to it')
+        yield buffer.subarray(0, bytes)
+        at += bytes
       }
     }
   } catch (error) {
