@@ -25,6 +25,8 @@ describe('columns', () => {
     ['select=note&id=eq.1', '[{"note":{"b": 1,  "a": 1.00}}]'],
     ['select=note->a,x:note->>a&id=eq.1', '[{"a":1.00,"x":"1.00"}]'],
     ['select=tags->0&id=eq.1', '[{"tags":"jazz"}]'],
+    ['select=note->0::text,note&id=eq.3', '[{"note":[1]}]'],
+    ['select=note,note->0::text&id=eq.3', '[{"note":"1"}]'],
     ['select=*&id=eq.77', '[]'],
     ['select=id,*,id&id=eq.2', expect.stringContaining('[{"id":2,"title":"Warm Water","artist_id":1,')],
     ['select=liner_notes!inner()', '[{}]'],

@@ -13,14 +13,29 @@ export interface Select {
   readonly names: readonly string[]
 }
 
-/** What a SELECT list is gathered into. */
+/** What a SELECT list consists of. */
 interface Outputs {
-  /** SQL by name: of two with one name the later counts, as it would for a reader of JSON. */
-  readonly columns: Map<string, string>
-  readonly joins: string[]
+  /** SQL by name. */
+  readonly columns: ReadonlyMap<string, string>
+  readonly joins: readonly string[]
   /** What rows are grouped by, where there is an aggregate. */
-  readonly groups: string[]
+  readonly groups: readonly string[]
 }
+
+/** What it is gathered into. */
+interface Gathered {
+  /** By name: of two with one name the later counts, as it would for a reader of JSON. */
+  readonly columns: Map<string, GatheredColumn>
+  readonly joins: string[]
+}
+
+interface GatheredColumn {
+  /** Called once nothing can take its place any more: the parameters of one that is not selected would have no use. */
+  readonly sql: () => string
+  readonly aggregated: boolean
+}
+
+type Add = (name: string, sql: () => string, aggregated?: boolean) => void
 
 /**
  * The statement that gives a node's rows, with what is embedded in them.
@@ -59,48 +74,48 @@ const listSql = ({ columns }: Outputs): string =>
   `SELECT ${[...columns].map(([name, sql]) => `${sql} AS ${quoteIdentifier(name)}`).join(', ')}`
 
 function outputsOf(scope: Scope, node: TableNode): Outputs {
-  const outputs: Outputs = { columns: new Map(), joins: [], groups: [] }
-  for (const item of node.items) addItem(scope, node, outputs, item)
-  return outputs
+  const gathered: Gathered = { columns: new Map(), joins: [] }
+  for (const item of node.items) addItem(scope, node, gathered, item)
+  const columns = new Map([...gathered.columns].map(([name, { sql }]) => [name, sql()]))
+  const groups = [...columns].flatMap(([name, sql]) => (gathered.columns.get(name)?.aggregated ? [] : [sql]))
+  return { columns, joins: gathered.joins, groups }
 }
 
-function addItem(scope: Scope, node: TableNode, outputs: Outputs, item: TableNode['items'][number]): void {
-  const add = (name: string, sql: string, aggregated = false): void => {
-    outputs.columns.set(name, sql)
-    if (!aggregated) outputs.groups.push(sql)
-  }
+function addItem(scope: Scope, node: TableNode, { columns, joins }: Gathered, item: TableNode['items'][number]): void {
+  const add: Add = (name, sql, aggregated = false) => columns.set(name, { sql, aggregated })
   if (item.kind === 'all') {
-    for (const name of node.table.columns.keys()) add(name, `${node.alias}.${quoteIdentifier(name)}`)
+    for (const name of node.table.columns.keys()) add(name, () => `${node.alias}.${quoteIdentifier(name)}`)
   } else if (item.kind === 'count') {
-    add(item.alias ?? 'count', castSql(scope, node, 'pg_catalog.count(*)', item.cast), true)
+    add(item.alias ?? 'count', () => castSql(scope, node, 'pg_catalog.count(*)', item.cast), true)
   } else if (item.kind === 'field') {
-    add(fieldName(node, item), selectedSql(scope, node, item), item.aggregate !== null)
-  } else addEmbedding(scope, node, outputs, item.embedding, add)
+    add(fieldName(node, item), () => selectedSql(scope, node, item), item.aggregate !== null)
+  } else addEmbedding(scope, node, { joins, add }, item.embedding)
 }
 
 function addEmbedding(
   scope: Scope,
   around: TableNode,
-  outputs: Outputs,
+  { joins, add }: { readonly joins: string[]; readonly add: Add },
   { name, selected, relation, node }: Embedding,
-  add: (name: string, sql: string) => void,
 ): void {
   // An empty selection is for filters: nothing of it is in the answer.
   if (selected.items.length === 0) return
-  const { sql, names } = selectSql(scope, node, { join: joinSql(scope, relation, around, node) })
+  const select = (): Select => selectSql(scope, node, { join: joinSql(scope, relation, around, node) })
   const rows = `${node.alias}_row`
   const toJson = around.grouped ? 'pg_catalog.to_jsonb' : 'pg_catalog.row_to_json'
   if (relation.toOne) {
-    outputs.joins.push(` LEFT JOIN LATERAL (${sql}) AS ${rows} ON true`)
-    if (!selected.spread) add(name, `${toJson}(${rows}.*)`)
-    else for (const each of names) add(each, `${rows}.${quoteIdentifier(each)}`)
+    const { sql, names } = select()
+    joins.push(` LEFT JOIN LATERAL (${sql}) AS ${rows} ON true`)
+    if (!selected.spread) add(name, () => `${toJson}(${rows}.*)`)
+    else for (const each of names) add(each, () => `${rows}.${quoteIdentifier(each)}`)
     return
   }
-  const all = `(SELECT COALESCE(pg_catalog.json_agg(pg_catalog.row_to_json(${rows}.*)), '[]'::pg_catalog.json) FROM (${sql}) AS ${rows})`
+  const all = (): string =>
+    `(SELECT COALESCE(pg_catalog.json_agg(pg_catalog.row_to_json(${rows}.*)), '[]'::pg_catalog.json) FROM (${select().sql}) AS ${rows})`
   if (around.grouped) {
     // Grouped by, so it has to be a column, and comparable.
-    outputs.joins.push(` CROSS JOIN LATERAL (SELECT ${all}::pg_catalog.jsonb AS body) AS ${node.alias}_body`)
-    add(name, `${node.alias}_body.body`)
+    joins.push(` CROSS JOIN LATERAL (SELECT ${all()}::pg_catalog.jsonb AS body) AS ${node.alias}_body`)
+    add(name, () => `${node.alias}_body.body`)
   } else add(name, all)
 }
 
