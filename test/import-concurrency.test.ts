@@ -53,6 +53,15 @@ test('many imports at once leave one of them, whole', async () => {
   expect([placelessLines(few), placelessLines(many)]).toContainEqual(placelessLines(await exportOf(wharf.root, 'shop')))
 })
 
+test('who imports right after another import, or a refusal, finds nobody in the way', async () => {
+  const refused = few.replace(/^\{"rowsEnd".*$/m, '{"rowsEnd":{}}')
+  const statuses: number[] = []
+  for (let round = 0; round < 30; round += 1) {
+    statuses.push((await sendArchive(wharf.root, few)).status, (await sendArchive(wharf.root, refused)).status)
+  }
+  expect(new Set(statuses)).toEqual(new Set([200, 400]))
+})
+
 test('an undo and a sweep keep away from a stage that is being imported into', async () => {
   expect(await sendArchive(wharf.root, few)).toMatchObject({ status: 200 })
   await withGate(wharf, async (gate) => {

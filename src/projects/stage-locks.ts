@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import { stageImportLock, stageWriteLock } from '../database/advisory-locks.ts'
 import type { Database } from '../database/database.ts'
@@ -7,6 +8,9 @@ import { AppError } from '../errors.ts'
 
 /** How long rows that are being written over HTTP may keep an import waiting, in milliseconds. */
 const MAX_WAIT_FOR_WRITES_MS = 30_000
+
+/** How long giving the locks back may take, in milliseconds; where nobody answers, they go with the session. */
+const MAX_UNLOCKING_MS = 5_000
 
 /**
  * Runs `use` while no import, undo, sweep or change of structure of somebody else's can touch these stages, whichever
@@ -35,8 +39,12 @@ export async function withStageLocks<T>(
     for (const stageId of stageIds.toSorted()) await lock(client, stageId)
     return await use(lost.signal)
   } finally {
+    // Before anybody learns that `use` has ended: they may ask for the next import before PostgreSQL has ended the session.
+    await Promise.race([
+      client.query('SELECT pg_advisory_unlock_all()').catch(() => undefined),
+      delay(MAX_UNLOCKING_MS, undefined, { ref: false }),
+    ])
     client.off('error', onError)
-    // The session ends with its locks.
     client.release(true)
   }
 }
