@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, readlink, rm, writeFile } from 'node:fs/promises'
 import { get, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -99,6 +99,12 @@ async function brokenDownload(path: string, bytes: number): Promise<{ received: 
   return { received: Buffer.concat(chunks).subarray(0, bytes), etag: response.headers.etag ?? '' }
 }
 
+/** The archives that this process has open. */
+async function openArchives(): Promise<readonly string[]> {
+  const links = (await readdir('/proc/self/fd')).map((name) => readlink(`/proc/self/fd/${name}`).catch(() => ''))
+  return (await Promise.all(links)).filter((path) => path.startsWith(join(wharf.dataDir, 'artifacts')))
+}
+
 describe('the archive of an export', () => {
   let path: string
 
@@ -147,6 +153,16 @@ describe('the archive of an export', () => {
       expect(sha256(Buffer.concat([received, rest.bytes]))).toEqual(sha256(ARCHIVE))
     },
   )
+
+  test.runIf(process.platform === 'linux')('is closed when its client goes away, which is no error', async () => {
+    const logged = wharf.log().length
+    const request = get(wharf.url + path, { headers: { authorization: `Bearer ${ROOT_TOKEN}` } })
+    await once(request, 'response')
+    expect(await openArchives()).toHaveLength(1)
+    request.destroy()
+    await expect.poll(openArchives).toEqual([])
+    expect(wharf.log().slice(logged)).not.toMatch(/"level":(50|60)/)
+  })
 
   test('is continued by curl', async () => {
     const file = join(folder, 'continued.jsonl.gz')
