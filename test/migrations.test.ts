@@ -73,6 +73,13 @@ test('only logins that were granted it can connect to a database that has been p
   expect(grants).toEqual([])
 })
 
+test('processes that start at once on a database that any login may enter all close it', async () => {
+  const database = await emptyDatabase()
+  await migrate(database.url, logger)
+  const starts = Array.from({ length: 8 }, () => prepareDatabase(database.url, logger))
+  await expect(Promise.all(starts)).resolves.toHaveLength(8)
+})
+
 test('a database in which Wharf may not create tables is refused, naming the grants', async () => {
   const database = await emptyDatabase()
   const [{ name } = { name: '' }] = await database.query<{ name: string }>('SELECT current_database() AS name')

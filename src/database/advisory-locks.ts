@@ -4,7 +4,7 @@
  */
 const BASE = 0x77686172n << 32n
 
-/** Held while the control and system tables are migrated. */
+/** Held while a database is made ready: its control and system tables, and who may connect to it. */
 export const MIGRATION_LOCK = (BASE + 1n).toString()
 
 /** Held while jobs are swept, so that one process does it at a time. */

@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { AppError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
+import { MIGRATION_LOCK } from './advisory-locks.ts'
 import { migrate } from './migrations.ts'
 import { quoteIdentifier } from './quoting.ts'
 
@@ -57,8 +58,12 @@ async function assertMayMigrate(client: pg.Client): Promise<void> {
   )
 }
 
-/** Takes from PUBLIC the right to connect: each project's login has been granted it by name. */
+/**
+ * Takes from PUBLIC the right to connect: each project's login has been granted it by name. One process at a time, until
+ * its session ends: of two that change a database's rights at once, PostgreSQL refuses one.
+ */
 async function closeToPublic(client: pg.Client, logger: Logger): Promise<void> {
+  await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK])
   const { rows } = await client.query<{ database: string; open: boolean; owner: boolean }>(
     `SELECT datname AS database, pg_has_role(datdba, 'USAGE') AS owner,
             EXISTS (SELECT FROM aclexplode(coalesce(datacl, acldefault('d', datdba))) WHERE grantee = 0) AS open

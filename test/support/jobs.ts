@@ -112,7 +112,7 @@ function startPart(
 }
 
 /** For workers that are lost when the test says so, and not when the machine is busy. */
-export const NO_LEASE: Partial<JobTimings> = { leaseMs: 600_000, lockMs: 1_000, stalledMs: 300 }
+export const NO_LEASE: Partial<JobTimings> = { leaseMs: 600_000, lockMs: 4_000, stalledMs: 500 }
 
 /** Takes jobs from workers that are gone or stopped, by a lease of two seconds; no other may be working meanwhile. */
 export const takeFromLostWorkers = ({ container, database }: TestWharf): Promise<void> =>
