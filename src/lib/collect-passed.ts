@@ -17,7 +17,9 @@ function exposeCollect(): Collect {
 /**
  * Passes chunks on, and now and then has the memory given back of those that nobody holds any more.
  *
- * It costs nothing that could be measured: only what is young is looked at, which is little where bytes pass by.
+ * Only what is young is looked at, which is little where bytes pass by.
+ *
+ * @param collectBytes how much passes between two collections; more costs memory, less costs processor time.
  */
 export async function* collectPassed(
   chunks: AsyncIterable<Buffer>,

@@ -99,34 +99,40 @@ export function followArchive(
       }
     },
 
-    async *tablesOf(stage) {
-      for (let next = 0; ; ) {
-        const table = stage.tables[next]
-        if (table && (table.isWhole || table.columns.length > 0)) {
-          yield table
-          next += 1
-        } else if (!table && stage.isWhole) {
-          return
-        } else {
-          await more()
-        }
-      }
-    },
+    tablesOf: (stage) =>
+      growing(stage.tables, {
+        more,
+        isWhole: () => stage.isWhole,
+        isReady: (table) => table.isWhole || table.columns.length > 0,
+      }),
 
-    async *partsOf(table) {
-      for (let next = 0; ; ) {
-        const part = table.parts[next]
-        if (part) {
-          yield part
-          next += 1
-        } else if (table.isWhole) {
-          return
-        } else {
-          await more()
-        }
-      }
-    },
+    partsOf: (table) => growing(table.parts, { more, isWhole: () => table.isWhole, isReady: () => true }),
 
     bytesOf: (table, part) => file.read(rangesOf(table, part), stopping.signal),
+  }
+}
+
+interface Growth<T> {
+  /** Waits until something has changed. */
+  readonly more: () => Promise<void>
+  readonly isWhole: () => boolean
+  readonly isReady: (item: T) => boolean
+}
+
+/** The items of a list to which more are added until it is whole, each as soon as it is ready. */
+async function* growing<T>(
+  list: readonly T[],
+  { more, isWhole, isReady }: Growth<T>,
+): AsyncGenerator<T, void, undefined> {
+  for (let next = 0; ; ) {
+    const item = list[next]
+    if (item !== undefined && isReady(item)) {
+      yield item
+      next += 1
+    } else if (item === undefined && isWhole()) {
+      return
+    } else {
+      await more()
+    }
   }
 }
