@@ -8,9 +8,6 @@ export type { CopyFormat } from './row-reader.ts'
 
 const DEFAULT_MAX_LINE_BYTES = 64 * 1024 * 1024
 
-/** Beside a COPY that takes the rows, each collection keeps a processor from both. */
-const LOADING_COLLECT_BYTES = 8 * 1024 * 1024
-
 export interface ReadArchiveOptions {
   /** The longest line that is read, without its newline. */
   readonly maxLineBytes?: number
@@ -36,10 +33,9 @@ export async function* readArchive(
   { maxLineBytes = DEFAULT_MAX_LINE_BYTES, allowEdited = false, binary = false, signal }: ReadArchiveOptions = {},
 ): AsyncGenerator<ArchiveItem, void, undefined> {
   const reader = new LineReader({ maxLineBytes, allowEdited, binary })
-  for await (const block of lineBlocks(
-    collectPassed(unpack(bytes), binary ? LOADING_COLLECT_BYTES : undefined),
-    maxLineBytes,
-  )) {
+  // A COPY that takes the rows needs a processor, too.
+  const unpacked = collectPassed(unpack(bytes), binary ? 'fast' : 'sparing')
+  for await (const block of lineBlocks(unpacked, maxLineBytes)) {
     signal?.throwIfAborted()
     yield* reader.read(block)
   }
