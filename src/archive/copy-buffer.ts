@@ -5,6 +5,8 @@
  */
 export class CopyBuffer {
   bytes: Buffer = Buffer.alloc(0)
+  /** The same memory, for writing several bytes at once. */
+  words = viewOf(this.bytes)
   /** How much of `bytes` has been written. */
   length = 0
 
@@ -14,6 +16,7 @@ export class CopyBuffer {
     const larger = Buffer.allocUnsafeSlow(Math.max(this.length + count, 2 * this.bytes.length))
     this.bytes.copy(larger, 0, 0, this.length)
     this.bytes = larger
+    this.words = viewOf(larger)
   }
 
   append(text: string): void {
@@ -28,3 +31,7 @@ export class CopyBuffer {
     return text
   }
 }
+
+/** A buffer's memory, for reading or writing several bytes at once. */
+export const viewOf = ({ buffer, byteOffset, byteLength }: Buffer): DataView =>
+  new DataView(buffer, byteOffset, byteLength)

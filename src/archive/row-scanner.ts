@@ -1,13 +1,14 @@
-import type { CopyBuffer } from './copy-buffer.ts'
+import { type CopyBuffer, viewOf } from './copy-buffer.ts'
 import { ROW_PARTS } from './pages.ts'
 import { INVALID, scanPlain, scanString } from './value-scanner.ts'
 
 /**
  * Reads the values of a row, from behind the opening bracket, and writes them for COPY.
  *
+ * @param words the same block, for reading several bytes at once.
  * @returns the position behind the last value; `INVALID` where one is not plain and good.
  */
-export type ScanRow = (block: Buffer, start: number, rows: CopyBuffer) => number
+export type ScanRow = (block: Buffer, start: number, rows: CopyBuffer, words: DataView) => number
 
 /** How the rows of a table are read. */
 export interface RowForm {
@@ -40,12 +41,13 @@ export function scanRows(
   { scanRow, maxExcess, maxLineBytes }: RowForm,
   rows: CopyBuffer,
 ): { readonly rows: number; readonly end: number } {
+  const words = viewOf(block)
   let count = 0
   let end = start
   while (end < block.length && beginsRow(block, end)) {
     const before = rows.length
     rows.reserve(block.length - end + maxExcess)
-    const last = scanRow(block, end + PREFIX.length, rows)
+    const last = scanRow(block, end + PREFIX.length, rows, words)
     const next = last === INVALID ? INVALID : lineEnd(block, last)
     if (next === INVALID || next - 1 - end > maxLineBytes) {
       rows.length = before
@@ -73,7 +75,7 @@ function lineEnd(block: Buffer, at: number): number {
 
 /** Writes rows as COPY's text format has them. @param takesNumber by column, whether a value may be a number: 1 or 0. */
 export function scanTextValues(takesNumber: Uint8Array): ScanRow {
-  return (block, start, text) => {
+  return (block, start, text, words) => {
     let at = start
     for (let column = 0; column < takesNumber.length; column += 1) {
       if (column > 0) {
@@ -82,7 +84,10 @@ export function scanTextValues(takesNumber: Uint8Array): ScanRow {
         text.bytes[text.length++] = TAB
       }
       while (block[at] === SPACE) at += 1
-      at = block[at] === QUOTE ? scanString(block, at + 1, text) : scanPlain(block, at, takesNumber[column] === 1, text)
+      at =
+        block[at] === QUOTE
+          ? scanString(block, at + 1, text, words)
+          : scanPlain(block, at, takesNumber[column] === 1, text)
       if (at === INVALID) return INVALID
       while (block[at] === SPACE) at += 1
     }

@@ -1,9 +1,8 @@
 import type { CopyBuffer } from './copy-buffer.ts'
 import { escapeText, toNumberText } from './copy-text.ts'
+import { copyPlain } from './plain-text.ts'
 
-const [SPACE, QUOTE, PLUS, MINUS, POINT, SLASH, ZERO, NINE, BACKSLASH] = [
-  0x20, 0x22, 0x2b, 0x2d, 0x2e, 0x2f, 0x30, 0x39, 0x5c,
-]
+const [QUOTE, PLUS, MINUS, POINT, SLASH, ZERO, NINE, BACKSLASH] = [0x22, 0x2b, 0x2d, 0x2e, 0x2f, 0x30, 0x39, 0x5c]
 const [CAPITAL_E, CAPITAL_N, LETTER_B, LETTER_E, LETTER_F, LETTER_N, LETTER_R, LETTER_T, LETTER_U] = [
   0x45, 0x4e, 0x62, 0x65, 0x66, 0x6e, 0x72, 0x74, 0x75,
 ]
@@ -18,11 +17,6 @@ const MAX_SAFE_DIGITS = 15
 /** More than any number takes when it is written by JavaScript. */
 const MAX_NUMBER_BYTES = 32
 
-/** By byte, whether it stands for itself inside a string: 1 or 0. A table is faster than three comparisons. */
-export const IS_PLAIN = Uint8Array.from({ length: 256 }, (_, byte) =>
-  Number(byte >= SPACE && byte !== QUOTE && byte !== BACKSLASH),
-)
-
 /** In the place of a position, for what is no plain and good value. */
 export const INVALID = -1
 
@@ -30,37 +24,30 @@ export const INVALID = -1
  * Reads a string.
  *
  * @param block ends with a newline, at which every loop here ends.
- * @param start behind the opening quote. @returns the position behind the closing one.
+ * @param start behind the opening quote. @param words the same block. @returns the position behind the closing quote.
  */
-export function scanString(block: Buffer, start: number, text: CopyBuffer): number {
+export function scanString(block: Buffer, start: number, text: CopyBuffer, words: DataView): number {
   const { bytes } = text
-  let to = text.length
-  let at = start
-  for (;;) {
-    let byte = block[at++] as number
-    while (IS_PLAIN[byte] === 1) {
-      bytes[to++] = byte
-      byte = block[at++] as number
-    }
-    if (byte === QUOTE) break
+  for (let at = start; ; ) {
+    at = copyPlain(words, at, text)
+    const byte = block[at++]
+    if (byte === QUOTE) return at
     if (byte !== BACKSLASH) return INVALID
     const escaped = block[at++] as number
     if (isSharedEscape(escaped)) {
-      bytes[to++] = BACKSLASH
-      bytes[to++] = escaped
+      bytes[text.length++] = BACKSLASH
+      bytes[text.length++] = escaped
     } else if (escaped === QUOTE || escaped === SLASH) {
-      bytes[to++] = escaped
+      bytes[text.length++] = escaped
     } else if (escaped === LETTER_U) {
       const character = readCodePoint(block, at)
       if (character === undefined) return INVALID
-      to += bytes.write(escapeText(character), to)
+      text.length += bytes.write(escapeText(character), text.length)
       at += character.length === 1 ? 4 : 10
     } else {
       return INVALID
     }
   }
-  text.length = to
-  return at
 }
 
 /** Whether a character behind a backslash means the same in JSON and in COPY text. */

@@ -10,10 +10,11 @@ import { INVALID } from '../value-scanner.ts'
  * @param block ends with a newline, at which every loop here ends.
  * @param start of the value; of a string, behind its opening quote.
  * @param rows has room for the value, and for `MAX_EXCESS_BYTES` more.
+ * @param words the same block, for reading several bytes at once.
  * @returns the position behind the value, closing quote included; `INVALID` for what is left alone.
  * @see https://www.postgresql.org/docs/current/sql-copy.html, "Binary Format"
  */
-export type ReadField = (block: Buffer, start: number, rows: CopyBuffer) => number
+export type ReadField = (block: Buffer, start: number, rows: CopyBuffer, words: DataView) => number
 
 /** How the fields of a column are made. */
 export interface BinaryField {

@@ -57,8 +57,8 @@ function readInteger(bytes: 2 | 4 | 8): ReadField {
 
 const quoted =
   (read: ReadField): ReadField =>
-  (block, start, rows) => {
-    const end = read(block, start, rows)
+  (block, start, rows, words) => {
+    const end = read(block, start, rows, words)
     return end === INVALID ? INVALID : closed(block, end)
   }
 

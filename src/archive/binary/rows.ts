@@ -57,7 +57,7 @@ const NULL_LENGTH = -1
 
 /** Reads the values of rows and writes them as COPY's binary format has them. */
 export function scanBinaryValues(fields: readonly BinaryField[]): ScanRow {
-  return (block, start, rows) => {
+  return (block, start, rows, words) => {
     putInt16(rows, fields.length)
     let at = start
     for (let column = 0; column < fields.length; column += 1) {
@@ -68,12 +68,12 @@ export function scanBinaryValues(fields: readonly BinaryField[]): ScanRow {
       while (block[at] === SPACE) at += 1
       const field = fields[column] as BinaryField
       if (block[at] === QUOTE) {
-        at = field.string(block, at + 1, rows)
+        at = field.string(block, at + 1, rows, words)
       } else if (isWord(block, at, WORDS.null)) {
         putInt32(rows, NULL_LENGTH)
         at += WORDS.null.length
       } else {
-        at = field.plain(block, at, rows)
+        at = field.plain(block, at, rows, words)
       }
       if (at === INVALID) return INVALID
       while (block[at] === SPACE) at += 1

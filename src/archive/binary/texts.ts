@@ -1,5 +1,6 @@
 import type { CopyBuffer } from '../copy-buffer.ts'
-import { INVALID, IS_PLAIN, isWord, readCodePoint, WORDS } from '../value-scanner.ts'
+import { copyPlain } from '../plain-text.ts'
+import { INVALID, isWord, readCodePoint, WORDS } from '../value-scanner.ts'
 import {
   BACKSLASH,
   type BinaryField,
@@ -28,42 +29,35 @@ const HEX_DIGIT = Uint8Array.from({ length: 256 }, (_, byte) =>
 
 /** Writes a field whose length shows only at its end. */
 function withLength(read: ReadField): ReadField {
-  return (block, start, rows) => {
+  return (block, start, rows, words) => {
     const lengthAt = rows.length
     rows.length += 4
-    const end = read(block, start, rows)
+    const end = read(block, start, rows, words)
     setInt32(rows, lengthAt, rows.length - lengthAt - 4)
     return end
   }
 }
 
-const readText: ReadField = (block, start, rows) => {
+const readText: ReadField = (block, start, rows, words) => {
   const { bytes } = rows
-  let to = rows.length
-  let at = start
-  for (;;) {
-    let byte = block[at++] as number
-    while (IS_PLAIN[byte] === 1) {
-      bytes[to++] = byte
-      byte = block[at++] as number
-    }
-    if (byte === QUOTE) break
+  for (let at = start; ; ) {
+    at = copyPlain(words, at, rows)
+    const byte = block[at++]
+    if (byte === QUOTE) return at
     if (byte !== BACKSLASH) return INVALID
     const letter = block[at++] as number
     const escaped = ESCAPED[letter] as number
     if (escaped > 0) {
-      bytes[to++] = escaped
+      bytes[rows.length++] = escaped
     } else if (letter === LETTER_U) {
       const character = readCodePoint(block, at)
       if (character === undefined) return INVALID
-      to += bytes.write(character, to)
+      rows.length += bytes.write(character, rows.length)
       at += character.length === 1 ? 4 : 10
     } else {
       return INVALID
     }
   }
-  rows.length = to
-  return at
 }
 
 /** Types whose binary form is their text: `text`, `varchar`, `char(n)`, `json`, enums. */
@@ -71,9 +65,9 @@ export const textField: BinaryField = { string: withLength(readText), plain: lef
 
 /** `jsonb`: the version of the form, and the text. */
 export const jsonbField: BinaryField = {
-  string: withLength((block, start, rows) => {
+  string: withLength((block, start, rows, words) => {
     rows.bytes[rows.length++] = 1
-    return readText(block, start, rows)
+    return readText(block, start, rows, words)
   }),
   plain: leftAlone,
 }
