@@ -13,7 +13,7 @@ import { SAMPLE_COLUMNS, SAMPLE_SCHEMA, SAMPLE_TABLE } from './support/sample-ta
 import { median, timeOf } from './support/statistics.ts'
 import { exportToFile, importFile } from './support/wharf-client.ts'
 
-const ROUNDS = 3
+const ROUNDS = 5
 
 /** Rows that one INSERT brings. */
 const INSERT_ROWS = 1_000
