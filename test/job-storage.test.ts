@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually } from './support/eventually.ts'
 import { exportOf, sendArchive } from './support/import.ts'
-import { artifactsOf, askExport, askImport, jobOf, startWorkerProcess, untilEnded } from './support/jobs.ts'
+import { AGAIN, artifactsOf, askExport, askImport, jobOf, startWorkerProcess, untilEnded } from './support/jobs.ts'
 import { createProject, withSession } from './support/projects.ts'
 import { openTransactions } from './support/transactions.ts'
 import { startWharf, type TestWharf } from './support/wharf.ts'
@@ -90,6 +90,6 @@ test('what a killed worker has written of an archive goes as soon as its job is 
   })
   expect(await artifactsOf(wharf)).toEqual({ records: [{ kind: 'output', state: 'writing', n: 1 }], files: 1 })
   await startWorkerProcess(wharf)
-  expect(await untilEnded(wharf.root, asked)).toMatchObject({ status: 'succeeded', attempt: 2 })
+  expect(await untilEnded(wharf.root, asked)).toMatchObject({ status: 'succeeded', attempt: AGAIN })
   await eventually(() => artifactsOf(wharf)).toEqual({ records: [{ kind: 'output', state: 'ready', n: 1 }], files: 1 })
 })

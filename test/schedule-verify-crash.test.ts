@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually } from './support/eventually.ts'
 import { GATE, withGate } from './support/gate.ts'
-import { jobOf, showJob, startWorkerProcess, untilEnded } from './support/jobs.ts'
+import { AGAIN, jobOf, showJob, startWorkerProcess, untilEnded } from './support/jobs.ts'
 import { createProject } from './support/projects.ts'
 import { makeSchedule, restoreTraces, untilSettled } from './support/schedules.ts'
 import { startWharf, type TestWharf } from './support/wharf.ts'
@@ -32,7 +32,7 @@ test('a worker that is killed in the middle of a proof leaves nothing once the n
     return asked
   })
   await startWorkerProcess(wharf)
-  expect(await untilEnded(wharf.root, job)).toMatchObject({ status: 'succeeded', attempt: 2 })
+  expect(await untilEnded(wharf.root, job)).toMatchObject({ status: 'succeeded', attempt: AGAIN })
   expect(await untilSettled(wharf, schedule)).toMatchObject({ lastProven: { jobId: job.id } })
   expect(await restoreTraces(wharf)).toEqual(before)
 })
@@ -45,14 +45,14 @@ test('a worker that was stopped in the middle of a proof and goes on does not di
     await gate.arrival()
     process.kill(first.pid, 'SIGSTOP')
     await startWorkerProcess(wharf)
-    await eventually(async () => (await showJob(wharf.root, asked.id)).attempt).toBe(2)
+    await eventually(async () => (await showJob(wharf.root, asked.id)).attempt).toEqual(AGAIN)
     await gate.arrival()
     process.kill(first.pid, 'SIGCONT')
     first.say('stop')
     expect(await first.nextLine()).toBe('stopped')
     return asked
   })
-  expect(await untilEnded(wharf.root, job)).toMatchObject({ status: 'succeeded', attempt: 2 })
+  expect(await untilEnded(wharf.root, job)).toMatchObject({ status: 'succeeded', attempt: AGAIN })
   expect(await untilSettled(wharf, schedule)).toMatchObject({ lastProven: { jobId: job.id } })
   expect(await scratchProjects()).toEqual([])
 })

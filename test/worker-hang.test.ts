@@ -3,7 +3,7 @@ import { openRedisBackend } from '../src/jobs/queue-backend.ts'
 import { createLogger } from '../src/logger.ts'
 import { GATE, withGate } from './support/gate.ts'
 import { exportOf } from './support/import.ts'
-import { askImport, jobOf, startWorkerProcess, untilEnded } from './support/jobs.ts'
+import { AGAIN, askImport, jobOf, startWorkerProcess, untilEnded } from './support/jobs.ts'
 import type { ScriptProcess } from './support/processes.ts'
 import { createProject } from './support/projects.ts'
 import { redisTest, startRedis } from './support/redis.ts'
@@ -52,7 +52,7 @@ async function importHanging(options: {
   return { end, job, rows }
 }
 
-const DONE = { job: { status: 'succeeded', attempt: 2 }, rows: [{ n: 100 }] }
+const DONE = { job: { status: 'succeeded', attempt: AGAIN }, rows: [{ n: 100 }] }
 
 test('a worker whose event loop hangs is killed, says why, and its job is done by another', async () => {
   const worker = await startWorkerProcess(wharf, {}, jobTimings, { preload: 'hang-on-signal.mjs' })

@@ -111,6 +111,9 @@ function startPart(
   return runScript('run-part.mjs', { args, ...options })
 }
 
+/** Of a job that was begun again: once, or more often where a busy machine made it fail for a reason that may pass. */
+export const AGAIN = expect.toSatisfy((attempt) => attempt > 1)
+
 /** For workers that are lost when the test says so, and not when the machine is busy. */
 export const NO_LEASE: Partial<JobTimings> = { leaseMs: 600_000, lockMs: 4_000, stalledMs: 500 }
 
