@@ -1,11 +1,14 @@
 import { readdir } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createLogger } from '../src/logger.ts'
+import { dropSideSchema } from '../src/transfer/import/side-schemas.ts'
 import { sweepSideSchemas } from '../src/transfer/import/sweep-side-schemas.ts'
 import { readState } from './support/database-state.ts'
+import { eventually } from './support/eventually.ts'
 import { GATE, withGate } from './support/gate.ts'
 import { exportOf, placelessLines, sendArchive } from './support/import.ts'
 import { applyScript, createProject, withSession } from './support/projects.ts'
+import { openTransactions } from './support/transactions.ts'
 import { startWharf, type TestWharf } from './support/wharf.ts'
 
 /** Two tables that mean something only together: each order has as many lines as it says. */
@@ -60,6 +63,22 @@ test('who imports right after another import, or a refusal, finds nobody in the 
     expect(imported, imported.text).toMatchObject({ status: 200 })
     expect(await sendArchive(wharf.root, refused)).toMatchObject({ status: 400 })
   }
+})
+
+test('several who drop what was kept do not end each other', async () => {
+  expect(await sendArchive(wharf.root, few)).toMatchObject({ status: 200 })
+  const [kept] = await wharf.database.query<{ schemaName: string; kind: string }>(
+    `SELECT schema_name AS "schemaName", kind FROM system.side_schema WHERE kind = 'kept' AND expires_at > now()`,
+  )
+  if (!kept) throw new Error('nothing was kept')
+  const { system } = wharf.container
+  await withSession(wharf.database.superuserUrl, async (reader) => {
+    await reader.query(`BEGIN; SELECT FROM "${kept.schemaName}".orders`)
+    const first = dropSideSchema(system, kept)
+    await eventually(async () => (await openTransactions(wharf)).some(({ waits }) => waits === 'Lock')).toBe(true)
+    expect(await Promise.all([first, dropSideSchema(system, kept)])).toEqual([false, false])
+  })
+  expect(await dropSideSchema(system, kept)).toBe(true)
 })
 
 test('an undo and a sweep keep away from a stage that is being imported into', async () => {

@@ -149,15 +149,13 @@ function assertLoadable(targets: readonly TargetProject[]): void {
 
 /** While the stages' locks are held, nothing that is loading is anybody else's. */
 async function dropLeftovers(system: Database, stageIds: readonly string[]): Promise<void> {
-  for (const { schemaName } of await listDroppable(system, stageIds)) await dropSideSchema(system, schemaName)
+  for (const side of await listDroppable(system, stageIds)) if (side.kind !== 'kept') await dropSideSchema(system, side)
   await system.prisma.loadingEvent.deleteMany({ where: { stageId: { in: [...stageIds] } } })
 }
 
 /** Who reads what has expired may go on: it is left to the sweep then. No undo wants it. */
 async function dropExpired(system: Database, stageIds: readonly string[]): Promise<void> {
-  for (const { schemaName, kind } of await listDroppable(system, stageIds)) {
-    if (kind === 'kept') await dropSideSchema(system, schemaName)
-  }
+  for (const side of await listDroppable(system, stageIds)) if (side.kind === 'kept') await dropSideSchema(system, side)
 }
 
 async function readReferences(

@@ -135,7 +135,8 @@ export function startLoadAhead(
       await loading
       for (const { loader } of loaded) loader.abandon()
       // What cannot be dropped now is left to the sweep.
-      await Promise.allSettled([...untaken].map((schemaName) => dropSideSchema(services.system, schemaName)))
+      const left = [...untaken].map((schemaName) => ({ schemaName, kind: 'ahead' }))
+      await Promise.allSettled(left.map((side) => dropSideSchema(services.system, side)))
     },
   }
 }

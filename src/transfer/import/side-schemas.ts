@@ -53,19 +53,22 @@ export const sideName = ({ schemaName }: StageIdentity, suffix: 'new' | 'old'): 
 /**
  * Drops a schema beside a stage's own, and its record. Where it was not kept, the caller has the stage's lock, so that
  * nobody who still loads into it can be anything but the session of an import that is gone, though PostgreSQL may not
- * have noticed.
+ * have noticed. What was kept, nobody loads into, and several may drop at once.
  *
  * @returns false where somebody still reads its tables (an export that began before it was replaced, say): it is there
  *   then, for the next sweep.
  */
-export async function dropSideSchema(system: Database, schemaName: string): Promise<boolean> {
+export async function dropSideSchema(
+  system: Database,
+  { schemaName, kind }: Pick<SideSchema, 'schemaName' | 'kind'>,
+): Promise<boolean> {
   const drop = async (tx: Transaction): Promise<boolean> => {
     await tx.$executeRawUnsafe(`SET LOCAL lock_timeout = '2s'`)
     await tx.$executeRawUnsafe(`DROP SCHEMA IF EXISTS ${quoteIdentifier(schemaName)} CASCADE`)
     await tx.sideSchema.deleteMany({ where: { schemaName } })
     return true
   }
-  await endSessionsIn(system, schemaName)
+  if (kind !== 'kept') await endSessionsIn(system, schemaName)
   return system.prisma.$transaction(drop, { timeout: 10 * 60_000 }).catch((error: unknown) => {
     if (sqlState(error) === SQLSTATE.lockNotAvailable) return false
     throw error

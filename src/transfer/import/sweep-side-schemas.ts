@@ -13,9 +13,10 @@ export async function sweepSideSchemas(
   logger: Logger,
 ): Promise<void> {
   await dropStrayEvents({ system, snapshots }, logger)
-  for (const { schemaName, stageId, kind } of await listDroppable(system)) {
+  for (const side of await listDroppable(system)) {
+    const { schemaName, stageId, kind } = side
     try {
-      const dropped = await withStageLocks(snapshots, [stageId], () => dropSideSchema(system, schemaName))
+      const dropped = await withStageLocks(snapshots, [stageId], () => dropSideSchema(system, side))
       if (dropped) logger.info({ schemaName, kind }, 'schema beside a stage dropped')
     } catch (error) {
       if (!isAppError(error, 'CONFLICT')) logger.warn({ err: error, schemaName }, 'a schema could not be dropped')
