@@ -7,13 +7,11 @@ const WORD_BYTES = 4
 /** The same byte four times. */
 const fourTimes = (byte: number): number => (byte * 0x01010101) | 0
 
-const [SPACES, QUOTES, BACKSLASHES, ONES, HIGH_BITS] = [SPACE, QUOTE, BACKSLASH, 0x01, 0x80].map(fourTimes) as [
-  number,
-  number,
-  number,
-  number,
-  number,
-]
+const SPACES = fourTimes(SPACE)
+const QUOTES = fourTimes(QUOTE)
+const BACKSLASHES = fourTimes(BACKSLASH)
+const ONES = fourTimes(0x01)
+const HIGH_BITS = fourTimes(0x80)
 
 /**
  * Copies what stands for itself inside a JSON string, four bytes at a time: text is most of most archives.
