@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createLogger } from '../src/logger.ts'
-import { dropSideSchema } from '../src/transfer/import/side-schemas.ts'
+import { dropSideSchema, type SideSchema } from '../src/transfer/import/side-schemas.ts'
 import { sweepSideSchemas } from '../src/transfer/import/sweep-side-schemas.ts'
 import { readState } from './support/database-state.ts'
 import { eventually } from './support/eventually.ts'
@@ -67,8 +67,8 @@ test('who imports right after another import, or a refusal, finds nobody in the 
 
 test('several who drop what was kept do not end each other', async () => {
   expect(await sendArchive(wharf.root, few)).toMatchObject({ status: 200 })
-  const [kept] = await wharf.database.query<{ schemaName: string; kind: string }>(
-    `SELECT schema_name AS "schemaName", kind FROM system.side_schema WHERE kind = 'kept' AND expires_at > now()`,
+  const [kept] = await wharf.database.query<SideSchema>(
+    `SELECT schema_name AS "schemaName", stage_id AS "stageId", kind FROM system.side_schema WHERE kind = 'kept' AND expires_at > now()`,
   )
   if (!kept) throw new Error('nothing was kept')
   const { system } = wharf.container

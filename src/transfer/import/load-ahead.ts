@@ -135,7 +135,7 @@ export function startLoadAhead(
       await loading
       for (const { loader } of loaded) loader.abandon()
       // What cannot be dropped now is left to the sweep.
-      const left = [...untaken].map((schemaName) => ({ schemaName, kind: 'ahead' }))
+      const left = [...untaken].map((schemaName) => ({ schemaName, kind: 'ahead' as const }))
       await Promise.allSettled(left.map((side) => dropSideSchema(services.system, side)))
     },
   }

@@ -10,10 +10,16 @@ export interface StageIdentity {
   readonly login: string
 }
 
+/**
+ * What a schema beside a stage is for: an import loads into it, under the stage's lock or `ahead`, without; or it was
+ * replaced, and is `kept` for an undo.
+ */
+export type SideKind = 'loading' | 'ahead' | 'kept'
+
 export interface SideSchema {
   readonly schemaName: string
   readonly stageId: string
-  readonly kind: string
+  readonly kind: SideKind
 }
 
 /**
@@ -25,7 +31,7 @@ export interface SideSchema {
 export async function createLoadingSchema(
   system: Database,
   stage: StageIdentity,
-  kind: 'loading' | 'ahead',
+  kind: Exclude<SideKind, 'kept'>,
 ): Promise<string> {
   const name = sideName(stage, 'new')
   await system.prisma.$transaction(async (tx) => {
