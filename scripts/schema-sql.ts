@@ -5,7 +5,8 @@
  * Usage: npx tsx scripts/schema-sql.ts <connection URL of any database>
  */
 import { schemaSql } from '../src/database/schema-engine.ts'
+import { createLogger } from '../src/logger.ts'
 
 const [connectionString] = process.argv.slice(2)
 if (!connectionString) throw new Error('usage: schema-sql <connection URL>')
-process.stdout.write(await schemaSql(connectionString))
+process.stdout.write(await schemaSql(connectionString, createLogger('warn')))

@@ -7,17 +7,26 @@ import { type Content, createContent } from './content/content.ts'
 import { createRedisCache } from './content/redis-cache.ts'
 import { createMemoryCache, layerCaches, type ResponseCache } from './content/response-cache.ts'
 import { ROOT_TOKEN_FILE } from './data-folder/root-token.ts'
+import { secretKeysOf } from './data-folder/secret-key.ts'
 import { readOrCreateSecret } from './data-folder/secrets.ts'
 import { openSpoolFolder } from './data-folder/spool-folder.ts'
+import { isConnectionLost } from './database/connection-lost.ts'
 import type { Database, OpenDatabase } from './database/database.ts'
+import { endHungConnections } from './database/end-hung-connections.ts'
 import { PrismaClient } from './database/generated/client.ts'
 import { createLoginDatabases, type Login, type LoginDatabases } from './database/login-databases.ts'
 import { createPool } from './database/pool.ts'
 import { prepareDatabase } from './database/preparation.ts'
+import { createRoom, type Room } from './database/room.ts'
+import { openSession } from './database/session-client.ts'
+import { assertOpensAndTakesWrites } from './database/takes-writes.ts'
+import { MAX_JOB_EXPORTS, MAX_JOB_IMPORTS } from './jobs/catalogue.ts'
 import { type JobQueue, openJobQueue } from './jobs/queue.ts'
 import { openPostgresBackend, openRedisBackend, type QueueBackend } from './jobs/queue-backend.ts'
+import { resealSecrets } from './jobs/reseal-secrets.ts'
 import { JOB_TIMINGS, type JobTimings } from './jobs/timings.ts'
 import { createJobWatcher, type JobWatcher } from './jobs/watch-jobs.ts'
+import { createRounds } from './lib/rounds.ts'
 import { createSeal, type Seal } from './lib/seal.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import type { Logger } from './logger.ts'
@@ -25,12 +34,33 @@ import { hashToken } from './projects/access.ts'
 import { restoreProjectPassword } from './projects/project-login.ts'
 import { createProjectDatabases, type FindProjectDatabase } from './projects/stage-database.ts'
 import { generateToken } from './projects/tokens.ts'
+import { createTurns, type Turns } from './projects/turns.ts'
 
 /** Connections of Wharf's own login for short questions. */
 const MAX_CONNECTIONS = 20
 
-/** Connections of Wharf's own login for snapshots: as many exports can run at once in this process. */
-const MAX_SNAPSHOTS = 16
+/** How many exports can be under way in this process at once: those that requests ask for, and those of jobs. */
+const EXPORTS = { requests: 10, jobs: MAX_JOB_EXPORTS }
+
+/** The same of imports, undos and changes of structure. */
+const IMPORTS = { requests: 6, jobs: MAX_JOB_IMPORTS }
+
+/** How many event logs can be loaded in this process at once. */
+const MAX_EVENT_LOADS = 5
+
+/** How long an import waits until it can load its event log, in milliseconds: others do so at this server's pace. */
+const EVENT_LOAD_WAIT_MS = 60 * 60_000
+
+/** Connections of Wharf's own login for snapshots: one for each export. */
+const MAX_SNAPSHOTS = EXPORTS.requests + EXPORTS.jobs
+
+/** Connections of Wharf's own login for each import, for each event log that is loaded, and for the sweep. */
+const MAX_IMPORTS = IMPORTS.requests + IMPORTS.jobs + MAX_EVENT_LOADS + 1
+
+const ownConnections = MAX_CONNECTIONS + MAX_SNAPSHOTS + MAX_IMPORTS
+
+/** How many of each kind the requests for one project may have under way at once in this process. */
+const MAX_REQUESTS_PER_PROJECT = 4
 
 /**
  * How long a transaction may wait for its connection, and last, in milliseconds, where its user says nothing else.
@@ -43,6 +73,12 @@ const MAX_CACHE_BYTES = 64 * 1024 * 1024
 
 /** The longest answer of the content endpoint, in bytes. */
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024
+
+/** How long opening a connection may take for the database to count as ready, in milliseconds. */
+const READY_TIMEOUT_MS = 2_000
+
+/** How long opening a connection may take until the server counts as hanging, in milliseconds. */
+const ANSWER_TIMEOUT_MS = 4_000
 
 /** How long the response cache may keep an answer waiting, in milliseconds: it is there to save time. */
 const CACHE_TIMEOUT_MS = 200
@@ -57,6 +93,21 @@ export interface Container {
   readonly system: Database
   /** The same database as `system`, on connections of their own, which exports keep for as long as they take. */
   readonly snapshots: Database
+  /**
+   * Asks whether work can be done now: over a connection that is opened for it, whether the database takes writes.
+   *
+   * @throws {AppError} DATABASE_READ_ONLY. Whatever keeps the connection from being opened.
+   */
+  readonly assertDatabaseReady: () => Promise<void>
+  /** The same again, for imports and changes of structure. */
+  readonly imports: Database
+  readonly exportTurns: Turns
+  readonly importTurns: Turns
+  /** Those of jobs, whatever requests have under way: none waits for its turn, since workers take no more jobs than these. */
+  readonly jobTurns: { readonly exportTurns: Turns; readonly importTurns: Turns }
+  readonly eventLoadTurns: Turns
+  /** How many sessions each project's login may have. */
+  readonly room: Room
   /** The login databases behind `projectDatabase`, which forget a login that was dropped. */
   readonly logins: LoginDatabases
   readonly projectDatabase: FindProjectDatabase
@@ -85,7 +136,7 @@ export interface Container {
  *
  * @param databaseUrl the database to use: the configured one, or the embedded one's.
  * @param lifecycle gets a closer for all that was opened.
- * @throws {AppError} as `prepareDatabase` does.
+ * @throws {AppError} as `prepareDatabase` and `resealSecrets` do.
  */
 export async function createContainer(options: {
   readonly config: Config
@@ -97,24 +148,20 @@ export async function createContainer(options: {
   readonly jobTimings?: Partial<JobTimings>
 }): Promise<Container> {
   const { config, databaseUrl, version, logger, lifecycle } = options
-  await prepareDatabase(databaseUrl, logger)
-  const seal = createSeal(config.secretKey ?? (await readOrCreateSecret(config.dataDir, 'secret-key')))
+  const room = { logger, projectConnections: config.projectConnections, ownConnections }
+  await prepareDatabase(databaseUrl, room)
+  const keys = await secretKeysOf(config)
+  const seal = createSeal(keys.current, keys.previous)
   const rootToken = await rootTokenOf(config)
 
-  const open: OpenDatabase = (connectionString, options) => {
-    const pool = createPool(connectionString, options, logger)
-    const prisma = new PrismaClient({ adapter: new PrismaPg(pool), transactionOptions: TRANSACTIONS })
-    const close = async (): Promise<void> => {
-      await prisma.$disconnect()
-      await pool.end()
-    }
-    // Prisma connects again when it is next used.
-    return { prisma, pool, rest: () => prisma.$disconnect(), close }
-  }
-  const control = open(databaseUrl, { maxConnections: MAX_CONNECTIONS })
+  const open = databaseOpener(databaseUrl, logger)
+  const control = open(databaseUrl, { maxConnections: MAX_CONNECTIONS, session: 'wharf', endsWhenServerHangs: true })
   lifecycle.onClose('database', control.close)
-  const snapshots = open(databaseUrl, { maxConnections: MAX_SNAPSHOTS })
+  await resealSecrets(control, seal, logger)
+  const snapshots = open(databaseUrl, { maxConnections: MAX_SNAPSHOTS, session: 'wharf' })
   lifecycle.onClose('snapshots', snapshots.close)
+  const imports = open(databaseUrl, { maxConnections: MAX_IMPORTS, session: 'wharf' })
+  lifecycle.onClose('imports', imports.close)
   const restorePassword = (login: Login) => restoreProjectPassword(control.prisma, login, logger)
   const logins = createLoginDatabases({ baseUrl: databaseUrl, open, restorePassword })
   lifecycle.onClose('project databases', logins.closeAll)
@@ -147,6 +194,10 @@ export async function createContainer(options: {
     control,
     system: control,
     snapshots,
+    assertDatabaseReady: createReadiness(databaseUrl, logger),
+    imports,
+    ...createAllTurns(config.turnWaitMs),
+    room: createRoom(control.pool, room),
     logins,
     projectDatabase,
     content,
@@ -161,6 +212,67 @@ export async function createContainer(options: {
     watcher,
     jobTimings,
     spoolFolder: await openSpoolFolder(config.dataDir),
+  }
+}
+
+/** Those who ask at the same time share one connection. */
+function createReadiness(databaseUrl: string, logger: Logger): Container['assertDatabaseReady'] {
+  const session = { kind: 'wharf', applicationName: 'wharf readiness', connectTimeoutMs: READY_TIMEOUT_MS } as const
+  const ask = createRounds<undefined, void>(async () => {
+    await assertOpensAndTakesWrites(databaseUrl, { ...session, logger })
+    return new Map()
+  })
+  return () => ask('', undefined)
+}
+
+/** Whether PostgreSQL lets anybody in, or says at least why not. Those who ask at the same time share one connection. */
+function createAnswers(databaseUrl: string, logger: Logger): () => Promise<boolean> {
+  const session = { kind: 'wharf', applicationName: 'wharf lives', connectTimeoutMs: ANSWER_TIMEOUT_MS } as const
+  const ask = createRounds<undefined, boolean>(async () => {
+    const answers = await openSession(databaseUrl, { ...session, logger }).then(
+      (client) => {
+        void Promise.allSettled([client.end()])
+        return true
+      },
+      (error: unknown) => !isConnectionLost(error),
+    )
+    return new Map([['', answers]])
+  })
+  return async () => (await ask('', undefined)) ?? false
+}
+
+function databaseOpener(databaseUrl: string, logger: Logger): OpenDatabase {
+  const answers = createAnswers(databaseUrl, logger)
+  return (connectionString, options) => {
+    const pool = createPool(connectionString, options, logger)
+    if (options.endsWhenServerHangs) endHungConnections(pool, answers)
+    const prisma = new PrismaClient({ adapter: new PrismaPg(pool), transactionOptions: TRANSACTIONS })
+    const close = async (): Promise<void> => {
+      await prisma.$disconnect()
+      await pool.end()
+    }
+    // Prisma connects again when it is next used.
+    return { prisma, pool, rest: () => prisma.$disconnect(), close }
+  }
+}
+
+function createAllTurns(
+  waitMs: number,
+): Pick<Container, 'exportTurns' | 'importTurns' | 'jobTurns' | 'eventLoadTurns'> {
+  const ofRequests = (what: string, room: number): Turns =>
+    createTurns({ what, perProject: MAX_REQUESTS_PER_PROJECT, room, waitMs })
+  // Twice as many, since half of the room is for projects that have none under way.
+  const ofJobs = (what: string, jobs: number): Turns => createTurns({ what, perProject: jobs, room: 2 * jobs, waitMs })
+  return {
+    exportTurns: ofRequests('exports', EXPORTS.requests),
+    importTurns: ofRequests('imports or changes of structure', IMPORTS.requests),
+    jobTurns: { exportTurns: ofJobs('exports', EXPORTS.jobs), importTurns: ofJobs('imports', IMPORTS.jobs) },
+    eventLoadTurns: createTurns({
+      what: 'event logs',
+      perProject: 1,
+      room: MAX_EVENT_LOADS,
+      waitMs: EVENT_LOAD_WAIT_MS,
+    }),
   }
 }
 

@@ -23,6 +23,8 @@ const NEVER_LOGGED = [
   'config.rootToken',
   'secretKey',
   'config.secretKey',
+  'previousSecretKeys',
+  'config.previousSecretKeys',
 ]
 
 /**

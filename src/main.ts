@@ -3,20 +3,30 @@ import { existsSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
 import { readNpmOptions } from './cli/npm-options.ts'
 import { runCli } from './cli/program.ts'
+import type { Config } from './config.ts'
 import { readVersion } from './version.ts'
 
 // Prisma's query compiler is WebAssembly: to optimise it takes 50 MB of memory, for queries that take longer than their
 // compiling anyway (`npm run bench -- memory`).
 setFlagsFromString('--liftoff-only')
 
+const ENVIRONMENT_FILE = '.env'
+const hasEnvironmentFile = existsSync(ENVIRONMENT_FILE)
+
 // Whatever costs time to load is loaded by the command that needs it: `wharf --help` answers at once.
-if (existsSync('.env')) process.loadEnvFile('.env')
+async function loadEnvironment(): Promise<Config> {
+  const { loadConfig } = await import('./config.ts')
+  return loadConfig(process.env)
+}
 
 process.exitCode = await runCli(process.argv.slice(2), {
-  async loadConfig() {
-    const { loadConfig } = await import('./config.ts')
-    return loadConfig(process.env)
+  loadConfig: loadEnvironment,
+  async loadServiceConfig() {
+    // Nobody runs a service in a folder whose files are not their own; other commands are run anywhere.
+    if (hasEnvironmentFile) process.loadEnvFile(ENVIRONMENT_FILE)
+    return loadEnvironment()
   },
+  hasEnvironmentFile,
   async startService(config) {
     const { startService } = await import('./service.ts')
     const { createLogger } = await import('./logger.ts')

@@ -4,12 +4,13 @@ import type { Listening } from './api/listen.ts'
 import { startApi } from './api/start-api.ts'
 import type { Config } from './config.ts'
 import { type Container, createContainer, rootTokenOf } from './container.ts'
-import { lockDataFolder } from './data-folder/lock.ts'
 import { makeDataFolder } from './data-folder/make-data-folder.ts'
-import { removeServiceAddress, writeServiceAddress } from './data-folder/service-address.ts'
+import { removeServiceAddress, toLocalUrl, writeServiceAddress } from './data-folder/service-address.ts'
+import { takeDataFolder } from './data-folder/take-data-folder.ts'
 import { startEmbeddedPostgres } from './database/embedded/embedded-postgres.ts'
 import { AppError } from './errors.ts'
 import { logStages } from './events/log-stages.ts'
+import { startChecking } from './jobs/check-archives.ts'
 import { startSchedules } from './jobs/schedules/tick.ts'
 import { startSweeping as startJobSweep } from './jobs/start-sweeping.ts'
 import type { JobTimings } from './jobs/timings.ts'
@@ -45,7 +46,8 @@ export interface ServiceOptions {
   readonly logger: Logger
   /**
    * Whether the service is for everybody on this machine: it listens where the configuration says, and its address is
-   * left in the data folder. Otherwise it is for this process alone, on a port that the system chooses.
+   * left in the data folder. Otherwise it is for this process alone, on a port that the system chooses, and the database
+   * of a data folder is started only where that is new, or known to be this user's own.
    */
   readonly shared: boolean
   /** All of them where it is missing. */
@@ -57,7 +59,8 @@ export interface ServiceOptions {
  * Starts Wharf in this process, on the configured database or on the embedded one.
  *
  * @throws {AppError} DATA_FOLDER_IN_USE where another process has the embedded database; DATABASE_UNAVAILABLE and
- *   DATABASE_UNSUITABLE; CONFIG_INVALID where the address is taken. Nothing is left running then.
+ *   DATABASE_UNSUITABLE; CONFIG_INVALID where the address is taken, or the data folder is not known. Nothing is left
+ *   running then.
  */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const lifecycle = createLifecycle(options.logger)
@@ -72,7 +75,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 async function start(options: ServiceOptions, lifecycle: Lifecycle): Promise<Service> {
   const { config, logger, shared, parts = SERVICE_PARTS } = options
   if (!config.databaseUrl && parts.length < SERVICE_PARTS.length) throw sharedDatabaseNeeded()
-  await makeDataFolder(config.dataDir)
+  if (config.databaseUrl) await makeDataFolder(config.dataDir)
+  else await takeForDatabase(options, lifecycle)
   const rootToken = await rootTokenOf(config)
   const database = config.databaseUrl
     ? { url: config.databaseUrl, failed: new Promise<never>(() => undefined) }
@@ -98,7 +102,8 @@ async function serveApi(container: Container, lifecycle: Lifecycle, shared: bool
   const api = await startApi(container, shared ? config : { host: '127.0.0.1', port: 0 })
   lifecycle.onClose('api', () => api.close())
   if (shared) {
-    await writeServiceAddress(config.dataDir, { url: api.url, pid: process.pid, startedAt: new Date().toISOString() })
+    const url = toLocalUrl(api.url)
+    await writeServiceAddress(config.dataDir, { url, pid: process.pid, startedAt: new Date().toISOString() })
     lifecycle.onClose('service address', () => removeServiceAddress(config.dataDir))
   }
   return api
@@ -112,9 +117,11 @@ async function startJobs(container: Container, lifecycle: Lifecycle, parts: read
   lifecycle.onClose('workers', workers.close)
   const schedules = startSchedules(container)
   lifecycle.onClose('schedules', schedules.close)
+  const checking = startChecking(container, container.config.artifactCheckDays)
+  lifecycle.onClose('checks of archives', checking.close)
   // Whoever has brought a database of their own has something that starts this process again, too.
   if (!container.config.databaseUrl) return
-  const watchdog = startWatchdog(container.jobTimings)
+  const watchdog = startWatchdog(container.jobTimings, container.logger)
   lifecycle.onClose('watchdog', watchdog.stop)
   // With an API beside them, there is more to lose than to win: it can do a lot without the queue.
   if (!parts.includes('api')) watchWorker(container, lifecycle)
@@ -138,13 +145,17 @@ const sharedDatabaseNeeded = (): AppError =>
     faults: [{ detail: 'DATABASE_URL must be set for a process that is only the API, or only a worker' }],
   })
 
+async function takeForDatabase({ config, logger, shared }: ServiceOptions, lifecycle: Lifecycle): Promise<void> {
+  const { dataDir, stateDir } = config
+  const lock = await takeDataFolder({ dataDir, stateDir, takeUnknown: shared, logger })
+  lifecycle.onClose('data folder', () => lock.release())
+}
+
 async function startEmbeddedDatabase(
   config: Config,
   logger: Logger,
   lifecycle: Lifecycle,
 ): Promise<{ readonly url: string; readonly failed: Promise<Error> }> {
-  const lock = await lockDataFolder(config.dataDir)
-  lifecycle.onClose('data folder', () => lock.release())
   let fail: (error: Error) => void = () => undefined
   const failed = new Promise<Error>((resolve) => {
     fail = resolve
@@ -159,7 +170,7 @@ function startSweeping(container: Container, lifecycle: Lifecycle): void {
   let sweep = Promise.resolve()
   const sweepOnce = async (): Promise<void> => {
     try {
-      await logStages(container.system, container.logger)
+      await logStages(container)
       await sweepSideSchemas(container, container.logger)
       await sweepScratchProjects(container)
     } catch (error) {

@@ -80,7 +80,7 @@ const CALLS: readonly Call[] = [
     operation: 'POST /projects/{slug}/stages/{stage}/schema',
     path: '/projects/shop/stages/live/schema',
     request: sql,
-    statuses: forRoot(200),
+    statuses: { ...forRoot(200), admin: 200, stranger: 404 },
   },
   { operation: 'GET /projects/{slug}/roles', path: '/projects/shop/roles', statuses: forMembers },
   {
@@ -154,7 +154,7 @@ test('a token says of itself what it may do where', async () => {
         project: 'shop',
         role: {
           name: 'exporter',
-          content: { read: false, write: false, export: true, import: false },
+          content: { read: false, write: false, export: true, import: false, structure: false },
           system: { export: false, import: false },
         },
       },

@@ -121,7 +121,10 @@ test('gzip data that expands without measure is refused early', async () => {
     for (let block = 0; block < 160; block += 1) yield Buffer.alloc(1024 * 1024)
   }
   const bomb = await collect(gzipMembers(zeroLines()))
-  const error = await verifyArchive(streamOf(...bomb), { maxLineBytes: 1024 ** 3 }).catch((reason: unknown) => reason)
+  const error = await verifyArchive(streamOf(...bomb), {
+    maxLineBytes: 1024 ** 3,
+    maxStructureLineBytes: 1024 ** 3,
+  }).catch((reason: unknown) => reason)
   expect(String(error)).toContain('expands to more than 200 times its size')
 })
 

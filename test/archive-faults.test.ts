@@ -57,6 +57,12 @@ const FAULTS: readonly [name: string, archive: string, line: number, detail: str
   ['a field of the wrong type', replaced('"system":true', '"system":1'), 2, 'project.system'],
   ['a missing field', replaced('"values":["rock","jazz"]', '"value":[]'), at('{"enum"'), 'enum.values'],
   ['a slug that is none', replaced('"slug":"live"', '"slug":"../live"'), at('{"stage"'), 'must be a slug'],
+  ...['../admin', 'a/b', 'Editor', '', 'e'.repeat(64), 'editor\\n'].map((name): [string, string, number, string] => [
+    `a role that no path can name, ${JSON.stringify(name)}`,
+    replaced('"name":"editor"', `"name":"${name}"`),
+    at('{"role"'),
+    'role.name: must be the name of a role',
+  ]),
   ['a name too long for PostgreSQL', replaced('"genre"', `"${'ü'.repeat(32)}"`), at('{"enum"'), 'at most 63 bytes'],
   ['U+0000 in a name', replaced('"genre"', '"gen\\u0000re"'), at('{"enum"'), 'U+0000'],
   ['an event without its JSON', replaced(/"rows":\["[^}]*}"/, '"rows":["x"'), 5, 'event.rows.0: must be JSON'],
@@ -261,15 +267,29 @@ test('an archive with more structure than fits into memory is refused', async ()
   expect(message).toMatch(/^line 100\d{3}: is one more than the 100000 lines besides rows and events that are read$/)
 })
 
-test('lines besides rows and events are limited together, in number and in bytes', () => {
-  const byNumber = createStructureLimit({ lines: 2, bytes: 1_000 })
-  expect([byNumber('project', 1), byNumber('table', 1), byNumber('event', 1), byNumber('rows', 1)]).toEqual(
+test('lines besides rows and events are limited together, in number, in bytes and in values', () => {
+  const one = { bytes: 1, values: 1 }
+  const byNumber = createStructureLimit({ lines: 2, bytes: 1_000, values: 100, projects: 2 })
+  expect([byNumber('project', one), byNumber('table', one), byNumber('event', one), byNumber('rows', one)]).toEqual(
     Array.from({ length: 4 }, () => undefined),
   )
-  expect(byNumber('role', 1)).toContain('2 lines')
-  const bySize = createStructureLimit({ lines: 100, bytes: 10 })
-  expect([bySize('table', 10), bySize('event', 10)]).toEqual([undefined, undefined])
-  expect(bySize('sequence', 1)).toContain('10 bytes')
+  expect(byNumber('role', one)).toContain('2 lines')
+  const bySize = createStructureLimit({ lines: 100, bytes: 10, values: 100, projects: 1 })
+  expect([bySize('table', { bytes: 10, values: 99 }), bySize('event', { bytes: 10, values: 99 })]).toEqual([
+    undefined,
+    undefined,
+  ])
+  expect(bySize('sequence', one)).toContain('10 bytes')
+  const byValues = createStructureLimit({ lines: 100, bytes: 100, values: 10, projects: 1 })
+  expect([byValues('table', { bytes: 1, values: 10 }), byValues('table', one)]).toEqual([
+    undefined,
+    expect.stringContaining('10 values'),
+  ])
+  const byProjects = createStructureLimit({ lines: 100, bytes: 100, values: 10, projects: 1 })
+  expect([byProjects('project', one), byProjects('project', one)]).toEqual([
+    undefined,
+    expect.stringContaining('1 projects'),
+  ])
 })
 
 test('an allowed edit may change counts and sums, but neither names nor order nor the end', async () => {

@@ -66,7 +66,7 @@ describe('a folder', () => {
       outcomes.push(await outcomeOf(openFolderStore(folder, files).then((store) => keep(store, key, CHUNKS))))
 
       const kept = await openFolderStore(folder)
-      await kept.sweep(new Date(Date.now() + 60_000))
+      await kept.sweep({ olderThan: new Date(Date.now() + 60_000), isUnderWay: async () => false })
       const bytes = await kept.size(key)
       if (bytes !== undefined) expect(await read(kept, key), `calls from ${failing} failed`).toBe(WHOLE)
       expect(await unfinished(folder), `calls from ${failing} failed`).toEqual([])
@@ -170,7 +170,7 @@ describe('an S3 bucket', () => {
     expect(await s3.openUploads()).toBe(1)
 
     s3.failNone()
-    expect(await store.sweep(new Date(Date.now() + 60_000))).toBe(1)
+    expect(await store.sweep({ olderThan: new Date(Date.now() + 60_000), isUnderWay: async () => false })).toBe(1)
     expect(await s3.openUploads()).toBe(0)
   })
 
@@ -180,7 +180,7 @@ describe('an S3 bucket', () => {
     for (const part of PARTS) await writer.write(part)
     await s3.backdateUploads(new Date('2026-01-01'))
 
-    expect(await store.sweep(new Date(Date.now() - 60_000))).toBe(0)
+    expect(await store.sweep({ olderThan: new Date(Date.now() - 60_000), isUnderWay: async () => false })).toBe(0)
     await writer.commit()
     expect(await store.size(key)).toBe(18 * MEBIBYTE)
   })
@@ -190,7 +190,7 @@ describe('an S3 bucket', () => {
     const foreign = ['wharf/report.pdf', `wharf/other/${randomUUID()}`, randomUUID()]
     for (const Key of foreign) await client.send(new CreateMultipartUploadCommand({ Bucket: S3_BUCKET, Key }))
 
-    expect(await store.sweep(new Date(Date.now() + 60_000))).toBe(0)
+    expect(await store.sweep({ olderThan: new Date(Date.now() + 60_000), isUnderWay: async () => false })).toBe(0)
     expect(await s3.openUploads()).toBe(foreign.length)
     client.destroy()
   })

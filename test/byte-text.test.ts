@@ -12,7 +12,7 @@ let database: TestDatabase
 let pool: pg.Pool
 beforeAll(async () => {
   database = await createTestDatabase()
-  pool = createPool(database.url, { maxConnections: 1 }, createLogger('silent'))
+  pool = createPool(database.url, { maxConnections: 1, session: 'project' }, createLogger('silent'))
 })
 afterAll(async () => {
   await pool.end()

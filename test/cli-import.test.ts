@@ -89,6 +89,7 @@ test('what is replaced by what is shown, and done only after a yes', async () =>
         slug: 'shop',
         targetSlug: 'asked',
         roles: null,
+        rolesLeftOut: [],
         stages: [{ slug: 'live', tables: 1, rows: 2, undoable: true }],
       },
     ],
@@ -220,7 +221,7 @@ const targeted = (text: string, targetSlug: string): string =>
 
 test('an import without a target goes where the file says, or else into the local project', async () => {
   for (const slug of ['local', 'named', 'second']) await createProject(wharf, slug, ONE_SONG)
-  const dataDir = await temporaryFolder()
+  const { dataDir } = wharf
   await writeServiceAddress(dataDir, { url: wharf.url, pid: process.pid, startedAt: new Date().toISOString() })
   const variables = { WHARF_DATA_DIR: dataDir, WHARF_PROJECT: 'local', WHARF_ROOT_TOKEN: ROOT_TOKEN }
   const both = await wharf.root.post('/export', {

@@ -74,7 +74,7 @@ test('a project moves into another one of the same server', async () => {
 test('"." is the local project, as source and as target', async () => {
   await createProject(there, 'local', OLD_SONG)
   await createProject(here, 'from-local', OLD_SONG)
-  const dataDir = await temporaryFolder()
+  const { dataDir } = there
   await writeServiceAddress(dataDir, { url: there.url, pid: process.pid, startedAt: new Date().toISOString() })
   const variables = { WHARF_DATA_DIR: dataDir, WHARF_PROJECT: 'local', WHARF_ROOT_TOKEN: ROOT_TOKEN }
   const run = (...args: string[]) => runCommand(['data:transfer', ...args, '--yes'], { variables })

@@ -3,13 +3,15 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { PrismaPg } from '@prisma/adapter-pg'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { isConnectionTrouble } from '../src/database/connection-trouble.ts'
 import { PrismaClient } from '../src/database/generated/client.ts'
+import { databaseTrouble } from '../src/database/sqlstate-meanings.ts'
 import { AppError } from '../src/errors.ts'
 import { createMigratedDatabase, type TestDatabase } from './support/database.ts'
 import { startFailingRelay } from './support/failing-relay.ts'
 import { readPostgresCalls } from './support/postgres-calls.ts'
 import { withSession } from './support/projects.ts'
+
+const isUnavailable = (error: unknown): boolean => databaseTrouble(error)?.code === 'DATABASE_UNAVAILABLE'
 
 let database: TestDatabase
 
@@ -108,6 +110,14 @@ const TROUBLES: readonly [what: string, thrown: () => Promise<unknown>][] = [
     () => thrownBy(database.url, ({ pool }) => pool.query('SELECT pg_terminate_backend(pg_backend_pid())')),
   ],
   [
+    'a server that does not answer any more',
+    () =>
+      thrownBy(database.url, async ({ pool }) => {
+        const timed: pg.QueryConfig & { query_timeout: number } = { text: 'SELECT pg_sleep(1)', query_timeout: 100 }
+        await pool.query(timed)
+      }),
+  ],
+  [
     'a pool without a free connection',
     () =>
       thrownBy(database.url, ({ prisma }) =>
@@ -127,7 +137,7 @@ const TROUBLES: readonly [what: string, thrown: () => Promise<unknown>][] = [
 test.for(TROUBLES)('%s is trouble with the connection', async ([, thrown]) => {
   const error = await thrown()
   expect(error).toBeInstanceOf(Error)
-  expect(isConnectionTrouble(error), String(error)).toBe(true)
+  expect(isUnavailable(error), String(error)).toBe(true)
 })
 
 test('a database that takes no more connections is trouble with the connection', async () => {
@@ -139,7 +149,7 @@ test('a database that takes no more connections is trouble with the connection',
   await limit(0)
   try {
     for (const use of [({ prisma }: Tools) => prisma.project.count(), ({ pool }: Tools) => pool.query('SELECT 1')]) {
-      expect(isConnectionTrouble(await thrownBy(database.url, use))).toBe(true)
+      expect(isUnavailable(await thrownBy(database.url, use))).toBe(true)
     }
   } finally {
     await limit(-1)
@@ -164,5 +174,5 @@ const OTHERS: readonly [what: string, thrown: () => Promise<unknown>][] = [
 ]
 
 test.for(OTHERS)('%s is not', async ([, thrown]) => {
-  expect(isConnectionTrouble(await thrown())).toBe(false)
+  expect(isUnavailable(await thrown())).toBe(false)
 })

@@ -283,6 +283,23 @@ describe('aggregates', () => {
     ],
     ['artist', 'select=label(name),count()&label_id=eq.1', [{ label: { name: 'Blue Door' }, count: 2 }]],
     ['artist', 'select=...label(country),count()&label_id=eq.2', [{ country: 'PT', count: 1 }]],
+    [
+      'artist',
+      'select=label_id,...label(count(),label:name.max())&order=label_id',
+      [
+        { label_id: 1, count: 2, label: 'Blue Door' },
+        { label_id: 2, count: 1, label: 'Tin Roof' },
+        { label_id: null, count: 0, label: null },
+      ],
+    ],
+    ['artist', 'select=...label(count())', [{ count: 3 }]],
+    ['track', 'select=...album(...artist!artist_id(n:count(),born.max()))', [{ n: 5, max: '1950-02-01' }]],
+    [
+      'album',
+      'select=...artist!artist_id(home:data->home,...label(count()))&artist_id=eq.1',
+      [{ home: { city: 'Bergen', floor: 3 }, count: 2 }],
+    ],
+    ['album', 'select=...artist!artist_id(label(name)),n:count()&id=lt.4', [{ label: { name: 'Blue Door' }, n: 3 }]],
   ])('%s?%s', async (table, query, expected) => {
     expect(await shop.rows(table, query)).toEqual(expected)
   })

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ApiAnswer } from './support/api-client.ts'
 import { createShips, latestEvent, SHIP, SHIPS } from './support/content.ts'
+import { eventually } from './support/eventually.ts'
 import { GATE, withGate } from './support/gate.ts'
 import { createProject } from './support/projects.ts'
-import { noTransactionStaysOpen } from './support/transactions.ts'
+import { noTransactionStaysOpen, openTransactions } from './support/transactions.ts'
 import { startWharf, type TestWharf } from './support/wharf.ts'
 
 let wharf: TestWharf
@@ -14,6 +15,7 @@ beforeAll(async () => {
     wharf,
     `${SHIPS}
      CREATE TABLE berth (place int4range NOT NULL, EXCLUDE USING gist (place WITH &&));
+     CREATE TABLE crate (id integer PRIMARY KEY, label text DEFAULT 'empty', weight integer DEFAULT 5);
      CREATE VIEW endless AS SELECT pg_sleep(3600)::text AS nothing;
      CREATE TABLE number AS SELECT n FROM generate_series(1, 120) AS n;`,
   )
@@ -89,7 +91,46 @@ test('a row whose key is there already is changed, left as it is, or refused, as
   expect(await tons()).toEqual([{ tons: 123 }])
 })
 
+test('a column that "columns" names and the body lacks gets its default, or else NULL, in a change and in a merge', async () => {
+  const path = '/content/ships/live/crate'
+  await wharf.root.post(path, { json: [1, 2, 3].map((id) => ({ id, label: 'full', weight: 70 })) })
+  const all = async () => (await wharf.root.get(`${path}?order=id`)).json
+  const changed = await wharf.root.patch(`${path}?id=eq.1&columns=label,weight`, {
+    json: { label: 'new' },
+    ...prefer('missing=default'),
+  })
+  expect(changed).toMatchObject({ status: 204, headers: { 'preference-applied': 'missing=default' } })
+  await wharf.root.patch(`${path}?id=eq.2&columns=label,weight`, { json: { label: 'old' } })
+  await wharf.root.post(`${path}?columns=id,label,weight`, {
+    json: [{ id: 3, label: 'merged' }],
+    ...prefer('resolution=merge-duplicates, missing=default'),
+  })
+  expect(await all()).toEqual([
+    { id: 1, label: 'new', weight: 5 },
+    { id: 2, label: 'old', weight: null },
+    { id: 3, label: 'merged', weight: 5 },
+  ])
+})
+
+test('a row that is merged keeps what neither it nor "columns" names', async () => {
+  const path = '/content/ships/live/crate'
+  await wharf.root.post(path, { json: { id: 11, label: 'full', weight: 70 } })
+  await wharf.root.post(path, {
+    json: [
+      { id: 11, label: 'merged' },
+      { id: 12, weight: 1 },
+    ],
+    ...prefer('resolution=merge-duplicates, missing=default'),
+  })
+  expect((await wharf.root.get(`${path}?id=gt.10&order=id`)).json).toEqual([
+    { id: 11, label: 'merged', weight: 70 },
+    { id: 12, label: 'empty', weight: 1 },
+  ])
+})
+
 // What is refused, and that nothing is changed then
+
+const one = { headers: { accept: 'application/vnd.pgrst.object+json' } }
 
 const REFUSED: readonly {
   readonly what: string
@@ -165,6 +206,39 @@ const REFUSED: readonly {
     code: 'PGRST116',
     says: /exactly one row/,
   },
+  ...[
+    { what: 'several rows', filter: 'id=gt.0&id=lt.4' },
+    { what: 'no row', filter: 'id=eq.77' },
+  ].flatMap(({ what, filter }) => [
+    {
+      what: `deleting ${what} where exactly one was asked for`,
+      ask: () => wharf.root.delete(`${SHIP}?${filter}`, one),
+      status: 406,
+      says: /exactly one row/,
+    },
+    {
+      what: `changing ${what} where exactly one was asked for`,
+      ask: () => wharf.root.patch(`${SHIP}?${filter}`, { json: { tons: 7 }, ...one }),
+      status: 406,
+      says: /exactly one row/,
+    },
+  ]),
+  {
+    what: 'inserting two rows where exactly one was asked for',
+    ask: () => wharf.root.post(SHIP, { json: [95, 96].map((id) => ({ id, name: `Ship ${id}` })), ...one }),
+    status: 406,
+    says: /exactly one row/,
+  },
+  {
+    what: 'inserting a row that is there already, and ignored, where exactly one was asked for',
+    ask: () =>
+      wharf.root.post(SHIP, {
+        json: { id: 1, name: 'Twice' },
+        headers: { ...one.headers, prefer: 'resolution=ignore-duplicates, return=headers-only' },
+      }),
+    status: 406,
+    says: /exactly one row/,
+  },
   {
     what: 'a body that is no JSON',
     ask: () => wharf.root.post(SHIP, { headers: { 'content-type': 'application/json' }, body: '{"id":' }),
@@ -227,6 +301,21 @@ test('rows come as JSON, as CSV, or as one object, and as nothing else', async (
   expect((await as('image/png')).status).toBe(406)
 })
 
+test('a stage at a glance comes as JSON, and as nothing else', async () => {
+  const as = async (accept: string) => (await wharf.root.get('/content/ships/live', { headers: { accept } })).status
+  expect(await as('application/json, text/csv')).toBe(200)
+  expect(await as('text/csv;q=1, application/*;q=0.1')).toBe(200)
+  for (const accept of ['text/csv', 'application/vnd.pgrst.object+json', 'image/png']) {
+    expect(await as(accept), accept).toBe(406)
+  }
+})
+
+test('exactly one row is written where that is asked for', async () => {
+  expect((await wharf.root.post(SHIP, { json: { id: 97, name: 'Hull' }, ...one })).status).toBe(201)
+  expect((await wharf.root.patch(`${SHIP}?id=eq.97`, { json: { tons: 3 }, ...one })).status).toBe(204)
+  expect((await wharf.root.delete(`${SHIP}?id=eq.97`, one)).status).toBe(204)
+})
+
 // Time limits, and imports
 
 test('a query that would run for ever is ended, and its connection can be used again', async () => {
@@ -267,8 +356,8 @@ test('an import waits for a write that has begun, so that none is acknowledged a
     const writing = wharf.root.post(NOTE, { json: { id: 60, text: 'under way' } })
     await gate.arrival()
     const importing = importNotes(archive)
-    const waiting = `SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`
-    await expect.poll(() => wharf.database.query(waiting), { timeout: 20_000 }).toHaveLength(2)
+    const waiting = async () => (await openTransactions(wharf)).filter(({ waits }) => waits === 'Lock')
+    await eventually(waiting).toHaveLength(2)
     expect((await wharf.root.post(NOTE, { json: { id: 61, text: 'too late' } })).status).toBe(409)
     await gate.open()
     const written = await writing

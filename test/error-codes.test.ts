@@ -18,7 +18,7 @@ const source = await readSource()
 
 test.each(Object.entries(PROBLEMS))('%s is documented with its status, and made somewhere', (code, { status }) => {
   expect(documentation).toContain(`| \`${code}\` | ${status} |`)
-  const isMade = new RegExp(`new AppError\\(\\s*'${code}'|super\\('${code}'`).test(source)
+  const isMade = new RegExp(`new AppError\\(\\s*'${code}'|super\\('${code}'|code: '${code}'`).test(source)
   expect(isMade).toBe(true)
 })
 

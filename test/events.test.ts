@@ -236,7 +236,7 @@ test('what schema:apply makes, or finds without its triggers, is logged from the
 test('what plain SQL has made is found at the start of the service', async () => {
   const slug = await makeShop()
   await asLogin(slug, (client) => client.query('CREATE TABLE plain (n int); ALTER TABLE item DISABLE TRIGGER USER'))
-  await logStages(wharf.container.system, createLogger('silent'))
+  await logStages({ ...wharf.container, logger: createLogger('silent') })
   await asLogin(slug, (client) => client.query('INSERT INTO plain VALUES (1); INSERT INTO item VALUES (1)'))
   expect((await eventsOf(slug)).map(({ table }) => table)).toEqual(['plain', 'item'])
 })

@@ -45,8 +45,8 @@ const swap = (): Promise<unknown> =>
 /** The same services, with somebody who looks on at every statement of an export. */
 function observed(observer: Observer): ExportServices {
   const { container } = wharf
-  const projectDatabase: FindProjectDatabase = async (project) =>
-    observeDatabase(await container.projectDatabase(project), observer)
+  const projectDatabase: FindProjectDatabase = async (project, use) =>
+    observeDatabase(await container.projectDatabase(project, use), observer)
   return { ...container, projectDatabase, snapshots: observeDatabase(container.snapshots, observer) }
 }
 

@@ -146,8 +146,8 @@ async function largestPieces(slug: string): Promise<{ piece: number; fetch: numb
     largest.fetch = Math.max(largest.fetch, fetched)
   }
   const { container } = wharf
-  const projectDatabase: FindProjectDatabase = async (project) =>
-    observeDatabase(await container.projectDatabase(project), { after })
+  const projectDatabase: FindProjectDatabase = async (project, use) =>
+    observeDatabase(await container.projectDatabase(project, use), { after })
   await withExport({ ...container, projectDatabase }, [{ slug, system: false }], async (archive) => {
     for await (const chunk of archive) {
       largest.piece = Math.max(largest.piece, chunk.length)

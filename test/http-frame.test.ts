@@ -299,6 +299,27 @@ test('answers 408 when a streamed upload stops, and lets a slow one that goes on
   expect(answer).toMatchObject({ status: 200, json: { size: 10 } })
 })
 
+test('answers 408 to an upload that goes on for ever, and lets a long one of many bytes be', async () => {
+  const limits = { uploadMs: 300, uploadBytesPerSecond: 1_000 }
+  const { client } = await start({ limits })
+  const pieces = (sizeBytes: number) =>
+    (async function* () {
+      for (let index = 0; index < 12; index += 1) {
+        yield Buffer.alloc(sizeBytes, 'x')
+        await new Promise((resolve) => setTimeout(resolve, 50))
+      }
+    })()
+  const headers = { 'content-type': 'application/x-ndjson' }
+  expect(await client.post('/uploads', { body: pieces(1), headers })).toMatchObject({
+    status: 408,
+    json: { type: 'urn:wharf:error:request-timeout' },
+  })
+  expect(await client.post('/uploads', { body: pieces(100_000), headers })).toMatchObject({
+    status: 200,
+    json: { size: 1_200_000 },
+  })
+})
+
 // Streamed answers
 
 test('streams an answer from an iterable or from a function that writes it', async () => {
@@ -336,6 +357,22 @@ test('gives up a reader that takes nothing any more', async () => {
   socket.pause()
   await until(() => accessLines().length === 1)
   expect(accessLines()[0]).toMatchObject({ path: '/downloads/endless', complete: false })
+  socket.destroy()
+})
+
+test('gives up a reader that takes a little now and then, so that its answer would never end', async () => {
+  const { server, accessLines, until } = await start({
+    limits: { answerIdleMs: 400, answerBytesPerSecond: 2 ** 30 },
+  })
+  const { hostname, port } = new URL(server.url)
+  const socket = connect(Number(port), hostname)
+  socket.on('error', () => undefined)
+  socket.write(`GET /downloads/endless HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${TOKEN}\r\n\r\n`)
+  socket.pause()
+  const sips = setInterval(() => socket.read(65_536), 20)
+  await until(() => accessLines().length === 1)
+  expect(accessLines()[0]).toMatchObject({ path: '/downloads/endless', complete: false })
+  clearInterval(sips)
   socket.destroy()
 })
 
@@ -455,7 +492,7 @@ test('stops reading an upload whose client goes away', async () => {
   request.on('error', () => undefined)
   request.write('one line\n')
   await until(() => probe.started === 1)
-  request.destroy()
+  request.socket?.resetAndDestroy()
   await until(() => accessLines().length === 1 && lines.some(({ msg }) => msg === 'client went away'))
   expect(accessLines()[0]).toMatchObject({ path: '/uploads', complete: false, aborted: true })
   for (const name of ['status', 'problem']) expect(accessLines()[0]).not.toHaveProperty(name)
@@ -601,8 +638,28 @@ test.each([
     [defineRoute({ ...fail.spec, path: '/failures/{other}' }).handle(() => ({ status: 200, body: { status: 'ok' } }))],
     /\(kind\), its path has \(other\)/,
   ],
+  [
+    'a call for those with a right in a project that its path does not name',
+    [
+      defineRoute({ ...fail.spec, auth: 'token', access: { by: 'member', project: 'slug' } }).handle(() => ({
+        status: 200,
+        body: { status: 'ok' },
+      })),
+    ],
+    /its path has no \{slug\}/,
+  ],
+  [
+    'a call for the root token that asks for no token',
+    [defineRoute({ ...fail.spec, access: { by: 'root' } }).handle(() => ({ status: 200, body: { status: 'ok' } }))],
+    /is for the root token, and asks for none/,
+  ],
 ])('refuses to start with %s', (_, routes, message) => {
-  const options = { authenticate: async () => ({ id: '' }), tokenIdOf: () => '', logger: createLogger('silent') }
+  const options = {
+    authenticate: async () => ({ id: '' }),
+    authorise: () => undefined,
+    tokenIdOf: () => '',
+    logger: createLogger('silent'),
+  }
   expect(() => createApi({ ...options, routes })).toThrow(message)
 })
 

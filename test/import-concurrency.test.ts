@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createLogger } from '../src/logger.ts'
+import { withStageLocks } from '../src/projects/stage-locks.ts'
 import { dropSideSchema, type SideSchema } from '../src/transfer/import/side-schemas.ts'
 import { sweepSideSchemas } from '../src/transfer/import/sweep-side-schemas.ts'
 import { readState } from './support/database-state.ts'
@@ -191,4 +192,16 @@ test('a change of structure after an import is met by the next', async () => {
   await applyScript(wharf, 'shop', 'ALTER TABLE orders ADD note text')
   const answer = await sendArchive(wharf.root, few)
   expect(answer).toMatchObject({ status: 409, text: expect.stringContaining('note') })
+})
+
+test('a stage that is deleted leaves no locks, and nobody gets those of one that is gone', async () => {
+  await createProject(wharf, 'leaving')
+  const rows = (): Promise<{ stage_id: string }[]> =>
+    wharf.database.query('SELECT stage_id FROM system.stage_lock EXCEPT SELECT stage_id FROM system.stage_state')
+  expect((await wharf.root.delete('/projects/leaving')).status).toBeLessThan(300)
+  const [left] = await rows()
+  const lock = withStageLocks(wharf.container, [left?.stage_id ?? ''], async () => 'locked')
+  await expect(lock).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  await sweepSideSchemas(wharf.container, createLogger('silent'))
+  expect(await rows()).toEqual([])
 })

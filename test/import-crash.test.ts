@@ -160,8 +160,7 @@ describe('PostgreSQL ends', () => {
       await gate.arrival()
       const [row] = await wharf.database.query<{ pid: number }>(
         `SELECT pid FROM pg_locks JOIN pg_database d ON d.oid = database
-         WHERE locktype = 'advisory' AND mode = 'ExclusiveLock' AND granted AND datname = current_database()
-           AND (classid, objid) <> (0, 4711)`,
+         WHERE relation = 'system.stage_lock'::regclass AND granted AND datname = current_database()`,
       )
       await terminate(row?.pid ?? 0)
     },

@@ -26,7 +26,16 @@ const withDefault = (expression: string): StageToWrite =>
   withTable({ columns: [column('a', 'integer', { default: expression })] })
 const withIndex = (definition: string): StageToWrite => withTable({ indexes: [{ name: 'i', definition }] })
 
-const sequence = { name: 's', type: 'bigint', start: '1', increment: '1', min: '1', max: '9', cache: '1', cycle: false }
+const sequence = {
+  name: 's',
+  type: 'bigint' as const,
+  start: '1',
+  increment: '1',
+  min: '1',
+  max: '9',
+  cache: '1',
+  cycle: false,
+}
 const position = { value: '1', called: false }
 const enormous = '9'.repeat(500)
 
@@ -52,59 +61,51 @@ const TRICKS: Readonly<Record<string, readonly [StageToWrite, number]>> = {
   ],
   'storage parameters that end their quotes': [withTable({ options: [`fillfactor=70'); ${DROP}; --`] }), 409],
 
-  'a type that ends the statement': [withType(`integer); ${DROP}; --`), 409],
-  'a type that brings another column': [withType('integer, "b" integer DEFAULT 1'), 409],
-  'a type that brings a check': [withType('integer CHECK (true)'), 409],
+  'a type that ends the statement': [withType(`integer); ${DROP}; --`), 400],
+  'a type that brings another column': [withType('integer, "b" integer DEFAULT 1'), 400],
+  'a type that brings a check': [withType('integer CHECK (true)'), 400],
   'a type that inherits from another stage': [
     withTable({ columns: [column('id', 'integer) INHERITS ("guest.safe".thing')] }),
-    409,
+    400,
   ],
-  'a type that refers to another stage': [withType('integer REFERENCES "guest.safe".thing'), 409],
-  'a type that makes it a partitioned table': [withType('integer) PARTITION BY LIST (a'), 409],
-  'a collation that ends the statement': [
-    withTable({ columns: [column('a', 'text', { collation: `"C"); ${DROP}; --` })], rows: [] }),
-    409,
-  ],
-  'a type of a sequence that ends the statement': [
-    { sequences: [{ ...sequence, ...position, type: `bigint; ${DROP}; --` }] },
-    409,
-  ],
+  'a type that refers to another stage': [withType('integer REFERENCES "guest.safe".thing'), 400],
+  'a type that makes it a partitioned table': [withType('integer) PARTITION BY LIST (a'), 400],
   'a domain that ends the statement': [
     { types: [{ kind: 'domain', content: { name: 'd', type: `integer; ${DROP}; --`, nullable: true } }] },
-    409,
+    400,
   ],
   'a range that ends the statement': [
     { types: [{ kind: 'range', content: { name: 'r', subtype: `int4); ${DROP}; --` } }] },
-    409,
+    400,
   ],
 
-  'a check with a statement behind it': [withCheck(`CHECK (true); ${DROP}`), 409],
-  'a check that inherits from another stage': [withCheck('CHECK (true), INHERIT "guest.safe".thing'), 409],
-  'a check with another action behind it': [withCheck('CHECK (true), ENABLE ROW LEVEL SECURITY'), 409],
-  'a check that reads a file of the server': [withCheck(`CHECK (pg_read_file('/etc/passwd') IS NULL)`), 409],
-  'a check that reads a program': [withCheck(`CHECK (pg_read_binary_file('/etc/shadow') IS NULL)`), 409],
-  'a check that takes another role': [withCheck(`CHECK (set_config('role', 'wharf', false) IS NULL)`), 409],
+  'a check with a statement behind it': [withCheck(`CHECK (true); ${DROP}`), 400],
+  'a check that inherits from another stage': [withCheck('CHECK (true), INHERIT "guest.safe".thing'), 400],
+  'a check with another action behind it': [withCheck('CHECK (true), ENABLE ROW LEVEL SECURITY'), 400],
+  'a check that reads a file of the server': [withCheck(`CHECK (pg_read_file('/etc/passwd') IS NULL)`), 400],
+  'a check that reads a program': [withCheck(`CHECK (pg_read_binary_file('/etc/shadow') IS NULL)`), 400],
+  'a check that takes another role': [withCheck(`CHECK (set_config('role', 'wharf', false) IS NULL)`), 400],
   'a check that becomes another session': [
     withCheck(`CHECK (set_config('session_authorization', 'postgres', false) IS NULL)`),
-    409,
+    400,
   ],
-  'a check that imports a file': [withCheck(`CHECK (lo_import('/etc/passwd') IS NULL)`), 409],
-  'a check that connects elsewhere': [withCheck(`CHECK (dblink('', 'DROP TABLE thing') IS NULL)`), 409],
+  'a check that imports a file': [withCheck(`CHECK (lo_import('/etc/passwd') IS NULL)`), 400],
+  'a check that connects elsewhere': [withCheck(`CHECK (dblink('', 'DROP TABLE thing') IS NULL)`), 400],
   'a check that reads the tokens': [
     withCheck(`CHECK (query_to_xml('SELECT * FROM control.token', true, true, '') IS NULL)`),
-    409,
+    400,
   ],
   'a check that reads the event logs': [
     withCheck(`CHECK (query_to_xml('SELECT * FROM system.event', true, true, '') IS NULL)`),
-    409,
+    400,
   ],
   'a check that reads another project': [
     withCheck(`CHECK (query_to_xml('SELECT * FROM "other.live".thing', true, true, '') IS NULL)`),
-    409,
+    400,
   ],
-  'a check that runs a script': [withCheck(`CHECK (wharf.execute_script('${DROP}')::text IS NOT NULL)`), 409],
-  'a check that logs an import': [withCheck('CHECK (wharf.record_import(gen_random_uuid(), NULL) IS NULL)'), 409],
-  'a check that ends the transaction': [withCheck(`CHECK (wharf.execute_script('COMMIT')::text IS NOT NULL)`), 409],
+  'a check that runs a script': [withCheck(`CHECK (wharf.execute_script('${DROP}')::text IS NOT NULL)`), 400],
+  'a check that logs an import': [withCheck('CHECK (wharf.record_import(gen_random_uuid(), NULL) IS NULL)'), 400],
+  'a check that ends the transaction': [withCheck(`CHECK (wharf.execute_script('COMMIT')::text IS NOT NULL)`), 400],
   'a check that turns the rest to another stage': [
     {
       tables: [
@@ -115,7 +116,7 @@ const TRICKS: Readonly<Record<string, readonly [StageToWrite, number]>> = {
         table({ name: 'z', checks: [{ name: 'd', definition: 'CHECK (a > 0)' }] }),
       ],
     },
-    409,
+    400,
   ],
   'a foreign key into another stage': [
     withTable({
@@ -123,7 +124,7 @@ const TRICKS: Readonly<Record<string, readonly [StageToWrite, number]>> = {
         { name: 'f', definition: 'FOREIGN KEY (a) REFERENCES "guest.safe".thing (id)', references: 'thing' },
       ],
     }),
-    409,
+    400,
   ],
   'a foreign key into another project': [
     withTable({
@@ -131,7 +132,7 @@ const TRICKS: Readonly<Record<string, readonly [StageToWrite, number]>> = {
         { name: 'f', definition: 'FOREIGN KEY (a) REFERENCES "other.live".thing (id)', references: 'thing' },
       ],
     }),
-    409,
+    400,
   ],
   'a domain whose check reads a file': [
     {
@@ -148,14 +149,14 @@ const TRICKS: Readonly<Record<string, readonly [StageToWrite, number]>> = {
       ],
       tables: [table({ columns: [column('a', 'd')] })],
     },
-    409,
+    400,
   ],
 
-  'a default with a statement behind it': [withDefault(`1; ${DROP}`), 409],
-  'a default that inherits from another stage': [withDefault('1, INHERIT "guest.safe".thing'), 409],
+  'a default with a statement behind it': [withDefault(`1; ${DROP}`), 400],
+  'a default that inherits from another stage': [withDefault('1, INHERIT "guest.safe".thing'), 400],
   'a default that reads a file, when a row is written without': [
     withDefault(`length(pg_read_file('/etc/passwd'))`),
-    200,
+    400,
   ],
   'a generated value that reads a file': [
     withTable({
@@ -164,24 +165,24 @@ const TRICKS: Readonly<Record<string, readonly [StageToWrite, number]>> = {
         column('b', 'text', { generated: `pg_read_file('/etc/passwd')`, generatedKind: 'stored' }),
       ],
     }),
-    409,
+    400,
   ],
 
   'an index that is another statement': [withIndex(DROP), 400],
   'an index that ends the transaction': [withIndex('COMMIT'), 400],
   'an index of another stage': [withIndex('CREATE INDEX i ON "guest.safe".thing USING btree (id)'), 400],
   'an index of another name': [withIndex('CREATE INDEX j ON t USING btree (a)'), 400],
-  'an index with a statement behind it': [withIndex(`CREATE INDEX i ON t USING btree (a); ${DROP}`), 409],
-  'an index that reads a file': [withIndex(`CREATE INDEX i ON t USING btree (pg_read_file('/etc/passwd'))`), 409],
+  'an index with a statement behind it': [withIndex(`CREATE INDEX i ON t USING btree (a); ${DROP}`), 400],
+  'an index that reads a file': [withIndex(`CREATE INDEX i ON t USING btree (pg_read_file('/etc/passwd'))`), 400],
   'an index whose condition reads a file': [
     withIndex(`CREATE INDEX i ON t USING btree (a) WHERE (pg_read_file('/etc/passwd') IS NULL)`),
-    409,
+    400,
   ],
   'an exclusion constraint that reads a file': [
     withTable({
       exclusions: [{ name: 'e', definition: `EXCLUDE USING btree (length(pg_read_file('/etc/passwd')) WITH =)` }],
     }),
-    409,
+    400,
   ],
 
   'a sequence of enormous numbers': [
@@ -228,7 +229,7 @@ beforeAll(async () => {
   const stages = ['safe', 'slow', 'wide', ...tricks.map(({ stage }) => stage.slug)]
   expect(await wharf.root.post('/projects', { json: { slug: 'guest', stages } })).toMatchObject({ status: 201 })
   expect(await applyScript(wharf, 'guest', THING, 'safe')).toMatchObject({ status: 200 })
-  const role = { content: { import: true } }
+  const role = { content: { import: true, structure: true } }
   await wharf.root.put('/projects/guest/roles/importer', { json: role })
   guest = await wharf.member('guest', 'importer')
   before = await readState(wharf.database, BYSTANDERS)
@@ -268,8 +269,12 @@ test('two thousand tables are imported, or refused whole', async () => {
 test('an expression that takes for ever ends when its client goes away', async () => {
   const controller = new AbortController()
   const sleeping = async (): Promise<number> =>
-    (await openTransactions(wharf)).filter(({ query }) => query.includes('pg_sleep')).length
-  const asked = send({ ...withCheck('CHECK (pg_sleep(3600)::text IS NOT NULL)'), slug: 'slow' }, controller.signal)
+    (await openTransactions(wharf)).filter(({ query }) => query.includes('factorial') || query.startsWith('COPY'))
+      .length
+  const asked = send(
+    { ...withCheck(`CHECK (${Array(500).fill('factorial(32000) > 0').join(' AND ')})`), slug: 'slow' },
+    controller.signal,
+  )
   const failure = expect(asked).rejects.toThrow()
   await expect.poll(sleeping, { timeout: 10_000 }).toBe(1)
   controller.abort()

@@ -108,6 +108,7 @@ test('a dry run says for each table what there is, and what there would be', asy
           slug: 'source',
           targetSlug: 'dry',
           roles: null,
+          rolesLeftOut: [],
           stages: [{ slug: stage, mode, undoable: mode !== 'in place', tables }],
         },
       ],
@@ -130,7 +131,7 @@ beforeEach(async () => {
 
 const clerk: Permissions & { name: string } = {
   name: 'clerk',
-  content: { read: true, write: false, export: true, import: false },
+  content: { read: true, write: false, export: true, import: false, structure: false },
   system: { export: false, import: false },
 }
 

@@ -235,6 +235,9 @@ const BROKEN: Readonly<Record<string, { rows: Rows; status: number; says: RegExp
   },
 }
 
+/** An answer has the request's id, which may have any digits in it. */
+const UUIDS = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
+
 const LINES_OF_A_PROJECT = good.length - 2
 
 describe.each(Object.entries(BROKEN))('%s', (_, { rows, status, says }) => {
@@ -246,7 +249,7 @@ describe.each(Object.entries(BROKEN))('%s', (_, { rows, status, says }) => {
     expect(answer.status).toBe(status)
     const offset = (projects.length - 1) * LINES_OF_A_PROJECT
     expect(detailOf(answer).replace(/line (\d+)/, (_all, line) => `line ${Number(line) - offset}`)).toMatch(says)
-    expect(answer.text).not.toMatch(/secret|4711|3000000000|Aerosmith/)
+    expect(answer.text.replace(UUIDS, '')).not.toMatch(/secret|4711|3000000000|Aerosmith/)
   })
 })
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createLogger } from '../src/logger.ts'
+import { ROOT } from '../src/projects/access.ts'
 import { importArchive } from '../src/transfer/import/import-archive.ts'
 import { createLoadingSchema } from '../src/transfer/import/side-schemas.ts'
 import { spoolArchive } from '../src/transfer/import/spool-archive.ts'
@@ -216,10 +217,16 @@ test('an archive that arrives too slowly keeps no transaction open, and is loade
   }
   const spooled = await spoolArchive(slowly(), wharf.container.spoolFolder, {
     admit: () => undefined,
-    ahead: { services: wharf.container, targetsOf: () => targets, onRows },
+    ahead: { services: wharf.container, tokenId: null, targetsOf: () => targets, onRows },
     patienceMs: 1_000,
   })
-  await importArchive(wharf.container, spooled, { targets, tokenId: null, signal: controller.signal, onRows })
+  await importArchive(wharf.container, spooled, {
+    targets,
+    tokenId: null,
+    authorise: async () => ROOT,
+    signal: controller.signal,
+    onRows,
+  })
   await spooled.remove()
   expect(placelessLines(await exportOf(wharf.root, 'slow'))).toEqual(placelessLines(archive))
   expect(told.some((rows) => rows < 0)).toBe(true)

@@ -37,39 +37,39 @@ function createLogins() {
 }
 
 const askForMany = (logins: LoginDatabases): void => {
-  for (let count = 0; count < 100; count += 1) logins.of({ name: `other_${count}`, password: 'x' })
+  for (let count = 0; count < 100; count += 1) logins.of({ name: `other_${count}`, password: 'x' }, 'content')
 }
 
 test('a database that was just handed out is kept, however many others are asked for', () => {
   const { logins, known } = createLogins()
-  const held = logins.of(known)
+  const held = logins.of(known, 'content')
   askForMany(logins)
-  expect(logins.of(known)).toBe(held)
+  expect(logins.of(known, 'content')).toBe(held)
 })
 
 test('a database that has a connection is kept, however long ago it was asked for', async () => {
   const { logins, known, pass } = createLogins()
-  const held = logins.of(known)
+  const held = logins.of(known, 'content')
   expect(await held.prisma.project.count()).toBe(0)
   await expect.poll(() => held.pool.idleCount).toBe(1)
   pass(HOUR_MS)
   askForMany(logins)
-  expect(logins.of(known), 'it has a connection').toBe(held)
+  expect(logins.of(known, 'content'), 'it has a connection').toBe(held)
 })
 
 test('a database without connections is retired, and used on by who holds it', async () => {
   const { logins, known, pass } = createLogins()
-  const held = logins.of(known)
+  const held = logins.of(known, 'content')
   pass(HOUR_MS)
   askForMany(logins)
-  expect(logins.of(known)).not.toBe(held)
+  expect(logins.of(known, 'content')).not.toBe(held)
   expect(await held.prisma.project.count()).toBe(0)
   expect((await held.pool.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }])
 })
 
 test('closing ends also what was retired and is in use again', async () => {
   const { logins, known, pass } = createLogins()
-  const held = logins.of(known)
+  const held = logins.of(known, 'content')
   pass(HOUR_MS)
   askForMany(logins)
   await held.pool.query('SELECT 1')

@@ -10,7 +10,7 @@ function copied(block: Buffer, start: number): { readonly end: number; readonly 
   const rows = new CopyBuffer()
   rows.reserve(block.length)
   const end = copyPlain(viewOf(block), start, rows)
-  return { end, text: rows.take() }
+  return { end, text: rows.take().copy() }
 }
 
 const hasMeaning = (byte: number): boolean => byte < 0x20 || byte === 0x22 || byte === 0x5c

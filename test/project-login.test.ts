@@ -52,6 +52,6 @@ test('where the password is not what is wrong, it is restored once and not again
   const login = await loginOf('expired')
   await asSuperuser(`ALTER ROLE ${login} VALID UNTIL '2001-01-01'`)
   await endSessions(login)
-  expect((await applyScript(wharf, 'expired', 'CREATE TABLE more ()')).status).toBe(500)
+  expect((await applyScript(wharf, 'expired', 'CREATE TABLE more ()')).status).toBe(503)
   expect(warnings(login)).toBe(1)
 })

@@ -33,7 +33,7 @@ const FORBIDDEN: readonly [what: string, sql: string][] = [
   ["drop another project's stage", 'DROP SCHEMA "blog.live" CASCADE'],
   ['create a table in public', 'CREATE TABLE public.t (n int)'],
   ["create a function beside Wharf's", 'CREATE FUNCTION wharf.f() RETURNS int LANGUAGE sql AS $$ SELECT 1 $$'],
-  ["replace a function of Wharf's", 'DROP FUNCTION wharf.execute_script(text)'],
+  ["replace a function of Wharf's", 'DROP FUNCTION wharf.log_tables(text)'],
   ['create a schema', 'CREATE SCHEMA another'],
   ['create a database', 'CREATE DATABASE another'],
   ['create a role', 'CREATE ROLE another'],
@@ -80,7 +80,7 @@ test("a project's login owns its stages and may do there what it likes", async (
 
 test("a project's login cannot connect to another database that is closed to strangers", async () => {
   const other = await createTestDatabase()
-  await prepareDatabase(other.url, createLogger('silent'))
+  await prepareDatabase(other.url, { logger: createLogger('silent') })
   const url = new URL(shopUrl)
   url.pathname = new URL(other.url).pathname
   await expect(withSession(url.href, async () => 'connected')).rejects.toMatchObject({ code: NOT_ALLOWED })

@@ -66,3 +66,41 @@ test('a round that fails fails for those who were in it, and for nobody after', 
   started[1]?.answer('well')
   expect(await next).toBe('well')
 })
+
+test('a question that fails its round fails alone, and the others get their answers', async () => {
+  const rounds: string[][] = []
+  const ask = createRounds<string, string>(
+    async (questions) => {
+      rounds.push([...questions.keys()])
+      if (questions.has('bad') || questions.has('worse')) throw new Error(questions.has('bad') ? 'bad' : 'worse')
+      return new Map([...questions].filter(([key]) => key !== 'unknown'))
+    },
+    () => true,
+  )
+  const keys = ['a', 'b', 'bad', 'c', 'd', 'worse', 'unknown']
+  const settled = await Promise.allSettled(keys.map((key) => ask(key, key)))
+  expect(settled.map((each) => (each.status === 'fulfilled' ? each.value : each.reason.message))).toEqual([
+    'a',
+    'b',
+    'bad',
+    'c',
+    'd',
+    'worse',
+    undefined,
+  ])
+  expect(rounds[0]).toEqual(keys)
+})
+
+test('a round that fails as a whole is not asked again in parts', async () => {
+  let rounds = 0
+  const ask = createRounds<string, string>(
+    async () => {
+      rounds += 1
+      throw new Error('out of reach')
+    },
+    () => false,
+  )
+  const settled = await Promise.allSettled(['a', 'b'].map((key) => ask(key, key)))
+  expect(settled.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+  expect(rounds).toBe(1)
+})

@@ -5,7 +5,7 @@ import { CopyBuffer } from '../src/archive/copy-buffer.ts'
 import { toCopyText } from '../src/archive/copy-text.ts'
 import type { RowColumn } from '../src/archive/ledger.ts'
 import type { RowValue } from '../src/archive/lines.ts'
-import { parsePlainRow, rowCheck, takesNumbers } from '../src/archive/row-lines.ts'
+import { parsePlainRow, rowCheck, takesNumbers, valueCheck } from '../src/archive/row-lines.ts'
 import { scanRows, scanTextValues } from '../src/archive/row-scanner.ts'
 
 const TYPES = ['integer', 'double precision', 'text', 'numeric(10,2)', 'boolean', 'jsonb']
@@ -15,12 +15,13 @@ function scanned(block: Buffer, columns: readonly RowColumn[], maxLineBytes = 1_
   const text = new CopyBuffer()
   const form = { scanRow: scanTextValues(takesNumbers(columns)), maxExcess: 0, maxLineBytes }
   const result = scanRows(block, 0, form, text)
-  return { ...result, text: text.take().toString() }
+  return { ...result, text: text.take().now.toString() }
 }
 
 /** What parsing and checking make of one line; undefined where they refuse it. */
 function parsed(line: Buffer, columns: readonly RowColumn[]): string | undefined {
-  const check: ReturnType<typeof rowCheck> = rowCheck(columns, (detail) => new Error(detail))
+  const fault = (detail: string): Error => new Error(detail)
+  const check: ReturnType<typeof rowCheck> = rowCheck(columns.length, valueCheck(columns, fault), fault)
   const row = parsePlainRow(line, 0, line.length - 1)
   try {
     check(row)

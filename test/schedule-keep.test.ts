@@ -5,11 +5,11 @@ import { type Keep, type KeptArchive, selectSuperfluous } from '../src/jobs/sche
 const NOW = new Date('2027-06-30T12:00:00Z')
 const DAY_MS = 24 * 60 * 60_000
 
-/** Archives named by their age in days; `+` marks one that is proven. */
+/** Archives named by their age in days; `+` marks one that is proven, `!` one that is damaged. */
 const archives = (names: string): KeptArchive[] =>
   names.split(' ').map((id) => {
     const finishedAt = new Date(NOW.getTime() - Number.parseInt(id, 10) * DAY_MS)
-    return { id, finishedAt, provenAt: id.endsWith('+') ? finishedAt : null }
+    return { id, finishedAt, provenAt: /\+/.test(id) ? finishedAt : null, isDamaged: id.endsWith('!') }
   })
 
 const removedOf = (names: string, keep: Keep): string =>
@@ -26,6 +26,11 @@ test.each([
   ['either reason: many', { last: 3, days: 1 }, '1 2 3 4', '4'],
   ['either reason: young', { last: 1, days: 3 }, '1 2 3 4', '4'],
   ['the newest, though it is old', { days: 1 }, '7 8 9', '8 9'],
+  ['a damaged one, which does not count', { last: 2 }, '1 2! 3 4', '4'],
+  ['only damaged ones after a good one', { last: 1 }, '1! 2! 3', ''],
+  ['a damaged one that is older than all that stay', { last: 1 }, '1 2 3!', '2 3!'],
+  ['only damaged ones', { last: 1 }, '1! 2!', ''],
+  ['a proven one that is damaged', { last: 1 }, '1 2+! 3+ 4', '4'],
   ['one proven among others', { last: 1 }, '1 2+ 3 4', '3 4'],
   ['two proven, and what is newer', { last: 2 }, '1 2+ 3 4+ 5 6+', '5 6+'],
   ['as many proven as there are', { last: 3 }, '1 2+ 3 4+ 5', ''],
@@ -50,7 +55,7 @@ test('whatever ran, failed and was proven in whatever order, the last good archi
     fc.property(fc.array(archive, { maxLength: 12 }), keepRule, (history, keep) => {
       const all = history.map(({ age, proven }, index) => {
         const finishedAt = new Date(NOW.getTime() - age * DAY_MS - index)
-        return { id: String(index), finishedAt, provenAt: proven ? finishedAt : null }
+        return { id: String(index), finishedAt, provenAt: proven ? finishedAt : null, isDamaged: false }
       })
       const removed = new Set(selectSuperfluous(all, keep, NOW))
       const kept = all.filter((one) => !removed.has(one)).toSorted((a, b) => +b.finishedAt - +a.finishedAt)

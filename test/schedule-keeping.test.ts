@@ -61,7 +61,7 @@ test('archives of a schedule go by its rules alone, however old they are', async
       WHERE schedule_id = $1`,
     [schedule.id],
   )
-  await sweepJobs(wharf.container, { leaseMs: 60_000 })
+  await sweepJobs(wharf.container, { leaseMs: 60_000, heartbeatMs: 100 })
   expect(await keptOf(schedule)).toEqual(jobs)
   await settleRuns(wharf.container, new Date(Date.now() + 50 * DAY_MS))
   expect(await keptOf(schedule)).toEqual(jobs)

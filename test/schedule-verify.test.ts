@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { z } from 'zod'
 import type { FinishedArtifact } from '../src/artifacts/artifact-store.ts'
 import { isAppError } from '../src/errors.ts'
 import { createScratchProject, sweepScratchProjects } from '../src/workers/scratch-projects.ts'
@@ -7,9 +8,10 @@ import { verifyArtifact } from '../src/workers/verify-artifact.ts'
 import { compareContents } from '../src/workers/verify-contents.ts'
 import { eventually } from './support/eventually.ts'
 import { GATE, withGate } from './support/gate.ts'
+import { exportOf, sendArchive } from './support/import.ts'
 import { jobOf, showJob, untilStatus } from './support/jobs.ts'
 import { applyScript, createProject } from './support/projects.ts'
-import { makeSchedule, restoreTraces, runWhenDue, untilSettled } from './support/schedules.ts'
+import { makeSchedule, restoreTraces, runWhenDue, type SeenSchedule, untilSettled } from './support/schedules.ts'
 import { startWharf, type TestWharf } from './support/wharf.ts'
 
 const SHOP = `
@@ -116,6 +118,85 @@ test('an archive that is gone from its store is not proven', async () => {
   const { key, prove } = await storeArchive()
   await wharf.container.artifacts.remove(key)
   await expect(prove()).rejects.toSatisfy((error) => isAppError(error, 'PROOF_FAILED'))
+})
+
+/** What of the archive of a run was not the same after its restore, by the error of its job. */
+async function faultsOf({ lastRun }: SeenSchedule): Promise<unknown> {
+  const { error } = await showJob(wharf.root, lastRun?.jobId ?? '')
+  return z
+    .object({ errors: z.array(z.object({ detail: z.string() })) })
+    .parse(error)
+    .errors.map(({ detail }) => detail)
+}
+
+/** A project with as many events in its log, and others before and after them. */
+async function createLogged(slug: string, events: number): Promise<void> {
+  await createProject(wharf, slug, 'CREATE TABLE item (id int PRIMARY KEY, name text);')
+  const script = `DO $$ BEGIN
+    FOR n IN 1..${events} LOOP INSERT INTO item VALUES (n, 'é ' || n); END LOOP;
+  END $$;`
+  expect((await applyScript(wharf, slug, script)).status).toBe(200)
+  expect((await wharf.root.post(`/content/${slug}/live/item`, { json: { id: 0 } })).status).toBe(201)
+}
+
+test('a log of 5,000 events is compared with what was restored, event by event', async () => {
+  await createLogged('logged', 5_000)
+  await createProject(wharf, 'beside', 'CREATE TABLE item (id int PRIMARY KEY)')
+  const request = {
+    projects: [
+      { slug: 'logged', system: true },
+      { slug: 'beside', system: true },
+    ],
+  }
+  const schedule = await makeSchedule(wharf.root, 'logged', { verify: true, request })
+  const proven = await runWhenDue(wharf, schedule)
+  expect(proven.lastRun, JSON.stringify(proven.lastRun)).toMatchObject({ provenAt: expect.any(String) })
+
+  const changes = ['RETURN NULL', 'NEW.id := gen_random_uuid(); RETURN NEW', "NEW.rows := '{}'; RETURN NEW"]
+  for (const change of changes) {
+    await wharf.database.query(`
+      CREATE OR REPLACE FUNCTION wharf.lose() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${change}; END $$;
+      CREATE OR REPLACE TRIGGER lose BEFORE INSERT ON system.loading_event FOR EACH ROW
+        WHEN (NEW.position = 4321) EXECUTE FUNCTION wharf.lose()`)
+    const ran = await runWhenDue(wharf, schedule)
+    expect(ran.lastRun, change).toMatchObject({ status: 'failed', error: { code: 'PROOF_FAILED' } })
+    expect(await faultsOf(ran)).toEqual(['the events of stage "live" of project 1 is not the same'])
+  }
+  await wharf.database.query('DROP FUNCTION wharf.lose CASCADE')
+  await wharf.root.delete(`/schedules/${schedule.id}`)
+})
+
+test('a stage whose last event is an import, and roles, are proven too', async () => {
+  await createProject(wharf, 'imported', 'CREATE TABLE item (id int PRIMARY KEY)')
+  await wharf.root.put('/projects/imported/roles/clerk', { json: { content: { read: true } } })
+  const archive = await exportOf(wharf.root, 'imported', { system: true })
+  expect((await sendArchive(wharf.root, archive)).status).toBe(200)
+  const request = { projects: [{ slug: 'imported', system: true }] }
+  const schedule = await makeSchedule(wharf.root, 'imported', { verify: true, request })
+  const proven = await runWhenDue(wharf, schedule)
+  expect(proven.lastRun, JSON.stringify(proven.lastRun)).toMatchObject({ provenAt: expect.any(String) })
+
+  await wharf.database.query(`
+    CREATE FUNCTION control.lose() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.content_read := false; RETURN NEW; END';
+    CREATE TRIGGER lose BEFORE INSERT ON control.role FOR EACH ROW WHEN (NEW.name = 'clerk') EXECUTE FUNCTION control.lose()`)
+  const ran = await runWhenDue(wharf, schedule)
+  await wharf.database.query('DROP FUNCTION control.lose CASCADE')
+  expect(ran.lastRun).toMatchObject({ status: 'failed', error: { code: 'PROOF_FAILED' } })
+  expect(await faultsOf(ran)).toEqual(['role "clerk" of project 1 is not the same'])
+  await wharf.root.delete(`/schedules/${schedule.id}`)
+})
+
+test('an archive with a line that is longer than usual is proven under the limits that are configured', async () => {
+  const roomy = await startWharf({
+    worker: true,
+    environment: { WHARF_MAX_STRUCTURE_LINE_BYTES: String(32 * 1024 * 1024) },
+  })
+  onTestFinished(() => roomy.close())
+  const comment = `DO $$ BEGIN EXECUTE format('COMMENT ON TABLE item IS %L', repeat('x', 9 * 1024 * 1024)); END $$;`
+  await createProject(roomy, 'shop', `CREATE TABLE item (id int PRIMARY KEY); ${comment}`)
+  const schedule = await makeSchedule(roomy.root, 'shop', { verify: true })
+  const { lastRun } = await runWhenDue(roomy, schedule)
+  expect(lastRun, JSON.stringify(lastRun)).toMatchObject({ status: 'succeeded', provenAt: expect.any(String) })
 })
 
 test('what is not the same after a restore is told by its name', () => {

@@ -195,7 +195,7 @@ test('the token of another server stands nowhere that anybody reads', async () =
       [job?.id],
     )
     const sealed = secrets[0]?.sealed ?? Buffer.alloc(0)
-    expect(JSON.parse(wharf.container.seal.unseal(sealed))).toEqual({ source: 'a-very-secret-token' })
+    expect(JSON.parse(wharf.container.seal.unseal(sealed, `job ${job?.id}`))).toEqual({ source: 'a-very-secret-token' })
   } finally {
     await other.close()
   }
@@ -218,8 +218,9 @@ test('who may not have the job done may not make, see, change, run or delete its
   const admin = await wharf.member('shop', 'admin')
   expect((await admin.get(path)).status).toBe(200)
   expect((await admin.get('/schedules?limit=200')).text).toContain(schedule.id)
+  const own = await makeSchedule(admin, 'shop')
   const stolen = { projects: [{ slug: 'shop' }, { slug: 'copy' }] }
-  expect((await admin.patch(path, { json: { request: stolen } })).status).toBe(404)
+  expect((await admin.patch(`/schedules/${own.id}`, { json: { request: stolen } })).status).toBe(404)
 })
 
 test('schedules are listed page by page', async () => {

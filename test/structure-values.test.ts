@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { quoteIdentifier } from '../src/database/quoting.ts'
+import { TEXT_FORM_SETTINGS } from '../src/database/session-settings.ts'
 import { readStructure, type TableStructure } from '../src/transfer/structure/read-structure.ts'
-import { TEXT_FORM_SETTINGS } from '../src/transfer/value-expressions.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
 import { openStage, type StageSession } from './support/stage-session.ts'
 

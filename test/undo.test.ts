@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { findProject } from '../src/projects/projects.ts'
+import { findStage } from '../src/projects/stages.ts'
 import { sweepSideSchemas } from '../src/transfer/import/sweep-side-schemas.ts'
+import { undoImport } from '../src/transfer/import/undo.ts'
 import { readState } from './support/database-state.ts'
+import { eventually } from './support/eventually.ts'
 import { exportOf, placelessLines, sendArchive } from './support/import.ts'
 import { createProject, withSession } from './support/projects.ts'
 import { startWharf, type TestWharf } from './support/wharf.ts'
@@ -203,4 +207,29 @@ test('a stage that is deleted takes with it what is kept beside it', async () =>
   await wharf.root.delete(`/projects/${slug}/stages/live`)
   const left = await wharf.database.query('SELECT nspname FROM pg_namespace WHERE nspname LIKE $1', [`${slug}.live%`])
   expect(left).toEqual([])
+})
+
+test('an undo that loses its locks changes nothing', async () => {
+  const slug = await imported()
+  const { control, system, imports, importTurns } = wharf.container
+  const project = await findProject(control.prisma, slug)
+  const stage = findStage(project, 'live')
+  const database = await wharf.container.projectDatabase(project, 'imports')
+  const locks = `pid IN (SELECT pid FROM pg_locks WHERE relation = 'system.stage_lock'::regclass
+                         AND mode = 'RowShareLock' AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`
+  const lose = async (): Promise<void> => {
+    const ended = await wharf.database.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${locks}`)
+    expect(ended).toHaveLength(1)
+    await eventually(() => wharf.database.query(`SELECT pid FROM pg_stat_activity WHERE ${locks}`)).toEqual([])
+    // Its end has arrived here once the next answers have.
+    for (let count = 0; count < 3; count += 1) await imports.pool.query('SELECT 1')
+  }
+  const undone = undoImport(
+    { system, imports, importTurns },
+    { stageId: stage.id, schemaName: stage.schemaName, projectId: project.id, login: project.login, database },
+    { force: false, tokenId: null, authorise: lose },
+  )
+  await expect(undone).rejects.toThrow()
+  expect(await contents(slug)).toEqual(placelessLines(archive))
+  expect(await undo(slug)).toMatchObject({ status: 200 })
 })

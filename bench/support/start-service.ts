@@ -40,6 +40,8 @@ export async function startService(options: {
       WHARF_PORT: '0',
       WHARF_ROOT_TOKEN: ROOT_TOKEN,
       WHARF_LOG_LEVEL: logLevel,
+      // One token asks more often than any client should.
+      WHARF_MAX_REQUESTS: '0',
       ...(redisUrl !== undefined && { REDIS_URL: redisUrl }),
     },
     stdio: ['ignore', 'pipe', log],

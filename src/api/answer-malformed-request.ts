@@ -1,38 +1,82 @@
 import { randomUUID } from 'node:crypto'
-import { STATUS_CODES } from 'node:http'
+import { maxHeaderSize, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { invalidRequest } from '../errors.ts'
 import type { Exchange } from './exchange.ts'
 import type { Problem } from './problem.ts'
 
 interface Malformation {
-  readonly status: number
+  readonly status: 400 | 405 | 408 | 431
   readonly detail: string
 }
 
 const NOT_HTTP: Malformation = { status: 400, detail: 'what arrived is not a valid HTTP request' }
 
+const NO_TUNNELS: Malformation = { status: 405, detail: 'this is no proxy, and takes no CONNECT' }
+
 const MALFORMATIONS: Readonly<Record<string, Malformation>> = {
-  HPE_HEADER_OVERFLOW: { status: 431, detail: 'the head of the request is too large' },
+  HPE_HEADER_OVERFLOW: {
+    status: 431,
+    detail: `the path, the query and the headers of a request have at most ${maxHeaderSize} bytes together; use fewer or shorter filters`,
+  },
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, detail: 'the head of the request did not arrive in time' },
 }
 
+const TYPES = {
+  400: 'invalid-request',
+  405: 'method-not-allowed',
+  408: 'request-timeout',
+  431: 'invalid-request',
+} as const satisfies Record<Malformation['status'], string>
+
+/** When it is worth trying again to send a request that was too slow. */
+const RETRY_AFTER_SECONDS = 1
+
+/** How long a connection whose request was refused stays open for its client to read why. */
+const LINGER_MS = 2_000
+
+const ENDED_EARLY = 'HPE_INVALID_EOF_STATE'
+
+/** Connections that have had their last answer. */
+const refused = new WeakSet<Duplex>()
+
 /**
- * Answers what Node could not parse as a request, and ends the connection.
- *
- * @param running where a request on the same connection is already being answered, nothing can be said any more.
+ * Answers what Node could not parse as a request, and ends the connection. A body that ends before it is whole, or is
+ * malformed, is for the request that it belongs to to answer. An answer that has been asked for properly is still given,
+ * whatever comes after its request.
  */
 export function answerMalformedRequest(running: ReadonlySet<Exchange>, error: Error, socket: Duplex): void {
-  const busy = [...running].some(({ request }) => request.socket === socket)
-  if (busy || !socket.writable) {
+  // More of the same: it is thrown away.
+  if (refused.has(socket)) return
+  if (!socket.writable) {
     socket.destroy(error)
     return
   }
   const code = 'code' in error ? String(error.code) : ''
-  const { status, detail } = MALFORMATIONS[code] ?? NOT_HTTP
+  const exchange = [...running].findLast(({ request }) => request.socket === socket)
+  if (!exchange) refuse(socket, MALFORMATIONS[code] ?? NOT_HTTP)
+  else if (exchange.response.headersSent && !exchange.request.complete) socket.destroy(error)
+  else {
+    exchange.response.shouldKeepAlive = false
+    if (!exchange.request.complete) exchange.failBody(bodyFailure(code))
+  }
+}
+
+const bodyFailure = (code: string): Error =>
+  invalidRequest(
+    code === ENDED_EARLY
+      ? 'the body ended before all of it had arrived'
+      : 'the body is not valid HTTP: its chunks are malformed',
+  )
+
+/** Answers a `CONNECT`, and ends the connection. */
+export const refuseTunnel = (socket: Duplex): void => refuse(socket, NO_TUNNELS)
+
+function refuse(socket: Duplex, { status, detail }: Malformation): void {
   const requestId = randomUUID()
   const title = STATUS_CODES[status] ?? ''
   const problem: Problem = {
-    type: `urn:wharf:error:${status === 408 ? 'request-timeout' : 'invalid-request'}`,
+    type: `urn:wharf:error:${TYPES[status]}`,
     title,
     status,
     detail,
@@ -44,7 +88,15 @@ export function answerMalformedRequest(running: ReadonlySet<Exchange>, error: Er
     'content-type: application/problem+json',
     `content-length: ${Buffer.byteLength(body)}`,
     `x-request-id: ${requestId}`,
+    ...(status === 408 ? [`retry-after: ${RETRY_AFTER_SECONDS}`] : []),
     'connection: close',
   ]
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy())
+  refused.add(socket)
+  socket.on('error', () => undefined)
+  // Closing with bytes unread would reset the connection, and the client would not come to read this.
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS)
+  socket.once('close', () => clearTimeout(timer))
+  socket.once('end', () => socket.destroy())
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+  socket.resume()
 }

@@ -1,5 +1,6 @@
 import { Writable } from 'node:stream'
 import { ClientGone, type Exchange } from './exchange.ts'
+import { paceReader } from './reader-pace.ts'
 
 /**
  * The end of a pipeline that streams an answer.
@@ -10,12 +11,13 @@ import { ClientGone, type Exchange } from './exchange.ts'
  */
 export function createAnswerSink(exchange: Exchange, sendHead: () => void): Writable {
   const { response } = exchange
+  const { answerIdleMs: periodMs, answerBytesPerSecond: bytesPerSecond } = exchange.frame.limits
+  const write = paceReader(response, { periodMs, bytesPerSecond })
   const sink = new Writable({
     write(chunk: Buffer, _encoding, done) {
       if (!response.headersSent) sendHead()
       exchange.bytesSent += chunk.length
-      if (response.write(chunk)) done()
-      else response.once('drain', done)
+      write(chunk, done)
     },
     final(done) {
       if (!response.headersSent) sendHead()
@@ -39,7 +41,7 @@ export function createAnswerSink(exchange: Exchange, sendHead: () => void): Writ
 
 /**
  * Destroys the connection once the client has not taken anything of what waits for it for as long as the limit says.
- * Node's socket timeout counts each byte that the client takes as progress, so slow readers are left alone.
+ * Node's socket timeout counts each byte that the client takes as progress; of a stream it has to take more (`paceReader`).
  */
 export function dropStalledReader({ response, frame }: Exchange): void {
   const { answerIdleMs } = frame.limits

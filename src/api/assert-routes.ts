@@ -14,6 +14,7 @@ export function assertRoutes(routes: readonly AnyRouteSpec[]): void {
       seen.add(key)
     }
     assertParams(route)
+    assertAccess(route)
     if (route.body?.kind === 'json') assertStrict(route.operationId, z.toJSONSchema(route.body.schema, INPUT))
   }
 }
@@ -29,6 +30,17 @@ function assertParams({ operationId, path, params }: AnyRouteSpec): void {
     .join(', ')
   if (inPath !== declared)
     throw new Error(`${operationId} declares the parameters (${declared}), its path has (${inPath})`)
+}
+
+/** Who may make a call is told from the token that it asks for, and from its path. */
+function assertAccess({ operationId, path, auth, access }: AnyRouteSpec): void {
+  if ('project' in access && !path.includes(`{${access.project}}`)) {
+    throw new Error(`${operationId} is for those with a right in a project, and its path has no {${access.project}}`)
+  }
+  const expected = access.by === 'anyone' ? 'none' : access.by === 'visitor' ? 'visitor' : 'token'
+  if (auth === expected) return
+  const asked = auth === 'none' ? 'none' : auth === 'token' ? 'one' : 'one that its own door looks at'
+  throw new Error(`${operationId} is for ${access.by === 'root' ? 'the root token' : access.by}, and asks for ${asked}`)
 }
 
 /** An object that is not strict would drop a misspelt field without a word. */

@@ -2,11 +2,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
 import { AppError, invalidRequest, notFound } from '../errors.ts'
 import { createLineWriter, type Logger } from '../logger.ts'
+import type { Access } from './access.ts'
 import type { AccessLogOptions } from './access-log.ts'
 import { assertRoutes } from './assert-routes.ts'
-import { createDirectRoutes } from './direct-routes.ts'
+import { createAddressOf } from './client-address.ts'
+import { createDirectRoutes, type Place } from './direct-routes.ts'
 import type { ApiLimits, Exchange, Frame } from './exchange.ts'
 import type { AnsweredRequest } from './metrics.ts'
+import { createRequestLimits, type RequestLimitOptions } from './request-limits.ts'
 import type { Authenticate, BoundRoute } from './route.ts'
 import { createSecurityHeaders } from './security-headers.ts'
 import { sendAnswer, sendWhole } from './send-answer.ts'
@@ -18,23 +21,40 @@ const SECOND = 1_000
 const DEFAULT_LIMITS: ApiLimits = {
   wholeBodyMs: 30 * SECOND,
   uploadIdleMs: 120 * SECOND,
+  uploadMs: 600 * SECOND,
+  uploadBytesPerSecond: 8 * 1024,
   answerIdleMs: 300 * SECOND,
+  answerBytesPerSecond: 4096,
   lingerMs: 2 * SECOND,
 }
 
 export interface ApiOptions<Caller> {
   readonly routes: readonly BoundRoute<Caller>[]
   readonly authenticate: Authenticate<Caller>
+  /**
+   * Makes sure that a call is for its caller, as its route declares it.
+   *
+   * @throws {AppError} NOT_FOUND, FORBIDDEN.
+   */
+  readonly authorise: (caller: Caller, access: Access, params: Place['params']) => void
   /** What the access log calls the caller: the id of the token, never the token. */
   readonly tokenIdOf: (caller: Caller) => string
   readonly logger: Logger
   readonly limits?: Partial<ApiLimits>
   /** Told of each request once its answer has ended. */
   readonly observe?: (request: AnsweredRequest) => void
+  /** How many requests are taken; any number, unless it says otherwise. */
+  readonly requestLimits?: RequestLimitOptions
+  /** Addresses, and ranges of them, of the proxies whose `X-Forwarded-For` is believed. */
+  readonly trustedProxies?: readonly string[]
 }
+
+const NO_LIMITS: RequestLimitOptions = { maxFailedLogins: 0, maxRequests: 0 }
 
 export interface Api {
   readonly answer: (request: IncomingMessage, response: ServerResponse) => void
+  /** Answers with a failure, whatever was asked for, and ends the connection. */
+  readonly refuse: (request: IncomingMessage, response: ServerResponse, failure: AppError) => void
   /** The requests whose answers have not ended yet. */
   readonly running: ReadonlySet<Exchange>
 }
@@ -45,7 +65,7 @@ export interface Api {
  * @throws {Error} where routes are declared wrongly.
  */
 export function createApi<Caller>(options: ApiOptions<Caller>): Api {
-  const { routes, authenticate, tokenIdOf, logger } = options
+  const { routes, authenticate, authorise, tokenIdOf, logger } = options
   assertRoutes(routes.map((route) => route.spec))
   const frame: Frame = {
     logger,
@@ -54,6 +74,10 @@ export function createApi<Caller>(options: ApiOptions<Caller>): Api {
       debug: createLineWriter(logger, 'debug', 'request'),
     },
     limits: { ...DEFAULT_LIMITS, ...options.limits },
+    requestLimits: createRequestLimits(
+      options.requestLimits ?? NO_LIMITS,
+      createAddressOf(options.trustedProxies ?? []),
+    ),
     observe: options.observe,
     baseHeaders: [...createSecurityHeaders(), { name: 'cache-control', value: 'no-store' }],
   }
@@ -65,9 +89,11 @@ export function createApi<Caller>(options: ApiOptions<Caller>): Api {
     serve(
       async (exchange) => {
         exchange.speaksPostgrest = spec.dialect !== undefined
+        exchange.canWaitLong = spec.canWaitLong === true
         const answer = await respond(exchange, async (token) => {
           const caller = await authenticate(token)
           exchange.tokenId = tokenIdOf(caller)
+          authorise(caller, spec.access, exchange.place.params)
           return caller
         })
         await sendAnswer(exchange, spec.answers[answer.status], answer)
@@ -99,6 +125,11 @@ export function createApi<Caller>(options: ApiOptions<Caller>): Api {
       const found = findDirect(request)
       if (found) found.target(request, response, found.place)
       else app(request, response)
+    },
+    refuse(request, response, failure) {
+      const [path = ''] = (request.url ?? '').split('?')
+      const refusal = serve((exchange) => sendFailure(exchange, failure, { connection: 'close' }), unnamed)
+      refusal(request, response, { path, params: {} })
     },
     running,
   }

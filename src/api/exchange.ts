@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { LineWriter, Logger } from '../logger.ts'
 import type { Place } from './direct-routes.ts'
 import type { AnsweredRequest } from './metrics.ts'
+import type { RequestLimits } from './request-limits.ts'
 
 /** Header names are written in lower case everywhere, so that a route's own header replaces the frame's. */
 export type HeaderName = Lowercase<string>
@@ -14,8 +15,14 @@ export interface ApiLimits {
   readonly wholeBodyMs: number
   /** Between two pieces of a streamed upload, in milliseconds. */
   readonly uploadIdleMs: number
+  /** How long a streamed upload of any size may keep us waiting in all, in milliseconds. */
+  readonly uploadMs: number
+  /** What has to arrive of a streamed upload, on average, for it to take longer than that. */
+  readonly uploadBytesPerSecond: number
   /** Without any progress in reading our answer, in milliseconds. */
   readonly answerIdleMs: number
+  /** What a client has to take of a streamed answer, on average, while we wait for nothing else. */
+  readonly answerBytesPerSecond: number
   /** How long what is left of an unread upload is thrown away, so that the client comes to read our answer. */
   readonly lingerMs: number
 }
@@ -26,6 +33,7 @@ export interface Frame {
   /** For the one line of each request. */
   readonly accessLog: Readonly<Record<'info' | 'debug', LineWriter>>
   readonly limits: ApiLimits
+  readonly requestLimits: RequestLimits
   /** Told of each request once its answer has ended. */
   readonly observe?: ((request: AnsweredRequest) => void) | undefined
   /** On every answer, unless a route says otherwise. */
@@ -56,7 +64,13 @@ export class Exchange {
   problem: string | undefined
   /** Whether failures are told in PostgREST's words too, for its client libraries. */
   speaksPostgrest = false
+  /** Whether it can wait for long before it answers, for somebody else's lock, say. A stop ends it sooner then. */
+  canWaitLong = false
   abortReason: Error | undefined
+  /** Why the body will not become whole, where the client can still be told. */
+  bodyFailure: Error | undefined
+  /** Called by the code that waits for the body. */
+  onBodyFailure: ((failure: Error) => void) | undefined
   #controller: AbortController | undefined
   #log: Logger | undefined
 
@@ -83,6 +97,12 @@ export class Exchange {
   get log(): Logger {
     this.#log ??= this.frame.logger.child({ requestId: this.requestId })
     return this.#log
+  }
+
+  /** Ends the waiting for a body that will not become whole; its reader throws the failure. */
+  failBody(failure: Error): void {
+    this.bodyFailure ??= failure
+    this.onBodyFailure?.(this.bodyFailure)
   }
 
   abort(reason: Error): void {

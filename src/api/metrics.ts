@@ -78,6 +78,14 @@ function addJobMetrics(registers: Registry[], { prisma }: Database): void {
     },
   })
   new Gauge({
+    name: 'wharf_archives_damaged',
+    help: 'Kept archives whose bytes in the storage are not those that were written.',
+    registers,
+    async collect() {
+      this.set(await prisma.artifact.count({ where: { state: 'ready', damagedAt: { not: null } } }))
+    },
+  })
+  new Gauge({
     name: 'wharf_job_recent_duration_seconds',
     help: 'How long jobs took that ended in the last hour, from their first beginning to their end.',
     labelNames: ['kind', 'status', 'quantile'],

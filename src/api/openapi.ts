@@ -1,5 +1,6 @@
 import { createDocument, type oas31, type ZodOpenApiOperationObject, type ZodOpenApiResponseObject } from 'zod-openapi'
 import type { ErrorCode } from '../errors.ts'
+import { describeAccess } from './access.ts'
 import type { AnswerSpec } from './answer.ts'
 import { answerTypes, mediaTypesOf } from './assert-acceptable.ts'
 import type { BodySpec } from './body.ts'
@@ -51,7 +52,8 @@ function describeRoute(route: AnyRouteSpec): ZodOpenApiOperationObject {
   return {
     operationId: route.operationId,
     summary: route.summary,
-    ...(route.description !== undefined && { description: route.description }),
+    description: [route.description, describeAccess(route.access)].filter((text) => text !== undefined).join(' '),
+    'x-wharf-access': route.access,
     tags: [route.tag],
     security: SECURITY[route.auth],
     requestParams: {
@@ -96,14 +98,27 @@ interface Failure {
 const INTERNAL: Failure = { type: PROBLEM_TYPE_INTERNAL, status: 500, title: 'Internal error' }
 
 /** Where an error may say when it is worth trying again. */
-const RETRYABLE = new Set([409, 502, 503])
+const RETRYABLE = new Set([408, 409, 429, 502, 503])
+
+/** What a call can meet that asks the database for anything (`sqlstate-meanings.ts`). */
+const ASKING_THE_DATABASE = [
+  'UNAUTHENTICATED',
+  'CONFLICT',
+  'DATABASE_UNAVAILABLE',
+  'PROJECT_BUSY',
+  'DATABASE_READ_ONLY',
+  'DATABASE_FAULTY',
+  'STORAGE_FULL',
+  'QUERY_TIMED_OUT',
+] as const satisfies readonly ErrorCode[]
 
 /** The failures that the frame answers with by itself. */
 function impliedErrors({ auth, body, answers }: AnyRouteSpec): ErrorCode[] {
   return [
     'INVALID_REQUEST',
+    'TOO_MANY_REQUESTS',
     'SHUTTING_DOWN',
-    ...(auth !== 'none' ? (['UNAUTHENTICATED', 'DATABASE_UNAVAILABLE'] as const) : []),
+    ...(auth !== 'none' ? ASKING_THE_DATABASE : []),
     ...(body ? (['UNSUPPORTED_MEDIA_TYPE', 'REQUEST_TIMEOUT'] as const) : []),
     ...(body && body.kind !== 'stream' ? (['BODY_TOO_LARGE'] as const) : []),
     ...(answerTypes(answers).length > 0 ? (['NOT_ACCEPTABLE'] as const) : []),

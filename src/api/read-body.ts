@@ -38,7 +38,7 @@ export async function readBody(spec: BodySpec | undefined, exchange: Exchange): 
  * can be refused without the body has been.
  */
 function admitBody({ request, response }: Exchange): void {
-  if (request.headers.expect !== undefined) response.writeContinue()
+  if (/^100-continue$/i.test(request.headers.expect ?? '') && request.httpVersionMinor > 0) response.writeContinue()
 }
 
 function assertMediaType(expected: string, contentType: string | undefined): void {
@@ -59,9 +59,9 @@ function assertCoding(spec: BodySpec, contentEncoding: string | undefined): Uplo
   throw unsupported(`the body must have the Content-Encoding ${known}`)
 }
 
-const toUpload = ({ request, frame }: Exchange, coding: Upload['coding']): Upload => ({
+const toUpload = (exchange: Exchange, coding: Upload['coding']): Upload => ({
   coding,
-  bytes: readUpload(request, frame.limits.uploadIdleMs),
+  bytes: readUpload(exchange.request, exchange.frame.limits, exchange),
 })
 
 async function readJson(spec: JsonBody<z.ZodType>, exchange: Exchange): Promise<unknown> {
@@ -72,11 +72,14 @@ async function readJson(spec: JsonBody<z.ZodType>, exchange: Exchange): Promise<
   throw invalidRequest('the body does not have the expected form', checked.findings.map(toBodyFault))
 }
 
-async function readWhole({ request, frame }: Exchange, maxBytes: number): Promise<Buffer> {
+async function readWhole(exchange: Exchange, maxBytes: number): Promise<Buffer> {
+  const { request, frame } = exchange
   const { wholeBodyMs } = frame.limits
   let timer: NodeJS.Timeout | undefined
   const expiry = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(bodyTimedOut(wholeBodyMs)), wholeBodyMs)
+    exchange.onBodyFailure = reject
+    if (exchange.bodyFailure) reject(exchange.bodyFailure)
   })
   try {
     const length = request.headers['content-length'] ?? null
@@ -87,6 +90,7 @@ async function readWhole({ request, frame }: Exchange, maxBytes: number): Promis
     throw error
   } finally {
     clearTimeout(timer)
+    exchange.onBodyFailure = undefined
   }
 }
 

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { z } from 'zod'
 import type { ErrorCode } from '../errors.ts'
 import type { Logger } from '../logger.ts'
+import type { Access } from './access.ts'
 import type { AnswerOf, Answers, AnyAnswer } from './answer.ts'
 import { answerTypes, assertAcceptable } from './assert-acceptable.ts'
 import { bearerToken } from './bearer-token.ts'
@@ -32,6 +33,8 @@ export interface RouteSpec<
   readonly description?: string
   readonly tag: string
   readonly auth: U
+  /** Who may make the call. What the frame can tell of it, it enforces, see `Authenticate`. */
+  readonly access: Access
   /** The path's parameters: just those that stand in it. */
   readonly params?: P
   /** The query; further names are refused, unless this is a `z.looseObject`. A name that comes twice is an array. */
@@ -48,6 +51,8 @@ export interface RouteSpec<
   readonly direct?: boolean
   /** For calls that come all the time and say nothing: their access lines are `debug`. */
   readonly quiet?: boolean
+  /** For calls that can wait for long before they answer: a stop of the service does not let them wait on. */
+  readonly canWaitLong?: boolean
 }
 
 export type AnyRouteSpec = RouteSpec<Answers, Auth, Fields, Fields, Fields, BodySpec | undefined>
@@ -75,10 +80,17 @@ export interface Call<Caller, P extends Fields, Q extends Fields, H extends Fiel
     /** The query as it came, without the question mark. */
     readonly queryText: string
     readonly headers: IncomingHttpHeaders
+    /** This server's end of the connection. */
+    readonly localEnd: { readonly address: string; readonly port: number }
   }
 }
 
-/** @returns who has this token. @throws {AppError} UNAUTHENTICATED. */
+/**
+ * Finds out who has a token, and whether the call is for them as far as its path tells.
+ *
+ * @returns who has this token.
+ * @throws {AppError} UNAUTHENTICATED; NOT_FOUND, FORBIDDEN.
+ */
 export type Authenticate<Caller> = (bearerToken: string | undefined) => Promise<Caller>
 
 /** What stands at the door of a route that lets in by itself. */
@@ -170,6 +182,9 @@ export function defineRoute<
             return searchOf(request)
           },
           headers: request.headers,
+          get localEnd() {
+            return { address: request.socket.localAddress ?? '', port: request.socket.localPort ?? 0 }
+          },
         }
       },
     })
@@ -185,14 +200,11 @@ export function defineRoute<
     admit: (admit, handler) => ({
       spec,
       async respond(exchange) {
-        const { request } = exchange
-        const visitor = await admit({
-          token: bearerToken(request.headers.authorization),
-          params: exchange.place.params,
-          identify: (tokenId) => {
-            exchange.tokenId = tokenId
-          },
-        })
+        const token = bearerToken(exchange.request.headers.authorization)
+        const identify = (tokenId: string): void => {
+          exchange.tokenId = tokenId
+        }
+        const visitor = await letIn(exchange, token, () => admit({ token, params: exchange.place.params, identify }))
         return respondTo(exchange, visitor, handler)
       },
     }),
@@ -205,5 +217,10 @@ function callerFor<U extends Auth, Caller>(
   authenticate: Authenticate<Caller>,
 ): Promise<CallerOf<U, Caller>>
 async function callerFor<Caller>(auth: Auth, exchange: Exchange, authenticate: Authenticate<Caller>): Promise<unknown> {
-  return auth === 'none' ? undefined : authenticate(bearerToken(exchange.request.headers.authorization))
+  if (auth === 'none') return undefined
+  const token = bearerToken(exchange.request.headers.authorization)
+  return letIn(exchange, token, () => authenticate(token))
 }
+
+const letIn = <T>(exchange: Exchange, token: string | undefined, find: () => Promise<T>): Promise<T> =>
+  exchange.frame.requestLimits.admit(exchange.request, token, find, () => exchange.tokenId)

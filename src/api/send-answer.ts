@@ -55,6 +55,11 @@ export async function sendWhole(
     return
   }
   exchange.bytesSent = described.sizeBytes
+  if (exchange.bodyFailure) {
+    exchange.sendHead(status, { ...headers, connection: 'close' }, described)
+    response.end(body)
+    return
+  }
   if (isStillSending(request)) {
     exchange.sendHead(status, { ...headers, connection: 'close' }, described)
     return sendEarly(exchange, body)

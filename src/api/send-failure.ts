@@ -1,12 +1,12 @@
-import { isConnectionTrouble } from '../database/connection-trouble.ts'
-import { AppError, RangeNotSatisfiable } from '../errors.ts'
+import { databaseTrouble } from '../database/sqlstate-meanings.ts'
+import { AppError, type ErrorCode, RangeNotSatisfiable } from '../errors.ts'
 import { type AnswerHeaders, ClientGone, type Exchange } from './exchange.ts'
 import { toPostgrestError } from './postgrest-error.ts'
 import { toProblem } from './problem.ts'
 import { sendWhole } from './send-answer.ts'
 
-/** After how many seconds a client may try again where the database could not be reached. */
-const DATABASE_RETRY_SECONDS = 5
+/** When it is worth trying again, where the failure itself does not say. */
+const RETRY_SECONDS: Partial<Record<ErrorCode, number>> = { REQUEST_TIMEOUT: 1 }
 
 /**
  * Answers a request that failed, with a problem document, and logs what the operator has to know. Where part of an
@@ -38,14 +38,8 @@ export async function sendFailure(exchange: Exchange, thrown: unknown, headers: 
 const causeOf = ({ abortReason }: Exchange, thrown: unknown): unknown => {
   if (thrown instanceof AppError) return thrown
   const cause = abortReason ?? thrown
-  return isConnectionTrouble(cause) ? databaseUnavailable(cause) : cause
+  return databaseTrouble(cause) ?? cause
 }
-
-const databaseUnavailable = (cause: unknown): AppError =>
-  new AppError('DATABASE_UNAVAILABLE', 'the database cannot be reached', {
-    cause,
-    retryAfterSeconds: DATABASE_RETRY_SECONDS,
-  })
 
 function logFailure({ log }: Exchange, failure: unknown, status: number): void {
   if (!(failure instanceof AppError)) log.error({ err: failure }, 'request failed unexpectedly')
@@ -55,7 +49,7 @@ function logFailure({ log }: Exchange, failure: unknown, status: number): void {
 function failureHeaders(failure: unknown): AnswerHeaders {
   if (!(failure instanceof AppError)) return {}
   return {
-    'retry-after': failure.retryAfterSeconds?.toString(),
+    'retry-after': (failure.retryAfterSeconds ?? RETRY_SECONDS[failure.code])?.toString(),
     'content-range': failure instanceof RangeNotSatisfiable ? failure.contentRange : undefined,
     'www-authenticate': failure.code === 'UNAUTHENTICATED' ? 'Bearer' : undefined,
     connection: failure.code === 'REQUEST_TIMEOUT' || failure.code === 'SHUTTING_DOWN' ? 'close' : undefined,

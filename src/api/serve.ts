@@ -10,6 +10,14 @@ export type Server = (request: IncomingMessage, response: ServerResponse, place:
 /** Makes that from what answers a request. */
 export type Serve = (respond: (exchange: Exchange) => Promise<void>, access: AccessLogOptions) => Server
 
+/** Ends a connection on which a body that nobody wants any more goes on coming in, so slowly that it would for ever. */
+function dropSlowBody(request: IncomingMessage, limitMs: number): void {
+  const timer = setTimeout(() => {
+    if (!request.complete) request.socket.destroy()
+  }, limitMs)
+  request.once('close', () => clearTimeout(timer))
+}
+
 /**
  * What every request goes through, whatever it is for: its id, its abort signal, its line in the access log, and a
  * problem document where answering fails. One function and not a chain of middleware, since each link costs.
@@ -24,6 +32,7 @@ export function createServe(frame: Frame, running: Set<Exchange>): Serve {
       running.delete(exchange)
       if (!response.writableFinished) exchange.abort(new ClientGone('the client went away before the answer had ended'))
       logAccess(exchange, access)
+      if (!request.complete) dropSlowBody(request, frame.limits.wholeBodyMs)
     })
     respond(exchange).catch((error: unknown) =>
       sendFailure(exchange, error).catch((failure: unknown) => {

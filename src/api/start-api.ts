@@ -1,6 +1,8 @@
 import type { Container } from '../container.ts'
+import { openProver } from '../data-folder/service-proof.ts'
 import { AppError } from '../errors.ts'
 import { authenticate, type Caller } from '../projects/access.ts'
+import { authorise } from './authorise.ts'
 import { createApi } from './create-api.ts'
 import { type Listening, listen } from './listen.ts'
 import { createMetrics } from './metrics.ts'
@@ -28,7 +30,8 @@ export async function startApi(
   container: Container,
   address: { readonly host: string; readonly port: number },
 ): Promise<Listening> {
-  const { control, queue, logger, rootTokenHash, version } = container
+  const { config, control, assertDatabaseReady, queue, logger, rootTokenHash, version } = container
+  const prove = await openProver(config.dataDir)
   const routes = [
     ...projectRoutes(container),
     ...roleRoutes(container),
@@ -43,17 +46,31 @@ export async function startApi(
     ...jobRoutes(container),
     ...jobFileRoutes(container),
   ]
-  const checks = { database: () => control.prisma.$queryRaw`SELECT 1`, queue: () => queue.assertAvailable() }
+  const checks = {
+    // The connections that are there, and one more.
+    database: () => Promise.all([control.prisma.$queryRaw`SELECT 1`, assertDatabaseReady()]),
+    queue: () => queue.assertAvailable(),
+  }
   const metrics = createMetrics(container)
   const api = createApi<Caller>({
-    routes: [...routes, ...createServiceRoutes({ checks, routes, version, metrics })],
+    routes: [...routes, ...createServiceRoutes({ checks, routes, version, metrics, prove })],
     observe: metrics.observeRequest,
     authenticate: (token) => authenticate(control.prisma, rootTokenHash, token),
+    authorise,
+    limits: {
+      uploadMs: config.uploadMs,
+      uploadBytesPerSecond: config.uploadBytesPerSecond,
+      answerIdleMs: config.stalledReaderSeconds * 1_000,
+      answerBytesPerSecond: config.readerBytesPerSecond,
+    },
     tokenIdOf: (caller) => (caller.kind === 'root' ? 'root' : caller.tokenId),
     logger,
+    requestLimits: config,
+    trustedProxies: config.trustedProxies,
   })
   try {
-    return await listen(api, address)
+    const { maxConnections, trustedProxies } = config
+    return await listen(api, { ...address, connections: { maxConnections, trustedProxies } })
   } catch (error) {
     throw new AppError('CONFIG_INVALID', `cannot listen on ${address.host}:${address.port}: ${advice(error)}`, {
       cause: error,

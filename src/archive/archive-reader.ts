@@ -1,16 +1,28 @@
 import { collectPassed } from '../lib/collect-passed.ts'
+import { createTurns } from '../lib/give-way.ts'
 import { lineBlocks } from '../lib/line-blocks.ts'
 import { type ArchiveItem, LineReader } from './line-reader.ts'
+import { createSqlCheck } from './sql/check-sql.ts'
 import { unpack } from './unpack.ts'
 
-export type { ArchiveItem, RowBatch } from './line-reader.ts'
+export type { ArchiveItem, EventItem, RowBatch } from './line-reader.ts'
 export type { CopyFormat } from './row-reader.ts'
 
 const DEFAULT_MAX_LINE_BYTES = 64 * 1024 * 1024
 
+/** The longest line that is neither a row nor an event, where nobody says otherwise. */
+export const DEFAULT_MAX_STRUCTURE_LINE_BYTES = 2 * 1024 * 1024
+
+/** So much may come out of gzip data however small that is, besides rows and events. */
+const ALLOWANCE_BYTES = 16 * 1024 * 1024
+
 export interface ReadArchiveOptions {
   /** The longest line that is read, without its newline. */
   readonly maxLineBytes?: number
+  /** The longest event, whose rows are held in memory; where that is missing, half of the longest line. */
+  readonly maxEventLineBytes?: number
+  /** The longest that is neither a row nor an event. */
+  readonly maxStructureLineBytes?: number
   /** Reads an archive whose rows were edited: counts and sums are not compared, everything else is. */
   readonly allowEdited?: boolean
   /** Makes rows for COPY's binary format where they can be. */
@@ -21,7 +33,8 @@ export interface ReadArchiveOptions {
 
 /**
  * Reads an archive from front to back and checks all that can be known without a database: the form of every line,
- * their order, names, counts, sums, and that nothing is missing at the end. Holds a few hundred KiB of it, or one line.
+ * their order, names, counts, sums, that SQL is what its line is for, and that nothing is missing at the end. Holds a few
+ * MiB of it, or one event; and gives way to others between two pieces of work that are short.
  *
  * @param bytes the file, compressed with gzip or not, cut into chunks anywhere.
  * @yields lines in the file's order, rows in batches. Only once `end` was yielded, the archive is known to be whole:
@@ -30,14 +43,32 @@ export interface ReadArchiveOptions {
  */
 export async function* readArchive(
   bytes: AsyncIterable<Buffer>,
-  { maxLineBytes = DEFAULT_MAX_LINE_BYTES, allowEdited = false, binary = false, signal }: ReadArchiveOptions = {},
+  {
+    maxLineBytes = DEFAULT_MAX_LINE_BYTES,
+    maxEventLineBytes = Math.floor(maxLineBytes / 2),
+    maxStructureLineBytes = DEFAULT_MAX_STRUCTURE_LINE_BYTES,
+    allowEdited = false,
+    binary = false,
+    signal,
+  }: ReadArchiveOptions = {},
 ): AsyncGenerator<ArchiveItem, void, undefined> {
-  const reader = new LineReader({ maxLineBytes, allowEdited, binary })
+  const reader = new LineReader({ maxLineBytes, maxEventLineBytes, maxStructureLineBytes, allowEdited, binary })
+  const turn = createTurns()
+  const checkSql = createSqlCheck()
   // A COPY that takes the rows needs a processor, too.
-  const unpacked = collectPassed(unpack(bytes), binary ? 'fast' : 'sparing')
-  for await (const block of lineBlocks(unpacked, maxLineBytes)) {
+  const unpacked = collectPassed(
+    unpack(bytes, () => ALLOWANCE_BYTES + reader.passedBytes),
+    binary ? 'fast' : 'sparing',
+  )
+  for await (const block of lineBlocks(unpacked, (beginning) => reader.limitOf(beginning))) {
     signal?.throwIfAborted()
-    yield* reader.read(block)
+    for (const item of reader.read(block)) {
+      if (item) {
+        await checkSql(item)
+        yield item
+      }
+      await turn()
+    }
   }
   yield reader.finish()
 }

@@ -54,7 +54,8 @@ export function createArchiveWriter(): ArchiveWriter {
 
 const writtenWrongly = (detail: string) => new Error(`the archive is written wrongly: ${detail}`)
 
-function encodeLine(kind: string, content: unknown): Buffer {
+/** A line as it is written, with its newline. */
+export function encodeLine(kind: string, content: unknown): Buffer {
   return Buffer.from(`${JSON.stringify({ [kind]: content }, withoutEmptyLists)}\n`)
 }
 

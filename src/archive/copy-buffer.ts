@@ -1,3 +1,5 @@
+import { BorrowedBytes } from '../lib/borrowed-bytes.ts'
+
 /**
  * Rows that are being read, as COPY takes them, in one buffer that is used again and again.
  *
@@ -24,11 +26,11 @@ export class CopyBuffer {
     this.length += this.bytes.write(text, this.length)
   }
 
-  /** @returns what was written, which is good until something is written again. */
-  take(): Buffer {
+  /** @returns what was written. */
+  take(): BorrowedBytes {
     const text = this.bytes.subarray(0, this.length)
     this.length = 0
-    return text
+    return new BorrowedBytes(text)
   }
 }
 

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { parseJson } from '../lib/parse-json.ts'
-import { count, flag, identifier, optional, sha256, slug, timestamp } from './fields.ts'
+import { count, flag, identifier, list, MAX_PROBLEMS, optional, roleName, sha256, slug, timestamp } from './fields.ts'
 import { composite, domain, enumType, range, sequence, stage, table } from './structure-lines.ts'
 
 /** The versions of the format that are read. */
@@ -21,23 +20,28 @@ const project = z.object({ slug, targetSlug: optional(slug), system: flag })
 const permission = flag.default(false)
 
 const role = z.object({
-  name: z.string().min(1),
-  content: z.object({ read: permission, write: permission, export: permission, import: permission }).prefault({}),
+  name: roleName,
+  content: z
+    .object({
+      read: permission,
+      write: permission,
+      export: permission,
+      import: permission,
+      /** Missing in archives of versions that did not know it, which say neither yes nor no. */
+      structure: optional(flag),
+    })
+    .prefault({}),
   system: z.object({ export: permission, import: permission }).prefault({}),
 })
-
-/** A row of an event, as PostgreSQL wrote it down. As a JSON value its numbers would pass through JavaScript's. */
-const jsonText = z
-  .string()
-  .refine((text) => parseJson(text) !== undefined, { error: 'must be JSON, written as a string' })
 
 const event = z.object({
   id: z.guid(),
   stage: slug,
   kind: z.string().min(1),
   table: optional(identifier),
-  key: optional(z.array(identifier)),
-  rows: optional(z.array(jsonText)),
+  key: optional(list(identifier)),
+  /** Each as PostgreSQL wrote it down, as text: as JSON its numbers would pass through JavaScript's. */
+  rows: optional(list(z.string())),
   token: optional(z.guid()),
   occurredAt: timestamp,
 })
@@ -60,7 +64,7 @@ export const LINES = {
   range,
   sequence,
   table,
-  rows: z.object({ table: identifier, columns: z.array(identifier) }),
+  rows: z.object({ table: identifier, columns: list(identifier) }),
   rowsEnd: z.object({ table: identifier, rows: count, sha256 }),
   stageEnd: z.object({ slug, tables: count, rows: count }),
   projectEnd: z.object({ slug }),
@@ -90,9 +94,6 @@ export type Entry<K extends LineKind = LineKind> = {
 
 /** A value of a row. Numbers stand only for types that JavaScript's numbers hold exactly. */
 export type RowValue = boolean | number | string | null
-
-/** At most this many faults of one line are told. */
-const MAX_PROBLEMS = 20
 
 type Parsed<K extends LineKind> =
   | { readonly success: true; readonly entry: Entry<K> }

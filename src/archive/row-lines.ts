@@ -43,35 +43,42 @@ export function parsePlainRow(block: Buffer, start: number, end: number): unknow
 export const takesNumbers = (columns: readonly RowColumn[]): Uint8Array =>
   Uint8Array.from(columns, ({ type }) => Number(!MORE_DIGITS_THAN_NUMBERS.has(withoutModifier(type))))
 
+/** Throws where a value cannot be that of a column, which is told by its place in the row. */
+export type ValueCheck = (column: number, value: unknown) => void
+
 /** Throws where a row is not one of its table's. */
 export type RowCheck = (row: unknown) => asserts row is RowValue[]
 
-/** Makes the check of the rows of one table; `fault` makes what it throws. */
-export function rowCheck(columns: readonly RowColumn[], fault: (detail: string) => Error): RowCheck {
+/** Makes the check of the values of one table; `fault` makes what it throws. */
+export function valueCheck(columns: readonly RowColumn[], fault: (detail: string) => Error): ValueCheck {
   const takesNumber = takesNumbers(columns)
 
   const valueFault = (index: number, detail: string): Error =>
     fault(`the value of column "${columns[index]?.name}" ${detail}`)
 
+  return (column, value) => {
+    if (typeof value === 'string') {
+      if (!isStorable(value)) throw valueFault(column, UNSTORABLE)
+    } else if (typeof value === 'number') {
+      if (!takesNumber[column]) throw valueFault(column, 'is a number, but must be a string, or digits could be lost')
+      if (!Number.isFinite(value)) throw valueFault(column, 'is too large a number')
+    } else if (value !== null && typeof value !== 'boolean') {
+      throw valueFault(column, 'must be a boolean, a number, a string or null')
+    }
+  }
+}
+
+/** Makes the check of the rows of one table, of so many columns; `fault` makes what it throws. */
+export function rowCheck(columns: number, checkValue: ValueCheck, fault: (detail: string) => Error): RowCheck {
   return (row) => {
     if (!Array.isArray(row)) throw fault('a row must be an array')
-    if (row.length !== columns.length)
-      throw fault(`has ${row.length} values, but the table has ${columns.length} columns`)
-    for (let index = 0; index < row.length; index += 1) {
-      const value: unknown = row[index]
-      if (typeof value === 'string') {
-        if (!isStorable(value)) throw valueFault(index, UNSTORABLE)
-      } else if (typeof value === 'number') {
-        if (!takesNumber[index]) throw valueFault(index, 'is a number, but must be a string, or digits could be lost')
-        if (!Number.isFinite(value)) throw valueFault(index, 'is too large a number')
-      } else if (value !== null && typeof value !== 'boolean') {
-        throw valueFault(index, 'must be a boolean, a number, a string or null')
-      }
-    }
+    if (row.length !== columns) throw fault(`has ${row.length} values, but the table has ${columns} columns`)
+    for (let index = 0; index < row.length; index += 1) checkValue(index, row[index])
   }
 }
 
 /** `numeric(10,2)` → `numeric` */
 function withoutModifier(type: string): string {
-  return type.replace(/\(.*$/, '')
+  const at = type.indexOf('(')
+  return at < 0 ? type : type.slice(0, at)
 }

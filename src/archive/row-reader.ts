@@ -1,9 +1,11 @@
+import type { BorrowedBytes } from '../lib/borrowed-bytes.ts'
 import type { BinaryField } from './binary/field.ts'
 import { binaryFields, maxRowExcess, type OwnTypes, scanBinaryValues } from './binary/rows.ts'
 import { CopyBuffer } from './copy-buffer.ts'
 import { toCopyText } from './copy-text.ts'
 import type { RowColumn } from './ledger.ts'
-import { type RowCheck, rowCheck, takesNumbers } from './row-lines.ts'
+import { LongRow } from './long-row.ts'
+import { type RowCheck, rowCheck, takesNumbers, type ValueCheck, valueCheck } from './row-lines.ts'
 import { type RowForm, scanRows, scanTextValues } from './row-scanner.ts'
 
 export type CopyFormat = 'text' | 'binary'
@@ -27,12 +29,14 @@ export class RowReader {
   #columns: readonly RowColumn[] = []
   #format: CopyFormat = 'text'
   #form: RowForm
+  #checkValue: ValueCheck
   #check: RowCheck
 
   constructor(options: RowReaderOptions) {
     this.#options = options
     this.#form = this.#textForm()
-    this.#check = rowCheck([], options.fault)
+    this.#checkValue = valueCheck([], options.fault)
+    this.#check = rowCheck(0, this.#checkValue, options.fault)
   }
 
   /** Of the rows that have been read and not taken. */
@@ -43,7 +47,8 @@ export class RowReader {
   /** Begins with another table. @param own the types that its stage has of its own. */
   begin(columns: readonly RowColumn[], own: OwnTypes): void {
     this.#columns = columns
-    this.#check = rowCheck(columns, this.#options.fault)
+    this.#checkValue = valueCheck(columns, this.#options.fault)
+    this.#check = rowCheck(columns.length, this.#checkValue, this.#options.fault)
     const fields = this.#options.binary ? binaryFields(columns, own) : undefined
     if (fields) this.#readAsBinary(fields)
     else this.readAsText()
@@ -67,8 +72,19 @@ export class RowReader {
     this.#rows.append(toCopyText(row))
   }
 
-  /** @returns what has been read, which is good until more is. */
-  take(): Buffer {
+  /** @returns a row that is to be read piece by piece. What has been read before must have been taken. */
+  beginLong(): LongRow {
+    if (this.#format === 'binary') this.readAsText()
+    return new LongRow({ columns: this.#columns.length, checkValue: this.#checkValue, fault: this.#options.fault })
+  }
+
+  /** Adds the next piece of a row that `beginLong` has made, in text. */
+  addPiece(row: LongRow, piece: Buffer): void {
+    row.read(piece, this.#rows)
+  }
+
+  /** @returns what has been read. */
+  take(): BorrowedBytes {
     return this.#rows.take()
   }
 

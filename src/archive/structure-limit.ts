@@ -4,9 +4,17 @@ import type { LineKind } from './lines.ts'
 export interface StructureLimits {
   readonly lines: number
   readonly bytes: number
+  /** Names and values in these lines, about. */
+  readonly values: number
+  readonly projects: number
 }
 
-export const STRUCTURE_LIMITS: StructureLimits = { lines: 100_000, bytes: 256 * 1024 * 1024 }
+export const STRUCTURE_LIMITS: StructureLimits = {
+  lines: 100_000,
+  bytes: 64 * 1024 * 1024,
+  values: 3_000_000,
+  projects: 1_000,
+}
 
 /** The lines that are kept. `rows` and closing lines come with one of these. */
 const KEPT: ReadonlySet<LineKind> = new Set([
@@ -18,13 +26,19 @@ const KEPT: ReadonlySet<LineKind> = new Set([
  *
  * @returns takes each line, and returns what is wrong with it, for a message; undefined if nothing is.
  */
-export function createStructureLimit(limits: StructureLimits): (kind: LineKind, bytes: number) => string | undefined {
-  let lines = 0
-  let total = 0
-  return (kind, bytes) => {
+export function createStructureLimit(
+  limits: StructureLimits,
+): (kind: LineKind, size: { readonly bytes: number; readonly values: number }) => string | undefined {
+  let [lines, total, totalValues, projects] = [0, 0, 0, 0]
+  return (kind, { bytes, values }) => {
     if (!KEPT.has(kind)) return undefined
     lines += 1
     total += bytes
+    totalValues += values
+    if (kind === 'project') projects += 1
+    if (projects > limits.projects) return `is one more than the ${limits.projects} projects that are read`
+    if (totalValues > limits.values)
+      return `makes the lines besides rows and events more than the ${limits.values} values that are read`
     if (lines > limits.lines) return `is one more than the ${limits.lines} lines besides rows and events that are read`
     if (total > limits.bytes)
       return `makes the lines besides rows and events more than the ${limits.bytes} bytes that are read`

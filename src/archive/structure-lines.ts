@@ -1,38 +1,53 @@
 import { z } from 'zod'
-import { comment, flag, identifier, integerText, optional, slug, sqlText } from './fields.ts'
+import {
+  builtInName,
+  comment,
+  flag,
+  identifier,
+  integerText,
+  list,
+  optional,
+  quotedText,
+  slug,
+  sqlText,
+  texts,
+} from './fields.ts'
+
+/** A text that is shown, and goes nowhere else. */
+const shownText = z.string().min(1).register(texts, { holds: 'value' })
 
 /** Something of the stage that structure lines cannot describe; it is named rather than dropped in silence. */
-const notExported = z.object({ kind: z.string().min(1), name: z.string().min(1), detail: optional(z.string()) })
+const notExported = z.object({ kind: shownText, name: shownText, detail: optional(quotedText) })
 
-export const stage = z.object({ slug, notExported: z.array(notExported).default([]), comment })
+export const stage = z.object({ slug, notExported: list(notExported).default([]), comment })
 
 const check = z.object({ name: identifier, definition: sqlText })
 
-export const enumType = z.object({ name: identifier, values: z.array(z.string()), comment })
+export const enumType = z.object({ name: identifier, values: list(quotedText), comment })
 
 export const domain = z.object({
   name: identifier,
   type: sqlText,
   nullable: flag,
   default: optional(sqlText),
-  collation: optional(sqlText),
-  checks: z.array(check).default([]),
+  collation: optional(builtInName),
+  checks: list(check).default([]),
   comment,
 })
 
 export const composite = z.object({
   name: identifier,
-  attributes: z.array(z.object({ name: identifier, type: sqlText, collation: optional(sqlText) })),
+  attributes: list(z.object({ name: identifier, type: sqlText, collation: optional(builtInName) })),
   comment,
 })
 
 export const range = z.object({
   name: identifier,
   subtype: sqlText,
-  operatorClass: optional(sqlText),
-  collation: optional(sqlText),
+  operatorClass: optional(builtInName),
+  collation: optional(builtInName),
   /** The function that measures the distance between two bounds. */
-  difference: optional(sqlText),
+  difference: optional(builtInName),
   /** The name of its multirange type. */
   multirange: optional(identifier),
   comment,
@@ -52,14 +67,15 @@ const sequenceState = {
 
 export const sequence = z.object({
   name: identifier,
-  type: sqlText,
+  type: z.enum(['smallint', 'integer', 'bigint']),
   ...sequenceState,
   ownedBy: optional(z.object({ table: identifier, column: identifier })),
   unlogged: optional(flag),
   comment,
 })
 
-const column = z.object({
+/** A column of a table. */
+export const column = z.object({
   name: identifier,
   /** As `format_type` prints it. */
   type: sqlText,
@@ -74,9 +90,9 @@ const column = z.object({
       sequence: z.object({ name: identifier, ...sequenceState }),
     }),
   ),
-  collation: optional(sqlText),
-  storage: optional(sqlText),
-  compression: optional(sqlText),
+  collation: optional(builtInName),
+  storage: optional(z.enum(['plain', 'external', 'extended', 'main'])),
+  compression: optional(z.enum(['pglz', 'lz4'])),
   /** How much ANALYZE looks at, where not the default. */
   statistics: optional(z.int()),
   comment,
@@ -85,20 +101,20 @@ const column = z.object({
 /** `definition` as `pg_get_constraintdef` or `pg_get_indexdef` prints it, names of the stage itself unqualified. */
 const definition = { name: identifier, definition: sqlText, comment }
 
-const definitions = z.array(z.object(definition)).default([])
+const definitions = list(z.object(definition)).default([])
 
 export const table = z.object({
   name: identifier,
-  columns: z.array(column),
+  columns: list(column),
   primaryKey: optional(z.object(definition)),
   unique: definitions,
   checks: definitions,
-  foreignKeys: z.array(z.object({ ...definition, references: identifier })).default([]),
+  foreignKeys: list(z.object({ ...definition, references: identifier })).default([]),
   exclusions: definitions,
   indexes: definitions,
   unlogged: optional(flag),
   /** Storage parameters, each as `name=value`. */
-  options: optional(z.array(z.string())),
+  options: optional(list(quotedText)),
   /** What names an old row in logical replication, where that is not the primary key. */
   replicaIdentity: optional(z.union([z.enum(['nothing', 'full']), z.object({ index: identifier })])),
   comment,

@@ -18,24 +18,25 @@ const STREAM_OPTIONS = {
   readableHighWaterMark: 2 * OUTPUT_CHUNK_BYTES,
 }
 
-/** Rows of repeated text shrink to a thirtieth; gzip can reach a thousandth, on bytes made to fill a disk. */
+/** What describes a stage shrinks to a thirtieth at most; gzip can reach a thousandth. */
 const MAX_RATIO = 200
-
-/** A small archive may shrink more: it does no harm. */
-const RATIO_FREE_BYTES = 100 * 1024 * 1024
 
 /**
  * Gives an archive's lines as plain bytes, whether it is compressed (which its first two bytes tell) or not.
  *
+ * @param freeBytes how many bytes, by now, may come out of gzip data however small that is.
  * @throws {AppError} ARCHIVE_INVALID where gzip data is damaged, ends too early, is followed by something else than
  *   zero bytes, or expands like nothing that is an archive. What was yielded before is then worth nothing either.
  */
-export async function* unpack(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
+export async function* unpack(
+  bytes: AsyncIterable<Buffer>,
+  freeBytes: () => number = () => Number.POSITIVE_INFINITY,
+): AsyncGenerator<Buffer, void, undefined> {
   const source = bytes[Symbol.asyncIterator]()
   try {
     const head = await readHead(source)
     const whole = prepend(head, source)
-    yield* head.subarray(0, GZIP_MAGIC.length).equals(GZIP_MAGIC) ? gunzip(whole) : whole
+    yield* head.subarray(0, GZIP_MAGIC.length).equals(GZIP_MAGIC) ? gunzip(whole, freeBytes) : whole
   } finally {
     await source.return?.()
   }
@@ -62,7 +63,10 @@ async function* remaining(source: AsyncIterator<Buffer>): AsyncGenerator<Buffer,
   for (let next = await source.next(); !next.done; next = await source.next()) yield next.value
 }
 
-async function* gunzip(packed: AsyncIterator<Buffer>): AsyncGenerator<Buffer, void, undefined> {
+async function* gunzip(
+  packed: AsyncIterator<Buffer>,
+  freeBytes: () => number,
+): AsyncGenerator<Buffer, void, undefined> {
   let readBytes = 0
   let dataBytes = 0
   async function* watched(): AsyncGenerator<Buffer, void, undefined> {
@@ -82,7 +86,7 @@ async function* gunzip(packed: AsyncIterator<Buffer>): AsyncGenerator<Buffer, vo
   try {
     for await (const chunk of inflater) {
       plainBytes += chunk.length
-      if (plainBytes > RATIO_FREE_BYTES && plainBytes > MAX_RATIO * inflater.bytesWritten) throw expandsTooMuch()
+      if (plainBytes > freeBytes() + MAX_RATIO * inflater.bytesWritten) throw expandsTooMuch()
       yield chunk
     }
   } catch (error) {

@@ -3,12 +3,13 @@ import { escapeText, toNumberText } from './copy-text.ts'
 import { copyPlain } from './plain-text.ts'
 
 const [QUOTE, PLUS, MINUS, POINT, SLASH, ZERO, NINE, BACKSLASH] = [0x22, 0x2b, 0x2d, 0x2e, 0x2f, 0x30, 0x39, 0x5c]
-const [CAPITAL_E, CAPITAL_N, LETTER_B, LETTER_E, LETTER_F, LETTER_N, LETTER_R, LETTER_T, LETTER_U] = [
-  0x45, 0x4e, 0x62, 0x65, 0x66, 0x6e, 0x72, 0x74, 0x75,
+const [CAPITAL_E, CAPITAL_N, LETTER_A, LETTER_B, LETTER_E, LETTER_F, LETTER_N, LETTER_R, LETTER_T, LETTER_U] = [
+  0x45, 0x4e, 0x61, 0x62, 0x65, 0x66, 0x6e, 0x72, 0x74, 0x75,
 ]
+/** Sets a letter's case. */
+const LOWER_CASE = 0x20
 export const WORDS = { null: Buffer.from('null'), true: Buffer.from('true'), false: Buffer.from('false') }
 const [FIRST_HIGH_SURROGATE, FIRST_LOW_SURROGATE, LAST_LOW_SURROGATE] = [0xd800, 0xdc00, 0xdfff]
-const HEX_UNIT = /^[\da-fA-F]{4}$/
 const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
 /** Whole numbers of so many digits are written by JavaScript as they were read. */
@@ -83,10 +84,21 @@ export function readCodePoint(block: Buffer, start: number): string | undefined 
 
 const isLowSurrogate = (unit: number): boolean => unit >= FIRST_LOW_SURROGATE && unit <= LAST_LOW_SURROGATE
 
-/** @returns the value of four hexadecimal digits. */
+/** @returns the value of four hexadecimal digits; `INVALID` where one is none. */
 function hexUnit(block: Buffer, start: number): number {
-  const digits = block.toString('latin1', start, start + 4)
-  return HEX_UNIT.test(digits) ? Number.parseInt(digits, 16) : INVALID
+  let unit = 0
+  for (let at = start; at < start + 4; at += 1) {
+    const digit = hexDigit(block[at] ?? 0)
+    if (digit === INVALID) return INVALID
+    unit = unit * 16 + digit
+  }
+  return unit
+}
+
+function hexDigit(byte: number): number {
+  if (isDigit(byte)) return byte - ZERO
+  const letter = byte | LOWER_CASE
+  return letter >= LETTER_A && letter <= LETTER_F ? letter - LETTER_A + 10 : INVALID
 }
 
 /** Reads a value that is no string. @returns the position behind it. */

@@ -35,6 +35,14 @@ export interface ArtifactWriter {
   abandon(): Promise<void>
 }
 
+/** Which unfinished files may be removed; both conditions have to hold. */
+export interface Leftovers {
+  /** What was last written to later is left alone; a store that others use as well may have writers of theirs. */
+  readonly olderThan: Date
+  /** Whether the artifact is recorded as one that is being written: then its record decides, whatever any clock says. */
+  readonly isUnderWay: (key: string) => Promise<boolean>
+}
+
 /**
  * Where finished archives are kept, and uploads that wait for their import: bytes under keys that are UUIDs. What is
  * visible under a key is whole. `INVALID_REQUEST` is thrown for a key that is no UUID.
@@ -59,10 +67,9 @@ export interface ArtifactStore {
   /**
    * Removes what writers that are gone have left behind: temporary files, uploads that were never completed.
    *
-   * @param olderThan what was last written to later is left alone; its writer may still live.
    * @returns how many it removed.
    */
-  sweep(olderThan: Date): Promise<number>
+  sweep(leftovers: Leftovers): Promise<number>
   /** Gives back connections. Nothing else may be called afterwards. */
   close(): Promise<void>
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { notFound } from '../errors.ts'
 import { syncFolder } from '../lib/atomic-file.ts'
 import { errorCode } from '../lib/error-code.ts'
-import { type ArtifactStore, assertArtifactKey, type ByteRange } from './artifact-store.ts'
+import { type ArtifactStore, assertArtifactKey, type ByteRange, type Leftovers } from './artifact-store.ts'
 import { type ArtifactTarget, createArtifactWriter } from './artifact-writer.ts'
 import { storageFault } from './storage-fault.ts'
 
@@ -14,6 +14,7 @@ const READ_BYTES = 256 * 1024
 /** An unfinished artifact is `<key>.part` beside the finished ones, so that it takes its name by a rename. */
 const UNFINISHED = /^[0-9a-f-]{36}\.part$/
 const unfinished = (path: string): string => `${path}.part`
+const keyOf = (name: string): string => name.slice(0, -'.part'.length)
 
 /**
  * Keeps artifacts as files of a folder, which several processes, and machines, may share. It is made where it is
@@ -36,7 +37,7 @@ export async function openFolderStore(folder: string, files: FileCalls = nodeFil
       // In this order: a writer that goes on in between finds nothing to rename.
       for (const file of [unfinished(path), path]) await faultsTold(files.rm(file, { force: true }))
     },
-    sweep: (olderThan) => faultsTold(sweep(files, folder, olderThan)),
+    sweep: (leftovers) => faultsTold(sweep(files, folder, leftovers)),
     close: async () => undefined,
   }
 }
@@ -85,12 +86,12 @@ async function sizeOf(files: FileCalls, path: string): Promise<number | undefine
   return found?.size
 }
 
-async function sweep(files: FileCalls, folder: string, olderThan: Date): Promise<number> {
+async function sweep(files: FileCalls, folder: string, { olderThan, isUnderWay }: Leftovers): Promise<number> {
   let removed = 0
   for (const name of await files.readdir(folder)) {
     if (!UNFINISHED.test(name)) continue
     const found = await unlessGone(files.stat(join(folder, name)))
-    if (!found || found.mtime >= olderThan) continue
+    if (!found || found.mtime >= olderThan || (await isUnderWay(keyOf(name)))) continue
     await files.rm(join(folder, name), { force: true })
     removed += 1
   }

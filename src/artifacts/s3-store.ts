@@ -56,9 +56,9 @@ export function openS3Store(location: S3Location): ArtifactStore {
         throw storageFault(error)
       }
     },
-    async sweep(olderThan) {
+    async sweep(leftovers) {
       try {
-        return await sweepUploads(client, location, olderThan)
+        return await sweepUploads(client, location, leftovers)
       } catch (error) {
         throw storageFault(error)
       }

@@ -8,22 +8,27 @@ import {
   type S3Client,
 } from '@aws-sdk/client-s3'
 import type { S3Location } from './artifact-location.ts'
-import { isArtifactKey } from './artifact-store.ts'
+import { isArtifactKey, type Leftovers } from './artifact-store.ts'
 import { httpStatus } from './storage-fault.ts'
 
 /**
  * Ends the multipart uploads of artifacts that nobody goes on with. Others in the same bucket are left alone.
  *
- * @param olderThan when their last part must have arrived, or, without any, when they must have begun.
+ * @param leftovers the age is that of the last part that arrived, or, without any, of the beginning.
  * @returns how many it ended.
  */
-export async function sweepUploads(client: S3Client, location: S3Location, olderThan: Date): Promise<number> {
+export async function sweepUploads(
+  client: S3Client,
+  location: S3Location,
+  { olderThan, isUnderWay }: Leftovers,
+): Promise<number> {
   let ended = 0
   for await (const upload of openUploads(client, { Bucket: location.bucket, Prefix: location.prefix })) {
-    if (!isArtifactKey((upload.Key ?? '').slice(location.prefix.length))) continue
+    const key = (upload.Key ?? '').slice(location.prefix.length)
+    if (!isArtifactKey(key)) continue
     const object = { Bucket: location.bucket, Key: upload.Key, UploadId: upload.UploadId }
     const touched = await unlessGone(lastTouched(client, object, upload.Initiated))
-    if (!touched || touched >= olderThan) continue
+    if (!touched || touched >= olderThan || (await isUnderWay(key))) continue
     await unlessGone(client.send(new AbortMultipartUploadCommand(object)))
     ended += 1
   }

@@ -1,7 +1,7 @@
 import { wrongUse } from '../errors.ts'
 import type { Permissions, Role } from './server-api.ts'
 
-const CONTENT_KEYS = ['read', 'write', 'export', 'import'] as const
+const CONTENT_KEYS = ['read', 'write', 'export', 'import', 'structure'] as const
 const SYSTEM_KEYS = ['export', 'import'] as const
 
 export const ROLE_HEADINGS = ['role', 'content', 'system'] as const
@@ -27,6 +27,7 @@ export function parsePermissions(lists: { readonly content: string; readonly sys
       write: content.has('write'),
       export: content.has('export'),
       import: content.has('import'),
+      structure: content.has('structure'),
     },
     system: { export: system.has('export'), import: system.has('import') },
   }

@@ -14,6 +14,7 @@ import { toFailure } from './failure.ts'
 import { createInterrupts } from './interrupts.ts'
 import { maskTokens } from './mask.ts'
 import { assertNothingTaken } from './npm-options.ts'
+import { harmless } from './terminal/printable.ts'
 import { print } from './terminal/write.ts'
 
 export type { CliEnvironment, EmbeddedService } from './environment.ts'
@@ -42,7 +43,7 @@ export async function runCli(argv: readonly string[], environment: CliEnvironmen
       exitCode = await work({ environment, signal: interrupts.signal }, ...args)
     }
   const runStart = async (part?: 'api' | 'worker'): Promise<void> => {
-    exitCode = await environment.runService(await environment.loadConfig(), part)
+    exitCode = await environment.runService(await environment.loadServiceConfig(), part)
   }
 
   // Each write is told when its reader has gone. Without a listener, the event that follows would end the process.
@@ -69,8 +70,8 @@ function createProgram(
     .version(version)
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => void stdout.write(text),
-      writeErr: (text) => void stderr.write(maskTokens(text)),
+      writeOut: (text) => void stdout.write(harmless(text)),
+      writeErr: (text) => void stderr.write(harmless(maskTokens(text))),
     })
     .showHelpAfterError('(--help says more)')
     .configureHelp({ subcommandTerm: (command) => command.name() })

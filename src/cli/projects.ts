@@ -5,6 +5,7 @@ import { permissionCells, ROLE_HEADINGS } from './permission-list.ts'
 import { withServer } from './server.ts'
 import { createProject, deleteProject, getProject, listProjects, listRoles } from './server-api.ts'
 import { assertCanConfirm, type Confirmation, confirm } from './terminal/confirm.ts'
+import { printable } from './terminal/printable.ts'
 import { printResult, type ResultOptions } from './terminal/result.ts'
 import { formatFields, formatTable } from './terminal/table.ts'
 
@@ -29,7 +30,7 @@ export async function runProjectCreate(
   )
   await printResult(context.environment, options, {
     json: project,
-    text: () => `created project ${project.slug}, stages: ${slugsOf(project.stages)}`,
+    text: () => `created project ${printable(project.slug)}, stages: ${slugsOf(project.stages)}`,
   })
   return EXIT.done
 }
@@ -64,7 +65,7 @@ export async function runProjectShow(
         ['created', project.createdAt],
         ['stages', slugsOf(project.stages)],
       ])
-      return `${project.slug}\n${fields}\n\n${formatTable(ROLE_HEADINGS, roles.map(permissionCells), style)}`
+      return `${printable(project.slug)}\n${fields}\n\n${formatTable(ROLE_HEADINGS, roles.map(permissionCells), style)}`
     },
   })
   return EXIT.done
@@ -79,16 +80,16 @@ export async function runProjectDelete(
   assertCanConfirm(context, options)
   return withServer(context, parseServerTarget(server), async ({ http, place }) => {
     const { stages } = await getProject(http, slug)
-    const consequence = `this deletes project ${slug}${place} for good: its stages (${slugsOf(stages)}) with all tables and rows, its roles, its event log`
+    const consequence = `this deletes project ${printable(slug)}${place} for good: its stages (${slugsOf(stages)}) with all tables and rows, its roles, its event log`
     if (!(await confirm(context, consequence, options))) return EXIT.failed
     await deleteProject(http, slug)
     await printResult(context.environment, options, {
       json: { deleted: { project: slug, stages: stages.map((stage) => stage.slug) } },
-      text: () => `deleted project ${slug}`,
+      text: () => `deleted project ${printable(slug)}`,
     })
     return EXIT.done
   })
 }
 
 const slugsOf = (stages: readonly { readonly slug: string }[]): string =>
-  stages.map(({ slug }) => slug).join(', ') || 'none'
+  stages.map(({ slug }) => printable(slug)).join(', ') || 'none'

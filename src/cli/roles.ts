@@ -6,6 +6,7 @@ import { parsePermissions, permissionCells, ROLE_HEADINGS } from './permission-l
 import { projectOf, withServer } from './server.ts'
 import { deleteRole, listRoles, setRole } from './server-api.ts'
 import { assertCanConfirm, type Confirmation, confirm } from './terminal/confirm.ts'
+import { printable } from './terminal/printable.ts'
 import { printResult, type ResultOptions } from './terminal/result.ts'
 import { formatTable } from './terminal/table.ts'
 
@@ -65,12 +66,12 @@ export async function runRoleDelete(
   assertCanConfirm(context, options)
   return withServer(context, parseServerTarget(server), async (opened) => {
     const project = projectOf(option, opened)
-    const consequence = `this deletes role ${name} of project ${project}${opened.place}`
+    const consequence = `this deletes role ${printable(name)} of project ${project}${opened.place}`
     if (!(await confirm(context, consequence, options))) return EXIT.failed
     await deleteRole(opened.http, project, name)
     await printResult(context.environment, options, {
       json: { deleted: { project, role: name } },
-      text: () => `deleted role ${name} of project ${project}`,
+      text: () => `deleted role ${printable(name)} of project ${project}`,
     })
     return EXIT.done
   })

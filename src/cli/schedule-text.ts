@@ -27,7 +27,7 @@ export const printSchedule = (
         ['verifies', verify ? 'every archive' : undefined],
         ['next runs', nextRuns.length === 0 ? 'none: it is paused' : nextRuns.slice(0, 3).join(', ')],
       ])
-      return `${done} schedule ${schedule.id}\n${fields}`
+      return `${done} schedule ${printable(schedule.id)}\n${fields}`
     },
   })
 
@@ -70,7 +70,8 @@ export function formatNotExported(schedules: readonly Schedule[]): string | unde
   )
   if (lacking.length === 0) return undefined
   const lines = lacking.map(
-    ({ name, count, jobId }) => `  ${printable(name)}: ${formatCounted(count, 'thing')}, named by job:show ${jobId}`,
+    ({ name, count, jobId }) =>
+      `  ${printable(name)}: ${formatCounted(count, 'thing')}, named by job:show ${printable(jobId)}`,
   )
   return ['warning: the last archives of these schedules have all rows, but not all else:', ...lines].join('\n')
 }

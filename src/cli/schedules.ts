@@ -14,6 +14,7 @@ import {
 import { formatNotExported, formatSchedules, printSchedule, whatOf } from './schedule-text.ts'
 import { projectOf, type Server, withServer } from './server.ts'
 import { assertCanConfirm, type Confirmation, confirm } from './terminal/confirm.ts'
+import { printable } from './terminal/printable.ts'
 import { printResult, type ResultOptions } from './terminal/result.ts'
 import { print } from './terminal/write.ts'
 
@@ -95,7 +96,7 @@ export async function runScheduleRun(
   { server, ...options }: ScheduleOptions,
 ): Promise<number> {
   const job = await withServer(context, parseServerTarget(server), ({ http }) => runSchedule(http, id))
-  await printResult(context.environment, options, { json: job, text: () => `started job ${job.id}` })
+  await printResult(context.environment, options, { json: job, text: () => `started job ${printable(job.id)}` })
   return EXIT.done
 }
 
@@ -109,13 +110,13 @@ export async function runScheduleDelete(
   return withServer(context, parseServerTarget(server), async ({ http, place }) => {
     const schedule = await getSchedule(http, id)
     const consequence =
-      `this ends schedule "${schedule.name}" (${whatOf(schedule)})${place} for good; ` +
+      `this ends schedule "${printable(schedule.name)}" (${printable(whatOf(schedule))})${place} for good; ` +
       'the archives that it made stay for as long as those of any other job'
     if (!(await confirm(context, consequence, options))) return EXIT.failed
     await deleteSchedule(http, id)
     await printResult(context.environment, options, {
       json: { deleted: { id, name: schedule.name } },
-      text: () => `deleted schedule ${id}`,
+      text: () => `deleted schedule ${printable(id)}`,
     })
     return EXIT.done
   })

@@ -6,6 +6,7 @@ import { EXIT } from './exit-codes.ts'
 import { toFileRefusal } from './file-refusal.ts'
 import { projectOf, withServer } from './server.ts'
 import { applySchema } from './server-api.ts'
+import { printable } from './terminal/printable.ts'
 import { printResult, type ResultOptions } from './terminal/result.ts'
 import { formatCounted } from './terminal/units.ts'
 
@@ -30,7 +31,8 @@ export async function runSchemaApply(
   })
   await printResult(context.environment, options, {
     json: { project, ...change },
-    text: () => `applied ${file} to ${project}/${change.stage}, which has ${formatCounted(change.tables, 'table')} now`,
+    text: () =>
+      `applied ${printable(file)} to ${project}/${printable(change.stage)}, which has ${formatCounted(change.tables, 'table')} now`,
   })
   return EXIT.done
 }

@@ -5,7 +5,14 @@ import { encodedPath, type HttpClient, jsonBody } from './http.ts'
 const stageSchema = z.object({ slug: z.string(), createdAt: z.string() })
 const projectSchema = z.object({ slug: z.string(), createdAt: z.string(), stages: z.array(stageSchema) })
 
-const contentSchema = z.object({ read: z.boolean(), write: z.boolean(), export: z.boolean(), import: z.boolean() })
+const contentSchema = z.object({
+  read: z.boolean(),
+  write: z.boolean(),
+  export: z.boolean(),
+  import: z.boolean(),
+  /** Servers of earlier versions do not know it. */
+  structure: z.boolean().default(false),
+})
 const systemSchema = z.object({ export: z.boolean(), import: z.boolean() })
 const roleSchema = z.object({ name: z.string(), content: contentSchema, system: systemSchema })
 

@@ -40,7 +40,7 @@ async function withRemoteServer<T>(
   { origin, project, token, name }: RemoteTarget,
   work: (server: Server) => Promise<T>,
 ): Promise<T> {
-  const client = { origin, token: token ?? tokenOf(await environment.loadConfig()), signal }
+  const client = { origin, token: token ?? tokenOf(await environment.loadConfig(), environment), signal }
   return withClient(client, (http) => work({ http, project, place: ` on ${name}` }))
 }
 
@@ -56,9 +56,12 @@ async function withClient<T>(
   }
 }
 
-function tokenOf({ token }: Config): string {
+function tokenOf({ token }: Config, { hasEnvironmentFile }: CommandContext['environment']): string {
   if (token !== undefined) return token
-  throw wrongUse('the address carries no token: put it there, wharf://<project>:<TOKEN>@<host>, or into WHARF_TOKEN')
+  const hint = hasEnvironmentFile ? ' of the environment; .env is read by "wharf start", "api" and "worker" only' : ''
+  throw wrongUse(
+    `the address carries no token: put it there, wharf://<project>:<TOKEN>@<host>, or into WHARF_TOKEN${hint}`,
+  )
 }
 
 /** @throws {AppError} WRONG_USE where neither the option nor the address names a project. */

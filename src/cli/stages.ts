@@ -5,6 +5,7 @@ import { EXIT } from './exit-codes.ts'
 import { projectOf, withServer } from './server.ts'
 import { createStage, deleteStage, listStages } from './server-api.ts'
 import { assertCanConfirm, type Confirmation, confirm } from './terminal/confirm.ts'
+import { printable } from './terminal/printable.ts'
 import { printResult, type ResultOptions } from './terminal/result.ts'
 import { formatTable } from './terminal/table.ts'
 
@@ -28,7 +29,7 @@ export async function runStageCreate(
   })
   await printResult(context.environment, options, {
     json: { project, ...stage },
-    text: () => `created stage ${project}/${stage.slug}`,
+    text: () => `created stage ${project}/${printable(stage.slug)}`,
   })
   return EXIT.done
 }
@@ -65,12 +66,12 @@ export async function runStageDelete(
     const project = projectOf(undefined, server)
     const stages = await listStages(server.http, project)
     if (!stages.some((stage) => stage.slug === slug)) throw notFound('stage', slug, `in project "${project}"`)
-    const consequence = `this deletes stage ${project}/${slug}${server.place} for good, with all its tables and rows, and what data:undo could bring back`
+    const consequence = `this deletes stage ${project}/${printable(slug)}${server.place} for good, with all its tables and rows, and what data:undo could bring back`
     if (!(await confirm(context, consequence, options))) return EXIT.failed
     await deleteStage(server.http, project, slug)
     await printResult(context.environment, options, {
       json: { deleted: { project, stage: slug } },
-      text: () => `deleted stage ${project}/${slug}`,
+      text: () => `deleted stage ${project}/${printable(slug)}`,
     })
     return EXIT.done
   })

@@ -6,6 +6,7 @@ import { parseExpiry } from './expiry.ts'
 import { projectOf, type Server, withServer } from './server.ts'
 import { createToken, getToken, listTokens, type Membership, revokeToken, type Token } from './server-api.ts'
 import { assertCanConfirm, type Confirmation, confirm } from './terminal/confirm.ts'
+import { printable } from './terminal/printable.ts'
 import { printResult, type ResultOptions } from './terminal/result.ts'
 import { formatTable } from './terminal/table.ts'
 
@@ -41,7 +42,7 @@ export async function runTokenCreate(
     const memberships = pairUp(projects.length === 0 ? [projectOf(undefined, opened)] : projects, roles)
     return createToken(opened.http, { name, memberships, ...(expiresAt !== undefined && { expiresAt }) })
   })
-  await printResult(context.environment, options, { json: created, text: () => created.token })
+  await printResult(context.environment, options, { json: created, text: () => printable(created.token) })
   return EXIT.done
 }
 
@@ -76,7 +77,7 @@ export async function runTokenRevoke(
   assertCanConfirm(context, options)
   return withServer(context, parseServerTarget(server), async ({ http, place }) => {
     const { name, memberships } = await getToken(http, id)
-    const consequence = `this ends token "${name}" (${formatMemberships(memberships)})${place} for good`
+    const consequence = `this ends token "${printable(name)}" (${formatMemberships(memberships)})${place} for good`
     if (!(await confirm(context, consequence, options))) return EXIT.failed
     await revokeToken(http, id)
     await printResult(context.environment, options, {
@@ -116,4 +117,4 @@ function stateOf({ revokedAt, expiresAt }: Token, now: Date): string {
 }
 
 const formatMemberships = (memberships: readonly Membership[]): string =>
-  memberships.map(({ project, role }) => `${role} of ${project}`).join(', ')
+  memberships.map(({ project, role }) => printable(`${role} of ${project}`)).join(', ')

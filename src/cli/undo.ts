@@ -6,6 +6,7 @@ import { RemoteRefusal } from './refusal.ts'
 import { projectOf, type Server, withServer } from './server.ts'
 import { type Undone, undoImport } from './server-api.ts'
 import { assertCanConfirm, type Confirmation, confirm } from './terminal/confirm.ts'
+import { printable } from './terminal/printable.ts'
 import { printResult, type ResultOptions } from './terminal/result.ts'
 import { formatTable } from './terminal/table.ts'
 import { formatCount } from './terminal/units.ts'
@@ -29,7 +30,7 @@ export async function runUndo(
   return withServer(context, target, async (server) => {
     const project = projectOf(undefined, server)
     const { stage } = options
-    const consequence = `this puts back what the last import or transfer into ${project}/${stage}${server.place} replaced, in the place of all that is there now`
+    const consequence = `this puts back what the last import or transfer into ${project}/${printable(stage)}${server.place} replaced, in the place of all that is there now`
     if (!(await confirm(context, consequence, options))) return EXIT.failed
     const undone = await undo(context, server, { ...options, project })
     if (!undone) return EXIT.failed
@@ -37,7 +38,7 @@ export async function runUndo(
       json: { project, stage, ...undone },
       text: (style) => {
         const cells = undone.tables.map(({ name, rows }) => [name, formatCount(rows)])
-        const heading = `${project}/${stage} is back as it was until ${undone.replacedAt}`
+        const heading = `${project}/${printable(stage)} is back as it was until ${printable(undone.replacedAt)}`
         return `${heading}\n${formatTable(['table', 'rows'], cells, style)}`
       },
     })
@@ -57,7 +58,7 @@ async function undo(
     if (!(error instanceof RemoteRefusal) || error.type !== WRITTEN_SINCE) throw error
     // Who has answered every question beforehand has not been asked this one.
     if (yes) throw new AppError(error.code, `${error.message} (--force)`, { cause: error })
-    if (!(await confirm(context, error.message, {}))) return undefined
+    if (!(await confirm(context, printable(error.message), {}))) return undefined
     return undoImport(http, { project, stage, force: true })
   }
 }

@@ -1,7 +1,7 @@
-import { constants } from 'node:buffer'
 import { type ArchiveSummary, verifyArchive } from '../archive/verify-archive.ts'
 import { AppError, isAppError } from '../errors.ts'
 import { type ArchiveInput, withArchiveInput } from './archive-input.ts'
+import { GENEROUS_LIMITS } from './archive-limits.ts'
 import type { CommandContext } from './environment.ts'
 import { EXIT } from './exit-codes.ts'
 import { printable } from './terminal/printable.ts'
@@ -42,7 +42,7 @@ async function readThrough(
   }
   const stopProgress = showProgress((seconds) => fileProgressLine(progress, seconds), { stderr, quiet })
   try {
-    return await verifyArchive(counted(), { maxLineBytes: constants.MAX_STRING_LENGTH, allowEdited, signal })
+    return await verifyArchive(counted(), { ...GENEROUS_LIMITS, allowEdited, signal })
   } catch (error) {
     throw isAppError(error, 'ARCHIVE_INVALID') ? unsound(name, error) : error
   } finally {

@@ -1,6 +1,8 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import { SLUG_PATTERN } from '../config.ts'
 import type { Database } from '../database/database.ts'
+import { isDataException } from '../database/sqlstate.ts'
 import { forbidden, notFound, unauthenticated } from '../errors.ts'
 import { createRounds } from '../lib/rounds.ts'
 import type { Permission } from '../projects/permissions.ts'
@@ -70,14 +72,17 @@ export function createAdmission(options: {
     return new Map(
       [...grants].map(([key, grant]) => [key, { ...grant, mark: grant.stage && marks.get(grant.stage.id) }]),
     )
-  })
+  }, isDataException)
 
   return async ({ token, project, stage, permission, identify }) => {
-    const place = `${project}/${stage}`
+    // Visitors are looked up together, so a text that no slug can have, and that PostgreSQL may not even take, is not
+    // handed on. Nothing has an empty slug.
+    const named = SLUG_PATTERN.test(project) && SLUG_PATTERN.test(stage) ? { project, stage } : NOWHERE
+    const place = `${named.project}/${named.stage}`
     const digest = token === undefined ? undefined : hash('sha256', token, 'buffer')
     const isRoot = digest !== undefined && timingSafeEqual(digest, rootTokenHash)
     const key = `${isRoot ? 'root' : (digest?.toString('latin1') ?? '')}\n${place}`
-    const grant = await ask(key, { digest: isRoot ? undefined : digest, project, stage, place })
+    const grant = await ask(key, { digest: isRoot ? undefined : digest, ...named, place })
     if (!grant) throw new Error('a question was not answered')
     const tokenId = isRoot ? 'root' : grant.token?.id
     if (tokenId !== undefined) identify(tokenId)
@@ -85,6 +90,8 @@ export function createAdmission(options: {
     return toVisit(caller, grant, { project, stage, permission })
   }
 }
+
+const NOWHERE = { project: '', stage: '' } as const
 
 interface Question {
   readonly digest: Buffer | undefined

@@ -34,7 +34,7 @@ export function createCatalogs(): Catalogs {
   const catalogs = new LRUCache<string, Promise<StageCatalog>>({ max: MAX_CATALOGS, ttl: MAX_AGE_MS })
 
   const read = (key: string, { pool, schemaName, timeoutMs }: CatalogSource): Promise<StageCatalog> => {
-    const reading = inStageTransaction(pool, { mode: 'READ ONLY', schemaName, timeoutMs }, (client) =>
+    const reading = inStageTransaction(pool, { mode: 'READ ONLY', schemaName, table: '', timeoutMs }, (client) =>
       readCatalog(async (sql, parameters) => (await client.query(sql, [...parameters])).rows, schemaName),
     )
     catalogs.set(key, reading)

@@ -1,7 +1,10 @@
 import type { Database } from '../database/database.ts'
 import type { LoginDatabases } from '../database/login-databases.ts'
+import { isDataException } from '../database/sqlstate.ts'
+import { assertTakesWrites } from '../database/takes-writes.ts'
 import { notFound } from '../errors.ts'
 import { createRounds } from '../lib/rounds.ts'
+import { unlessDeleted } from '../projects/deleted-meanwhile.ts'
 import type { FindProjectDatabase } from '../projects/stage-database.ts'
 import { type AdmitVisitor, createAdmission, type Visit } from './admission.ts'
 import type { ContentAnswer } from './answer.ts'
@@ -50,7 +53,15 @@ export function createContent(options: {
   const { control, system, logins, projectDatabase, rootTokenHash, cache, limits } = options
   const catalogs = createCatalogs()
   const inFlight = createSingleFlight<ContentAnswer>()
-  const remarkTogether = createRounds<string, StageMark>((asked) => readStageMarks(system.pool, [...asked.values()]))
+  const remarkTogether = createRounds<string, StageMark>(
+    (asked) => readStageMarks(system.pool, [...asked.values()]),
+    isDataException,
+  )
+
+  const askWritable = createRounds<undefined, void>(async () => {
+    await assertTakesWrites(system.pool)
+    return new Map()
+  })
 
   const remark: Remark = async (stageId) => {
     const mark = await remarkTogether(stageId, stageId)
@@ -59,7 +70,7 @@ export function createContent(options: {
   }
 
   const sourceOf = async ({ project, stage, mark }: Visit): Promise<Source> => {
-    const database = logins.opened(project.login) ?? (await projectDatabase(project))
+    const database = logins.opened(project.login, 'content') ?? (await projectDatabase(project, 'content'))
     return { pool: database.pool, stage, mark }
   }
 
@@ -73,7 +84,7 @@ export function createContent(options: {
     const known = await cache.get(key)
     if (known) return { answer: known, hit: true }
     const answer = await inFlight(key, async () => {
-      const plain = await read(await sourceOf(visit))
+      const plain = await unlessDeleted(control.prisma, [visit.project.slug], async () => read(await sourceOf(visit)))
       const ready = gzip ? await compress(plain) : plain
       // Under the reference that it was read with, which may be newer than the one that was asked with.
       cache.set(keyFor(ready.reference), ready)
@@ -88,8 +99,12 @@ export function createContent(options: {
       cached(visit, request, (source) => readRows(source, query(), { catalogs, remark, limits })),
     overview: (visit, request) =>
       cached(visit, request, (source) => readOverview(source, visit, { catalogs, remark, limits })),
-    write: async (visit, write) =>
-      writeRows(await sourceOf(visit), write, { catalogs, remark, timeoutMs: limits.timeoutMs }),
+    async write(visit, write) {
+      return unlessDeleted(control.prisma, [visit.project.slug], async () => {
+        const [source] = await Promise.all([sourceOf(visit), askWritable('', undefined)])
+        return writeRows(source, write, { catalogs, remark, timeoutMs: limits.timeoutMs })
+      })
+    },
   }
 }
 

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { preparedQuery } from '../database/prepared-query.ts'
-import { MARK_COLUMNS, type MarkRow, type StageMark } from './stage-marks.ts'
+import { MARK_COLUMNS, type MarkRow, queryMarks, type StageMark } from './stage-marks.ts'
 
 /** The role of a project that needs no token. */
 const PUBLIC_ROLE = 'public'
@@ -68,11 +68,14 @@ export async function readGrants(
   { marks }: { readonly marks: boolean },
 ): Promise<ReadonlyMap<string, Grant>> {
   const asked = [...questions.values()]
-  const rows = await preparedQuery<Row>(pool, marks ? GRANTS_WITH_MARKS : GRANTS, [
+  const values = [
     asked.map(({ digest }) => digest ?? null),
     asked.map(({ project }) => project),
     asked.map(({ stage }) => stage),
-  ])
+  ]
+  const rows = marks
+    ? await queryMarks<Row>(pool, GRANTS_WITH_MARKS, values)
+    : await preparedQuery<Row>(pool, GRANTS, values)
   const keys = [...questions.keys()]
   return new Map(rows.map((row) => [keys[Number(row.question) - 1] ?? '', toGrant(row)]))
 }

@@ -51,7 +51,7 @@ async function readOnce(
   const { id: stageId, schemaName } = stage
   const at = { pool, stageId, schemaName, structure: mark.structure, timeoutMs }
   const catalog = await catalogs.plan(at, (known) => known)
-  return inStageTransaction(pool, { mode: 'READ ONLY', schemaName, timeoutMs }, async (client) => {
+  return inStageTransaction(pool, { mode: 'READ ONLY', schemaName, table: '', timeoutMs }, async (client) => {
     const { rows: estimates } = await client.query<Estimate>(ESTIMATES, [schemaName, MAX_COUNTED_BYTES])
     const countable = estimates.filter(({ name, countable }) => countable && catalog.tables.has(name))
     const counted = countable.map(({ name }) => `(SELECT count(*) FROM ${quoteQualified(schemaName, name)})`)

@@ -79,7 +79,7 @@ async function readOnce(
       reference: referenceSql(stageId, schemaName),
     }),
   )
-  return inStageTransaction(pool, { mode: 'READ ONLY', schemaName, timeoutMs }, async (client) => {
+  return inStageTransaction(pool, { mode: 'READ ONLY', schemaName, table: query.table, timeoutMs }, async (client) => {
     const { text, values } = plan.statement
     const { rows } = await client.query<SeenMark & ReadRow>(text, [...values])
     const [row] = rows

@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { preparedQuery } from '../database/prepared-query.ts'
+import { recordCrash } from '../events/record-crash.ts'
 
 /** How a stage stood at one moment. Two equal marks say that nothing of it changed between them. */
 export interface StageMark {
@@ -15,6 +17,8 @@ export interface MarkRow {
   readonly reference: string
   readonly generation: string
   readonly structure: string
+  /** Whether PostgreSQL has crashed, and what that has emptied of it is in no log yet: the reference says nothing then. */
+  readonly crashed: boolean
 }
 
 /** The columns of `MarkRow`, of a row of `system.stage_state`. */
@@ -24,9 +28,27 @@ export const MARK_COLUMNS = `
    ORDER BY position DESC LIMIT 1) AS reference,
   stage_state.generation || ' ' || coalesce(
     (SELECT max(applied_at)::text FROM system.structure_change WHERE structure_change.stage_id = stage_state.stage_id),
-    '') AS structure`
+    '') AS structure,
+  wharf.crashed(stage_state.stage_id) AS crashed`
 
 const SQL = `SELECT stage_state.stage_id, ${MARK_COLUMNS} FROM system.stage_state WHERE stage_id = ANY($1::uuid[])`
+
+/**
+ * Runs a query that reads marks. Where PostgreSQL has crashed since anybody did so, what that has emptied is logged
+ * first: a reference that stays the same says that nothing has changed.
+ */
+export async function queryMarks<Row extends Partial<MarkRow> & pg.QueryResultRow>(
+  system: pg.Pool,
+  query: { readonly name: string; readonly text: string },
+  values: readonly unknown[],
+): Promise<readonly Row[]> {
+  const rows = await preparedQuery<Row>(system, query, values)
+  if (!rows.some(({ crashed }) => crashed)) return rows
+  await recordCrash(system)
+  const again = await preparedQuery<Row>(system, query, values)
+  // Where it is in no log still, nobody may be told that nothing has changed.
+  return again.map((row) => (row.crashed ? { ...row, reference: randomUUID() } : row))
+}
 
 /** Reads how stages stand, all at one moment. Stages that are not there any more are left out. */
 export async function readStageMarks(
@@ -34,10 +56,10 @@ export async function readStageMarks(
   stageIds: readonly string[],
 ): Promise<ReadonlyMap<string, StageMark>> {
   if (stageIds.length === 0) return new Map()
-  const rows = await preparedQuery<MarkRow & { readonly stage_id: string }>(
+  const rows = await queryMarks<MarkRow & { readonly stage_id: string }>(
     pool,
     { name: 'wharf-content-marks', text: SQL },
     [stageIds],
   )
-  return new Map(rows.map(({ stage_id, ...mark }) => [stage_id, mark]))
+  return new Map(rows.map(({ stage_id, crashed: _, ...mark }) => [stage_id, mark]))
 }

@@ -1,11 +1,15 @@
 import type pg from 'pg'
 import { quoteIdentifier, quoteLiteral } from '../database/quoting.ts'
-import { sqlState } from '../database/sqlstate.ts'
+import { resetSession } from '../database/session-client.ts'
+import { SQLSTATE, sqlState } from '../database/sqlstate.ts'
 import { AppError } from '../errors.ts'
+import { connectFor } from './table-shares.ts'
 
 export interface TransactionOptions {
   readonly mode: 'READ ONLY' | 'READ WRITE'
   readonly schemaName: string
+  /** For whose rows a connection is taken. */
+  readonly table: string
   /** How long each statement may take. */
   readonly timeoutMs: number
   /** In whose name it writes, for the event log: the id of a token. */
@@ -22,39 +26,58 @@ export interface TransactionOptions {
  */
 export async function inStageTransaction<T>(
   pool: pg.Pool,
-  { mode, schemaName, timeoutMs, tokenId }: TransactionOptions,
+  { mode, schemaName, table, timeoutMs, tokenId }: TransactionOptions,
   use: (client: pg.PoolClient) => Promise<T>,
 ): Promise<T> {
-  const client = await pool.connect()
+  const client = await connectFor(pool, table)
   try {
     // One message: a round trip for each of them would take longer than many a query.
     await client.query(
       `BEGIN ISOLATION LEVEL READ COMMITTED ${mode}; SET LOCAL statement_timeout = ${timeoutMs};
+       SET LOCAL lock_timeout = ${lockTimeout(timeoutMs)};
        SET LOCAL search_path = ${quoteIdentifier(schemaName)}${tokenId === undefined ? '' : `; SET LOCAL wharf.token_id = ${quoteLiteral(tokenId)}`}`,
     )
     const result = await use(client)
-    if (mode === 'READ ONLY') {
-      void end(client, 'COMMIT')
-      return result
+    // A function that a read called may have changed settings of the session: rolled back, they are as before.
+    if (mode === 'READ ONLY') void end(client)
+    else {
+      await client.query('COMMIT')
+      void giveBack(client, resetSession(client))
     }
-    await client.query('COMMIT')
-    client.release()
     return result
   } catch (error) {
-    await end(client, 'ROLLBACK')
-    throw sqlState(error) === QUERY_CANCELLED ? timedOut(timeoutMs, error) : error
+    await end(client)
+    throw timeFailure(error, timeoutMs)
   }
 }
 
 const QUERY_CANCELLED = '57014'
 
-/** Gives the connection back; one that can't end its transaction is of no use to anybody. */
-async function end(client: pg.PoolClient, command: 'COMMIT' | 'ROLLBACK'): Promise<void> {
-  const broken = await client.query(command).then(
-    () => false,
-    () => true,
+/** Who waits for a lock keeps a connection that others could use. */
+const lockTimeout = (timeoutMs: number): number => Math.ceil(timeoutMs / 2)
+
+function timeFailure(error: unknown, timeoutMs: number): unknown {
+  if (sqlState(error) === QUERY_CANCELLED) return timedOut(timeoutMs, error)
+  if (sqlState(error) === SQLSTATE.lockNotAvailable) return lockedOut(lockTimeout(timeoutMs), error)
+  return error
+}
+
+const lockedOut = (waitedMs: number, cause: unknown): AppError =>
+  new AppError(
+    'QUERY_TIMED_OUT',
+    `the query waited longer than ${waitedMs} ms for a lock that somebody else holds, by a change of structure or a ` +
+      'transaction of plain SQL; try again later',
+    { cause },
   )
-  client.release(broken)
+
+/** Locks of the session outlast its transactions, and the project's own code may wait for them. */
+const end = (client: pg.PoolClient): Promise<void> =>
+  giveBack(client, client.query('ROLLBACK; SELECT pg_catalog.pg_advisory_unlock_all()'))
+
+/** Gives the connection back when it is as it was; one that can't be is of no use to anybody. */
+async function giveBack(client: pg.PoolClient, restored: Promise<unknown>): Promise<void> {
+  const [{ status }] = await Promise.allSettled([restored])
+  client.release(status === 'rejected')
 }
 
 const timedOut = (timeoutMs: number, cause: unknown): AppError =>

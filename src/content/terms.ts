@@ -24,6 +24,8 @@ const FORMATS: Readonly<Record<string, ContentFormat>> = {
   'text/*': 'csv',
 }
 
+const ALL_FORMATS: readonly ContentFormat[] = ['json', 'object', 'csv']
+
 /** The media types in which rows can be had. */
 export const ROW_TYPES = [
   'application/json',
@@ -35,10 +37,11 @@ export const ROW_TYPES = [
 /**
  * Chooses the form that a client likes best.
  *
+ * @param formats those that there are.
  * @throws {AppError} NOT_ACCEPTABLE
  * @see RFC 9110, section 12.5.1
  */
-export function formFor(accept: string | undefined): Form {
+export function formFor(accept: string | undefined, formats: readonly ContentFormat[] = ALL_FORMATS): Form {
   if (accept === undefined || accept === '*/*' || accept === 'application/json') return JSON_FORM
   const wanted = accept
     .toLowerCase()
@@ -48,14 +51,14 @@ export function formFor(accept: string | undefined): Form {
       const weight = parameters.find((parameter) => parameter.startsWith('q='))
       return { type, stripNulls: parameters.includes('nulls=stripped'), q: weight ? Number(weight.slice(2)) : 1 }
     })
-    .filter(({ type, q }) => FORMATS[type] !== undefined && q > 0)
+    .filter(({ type, q }) => formats.some((format) => format === FORMATS[type]) && q > 0)
     .toSorted((a, b) => b.q - a.q)
   const [best] = wanted
   const format = best && FORMATS[best.type]
   if (!best || !format) {
     throw new AppError(
       'NOT_ACCEPTABLE',
-      `the Accept header leaves out ${ROW_TYPES.join(', ')}, and there is nothing else`,
+      `the Accept header leaves out ${ROW_TYPES.filter((type) => formats.some((each) => each === FORMATS[type])).join(', ')}, and there is nothing else`,
     )
   }
   const stripNulls = best.stripNulls && format !== 'csv'

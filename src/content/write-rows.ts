@@ -1,5 +1,4 @@
 import type pg from 'pg'
-import { stageWriteLock } from '../database/advisory-locks.ts'
 import { AppError, invalidRequest } from '../errors.ts'
 import type { Catalogs } from './catalogs.ts'
 import {
@@ -83,12 +82,13 @@ function planFor(
 ): WritePlan {
   const options = { format: form.format, stripNulls: form.stripNulls, return: preferences.return ?? 'minimal' } as const
   if (kind === 'delete') return planDelete(catalog, table, parameters, options)
-  if (kind === 'update') return planUpdate(catalog, table, parameters, body, options)
+  const missing = preferences.missing ?? 'null'
+  if (kind === 'update') return planUpdate(catalog, table, parameters, body, { ...options, missing })
   const onDuplicate = { 'merge-duplicates': 'merge', 'ignore-duplicates': 'ignore' } as const
   return planInsert(catalog, table, parameters, body, {
     ...options,
     onDuplicate: preferences.resolution ? onDuplicate[preferences.resolution] : 'fail',
-    missing: preferences.missing ?? 'null',
+    missing,
   })
 }
 
@@ -96,11 +96,11 @@ function planFor(
 function tryToWrite(
   { pool, stage }: Source,
   plan: WritePlan,
-  { form, preferences, tokenId }: RowsWrite,
+  { table, form, preferences, tokenId }: RowsWrite,
   { structure, remark, timeoutMs }: { readonly structure: string; readonly remark: Remark; readonly timeoutMs: number },
 ): Promise<Written | undefined> {
   const { schemaName } = stage
-  return inStageTransaction(pool, { mode: 'READ WRITE', schemaName, timeoutMs, tokenId }, async (client) => {
+  return inStageTransaction(pool, { mode: 'READ WRITE', schemaName, table, timeoutMs, tokenId }, async (client) => {
     await enter(client, stage.id)
     // From here on neither an import nor a change of structure can come in between.
     if ((await remark(stage.id)).structure !== structure) return undefined
@@ -109,7 +109,8 @@ function tryToWrite(
     if (!row) throw new Error('a write gave no row')
     const count = Number(row.rows)
     const shown = preferences.return === 'representation'
-    if (shown && form.format === 'object' && count !== 1) throw notOneRow(count)
+    // Asked for or not, the rows are not shown before they are written, so this guards the write as well.
+    if (form.format === 'object' && count !== 1) throw notOneRow(count)
     return {
       reference: count > 0 ? await causedEvent(client, stage.id) : undefined,
       rows: count,
@@ -120,9 +121,7 @@ function tryToWrite(
 }
 
 async function enter(client: pg.PoolClient, stageId: string): Promise<void> {
-  const { rows } = await client.query<{ open: boolean }>('SELECT pg_try_advisory_xact_lock_shared($1) AS open', [
-    stageWriteLock(stageId),
-  ])
+  const { rows } = await client.query<{ open: boolean }>('SELECT wharf.enter_stage($1) AS open', [stageId])
   if (rows[0]?.open) return
   throw new AppError(
     'CONFLICT',

@@ -11,7 +11,8 @@ import { makeDataFolder } from './make-data-folder.ts'
 import { isRunning, ownIdentity, processIdentitySchema } from './process-identity.ts'
 import { readServiceAddress } from './service-address.ts'
 
-const FILE_NAME = 'lock.json'
+/** The lock's file in the data folder; others, named for it, are beside it while a stale lock is cleared away. */
+export const LOCK_FILE = 'lock.json'
 
 /** How often, and how far apart, a starter looks again while another one clears a stale lock away. */
 const CLEARING_CHECKS = 250
@@ -49,7 +50,7 @@ export interface DataFolderLock {
  */
 export async function lockDataFolder(dataDir: string): Promise<DataFolderLock> {
   await makeDataFolder(dataDir)
-  const path = join(dataDir, FILE_NAME)
+  const path = join(dataDir, LOCK_FILE)
   const holder: Holder = { ...(await ownIdentity()), id: randomUUID(), since: new Date().toISOString() }
   const winner = await acquire(path, holder)
   if (winner.id !== holder.id) throw await dataFolderInUse(dataDir, winner)

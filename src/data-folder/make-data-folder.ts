@@ -26,17 +26,18 @@ export async function makeDataFolder(dataDir: string): Promise<void> {
  * Makes a folder and those above it. Not by `mkdir` with `recursive`, which tries for ever in a place (such as /proc)
  * where the folder above is there and none can be made in it.
  *
+ * @param mode of every folder that is made, narrowed by the umask.
  * @returns whether it was made, and not there already.
  */
-async function makeFolder(path: string): Promise<boolean> {
+export async function makeFolder(path: string, mode = 0o777): Promise<boolean> {
   try {
-    await mkdir(path)
+    await mkdir(path, mode)
     return true
   } catch (error) {
     if (errorCode(error) === 'EEXIST' && (await stat(path)).isDirectory()) return false
     if (errorCode(error) !== 'ENOENT') throw error
-    await makeFolder(dirname(path))
-    await mkdir(path)
+    await makeFolder(dirname(path), mode)
+    await mkdir(path, mode)
     return true
   }
 }

@@ -7,7 +7,7 @@ import { readFileIfThere } from '../lib/read-file-if-there.ts'
 const SECRET_BYTES = 32
 
 /** 32 random bytes in base64url. */
-const randomSecret = (): string => randomBytes(SECRET_BYTES).toString('base64url')
+export const randomSecret = (): string => randomBytes(SECRET_BYTES).toString('base64url')
 
 /**
  * Reads a secret that is kept in the data folder, or makes it, in a file of mode 600. Processes that ask at the same

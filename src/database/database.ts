@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import type { Prisma, PrismaClient } from './generated/client.ts'
+import type { SessionKind } from './session-settings.ts'
 
 /**
  * A PostgreSQL database as one login sees it. The Prisma client and the pool share their connections: queries go
@@ -16,6 +17,12 @@ export interface Database {
 
 export interface DatabaseOptions {
   readonly maxConnections: number
+  /** What its sessions are for, which decides on their settings. */
+  readonly session: SessionKind
+  /** What PostgreSQL calls its sessions; `wharf` where it is left out. */
+  readonly applicationName?: string
+  /** Whether its connections are ended when the server hangs: not those that last, whose users have other means. */
+  readonly endsWhenServerHangs?: boolean
   /** Sets the login's password again, where the login may change it and the server refuses it. */
   readonly restorePassword?: () => Promise<void>
 }

@@ -1,7 +1,13 @@
 import type { Database, OpenDatabase } from './database.ts'
 
-/** How many connections one login's pool may open. */
-const MAX_CONNECTIONS_PER_LOGIN = 10
+/** What a connection is for. Each has a pool of its own, so that none can take the connections of another. */
+export type LoginUse = 'content' | 'exports' | 'imports'
+
+/**
+ * How many connections each of a login's pools may open. Changes of structure count as imports. Of those for exports, jobs
+ * need 6, which requests never take (`MAX_JOB_EXPORTS`).
+ */
+export const MAX_CONNECTIONS: Readonly<Record<LoginUse, number>> = { content: 10, exports: 10, imports: 8 }
 
 /** How many logins' databases are kept ready while nobody uses them. */
 const MAX_READY = 64
@@ -16,9 +22,9 @@ export interface Login {
 
 export interface LoginDatabases {
   /** The database as `login` sees it. Opened when first asked for and shared from then on. */
-  of(login: Login): Database
+  of(login: Login, use: LoginUse): Database
   /** The same without its password, where it is open already. */
-  opened(name: string): Database | undefined
+  opened(name: string, use: LoginUse): Database | undefined
   /** Gives up a login that was dropped. Connections that are in use end when their users have given them back. */
   forget(name: string): void
   closeAll(): Promise<void>
@@ -52,52 +58,56 @@ export function createLoginDatabases({
   restorePassword,
   now = Date.now,
 }: LoginDatabasesOptions): LoginDatabases {
-  /** In the order of last use. */
+  /** By login and use, in the order of last use. */
   const ready = new Map<string, Ready>()
   const retired = new Set<WeakRef<Database>>()
 
-  const close = async (name: string): Promise<void> => {
-    const database = ready.get(name)?.database
-    ready.delete(name)
+  const close = async (key: string): Promise<void> => {
+    const database = ready.get(key)?.database
+    ready.delete(key)
     await database?.close()
   }
 
   const retireUnused = (): void => {
     for (const reference of retired) if (!reference.deref()) retired.delete(reference)
-    for (const [name, { database, askedForMs }] of ready) {
+    for (const [key, { database, askedForMs }] of ready) {
       if (ready.size <= MAX_READY || now() - askedForMs < UNUSED_MS) return
       if (database.pool.totalCount > 0) continue
-      ready.delete(name)
+      ready.delete(key)
       retired.add(new WeakRef(database))
       void Promise.allSettled([database.rest()])
     }
   }
 
   /** Deleted and set again, so that the map's order is the order of last use. */
-  const keep = (name: string, database: Database): void => {
-    ready.delete(name)
-    ready.set(name, { database, askedForMs: now() })
+  const keep = (key: string, database: Database): void => {
+    ready.delete(key)
+    ready.set(key, { database, askedForMs: now() })
   }
 
   return {
-    of(login) {
+    of(login, use) {
+      const key = keyOf(login.name, use)
       const database =
-        ready.get(login.name)?.database ??
+        ready.get(key)?.database ??
         open(loginUrl(baseUrl, login), {
-          maxConnections: MAX_CONNECTIONS_PER_LOGIN,
+          maxConnections: MAX_CONNECTIONS[use],
+          session: 'project',
+          endsWhenServerHangs: use === 'content',
           restorePassword: () => restorePassword(login),
         })
-      keep(login.name, database)
+      keep(key, database)
       retireUnused()
       return database
     },
-    opened(name) {
-      const database = ready.get(name)?.database
-      if (database) keep(name, database)
+    opened(name, use) {
+      const key = keyOf(name, use)
+      const database = ready.get(key)?.database
+      if (database) keep(key, database)
       return database
     },
     forget(name) {
-      void Promise.allSettled([close(name)])
+      void Promise.allSettled(USES.map((use) => close(keyOf(name, use))))
     },
     async closeAll() {
       const stillHeld = [...retired].map((reference) => reference.deref()?.close())
@@ -106,6 +116,10 @@ export function createLoginDatabases({
     },
   }
 }
+
+const USES: readonly LoginUse[] = ['content', 'exports', 'imports']
+
+const keyOf = (name: string, use: LoginUse): string => `${name} ${use}`
 
 function loginUrl(baseUrl: string, login: Login): string {
   const url = new URL(baseUrl)

@@ -1,14 +1,24 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import pg from 'pg'
+import type pg from 'pg'
+import { AppError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
-import { MIGRATION_LOCK } from './advisory-locks.ts'
-import { withSchemaEngine } from './schema-engine.ts'
+import { withPatienceForLocks } from './lock-patience.ts'
+import { openSession } from './session-client.ts'
+import { DEFAULT_PATIENCE_MS, type StartLockOptions, withStartLock } from './start-lock.ts'
 
 /** At the same place seen from `src/` and from `dist/`. */
 const MIGRATIONS_FOLDER = fileURLToPath(new URL('../../prisma/migrations/', import.meta.url))
+
+/** How long a migration waits for transactions of projects before it ends them, in milliseconds. */
+const END_AFTER_MS = 10_000
+
+export interface MigrationOptions extends StartLockOptions {
+  /** How long a migration waits for transactions of projects before it ends them, in milliseconds. */
+  readonly endAfterMs?: number
+}
 
 interface Migration {
   readonly name: string
@@ -16,47 +26,79 @@ interface Migration {
 }
 
 /**
- * Brings the control and system tables up to date, as `prisma migrate deploy` does.
+ * Brings the control and system tables up to date. Each migration is one transaction together with its record, so that
+ * one that fails, or whose process ends, leaves nothing behind and runs again at the next start. The records are in
+ * Prisma's own table, so that its tools understand them.
  *
- * Safe when several processes start at once: one migrates, the others wait for it. Where nothing is missing it
- * costs two queries, and the engine is not even loaded.
+ * Safe when several processes start at once: one migrates, the others wait for it. Where nothing is missing it costs two
+ * queries.
  *
  * @param connectionString a login that may create schemas in the database.
  * @returns the names of the migrations that were applied now.
+ * @throws {AppError} DATABASE_UNAVAILABLE where another process migrates for too long, or others hold what a migration
+ *   needs; DATABASE_UNSUITABLE where the database has tables in Wharf's schemas that are not Wharf's.
  */
-export async function migrate(connectionString: string, logger: Logger): Promise<readonly string[]> {
+export async function migrate(connectionString: string, options: MigrationOptions): Promise<readonly string[]> {
   const migrations = await readMigrations()
-  const client = new pg.Client({ connectionString, application_name: 'wharf migrations' })
-  await client.connect()
+  return withSession(connectionString, options.logger, async (client) => {
+    if ((await missing(client, migrations)).length === 0) return []
+    return withStartLock(client, options, async () => {
+      const applied = await applyMissing(connectionString, migrations, options)
+      if (applied.length > 0) options.logger.info({ migrations: applied }, 'database migrated')
+      return applied
+    })
+  })
+}
+
+/** Neither of its sessions is the one that has the start lock: a statement that fails must not end that. */
+const applyMissing = (
+  connectionString: string,
+  migrations: readonly Migration[],
+  { logger, patienceMs = DEFAULT_PATIENCE_MS, endAfterMs = END_AFTER_MS }: MigrationOptions,
+): Promise<readonly string[]> =>
+  withSession(connectionString, logger, (client) =>
+    withSession(connectionString, logger, async (observer) => {
+      const needed = await missing(client, migrations)
+      if (needed.length > 0) await makeTable(client)
+      const sinceMs = performance.now()
+      for (const migration of needed) {
+        await withPatienceForLocks(client, () => applyMigration(client, migration), {
+          ...{ observer, logger, patienceMs, endAfterMs, sinceMs },
+          task: `the migration ${migration.name}`,
+        })
+      }
+      return needed.map(({ name }) => name)
+    }),
+  )
+
+async function withSession<T>(
+  connectionString: string,
+  logger: Logger,
+  use: (client: pg.Client) => Promise<T>,
+): Promise<T> {
+  const client = await openSession(connectionString, { kind: 'wharf', applicationName: 'wharf migrations', logger })
   try {
-    if (await isUpToDate(client, migrations)) return []
-    await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK])
-    if (await isUpToDate(client, migrations)) return []
-    const applied = await applyMigrations(connectionString, migrations)
-    logger.info({ migrations: applied }, 'database migrated')
-    return applied
+    return await use(client)
   } finally {
-    // Ending the session gives the lock back.
     await client.end()
   }
 }
 
-async function applyMigrations(connectionString: string, migrations: readonly Migration[]): Promise<readonly string[]> {
-  return withSchemaEngine(connectionString, async (engine) => {
-    const { appliedMigrationNames } = await engine.applyMigrations({
-      migrationsList: {
-        baseDir: MIGRATIONS_FOLDER,
-        lockfile: { path: 'migration_lock.toml', content: 'provider = "postgresql"\n' },
-        shadowDbInitScript: '',
-        migrationDirectories: migrations.map(({ name, sql }) => ({
-          path: name,
-          migrationFile: { path: 'migration.sql', content: { tag: 'ok', value: sql } },
-        })),
-      },
-      filters: { externalTables: [], externalEnums: [] },
-    })
-    return appliedMigrationNames
-  })
+/** In a transaction that `withPatienceForLocks` has begun and commits. */
+async function applyMigration(client: pg.Client, { name, sql }: Migration): Promise<void> {
+  // Nothing that a project made is found by a name: not in `public`, and in no other schema.
+  await client.query('SET LOCAL search_path = pg_catalog, pg_temp')
+  await client.query(sql)
+  // Earlier versions listed a migration before they ran it, and left that behind where it failed.
+  await client.query(
+    'DELETE FROM public._prisma_migrations WHERE migration_name = $1 AND finished_at IS NULL AND rolled_back_at IS NULL',
+    [name],
+  )
+  await client.query(
+    `INSERT INTO public._prisma_migrations (id, checksum, finished_at, migration_name, started_at, applied_steps_count)
+     VALUES ($1, $2, clock_timestamp(), $3, now(), 1)`,
+    [randomUUID(), createHash('sha256').update(sql).digest('hex'), name],
+  )
 }
 
 async function readMigrations(): Promise<readonly Migration[]> {
@@ -69,15 +111,49 @@ async function readMigrations(): Promise<readonly Migration[]> {
   )
 }
 
-/** Whether every migration has been applied as it reads now, judged by the table that Prisma's engine keeps. */
-async function isUpToDate(client: pg.Client, migrations: readonly Migration[]): Promise<boolean> {
+/** Those that have not been applied, in their order. */
+async function missing(client: pg.Client, migrations: readonly Migration[]): Promise<readonly Migration[]> {
   const table = await client.query<{ found: boolean }>(
     `SELECT to_regclass('public._prisma_migrations') IS NOT NULL AS found`,
   )
-  if (!table.rows[0]?.found) return false
-  const { rows } = await client.query<{ migration_name: string; checksum: string }>(
-    'SELECT migration_name, checksum FROM public._prisma_migrations WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL',
+  if (!table.rows[0]?.found) return migrations
+  const { rows } = await client.query<{ name: string }>(
+    `SELECT migration_name AS name FROM public._prisma_migrations
+     WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL`,
   )
-  const applied = new Map(rows.map((row) => [row.migration_name, row.checksum]))
-  return migrations.every(({ name, sql }) => applied.get(name) === createHash('sha256').update(sql).digest('hex'))
+  const applied = new Set(rows.map(({ name }) => name))
+  return migrations.filter(({ name }) => !applied.has(name))
+}
+
+/** As Prisma makes it. */
+async function makeTable(client: pg.Client): Promise<void> {
+  const table = await client.query<{ found: boolean }>(
+    `SELECT to_regclass('public._prisma_migrations') IS NOT NULL AS found`,
+  )
+  if (table.rows[0]?.found) return
+  await assertEmpty(client)
+  await client.query(`
+    CREATE TABLE public._prisma_migrations (
+      id varchar(36) PRIMARY KEY NOT NULL,
+      checksum varchar(64) NOT NULL,
+      finished_at timestamptz,
+      migration_name varchar(255) NOT NULL,
+      logs text,
+      rolled_back_at timestamptz,
+      started_at timestamptz NOT NULL DEFAULT now(),
+      applied_steps_count integer NOT NULL DEFAULT 0
+    )`)
+}
+
+async function assertEmpty(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ schema: string }>(
+    `SELECT nspname AS schema FROM pg_namespace n
+     WHERE nspname IN ('control', 'system', 'wharf') AND EXISTS (SELECT FROM pg_class WHERE relnamespace = n.oid)`,
+  )
+  const [other] = rows
+  if (!other) return
+  throw new AppError(
+    'DATABASE_UNSUITABLE',
+    `the schema "${other.schema}" of the database has tables that Wharf did not make: give Wharf a database of its own`,
+  )
 }

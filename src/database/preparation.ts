@@ -1,30 +1,43 @@
-import pg from 'pg'
+import type pg from 'pg'
 import { AppError } from '../errors.ts'
-import type { Logger } from '../logger.ts'
-import { MIGRATION_LOCK } from './advisory-locks.ts'
-import { migrate } from './migrations.ts'
+import { assertTriggersFire } from './assert-triggers-fire.ts'
+import { closePublicSchema } from './close-public-schema.ts'
+import { type MigrationOptions, migrate } from './migrations.ts'
 import { quoteIdentifier } from './quoting.ts'
+import { limitConnections, type RoomOptions } from './room.ts'
+import { openSession } from './session-client.ts'
+import { type StartLockOptions, withStartLock } from './start-lock.ts'
+import { warnOfPower } from './warn-of-power.ts'
 
 /** PostgreSQL 15: the oldest version that Wharf is tried on. */
 const OLDEST_VERSION_NUM = 150_000
 
+export type PreparationOptions = MigrationOptions & Partial<RoomOptions>
+
 /**
  * Makes a database ready for Wharf: checks that it can be one, brings its tables up to date, and closes it to
- * logins that have no business in it.
+ * logins that have no business in it. Projects' logins get a limit of their sessions.
  *
- * @throws {AppError} DATABASE_UNAVAILABLE where it cannot be reached; DATABASE_UNSUITABLE where it is too old, or
- *   Wharf's login lacks a right, naming the grant.
+ * @throws {AppError} DATABASE_UNAVAILABLE where it cannot be reached, or another process prepares it for too long;
+ *   DATABASE_UNSUITABLE where it is too old, Wharf's login lacks a right, naming the grant, or the triggers of the
+ *   event log would not fire.
  */
-export async function prepareDatabase(connectionString: string, logger: Logger): Promise<void> {
-  const client = new pg.Client({ connectionString, application_name: 'wharf start', connectionTimeoutMillis: 10_000 })
-  await client.connect().catch((error: unknown) => {
+export async function prepareDatabase(connectionString: string, options: PreparationOptions): Promise<void> {
+  const session = { kind: 'wharf', applicationName: 'wharf start', logger: options.logger } as const
+  const client = await openSession(connectionString, session).catch((error: unknown) => {
     throw new AppError('DATABASE_UNAVAILABLE', `the database cannot be reached: ${reason(error)}`, { cause: error })
   })
   try {
     await assertVersion(client)
     await assertMayMigrate(client)
-    await migrate(connectionString, logger)
-    await closeToPublic(client, logger)
+    // Before anything is made: what projects may have put where names are looked up is kept out of it.
+    await closePublicSchema(client, options)
+    await migrate(connectionString, options)
+    await assertTriggersFire(client)
+    await closeToPublic(client, options)
+    await warnOfPower(client, options.logger)
+    const { projectConnections = 0, ownConnections = 0 } = options
+    await limitConnections(client, { ...options, projectConnections, ownConnections })
   } finally {
     await client.end()
   }
@@ -59,19 +72,37 @@ async function assertMayMigrate(client: pg.Client): Promise<void> {
 }
 
 /**
- * Takes from PUBLIC the right to connect: each project's login has been granted it by name. One process at a time, until
- * its session ends: of two that change a database's rights at once, PostgreSQL refuses one.
+ * Takes from PUBLIC the right to connect: each project's login has been granted it by name. One process at a time: of
+ * two that change a database's rights at once, PostgreSQL refuses one.
  */
-async function closeToPublic(client: pg.Client, logger: Logger): Promise<void> {
-  await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK])
-  const { rows } = await client.query<{ database: string; open: boolean; owner: boolean }>(
+async function closeToPublic(client: pg.Client, options: StartLockOptions): Promise<void> {
+  const { open, owner, database } = await readAccess(client)
+  if (!open) return
+  const revoke = `REVOKE ALL ON DATABASE ${quoteIdentifier(database)} FROM PUBLIC`
+  if (!owner) {
+    options.logger.warn({ advice: revoke }, 'any login of the database server can connect to this database')
+    return
+  }
+  await withStartLock(client, options, async () => {
+    if ((await readAccess(client)).open) await client.query(revoke)
+  })
+}
+
+interface Access {
+  readonly database: string
+  /** Whether every login may connect. */
+  readonly open: boolean
+  /** Whether Wharf's login may change that. */
+  readonly owner: boolean
+}
+
+async function readAccess(client: pg.Client): Promise<Access> {
+  const { rows } = await client.query<Access>(
     `SELECT datname AS database, pg_has_role(datdba, 'USAGE') AS owner,
             EXISTS (SELECT FROM aclexplode(coalesce(datacl, acldefault('d', datdba))) WHERE grantee = 0) AS open
      FROM pg_database WHERE datname = current_database()`,
   )
-  const state = rows[0]
-  if (!state?.open) return
-  const revoke = `REVOKE ALL ON DATABASE ${quoteIdentifier(state.database)} FROM PUBLIC`
-  if (state.owner) await client.query(revoke)
-  else logger.warn({ advice: revoke }, 'any login of the database server can connect to this database')
+  const [access] = rows
+  if (!access) throw new Error('PostgreSQL does not know its own database')
+  return access
 }

@@ -1,10 +1,10 @@
 import type pg from 'pg'
 
-/** Longer than this, and the database counts as out of reach. */
-const TIMEOUT_MS = 10_000
+/** After how many milliseconds without an answer the database counts as out of reach. */
+export const TIMEOUT_MS = 10_000
 
 /** `pg` knows of the time limit, its types do not. */
-interface TimedQuery extends pg.QueryConfig {
+export interface TimedQuery extends pg.QueryConfig {
   readonly query_timeout: number
 }
 

@@ -5,7 +5,8 @@ import { PrismaPg } from '@prisma/adapter-pg'
 import { bindMigrationAwareSqlAdapterFactory } from '@prisma/driver-adapter-utils'
 import type { SchemaEngine } from '@prisma/schema-engine-wasm'
 import * as bindings from '@prisma/schema-engine-wasm/schema_engine_bg'
-import pg from 'pg'
+import type { Logger } from '../logger.ts'
+import { createPool } from './pool.ts'
 
 /** `schema.prisma`, at the same place seen from `src/` and from `dist/`. */
 const SCHEMA_PATH = fileURLToPath(new URL('../../prisma/schema.prisma', import.meta.url))
@@ -20,13 +21,15 @@ let instantiated: Promise<void> | undefined
  */
 export async function withSchemaEngine<T>(
   connectionString: string,
+  logger: Logger,
   use: (engine: SchemaEngine) => Promise<T>,
 ): Promise<T> {
   instantiated ??= instantiate()
   await instantiated
-  const pool = new pg.Pool({ connectionString, application_name: 'wharf migrations' })
+  const session = { maxConnections: 10, session: 'wharf', applicationName: 'wharf migrations' } as const
+  const pool = createPool(connectionString, session, logger)
   try {
-    const adapter = bindMigrationAwareSqlAdapterFactory(new WholeScriptAdapter(pool))
+    const adapter = bindMigrationAwareSqlAdapterFactory(new PrismaPg(pool))
     const schema = await readFile(SCHEMA_PATH, 'utf8')
     const engine = await bindings.SchemaEngine.new(
       { datamodels: [['schema.prisma', schema]] },
@@ -48,8 +51,8 @@ export async function withSchemaEngine<T>(
  *
  * @param connectionString any database that can be reached; it is not changed.
  */
-export async function schemaSql(connectionString: string): Promise<string> {
-  return withSchemaEngine(connectionString, async (engine) => {
+export async function schemaSql(connectionString: string, logger: Logger): Promise<string> {
+  return withSchemaEngine(connectionString, logger, async (engine) => {
     const { stdout } = await engine.diff({
       from: { tag: 'empty' },
       to: {
@@ -62,20 +65,6 @@ export async function schemaSql(connectionString: string): Promise<string> {
     })
     return stdout ?? ''
   })
-}
-
-/**
- * Prisma's adapter cuts a script at every semicolon, also inside a function's body, and sends the pieces one by
- * one. Sent as a whole, PostgreSQL itself parses it, and runs it in one transaction.
- */
-class WholeScriptAdapter extends PrismaPg {
-  override async connect(): ReturnType<PrismaPg['connect']> {
-    const adapter = await super.connect()
-    adapter.executeScript = async (script) => {
-      await adapter.underlyingDriver().query(script)
-    }
-    return adapter
-  }
 }
 
 /** Loads the module by hand, since Node 20 does not import `.wasm`. */

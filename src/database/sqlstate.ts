@@ -34,9 +34,16 @@ export const SQLSTATE = {
   invalidPassword: '28P01',
   uniqueViolation: '23505',
   undefinedTable: '42P01',
+  undefinedObject: '42704',
   undefinedSchema: '3F000',
   lockNotAvailable: '55P03',
+  readOnlyTransaction: '25006',
+  internalError: 'XX000',
+  invalidParameterValue: '22023',
 } as const
 
 /** Whether a row was refused since there is one with the same key. */
 export const isUniqueViolation = (error: unknown): boolean => sqlState(error) === SQLSTATE.uniqueViolation
+
+/** Whether PostgreSQL does not take a value for what it is: of the wrong form, too long, or not UTF-8. */
+export const isDataException = (error: unknown): boolean => /^(22|54)/.test(sqlState(error) ?? '')

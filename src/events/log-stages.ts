@@ -1,25 +1,41 @@
 import type { Database } from '../database/database.ts'
 import type { Logger } from '../logger.ts'
 
+export interface LogServices {
+  readonly control: Pick<Database, 'prisma'>
+  readonly system: Pick<Database, 'prisma'>
+  /** Finds a project's database, as the project's own login sees it. */
+  readonly projectDatabase: (project: { readonly id: string }, use: 'imports') => Promise<Database>
+  readonly logger: Logger
+}
+
 /**
  * Makes sure that every table of every stage keeps its log: those of stages that are older than the log, and those that
- * were made, or whose triggers were disabled, by plain SQL. One query where nothing is missing.
+ * were made, or whose triggers were changed, by plain SQL. One query where nothing is missing.
  *
- * @param system as Wharf's own login, which has what the projects' logins have. A table that somebody goes on writing
- *   to is left for the next time.
+ * The project's own login makes what is missing. The stage gets a new reference with it, since what was written until
+ * then is in no log. A table that somebody goes on writing to is left for the next time.
  */
-export async function logStages({ prisma }: Pick<Database, 'prisma'>, logger: Logger): Promise<void> {
-  const stages = await prisma.$queryRaw<{ schemaName: string }[]>`
-    SELECT schema_name AS "schemaName" FROM system.stage_state
+export async function logStages({ control, system, projectDatabase, logger }: LogServices): Promise<void> {
+  const stages = await system.prisma.$queryRaw<{ stageId: string; schemaName: string }[]>`
+    SELECT stage_id::text AS "stageId", schema_name AS "schemaName" FROM system.stage_state
     WHERE EXISTS (SELECT FROM wharf.unlogged_tables(schema_name))`
-  for (const { schemaName } of stages) {
+  for (const { stageId, schemaName } of stages) {
     try {
-      await prisma.$transaction(async (tx) => {
-        await tx.$executeRawUnsafe(`SET LOCAL lock_timeout = '2s'`)
-        await tx.$queryRaw`SELECT wharf.log_tables(${schemaName})::text`
-      })
+      const stage = await control.prisma.stage.findUniqueOrThrow({ where: { id: stageId } })
+      await logTables(await projectDatabase({ id: stage.projectId }, 'imports'), schemaName)
     } catch (error) {
       logger.warn({ err: error, schemaName }, 'a stage keeps no log yet of what is written to it')
     }
   }
+}
+
+async function logTables({ prisma }: Database, schemaName: string): Promise<void> {
+  await prisma.$transaction(async (tx) => {
+    // The login's own settings may say anything else.
+    await tx.$executeRawUnsafe('SET TRANSACTION READ WRITE')
+    await tx.$executeRawUnsafe(`SET LOCAL statement_timeout = '60s'`)
+    await tx.$executeRawUnsafe(`SET LOCAL lock_timeout = '2s'`)
+    await tx.$queryRaw`SELECT wharf.log_tables(${schemaName})::text`
+  })
 }

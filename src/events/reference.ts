@@ -9,10 +9,10 @@ export interface StageReference {
 }
 
 /**
- * A stage's reference, as of all that has committed when this is called. Two probes of indexes, however long the log
- * is.
+ * A stage's reference, as of all that has committed when this is called; one that nothing else has while a crash of
+ * PostgreSQL is not in the log yet (`recordCrash`). Four probes of indexes, however long the log is.
  *
- * @param database as Wharf's own login, or as the one of the stage's project.
+ * @param database as Wharf's own login.
  * @throws where there is no such stage.
  */
 export async function readReference(

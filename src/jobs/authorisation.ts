@@ -1,6 +1,6 @@
-import type { Queryable } from '../database/database.ts'
+import type { Queryable, Transaction } from '../database/database.ts'
 import { AppError, isAppError } from '../errors.ts'
-import { assertPermission, type Caller, findCaller } from '../projects/access.ts'
+import { assertPermission, type Caller, findCaller, holdRights } from '../projects/access.ts'
 import { type AnyJobRequest, parseRequest } from './catalogue.ts'
 import type { Job } from './job.ts'
 
@@ -45,20 +45,32 @@ function assertMay(caller: Caller, project: string, verb: 'export' | 'import', s
 }
 
 /**
- * Looks again whether whoever asked for a job may still have it done: at its start, now and then while it runs, and in
- * the transaction that makes its result visible.
+ * Looks again whether the token that asked for a job may still have it done: at its start, and now and then while it
+ * runs.
  *
+ * @returns who asked for it, as they are today.
  * @throws {AppError} AUTHORIZATION_REVOKED
  */
-export async function assertStillAuthorised(control: Queryable, job: Job): Promise<void> {
+export async function assertStillAuthorised(control: Queryable, job: Job): Promise<Caller> {
   const caller = await findCaller(control, job.createdBy)
   if (!caller) throw revoked('the token that asked for it has been revoked or has expired')
   try {
     assertMayRun(caller, parseRequest(job.kind, job.request))
+    return caller
   } catch (error) {
     if (isAppError(error)) throw revoked(error.message)
     throw error
   }
+}
+
+/**
+ * The same in the transaction that makes the job's result visible; what was found stays as it is until that ends.
+ *
+ * @throws {AppError} AUTHORIZATION_REVOKED
+ */
+export async function holdAuthorisation(tx: Transaction, job: Job): Promise<Caller> {
+  await holdRights(tx, job.createdBy, projectsOf(parseRequest(job.kind, job.request)))
+  return assertStillAuthorised(tx, job)
 }
 
 const revoked = (reason: string): AppError =>

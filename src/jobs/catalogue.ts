@@ -58,6 +58,13 @@ export const CATALOGUE = {
   transfer: rules({ request: transferRequest, maxAttempts: 3, timeoutMs: 24 * HOUR, concurrency: 2 }),
 } as const satisfies Record<JobKind, JobKindRules<z.ZodType>>
 
+/** How many exports jobs can have under way in one process: one each. */
+export const MAX_JOB_EXPORTS = CATALOGUE.export.concurrency + CATALOGUE.transfer.concurrency
+
+/** How many imports: an export is proven by one. */
+export const MAX_JOB_IMPORTS =
+  CATALOGUE.import.concurrency + CATALOGUE.transfer.concurrency + CATALOGUE.export.concurrency
+
 export type JobRequest<K extends JobKind> = z.output<(typeof CATALOGUE)[K]['request']>
 
 export type ExportRequest = JobRequest<'export'>

@@ -79,3 +79,8 @@ export async function findInput(
   const artifact = await control.artifact.findFirst({ where: { jobId, kind: 'input', state: 'ready' } })
   return artifact ? { key: artifact.key, bytes: Number(artifact.bytes) } : undefined
 }
+
+/** Whether a file is recorded as one that is being written. Its record is there before its first byte. */
+export async function isUnderWay(control: Queryable, key: string): Promise<boolean> {
+  return (await control.artifact.count({ where: { key, state: 'writing' } })) > 0
+}

@@ -1,4 +1,4 @@
-import { isConnectionTrouble } from '../database/connection-trouble.ts'
+import { databaseTrouble } from '../database/sqlstate-meanings.ts'
 import { AppError } from '../errors.ts'
 import type { JobError } from './job.ts'
 
@@ -7,10 +7,8 @@ import type { JobError } from './job.ts'
  * rows.
  */
 export function toJobError(cause: unknown): JobError {
-  if (cause instanceof AppError) return { code: cause.code, detail: cause.message, faults: cause.faults }
-  if (isConnectionTrouble(cause)) {
-    return { code: 'DATABASE_UNAVAILABLE', detail: 'the database could not be reached; try again later', faults: [] }
-  }
+  const expected = cause instanceof AppError ? cause : databaseTrouble(cause)
+  if (expected) return { code: expected.code, detail: expected.message, faults: expected.faults }
   const detail = "something went wrong that should not have; the job's id finds it in the log"
   return { code: 'INTERNAL', detail, faults: [] }
 }

@@ -56,4 +56,8 @@ export interface Job {
   readonly startedAt: Date | null
   readonly finishedAt: Date | null
   readonly expiresAt: Date | null
+  /** When the archive that it made was last compared with what was written. */
+  readonly archiveCheckedAt: Date | null
+  /** When that archive was found to be damaged; null where it is not known to be. */
+  readonly archiveDamagedAt: Date | null
 }

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import {
   createPostgresBackend,
   type PgPool,
+  type PgQueryable,
   type Processor,
   Queue,
   runMigrations,
@@ -10,10 +11,14 @@ import {
   type WorkerOptions,
 } from 'bullmq'
 import { Redis } from 'ioredis'
-import pg from 'pg'
+import type pg from 'pg'
+import { createPool } from '../database/pool.ts'
+import { SQLSTATE, sqlState } from '../database/sqlstate.ts'
+import { type StartLockOptions, withStartLock } from '../database/start-lock.ts'
 import { AppError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { JOB_KINDS } from './job.ts'
+import { replaceAdvisoryLocks } from './queue-locks.ts'
 
 /** BullMQ's own schema in PostgreSQL. */
 const SCHEMA = 'bullmq'
@@ -121,29 +126,17 @@ async function untilReady(client: Redis): Promise<void> {
   }
 }
 
-/** The queue on PostgreSQL, in a schema of its own, which is made or brought up to date first. */
+/**
+ * The queue on PostgreSQL, in a schema of its own, which is made or brought up to date first.
+ *
+ * @throws {AppError} DATABASE_UNAVAILABLE where another session keeps its tables locked.
+ */
 export async function openPostgresBackend(databaseUrl: string, logger: Logger): Promise<QueueBackend> {
-  const pool = new pg.Pool({
-    connectionString: databaseUrl,
-    max: MAX_CONNECTIONS,
-    connectionTimeoutMillis: 10_000,
-    keepAlive: true,
-    application_name: 'wharf queue',
-    options: `-c search_path=${SCHEMA}`,
-  })
-  pool.on('error', (error) => logger.warn({ err: error }, 'an idle connection of the queue broke'))
-  // BullMQ learns of one that breaks in its hands by the query that runs; unheard, the event would end the process.
-  pool.on('connect', (client) => {
-    client.on('error', (error) => logger.debug({ err: error }, 'a connection of the queue broke'))
-  })
+  const options = { maxConnections: MAX_CONNECTIONS, session: 'queue', applicationName: 'wharf queue' } as const
+  const pool = createPool(databaseUrl, options, logger)
   // BullMQ describes the part of a pool that it uses with types of its own, which only differ in how exact they are.
   const connection = pool as unknown as PgPool
-  const client = await connection.connect()
-  try {
-    await runMigrations(client, SCHEMA)
-  } finally {
-    client.release()
-  }
+  await migrateQueue(connection, pool, { logger })
   return {
     kind: 'postgres',
     openQueue: (name) => new Queue(name, { connection }, createPostgresBackend),
@@ -153,3 +146,32 @@ export async function openPostgresBackend(databaseUrl: string, logger: Logger): 
     close: () => pool.end(),
   }
 }
+
+/** BullMQ's migrations, and then rows in the place of its advisory locks; also of the one that its migrations take. */
+async function migrateQueue(connection: PgPool, pool: pg.Pool, options: StartLockOptions): Promise<void> {
+  const lock = await pool.connect()
+  const client = await connection.connect()
+  const withoutLock: PgQueryable = {
+    query: async (sql, values) =>
+      sql.startsWith('SELECT pg_advisory_xact_lock(') ? { rows: [] } : client.query(sql, values),
+  }
+  try {
+    await withStartLock(lock, options, async () => {
+      await runMigrations(withoutLock, SCHEMA)
+      await replaceAdvisoryLocks(client)
+    })
+  } catch (error) {
+    throw sqlState(error) === SQLSTATE.lockNotAvailable ? queueLocked(error) : error
+  } finally {
+    client.release()
+    lock.release()
+  }
+}
+
+const queueLocked = (cause: unknown): AppError =>
+  new AppError(
+    'DATABASE_UNAVAILABLE',
+    `another session holds the tables of the queue (schema ${SCHEMA}), and this start has waited for them: pg_locks has ` +
+      'its pid; end it, and start again',
+    { cause },
+  )

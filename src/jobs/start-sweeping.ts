@@ -1,4 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { readClock } from '../database/clock.ts'
+import { isUnderWay } from './job-artifacts.ts'
 import { type SweepServices, sweepJobs } from './sweep.ts'
 import type { JobTimings } from './timings.ts'
 
@@ -12,7 +14,7 @@ export interface Sweeping {
 
 /** Sweeps jobs now and then again and again; every process does, and one at a time is let. */
 export function startSweeping(services: SweepServices & { readonly jobTimings: JobTimings }): Sweeping {
-  const { jobTimings, artifacts, logger } = services
+  const { control, jobTimings, artifacts, logger } = services
   const stopping = new AbortController()
   let storeSweptAtMs = Number.NEGATIVE_INFINITY
 
@@ -20,7 +22,11 @@ export function startSweeping(services: SweepServices & { readonly jobTimings: J
   const sweepStore = async (): Promise<void> => {
     if (performance.now() - storeSweptAtMs < HOUR_MS) return
     storeSweptAtMs = performance.now()
-    await artifacts.sweep(new Date(Date.now() - DAY_MS))
+    const now = await readClock(control.prisma)
+    await artifacts.sweep({
+      olderThan: new Date(now.getTime() - DAY_MS),
+      isUnderWay: (key) => isUnderWay(control.prisma, key),
+    })
   }
   const sweepOnce = async (): Promise<void> => {
     try {

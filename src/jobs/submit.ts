@@ -6,6 +6,7 @@ import { AppError } from '../errors.ts'
 import type { Seal } from '../lib/seal.ts'
 import type { Logger } from '../logger.ts'
 import { findProject } from '../projects/projects.ts'
+import { jobSubject } from '../projects/sealed-subjects.ts'
 import { projectsOf } from './authorisation.ts'
 import { type AnyJobRequest, CATALOGUE } from './catalogue.ts'
 import type { Job, JobKind } from './job.ts'
@@ -35,6 +36,12 @@ export interface NewJob {
   /** An upload that has been committed to the store; it becomes the job's with its record. */
   readonly input?: { readonly id: string; readonly finished: FinishedArtifact }
   readonly idempotency?: Idempotency | undefined
+  /**
+   * Looks again, in the transaction that records the job, whether it may be asked for; keeps it so until that ends.
+   *
+   * @throws {AppError} where it may not be. Nothing is recorded then.
+   */
+  readonly authorise?: (tx: Transaction) => Promise<unknown>
 }
 
 /** A client's own name for its request, so that it can be sent again without being done again. */
@@ -53,7 +60,7 @@ export const requestHash = (...parts: readonly unknown[]): Buffer =>
  *
  * @returns the job, and whether it is new; that of the same key otherwise, as it is by now.
  * @throws {AppError} QUEUE_UNAVAILABLE before anything is recorded; NOT_FOUND for an unknown project;
- *   IDEMPOTENCY_KEY_REUSED where the key stands for another request.
+ *   IDEMPOTENCY_KEY_REUSED where the key stands for another request; what `authorise` throws.
  */
 export async function submitJob(
   services: SubmitServices,
@@ -61,12 +68,18 @@ export async function submitJob(
 ): Promise<{ readonly job: Job; readonly isNew: boolean }> {
   const { control, queue, logger } = services
   const known = await findByKey(control, newJob)
-  if (known) return { job: known, isNew: false }
+  if (known) {
+    await control.prisma.$transaction(async (tx) => newJob.authorise?.(tx))
+    return { job: known, isNew: false }
+  }
   await queue.assertAvailable()
   const projects = await Promise.all(projectsOf(newJob.request).map((slug) => findProject(control.prisma, slug)))
   const projectIds = projects.map(({ id }) => id)
   try {
-    const job = await control.prisma.$transaction((tx) => recordJob(tx, services.seal, newJob, projectIds))
+    const job = await control.prisma.$transaction(async (tx) => {
+      await newJob.authorise?.(tx)
+      return recordJob(tx, services.seal, newJob, projectIds)
+    })
     await ringFor(queue, job, logger)
     return { job, isNew: true }
   } catch (error) {
@@ -101,7 +114,7 @@ export async function recordJob(
 ): Promise<Job> {
   const { request, createdBy, secrets, input, idempotency } = newJob
   const id = randomUUID()
-  const sealed = secrets && Object.keys(secrets).length > 0 ? seal.seal(JSON.stringify(secrets)) : null
+  const sealed = secrets && Object.keys(secrets).length > 0 ? seal.seal(JSON.stringify(secrets), jobSubject(id)) : null
   const key = idempotency ? fullKey(request.kind, createdBy, idempotency) : null
   const [job] = await tx.$queryRaw<Job[]>`
     INSERT INTO control.job (id, kind, request, sealed_secrets, project_ids, created_by, schedule_id, max_attempts,

@@ -1,8 +1,11 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { ArtifactStore } from '../artifacts/artifact-store.ts'
-import { JOB_SWEEP_LOCK } from '../database/advisory-locks.ts'
 import type { Database } from '../database/database.ts'
+import { freeNotificationQueue } from '../database/notification-queue.ts'
+import type { Room } from '../database/room.ts'
 import type { Logger } from '../logger.ts'
-import { endSessions } from './end-sessions.ts'
+import { reopenLogins } from '../projects/project-login.ts'
+import { endStaleSessions } from './end-sessions.ts'
 import { JOB_KINDS } from './job.ts'
 import { toJobError, workerLost } from './job-error.ts'
 import type { JobQueue } from './queue.ts'
@@ -18,12 +21,15 @@ const MAX_RINGS = 1_000
 export interface SweepOptions {
   /** How long a worker may be silent before it is taken for dead. */
   readonly leaseMs: number
+  /** Between two signs of life of a worker. */
+  readonly heartbeatMs: number
 }
 
 export interface SweepServices {
   readonly control: Database
   readonly queue: JobQueue
   readonly artifacts: ArtifactStore
+  readonly room: Room
   readonly logger: Logger
 }
 
@@ -39,6 +45,9 @@ export async function sweepJobs(services: SweepServices, options: SweepOptions):
       ['queued jobs', () => ringForQueued(services)],
       ['files', () => removeArtifacts(services)],
       ['old records', () => removeRecords(control)],
+      ['limits of connections', () => services.room.share()],
+      ['the queue of notifications', () => keepNotifying(services)],
+      ['deletions that stopped halfway', () => undoDeletions(services)],
     ]
     for (const [part, sweep] of parts) {
       try {
@@ -62,10 +71,8 @@ async function alone({ pool }: Database, { leaseMs }: SweepOptions, use: () => P
   try {
     await client.query('BEGIN')
     await client.query(`SET LOCAL idle_in_transaction_session_timeout = ${Math.round(leaseMs)}`)
-    const { rows } = await client.query<{ locked: boolean }>('SELECT pg_try_advisory_xact_lock($1) AS locked', [
-      JOB_SWEEP_LOCK,
-    ])
-    if (rows[0]?.locked) await use()
+    const { rowCount } = await client.query(`SELECT FROM control.lock WHERE name = 'sweep' FOR UPDATE SKIP LOCKED`)
+    if (rowCount === 1) await use()
     await client.query('COMMIT')
     client.release()
   } catch (error) {
@@ -76,10 +83,17 @@ async function alone({ pool }: Database, { leaseMs }: SweepOptions, use: () => P
   }
 }
 
-/** The sessions first: a worker that was stopped in the middle of its commit holds on to the job's own row. */
-async function reclaimStale({ control, logger }: SweepServices, { leaseMs }: SweepOptions): Promise<void> {
+/**
+ * The sessions first: a worker that was stopped in the middle of its commit holds on to the job's own row.
+ *
+ * A worker has to be silent still after the time in which it would have been heard of: where PostgreSQL itself stood
+ * still, every worker seems to have been silent, until it can say something again.
+ */
+async function reclaimStale({ control, logger }: SweepServices, { leaseMs, heartbeatMs }: SweepOptions): Promise<void> {
+  if ((await findStale(control.prisma, leaseMs)).length === 0) return
+  await delay(2 * heartbeatMs)
   for (const stale of await findStale(control.prisma, leaseMs)) {
-    const sessions = await endSessions(control.prisma, stale)
+    const sessions = await endStaleSessions(control.prisma, stale, leaseMs)
     const job = await reclaim(control.prisma, stale, { leaseMs, error: toJobError(workerLost()) })
     if (job) logger.warn({ jobId: job.id, attempt: stale.attempt, status: job.status, sessions }, 'a worker was lost')
   }
@@ -97,6 +111,18 @@ async function ringForQueued({ control, queue }: SweepServices): Promise<void> {
     const ids = queued.filter((job) => job.kind === kind).map(({ id }) => id)
     if (ids.length > 0) await queue.ring(kind, ids)
   }
+}
+
+async function keepNotifying({ control, logger }: SweepServices): Promise<void> {
+  for (const session of await freeNotificationQueue(control.prisma)) {
+    logger.warn(session, "the server's queue of notifications is filling: a session of a project's login was ended")
+  }
+}
+
+/** A process that died while it deleted a project has left all of it, but closed its login. */
+async function undoDeletions({ control, logger }: SweepServices): Promise<void> {
+  const logins = await reopenLogins(control.prisma)
+  if (logins.length > 0) logger.warn({ logins }, 'a deletion was not finished: its project is whole, and can be used')
 }
 
 /**

@@ -4,7 +4,7 @@ export interface JobTimings {
   readonly heartbeatMs: number
   /** Without a sign of life, after which an attempt is taken for dead; it takes itself for dead then, too. */
   readonly leaseMs: number
-  /** Between two looks at whether whoever asked for the job still may. */
+  /** Between two looks at whether a token still may have what is being done, or sent, for it. */
   readonly authorisationMs: number
   readonly sweepMs: number
   /** How long the queue takes a job for being worked on without hearing of it. */
@@ -15,6 +15,8 @@ export interface JobTimings {
   readonly graceMs: number
   /** Between two looks at whether a job has changed that somebody waits for. */
   readonly watchMs: number
+  /** Between two signs of life on a stream of events, at each of which its token is looked at again. */
+  readonly eventsMs: number
   /** How long a worker's event loop may hang, or an open connection of it be silent, before its process ends itself. */
   readonly hangMs: number
   /** Before a job that failed for a reason that may pass is tried again, by how often it was tried. */
@@ -30,6 +32,7 @@ export const JOB_TIMINGS: JobTimings = {
   stalledMs: 10_000,
   graceMs: 8_000,
   watchMs: 250,
+  eventsMs: 15_000,
   hangMs: 30_000,
   retryMs: [2_000, 10_000, 30_000],
 }

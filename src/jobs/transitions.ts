@@ -119,11 +119,18 @@ export const requestCancel = (control: Queryable, id: string): Promise<Job | und
            revision = revision + 1
      WHERE id = ${id}::uuid AND status IN ('queued', 'running') RETURNING ${JOB_COLUMNS}`)
 
+const isSilent = (leaseMs: number): Prisma.Sql =>
+  Prisma.sql`heartbeat_at < clock_timestamp() - make_interval(secs => ${leaseMs / 1000}::float8)`
+
+/** Whether the attempt is still the job's, and its worker has not been heard of for so long. */
+export const isStale = (attempt: Attempt, leaseMs: number): Prisma.Sql =>
+  Prisma.sql`EXISTS (SELECT FROM control.job WHERE ${isRunning(attempt)} AND ${isSilent(leaseMs)})`
+
 /** Running jobs whose worker has not been heard of for so long. */
 export const findStale = (control: Queryable, leaseMs: number): Promise<Attempt[]> =>
   control.$queryRaw<Attempt[]>`
     SELECT id, attempt FROM control.job
-     WHERE status = 'running' AND heartbeat_at < now() - make_interval(secs => ${leaseMs / 1000}::float8)
+     WHERE status = 'running' AND ${isSilent(leaseMs)}
      ORDER BY heartbeat_at LIMIT 100`
 
 /**
@@ -145,5 +152,4 @@ export const reclaim = (
                    CASE WHEN cancel_requested_at IS NOT NULL THEN 'cancelled'
                         WHEN attempt < max_attempts THEN 'queued' ELSE 'failed' END AS next
               FROM control.job WHERE id = ${attempt.id}::uuid) AS stale
-     WHERE ${isRunning(attempt)} AND stale_id = id
-       AND heartbeat_at < now() - make_interval(secs => ${leaseMs / 1000}::float8) RETURNING ${JOB_COLUMNS}`)
+     WHERE ${isRunning(attempt)} AND stale_id = id AND ${isSilent(leaseMs)} RETURNING ${JOB_COLUMNS}`)

@@ -39,10 +39,10 @@ function countGrowing(change: 1 | -1): void {
  *
  * Only what is young is looked at, which is little where bytes pass by.
  */
-export async function* collectPassed(
-  chunks: AsyncIterable<Buffer>,
+export async function* collectPassed<Chunk extends { readonly length: number }>(
+  chunks: AsyncIterable<Chunk>,
   pace: CollectPace = 'sparing',
-): AsyncGenerator<Buffer, void, undefined> {
+): AsyncGenerator<Chunk, void, undefined> {
   collect ??= exposeCollect()
   let bytes = 0
   if (pace === 'fast') countGrowing(1)

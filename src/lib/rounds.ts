@@ -1,9 +1,14 @@
 /** Asks something, and shares the asking with whoever asks at the same time. */
 export type Ask<Question, Answer> = (key: string, question: Question) => Promise<Answer>
 
+/** Answers all questions of a round; a key that is left out is answered with undefined. */
+type Read<Question, Answer> = (questions: ReadonlyMap<string, Question>) => Promise<ReadonlyMap<string, Answer>>
+
+type Outcome<Answer> = { readonly answer: Answer | undefined } | { readonly failure: unknown }
+
 interface Round<Question, Answer> {
   readonly questions: Map<string, Question>
-  readonly answers: Promise<ReadonlyMap<string, Answer>>
+  readonly outcomes: Promise<ReadonlyMap<string, Outcome<Answer>>>
   readonly start: () => void
 }
 
@@ -14,11 +19,14 @@ interface Round<Question, Answer> {
  *
  * At most one round runs and one waits.
  *
- * @param read answers all questions of a round; questions with one key are the same question. A key that it leaves out
- * is answered with undefined. What it throws, each question of the round gets.
+ * @param read answers a round; questions with one key are the same question. What it throws, each question of the round
+ * gets, unless `isOfOneQuestion` says otherwise.
+ * @param isOfOneQuestion whether a failure is the fault of a single question. The others are then asked without it: the
+ * round is read again in halves, until that question is alone with its failure.
  */
 export function createRounds<Question, Answer>(
-  read: (questions: ReadonlyMap<string, Question>) => Promise<ReadonlyMap<string, Answer>>,
+  read: Read<Question, Answer>,
+  isOfOneQuestion: (failure: unknown) => boolean = () => false,
 ): Ask<Question, Answer | undefined> {
   let waiting: Round<Question, Answer> | undefined
   let running = false
@@ -33,15 +41,15 @@ export function createRounds<Question, Answer>(
   const open = (): Round<Question, Answer> => {
     const questions = new Map<string, Question>()
     let start: () => void = () => undefined
-    const answers = new Promise<void>((resolve) => {
+    const outcomes = new Promise<void>((resolve) => {
       start = resolve
     })
-      .then(() => read(questions))
+      .then(() => readApart(read, isOfOneQuestion, questions))
       // Not at once: what has arrived in the meantime, and is not parsed yet, comes along with the next one.
       .finally(() => setImmediate(startNext))
     // One who waits handles a failure; a round without anybody who still does must not end the process.
-    answers.catch(() => undefined)
-    return { questions, answers, start }
+    outcomes.catch(() => undefined)
+    return { questions, outcomes, start }
   }
 
   return async (key, question) => {
@@ -53,8 +61,29 @@ export function createRounds<Question, Answer>(
         setImmediate(startNext)
       }
     }
-    const { questions, answers } = waiting
+    const { questions, outcomes } = waiting
     questions.set(key, question)
-    return (await answers).get(key)
+    const outcome = (await outcomes).get(key)
+    if (outcome && 'failure' in outcome) throw outcome.failure
+    return outcome?.answer
+  }
+}
+
+async function readApart<Question, Answer>(
+  read: Read<Question, Answer>,
+  isOfOneQuestion: (failure: unknown) => boolean,
+  questions: ReadonlyMap<string, Question>,
+): Promise<ReadonlyMap<string, Outcome<Answer>>> {
+  try {
+    const answers = await read(questions)
+    return new Map([...answers].map(([key, answer]) => [key, { answer }]))
+  } catch (failure) {
+    const all = [...questions]
+    if (!isOfOneQuestion(failure)) throw failure
+    if (all.length === 1) return new Map(all.map(([key]) => [key, { failure }]))
+    const middle = Math.ceil(all.length / 2)
+    const first = await readApart(read, isOfOneQuestion, new Map(all.slice(0, middle)))
+    const second = await readApart(read, isOfOneQuestion, new Map(all.slice(middle)))
+    return new Map([...first, ...second])
   }
 }

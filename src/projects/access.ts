@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import type { Queryable } from '../database/database.ts'
+import type { Queryable, Transaction } from '../database/database.ts'
 import { Prisma } from '../database/generated/client.ts'
 import { forbidden, notFound, unauthenticated } from '../errors.ts'
 import { allows, type Permission, type Role } from './permissions.ts'
@@ -15,6 +15,15 @@ export type Caller =
       /** The token's role in each of its projects, by the project's slug. */
       readonly roles: ReadonlyMap<string, Role>
     }
+
+/** How long a transaction that keeps rights as they are waits for each lock that it takes. */
+const LOCK_TIMEOUT = '5s'
+
+/** The root token. */
+export const ROOT: Caller = { kind: 'root' }
+
+/** The id of the caller's token; null for the root token, which stands in no table. */
+export const tokenIdOf = (caller: Caller): string | null => (caller.kind === 'root' ? null : caller.tokenId)
 
 export const hashToken = (token: string): Uint8Array<ArrayBuffer> =>
   new Uint8Array(createHash('sha256').update(token).digest())
@@ -32,7 +41,7 @@ export async function authenticate(
 ): Promise<Caller> {
   if (token === undefined) throw unauthenticated('a token is needed: Authorization: Bearer <token>')
   const hash = hashToken(token)
-  if (timingSafeEqual(hash, rootTokenHash)) return { kind: 'root' }
+  if (timingSafeEqual(hash, rootTokenHash)) return ROOT
   const row = await findToken(control, Prisma.sql`token.hash = ${hash}`)
   if (!row) throw unauthenticated('the token is not known here')
   if (row.revoked) throw unauthenticated('the token has been revoked')
@@ -47,9 +56,40 @@ export async function authenticate(
  * @returns undefined where it has been revoked, has expired or is not there any more.
  */
 export async function findCaller(control: Queryable, tokenId: string | null): Promise<Caller | undefined> {
-  if (tokenId === null) return { kind: 'root' }
+  if (tokenId === null) return ROOT
   const row = await findToken(control, Prisma.sql`token.id = ${tokenId}::uuid`)
   return row && !row.revoked && !row.expired ? toCaller(row) : undefined
+}
+
+/**
+ * Looks again who a caller is, at a later moment of the same request.
+ *
+ * @throws {AppError} UNAUTHENTICATED where the token has been revoked or has expired since.
+ */
+export async function findCallerAgain(control: Queryable, caller: Caller): Promise<Caller> {
+  const now = await findCaller(control, tokenIdOf(caller))
+  if (!now) throw unauthenticated('the token has been revoked or has expired in the meantime')
+  return now
+}
+
+/**
+ * Keeps a token, and its roles in some projects, as they are until the transaction ends: revoking it waits until then,
+ * so that nothing is committed in its name once it is known to be revoked. Whatever the transaction waits for after this,
+ * it waits for a few seconds only: a project's own session must not be able to put the revoking off.
+ *
+ * @param tokenId null for the root token, which cannot be revoked.
+ * @param projects slugs.
+ */
+export async function holdRights(tx: Transaction, tokenId: string | null, projects: readonly string[]): Promise<void> {
+  if (tokenId === null) return
+  await tx.$queryRaw`SELECT 1 FROM control.token WHERE id = ${tokenId}::uuid FOR SHARE`
+  await tx.$queryRaw`
+    SELECT 1 FROM control.membership
+      JOIN control.project ON project.id = membership.project_id
+      JOIN control.role ON role.id = membership.role_id
+     WHERE membership.token_id = ${tokenId}::uuid AND project.slug = ANY (${[...projects]})
+     ORDER BY role.id FOR SHARE OF membership, role`
+  await tx.$queryRaw`SELECT pg_catalog.set_config('lock_timeout', ${LOCK_TIMEOUT}, true)`
 }
 
 const toCaller = ({ id, name, roles }: TokenRow): Caller => ({
@@ -63,11 +103,12 @@ async function findToken(control: Queryable, condition: Prisma.Sql): Promise<Tok
   const [row] = await control.$queryRaw<TokenRow[]>`
     SELECT token.id, token.name,
            token.revoked_at IS NOT NULL AS revoked,
-           coalesce(token.expires_at <= now(), false) AS expired,
+           coalesce(token.expires_at <= statement_timestamp(), false) AS expired,
            (SELECT coalesce(jsonb_agg(jsonb_build_object(
                      'project', project.slug, 'name', role.name,
                      'contentRead', role.content_read, 'contentWrite', role.content_write,
                      'contentExport', role.content_export, 'contentImport', role.content_import,
+                     'contentStructure', role.content_structure,
                      'systemExport', role.system_export, 'systemImport', role.system_import)), '[]')
             FROM control.membership
             JOIN control.project ON project.id = membership.project_id
@@ -113,4 +154,17 @@ export function assertPermission(caller: Caller, projectSlug: string, permission
 /** @throws {AppError} FORBIDDEN for every caller but the root token. */
 export function assertRoot(caller: Caller): void {
   if (caller.kind !== 'root') throw forbidden('only the root token may do this')
+}
+
+/**
+ * Makes sure that something is changed by the token that it belongs to. Tokens that may only see it must not be able to
+ * take it away from that one.
+ *
+ * @param createdBy the token in whose name the thing is done; null for the root token.
+ * @param thing what it is, in words: `job`, `schedule`.
+ * @throws {AppError} FORBIDDEN for every other token, but for the root token.
+ */
+export function assertAuthor(caller: Caller, createdBy: string | null, thing: string): void {
+  if (caller.kind === 'root' || caller.tokenId === createdBy) return
+  throw forbidden(`only the token in whose name the ${thing} runs, and the root token, may do this`)
 }

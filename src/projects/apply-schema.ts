@@ -1,53 +1,183 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import type { Database } from '../database/database.ts'
-import { quoteIdentifier } from '../database/quoting.ts'
+import { quoteIdentifier, quoteLiteral } from '../database/quoting.ts'
+import { SQLSTATE, sqlState } from '../database/sqlstate.ts'
+import { isServerTrouble } from '../database/sqlstate-meanings.ts'
 import { AppError, type Fault } from '../errors.ts'
+import { stillLocked } from './lock-holders.ts'
 import type { StageDatabase } from './stage-database.ts'
+import { type Blockers, watchWaits } from './watch-waits.ts'
+
+/**
+ * How long a statement of a script waits for a lock at most, in milliseconds: all who want to read the table after that
+ * wait behind it meanwhile. Shorter than `deadlock_timeout`, so that it is never another who fails.
+ */
+const LOCK_TIMEOUT_MS = 500
+
+/** How much longer a wait can take where the script has set `lock_timeout` for itself, in milliseconds. */
+const GRACE_MS = 500
+
+/**
+ * How often a wait may be longer than `deadlock_timeout`, after which PostgreSQL ends an autovacuum that is in the way:
+ * a script can meet one at each of its tables, and one against wraparound is not ended.
+ */
+const MAX_LONG_ATTEMPTS = 3
+
+/** How much longer than `deadlock_timeout` such a wait is, in milliseconds. */
+const AUTOVACUUM_ENDS_MS = 500
+
+/** How long they can go on then, in milliseconds, before it is tried again. */
+const PAUSE_MS = 1_000
+
+/** How long it is tried, in milliseconds, where nobody says otherwise. */
+const DEFAULT_WAIT_MS = 60_000
+
+export interface SchemaChange {
+  /** Any number of statements; names without a schema are in the stage. */
+  readonly script: string
+  /** The token that asks for it; null for the root token. */
+  readonly tokenId: string | null
+  /** For how long, in milliseconds, it is tried to get the locks that the script needs. */
+  readonly waitMs?: number
+  /**
+   * Called when the script has run, to commit it: what it makes sure of before `commit` is so until that has ended.
+   * Where it throws before, nothing has changed.
+   */
+  readonly committing?: (commit: () => Promise<void>) => Promise<void>
+}
 
 /**
  * Runs SQL of a user's own in a stage, whole or not at all, in a session of the project's own login, and records it.
  *
+ * Where a lock is not to be had at once, all of it is undone and run again, so that nobody waits behind it for long. What
+ * a script does outside its transaction (it draws a number of a sequence, say) it may so do several times.
+ *
  * The session is a connection of its own that ends with it: a script may leave settings behind that must not
  * reach the next user of a pooled connection.
  *
- * @param script any number of statements; names without a schema are in the stage.
- * @param tokenId who asks for it; null for the root token.
+ * @param system as Wharf's own login: ends the session where it waits for longer than it may.
  * @param signal ends the session; nothing of the script remains.
  * @returns the id of the record.
- * @throws {AppError} SQL_REJECTED with PostgreSQL's own words, and the line where PostgreSQL says which. The reason of
- *   the signal where that was aborted.
+ * @throws {AppError} SQL_REJECTED with PostgreSQL's own words, and the line where PostgreSQL says which; CONFLICT where
+ *   others hold the tables for too long. The reason of the signal where that was aborted.
  */
 export async function applySchema(
-  { database, stageId, schemaName }: StageDatabase,
-  { script, tokenId }: { readonly script: string; readonly tokenId: string | null },
+  system: Database,
+  stage: StageDatabase,
+  { waitMs = DEFAULT_WAIT_MS, ...change }: SchemaChange,
   signal: AbortSignal,
 ): Promise<string> {
+  assertNoNul(change.script)
+  const sinceMs = performance.now()
+  let longAttempts = 0
+  let lockTimeoutMs = LOCK_TIMEOUT_MS
   try {
-    return await withSession(database, signal, async (client) => {
-      await client.query('BEGIN')
-      // Whatever the login's own settings say, which its SQL may have changed.
-      await client.query('SET TRANSACTION READ WRITE')
-      await client.query('SET LOCAL statement_timeout = 0')
-      await client.query(`SET LOCAL search_path = ${quoteIdentifier(schemaName)}`)
-      await client.query('SELECT wharf.execute_script($1)', [script])
-      const { rows } = await client.query<{ id: string }>('SELECT wharf.record_structure_change($1, $2, $3) AS id', [
-        stageId,
-        script,
-        tokenId,
-      ])
-      await assertSchemaIsThere(client, schemaName)
-      // Tables that the script made, and those whose triggers it dropped or disabled.
-      // A table with checks that are put off cannot have a trigger replaced.
-      await client.query('SET CONSTRAINTS ALL IMMEDIATE')
-      await client.query('SELECT wharf.log_tables($1)', [schemaName])
-      signal.throwIfAborted()
-      await client.query('COMMIT')
-      return rows[0]?.id ?? ''
-    })
+    for (;;) {
+      const attempt = await tryToApply({ system, stage, change, lockTimeoutMs }, signal)
+      if (attempt.id !== undefined) return attempt.id
+      const sendsAway = attempt.blockers === 'autovacuum' && longAttempts < MAX_LONG_ATTEMPTS
+      if (sendsAway) longAttempts += 1
+      lockTimeoutMs = sendsAway ? (await readDeadlockTimeout(system)) + AUTOVACUUM_ENDS_MS : LOCK_TIMEOUT_MS
+      if (performance.now() - sinceMs + PAUSE_MS > waitMs) throw await heldByOthers(stage, attempt.error)
+      await delay(PAUSE_MS, undefined, { signal })
+    }
   } catch (error) {
-    throw signal.aborted ? signal.reason : sqlRejected(error, script)
+    throw signal.aborted ? signal.reason : sqlRejected(error, change.script)
   }
 }
+
+/** PostgreSQL's protocol ends a statement at its first NUL: it would see another message than was sent. */
+function assertNoNul(script: string): void {
+  const at = script.indexOf('\0')
+  if (at < 0) return
+  const line = script.slice(0, at).split('\n').length
+  const detail = 'a NUL character can stand in no SQL'
+  throw new AppError('SQL_REJECTED', `nothing was changed: line ${line}: ${detail}`, { faults: [{ line, detail }] })
+}
+
+const heldByOthers = ({ database, schemaName }: StageDatabase, cause: unknown): Promise<AppError> =>
+  stillLocked(async (sql, parameters) => (await database.pool.query(sql, [...parameters])).rows, {
+    schemaName,
+    what: 'nothing was changed',
+    cause,
+  })
+
+async function readDeadlockTimeout({ prisma }: Database): Promise<number> {
+  const [row] = await prisma.$queryRaw<{ ms: number }[]>`
+    SELECT setting::int AS ms FROM pg_catalog.pg_settings WHERE name = 'deadlock_timeout'`
+  return row?.ms ?? 1_000
+}
+
+/** The id of the record, or what it said of a lock that was not to be had. */
+type Attempt =
+  | { readonly id: string }
+  | { readonly id?: undefined; readonly error: unknown; readonly blockers: Blockers | undefined }
+
+interface Try {
+  readonly system: Database
+  readonly stage: StageDatabase
+  readonly change: SchemaChange
+  /** How long each wait for a lock may take, in milliseconds. */
+  readonly lockTimeoutMs: number
+}
+
+/** @throws PostgreSQL's own error, but for a lock that was not to be had. */
+const tryToApply = ({ system, stage, change, lockTimeoutMs }: Try, signal: AbortSignal): Promise<Attempt> =>
+  withSession(stage.database, signal, async (client, pid) => {
+    const waits = watchWaits(system, pid, lockTimeoutMs + GRACE_MS)
+    try {
+      return { id: await runScript(client, stage, change, { lockTimeoutMs, signal }) }
+    } catch (error) {
+      await waits.stop()
+      if (!waits.hasEndedIt() && sqlState(error) !== SQLSTATE.lockNotAvailable) throw error
+      return { error, blockers: waits.lastBlockers() }
+    } finally {
+      await waits.stop()
+    }
+  })
+
+/** Runs it in one transaction. @returns the id of the record. */
+async function runScript(
+  client: pg.PoolClient,
+  { stageId, schemaName }: StageDatabase,
+  { script, tokenId, committing = (commit) => commit() }: SchemaChange,
+  { lockTimeoutMs, signal }: { readonly lockTimeoutMs: number; readonly signal: AbortSignal },
+): Promise<string> {
+  const shortWaits = `SET LOCAL lock_timeout = ${lockTimeoutMs}`
+  await client.query('BEGIN')
+  // Whatever the login's own settings say, which its SQL may have changed.
+  await client.query('SET TRANSACTION READ WRITE')
+  await client.query('SET LOCAL statement_timeout = 0')
+  await client.query(`SET LOCAL search_path = ${quoteIdentifier(schemaName)}`)
+  await client.query(shortWaits)
+  await client.query(asBlock(script))
+  // The script may have set it for itself.
+  await client.query(shortWaits)
+  const { rows } = await client.query<{ id: string }>('SELECT wharf.record_structure_change($1, $2, $3) AS id', [
+    stageId,
+    script,
+    tokenId,
+  ])
+  await assertSchemaIsThere(client, schemaName)
+  // Tables that the script made, and those whose triggers it dropped or disabled.
+  // A table with checks that are put off cannot have a trigger replaced.
+  await client.query('SET CONSTRAINTS ALL IMMEDIATE')
+  await client.query('SELECT wharf.log_tables($1)', [schemaName])
+  await client.query(SHORT_COMMIT)
+  await committing(async () => {
+    signal.throwIfAborted()
+    await client.query('COMMIT')
+  })
+  return rows[0]?.id ?? ''
+}
+
+/** A script's own triggers can run as late as in COMMIT, for which somebody may be waiting. */
+const SHORT_COMMIT = `SET LOCAL statement_timeout = '10s'`
+
+/** A block that runs a script of any number of statements. EXECUTE refuses BEGIN, COMMIT and ROLLBACK. */
+const asBlock = (script: string): string =>
+  `DO LANGUAGE plpgsql ${quoteLiteral(`BEGIN EXECUTE ${quoteLiteral(script)}; END`)}`
 
 /** A stage without its schema could not be imported into, exported or changed any more. */
 async function assertSchemaIsThere(client: pg.PoolClient, schemaName: string): Promise<void> {
@@ -67,20 +197,21 @@ async function assertSchemaIsThere(client: pg.PoolClient, schemaName: string): P
 async function withSession<T>(
   { pool }: Database,
   signal: AbortSignal,
-  use: (client: pg.PoolClient) => Promise<T>,
+  use: (client: pg.PoolClient, pid: number) => Promise<T>,
 ): Promise<T> {
   const client = await pool.connect()
   // The query that runs learns of a broken connection by itself; unheard, the event would end the process.
   client.on('error', () => undefined)
   try {
     const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+    const pid = rows[0]?.pid ?? 0
     const end = (): void => {
-      void Promise.allSettled([pool.query('SELECT pg_terminate_backend($1)', [rows[0]?.pid])])
+      void Promise.allSettled([pool.query('SELECT pg_terminate_backend($1)', [pid])])
     }
     signal.addEventListener('abort', end, { once: true })
     try {
       signal.throwIfAborted()
-      return await use(client)
+      return await use(client, pid)
     } finally {
       signal.removeEventListener('abort', end)
     }
@@ -101,12 +232,6 @@ function sqlRejected(error: unknown, script: string): unknown {
   const place = line === undefined ? '' : `line ${line}: `
   return new AppError('SQL_REJECTED', `nothing was changed: ${place}${message}`, { faults: [fault], cause: error })
 }
-
-/**
- * SQLSTATE classes that say that the server, not the script, is at fault: connection or login, resources, shutdown,
- * internal.
- */
-const isServerTrouble = (error: pg.DatabaseError): boolean => /^(08|28|53|57P|58|XX)/.test(error.code ?? '')
 
 /** How PL/pgSQL refuses BEGIN, COMMIT and ROLLBACK: in the script itself, and in what it calls. */
 const isTransactionCommand = (error: pg.DatabaseError): boolean =>

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import type { Database } from '../database/database.ts'
+import type { Room } from '../database/room.ts'
 import type { Seal } from '../lib/seal.ts'
 import { applySchema } from './apply-schema.ts'
 import { createProject } from './projects.ts'
@@ -12,24 +13,32 @@ const DEMO_PROJECT = 'demo'
 /** At the same place seen from `src/` and from `dist/`. */
 const DEMO_SCRIPT = fileURLToPath(new URL('../../demo/harbour.sql', import.meta.url))
 
+interface DemoServices {
+  readonly control: Database
+  readonly seal: Seal
+  readonly projectDatabase: FindProjectDatabase
+  readonly room: Room
+}
+
 /**
  * Makes the project that a newcomer sees first. A project of its name that exists is left as it is, except one whose
  * making was interrupted before its tables were there.
  */
 export async function ensureDemoProject(
-  { control, seal, projectDatabase }: { control: Database; seal: Seal; projectDatabase: FindProjectDatabase },
+  { control, seal, projectDatabase, room }: DemoServices,
   signal: AbortSignal,
 ): Promise<void> {
+  const connectionLimit = await room.limitOfNew()
   const project =
     (await control.prisma.project.findUnique({ where: { slug: DEMO_PROJECT }, include: { stages: true } })) ??
     (await control.prisma.$transaction((tx) =>
-      createProject(tx, seal, { slug: DEMO_PROJECT, stages: [DEFAULT_STAGE] }),
+      createProject(tx, seal, { slug: DEMO_PROJECT, stages: [DEFAULT_STAGE], connectionLimit }),
     ))
   const stage = findStage(project, DEFAULT_STAGE)
   const [state] = await control.prisma.$queryRaw<{ empty: boolean }[]>`
     SELECT NOT EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace(quote_ident(${stage.schemaName}))) AS empty`
   if (!state?.empty) return
   const script = await readFile(DEMO_SCRIPT, 'utf8')
-  const database = await projectDatabase(project)
-  await applySchema(toStageDatabase(database, stage), { script, tokenId: null }, signal)
+  const database = await projectDatabase(project, 'imports')
+  await applySchema(control, toStageDatabase(database, stage), { script, tokenId: null }, signal)
 }

@@ -5,6 +5,8 @@ export interface Permissions {
     readonly write: boolean
     readonly export: boolean
     readonly import: boolean
+    /** SQL of the caller's own, as the project's login: scripts, and archives that build a stage. */
+    readonly structure: boolean
   }
   readonly system: {
     readonly export: boolean
@@ -16,19 +18,23 @@ export interface Role extends Permissions {
   readonly name: string
 }
 
-/** One key of a role, as it is named in messages: section, then key. */
-export type Permission =
-  | 'content.read'
-  | 'content.write'
-  | 'content.export'
-  | 'content.import'
-  | 'system.export'
-  | 'system.import'
+export const PERMISSIONS = [
+  'content.read',
+  'content.write',
+  'content.export',
+  'content.import',
+  'content.structure',
+  'system.export',
+  'system.import',
+] as const
 
-const content = { read: false, write: false, export: false, import: false }
+/** One key of a role, as it is named in messages: section, then key. */
+export type Permission = (typeof PERMISSIONS)[number]
+
+const content = { read: false, write: false, export: false, import: false, structure: false }
 const system = { export: false, import: false }
 const everything: Permissions = {
-  content: { read: true, write: true, export: true, import: true },
+  content: { read: true, write: true, export: true, import: true, structure: true },
   system: { export: true, import: true },
 }
 
@@ -51,9 +57,23 @@ export function allows(permissions: Permissions, permission: Permission): boolea
       return permissions.content.export
     case 'content.import':
       return permissions.content.import
+    case 'content.structure':
+      return permissions.content.structure
     case 'system.export':
       return permissions.system.export
     case 'system.import':
       return permissions.system.import
   }
 }
+
+/** The permissions for which `has` says yes. */
+export const toPermissions = (has: (permission: Permission) => boolean): Permissions => ({
+  content: {
+    read: has('content.read'),
+    write: has('content.write'),
+    export: has('content.export'),
+    import: has('content.import'),
+    structure: has('content.structure'),
+  },
+  system: { export: has('system.export'), import: has('system.import') },
+})

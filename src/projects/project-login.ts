@@ -1,29 +1,55 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Queryable, Transaction } from '../database/database.ts'
+import type { PrismaClient } from '../database/generated/client.ts'
 import type { Login } from '../database/login-databases.ts'
 import { quoteIdentifier, quoteLiteral } from '../database/quoting.ts'
 import { scramVerifier } from '../database/scram-verifier.ts'
-import { AppError } from '../errors.ts'
+import { SQLSTATE, sqlState } from '../database/sqlstate.ts'
+import { AppError, conflict } from '../errors.ts'
 import type { Logger } from '../logger.ts'
-import { dropPatiently } from './drop-patiently.ts'
+import { dropOwned } from './project-objects.ts'
+
+/** The functions of Wharf's that a project's login may call. A migration grants a new one to the existing logins. */
+const FUNCTIONS = [
+  'enter_stage',
+  'fetch_page',
+  'log_rows',
+  'log_statement',
+  'log_tables',
+  'record_import',
+  'record_structure_change',
+  'record_unlogged',
+  'stage_reference',
+  'unlogged_tables',
+]
 
 /**
  * Creates the login role under which everything of a project's own making runs. It owns the project's stage
  * schemas and has rights on nothing else.
  *
+ * @param connectionLimit how many sessions it may have; it cannot raise that itself.
+ *
  * Wharf's own login becomes a member of it: an ordinary login needs that to give it schemas.
  *
  * @throws {AppError} DATABASE_UNSUITABLE, naming the grant, where Wharf's own login may not create roles or schemas.
  */
-export async function createProjectLogin(system: Transaction, login: string, password: string): Promise<void> {
+export async function createProjectLogin(
+  system: Transaction,
+  { name: login, password }: Login,
+  connectionLimit: number,
+): Promise<void> {
   await assertMayCreateLogins(system)
   const name = quoteIdentifier(login)
   const [{ database } = { database: '' }] = await system.$queryRaw<{ database: string }[]>`
     SELECT current_database() AS database`
   await system.$executeRawUnsafe(
-    `CREATE ROLE ${name} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION PASSWORD ${quoteLiteral(scramVerifier(password))}`,
+    `CREATE ROLE ${name} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION CONNECTION LIMIT ${connectionLimit} PASSWORD ${quoteLiteral(scramVerifier(password))}`,
   )
   await system.$executeRawUnsafe(`GRANT ${name} TO CURRENT_USER`)
   await system.$executeRawUnsafe(`GRANT CONNECT, TEMPORARY ON DATABASE ${quoteIdentifier(database)} TO ${name}`)
+  await system.$executeRawUnsafe(`GRANT USAGE ON SCHEMA wharf TO ${name}`)
+  const functions = FUNCTIONS.map((called) => `wharf.${called}`).join(', ')
+  await system.$executeRawUnsafe(`GRANT EXECUTE ON FUNCTION ${functions} TO ${name}`)
 }
 
 /**
@@ -31,30 +57,100 @@ export async function createProjectLogin(system: Transaction, login: string, pas
  *
  * @param system Wharf's own login, which created this one and so may alter it.
  */
-export async function restoreProjectPassword(system: Queryable, login: Login, logger: Logger): Promise<void> {
+export async function restoreProjectPassword(system: PrismaClient, login: Login, logger: Logger): Promise<void> {
   logger.warn({ login: login.name }, "a project's login was refused: its password was changed, and is being restored")
   try {
-    await system.$executeRawUnsafe(
-      `ALTER ROLE ${quoteIdentifier(login.name)} PASSWORD ${quoteLiteral(scramVerifier(login.password))}`,
-    )
+    await system.$transaction([
+      // The login can hold its own role, by changing its password in a transaction that it does not end.
+      system.$executeRawUnsafe(`SET LOCAL lock_timeout = '5s'`),
+      system.$executeRawUnsafe(
+        `ALTER ROLE ${quoteIdentifier(login.name)} PASSWORD ${quoteLiteral(scramVerifier(login.password))}`,
+      ),
+    ])
   } catch (error) {
     logger.warn({ login: login.name, err: error }, "the password of a project's login could not be restored")
     throw error
   }
 }
 
+/** How often it is tried to alter a login that changes itself at the same moment. */
+const MAX_ATTEMPTS = 10
+
+/** Between two rounds of ending the sessions of a login that is being altered, in milliseconds. */
+const ENDING_INTERVAL_MS = 100
+
 /**
- * Ends the login's sessions and drops it with all that it owns; nothing is left of the project in the database.
+ * Lets no session of the login begin any more, in a transaction that is committed by then, and ends those that there are:
+ * each could be followed by another that holds what is to be dropped. A login that is gone needs no closing.
  *
- * @throws {AppError} CONFLICT where a session that began meanwhile reads its tables for too long.
+ * @throws {AppError} CONFLICT where the login holds its own role all the time.
  */
+export async function closeLogin(system: PrismaClient, login: string): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await whileEndingSessions(system, login, forbidLogin(system, login))
+      break
+    } catch (error) {
+      if (sqlState(error) === SQLSTATE.undefinedObject) return
+      if (!isHeld(error)) throw error
+      if (attempt === MAX_ATTEMPTS) throw conflict('the database login of the project is being changed; try again')
+    }
+  }
+  await endSessionsOf(system, login)
+}
+
+/**
+ * Lets the logins of projects in again whose deletion has failed, or whose process died in the middle of it. A deletion
+ * under way has its project's row locked, and is left alone.
+ *
+ * @param slug of one project; all where it is left out.
+ * @returns the logins.
+ */
+export async function reopenLogins(system: PrismaClient, slug?: string): Promise<readonly string[]> {
+  return system.$transaction(async (tx) => {
+    const closed = await tx.$queryRaw<{ login: string }[]>`
+      SELECT login FROM control.project JOIN pg_catalog.pg_roles ON rolname = login
+       WHERE NOT rolcanlogin AND slug = coalesce(${slug ?? null}::text, slug) ORDER BY login
+         FOR NO KEY UPDATE OF project SKIP LOCKED`
+    for (const { login } of closed) await tx.$executeRawUnsafe(`ALTER ROLE ${quoteIdentifier(login)} LOGIN`)
+    return closed.map(({ login }) => login)
+  })
+}
+
+const forbidLogin = (system: PrismaClient, login: string): Promise<unknown> =>
+  system.$transaction([
+    system.$executeRawUnsafe(`SET LOCAL lock_timeout = '2s'`),
+    system.$executeRawUnsafe(`ALTER ROLE ${quoteIdentifier(login)} NOLOGIN`),
+  ])
+
+/** A login can hold its own role, by changing its password in a transaction that it does not end. */
+async function whileEndingSessions(system: PrismaClient, login: string, altering: Promise<unknown>): Promise<void> {
+  let isDone = false
+  const settled = Promise.allSettled([altering]).then(() => {
+    isDone = true
+  })
+  while (!isDone) {
+    await endSessionsOf(system, login)
+    await Promise.race([settled, delay(ENDING_INTERVAL_MS)])
+  }
+  await altering
+}
+
+/** PostgreSQL says XX000, and no more, where another transaction has changed the same role meanwhile. */
+const isHeld = (error: unknown): boolean =>
+  sqlState(error) === SQLSTATE.lockNotAvailable || sqlState(error) === SQLSTATE.internalError
+
+/** Drops a login that is closed, with all that it owns; nothing is left of the project in the database. */
 export async function dropProjectLogin(system: Transaction, login: string): Promise<void> {
   const name = quoteIdentifier(login)
-  await system.$executeRawUnsafe(`ALTER ROLE ${name} NOLOGIN`)
-  await system.$executeRaw`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = ${login}`
-  await dropPatiently(system, 'the project', `DROP OWNED BY ${name} CASCADE`)
+  await endSessionsOf(system, login)
+  await system.$executeRawUnsafe(dropOwned(login))
   await system.$executeRawUnsafe(`DROP ROLE ${name}`)
 }
+
+/** Ends the login's sessions, and with them what they hold; others can begin. */
+export const endSessionsOf = (system: Queryable, login: string): Promise<unknown> =>
+  system.$executeRaw`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = ${login}`
 
 async function assertMayCreateLogins(system: Transaction): Promise<void> {
   const [rights] = await system.$queryRaw<{ login: string; database: string; roles: boolean; schemas: boolean }[]>`

@@ -1,13 +1,15 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Queryable, Transaction } from '../database/database.ts'
-import type { Prisma } from '../database/generated/client.ts'
+import type { Prisma, PrismaClient } from '../database/generated/client.ts'
 import type { Login } from '../database/login-databases.ts'
 import { isUniqueViolation } from '../database/sqlstate.ts'
-import { conflict, notFound } from '../errors.ts'
+import { conflict, isAppError, notFound } from '../errors.ts'
 import type { Seal } from '../lib/seal.ts'
+import { dropPatiently } from './drop-patiently.ts'
 import { DEFAULT_ROLES } from './permissions.ts'
-import { createProjectLogin, dropProjectLogin } from './project-login.ts'
+import { closeLogin, createProjectLogin, dropProjectLogin, endSessionsOf, reopenLogins } from './project-login.ts'
 import { fromPermissions } from './roles.ts'
+import { projectSubject } from './sealed-subjects.ts'
 import { createStage, type Stage } from './stages.ts'
 
 export interface Project {
@@ -20,29 +22,36 @@ export interface Project {
   readonly stages: readonly Stage[]
 }
 
+export interface NewProject {
+  readonly slug: string
+  /** Slugs, at least one. */
+  readonly stages: readonly string[]
+  /** How many sessions its login may have. */
+  readonly connectionLimit: number
+}
+
 /**
  * Creates a project with its login, the default roles and its stages, whole or not at all.
  *
  * @param tx a transaction over both the control tables and the project's database.
- * @param stages slugs, at least one.
  * @throws {AppError} CONFLICT where the slug is taken; DATABASE_UNSUITABLE where Wharf's login may not create logins.
  */
 export async function createProject(
   tx: Transaction,
   seal: Seal,
-  { slug, stages }: { readonly slug: string; readonly stages: readonly string[] },
+  { slug, stages, connectionLimit }: NewProject,
 ): Promise<Project> {
   const id = randomUUID()
   const login = `wharf_${id.replaceAll('-', '')}`
   const password = randomBytes(32).toString('base64url')
-  const data = { id, slug, login, sealedPassword: seal.seal(password) }
+  const data = { id, slug, login, sealedPassword: seal.seal(password, projectSubject(id)) }
   await tx.project.create({ data }).catch((error: unknown) => {
     throw isUniqueViolation(error) ? conflict(`there is a project "${slug}" already`) : error
   })
   await tx.role.createMany({
     data: DEFAULT_ROLES.map((role) => ({ projectId: id, name: role.name, ...fromPermissions(role) })),
   })
-  await createProjectLogin(tx, login, password)
+  await createProjectLogin(tx, { name: login, password }, connectionLimit)
   for (const stage of stages) await createStage(tx, { id, slug, login, createdAt: new Date() }, stage)
   return findProject(tx, slug)
 }
@@ -74,20 +83,56 @@ export async function findProject(control: Queryable, slug: string): Promise<Pro
   return project
 }
 
-/** Deletes a project with its stages, their rows, its roles and its login. @throws {AppError} NOT_FOUND */
-export async function deleteProject(tx: Transaction, slug: string): Promise<Project> {
-  const project = await findProject(tx, slug)
-  await tx.stageState.deleteMany({ where: { stageId: { in: project.stages.map(({ id }) => id) } } })
-  await tx.membership.deleteMany({ where: { projectId: project.id } })
-  await tx.project.delete({ where: { id: project.id } })
-  await dropProjectLogin(tx, project.login)
-  return project
+/** How often it is tried to drop a project: a session that was just beginning can still be there the first time. */
+const MAX_ATTEMPTS = 2
+
+/**
+ * Deletes a project with its stages, their rows, its roles and its login.
+ *
+ * The login is closed first, in a transaction of its own, so that no session of the project's own can begin and hold what
+ * is to be deleted. Where the rest fails it is opened again: by this process, or by the next sweep where this one dies.
+ *
+ * @param patience how long, in milliseconds, dropping may take.
+ * @throws {AppError} NOT_FOUND; CONFLICT where something of it is held for too long.
+ */
+export async function deleteProject(
+  control: PrismaClient,
+  slug: string,
+  patience: { readonly timeout: number },
+): Promise<Project> {
+  const project = await findProject(control, slug)
+  try {
+    await closeLogin(control, project.login)
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        await control.$transaction((tx) => dropProject(tx, project), patience)
+        return project
+      } catch (error) {
+        if (attempt === MAX_ATTEMPTS || !isAppError(error, 'CONFLICT')) throw error
+        await endSessionsOf(control, project.login)
+      }
+    }
+  } catch (error) {
+    await Promise.allSettled([reopenLogins(control, slug)])
+    throw error
+  }
 }
+
+const dropProject = (tx: Transaction, { id, slug, login, stages }: Project): Promise<void> =>
+  dropPatiently(tx, `project "${slug}"`, async () => {
+    // While it is locked, nobody opens its login again.
+    const locked = await tx.$queryRaw<unknown[]>`SELECT 1 FROM control.project WHERE id = ${id}::uuid FOR UPDATE`
+    if (locked.length === 0) throw notFound('project', slug)
+    await tx.stageState.deleteMany({ where: { stageId: { in: stages.map((stage) => stage.id) } } })
+    await tx.membership.deleteMany({ where: { projectId: id } })
+    await tx.project.delete({ where: { id } })
+    await dropProjectLogin(tx, login)
+  })
 
 /** The name and the password with which sessions of the project log in. */
 export async function projectLogin(control: Queryable, seal: Seal, project: Pick<Project, 'id'>): Promise<Login> {
   const { login, sealedPassword } = await control.project.findUniqueOrThrow({ where: { id: project.id } })
-  return { name: login, password: seal.unseal(sealedPassword) }
+  return { name: login, password: seal.unseal(sealedPassword, projectSubject(project.id)) }
 }
 
 const WITH_STAGES = {

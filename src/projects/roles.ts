@@ -9,13 +9,20 @@ export interface RoleRow {
   readonly contentWrite: boolean
   readonly contentExport: boolean
   readonly contentImport: boolean
+  readonly contentStructure: boolean
   readonly systemExport: boolean
   readonly systemImport: boolean
 }
 
 export const toRole = (row: RoleRow): Role => ({
   name: row.name,
-  content: { read: row.contentRead, write: row.contentWrite, export: row.contentExport, import: row.contentImport },
+  content: {
+    read: row.contentRead,
+    write: row.contentWrite,
+    export: row.contentExport,
+    import: row.contentImport,
+    structure: row.contentStructure,
+  },
   system: { export: row.systemExport, import: row.systemImport },
 })
 
@@ -24,6 +31,7 @@ export const fromPermissions = ({ content, system }: Permissions): Omit<RoleRow,
   contentWrite: content.write,
   contentExport: content.export,
   contentImport: content.import,
+  contentStructure: content.structure,
   systemExport: system.export,
   systemImport: system.import,
 })

@@ -1,5 +1,5 @@
 import type { Database, Queryable } from '../database/database.ts'
-import type { LoginDatabases } from '../database/login-databases.ts'
+import type { LoginDatabases, LoginUse } from '../database/login-databases.ts'
 import type { Seal } from '../lib/seal.ts'
 import { type Project, projectLogin } from './projects.ts'
 import type { Stage } from './stages.ts'
@@ -12,7 +12,7 @@ export interface StageDatabase {
 }
 
 /** Finds a project's database; found once for a request or a job, and passed around from there. */
-export type FindProjectDatabase = (project: Pick<Project, 'id'>) => Promise<Database>
+export type FindProjectDatabase = (project: Pick<Project, 'id'>, use: LoginUse) => Promise<Database>
 
 export const toStageDatabase = (database: Database, stage: Stage): StageDatabase => ({
   database,
@@ -26,5 +26,5 @@ export function createProjectDatabases(options: {
   readonly seal: Seal
   readonly logins: LoginDatabases
 }): FindProjectDatabase {
-  return async (project) => options.logins.of(await projectLogin(options.control, options.seal, project))
+  return async (project, use) => options.logins.of(await projectLogin(options.control, options.seal, project), use)
 }

@@ -1,8 +1,8 @@
 import type { Transaction } from '../database/database.ts'
-import { quoteIdentifier } from '../database/quoting.ts'
 import { isUniqueViolation } from '../database/sqlstate.ts'
 import { conflict, notFound } from '../errors.ts'
 import { dropPatiently } from './drop-patiently.ts'
+import { createSchema, dropSchema } from './project-objects.ts'
 import type { Project } from './projects.ts'
 import { stageSchemaName } from './stage-schema-name.ts'
 
@@ -29,9 +29,7 @@ export async function createStage(tx: Transaction, project: Omit<Project, 'stage
   const stage = await tx.stage.create({ data }).catch((error: unknown) => {
     throw isUniqueViolation(error) ? conflict(`project "${project.slug}" has a stage "${slug}" already`) : error
   })
-  await tx.$executeRawUnsafe(
-    `CREATE SCHEMA ${quoteIdentifier(schemaName)} AUTHORIZATION ${quoteIdentifier(project.login)}`,
-  )
+  await tx.$executeRawUnsafe(createSchema(schemaName, project.login))
   await tx.stageState.create({ data: { stageId: stage.id, schemaName, login: project.login } })
   return stage
 }
@@ -44,10 +42,12 @@ export async function createStage(tx: Transaction, project: Omit<Project, 'stage
 export async function deleteStage(tx: Transaction, project: Project, slug: string): Promise<void> {
   const stage = findStage(project, slug)
   const beside = await tx.sideSchema.findMany({ where: { stageId: stage.id } })
-  for (const schemaName of [stage.schemaName, ...beside.map((side) => side.schemaName)]) {
-    await dropPatiently(tx, `stage "${slug}"`, `DROP SCHEMA ${quoteIdentifier(schemaName)} CASCADE`)
-  }
-  await tx.stageState.delete({ where: { stageId: stage.id } })
+  await dropPatiently(tx, `stage "${slug}"`, async () => {
+    for (const schemaName of [stage.schemaName, ...beside.map((side) => side.schemaName)]) {
+      await tx.$executeRawUnsafe(dropSchema(schemaName))
+    }
+    await tx.stageState.delete({ where: { stageId: stage.id } })
+  })
   await tx.stage.delete({ where: { id: stage.id } })
 }
 

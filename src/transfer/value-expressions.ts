@@ -13,24 +13,6 @@ export interface ValueType {
   readonly hasOwnCast: boolean
 }
 
-/**
- * The settings under which values have the text that the archive format asks for; set by whoever reads values for an
- * archive, and by whoever gives an archive's values back to PostgreSQL (money and dates are read by them too).
- */
-export const TEXT_FORM_SETTINGS: Readonly<Record<string, string>> = {
-  DateStyle: 'ISO, MDY',
-  TimeZone: 'UTC',
-  IntervalStyle: 'postgres',
-  bytea_output: 'hex',
-  extra_float_digits: '1',
-  lc_monetary: 'C',
-  // CONTENT takes whole documents too, with their DOCTYPE; DOCUMENT would refuse fragments.
-  xmloption: 'content',
-  // Decides how regclass and its kin are written.
-  quote_all_identifiers: 'off',
-  array_nulls: 'on',
-}
-
 /** Types for which `json_build_array` writes something other than a string of the type's text output. */
 const JSON_FORM_OF_THEIR_OWN: ReadonlySet<string> = new Set([
   'int8',

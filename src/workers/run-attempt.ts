@@ -1,15 +1,16 @@
 import { setMaxListeners } from 'node:events'
 import { z } from 'zod'
 import type { Container } from '../container.ts'
-import { isConnectionTrouble } from '../database/connection-trouble.ts'
+import { databaseTrouble } from '../database/sqlstate-meanings.ts'
 import { AppError } from '../errors.ts'
-import { assertStillAuthorised } from '../jobs/authorisation.ts'
+import { assertStillAuthorised, holdAuthorisation } from '../jobs/authorisation.ts'
 import { CATALOGUE, parseRequest } from '../jobs/catalogue.ts'
 import { endSessions } from '../jobs/end-sessions.ts'
 import type { Job } from '../jobs/job.ts'
 import { jobTimedOut, toJobError } from '../jobs/job-error.ts'
 import { trackProgress } from '../jobs/progress.ts'
 import { beat, begin, endCancelled, fail, giveBack, retryLater, sessionNameOf, succeed } from '../jobs/transitions.ts'
+import { jobSubject } from '../projects/sealed-subjects.ts'
 import { keepAlive } from './keep-alive.ts'
 import { runExport } from './processors/export.ts'
 import { runImport } from './processors/import.ts'
@@ -85,7 +86,9 @@ async function work(
   const { control, seal } = container
   await assertStillAuthorised(control.prisma, job)
   const row = await control.prisma.job.findUnique({ where: { id: job.id }, select: { sealedSecrets: true } })
-  const secrets = row?.sealedSecrets ? secretsSchema.parse(JSON.parse(seal.unseal(row.sealedSecrets))) : {}
+  const secrets = row?.sealedSecrets
+    ? secretsSchema.parse(JSON.parse(seal.unseal(row.sealedSecrets, jobSubject(job.id))))
+    : {}
   const context: AttemptContext = {
     container,
     job,
@@ -93,9 +96,9 @@ async function work(
     progress,
     sessionName: sessionNameOf(job),
     secrets,
+    authorise: (tx) => holdAuthorisation(tx, job),
     async succeed(tx, result, expiresInDays) {
       signal.throwIfAborted()
-      await assertStillAuthorised(tx, job)
       const outcome = { result, progress: { ...progress.current(), percent: 100 } }
       const isOurs = await succeed(tx, job, expiresInDays === undefined ? outcome : { ...outcome, expiresInDays })
       if (!isOurs) throw new Stopped('lost')
@@ -148,5 +151,7 @@ async function settle(container: Container, job: Job, cause: unknown): Promise<O
 }
 
 /** Whether the same may go well later, without anybody doing anything about it. */
-const mayPass = (cause: unknown): boolean =>
-  isConnectionTrouble(cause) || (cause instanceof AppError && cause.retryAfterSeconds !== undefined)
+function mayPass(cause: unknown): boolean {
+  const expected = cause instanceof AppError ? cause : databaseTrouble(cause)
+  return expected?.retryAfterSeconds !== undefined
+}

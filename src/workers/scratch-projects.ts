@@ -3,7 +3,7 @@ import type { Container } from '../container.ts'
 import { Prisma } from '../database/generated/client.ts'
 import { createProject, deleteProject } from '../projects/projects.ts'
 
-type ScratchServices = Pick<Container, 'control' | 'logins' | 'seal' | 'logger'>
+type ScratchServices = Pick<Container, 'control' | 'logins' | 'seal' | 'room' | 'logger'>
 
 /** Making a hundred stages takes a while, and so does dropping what is in them. */
 const PATIENT = { timeout: 10 * 60_000 }
@@ -43,13 +43,14 @@ export async function withScratchProjects<T>(
 }
 
 /** Whoever dies after this leaves a project that can be told from others. */
-export function createScratchProject(
-  { control, seal }: ScratchServices,
+export async function createScratchProject(
+  { control, seal, room }: ScratchServices,
   jobId: string,
   project: { readonly slug: string; readonly stages: readonly string[] },
 ): Promise<void> {
-  return control.prisma.$transaction(async (tx) => {
-    const { id } = await createProject(tx, seal, project)
+  const connectionLimit = await room.limitOfNew()
+  await control.prisma.$transaction(async (tx) => {
+    const { id } = await createProject(tx, seal, { ...project, connectionLimit })
     await tx.project.update({ where: { id }, data: { scratchFor: jobId } })
   }, PATIENT)
 }
@@ -80,7 +81,7 @@ async function dropWhere({ control, logins, logger }: ScratchServices, condition
     try {
       // Before its sessions are ended, so that none of them is missed.
       logins.forget(login)
-      await control.prisma.$transaction((tx) => deleteProject(tx, slug), PATIENT)
+      await deleteProject(control.prisma, slug, PATIENT)
     } catch (error) {
       logger.warn({ err: error, project: slug }, 'a scratch project could not be dropped; a sweep tries it again')
     }

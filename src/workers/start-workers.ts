@@ -18,7 +18,8 @@ export interface Workers {
 }
 
 /** Starts working on jobs: one worker for each kind, each on as many at once as the catalogue says. */
-export async function startWorkers(container: Container): Promise<Workers> {
+export async function startWorkers(services: Container): Promise<Workers> {
+  const container: Container = { ...services, ...services.jobTurns }
   const { queueBackend, logger, jobTimings: timings } = container
   const stopping = new AbortController()
   const running = new Set<Promise<Outcome>>()

@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto'
-import { readArchive } from '../archive/archive-reader.ts'
+import { type ReadArchiveOptions, readArchive } from '../archive/archive-reader.ts'
 import type { FinishedArtifact } from '../artifacts/artifact-store.ts'
 import type { Container } from '../container.ts'
 import { AppError, type ErrorCode, type Fault, isAppError } from '../errors.ts'
+import { ROOT } from '../projects/access.ts'
 import { withExport } from '../transfer/export/with-export.ts'
 import { type CheckedArchive, importArchive } from '../transfer/import/import-archive.ts'
 import { spoolArchive } from '../transfer/import/spool-archive.ts'
 import { type ScratchOwner, withScratchProjects } from './scratch-projects.ts'
-import { type Contents, compareContents, readContents } from './verify-contents.ts'
+import { type Contents, compareContents, readContents, withoutRestore } from './verify-contents.ts'
 
 /** An archive in the store, and what its writer said of it. */
 export interface WrittenArtifact {
@@ -26,7 +27,7 @@ const FAULTS_OF_THE_ARCHIVE: ReadonlySet<ErrorCode> = new Set(['ARCHIVE_INVALID'
 
 /**
  * Proves that an archive can be restored: reads it back from where it is kept, restores it into projects made for that,
- * exports them, and compares structure, rows and their sums. Nothing is left of them, however it ends; where the
+ * exports them, and compares structure, rows and their sums, roles and events. Nothing is left of them, however it ends; where the
  * process dies, the job's next attempt or a sweep drops them.
  *
  * @throws {AppError} PROOF_FAILED where the archive is not what was written, can't be restored, or comes back as
@@ -57,10 +58,11 @@ const unproven = (reason: string, faults: readonly Fault[], cause?: Error): AppE
 /** @returns how what was restored differs. */
 async function restore(container: Container, artifact: WrittenArtifact, job: VerifyingJob): Promise<readonly Fault[]> {
   const { signal } = job
-  const options = { maxLineBytes: container.config.maxLineBytes, signal }
+  const options = readOptions(container, signal)
   const original = await readContents(readArchive(readStored(container, artifact), options))
   const spooled = await spoolArchive(readStored(container, artifact), container.spoolFolder, {
     ...options,
+    reserveBytes: container.config.spoolReserveBytes,
     admit: () => undefined,
   })
   try {
@@ -73,6 +75,12 @@ async function restore(container: Container, artifact: WrittenArtifact, job: Ver
   }
 }
 
+const readOptions = ({ config }: Container, signal: AbortSignal): ReadArchiveOptions => ({
+  maxLineBytes: config.maxLineBytes,
+  maxStructureLineBytes: config.maxStructureLineBytes,
+  signal,
+})
+
 /** @returns what is in the projects that the archive was restored into. */
 async function restoreInto(
   container: Container,
@@ -81,13 +89,16 @@ async function restoreInto(
 ): Promise<Contents> {
   // What the empty stages held before is not worth keeping.
   const services = { ...container, undoHours: 0 }
-  await importArchive(services, archive, { targets, tokenId: null, signal, sessionName })
+  await importArchive(services, archive, { targets, tokenId: null, authorise: async () => ROOT, signal, sessionName })
   const selections = targets.map((slug, index) => ({
     slug,
-    system: false,
+    system: archive.projects[index]?.system ?? false,
     stages: archive.projects[index]?.stages.map((stage) => stage.slug),
   }))
-  return withExport(container, selections, (bytes) => readContents(readArchive(bytes, { signal })), { sessionName })
+  const options = readOptions(container, signal)
+  return withExport(container, selections, (bytes) => readContents(withoutRestore(readArchive(bytes, options))), {
+    sessionName,
+  })
 }
 
 /**

@@ -1,28 +1,53 @@
+import { createHash, type Hash } from 'node:crypto'
 import type { ArchiveItem } from '../archive/archive-reader.ts'
 import type { Fault } from '../errors.ts'
 
 /**
- * What must be the same after a restore, each by its name: the lines of structure, and of each table rows and their
- * sum.
+ * What must be the same after a restore, each by its name: roles, of each stage the number and the sum of its events,
+ * the lines of structure, and of each table rows and their sum.
  */
 export type Contents = ReadonlyMap<string, string>
 
 const MAX_FAULTS = 20
 
-/** Reads an archive through. What it keeps grows with the number of tables, and not with that of rows. */
+/** Reads an archive through. What it keeps grows with the number of tables and roles, and not with that of rows. */
 export async function readContents(items: AsyncIterable<ArchiveItem>): Promise<Contents> {
   const contents = new Map<string, string>()
+  const logs = new Map<string, { count: number; readonly hash: Hash }>()
   // Projects by their number: those that are restored have other names.
   let project = 0
   let stage = ''
   for await (const item of items) {
     if (item.kind === 'project') project += 1
     if (item.kind === 'stage') stage = item.content.slug
+    if (item.kind === 'role')
+      contents.set(`role "${item.content.name}" of project ${project}`, JSON.stringify(item.content))
+    if (item.kind === 'event') {
+      const name = `the events of stage "${item.content.stage}" of project ${project}`
+      const log = logs.get(name) ?? { count: 0, hash: createHash('sha256') }
+      log.count += 1
+      log.hash.update(`${JSON.stringify(item.content)}\n`)
+      // Rows come beside the rest of an event, in pieces.
+      for (const piece of item.rows ?? []) log.hash.update(piece)
+      logs.set(name, log)
+    }
     const name = nameOf(item)
     if (name === undefined || !('content' in item)) continue
     contents.set(`${name} of stage "${stage}" of project ${project}`, JSON.stringify(item.content))
   }
+  for (const [name, { count, hash }] of logs) contents.set(name, `${count} ${hash.digest('hex')}`)
   return contents
+}
+
+/** Leaves out the event by which each stage's log tells of the restore itself: its last one. */
+export async function* withoutRestore(items: AsyncIterable<ArchiveItem>): AsyncGenerator<ArchiveItem, void, undefined> {
+  let last: Extract<ArchiveItem, { kind: 'event' }> | undefined
+  for await (const item of items) {
+    const isSameLog = item.kind === 'event' && item.content.stage === last?.content.stage
+    if (last && (isSameLog || last.content.kind !== 'import')) yield last
+    last = item.kind === 'event' ? item : undefined
+    if (!last) yield item
+  }
 }
 
 function nameOf(item: ArchiveItem): string | undefined {

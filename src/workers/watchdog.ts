@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import type { Logger } from '../logger.ts'
 
 /** How often the main thread shows that it is alive, at most. */
 const BEAT_MS = 1_000
@@ -11,11 +12,13 @@ const HUNG = 'the event loop of this process hangs; the process is killed, so th
  * taken it over. It watches from a thread of its own, and counts its own beats instead of looking at a clock, so that a
  * process that was stopped as a whole, or a machine that slept, is not taken for one that hangs.
  */
-export function startWatchdog({ hangMs }: { readonly hangMs: number }): { stop(): Promise<unknown> } {
+export function startWatchdog({ hangMs }: { readonly hangMs: number }, logger: Logger): { stop(): Promise<unknown> } {
   const beatMs = Math.min(BEAT_MS, hangMs / 3)
   const beats = new Int32Array(new SharedArrayBuffer(4))
   const workerData = { beats, beatMs, maxMissed: Math.ceil(hangMs / beatMs), message: HUNG }
   const thread = new Worker(WATCH, { eval: true, workerData })
+  // Unheard, it would end the process, which can work without being watched.
+  thread.on('error', (error) => logger.error({ err: error }, 'the watchdog has ended; a hang is not noticed any more'))
   thread.unref()
   const timer = setInterval(() => Atomics.add(beats, 0, 1), beatMs)
   timer.unref()

@@ -13,6 +13,9 @@ export const EVENT = {
   occurredAt: '2026-11-20T20:59:59.123456+00:00',
 }
 
+/** Its rows as an array of PostgreSQL, in the text format of COPY. */
+export const EVENT_ROWS_TEXT = '{"{\\\\"album_id\\\\":9007199254740993,\\\\"price\\\\":12345678901234567890.123}"}'
+
 export const ROWS = [
   [1, 'For Those About To Rock', 'rock', true, -0.5],
   [2, '"Balls"\n\\ to 日本 🎸', null, false, 'NaN'],
@@ -123,5 +126,5 @@ const toText = ({ kind, line, table, count, bytes }: RowBatch): ReadItem => ({
   line,
   table,
   count,
-  text: bytes.toString(),
+  text: bytes.now.toString(),
 })

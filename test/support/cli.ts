@@ -7,7 +7,7 @@ import { Readable, Writable } from 'node:stream'
 import { buffer, text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { onTestFinished } from 'vitest'
+import { inject, onTestFinished } from 'vitest'
 import { readNpmOptions } from '../../src/cli/npm-options.ts'
 import { runCli } from '../../src/cli/program.ts'
 import { loadConfig } from '../../src/config.ts'
@@ -26,6 +26,8 @@ export interface CliOptions {
   readonly input?: string | Buffer | readonly string[]
   /** Whether standard input is a terminal. */
   readonly terminal?: boolean
+  /** Whether standard output is one. */
+  readonly outputTerminal?: boolean
 }
 
 /** Runs a command in this process. The service is never started: these commands are about another server. */
@@ -33,11 +35,13 @@ export async function runCommand(args: readonly string[], options: CliOptions = 
   const [stdout, stderr] = [createCollector(), createCollector()]
   const code = await runCli(args, {
     loadConfig: async () => loadConfig(options.variables ?? {}),
+    loadServiceConfig: async () => loadConfig(options.variables ?? {}),
+    hasEnvironmentFile: false,
     startService: async () => Promise.reject(new Error('no service is to be started')),
     runService: async () => Promise.reject(new Error('no service is to be run')),
     npmOptions: readNpmOptions(options.variables ?? {}),
     stdin: Object.assign(Readable.from(typed([options.input ?? ''].flat())), { isTTY: options.terminal ?? false }),
-    stdout: stdout.stream,
+    stdout: Object.assign(stdout.stream, { isTTY: options.outputTerminal ?? false }),
     stderr: stderr.stream,
     version: '1.2.3',
   })
@@ -84,13 +88,13 @@ export function spawnWharf(
     readonly user?: { readonly uid?: number; readonly gid?: number }
   },
 ): CliProcess {
-  const env = { PATH: process.env.PATH, HOME: process.env.HOME, ...variables }
+  const env = { PATH: process.env.PATH, HOME: inject('home'), ...variables }
   return watch(spawn(process.execPath, [PROGRAM, ...args], { ...user, cwd, env, stdio: ['ignore', 'pipe', 'pipe'] }))
 }
 
 /** Runs a line of shell, in which `"$@"` is the built program. */
 export function spawnShell(line: string): CliProcess {
-  const env = { PATH: process.env.PATH, HOME: process.env.HOME }
+  const env = { PATH: process.env.PATH, HOME: inject('home') }
   const args = ['-c', line, 'sh', process.execPath, PROGRAM]
   return watch(spawn('sh', args, { env, cwd: tmpdir(), stdio: ['ignore', 'pipe', 'pipe'] }))
 }

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { bytes, empty, json, stream } from '../../src/api/answer.ts'
 import { jsonBody, rawBody, streamBody } from '../../src/api/body.ts'
 import { type ApiOptions, createApi } from '../../src/api/create-api.ts'
-import { type Listening, listen } from '../../src/api/listen.ts'
+import { type Listening, type ListenOptions, listen } from '../../src/api/listen.ts'
 import { pageOf, pageQuery, toPage } from '../../src/api/paging.ts'
 import { queryFlag } from '../../src/api/query.ts'
 import { type BoundRoute, defineRoute } from '../../src/api/route.ts'
@@ -30,6 +30,7 @@ const listThings = defineRoute({
   summary: 'Lists things.',
   tag: 'things',
   auth: 'token',
+  access: { by: 'token' },
   query: z.object({ ...pageQuery, big: queryFlag() }),
   answers: { 200: json(pageOf(thing), 'A page of things.') },
 })
@@ -41,6 +42,7 @@ const getThing = defineRoute({
   summary: 'Finds a thing.',
   tag: 'things',
   auth: 'token',
+  access: { by: 'token' },
   params: z.object({ slug }),
   headers: z.object({ 'x-known': z.string().optional() }),
   answers: {
@@ -57,6 +59,7 @@ const getNewestThing = defineRoute({
   summary: 'Finds the newest thing.',
   tag: 'things',
   auth: 'token',
+  access: { by: 'token' },
   answers: { 200: bytes('application/json', 'The thing, serialised already.', {}, thing) },
 })
 
@@ -67,6 +70,7 @@ export const createThings = defineRoute({
   summary: 'Makes things.',
   tag: 'things',
   auth: 'token',
+  access: { by: 'token' },
   body: jsonBody(z.strictObject({ things: z.array(z.strictObject({ slug, size: z.int() })).max(1000) })),
   answers: { 201: json(z.object({ made: z.int() }), 'How many were made.') },
 })
@@ -78,6 +82,7 @@ const applySql = defineRoute({
   summary: 'Takes SQL.',
   tag: 'things',
   auth: 'token',
+  access: { by: 'token' },
   body: rawBody('application/sql', { maxBytes: 100, description: 'SQL.' }),
   answers: { 200: json(z.object({ length: z.int() }), 'Its length.') },
 })
@@ -89,6 +94,7 @@ const upload = defineRoute({
   summary: 'Counts what is uploaded.',
   tag: 'streams',
   auth: 'token',
+  access: { by: 'token' },
   query: z.object({ refuseAfter: z.string().optional() }),
   body: streamBody('application/x-ndjson', 'Lines.'),
   answers: { 200: json(z.object({ coding: z.string(), size: z.int() }), 'What came.') },
@@ -102,6 +108,7 @@ const download = defineRoute({
   summary: 'Streams lines.',
   tag: 'streams',
   auth: 'token',
+  access: { by: 'token' },
   params: z.object({ kind: z.enum(['whole', 'written', 'empty', 'fails-first', 'fails-later', 'endless']) }),
   answers: { 200: stream('application/x-ndjson', 'Lines.', { 'content-disposition': 'A file name.' }) },
   errors: ['EXPORT_INTERRUPTED'],
@@ -114,6 +121,7 @@ export const wait = defineRoute({
   summary: 'Waits until it is let go or aborted.',
   tag: 'streams',
   auth: 'none',
+  access: { by: 'anyone' },
   answers: { 204: empty('It was let go.') },
 })
 
@@ -124,6 +132,7 @@ export const fail = defineRoute({
   summary: 'Fails.',
   tag: 'failures',
   auth: 'none',
+  access: { by: 'anyone' },
   params: z.object({ kind: z.string() }),
   answers: { 200: json(z.object({ status: z.literal('ok') }), 'It did not fail.') },
   errors: ['DATABASE_UNAVAILABLE', 'CONFLICT'],
@@ -143,6 +152,8 @@ async function* linesThat(kind: string): AsyncGenerator<Buffer> {
 export interface Probe {
   onWait: (signal: AbortSignal) => Promise<void>
   started: number
+  /** How many tokens were looked up. */
+  lookUps: number
 }
 
 function failAs(kind: string): never {
@@ -221,26 +232,41 @@ afterEach(async () => {
 export interface Options {
   readonly limits?: ApiOptions<Caller>['limits']
   readonly graceMs?: number
+  readonly headMs?: ListenOptions['headMs']
+  readonly connections?: ListenOptions['connections']
+  readonly requestLimits?: ApiOptions<Caller>['requestLimits']
+  readonly trustedProxies?: readonly string[]
   readonly checks?: Readonly<Record<string, ReadinessCheck>>
 }
 
 /** Starts a server with the routes above; it is closed after the test. */
-export async function start({ limits = {}, graceMs = 50, checks = {} }: Options = {}) {
+export async function start(options: Options = {}) {
+  const { limits = {}, graceMs = 50, checks = {}, headMs, connections, requestLimits, trustedProxies } = options
   const lines: Record<string, unknown>[] = []
   const logger = createLogger('debug', { write: (line: string) => lines.push(JSON.parse(line)) })
-  const probe: Probe = { onWait: untilAborted, started: 0 }
+  const probe: Probe = { onWait: untilAborted, started: 0, lookUps: 0 }
   const routes = testRoutes(probe)
   const api = createApi<Caller>({
     routes: [...routes, ...createServiceRoutes({ routes, checks, version: '1.2.3' })],
+    authorise: () => undefined,
     authenticate: async (token) => {
+      probe.lookUps += 1
       if (token !== TOKEN) throw unauthenticated('the token is not known here')
       return { id: 'token-7' }
     },
     tokenIdOf: (caller) => caller.id,
     logger,
     limits: { lingerMs: 100, ...limits },
+    ...(requestLimits && { requestLimits }),
+    ...(trustedProxies && { trustedProxies }),
   })
-  const server = await listen(api, { host: '127.0.0.1', port: 0, graceMs })
+  const server = await listen(api, {
+    host: '127.0.0.1',
+    port: 0,
+    graceMs,
+    ...(headMs !== undefined && { headMs }),
+    ...(connections && { connections }),
+  })
   open.push(server)
   const client = createApiClient(server.url, TOKEN)
   await client.get('/healthz')

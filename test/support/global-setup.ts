@@ -9,6 +9,7 @@ import { prepareDatabase } from '../../src/database/preparation.ts'
 import { openPostgresBackend } from '../../src/jobs/queue-backend.ts'
 import { createLogger } from '../../src/logger.ts'
 import { isInstalled } from './is-installed.ts'
+import { assertNothingForeign, startRecording } from './statements/record-statements.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -16,14 +17,20 @@ declare module 'vitest' {
     clusterUrl: string
     /** The login that Wharf uses in tests: like the embedded one, no superuser. */
     wharfUrl: string
+    /** The home folder of programs that tests run, which is not that of who runs the tests. */
+    home: string
   }
 }
 
 /** Name of the migrated database that test files clone. */
 export const TEMPLATE_DATABASE = 'wharf_template'
 
+/** From how many test files on a run is one of the whole suite, and how many statements it asks at least. */
+const MANY_FILES = 100
+const LEAST_STATEMENTS = 1_000
+
 /** Builds the program once, for the tests that run it, and starts one PostgreSQL for all test files. */
-export default async function setup({ provide }: TestProject): Promise<() => Promise<void>> {
+export default async function setup({ provide, vitest }: TestProject): Promise<() => Promise<void>> {
   execFileSync('npx', ['tsc', '-p', 'tsconfig.build.json'], { stdio: 'inherit' })
   if (!isInstalled('redis-server')) {
     if (process.env.CI) throw new Error('redis-server is not installed, which .ci/run should have seen to')
@@ -31,15 +38,42 @@ export default async function setup({ provide }: TestProject): Promise<() => Pro
   }
   const dataDir = await mkdtemp(join(tmpdir(), 'wharf-test-cluster-'))
   await chmod(dataDir, 0o755)
+  const home = await mkdtemp(join(tmpdir(), 'wharf-test-home-'))
   const logger = createLogger('error')
   const postgres = await startEmbeddedPostgres({ dataDir, logger })
   await makeTemplate(postgres.superuserUrl, postgres.url)
+  await startRecording(postgres.superuserUrl)
   provide('clusterUrl', postgres.superuserUrl)
   provide('wharfUrl', postgres.url)
+  provide('home', home)
   return async () => {
+    await askAsWharf(postgres.url)
     await postgres.stop()
-    await rm(dataDir, { recursive: true, force: true })
+    try {
+      assertRecorded(await assertNothingForeign(join(dataDir, 'postgres.log')), vitest.state.getFiles().length)
+    } catch (error) {
+      // Vitest prints what a teardown throws, and passes all the same.
+      process.exitCode = 1
+      throw error
+    } finally {
+      for (const folder of [dataDir, home]) await rm(folder, { recursive: true, force: true })
+    }
   }
+}
+
+/** Asks something as Wharf does, so that there is at least one statement to be recorded, whichever files ran. */
+async function askAsWharf(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url, application_name: 'wharf' })
+  await client.connect()
+  await client.query('SELECT 1')
+  await client.end()
+}
+
+/** A recorder that sees nothing has nothing to object to. */
+function assertRecorded(statements: number, files: number): void {
+  const least = files < MANY_FILES ? 1 : LEAST_STATEMENTS
+  if (statements >= least) return
+  throw new Error(`${statements} statements of Wharf's own login were recorded, which must be at least ${least}`)
 }
 
 async function makeTemplate(superuserUrl: string, wharfUrl: string): Promise<void> {
@@ -48,7 +82,7 @@ async function makeTemplate(superuserUrl: string, wharfUrl: string): Promise<voi
   await client.query(`CREATE DATABASE ${TEMPLATE_DATABASE} OWNER wharf`)
   const url = new URL(wharfUrl)
   url.pathname = `/${TEMPLATE_DATABASE}`
-  await prepareDatabase(url.href, createLogger('error'))
+  await prepareDatabase(url.href, { logger: createLogger('error') })
   const queue = await openPostgresBackend(url.href, createLogger('error'))
   await queue.close()
   await client.end()

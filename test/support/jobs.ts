@@ -55,9 +55,9 @@ export async function untilStatus(client: ApiClient, id: string, status: string)
   return showJob(client, id)
 }
 
-/** Waits until the job has ended. */
-export async function untilEnded(client: ApiClient, { id }: SeenJob): Promise<SeenJob> {
-  await eventually(async () => (await showJob(client, id)).status).toMatch(/succeeded|failed|cancelled/)
+/** Waits until the job has ended. @param patienceMs for how long. */
+export async function untilEnded(client: ApiClient, { id }: SeenJob, patienceMs?: number): Promise<SeenJob> {
+  await eventually(async () => (await showJob(client, id)).status, patienceMs).toMatch(/succeeded|failed|cancelled/)
   return showJob(client, id)
 }
 
@@ -120,7 +120,7 @@ export const NO_LEASE: Partial<JobTimings> = { leaseMs: 600_000, lockMs: 4_000, 
 /** Takes jobs from workers that are gone or stopped, by a lease of two seconds; no other may be working meanwhile. */
 export const takeFromLostWorkers = ({ container, database }: TestWharf): Promise<void> =>
   eventually(async () => {
-    await sweepJobs(container, { leaseMs: 2_000 })
+    await sweepJobs(container, { leaseMs: 2_000, heartbeatMs: 100 })
     return database.query(`SELECT kind, request FROM control.job WHERE status = 'running'`)
   }).toEqual([])
 

@@ -1,7 +1,7 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync } from 'node:fs'
-import { chown, mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { chown, mkdir, mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -9,6 +9,7 @@ import pg from 'pg'
 import { findFreePort } from '../../src/database/embedded/free-port.ts'
 import { chooseServerUser } from '../../src/database/embedded/server-user.ts'
 import { createDatabaseIn, type TestCluster, type TestDatabase } from './database.ts'
+import { assertNothingForeign, startRecording } from './statements/record-statements.ts'
 
 const run = promisify(execFile)
 
@@ -27,11 +28,17 @@ export function installedPrograms(): string | undefined {
 export interface OwnCluster extends TestCluster {
   createDatabase(): Promise<TestDatabase>
   start(): Promise<void>
+  /** Lets none of its processes do anything, until what is returned is called. */
+  freeze(): Promise<() => void>
   /** Ends it as a crash would. */
   crash(): Promise<void>
+  /** Ends it in order, and starts it as a standby is started: it can be read only. */
+  restartAsStandby(): Promise<void>
+  /** Lets a standby take writes from now on. */
+  promote(): Promise<void>
   /** A schema of a database, as `pg_dump` writes it. */
   dump(database: TestDatabase, schema: string, options?: readonly string[]): Promise<string>
-  /** Ends and removes it. */
+  /** Ends and removes it. @throws {Error} where Wharf's own login read or called in it what is a project's. */
   remove(): Promise<void>
 }
 
@@ -39,6 +46,7 @@ export interface OwnCluster extends TestCluster {
 export async function startOwnCluster(programs: string): Promise<OwnCluster> {
   const folder = await mkdtemp(join(tmpdir(), 'wharf-test-cluster-'))
   const dataDir = join(folder, 'data')
+  const logPath = join(folder, 'log')
   const user = await chooseServerUser(dataDir)
   await mkdir(dataDir)
   if (user.uid !== undefined && user.gid !== undefined) {
@@ -56,8 +64,13 @@ export async function startOwnCluster(programs: string): Promise<OwnCluster> {
   const start = async (): Promise<void> => {
     const settings = { port, listen_addresses: '127.0.0.1', unix_socket_directories: '', fsync: 'off' }
     const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-    server = spawn(join(programs, 'postgres'), ['-D', dataDir, ...options], { ...asUser, stdio: 'ignore' })
+    const log = await open(logPath, 'a')
+    server = spawn(join(programs, 'postgres'), ['-D', dataDir, ...options], {
+      ...asUser,
+      stdio: ['ignore', 'ignore', log.fd],
+    })
     await once(server, 'spawn')
+    await log.close()
     await untilReady(superuserUrl)
   }
   const stop = async (signal: NodeJS.Signals): Promise<void> => {
@@ -69,11 +82,31 @@ export async function startOwnCluster(programs: string): Promise<OwnCluster> {
 
   await start()
   await asSuperuser(superuserUrl, 'CREATE ROLE wharf LOGIN CREATEROLE')
+  await startRecording(superuserUrl)
   return {
     ...cluster,
     start,
     createDatabase: () => createDatabaseIn(cluster),
     crash: () => stop('SIGQUIT'),
+    promote: () => asSuperuser(superuserUrl, 'SELECT pg_promote()'),
+    async restartAsStandby() {
+      await stop('SIGINT')
+      const signal = join(dataDir, 'standby.signal')
+      await writeFile(signal, '')
+      if (user.uid !== undefined && user.gid !== undefined) await chown(signal, user.uid, user.gid)
+      await start()
+    },
+    async freeze() {
+      const parent = server?.pid
+      if (parent === undefined) throw new Error('the server does not run')
+      // First it, so that no process is added; the others afterwards.
+      process.kill(parent, 'SIGSTOP')
+      const pids = [...(await childrenOf(parent)), parent]
+      for (const pid of pids) signalIfThere(pid, 'SIGSTOP')
+      return () => {
+        for (const pid of pids) signalIfThere(pid, 'SIGCONT')
+      }
+    },
     async dump(database, schema, options = []) {
       const args = ['--schema', `"${schema}"`, '--no-owner', ...options, database.superuserUrl]
       const { stdout } = await run(join(programs, 'pg_dump'), args, { maxBuffer: 2 ** 30 })
@@ -81,8 +114,23 @@ export async function startOwnCluster(programs: string): Promise<OwnCluster> {
     },
     async remove() {
       await stop('SIGINT')
-      await rm(folder, { recursive: true, force: true })
+      await assertNothingForeign(logPath).finally(() => rm(folder, { recursive: true, force: true }))
     },
+  }
+}
+
+/** @see proc_pid_stat(5): the fourth field is the parent. */
+async function childrenOf(parent: number): Promise<readonly number[]> {
+  const pids = (await readdir('/proc')).map(Number).filter(Number.isInteger)
+  const stats = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')))
+  return pids.filter((_, index) => Number(/^\d+ \(.*\) \S (\d+)/s.exec(stats[index] ?? '')?.[1]) === parent)
+}
+
+function signalIfThere(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
   }
 }
 

@@ -47,15 +47,20 @@ export function afterDue({ nextRunAt }: SeenSchedule, days = 0): Date {
 /**
  * Lets a schedule be due, by a clock that is ahead of the real one, and waits until its run has ended and is settled.
  */
-export async function runWhenDue(wharf: TestWharf, schedule: SeenSchedule): Promise<SeenSchedule> {
+export async function runWhenDue(wharf: TestWharf, schedule: SeenSchedule, patienceMs?: number): Promise<SeenSchedule> {
   const now = afterDue(await showSchedule(wharf.root, schedule))
   await fireDue(wharf.container, now)
-  return untilSettled(wharf, schedule, now)
+  return untilSettled(wharf, schedule, now, patienceMs)
 }
 
 /** Waits until the last run has ended, and settles it. */
-export async function untilSettled(wharf: TestWharf, schedule: SeenSchedule, now = new Date()): Promise<SeenSchedule> {
-  await eventually(async () => (await showSchedule(wharf.root, schedule)).lastRun?.status).toMatch(
+export async function untilSettled(
+  wharf: TestWharf,
+  schedule: SeenSchedule,
+  now = new Date(),
+  patienceMs?: number,
+): Promise<SeenSchedule> {
+  await eventually(async () => (await showSchedule(wharf.root, schedule)).lastRun?.status, patienceMs).toMatch(
     /succeeded|failed|cancelled|skipped/,
   )
   await settleRuns(wharf.container, now)

@@ -98,6 +98,7 @@ export const SHORT_TIMINGS: Partial<JobTimings> = {
   stalledMs: 1_000,
   graceMs: 1_000,
   watchMs: 50,
+  eventsMs: 500,
   retryMs: [200],
 }
 

@@ -2,7 +2,6 @@ import { z } from 'zod'
 import type { Container } from '../../container.ts'
 import type { Idempotency, NewJob } from '../../jobs/submit.ts'
 import { submitJob } from '../../jobs/submit.ts'
-import type { Caller } from '../../projects/access.ts'
 import { json } from '../answer.ts'
 import { jobPath, jobSchema, toJobBody } from './job-body.ts'
 
@@ -24,8 +23,6 @@ export const accepted = json(jobSchema, 'The job, which goes on by itself.', {
   'preference-applied': '`respond-async`, where it was asked for.',
   'retry-after': 'After how many seconds it is worth asking about the job.',
 })
-
-export const tokenIdOf = (caller: Caller): string | null => (caller.kind === 'root' ? null : caller.tokenId)
 
 export const idempotencyOf = (
   headers: { readonly 'idempotency-key'?: string | undefined },

@@ -6,6 +6,7 @@ import { appliedOf, type Form, formFor, type Preferences, preferencesOf, ROW_TYP
 import type { RowsWrite, Written } from '../../content/write-rows.ts'
 import { invalidRequest } from '../../errors.ts'
 import type { Caller } from '../../projects/access.ts'
+import type { Access } from '../access.ts'
 import { bytes, empty } from '../answer.ts'
 import { rawBody } from '../body.ts'
 import { type BoundRoute, defineRoute } from '../route.ts'
@@ -20,10 +21,13 @@ const WRITE_HEADERS = {
   'preference-applied': 'Which preferences were heeded.',
 }
 
+const access = { by: 'visitor', permission: 'content.write', project: 'project' } as const satisfies Access
+
 const shared = {
   path: '/content/{project}/{stage}/{table}',
   tag: 'Content',
   auth: 'visitor',
+  access,
   params: tableParams,
   dialect: { query: writeQuery, headers: writeHeaders },
   errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT', 'CONSTRAINT_VIOLATED', 'QUERY_TIMED_OUT', 'NOT_ACCEPTABLE'],
@@ -88,7 +92,7 @@ interface WriteCall {
 /** `POST`, `PATCH` and `DELETE` of `/content/{project}/{stage}/{table}` */
 export function contentWriteRoutes(container: Container): readonly BoundRoute<Caller>[] {
   const { content } = container
-  const admit = admitTo(container, 'content.write')
+  const admit = admitTo(container, access.permission)
 
   const write = async (kind: RowsWrite['kind'], call: WriteCall) => {
     const { caller: visit, params, request, body } = call
@@ -127,7 +131,7 @@ const shownOf = ({ body }: Written, { contentType }: Form) =>
 
 const APPLIED = {
   insert: ['return', 'count', 'missing', 'resolution'],
-  update: ['return', 'count'],
+  update: ['return', 'count', 'missing'],
   delete: ['return', 'count'],
 } as const satisfies Record<RowsWrite['kind'], readonly (keyof Preferences)[]>
 

@@ -6,6 +6,7 @@ import type { Answered, ReadRequest } from '../../content/content.ts'
 import { appliedOf, formFor, preferencesOf, ROW_TYPES, rangeOf } from '../../content/terms.ts'
 import { etagOf, isCurrent } from '../../content/validators.ts'
 import type { Caller } from '../../projects/access.ts'
+import type { Access } from '../access.ts'
 import { bytes, empty } from '../answer.ts'
 import { type Admit, type BoundRoute, type Call, defineRoute, type Stranger } from '../route.ts'
 import { overviewSchema } from './content-overview.ts'
@@ -13,6 +14,7 @@ import { readHeaders, readQuery } from './content-parameters.ts'
 import { slug } from './schemas.ts'
 
 const tag = 'Content'
+const access = { by: 'visitor', permission: 'content.read', project: 'project' } as const satisfies Access
 const stageParams = z.object({ project: slug, stage: slug })
 export const tableParams = z.object({ project: slug, stage: slug, table: z.string() })
 
@@ -41,6 +43,7 @@ const getStage = defineRoute({
   summary: 'The stage at a glance: tables, columns, relations, row counts',
   tag,
   auth: 'visitor',
+  access,
   params: stageParams,
   dialect: { query: z.object({}), headers: readHeaders },
   answers: {
@@ -59,6 +62,7 @@ const getRows = defineRoute({
   description: "Filters, selection, embedding, order and paging are in PostgREST's query dialect (docs/content.md).",
   tag,
   auth: 'visitor',
+  access,
   params: tableParams,
   dialect: { query: readQuery, headers: readHeaders },
   answers: {
@@ -78,11 +82,11 @@ export const admitTo =
 /** `GET /content/{project}/{stage}`, with and without a table */
 export function contentRoutes(container: Container): readonly BoundRoute<Caller>[] {
   const { content } = container
-  const admit = admitTo(container, 'content.read')
+  const admit = admitTo(container, access.permission)
   return [
     getStage.admit<Caller, Visit>(admit, async ({ caller: visit, request: { headers } }) => {
+      formFor(headers.accept, ['json'])
       if (isKnown(headers, visit, 'json')) return unchanged(visit, 'json')
-      formFor(headers.accept === undefined ? undefined : headers.accept)
       const answered = await content.overview(visit, {
         canonical: 'overview',
         gzip: takesGzip(headers['accept-encoding']),

@@ -4,7 +4,7 @@ import type { Container } from '../../container.ts'
 import { requestHash } from '../../jobs/submit.ts'
 import { coalesce } from '../../lib/coalesce.ts'
 import { gzipMembers } from '../../lib/gzip-members.ts'
-import { assertPermission, type Caller } from '../../projects/access.ts'
+import { assertPermission, type Caller, findCallerAgain, tokenIdOf } from '../../projects/access.ts'
 import { estimateRows } from '../../transfer/export/estimate-rows.ts'
 import { type ExportSelection, MAX_PROJECTS_PER_ARCHIVE } from '../../transfer/export/export-selection.ts'
 import { withExport } from '../../transfer/export/with-export.ts'
@@ -13,7 +13,8 @@ import { jsonBody } from '../body.ts'
 import { plainText } from '../plain-text.ts'
 import { parsePrefer } from '../prefer.ts'
 import { type BoundRoute, defineRoute } from '../route.ts'
-import { accepted, acceptJob, asyncHeaders, idempotencyOf, tokenIdOf } from './accept-job.ts'
+import { whileAuthorised } from '../while-authorised.ts'
+import { accepted, acceptJob, asyncHeaders, idempotencyOf } from './accept-job.ts'
 import { slug } from './schemas.ts'
 
 const selection = z.strictObject({
@@ -47,6 +48,8 @@ const exportProjects = defineRoute({
     'archive, always compressed, is at `/jobs/{id}/file`.',
   tag: 'Data',
   auth: 'token',
+  canWaitLong: true,
+  access: { by: 'request', permissions: ['content.export'], system: ['system.export'] },
   headers: z.object({
     ...asyncHeaders,
     'content-encoding': z.string().optional(),
@@ -79,6 +82,8 @@ export function exportRoutes(container: Container): readonly BoundRoute<Caller>[
         } as const
         return acceptJob(container, newJob, { isPreferred: true })
       }
+      const assertStill = async (): Promise<void> =>
+        assertMayExport(await findCallerAgain(container.control.prisma, caller), projects)
       return {
         status: 200,
         headers: {
@@ -87,8 +92,15 @@ export function exportRoutes(container: Container): readonly BoundRoute<Caller>[
           'wharf-rows-estimate': estimate > 0 ? String(estimate) : undefined,
         },
         body: (sink) =>
-          withExport(container, projects, (archive) =>
-            pipeline(compressed ? gzipMembers(archive) : coalesce(archive), sink, { signal }),
+          withExport(
+            container,
+            projects,
+            (archive) => {
+              const bytes = compressed ? gzipMembers(archive) : coalesce(archive)
+              const authorised = whileAuthorised(bytes, assertStill, container.jobTimings.authorisationMs)
+              return pipeline(authorised, sink, { signal })
+            },
+            { signal },
           ),
       }
     }),

@@ -1,21 +1,25 @@
 import { z } from 'zod'
 import type { Container } from '../../container.ts'
+import type { Transaction } from '../../database/database.ts'
 import { invalidRequest } from '../../errors.ts'
-import { assertPermission, type Caller } from '../../projects/access.ts'
+import { assertPermission, type Caller, findCallerAgain, holdRights, tokenIdOf } from '../../projects/access.ts'
+import { PERMISSIONS } from '../../projects/permissions.ts'
 import { findProject } from '../../projects/projects.ts'
 import { findStage } from '../../projects/stages.ts'
 import type { PlannedProject } from '../../transfer/import/archive-plan.ts'
 import { examineAll, importArchive } from '../../transfer/import/import-archive.ts'
-import { isUndoable, rolesOf } from '../../transfer/import/import-result.ts'
+import { isUndoable, toldOfRoles } from '../../transfer/import/import-result.ts'
 import { type TargetProject, targetSlugs } from '../../transfer/import/import-targets.ts'
+import { planRolesOf, type RoleLeftOut } from '../../transfer/import/plan-roles.ts'
 import { type CheckOptions, checkArchive, spoolArchive } from '../../transfer/import/spool-archive.ts'
+import { admitLastStage } from '../../transfer/import/structure-permission.ts'
 import { undoImport } from '../../transfer/import/undo.ts'
 import { json } from '../answer.ts'
 import { streamBody } from '../body.ts'
 import { parsePrefer } from '../prefer.ts'
 import { queryFlag } from '../query.ts'
 import { type BoundRoute, defineRoute } from '../route.ts'
-import { accepted, asyncHeaders, tokenIdOf } from './accept-job.ts'
+import { accepted, asyncHeaders } from './accept-job.ts'
 import { acceptImport } from './import-job.ts'
 import { slug, timeText } from './schemas.ts'
 
@@ -47,6 +51,14 @@ const examinedStage = z.object({
   tables: z.array(examinedTable),
 })
 
+const permissions = z.array(z.enum(PERMISSIONS))
+
+const roleLeftOut = z.object({
+  role: z.string(),
+  notGiven: permissions.meta({ description: 'What the role has in the archive, and does not get.' }),
+  notTaken: permissions.meta({ description: 'What the role has in the target and not in the archive, and keeps.' }),
+})
+
 const result = z.object({
   ok: z.literal(true),
   dryRun: z.boolean(),
@@ -58,6 +70,11 @@ const result = z.object({
         description:
           'How many roles the target has from the archive, in the place of its own, as it has its event log; null ' +
           'where the archive has no system section, which leaves both as they are.',
+      }),
+      rolesLeftOut: z.array(roleLeftOut).meta({
+        description:
+          'In what the roles of the target are not as the archive says. An import gives and takes only permissions that ' +
+          'its caller has in the target, and leaves the role `public` alone; the root token may do all.',
       }),
       stages: z.array(z.union([importedStage, examinedStage])),
     }),
@@ -72,10 +89,12 @@ const importProjects = defineRoute({
   description:
     'All projects and stages of the archive together, or nothing. The archive is received and checked as a whole before ' +
     'anything is touched; who reads the stages sees the old rows until all new ones are there. Needs `content.import` in ' +
-    'every target, and `system.import` where the archive has the system section. With `Prefer: respond-async` the archive ' +
-    'is received and checked just so, and then imported by a job.',
+    'every target, `content.structure` where a stage is empty, so that it would be built from the archive, and ' +
+    '`system.import` where the archive has the system section. With `Prefer: respond-async` the archive is received and ' +
+    'checked just so, and then imported by a job.',
   tag: 'Data',
   auth: 'token',
+  access: { by: 'request', permissions: ['content.import'], system: ['system.import'] },
   query: z.object({
     targetSlug: slug.optional().meta({ description: 'Where the data goes, for an archive of one project.' }),
     dryRun: queryFlag().meta({ description: 'Does all the checks, and answers with what would happen.' }),
@@ -108,6 +127,7 @@ const undo = defineRoute({
   description: 'Needs `content.import`. What the stage had until now is kept in its turn, so an undo can be undone.',
   tag: 'Data',
   auth: 'token',
+  access: { by: 'permission', permission: 'content.import', project: 'slug' },
   params: z.object({ slug, stage: slug }),
   query: z.object({
     force: queryFlag().meta({ description: 'Also where the stage was written to since, which gives these writes up.' }),
@@ -133,41 +153,74 @@ export function importRoutes(container: Container): readonly BoundRoute<Caller>[
       const { targetSlug, dryRun, allowEdited } = query
       const options: CheckOptions = {
         maxLineBytes: config.maxLineBytes,
+        maxStructureLineBytes: config.maxStructureLineBytes,
         allowEdited,
         signal,
-        admit: (projects) => assertMayImport(caller, projects, targetSlugs(projects, targetSlug)),
+        async admit(projects) {
+          const targets = targetSlugs(projects, targetSlug)
+          assertMayImport(caller, projects, targets)
+          await admitLastStage(container, tokenIdOf(caller), projects, targets)
+        },
       }
+      const authorise = (
+        tx: Transaction,
+        projects: readonly PlannedProject[],
+        targets: readonly string[],
+      ): Promise<Caller> => authoriseAgain(tx, caller, targets, (now) => assertMayImport(now, projects, targets))
       if (dryRun) {
         const projects = await checkArchive(body.bytes, options)
-        const examined = await examineAll(container, projects, targetsOf(projects, targetSlug), { countRows: true })
+        const examined = await examineAll(container, projects, targetsOf(projects, targetSlug), {
+          countRows: true,
+          tokenId: tokenIdOf(caller),
+        })
         return {
           status: 200,
-          body: { ok: true, dryRun, projects: examined.map((target) => toExaminedBody(target, container)) },
+          body: {
+            ok: true,
+            dryRun,
+            projects: await Promise.all(examined.map((target) => toExaminedBody(container, caller, target))),
+          },
         }
       }
       if (parsePrefer(headers.prefer).respondAsync) {
-        return acceptImport(container, { bytes: body.bytes, targetSlug, options, caller, headers })
+        return acceptImport(container, { bytes: body.bytes, targetSlug, options, caller, authorise, headers })
       }
       const ahead = {
         services: container,
+        tokenId: tokenIdOf(caller),
         targetsOf: (projects: readonly PlannedProject[]) => targetsOf(projects, targetSlug),
       }
-      const archive = await spoolArchive(body.bytes, spoolFolder, { ...options, ahead })
+      const reserveBytes = config.spoolReserveBytes
+      const archive = await spoolArchive(body.bytes, spoolFolder, { ...options, ahead, reserveBytes })
       try {
         const targets = targetsOf(archive.projects, targetSlug)
-        const imported = await importArchive(container, archive, { targets, tokenId: tokenIdOf(caller), signal })
-        const projects = imported.map((project) => ({ ...project, stages: [...project.stages] }))
+        const imported = await importArchive(container, archive, {
+          targets,
+          tokenId: tokenIdOf(caller),
+          authorise: (tx) => authorise(tx, archive.projects, targets),
+          signal,
+        })
+        const projects = imported.map((project) => ({
+          ...project,
+          rolesLeftOut: project.rolesLeftOut.map(toRoleBody),
+          stages: [...project.stages],
+        }))
         return { status: 200, body: { ok: true, dryRun, projects } }
       } finally {
         await archive.remove()
       }
     }),
     undo.handle<Caller>(async ({ params, query, caller }) => {
-      assertPermission(caller, params.slug, 'content.import')
       const project = await findProject(control.prisma, params.slug)
       const { id: stageId, schemaName } = findStage(project, params.stage)
-      const stage = { stageId, schemaName, login: project.login }
-      const undone = await undoImport(container, stage, { force: query.force, tokenId: tokenIdOf(caller) })
+      const database = await container.projectDatabase(project, 'imports')
+      const stage = { stageId, schemaName, login: project.login, projectId: project.id, database }
+      const undone = await undoImport(container, stage, {
+        force: query.force,
+        tokenId: tokenIdOf(caller),
+        authorise: (tx) =>
+          authoriseAgain(tx, caller, [project.slug], (now) => assertPermission(now, project.slug, 'content.import')),
+      })
       return {
         status: 200,
         body: { ok: true, replacedAt: undone.replacedAt.toISOString(), tables: [...undone.tables] },
@@ -181,6 +234,25 @@ function targetsOf(projects: readonly PlannedProject[], requested: string | unde
   return targetSlugs(projects, requested)
 }
 
+/**
+ * Looks again who the caller is and what they may do, in the transaction that makes visible what they asked for, and
+ * keeps it so until that ends: an upload can take long enough for a token to be revoked.
+ *
+ * @param assertMay throws where the caller, as they are now, may not have it done.
+ * @throws {AppError} UNAUTHENTICATED where the token is of no use any more; what `assertMay` throws.
+ */
+async function authoriseAgain(
+  tx: Transaction,
+  caller: Caller,
+  projects: readonly string[],
+  assertMay: (now: Caller) => void,
+): Promise<Caller> {
+  await holdRights(tx, tokenIdOf(caller), projects)
+  const now = await findCallerAgain(tx, caller)
+  assertMay(now)
+  return now
+}
+
 /** All targets before the first change: an archive whose second project is forbidden leaves the first as it is. */
 function assertMayImport(caller: Caller, planned: readonly PlannedProject[], targets: readonly string[]): void {
   for (const [index, { system }] of planned.entries()) {
@@ -190,18 +262,29 @@ function assertMayImport(caller: Caller, planned: readonly PlannedProject[], tar
   }
 }
 
-const toExaminedBody = ({ planned, project, stages }: TargetProject, container: Container) => ({
-  slug: planned.slug,
-  targetSlug: project.slug,
-  roles: rolesOf(planned),
-  stages: stages.map((target) => ({
-    slug: target.stage.slug,
-    mode: target.mode,
-    undoable: isUndoable(target, container),
-    tables: target.planned.tables.map(({ name, rows }) => ({
-      name,
-      rowsNow: target.rowsNow.get(name) ?? null,
-      rowsAfter: rows,
-    })),
-  })),
+const toRoleBody = ({ role, notGiven, notTaken }: RoleLeftOut) => ({
+  role,
+  notGiven: [...notGiven],
+  notTaken: [...notTaken],
 })
+
+async function toExaminedBody(container: Container, caller: Caller, target: TargetProject) {
+  const { planned, project, stages } = target
+  const { roles, rolesLeftOut } = toldOfRoles(await planRolesOf(container.control.prisma, target, caller))
+  return {
+    slug: planned.slug,
+    targetSlug: project.slug,
+    roles,
+    rolesLeftOut: rolesLeftOut.map(toRoleBody),
+    stages: stages.map((target) => ({
+      slug: target.stage.slug,
+      mode: target.mode,
+      undoable: isUndoable(target, container),
+      tables: target.planned.tables.map(({ name, rows }) => ({
+        name,
+        rowsNow: target.rowsNow.get(name) ?? null,
+        rowsAfter: rows,
+      })),
+    })),
+  }
+}

@@ -41,6 +41,12 @@ export const jobSchema = z
     startedAt: timeText.nullable(),
     finishedAt: timeText.nullable(),
     expiresAt: timeText.nullable().meta({ description: 'When the archive that it made goes.' }),
+    archiveCheckedAt: timeText
+      .nullable()
+      .meta({ description: 'When the bytes of the archive that it made were last compared with what was written.' }),
+    archiveDamagedAt: timeText.nullable().meta({
+      description: 'When the archive was found to be damaged: it cannot be downloaded then. Null where it is whole.',
+    }),
     links: z.object({
       self: z.string(),
       events: z.string(),
@@ -76,6 +82,8 @@ export function toJobBody(job: Job): z.input<typeof jobSchema> {
     startedAt: timeOrNull(job.startedAt),
     finishedAt: timeOrNull(job.finishedAt),
     expiresAt: timeOrNull(job.expiresAt),
+    archiveCheckedAt: timeOrNull(job.archiveCheckedAt),
+    archiveDamagedAt: timeOrNull(job.archiveDamagedAt),
     links: {
       self,
       events: `${self}/events`,

@@ -4,42 +4,53 @@ import { ENDED, type Job } from '../../jobs/job.ts'
 import { findJob } from '../../jobs/read-jobs.ts'
 import type { JobWatcher } from '../../jobs/watch-jobs.ts'
 import { timeLimit } from '../../lib/time-limit.ts'
-import type { Caller } from '../../projects/access.ts'
+import { type Caller, findCallerAgain } from '../../projects/access.ts'
+import { toProblem } from '../problem.ts'
 import { toJobBody } from './job-body.ts'
 
-/** How often something is sent though nothing has changed, so that nobody between takes the connection for dead. */
-const HEARTBEAT_MS = 15_000
+interface EventSource {
+  readonly control: Database
+  readonly watcher: JobWatcher
+  /**
+   * How often something is sent though nothing has changed, so that nobody between takes the connection for dead, in
+   * milliseconds.
+   */
+  readonly everyMs: number
+}
+
+interface Watching {
+  readonly caller: Caller
+  readonly signal: AbortSignal
+  readonly requestId: string
+  /** As it is now. */
+  readonly job: Job
+}
 
 /**
- * A job as server-sent events: at once, on every change, and the last time when it has ended.
+ * A job as server-sent events: at once, on every change, and the last time when it has ended. Before each of them, and
+ * each sign of life, it is looked again whether the caller may know of the job.
  *
  * @see https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
-export async function* jobEvents(
-  {
-    control,
-    watcher,
-    caller,
-    signal,
-  }: {
-    readonly control: Database
-    readonly watcher: JobWatcher
-    readonly caller: Caller
-    readonly signal: AbortSignal
-  },
-  first: Job,
-): AsyncGenerator<Buffer, void, undefined> {
-  let job: Job | undefined = first
-  while (job) {
-    yield toEvent(job)
-    if (ENDED.has(job.status)) return
-    for (;;) {
-      const inTime = AbortSignal.any([signal, timeLimit(HEARTBEAT_MS)])
-      if (await watcher.change(job.id, job.revision, inTime)) break
-      signal.throwIfAborted()
-      yield HEARTBEAT
+export async function* jobEvents(source: EventSource, watching: Watching): AsyncGenerator<Buffer, void, undefined> {
+  const { control, watcher, everyMs } = source
+  const { caller, signal, requestId } = watching
+  let { job } = watching
+  yield toEvent(job)
+  while (!ENDED.has(job.status)) {
+    const known = job.revision
+    await watcher.change(job.id, known, AbortSignal.any([signal, timeLimit(everyMs)]))
+    signal.throwIfAborted()
+    try {
+      job = await findJob(control, await findCallerAgain(control.prisma, caller), job.id)
+    } catch (error) {
+      // A job that was removed, or that the caller may not know of any more, has nothing more to say.
+      if (isAppError(error, 'NOT_FOUND')) return
+      if (!isAppError(error, 'UNAUTHENTICATED')) throw error
+      yield Buffer.from(`event: error\ndata: ${JSON.stringify(toProblem(error, requestId))}\n\n`)
+      return
     }
-    job = await findJob(control, caller, job.id).catch(ifGone)
+    yield job.revision === known ? HEARTBEAT : toEvent(job)
   }
 }
 
@@ -47,8 +58,3 @@ const HEARTBEAT = Buffer.from(': still there\n\n')
 
 const toEvent = (job: Job): Buffer =>
   Buffer.from(`event: job\nid: ${job.revision}\ndata: ${JSON.stringify(toJobBody(job))}\n\n`)
-
-/** A job that was removed has nothing more to say. */
-function ifGone(error: unknown): undefined {
-  if (!isAppError(error, 'NOT_FOUND')) throw error
-}

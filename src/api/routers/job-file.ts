@@ -1,17 +1,20 @@
+import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { ByteRange } from '../../artifacts/artifact-store.ts'
 import type { Container } from '../../container.ts'
 import { gone, isAppError } from '../../errors.ts'
 import { projectsOf } from '../../jobs/authorisation.ts'
 import { parseRequest } from '../../jobs/catalogue.ts'
+import { type Damage, markDamaged } from '../../jobs/damaged-archives.ts'
 import type { Job } from '../../jobs/job.ts'
-import { findOutput, type JobOutput } from '../../jobs/job-output.ts'
+import { archiveDamaged, findOutput, type JobOutput } from '../../jobs/job-output.ts'
 import { assertMayTakeResult, findJob } from '../../jobs/read-jobs.ts'
 import { collectPassed } from '../../lib/collect-passed.ts'
-import type { Caller } from '../../projects/access.ts'
+import { type Caller, findCallerAgain } from '../../projects/access.ts'
 import { empty, stream } from '../answer.ts'
 import { isKnown, isSameVersion, parseByteRange } from '../byte-range.ts'
 import { type BoundRoute, defineRoute } from '../route.ts'
+import { whileAuthorised } from '../while-authorised.ts'
 import { id } from './schemas.ts'
 
 const fileHeaders = {
@@ -31,9 +34,12 @@ const downloadJobFile = defineRoute({
   description:
     'A download that broke off goes on where it stopped: `Range: bytes=<bytes received>-`, with the `ETag` as ' +
     '`If-Range` (`curl -C -` does so). One range at a time. Needs, at this moment, what the export needed: ' +
-    '`content.export` in every project, and `system.export` where the system section is in the archive.',
+    '`content.export` in every project, and `system.export` where the system section is in the archive. An archive whose ' +
+    'bytes in the storage have changed is a 410, or, where that is seen only while it is being sent, ends the connection ' +
+    'before its last byte.',
   tag: 'Jobs',
   auth: 'token',
+  access: { by: 'asker', of: 'job' },
   params: z.object({ id }),
   headers: z.object({
     range: z.string().optional(),
@@ -79,7 +85,10 @@ export function jobFileRoutes(container: Container): readonly BoundRoute<Caller>
         'repr-digest': `sha-256=:${Buffer.from(output.sha256).toString('base64')}:`,
         'cache-control': cacheControl,
       }
-      const body = readPart(container, output, part)
+      const assertStill = async (): Promise<void> =>
+        assertMayTakeResult(control, await findCallerAgain(control.prisma, caller), job)
+      const bytes = readPart(container, output, part)
+      const body = whileAuthorised(bytes, assertStill, container.jobTimings.authorisationMs)
       if (!range) return { status: 200, headers: described, body }
       const contentRange = `bytes ${range.start}-${range.end - 1}/${output.bytes}`
       return { status: 206, headers: { ...described, 'content-range': contentRange }, body }
@@ -87,19 +96,35 @@ export function jobFileRoutes(container: Container): readonly BoundRoute<Caller>
   ]
 }
 
-/** Exactly these bytes, or an error: a length that was promised must not end early and look like all there is. */
-async function* readPart({ artifacts }: Container, { key }: JobOutput, part: ByteRange): AsyncGenerator<Buffer> {
+/**
+ * Exactly these bytes, or an error: a length that was promised must not end early and look like all there is. The last
+ * chunk of a whole archive is sent once the digest of all of them is right, so that a damaged one never looks complete.
+ */
+async function* readPart(
+  { artifacts, control, logger }: Container,
+  { key, bytes, sha256 }: JobOutput,
+  part: ByteRange,
+): AsyncGenerator<Buffer> {
+  const refuse = async (damage: Damage): Promise<never> => {
+    await markDamaged(control.prisma, logger, { key, damage })
+    throw archiveDamaged()
+  }
+  const hash = part.start === 0 && part.end === bytes ? createHash('sha256') : undefined
   let missing = part.end - part.start
+  let held: Buffer | undefined
   try {
     for await (const chunk of collectPassed(artifacts.read(key, part))) {
       missing -= chunk.length
-      yield chunk
+      hash?.update(chunk)
+      if (held) yield held
+      held = chunk
     }
   } catch (error) {
     throw isAppError(error, 'NOT_FOUND') ? gone('the archive is not kept any more; export again') : error
   }
-  if (missing !== 0)
-    throw new Error(`the store has another length of an archive than its record: ${missing} bytes less`)
+  if (missing !== 0) await refuse('another length')
+  if (hash && !hash.digest().equals(sha256)) await refuse('another digest')
+  if (held) yield held
 }
 
 /** The project, or `projects`, and the day: `shop-2026-11-21.jsonl.gz`. */

@@ -6,7 +6,7 @@ import { ENDED, JOB_KINDS, JOB_STATUSES } from '../../jobs/job.ts'
 import { findJob, listJobs } from '../../jobs/read-jobs.ts'
 import { requestCancel } from '../../jobs/transitions.ts'
 import { timeLimit } from '../../lib/time-limit.ts'
-import type { Caller } from '../../projects/access.ts'
+import { assertAuthor, type Caller, findCallerAgain } from '../../projects/access.ts'
 import { empty, json, stream } from '../answer.ts'
 import { pageOf, pageQuery, toPage } from '../paging.ts'
 import { parsePrefer } from '../prefer.ts'
@@ -31,6 +31,7 @@ const list = defineRoute({
     'The root token sees all; any other token its own, and those of projects in which it might have asked for the same.',
   tag,
   auth: 'token',
+  access: { by: 'token' },
   query: z.object({
     ...pageQuery,
     after: id.optional(),
@@ -51,6 +52,7 @@ const show = defineRoute({
     'is a good answer too: its `status` says so.',
   tag,
   auth: 'token',
+  access: { by: 'viewer', of: 'job' },
   params: z.object({ id }),
   headers: z.object({ prefer: z.string().optional() }),
   answers: {
@@ -69,9 +71,11 @@ const events = defineRoute({
   operationId: 'watchJob',
   summary: 'The job at once, and again on every change, until it has ended',
   description:
-    'Server-sent events. Each `data` is the job as `GET /jobs/{id}` has it, in one line; the `event` is `job`.',
+    'Server-sent events. Each `data` is the job as `GET /jobs/{id}` has it, in one line; the `event` is `job`. Where the ' +
+    'token is revoked or expires meanwhile, the last `event` is `error`, and its `data` the problem document.',
   tag,
   auth: 'token',
+  access: { by: 'viewer', of: 'job' },
   params: z.object({ id }),
   answers: { 200: stream('text/event-stream', 'The events. They end with the job.') },
   errors: ['NOT_FOUND'],
@@ -85,9 +89,10 @@ const cancel = defineRoute({
   description: 'A queued job has ended at once. A running one ends soon after: its `status` is then `cancelled`.',
   tag,
   auth: 'token',
+  access: { by: 'author', of: 'job' },
   params: z.object({ id }),
   answers: { 202: json(jobSchema, 'The job, which ends or has ended.', retryAfterHeader) },
-  errors: ['NOT_FOUND', 'CONFLICT'],
+  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT'],
 })
 
 const remove = defineRoute({
@@ -97,14 +102,15 @@ const remove = defineRoute({
   summary: 'Removes a job that has ended, and the archive that it made',
   tag,
   auth: 'token',
+  access: { by: 'author', of: 'job' },
   params: z.object({ id }),
   answers: { 204: empty('The job is gone.') },
-  errors: ['NOT_FOUND', 'CONFLICT'],
+  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT'],
 })
 
 /** `/jobs` */
 export function jobRoutes(container: Container): readonly BoundRoute<Caller>[] {
-  const { control, queue, watcher, logger } = container
+  const { control, queue, watcher, logger, jobTimings } = container
   return [
     list.handle<Caller>(async ({ query, caller }) => {
       const found = await listJobs(control, caller, { ...query, limit: query.limit + 1 })
@@ -117,7 +123,8 @@ export function jobRoutes(container: Container): readonly BoundRoute<Caller>[] {
       let job = await findJob(control, caller, params.id)
       if (waitSeconds !== undefined && !ENDED.has(job.status)) {
         const inTime = AbortSignal.any([signal, timeLimit(waitSeconds * 1_000)])
-        if (await watcher.change(job.id, job.revision, inTime)) job = await findJob(control, caller, params.id)
+        await watcher.change(job.id, job.revision, inTime)
+        job = await findJob(control, await findCallerAgain(control.prisma, caller), params.id)
       }
       const applied = waitSeconds === undefined ? undefined : `wait=${waitSeconds}`
       return {
@@ -126,12 +133,15 @@ export function jobRoutes(container: Container): readonly BoundRoute<Caller>[] {
         body: toJobBody(job),
       }
     }),
-    events.handle<Caller>(async ({ params, caller, signal }) => {
+    events.handle<Caller>(async ({ params, caller, signal, requestId }) => {
       const job = await findJob(control, caller, params.id)
-      return { status: 200, body: jobEvents({ control, watcher, caller, signal }, job) }
+      return {
+        status: 200,
+        body: jobEvents({ control, watcher, everyMs: jobTimings.eventsMs }, { caller, signal, requestId, job }),
+      }
     }),
     cancel.handle<Caller>(async ({ params, caller }) => {
-      await findJob(control, caller, params.id)
+      assertAuthor(caller, (await findJob(control, caller, params.id)).createdBy, 'job')
       const job = await requestCancel(control.prisma, params.id)
       if (!job) throw conflict('the job has ended already')
       // Only tidying up: a worker that is rung for a cancelled job leaves it alone.
@@ -143,7 +153,7 @@ export function jobRoutes(container: Container): readonly BoundRoute<Caller>[] {
       return { status: 202, headers: { 'retry-after': retryAfter(job) }, body: toJobBody(job) }
     }),
     remove.handle<Caller>(async ({ params, caller }) => {
-      await findJob(control, caller, params.id)
+      assertAuthor(caller, (await findJob(control, caller, params.id)).createdBy, 'job')
       await removeJob(control, params.id)
       return { status: 204 }
     }),

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Container } from '../../container.ts'
-import { assertMember, assertRoot, type Caller } from '../../projects/access.ts'
+import type { Caller } from '../../projects/access.ts'
 import { createProject, deleteProject, findProject, listProjects, type Project } from '../../projects/projects.ts'
 import { createStage, DEFAULT_STAGE, deleteStage, type Stage } from '../../projects/stages.ts'
 import { empty, json } from '../answer.ts'
@@ -19,6 +19,7 @@ const list = defineRoute({
   summary: 'The projects that the token may know of, by slug',
   tag,
   auth: 'token',
+  access: { by: 'token' },
   query: z.object(pageQuery),
   answers: { 200: json(pageOf(projectSchema), 'A page of projects.') },
 })
@@ -30,6 +31,7 @@ const create = defineRoute({
   summary: 'Creates a project with its stages and the default roles; for the root token',
   tag,
   auth: 'token',
+  access: { by: 'root' },
   body: jsonBody(z.strictObject({ slug, stages: z.array(slug).min(1).max(100).default([DEFAULT_STAGE]) })),
   answers: { 201: json(projectSchema, 'The new project.', { location: 'Path of the project.' }) },
   errors: ['FORBIDDEN', 'CONFLICT', 'DATABASE_UNSUITABLE'],
@@ -42,6 +44,7 @@ const show = defineRoute({
   summary: 'One project',
   tag,
   auth: 'token',
+  access: { by: 'member', project: 'slug' },
   params: z.object({ slug }),
   answers: { 200: json(projectSchema, 'The project.') },
   errors: ['NOT_FOUND'],
@@ -54,6 +57,7 @@ const remove = defineRoute({
   summary: 'Deletes a project with all its stages, rows and roles; for the root token',
   tag,
   auth: 'token',
+  access: { by: 'root' },
   params: z.object({ slug }),
   answers: { 204: empty('The project is gone.') },
   errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT'],
@@ -66,6 +70,7 @@ const listStages = defineRoute({
   summary: "The project's stages, in the order in which they were made",
   tag,
   auth: 'token',
+  access: { by: 'member', project: 'slug' },
   params: z.object({ slug }),
   answers: { 200: json(pageOf(stageSchema), 'All stages.') },
   errors: ['NOT_FOUND'],
@@ -78,6 +83,7 @@ const addStage = defineRoute({
   summary: 'Adds an empty stage; for the root token',
   tag,
   auth: 'token',
+  access: { by: 'root' },
   params: z.object({ slug }),
   body: jsonBody(z.strictObject({ slug })),
   answers: { 201: json(stageSchema, 'The new stage.') },
@@ -91,13 +97,14 @@ const removeStage = defineRoute({
   summary: 'Deletes a stage with all its rows; for the root token',
   tag,
   auth: 'token',
+  access: { by: 'root' },
   params: stageParams,
   answers: { 204: empty('The stage is gone.') },
   errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT'],
 })
 
 /** `/projects` and the stages below it. */
-export function projectRoutes({ control, logins, seal }: Container): readonly BoundRoute<Caller>[] {
+export function projectRoutes({ control, logins, seal, room }: Container): readonly BoundRoute<Caller>[] {
   const database = control.prisma
   return [
     list.handle<Caller>(async ({ query, caller }) => {
@@ -105,35 +112,33 @@ export function projectRoutes({ control, logins, seal }: Container): readonly Bo
       const page = toPage(found, query.limit, (project) => project.slug)
       return { status: 200, body: { ...page, items: page.items.map(toProjectBody) } }
     }),
-    create.handle<Caller>(async ({ body, caller }) => {
-      assertRoot(caller)
-      const project = await database.$transaction((tx) => createProject(tx, seal, body), PATIENT)
+    create.handle<Caller>(async ({ body }) => {
+      const connectionLimit = await room.limitOfNew()
+      const project = await database.$transaction(
+        (tx) => createProject(tx, seal, { ...body, connectionLimit }),
+        PATIENT,
+      )
       return { status: 201, headers: { location: `/projects/${project.slug}` }, body: toProjectBody(project) }
     }),
-    show.handle<Caller>(async ({ params, caller }) => {
-      assertMember(caller, params.slug)
+    show.handle<Caller>(async ({ params }) => {
       return { status: 200, body: toProjectBody(await findProject(database, params.slug)) }
     }),
-    remove.handle<Caller>(async ({ params, caller }) => {
-      assertRoot(caller)
-      const { login } = await database.$transaction((tx) => deleteProject(tx, params.slug), PATIENT)
+    remove.handle<Caller>(async ({ params }) => {
+      const { login } = await deleteProject(database, params.slug, PATIENT)
       logins.forget(login)
       return { status: 204 }
     }),
-    listStages.handle<Caller>(async ({ params, caller }) => {
-      assertMember(caller, params.slug)
+    listStages.handle<Caller>(async ({ params }) => {
       const { stages } = await findProject(database, params.slug)
       return { status: 200, body: { items: stages.map(toStageBody), next: null } }
     }),
-    addStage.handle<Caller>(async ({ params, body, caller }) => {
-      assertRoot(caller)
+    addStage.handle<Caller>(async ({ params, body }) => {
       const stage = await database.$transaction(async (tx) =>
         createStage(tx, await findProject(tx, params.slug), body.slug),
       )
       return { status: 201, body: toStageBody(stage) }
     }),
-    removeStage.handle<Caller>(async ({ params, caller }) => {
-      assertRoot(caller)
+    removeStage.handle<Caller>(async ({ params }) => {
       await database.$transaction(
         async (tx) => deleteStage(tx, await findProject(tx, params.slug), params.stage),
         PATIENT,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Container } from '../../container.ts'
-import { assertMember, assertRoot, type Caller } from '../../projects/access.ts'
+import type { Caller } from '../../projects/access.ts'
 import { findProject } from '../../projects/projects.ts'
 import { deleteRole, listRoles, setRole } from '../../projects/roles.ts'
 import { empty, json } from '../answer.ts'
@@ -20,6 +20,7 @@ const list = defineRoute({
   summary: "The project's roles, by name",
   tag,
   auth: 'token',
+  access: { by: 'member', project: 'slug' },
   params: z.object({ slug }),
   answers: { 200: json(pageOf(roleSchema), 'All roles.') },
   errors: ['NOT_FOUND'],
@@ -33,11 +34,18 @@ const set = defineRoute({
   description: 'A permission that is left out is not given. Tokens with the role are under the new rules at once.',
   tag,
   auth: 'token',
+  access: { by: 'root' },
   params,
   body: jsonBody(
     z.strictObject({
       content: z
-        .strictObject({ read: permission, write: permission, export: permission, import: permission })
+        .strictObject({
+          read: permission,
+          write: permission,
+          export: permission,
+          import: permission,
+          structure: permission,
+        })
         .prefault({}),
       system: z.strictObject({ export: permission, import: permission }).prefault({}),
     }),
@@ -53,6 +61,7 @@ const remove = defineRoute({
   summary: 'Deletes a role that no usable token has; for the root token',
   tag,
   auth: 'token',
+  access: { by: 'root' },
   params,
   answers: { 204: empty('The role is gone.') },
   errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT'],
@@ -62,18 +71,15 @@ const remove = defineRoute({
 export function roleRoutes({ control }: Container): readonly BoundRoute<Caller>[] {
   const database = control.prisma
   return [
-    list.handle<Caller>(async ({ params, caller }) => {
-      assertMember(caller, params.slug)
+    list.handle<Caller>(async ({ params }) => {
       const { id } = await findProject(database, params.slug)
       return { status: 200, body: { items: [...(await listRoles(database, id))], next: null } }
     }),
-    set.handle<Caller>(async ({ params, body, caller }) => {
-      assertRoot(caller)
+    set.handle<Caller>(async ({ params, body }) => {
       const { id } = await findProject(database, params.slug)
       return { status: 200, body: await setRole(database, id, { name: params.role, ...body }) }
     }),
-    remove.handle<Caller>(async ({ params, caller }) => {
-      assertRoot(caller)
+    remove.handle<Caller>(async ({ params }) => {
       const { id } = await findProject(database, params.slug)
       await database.$transaction((tx) => deleteRole(tx, id, params.role))
       return { status: 204 }

@@ -7,6 +7,7 @@ import {
   changeSchedule,
   createSchedule,
   deleteSchedule,
+  findOwnSchedule,
   findSchedule,
   listSchedules,
 } from '../../jobs/schedules/schedules.ts'
@@ -41,6 +42,7 @@ const list = defineRoute({
   description: 'The root token sees all; any other token those whose jobs it might ask for itself.',
   tag,
   auth: 'token',
+  access: { by: 'token' },
   query: z.object({ ...pageQuery, after: id.optional() }),
   answers: { 200: json(pageOf(scheduleSchema), 'A page of schedules.') },
 })
@@ -56,6 +58,11 @@ const create = defineRoute({
     'before goes on is skipped.',
   tag,
   auth: 'token',
+  access: {
+    by: 'request',
+    permissions: ['content.export', 'content.import'],
+    system: ['system.export', 'system.import'],
+  },
   body: jsonBody(newSchedule),
   answers: { 201: json(scheduleDetailSchema, 'The new schedule.', { location: 'Path of the schedule.' }) },
   errors: ['FORBIDDEN', 'NOT_FOUND'],
@@ -68,6 +75,7 @@ const show = defineRoute({
   summary: 'One schedule, with its newest runs',
   tag,
   auth: 'token',
+  access: { by: 'asker', of: 'schedule' },
   params,
   answers: { 200: json(scheduleDetailSchema, 'The schedule.') },
   errors: ['NOT_FOUND'],
@@ -78,9 +86,12 @@ const change = defineRoute({
   path: '/schedules/{id}',
   operationId: 'changeSchedule',
   summary: 'Changes what is named of a schedule; `enabled` pauses and resumes it',
-  description: 'What a schedule missed while it was not enabled is not made up for.',
+  description:
+    'What a schedule missed while it was not enabled is not made up for. With another `request`, it runs in the name of ' +
+    'the token that changed it from then on: the root token too.',
   tag,
   auth: 'token',
+  access: { by: 'author', of: 'schedule' },
   params,
   body: jsonBody(changedSchedule),
   answers: { 200: json(scheduleDetailSchema, 'The schedule as it is now.') },
@@ -94,9 +105,10 @@ const remove = defineRoute({
   summary: 'Deletes a schedule; its archives stay for as long as those of any other job',
   tag,
   auth: 'token',
+  access: { by: 'author', of: 'schedule' },
   params,
   answers: { 204: empty('The schedule is gone.') },
-  errors: ['NOT_FOUND'],
+  errors: ['FORBIDDEN', 'NOT_FOUND'],
 })
 
 const run = defineRoute({
@@ -106,6 +118,7 @@ const run = defineRoute({
   summary: 'Runs a schedule now, enabled or not',
   tag,
   auth: 'token',
+  access: { by: 'author', of: 'schedule' },
   params,
   answers: {
     202: json(jobSchema, 'The job, which goes on by itself.', {
@@ -113,7 +126,7 @@ const run = defineRoute({
       'retry-after': 'After how many seconds it is worth asking about the job.',
     }),
   },
-  errors: ['NOT_FOUND', 'CONFLICT', 'QUEUE_UNAVAILABLE'],
+  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT', 'QUEUE_UNAVAILABLE'],
 })
 
 /** `/schedules` */
@@ -147,7 +160,7 @@ export function scheduleRoutes(container: Container): readonly BoundRoute<Caller
       return { status: 200, body: await detailOf(await findSchedule(database, caller, scheduleId)) }
     }),
     change.handle<Caller>(async ({ params: { id: scheduleId }, body: { request, ...changes }, caller }) => {
-      await findSchedule(database, caller, scheduleId)
+      await findOwnSchedule(database, caller, scheduleId)
       const asked = request && (await askedAgain(container, caller, request))
       const changed = { ...changes, ...(asked && { request: asked }) }
       return { status: 200, body: await detailOf(await changeSchedule(container, caller, scheduleId, changed)) }

@@ -15,7 +15,16 @@ export const timeText = z.iso.datetime({ offset: true })
 const flag = z.boolean()
 
 const permissionsSchema = {
-  content: z.object({ read: flag, write: flag, export: flag, import: flag }),
+  content: z.object({
+    read: flag,
+    write: flag,
+    export: flag,
+    import: flag,
+    structure: flag.meta({
+      description:
+        "Whether it may run SQL of its own as the project's login: scripts, and archives that build a stage.",
+    }),
+  }),
   system: z.object({ export: flag, import: flag }),
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { AppError, type Fault } from '../../errors.ts'
+import { CHALLENGE_PATTERN, type Prover } from '../../data-folder/service-proof.ts'
+import { AppError, type Fault, isAppError } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
 import { bytes, json } from '../answer.ts'
 import { DOCS_PAGE_POLICY, renderDocsPage } from '../docs-page.ts'
@@ -17,17 +18,26 @@ const getHealth = defineRoute({
   summary: 'Whether the process is alive',
   tag: 'service',
   auth: 'none',
+  access: { by: 'anyone' },
   quiet: true,
-  answers: { 200: json(z.object({ status: z.literal('ok') }), 'It is.') },
+  headers: z.object({ 'wharf-challenge': z.string().optional() }),
+  answers: {
+    200: json(z.object({ status: z.literal('ok') }), 'It is.', {
+      'wharf-proof':
+        'On a connection over loopback, to a `Wharf-Challenge` of 32 random bytes in base64url: what only a server of ' +
+        'this data folder can answer. The command line asks for it before it sends a token.',
+    }),
+  },
 })
 
 const getReadiness = defineRoute({
   method: 'GET',
   path: '/readyz',
   operationId: 'getReadiness',
-  summary: 'Whether the service can do its work now: everything that it depends on answers',
+  summary: 'Whether the service can do its work now: everything that it depends on answers, and takes writes',
   tag: 'service',
   auth: 'none',
+  access: { by: 'anyone' },
   quiet: true,
   answers: { 200: json(z.object({ status: z.literal('ready') }), 'It can.') },
   errors: ['NOT_READY'],
@@ -40,6 +50,7 @@ const getMetrics = defineRoute({
   summary: 'Figures for Prometheus: jobs, the queue, requests and the process',
   tag: 'service',
   auth: 'none',
+  access: { by: 'anyone' },
   quiet: true,
   answers: { 200: bytes('text/plain', 'The figures, in the text format.') },
 })
@@ -51,6 +62,7 @@ const getOpenApi = defineRoute({
   summary: 'This description, as an OpenAPI 3.1 document',
   tag: 'service',
   auth: 'none',
+  access: { by: 'anyone' },
   answers: { 200: bytes('application/json', 'The document.', {}, z.looseObject({ openapi: z.string() })) },
 })
 
@@ -61,6 +73,7 @@ const getDocs = defineRoute({
   summary: 'This description, for reading',
   tag: 'service',
   auth: 'none',
+  access: { by: 'anyone' },
   answers: {
     200: bytes('text/html', 'The page.', { 'content-security-policy': 'Allows the page its own style, nothing else.' }),
   },
@@ -76,10 +89,18 @@ export interface ServiceOptions {
   readonly routes: readonly { readonly spec: AnyRouteSpec }[]
   readonly version: string
   readonly metrics?: Metrics
+  /** Proves to the command line on this machine whose service this is; nobody is proven anything where it is missing. */
+  readonly prove?: Prover
 }
 
 /** The calls about the service itself: is it alive, is it ready, and how is it used. None needs a token. */
-export function createServiceRoutes({ checks, routes, version, metrics }: ServiceOptions): BoundRoute<unknown>[] {
+export function createServiceRoutes({
+  checks,
+  routes,
+  version,
+  metrics,
+  prove,
+}: ServiceOptions): BoundRoute<unknown>[] {
   const own = [getHealth, getReadiness, ...(metrics ? [getMetrics] : []), getOpenApi, getDocs]
   const describe = once(() =>
     createOpenApiDocument(
@@ -90,7 +111,15 @@ export function createServiceRoutes({ checks, routes, version, metrics }: Servic
   const describeAsJson = once(() => JSON.stringify(describe()))
   const describeAsPage = once(() => renderDocsPage(describe()))
   return [
-    getHealth.handle(() => ({ status: 200, body: { status: 'ok' } })),
+    getHealth.handle(({ headers, request }) => {
+      const challenge = headers['wharf-challenge']
+      const address = request.localEnd.address.replace(/^::ffff:/, '')
+      const proof =
+        prove && challenge !== undefined && CHALLENGE_PATTERN.test(challenge) && isLoopbackAddress(address)
+          ? prove(challenge, { address, port: request.localEnd.port, pid: process.pid })
+          : undefined
+      return { status: 200, body: { status: 'ok' }, headers: { 'wharf-proof': proof } }
+    }),
     getReadiness.handle(async ({ log }) => {
       const faults = await Promise.all(Object.entries(checks).map((entry) => runCheck(entry, log)))
       const failed = faults.filter((fault) => fault !== undefined)
@@ -107,6 +136,8 @@ export function createServiceRoutes({ checks, routes, version, metrics }: Servic
   ]
 }
 
+const isLoopbackAddress = (address: string): boolean => address === '::1' || address.startsWith('127.')
+
 async function runCheck([name, check]: [string, ReadinessCheck], log: Logger): Promise<Fault | undefined> {
   const expired = AbortSignal.timeout(CHECK_MS)
   const expiry = new Promise<never>((_, reject) => {
@@ -117,12 +148,12 @@ async function runCheck([name, check]: [string, ReadinessCheck], log: Logger): P
     return undefined
   } catch (error) {
     log.warn({ err: error, check: name }, 'not ready')
-    return { detail: `${name} does not answer` }
+    return { detail: `${name} ${isAppError(error, 'DATABASE_READ_ONLY') ? 'takes no writes' : 'does not answer'}` }
   }
 }
 
 const notReady = (faults: readonly Fault[]): AppError =>
-  new AppError('NOT_READY', 'something that the service depends on does not answer', {
+  new AppError('NOT_READY', 'something that the service depends on does not answer, or takes no writes', {
     faults,
     retryAfterSeconds: RETRY_AFTER_SECONDS,
   })

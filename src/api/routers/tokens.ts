@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Container } from '../../container.ts'
-import { assertRoot, type Caller } from '../../projects/access.ts'
+import type { Caller } from '../../projects/access.ts'
 import { createToken, findToken, listTokens, revokeToken, type Token } from '../../projects/tokens.ts'
 import { empty, json } from '../answer.ts'
 import { jsonBody } from '../body.ts'
@@ -18,6 +18,7 @@ const list = defineRoute({
   summary: 'Tokens in the order in which they were made, revoked ones too; for the root token',
   tag,
   auth: 'token',
+  access: { by: 'root' },
   query: z.object({ ...pageQuery, after: id.optional(), project: slug.optional() }),
   answers: { 200: json(pageOf(tokenSchema), 'A page of tokens.') },
   errors: ['FORBIDDEN'],
@@ -31,6 +32,7 @@ const create = defineRoute({
   description: 'The answer is the only place where the token is ever shown.',
   tag,
   auth: 'token',
+  access: { by: 'root' },
   body: jsonBody(
     z.strictObject({
       name: plainText(200).min(1),
@@ -49,6 +51,7 @@ const show = defineRoute({
   summary: 'One token; for the root token',
   tag,
   auth: 'token',
+  access: { by: 'root' },
   params: z.object({ id }),
   answers: { 200: json(tokenSchema, 'The token.') },
   errors: ['FORBIDDEN', 'NOT_FOUND'],
@@ -61,6 +64,7 @@ const revoke = defineRoute({
   summary: 'Revokes a token for good, from the next request on; for the root token',
   tag,
   auth: 'token',
+  access: { by: 'root' },
   params: z.object({ id }),
   answers: { 204: empty('The token is revoked.') },
   errors: ['FORBIDDEN', 'NOT_FOUND'],
@@ -73,6 +77,7 @@ const me = defineRoute({
   summary: 'Who the token is, and what it may do',
   tag,
   auth: 'token',
+  access: { by: 'token' },
   answers: {
     200: json(
       z
@@ -92,24 +97,20 @@ const me = defineRoute({
 export function tokenRoutes({ control }: Container): readonly BoundRoute<Caller>[] {
   const database = control.prisma
   return [
-    list.handle<Caller>(async ({ query, caller }) => {
-      assertRoot(caller)
+    list.handle<Caller>(async ({ query }) => {
       const found = await listTokens(database, { ...query, limit: query.limit + 1 })
       const page = toPage(found, query.limit, (token) => token.id)
       return { status: 200, body: { ...page, items: page.items.map(toTokenBody) } }
     }),
-    create.handle<Caller>(async ({ body, caller }) => {
-      assertRoot(caller)
+    create.handle<Caller>(async ({ body }) => {
       const expiresAt = body.expiresAt === undefined ? null : new Date(body.expiresAt)
       const { token, record } = await createToken(database, { ...body, expiresAt })
       return { status: 201, headers: { location: `/tokens/${record.id}` }, body: { ...toTokenBody(record), token } }
     }),
-    show.handle<Caller>(async ({ params, caller }) => {
-      assertRoot(caller)
+    show.handle<Caller>(async ({ params }) => {
       return { status: 200, body: toTokenBody(await findToken(database, params.id)) }
     }),
-    revoke.handle<Caller>(async ({ params, caller }) => {
-      assertRoot(caller)
+    revoke.handle<Caller>(async ({ params }) => {
       await revokeToken(database, params.id)
       return { status: 204 }
     }),

@@ -3,14 +3,15 @@ import type { Container } from '../../container.ts'
 import { invalidRequest, isAppError } from '../../errors.ts'
 import { assertMayRun } from '../../jobs/authorisation.ts'
 import { requestHash } from '../../jobs/submit.ts'
-import type { Caller } from '../../projects/access.ts'
+import { type Caller, tokenIdOf } from '../../projects/access.ts'
 import { findSelection } from '../../transfer/export/export-selection.ts'
+import { admitStage } from '../../transfer/import/structure-permission.ts'
 import { assertAllowedHost, assertVettedAddress } from '../../transfer/remote/allowed-hosts.ts'
 import { parseProjectTarget } from '../../transfer/remote/target.ts'
 import { jsonBody } from '../body.ts'
 import { plainText } from '../plain-text.ts'
 import { type BoundRoute, defineRoute } from '../route.ts'
-import { accepted, acceptJob, asyncHeaders, idempotencyOf, tokenIdOf } from './accept-job.ts'
+import { accepted, acceptJob, asyncHeaders, idempotencyOf } from './accept-job.ts'
 import { slug } from './schemas.ts'
 
 const end = z
@@ -39,9 +40,15 @@ const transfer = defineRoute({
   description:
     'Always a job. The target is overwritten as by an import: all of it together, or nothing. One end at least is on this ' +
     'server. Which other servers may be reached, the operator says (`WHARF_TRANSFER_HOSTS`). Needs `content.export` in a ' +
-    'source and `content.import` in a target that are here, and the same in `system` where the system section is asked for.',
+    'source and `content.import` in a target that are here, `content.structure` in a target with an ' +
+    'empty stage, which is built, and the same in `system` where the system section is asked for.',
   tag: 'Data',
   auth: 'token',
+  access: {
+    by: 'request',
+    permissions: ['content.export', 'content.import'],
+    system: ['system.export', 'system.import'],
+  },
   headers: z.object({ 'idempotency-key': asyncHeaders['idempotency-key'] }),
   body: jsonBody(transferBody),
   answers: { 202: accepted },
@@ -69,11 +76,8 @@ export function transferRoutes(container: Container): readonly BoundRoute<Caller
  *
  * @throws {AppError} INVALID_REQUEST, NOT_FOUND, FORBIDDEN.
  */
-export async function prepareTransfer(
-  { control, config }: Container,
-  caller: Caller,
-  body: z.output<typeof transferBody>,
-) {
+export async function prepareTransfer(container: Container, caller: Caller, body: z.output<typeof transferBody>) {
+  const { control, config } = container
   const source = withoutToken(body.source, '/source')
   const target = withoutToken(body.target, '/target')
   const request = { kind: 'transfer', request: { ...body, source: source.end, target: target.end } } as const
@@ -87,11 +91,28 @@ export async function prepareTransfer(
   if ('project' in body.source) {
     await findSelection(control.prisma, { slug: body.source.project, system: body.system, stages: body.stages })
   }
+  await admitTarget(container, caller, body)
   const secrets = {
     ...(source.token !== undefined && { source: source.token }),
     ...(target.token !== undefined && { target: target.token }),
   }
   return { request, secrets }
+}
+
+/** Those stages of a target that are known to come, and would be built: the job looks at all of them itself. */
+async function admitTarget(
+  container: Container,
+  caller: Caller,
+  { source, target, stages, system }: z.output<typeof transferBody>,
+): Promise<void> {
+  if (caller.kind === 'root' || !('project' in target)) return
+  const { prisma } = container.control
+  const coming =
+    stages ??
+    ('project' in source
+      ? (await findSelection(prisma, { slug: source.project, system })).stages.map(({ slug }) => slug)
+      : [])
+  for (const stage of coming) await admitStage(container, tokenIdOf(caller), { project: target.project, stage })
 }
 
 const isSameProject = (source: End, target: End): boolean =>

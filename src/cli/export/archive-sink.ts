@@ -6,7 +6,7 @@ import { AppError } from '../../errors.ts'
 import { syncFolder } from '../../lib/atomic-file.ts'
 import { errorCode } from '../../lib/error-code.ts'
 import { toFileRefusal } from '../file-refusal.ts'
-import { writeAll } from '../terminal/write.ts'
+import { writeBytes } from '../terminal/write.ts'
 
 /** Where an archive is written to. Whoever opens one ends it with exactly one call of `finish` or `discard`. */
 export interface ArchiveSink {
@@ -17,9 +17,13 @@ export interface ArchiveSink {
   discard(): Promise<void>
 }
 
+/** An archive holds all rows of a project: nobody but its owner reads it, unless its owner has said otherwise. */
+const ARCHIVE_MODE = 0o600
+
 /**
  * Opens `<path>.part`, which gets its name when it is finished and safely on the disk. One that was left behind is
- * replaced: removed first and made anew, so that nothing is ever written through a link that somebody put there.
+ * replaced: removed first and made anew, so that nothing is ever written through a link that somebody put there. Only its
+ * owner can read it; an archive that takes the place of another file gets that file's permissions with its name.
  *
  * @throws {AppError} WRONG_USE where it may not be made; writing throws FILE_FAILED where the disk is full, or failed.
  */
@@ -29,7 +33,7 @@ export async function openFileSink(path: string): Promise<ArchiveSink> {
     throw toFileRefusal(error, partPath, 'write')
   }
   await rm(partPath, { force: true }).catch(refused)
-  const file = await open(partPath, 'wx').catch(refused)
+  const file = await open(partPath, 'wx', ARCHIVE_MODE).catch(refused)
   const discard = async (): Promise<void> => {
     if (await isStillThere(file, partPath)) await rm(partPath, { force: true })
     await file.close()
@@ -42,6 +46,7 @@ export async function openFileSink(path: string): Promise<ArchiveSink> {
       try {
         await file.sync().catch(refused)
         if (!(await isStillThere(file, partPath))) throw replacedMeanwhile(partPath)
+        await takePermissionsOf(path, file)
         await rename(partPath, path).catch((error: unknown) => {
           throw toFileRefusal(error, path, 'write')
         })
@@ -61,7 +66,7 @@ export function createStreamSink(stream: Writable): ArchiveSink {
   return {
     async write(chunk) {
       try {
-        await writeAll(stream, chunk)
+        await writeBytes(stream, chunk)
       } catch (error) {
         throw errorCode(error) === 'EPIPE' ? outputClosed(error) : toFileRefusal(error, 'standard output', 'write')
       }
@@ -69,6 +74,11 @@ export function createStreamSink(stream: Writable): ArchiveSink {
     finish: async () => undefined,
     discard: async () => undefined,
   }
+}
+
+async function takePermissionsOf(path: string, file: FileHandle): Promise<void> {
+  const there = await statIfThere(path)
+  if (there?.isFile()) await file.chmod(Number(there.mode & 0o777n))
 }
 
 /** Whether the name is still that of the open file: another export to the same name takes it over. */

@@ -45,7 +45,7 @@ export async function reportExport(
 
 function formatExport(exported: Export): string {
   const { project, file } = exported
-  return `exported ${project} to ${file === STDOUT ? 'standard output' : file}\n${formatCopied(exported)}`
+  return `exported ${project} to ${file === STDOUT ? 'standard output' : printable(file)}\n${formatCopied(exported)}`
 }
 
 /** What was exported, how much that was and how long it took. */

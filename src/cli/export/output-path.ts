@@ -2,6 +2,7 @@ import { access, constants, type lstat, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { wrongUse } from '../../errors.ts'
 import { errorCode } from '../../lib/error-code.ts'
+import type { CliEnvironment } from '../environment.ts'
 import { toFileRefusal } from '../file-refusal.ts'
 
 /** The name for standard output. */
@@ -9,12 +10,15 @@ export const STDOUT = '-'
 
 /**
  * Checks, before anything is asked for, that an archive can be put there: by renaming, which would replace a device
- * or a pipe instead of writing to it.
+ * or a pipe instead of writing to it; and not to a terminal, which would obey what rows may hold.
  *
  * @throws {AppError} WRONG_USE
  */
-export async function assertUsableOutput(path: string): Promise<void> {
-  if (path === STDOUT) return
+export async function assertUsableOutput(path: string, stdout: CliEnvironment['stdout']): Promise<void> {
+  if (path === STDOUT) {
+    if (stdout.isTTY) throw wrongUse('standard output is a terminal: write the archive to a file, or into a pipe')
+    return
+  }
   if (path === '' || /[/\\]$/.test(path)) throw wrongUse(`the output "${path}" is not the name of a file`)
   const folder = dirname(resolve(path))
   if (!(await statOf(folder))?.isDirectory()) throw wrongUse(`there is no folder ${folder} for the output`)

@@ -1,5 +1,5 @@
-import { constants } from 'node:buffer'
 import { readArchive } from '../../archive/archive-reader.ts'
+import { GENEROUS_LIMITS } from '../archive-limits.ts'
 import type { TransferProgress } from '../terminal/progress.ts'
 
 /** Something of a stage that archives cannot hold, e.g. a view. */
@@ -31,8 +31,7 @@ export async function readThrough(bytes: AsyncIterable<Buffer>, progress: Transf
   const notExported: NotExported[] = []
   let tables = 0
   let system: ArchiveSummary['system']
-  // What is too long to be imported here may be imported elsewhere; only what cannot be a string cannot be checked.
-  for await (const item of readArchive(bytes, { maxLineBytes: constants.MAX_STRING_LENGTH })) {
+  for await (const item of readArchive(bytes, GENEROUS_LIMITS)) {
     if (item.kind === 'row') progress.rows += item.count
     if (item.kind === 'rows') progress.table = item.content.table
     if (item.kind === 'rowsEnd') tables += 1

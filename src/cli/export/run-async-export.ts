@@ -5,6 +5,7 @@ import { assertSucceeded, followJob } from '../jobs/follow-job.ts'
 import { notExportedOf, submitExport } from '../jobs/job-api.ts'
 import { downloadJob } from '../jobs/run-jobs.ts'
 import { projectOf, withServer } from '../server.ts'
+import { printable } from '../terminal/printable.ts'
 import { printResult } from '../terminal/result.ts'
 import { formatFields } from '../terminal/table.ts'
 import { formatBytes, formatCount } from '../terminal/units.ts'
@@ -44,7 +45,7 @@ export async function runAsyncExport(
   await printResult(isFile ? environment : { ...environment, stdout: environment.stderr }, options, {
     json: exported,
     text: () =>
-      `exported ${exported.project} to ${isFile ? exported.file : 'standard output'}\n${formatFields([
+      `exported ${exported.project} to ${isFile ? printable(exported.file) : 'standard output'}\n${formatFields([
         ['job', exported.jobId],
         ['rows', formatCount(exported.rows)],
         ['size', formatBytes(exported.bytes)],

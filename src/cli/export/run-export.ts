@@ -27,7 +27,7 @@ export async function runExport(
   const target = parseProjectTarget(source)
   if (options.async && !options.gzip)
     throw wrongUse('an archive that a job makes is always compressed: leave --no-gzip out')
-  if (options.output !== undefined) await assertUsableOutput(options.output)
+  if (options.output !== undefined) await assertUsableOutput(options.output, context.environment.stdout)
   if (options.async) return runAsyncExport(context, target, options)
   const exported = await withServer(context, target, (server) => exportProject(context, server, options))
   await reportExport(context, exported, options)
@@ -37,8 +37,8 @@ export async function runExport(
 async function exportProject(context: CommandContext, server: Server, options: ExportOptions): Promise<Export> {
   const project = projectOf(undefined, server)
   const file = options.output ?? `${project}.jsonl${options.gzip ? '.gz' : ''}`
-  await assertUsableOutput(file)
   const { stdout, stderr } = context.environment
+  await assertUsableOutput(file, stdout)
   const openSink = async (): Promise<ArchiveSink> => (file === STDOUT ? createStreamSink(stdout) : openFileSink(file))
 
   const startedAt = performance.now()

@@ -4,6 +4,7 @@ import { isConnectionFailure } from '../connection-failure.ts'
 import type { HttpClient } from '../http.ts'
 import type { FileProgress } from '../terminal/progress.ts'
 import { recogniseGzip } from './recognise-gzip.ts'
+import { rolesLeftOutSchema } from './role-notes.ts'
 
 /** A server that does not say it is taken for one that keeps what it replaces. */
 const undoable = z.boolean().default(true)
@@ -20,7 +21,13 @@ const examinedStageSchema = z.object({
 const answerOf = <T>(stage: z.ZodType<T>) =>
   z.object({
     projects: z.array(
-      z.object({ slug: z.string(), targetSlug: z.string(), roles: z.int().nullable(), stages: z.array(stage) }),
+      z.object({
+        slug: z.string(),
+        targetSlug: z.string(),
+        roles: z.int().nullable(),
+        rolesLeftOut: rolesLeftOutSchema,
+        stages: z.array(stage),
+      }),
     ),
   })
 

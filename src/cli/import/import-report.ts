@@ -4,6 +4,7 @@ import { printResult, type ResultOptions } from '../terminal/result.ts'
 import { formatTable } from '../terminal/table.ts'
 import { formatCount, formatCounted, formatSeconds } from '../terminal/units.ts'
 import type { ExaminedProject, ImportedProject } from './import-call.ts'
+import { roleNotes } from './role-notes.ts'
 
 interface ReportOptions extends ResultOptions {
   /** For messages: ` on <address>`, or nothing. */
@@ -64,7 +65,7 @@ export function reportImport(
       )
       const heading = `imported ${printable(file)}${place} in ${formatSeconds(seconds)}`
       const table = formatTable(['project', 'stage', 'tables', 'rows'], cells, style)
-      return [heading, table, ...undoNotes(projects)].join('\n')
+      return [heading, table, ...allRoleNotes(projects), ...undoNotes(projects)].join('\n')
     },
   })
 }
@@ -86,13 +87,17 @@ function formatExamined(projects: readonly ExaminedProject[], style: { readonly 
 
 /** Who may do what is replaced too, which has to be known before. */
 const systemNotes = (projects: readonly ExaminedProject[]): readonly string[] =>
-  projects.flatMap(({ targetSlug, roles }) =>
+  projects.flatMap(({ targetSlug, roles, rolesLeftOut }) =>
     roles === null
       ? []
       : [
-          `the roles and the event log of ${targetSlug} are replaced by those in the file (${formatCounted(roles, 'role')})`,
+          `the roles and the event log of ${printable(targetSlug)} are replaced by those in the file (${formatCounted(roles, 'role')})`,
+          ...roleNotes(targetSlug, rolesLeftOut),
         ],
   )
+
+const allRoleNotes = (projects: readonly ImportedProject[]): readonly string[] =>
+  projects.flatMap(({ targetSlug, rolesLeftOut }) => roleNotes(targetSlug, rolesLeftOut))
 
 const inPlaceNotes = (projects: readonly ExaminedProject[]): readonly string[] => [
   ...projects.flatMap(({ targetSlug, stages }) =>
@@ -100,7 +105,7 @@ const inPlaceNotes = (projects: readonly ExaminedProject[]): readonly string[] =
       .filter(({ mode }) => mode === 'in place')
       .map(
         ({ slug }) =>
-          `${targetSlug}/${slug} has things that an archive does not describe (views, triggers, ...), so it is loaded ` +
+          `${printable(targetSlug)}/${printable(slug)} has things that an archive does not describe (views, triggers, ...), so it is loaded ` +
           'where it is: readers wait meanwhile',
       ),
   ),
@@ -112,5 +117,8 @@ const undoNotes = (projects: readonly (ExaminedProject | ImportedProject)[]): re
   projects.flatMap(({ targetSlug, stages }) =>
     stages
       .filter(({ undoable }) => !undoable)
-      .map(({ slug }) => `data:undo cannot bring back what ${targetSlug}/${slug} had before: it is not kept`),
+      .map(
+        ({ slug }) =>
+          `data:undo cannot bring back what ${printable(targetSlug)}/${printable(slug)} had before: it is not kept`,
+      ),
   )

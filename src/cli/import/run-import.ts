@@ -1,8 +1,8 @@
-import { constants } from 'node:buffer'
 import { readArchive } from '../../archive/archive-reader.ts'
 import { wrongUse } from '../../errors.ts'
 import { parseServerTarget } from '../../transfer/remote/target.ts'
 import { type ArchiveInput, STDIN, withArchiveInput, withRepeatableInput } from '../archive-input.ts'
+import { GENEROUS_LIMITS } from '../archive-limits.ts'
 import type { CommandContext } from '../environment.ts'
 import { EXIT } from '../exit-codes.ts'
 import { type Server, withServer } from '../server.ts'
@@ -67,7 +67,7 @@ async function defaultTarget(
   { allowEdited = false }: ImportOptions,
 ): Promise<string | undefined> {
   let projects = 0
-  for await (const item of readArchive(input.read(), { maxLineBytes: constants.MAX_STRING_LENGTH, allowEdited })) {
+  for await (const item of readArchive(input.read(), { ...GENEROUS_LIMITS, allowEdited })) {
     if (item.kind !== 'project') continue
     projects += 1
     if (projects > 1 || item.content.targetSlug !== undefined) return undefined

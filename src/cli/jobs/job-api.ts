@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { encodedPath, type HttpClient, jsonBody } from '../http.ts'
+import { roleNotes, rolesLeftOutSchema } from '../import/role-notes.ts'
 
 /** Unknown fields are left out, so that a server may be newer. */
 const jobSchema = z.object({
@@ -33,6 +34,7 @@ const jobSchema = z.object({
   startedAt: z.string().nullable(),
   finishedAt: z.string().nullable(),
   expiresAt: z.string().nullable(),
+  archiveDamagedAt: z.string().nullable().default(null),
 })
 
 export type Job = z.infer<typeof jobSchema>
@@ -46,6 +48,16 @@ const notExportedSchema = z.object({
 /** What the archive of a job lacks, since no archive can hold it. */
 export const notExportedOf = ({ result }: Job): z.infer<typeof notExportedSchema>['notExported'] =>
   notExportedSchema.safeParse(result).data?.notExported ?? []
+
+const projectsSchema = z.object({
+  projects: z.array(z.object({ targetSlug: z.string(), rolesLeftOut: rolesLeftOutSchema })),
+})
+
+/** What an import or a transfer did not do to roles, in words. */
+export const roleNotesOf = ({ result }: Job): readonly string[] =>
+  projectsSchema
+    .safeParse(result)
+    .data?.projects.flatMap(({ targetSlug, rolesLeftOut }) => roleNotes(targetSlug, rolesLeftOut)) ?? []
 
 const pageSchema = z.object({ items: z.array(jobSchema) })
 

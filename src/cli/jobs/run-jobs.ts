@@ -6,6 +6,7 @@ import { createStreamSink, openFileSink } from '../export/archive-sink.ts'
 import { notExportedWarning } from '../export/export-report.ts'
 import { assertUsableOutput, STDOUT } from '../export/output-path.ts'
 import { type Server, withServer } from '../server.ts'
+import { printable } from '../terminal/printable.ts'
 import { progressLine, showProgress, type TransferProgress } from '../terminal/progress.ts'
 import { printResult, type ResultOptions } from '../terminal/result.ts'
 import { formatFields, formatTable } from '../terminal/table.ts'
@@ -13,7 +14,7 @@ import { formatBytes, formatCount } from '../terminal/units.ts'
 import { print } from '../terminal/write.ts'
 import { downloadFile } from './download-file.ts'
 import { assertSucceeded, followJob } from './follow-job.ts'
-import { cancelJob, getJob, type Job, listJobs, notExportedOf } from './job-api.ts'
+import { cancelJob, getJob, type Job, listJobs, notExportedOf, roleNotesOf } from './job-api.ts'
 
 export interface JobOptions extends ResultOptions {
   readonly server?: string
@@ -71,7 +72,8 @@ export async function runJobCancel(context: CommandContext, id: string, options:
   const job = await withServer(context, parseServerTarget(options.server), ({ http }) => cancelJob(http, id))
   await printResult(context.environment, options, {
     json: job,
-    text: () => (job.status === 'cancelled' ? `cancelled job ${id}` : `job ${id} is being cancelled`),
+    text: () =>
+      job.status === 'cancelled' ? `cancelled job ${printable(id)}` : `job ${printable(id)} is being cancelled`,
   })
   return EXIT.done
 }
@@ -82,7 +84,7 @@ export async function runJobDownload(
   id: string,
   { output, ...options }: JobDownloadOptions,
 ): Promise<number> {
-  if (output !== undefined) await assertUsableOutput(output)
+  if (output !== undefined) await assertUsableOutput(output, context.environment.stdout)
   const downloaded = await withServer(context, parseServerTarget(options.server), async (server) => {
     const job = await getJob(server.http, id)
     assertSucceeded(job)
@@ -92,7 +94,7 @@ export async function runJobDownload(
   const toStdout = downloaded.file === STDOUT
   await printResult(toStdout ? { ...context.environment, stdout: stderr } : context.environment, options, {
     json: downloaded,
-    text: () => `downloaded ${downloaded.file}, ${formatBytes(downloaded.bytes)}`,
+    text: () => `downloaded ${printable(downloaded.file)}, ${formatBytes(downloaded.bytes)}`,
   })
   return EXIT.done
 }
@@ -105,7 +107,7 @@ export async function downloadJob(
   options: { readonly output?: string; readonly quiet: boolean },
 ): Promise<{ readonly file: string; readonly bytes: number }> {
   const file = options.output ?? `${subjectsOf(job).join('-') || 'archive'}.jsonl.gz`
-  await assertUsableOutput(file)
+  await assertUsableOutput(file, environment.stdout)
   const progress: TransferProgress = { table: '', rows: 0, bytes: 0, rowsExpected: undefined }
   const stopProgress = showProgress((seconds) => `downloading  ${progressLine(progress, seconds)}`, {
     stderr: environment.stderr,
@@ -147,6 +149,7 @@ async function printJob({ environment }: CommandContext, options: ResultOptions,
   const lacking = notExportedOf(job)
   const where = job.kind === 'export' ? 'the archive' : 'the target'
   if (lacking.length > 0) await print(environment.stderr, notExportedWarning(where, lacking))
+  for (const note of roleNotesOf(job)) await print(environment.stderr, note)
   await printResult(environment, options, { json: job, text: () => formatJob(job) })
 }
 
@@ -161,7 +164,12 @@ function formatJob(job: Job): string {
     ['created', job.createdAt],
     ['finished', job.finishedAt ?? undefined],
     ['kept until', job.expiresAt ?? undefined],
+    ['damaged', job.archiveDamagedAt ? `since ${job.archiveDamagedAt}: export again` : undefined],
     ['error', error ? `${error.detail} (${error.code})` : undefined],
   ])
-  return [`job ${job.id}`, fields, ...(error?.errors ?? []).map(({ detail }) => `    ${detail}`)].join('\n')
+  return [
+    `job ${printable(job.id)}`,
+    fields,
+    ...(error?.errors ?? []).map(({ detail }) => `    ${printable(detail)}`),
+  ].join('\n')
 }

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline'
 import { wrongUse } from '../../errors.ts'
 import type { CommandContext } from '../environment.ts'
-import { writeAll } from './write.ts'
+import { writeText } from './write.ts'
 
 export interface Confirmation {
   /** Whether the answer was given on the command line. */
@@ -22,9 +22,9 @@ export function assertCanConfirm({ environment }: CommandContext, { yes }: Confi
  */
 export async function confirm(context: CommandContext, consequence: string, { yes }: Confirmation): Promise<boolean> {
   const { stdin, stderr } = context.environment
-  await writeAll(stderr, `${consequence}\n`)
+  await writeText(stderr, `${consequence}\n`)
   if (yes) return true
-  await writeAll(stderr, 'go on? [y/N] ')
+  await writeText(stderr, 'go on? [y/N] ')
   // Readline would wait for an end that has been.
   if (stdin.readableEnded) return false
   // Without `terminal`, Ctrl-C stays a signal instead of becoming a key.

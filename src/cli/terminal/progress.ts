@@ -42,7 +42,7 @@ export function showProgress(
 ): () => void {
   if (quiet) return () => undefined
   const startedAt = performance.now()
-  const currentLine = (): string => line((performance.now() - startedAt) / 1000)
+  const currentLine = (): string => printable(line((performance.now() - startedAt) / 1000))
 
   if (!stderr.isTTY) {
     const timer = setInterval(() => stderr.write(`${currentLine()}\n`), PLAIN_INTERVAL_MS)

@@ -1,6 +1,7 @@
 import pc from 'picocolors'
 import type { CliEnvironment } from '../environment.ts'
 import { toFileRefusal } from '../file-refusal.ts'
+import { printableJson } from './printable.ts'
 import { print } from './write.ts'
 
 export interface ResultOptions {
@@ -17,7 +18,7 @@ export interface Result {
 /** Prints a command's result to standard output. @throws {AppError} FILE_FAILED where that is a file on a full disk. */
 export function printResult({ stdout }: CliEnvironment, { json }: ResultOptions, result: Result): Promise<void> {
   const colors = pc.isColorSupported && stdout.isTTY === true
-  return print(stdout, json ? JSON.stringify(result.json) : result.text({ colors })).catch((error: unknown) => {
+  return print(stdout, json ? printableJson(result.json) : result.text({ colors })).catch((error: unknown) => {
     throw toFileRefusal(error, 'standard output', 'write')
   })
 }

@@ -21,7 +21,7 @@ export function formatTable(
 
 /** Fields of one thing, a name before each; those without a value are left out. */
 export function formatFields(fields: readonly (readonly [name: string, value: string | undefined])[]): string {
-  const present = fields.flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }]))
+  const present = fields.flatMap(([name, value]) => (value === undefined ? [] : [{ name: printable(name), value }]))
   const width = Math.max(...present.map(({ name }) => widthOf(name)))
   return present.map(({ name, value }) => `  ${pad(name, width)}  ${printable(value)}`).join('\n')
 }

@@ -4,10 +4,11 @@ import type { CommandContext } from '../environment.ts'
 import { EXIT } from '../exit-codes.ts'
 import { downloadArchive } from '../export/download-archive.ts'
 import { type SelectionOptions, toSelection } from '../export/export-selection.ts'
-import { importArchive } from '../import/import-call.ts'
+import { type ImportedProject, importArchive } from '../import/import-call.ts'
 import { projectOf, type Server, withServer } from '../server.ts'
 import { getProject } from '../server-api.ts'
 import { assertCanConfirm, type Confirmation, confirm } from '../terminal/confirm.ts'
+import { printable } from '../terminal/printable.ts'
 import {
   type FileProgress,
   fileProgressLine,
@@ -70,7 +71,8 @@ function placeOf(origin: string): string {
 /** Also finds out, before anything is sent, whether both projects are there. */
 async function replacementWarning(from: Side, to: Side, options: TransferOptions): Promise<string> {
   const stages =
-    options.stage ?? (await onSide('source', getProject(from.server.http, from.project))).stages.map(slugOf)
+    options.stage?.map(printable) ??
+    (await onSide('source', getProject(from.server.http, from.project))).stages.map(slugOf)
   const there = (await onSide('target', getProject(to.server.http, to.project))).stages.map(slugOf)
   const roles = options.includeSystem ? ', and its roles' : ''
   return [
@@ -79,15 +81,18 @@ async function replacementWarning(from: Side, to: Side, options: TransferOptions
   ].join('\n')
 }
 
-const slugOf = ({ slug }: { readonly slug: string }): string => slug
+const slugOf = ({ slug }: { readonly slug: string }): string => printable(slug)
 
 /** The archive goes from one server to the other as it comes, and is checked on the way. */
 async function transfer(context: CommandContext, from: Side, to: Side, options: TransferOptions): Promise<Transfer> {
   const startedAt = performance.now()
   const progress: TransferProgress = { table: '', rows: 0, bytes: 0, rowsExpected: undefined }
   const upload: FileProgress = { bytes: 0, bytesTotal: undefined, waitingFor: undefined }
-  const send = (bytes: AsyncIterable<Buffer>) =>
-    importArchive({ http: to.server.http, bytes, targetSlug: to.project, allowEdited: false, progress: upload })
+  let imported: readonly ImportedProject[] = []
+  const send = async (bytes: AsyncIterable<Buffer>): Promise<void> => {
+    const call = { http: to.server.http, targetSlug: to.project, allowEdited: false, progress: upload }
+    imported = await importArchive({ ...call, bytes })
+  }
 
   const refusal = new AbortController()
   const line = (seconds: number): string =>
@@ -104,7 +109,8 @@ async function transfer(context: CommandContext, from: Side, to: Side, options: 
       signal: AbortSignal.any([context.signal, refusal.signal]),
     })
     const seconds = (performance.now() - startedAt) / 1000
-    return { source: from.project, target: to.project, ...summary, bytes: progress.bytes, seconds }
+    const rolesLeftOut = imported.flatMap((project) => project.rolesLeftOut)
+    return { source: from.project, target: to.project, ...summary, rolesLeftOut, bytes: progress.bytes, seconds }
   } catch (error) {
     throw refusal.signal.aborted ? failed('target', refusal.signal.reason) : failed('source', error)
   } finally {

@@ -2,13 +2,19 @@ import { z } from 'zod'
 import { AppError } from '../../errors.ts'
 import type { CommandContext } from '../environment.ts'
 import { type SelectionOptions, toSelection } from '../export/export-selection.ts'
+import { rolesLeftOutSchema } from '../import/role-notes.ts'
 import { assertSucceeded, followJob } from '../jobs/follow-job.ts'
 import { submitTransfer } from '../jobs/job-api.ts'
 import type { Side } from './run-transfer.ts'
 import type { Transfer } from './transfer-report.ts'
 
 const resultSchema = z.object({
-  projects: z.array(z.object({ stages: z.array(z.object({ slug: z.string(), tables: z.int(), rows: z.int() })) })),
+  projects: z.array(
+    z.object({
+      rolesLeftOut: rolesLeftOutSchema,
+      stages: z.array(z.object({ slug: z.string(), tables: z.int(), rows: z.int() })),
+    }),
+  ),
   system: z.object({ roles: z.int(), events: z.int() }).nullable(),
   notExported: z.array(
     z.object({ stage: z.string(), kind: z.string(), name: z.string(), detail: z.string().exactOptional() }),
@@ -38,6 +44,7 @@ export async function transferAsJob(
   return {
     source: from.project,
     target: to.project,
+    rolesLeftOut: result.projects.flatMap(({ rolesLeftOut }) => rolesLeftOut),
     stages: stages.map((stage) => stage.slug),
     tables: stages.reduce((sum, { tables }) => sum + tables, 0),
     rows: stages.reduce((sum, { rows }) => sum + rows, 0),

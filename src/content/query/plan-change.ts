@@ -1,7 +1,7 @@
 import { quoteIdentifier } from '../../database/quoting.ts'
 import { invalidRequest } from '../../errors.ts'
 import type { StageCatalog } from './catalog.ts'
-import type { QueryParameters, WriteOptions, WritePlan } from './plans.ts'
+import type { QueryParameters, UpdateOptions, WriteOptions, WritePlan } from './plans.ts'
 import { readBody, writtenColumns } from './read-body.ts'
 import { whereSql } from './rows-sql.ts'
 import { definitions, finishWrite, prepareWrite, type Write } from './write.ts'
@@ -12,16 +12,20 @@ export function planUpdate(
   tableName: string,
   query: QueryParameters,
   text: string,
-  options: WriteOptions,
+  options: UpdateOptions,
 ): WritePlan {
   const write = prepareChange(catalog, tableName, query, options)
   const body = readBody(text)
-  if (body.rows.length !== 1) throw invalidRequest('the body has to be one object: the columns to change')
+  const [row] = body.rows
+  if (!row || body.rows.length !== 1) throw invalidRequest('the body has to be one object: the columns to change')
   const columns = writtenColumns(write.table, body, write.query.columns, false)
   if (columns.length === 0) throw invalidRequest('the body names no column to change')
   const { scope, target, name } = write
   const json = scope.parameters.of(body.text, 'pg_catalog.json')
-  const set = columns.map((column) => `${quoteIdentifier(column.name)} = given.${quoteIdentifier(column.name)}`)
+  const set = columns.map(({ name: column }) => {
+    const isDefault = options.missing === 'default' && !Object.hasOwn(row, column)
+    return `${quoteIdentifier(column)} = ${isDefault ? 'DEFAULT' : `given.${quoteIdentifier(column)}`}`
+  })
   const given = body.isArray ? `pg_catalog.json_to_recordset(${json})` : `pg_catalog.json_to_record(${json})`
   const sql =
     `UPDATE ${name} AS ${target.alias} SET ${set.join(', ')} FROM ${given} AS given (${definitions(columns)})` +

@@ -29,10 +29,11 @@ export function planInsert(
   const columns = writtenColumns(write.table, body, write.query.columns, withDefaults)
   const groups = withDefaults ? byColumnSet(body, columns) : [{ columns, places: null }]
   const json = write.scope.parameters.of(body.text, 'pg_catalog.json')
-  const inserts = groups.map(
-    (group) =>
-      `INSERT INTO ${write.name} AS ${write.target.alias}${insertSql(write, json, body, group)}${onConflict(write, options, group.columns)}`,
-  )
+  const inserts = groups.map((group) => {
+    // A column that is not inserted is its default in EXCLUDED, so a row that is merged gets that as a new one would.
+    const merged = write.query.columns ? columns : group.columns
+    return `INSERT INTO ${write.name} AS ${write.target.alias}${insertSql(write, json, body, group)}${onConflict(write, options, merged)}`
+  })
   return finishWrite(write, inserts, body, true)
 }
 

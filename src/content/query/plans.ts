@@ -74,11 +74,14 @@ export interface WriteOptions {
   readonly stripNulls?: boolean
 }
 
-export interface InsertOptions extends WriteOptions {
-  /** What becomes of a row whose key is there already: the request fails, the row is changed, or left as it is. */
-  readonly onDuplicate?: 'fail' | 'merge' | 'ignore'
+export interface UpdateOptions extends WriteOptions {
   /** What a column gets that a row does not name although `columns` (or another row) does. */
   readonly missing?: 'null' | 'default'
+}
+
+export interface InsertOptions extends UpdateOptions {
+  /** What becomes of a row whose key is there already: the request fails, the row is changed, or left as it is. */
+  readonly onDuplicate?: 'fail' | 'merge' | 'ignore'
 }
 
 /** The statement gives one row: `WriteRow`. */

@@ -11,12 +11,18 @@ export interface Select {
   readonly sql: string
   /** What its columns are called. */
   readonly names: readonly string[]
+  /** Aggregates of a row that is spread: its columns of these names are what they are taken of, in the row around it. */
+  readonly aggregates: ReadonlyMap<string, Aggregation>
 }
+
+/** SQL for an aggregate of a value. */
+type Aggregation = (value: string) => string
 
 /** What a SELECT list consists of. */
 interface Outputs {
   /** SQL by name. */
   readonly columns: ReadonlyMap<string, string>
+  readonly aggregates: ReadonlyMap<string, Aggregation>
   readonly joins: readonly string[]
   /** What rows are grouped by, where there is an aggregate. */
   readonly groups: readonly string[]
@@ -32,10 +38,10 @@ interface Gathered {
 interface GatheredColumn {
   /** Called once nothing can take its place any more: the parameters of one that is not selected would have no use. */
   readonly sql: () => string
-  readonly aggregated: boolean
+  readonly aggregate: Aggregation | undefined
 }
 
-type Add = (name: string, sql: () => string, aggregated?: boolean) => void
+type Add = (name: string, sql: () => string, aggregate?: Aggregation) => void
 
 /**
  * The statement that gives a node's rows, with what is embedded in them.
@@ -56,7 +62,7 @@ export function selectSql(scope: Scope, node: TableNode, source: Source = {}): S
   const sql = isCutFirst
     ? `${list} FROM (SELECT ${node.alias}.* FROM ${from}${where}${order}${limit}${offset}) AS ${node.alias}${joins}${order}`
     : `${list} FROM ${from}${joins}${where}${groupSql(node, outputs)}${order}${limit}${offset}`
-  return { sql, names: [...outputs.columns.keys()] }
+  return { sql, names: [...outputs.columns.keys()], aggregates: outputs.aggregates }
 }
 
 /** The statement whose rows are those that a node would give without its limit, to be counted. */
@@ -76,19 +82,36 @@ const listSql = ({ columns }: Outputs): string =>
 function outputsOf(scope: Scope, node: TableNode): Outputs {
   const gathered: Gathered = { columns: new Map(), joins: [] }
   for (const item of node.items) addItem(scope, node, gathered, item)
-  const columns = new Map([...gathered.columns].map(([name, { sql }]) => [name, sql()]))
-  const groups = [...columns].flatMap(([name, sql]) => (gathered.columns.get(name)?.aggregated ? [] : [sql]))
-  return { columns, joins: gathered.joins, groups }
+  const columns = new Map<string, string>()
+  const aggregates = new Map<string, Aggregation>()
+  const groups: string[] = []
+  for (const [name, { sql, aggregate }] of gathered.columns) {
+    const value = sql()
+    columns.set(name, aggregate && node.grouped ? aggregate(value) : value)
+    if (!aggregate) groups.push(value)
+    else if (!node.grouped) aggregates.set(name, aggregate)
+  }
+  return { columns, aggregates, joins: gathered.joins, groups }
 }
 
+/** What is there in every row. */
+const HERE = 'true'
+
 function addItem(scope: Scope, node: TableNode, { columns, joins }: Gathered, item: TableNode['items'][number]): void {
-  const add: Add = (name, sql, aggregated = false) => columns.set(name, { sql, aggregated })
+  const add: Add = (name, sql, aggregate) => columns.set(name, { sql, aggregate })
   if (item.kind === 'all') {
     for (const name of node.table.columns.keys()) add(name, () => `${node.alias}.${quoteIdentifier(name)}`)
   } else if (item.kind === 'count') {
-    add(item.alias ?? 'count', () => castSql(scope, node, 'pg_catalog.count(*)', item.cast), true)
+    // A row that is spread has a value to be counted, so that where there is no row none is.
+    const counted: Aggregation = (value) =>
+      castSql(scope, node, `pg_catalog.count(${value === HERE ? '*' : value})`, item.cast)
+    add(item.alias ?? 'count', () => HERE, counted)
   } else if (item.kind === 'field') {
-    add(fieldName(node, item), () => selectedSql(scope, node, item), item.aggregate !== null)
+    const { aggregate } = item
+    const aggregation: Aggregation | undefined = aggregate
+      ? (value) => castSql(scope, node, `pg_catalog.${aggregate.name}(${value})`, aggregate.cast)
+      : undefined
+    add(fieldName(node, item), () => selectedSql(scope, node, item), aggregation)
   } else addEmbedding(scope, node, { joins, add }, item.embedding)
 }
 
@@ -102,28 +125,26 @@ function addEmbedding(
   if (selected.items.length === 0) return
   const select = (): Select => selectSql(scope, node, { join: joinSql(scope, relation, around, node) })
   const rows = `${node.alias}_row`
-  const toJson = around.grouped ? 'pg_catalog.to_jsonb' : 'pg_catalog.row_to_json'
+  const toJson = around.comparable ? 'pg_catalog.to_jsonb' : 'pg_catalog.row_to_json'
   if (relation.toOne) {
-    const { sql, names } = select()
+    const { sql, names, aggregates } = select()
     joins.push(` LEFT JOIN LATERAL (${sql}) AS ${rows} ON true`)
     if (!selected.spread) add(name, () => `${toJson}(${rows}.*)`)
-    else for (const each of names) add(each, () => `${rows}.${quoteIdentifier(each)}`)
+    else for (const each of names) add(each, () => `${rows}.${quoteIdentifier(each)}`, aggregates.get(each))
     return
   }
   const all = (): string =>
     `(SELECT COALESCE(pg_catalog.json_agg(pg_catalog.row_to_json(${rows}.*)), '[]'::pg_catalog.json) FROM (${select().sql}) AS ${rows})`
-  if (around.grouped) {
+  if (around.comparable) {
     // Grouped by, so it has to be a column, and comparable.
     joins.push(` CROSS JOIN LATERAL (SELECT ${all()}::pg_catalog.jsonb AS body) AS ${node.alias}_body`)
     add(name, () => `${node.alias}_body.body`)
   } else add(name, all)
 }
 
-function selectedSql(scope: Scope, node: TableNode, { field, cast, aggregate }: SelectedField): string {
-  const reader = readerOf(node)
-  const value = castSql(scope, node, fieldSql(scope, node, field, reader, node.grouped).sql, cast)
-  if (!aggregate) return value
-  return castSql(scope, node, `pg_catalog.${aggregate.name}(${value})`, aggregate.cast)
+/** What is selected, or what its aggregate is taken of. */
+function selectedSql(scope: Scope, node: TableNode, { field, cast }: SelectedField): string {
+  return castSql(scope, node, fieldSql(scope, node, field, readerOf(node), node.comparable).sql, cast)
 }
 
 function castSql({ catalog }: Scope, node: TableNode, sql: string, cast: SelectedField['cast']): string {

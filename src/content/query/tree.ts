@@ -29,8 +29,12 @@ export interface TableNode {
   readonly alias: string
   readonly items: readonly NodeItem[]
   readonly embeddings: readonly Embedding[]
-  /** Whether rows are grouped, as there is an aggregate. */
+  /** Whether there is an aggregate among its items, or among those of a row that is spread into its own. */
+  readonly aggregated: boolean
+  /** Whether its rows are grouped. Those of a row that is spread are not: its aggregates are over the groups around it. */
   readonly grouped: boolean
+  /** Whether what is selected of it is grouped by, here or in the row around it, so that JSON has to be `jsonb`. */
+  comparable: boolean
   readonly conditions: Condition[]
   readonly order: OrderTerm[]
   limit: number | null
@@ -50,18 +54,21 @@ const ALL: readonly SelectItem[] = [{ kind: 'all' }]
 export function buildTree(catalog: StageCatalog, table: CatalogTable, query: ParsedQuery): TableNode {
   const reader = query.select?.reader ?? null
   let aliases = 0
-  const build = (of: CatalogTable, items: readonly SelectItem[]): TableNode => {
+  const build = (of: CatalogTable, items: readonly SelectItem[], spread: boolean): TableNode => {
     const alias = `t${aliases++}`
     const nodeItems = items.map((item): NodeItem => {
       if (item.kind === 'relation') return { kind: 'embedding', embedding: embed(of, item) }
       return isBareCount(item, of) ? { kind: 'count', alias: item.alias, cast: item.cast } : item
     })
+    const aggregated = nodeItems.some(hasAggregate)
     return {
       table: of,
       alias,
       items: nodeItems,
       embeddings: nodeItems.flatMap((item) => (item.kind === 'embedding' ? [item.embedding] : [])),
-      grouped: nodeItems.some((item) => item.kind === 'count' || (item.kind === 'field' && item.aggregate !== null)),
+      aggregated,
+      grouped: aggregated && !spread,
+      comparable: false,
       conditions: [],
       order: [],
       limit: null,
@@ -75,12 +82,24 @@ export function buildTree(catalog: StageCatalog, table: CatalogTable, query: Par
     if (selected.spread && !relation.toOne) {
       throw refuse(`"${selected.name}" has many rows for one of "${of.name}", and can't be spread`)
     }
-    return { name: selected.alias ?? selected.name, selected, relation, node: build(relation.table, selected.items) }
+    const node = build(relation.table, selected.items, selected.spread)
+    return { name: selected.alias ?? selected.name, selected, relation, node }
   }
-  const root = build(table, query.select?.items ?? ALL)
+  const root = build(table, query.select?.items ?? ALL, false)
+  markComparable(root, false)
   for (const part of query.parts) attach(root, part)
   return root
 }
+
+function markComparable(node: TableNode, around: boolean): void {
+  node.comparable = around || node.aggregated
+  for (const { selected, node: inner } of node.embeddings) markComparable(inner, selected.spread && node.comparable)
+}
+
+const hasAggregate = (item: NodeItem): boolean =>
+  item.kind === 'count' ||
+  (item.kind === 'field' && item.aggregate !== null) ||
+  (item.kind === 'embedding' && item.embedding.selected.spread && item.embedding.node.aggregated)
 
 /** `artist(count)`: an older way to say `count()`, which clients still use; where there is no such column. */
 const isBareCount = (item: SelectItem, { columns }: CatalogTable): item is SelectedField =>

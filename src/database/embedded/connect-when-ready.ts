@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
+import type pg from 'pg'
 import { AppError } from '../../errors.ts'
 
 import type { Logger } from '../../logger.ts'
+import { openSession } from '../session-client.ts'
 import { sqlState } from '../sqlstate.ts'
 
 const CHECK_INTERVAL_MS = 20
@@ -24,12 +25,9 @@ export async function connectWhenReady(
   { signal, logger }: { readonly signal: AbortSignal; readonly logger: Logger },
 ): Promise<pg.Client | undefined> {
   while (!signal.aborted) {
-    const client = new pg.Client({ connectionString, connectionTimeoutMillis: CONNECT_TIMEOUT_MS, ssl: false })
-    // Unheard, the event would end the process.
-    client.on('error', (error) => logger.debug({ err: error }, 'a connection to the embedded PostgreSQL broke'))
     try {
-      await client.connect()
-      return client
+      const session = { kind: 'wharf', applicationName: 'wharf start', connectTimeoutMs: CONNECT_TIMEOUT_MS } as const
+      return await openSession(connectionString, { ...session, ssl: false, logger })
     } catch (error) {
       if (LOGIN_REFUSED.has(sqlState(error))) throw loginRefused(error)
       await sleep(CHECK_INTERVAL_MS)

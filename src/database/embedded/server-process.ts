@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { guardSettings } from './guard-settings.ts'
 import type { ServerLog } from './server-log.ts'
 import type { ServerUser } from './server-user.ts'
 import type { RunningServer } from './stop-server.ts'
@@ -13,6 +14,8 @@ const ACCESS_SETTINGS = { listen_addresses: '127.0.0.1', unix_socket_directories
  */
 const SETTINGS: Readonly<Record<string, string>> = {
   max_connections: '200',
+  // For Wharf's own login, however many sessions projects have.
+  reserved_connections: '70',
   shared_buffers: '256MB',
   jit: 'off',
   timezone: 'UTC',
@@ -48,7 +51,8 @@ export interface ServerProcess extends RunningServer {
 /** Runs PostgreSQL as a child in a session of its own: a terminal's Ctrl-C is for Wharf, which closes it in order. */
 export function runServer(options: ServerOptions): ServerProcess {
   const { postgres, clusterDir, port, user, env, log } = options
-  const settings = Object.entries({ ...ACCESS_SETTINGS, ...(options.settings ?? SETTINGS), port: String(port) })
+  const chosen = options.settings ?? SETTINGS
+  const settings = Object.entries({ ...chosen, ...ACCESS_SETTINGS, ...guardSettings(clusterDir), port: String(port) })
   const child = spawn(
     postgres,
     ['-D', clusterDir, ...settings.flatMap(([name, value]) => ['-c', `${name}=${value}`])],

@@ -21,5 +21,6 @@ export async function ensureWharfLogin(client: pg.Client, password: string): Pro
       `CREATE ROLE ${LOGIN} LOGIN NOSUPERUSER CREATEROLE CREATEDB PASSWORD '${scramVerifier(password)}'`,
     )
   }
+  await client.query(`GRANT pg_use_reserved_connections TO ${LOGIN}`)
   if (!found?.database) await client.query(`CREATE DATABASE ${LOGIN} OWNER ${LOGIN}`)
 }

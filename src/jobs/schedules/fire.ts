@@ -2,13 +2,14 @@ import { z } from 'zod'
 import type { Transaction } from '../../database/database.ts'
 import { conflict } from '../../errors.ts'
 import type { Caller } from '../../projects/access.ts'
+import { scheduleSubject } from '../../projects/sealed-subjects.ts'
 import { projectsOf } from '../authorisation.ts'
 import type { Job } from '../job.ts'
 import { recordJob, ringFor, type SubmitServices } from '../submit.ts'
 import { nextRun } from './cron.ts'
 import type { Schedule } from './schedule.ts'
 import { toSchedule } from './schedule-record.ts'
-import { findSchedule, lockSchedule } from './schedules.ts'
+import { findOwnSchedule, lockSchedule } from './schedules.ts'
 
 /** How many are fired at a time; the others have their turn right after. */
 const MAX_DUE = 100
@@ -74,14 +75,14 @@ function fire(services: SubmitServices, schedule: Schedule, now: Date): Promise<
 /**
  * Runs a schedule now, whether it is enabled or not.
  *
- * @throws {AppError} NOT_FOUND as `findSchedule`; CONFLICT while a run of it is under way.
+ * @throws {AppError} as `findOwnSchedule`; CONFLICT while a run of it is under way.
  */
 export async function runNow(services: SubmitServices, caller: Caller, scheduleId: string): Promise<Job> {
   const { control, queue, logger } = services
   await queue.assertAvailable()
   const job = await control.prisma.$transaction(async (tx) => {
     await lockSchedule(tx, scheduleId)
-    const schedule = await findSchedule(tx, caller, scheduleId)
+    const schedule = await findOwnSchedule(tx, caller, scheduleId)
     const running = await findRunning(tx, scheduleId)
     if (running) throw conflict(`a run of this schedule is under way: job ${running}; wait for it, or cancel it`)
     const recorded = await recordRun(tx, services, schedule)
@@ -101,12 +102,12 @@ async function findRunning(tx: Transaction, scheduleId: string): Promise<string 
 
 const secretsSchema = z.record(z.string(), z.string())
 
-/** In the name of the token that made the schedule. What that may not do today makes the job fail, and say so. */
+/** In the name of the token that the schedule belongs to. What that may not do today makes the job fail, and say so. */
 async function recordRun(tx: Transaction, { seal }: SubmitServices, schedule: Schedule): Promise<Job> {
   const { id, asked, createdBy } = schedule
   const projects = await tx.project.findMany({ where: { slug: { in: [...projectsOf(asked)] } }, select: { id: true } })
   const { sealedSecrets } = await tx.schedule.findUniqueOrThrow({ where: { id }, select: { sealedSecrets: true } })
-  const secrets = sealedSecrets ? secretsSchema.parse(JSON.parse(seal.unseal(sealedSecrets))) : {}
+  const secrets = sealedSecrets ? secretsSchema.parse(JSON.parse(seal.unseal(sealedSecrets, scheduleSubject(id)))) : {}
   const newJob = { request: asked, createdBy, scheduleId: id, secrets }
   return recordJob(
     tx,

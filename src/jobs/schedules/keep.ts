@@ -11,6 +11,8 @@ export interface KeptArchive {
   readonly finishedAt: Date
   /** Null where nobody tried to restore it. */
   readonly provenAt: Date | null
+  /** Whether its bytes are not those that were written. */
+  readonly isDamaged: boolean
 }
 
 const DAY_MS = 24 * 60 * 60_000
@@ -19,18 +21,27 @@ const DAY_MS = 24 * 60 * 60_000
  * The archives of a schedule that need not be kept any more.
  *
  * Where some are proven, `last` counts only those, and goes back as far as it has to: what is newer than the last one
- * that counts stays too. Neither the newest archive nor the newest that is proven is ever among the answer.
+ * that counts stays too. Neither the newest archive nor the newest that is proven is ever among the answer. Damaged ones
+ * do not count; they go once they are older than all that stay.
  *
  * @param archives all that there are, of runs that succeeded, in any order.
  */
 export function selectSuperfluous<T extends KeptArchive>(archives: readonly T[], keep: Keep, now: Date): readonly T[] {
   if (keep.last === undefined && keep.days === undefined) return []
-  const newestFirst = archives.toSorted((a, b) => b.finishedAt.getTime() - a.finishedAt.getTime())
+  const intact = archives.filter(({ isDamaged }) => !isDamaged)
+  const newestFirst = intact.toSorted((a, b) => b.finishedAt.getTime() - a.finishedAt.getTime())
   const proven = newestFirst.filter(({ provenAt }) => provenAt !== null)
   const untouchable = new Set([newestFirst[0], proven[0]])
   const counted = proven.length > 0 ? proven : newestFirst
   const keptSince = Math.min(sinceLast(counted, keep.last), sinceDays(keep.days, now))
-  return newestFirst.filter((archive) => archive.finishedAt.getTime() < keptSince && !untouchable.has(archive))
+  const superfluous = newestFirst.filter(
+    (archive) => archive.finishedAt.getTime() < keptSince && !untouchable.has(archive),
+  )
+  const oldestKept = newestFirst.findLast((archive) => !superfluous.includes(archive))
+  const damaged = archives.filter(
+    (archive) => archive.isDamaged && oldestKept && archive.finishedAt < oldestKept.finishedAt,
+  )
+  return [...superfluous, ...damaged]
 }
 
 /** Since when archives stay, so that as many stay as are wanted; for ever where there are fewer. */

@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto'
 import { readClock } from '../../database/clock.ts'
 import type { Database, Queryable, Transaction } from '../../database/database.ts'
 import { invalidRequest, isAppError, notFound } from '../../errors.ts'
 import type { Seal } from '../../lib/seal.ts'
-import type { Caller } from '../../projects/access.ts'
+import { assertAuthor, type Caller, tokenIdOf } from '../../projects/access.ts'
 import { findProject } from '../../projects/projects.ts'
+import { scheduleSubject } from '../../projects/sealed-subjects.ts'
 import { assertMayRun, projectsOf } from '../authorisation.ts'
 import { nextRun } from './cron.ts'
 import type { Keep } from './keep.ts'
@@ -51,12 +53,13 @@ export async function createSchedule(
   await assertMaySchedule(prisma, caller, schedule)
   const due = nextRun(schedule, await readClock(prisma))
   const { name, cron, timezone, verify, enabled } = schedule
+  const id = randomUUID()
   const row = await prisma.schedule.create({
     data: {
-      ...{ name, cron, timezone, verify, enabled },
+      ...{ id, name, cron, timezone, verify, enabled },
       ...keepColumns(schedule.keep),
-      ...askedColumns(seal, schedule),
-      createdBy: caller.kind === 'root' ? null : caller.tokenId,
+      ...askedColumns(seal, id, schedule),
+      createdBy: tokenIdOf(caller),
       nextRunAt: enabled ? due : null,
     },
   })
@@ -67,6 +70,17 @@ export async function createSchedule(
 export async function findSchedule(control: Queryable, caller: Caller, id: string): Promise<Schedule> {
   const schedule = await readSchedule(control, id)
   if (!isVisible(caller, schedule)) throw notFound('schedule', id)
+  return schedule
+}
+
+/**
+ * Finds a schedule that the caller may change, run or delete.
+ *
+ * @throws {AppError} NOT_FOUND as `findSchedule`; FORBIDDEN for one that runs in the name of another token.
+ */
+export async function findOwnSchedule(control: Queryable, caller: Caller, id: string): Promise<Schedule> {
+  const schedule = await findSchedule(control, caller, id)
+  assertAuthor(caller, schedule.createdBy, 'schedule')
   return schedule
 }
 
@@ -92,9 +106,9 @@ export async function listSchedules(
 
 /**
  * Changes a schedule. One that is enabled again, or is due at other times now, is next due after now: what it missed
- * meanwhile is not made up for. It goes on running in the name of the token that made it.
+ * meanwhile is not made up for. One with another request runs in the name of the caller from now on.
  *
- * @throws {AppError} as `createSchedule`; NOT_FOUND as `findSchedule`.
+ * @throws {AppError} as `createSchedule`; as `findOwnSchedule`.
  */
 export function changeSchedule(
   { control, seal }: ScheduleServices,
@@ -104,7 +118,7 @@ export function changeSchedule(
 ): Promise<Schedule> {
   return control.prisma.$transaction(async (tx) => {
     await lockSchedule(tx, id)
-    const before = await findSchedule(tx, caller, id)
+    const before = await findOwnSchedule(tx, caller, id)
     const after = {
       name: change.name ?? before.name,
       cron: change.cron ?? before.cron,
@@ -124,7 +138,7 @@ export function changeSchedule(
       data: {
         ...{ name, cron, timezone, verify, enabled },
         ...keepColumns(after.keep),
-        ...(change.request && askedColumns(seal, change.request)),
+        ...(change.request && { ...askedColumns(seal, id, change.request), createdBy: tokenIdOf(caller) }),
         nextRunAt: enabled ? (isDueAsBefore ? before.nextRunAt : due) : null,
       },
     })
@@ -137,7 +151,7 @@ export function changeSchedule(
  * other job.
  *
  * @param artifactDays how long that is.
- * @throws {AppError} NOT_FOUND as `findSchedule`.
+ * @throws {AppError} as `findOwnSchedule`.
  */
 export async function deleteSchedule(
   { control }: ScheduleServices,
@@ -147,7 +161,7 @@ export async function deleteSchedule(
 ): Promise<void> {
   await control.prisma.$transaction(async (tx) => {
     await lockSchedule(tx, id)
-    await findSchedule(tx, caller, id)
+    await findOwnSchedule(tx, caller, id)
     await tx.$executeRaw`
       WITH kept AS (
         UPDATE control.artifact SET expires_at = now() + make_interval(days => ${artifactDays}::int)
@@ -192,8 +206,8 @@ function isVisible(caller: Caller, { asked }: Schedule): boolean {
 
 const keepColumns = ({ last, days }: Keep) => ({ keepLast: last ?? null, keepDays: days ?? null })
 
-const askedColumns = (seal: Seal, { asked, secrets }: Asked) => ({
+const askedColumns = (seal: Seal, id: string, { asked, secrets }: Asked) => ({
   kind: asked.kind,
   request: asked.request,
-  sealedSecrets: Object.keys(secrets).length > 0 ? seal.seal(JSON.stringify(secrets)) : null,
+  sealedSecrets: Object.keys(secrets).length > 0 ? seal.seal(JSON.stringify(secrets), scheduleSubject(id)) : null,
 })

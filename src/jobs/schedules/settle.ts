@@ -63,7 +63,8 @@ async function releaseArchives(
 /** The archives of a schedule's runs that succeeded, as far as they are still there. */
 const listArchives = (control: Queryable, scheduleId: string): Promise<KeptArchive[]> =>
   control.$queryRaw<KeptArchive[]>`
-    SELECT artifact.id, job.finished_at AS "finishedAt", artifact.proven_at AS "provenAt"
+    SELECT artifact.id, job.finished_at AS "finishedAt", artifact.proven_at AS "provenAt",
+           artifact.damaged_at IS NOT NULL AS "isDamaged"
       FROM control.artifact JOIN control.job ON job.id = artifact.job_id
      WHERE job.schedule_id = ${scheduleId}::uuid AND job.status = 'succeeded'
        AND artifact.kind = 'output' AND artifact.state = 'ready'`

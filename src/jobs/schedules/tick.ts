@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { readClock } from '../../database/clock.ts'
-import { isConnectionTrouble } from '../../database/connection-trouble.ts'
+import { databaseTrouble } from '../../database/sqlstate-meanings.ts'
 import type { SubmitServices } from '../submit.ts'
 import { fireDue } from './fire.ts'
 import { settleRuns } from './settle.ts'
@@ -39,7 +39,7 @@ async function tick(services: SubmitServices): Promise<void> {
     await settleRuns(services, now)
     await fireDue(services, now)
   } catch (error) {
-    const level = isConnectionTrouble(error) ? 'debug' : 'warn'
+    const level = databaseTrouble(error) ? 'debug' : 'warn'
     logger[level]({ err: error }, 'schedules could not be looked at; it is tried again')
   }
 }

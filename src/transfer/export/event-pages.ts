@@ -20,7 +20,7 @@ export async function* eventPages(tx: Transaction, stages: readonly DeclaredStag
       DECLARE wharf_events NO SCROLL CURSOR FOR
       SELECT json_strip_nulls(json_build_object(
                'id', event.id, 'stage', ${quoteLiteral(stage.slug)}::text, 'kind', kind, 'table', table_name,
-               'key', key_columns, 'rows', rows::text[], 'token', token_id,
+               'key', key_columns, 'rows', rows::text[], 'token', coalesce(token_id, archived_token_id),
                'occurredAt', to_char(occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')))::text
       FROM system.transaction JOIN system.event
         ON event.stage_id = transaction.stage_id AND event.transaction_id = transaction.id

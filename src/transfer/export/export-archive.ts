@@ -5,6 +5,7 @@ import { quoteIdentifier } from '../../database/quoting.ts'
 import { listRoles } from '../../projects/roles.ts'
 import type { DeclaredProject, DeclaredStage, DeclaredTable } from './declare-tables.ts'
 import { eventPages } from './event-pages.ts'
+import { assertReadable, type LineLimits } from './line-limits.ts'
 import { tablePages } from './table-pages.ts'
 
 export interface ArchiveSource {
@@ -20,7 +21,13 @@ export type RowsObserver = (page: { readonly stage: string; readonly table: stri
 interface ExportArchiveOptions {
   readonly generator: string
   readonly createdAt: Date
+  readonly limits: LineLimits
   readonly onRows?: RowsObserver | undefined
+}
+
+interface Writing {
+  readonly writer: ArchiveWriter
+  readonly limits: LineLimits
 }
 
 /**
@@ -29,10 +36,11 @@ interface ExportArchiveOptions {
  *
  * @param generator name and version of what writes the archive.
  * @param createdAt the first line's date; nothing else in the archive depends on when it is made.
+ * @param limits of this server's imports. @throws {AppError} CONFLICT where a line is longer: it could not be restored.
  */
 export async function* exportArchive(
   { tx, snapshotAt, projects }: ArchiveSource,
-  { generator, createdAt, onRows }: ExportArchiveOptions,
+  { generator, createdAt, limits, onRows }: ExportArchiveOptions,
 ): AsyncGenerator<Buffer> {
   const writer = createArchiveWriter()
   yield writer.open('archive', {
@@ -41,63 +49,72 @@ export async function* exportArchive(
     snapshotAt: snapshotAt.toISOString(),
     generator,
   })
-  for (const project of projects) yield* projectLines(writer, tx, project, onRows)
+  for (const project of projects) yield* projectLines({ writer, limits }, tx, project, onRows)
   yield writer.close('end')
 }
 
 async function* projectLines(
-  writer: ArchiveWriter,
+  writing: Writing,
   tx: Transaction,
   { project, selection, tx: projectTx, stages }: DeclaredProject,
   onRows: RowsObserver | undefined,
 ): AsyncGenerator<Buffer> {
+  const { writer } = writing
   const { slug, system, targetSlug } = selection
   yield writer.open('project', { slug, ...(targetSlug !== undefined && { targetSlug }), system })
-  if (system) yield* systemLines(writer, tx, project.id, stages)
-  for (const stage of stages) yield* stageLines(writer, projectTx, stage, onRows)
+  if (system) yield* systemLines(writing, tx, project.id, stages)
+  for (const stage of stages) yield* stageLines(writing, projectTx, stage, onRows)
   yield writer.close('projectEnd')
 }
 
 async function* systemLines(
-  writer: ArchiveWriter,
+  { writer, limits }: Writing,
   tx: Transaction,
   projectId: string,
   stages: readonly DeclaredStage[],
 ): AsyncGenerator<Buffer> {
   yield writer.open('system', {})
   for (const role of await listRoles(tx, projectId)) yield writer.open('role', role)
-  for await (const { events, lines } of eventPages(tx, stages)) yield writer.eventPage(events, lines)
+  for await (const { events, lines } of eventPages(tx, stages)) {
+    yield assertReadable(writer.eventPage(events, lines), 'event', 'an event of the log', limits)
+  }
   yield writer.close('systemEnd')
 }
 
 async function* stageLines(
-  writer: ArchiveWriter,
+  writing: Writing,
   tx: Transaction,
   { stage, structure, tables }: DeclaredStage,
   onRows: RowsObserver | undefined,
 ): AsyncGenerator<Buffer> {
+  const { writer, limits } = writing
   // Names of the stage's own (in regclass values, say) are printed without a schema only when it is the one searched.
   await tx.$executeRawUnsafe(`SET LOCAL search_path = ${quoteIdentifier(stage.schemaName)}`)
   const { notExported, comment } = structure
   yield writer.open('stage', { slug: stage.slug, notExported, ...(comment !== undefined && { comment }) })
-  for (const type of structure.types) yield writer.open(type.kind, type.content)
+  for (const type of structure.types) {
+    const bytes = writer.open(type.kind, type.content)
+    yield assertReadable(bytes, 'structure', `${type.kind} "${type.content.name}"`, limits)
+  }
   for (const sequence of structure.sequences) yield writer.open('sequence', sequence)
-  for (const { line } of tables) yield writer.open('table', line)
+  for (const { line } of tables) {
+    yield assertReadable(writer.open('table', line), 'structure', `table "${line.name}"`, limits)
+  }
   for (const table of tables) {
-    yield* tableRows(writer, tx, table, (rows) => onRows?.({ stage: stage.slug, table: table.line.name, rows }))
+    yield* tableRows(writing, tx, table, (rows) => onRows?.({ stage: stage.slug, table: table.line.name, rows }))
   }
   yield writer.close('stageEnd')
 }
 
 async function* tableRows(
-  writer: ArchiveWriter,
+  { writer, limits }: Writing,
   tx: Transaction,
   { line, columns, cursor }: DeclaredTable,
   onRows: (rows: number) => void,
 ): AsyncGenerator<Buffer> {
   yield writer.open('rows', { table: line.name, columns: columns.map(({ name }) => name) })
   for await (const { rows, lines } of tablePages(tx, cursor)) {
-    yield writer.rowPage(rows, lines)
+    yield assertReadable(writer.rowPage(rows, lines), 'row', `a row of table "${line.name}"`, limits)
     onRows(rows)
   }
   // Open cursors keep their tables' pages pinned and, on a long export, memory in the server.

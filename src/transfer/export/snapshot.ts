@@ -2,7 +2,6 @@ import type { Database, Transaction } from '../../database/database.ts'
 import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../database/quoting.ts'
 import type { Project } from '../../projects/projects.ts'
 import type { Stage } from '../../projects/stages.ts'
-import { TEXT_FORM_SETTINGS } from '../value-expressions.ts'
 
 /** An export may take days; what ends it is its client, or the service, never a clock of Prisma's. */
 const TRANSACTION_OPTIONS = { isolationLevel: 'RepeatableRead', timeout: 2 ** 31 - 1, maxWait: 30_000 } as const
@@ -40,6 +39,7 @@ export interface Snapshot {
  * @param system answers short questions outside the snapshot; `snapshots` lends the connection that Wharf's
  *   transaction keeps. Were they one pool, exports could use it up while each waits for an answer.
  * @param sessionName what PostgreSQL calls the transactions' sessions meanwhile (`application_name`).
+ * @param signal once aborted, no session is begun that could not be found by its name by then.
  *
  * Tables are locked (ACCESS SHARE) before the snapshot is taken: a statement that rewrites or truncates a table is
  * not safe under MVCC, so that a snapshot older than it would find the table empty.
@@ -51,14 +51,13 @@ export function withSnapshot<T>(
   { system, snapshots }: { readonly system: Database; readonly snapshots: Database },
   projects: readonly SnapshotProject[],
   use: (snapshot: Snapshot) => Promise<T>,
-  { sessionName }: { readonly sessionName?: string | undefined } = {},
+  { sessionName, signal }: { readonly sessionName: string; readonly signal?: AbortSignal | undefined },
 ): Promise<T> {
-  const name = sessionName === undefined ? {} : { application_name: sessionName }
-  const settings = { ...SESSION_SETTINGS, ...name }
+  const settings = { ...SESSION_SETTINGS, application_name: sessionName }
   return snapshots.prisma.$transaction(async (tx) => {
     await tx.$executeRawUnsafe('SET TRANSACTION READ ONLY')
     await setForTransaction(tx, settings)
-    return withLockedProjects({ system, settings }, projects, [], async (locked) => {
+    return withLockedProjects({ system, settings, signal }, projects, [], async (locked) => {
       const [row] = await tx.$queryRaw<{ id: string; takenAt: Date }[]>`
         SELECT pg_export_snapshot() AS id, clock_timestamp() AS "takenAt"`
       if (!row) throw new Error('PostgreSQL exported no snapshot')
@@ -72,7 +71,11 @@ export function withSnapshot<T>(
 
 /** One transaction inside the other, since each lasts as long as its callback. */
 function withLockedProjects<T>(
-  session: { readonly system: Database; readonly settings: Readonly<Record<string, string>> },
+  session: {
+    readonly system: Database
+    readonly settings: Readonly<Record<string, string>>
+    readonly signal: AbortSignal | undefined
+  },
   [first, ...others]: readonly SnapshotProject[],
   locked: readonly ProjectSnapshot[],
   use: (locked: readonly ProjectSnapshot[]) => Promise<T>,
@@ -81,17 +84,18 @@ function withLockedProjects<T>(
   const { project, stages, database } = first
   return database.prisma.$transaction(async (tx) => {
     await tx.$executeRawUnsafe('SET TRANSACTION READ ONLY')
-    await setForTransaction(tx, { ...session.settings, ...TEXT_FORM_SETTINGS })
+    await setForTransaction(tx, session.settings)
+    // From here on the session has its name, by which it is found and ended.
+    session.signal?.throwIfAborted()
     const lockedTables = new Map<string, ReadonlySet<string>>()
     for (const stage of stages) lockedTables.set(stage.slug, await lockTables(session.system, tx, stage.schemaName))
     return withLockedProjects(session, others, [...locked, { project, stages, tx, lockedTables }], use)
   }, TRANSACTION_OPTIONS)
 }
 
+/** What an export has other than every session (`session-settings.ts`). */
 const SESSION_SETTINGS = {
   lock_timeout: LOCK_TIMEOUT,
-  statement_timeout: '0',
-  idle_in_transaction_session_timeout: '0',
   // A scan that begins in the middle of a table would give its rows in another order each time.
   synchronize_seqscans: 'off',
   jit: 'off',

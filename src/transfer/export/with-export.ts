@@ -1,11 +1,16 @@
+import { randomUUID } from 'node:crypto'
 import type { Database } from '../../database/database.ts'
+import { endSessionsNamed } from '../../database/end-sessions.ts'
 import { SQLSTATE, sqlMessage, sqlState } from '../../database/sqlstate.ts'
 import { AppError, conflict, invalidRequest } from '../../errors.ts'
+import { unlessDeleted } from '../../projects/deleted-meanwhile.ts'
 import type { FindProjectDatabase } from '../../projects/stage-database.ts'
+import type { Turns } from '../../projects/turns.ts'
 import type { NotExported } from '../structure/lines.ts'
 import { type DeclaredProject, declareTables, StageMoved } from './declare-tables.ts'
 import { exportArchive, type RowsObserver } from './export-archive.ts'
 import { type ExportSelection, findSelection } from './export-selection.ts'
+import type { LineLimits } from './line-limits.ts'
 import { type Snapshot, type SnapshotProject, withSnapshot } from './snapshot.ts'
 
 /** How often an export begins anew because a stage was changed or swapped while it was being opened. */
@@ -17,13 +22,21 @@ export interface ExportServices {
   /** Lends connections that last as long as an export. */
   readonly snapshots: Database
   readonly projectDatabase: FindProjectDatabase
+  /** The projects' turns: how many exports each may have under way here. */
+  readonly exportTurns: Turns
   /** Name and version of what writes the archive. */
   readonly generator: string
+  readonly config: LineLimits
 }
 
 export interface ExportOptions {
   /** What PostgreSQL calls the export's sessions (`application_name`), so that others can find and end them. */
   readonly sessionName?: string
+  /**
+   * Ends an export that has not begun to hand anything out, whatever it waits for: a lock of somebody else's may keep it
+   * for long. Who reads an archive ends it by reading no further.
+   */
+  readonly signal?: AbortSignal
   /** Called as rows are handed out. */
   readonly onRows?: RowsObserver
 }
@@ -36,6 +49,7 @@ export interface ExportOptions {
  *   could be refused has been checked.
  * @throws {AppError} INVALID_REQUEST where a project is selected twice; NOT_FOUND for an unknown project, stage or
  *   table; CONFLICT where a table may not be read, or stays locked, or stages keep being swapped, for too long;
+ *   PROJECT_BUSY where it has too many exports under way;
  *   DATABASE_UNAVAILABLE where no connection becomes free.
  */
 export async function withExport<T>(
@@ -46,17 +60,37 @@ export async function withExport<T>(
 ): Promise<T> {
   assertDistinct(selections)
   const projects = await Promise.all(selections.map((selection) => findSelected(services, selection)))
-  let opened = false
+  const { signal, sessionName = `wharf export ${randomUUID()}` } = options
+  const opening = { done: false }
+  const endOpening = (): void => {
+    if (!opening.done) void Promise.allSettled([endSessionsNamed(services.system.prisma, sessionName)])
+  }
+  const withDeclared = async (snapshot: Snapshot): Promise<T> => {
+    const declared = await declareAll(services.system, snapshot, selections)
+    opening.done = true
+    return use(openedArchive(services, snapshot, declared, options.onRows), notInArchive(declared))
+  }
+  signal?.addEventListener('abort', endOpening, { once: true })
+  try {
+    const projectIds = projects.map(({ project }) => project.id)
+    const slugs = projects.map(({ project }) => project.slug)
+    return await unlessDeleted(services.control.prisma, slugs, () =>
+      services.exportTurns.take(projectIds, () =>
+        untilOpened(opening, () => withSnapshot(services, projects, withDeclared, { sessionName, signal })),
+      ),
+    )
+  } finally {
+    signal?.removeEventListener('abort', endOpening)
+  }
+}
+
+/** Opens an export, anew where a stage was changed or swapped meanwhile. */
+async function untilOpened<T>(opening: { readonly done: boolean }, open: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      const withDeclared = async (snapshot: Snapshot): Promise<T> => {
-        const declared = await declareAll(services.system, snapshot, selections)
-        opened = true
-        return use(openedArchive(services, snapshot, declared, options.onRows), notInArchive(declared))
-      }
-      return await withSnapshot(services, projects, withDeclared, options)
+      return await open()
     } catch (error) {
-      if (opened) throw error
+      if (opening.done) throw error
       const refusal = refusalOf(error)
       if (refusal) throw refusal
       if (isPoolExhausted(error)) throw tooManyExports(error)
@@ -111,7 +145,7 @@ async function findSelected(
   selection: ExportSelection,
 ): Promise<SnapshotProject> {
   const { project, stages } = await findSelection(control.prisma, selection)
-  return { project, stages, database: await projectDatabase(project) }
+  return { project, stages, database: await projectDatabase(project, 'exports') }
 }
 
 async function declareAll(
@@ -151,12 +185,12 @@ const isMove = (error: unknown): boolean => {
 }
 
 const openedArchive = (
-  { generator }: ExportServices,
+  { generator, config }: ExportServices,
   snapshot: Snapshot,
   projects: readonly DeclaredProject[],
   onRows: RowsObserver | undefined,
 ): AsyncGenerator<Buffer> =>
   exportArchive(
     { tx: snapshot.tx, snapshotAt: snapshot.takenAt, projects },
-    { generator, createdAt: new Date(), onRows },
+    { generator, createdAt: new Date(), limits: config, onRows },
   )

@@ -1,4 +1,5 @@
 import { EventEmitter, once } from 'node:events'
+import type { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
 import type { PlannedPart, PlannedProject, PlannedStage, PlannedTable } from './archive-plan.ts'
 import type { ByteRange, SpoolFile } from './spool-file.ts'
 
@@ -22,8 +23,8 @@ export interface ArrivingArchive {
   tablesOf(stage: PlannedStage): AsyncGenerator<PlannedTable, void, undefined>
   /** The parts of a table, as their rows begin to come. */
   partsOf(table: PlannedTable): AsyncGenerator<PlannedPart, void, undefined>
-  /** The rows of a part, to its end. A chunk is good until the next one is asked for. */
-  bytesOf(table: PlannedTable, part: PlannedPart): AsyncIterable<Buffer>
+  /** The rows of a part, to its end. */
+  bytesOf(table: PlannedTable, part: PlannedPart): AsyncIterable<BorrowedBytes>
 }
 
 /**

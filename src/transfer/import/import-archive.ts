@@ -1,28 +1,40 @@
 import type { Database, Transaction } from '../../database/database.ts'
 import { nameTransaction } from '../../database/session-name.ts'
 import { conflict, type Fault } from '../../errors.ts'
+import { recordCrash } from '../../events/record-crash.ts'
 import { readReference, type StageReference } from '../../events/reference.ts'
+import type { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
+import type { Caller } from '../../projects/access.ts'
+import { unlessDeleted } from '../../projects/deleted-meanwhile.ts'
 import { findProject } from '../../projects/projects.ts'
 import type { FindProjectDatabase } from '../../projects/stage-database.ts'
 import { withStageLocks } from '../../projects/stage-locks.ts'
-import { applyRoles } from './apply-roles.ts'
+import type { Turns } from '../../projects/turns.ts'
+import { applyRoles, holdRoles } from './apply-roles.ts'
 import type { PlannedProject } from './archive-plan.ts'
+import { busyIfLocked } from './busy-if-locked.ts'
 import { type ImportedProject, toImported } from './import-result.ts'
 import { assertNoDifferences, examineTarget, type TargetProject } from './import-targets.ts'
 import type { LoadAhead } from './load-ahead.ts'
 import { loadArchive } from './load-archive.ts'
 import { takeLoadedEvents } from './load-events.ts'
 import type { LoadedPart, LoadedStage } from './load-stage.ts'
+import { planRolesOf } from './plan-roles.ts'
 import { dropSideSchema, listDroppable } from './side-schemas.ts'
 import type { ByteRange } from './spool-file.ts'
+import { assertMayBuild } from './structure-permission.ts'
 import { expireKept, holdStages, type Swap, swapStages } from './swap-stages.ts'
 
 export interface ImportServices {
   readonly control: Database
   readonly system: Database
   /** Lends connections that last as long as an import. */
-  readonly snapshots: Database
+  readonly imports: Database
   readonly projectDatabase: FindProjectDatabase
+  /** The projects' turns: how many imports each may have under way here. */
+  readonly importTurns: Turns
+  /** How many event logs may be loaded here at once. */
+  readonly eventLoadTurns: Turns
   /** How long what an import replaced is kept, in hours; 0 keeps nothing. */
   readonly undoHours: number
 }
@@ -30,11 +42,8 @@ export interface ImportServices {
 /** An archive that has been read through once and found whole. */
 export interface CheckedArchive {
   readonly projects: readonly PlannedProject[]
-  /**
-   * Reads what its plan says is there: the rows of a part, the events of a project. A chunk is good until the next
-   * one is asked for.
-   */
-  read(range: ByteRange, signal: AbortSignal): AsyncIterable<Buffer>
+  /** Reads what its plan says is there: the rows of a part, the events of a project. */
+  read(range: ByteRange, signal: AbortSignal): AsyncIterable<BorrowedBytes>
   /** What of it has been loaded while it was read. */
   readonly ahead?: LoadAhead
 }
@@ -44,6 +53,14 @@ export interface ImportOptions {
   readonly targets: readonly string[]
   /** The token that asked for it; null for the root token. */
   readonly tokenId: string | null
+  /**
+   * Looks again, in the transaction that makes the import visible and before it changes anything, whether the import may
+   * be; keeps it so until the transaction ends.
+   *
+   * @returns who asked for it, as they are now.
+   * @throws {AppError} where it may not be. Nothing has changed then.
+   */
+  readonly authorise: (tx: Transaction) => Promise<Caller>
   readonly signal: AbortSignal
   /** What PostgreSQL calls the import's sessions (`application_name`), so that others can find and end them. */
   readonly sessionName?: string
@@ -72,57 +89,65 @@ export async function importArchive(
   archive: CheckedArchive,
   options: ImportOptions,
 ): Promise<readonly ImportedProject[]> {
-  const stageIds = await findStageIds(services.control, archive, options.targets)
+  const { projectIds, stageIds } = await findPlaces(services.control, archive, options.targets)
   const runLocked = async (lost: AbortSignal): Promise<readonly ImportedProject[]> => {
     const signal = AbortSignal.any([options.signal, lost])
     await dropLeftovers(services.system, stageIds)
-    const targets = await examineAll(services, archive.projects, options.targets, { countRows: false })
+    const { tokenId } = options
+    const targets = await examineAll(services, archive.projects, options.targets, { countRows: false, tokenId })
     const before = await readReferences(services.system, stageIds)
     try {
       const loaded = await loadArchive(services, archive, targets, { ...options, signal })
       signal.throwIfAborted()
-      const imported = targets.map((target) => toImported(target, loaded, services))
       try {
-        await finish(services, { targets, loaded, before, imported }, options)
+        return await finish(services, { targets, loaded, before }, options)
       } finally {
         for (const stage of loaded) stage.abandon()
       }
-      return imported
     } catch (error) {
       // What cannot be dropped now is left to the sweep, and changes nothing about how the import ended.
       await Promise.allSettled([dropLeftovers(services.system, stageIds)])
-      throw signal.aborted ? signal.reason : error
+      throw signal.aborted ? signal.reason : busyIfLocked(error)
     }
   }
-  const imported = await withStageLocks(services.snapshots, stageIds, runLocked, options)
+  const imported = await unlessDeleted(services.control.prisma, options.targets, () =>
+    services.importTurns.take(projectIds, () => withStageLocks(services, stageIds, runLocked, options)),
+  )
   // What the import before this one had kept is of no use any more, and nobody has to wait until it is gone.
   void Promise.allSettled([dropExpired(services.system, stageIds)])
   return imported
 }
 
-/** The stages that the archive goes to; one that does not exist is complained about when it is examined. */
-async function findStageIds(
+/** Where the archive goes; a stage that does not exist is complained about when it is examined. */
+async function findPlaces(
   control: Database,
   { projects }: CheckedArchive,
   targets: readonly string[],
-): Promise<readonly string[]> {
-  const ids = projects.map(async (planned, index) => {
-    const { stages } = await findProject(control.prisma, targets[index] ?? planned.slug)
-    return stages.filter(({ slug }) => planned.stages.some((stage) => stage.slug === slug)).map(({ id }) => id)
+): Promise<{ readonly projectIds: readonly string[]; readonly stageIds: readonly string[] }> {
+  const places = projects.map(async (planned, index) => {
+    const { id: projectId, stages } = await findProject(control.prisma, targets[index] ?? planned.slug)
+    const taken = stages.filter(({ slug }) => planned.stages.some((stage) => stage.slug === slug))
+    return { projectId, stageIds: taken.map(({ id }) => id) }
   })
-  return (await Promise.all(ids)).flat()
+  const found = await Promise.all(places)
+  return {
+    projectIds: found.map(({ projectId }) => projectId),
+    stageIds: found.flatMap(({ stageIds }) => stageIds),
+  }
 }
 
 /**
  * Looks at every target and compares it with what an archive has, and changes nothing.
  *
- * @throws {AppError} NOT_FOUND; CONFLICT with every difference of every target, or where they can't be loaded together.
+ * @param options `tokenId`: the token that asks; null for the root token.
+ * @throws {AppError} NOT_FOUND; CONFLICT with every difference of every target, or where they can't be loaded together;
+ *   FORBIDDEN where a stage would be built, and the token lacks `content.structure`.
  */
 export async function examineAll(
   services: ImportServices,
   projects: readonly PlannedProject[],
   targets: readonly string[],
-  { countRows }: { readonly countRows: boolean },
+  { countRows, tokenId }: { readonly countRows: boolean; readonly tokenId: string | null },
 ): Promise<readonly TargetProject[]> {
   const differences: Fault[] = []
   const examined: TargetProject[] = []
@@ -132,6 +157,7 @@ export async function examineAll(
   }
   assertNoDifferences(differences)
   assertLoadable(examined)
+  await assertMayBuild(services.control.prisma, tokenId, examined)
   return examined
 }
 
@@ -162,6 +188,7 @@ async function readReferences(
   system: Database,
   stageIds: readonly string[],
 ): Promise<ReadonlyMap<string, StageReference>> {
+  await recordCrash(system.pool)
   const read = stageIds.map(async (stageId) => [stageId, await readReference(system, stageId)] as const)
   return new Map(await Promise.all(read))
 }
@@ -170,24 +197,35 @@ interface LoadedImport {
   readonly targets: readonly TargetProject[]
   readonly loaded: readonly LoadedStage[]
   readonly before: ReadonlyMap<string, StageReference>
-  readonly imported: readonly ImportedProject[]
 }
 
 /** The one moment at which everything becomes visible. */
 async function finish(
-  { system, undoHours }: ImportServices,
-  { targets, loaded, before, imported }: LoadedImport,
-  { tokenId, sessionName, beforeCommit }: ImportOptions,
-): Promise<void> {
+  services: ImportServices,
+  { targets, loaded, before }: LoadedImport,
+  { tokenId, authorise, sessionName, beforeCommit }: ImportOptions,
+): Promise<readonly ImportedProject[]> {
+  const { system, undoHours } = services
   const swaps = loaded.flatMap((stage) => toSwap(stage, before))
-  await system.prisma.$transaction(
+  return system.prisma.$transaction(
     async (tx) => {
       if (sessionName !== undefined) await nameTransaction(tx, sessionName)
       await holdStages(tx, swaps)
-      for (const { planned, project, stages } of targets) {
-        if (!planned.system) continue
-        await applyRoles(tx, project.id, planned.roles)
-        for (const { stage } of stages) await takeLoadedEvents(tx, stage.id)
+      await holdRoles(
+        tx,
+        targets.filter(({ planned }) => planned.system).map(({ project }) => project.id),
+      )
+      // Before the archive's roles take the place of those by which the import was allowed.
+      const caller = await authorise(tx)
+      await assertMayBuild(tx, tokenId, targets)
+      const imported: ImportedProject[] = []
+      for (const target of targets) {
+        const roles = await planRolesOf(tx, target, caller)
+        if (roles) {
+          await applyRoles(tx, target.project.id, roles)
+          for (const { stage } of target.stages) await takeLoadedEvents(tx, stage.id, tokenId)
+        }
+        imported.push(toImported(target, loaded, roles, services))
       }
       await swapStages(tx, swaps, { tokenId, undoHours })
       // Nothing is kept of what was loaded in place, nor of what an import before that had replaced.
@@ -195,6 +233,7 @@ async function finish(
       await beforeCommit?.(tx, imported)
       // A transaction of its own, of the project's login: whoever ends this one first undoes both.
       for (const { commit } of loaded) await commit?.()
+      return imported
     },
     { timeout: 10 * 60_000 },
   )

@@ -1,12 +1,14 @@
-import type { PlannedProject } from './archive-plan.ts'
 import type { TargetProject, TargetStage } from './import-targets.ts'
 import type { LoadedStage } from './load-stage.ts'
+import type { RoleLeftOut, RolePlan } from './plan-roles.ts'
 
 export interface ImportedProject {
   readonly slug: string
   readonly targetSlug: string
   /** How many roles the target has from the archive; null where it keeps its own. */
   readonly roles: number | null
+  /** In what they are not as the archive says. */
+  readonly rolesLeftOut: readonly RoleLeftOut[]
   readonly stages: readonly ImportedStage[]
 }
 
@@ -23,16 +25,20 @@ interface Keeping {
   readonly undoHours: number
 }
 
-/** @param loaded all stages that were loaded. */
+/**
+ * @param loaded all stages that were loaded.
+ * @param roles what was done to the roles of the target; undefined where it keeps its own.
+ */
 export function toImported(
   { planned, project, stages }: TargetProject,
   loaded: readonly LoadedStage[],
+  roles: RolePlan | undefined,
   services: Keeping,
 ): ImportedProject {
   return {
     slug: planned.slug,
     targetSlug: project.slug,
-    roles: rolesOf(planned),
+    ...toldOfRoles(roles),
     stages: stages.map((target) => {
       const { id, slug } = target.stage
       const rows = [...(loaded.find((each) => each.target.stage.id === id)?.rows.values() ?? [])]
@@ -46,5 +52,8 @@ export function toImported(
 export const isUndoable = ({ mode }: TargetStage, { undoHours }: Keeping): boolean =>
   mode !== 'in place' && undoHours > 0
 
-/** How many roles a target gets from an archive; null where it keeps its own. */
-export const rolesOf = ({ system, roles }: PlannedProject): number | null => (system ? roles.length : null)
+/** What is told of the roles that a target gets from an archive. */
+export const toldOfRoles = (plan: RolePlan | undefined) => ({
+  roles: plan?.set.length ?? null,
+  rolesLeftOut: plan?.leftOut ?? [],
+})

@@ -1,6 +1,8 @@
 import type { Database } from '../../database/database.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
+import { SQLSTATE, sqlState } from '../../database/sqlstate.ts'
 import { conflict, type Fault, invalidRequest } from '../../errors.ts'
+import { stillLocked } from '../../projects/lock-holders.ts'
 import { findProject, type Project } from '../../projects/projects.ts'
 import type { FindProjectDatabase } from '../../projects/stage-database.ts'
 import type { Stage } from '../../projects/stages.ts'
@@ -9,7 +11,11 @@ import type { Query } from '../structure/query.ts'
 import { readStructure, type StageStructure } from '../structure/read-structure.ts'
 import type { PlannedProject, PlannedStage } from './archive-plan.ts'
 import { compareStructures } from './compare-structures.ts'
+import { countRows } from './count-rows.ts'
 import { isUsedFromOutside } from './outside-users.ts'
+
+/** At most this many differences are listed; there may be as many as an archive has lines. */
+const MAX_DIFFERENCES = 1_000
 
 /** How a stage's rows come into it. */
 export type LoadingMode =
@@ -52,11 +58,17 @@ export function targetSlugs(planned: readonly PlannedProject[], requested: strin
   if (requested !== undefined && planned.length !== 1) {
     throw invalidRequest(`a target can be named for an archive of one project; this one has ${planned.length}`)
   }
-  const slugs = planned.map(({ slug, targetSlug }) => requested ?? targetSlug ?? slug)
-  const twice = slugs.find((slug, index) => slugs.indexOf(slug) < index)
-  if (twice !== undefined) throw invalidRequest(`two projects of the archive go to "${twice}"`)
-  return slugs
+  const slugs = new Set<string>()
+  for (const project of planned) {
+    const slug = targetSlug(project, requested)
+    if (slugs.has(slug)) throw invalidRequest(`two projects of the archive go to "${slug}"`)
+    slugs.add(slug)
+  }
+  return [...slugs]
 }
+
+const targetSlug = (planned: PlannedProject, requested: string | undefined): string =>
+  requested ?? planned.targetSlug ?? planned.slug
 
 /**
  * Looks at a target as it is, and compares it with what is to come.
@@ -72,7 +84,7 @@ export async function examineTarget(
   { countRows, differences }: { readonly countRows: boolean; readonly differences: Fault[] },
 ): Promise<TargetProject> {
   const project = await findProject(control.prisma, slug)
-  const database = await projectDatabase(project)
+  const database = await projectDatabase(project, 'imports')
   const stages: TargetStage[] = []
   for (const plannedStage of planned.stages) {
     const stage = project.stages.find((candidate) => candidate.slug === plannedStage.slug)
@@ -110,8 +122,16 @@ export function assertNoDifferences(differences: readonly Fault[]): void {
   const [first, ...others] = differences
   if (!first) return
   const more = others.length === 0 ? '' : ` (and ${others.length} more)`
-  throw conflict(`the archive does not fit its target: ${first.detail}${more}`, differences)
+  throw conflict(`the archive does not fit its target: ${first.detail}${more}`, differences.slice(0, MAX_DIFFERENCES))
 }
+
+/** Whether there is nothing in a stage, so that an archive would build it. */
+export const isEmpty = ({ types, sequences, tables, notExported }: StageStructure): boolean =>
+  [types, sequences, tables, notExported].every((list) => list.length === 0)
+
+/** Whether a stage is empty now. @param database as the project's own login sees it. */
+export const isEmptyStage = async (database: Database, stage: Stage): Promise<boolean> =>
+  isEmpty((await readTarget(database, stage, false)).structure)
 
 interface CurrentStage {
   readonly structure: StageStructure
@@ -119,21 +139,32 @@ interface CurrentStage {
   readonly rows: ReadonlyMap<string, number>
 }
 
-async function readTarget(database: Database, stage: Stage, countRows: boolean): Promise<CurrentStage> {
+/** How long it is waited for a table that another session has locked: nobody can write to the stage meanwhile. */
+const LOCK_TIMEOUT = '5s'
+
+/** @throws {AppError} CONFLICT where a table stays locked. */
+async function readTarget(database: Database, stage: Stage, countRowsToo: boolean): Promise<CurrentStage> {
+  return readWithin(database, stage, countRowsToo).catch(async (error: unknown) => {
+    if (sqlState(error) !== SQLSTATE.lockNotAvailable) throw error
+    const { schemaName } = stage
+    const query = async (sql: string, parameters: readonly unknown[]) =>
+      (await database.pool.query(sql, [...parameters])).rows
+    throw await stillLocked(query, { schemaName, what: 'the stage could not be looked at', cause: error })
+  })
+}
+
+function readWithin(database: Database, stage: Stage, countRowsToo: boolean): Promise<CurrentStage> {
   return database.prisma.$transaction(
     async (tx) => {
       await tx.$executeRawUnsafe('SET TRANSACTION READ ONLY')
       await tx.$executeRawUnsafe(`SET LOCAL search_path = ${quoteIdentifier(stage.schemaName)}`)
+      await tx.$executeRawUnsafe(`SET LOCAL lock_timeout = '${LOCK_TIMEOUT}'`)
       const query: Query = (sql, parameters) => tx.$queryRawUnsafe(sql, ...parameters)
       const structure = await readStructure(query, stage.schemaName)
       const usedFromOutside = await isUsedFromOutside(query, stage.schemaName)
-      const rows = new Map<string, number>()
-      for (const { line } of countRows ? structure.tables : []) {
-        const [row] = await tx.$queryRawUnsafe<{ rows: number }[]>(
-          `SELECT pg_catalog.count(*)::float8 AS rows FROM ONLY ${quoteIdentifier(line.name)}`,
-        )
-        rows.set(line.name, row?.rows ?? 0)
-      }
+      const tables = countRowsToo ? structure.tables.map(({ line }) => line.name) : []
+      const counted = await countRows(tx, stage.schemaName, tables)
+      const rows = new Map(counted.map((table) => [table.name, table.rows]))
       return { structure, usedFromOutside, rows }
     },
     { isolationLevel: 'RepeatableRead', timeout: 10 * 60_000 },
@@ -147,7 +178,7 @@ function toTargetStage(
 ): TargetStage {
   const { types, sequences, tables, notExported, comment } = structure
   const common = { planned, stage, rowsNow: rows }
-  if ([types, sequences, tables, notExported].every((list) => list.length === 0)) {
+  if (isEmpty(structure)) {
     return { ...common, mode: 'build', structure: planned.structure, comment: planned.comment ?? comment }
   }
   const current = { types, sequences, tables: tables.map(({ line }) => line) }

@@ -9,6 +9,7 @@ import { differencesOf, examineStage, type TargetStage } from './import-targets.
 import { type LoadedPart, type LoadedRows, type LoadedStage, loadStage, type TargetLogin } from './load-stage.ts'
 import { claimLoadedAhead, createLoadingSchema, dropSideSchema } from './side-schemas.ts'
 import { openStageLoader, type StageLoader } from './stage-loader.ts'
+import { assertMayBuild } from './structure-permission.ts'
 
 /** How many stages of an archive are loaded ahead: each keeps a connection until the archive has come. */
 const MAX_STAGES = 2
@@ -22,6 +23,8 @@ export interface LoadAheadOptions {
     readonly system: Database
     readonly projectDatabase: FindProjectDatabase
   }
+  /** The token that asked for it; null for the root token. */
+  readonly tokenId: string | null
   /** Slugs of the projects that those of the archive go to, in their order. */
   readonly targetsOf: (projects: readonly PlannedProject[]) => readonly string[]
   /** What PostgreSQL calls the sessions. */
@@ -65,7 +68,7 @@ interface StageAhead extends LoadedRows {
 export function startLoadAhead(
   archive: ArrivingArchive,
   projects: readonly PlannedProject[],
-  { services, targetsOf, sessionName, onRows = () => undefined }: LoadAheadOptions,
+  { services, tokenId, targetsOf, sessionName, onRows = () => undefined }: LoadAheadOptions,
 ): LoadAhead {
   const loaded: StageAhead[] = []
   const told = new Map<string, LoadedPart>()
@@ -75,6 +78,7 @@ export function startLoadAhead(
     const found = await findTarget(services, slug, planned)
     if (!found) return
     const { project, database, target } = found
+    await assertMayBuild(services.control.prisma, tokenId, [{ project, stages: [target] }])
     const { id: stageId, schemaName: ownSchema } = target.stage
     const tell = (part: LoadedPart): void => {
       told.set(stageId, { ...part, rows: part.rows + (told.get(stageId)?.rows ?? 0) })
@@ -149,7 +153,7 @@ async function findTarget(
 ): Promise<{ readonly project: Project; readonly database: Database; readonly target: TargetStage } | undefined> {
   const project = await findProject(control.prisma, slug)
   const stage = project.stages.find((candidate) => candidate.slug === planned.slug)
-  const database = await projectDatabase(project)
+  const database = await projectDatabase(project, 'imports')
   if (!stage || !hasConnections(database)) return undefined
   const target = await examineStage(database, planned, stage, { countRows: false })
   const isLoadable = target.mode !== 'in place' && differencesOf(target).length === 0

@@ -4,11 +4,15 @@ import { createStatements } from '../structure/create-statements.ts'
 import type { CheckedArchive } from './import-archive.ts'
 import type { TargetProject, TargetStage } from './import-targets.ts'
 import { inPlaceStatements } from './in-place.ts'
-import { loadEvents } from './load-events.ts'
+import { type EventLoadServices, loadEvents } from './load-events.ts'
 import { type LoadedPart, type LoadedStage, loadStage } from './load-stage.ts'
 import type { SessionOptions } from './loading-session.ts'
 import { createLoadingSchema } from './side-schemas.ts'
 import { openStageLoader } from './stage-loader.ts'
+
+interface LoadDatabases extends EventLoadServices {
+  readonly system: Database
+}
 
 interface LoadOptions extends SessionOptions {
   readonly tokenId: string | null
@@ -19,7 +23,7 @@ interface LoadOptions extends SessionOptions {
  * Loads an archive into schemas beside the stages', and its event logs beside theirs. What has been loaded ahead is
  * taken as it is.
  *
- * @param databases `snapshots` lends a connection for as long as an event log takes.
+ * @param databases `imports` lends a connection for as long as an event log takes.
  * @param archive what was checked before, and compared with `targets`.
  * @returns each stage, loaded and counted. Those beside are committed but not swapped in; one that was loaded in place
  *   waits to be committed or abandoned.
@@ -27,7 +31,7 @@ interface LoadOptions extends SessionOptions {
  *   that the rows break. What was loaded so far is left in schemas that the caller drops.
  */
 export async function loadArchive(
-  databases: { readonly system: Database; readonly snapshots: Database },
+  databases: LoadDatabases,
   archive: CheckedArchive,
   targets: readonly TargetProject[],
   options: LoadOptions,
@@ -38,7 +42,9 @@ export async function loadArchive(
       const { planned, stages } = target
       if (planned.system) {
         const lines = archive.read(planned.eventLines, options.signal)
-        await loadEvents(databases, stageIdsOf(target), lines, options)
+        await databases.eventLoadTurns.take([target.project.id], () =>
+          loadEvents(databases, stageIdsOf(target), lines, options),
+        )
       }
       for (const stage of stages) {
         const ahead = await archive.ahead?.take(target.project, stage, options.signal)

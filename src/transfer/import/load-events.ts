@@ -1,14 +1,32 @@
+import type { EventItem } from '../../archive/archive-reader.ts'
 import { toCopyText } from '../../archive/copy-text.ts'
-import type { LineContent } from '../../archive/lines.ts'
 import type { Database, Transaction } from '../../database/database.ts'
 import { nameSession } from '../../database/session-name.ts'
-import { lineBlocks } from '../../lib/line-blocks.ts'
+import { BorrowedBytes, copied } from '../../lib/borrowed-bytes.ts'
+import { lineBlocks, NEWLINE } from '../../lib/line-blocks.ts'
+import type { Turns } from '../../projects/turns.ts'
 import { copyInto } from './copy-into.ts'
 
-type EventContent = LineContent<'event'>
+/**
+ * An event as a line of a spool file, in pieces: the slug of its stage, and all that COPY reads behind its position.
+ */
+export function toEventLine({ content, rows }: EventItem): readonly Buffer[] {
+  const { id, stage, kind, table, key, token, occurredAt } = content
+  const [head, tail] = [
+    [stage, id, kind, table ?? null, key ? toArrayText(key) : null],
+    [token ?? null, occurredAt],
+  ].map((values) => toCopyText(values).slice(0, -1))
+  return [Buffer.from(`${head}\t`), ...(rows ?? [NO_ROWS]), Buffer.from(`\t${tail}\n`)]
+}
 
-/** An event as a line of a spool file. */
-export const toEventLine = (event: EventContent): Buffer => Buffer.from(`${JSON.stringify(event)}\n`)
+const NO_ROWS = Buffer.from('\\N')
+
+export interface EventLoadServices {
+  /** Lends connections that last as long as a log takes. */
+  readonly imports: Database
+  /** How many logs may be loaded at once. Who has no turn holds a connection of `imports` already. */
+  readonly eventLoadTurns: Turns
+}
 
 /**
  * Loads the event log of an archive beside those of its target stages, in its order.
@@ -18,12 +36,12 @@ export const toEventLine = (event: EventContent): Buffer => Buffer.from(`${JSON.
  * @param sessionName what PostgreSQL calls the session.
  */
 export async function loadEvents(
-  { snapshots }: { readonly snapshots: Database },
+  { imports }: EventLoadServices,
   stageIds: ReadonlyMap<string, string>,
-  lines: AsyncIterable<Buffer>,
+  lines: AsyncIterable<BorrowedBytes>,
   { sessionName }: { readonly sessionName?: string | undefined } = {},
 ): Promise<void> {
-  const client = await snapshots.pool.connect()
+  const client = await imports.pool.connect()
   try {
     if (sessionName !== undefined) await nameSession(client, sessionName)
     await copyInto(client, COPY_EVENTS, eventText(stageIds, lines))
@@ -35,49 +53,64 @@ export async function loadEvents(
   client.release(sessionName !== undefined)
 }
 
+/** They have been checked; none need be held as a whole. */
+const IN_PIECES = () => ({ maxBytes: 256 * 1024, inPieces: true })
+
 const COPY_EVENTS = `
-  COPY system.loading_event (stage_id, position, id, kind, table_name, key_columns, rows, token_id, occurred_at)
+  COPY system.loading_event (stage_id, position, id, kind, table_name, key_columns, rows, archived_token_id, occurred_at)
   FROM STDIN`
 
 async function* eventText(
   stageIds: ReadonlyMap<string, string>,
-  lines: AsyncIterable<Buffer>,
-): AsyncGenerator<Buffer, void, undefined> {
+  lines: AsyncIterable<BorrowedBytes>,
+): AsyncGenerator<BorrowedBytes, void, undefined> {
   let position = 0
-  for await (const block of lineBlocks(lines, Number.POSITIVE_INFINITY)) {
-    let text = ''
-    for (const line of block.toString().split('\n')) {
-      if (line === '') continue
-      const { id, stage, kind, table, key, rows, token, occurredAt }: EventContent = JSON.parse(line)
-      const stageId = stageIds.get(stage)
-      if (stageId === undefined) continue
-      position += 1
-      const [keyColumns = null, rowTexts = null] = [key, rows].map((list) => list && toArrayText(list))
-      text += toCopyText([
-        ...[stageId, position, id, kind, table ?? null],
-        ...[keyColumns, rowTexts, token ?? null, occurredAt],
-      ])
+  let isWithin = false
+  let isLeftOut = false
+  for await (const block of lineBlocks(copied(lines), IN_PIECES)) {
+    const texts: Buffer[] = []
+    for (let start = 0; start < block.length; ) {
+      const newline = block.indexOf(NEWLINE, start)
+      const end = newline < 0 ? block.length : newline + 1
+      if (!isWithin) {
+        const tab = block.indexOf(TAB, start)
+        const stageId = stageIds.get(block.toString('latin1', start, tab))
+        isLeftOut = stageId === undefined
+        if (!isLeftOut) position += 1
+        if (!isLeftOut) texts.push(Buffer.from(`${stageId}\t${position}`))
+        start = tab
+      }
+      if (!isLeftOut) texts.push(block.subarray(start, end))
+      isWithin = newline < 0
+      start = end
     }
-    if (text !== '') yield Buffer.from(text)
+    if (texts.length > 0) yield new BorrowedBytes(Buffer.concat(texts))
   }
 }
 
-/** A list as PostgreSQL reads an array. @see https://www.postgresql.org/docs/current/arrays.html#ARRAYS-IO */
+const TAB = 0x09
+
+/** A list of names as PostgreSQL reads an array. @see https://www.postgresql.org/docs/current/arrays.html#ARRAYS-IO */
 const toArrayText = (list: readonly string[]): string =>
   `{${list.map((text) => `"${text.replace(/[\\"]/g, '\\$&')}"`).join(',')}}`
 
 /**
  * Puts the event log that was loaded beside in the place of the stage's own, which loses its own. All of it is one
- * transaction here; its events keep their ids and their order.
+ * transaction here; its events keep their ids and their order. What an archive tells is its sender's word: its events are
+ * marked with the import, and the tokens that they name are not taken for this server's.
+ *
+ * @param tokenId the token that imports; null for the root token.
  */
-export async function takeLoadedEvents(tx: Transaction, stageId: string): Promise<void> {
+export async function takeLoadedEvents(tx: Transaction, stageId: string, tokenId: string | null): Promise<void> {
   await tx.transaction.deleteMany({ where: { stageId } })
   await tx.event.deleteMany({ where: { stageId } })
   await tx.$executeRaw`
     WITH log AS (SELECT nextval('system.open_transaction_id_seq') AS id),
     events AS (
-      INSERT INTO system.event (stage_id, transaction_id, id, kind, table_name, key_columns, rows, token_id, occurred_at)
-      SELECT stage_id, log.id, loading_event.id, kind, table_name, key_columns, rows, token_id, occurred_at
+      INSERT INTO system.event (stage_id, transaction_id, id, kind, table_name, key_columns, rows, archived_token_id,
+                                occurred_at, imported_at, imported_by)
+      SELECT stage_id, log.id, loading_event.id, kind, table_name, key_columns, rows, archived_token_id,
+             occurred_at, now(), ${tokenId}::uuid
       FROM system.loading_event, log WHERE stage_id = ${stageId}::uuid ORDER BY position
     )
     INSERT INTO system.transaction (stage_id, id, reference)

@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { databaseTrouble, isServerTrouble } from '../../database/sqlstate-meanings.ts'
 import { AppError } from '../../errors.ts'
 
 /**
@@ -10,21 +11,16 @@ import { AppError } from '../../errors.ts'
 export function loadFailure(error: unknown): unknown {
   if (!(error instanceof pg.DatabaseError)) return error
   const detail = explain(error)
-  if (detail === undefined) return error
+  if (detail === undefined) return databaseTrouble(error) ?? error
   return new AppError('CONFLICT', `nothing was changed: ${detail}`, { faults: [{ detail }], cause: error })
 }
 
 /**
  * SQLSTATE classes whose messages are about SQL: not supported, authorization, state, limits, syntax, names, rights.
  */
-const ABOUT_SQL: ReadonlySet<string> = new Set(['0A', '28', '2B', '2F', '3F', '42', '54', '55'])
+const ABOUT_SQL: ReadonlySet<string> = new Set(['0A', '2B', '2F', '3F', '42', '54', '55'])
 
-/** SQLSTATE classes of a connection that was lost, missing resources, shutdown, the system, and PostgreSQL itself. */
-const ABOUT_SERVER: ReadonlySet<string> = new Set(['08', '53', '57', '58', 'XX'])
-
-export const isServerTrouble = ({ code = '' }: pg.DatabaseError): boolean => ABOUT_SERVER.has(code.slice(0, 2))
-
-/** @returns undefined for trouble of the server's, which is nobody's fault here. */
+/** @returns undefined for what has nothing to do with the archive. */
 function explain(error: pg.DatabaseError): string | undefined {
   const { code = '', message, constraint, table } = error
   if (code === '53200') {
@@ -33,6 +29,7 @@ function explain(error: pg.DatabaseError): string | undefined {
   if (isServerTrouble(error)) return undefined
   if (code === '55P03') return 'the stage is being read, perhaps by an export; try again when that has ended'
   const kind = code.slice(0, 2)
+  if (kind === '40') return undefined
   if (kind === '23') {
     const named = constraint === undefined ? '' : ` "${constraint}"`
     const owner = table === undefined ? '' : ` of table "${table}"`

@@ -1,4 +1,5 @@
 import { quoteIdentifier, quoteLiteral } from '../../database/quoting.ts'
+import type { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
 import type { Project } from '../../projects/projects.ts'
 import type { CreateStatements } from '../structure/create-statements.ts'
 import type { PlannedPart, PlannedTable } from './archive-plan.ts'
@@ -35,7 +36,7 @@ export interface RowSource {
   readonly tables: AsyncIterable<PlannedTable> | Iterable<PlannedTable>
   partsOf(table: PlannedTable): AsyncIterable<PlannedPart> | Iterable<PlannedPart>
   /** The rows of a part, to its end. */
-  bytesOf(table: PlannedTable, part: PlannedPart): AsyncIterable<Buffer>
+  bytesOf(table: PlannedTable, part: PlannedPart): AsyncIterable<BorrowedBytes>
   /** Told of rows as PostgreSQL takes them, about. */
   readonly onRows?: ((loaded: LoadedPart) => void) | undefined
 }
@@ -56,7 +57,7 @@ export interface LoadedPart {
  */
 export async function loadStage(
   loader: StageLoader,
-  { stage, structure, comment }: TargetStage,
+  { stage, mode, structure, comment }: TargetStage,
   { before, after }: CreateStatements,
   { schemaName, source }: { readonly schemaName: string | undefined; readonly source: RowSource },
 ): Promise<LoadedRows> {
@@ -69,7 +70,7 @@ export async function loadStage(
   )
   if (schemaName !== undefined) {
     if (comment !== undefined) await loader.execute(commentOnSchema(schemaName, comment))
-    await assertBuilt(loader, schemaName, structure)
+    await assertBuilt(loader, schemaName, { lines: structure, isOwn: mode === 'swap' })
   }
   // Not before: what was loaded is one event, the import's.
   await loader.query('SELECT wharf.log_tables($1)', [schemaName ?? stage.schemaName])
@@ -113,7 +114,7 @@ function tellRows(part: PlannedPart, tell: (rows: number) => void) {
     tell(rows - told)
     told = rows
   }
-  async function* watch(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
+  async function* watch(chunks: AsyncIterable<BorrowedBytes>): AsyncGenerator<BorrowedBytes, void, undefined> {
     let bytes = 0
     for await (const chunk of chunks) {
       yield chunk

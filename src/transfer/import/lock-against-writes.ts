@@ -1,7 +1,7 @@
 import type { Transaction } from '../../database/database.ts'
-import { quoteQualified } from '../../database/quoting.ts'
 import { SQLSTATE, sqlState } from '../../database/sqlstate.ts'
 import { AppError } from '../../errors.ts'
+import { lockAgainstWriters } from '../../projects/project-objects.ts'
 
 /**
  * How long each attempt waits for those who are writing, in milliseconds. Who writes to two tables may come to wait for
@@ -10,6 +10,12 @@ import { AppError } from '../../errors.ts'
  * away.
  */
 const ATTEMPTS_MS = [300, 300, 300, 1_500]
+
+/**
+ * How long the rest of the transaction waits for any lock, in milliseconds. It waits for nobody who writes, but for
+ * those who hold the schema, or the row of the stage's state, in a transaction that they do not end.
+ */
+const REST_MS = 5_000
 
 /**
  * Keeps everybody from writing to the tables of these schemas until the transaction ends, once all who have written to
@@ -24,9 +30,9 @@ export async function lockAgainstWrites(tx: Transaction, schemaNames: readonly s
   const tables = await tx.$queryRaw<{ schema: string; name: string }[]>`
     SELECT nspname::text AS schema, relname::text AS name FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
     WHERE nspname = ANY (${[...schemaNames]}::text[]) AND relkind IN ('r', 'p') ORDER BY pg_class.oid`
+  await tx.$executeRawUnsafe(`SET LOCAL lock_timeout = ${REST_MS}`)
   if (tables.length === 0) return
-  const names = tables.map(({ schema, name }) => `ONLY ${quoteQualified(schema, name)}`)
-  const statement = `LOCK TABLE ${names.join(', ')} IN SHARE MODE`
+  const statement = lockAgainstWriters(tables)
   for (const timeoutMs of ATTEMPTS_MS) if (await lockWithin(tx, statement, timeoutMs)) return
   throw new AppError('CONFLICT', 'somebody is writing to the stage; try again when that has ended', {
     retryAfterSeconds: 10,
@@ -40,8 +46,7 @@ async function lockWithin(tx: Transaction, statement: string, timeoutMs: number)
   try {
     await tx.$executeRawUnsafe(statement)
     await tx.$executeRawUnsafe('RELEASE SAVEPOINT before_lock')
-    // The rest of the transaction waits for nobody who writes, and may wait longer.
-    await tx.$executeRawUnsafe('SET LOCAL lock_timeout TO DEFAULT')
+    await tx.$executeRawUnsafe(`SET LOCAL lock_timeout = ${REST_MS}`)
     return true
   } catch (error) {
     if (sqlState(error) !== SQLSTATE.lockNotAvailable) throw error

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Database, Transaction } from '../../database/database.ts'
-import { quoteIdentifier } from '../../database/quoting.ts'
 import { SQLSTATE, sqlState } from '../../database/sqlstate.ts'
+import { createSchema, dropSchema } from '../../projects/project-objects.ts'
 
 /** A stage as its own database knows it. */
 export interface StageIdentity {
@@ -36,7 +36,7 @@ export async function createLoadingSchema(
   const name = sideName(stage, 'new')
   await system.prisma.$transaction(async (tx) => {
     await tx.sideSchema.create({ data: { schemaName: name, stageId: stage.stageId, kind } })
-    await tx.$executeRawUnsafe(`CREATE SCHEMA ${quoteIdentifier(name)} AUTHORIZATION ${quoteIdentifier(stage.login)}`)
+    await tx.$executeRawUnsafe(createSchema(name, stage.login))
   })
   return name
 }
@@ -70,7 +70,7 @@ export async function dropSideSchema(
 ): Promise<boolean> {
   const drop = async (tx: Transaction): Promise<boolean> => {
     await tx.$executeRawUnsafe(`SET LOCAL lock_timeout = '2s'`)
-    await tx.$executeRawUnsafe(`DROP SCHEMA IF EXISTS ${quoteIdentifier(schemaName)} CASCADE`)
+    await tx.$executeRawUnsafe(dropSchema(schemaName))
     await tx.sideSchema.deleteMany({ where: { schemaName } })
     return true
   }

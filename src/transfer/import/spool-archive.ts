@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { type ArchiveItem, type ReadArchiveOptions, readArchive } from '../../archive/archive-reader.ts'
+import { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
 import { createArchivePlan, type PlannedProject } from './archive-plan.ts'
 import { followArchive } from './arriving-archive.ts'
 import type { CheckedArchive } from './import-archive.ts'
@@ -9,8 +10,11 @@ import { toEventLine } from './load-events.ts'
 import { type ByteRange, createSpoolFile, type SpoolFile } from './spool-file.ts'
 
 export interface CheckOptions extends ReadArchiveOptions {
-  /** Throws where what has come so far must not go on; asked at the beginning of each project, before its rows. */
-  readonly admit: (projects: readonly PlannedProject[]) => void
+  /**
+   * Throws where what has come so far must not go on; asked at the beginning of each project, and of each stage, before
+   * its structure and its rows.
+   */
+  readonly admit: (projects: readonly PlannedProject[]) => void | Promise<void>
 }
 
 export interface SpoolOptions extends CheckOptions {
@@ -18,6 +22,8 @@ export interface SpoolOptions extends CheckOptions {
   readonly ahead?: LoadAheadOptions
   /** For how long loading ahead may wait, in all, for more of the archive; in milliseconds. */
   readonly patienceMs?: number
+  /** How many bytes stay free on the disk of the spooled files; without, it may be filled. */
+  readonly reserveBytes?: number
 }
 
 export interface SpooledArchive extends CheckedArchive {
@@ -41,7 +47,7 @@ export async function checkArchive(
   const plan = createArchivePlan()
   for await (const item of readArchive(bytes, options)) {
     plan.add(item, 0)
-    if (item.kind === 'project') admit(plan.projects)
+    if (item.kind === 'project' || item.kind === 'stage') await admit(plan.projects)
   }
   return plan.projects
 }
@@ -57,9 +63,9 @@ export async function checkArchive(
 export async function spoolArchive(
   bytes: AsyncIterable<Buffer>,
   folder: string,
-  { admit, ahead, patienceMs = PATIENCE_MS, ...options }: SpoolOptions,
+  { admit, ahead, patienceMs = PATIENCE_MS, reserveBytes, ...options }: SpoolOptions,
 ): Promise<SpooledArchive> {
-  const file = await createSpoolFile(join(folder, `${randomUUID()}.rows`))
+  const file = await createSpoolFile(join(folder, `${randomUUID()}.rows`), reserveBytes)
   const { projects, add } = createArchivePlan()
   const follower = followArchive({ projects, file }, patienceMs)
   const loading = ahead && startLoadAhead(follower, projects, ahead)
@@ -71,7 +77,7 @@ export async function spoolArchive(
     for await (const item of readArchive(bytes, { ...options, binary: true })) {
       await spool(item, file)
       add(item, file.size)
-      if (item.kind === 'project') admit(projects)
+      if (item.kind === 'project' || item.kind === 'stage') await admit(projects)
       follower.moreCame()
     }
     follower.allCame()
@@ -80,11 +86,12 @@ export async function spoolArchive(
     await remove()
     throw error
   }
-  const read = (range: ByteRange, signal: AbortSignal): AsyncIterable<Buffer> => file.read([range], signal)
+  const read = (range: ByteRange, signal: AbortSignal): AsyncIterable<BorrowedBytes> => file.read([range], signal)
   return { projects, read, remove, ...(loading && { ahead: loading }) }
 }
 
 async function spool(item: ArchiveItem, file: SpoolFile): Promise<void> {
   if (item.kind === 'row') await file.append(item.bytes)
-  if (item.kind === 'event') await file.append(toEventLine(item.content))
+  if (item.kind !== 'event') return
+  for (const bytes of toEventLine(item)) await file.append(new BorrowedBytes(bytes))
 }

@@ -1,6 +1,8 @@
-import { type FileHandle, open, rm } from 'node:fs/promises'
+import { type FileHandle, open, rm, statfs } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { AppError } from '../../errors.ts'
+import { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
 import { errorCode } from '../../lib/error-code.ts'
 
 /** Bytes of a spool file, `end` not included. */
@@ -12,16 +14,16 @@ export interface ByteRange {
 export interface SpoolFile {
   /** How much was appended, which is where the next bytes begin. */
   readonly size: number
-  /** Takes bytes over, so that they may change afterwards; waits where the disk is slower than they come. */
-  append(bytes: Buffer): Promise<void>
+  /** Copies bytes; waits where the disk is slower than they come. */
+  append(bytes: BorrowedBytes): Promise<void>
   /** Writes what is still held. Nothing may be appended afterwards. */
   finish(): Promise<void>
   /**
-   * Reads back bytes that were appended; the last ones from memory. A chunk is good until the next one is asked for.
+   * Reads back bytes that were appended; the last ones from memory.
    *
    * @param ranges one after the other, each as soon as the one before has been read.
    */
-  read(ranges: AsyncIterable<ByteRange> | Iterable<ByteRange>, signal: AbortSignal): AsyncIterable<Buffer>
+  read(ranges: AsyncIterable<ByteRange> | Iterable<ByteRange>, signal: AbortSignal): AsyncIterable<BorrowedBytes>
   /** Removes the file, finished or not. It does not fail: what can't be removed is left to the process's next start. */
   remove(): Promise<void>
 }
@@ -30,6 +32,9 @@ export interface SpoolFile {
 const BUFFER_BYTES = 512 * 1024
 
 const READ_BYTES = 512 * 1024
+
+/** After so many buffers the room on the disk is looked at again. */
+const BUFFERS_PER_LOOK = 16
 
 /** How often removing a file is tried, and how long the disk is given in between, in milliseconds. */
 const MAX_REMOVALS = 5
@@ -42,20 +47,26 @@ const FULL: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
  * Makes a file for what does not fit into memory.
  *
  * @param path of a file that does not exist.
+ * @param reserveBytes have to stay free on its disk, about: rows can be compressed to a thousandth, so nobody sees
+ *   before how many an archive has.
  * @returns the file; its methods throw STORAGE_FULL where there is no more room for it, and STORAGE_UNAVAILABLE where
  *   the disk does not do what it should.
  */
-export async function createSpoolFile(path: string): Promise<SpoolFile> {
+export async function createSpoolFile(path: string, reserveBytes = 0): Promise<SpoolFile> {
+  await assertRoom(path, reserveBytes)
   const file = await open(path, 'wx', 0o600).catch(throwDiskFault)
   let [filling, writing] = [Buffer.allocUnsafeSlow(BUFFER_BYTES), Buffer.allocUnsafeSlow(BUFFER_BYTES)]
   let filled = 0
   let size = 0
+  let flushes = 0
   let written = Promise.resolve()
   /** What `writing` has: the bytes before those of `filling`. */
   let writingBytes = 0
 
   const flush = async (): Promise<void> => {
     await written.catch(throwDiskFault)
+    flushes += 1
+    if (flushes % BUFFERS_PER_LOOK === 0) await assertRoom(path, reserveBytes)
     written = file.writeFile(filling.subarray(0, filled))
     // Awaited by the next flush; failing before that is no unhandled rejection.
     void Promise.allSettled([written])
@@ -77,7 +88,7 @@ export async function createSpoolFile(path: string): Promise<SpoolFile> {
     get size() {
       return size
     },
-    async append(bytes) {
+    async append({ now: bytes }) {
       size += bytes.length
       for (let taken = 0; taken < bytes.length; ) {
         if (filled === BUFFER_BYTES) await flush()
@@ -101,6 +112,18 @@ export async function createSpoolFile(path: string): Promise<SpoolFile> {
   }
 }
 
+/** @throws {AppError} STORAGE_FULL where less than that is free on the disk of `path`. */
+async function assertRoom(path: string, reserveBytes: number): Promise<void> {
+  if (reserveBytes === 0) return
+  const { bavail, bsize } = await statfs(dirname(path)).catch(throwDiskFault)
+  if (bavail * bsize >= reserveBytes) return
+  throw new AppError(
+    'STORAGE_FULL',
+    `an import keeps its rows on a disk on which ${reserveBytes} bytes stay free (WHARF_SPOOL_RESERVE_BYTES), ` +
+      'and there is no more room beside them; free some',
+  )
+}
+
 async function removePatiently(path: string): Promise<void> {
   for (let tried = 0; tried < MAX_REMOVALS; tried += 1) {
     if (tried > 0) await delay(BETWEEN_REMOVALS_MS)
@@ -122,7 +145,7 @@ interface Reading {
 async function* readRanges(
   path: string,
   { ranges, signal, copyRecent }: Reading,
-): AsyncGenerator<Buffer, void, undefined> {
+): AsyncGenerator<BorrowedBytes, void, undefined> {
   let file: FileHandle | undefined
   try {
     const buffer = Buffer.allocUnsafeSlow(READ_BYTES)
@@ -135,7 +158,7 @@ async function* readRanges(
           bytes = (await file.read(buffer, 0, Math.min(buffer.length, end - at), at)).bytesRead
         }
         if (bytes === 0) throw new Error('a spool file is shorter than what was appended to it')
-        yield buffer.subarray(0, bytes)
+        yield new BorrowedBytes(buffer.subarray(0, bytes))
         at += bytes
       }
     }

@@ -1,11 +1,12 @@
 import pg from 'pg'
 import { BINARY_HEADER, BINARY_TRAILER } from '../../archive/binary/rows.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
+import { isServerTrouble } from '../../database/sqlstate-meanings.ts'
 import { AppError } from '../../errors.ts'
-import { TEXT_FORM_SETTINGS } from '../value-expressions.ts'
+import { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
 import type { PlannedPart, PlannedTable } from './archive-plan.ts'
 import { copyInto } from './copy-into.ts'
-import { isServerTrouble, loadFailure } from './load-failure.ts'
+import { loadFailure } from './load-failure.ts'
 import { openLoadingSession, type SessionOptions } from './loading-session.ts'
 
 /** Loads one stage in one transaction of the project's own login. */
@@ -16,10 +17,10 @@ export interface StageLoader {
   /**
    * Loads rows of a table.
    *
-   * @param bytes the rows of the part. A chunk may be written over as soon as the next one is asked for.
+   * @param bytes the rows of the part.
    * @returns how many PostgreSQL took. @throws {AppError} ARCHIVE_INVALID for a value that it refused.
    */
-  copy(table: PlannedTable, part: PlannedPart, bytes: AsyncIterable<Buffer>): Promise<number>
+  copy(table: PlannedTable, part: PlannedPart, bytes: AsyncIterable<BorrowedBytes>): Promise<number>
   /** Loads the rows, which have no values, of a table without columns: COPY has no words for them. */
   insertEmpty(table: PlannedTable): Promise<number>
   commit(): Promise<void>
@@ -42,7 +43,7 @@ export async function openStageLoader(
   const { client, close } = await openLoadingSession(pool, session)
   try {
     await client.query('BEGIN')
-    await setAll(client, { ...TEXT_FORM_SETTINGS, ...LOADING_SETTINGS, search_path: quoteIdentifier(schemaName) })
+    await setAll(client, { search_path: quoteIdentifier(schemaName), lock_timeout: LOCK_TIMEOUT, jit: 'off' })
   } catch (error) {
     close(new Error('the import did not begin', { cause: error }))
     throw error
@@ -66,7 +67,8 @@ export async function openStageLoader(
   }
 }
 
-const LOADING_SETTINGS = { statement_timeout: '0', idle_in_transaction_session_timeout: '0', jit: 'off' }
+/** Nobody else sees what is loaded beside; but the schema, or a type of another, can be held. */
+const LOCK_TIMEOUT = '10s'
 
 async function setAll(client: pg.PoolClient, settings: Readonly<Record<string, string>>): Promise<void> {
   for (const [name, value] of Object.entries(settings)) {
@@ -78,7 +80,7 @@ async function copyPart(
   client: pg.PoolClient,
   { name, columns }: PlannedTable,
   { format, firstLine }: PlannedPart,
-  bytes: AsyncIterable<Buffer>,
+  bytes: AsyncIterable<BorrowedBytes>,
 ): Promise<number> {
   // FREEZE spares the first readers, and a later vacuum, writing every row again.
   const copy =
@@ -89,10 +91,10 @@ async function copyPart(
   })
 }
 
-async function* framed(rows: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
-  yield BINARY_HEADER
+async function* framed(rows: AsyncIterable<BorrowedBytes>): AsyncGenerator<BorrowedBytes, void, undefined> {
+  yield new BorrowedBytes(BINARY_HEADER)
   yield* rows
-  yield BINARY_TRAILER
+  yield new BorrowedBytes(BINARY_TRAILER)
 }
 
 async function insertEmptyRows(client: pg.PoolClient, { name, rows }: PlannedTable): Promise<number> {

@@ -1,8 +1,8 @@
 import { readClock } from '../../database/clock.ts'
 import type { Transaction } from '../../database/database.ts'
-import { quoteIdentifier } from '../../database/quoting.ts'
 import { conflict } from '../../errors.ts'
 import { readReference, type StageReference } from '../../events/reference.ts'
+import { renameSchema } from '../../projects/project-objects.ts'
 import { lockAgainstWrites } from './lock-against-writes.ts'
 import { type StageIdentity, sideName } from './side-schemas.ts'
 
@@ -93,7 +93,7 @@ export async function recordImport(tx: Transaction, stageId: string, tokenId: st
 }
 
 const rename = (tx: Transaction, from: string, to: string): Promise<number> =>
-  tx.$executeRawUnsafe(`ALTER SCHEMA ${quoteIdentifier(from)} RENAME TO ${quoteIdentifier(to)}`)
+  tx.$executeRawUnsafe(renameSchema(from, to))
 
 /**
  * Only what the last import replaced is kept. What was kept before is left to the sweep: dropping it here could wait,

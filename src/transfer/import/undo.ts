@@ -1,10 +1,14 @@
 import { z } from 'zod'
 import { readClock } from '../../database/clock.ts'
 import type { Database, Transaction } from '../../database/database.ts'
-import { quoteIdentifier, quoteQualified } from '../../database/quoting.ts'
 import { AppError, conflict } from '../../errors.ts'
+import { recordCrash } from '../../events/record-crash.ts'
 import { readReference } from '../../events/reference.ts'
+import { renameSchema } from '../../projects/project-objects.ts'
 import { withStageLocks } from '../../projects/stage-locks.ts'
+import type { Turns } from '../../projects/turns.ts'
+import { busyIfLocked } from './busy-if-locked.ts'
+import { countSchemaRows, listTables, type TableRows } from './count-rows.ts'
 import { lockAgainstWrites } from './lock-against-writes.ts'
 import { type StageIdentity, sideName } from './side-schemas.ts'
 import { recordImport } from './swap-stages.ts'
@@ -15,38 +19,80 @@ export interface Undone {
   /** When what was given back had been replaced. */
   readonly replacedAt: Date
   /** Rows by table that the stage has now. */
-  readonly tables: readonly { readonly name: string; readonly rows: number }[]
+  readonly tables: readonly TableRows[]
+}
+
+export interface UndoServices {
+  readonly system: Database
+  /** Lends connections that last as long as an undo. */
+  readonly imports: Database
+  /** The projects' turns: an undo counts as an import. */
+  readonly importTurns: Turns
+}
+
+export interface UndoOptions {
+  /** Also where the stage was written to since: those writes are then kept with what is replaced. */
+  readonly force: boolean
+  /** The token that asks for it; null for the root token. */
+  readonly tokenId: string | null
+  /** Looks again, in the transaction of the undo, whether it may be; throws where not, and nothing has changed then. */
+  readonly authorise: (tx: Transaction) => Promise<unknown>
 }
 
 /**
  * Puts back what the last import or transfer replaced. What the stage had until now is kept in its turn, until the same
  * moment, so that an undo can be undone.
  *
- * @param force also where the stage was written to since: those writes are then kept with what is replaced.
- * @throws {AppError} CONFLICT where nothing is kept, or where somebody is writing; WRITTEN_SINCE where `force` is
- *   missing.
+ * @param database the stage's, as the project's own login sees it. It counts the rows, before anything is locked: that
+ *   evaluates the project's own policies, which may take long.
+ * @throws {AppError} CONFLICT where nothing is kept, where its rows cannot be counted, or where somebody is writing;
+ *   WRITTEN_SINCE where `force` is missing; PROJECT_BUSY where the project has too many imports under way.
  */
 export async function undoImport(
-  { system, snapshots }: { readonly system: Database; readonly snapshots: Database },
-  stage: StageIdentity,
-  { force, tokenId }: { readonly force: boolean; readonly tokenId: string | null },
+  { system, imports, importTurns }: UndoServices,
+  stage: StageIdentity & { readonly database: Database; readonly projectId: string },
+  { force, tokenId, authorise }: UndoOptions,
 ): Promise<Undone> {
-  return withStageLocks(snapshots, [stage.stageId], () =>
-    system.prisma.$transaction(
-      async (tx) => {
-        const kept = await tx.sideSchema.findFirst({
-          where: { stageId: stage.stageId, kind: 'kept', expiresAt: { gt: await readClock(tx) } },
-        })
-        if (!kept) throw conflict(NOTHING_TO_UNDO)
-        await lockAgainstWrites(tx, [stage.schemaName])
-        if (!force) await assertUnwritten(tx, stage, kept.replacedBy)
-        await exchange(tx, stage, kept.schemaName)
-        await recordImport(tx, stage.stageId, tokenId)
-        return { replacedAt: kept.createdAt, tables: await countRows(tx, stage.schemaName) }
-      },
-      { timeout: 10 * 60_000 },
-    ),
-  )
+  return importTurns.take([stage.projectId], async () => {
+    await recordCrash(system.pool)
+    const found = await system.prisma.$transaction((tx) => findUndoable(tx, stage, force))
+    const tables = await countSchemaRows(stage.database, found.schemaName)
+    return withStageLocks({ imports, system }, [stage.stageId], (lost) =>
+      system.prisma
+        .$transaction(
+          async (tx) => {
+            await lockAgainstWrites(tx, [stage.schemaName])
+            await authorise(tx)
+            const kept = await findUndoable(tx, stage, force)
+            if (kept.schemaName !== found.schemaName)
+              throw conflict('the stage was replaced in the meantime; try again')
+            await exchange(tx, stage, kept.schemaName)
+            await recordImport(tx, stage.stageId, tokenId)
+            // Without the locks, another may have begun to import.
+            lost.throwIfAborted()
+            return { replacedAt: kept.createdAt, tables }
+          },
+          { timeout: 10 * 60_000 },
+        )
+        .catch((error: unknown) => {
+          throw busyIfLocked(error)
+        }),
+    )
+  })
+}
+
+/** What the stage's last import replaced, where it may be put back. */
+async function findUndoable(
+  tx: Transaction,
+  stage: StageIdentity,
+  force: boolean,
+): Promise<{ readonly schemaName: string; readonly createdAt: Date }> {
+  const kept = await tx.sideSchema.findFirst({
+    where: { stageId: stage.stageId, kind: 'kept', expiresAt: { gt: await readClock(tx) } },
+  })
+  if (!kept) throw conflict(NOTHING_TO_UNDO)
+  if (!force) await assertUnwritten(tx, stage, kept.replacedBy)
+  return kept
 }
 
 const NOTHING_TO_UNDO =
@@ -55,10 +101,8 @@ const NOTHING_TO_UNDO =
 
 async function exchange(tx: Transaction, stage: StageIdentity, keptSchema: string): Promise<void> {
   const replaced = sideName(stage, 'old')
-  await tx.$executeRawUnsafe(`ALTER SCHEMA ${quoteIdentifier(stage.schemaName)} RENAME TO ${quoteIdentifier(replaced)}`)
-  await tx.$executeRawUnsafe(
-    `ALTER SCHEMA ${quoteIdentifier(keptSchema)} RENAME TO ${quoteIdentifier(stage.schemaName)}`,
-  )
+  await tx.$executeRawUnsafe(renameSchema(stage.schemaName, replaced))
+  await tx.$executeRawUnsafe(renameSchema(keptSchema, stage.schemaName))
   // Its structure is of many transactions, so that later changes cannot be told from it.
   await tx.$executeRaw`
     UPDATE system.side_schema SET schema_name = ${replaced}, replaced_by = NULL, created_at = now()
@@ -94,22 +138,4 @@ async function isBuiltAsLoaded(
     WHERE pg_trigger.xmin::text <> ${transaction}
     LIMIT 1`
   return changed.length === 0
-}
-
-async function countRows(tx: Transaction, schemaName: string): Promise<Undone['tables']> {
-  const counted = []
-  for (const name of await listTables(tx, schemaName)) {
-    const [row] = await tx.$queryRawUnsafe<{ rows: number }[]>(
-      `SELECT count(*)::float8 AS rows FROM ONLY ${quoteQualified(schemaName, name)}`,
-    )
-    counted.push({ name, rows: row?.rows ?? 0 })
-  }
-  return counted
-}
-
-async function listTables(tx: Transaction, schemaName: string): Promise<readonly string[]> {
-  const rows = await tx.$queryRaw<{ name: string }[]>`
-    SELECT relname::text AS name FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
-    WHERE nspname = ${schemaName} AND relkind = 'r' ORDER BY relname`
-  return rows.map(({ name }) => name)
 }

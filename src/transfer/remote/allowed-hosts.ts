@@ -6,29 +6,47 @@ import { forbidden } from '../../errors.ts'
 /** Which other servers a transfer may reach: hosts as URLs have them, each with a port or without. */
 export type AllowedHosts = readonly string[]
 
+/** Finds the addresses of a name; `dns.lookup` of Node does. */
+export type FindAddresses = (
+  hostname: string,
+  options: { readonly all: true; readonly family: number },
+) => Promise<{ address: string; family: number }[]>
+
+/** A server as a transfer names it: a host as URLs have it, and a port. */
+interface Place {
+  readonly hostname: string
+  readonly port: number
+}
+
 /**
- * Makes sure that a transfer may reach a server at all.
+ * Makes sure that a transfer may reach a server at all: its host is listed, with this port or without any.
  *
  * @param origin `https://host:port`.
  * @throws {AppError} FORBIDDEN
  */
 export function assertAllowedHost(origin: string, allowed: AllowedHosts): void {
-  const { host, hostname, port, protocol } = new URL(origin)
-  const withPort = port === '' ? `${host}:${protocol === 'https:' ? 443 : 80}` : host
-  if (allowed.includes(hostname) || allowed.includes(withPort)) return
+  if (isListed(placeOf(origin), allowed)) return
+  const { host } = new URL(origin)
   throw forbidden(`this server may not reach ${host} for a transfer; its operator can allow it (WHARF_TRANSFER_HOSTS)`)
 }
 
 /**
  * Looks a host up for a connection, and gives only addresses that may be connected to: what is looked up is what is
  * connected to, so nobody can change a name's address in between. An address inside (private, loopback, link-local,
- * ...) is refused, also behind an allowed name, unless it is itself allowed.
+ * ...) is refused, also behind an allowed name, unless it is itself allowed with the port of the connection.
+ *
+ * @param origin the server of all connections that use this lookup.
  */
-export function createVettedLookup(allowed: AllowedHosts): LookupFunction {
+export function createVettedLookup(
+  origin: string,
+  allowed: AllowedHosts,
+  findAddresses: FindAddresses = systemLookup,
+): LookupFunction {
+  const place = placeOf(origin)
   return (hostname, options, done) => {
     const all = (async () => {
-      const found = await systemLookup(hostname, { all: true, family: options.family ?? 0 })
-      return found.filter(({ address }) => isPublic(address) || isListed(address, allowed))
+      const found = await findAddresses(hostname, { all: true, family: toFamily(options.family) })
+      return found.filter(({ address }) => mayConnect(address, { ...place, hostname }, allowed))
     })()
     all.then(
       (addresses) => {
@@ -44,22 +62,53 @@ export function createVettedLookup(allowed: AllowedHosts): LookupFunction {
 
 /** Hosts that are written as addresses are never looked up, so they are judged here. @throws {AppError} FORBIDDEN */
 export function assertVettedAddress(origin: string, allowed: AllowedHosts): void {
-  const { hostname } = new URL(origin)
-  const address = hostname.replace(/^\[|\]$/g, '')
-  if (isIP(address) === 0 || isPublic(address) || isListed(address, allowed)) return
-  throw refusal(hostname)
+  const place = placeOf(origin)
+  const address = withoutBrackets(place.hostname)
+  if (isIP(address) === 0 || mayConnect(address, place, allowed)) return
+  throw refusal(place.hostname)
 }
 
-const isPublic = (address: string): boolean => ipaddr.process(address).range() === 'unicast'
+/**
+ * Whether a connection to a server may go to an address.
+ *
+ * `localhost` is always this machine (RFC 6761), so who allows that name allows its addresses for it.
+ */
+function mayConnect(address: string, { hostname, port }: Place, allowed: AllowedHosts): boolean {
+  const range = ipaddr.process(address).range()
+  if (range === 'unicast' || isListed({ hostname: address, port }, allowed)) return true
+  return range === 'loopback' && hostname === 'localhost' && isListed({ hostname, port }, allowed)
+}
 
-/** Whether an address stands in the list itself, whatever the port. */
-function isListed(address: string, allowed: AllowedHosts): boolean {
-  const written = isIP(address) === 6 ? new URL(`http://[${address}]`).hostname : address
-  return allowed.some((host) => host === written || host.replace(/:\d+$/, '') === written)
+/** Whether a name, or an address however it is written, is in the list, with this port or without any. */
+function isListed({ hostname, port }: Place, allowed: AllowedHosts): boolean {
+  return allowed.some((entry) => {
+    const [, host = '', listedPort] = /^(.*?)(?::(\d+))?$/.exec(entry) ?? []
+    return sameHost(host, hostname) && (listedPort === undefined || Number(listedPort) === port)
+  })
+}
+
+const sameHost = (listed: string, hostname: string): boolean => toCanonical(listed) === toCanonical(hostname)
+
+/** IPv6 at its shortest, and as the IPv4 address that it stands for, where it does. */
+function toCanonical(host: string): string {
+  const address = withoutBrackets(host)
+  return isIP(address) === 0 ? host : ipaddr.process(address).toString()
+}
+
+const withoutBrackets = (host: string): string => host.replace(/^\[|\]$/g, '')
+
+function placeOf(origin: string): Place {
+  const { hostname, port, protocol } = new URL(origin)
+  return { hostname, port: Number(port || (protocol === 'https:' ? 443 : 80)) }
+}
+
+function toFamily(family: number | 'IPv4' | 'IPv6' | undefined): number {
+  if (family === 'IPv4') return 4
+  return family === 'IPv6' ? 6 : (family ?? 0)
 }
 
 const refusal = (hostname: string): Error =>
   forbidden(
     `${hostname} is an address inside this server's own network, which no transfer may reach; its operator can allow ` +
-      'it by the address itself, beside the name where it has one (WHARF_TRANSFER_HOSTS)',
+      'it by the address itself, with this port or without any, beside the name where it has one (WHARF_TRANSFER_HOSTS)',
   )

@@ -5,7 +5,6 @@ import { AppError, isAppError } from '../../errors.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { readText } from '../../lib/read-text.ts'
 import type { ExportSelection } from '../export/export-selection.ts'
-import type { ImportedProject } from '../import/import-result.ts'
 import { type AllowedHosts, assertAllowedHost, assertVettedAddress, createVettedLookup } from './allowed-hosts.ts'
 
 const CONNECT_TIMEOUT_MS = 10_000
@@ -19,7 +18,10 @@ export interface RemoteServer {
   /** The archive of a project there, compressed. Ends abnormally where the export does. */
   openExport(selection: ExportSelection): Promise<AsyncIterable<Buffer>>
   /** Has it import an archive, compressed with gzip. */
-  sendArchive(bytes: AsyncIterable<Buffer>, targetSlug: string): Promise<readonly ImportedProject[]>
+  sendArchive(
+    bytes: AsyncIterable<Buffer>,
+    targetSlug: string,
+  ): Promise<readonly z.output<typeof resultSchema>['projects'][number][]>
   close(): Promise<void>
 }
 
@@ -29,6 +31,9 @@ const resultSchema = z.object({
       slug: z.string(),
       targetSlug: z.string(),
       roles: z.int().nullable().default(null),
+      rolesLeftOut: z
+        .array(z.object({ role: z.string(), notGiven: z.array(z.string()), notTaken: z.array(z.string()) }))
+        .default([]),
       stages: z.array(
         z.object({ slug: z.string(), tables: z.int(), rows: z.int(), undoable: z.boolean().default(true) }),
       ),
@@ -53,7 +58,7 @@ export function connectRemoteServer(options: {
   assertAllowedHost(origin, allowed)
   assertVettedAddress(origin, allowed)
   const agent = new Agent({
-    connect: { timeout: CONNECT_TIMEOUT_MS, lookup: createVettedLookup(allowed) },
+    connect: { timeout: CONNECT_TIMEOUT_MS, lookup: createVettedLookup(origin, allowed) },
     headersTimeout: ANSWER_TIMEOUT_MS,
     bodyTimeout: IDLE_TIMEOUT_MS,
   })

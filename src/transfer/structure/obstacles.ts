@@ -16,9 +16,17 @@ export interface CatalogRows {
   readonly dependencies: readonly Dependency[]
 }
 
-/** Finds what can't be described, be it for what it is or for what it needs. */
-export async function readObstacles(query: Query, catalog: CatalogRows): Promise<ObstacleOf> {
-  const reasons = ownObstacles(catalog)
+/**
+ * Finds what can't be described, be it for what it is or for what it needs.
+ *
+ * @param refused what must not stand in lines, with the reason.
+ */
+export async function readObstacles(
+  query: Query,
+  catalog: CatalogRows,
+  refused: ReadonlyMap<ObjectKey, string>,
+): Promise<ObstacleOf> {
+  const reasons = new Map([...refused, ...ownObstacles(catalog)])
   const needed = findObstacles(toCandidates(catalog, reasons), catalog.dependencies)
   const descriptions = await readDescriptions(query, needed.values())
   for (const [key, on] of needed) {

@@ -1,5 +1,6 @@
 import type { ValueType } from '../value-expressions.ts'
 import type { ObjectKey } from './dependencies.ts'
+import type { ColumnLine } from './lines.ts'
 import type { Query } from './query.ts'
 
 export interface ColumnRow {
@@ -19,8 +20,8 @@ export interface ColumnRow {
   readonly collation: string | null
   /** Whether the collation is PostgreSQL's own and not the project's. */
   readonly collation_built_in: boolean
-  readonly storage: string | null
-  readonly compression: string | null
+  readonly storage: ColumnLine['storage'] | null
+  readonly compression: ColumnLine['compression'] | null
   readonly statistics: number | null
   readonly comment: string | null
 }

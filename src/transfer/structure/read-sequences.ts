@@ -1,5 +1,6 @@
 import { quoteQualified } from '../../database/quoting.ts'
 import type { ObjectKey } from './dependencies.ts'
+import type { SequenceLine } from './lines.ts'
 import type { Query } from './query.ts'
 
 export interface SequenceRow {
@@ -7,7 +8,7 @@ export interface SequenceRow {
   readonly key: ObjectKey
   readonly name: string
   readonly visible: boolean
-  readonly type: string
+  readonly type: SequenceLine['type']
   readonly start: string
   readonly increment: string
   readonly min: string

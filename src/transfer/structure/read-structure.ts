@@ -9,6 +9,7 @@ import { readColumns } from './read-columns.ts'
 import { readSequences, type SequenceWithValue } from './read-sequences.ts'
 import { readTables } from './read-tables.ts'
 import { readTypes } from './read-types.ts'
+import { findRefused } from './refused-lines.ts'
 import { toSequenceLine } from './sequence-lines.ts'
 import { type TableStructure, toTableStructure, type WholeTable } from './table-lines.ts'
 import { toTypeLines } from './type-lines.ts'
@@ -32,22 +33,57 @@ export interface StageStructure {
  * Reads the structure of a stage from the catalogs, with the positions of its sequences.
  *
  * What depends on something that lines can't describe is left out of them and named in `notExported`: an index over
- * a function of the project's, for one, could not be made in an empty stage.
+ * a function of the project's, for one, could not be made in an empty stage. So is what must not stand in a line: every
+ * line is one that `readArchive` reads.
  *
  * @param query asks within one transaction whose `search_path` is the schema alone (see `query.ts`).
  * @throws Error if there is no such schema.
  */
 export async function readStructure(query: Query, schema: string): Promise<StageStructure> {
+  const catalog = await readCatalog(query, schema)
+  const refused = new Map<ObjectKey, string>()
+  for (;;) {
+    const structure = await describeStage(query, catalog, refused)
+    const more = await findRefused(catalog, structure)
+    if (more.size === 0) return structure
+    // What needs one of them is left out as well.
+    for (const [key, reason] of more) {
+      if (refused.has(key)) throw new Error(`a line still has what was left out of it: ${reason}`)
+      refused.set(key, reason)
+    }
+  }
+}
+
+/** Reads the structure of a stage as `readStructure`, with what must not stand in a line of an archive. */
+export const readWholeStructure = async (query: Query, schema: string): Promise<StageStructure> =>
+  describeStage(query, await readCatalog(query, schema), new Map())
+
+interface Catalog extends CatalogRows {
+  readonly comment: string | null
+  readonly notExported: readonly NotExported[]
+}
+
+async function readCatalog(query: Query, schema: string): Promise<Catalog> {
   const { oid, comment } = await readSchema(query, schema)
-  const catalog = {
+  return {
+    comment,
     dependencies: await readDependencies(query, oid),
     types: await readTypes(query, oid),
     sequences: await readSequences(query, schema, oid),
     tables: await readTables(query, oid),
     columns: await readColumns(query, oid),
+    notExported: await readNotExported(query, oid),
   }
-  const notExported = await readNotExported(query, oid)
-  const obstacleOf = await readObstacles(query, catalog)
+}
+
+/** @param refused what must not stand in lines, with the reason. */
+async function describeStage(
+  query: Query,
+  catalog: Catalog,
+  refused: ReadonlyMap<ObjectKey, string>,
+): Promise<StageStructure> {
+  const notExported = [...catalog.notExported]
+  const obstacleOf = await readObstacles(query, catalog, refused)
   const context: LineContext = { obstacleOf, leaveOut: (entry) => notExported.push(entry) }
   const whole = wholes(catalog.dependencies)
   const needs = neededBy(catalog.dependencies, whole)
@@ -56,7 +92,7 @@ export async function readStructure(query: Query, schema: string): Promise<Stage
   const tables = toTables(catalog, needs, context)
   const sequences = toSequences(catalog.sequences, context)
   return {
-    ...(comment === null ? {} : { comment }),
+    ...(catalog.comment === null ? {} : { comment: catalog.comment }),
     types,
     sequences,
     tables,

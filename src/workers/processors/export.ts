@@ -13,7 +13,7 @@ import type { AttemptContext } from './processor.ts'
  * job's.
  */
 export async function runExport(context: AttemptContext, { projects }: ExportRequest): Promise<void> {
-  const { container, job, signal, progress, sessionName, succeed } = context
+  const { container, job, signal, progress, sessionName, authorise, succeed } = context
   const { control, config } = container
   const estimate = await estimateRows(container, projects)
   progress.update({ phase: 'reading', rowsTotal: estimate > 0 ? Math.round(estimate) : null })
@@ -34,7 +34,7 @@ export async function runExport(context: AttemptContext, { projects }: ExportReq
       progress.addRows(rows)
       progress.update({ stage, table })
     }
-    const notExported = await withExport(container, projects, write, { sessionName, onRows })
+    const notExported = await withExport(container, projects, write, { sessionName, signal, onRows })
     progress.update({ phase: 'finishing', table: null })
     const finished = await artifact.writer.commit()
     const schedule = await findScheduleOf(control.prisma, job)
@@ -46,6 +46,7 @@ export async function runExport(context: AttemptContext, { projects }: ExportReq
     const days = schedule ? undefined : config.artifactDays
     await control.prisma.$transaction(async (tx) => {
       await nameTransaction(tx, sessionName)
+      await authorise(tx)
       await publishArtifact(tx, { id: artifact.id, jobId: job.id, finished }, days ?? null)
       if (schedule?.verify) await markProven(tx, artifact.id)
       await succeed(tx, { ...finished, notExported }, days)

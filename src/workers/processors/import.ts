@@ -6,6 +6,7 @@ import type { PlannedProject } from '../../transfer/import/archive-plan.ts'
 import { importArchive } from '../../transfer/import/import-archive.ts'
 import type { LoadedPart } from '../../transfer/import/load-stage.ts'
 import { type SpooledArchive, spoolArchive } from '../../transfer/import/spool-archive.ts'
+import { admitLastStage } from '../../transfer/import/structure-permission.ts'
 import type { AttemptContext } from './processor.ts'
 
 /** An archive that was received for a job, and found whole. */
@@ -32,17 +33,25 @@ export async function runImport(context: AttemptContext, { projects, allowEdited
  * @param targets slugs, in the order of the archive's projects.
  */
 export async function receiveArchive(
-  { container, signal, progress, sessionName }: AttemptContext,
+  { container, job, signal, progress, sessionName }: AttemptContext,
   bytes: AsyncIterable<Buffer>,
   { targets, allowEdited }: { readonly targets: readonly string[]; readonly allowEdited: boolean },
 ): Promise<ReceivedArchive> {
   const loading = trackLoading(progress)
   const archive = await spoolArchive(counted(bytes, progress, signal), container.spoolFolder, {
     maxLineBytes: container.config.maxLineBytes,
+    maxStructureLineBytes: container.config.maxStructureLineBytes,
+    reserveBytes: container.config.spoolReserveBytes,
     allowEdited,
     signal,
-    admit: () => undefined,
-    ahead: { services: container, targetsOf: () => targets, sessionName, onRows: loading.onRows },
+    admit: (projects) => admitLastStage(container, job.createdBy, projects, targets),
+    ahead: {
+      services: container,
+      tokenId: job.createdBy,
+      targetsOf: () => targets,
+      sessionName,
+      onRows: loading.onRows,
+    },
   })
   return { archive, loading }
 }
@@ -57,12 +66,13 @@ export async function importReceived(
   { archive, loading }: ReceivedArchive,
   { targets }: { readonly targets: readonly string[] },
 ): Promise<void> {
-  const { container, job, signal, sessionName, succeed } = context
+  const { container, job, signal, sessionName, authorise, succeed } = context
   try {
     loading.show(totalRows(archive))
     await importArchive(container, archive, {
       targets,
       tokenId: job.createdBy,
+      authorise,
       signal,
       sessionName,
       onRows: loading.onRows,

@@ -2,6 +2,7 @@ import type { Container } from '../../container.ts'
 import type { Transaction } from '../../database/database.ts'
 import type { Job } from '../../jobs/job.ts'
 import type { ProgressTracker } from '../../jobs/progress.ts'
+import type { Caller } from '../../projects/access.ts'
 
 /** One go at a job, as its processor sees it. */
 export interface AttemptContext {
@@ -14,6 +15,14 @@ export interface AttemptContext {
   readonly sessionName: string
   /** The secrets of the request, by name. */
   readonly secrets: Readonly<Record<string, string>>
+  /**
+   * Looks again whether the job may be done, in the transaction that makes its result visible, before anything else
+   * there; keeps it so until that ends.
+   *
+   * @returns who asked for the job, as they are now.
+   * @throws {AppError} AUTHORIZATION_REVOKED
+   */
+  readonly authorise: (tx: Transaction) => Promise<Caller>
   /**
    * Ends the job well. To be called in the transaction that makes its result visible, which has the session's name, as
    * the last thing before the commit; it throws where that must not happen.

@@ -55,13 +55,14 @@ const toWhole = (target: string) => ({ targets: [target], allowEdited: false })
 
 /** What the other server has committed is there, whatever comes then: run again, it is replaced by the same. */
 async function push(context: AttemptContext, slug: string, dsn: string, selection: Selection): Promise<void> {
-  const { container, progress, sessionName, succeed } = context
+  const { container, progress, sessionName, authorise, succeed } = context
   await withRemote(context, dsn, context.secrets.target, async (server, targetSlug) => {
     const projects = await withSource(context, slug, selection, (archive) =>
       server.sendArchive(counted(gzipMembers(archive), progress.addBytes), targetSlug),
     )
     await container.control.prisma.$transaction(async (tx) => {
       await nameTransaction(tx, sessionName)
+      await authorise(tx)
       await succeed(tx, { projects })
     })
   })

@@ -1,9 +1,5 @@
 import { z } from 'zod'
 import { errorCode } from '../lib/error-code.ts'
-import { sqlState } from './sqlstate.ts'
-
-/** SQLSTATE of a connection that failed or ended, of a server that is going down or coming up, or that is full. */
-const TROUBLED_STATE = /^(08...|57P0[123]|53300)$/
 
 /** Codes of the system for a connection that cannot be made, or that broke. */
 const SYSTEM_CODES: ReadonlySet<string | undefined> = new Set([
@@ -46,21 +42,21 @@ const adapterErrorSchema = z.object({
 /** Prisma's raw queries have one code for every failure; what it was stands here. */
 const prismaErrorSchema = z.object({ meta: z.object({ driverAdapterError: adapterErrorSchema }) })
 
-/** What `pg` says, in errors without a code, of a connection that broke, or that did not come about in time. */
+/**
+ * What `pg` says, in errors without a code, of a connection that broke, that did not come about in time, or on which no
+ * answer came.
+ */
 const PG_MESSAGE =
-  /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect|timeout expired$)/
+  /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect|timeout expired$|Query read timeout$|Client was closed and is not queryable|Cannot use a pool after calling end)/
 
 /**
- * Whether a failure is about reaching the database, and not about what was asked of it: it may go well when it is
- * tried again later.
+ * Whether the connection to the database could not be had or broke, where PostgreSQL itself said nothing about it.
  *
  * @param error anything that was thrown, by `pg` or by Prisma.
  */
-export function isConnectionTrouble(error: unknown): boolean {
+export function isConnectionLost(error: unknown): boolean {
   if (!(error instanceof Error)) return false
-  if (error instanceof AggregateError && error.errors.length > 0) return error.errors.every(isConnectionTrouble)
-  const state = sqlState(error)
-  if (state !== undefined) return TROUBLED_STATE.test(state)
+  if (error instanceof AggregateError && error.errors.length > 0) return error.errors.every(isConnectionLost)
   return (
     PRISMA_CODES.has(errorCode(error)) ||
     adapterErrorSchema.safeParse(error).success ||

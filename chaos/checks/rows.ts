@@ -1,0 +1,31 @@
+import { type History, type Moment, possibleValues, type Value, type Write } from '../history.ts'
+
+interface FoundRows {
+  readonly since: Moment
+  readonly until: Moment
+  readonly rows: readonly (readonly [id: string, n: number])[]
+}
+
+/** Holds what archives, transfers and the project itself had against what the project's writers know. */
+export function checkRows(history: History, project: string, final: FoundRows['rows']): readonly string[] {
+  const end = Number.POSITIVE_INFINITY
+  const last = { what: `project ${project} in the end`, project, since: end, until: end, rows: final }
+  return [...history.findings.filter((finding) => finding.project === project), last].flatMap((finding) =>
+    compareRows(finding, history.writes.get(project) ?? new Map()).map((wrong) => `${finding.what}: ${wrong}`),
+  )
+}
+
+function compareRows(
+  { since, until, rows }: FoundRows,
+  writes: ReadonlyMap<string, readonly Write[]>,
+): readonly string[] {
+  const found = new Map(rows)
+  const wrong = [...writes].flatMap(([id, ofRow]) => {
+    const possible = possibleValues(ofRow, since, until)
+    const value: Value = found.get(id) ?? null
+    return possible.has(value) ? [] : [`row ${id} is ${value}, and can only be ${[...possible].join(' or ')}`]
+  })
+  const strange = [...found.keys()].filter((id) => !writes.has(id)).map((id) => `row ${id} was never written`)
+  const doubled = found.size === rows.length ? [] : [`${rows.length - found.size} rows are there twice`]
+  return [...wrong, ...strange, ...doubled]
+}

@@ -1,0 +1,62 @@
+import type { Permission } from '../projects/permissions.ts'
+
+/**
+ * Who may make a call, as its route declares it. `anyone`, `token`, `root`, `member` and `permission` are enforced before
+ * anything else of the request is looked at; the others depend on what the request names, and are enforced by the
+ * handler.
+ */
+export type Access =
+  /** With a token or without one. */
+  | { readonly by: 'anyone' }
+  /** Every token that is valid; what it is shown depends on what it may know of. */
+  | { readonly by: 'token' }
+  /** The root token alone. */
+  | { readonly by: 'root' }
+  /** Tokens with any role in the project that the parameter names; for all others there is no such project. */
+  | { readonly by: 'member'; readonly project: string }
+  /** Members whose role has the permission in the project that the parameter names. */
+  | { readonly by: 'permission'; readonly permission: Permission; readonly project: string }
+  /** The same, and requests without a token, whose role is `public` where the project has a role of that name. */
+  | { readonly by: 'visitor'; readonly permission: 'content.read' | 'content.write'; readonly project: string }
+  /** Members of every project that the request names, each with the permissions that the request needs there. */
+  | { readonly by: 'request'; readonly permissions: readonly Permission[]; readonly system: readonly Permission[] }
+  /** The token that made the thing, and those that may ask for the same today. For all others there is no such thing. */
+  | { readonly by: 'viewer'; readonly of: Authored }
+  /** Of those that see the thing, the ones that may ask for the same today. */
+  | { readonly by: 'asker'; readonly of: Authored }
+  /** Of those that see the thing, the token that made it, and the root token. */
+  | { readonly by: 'author'; readonly of: Authored }
+
+/** What is done in the name of the token that asked for it. */
+export type Authored = 'job' | 'schedule'
+
+/** The same in words, for the description of the interface. */
+export function describeAccess(access: Access): string {
+  switch (access.by) {
+    case 'anyone':
+      return 'Needs no token.'
+    case 'token':
+      return 'Needs a token.'
+    case 'root':
+      return 'Needs the root token.'
+    case 'member':
+      return 'Needs a token with a role in the project.'
+    case 'permission':
+      return `Needs \`${access.permission}\` in the project.`
+    case 'visitor':
+      return `Needs \`${access.permission}\` in the project; requests without a token have the role \`public\`, where there is one.`
+    case 'request':
+      return (
+        `Needs ${toList(access.permissions)} in the projects of this server that the request names, and ` +
+        `${toList(access.system)} where it asks for the system section.`
+      )
+    case 'viewer':
+      return `Needs the token that made the ${access.of}, or one that may ask for the same.`
+    case 'asker':
+      return `Needs a token that may ask for the same ${access.of} now.`
+    case 'author':
+      return `Needs the token in whose name the ${access.of} runs, or the root token; all others are answered 403, or 404 where they may not see it.`
+  }
+}
+
+const toList = (permissions: readonly Permission[]): string => permissions.map((each) => `\`${each}\``).join(' and ')

@@ -1,0 +1,155 @@
+import type { EventEmitter } from 'node:events'
+import type pg from 'pg'
+import type { Logger } from '../logger.ts'
+import { ByteTextClient } from './byte-text-client.ts'
+import { forgetResults } from './forget-results.ts'
+import { CLIENT_CHECK, type SessionKind, sessionSettings } from './session-settings.ts'
+import { SQLSTATE, sqlState } from './sqlstate.ts'
+
+export interface SessionOptions {
+  readonly kind: SessionKind
+  /** Learns of a session that ended or broke, whatever it was doing; the statement that ran in it fails besides. */
+  onEnd(error: Error): void
+}
+
+export interface SingleSessionOptions {
+  readonly kind: SessionKind
+  /** What PostgreSQL calls it. */
+  readonly applicationName: string
+  readonly connectTimeoutMs?: number
+  /** Whether to encrypt, where the connection string does not say. */
+  readonly ssl?: boolean
+  readonly logger: Logger
+}
+
+const CONNECT_TIMEOUT_MS = 10_000
+
+/** What PostgreSQL says of itself at the beginning of a session. */
+interface ParameterStatus {
+  readonly parameterName: string
+  readonly parameterValue: string
+}
+
+type Callback = (error: Error | null) => void
+
+/** `pg` knows of the time limit, its types do not. */
+interface TimedQuery extends pg.QueryConfig {
+  readonly query_timeout: number | undefined
+}
+
+/**
+ * A connection to PostgreSQL, as every one of Wharf's is: it counts as connected when it has its settings, and somebody
+ * listens for the end of its session for as long as it lives. Unheard, that event would end the process.
+ */
+export class SessionClient extends ByteTextClient {
+  readonly #kind: SessionKind
+  readonly #timeoutMs: number | undefined
+  #version = 0
+  #canCheckClient = true
+
+  constructor(config: pg.ClientConfig, { kind, onEnd }: SessionOptions) {
+    super(config)
+    this.#kind = kind
+    this.#timeoutMs = config.connectionTimeoutMillis
+    this.on('error', onEnd)
+    forgetResults(this)
+    const parameters: unknown = Reflect.get(this, 'connectionParameters')
+    Object.assign(parameters ?? {}, { options: startupOptions(config.connectionString) })
+    const connection: EventEmitter = Reflect.get(this, 'connection')
+    connection.on('parameterStatus', ({ parameterName, parameterValue }: ParameterStatus) => {
+      if (parameterName === 'server_version') this.#version = Number.parseInt(parameterValue, 10)
+    })
+  }
+
+  override connect(): Promise<pg.Client>
+  override connect(callback: Callback): void
+  override connect(callback?: Callback): Promise<pg.Client> | undefined {
+    const connected = this.#connect()
+    if (!callback) return connected
+    connected.then(
+      () => callback(null),
+      (error: Error) => callback(error),
+    )
+    return undefined
+  }
+
+  /**
+   * Makes the session what it was at its beginning, after a project's own code has run in it, which may have left
+   * anything behind: settings, tables that shadow others, locks. What a transaction did that was rolled back is gone
+   * without it, apart from locks.
+   */
+  async reset(): Promise<void> {
+    await this.query(
+      'CLOSE ALL; UNLISTEN *; RESET ALL; DISCARD TEMP; DEALLOCATE ALL; SELECT pg_catalog.pg_advisory_unlock_all()',
+    )
+    this.#forgetPrepared()
+    await this.#applySettings()
+  }
+
+  /** `pg` keeps the names of what it has prepared, and prepares it again where they are not there. */
+  #forgetPrepared(): void {
+    const connection: object = Reflect.get(this, 'connection')
+    Reflect.set(connection, 'parsedStatements', {})
+  }
+
+  async #applySettings(): Promise<void> {
+    const settings = sessionSettings(this.#kind, this.#version)
+    if (this.#canCheckClient) {
+      // One message: a round trip more would be one more for every write.
+      const isTaken = await this.#queryInTime(`${settings}; ${CLIENT_CHECK}`).then(() => true, unlessInvalid)
+      if (isTaken) return
+      this.#canCheckClient = false
+    }
+    await this.#queryInTime(settings)
+  }
+
+  async #queryInTime(text: string): Promise<void> {
+    const timed: TimedQuery = { text, query_timeout: this.#timeoutMs }
+    await this.query(timed)
+  }
+
+  async #connect(): Promise<pg.Client> {
+    await super.connect()
+    try {
+      await this.#applySettings()
+    } catch (error) {
+      // Whoever gets an error for a connection does not close it.
+      void Promise.allSettled([this.end()])
+      throw error
+    }
+    return this
+  }
+}
+
+function unlessInvalid(error: unknown): false {
+  if (sqlState(error) === SQLSTATE.invalidParameterValue) return false
+  throw error
+}
+
+/** @see SessionClient.reset @throws where the connection is none of Wharf's, or broke. */
+export async function resetSession(client: pg.ClientBase): Promise<void> {
+  if (!(client instanceof SessionClient)) throw new Error('this connection was not opened by Wharf')
+  await client.reset()
+}
+
+/**
+ * Opens a session that is in no pool; its user ends it.
+ *
+ * @param options.connectTimeoutMs how long that may take.
+ */
+export async function openSession(
+  connectionString: string,
+  { kind, applicationName, connectTimeoutMs = CONNECT_TIMEOUT_MS, ssl, logger }: SingleSessionOptions,
+): Promise<pg.Client> {
+  const config = { connectionString, application_name: applicationName, connectionTimeoutMillis: connectTimeoutMs }
+  const onEnd = (error: Error): void => logger.debug({ err: error, session: applicationName }, 'a session ended')
+  const client = new SessionClient(ssl === undefined ? config : { ...config, ssl }, { kind, onEnd })
+  await client.connect()
+  return client
+}
+
+/** What the connection string itself asks of the server, and never `PGOPTIONS`, which is meant for other programs. */
+function startupOptions(connectionString: string | undefined): string | undefined {
+  if (connectionString === undefined || !URL.canParse(connectionString)) return undefined
+  return new URL(connectionString).searchParams.get('options') ?? undefined
+}

@@ -1,0 +1,87 @@
+import type { Database } from '../database/database.ts'
+import { Prisma } from '../database/generated/client.ts'
+import { AppError } from '../errors.ts'
+import { type Seal, SealBroken } from '../lib/seal.ts'
+import type { Logger } from '../logger.ts'
+import { jobSubject, projectSubject, scheduleSubject } from '../projects/sealed-subjects.ts'
+
+const PAGE_ROWS = 200
+const FIRST_ID = '00000000-0000-0000-0000-000000000000'
+
+/** A column of sealed values. */
+interface SealedColumn {
+  readonly table: 'project' | 'job' | 'schedule'
+  readonly column: 'sealed_password' | 'sealed_secrets'
+  readonly subjectOf: (id: string) => string
+}
+
+const COLUMNS: readonly SealedColumn[] = [
+  { table: 'project', column: 'sealed_password', subjectOf: projectSubject },
+  { table: 'schedule', column: 'sealed_secrets', subjectOf: scheduleSubject },
+  { table: 'job', column: 'sealed_secrets', subjectOf: jobSubject },
+]
+
+/**
+ * Makes sure that the key opens every secret that is stored, and seals those again that were sealed with an earlier key,
+ * or in an earlier form. Any number of processes may do so at once, and one that dies has done no harm: each value is
+ * replaced only where it is still the one that was read.
+ *
+ * @throws {AppError} CONFIG_INVALID where a value does not open: the key is another one. Nothing can be lost by it.
+ */
+export async function resealSecrets(control: Database, seal: Seal, logger: Logger): Promise<void> {
+  let resealed = 0
+  for (const column of COLUMNS) resealed += await resealColumn(control, seal, column)
+  if (resealed > 0) logger.info({ resealed, keyId: seal.keyId }, 'stored secrets were sealed with the current key')
+}
+
+/** @returns how many values it has replaced. */
+async function resealColumn(
+  { prisma }: Database,
+  seal: Seal,
+  { table, column, subjectOf }: SealedColumn,
+): Promise<number> {
+  const place = Prisma.raw(`control.${table}`)
+  const value = Prisma.raw(column)
+  let replaced = 0
+  for (let after = FIRST_ID; ; ) {
+    const rows = await prisma.$queryRaw<{ id: string; sealed: Uint8Array }[]>`
+      SELECT id, ${value} AS sealed FROM ${place}
+       WHERE id > ${after}::uuid AND ${value} IS NOT NULL
+         AND substring(${value} FROM 1 FOR ${seal.header.length}::int) <> ${seal.header}
+       ORDER BY id LIMIT ${PAGE_ROWS}`
+    for (const { id, sealed } of rows) {
+      const again = seal.seal(unsealOrRefuse(seal, sealed, { table, subject: subjectOf(id) }), subjectOf(id))
+      replaced += await prisma.$executeRaw`
+        UPDATE ${place} SET ${value} = ${again} WHERE id = ${id}::uuid AND ${value} = ${sealed}`
+    }
+    const last = rows.at(-1)
+    if (!last || rows.length < PAGE_ROWS) return replaced
+    after = last.id
+  }
+}
+
+function unsealOrRefuse(
+  seal: Seal,
+  sealed: Uint8Array,
+  { table, subject }: { readonly table: string; readonly subject: string },
+): string {
+  try {
+    return seal.unsealEarlier(sealed, subject)
+  } catch (error) {
+    if (error instanceof SealBroken) throw wrongKey(seal, table, error)
+    throw error
+  }
+}
+
+const wrongKey = (seal: Seal, table: string, cause: SealBroken): AppError =>
+  new AppError('CONFIG_INVALID', 'the configuration is not usable', {
+    faults: [
+      {
+        detail:
+          `WHARF_SECRET_KEY is not the key with which the secrets of this database were encrypted: that of a ${table} was ` +
+          `encrypted with ${cause.keyId === undefined ? 'another one' : `the key ${cause.keyId}`}, and this one is ` +
+          `${seal.keyId}. Set the right one, or name it in WHARF_SECRET_KEY_PREVIOUS to change to this one`,
+      },
+    ],
+    cause,
+  })

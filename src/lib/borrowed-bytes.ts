@@ -1,0 +1,32 @@
+/**
+ * Bytes whose memory is used again: they are good until the next ones are asked for.
+ *
+ * No Buffer, so that the compiler lets nobody keep them who does not copy them.
+ */
+export class BorrowedBytes {
+  readonly #bytes: Buffer
+
+  /** @param bytes stay whose they are. */
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes
+  }
+
+  get length(): number {
+    return this.#bytes.length
+  }
+
+  /** The bytes themselves, for who is done with them before asking for the next. */
+  get now(): Buffer {
+    return this.#bytes
+  }
+
+  /** @returns the same bytes, for good. */
+  copy(): Buffer {
+    return Buffer.from(this.#bytes)
+  }
+}
+
+/** Copies what is borrowed, for stages that keep some of it. */
+export async function* copied(chunks: AsyncIterable<BorrowedBytes>): AsyncGenerator<Buffer, void, undefined> {
+  for await (const chunk of chunks) yield chunk.copy()
+}

@@ -1,0 +1,31 @@
+import { quoteIdentifier, quoteQualified } from '../database/quoting.ts'
+
+/*
+ * All that Wharf's own logins do to what is a project's. None of it reads a row, evaluates an expression or calls a
+ * function of the project's own. The only code that PostgreSQL runs because of such statements are event triggers, which
+ * nobody but a superuser of the cluster can make.
+ */
+
+/** Makes a schema for a project. Nothing of the project's is in it yet. */
+export const createSchema = (name: string, login: string): string =>
+  `CREATE SCHEMA ${quoteIdentifier(name)} AUTHORIZATION ${quoteIdentifier(login)}`
+
+/** Gives a schema another name: one row of `pg_namespace` changes, and nothing that is in the schema is looked at. */
+export const renameSchema = (name: string, newName: string): string =>
+  `ALTER SCHEMA ${quoteIdentifier(name)} RENAME TO ${quoteIdentifier(newName)}`
+
+/**
+ * Drops a schema with all that is in it, and what elsewhere depends on that. Dropping deletes rows of the catalogs, and
+ * files; it fires no trigger of a table. Who owns the schema may have dropped it before.
+ */
+export const dropSchema = (name: string): string => `DROP SCHEMA IF EXISTS ${quoteIdentifier(name)} CASCADE`
+
+/** Drops all that a login owns in this database, as `dropSchema` does, and takes back what it was granted. */
+export const dropOwned = (login: string): string => `DROP OWNED BY ${quoteIdentifier(login)} CASCADE`
+
+/**
+ * Keeps everybody from writing to tables, and lets all read, until the transaction ends. Where the project puts a view in
+ * the place of a table, PostgreSQL locks what the view is on, if the view's owner may, and evaluates nothing.
+ */
+export const lockAgainstWriters = (tables: readonly { readonly schema: string; readonly name: string }[]): string =>
+  `LOCK TABLE ${tables.map(({ schema, name }) => `ONLY ${quoteQualified(schema, name)}`).join(', ')} IN SHARE MODE`

@@ -1,0 +1,133 @@
+import { isDeepStrictEqual } from 'node:util'
+import { type Entry, toEntry } from '../../archive/lines.ts'
+import type { Grammar } from '../../archive/sql/grammar.ts'
+import { sqlFieldsOf } from '../../archive/sql/line-definitions.ts'
+import { compareDefinitions } from '../../archive/sql/same-definition.ts'
+import { createTurns } from '../../lib/give-way.ts'
+import type { StructureLines } from '../structure/create-statements.ts'
+
+type StructureEntry = Entry<'enum' | 'domain' | 'composite' | 'range' | 'sequence' | 'table'>
+
+/** How much of a definition is quoted in a message. */
+const MAX_QUOTED = 200
+
+/** A property of what was built that is not what its line says. */
+export interface BuiltDifference {
+  /** In words. */
+  readonly detail: string
+  /** Whether expressions are all that differs, by their text. */
+  readonly inExpressions: boolean
+}
+
+/**
+ * Every property of what was built that is not what its line says. What is missing, or there without a line, is not
+ * looked for.
+ *
+ * SQL is compared by what it says to PostgreSQL, everything else to the letter. Gives way to others between two
+ * definitions.
+ */
+export async function builtDifferences(
+  grammar: Grammar,
+  lines: StructureLines,
+  built: StructureLines,
+): Promise<readonly BuiltDifference[]> {
+  const turn = createTurns()
+  const made = new Map(entriesOf(built).map((entry) => [nameOf(entry), entry]))
+  const found: BuiltDifference[] = []
+  for (const line of entriesOf(lines)) {
+    const other = made.get(nameOf(line))
+    if (!other) continue
+    for (const compare of comparisons(grammar, line, other)) {
+      const difference = compare()
+      if (difference) found.push(difference)
+      await turn()
+    }
+    await turn()
+  }
+  return found
+}
+
+const nameOf = ({ kind, content }: StructureEntry): string => `${kind} "${content.name}"`
+
+function entriesOf({ types, sequences, tables }: StructureLines): readonly StructureEntry[] {
+  return [
+    ...types.map(({ kind, content }) => entryOf(kind, content)),
+    ...sequences.map((content) => entryOf('sequence', content)),
+    ...tables.map((content) => entryOf('table', content)),
+  ]
+}
+
+/** A line with all its lists, in the order of names where their order means nothing. */
+function entryOf(kind: StructureEntry['kind'], content: unknown): StructureEntry {
+  const parsed = toEntry(kind, content)
+  if (!parsed.success) throw new Error(`what was built is no line: ${parsed.problems[0]}`)
+  const entry: StructureEntry = parsed.entry
+  if (entry.kind === 'domain') return { ...entry, content: { ...entry.content, checks: byName(entry.content.checks) } }
+  if (entry.kind !== 'table') return entry
+  const { unique, checks, foreignKeys, exclusions, indexes, options = [] } = entry.content
+  const lists = {
+    unique: byName(unique),
+    checks: byName(checks),
+    foreignKeys: byName(foreignKeys),
+    exclusions: byName(exclusions),
+    indexes: byName(indexes),
+    options: options.toSorted(),
+  }
+  return { ...entry, content: { ...entry.content, ...lists } }
+}
+
+const byName = <T extends { readonly name: string }>(list: readonly T[]): T[] =>
+  list.toSorted((a, b) => (a.name < b.name ? -1 : 1))
+
+/** Compares, one by one, the properties that are not the same to the letter. */
+function comparisons(
+  grammar: Grammar,
+  line: StructureEntry,
+  built: StructureEntry,
+): readonly (() => BuiltDifference | undefined)[] {
+  const definitions = new Map(sqlFieldsOf(line).map(({ field, definition }) => [field, definition]))
+  const [said, made] = [propertiesOf(line), propertiesOf(built)]
+  return [...new Set([...said.keys(), ...made.keys()])].flatMap((field) => {
+    const [a, b] = [said.get(field), made.get(field)]
+    if (isDeepStrictEqual(a, b)) return []
+    return () => {
+      const definition = definitions.get(field)
+      const difference =
+        definition !== undefined && typeof a === 'string' && typeof b === 'string'
+          ? compareDefinitions(grammar, a, b, definition)
+          : 'more'
+      if (difference === 'none') return undefined
+      const place = field.slice(line.kind.length + 1)
+      const detail = `${nameOf(line)}: ${place} is ${quoted(b)}, where its line says ${quoted(a)}`
+      return { detail, inExpressions: difference === 'expressions' }
+    }
+  })
+}
+
+const quoted = (value: unknown): string =>
+  value === undefined ? 'nothing' : JSON.stringify(value).slice(0, MAX_QUOTED)
+
+/** All properties, named as messages name fields, without those that say nothing. */
+function propertiesOf({ kind, content }: StructureEntry): ReadonlyMap<string, unknown> {
+  const properties = new Map<string, unknown>()
+  const collect = (field: string, value: unknown): void => {
+    if (typeof value === 'object' && value !== null) {
+      for (const [key, inner] of Object.entries(value)) collect(`${field}.${key}`, inner)
+    } else if (!saysNothing(field, value)) {
+      properties.set(field, value)
+    }
+  }
+  collect(kind, content)
+  return properties
+}
+
+/** What means the same as being left out. */
+function saysNothing(field: string, value: unknown): boolean {
+  const key = field.slice(field.lastIndexOf('.') + 1)
+  return (
+    (key === 'unlogged' && value === false) ||
+    (key === 'comment' && value === '') ||
+    (key === 'statistics' && value === -1) ||
+    (key === 'generatedKind' && value === 'stored')
+  )
+}

@@ -1,0 +1,97 @@
+import type { LineContent } from '../../archive/lines.ts'
+import type { Queryable } from '../../database/database.ts'
+import type { Caller } from '../../projects/access.ts'
+import { allows, PERMISSIONS, type Permission, type Role, toPermissions } from '../../projects/permissions.ts'
+import { listRoles } from '../../projects/roles.ts'
+import type { TargetProject } from './import-targets.ts'
+
+/** The role of requests without a token. */
+const PUBLIC = 'public'
+
+/** In what a role of the target is not as the archive says. */
+export interface RoleLeftOut {
+  readonly role: string
+  /** What the role has in the archive, and does not get. */
+  readonly notGiven: readonly Permission[]
+  /** What the role has in the target and not in the archive, and keeps. */
+  readonly notTaken: readonly Permission[]
+}
+
+/** What an import does to the roles of a project. */
+export interface RolePlan {
+  /** These, as they are then. */
+  readonly set: readonly Role[]
+  /** By name; those that a usable token has stay nevertheless. */
+  readonly remove: readonly string[]
+  readonly leftOut: readonly RoleLeftOut[]
+}
+
+/**
+ * Finds out what an import does to the roles of a project: of each role, it gives and takes those permissions that its
+ * caller has there; all others stay as they are. So nobody gets from an import, or loses by it, what its caller could
+ * not do. The role of requests without a token is the root
+ * token's alone.
+ *
+ * @param present the project's roles now.
+ * @param archived those of the archive. A line that does not say whether its role has a permission leaves it as it is.
+ * @param project slug.
+ */
+export function planRoles(
+  present: readonly Role[],
+  archived: readonly LineContent<'role'>[],
+  caller: Caller,
+  project: string,
+): RolePlan {
+  const own = caller.kind === 'root' ? undefined : caller.roles.get(project)
+  const mayChange = (role: string, permission: Permission): boolean =>
+    caller.kind === 'root' || (role !== PUBLIC && own !== undefined && allows(own, permission))
+
+  const set: Role[] = []
+  const leftOut: RoleLeftOut[] = []
+  const tell = (role: string, wanted: (permission: Permission) => boolean, has: typeof wanted): void => {
+    const notGiven = PERMISSIONS.filter((permission) => wanted(permission) && !has(permission))
+    const notTaken = PERMISSIONS.filter((permission) => has(permission) && !wanted(permission))
+    if (notGiven.length + notTaken.length > 0) leftOut.push({ role, notGiven, notTaken })
+  }
+
+  for (const line of archived) {
+    const { name } = line
+    const before = present.find((role) => role.name === name)
+    const has = (permission: Permission): boolean => before !== undefined && allows(before, permission)
+    const wanted = (permission: Permission): boolean => saysOf(line, permission) ?? has(permission)
+    const isOurs = before !== undefined || PERMISSIONS.some((permission) => mayChange(name, permission))
+    const becomes = (permission: Permission): boolean =>
+      mayChange(name, permission) ? wanted(permission) : has(permission)
+    if (isOurs) set.push({ name, ...toPermissions(becomes) })
+    tell(name, wanted, becomes)
+  }
+
+  const names = new Set(archived.map(({ name }) => name))
+  const surplus = present.filter(({ name }) => !names.has(name))
+  const isRemovable = (role: Role): boolean =>
+    PERMISSIONS.every((permission) => mayChange(role.name, permission) || !allows(role, permission))
+  for (const role of surplus) {
+    if (!isRemovable(role))
+      tell(
+        role.name,
+        () => false,
+        (permission) => allows(role, permission),
+      )
+  }
+  return { set, remove: surplus.filter(isRemovable).map(({ name }) => name), leftOut }
+}
+
+/** The same for a target; undefined where it keeps its own roles, as the archive has none. */
+export const planRolesOf = async (
+  control: Queryable,
+  { planned, project }: Pick<TargetProject, 'planned' | 'project'>,
+  caller: Caller,
+): Promise<RolePlan | undefined> =>
+  planned.system ? planRoles(await listRoles(control, project.id), planned.roles, caller, project.slug) : undefined
+
+/** @returns undefined where the line was written before there was such a permission. */
+function saysOf({ content, system }: LineContent<'role'>, permission: Permission): boolean | undefined {
+  return permission === 'content.structure'
+    ? content.structure
+    : allows({ content: { ...content, structure: false }, system }, permission)
+}

@@ -1,0 +1,87 @@
+import type { Queryable } from '../../database/database.ts'
+import { forbidden, unauthenticated } from '../../errors.ts'
+import { type Caller, findCaller } from '../../projects/access.ts'
+import { findProject } from '../../projects/projects.ts'
+import type { FindProjectDatabase } from '../../projects/stage-database.ts'
+import type { PlannedProject } from './archive-plan.ts'
+import { isEmptyStage, type TargetProject } from './import-targets.ts'
+
+/** Whether the caller may have SQL of an archive run in a project, today. */
+function mayBuild(caller: Caller, project: string): boolean {
+  return caller.kind === 'root' || caller.roles.get(project)?.content.structure === true
+}
+
+/** Who a token is today. @throws {AppError} UNAUTHENTICATED where it is nobody any more. */
+async function callerOf(control: Queryable, tokenId: string | null): Promise<Caller> {
+  const caller = await findCaller(control, tokenId)
+  if (!caller) throw unauthenticated('the token has been revoked or has expired')
+  return caller
+}
+
+/**
+ * Makes sure that a token may have done, today, what building stages from an archive takes.
+ *
+ * @param tokenId null for the root token.
+ * @throws {AppError} FORBIDDEN where one of them would be built, and the token lacks `content.structure`;
+ *   UNAUTHENTICATED where it has been revoked or has expired.
+ */
+export async function assertMayBuild(
+  control: Queryable,
+  tokenId: string | null,
+  targets: readonly Pick<TargetProject, 'project' | 'stages'>[],
+): Promise<void> {
+  const built = targets.flatMap(({ project, stages }) =>
+    stages.filter(({ mode }) => mode === 'build').map(({ stage }) => ({ project: project.slug, stage: stage.slug })),
+  )
+  if (built.length === 0) return
+  const caller = await callerOf(control, tokenId)
+  for (const { project, stage } of built) if (!mayBuild(caller, project)) throw lacking(caller, project, stage)
+}
+
+interface AdmissionServices {
+  readonly control: { readonly prisma: Queryable }
+  readonly projectDatabase: FindProjectDatabase
+}
+
+/**
+ * The same for the stage that an archive has just begun with, before anything of its structure has been read.
+ *
+ * @param projects what is known of the archive. @param targets slugs of the projects that they go to.
+ */
+export async function admitLastStage(
+  services: AdmissionServices,
+  tokenId: string | null,
+  projects: readonly PlannedProject[],
+  targets: readonly string[],
+): Promise<void> {
+  const stage = projects.at(-1)?.stages.at(-1)
+  const project = targets[projects.length - 1]
+  if (stage && project !== undefined) await admitStage(services, tokenId, { project, stage: stage.slug })
+}
+
+/**
+ * The same for one stage, of which it need not be known whether it will come.
+ *
+ * @param place slugs. A project or a stage that does not exist is complained about by the import.
+ */
+export async function admitStage(
+  { control, projectDatabase }: AdmissionServices,
+  tokenId: string | null,
+  place: { readonly project: string; readonly stage: string },
+): Promise<void> {
+  if (tokenId === null) return
+  const caller = await callerOf(control.prisma, tokenId)
+  if (mayBuild(caller, place.project)) return
+  const project = await findProject(control.prisma, place.project)
+  const stage = project.stages.find(({ slug }) => slug === place.stage)
+  if (!stage || !(await isEmptyStage(await projectDatabase(project, 'imports'), stage))) return
+  throw lacking(caller, place.project, place.stage)
+}
+
+const lacking = (caller: Caller, project: string, stage: string): Error => {
+  const role = caller.kind === 'root' ? undefined : caller.roles.get(project)
+  return forbidden(
+    `stage "${stage}" of project "${project}" is empty, so its structure would be built from the archive: ` +
+      `role "${role?.name ?? ''}" lacks the permission content.structure`,
+  )
+}

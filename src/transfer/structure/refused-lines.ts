@@ -1,0 +1,83 @@
+import { createLineCheck } from '../../archive/check-line.ts'
+import type { ObjectKey } from './dependencies.ts'
+import type { TableLine, TypeLine } from './lines.ts'
+import type { CatalogRows } from './obstacles.ts'
+
+interface Lines {
+  readonly types: readonly TypeLine[]
+  readonly tables: readonly { readonly line: TableLine }[]
+}
+
+/**
+ * Finds what must not stand in a line, since nobody would read the archive then: a default that calls `set_config`, for
+ * one, or a line that is too long.
+ *
+ * @returns by object, why it must not: a default, a constraint or an index; or the whole table or type, where no such part
+ *   of it is to blame.
+ */
+export async function findRefused(catalog: CatalogRows, { types, tables }: Lines): Promise<Map<ObjectKey, string>> {
+  const check = createLineCheck()
+  const keys = keysByPlace(catalog)
+  const refused = new Map<ObjectKey, string>()
+  for (const line of [...types, ...tables.map(({ line: content }) => ({ kind: 'table' as const, content }))]) {
+    const { name } = line.content
+    for (const { field, detail } of await check(line.kind, line.content)) {
+      const part = field === undefined ? undefined : partAt(line, field)
+      const key = keys.get(place(name, part))
+      if (key === undefined) throw new Error(`a line has what the catalogs have not: ${field}`)
+      refused.set(
+        key,
+        `archives can't have it: ${part === undefined ? (field ?? 'its line') : 'its definition'} ${detail}`,
+      )
+    }
+  }
+  return refused
+}
+
+type Line = TypeLine | { readonly kind: 'table'; readonly content: TableLine }
+
+const DEFAULT = 'default'
+const defaultOf = (column: string): string => `default of ${column}`
+const named = (name: string): string => `named ${name}`
+
+/** @returns which part of its table or type a field of a line is; undefined for what is not by itself, as a type. */
+function partAt(line: Line, field: string): string | undefined {
+  const [, list = '', index = '', property] = field.split('.')
+  if (line.kind === 'domain') {
+    if (list === 'default') return DEFAULT
+    const check = list === 'checks' ? line.content.checks?.[Number(index)] : undefined
+    return check && named(check.name)
+  }
+  if (line.kind !== 'table') return undefined
+  const { columns, primaryKey } = line.content
+  if (list === 'columns') return property === 'type' ? undefined : defaultOf(columns[Number(index)]?.name ?? '')
+  if (list === 'primaryKey') return named(primaryKey?.name ?? '')
+  const { unique, checks, foreignKeys, exclusions, indexes } = line.content
+  const definitions = { unique, checks, foreignKeys, exclusions, indexes }
+  const [, found] = Object.entries(definitions).find(([name]) => name === list) ?? []
+  return named(found?.[Number(index)]?.name ?? '')
+}
+
+const place = (owner: string, part?: string): string => JSON.stringify([owner, part])
+
+/** The objects of the catalogs by their place in a line. */
+function keysByPlace({ types, tables, columns }: CatalogRows): ReadonlyMap<string, ObjectKey> {
+  const { enums, domains, composites, ranges } = types
+  const names = new Map(tables.tables.map(({ oid, name }) => [oid, name]))
+  const ofTable = (oid: string): string => names.get(oid) ?? ''
+  return new Map([
+    ...[...enums, ...composites, ...ranges, ...domains, ...tables.tables].map(
+      ({ key, name }) => [place(name), key] as const,
+    ),
+    ...domains.map(({ name, default_key }) => [place(name, DEFAULT), default_key] as const),
+    ...domains.flatMap((domain) =>
+      domain.checks.map(({ key, name }) => [place(domain.name, named(name)), key] as const),
+    ),
+    ...columns.flatMap(({ table_oid, name, default_key }) =>
+      default_key === null ? [] : [[place(ofTable(table_oid), defaultOf(name)), default_key] as const],
+    ),
+    ...[...tables.constraints, ...tables.indexes].map(
+      ({ table_oid, name, key }) => [place(ofTable(table_oid), named(name)), key] as const,
+    ),
+  ])
+}

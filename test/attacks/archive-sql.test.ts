@@ -1,0 +1,277 @@
+import { createServer, type Server } from 'node:http'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readArchive } from '../../src/archive/archive-reader.ts'
+import type { ApiClient } from '../support/api-client.ts'
+import { type DatabaseState, readState } from '../support/database-state.ts'
+import {
+  archiveUpTo,
+  declaredTexts,
+  HOSTILE_LINE,
+  lineWith,
+  SQL_FIELDS,
+  type SqlFieldSample,
+} from '../support/hostile-lines.ts'
+import { sendArchive } from '../support/import.ts'
+import { jobOf, untilEnded } from '../support/jobs.ts'
+import { applyScript } from '../support/projects.ts'
+import { startWharf, type TestWharf } from '../support/wharf.ts'
+
+/** What would be seen of any of it that is run. */
+const EFFECT = 'CREATE TABLE canary ()'
+const SAFE = '"guest.safe"'
+
+/** Text that comes behind what is right. */
+const BEHIND: readonly string[] = [
+  `; ${EFFECT}`,
+  `; ${EFFECT}; --`,
+  `); ${EFFECT}; --`,
+  `')); ${EFFECT}; --`,
+  `"); ${EFFECT}; --`,
+  ', ENABLE ROW LEVEL SECURITY',
+  `, ALTER COLUMN a TYPE text USING (wharf.execute_script('${EFFECT}')::text)`,
+  `, ADD COLUMN b text DEFAULT wharf.execute_script('${EFFECT}')::text`,
+  `, INHERIT ${SAFE}.thing`,
+  `) INHERITS (${SAFE}.thing`,
+  ' -- a comment',
+  ' /* a comment */',
+  ` ${'/*'.repeat(100_000)}`,
+  ` $$${EFFECT}$$`,
+  ` $x$${EFFECT}$x$`,
+  ` E'\\'; ${EFFECT}; --'`,
+  ` U&'\\0027'`,
+  ` "`,
+  ` '`,
+  `\\; ${EFFECT}`,
+  ' + $1',
+  `${' + 1'.repeat(200_000)}`,
+]
+
+/** Text in the place of what is right. */
+const INSTEAD: readonly string[] = [
+  ' ',
+  ';',
+  EFFECT,
+  'ROLLBACK TO SAVEPOINT x',
+  'SELECT 1',
+  `DO $$ BEGIN ${EFFECT}; END $$`,
+  `${'('.repeat(50_000)}1${')'.repeat(50_000)}`,
+  'CREATE INDEX CONCURRENTLY name ON t USING btree (a)',
+  `CREATE INDEX name ON ${SAFE}.thing USING btree (id)`,
+  'CREATE INDEX other ON t USING btree (a)',
+  'PRIMARY KEY USING INDEX name',
+  `FOREIGN KEY (a) REFERENCES ${SAFE}.thing(id)`,
+]
+
+/** Expressions that act, or reach out of the stage. */
+const ACTING: readonly string[] = [
+  `wharf.execute_script('${EFFECT}')::text`,
+  `WHARF.execute_script('${EFFECT}')::text`,
+  `"wharf"."execute_script"('${EFFECT}')::text`,
+  `set_config('search_path', 'guest.safe', false)`,
+  `pg_catalog.set_config('role', 'wharf', false)`,
+  `setval('s', 7)`,
+  `nextval('${SAFE}.counter')`,
+  `nextval('${SAFE}.counter'::regclass)`,
+  `'${SAFE}.thing'::regclass`,
+  `query_to_xml('${EFFECT}', true, true, '')`,
+  `pg_notify('canary', 'x')`,
+  `lo_import('/etc/passwd')`,
+  `pg_read_file('/etc/passwd')`,
+  `dblink('', '${EFFECT}')`,
+  `(SELECT count(*) FROM ${SAFE}.thing)`,
+  `EXISTS (SELECT FROM ${SAFE}.thing)`,
+  `1 OPERATOR(${SAFE}.+) 1`,
+  `NULL::${SAFE}.thing`,
+  `a COLLATE ${SAFE}.c`,
+  `nextval('${SAFE}.counter'::text)`,
+  `nextval(('${SAFE}.counter')::text)`,
+  `nextval(('${SAFE}.counter'::text)::regclass)`,
+  `nextval(a)`,
+  `nextval('${SAFE}.' || 'counter')`,
+  `nextval('16384')`,
+  `nextval(16384::regclass)`,
+  `'${SAFE}.thing'::text::regclass`,
+  `CAST('${SAFE}.thing' || '' AS regclass)`,
+  `CAST(a AS pg_catalog.regclass)`,
+  `'${SAFE}.thing'::name::regclass`,
+  `'{${SAFE}.thing}'::regclass[]`,
+  `'{${SAFE}.thing}'::_regclass`,
+  `'pg_catalog.abs(${SAFE}.thing)'::regprocedure`,
+  `regclass('${SAFE}.thing')`,
+  `regclassin('${SAFE}.thing')`,
+  `to_regclass('${SAFE}.thing')`,
+  `array_in('{${SAFE}.thing}', 2205, -1)`,
+  `to_tsvector('${SAFE}.words', a)`,
+  `table_to_xml('thing', true, true, '')`,
+  `has_table_privilege('${SAFE}.thing', 'SELECT')`,
+  `obj_description('${SAFE}.thing'::regclass)`,
+  'pg_sleep(1000000)',
+  `pg_sleep_for('1 year')`,
+  'PG_CATALOG.PG_SLEEP(1000000)',
+  'pg_advisory_lock(1)',
+  'pg_try_advisory_xact_lock(1)',
+  'pg_export_snapshot()',
+  'pg_log_backend_memory_contexts(1)',
+  `pg_clear_relation_stats('public', 'thing')`,
+  `pg_relation_size('thing')`,
+  'setseed(0)',
+  `ts_rewrite('a', 'SELECT 1')`,
+]
+
+const hostileTexts = ({ honest, around }: SqlFieldSample): readonly string[] => [
+  ...BEHIND.map((text) => honest + text),
+  ...INSTEAD.filter((text) => text !== honest),
+  ...ACTING.map(around),
+]
+
+const line = (kind: string, content: unknown): string => JSON.stringify({ [kind]: content })
+
+const NUMBERS = { start: '1', increment: '1', min: '1', max: '9', cache: '1', value: '1' }
+const SEQUENCE = { name: 's', type: 'bigint', ...NUMBERS, cycle: false, called: false }
+const DOMAIN = { name: 'd', type: 'text', nullable: true }
+const RANGE = { name: 'r', subtype: 'text' }
+const withCollation = { name: 'a', type: 'text', collation: `"C"); ${EFFECT}; --` }
+
+const tableLine = (more: Readonly<Record<string, unknown>>): string =>
+  line('table', { name: 't', columns: [{ name: 'a', type: 'text', nullable: true, ...more }] })
+
+const nameOf = ({ kind, path }: SqlFieldSample): string => [kind, ...path].join('.')
+
+let wharf: TestWharf
+/** May import, and change structure. */
+let builder: ApiClient
+/** May import. */
+let importer: ApiClient
+let before: DatabaseState
+
+beforeAll(async () => {
+  wharf = await startWharf({ worker: true, environment: { WHARF_TRANSFER_HOSTS: '127.0.0.1' } })
+  await wharf.root.post('/projects', { json: { slug: 'guest', stages: ['live', 'safe'] } })
+  await applyScript(wharf, 'guest', 'CREATE TABLE thing (id integer PRIMARY KEY); CREATE SEQUENCE counter', 'safe')
+  await wharf.root.put('/projects/guest/roles/builder', { json: { content: { import: true, structure: true } } })
+  await wharf.root.put('/projects/guest/roles/importer', { json: { content: { import: true } } })
+  builder = await wharf.member('guest', 'builder')
+  importer = await wharf.member('guest', 'importer')
+  before = await readState(wharf.database)
+})
+
+afterAll(() => wharf.close())
+
+test('every text of a structure line is declared: as SQL that is parsed, or as a value that is quoted or closed', () => {
+  const declared = [...declaredTexts()]
+  expect(declared.filter(([, holds]) => holds !== 'SQL' && holds !== 'value')).toEqual([])
+  const sql = declared.filter(([, holds]) => holds === 'SQL').map(([path]) => path)
+  expect(sql.toSorted()).toEqual(SQL_FIELDS.map(nameOf).toSorted())
+})
+
+test.each(['domain', 'composite', 'range', 'table'] as const)('an honest %s line is read', async (kind) => {
+  const archive = archiveUpTo('guest', 'live', lineWith(kind))
+  const read = async (): Promise<string[]> => {
+    const kinds: string[] = []
+    for await (const item of readArchive(chunks(archive))) {
+      kinds.push(item.kind)
+      if (item.kind === kind) break
+    }
+    return kinds
+  }
+  expect(await read()).toEqual(['archive', 'project', 'stage', kind])
+})
+
+const FIELDS = SQL_FIELDS.map((sample) => ({ name: nameOf(sample), sample }))
+
+/** How many of the texts are also sent to the service: the same reader refuses them there. */
+const SENT = 4
+
+test.each(FIELDS)('has an archive read that holds more than it should in $name', async ({ name, sample }) => {
+  for (const text of hostileTexts(sample)) {
+    const archive = archiveUpTo('guest', 'live', lineWith(sample.kind, [sample, text]))
+    const reading = (async () => {
+      for await (const item of readArchive(chunks(archive))) if (item.kind === sample.kind) return
+    })()
+    const refusal = { code: 'ARCHIVE_INVALID', faults: [{ line: HOSTILE_LINE }] }
+    await expect(reading, text.slice(0, 100)).rejects.toMatchObject(refusal)
+    await expect(reading, text.slice(0, 100)).rejects.toThrow(`${name}: `)
+  }
+})
+
+test.each(FIELDS)('runs SQL of its own through $name', async ({ name, sample }) => {
+  const texts = hostileTexts(sample)
+  for (const text of [...texts.slice(0, SENT), ...texts.slice(-SENT)]) {
+    const archive = archiveUpTo('guest', 'live', lineWith(sample.kind, [sample, text]))
+    const answer = await sendArchive(builder, archive)
+    const what = `${text.slice(0, 100)}: ${answer.text}`
+    expect(answer, what).toMatchObject({ status: 400, json: { errors: [{ line: HOSTILE_LINE }] } })
+    expect(answer.text, what).toContain(`"detail":"${name}: `)
+  }
+  const [text = ''] = hostileTexts(sample)
+  const archive = archiveUpTo('guest', 'live', lineWith(sample.kind, [sample, text]))
+  const refused = await sendArchive(importer, archive)
+  expect(refused, refused.text).toMatchObject({ status: 403 })
+  expect(refused.text).toContain('content.structure')
+  expect(await readState(wharf.database)).toEqual(before)
+})
+
+/** Values of a closed form that are not quoted, each with text that would be run if they were taken for it. */
+const CLOSED: readonly (readonly [field: string, line: string])[] = [
+  ['sequence.type', line('sequence', { ...SEQUENCE, type: `bigint; ${EFFECT}; --` })],
+  ['sequence.start', line('sequence', { ...SEQUENCE, start: `1; ${EFFECT}; --` })],
+  ['sequence.value', line('sequence', { ...SEQUENCE, value: `1, true); ${EFFECT}; --` })],
+  ['domain.collation', line('domain', { ...DOMAIN, collation: `"C"; ${EFFECT}; --` })],
+  ['composite.attributes.0.collation', line('composite', { name: 'c', attributes: [withCollation] })],
+  ['range.operatorClass', line('range', { ...RANGE, operatorClass: `text_ops); ${EFFECT}; --` })],
+  ['range.collation', line('range', { ...RANGE, collation: `wharf.c` })],
+  ['range.difference', line('range', { ...RANGE, difference: `"guest.safe".f` })],
+  ['table.columns.0.collation', tableLine({ collation: `"C"); ${EFFECT}; --` })],
+  ['table.columns.0.storage', tableLine({ storage: `plain, ADD COLUMN b text DEFAULT wharf.execute_script('x')` })],
+  ['table.columns.0.compression', tableLine({ compression: 'pglz, ENABLE ROW LEVEL SECURITY' })],
+  ['table.columns.0.generatedKind', tableLine({ generated: '1', generatedKind: `stored); ${EFFECT}; --` })],
+  ['table.columns.0.statistics', tableLine({ statistics: `1, ENABLE ROW LEVEL SECURITY` })],
+]
+
+test.each(CLOSED)('runs SQL through %s, which is pasted as it is', async (name, hostile) => {
+  const answer = await sendArchive(builder, archiveUpTo('guest', 'live', hostile))
+  expect(answer, answer.text).toMatchObject({ status: 400, json: { errors: [{ line: HOSTILE_LINE }] } })
+  expect(answer.text).toContain(`"detail":"${name}: `)
+})
+
+test.each(['table.checks.0.definition', 'table.columns.0.type', 'domain.default'])(
+  'runs SQL at the other end of a transfer, through %s',
+  async (name) => {
+    const sample = SQL_FIELDS.find((each) => nameOf(each) === name)
+    if (!sample) throw new Error(`there is no field ${name}`)
+    const text = sample.honest + BEHIND[0]
+    const archive = archiveUpTo('guest', 'live', lineWith(sample.kind, [sample, text]))
+    const remote = await serve(archive)
+    try {
+      const source = { dsn: `wharf+http://guest:TOKEN@127.0.0.1:${remote.port}` }
+      const target = { project: 'guest' }
+      const job = jobOf(await builder.post('/transfer', { json: { source, target } }))
+      const ended = await untilEnded(builder, job)
+      expect(ended, JSON.stringify(ended.error)).toMatchObject({
+        status: 'failed',
+        error: { code: 'ARCHIVE_INVALID', errors: [{ line: HOSTILE_LINE }] },
+      })
+      expect(JSON.stringify(ended.error)).toContain(`${name}: `)
+    } finally {
+      remote.server.close()
+    }
+    expect(await wharf.database.query(`SELECT relname FROM pg_class WHERE relname IN ('canary', 't')`)).toEqual([])
+  },
+)
+
+/** A server that answers every export with one archive. */
+async function serve(archive: string): Promise<{ readonly server: Server; readonly port: number }> {
+  const server = createServer((request, response) => {
+    request.resume().on('end', () => {
+      response.writeHead(200, { 'content-type': 'application/x-ndjson' }).end(archive)
+    })
+  })
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  const address = server.address()
+  if (typeof address !== 'object' || address === null) throw new Error('the server does not listen')
+  return { server, port: address.port }
+}
+
+async function* chunks(text: string): AsyncGenerator<Buffer> {
+  yield Buffer.from(text)
+}

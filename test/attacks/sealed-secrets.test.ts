@@ -1,0 +1,139 @@
+import { createCipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import { readFile, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createSeal, SealBroken } from '../../src/lib/seal.ts'
+import { startWharf, type TestWharf } from '../support/wharf.ts'
+
+const KEYS = ['first', 'second', 'third'].map((name) => `${name}-secret-key-with-more-than-32-characters`)
+const [FIRST = '', SECOND = '', THIRD = ''] = KEYS
+
+let wharf: TestWharf
+
+beforeAll(async () => {
+  wharf = await startWharf({ environment: { WHARF_SECRET_KEY: FIRST } })
+  for (const slug of ['mine', 'theirs']) await wharf.root.post('/projects', { json: { slug } })
+})
+
+afterAll(() => wharf.close())
+
+/** As values were sealed before they had a header. */
+function sealAsBefore(secret: string, text: string): Buffer {
+  const key = new Uint8Array(hkdfSync('sha256', secret, '', 'wharf seal', 32))
+  const nonce = randomBytes(12)
+  const cipher = createCipheriv('aes-256-gcm', key, nonce)
+  const ciphertext = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
+  return Buffer.concat([nonce, cipher.getAuthTag(), ciphertext])
+}
+
+const sealedOf = async (slug: string): Promise<{ id: string; sealed: Buffer }> => {
+  const [row] = await wharf.database.query<{ id: string; sealed: Buffer }>(
+    'SELECT id, sealed_password AS sealed FROM control.project WHERE slug = $1',
+    [slug],
+  )
+  if (!row) throw new Error(`no project ${slug}`)
+  return row
+}
+
+const setSealed = (slug: string, sealed: Uint8Array) =>
+  wharf.database.query('UPDATE control.project SET sealed_password = $2 WHERE slug = $1', [slug, sealed])
+
+/** Starts another process of the service with these keys, and stops it. */
+async function startWith(current: string, previous = ''): Promise<void> {
+  const environment = { WHARF_SECRET_KEY: current, WHARF_SECRET_KEY_PREVIOUS: previous }
+  const other = await startWharf({ beside: wharf, environment })
+  const { id, sealed } = await sealedOf('mine')
+  expect(other.container.seal.unseal(sealed, `project ${id}`)).toMatch(/^[\w-]{43}$/)
+  await other.close()
+}
+
+test("puts another project's password into the row of one's own", async () => {
+  const { id, sealed } = await sealedOf('mine')
+  const theirs = await sealedOf('theirs')
+  const { seal } = wharf.container
+  expect(() => seal.unseal(theirs.sealed, `project ${id}`)).toThrow(SealBroken)
+  expect(() => seal.unseal(sealed, `schedule ${id}`)).toThrow(SealBroken)
+  expect(seal.unseal(sealed, `project ${id}`)).toMatch(/^[\w-]{43}$/)
+})
+
+test('puts a value of the form before, which names no row, into the row of another', async () => {
+  const { id } = await sealedOf('mine')
+  const { seal } = wharf.container
+  const before = sealAsBefore(FIRST, 'a password')
+  expect(() => seal.unseal(before, `project ${id}`)).toThrow(SealBroken)
+  expect(seal.unsealEarlier(before, `project ${id}`)).toBe('a password')
+})
+
+test('changes a single byte of a sealed value', () => {
+  const seal = createSeal(FIRST)
+  const sealed = seal.seal('a secret', 'project 1')
+  for (let index = 0; index < sealed.length; index += 1) {
+    const changed = sealed.slice()
+    changed[index] = (changed[index] ?? 0) ^ 1
+    expect(() => seal.unseal(changed, 'project 1')).toThrow(SealBroken)
+  }
+  expect(() => seal.unseal(sealed.slice(0, 20), 'project 1')).toThrow(SealBroken)
+  expect(seal.unseal(sealed, 'project 1')).toBe('a secret')
+})
+
+test('a service does not start with a wrong key, and says so', async () => {
+  const start = startWharf({ beside: wharf, environment: { WHARF_SECRET_KEY: SECOND } })
+  await expect(start).rejects.toMatchObject({
+    code: 'CONFIG_INVALID',
+    faults: [
+      {
+        detail: expect.stringContaining(
+          `that of a project was encrypted with the key ${createSeal(FIRST).keyId}, and this one is ${createSeal(SECOND).keyId}`,
+        ),
+      },
+    ],
+  })
+})
+
+test('the key is changed by a start with both, and the previous one is not needed afterwards', async () => {
+  const before = await sealedOf('mine')
+  await startWith(SECOND, FIRST)
+  const after = await sealedOf('mine')
+  expect(after.sealed).not.toEqual(before.sealed)
+  await startWith(SECOND)
+  await Promise.all([startWith(FIRST, SECOND), startWith(FIRST, `${THIRD}, ${SECOND}`)])
+  await startWith(FIRST)
+})
+
+test('what was sealed before values named their key is sealed again', async () => {
+  const { id, sealed } = await sealedOf('mine')
+  const password = wharf.container.seal.unseal(sealed, `project ${id}`)
+  await setSealed('mine', sealAsBefore(FIRST, password))
+  await startWith(FIRST)
+  const again = await sealedOf('mine')
+  expect(again.sealed.subarray(0, 12)).toEqual(Buffer.from(createSeal(FIRST).header))
+  expect(wharf.container.seal.unseal(again.sealed, `project ${id}`)).toBe(password)
+})
+
+test('a wrong key is found by values of the form before, too', async () => {
+  const { sealed } = await sealedOf('theirs')
+  await setSealed('theirs', sealAsBefore(SECOND, 'password'))
+  await expect(startWith(FIRST)).rejects.toMatchObject({ code: 'CONFIG_INVALID' })
+  await setSealed('theirs', sealed)
+  await startWith(FIRST)
+})
+
+test('the key of the data folder is changed by giving its file another name', async () => {
+  const own = await startWharf()
+  try {
+    await own.root.post('/projects', { json: { slug: 'shop' } })
+    const keyFile = join(own.dataDir, 'secret-key')
+    const first = await readFile(keyFile, 'utf8')
+    await rename(keyFile, `${keyFile}-previous`)
+    const second = await startWharf({ beside: own })
+    expect((await second.root.get('/content/shop/live')).status).toBe(200)
+    await second.close()
+    await rm(`${keyFile}-previous`)
+    const third = await startWharf({ beside: own })
+    expect((await third.root.get('/content/shop/live')).status).toBe(200)
+    await third.close()
+    expect(await readFile(keyFile, 'utf8')).not.toBe(first)
+  } finally {
+    await own.close()
+  }
+})

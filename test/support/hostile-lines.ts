@@ -1,0 +1,126 @@
+import { z } from 'zod'
+import { lists, texts } from '../../src/archive/fields.ts'
+import { LINES } from '../../src/archive/lines.ts'
+
+/** A field of a line that holds SQL, with text that is right for it. */
+export interface SqlFieldSample {
+  readonly kind: 'domain' | 'composite' | 'range' | 'table'
+  /** Keys below the kind; a number is a place in a list. */
+  readonly path: readonly (string | number)[]
+  readonly honest: string
+  /** Text of the right form that has an expression inside. */
+  readonly around: (expression: string) => string
+}
+
+const field = (
+  kind: SqlFieldSample['kind'],
+  path: SqlFieldSample['path'],
+  honest: string,
+  around: SqlFieldSample['around'],
+): SqlFieldSample => ({ kind, path, honest, around })
+
+const itself = (expression: string): string => expression
+const asModifier = (expression: string): string => `numeric(${expression})`
+const asCheck = (expression: string): string => `CHECK ((${expression}) IS NULL)`
+
+/** One for each field that the format declares as SQL. */
+export const SQL_FIELDS: readonly SqlFieldSample[] = [
+  field('domain', ['type'], 'numeric(10,2)', asModifier),
+  field('domain', ['default'], '1', itself),
+  field('domain', ['checks', 0, 'definition'], 'CHECK (VALUE > 0)', asCheck),
+  field('composite', ['attributes', 0, 'type'], 'timestamp(3) without time zone', asModifier),
+  field('range', ['subtype'], 'double precision', asModifier),
+  field('table', ['columns', 0, 'type'], 'integer', asModifier),
+  field('table', ['columns', 0, 'default'], `'a'::text`, itself),
+  field('table', ['columns', 0, 'generated'], '(a + 1)', itself),
+  field('table', ['primaryKey', 'definition'], 'PRIMARY KEY (a)', (inner) => `PRIMARY KEY (${inner})`),
+  field('table', ['unique', 0, 'definition'], 'UNIQUE (a)', (inner) => `UNIQUE ((${inner}))`),
+  field('table', ['checks', 0, 'definition'], 'CHECK (a > 0)', asCheck),
+  field(
+    'table',
+    ['foreignKeys', 0, 'definition'],
+    'FOREIGN KEY (a) REFERENCES t(a)',
+    (inner) => `FOREIGN KEY (a) REFERENCES t((${inner}))`,
+  ),
+  field(
+    'table',
+    ['exclusions', 0, 'definition'],
+    'EXCLUDE USING btree (a WITH =)',
+    (inner) => `EXCLUDE USING btree ((${inner}) WITH =)`,
+  ),
+  field(
+    'table',
+    ['indexes', 0, 'definition'],
+    'CREATE INDEX name ON t USING btree (a)',
+    (inner) => `CREATE INDEX name ON t USING btree (a) WHERE (${inner}) IS NULL`,
+  ),
+]
+
+/** Lines that have every field that holds SQL. */
+const WHOLE = {
+  domain: { name: 'd', nullable: true, checks: [{ name: 'name' }] },
+  composite: { name: 'c', attributes: [{ name: 'a' }] },
+  range: { name: 'r' },
+  table: {
+    name: 't',
+    columns: [{ name: 'a', nullable: true }],
+    primaryKey: { name: 'name' },
+    ...Object.fromEntries(['unique', 'checks', 'exclusions', 'indexes'].map((list) => [list, [{ name: 'name' }]])),
+    foreignKeys: [{ name: 'name', references: 't' }],
+  },
+}
+
+/** The line of a kind with honest SQL in all of its fields; but in one, where that is given. */
+export function lineWith(kind: SqlFieldSample['kind'], hostile?: readonly [SqlFieldSample, string]): string {
+  const content: unknown = structuredClone(WHOLE[kind])
+  for (const sample of SQL_FIELDS.filter((each) => each.kind === kind)) {
+    put(content, sample.path, sample === hostile?.[0] ? hostile[1] : sample.honest)
+  }
+  return JSON.stringify({ [kind]: content })
+}
+
+function put(place: unknown, [key, ...path]: SqlFieldSample['path'], text: string): void {
+  if (typeof place !== 'object' || place === null || key === undefined) throw new Error('there is no such place')
+  if (path.length === 0) Object.assign(place, { [key]: text })
+  else put(Reflect.get(place, key), path, text)
+}
+
+/** The beginning of an archive, up to the line that is given. */
+export const archiveUpTo = (slug: string, stage: string, line: string): string =>
+  [
+    '{"archive":{"version":1,"createdAt":"2026-11-20T21:00:00.000Z","snapshotAt":"2026-11-20T21:00:00.000Z","generator":"x/1"}}',
+    JSON.stringify({ project: { slug, system: false } }),
+    JSON.stringify({ stage: { slug: stage } }),
+    line,
+    '',
+  ].join('\n')
+
+/** In which line of that it stands. */
+export const HOSTILE_LINE = 4
+
+/** All text fields of the lines that structure is built from, as `table.columns.0.type`, and what each holds. */
+export function declaredTexts(): ReadonlyMap<string, unknown> {
+  const found = new Map<string, unknown>()
+  for (const kind of ['stage', 'enum', 'domain', 'composite', 'range', 'sequence', 'table'] as const) {
+    collect(LINES[kind], kind, found)
+  }
+  return found
+}
+
+function collect(schema: unknown, path: string, found: Map<string, unknown>): void {
+  if (schema instanceof z.ZodObject) {
+    for (const [key, inner] of Object.entries(schema.shape)) collect(inner, `${path}.${key}`, found)
+  } else if (schema instanceof z.ZodPipe) {
+    const list = lists.get(schema)
+    if (!list) throw new Error(`${path} is of a form that is not known here`)
+    collect(list.item, `${path}.0`, found)
+  } else if (schema instanceof z.ZodUnion) {
+    for (const option of schema.options) collect(option, path, found)
+  } else if (schema instanceof z.ZodDefault || schema instanceof z.ZodExactOptional) {
+    collect(schema.unwrap(), path, found)
+  } else if (schema instanceof z.ZodString) {
+    found.set(path, texts.get(schema)?.holds)
+  } else if (!(schema instanceof z.ZodEnum || schema instanceof z.ZodBoolean || schema instanceof z.ZodNumber)) {
+    throw new Error(`${path} is of a form that is not known here`)
+  }
+}
