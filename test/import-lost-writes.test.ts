@@ -42,6 +42,10 @@ const notesOf = async (slug: string): Promise<string[]> =>
 const asLogin = async <T>(slug: string, use: (client: pg.Client) => Promise<T>): Promise<T> =>
   withSession((await loginUrl(wharf, slug)).href, use)
 
+/** Passes once what an earlier import was refused with has been dropped, which waits for locks, too. */
+const nothingIsLoading = (): Promise<void> =>
+  eventually(() => wharf.database.query(`SELECT schema_name FROM system.side_schema WHERE kind <> 'kept'`)).toEqual([])
+
 const write = (slug: string, what: string): string => `INSERT INTO "${slug}.live".note VALUES ('${what}')`
 
 test('a write that commits while an import loads is not lost: the import is refused', async () => {
@@ -97,6 +101,7 @@ test.each(['told afresh', 'prepared before'])(
         await writer.query(`PREPARE add AS ${write(slug, 'begun')}`)
         await writer.query('BEGIN; EXECUTE add; ROLLBACK')
       }
+      await nothingIsLoading()
       await withSession(wharf.database.url, async (keeper) => {
         const [importing, writing] = await withGate(wharf, async (gate) => {
           const importing = importInto(slug)
