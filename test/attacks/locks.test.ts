@@ -63,7 +63,7 @@ describeOnEachServer(
     })
 
     test("enters another project's stage, to keep imports out of it", async () => {
-      const entering = mallory.query('SELECT wharf().enter_stage($1)', [await stageIdOf('victim')])
+      const entering = mallory.query('SELECT wharf.enter_stage($1)', [await stageIdOf('victim')])
       await expect(entering).rejects.toMatchObject({ code: '42501' })
     })
 
@@ -79,7 +79,7 @@ describeOnEachServer(
     test('holds its own stage open, and so the imports of others', async () => {
       const [own, archive] = [await stageIdOf('mallory'), await exportOf(wharf().root, 'victim')]
       await mallory.query('BEGIN')
-      await mallory.query('SELECT wharf().enter_stage($1)', [own])
+      await mallory.query('SELECT wharf.enter_stage($1)', [own])
       const importing = importInto('mallory', await exportOf(wharf().root, 'mallory'))
       await eventually(async () => (await openTransactions(wharf())).some(({ waits }) => waits === 'Lock')).toBe(true)
       expect((await importInto('victim', archive)).status).toBe(200)
@@ -153,7 +153,7 @@ describeOnEachServer(
 
     test('no advisory lock of Wharf is left, or to be seen, while it imports', async () => {
       const archive = await exportOf(wharf().root, 'victim')
-      await mallory.query(`BEGIN; SELECT wharf().enter_stage('${await stageIdOf('mallory')}')`)
+      await mallory.query(`BEGIN; SELECT wharf.enter_stage('${await stageIdOf('mallory')}')`)
       const importing = importInto('mallory', archive)
       await eventually(async () => (await openTransactions(wharf())).some(({ waits }) => waits === 'Lock')).toBe(true)
       const seen = await mallory.query(
