@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { createMigratedDatabase, type TestDatabase } from './support/database.ts'
 import { eventually } from './support/eventually.ts'
+import { GATE, withGate } from './support/gate.ts'
 import { exportOf, sendArchive } from './support/import.ts'
 import { askExport } from './support/jobs.ts'
 import { type Operator, operatorOf } from './support/operator.ts'
@@ -107,22 +108,16 @@ test('a disk of the database that is full is told as such, whatever was written'
 })
 
 test('a project that is deleted during an import to it is not found', async () => {
-  await createProject(
-    wharf,
-    'short-lived',
-    'CREATE TABLE item (id integer PRIMARY KEY CHECK (pg_catalog.pg_sleep(0.3) IS NOT NULL)); INSERT INTO item VALUES (1), (2), (3)',
-  )
+  const structure = `CREATE DOMAIN gated AS integer CHECK (${GATE}); CREATE TABLE item (id gated PRIMARY KEY)`
+  await createProject(wharf, 'short-lived', `${structure}; INSERT INTO item VALUES (1)`)
   const archive = await exportOf(wharf.root, 'short-lived')
-  const importing = sendArchive(wharf.root, archive)
-  await eventually(async () => {
-    const rows = await database.query(
-      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'`,
-    )
-    return rows.length
-  }).toBeGreaterThan(0)
-  expect(await wharf.root.delete('/projects/short-lived')).toMatchObject({ status: 204 })
-  expect(await importing).toMatchObject({
-    status: 404,
-    json: { detail: 'project "short-lived" was deleted meanwhile; nothing was changed' },
+  await withGate(wharf, async (gate) => {
+    const importing = sendArchive(wharf.root, archive)
+    await gate.arrival()
+    expect(await wharf.root.delete('/projects/short-lived')).toMatchObject({ status: 204 })
+    expect(await importing).toMatchObject({
+      status: 404,
+      json: { detail: 'project "short-lived" was deleted meanwhile; nothing was changed' },
+    })
   })
 })

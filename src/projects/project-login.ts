@@ -123,15 +123,18 @@ const forbidLogin = (system: PrismaClient, login: string): Promise<unknown> =>
     system.$executeRawUnsafe(`ALTER ROLE ${quoteIdentifier(login)} NOLOGIN`),
   ])
 
-/** A login can hold its own role, by changing its password in a transaction that it does not end. */
+/**
+ * A login can hold its own role, by changing its password in a transaction that it does not end. Unless it does, its
+ * sessions end after it is closed, so that those who used one can tell why it ended.
+ */
 async function whileEndingSessions(system: PrismaClient, login: string, altering: Promise<unknown>): Promise<void> {
   let isDone = false
   const settled = Promise.allSettled([altering]).then(() => {
     isDone = true
   })
   while (!isDone) {
-    await endSessionsOf(system, login)
     await Promise.race([settled, delay(ENDING_INTERVAL_MS)])
+    if (!isDone) await endSessionsOf(system, login)
   }
   await altering
 }

@@ -192,29 +192,6 @@ describeOnEachServer(
         })
       })
     })
-
-    test('keeps a limit away from its login by holding its own role when a process starts', async () => {
-      const { href, username } = await loginUrl(wharf(), 'greedy')
-      const limits = () =>
-        wharf().database.query(
-          `SELECT rolconnlimit AS "limit", count(*)::int AS logins FROM control.project JOIN pg_roles ON rolname = login
-       GROUP BY 1 ORDER BY 1`,
-        )
-      const [before] = await limits()
-      const logins = Number(before?.logins)
-      const session = new pg.Client(href)
-      session.on('error', () => undefined)
-      await session.connect()
-      await session.query(`BEGIN; ALTER ROLE CURRENT_USER PASSWORD 'another'`)
-      const changed = await besides({ WHARF_PROJECT_CONNECTIONS: '40' })
-      await changed.close()
-      await session.end().catch(() => undefined)
-      expect(await limits()).toEqual([{ limit: 40, logins }])
-      expect(changed.log()).not.toContain(`"login":"${username}"`)
-      const next = await besides({})
-      await next.close()
-      expect(await limits()).toEqual([{ limit: LIMIT, logins }])
-    })
   },
   {
     alone: true,

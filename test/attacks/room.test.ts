@@ -3,7 +3,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createRoom, limitConnections, type RoomOptions } from '../../src/database/room.ts'
 import { createLogger } from '../../src/logger.ts'
-import { createProject } from '../support/projects.ts'
+import { createProject, loginUrl } from '../support/projects.ts'
 import { startWharf, type TestWharf } from '../support/wharf.ts'
 
 /*
@@ -80,4 +80,24 @@ test('where enough is reserved, a project may have a third of the rest, however 
   await start(withNeed(reserved))
   expect(await limits()).toEqual([Math.floor(all / 3)])
   expect(lines).toEqual([])
+})
+
+test('keeps a limit away from its login by holding its own role when a process starts', async () => {
+  await createProject(wharf, 'holder')
+  const { href, username } = await loginUrl(wharf, 'holder')
+  const start = async (limit: number): Promise<string> => {
+    const environment = { WHARF_PROJECT_CONNECTIONS: String(limit) }
+    const process = await startWharf({ beside: wharf, environment })
+    await process.close()
+    return process.log()
+  }
+  const session = new pg.Client(href)
+  session.on('error', () => undefined)
+  await session.connect()
+  await session.query(`BEGIN; ALTER ROLE CURRENT_USER PASSWORD 'another'`)
+  expect(await start(40)).not.toContain(`"login":"${username}"`)
+  await session.end().catch(() => undefined)
+  expect(await limits()).toEqual([40])
+  await start(30)
+  expect(await limits()).toEqual([30])
 })

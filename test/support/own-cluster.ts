@@ -62,7 +62,13 @@ export async function startOwnCluster(programs: string): Promise<OwnCluster> {
   let server: ReturnType<typeof spawn> | undefined
 
   const start = async (): Promise<void> => {
-    const settings = { port, listen_addresses: '127.0.0.1', unix_socket_directories: '', fsync: 'off' }
+    const settings = {
+      port,
+      listen_addresses: '127.0.0.1',
+      unix_socket_directories: '',
+      fsync: 'off',
+      max_connections: '200',
+    }
     const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
     const log = await open(logPath, 'a')
     server = spawn(join(programs, 'postgres'), ['-D', dataDir, ...options], {
