@@ -26,6 +26,7 @@ const SETTINGS = {
   bytea_output: 'escape',
   extra_float_digits: '-10',
   search_path: 'nowhere',
+  default_text_search_config: 'pg_catalog.simple',
 }
 
 const ALTER_OWN_ROLE = [...Object.entries(SETTINGS), ['default_transaction_read_only', 'on'], ['row_security', 'off']]
@@ -120,6 +121,19 @@ test('rows are read and written over HTTP as if nothing had been set', async () 
   const written = await wharf.root.post('/content/times/live/item', { json: item })
   expect(written, written.text).toMatchObject({ status: 201 })
   expect(await wharf.root.get('/content/times/live/item')).toMatchObject({ status: 200, json: [item] })
+})
+
+test('a search finds the same rows whatever the database searches with by default', async () => {
+  await createProject(
+    wharf,
+    'words',
+    `${ALTER_OWN_ROLE};
+     CREATE TABLE item (id int PRIMARY KEY, name text); INSERT INTO item VALUES (1, 'Warm Waters'), (2, 'Rat und Tat');
+     CREATE VIEW watery AS SELECT id, name FROM item WHERE to_tsvector(name) @@ to_tsquery('water')`,
+  )
+  const found = { status: 200, json: [{ id: 1, name: 'Warm Waters' }] }
+  expect(await wharf.root.get('/content/words/live/item?name=fts.water')).toMatchObject(found)
+  expect(await wharf.root.get('/content/words/live/watery')).toMatchObject(found)
 })
 
 test('what a trigger sets for its session changes no later request', async () => {

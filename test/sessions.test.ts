@@ -93,8 +93,11 @@ test("Wharf's own sessions look names up in schemas of their own, and never eval
 })
 
 test('a setting that an older server does not know is not sent to it', () => {
-  expect(sessionSettings('project', 15)).not.toMatch(/transaction_timeout"|createrole_self_grant/)
-  expect(sessionSettings('project', 17)).toContain('SET "transaction_timeout" = \'0\'')
+  expect(sessionSettings('project', '15.7')).not.toMatch(
+    /"transaction_timeout"|createrole_self_grant|restrict_nonsystem/,
+  )
+  expect(sessionSettings('project', '15.18 (Debian 15.18-1)')).toContain('restrict_nonsystem')
+  expect(sessionSettings('project', '17.0')).toContain('SET "transaction_timeout" = \'0\'')
 })
 
 test('options for other programs in the environment reach no session', async () => {

@@ -44,7 +44,7 @@ interface TimedQuery extends pg.QueryConfig {
 export class SessionClient extends ByteTextClient {
   readonly #kind: SessionKind
   readonly #timeoutMs: number | undefined
-  #version = 0
+  #version = ''
   #canCheckClient = true
 
   constructor(config: pg.ClientConfig, { kind, onEnd }: SessionOptions) {
@@ -57,7 +57,7 @@ export class SessionClient extends ByteTextClient {
     Object.assign(parameters ?? {}, { options: startupOptions(config.connectionString) })
     const connection: EventEmitter = Reflect.get(this, 'connection')
     connection.on('parameterStatus', ({ parameterName, parameterValue }: ParameterStatus) => {
-      if (parameterName === 'server_version') this.#version = Number.parseInt(parameterValue, 10)
+      if (parameterName === 'server_version') this.#version = parameterValue
     })
   }
 

@@ -35,6 +35,7 @@ export const TEXT_FORM_SETTINGS: Settings = {
 
 /** What any statement means, and how long it may take, in every session. */
 const COMMON: Settings = {
+  ...TEXT_FORM_SETTINGS,
   statement_timeout: '0',
   lock_timeout: '0',
   idle_session_timeout: '0',
@@ -49,6 +50,8 @@ const COMMON: Settings = {
   tcp_keepalives_idle: '30',
   tcp_keepalives_interval: '10',
   tcp_keepalives_count: '3',
+  // It would also end an export whose reader pauses.
+  tcp_user_timeout: '0',
   client_min_messages: 'warning',
   default_transaction_isolation: 'read committed',
   default_transaction_deferrable: 'off',
@@ -56,12 +59,14 @@ const COMMON: Settings = {
   temp_tablespaces: '',
   default_table_access_method: 'heap',
   default_toast_compression: 'pglz',
+  // The same search finds the same rows on every server, and for as long as a stage's reference stays the same.
+  default_text_search_config: 'pg_catalog.english',
   check_function_bodies: 'on',
   'plpgsql.extra_errors': 'none',
+  'plpgsql.check_asserts': 'on',
   // In whose name rows are written is said per transaction.
   'wharf.token_id': '',
   role: 'none',
-  ...TEXT_FORM_SETTINGS,
 }
 
 /**
@@ -70,11 +75,17 @@ const COMMON: Settings = {
  */
 export const CLIENT_CHECK = `SET client_connection_check_interval = '2s'`
 
-/** Settings that older versions do not know, with the version that brought them. */
+/** The form in which a server says its version at the beginning of a session. */
+const VERSION = /^(\d+)(?:\.(\d+))?/
+
+/** Settings that older servers do not know and refuse, with the major version that brought them. */
 const NEWER: readonly { readonly since: number; readonly settings: Settings }[] = [
-  { since: 16, settings: { createrole_self_grant: '' } },
+  { since: 16, settings: { createrole_self_grant: '', icu_validation_level: 'warning' } },
   { since: 17, settings: { transaction_timeout: '0' } },
 ]
+
+/** A setting that came to older major versions, too: by those, the minor version that brought it. */
+const MINOR_WITH_RESTRICTED_KINDS: Readonly<Record<number, number>> = { 15: 8, 16: 4 }
 
 /**
  * A policy is an error to Wharf's own login and is never evaluated. Names are only looked up where nobody else makes
@@ -92,16 +103,19 @@ const BY_KIND: Readonly<Record<SessionKind, Settings>> = {
 
 /**
  * The statements that give a session every setting that the meaning of its statements depends on, whatever the server,
- * the database and the role say. None of them reads anything, so that they take no snapshot and look no name up.
+ * the database and the role say. None of them reads a table of anybody's, or looks a name up outside `pg_catalog`.
  *
  * They are sent after connecting, not in the startup packet: poolers refuse that, and a server refuses the whole
  * session for a setting that it does not know.
  *
- * @param version the server's major version.
+ * @param version the server's own, such as `18.1 (Debian 18.1-1)`.
  */
-export function sessionSettings(kind: SessionKind, version: number): string {
-  const newer = NEWER.filter(({ since }) => version >= since).map(({ settings }) => settings)
-  const settings: Settings = Object.assign({}, COMMON, ...newer, BY_KIND[kind])
+export function sessionSettings(kind: SessionKind, version: string): string {
+  const [major = 0, minor = 0] = (VERSION.exec(version) ?? []).slice(1).map((part) => Number(part ?? 0))
+  const newer = NEWER.filter(({ since }) => major >= since).map(({ settings }) => settings)
+  const knowsKinds = minor >= (MINOR_WITH_RESTRICTED_KINDS[major] ?? 0)
+  const kinds: Settings = knowsKinds ? { restrict_nonsystem_relation_kind: '' } : {}
+  const settings: Settings = Object.assign({}, COMMON, ...newer, kinds, BY_KIND[kind])
   return Object.entries(settings)
     .map(([name, value]) => `SET ${name.split('.').map(quoteIdentifier).join('.')} = ${quoteLiteral(value)}`)
     .join('; ')
