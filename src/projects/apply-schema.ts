@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import pg from 'pg'
+import type pg from 'pg'
 import type { Database } from '../database/database.ts'
 import { quoteIdentifier, quoteLiteral } from '../database/quoting.ts'
 import { SQLSTATE, sqlState } from '../database/sqlstate.ts'
-import { isServerTrouble } from '../database/sqlstate-meanings.ts'
-import { AppError, type Fault } from '../errors.ts'
+import { AppError } from '../errors.ts'
 import { stillLocked } from './lock-holders.ts'
+import { sqlRejected } from './sql-rejected.ts'
 import type { StageDatabase } from './stage-database.ts'
 import { type Blockers, watchWaits } from './watch-waits.ts'
 
@@ -83,7 +83,7 @@ export async function applySchema(
       await delay(PAUSE_MS, undefined, { signal })
     }
   } catch (error) {
-    throw signal.aborted ? signal.reason : sqlRejected(error, change.script)
+    throw signal.aborted ? signal.reason : await sqlRejected(error, change.script, stage.database.pool)
   }
 }
 
@@ -218,37 +218,4 @@ async function withSession<T>(
   } finally {
     client.release(true)
   }
-}
-
-/** PostgreSQL's complaint about a user's script; what is not a complaint of PostgreSQL's stays as it is. */
-function sqlRejected(error: unknown, script: string): unknown {
-  if (!(error instanceof pg.DatabaseError) || isServerTrouble(error)) return error
-  const line = faultyLine(error, script)
-  const message = isTransactionCommand(error)
-    ? 'the script begins or ends a transaction, but it runs in one of its own: leave BEGIN, COMMIT and ROLLBACK out'
-    : error.message
-  const detail = [message, error.detail, error.hint].filter(Boolean).join('; ')
-  const fault: Fault = line === undefined ? { detail } : { line, detail }
-  const place = line === undefined ? '' : `line ${line}: `
-  return new AppError('SQL_REJECTED', `nothing was changed: ${place}${message}`, { faults: [fault], cause: error })
-}
-
-/** How PL/pgSQL refuses BEGIN, COMMIT and ROLLBACK: in the script itself, and in what it calls. */
-const isTransactionCommand = (error: pg.DatabaseError): boolean =>
-  (error.code === '0A000' && error.message.includes('transaction commands')) || error.code === '2D000'
-
-/**
- * The 1-based line of the script at which it failed, where PostgreSQL says so: it does for all that it cannot parse.
- */
-function faultyLine(error: pg.DatabaseError, script: string): number | undefined {
-  if (!error.internalPosition || error.internalQuery !== script) return undefined
-  // PostgreSQL counts characters, JavaScript UTF-16 units.
-  const charactersBefore = Number(error.internalPosition) - 1
-  let line = 1
-  let seen = 0
-  for (const character of script) {
-    if (seen++ === charactersBefore) break
-    if (character === '\n') line += 1
-  }
-  return line
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { existsSync, readdirSync } from 'node:fs'
 import { chown, mkdir, mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { findFreePort } from '../../src/database/embedded/free-port.ts'
@@ -24,6 +24,10 @@ export function installedPrograms(): string | undefined {
     .find((bin) => ['initdb', 'postgres', 'pg_dump'].every((program) => existsSync(join(bin, program))))
 }
 
+/** Whether the PostgreSQL of these programs can speak German: its translations are installed. */
+export const speaksGerman = (programs: string): boolean =>
+  existsSync(`/usr/share/locale/de/LC_MESSAGES/plpgsql-${basename(dirname(programs))}.mo`)
+
 /** A PostgreSQL server that belongs to one test file, which may do to it what it likes. */
 export interface OwnCluster extends TestCluster {
   createDatabase(): Promise<TestDatabase>
@@ -42,8 +46,17 @@ export interface OwnCluster extends TestCluster {
   remove(): Promise<void>
 }
 
+export interface OwnClusterOptions {
+  /** Settings on top of those that it needs anyway. */
+  readonly settings?: Readonly<Record<string, string>>
+  readonly environment?: Readonly<Record<string, string>>
+}
+
 /** Makes and starts a server from these programs, on a port of its own. */
-export async function startOwnCluster(programs: string): Promise<OwnCluster> {
+export async function startOwnCluster(
+  programs: string,
+  { settings: more = {}, environment = {} }: OwnClusterOptions = {},
+): Promise<OwnCluster> {
   const folder = await mkdtemp(join(tmpdir(), 'wharf-test-cluster-'))
   const dataDir = join(folder, 'data')
   const logPath = join(folder, 'log')
@@ -68,11 +81,13 @@ export async function startOwnCluster(programs: string): Promise<OwnCluster> {
       unix_socket_directories: '',
       fsync: 'off',
       max_connections: '200',
+      ...more,
     }
     const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
     const log = await open(logPath, 'a')
     server = spawn(join(programs, 'postgres'), ['-D', dataDir, ...options], {
       ...asUser,
+      env: { ...process.env, ...environment },
       stdio: ['ignore', 'ignore', log.fd],
     })
     await once(server, 'spawn')

@@ -1,0 +1,53 @@
+import pg from 'pg'
+import { isServerTrouble } from '../database/sqlstate-meanings.ts'
+import { AppError, type Fault } from '../errors.ts'
+
+/**
+ * PostgreSQL's complaint about a user's script, as SQL_REJECTED; what is not a complaint of PostgreSQL's stays as it is.
+ *
+ * @param pool of the login that ran it.
+ */
+export async function sqlRejected(error: unknown, script: string, pool: pg.Pool): Promise<unknown> {
+  if (!(error instanceof pg.DatabaseError) || isServerTrouble(error)) return error
+  const line = faultyLine(error, script)
+  const message = (await isTransactionCommand(error, pool))
+    ? 'the script begins or ends a transaction, but it runs in one of its own: leave BEGIN, COMMIT and ROLLBACK out'
+    : error.message
+  const detail = [message, error.detail, error.hint].filter(Boolean).join('; ')
+  const fault: Fault = line === undefined ? { detail } : { line, detail }
+  const place = line === undefined ? '' : `line ${line}: `
+  return new AppError('SQL_REJECTED', `nothing was changed: ${place}${message}`, { faults: [fault], cause: error })
+}
+
+const FEATURE_NOT_SUPPORTED = '0A000'
+const INVALID_TRANSACTION_TERMINATION = '2D000'
+
+/**
+ * How PL/pgSQL refuses BEGIN, COMMIT and ROLLBACK: in what a script calls, and in the script itself. The latter has the
+ * code of much else and a message in the server's language, so it is known by where in PostgreSQL it comes from.
+ */
+async function isTransactionCommand(error: pg.DatabaseError, pool: pg.Pool): Promise<boolean> {
+  if (error.code !== FEATURE_NOT_SUPPORTED) return error.code === INVALID_TRANSACTION_TERMINATION
+  const refusal: unknown = await pool.query(REFUSED_COMMIT).catch((refused: unknown) => refused)
+  return refusal instanceof pg.DatabaseError && placeOf(refusal) === placeOf(error)
+}
+
+const REFUSED_COMMIT = `DO LANGUAGE plpgsql $$ BEGIN EXECUTE 'COMMIT'; END $$`
+
+const placeOf = ({ code, file, line, routine }: pg.DatabaseError): string => [code, file, line, routine].join(' ')
+
+/**
+ * The 1-based line of the script at which it failed, where PostgreSQL says so: it does for all that it cannot parse.
+ */
+function faultyLine(error: pg.DatabaseError, script: string): number | undefined {
+  if (!error.internalPosition || error.internalQuery !== script) return undefined
+  // PostgreSQL counts characters, JavaScript UTF-16 units.
+  const charactersBefore = Number(error.internalPosition) - 1
+  let line = 1
+  let seen = 0
+  for (const character of script) {
+    if (seen++ === charactersBefore) break
+    if (character === '\n') line += 1
+  }
+  return line
+}
