@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import type { OwnTypes } from './binary/rows.ts'
 import type { ClosingKind, Entry, LineContent, LineKind, OpeningKind } from './lines.ts'
 import { type AnyKind, follow, misplaced, type Place } from './order.ts'
 
@@ -10,6 +9,12 @@ export interface RowColumn {
   readonly name: string
   /** Its type or, where that is a domain of the stage, the type that the domain is over. */
   readonly type: string
+}
+
+/** The types that a stage has of its own, by their names. */
+export interface OwnTypes {
+  readonly all: ReadonlySet<string>
+  readonly enums: ReadonlySet<string>
 }
 
 /** The lines that are counted and summed up by the line that closes their section. */

@@ -52,7 +52,7 @@ export async function createProject(
     data: DEFAULT_ROLES.map((role) => ({ projectId: id, name: role.name, ...fromPermissions(role) })),
   })
   await createProjectLogin(tx, { name: login, password }, connectionLimit)
-  for (const stage of stages) await createStage(tx, { id, slug, login, createdAt: new Date() }, stage)
+  for (const stage of stages) await createStage(tx, { id, slug, login }, stage)
   return findProject(tx, slug)
 }
 

@@ -3,7 +3,6 @@ import { isUniqueViolation } from '../database/sqlstate.ts'
 import { conflict, notFound } from '../errors.ts'
 import { dropPatiently } from './drop-patiently.ts'
 import { createSchema, dropSchema } from './project-objects.ts'
-import type { Project } from './projects.ts'
 import { stageSchemaName } from './stage-schema-name.ts'
 
 /** The stage of every new project. */
@@ -17,13 +16,23 @@ export interface Stage {
   readonly createdAt: Date
 }
 
+/** A project with its stages. */
+interface HasStages {
+  readonly slug: string
+  readonly stages: readonly Stage[]
+}
+
 /**
  * Adds an empty stage to a project.
  *
  * @param tx a transaction over both the control tables and the stage's database.
  * @throws {AppError} CONFLICT where the project has a stage of this name.
  */
-export async function createStage(tx: Transaction, project: Omit<Project, 'stages'>, slug: string): Promise<Stage> {
+export async function createStage(
+  tx: Transaction,
+  project: { readonly id: string; readonly slug: string; readonly login: string },
+  slug: string,
+): Promise<Stage> {
   const schemaName = stageSchemaName(project.slug, slug)
   const data = { projectId: project.id, slug, schemaName }
   const stage = await tx.stage.create({ data }).catch((error: unknown) => {
@@ -39,7 +48,7 @@ export async function createStage(tx: Transaction, project: Omit<Project, 'stage
  *
  * @throws {AppError} NOT_FOUND; CONFLICT where somebody goes on reading it, e.g. to export it.
  */
-export async function deleteStage(tx: Transaction, project: Project, slug: string): Promise<void> {
+export async function deleteStage(tx: Transaction, project: HasStages, slug: string): Promise<void> {
   const stage = findStage(project, slug)
   const beside = await tx.sideSchema.findMany({ where: { stageId: stage.id } })
   await dropPatiently(tx, `stage "${slug}"`, async () => {
@@ -52,7 +61,7 @@ export async function deleteStage(tx: Transaction, project: Project, slug: strin
 }
 
 /** @throws {AppError} NOT_FOUND */
-export function findStage(project: Project, slug: string): Stage {
+export function findStage(project: HasStages, slug: string): Stage {
   const stage = project.stages.find((candidate) => candidate.slug === slug)
   if (!stage) throw notFound('stage', slug, `in project "${project.slug}"`)
   return stage

@@ -1,4 +1,4 @@
-import type { RowColumn } from '../ledger.ts'
+import type { OwnTypes, RowColumn } from '../ledger.ts'
 import type { ScanRow } from '../row-scanner.ts'
 import { INVALID, isWord, WORDS } from '../value-scanner.ts'
 import { type BinaryField, MAX_EXCESS_BYTES, putInt16, putInt32, QUOTE } from './field.ts'
@@ -26,12 +26,6 @@ const FIELDS: ReadonlyMap<string, BinaryField> = new Map([
   ['timestamp without time zone', timestampField],
   ['timestamp with time zone', timestamptzField],
 ])
-
-/** The types that a stage has of its own, by their names. */
-export interface OwnTypes {
-  readonly all: ReadonlySet<string>
-  readonly enums: ReadonlySet<string>
-}
 
 /** @returns undefined for a table that has no columns, or one whose values are better given as text. */
 export function binaryFields(columns: readonly RowColumn[], own: OwnTypes): readonly BinaryField[] | undefined {

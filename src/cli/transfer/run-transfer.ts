@@ -1,11 +1,11 @@
 import { AppError, isAppError, wrongUse } from '../../errors.ts'
-import { isLoopback, parseProjectTarget } from '../../transfer/remote/target.ts'
+import { parseProjectTarget } from '../../transfer/remote/target.ts'
 import type { CommandContext } from '../environment.ts'
 import { EXIT } from '../exit-codes.ts'
 import { downloadArchive } from '../export/download-archive.ts'
 import { type SelectionOptions, toSelection } from '../export/export-selection.ts'
 import { type ImportedProject, importArchive } from '../import/import-call.ts'
-import { projectOf, type Server, withServer } from '../server.ts'
+import { withServer } from '../server.ts'
 import { getProject } from '../server-api.ts'
 import { assertCanConfirm, type Confirmation, confirm } from '../terminal/confirm.ts'
 import { printable } from '../terminal/printable.ts'
@@ -16,17 +16,12 @@ import {
   showProgress,
   type TransferProgress,
 } from '../terminal/progress.ts'
+import { isSameAccess, isSameProject, nameOf, type Side, toSide } from './side.ts'
 import { transferAsJob } from './transfer-as-job.ts'
 import { reportTransfer, type Transfer, type TransferReportOptions } from './transfer-report.ts'
 import { openUploadSink } from './upload-sink.ts'
 
 export interface TransferOptions extends SelectionOptions, Confirmation, TransferReportOptions {}
-
-/** A project on a server, as one side of a transfer. */
-export interface Side {
-  readonly server: Server
-  readonly project: string
-}
 
 /** `data:transfer` */
 export async function runTransfer(
@@ -49,23 +44,6 @@ export async function runTransfer(
       return EXIT.done
     }),
   )
-}
-
-const toSide = (server: Server): Side => ({ server, project: projectOf(undefined, server) })
-
-const nameOf = ({ server, project }: Side): string => `${project}${server.place}`
-
-/** One server can have many names; those of this machine are known to be the same. */
-const isSameProject = (from: Side, to: Side): boolean =>
-  from.project === to.project && placeOf(from.server.http.origin) === placeOf(to.server.http.origin)
-
-/** Then one job can do it, with the rights of the one token. */
-const isSameAccess = (from: Side, to: Side): boolean =>
-  placeOf(from.server.http.origin) === placeOf(to.server.http.origin) && from.server.http.token === to.server.http.token
-
-function placeOf(origin: string): string {
-  const { protocol, hostname, port } = new URL(origin)
-  return `${protocol}//${isLoopback(hostname) ? 'localhost' : hostname}:${port}`
 }
 
 /** Also finds out, before anything is sent, whether both projects are there. */

@@ -5,7 +5,7 @@ import { type SelectionOptions, toSelection } from '../export/export-selection.t
 import { rolesLeftOutSchema } from '../import/role-notes.ts'
 import { assertSucceeded, followJob } from '../jobs/follow-job.ts'
 import { submitTransfer } from '../jobs/job-api.ts'
-import type { Side } from './run-transfer.ts'
+import type { Side } from './side.ts'
 import type { Transfer } from './transfer-report.ts'
 
 const resultSchema = z.object({

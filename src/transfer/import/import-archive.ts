@@ -3,7 +3,6 @@ import { nameTransaction } from '../../database/session-name.ts'
 import { conflict, type Fault } from '../../errors.ts'
 import { recordCrash } from '../../events/record-crash.ts'
 import { readReference, type StageReference } from '../../events/reference.ts'
-import type { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
 import type { Caller } from '../../projects/access.ts'
 import { unlessDeleted } from '../../projects/deleted-meanwhile.ts'
 import { findProject } from '../../projects/projects.ts'
@@ -13,15 +12,14 @@ import type { Turns } from '../../projects/turns.ts'
 import { applyRoles, holdRoles } from './apply-roles.ts'
 import type { PlannedProject } from './archive-plan.ts'
 import { busyIfLocked } from './busy-if-locked.ts'
+import type { CheckedArchive } from './checked-archive.ts'
 import { type ImportedProject, toImported } from './import-result.ts'
 import { assertNoDifferences, examineTarget, type TargetProject } from './import-targets.ts'
-import type { LoadAhead } from './load-ahead.ts'
 import { loadArchive } from './load-archive.ts'
 import { takeLoadedEvents } from './load-events.ts'
 import type { LoadedPart, LoadedStage } from './load-stage.ts'
 import { planRolesOf } from './plan-roles.ts'
 import { dropSideSchema, listDroppable } from './side-schemas.ts'
-import type { ByteRange } from './spool-file.ts'
 import { assertMayBuild } from './structure-permission.ts'
 import { expireKept, holdStages, type Swap, swapStages } from './swap-stages.ts'
 
@@ -37,15 +35,6 @@ export interface ImportServices {
   readonly eventLoadTurns: Turns
   /** How long what an import replaced is kept, in hours; 0 keeps nothing. */
   readonly undoHours: number
-}
-
-/** An archive that has been read through once and found whole. */
-export interface CheckedArchive {
-  readonly projects: readonly PlannedProject[]
-  /** Reads what its plan says is there: the rows of a part, the events of a project. */
-  read(range: ByteRange, signal: AbortSignal): AsyncIterable<BorrowedBytes>
-  /** What of it has been loaded while it was read. */
-  readonly ahead?: LoadAhead
 }
 
 export interface ImportOptions {

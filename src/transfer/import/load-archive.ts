@@ -1,7 +1,7 @@
 import type { Database } from '../../database/database.ts'
 import { quoteLiteral } from '../../database/quoting.ts'
 import { createStatements } from '../structure/create-statements.ts'
-import type { CheckedArchive } from './import-archive.ts'
+import type { CheckedArchive } from './checked-archive.ts'
 import type { TargetProject, TargetStage } from './import-targets.ts'
 import { inPlaceStatements } from './in-place.ts'
 import { type EventLoadServices, loadEvents } from './load-events.ts'

@@ -4,7 +4,7 @@ import { type ArchiveItem, type ReadArchiveOptions, readArchive } from '../../ar
 import { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
 import { createArchivePlan, type PlannedProject } from './archive-plan.ts'
 import { followArchive } from './arriving-archive.ts'
-import type { CheckedArchive } from './import-archive.ts'
+import type { CheckedArchive } from './checked-archive.ts'
 import { type LoadAheadOptions, startLoadAhead } from './load-ahead.ts'
 import { toEventLine } from './load-events.ts'
 import { type ByteRange, createSpoolFile, type SpoolFile } from './spool-file.ts'

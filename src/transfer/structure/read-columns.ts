@@ -1,7 +1,7 @@
-import type { ValueType } from '../value-expressions.ts'
 import type { ObjectKey } from './dependencies.ts'
 import type { ColumnLine } from './lines.ts'
 import type { Query } from './query.ts'
+import type { ValueType } from './value-expressions.ts'
 
 export interface ColumnRow {
   readonly table_oid: string

@@ -1,4 +1,3 @@
-import { valueExpression } from '../value-expressions.ts'
 import { toColumnLine } from './column-lines.ts'
 import { describable, type LineContext } from './line-context.ts'
 import type { ColumnLine, ReplicaIdentity, TableLine } from './lines.ts'
@@ -7,6 +6,7 @@ import type { ColumnRow } from './read-columns.ts'
 import type { SequenceWithValue } from './read-sequences.ts'
 import type { ConstraintRow, IndexRow, TableRow } from './read-tables.ts'
 import { storageParameters } from './storage-parameters.ts'
+import { valueExpression } from './value-expressions.ts'
 
 /** A table with all that belongs to it, as read from the catalogs. */
 export interface WholeTable {

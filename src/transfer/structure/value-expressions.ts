@@ -1,4 +1,4 @@
-import { quoteIdentifier } from '../database/quoting.ts'
+import { quoteIdentifier } from '../../database/quoting.ts'
 
 /** What decides how a column's values are written: its type or, where that is a domain, the type that it is over. */
 export interface ValueType {
