@@ -1,0 +1,22 @@
+/**
+ * The parts of src/ in order: files import from their own part and from those on the lines above it. Parts on the same
+ * line don't import from each other. A folder that has a line of its own is no part of the folder around it.
+ */
+export const IMPORT_ORDER: readonly (readonly string[])[] = [
+  ['lib', 'version.ts'],
+  ['errors.ts'],
+  ['config.ts'],
+  ['logger.ts'],
+  ['archive', 'artifacts', 'data-folder', 'database'],
+  ['events'],
+  ['projects'],
+  ['content/query', 'transfer/structure'],
+  ['content', 'jobs', 'transfer'],
+  ['lifecycle.ts'],
+  ['container.ts'],
+  ['api', 'cli', 'workers'],
+  ['welcome.ts'],
+  ['service.ts'],
+  ['run-service.ts'],
+  ['main.ts'],
+]
