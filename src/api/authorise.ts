@@ -1,4 +1,5 @@
-import { assertMember, assertPermission, assertRoot, type Caller } from '../projects/access.ts'
+import type { Caller } from '../projects/access.ts'
+import { assertMember, assertPermission, assertRoot } from '../projects/assert-permission.ts'
 import type { Access } from './access.ts'
 import type { Place } from './direct-routes.ts'
 

@@ -3,9 +3,11 @@ import { LRUCache } from 'lru-cache'
 import { SLUG_PATTERN } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import { isDataException } from '../database/sqlstate.ts'
-import { forbidden, notFound, unauthenticated } from '../errors.ts'
+import { notFound } from '../errors.ts'
 import { createRounds } from '../lib/rounds.ts'
+import { permissionMissing } from '../projects/assert-permission.ts'
 import type { Permission } from '../projects/permissions.ts'
+import { assertValid, tokenNeeded } from '../projects/token-validity.ts'
 import { type Grant, readGrants } from './grants.ts'
 import { readStageMarks, type StageMark } from './stage-marks.ts'
 
@@ -110,9 +112,7 @@ function toVisit(
   const { project, stage, mark } = grant
   if (!project) throw notFound('project', asked.project)
   if (!stage) throw notFound('stage', asked.stage, `in project "${asked.project}"`)
-  if (!rights[asked.permission]) {
-    throw forbidden(`role "${rights.role}" in project "${asked.project}" lacks the permission ${asked.permission}`)
-  }
+  if (!rights[asked.permission]) throw permissionMissing(rights.role, asked.project, asked.permission)
   // The stage was there when its project was looked up, and is not any more.
   if (!mark) throw notFound('stage', asked.stage, `in project "${asked.project}"`)
   return {
@@ -129,12 +129,10 @@ type Rights = Readonly<Record<ContentPermission, boolean>> & { readonly role: st
 function rightsOf(caller: 'nobody' | 'root' | 'token', { token, role }: Grant, project: string): Rights {
   if (caller === 'root') return { 'content.read': true, 'content.write': true, role: 'root' }
   if (caller === 'token') {
-    if (!token) throw unauthenticated('the token is not known here')
-    if (token.revoked) throw unauthenticated('the token has been revoked')
-    if (token.expired) throw unauthenticated('the token has expired')
+    assertValid(token)
     // A project one is no member of cannot be told from one that does not exist.
     if (!role) throw notFound('project', project)
   }
-  if (!role) throw unauthenticated('a token is needed: Authorization: Bearer <token>')
+  if (!role) throw tokenNeeded()
   return { 'content.read': role.read, 'content.write': role.write, role: role.name }
 }

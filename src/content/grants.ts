@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { preparedQuery } from '../database/prepared-query.ts'
+import { TOKEN_STATE, type TokenState } from '../projects/token-validity.ts'
 import { MARK_COLUMNS, type MarkRow, queryMarks, type StageMark } from './stage-marks.ts'
 
 /** The role of a project that needs no token. */
@@ -7,7 +8,7 @@ const PUBLIC_ROLE = 'public'
 
 /** What the control tables know of a token, a project and a stage that a request names; each undefined if unknown. */
 export interface Grant {
-  readonly token: { readonly id: string; readonly revoked: boolean; readonly expired: boolean } | undefined
+  readonly token: (TokenState & { readonly id: string }) | undefined
   readonly project: { readonly id: string; readonly login: string } | undefined
   readonly stage: { readonly id: string; readonly schemaName: string } | undefined
   /** The token's role in the project; without a token, the project's public role. */
@@ -16,15 +17,10 @@ export interface Grant {
   readonly mark: StageMark | undefined
 }
 
-/**
- * Expiry is judged by the database's clock, so that all processes on all machines agree on it.
- *
- * @param marks whether the stage's mark can be read too: where the system tables are in the same database.
- */
+/** @param marks whether the stage's mark can be read too: where the system tables are in the same database. */
 const grantsSql = (marks: boolean): string => `
   SELECT asked.place AS question,
-         token.id AS token_id, token.revoked_at IS NOT NULL AS revoked,
-         coalesce(token.expires_at <= now(), false) AS expired,
+         token.id AS token_id, ${TOKEN_STATE},
          project.id AS project_id, project.login, stage.id AS stage_id, stage.schema_name,
          role.name AS role, role.content_read, role.content_write${marks ? `, ${MARK_COLUMNS}` : ''}
   FROM unnest($1::bytea[], $2::text[], $3::text[]) WITH ORDINALITY AS asked(hash, project, stage, place)
@@ -39,12 +35,10 @@ const grantsSql = (marks: boolean): string => `
 const GRANTS = { name: 'wharf-content-grants', text: grantsSql(false) }
 const GRANTS_WITH_MARKS = { name: 'wharf-content-grants-with-marks', text: grantsSql(true) }
 
-interface Row extends Partial<MarkRow> {
+interface Row extends Partial<MarkRow>, TokenState {
   /** From 1, in the order of the questions; a bigint, so text. */
   readonly question: string
   readonly token_id: string | null
-  readonly revoked: boolean
-  readonly expired: boolean
   readonly project_id: string | null
   readonly login: string
   readonly stage_id: string | null

@@ -1,6 +1,7 @@
 import type { Queryable, Transaction } from '../database/database.ts'
 import { AppError, isAppError } from '../errors.ts'
-import { assertPermission, type Caller, findCaller, holdRights } from '../projects/access.ts'
+import { type Caller, findCaller, holdRights } from '../projects/access.ts'
+import { assertMayMove } from '../projects/assert-permission.ts'
 import { type AnyJobRequest, parseRequest } from './catalogue.ts'
 import type { Job } from './job.ts'
 
@@ -24,24 +25,19 @@ export function projectsOf({ kind, request }: AnyJobRequest): readonly string[] 
 export function assertMayRun(caller: Caller, { kind, request }: AnyJobRequest): void {
   switch (kind) {
     case 'export':
-      for (const { slug, system } of request.projects) assertMay(caller, slug, 'export', system)
+      for (const { slug, system } of request.projects) assertMayMove(caller, 'export', slug, system)
       return
     case 'import':
-      for (const { targetSlug, system } of request.projects) assertMay(caller, targetSlug, 'import', system)
+      for (const { targetSlug, system } of request.projects) assertMayMove(caller, 'import', targetSlug, system)
       return
     case 'transfer':
-      if ('project' in request.source) assertMay(caller, request.source.project, 'export', request.system)
-      if ('project' in request.target) assertMay(caller, request.target.project, 'import', request.system)
+      if ('project' in request.source) assertMayMove(caller, 'export', request.source.project, request.system)
+      if ('project' in request.target) assertMayMove(caller, 'import', request.target.project, request.system)
       // Between two other servers, this one would merely lend its address.
       if (projectsOf({ kind, request }).length === 0) {
         throw new AppError('INVALID_REQUEST', 'one end of a transfer must be a project of this server')
       }
   }
-}
-
-function assertMay(caller: Caller, project: string, verb: 'export' | 'import', system: boolean): void {
-  assertPermission(caller, project, `content.${verb}`)
-  if (system) assertPermission(caller, project, `system.${verb}`)
 }
 
 /**

@@ -1,9 +1,10 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Queryable, Transaction } from '../database/database.ts'
 import { Prisma } from '../database/generated/client.ts'
-import { forbidden, notFound, unauthenticated } from '../errors.ts'
-import { allows, type Permission, type Role } from './permissions.ts'
+import { unauthenticated } from '../errors.ts'
+import type { Role } from './permissions.ts'
 import { type RoleRow, toRole } from './roles.ts'
+import { assertValid, isValid, TOKEN_STATE, type TokenState, tokenNeeded } from './token-validity.ts'
 
 /** Who is calling: the root token may do everything; any other token has a role in each of its projects. */
 export type Caller =
@@ -39,13 +40,11 @@ export async function authenticate(
   rootTokenHash: Uint8Array,
   token: string | undefined,
 ): Promise<Caller> {
-  if (token === undefined) throw unauthenticated('a token is needed: Authorization: Bearer <token>')
+  if (token === undefined) throw tokenNeeded()
   const hash = hashToken(token)
   if (timingSafeEqual(hash, rootTokenHash)) return ROOT
   const row = await findToken(control, Prisma.sql`token.hash = ${hash}`)
-  if (!row) throw unauthenticated('the token is not known here')
-  if (row.revoked) throw unauthenticated('the token has been revoked')
-  if (row.expired) throw unauthenticated('the token has expired')
+  assertValid(row)
   return toCaller(row)
 }
 
@@ -58,7 +57,7 @@ export async function authenticate(
 export async function findCaller(control: Queryable, tokenId: string | null): Promise<Caller | undefined> {
   if (tokenId === null) return ROOT
   const row = await findToken(control, Prisma.sql`token.id = ${tokenId}::uuid`)
-  return row && !row.revoked && !row.expired ? toCaller(row) : undefined
+  return row && isValid(row) ? toCaller(row) : undefined
 }
 
 /**
@@ -70,6 +69,18 @@ export async function findCallerAgain(control: Queryable, caller: Caller): Promi
   const now = await findCaller(control, tokenIdOf(caller))
   if (!now) throw unauthenticated('the token has been revoked or has expired in the meantime')
   return now
+}
+
+/**
+ * The same in the transaction that makes visible what the caller asked for: what was found stays as it is until that
+ * ends.
+ *
+ * @param projects slugs.
+ * @throws {AppError} UNAUTHENTICATED where the token has been revoked or has expired since.
+ */
+export async function holdCaller(tx: Transaction, caller: Caller, projects: readonly string[]): Promise<Caller> {
+  await holdRights(tx, tokenIdOf(caller), projects)
+  return findCallerAgain(tx, caller)
 }
 
 /**
@@ -102,8 +113,7 @@ const toCaller = ({ id, name, roles }: TokenRow): Caller => ({
 async function findToken(control: Queryable, condition: Prisma.Sql): Promise<TokenRow | undefined> {
   const [row] = await control.$queryRaw<TokenRow[]>`
     SELECT token.id, token.name,
-           token.revoked_at IS NOT NULL AS revoked,
-           coalesce(token.expires_at <= statement_timestamp(), false) AS expired,
+           ${Prisma.raw(TOKEN_STATE)},
            (SELECT coalesce(jsonb_agg(jsonb_build_object(
                      'project', project.slug, 'name', role.name,
                      'contentRead', role.content_read, 'contentWrite', role.content_write,
@@ -119,52 +129,8 @@ async function findToken(control: Queryable, condition: Prisma.Sql): Promise<Tok
   return row
 }
 
-/** Expiry is judged by the database's clock, so that all processes on all machines agree on it. */
-interface TokenRow {
+interface TokenRow extends TokenState {
   readonly id: string
   readonly name: string
-  readonly revoked: boolean
-  readonly expired: boolean
   readonly roles: readonly (RoleRow & { readonly project: string })[]
-}
-
-/**
- * Makes sure that the caller may know of a project at all.
- *
- * @throws {AppError} NOT_FOUND, so that a project one is no member of cannot be told from one that does not exist.
- */
-export function assertMember(caller: Caller, projectSlug: string): void {
-  if (caller.kind === 'token' && !caller.roles.has(projectSlug)) throw notFound('project', projectSlug)
-}
-
-/**
- * Makes sure that the caller may do something in a project.
- *
- * @throws {AppError} NOT_FOUND where the caller is no member; FORBIDDEN, naming the permission that is missing.
- */
-export function assertPermission(caller: Caller, projectSlug: string, permission: Permission): void {
-  if (caller.kind === 'root') return
-  const role = caller.roles.get(projectSlug)
-  if (!role) throw notFound('project', projectSlug)
-  if (!allows(role, permission)) {
-    throw forbidden(`role "${role.name}" in project "${projectSlug}" lacks the permission ${permission}`)
-  }
-}
-
-/** @throws {AppError} FORBIDDEN for every caller but the root token. */
-export function assertRoot(caller: Caller): void {
-  if (caller.kind !== 'root') throw forbidden('only the root token may do this')
-}
-
-/**
- * Makes sure that something is changed by the token that it belongs to. Tokens that may only see it must not be able to
- * take it away from that one.
- *
- * @param createdBy the token in whose name the thing is done; null for the root token.
- * @param thing what it is, in words: `job`, `schedule`.
- * @throws {AppError} FORBIDDEN for every other token, but for the root token.
- */
-export function assertAuthor(caller: Caller, createdBy: string | null, thing: string): void {
-  if (caller.kind === 'root' || caller.tokenId === createdBy) return
-  throw forbidden(`only the token in whose name the ${thing} runs, and the root token, may do this`)
 }

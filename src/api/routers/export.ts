@@ -4,7 +4,8 @@ import type { Container } from '../../container.ts'
 import { requestHash } from '../../jobs/submit.ts'
 import { coalesce } from '../../lib/coalesce.ts'
 import { gzipMembers } from '../../lib/gzip-members.ts'
-import { assertPermission, type Caller, findCallerAgain, tokenIdOf } from '../../projects/access.ts'
+import { type Caller, findCallerAgain, tokenIdOf } from '../../projects/access.ts'
+import { assertMayMove } from '../../projects/assert-permission.ts'
 import { estimateRows } from '../../transfer/export/estimate-rows.ts'
 import { type ExportSelection, MAX_PROJECTS_PER_ARCHIVE } from '../../transfer/export/export-selection.ts'
 import { withExport } from '../../transfer/export/with-export.ts'
@@ -108,10 +109,7 @@ export function exportRoutes(container: Container): readonly BoundRoute<Caller>[
 }
 
 function assertMayExport(caller: Caller, projects: readonly ExportSelection[]): void {
-  for (const { slug, system } of projects) {
-    assertPermission(caller, slug, 'content.export')
-    if (system) assertPermission(caller, slug, 'system.export')
-  }
+  for (const { slug, system } of projects) assertMayMove(caller, 'export', slug, system)
 }
 
 /** The interface document asks for gzip by the request's Content-Encoding; HTTP by Accept-Encoding. Either will do. */

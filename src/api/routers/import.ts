@@ -2,7 +2,8 @@ import { z } from 'zod'
 import type { Container } from '../../container.ts'
 import type { Transaction } from '../../database/database.ts'
 import { invalidRequest } from '../../errors.ts'
-import { assertPermission, type Caller, findCallerAgain, holdRights, tokenIdOf } from '../../projects/access.ts'
+import { type Caller, holdCaller, tokenIdOf } from '../../projects/access.ts'
+import { assertMayMove, assertPermission } from '../../projects/assert-permission.ts'
 import { PERMISSIONS } from '../../projects/permissions.ts'
 import { findProject } from '../../projects/projects.ts'
 import { findStage } from '../../projects/stages.ts'
@@ -162,11 +163,16 @@ export function importRoutes(container: Container): readonly BoundRoute<Caller>[
           await admitLastStage(container, tokenIdOf(caller), projects, targets)
         },
       }
-      const authorise = (
+      // An upload can take long enough for a token to be revoked.
+      const authorise = async (
         tx: Transaction,
         projects: readonly PlannedProject[],
         targets: readonly string[],
-      ): Promise<Caller> => authoriseAgain(tx, caller, targets, (now) => assertMayImport(now, projects, targets))
+      ): Promise<Caller> => {
+        const now = await holdCaller(tx, caller, targets)
+        assertMayImport(now, projects, targets)
+        return now
+      }
       if (dryRun) {
         const projects = await checkArchive(body.bytes, options)
         const examined = await examineAll(container, projects, targetsOf(projects, targetSlug), {
@@ -218,8 +224,11 @@ export function importRoutes(container: Container): readonly BoundRoute<Caller>[
       const undone = await undoImport(container, stage, {
         force: query.force,
         tokenId: tokenIdOf(caller),
-        authorise: (tx) =>
-          authoriseAgain(tx, caller, [project.slug], (now) => assertPermission(now, project.slug, 'content.import')),
+        authorise: async (tx) => {
+          const now = await holdCaller(tx, caller, [project.slug])
+          assertPermission(now, project.slug, 'content.import')
+          return now
+        },
       })
       return {
         status: 200,
@@ -234,32 +243,9 @@ function targetsOf(projects: readonly PlannedProject[], requested: string | unde
   return targetSlugs(projects, requested)
 }
 
-/**
- * Looks again who the caller is and what they may do, in the transaction that makes visible what they asked for, and
- * keeps it so until that ends: an upload can take long enough for a token to be revoked.
- *
- * @param assertMay throws where the caller, as they are now, may not have it done.
- * @throws {AppError} UNAUTHENTICATED where the token is of no use any more; what `assertMay` throws.
- */
-async function authoriseAgain(
-  tx: Transaction,
-  caller: Caller,
-  projects: readonly string[],
-  assertMay: (now: Caller) => void,
-): Promise<Caller> {
-  await holdRights(tx, tokenIdOf(caller), projects)
-  const now = await findCallerAgain(tx, caller)
-  assertMay(now)
-  return now
-}
-
 /** All targets before the first change: an archive whose second project is forbidden leaves the first as it is. */
 function assertMayImport(caller: Caller, planned: readonly PlannedProject[], targets: readonly string[]): void {
-  for (const [index, { system }] of planned.entries()) {
-    const target = targets[index] ?? ''
-    assertPermission(caller, target, 'content.import')
-    if (system) assertPermission(caller, target, 'system.import')
-  }
+  for (const [index, { system }] of planned.entries()) assertMayMove(caller, 'import', targets[index] ?? '', system)
 }
 
 const toRoleBody = ({ role, notGiven, notTaken }: RoleLeftOut) => ({

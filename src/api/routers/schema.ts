@@ -2,8 +2,9 @@ import { isUtf8 } from 'node:buffer'
 import { z } from 'zod'
 import type { Container } from '../../container.ts'
 import { invalidRequest } from '../../errors.ts'
-import { assertPermission, type Caller, findCallerAgain, holdRights, tokenIdOf } from '../../projects/access.ts'
+import { type Caller, holdCaller, tokenIdOf } from '../../projects/access.ts'
 import { applySchema } from '../../projects/apply-schema.ts'
+import { assertPermission } from '../../projects/assert-permission.ts'
 import { findProject } from '../../projects/projects.ts'
 import { toStageDatabase } from '../../projects/stage-database.ts'
 import { withStageLocks } from '../../projects/stage-locks.ts'
@@ -67,8 +68,7 @@ export function schemaRoutes({
         // A script may run long enough for the token to be revoked. Revoking it from here on waits for the commit.
         committing: (commit: () => Promise<void>) =>
           control.prisma.$transaction(async (tx) => {
-            await holdRights(tx, tokenIdOf(caller), [project.slug])
-            assertPermission(await findCallerAgain(tx, caller), project.slug, access.permission)
+            assertPermission(await holdCaller(tx, caller, [project.slug]), project.slug, access.permission)
             await commit()
           }),
       }
