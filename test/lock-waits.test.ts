@@ -182,7 +182,7 @@ test('a start and jobs whose queue is kept locked stop waiting: the one says for
   onTestFinished(() => working.close())
   await createProject(working, 'shop', 'CREATE TABLE item (id int PRIMARY KEY)')
   const job = await withSession(working.database.superuserUrl, async (holder) => {
-    await holder.query('BEGIN; LOCK TABLE bullmq.wharf_lock IN EXCLUSIVE MODE; LOCK TABLE bullmq.job IN SHARE MODE')
+    await holder.query('BEGIN; LOCK TABLE bullmq.wharf_key IN EXCLUSIVE MODE; LOCK TABLE bullmq.job IN SHARE MODE')
     await expect(startWharf({ beside: working })).rejects.toMatchObject({
       code: 'DATABASE_UNAVAILABLE',
       message: expect.stringContaining('another session holds the tables of the queue (schema bullmq)'),

@@ -3,6 +3,9 @@ import type { Fault } from '../errors.ts'
 export const JOB_KINDS = ['export', 'import', 'transfer'] as const
 export type JobKind = (typeof JOB_KINDS)[number]
 
+/** What BullMQ calls the queue of jobs of this kind. */
+export const queueName = (kind: JobKind): string => `wharf-${kind}`
+
 /** `queued` → `running` → one of the last three; back to `queued` where its worker died or had to stop. */
 export const JOB_STATUSES = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const
 export type JobStatus = (typeof JOB_STATUSES)[number]

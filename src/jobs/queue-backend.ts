@@ -17,7 +17,7 @@ import { SQLSTATE, sqlState } from '../database/sqlstate.ts'
 import { type StartLockOptions, withStartLock } from '../database/start-lock.ts'
 import { AppError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
-import { JOB_KINDS } from './job.ts'
+import { JOB_KINDS, queueName } from './job.ts'
 import { replaceAdvisoryLocks } from './queue-locks.ts'
 
 /** BullMQ's own schema in PostgreSQL. */
@@ -158,7 +158,7 @@ async function migrateQueue(connection: PgPool, pool: pg.Pool, options: StartLoc
   try {
     await withStartLock(lock, options, async () => {
       await runMigrations(withoutLock, SCHEMA)
-      await replaceAdvisoryLocks(client)
+      await replaceAdvisoryLocks(client, JOB_KINDS.map(queueName))
     })
   } catch (error) {
     throw sqlState(error) === SQLSTATE.lockNotAvailable ? queueLocked(error) : error

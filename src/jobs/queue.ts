@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
-import { JOB_KINDS, type JobKind } from './job.ts'
+import { JOB_KINDS, type JobKind, queueName } from './job.ts'
 import type { BackendQueue, QueueBackend } from './queue-backend.ts'
 
 /** How long a client that found no queue should wait, in seconds. */
@@ -21,9 +21,6 @@ export interface JobQueue {
   assertAvailable(): Promise<void>
   close(): Promise<void>
 }
-
-/** What BullMQ calls the queue of jobs of this kind. */
-export const queueName = (kind: JobKind): string => `wharf-${kind}`
 
 /** Opens the queue's sending side. It fails fast: what it cannot deliver, the sweep rings for again. */
 export function openJobQueue(backend: QueueBackend, logger: Logger): JobQueue {

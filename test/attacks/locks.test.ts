@@ -3,8 +3,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { migrate } from '../../src/database/migrations.ts'
 import { prepareDatabase } from '../../src/database/preparation.ts'
-import { JOB_KINDS } from '../../src/jobs/job.ts'
-import { queueName } from '../../src/jobs/queue.ts'
+import { JOB_KINDS, queueName } from '../../src/jobs/job.ts'
 import { createLogger } from '../../src/logger.ts'
 import { findProject } from '../../src/projects/projects.ts'
 import { describeOnEachServer } from '../support/each-server.ts'
@@ -67,7 +66,7 @@ describeOnEachServer(
       await expect(entering).rejects.toMatchObject({ code: '42501' })
     })
 
-    test.each(['wharf_start.lock', 'system.stage_lock', 'control.lock', 'bullmq.wharf_lock'])(
+    test.each(['wharf_start.lock', 'system.stage_lock', 'control.lock', 'bullmq.wharf_key'])(
       'locks the rows of %s itself',
       async (table) => {
         await expect(mallory.query(`SELECT FROM ${table} FOR UPDATE`)).rejects.toMatchObject({ code: '42501' })
