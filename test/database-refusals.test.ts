@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import type { FindProjectDatabase } from '../src/projects/stage-database.ts'
+import { withExport } from '../src/transfer/export/with-export.ts'
 import { createMigratedDatabase, type TestDatabase } from './support/database.ts'
 import { eventually } from './support/eventually.ts'
 import { GATE, withGate } from './support/gate.ts'
@@ -120,4 +122,19 @@ test('a project that is deleted during an import to it is not found', async () =
       json: { detail: 'project "short-lived" was deleted meanwhile; nothing was changed' },
     })
   })
+})
+
+test('a project that is deleted while an export of it begins is not found', async () => {
+  await createProject(wharf, 'fleeting')
+  const { container, root } = wharf
+  const projectDatabase: FindProjectDatabase = async (project, use) => {
+    await root.delete('/projects/fleeting')
+    return container.projectDatabase(project, use)
+  }
+  const exporting = withExport(
+    { ...container, projectDatabase },
+    [{ slug: 'fleeting', system: false }],
+    async () => 'begun',
+  )
+  await expect(exporting).rejects.toMatchObject({ code: 'NOT_FOUND', message: 'there is no project "fleeting"' })
 })

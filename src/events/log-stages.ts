@@ -5,7 +5,10 @@ export interface LogServices {
   readonly control: Pick<Database, 'prisma'>
   readonly system: Pick<Database, 'prisma'>
   /** Finds a project's database, as the project's own login sees it. */
-  readonly projectDatabase: (project: { readonly id: string }, use: 'imports') => Promise<Database>
+  readonly projectDatabase: (
+    project: { readonly id: string; readonly slug: string },
+    use: 'imports',
+  ) => Promise<Database>
   readonly logger: Logger
 }
 
@@ -22,8 +25,9 @@ export async function logStages({ control, system, projectDatabase, logger }: Lo
     WHERE EXISTS (SELECT FROM wharf.unlogged_tables(schema_name))`
   for (const { stageId, schemaName } of stages) {
     try {
-      const stage = await control.prisma.stage.findUniqueOrThrow({ where: { id: stageId } })
-      await logTables(await projectDatabase({ id: stage.projectId }, 'imports'), schemaName)
+      const where = { id: stageId }
+      const { project } = await control.prisma.stage.findUniqueOrThrow({ where, include: { project: true } })
+      await logTables(await projectDatabase(project, 'imports'), schemaName)
     } catch (error) {
       logger.warn({ err: error, schemaName }, 'a stage keeps no log yet of what is written to it')
     }

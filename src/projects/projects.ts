@@ -129,10 +129,19 @@ const dropProject = (tx: Transaction, { id, slug, login, stages }: Project): Pro
     await dropProjectLogin(tx, login)
   })
 
-/** The name and the password with which sessions of the project log in. */
-export async function projectLogin(control: Queryable, seal: Seal, project: Pick<Project, 'id'>): Promise<Login> {
-  const { login, sealedPassword } = await control.project.findUniqueOrThrow({ where: { id: project.id } })
-  return { name: login, password: seal.unseal(sealedPassword, projectSubject(project.id)) }
+/**
+ * The name and the password with which sessions of the project log in.
+ *
+ * @throws {AppError} NOT_FOUND where it was deleted since it was found.
+ */
+export async function projectLogin(
+  control: Queryable,
+  seal: Seal,
+  { id, slug }: Pick<Project, 'id' | 'slug'>,
+): Promise<Login> {
+  const project = await control.project.findUnique({ where: { id } })
+  if (!project) throw notFound('project', slug)
+  return { name: project.login, password: seal.unseal(project.sealedPassword, projectSubject(id)) }
 }
 
 const WITH_STAGES = {

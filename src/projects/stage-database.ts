@@ -11,8 +11,12 @@ export interface StageDatabase {
   readonly schemaName: string
 }
 
-/** Finds a project's database; found once for a request or a job, and passed around from there. */
-export type FindProjectDatabase = (project: Pick<Project, 'id'>, use: LoginUse) => Promise<Database>
+/**
+ * Finds a project's database; found once for a request or a job, and passed around from there.
+ *
+ * @throws {AppError} NOT_FOUND where the project was deleted since it was found.
+ */
+export type FindProjectDatabase = (project: Pick<Project, 'id' | 'slug'>, use: LoginUse) => Promise<Database>
 
 export const toStageDatabase = (database: Database, stage: Stage): StageDatabase => ({
   database,
