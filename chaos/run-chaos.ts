@@ -16,8 +16,9 @@ import { type Client, createClient, textOf } from './client.ts'
 import { injectFaults, type Servers } from './faults.ts'
 import { createHistory, type History } from './history.ts'
 import { createRandom } from './random.ts'
-import { createPostgres, query } from './servers/postgres.ts'
+import { createPostgres } from './servers/postgres.ts'
 import { createRedis } from './servers/redis.ts'
+import { query } from './servers/sessions.ts'
 import { createWharfProcess, type WharfProcess } from './servers/wharf-process.ts'
 
 /** What is written, read and exported, and never imported into. */

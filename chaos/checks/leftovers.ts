@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { query } from '../servers/postgres.ts'
+import { query } from '../servers/sessions.ts'
 
 /** What is left of work that died, once nothing goes on any more. @param folders where processes keep files, by purpose. */
 export async function findLeftovers(

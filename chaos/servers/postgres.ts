@@ -1,18 +1,17 @@
 import { execFile, type StdioOptions } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
-import { chmod, chown, mkdir, readdir, readFile } from 'node:fs/promises'
+import { chmod, chown, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import pg from 'pg'
 import { findBinaries, libraryEnvironment } from '../../src/database/embedded/binaries.ts'
 import { findFreePort } from '../../src/database/embedded/free-port.ts'
 import { chooseServerUser } from '../../src/database/embedded/server-user.ts'
 import { type Child, spawnChild } from './child.ts'
+import { freezeTree, signalIfThere } from './process-tree.ts'
+import { query, untilReady } from './sessions.ts'
 
 const run = promisify(execFile)
-
-const START_LIMIT_MS = 60_000
 
 export interface Postgres {
   /** Wharf's login: no superuser, may create roles, owns its database. */
@@ -53,21 +52,14 @@ export async function createPostgres(folder: string): Promise<Postgres> {
   const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   let server: Child | undefined
 
-  const start = async (): Promise<void> => {
-    const until = Date.now() + START_LIMIT_MS
-    for (;;) {
-      if (!server || server.hasEnded()) {
-        const log = openSync(join(folder, 'postgres.log'), 'a')
-        const stdio: StdioOptions = ['ignore', log, log]
-        const spawning = { ...user, env, cwd: folder, stdio }
-        server = await spawnChild(binaries.postgres, ['-D', dataDir, ...options], spawning)
-        closeSync(log)
-      }
-      if (await answers(urlOf('postgres', 'postgres'))) return
-      if (Date.now() > until) throw new Error('PostgreSQL did not start')
-      await sleep(50)
-    }
+  const begin = async (): Promise<void> => {
+    if (server && !server.hasEnded()) return
+    const log = openSync(join(folder, 'postgres.log'), 'a')
+    const stdio: StdioOptions = ['ignore', log, log]
+    server = await spawnChild(binaries.postgres, ['-D', dataDir, ...options], { ...user, env, cwd: folder, stdio })
+    closeSync(log)
   }
+  const start = (): Promise<void> => untilReady(urlOf('postgres', 'postgres'), begin)
   const end = async (signal: NodeJS.Signals): Promise<void> => {
     if (!server) return
     server.signal(signal)
@@ -85,7 +77,7 @@ export async function createPostgres(folder: string): Promise<Postgres> {
     crash: () => end('SIGQUIT'),
     async killBackend() {
       const [row] = await query<{ pid: number }>(superuserUrl, `${OTHER_SESSIONS} ORDER BY random() LIMIT 1`)
-      if (row) process.kill(row.pid, 'SIGKILL')
+      if (row) signalIfThere(row.pid, 'SIGKILL')
     },
     async endSessions(share) {
       const ending = `SELECT pg_terminate_backend(pid) FROM (${OTHER_SESSIONS}) others WHERE random() < ${share}`
@@ -93,50 +85,12 @@ export async function createPostgres(folder: string): Promise<Postgres> {
     },
     async freeze(ms) {
       if (!server || server.hasEnded()) return
-      const pids = [server.pid, ...(await childrenOf(server.pid))]
-      for (const pid of pids) signalIfThere(pid, 'SIGSTOP')
+      const thaw = await freezeTree(server.pid)
       await sleep(ms)
-      for (const pid of pids) signalIfThere(pid, 'SIGCONT')
+      thaw()
     },
     stop: () => end('SIGINT'),
   }
 }
 
 const OTHER_SESSIONS = `SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`
-
-/** Runs one statement in a session of its own. */
-export async function query<Row extends pg.QueryResultRow>(
-  url: string,
-  sql: string,
-  parameters: readonly unknown[] = [],
-): Promise<Row[]> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
-  client.on('error', () => undefined)
-  try {
-    await client.connect()
-    return (await client.query<Row>(sql, [...parameters])).rows
-  } finally {
-    await client.end()
-  }
-}
-
-const answers = (url: string): Promise<boolean> =>
-  query(url, 'SELECT 1').then(
-    () => true,
-    () => false,
-  )
-
-/** @see proc_pid_stat(5): the fourth field is the parent. */
-async function childrenOf(parent: number): Promise<readonly number[]> {
-  const pids = (await readdir('/proc')).map(Number).filter(Number.isInteger)
-  const stats = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')))
-  return pids.filter((_, index) => Number(/^\d+ \(.*\) \S (\d+)/s.exec(stats[index] ?? '')?.[1]) === parent)
-}
-
-function signalIfThere(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(pid, signal)
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
-  }
-}

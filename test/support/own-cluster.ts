@@ -1,11 +1,12 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync } from 'node:fs'
-import { chown, mkdir, mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chown, mkdir, mkdtemp, open, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import pg from 'pg'
+import { freezeTree } from '../../chaos/servers/process-tree.ts'
+import { query, untilReady } from '../../chaos/servers/sessions.ts'
 import { findFreePort } from '../../src/database/embedded/free-port.ts'
 import { chooseServerUser } from '../../src/database/embedded/server-user.ts'
 import { createDatabaseIn, type TestCluster, type TestDatabase } from './database.ts'
@@ -74,7 +75,8 @@ export async function startOwnCluster(
   const cluster = { superuserUrl, url: `postgresql://wharf@127.0.0.1:${port}/postgres` }
   let server: ReturnType<typeof spawn> | undefined
 
-  const start = async (): Promise<void> => {
+  const begin = async (): Promise<void> => {
+    if (server && server.exitCode === null && server.signalCode === null) return
     const settings = {
       port,
       listen_addresses: '127.0.0.1',
@@ -92,8 +94,8 @@ export async function startOwnCluster(
     })
     await once(server, 'spawn')
     await log.close()
-    await untilReady(superuserUrl)
   }
+  const start = (): Promise<void> => untilReady(superuserUrl, begin)
   const stop = async (signal: NodeJS.Signals): Promise<void> => {
     if (!server || server.exitCode !== null) return
     const ended = once(server, 'exit')
@@ -102,14 +104,16 @@ export async function startOwnCluster(
   }
 
   await start()
-  await asSuperuser(superuserUrl, 'CREATE ROLE wharf LOGIN CREATEROLE')
+  await query(superuserUrl, 'CREATE ROLE wharf LOGIN CREATEROLE')
   await startRecording(superuserUrl)
   return {
     ...cluster,
     start,
     createDatabase: () => createDatabaseIn(cluster),
     crash: () => stop('SIGQUIT'),
-    promote: () => asSuperuser(superuserUrl, 'SELECT pg_promote()'),
+    async promote() {
+      await query(superuserUrl, 'SELECT pg_promote()')
+    },
     async restartAsStandby() {
       await stop('SIGINT')
       const signal = join(dataDir, 'standby.signal')
@@ -118,15 +122,8 @@ export async function startOwnCluster(
       await start()
     },
     async freeze() {
-      const parent = server?.pid
-      if (parent === undefined) throw new Error('the server does not run')
-      // First it, so that no process is added; the others afterwards.
-      process.kill(parent, 'SIGSTOP')
-      const pids = [...(await childrenOf(parent)), parent]
-      for (const pid of pids) signalIfThere(pid, 'SIGSTOP')
-      return () => {
-        for (const pid of pids) signalIfThere(pid, 'SIGCONT')
-      }
+      if (server?.pid === undefined) throw new Error('the server does not run')
+      return freezeTree(server.pid)
     },
     async dump(database, schema, options = []) {
       const args = ['--schema', `"${schema}"`, '--no-owner', ...options, database.superuserUrl]
@@ -137,42 +134,5 @@ export async function startOwnCluster(
       await stop('SIGINT')
       await assertNothingForeign(logPath).finally(() => rm(folder, { recursive: true, force: true }))
     },
-  }
-}
-
-/** @see proc_pid_stat(5): the fourth field is the parent. */
-async function childrenOf(parent: number): Promise<readonly number[]> {
-  const pids = (await readdir('/proc')).map(Number).filter(Number.isInteger)
-  const stats = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')))
-  return pids.filter((_, index) => Number(/^\d+ \(.*\) \S (\d+)/s.exec(stats[index] ?? '')?.[1]) === parent)
-}
-
-function signalIfThere(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(pid, signal)
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
-  }
-}
-
-async function asSuperuser(url: string, sql: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url })
-  try {
-    await client.connect()
-    await client.query(sql)
-  } finally {
-    await client.end()
-  }
-}
-
-async function untilReady(url: string): Promise<void> {
-  const until = Date.now() + 30_000
-  for (;;) {
-    try {
-      return await asSuperuser(url, 'SELECT 1')
-    } catch (error) {
-      if (Date.now() > until) throw error
-      await new Promise((resolve) => setTimeout(resolve, 50))
-    }
   }
 }
