@@ -43,7 +43,7 @@ export async function injectFaults(
   const faults: readonly (readonly [string, string, Fault])[] = [
     ...processes.flatMap(faultsOf),
     ['PostgreSQL', 'crashed', () => postgres.crash().then(away).then(postgres.start)],
-    ['PostgreSQL', 'lost a backend', () => postgres.killBackend().then(postgres.start)],
+    ['PostgreSQL', 'lost a backend', postgres.killBackend],
     ['PostgreSQL', 'frozen', () => postgres.freeze(frozenMs())],
     ['PostgreSQL', 'ended half of its sessions', () => postgres.endSessions(0.5)],
     ['Redis', 'killed', () => redis.kill().then(away).then(redis.start)],

@@ -3,10 +3,13 @@ import type { Outcome } from './client.ts'
 /** Milliseconds on the clock of the program. */
 export type Moment = number
 
-/** Something that was asked for over HTTP, and what the client learned of it. */
-interface Asked {
+export interface Period {
   readonly begin: Moment
   readonly end: Moment
+}
+
+/** Something that was asked for over HTTP, and what the client learned of it. */
+interface Asked extends Period {
   readonly outcome: Outcome
 }
 
@@ -43,7 +46,7 @@ export interface Read {
   readonly got: string | undefined
 }
 
-/** Rows of a project as somebody found them: in an archive, or in the project that they were transferred to. */
+/** Rows of a project as somebody found them: in an archive, in an answer, or in the project that they were transferred to. */
 export interface Finding {
   /** For people. */
   readonly what: string
@@ -100,6 +103,30 @@ export function possibleValues(writes: readonly Write[], since: Moment, until: M
     possible = isCertain ? after : new Set([...possible, ...after])
   }
   return possible
+}
+
+/**
+ * The same of a row that each crash of PostgreSQL takes away, since its table is UNLOGGED.
+ *
+ * @param crashes in order.
+ */
+export function possibleFleetingValues(
+  writes: readonly Write[],
+  crashes: readonly Period[],
+  since: Moment,
+  until: Moment,
+): ReadonlySet<Value> {
+  const last = crashes.findLast(({ end }) => end <= since)
+  // Who got no answer does not know either whether the crash came before the write.
+  const isOfBefore = ({ end, outcome }: Write): boolean => last !== undefined && end <= last.begin && outcome === 'done'
+  const left = writes
+    .filter((write) => !isOfBefore(write))
+    .map(
+      (write): Write =>
+        last && write.begin < last.end && write.outcome === 'done' ? { ...write, outcome: 'unknown' } : write,
+    )
+  const possible = possibleValues(left, since, until)
+  return crashes.some(({ begin, end }) => begin <= until && end > since) ? new Set([...possible, null]) : possible
 }
 
 const isNothingToChange = ({ kind, reference, outcome }: Write, value: Value): boolean =>

@@ -6,17 +6,17 @@ import type { Actor } from './actors/actor.ts'
 import { churnProjects } from './actors/churner.ts'
 import { exportProject } from './actors/exporter.ts'
 import { importArchives, undoImports } from './actors/importer.ts'
-import { checkUnchanged, readConditionally } from './actors/reader.ts'
+import { checkUnchanged, readConditionally, readKeptRows } from './actors/reader.ts'
 import { transferProject } from './actors/transferer.ts'
 import { writeRows } from './actors/writer.ts'
 import { findLeftovers } from './checks/leftovers.ts'
 import { checkContents, checkReferences, checkReplacements, EVENTS_OF, type LoggedEvent } from './checks/log.ts'
-import { checkRows } from './checks/rows.ts'
+import { checkFleetingRows, checkRows } from './checks/rows.ts'
 import { type Client, createClient, textOf } from './client.ts'
 import { injectFaults, type Servers } from './faults.ts'
 import { createHistory, type History } from './history.ts'
 import { createRandom } from './random.ts'
-import { createPostgres } from './servers/postgres.ts'
+import { createPostgres, type Postgres } from './servers/postgres.ts'
 import { createRedis } from './servers/redis.ts'
 import { query } from './servers/sessions.ts'
 import { createWharfProcess, type WharfProcess } from './servers/wharf-process.ts'
@@ -27,8 +27,10 @@ const LEDGER = 'ledger'
 const MIRROR = 'mirror'
 /** What is imported into and undone while it is written. */
 const SWAPPED = 'swapped'
+/** What every crash of PostgreSQL empties. */
+const FLEETING = 'fleeting'
 
-const TABLE = 'CREATE TABLE item (id text PRIMARY KEY, n integer NOT NULL)'
+const TABLE = 'TABLE item (id text PRIMARY KEY, n integer NOT NULL)'
 const ARCHIVE_ROWS = [5, 500, 3_000, 20_000, 60_000]
 
 /** How long what was under way may take to end once all servers work again, in milliseconds. */
@@ -92,8 +94,8 @@ export async function runChaos({ seed, seconds, folder, tell }: ChaosOptions): P
     for (const process of processes) await process.start()
     isCalm = true
     history.violations.push(...(await leftoversAfter(LEFTOVERS_MS, postgres.superuserUrl, folder, processes)))
-    history.violations.push(...(await checkProjects(history, postgres.superuserUrl, archives)))
-    for (const project of [LEDGER, MIRROR, SWAPPED]) {
+    history.violations.push(...(await checkProjects(history, postgres, archives)))
+    for (const project of [LEDGER, MIRROR, SWAPPED, FLEETING]) {
       history.violations.push(...(await checkUnchanged(clientOf('last reader'), { project, table: 'item' })))
     }
     history.violations.push(...neverDone(history))
@@ -164,8 +166,10 @@ async function prepareProjects(client: Client): Promise<readonly Archive[]> {
   const source = 'source'
   for (const slug of [LEDGER, MIRROR, SWAPPED, source]) {
     await expectDone(client, { method: 'POST', path: '/projects', json: { slug } })
-    await applySql(client, slug, TABLE)
+    await applySql(client, slug, `CREATE ${TABLE}`)
   }
+  await expectDone(client, { method: 'POST', path: '/projects', json: { slug: FLEETING } })
+  await applySql(client, FLEETING, `CREATE UNLOGGED ${TABLE}`)
   const archives: Archive[] = []
   for (const [index, count] of ARCHIVE_ROWS.entries()) {
     const rows = Array.from({ length: count }, (_, n) => [`a${index}-${n}`, n] as const)
@@ -202,6 +206,7 @@ function startActors(
 ): ReadonlyMap<string, Promise<void>> {
   const ledger = { project: LEDGER, table: 'item' }
   const swapped = { project: SWAPPED, table: 'item' }
+  const fleeting = { project: FLEETING, table: 'item' }
   const readMirror = () => readRows(superuserUrl, MIRROR).catch(() => undefined)
   const acts: Readonly<Record<string, (actor: Actor) => Promise<void>>> = {
     'writer 1': (actor) => writeRows(actor, { ...ledger, name: 'w1', pauseMs: 40 }),
@@ -212,6 +217,8 @@ function startActors(
     'reader 1': (actor) => readConditionally(actor, { ...ledger, pauseMs: 30 }),
     'reader 2': (actor) => readConditionally(actor, { ...ledger, pauseMs: 30 }),
     'reader beside imports': (actor) => readConditionally(actor, { ...swapped, pauseMs: 30 }),
+    'writer of fleeting rows': (actor) => writeRows(actor, { ...fleeting, name: 'f1', pauseMs: 1_200 }),
+    'reader of fleeting rows': (actor) => readKeptRows(actor, { ...fleeting, pauseMs: 60 }),
     importer: (actor) => importArchives(actor, { project: SWAPPED, archives: archives.map(({ bytes }) => bytes) }),
     undoer: (actor) => undoImports(actor, { project: SWAPPED }),
     exporter: (actor) => exportProject(actor, { project: LEDGER }),
@@ -262,7 +269,7 @@ async function readRows(superuserUrl: string, slug: string): Promise<readonly (r
 
 async function checkProjects(
   history: History,
-  superuserUrl: string,
+  { superuserUrl, crashes }: Postgres,
   archives: readonly Archive[],
 ): Promise<readonly string[]> {
   const eventsOf = async (slug: string): Promise<readonly LoggedEvent[]> => {
@@ -273,7 +280,9 @@ async function checkProjects(
   const archivedRows = archives.map(({ rows }) => rows)
   return [
     ...checkRows(history, LEDGER, await readRows(superuserUrl, LEDGER)),
+    ...checkFleetingRows(history, FLEETING, await readRows(superuserUrl, FLEETING), crashes),
     ...checkReferences(history, LEDGER, await eventsOf(LEDGER)),
+    ...checkReferences(history, FLEETING, await eventsOf(FLEETING)),
     ...checkReferences(history, SWAPPED, swappedEvents),
     ...checkReplacements(history, SWAPPED, swappedEvents),
     ...checkContents(history, swappedEvents, archivedRows, await readRows(superuserUrl, SWAPPED)),
@@ -287,6 +296,7 @@ const NEEDED = [
   'writes to swapped: done',
   'reads: 200',
   'reads: 304',
+  'reads of rows that were kept: 304',
   'imports: done',
   'exports: done',
   'transfers: done',

@@ -1,5 +1,6 @@
+import { z } from 'zod'
 import { type Client, headerOf } from '../client.ts'
-import { count } from '../history.ts'
+import { count, type Finding } from '../history.ts'
 import { type Actor, act, now } from './actor.ts'
 
 /** Asks again and again whether anything has changed, as a client does that keeps what it has read. */
@@ -21,6 +22,31 @@ export async function readConditionally(
     const got = headerOf(answer, 'x-service-ref')
     history.reads.push({ begin, project, status: answer.status, sent, got })
     sent = got
+  })
+}
+
+const rowsSchema = z.array(z.object({ id: z.string(), n: z.number() }))
+
+/** Reads a whole table, often with a reference, and keeps what it was told that the rows are: by 304, those of before. */
+export async function readKeptRows(
+  actor: Actor,
+  { project, table, pauseMs }: { project: string; table: string; pauseMs: number },
+): Promise<void> {
+  const { client, history, random } = actor
+  const path = `/content/${project}/live/${table}?order=id`
+  let kept: { readonly reference: string; readonly rows: Finding['rows'] } | undefined
+  await act(actor, pauseMs, async () => {
+    const since = now()
+    const sent = random.chance(0.7) ? kept : undefined
+    const headers = { 'x-service-ref': sent?.reference ?? 'none' }
+    const answer = await client.ask({ method: 'GET', path, headers })
+    count(history, `reads of rows that were kept: ${answer?.status ?? 'no answer'}`)
+    if (answer?.status === 200) {
+      const rows = rowsSchema.parse(JSON.parse(answer.body.toString())).map(({ id, n }) => [id, n] as const)
+      kept = { reference: headerOf(answer, 'x-service-ref') ?? '', rows }
+    }
+    const rows = answer?.status === 304 ? sent?.rows : answer?.status === 200 ? kept?.rows : undefined
+    if (rows) history.findings.push({ what: `a ${answer?.status}`, project, since, until: now(), rows })
   })
 }
 

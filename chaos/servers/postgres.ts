@@ -7,21 +7,27 @@ import { promisify } from 'node:util'
 import { findBinaries, libraryEnvironment } from '../../src/database/embedded/binaries.ts'
 import { findFreePort } from '../../src/database/embedded/free-port.ts'
 import { chooseServerUser } from '../../src/database/embedded/server-user.ts'
+import type { Period } from '../history.ts'
 import { type Child, spawnChild } from './child.ts'
 import { freezeTree, signalIfThere } from './process-tree.ts'
-import { query, untilReady } from './sessions.ts'
+import { query, untilReady, withSession } from './sessions.ts'
 
 const run = promisify(execFile)
+
+/** Within which PostgreSQL ends all sessions once one of its processes was killed. */
+const ENDING_LIMIT_MS = 20_000
 
 export interface Postgres {
   /** Wharf's login: no superuser, may create roles, owns its database. */
   readonly url: string
   /** The superuser, in Wharf's database. */
   readonly superuserUrl: string
+  /** Each crash, from before it until no session of before was left; after it, UNLOGGED tables are empty. */
+  readonly crashes: readonly Period[]
   start(): Promise<void>
   /** Ends it as a power cut would: nothing is flushed but what was synced. */
   crash(): Promise<void>
-  /** Kills one server process that works for a client, upon which PostgreSQL ends all of them and recovers. */
+  /** Kills one server process that works for a client, upon which PostgreSQL ends all of them; waits until it has recovered. */
   killBackend(): Promise<void>
   /** Ends some of the sessions of clients, as an administrator would. */
   endSessions(share: number): Promise<void>
@@ -70,14 +76,29 @@ export async function createPostgres(folder: string): Promise<Postgres> {
   await query(urlOf('postgres', 'postgres'), 'CREATE ROLE wharf LOGIN CREATEROLE')
   await query(urlOf('postgres', 'postgres'), 'CREATE DATABASE wharf OWNER wharf')
   const superuserUrl = urlOf('postgres', 'wharf')
+  const crashes: Period[] = []
   return {
     url: urlOf('wharf', 'wharf'),
     superuserUrl,
+    crashes,
     start,
-    crash: () => end('SIGQUIT'),
+    async crash() {
+      const since = performance.now()
+      await end('SIGQUIT')
+      crashes.push({ begin: since, end: performance.now() })
+    },
     async killBackend() {
-      const [row] = await query<{ pid: number }>(superuserUrl, `${OTHER_SESSIONS} ORDER BY random() LIMIT 1`)
-      if (row) signalIfThere(row.pid, 'SIGKILL')
+      const since = performance.now()
+      const hasCrashed = await withSession(superuserUrl, async (session) => {
+        const ended = new Promise<boolean>((resolve) => session.once('end', () => resolve(true)))
+        const { rows } = await session.query<{ pid: number }>(`${OTHER_SESSIONS} ORDER BY random() LIMIT 1`)
+        for (const { pid } of rows) signalIfThere(pid, 'SIGKILL')
+        // One that was about to end by itself takes nobody with it.
+        return Promise.race([ended, sleep(ENDING_LIMIT_MS, false, { ref: false })])
+      })
+      // It answers again once all sessions have ended.
+      await start()
+      if (hasCrashed) crashes.push({ begin: since, end: performance.now() })
     },
     async endSessions(share) {
       const ending = `SELECT pg_terminate_backend(pid) FROM (${OTHER_SESSIONS}) others WHERE random() < ${share}`
