@@ -9,7 +9,7 @@ import { importArchives, undoImports } from './actors/importer.ts'
 import { checkUnchanged, readConditionally, readKeptRows } from './actors/reader.ts'
 import { transferProject } from './actors/transferer.ts'
 import { writeRows } from './actors/writer.ts'
-import { findLeftovers } from './checks/leftovers.ts'
+import { ageUploads, findLeftovers } from './checks/leftovers.ts'
 import { checkContents, checkReferences, checkReplacements, EVENTS_OF, type LoggedEvent } from './checks/log.ts'
 import { checkFleetingRows, checkRows } from './checks/rows.ts'
 import { type Client, createClient, textOf } from './client.ts'
@@ -93,6 +93,7 @@ export async function runChaos({ seed, seconds, folder, tell }: ChaosOptions): P
     for (const process of processes) await process.stop()
     for (const process of processes) await process.start()
     isCalm = true
+    await ageUploads(postgres.superuserUrl)
     history.violations.push(...(await leftoversAfter(LEFTOVERS_MS, postgres.superuserUrl, folder, processes)))
     history.violations.push(...(await checkProjects(history, postgres, archives)))
     for (const project of [LEDGER, MIRROR, SWAPPED, FLEETING]) {

@@ -2,6 +2,14 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { query } from '../servers/sessions.ts'
 
+/** Makes uploads whose job was never made look as if they had begun before the day that each of them is given. */
+export async function ageUploads(superuserUrl: string): Promise<void> {
+  await query(
+    superuserUrl,
+    `UPDATE control.artifact SET created_at = created_at - interval '2 days' WHERE job_id IS NULL`,
+  )
+}
+
 /** What is left of work that died, once nothing goes on any more. @param folders where processes keep files, by purpose. */
 export async function findLeftovers(
   superuserUrl: string,
@@ -32,9 +40,7 @@ const LEFTOVERS = `
   UNION ALL SELECT 'open transaction ' || xid FROM system.open_transaction
   UNION ALL SELECT 'log of a stage that is gone, ' || stage_id FROM (SELECT DISTINCT stage_id FROM system.event) logged
     WHERE stage_id NOT IN (SELECT stage_id FROM system.stage_state)
-  -- An upload that has no job yet is given a day.
-  UNION ALL SELECT 'file ' || id || ' ' || state FROM control.artifact
-    WHERE state = 'writing' AND (kind = 'output' OR job_id IS NOT NULL)
+  UNION ALL SELECT 'file ' || id || ' ' || state FROM control.artifact WHERE state IN ('writing', 'deleted')
   UNION ALL SELECT 'transaction of ' || usename || ' ' || state || ' ' || left(query, 100) FROM pg_stat_activity
     WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND xact_start < now() - interval '20 seconds'
   UNION ALL SELECT 'session ' || application_name FROM pg_stat_activity
