@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { SQLSTATE, sqlState } from './sqlstate.ts'
+import { databaseTrouble, isLoginFull } from './sqlstate-meanings.ts'
 
 type Callback = Parameters<typeof pg.Pool.prototype.connect>[0]
 
@@ -30,6 +31,8 @@ export class RestoringPool extends pg.Pool {
   }
 
   async #tryAgain(error: unknown): Promise<pg.PoolClient> {
+    // Said here, since Prisma leaves out by what it is told from a server that is full.
+    if (isLoginFull(error)) throw databaseTrouble(error) ?? error
     if (sqlState(error) !== SQLSTATE.invalidPassword) throw error
     // Connections that are refused at the same moment are helped by the same act.
     this.#restoring ??= this.#restorePassword().finally(() => {

@@ -28,7 +28,7 @@ const UNREACHABLE: Meaning = {
   retryAfterSeconds: 5,
 }
 
-/** Not the server but the project's login has as many sessions as it may have, which has the same code. */
+/** Not the server but the project's login has as many sessions as it may have. */
 const LOGIN_FULL: Meaning = {
   blamed: 'neighbour',
   code: 'PROJECT_BUSY',
@@ -36,7 +36,8 @@ const LOGIN_FULL: Meaning = {
   retryAfterSeconds: 30,
 }
 
-const isLoginFull = (error: unknown): boolean =>
+/** Whether a connection was refused for that. It has the code of a server that is full. */
+export const isLoginFull = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.code === '53300' && error.routine === 'InitializeSessionUserId'
 
 /**

@@ -21,6 +21,10 @@ export interface JobTimings {
   readonly hangMs: number
   /** Before a job that failed for a reason that may pass is tried again, by how often it was tried. */
   readonly retryMs: readonly number[]
+  /** Before a job whose project has no session to spare is tried again. */
+  readonly busyMs: number
+  /** For how long after it was first begun that uses none of its attempts up. */
+  readonly busyForMs: number
 }
 
 export const JOB_TIMINGS: JobTimings = {
@@ -35,4 +39,6 @@ export const JOB_TIMINGS: JobTimings = {
   eventsMs: 15_000,
   hangMs: 30_000,
   retryMs: [2_000, 10_000, 30_000],
+  busyMs: 60_000,
+  busyForMs: 15 * 60_000,
 }

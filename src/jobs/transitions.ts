@@ -8,7 +8,7 @@ import { JOB_COLUMNS } from './job-record.ts'
  *
  *   queued ──begin──▶ running ──succeed, fail, endCancelled──▶ (ended)
  *     │  ▲               │
- *     │  └─giveBack, retryLater, reclaim
+ *     │  └─giveBack, waitForRoom, retryLater, reclaim
  *     └──requestCancel──▶ cancelled
  *
  * A running job belongs to its attempt: what another attempt does finds no row, and changes nothing.
@@ -101,6 +101,18 @@ export const giveBack = (control: Queryable, attempt: Attempt): Promise<Job | un
        SET status = 'queued', max_attempts = max_attempts + 1, progress = NULL, heartbeat_at = NULL,
            revision = revision + 1
      WHERE ${isRunning(attempt)} AND cancel_requested_at IS NULL RETURNING ${JOB_COLUMNS}`)
+
+/**
+ * Queues a job again that found no room beside others, which uses none of its attempts up; undefined where it was first
+ * begun longer ago than that.
+ */
+export const waitForRoom = (control: Queryable, attempt: Attempt, forMs: number): Promise<Job | undefined> =>
+  first(control.$queryRaw<Job[]>`
+    UPDATE control.job
+       SET status = 'queued', max_attempts = max_attempts + 1, progress = NULL, heartbeat_at = NULL,
+           revision = revision + 1
+     WHERE ${isRunning(attempt)} AND cancel_requested_at IS NULL
+       AND started_at > now() - make_interval(secs => ${forMs / 1000}::float8) RETURNING ${JOB_COLUMNS}`)
 
 /** Queues a job again that failed for a reason that may pass; undefined where it has no attempt left. */
 export const retryLater = (control: Queryable, attempt: Attempt): Promise<Job | undefined> =>

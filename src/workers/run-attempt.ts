@@ -9,7 +9,17 @@ import { endSessions } from '../jobs/end-sessions.ts'
 import type { Job } from '../jobs/job.ts'
 import { jobTimedOut, toJobError } from '../jobs/job-error.ts'
 import { trackProgress } from '../jobs/progress.ts'
-import { beat, begin, endCancelled, fail, giveBack, retryLater, sessionNameOf, succeed } from '../jobs/transitions.ts'
+import {
+  beat,
+  begin,
+  endCancelled,
+  fail,
+  giveBack,
+  retryLater,
+  sessionNameOf,
+  succeed,
+  waitForRoom,
+} from '../jobs/transitions.ts'
 import { jobSubject } from '../projects/sealed-subjects.ts'
 import { keepAlive } from './keep-alive.ts'
 import { runExport } from './processors/export.ts'
@@ -119,7 +129,7 @@ async function work(
 async function settle(container: Container, job: Job, cause: unknown): Promise<Outcome> {
   const {
     control: { prisma },
-    jobTimings: { retryMs },
+    jobTimings: { retryMs, busyMs, busyForMs },
     logger,
   } = container
   const log = logger.child({ jobId: job.id, attempt: job.attempt })
@@ -139,7 +149,13 @@ async function settle(container: Container, job: Job, cause: unknown): Promise<O
     log.info('job given back')
     return queued ? { kind: 'given back' } : OVER
   }
-  if (mayPass(cause) && (await retryLater(prisma, job))) {
+  const expected = cause instanceof AppError ? cause : databaseTrouble(cause)
+  if (expected?.code === 'PROJECT_BUSY' && (await waitForRoom(prisma, job, busyForMs))) {
+    log.warn({ err: cause }, 'the project has no room for the job, which waits for some')
+    return { kind: 'later', delayMs: busyMs }
+  }
+  // The same may go well later, without anybody doing anything about it.
+  if (expected?.retryAfterSeconds !== undefined && (await retryLater(prisma, job))) {
     log.warn({ err: cause }, 'job failed, and is tried again')
     return { kind: 'later', delayMs: retryMs[Math.min(job.attempt, retryMs.length) - 1] ?? 0 }
   }
@@ -148,10 +164,4 @@ async function settle(container: Container, job: Job, cause: unknown): Promise<O
   else log.warn({ code: error.code, detail: error.detail }, 'job failed')
   await fail(prisma, job, error)
   return OVER
-}
-
-/** Whether the same may go well later, without anybody doing anything about it. */
-function mayPass(cause: unknown): boolean {
-  const expected = cause instanceof AppError ? cause : databaseTrouble(cause)
-  return expected?.retryAfterSeconds !== undefined
 }

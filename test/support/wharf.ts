@@ -100,6 +100,7 @@ export const SHORT_TIMINGS: Partial<JobTimings> = {
   watchMs: 50,
   eventsMs: 500,
   retryMs: [200],
+  busyMs: 300,
 }
 
 const tokenSchema = z.object({ token: z.string() })
