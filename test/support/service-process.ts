@@ -11,6 +11,8 @@ export const SECRET_KEY = 'secret-key-of-the-tests-with-many-characters'
 
 export interface MainProcess {
   readonly pid: number
+  /** What it has said so far. */
+  log(): string
   /** Sends a signal and waits for the end. @returns the exit code; null where the signal ended it. */
   kill(signal: NodeJS.Signals): Promise<number | null>
 }
@@ -75,6 +77,7 @@ async function startMain(
   return {
     pid: child.pid ?? 0,
     said,
+    log: () => output,
     async kill(signal) {
       child.kill(signal)
       await ended
