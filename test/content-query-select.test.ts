@@ -293,6 +293,19 @@ describe('aggregates', () => {
       ],
     ],
     ['artist', 'select=...label(count())', [{ count: 3 }]],
+    [
+      'artist',
+      'select=label_id,...label(count())&label.country=eq.PT&order=label_id',
+      [
+        { label_id: 1, count: 0 },
+        { label_id: 2, count: 1 },
+        { label_id: null, count: 0 },
+      ],
+    ],
+    ['artist', 'select=label_id,...label!inner(count())&label.country=eq.PT', [{ label_id: 2, count: 1 }]],
+    ['artist', 'select=label_id,...label(count())&id=lt.3', [{ label_id: 1, count: 2 }]],
+    ['artist', 'select=label_id,...label(count())&order=label_id&limit=1&offset=1', [{ label_id: 2, count: 1 }]],
+    ['track', 'select=...album(artist_id,...artist!artist_id(count()))&album_id=eq.1', [{ artist_id: 1, count: 2 }]],
     ['track', 'select=...album(...artist!artist_id(n:count(),born.max()))', [{ n: 5, max: '1950-02-01' }]],
     [
       'album',
@@ -306,6 +319,8 @@ describe('aggregates', () => {
 
   test('groups are counted as rows', async () => {
     expect((await shop.read('track', 'select=album_id,count()&limit=1', { count: 'exact' })).total).toBe(3)
+    const spread = 'select=label_id,...label(count())&limit=1'
+    expect((await shop.read('artist', spread, { count: 'exact' })).total).toBe(3)
   })
 })
 

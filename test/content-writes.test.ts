@@ -101,6 +101,12 @@ test('a column that "columns" names and the body lacks gets its default, or else
   })
   expect(changed).toMatchObject({ status: 204, headers: { 'preference-applied': 'missing=default' } })
   await wharf.root.patch(`${path}?id=eq.2&columns=label,weight`, { json: { label: 'old' } })
+  const shown = await wharf.root.patch(`${path}?id=eq.2&columns=weight&select=weight`, {
+    json: {},
+    ...prefer('missing=default, return=representation'),
+  })
+  expect(shown).toMatchObject({ status: 200, json: [{ weight: 5 }] })
+  await wharf.root.patch(`${path}?id=eq.2&columns=weight`, { json: { label: 'left out' }, ...prefer('missing=null') })
   await wharf.root.post(`${path}?columns=id,label,weight`, {
     json: [{ id: 3, label: 'merged' }],
     ...prefer('resolution=merge-duplicates, missing=default'),
@@ -210,6 +216,12 @@ const REFUSED: readonly {
     { what: 'several rows', filter: 'id=gt.0&id=lt.4' },
     { what: 'no row', filter: 'id=eq.77' },
   ].flatMap(({ what, filter }) => [
+    ...['minimal', 'headers-only', 'representation'].map((shown) => ({
+      what: `deleting ${what} where exactly one was asked for, with return=${shown}`,
+      ask: () => wharf.root.delete(`${SHIP}?${filter}`, { headers: { ...one.headers, prefer: `return=${shown}` } }),
+      status: 406,
+      says: /exactly one row/,
+    })),
     {
       what: `deleting ${what} where exactly one was asked for`,
       ask: () => wharf.root.delete(`${SHIP}?${filter}`, one),
@@ -308,6 +320,13 @@ test('a stage at a glance comes as JSON, and as nothing else', async () => {
   for (const accept of ['text/csv', 'application/vnd.pgrst.object+json', 'image/png']) {
     expect(await as(accept), accept).toBe(406)
   }
+})
+
+test('a row can not be put, and stays as it is', async () => {
+  const before = (await wharf.root.get(SHIP)).json
+  const answer = await wharf.root.put(`${SHIP}?id=eq.1`, { json: { id: 1, name: 'Put' } })
+  expect(answer).toMatchObject({ status: 405, headers: { allow: expect.stringContaining('PATCH') } })
+  expect((await wharf.root.get(SHIP)).json).toEqual(before)
 })
 
 test('exactly one row is written where that is asked for', async () => {
