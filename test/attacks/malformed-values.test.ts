@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createShips, SHIP } from '../support/content.ts'
+import { applyScript } from '../support/projects.ts'
 import { sendRaw } from '../support/raw-http.ts'
 import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/wharf.ts'
 
@@ -9,115 +10,6 @@ beforeAll(async () => {
   await createShips(wharf)
 })
 afterAll(() => wharf.close())
-
-/** Every byte, percent-encoded, and encodings of what is no UTF-8, no character, or too long. */
-const ENCODED: readonly string[] = [
-  ...Array.from({ length: 256 }, (_, byte) => `%${byte.toString(16).padStart(2, '0')}`),
-  '%',
-  '%0',
-  '%zz',
-  '%u0000',
-  '%ed%a0%80',
-  '%c0%80',
-  '%f4%90%80%80',
-  '%e2%82',
-  '%f0%9f%98',
-  '%00%00%00',
-  'live%00',
-  '%EF%BF%BE',
-  '%e2%80%ae',
-  '%2e%2e%2f',
-  '%2F..%2F',
-  'a'.repeat(64),
-  'x'.repeat(4_000),
-  "'%3B--",
-  '"',
-  '{}',
-  '__proto__',
-  'constructor',
-  '1e400',
-  '-1',
-  '99999999999999999999',
-]
-
-/** The same, sent as they are: each byte that can stand in a header, and some more. */
-const PLAIN: readonly string[] = [
-  ...Array.from({ length: 256 }, (_, byte) => String.fromCharCode(byte)),
-  '\xed\xa0\x80',
-  '\xc0\x80',
-  '\xff\xfe',
-  ',,,;;;===',
-  '"',
-  'x'.repeat(4_000),
-  '0-99999999999999999999999',
-  '9-1',
-  'bytes=-',
-  'items=9-1',
-  'count=exact;count=planned,,,',
-  'return=\x80',
-  'handling=strict, \xff',
-  '*/*;q=NaN',
-  'text/csv;q=-1, */*;q=0',
-  '%00',
-  'application/json; charset=\x00',
-]
-
-const paths = (value: string): string[] => [
-  `/content/${value}/live/ship`,
-  `/content/ships/${value}/ship`,
-  `/content/ships/live/${value}`,
-  `/content/${value}/live`,
-  `/projects/${value}`,
-  `/projects/ships/stages/${value}/schema`,
-  `/projects/ships/roles/${value}`,
-  `/jobs/${value}`,
-  `/jobs/${value}/file`,
-  `/jobs/${value}/events`,
-  `/tokens/${value}`,
-  `/schedules/${value}`,
-  `/${value}`,
-]
-
-const queries = (value: string): string[] => [
-  `${SHIP}?name=eq.${value}`,
-  `${SHIP}?id=eq.${value}`,
-  `${SHIP}?name=in.(${value})`,
-  `${SHIP}?${value}=eq.1`,
-  `${SHIP}?select=${value}`,
-  `${SHIP}?select=${value}:name`,
-  `${SHIP}?select=id::${value}`,
-  `${SHIP}?order=${value}`,
-  `${SHIP}?limit=${value}`,
-  `${SHIP}?or=(${value})`,
-  `${SHIP}?columns=${value}&on_conflict=${value}`,
-  `/jobs?after=${value}`,
-  `/jobs?limit=${value}`,
-  `/tokens?after=${value}`,
-  `/tokens?project=${value}`,
-  `/projects?after=${value}`,
-  `/schedules?after=${value}`,
-  `/schedules?${value}=1`,
-]
-
-const HEADERS = [
-  'authorization',
-  'x-service-ref',
-  'if-none-match',
-  'prefer',
-  'accept',
-  'accept-encoding',
-  'range',
-  'idempotency-key',
-  'x-request-id',
-  'content-type',
-  'content-encoding',
-  'expect',
-  'upgrade',
-  'host',
-  'cookie',
-  'x-forwarded-for',
-  'forwarded',
-]
 
 interface Ask {
   readonly method: string
@@ -148,57 +40,6 @@ function toBytes({ method, target, headers, body }: Ask): string {
   const lines = [...given].map(([name, value]) => `${name}: ${value}\r\n`)
   return `${method} ${target} HTTP/1.1\r\n${lines.join('')}\r\n${body}`
 }
-
-function* requests(): Generator<Ask> {
-  const inTurn = <T>(all: readonly T[], index: number): T[] => all.slice(index % all.length).slice(0, 1)
-  for (const [index, value] of ENCODED.entries()) {
-    // In every place what PostgreSQL can't take or nobody can decode; the rest in one place after the other.
-    const everywhere = ['%00', '%ff', '%', '%ed%a0%80'].includes(value)
-    const [inPath, inQuery] = [paths(value), queries(value)]
-    for (const target of everywhere ? [...inPath, ...inQuery] : [...inTurn(inPath, index), ...inTurn(inQuery, index)]) {
-      yield asking(target)
-    }
-    yield { ...asking(`/content/${value}/${value}/${value}`), headers: [] }
-  }
-  for (const [index, value] of PLAIN.entries()) {
-    for (const name of [...inTurn(HEADERS, index), ...inTurn(HEADERS.slice(0, 5), index)]) {
-      const { headers, ...rest } = asking(`${SHIP}?limit=1`)
-      yield { ...rest, headers: [...headers, [name, value]] }
-    }
-    // In the target as it is, and not percent-encoded.
-    yield asking(`/content/ships/live/${value}?name=eq.${value}`)
-  }
-}
-
-test('makes the requests of others fail by values that nobody can take, or gets an error of ours out of them', async () => {
-  let reading = true
-  const failures: string[] = []
-  let read = 0
-  const readers = Array.from({ length: 8 }, async (_, index) => {
-    for (; reading; read += 1) {
-      const answer = await wharf.root.get(`${SHIP}?id=eq.${index}&select=id`)
-      if (answer.status !== 200) failures.push(`${answer.status} ${answer.text}`)
-    }
-  })
-  const wrong: string[] = []
-  const all = [...requests()]
-  expect(all.length).toBeGreaterThan(1_000)
-  let next = 0
-  const senders = Array.from({ length: 16 }, async () => {
-    for (let ask = all[next++]; ask !== undefined; ask = all[next++]) {
-      const { status, text } = await sendRaw(wharf.url, toBytes(ask))
-      if (status < 200 || status >= 500)
-        wrong.push(`${status} to ${JSON.stringify(ask)}: ${text.slice(-300)}`.slice(0, 1_000))
-    }
-  })
-  await Promise.all(senders).finally(() => {
-    reading = false
-  })
-  await Promise.all(readers)
-  expect(wrong).toEqual([])
-  expect(failures).toEqual([])
-  expect(read).toBeGreaterThan(8)
-}, 120_000)
 
 test.each([
   ['POST', '/projects', { slug: '\0' }],
@@ -273,4 +114,39 @@ test('has a filter read as another text than was sent, since bytes were replaced
       text: expect.stringMatching(/percent-encoded|not a valid HTTP/),
     })
   }
+})
+
+/** Types for whose values PostgreSQL has codes of syntax, or of names that are not there, and what is no value of theirs. */
+const PARSED: readonly (readonly [type: string, value: string])[] = [
+  ['tsquery', '\\'],
+  ['tsquery', '&'],
+  ['tsvector', "'"],
+  ['jsonpath', '$.'],
+  ['regclass', 'nothing'],
+  ['regclass', 'nowhere.nothing'],
+  ['regclass', '"'],
+  ['regtype', '('],
+  ['regtype', 'nothing'],
+  ['regproc', '$.'],
+  ['regprocedure', 'abs('],
+  ['regnamespace', 'nowhere'],
+  ['regrole', '$.'],
+  ['regconfig', '"'],
+]
+
+test.each(PARSED)('gets an error of ours out of a value that is no %s: %s', async (type, value) => {
+  await applyScript(wharf, 'ships', `DROP TABLE IF EXISTS parsed; CREATE TABLE parsed (id int, c ${type})`)
+  const path = '/content/ships/live/parsed'
+  expect(await wharf.root.post(path, { json: { id: 1, c: value } })).toMatchObject({ status: 400 })
+  expect(await wharf.root.get(`${path}?c=eq.${encodeURIComponent(value)}`)).toMatchObject({ status: 400 })
+})
+
+test.each(['tsquery', 'tsvector', 'jsonpath'])('gets an error of ours out of a cast to %s', async (type) => {
+  const script = String.raw`DROP TABLE IF EXISTS texts; CREATE TABLE texts (c text); INSERT INTO texts VALUES ('''\')`
+  await applyScript(wharf, 'ships', script)
+  expect(await wharf.root.get(`/content/ships/live/texts?select=c::${type}`)).toMatchObject({ status: 400 })
+})
+
+test('gets an error of ours out of a search for a backslash', async () => {
+  expect(await wharf.root.get(`${SHIP}?name=fts.%5c`)).toMatchObject({ status: 400 })
 })

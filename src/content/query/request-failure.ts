@@ -1,3 +1,4 @@
+import pg from 'pg'
 import { sqlMessage, sqlState } from '../../database/sqlstate.ts'
 import { AppError, type Fault } from '../../errors.ts'
 
@@ -31,15 +32,24 @@ export function toRequestFailure(
   const state = sqlState(error)
   const message = sqlMessage(error)
   if (state === undefined || message === undefined) return error
-  if (!/^(22|54)/.test(state) && !REFUSED.has(state) && !isSearchSyntax(state, message)) return error
+  if (!/^(22|54)/.test(state) && !REFUSED.has(state) && !isAboutValue(error)) return error
   const faults = quotedIn(message).flatMap((value) => plan.locate(value))
   const [only] = faults
   const located = only && faults.length === 1 ? `${only.detail}: ${message}` : message
   return new AppError('INVALID_REQUEST', located, { faults, cause: error })
 }
 
-/** A search query of the request's that is malformed; any other malformed syntax would be ours. */
-const isSearchSyntax = (state: string, message: string): boolean => state === '42601' && message.includes('tsquery')
+/**
+ * Whether a code of syntax or of names is about a value: the types `tsquery`, `tsvector`, `jsonpath`, `regclass` and their
+ * like have no others for malformed ones. Were it about our statement, PostgreSQL would say at which place of it; were it
+ * about a statement in a project's function, it would have that.
+ */
+const isAboutValue = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError &&
+  /^(3F000|42601|42602|42P01)$/.test(error.code ?? '') &&
+  error.internalQuery === undefined &&
+  // The place in the name of a type is one in the value.
+  (error.position === undefined || error.where?.startsWith('invalid type name') === true)
 
 /** What stands in quotes in a message: each piece, and all from the first quote to the last, as values have quotes too. */
 function quotedIn(message: string): readonly string[] {
