@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { lists, texts } from '../../src/archive/fields.ts'
 import { LINES } from '../../src/archive/lines.ts'
@@ -21,7 +22,7 @@ const field = (
 
 const itself = (expression: string): string => expression
 const asModifier = (expression: string): string => `numeric(${expression})`
-const asCheck = (expression: string): string => `CHECK ((${expression}) IS NULL)`
+const asCheck = (expression: string): string => `CHECK ((${expression}) IS NOT NULL)`
 
 /** One for each field that the format declares as SQL. */
 export const SQL_FIELDS: readonly SqlFieldSample[] = [
@@ -31,16 +32,16 @@ export const SQL_FIELDS: readonly SqlFieldSample[] = [
   field('composite', ['attributes', 0, 'type'], 'timestamp(3) without time zone', asModifier),
   field('range', ['subtype'], 'double precision', asModifier),
   field('table', ['columns', 0, 'type'], 'integer', asModifier),
-  field('table', ['columns', 0, 'default'], `'a'::text`, itself),
-  field('table', ['columns', 0, 'generated'], '(a + 1)', itself),
+  field('table', ['columns', 0, 'default'], '1', itself),
+  field('table', ['columns', 0, 'generated'], '(b + 1)', itself),
   field('table', ['primaryKey', 'definition'], 'PRIMARY KEY (a)', (inner) => `PRIMARY KEY (${inner})`),
   field('table', ['unique', 0, 'definition'], 'UNIQUE (a)', (inner) => `UNIQUE ((${inner}))`),
   field('table', ['checks', 0, 'definition'], 'CHECK (a > 0)', asCheck),
   field(
     'table',
     ['foreignKeys', 0, 'definition'],
-    'FOREIGN KEY (a) REFERENCES t(a)',
-    (inner) => `FOREIGN KEY (a) REFERENCES t((${inner}))`,
+    'FOREIGN KEY (b) REFERENCES t(a)',
+    (inner) => `FOREIGN KEY (b) REFERENCES t((${inner}))`,
   ),
   field(
     'table',
@@ -56,26 +57,32 @@ export const SQL_FIELDS: readonly SqlFieldSample[] = [
   ),
 ]
 
-/** Lines that have every field that holds SQL. */
-const WHOLE = {
-  domain: { name: 'd', nullable: true, checks: [{ name: 'name' }] },
-  composite: { name: 'c', attributes: [{ name: 'a' }] },
-  range: { name: 'r' },
-  table: {
-    name: 't',
-    columns: [{ name: 'a', nullable: true }],
-    primaryKey: { name: 'name' },
-    ...Object.fromEntries(['unique', 'checks', 'exclusions', 'indexes'].map((list) => [list, [{ name: 'name' }]])),
-    foreignKeys: [{ name: 'name', references: 't' }],
+const named = { name: 'name' }
+const columnA = { name: 'a', type: 'integer', nullable: false }
+const columnB = { name: 'b', type: 'integer', nullable: true }
+
+/** Lines without any field that may be missing. */
+const LEAST: Readonly<Record<SqlFieldSample['kind'], object>> = {
+  domain: { name: 'd', type: 'integer', nullable: true },
+  composite: { name: 'c', attributes: [{ name: 'a', type: 'integer' }] },
+  range: { name: 'r', subtype: 'integer' },
+  table: { name: 't', columns: [columnA, columnB] },
+}
+
+/** What goes with a field of those, by the first key of its path, so that it can be built. */
+const BESIDE: Readonly<Record<string, object>> = {
+  primaryKey: { primaryKey: named },
+  ...Object.fromEntries(['unique', 'checks', 'exclusions', 'indexes'].map((list) => [list, { [list]: [named] }])),
+  foreignKeys: {
+    primaryKey: { name: 'key', definition: 'PRIMARY KEY (a)' },
+    foreignKeys: [{ ...named, references: 't' }],
   },
 }
 
-/** The line of a kind with honest SQL in all of its fields; but in one, where that is given. */
-export function lineWith(kind: SqlFieldSample['kind'], hostile?: readonly [SqlFieldSample, string]): string {
-  const content: unknown = structuredClone(WHOLE[kind])
-  for (const sample of SQL_FIELDS.filter((each) => each.kind === kind)) {
-    put(content, sample.path, sample === hostile?.[0] ? hostile[1] : sample.honest)
-  }
+/** A line that has `text` in one field, and is right otherwise. */
+export function lineWith({ kind, path }: SqlFieldSample, text: string): string {
+  const content = structuredClone({ ...LEAST[kind], ...BESIDE[path[0] ?? ''] })
+  put(content, path, text)
   return JSON.stringify({ [kind]: content })
 }
 
@@ -85,15 +92,30 @@ function put(place: unknown, [key, ...path]: SqlFieldSample['path'], text: strin
   else put(Reflect.get(place, key), path, text)
 }
 
-/** The beginning of an archive, up to the line that is given. */
-export const archiveUpTo = (slug: string, stage: string, line: string): string =>
-  [
-    '{"archive":{"version":1,"createdAt":"2026-11-20T21:00:00.000Z","snapshotAt":"2026-11-20T21:00:00.000Z","generator":"x/1"}}',
+/** A whole archive with one line of structure, so that there is nothing else in it to be refused. */
+export function archiveAround(slug: string, stage: string, line: string): string {
+  const isTable = line.startsWith('{"table":')
+  // A row, so that what is computed for each is computed.
+  const isGenerated = line.includes('"generated":')
+  const row = JSON.stringify({ row: isGenerated ? ['1'] : ['1', '1'] })
+  const rows = [
+    JSON.stringify({ rows: { table: 't', columns: isGenerated ? ['b'] : ['a', 'b'] } }),
+    row,
+    JSON.stringify({ rowsEnd: { table: 't', rows: 1, sha256: createHash('sha256').update(`${row}\n`).digest('hex') } }),
+  ]
+  const at = '2026-11-20T21:00:00.000Z'
+  return [
+    JSON.stringify({ archive: { version: 1, createdAt: at, snapshotAt: at, generator: 'x/1' } }),
     JSON.stringify({ project: { slug, system: false } }),
     JSON.stringify({ stage: { slug: stage } }),
     line,
+    ...(isTable ? rows : []),
+    JSON.stringify({ stageEnd: { slug: stage, tables: isTable ? 1 : 0, rows: isTable ? 1 : 0 } }),
+    JSON.stringify({ projectEnd: { slug } }),
+    JSON.stringify({ end: { projects: 1, rows: isTable ? 1 : 0 } }),
     '',
   ].join('\n')
+}
 
 /** In which line of that it stands. */
 export const HOSTILE_LINE = 4
