@@ -1,69 +1,69 @@
 import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { freeNotificationQueue } from '../../src/database/notification-queue.ts'
+import { describeOnEachServer } from '../support/each-server.ts'
 import { createProject, loginUrl, withSession } from '../support/projects.ts'
-import { startWharf, type TestWharf } from '../support/wharf.ts'
 
 /*
  * The server has one queue of notifications for everybody.
  */
 
-let wharf: TestWharf
+describeOnEachServer(
+  (wharf) => {
+    beforeAll(async () => {
+      for (const slug of ['mallory', 'other']) await createProject(wharf(), slug)
+    })
 
-beforeAll(async () => {
-  wharf = await startWharf()
-  for (const slug of ['mallory', 'other']) await createProject(wharf, slug)
-})
+    /** The statements one by one: LISTEN counts from its commit on. */
+    async function openSession(
+      slug: string,
+      ...statements: string[]
+    ): Promise<{ client: pg.Client; isOpen(): Promise<boolean> }> {
+      const client = new pg.Client((await loginUrl(wharf(), slug)).href)
+      client.on('error', () => undefined)
+      await client.connect()
+      for (const sql of statements) await client.query(sql)
+      return {
+        client,
+        isOpen: () =>
+          client.query('SELECT 1').then(
+            () => true,
+            () => false,
+          ),
+      }
+    }
 
-afterAll(() => wharf.close())
+    const usage = async (): Promise<number> => {
+      const [row] = await wharf().database.query<{ usage: number }>('SELECT pg_notification_queue_usage() AS usage')
+      return row?.usage ?? 0
+    }
 
-/** The statements one by one: LISTEN counts from its commit on. */
-async function openSession(
-  slug: string,
-  ...statements: string[]
-): Promise<{ client: pg.Client; isOpen(): Promise<boolean> }> {
-  const client = new pg.Client((await loginUrl(wharf, slug)).href)
-  client.on('error', () => undefined)
-  await client.connect()
-  for (const sql of statements) await client.query(sql)
-  return {
-    client,
-    isOpen: () =>
-      client.query('SELECT 1').then(
-        () => true,
-        () => false,
-      ),
-  }
-}
+    test('fills the queue of notifications of all projects, by a listener that does not end its transaction', async () => {
+      const { prisma } = wharf().container.control
+      const holder = await openSession('mallory', 'LISTEN x', 'BEGIN', 'SELECT 1')
+      const idle = await openSession('other', 'LISTEN x')
+      const later = await openSession('other', 'BEGIN', 'SELECT 1')
+      try {
+        const before = await usage()
+        await withSession((await loginUrl(wharf(), 'mallory')).href, (filler) =>
+          filler.query(`SELECT count(pg_notify('x', n || repeat('x', 7900))) FROM generate_series(1, 300) n`),
+        )
+        // The other listener has taken its own by then, and only the one with a transaction keeps them.
+        await expect(idle.isOpen()).resolves.toBe(true)
+        const full = await usage()
+        expect(full).toBeGreaterThan(before)
+        expect(await freeNotificationQueue(prisma)).toEqual([])
+        expect(await holder.isOpen()).toBe(true)
 
-const usage = async (): Promise<number> => {
-  const [row] = await wharf.database.query<{ usage: number }>('SELECT pg_notification_queue_usage() AS usage')
-  return row?.usage ?? 0
-}
-
-test('fills the queue of notifications of all projects, by a listener that does not end its transaction', async () => {
-  const { prisma } = wharf.container.control
-  const holder = await openSession('mallory', 'LISTEN x', 'BEGIN', 'SELECT 1')
-  const idle = await openSession('other', 'LISTEN x')
-  const later = await openSession('other', 'BEGIN', 'SELECT 1')
-  try {
-    const before = await usage()
-    await withSession((await loginUrl(wharf, 'mallory')).href, (filler) =>
-      filler.query(`SELECT count(pg_notify('x', n || repeat('x', 7900))) FROM generate_series(1, 300) n`),
-    )
-    // The other listener has taken its own by then, and only the one with a transaction keeps them.
-    await expect(idle.isOpen()).resolves.toBe(true)
-    const full = await usage()
-    expect(full).toBeGreaterThan(before)
-    expect(await freeNotificationQueue(prisma)).toEqual([])
-    expect(await holder.isOpen()).toBe(true)
-
-    const [ended, ...others] = await freeNotificationQueue(prisma, (before + full) / 2)
-    expect(ended).toMatchObject({ login: (await loginUrl(wharf, 'mallory')).username })
-    expect(others).toEqual([])
-    expect([await holder.isOpen(), await idle.isOpen(), await later.isOpen()]).toEqual([false, true, true])
-    expect(await usage()).toBeLessThan(full)
-  } finally {
-    for (const { client } of [holder, idle, later]) await client.end().catch(() => undefined)
-  }
-})
+        const [ended, ...others] = await freeNotificationQueue(prisma, (before + full) / 2)
+        expect(ended).toMatchObject({ login: (await loginUrl(wharf(), 'mallory')).username })
+        expect(others).toEqual([])
+        expect([await holder.isOpen(), await idle.isOpen(), await later.isOpen()]).toEqual([false, true, true])
+        expect(await usage()).toBeLessThan(full)
+      } finally {
+        for (const { client } of [holder, idle, later]) await client.end().catch(() => undefined)
+      }
+    })
+  },
+  { alone: true },
+)
