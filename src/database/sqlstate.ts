@@ -32,6 +32,7 @@ export function sqlMessage(error: unknown): string | undefined {
 export const SQLSTATE = {
   insufficientPrivilege: '42501',
   invalidPassword: '28P01',
+  foreignKeyViolation: '23503',
   uniqueViolation: '23505',
   undefinedTable: '42P01',
   undefinedObject: '42704',
@@ -44,6 +45,9 @@ export const SQLSTATE = {
 
 /** Whether a row was refused since there is one with the same key. */
 export const isUniqueViolation = (error: unknown): boolean => sqlState(error) === SQLSTATE.uniqueViolation
+
+/** Whether a row was refused since what it belongs to is not there. */
+export const isForeignKeyViolation = (error: unknown): boolean => sqlState(error) === SQLSTATE.foreignKeyViolation
 
 /** Whether PostgreSQL does not take a value for what it is: of the wrong form, too long, or not UTF-8. */
 export const isDataException = (error: unknown): boolean => /^(22|54)/.test(sqlState(error) ?? '')

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Queryable } from '../database/database.ts'
+import { isForeignKeyViolation } from '../database/sqlstate.ts'
 import { AppError, type ErrorCode, isAppError } from '../errors.ts'
 
 /** What the caller is told of what was asked for, which is so whether the project is there or not. */
@@ -31,9 +32,23 @@ export async function unlessDeleted<T>(
     if (isAppError(error) && ABOUT_THE_REQUEST.has(error.code)) throw error
     const deleted = await findDeleted(control, slugs)
     if (deleted === undefined) throw error
-    throw new AppError('NOT_FOUND', `project "${deleted}" was deleted meanwhile; nothing was changed`, { cause: error })
+    throw deletedMeanwhile(`project "${deleted}"`, error)
   }
 }
+
+/**
+ * Makes rows that belong to others.
+ *
+ * @param owner what they belong to, for the message.
+ * @throws {AppError} NOT_FOUND where that was deleted since it was found. What `make` throws otherwise.
+ */
+export const unlessOwnerDeleted = <T>(owner: string, make: Promise<T>): Promise<T> =>
+  make.catch((error: unknown) => {
+    throw isForeignKeyViolation(error) ? deletedMeanwhile(owner, error) : error
+  })
+
+const deletedMeanwhile = (what: string, cause: unknown): AppError =>
+  new AppError('NOT_FOUND', `${what} was deleted meanwhile; nothing was changed`, { cause })
 
 /** A deletion closes the project's login before anything is gone; for how long it is waited for, in milliseconds. */
 const DELETION_MS = 3_000

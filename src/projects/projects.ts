@@ -118,11 +118,13 @@ export async function deleteProject(
   }
 }
 
-const dropProject = (tx: Transaction, { id, slug, login, stages }: Project): Promise<void> =>
+const dropProject = (tx: Transaction, { id, slug, login }: Project): Promise<void> =>
   dropPatiently(tx, `project "${slug}"`, async () => {
     // While it is locked, nobody opens its login again.
     const locked = await tx.$queryRaw<unknown[]>`SELECT 1 FROM control.project WHERE id = ${id}::uuid FOR UPDATE`
     if (locked.length === 0) throw notFound('project', slug)
+    // Read anew: one may have been made since the project was found; from here on, none can be.
+    const stages = await tx.stage.findMany({ where: { projectId: id } })
     await tx.stageState.deleteMany({ where: { stageId: { in: stages.map((stage) => stage.id) } } })
     await tx.membership.deleteMany({ where: { projectId: id } })
     await tx.project.delete({ where: { id } })

@@ -1,5 +1,6 @@
 import type { Queryable } from '../database/database.ts'
 import { conflict, notFound } from '../errors.ts'
+import { unlessOwnerDeleted } from './deleted-meanwhile.ts'
 import type { Permissions, Role } from './permissions.ts'
 
 /** A role as its table has it: one column for each permission. */
@@ -44,14 +45,17 @@ export async function listRoles(control: Queryable, projectId: string): Promise<
 
 /**
  * Creates the role, or replaces what it allows; tokens that have it are under the new rules from their next request.
+ *
+ * @throws {AppError} NOT_FOUND where the project was deleted meanwhile.
  */
 export async function setRole(control: Queryable, projectId: string, role: Role): Promise<Role> {
   const permissions = fromPermissions(role)
-  const row = await control.role.upsert({
+  const set = control.role.upsert({
     where: { projectId_name: { projectId, name: role.name } },
     create: { projectId, name: role.name, ...permissions },
     update: permissions,
   })
+  const row = await unlessOwnerDeleted('the project', set)
   return toRole(row)
 }
 
@@ -72,5 +76,7 @@ export async function deleteRole(control: Queryable, projectId: string, name: st
     throw conflict(`role "${name}" is in use; revoke the tokens that have it first`, faults)
   }
   await control.membership.deleteMany({ where: { roleId: role.id } })
-  await control.role.delete({ where: { id: role.id } })
+  const { count } = await control.role.deleteMany({ where: { id: role.id } })
+  // Somebody else has deleted it since it was found.
+  if (count === 0) throw notFound('role', name)
 }

@@ -1,6 +1,7 @@
 import type { Transaction } from '../database/database.ts'
 import { isUniqueViolation } from '../database/sqlstate.ts'
 import { conflict, notFound } from '../errors.ts'
+import { unlessOwnerDeleted } from './deleted-meanwhile.ts'
 import { dropPatiently } from './drop-patiently.ts'
 import { createSchema, dropSchema } from './project-objects.ts'
 import { stageSchemaName } from './stage-schema-name.ts'
@@ -26,7 +27,7 @@ interface HasStages {
  * Adds an empty stage to a project.
  *
  * @param tx a transaction over both the control tables and the stage's database.
- * @throws {AppError} CONFLICT where the project has a stage of this name.
+ * @throws {AppError} CONFLICT where the project has a stage of this name; NOT_FOUND where it was deleted meanwhile.
  */
 export async function createStage(
   tx: Transaction,
@@ -35,7 +36,8 @@ export async function createStage(
 ): Promise<Stage> {
   const schemaName = stageSchemaName(project.slug, slug)
   const data = { projectId: project.id, slug, schemaName }
-  const stage = await tx.stage.create({ data }).catch((error: unknown) => {
+  const made = unlessOwnerDeleted(`project "${project.slug}"`, tx.stage.create({ data }))
+  const stage = await made.catch((error: unknown) => {
     throw isUniqueViolation(error) ? conflict(`project "${project.slug}" has a stage "${slug}" already`) : error
   })
   await tx.$executeRawUnsafe(createSchema(schemaName, project.login))
@@ -55,7 +57,9 @@ export async function deleteStage(tx: Transaction, project: HasStages, slug: str
     for (const schemaName of [stage.schemaName, ...beside.map((side) => side.schemaName)]) {
       await tx.$executeRawUnsafe(dropSchema(schemaName))
     }
-    await tx.stageState.delete({ where: { stageId: stage.id } })
+    const { count } = await tx.stageState.deleteMany({ where: { stageId: stage.id } })
+    // Somebody else has deleted it since it was found.
+    if (count === 0) throw notFound('stage', slug, `in project "${project.slug}"`)
   })
   await tx.stage.delete({ where: { id: stage.id } })
 }

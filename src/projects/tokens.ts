@@ -4,6 +4,7 @@ import type { Queryable } from '../database/database.ts'
 import type { Prisma } from '../database/generated/client.ts'
 import { invalidRequest, notFound } from '../errors.ts'
 import { hashToken } from './access.ts'
+import { unlessOwnerDeleted } from './deleted-meanwhile.ts'
 
 /** Makes a token recognisable, also to tools that look for leaked secrets. */
 const PREFIX = 'wharf_'
@@ -53,7 +54,7 @@ export async function createToken(
   assertOneRoleEach(memberships)
   const roles = await Promise.all(memberships.map((membership) => findRole(control, membership)))
   const token = generateToken()
-  const row = await control.token.create({
+  const created = control.token.create({
     data: {
       name,
       hash: hashToken(token),
@@ -62,7 +63,7 @@ export async function createToken(
     },
     include: WITH_MEMBERSHIPS,
   })
-  return { token, record: toToken(row) }
+  return { token, record: toToken(await unlessOwnerDeleted('a project or a role of the token', created)) }
 }
 
 function assertOneRoleEach(memberships: readonly TokenMembership[]): void {
