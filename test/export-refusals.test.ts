@@ -155,6 +155,7 @@ const ZIPPED_FORMS: readonly [name: string, ApiRequest][] = [
     { body: gzipSync(JSON.stringify(shop.json)), headers: { ...asJson, 'content-encoding': 'gzip' } },
   ],
   ['Accept-Encoding: gzip', { ...shop, headers: { 'accept-encoding': 'br;q=1, gzip;q=0.5' } }],
+  ['Accept-Encoding: x-gzip', { ...shop, headers: { 'accept-encoding': 'X-Gzip' } }],
 ]
 
 test.for(ZIPPED_FORMS)('%s gives a gzip archive', async ([, request]) => {
@@ -171,7 +172,7 @@ test.for(ZIPPED_FORMS)('%s gives a gzip archive', async ([, request]) => {
 })
 
 test('without any of these, and where gzip is not wanted, the archive is plain', async () => {
-  for (const headers of [{}, { 'accept-encoding': 'gzip;q=0' }, { 'content-encoding': 'identity' }]) {
+  for (const headers of [{}, { 'accept-encoding': 'gzip;q=0, br' }, { 'content-encoding': 'identity' }]) {
     const answer = await clients.exporter.post('/export', { ...shop, headers })
     expect(answer.headers['content-encoding']).toBeUndefined()
     expect(answer.headers['content-disposition']).toBe('attachment; filename="shop.jsonl"')

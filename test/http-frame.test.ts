@@ -158,6 +158,20 @@ test('takes the scheme of a token in any case', async () => {
   }
 })
 
+test.each([
+  ['application/json', 200],
+  ['text/html, application/*;q=0.1', 200],
+  ['text/html, */*;q=0.1', 200],
+  ['Application/JSON;charset=utf-8', 200],
+  ['', 200],
+  ['text/html', 406],
+  ['application/json;q=0, */*', 406],
+  ['application/json;q=0.0, text/html', 406],
+])('answers in JSON where the client takes it: Accept: %s', async (accept, status) => {
+  const { client } = await start()
+  expect((await client.get('/things/anchor', { headers: { accept } })).status).toBe(status)
+})
+
 test('authenticates before anything of the request is looked at', async () => {
   const { client } = await start()
   const stranger = client.withToken('wrong')

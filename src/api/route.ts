@@ -157,7 +157,7 @@ export function defineRoute<
     handler: Handler<A, Caller, P, Q, H, B>,
   ): Promise<AnyAnswer> => {
     const { request } = exchange
-    if (!spec.dialect) assertAcceptable(types, request)
+    if (!spec.dialect) assertAcceptable(types, request.headers.accept)
     const { params, query, headers } = parseHead(spec, exchange)
     const body = await readBody(spec.body, exchange)
     return handler({

@@ -16,9 +16,3 @@ export async function compress(answer: ContentAnswer): Promise<ContentAnswer> {
   const body = await zip(answer.body, { level: LEVEL })
   return body.byteLength < answer.body.byteLength ? { ...answer, coding: 'gzip', body } : answer
 }
-
-/** Whether a client takes gzip. @see RFC 9110, section 12.5.3 */
-export function takesGzip(acceptEncoding: string | undefined): boolean {
-  if (acceptEncoding === undefined) return false
-  return /(?:^|,)\s*(?:x-)?gzip\s*(?:;\s*q=(?!0(?:\.0*)?\s*(?:,|$))[\d.]+\s*)?(?:,|$)/i.test(acceptEncoding)
-}

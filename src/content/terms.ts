@@ -1,5 +1,6 @@
-import { AppError, invalidRequest } from '../errors.ts'
+import { invalidRequest, notAcceptable } from '../errors.ts'
 import { splitPreferences } from '../lib/preferences.ts'
+import { weightedList } from '../lib/weighted-list.ts'
 import type { ContentFormat, CountKind } from './query/index.ts'
 
 /** How an answer shall look, as the header `Accept` has it. */
@@ -12,19 +13,17 @@ export interface Form {
 const JSON_FORM: Form = { format: 'json', stripNulls: false, contentType: 'application/json' }
 
 /** By media type without parameters; PostgREST's own among them. */
-const FORMATS: Readonly<Record<string, ContentFormat>> = {
-  'application/json': 'json',
-  'application/*': 'json',
-  '*/*': 'json',
-  'application/vnd.pgrst.array+json': 'json',
-  'application/vnd.pgrst.array': 'json',
-  'application/vnd.pgrst.object+json': 'object',
-  'application/vnd.pgrst.object': 'object',
-  'text/csv': 'csv',
-  'text/*': 'csv',
-}
-
-const ALL_FORMATS: readonly ContentFormat[] = ['json', 'object', 'csv']
+const FORMATS: ReadonlyMap<string, ContentFormat> = new Map([
+  ['application/json', 'json'],
+  ['application/*', 'json'],
+  ['*/*', 'json'],
+  ['application/vnd.pgrst.array+json', 'json'],
+  ['application/vnd.pgrst.array', 'json'],
+  ['application/vnd.pgrst.object+json', 'object'],
+  ['application/vnd.pgrst.object', 'object'],
+  ['text/csv', 'csv'],
+  ['text/*', 'csv'],
+])
 
 /** The media types in which rows can be had. */
 export const ROW_TYPES = [
@@ -35,33 +34,19 @@ export const ROW_TYPES = [
 ] as const
 
 /**
- * Chooses the form that a client likes best.
+ * Chooses the form of rows that a client likes best.
  *
- * @param formats those that there are.
  * @throws {AppError} NOT_ACCEPTABLE
  * @see RFC 9110, section 12.5.1
  */
-export function formFor(accept: string | undefined, formats: readonly ContentFormat[] = ALL_FORMATS): Form {
+export function formFor(accept: string | undefined): Form {
   if (accept === undefined || accept === '*/*' || accept === 'application/json') return JSON_FORM
-  const wanted = accept
-    .toLowerCase()
-    .split(',')
-    .map((range) => {
-      const [type = '', ...parameters] = range.split(';').map((part) => part.trim())
-      const weight = parameters.find((parameter) => parameter.startsWith('q='))
-      return { type, stripNulls: parameters.includes('nulls=stripped'), q: weight ? Number(weight.slice(2)) : 1 }
-    })
-    .filter(({ type, q }) => formats.some((format) => format === FORMATS[type]) && q > 0)
-    .toSorted((a, b) => b.q - a.q)
-  const [best] = wanted
-  const format = best && FORMATS[best.type]
-  if (!best || !format) {
-    throw new AppError(
-      'NOT_ACCEPTABLE',
-      `the Accept header leaves out ${ROW_TYPES.filter((type) => formats.some((each) => each === FORMATS[type])).join(', ')}, and there is nothing else`,
-    )
-  }
-  const stripNulls = best.stripNulls && format !== 'csv'
+  const [best] = weightedList(accept)
+    .filter(({ name, weight }) => FORMATS.has(name) && weight > 0)
+    .toSorted((a, b) => b.weight - a.weight)
+  const format = best && FORMATS.get(best.name)
+  if (!best || !format) throw notAcceptable(ROW_TYPES)
+  const stripNulls = best.parameters.includes('nulls=stripped') && format !== 'csv'
   if (format === 'csv') return { format, stripNulls, contentType: 'text/csv; charset=utf-8' }
   const type = format === 'object' ? 'application/vnd.pgrst.object+json' : 'application/json'
   return {

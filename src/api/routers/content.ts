@@ -1,13 +1,14 @@
 import { z } from 'zod'
 import type { Container } from '../../container.ts'
 import type { ContentPermission, Visit } from '../../content/admission.ts'
-import { takesGzip } from '../../content/compress.ts'
 import type { Answered, ReadRequest } from '../../content/content.ts'
 import { appliedOf, formFor, preferencesOf, ROW_TYPES, rangeOf } from '../../content/terms.ts'
 import { etagOf, isCurrent } from '../../content/validators.ts'
+import { takesGzip } from '../../lib/weighted-list.ts'
 import type { Caller } from '../../projects/access.ts'
 import type { Access } from '../access.ts'
 import { bytes, empty } from '../answer.ts'
+import { assertAcceptable } from '../assert-acceptable.ts'
 import { type Admit, type BoundRoute, type Call, defineRoute, type Stranger } from '../route.ts'
 import { overviewSchema } from './content-overview.ts'
 import { readHeaders, readQuery } from './content-parameters.ts'
@@ -85,7 +86,7 @@ export function contentRoutes(container: Container): readonly BoundRoute<Caller>
   const admit = admitTo(container, access.permission)
   return [
     getStage.admit<Caller, Visit>(admit, async ({ caller: visit, request: { headers } }) => {
-      formFor(headers.accept, ['json'])
+      assertAcceptable(['application/json'], headers.accept)
       if (isKnown(headers, visit, 'json')) return unchanged(visit, 'json')
       const answered = await content.overview(visit, {
         canonical: 'overview',

@@ -4,6 +4,7 @@ import type { Container } from '../../container.ts'
 import { requestHash } from '../../jobs/submit.ts'
 import { coalesce } from '../../lib/coalesce.ts'
 import { gzipMembers } from '../../lib/gzip-members.ts'
+import { takesGzip } from '../../lib/weighted-list.ts'
 import { type Caller, findCallerAgain, tokenIdOf } from '../../projects/access.ts'
 import { assertMayMove } from '../../projects/assert-permission.ts'
 import { estimateRows } from '../../transfer/export/estimate-rows.ts'
@@ -116,15 +117,7 @@ function assertMayExport(caller: Caller, projects: readonly ExportSelection[]): 
 const wantsGzip = (headers: {
   readonly 'content-encoding'?: string | undefined
   readonly 'accept-encoding'?: string | undefined
-}): boolean =>
-  headers['content-encoding']?.trim().toLowerCase() === 'gzip' || acceptsGzip(headers['accept-encoding'] ?? '')
-
-/** @see RFC 9110, section 12.5.3: a coding with the weight 0 is not acceptable. */
-const acceptsGzip = (acceptEncoding: string): boolean =>
-  acceptEncoding.split(',').some((item) => {
-    const [coding, ...parameters] = item.split(';').map((part) => part.trim().toLowerCase())
-    return coding === 'gzip' && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter))
-  })
+}): boolean => headers['content-encoding']?.trim().toLowerCase() === 'gzip' || takesGzip(headers['accept-encoding'])
 
 function fileName(projects: readonly ExportSelection[], compressed: boolean): string {
   const [first, ...others] = projects
