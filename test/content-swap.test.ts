@@ -76,7 +76,7 @@ test('a read that a swap comes into begins again, by the structure that is there
     const { reference, generation } = await markOf(id)
     return { seen: { reference, generation, in_place: true } }
   }
-  const { seen } = await settledRead(source, { remark: markOf, forget: () => undefined }, read)
+  const { seen } = await settledRead(source, { remark: markOf, catalogs: { forget: () => undefined } }, read)
   expect(planned).toHaveLength(2)
   expect(Number(planned[1])).toBe(Number(planned[0]) + 1)
   expect(seen.reference).toBe(await latestEvent(wharf))
@@ -86,10 +86,14 @@ test('a read whose tables were not in place begins again, even where nothing els
   const id = await stageId()
   const source = { pool: wharf.container.system.pool, stage: { id, schemaName: '' }, mark: await markOf(id) }
   let reads = 0
-  const { seen } = await settledRead(source, { remark: markOf, forget: () => undefined }, async (mark) => {
-    reads += 1
-    return { seen: { reference: mark.reference, generation: mark.generation, in_place: reads > 1 } }
-  })
+  const { seen } = await settledRead(
+    source,
+    { remark: markOf, catalogs: { forget: () => undefined } },
+    async (mark) => {
+      reads += 1
+      return { seen: { reference: mark.reference, generation: mark.generation, in_place: reads > 1 } }
+    },
+  )
   expect(reads).toBe(2)
   expect(seen.in_place).toBe(true)
 })
@@ -103,7 +107,7 @@ test('a stage that is swapped without end is a conflict, and not a wait without 
     return { ...mark, generation: String(generation), structure: String(generation) }
   }
   const source = { pool: wharf.container.system.pool, stage: { id, schemaName: '' }, mark }
-  const reading = settledRead(source, { remark, forget: () => undefined }, async () => ({
+  const reading = settledRead(source, { remark, catalogs: { forget: () => undefined } }, async () => ({
     seen: { reference: 'another', generation: 'another', in_place: true },
   }))
   await expect(reading).rejects.toMatchObject({ code: 'CONFLICT', retryAfterSeconds: 1 })

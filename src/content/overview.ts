@@ -5,7 +5,6 @@ import type { CatalogTable, StageCatalog } from './query/index.ts'
 import type { ReadingServices } from './read-rows.ts'
 import { referenceSql, type SeenMark } from './reference-sql.ts'
 import { type Source, settledRead } from './settled-read.ts'
-import type { StageMark } from './stage-marks.ts'
 import { inStageTransaction } from './stage-transaction.ts'
 
 /** Tables up to this size are counted; of larger ones PostgreSQL's own estimate is given. */
@@ -19,9 +18,7 @@ interface RowCount {
 
 /** The stage at a glance: its tables with columns, keys, relations, row counts and links, and the reference they belong to. */
 export async function readOverview(source: Source, visit: Visit, services: ReadingServices): Promise<ContentAnswer> {
-  const { catalogs, remark } = services
-  const forget = ({ structure }: StageMark): void => catalogs.forget({ stageId: source.stage.id, structure })
-  const { seen, catalog, counts } = await settledRead(source, { remark, forget }, (mark) =>
+  const { seen, catalog, counts } = await settledRead(source, services, (mark) =>
     readOnce({ ...source, mark }, services),
   )
   return {

@@ -11,7 +11,6 @@ import {
 } from './query/index.ts'
 import { referenceSql, type SeenMark } from './reference-sql.ts'
 import { type Remark, type Source, settledRead } from './settled-read.ts'
-import type { StageMark } from './stage-marks.ts'
 import { inStageTransaction } from './stage-transaction.ts'
 import { statementFailure } from './statement-failure.ts'
 import type { RowRange } from './terms.ts'
@@ -50,10 +49,8 @@ export interface ReadingServices {
  * for and there is another number of them; QUERY_TIMED_OUT; CONFLICT where the stage goes on changing its structure.
  */
 export async function readRows(source: Source, query: RowsQuery, services: ReadingServices): Promise<ContentAnswer> {
-  const { catalogs, remark, limits } = services
-  const forget = ({ structure }: StageMark): void => catalogs.forget({ stageId: source.stage.id, structure })
-  const found = await settledRead(source, { remark, forget }, (mark) => readOnce({ ...source, mark }, query, services))
-  return toAnswer(found, query, limits)
+  const found = await settledRead(source, services, (mark) => readOnce({ ...source, mark }, query, services))
+  return toAnswer(found, query, services.limits)
 }
 
 interface Found {

@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { sqlState } from '../database/sqlstate.ts'
 import { AppError } from '../errors.ts'
+import type { Catalogs } from './catalogs.ts'
 import type { SeenMark } from './reference-sql.ts'
 import type { StageMark } from './stage-marks.ts'
 
@@ -14,41 +15,63 @@ export interface Source {
 /** How the stage stands now: at a moment after the asking. */
 export type Remark = (stageId: string) => Promise<StageMark>
 
-/** How often a read begins again because the stage was swapped, or its structure changed, while it ran. */
+/** How stages are looked at anew. */
+export interface Looking {
+  readonly remark: Remark
+  readonly catalogs: Pick<Catalogs, 'forget'>
+}
+
+/** How often something begins again because the stage was swapped, or its structure changed, while it ran. */
 const MAX_ATTEMPTS = 5
+
+/**
+ * Does something with a stage that is planned by its structure, and again where the structure was no longer the one
+ * planned for.
+ *
+ * @param attempt returns undefined where it is to be tried again by a newer mark; not so the last time.
+ * @throws {AppError} CONFLICT where the stage goes on changing. Whatever `attempt` throws.
+ */
+export async function untilSettled<T>(
+  { stage, mark: first }: Source,
+  { remark, catalogs }: Looking,
+  attempt: (mark: StageMark, isLast: boolean) => Promise<T | undefined>,
+): Promise<T> {
+  let mark = first
+  for (let tried = 1; tried <= MAX_ATTEMPTS; tried += 1) {
+    const settled = await attempt(mark, tried === MAX_ATTEMPTS)
+    if (settled !== undefined) return settled
+    catalogs.forget({ stageId: stage.id, structure: mark.structure })
+    mark = await remark(stage.id)
+  }
+  throw new AppError('CONFLICT', 'the structure of the stage goes on changing; try again later', {
+    retryAfterSeconds: 1,
+  })
+}
 
 /**
  * Reads something of a stage together with its reference, so that the two belong to one moment. Begins again where the
  * stage was swapped, or its structure changed, between the planning of a statement and its snapshot.
  *
  * @param read plans by the structure of the mark that it gets, and reads with `referenceSql` in the same statement.
- * @param forget is told of a mark whose structure was planned for in vain.
  * @throws {AppError} CONFLICT where the stage goes on changing. Whatever `read` throws.
  */
-export async function settledRead<T extends { readonly seen: SeenMark }>(
+export const settledRead = <T extends { readonly seen: SeenMark }>(
   source: Source,
-  { remark, forget }: { readonly remark: Remark; readonly forget: (mark: StageMark) => void },
+  looking: Looking,
   read: (mark: StageMark) => Promise<T>,
-): Promise<T> {
-  let { mark } = source
-  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
-    const tried = await read(mark).catch((failure: unknown) => {
+): Promise<T> =>
+  untilSettled(source, looking, async (mark, isLast) => {
+    const found = await read(mark).catch((failure: unknown) => {
       // A kept catalog can be too old where the structure was changed past Wharf; a new one can not.
-      if (!isStructureFailure(failure) || attempt === MAX_ATTEMPTS) throw failure
-      return undefined
+      if (isStructureFailure(failure) && !isLast) return undefined
+      throw failure
     })
+    if (!found?.seen.in_place) return undefined
     // A reference that has not moved since the request was let in says that nothing else has.
-    if (tried?.seen.in_place && tried.seen.reference === mark.reference) return tried
-    const now = await remark(source.stage.id)
-    const same = now.structure === mark.structure
-    if (same && tried?.seen.in_place && tried.seen.generation === mark.generation) return tried
-    if (!tried) forget(mark)
-    mark = now
-  }
-  throw new AppError('CONFLICT', 'the structure of the stage goes on changing; try again later', {
-    retryAfterSeconds: 1,
+    if (found.seen.reference === mark.reference) return found
+    const now = await looking.remark(source.stage.id)
+    return now.structure === mark.structure && found.seen.generation === mark.generation ? found : undefined
   })
-}
 
 /** Whether a statement names what is not there, or not in that form. */
 export const isStructureFailure = (error: unknown): boolean =>

@@ -11,7 +11,7 @@ import {
   type WriteRow,
 } from './query/index.ts'
 import { notOneRow } from './read-rows.ts'
-import { isStructureFailure, type Remark, type Source } from './settled-read.ts'
+import { isStructureFailure, type Remark, type Source, untilSettled } from './settled-read.ts'
 import { inStageTransaction } from './stage-transaction.ts'
 import { statementFailure } from './statement-failure.ts'
 import type { Form, Preferences } from './terms.ts'
@@ -39,8 +39,6 @@ export interface Written {
   readonly key: string | undefined
 }
 
-const MAX_ATTEMPTS = 5
-
 /**
  * Writes rows, whole or not at all.
  *
@@ -50,31 +48,21 @@ const MAX_ATTEMPTS = 5
  * to, and with `Retry-After` where the stage is shut; CONSTRAINT_VIOLATED; NOT_ACCEPTABLE where exactly one row was
  * asked for and another number was written; QUERY_TIMED_OUT. Nothing is changed then.
  */
-export async function writeRows(
+export const writeRows = (
   source: Source,
   write: RowsWrite,
   { catalogs, remark, timeoutMs }: { readonly catalogs: Catalogs; readonly remark: Remark; readonly timeoutMs: number },
-): Promise<Written> {
-  let { mark } = source
-  const { pool, stage } = source
-  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
-    const at = { pool, stageId: stage.id, schemaName: stage.schemaName, structure: mark.structure, timeoutMs }
+): Promise<Written> =>
+  untilSettled(source, { catalogs, remark }, async ({ structure }, isLast) => {
+    const { pool, stage } = source
+    const at = { pool, stageId: stage.id, schemaName: stage.schemaName, structure, timeoutMs }
     const plan = await catalogs.plan(at, (catalog) => planFor(catalog, write))
     if (!plan.filtered) throw unfiltered(write.kind)
-    const written = await tryToWrite(source, plan, write, { structure: mark.structure, remark, timeoutMs }).catch(
-      (error: unknown) => {
-        if (isStructureFailure(error) && attempt < MAX_ATTEMPTS) return undefined
-        throw statementFailure(plan, error)
-      },
-    )
-    if (written) return written
-    catalogs.forget(at)
-    mark = await remark(stage.id)
-  }
-  throw new AppError('CONFLICT', 'the structure of the stage goes on changing; try again later', {
-    retryAfterSeconds: 1,
+    return tryToWrite(source, plan, write, { structure, remark, timeoutMs }).catch((error: unknown) => {
+      if (isStructureFailure(error) && !isLast) return undefined
+      throw statementFailure(plan, error)
+    })
   })
-}
 
 function planFor(
   catalog: StageCatalog,
