@@ -1,3 +1,4 @@
+import { within } from './lib/within.ts'
 import type { Logger } from './logger.ts'
 
 /** How long one closer may take before it is given up, in milliseconds. */
@@ -22,9 +23,9 @@ export function createLifecycle(logger: Logger): Lifecycle {
   const closeAll = async (): Promise<void> => {
     for (let closer = closers.pop(); closer; closer = closers.pop()) {
       const { name } = closer
-      await withTimeout(Promise.resolve().then(closer.close), CLOSE_TIMEOUT_MS).catch((error: unknown) =>
-        logger.error({ err: error, resource: name }, 'closing failed'),
-      )
+      await within(CLOSE_TIMEOUT_MS, Promise.resolve().then(closer.close), () => {
+        throw new Error(`not closed within ${CLOSE_TIMEOUT_MS} ms`)
+      }).catch((error: unknown) => logger.error({ err: error, resource: name }, 'closing failed'))
     }
   }
 
@@ -36,17 +37,5 @@ export function createLifecycle(logger: Logger): Lifecycle {
       closing ??= closeAll()
       return closing
     },
-  }
-}
-
-async function withTimeout(work: Promise<unknown>, timeoutMs: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const expiry = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`not closed within ${timeoutMs} ms`)), timeoutMs)
-  })
-  try {
-    await Promise.race([work, expiry])
-  } finally {
-    clearTimeout(timer)
   }
 }

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { setTimeout as delay } from 'node:timers/promises'
 import { AppError } from '../errors.ts'
+import { within } from '../lib/within.ts'
 import { answerMalformedRequest, refuseTunnel } from './answer-malformed-request.ts'
 import { type ConnectionLimitOptions, limitConnections } from './connection-limit.ts'
 import type { Api } from './create-api.ts'
@@ -98,6 +98,7 @@ export async function listen(api: Api, options: ListenOptions): Promise<Listenin
 
 async function close(server: Server, api: Api, graceMs: number): Promise<void> {
   const closed = once(server, 'close')
+  const giveUp = (): void => undefined
   server.close()
   for (const { response } of api.running) {
     if (!response.headersSent) response.setHeader('connection', 'close')
@@ -108,23 +109,15 @@ async function close(server: Server, api: Api, graceMs: number): Promise<void> {
     retryAfterSeconds: RETRY_AFTER_SECONDS,
   })
   const waitingMs = Math.min(WAITING_MS, graceMs)
-  await within(waitingMs, closed)
+  await within(waitingMs, closed, giveUp)
   for (const exchange of api.running) {
     if (exchange.canWaitLong && !exchange.response.headersSent) exchange.abort(stopped)
   }
-  await within(graceMs - waitingMs, closed)
+  await within(graceMs - waitingMs, closed, giveUp)
   for (const exchange of api.running) exchange.abort(stopped)
-  if (api.running.size > 0) await within(ABORT_MS, closed)
+  if (api.running.size > 0) await within(ABORT_MS, closed, giveUp)
   server.closeAllConnections()
   await closed
-}
-
-async function within(limitMs: number, event: Promise<unknown>): Promise<void> {
-  const timer = new AbortController()
-  // Rejects only when it is not needed any more and is called off.
-  const expiry = delay(limitMs, undefined, { signal: timer.signal }).catch(() => undefined)
-  await Promise.race([event, expiry])
-  timer.abort()
 }
 
 function urlOf(server: Server): string {

@@ -3,6 +3,7 @@ import { gunzip } from 'node:zlib'
 import getRawBody from 'raw-body'
 import type { z } from 'zod'
 import { AppError, invalidRequest } from '../errors.ts'
+import { within } from '../lib/within.ts'
 import type { BodyOf, BodySpec, JsonBody, Upload } from './body.ts'
 import { ClientGone, type Exchange } from './exchange.ts'
 import { check, toBodyFault } from './faults.ts'
@@ -75,21 +76,21 @@ async function readJson(spec: JsonBody<z.ZodType>, exchange: Exchange): Promise<
 async function readWhole(exchange: Exchange, maxBytes: number): Promise<Buffer> {
   const { request, frame } = exchange
   const { wholeBodyMs } = frame.limits
-  let timer: NodeJS.Timeout | undefined
-  const expiry = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(bodyTimedOut(wholeBodyMs)), wholeBodyMs)
+  const failure = new Promise<never>((_, reject) => {
     exchange.onBodyFailure = reject
     if (exchange.bodyFailure) reject(exchange.bodyFailure)
   })
   try {
     const length = request.headers['content-length'] ?? null
-    return await Promise.race([getRawBody(request, { limit: maxBytes, length }), expiry])
+    const body = Promise.race([getRawBody(request, { limit: maxBytes, length }), failure])
+    return await within(wholeBodyMs, body, () => {
+      throw bodyTimedOut(wholeBodyMs)
+    })
   } catch (error) {
     if (hasType(error, 'entity.too.large')) throw bodyTooLarge(maxBytes)
     if (hasType(error, 'request.aborted')) throw new ClientGone('the client went away before its body had ended')
     throw error
   } finally {
-    clearTimeout(timer)
     exchange.onBodyFailure = undefined
   }
 }

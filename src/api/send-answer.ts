@@ -1,5 +1,5 @@
 import { finished, pipeline } from 'node:stream/promises'
-import { setTimeout as delay } from 'node:timers/promises'
+import { within } from '../lib/within.ts'
 import type { AnswerSpec, AnyAnswer, StreamSource } from './answer.ts'
 import { createAnswerSink, dropStalledReader } from './answer-sink.ts'
 import type { AnswerHeaders, Exchange } from './exchange.ts'
@@ -79,10 +79,7 @@ async function sendEarly({ request, response, frame }: Exchange, body: Uint8Arra
   const enough = new AbortController()
   // How either wait ends does not matter: the answer has been written, and the connection closes after it.
   const settled = finished(request, { signal: enough.signal, writable: false }).catch(() => undefined)
-  await Promise.race([
-    settled,
-    delay(frame.limits.lingerMs, undefined, { signal: enough.signal }).catch(() => undefined),
-  ])
+  await within(frame.limits.lingerMs, settled, () => undefined)
   enough.abort()
   response.end()
 }

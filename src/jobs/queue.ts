@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts'
+import { within } from '../lib/within.ts'
 import type { Logger } from '../logger.ts'
 import { JOB_KINDS, type JobKind, queueName } from './job.ts'
 import type { BackendQueue, QueueBackend } from './queue-backend.ts'
@@ -70,17 +71,7 @@ export function openJobQueue(backend: QueueBackend, logger: Logger): JobQueue {
 /** The record is what remains of a job; the queue forgets it at its end, so that it can be rung for again. */
 const OPTIONS = { removeOnComplete: true, removeOnFail: true }
 
-async function inTime<T>(call: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const expiry = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new Error(`the queue did not answer within ${CALL_TIMEOUT_MS} ms`)),
-      CALL_TIMEOUT_MS,
-    )
+const inTime = <T>(call: Promise<T>): Promise<T> =>
+  within(CALL_TIMEOUT_MS, call, () => {
+    throw new Error(`the queue did not answer within ${CALL_TIMEOUT_MS} ms`)
   })
-  try {
-    return await Promise.race([call, expiry])
-  } finally {
-    clearTimeout(timer)
-  }
-}

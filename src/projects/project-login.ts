@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Queryable, Transaction } from '../database/database.ts'
 import type { PrismaClient } from '../database/generated/client.ts'
 import type { Login } from '../database/login-databases.ts'
@@ -6,6 +5,7 @@ import { quoteIdentifier, quoteLiteral } from '../database/quoting.ts'
 import { scramVerifier } from '../database/scram-verifier.ts'
 import { SQLSTATE, sqlState } from '../database/sqlstate.ts'
 import { AppError, conflict } from '../errors.ts'
+import { within } from '../lib/within.ts'
 import type { Logger } from '../logger.ts'
 import { dropOwned } from './project-objects.ts'
 
@@ -133,7 +133,7 @@ async function whileEndingSessions(system: PrismaClient, login: string, altering
     isDone = true
   })
   while (!isDone) {
-    await Promise.race([settled, delay(ENDING_INTERVAL_MS)])
+    await within(ENDING_INTERVAL_MS, settled, () => undefined)
     if (!isDone) await endSessionsOf(system, login)
   }
   await altering

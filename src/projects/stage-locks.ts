@@ -1,9 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Database } from '../database/database.ts'
 import { nameSession } from '../database/session-name.ts'
 import { SQLSTATE, sqlState } from '../database/sqlstate.ts'
 import { AppError } from '../errors.ts'
+import { within } from '../lib/within.ts'
 
 /** How long rows that are being written over HTTP may keep an import waiting, in milliseconds. */
 const MAX_WAIT_FOR_WRITES_MS = 30_000
@@ -47,10 +47,8 @@ export async function withStageLocks<T>(
     return await use(lost.signal)
   } finally {
     // Before anybody learns that `use` has ended: they may ask for the next import before PostgreSQL has ended the session.
-    await Promise.race([
-      client.query('COMMIT').catch(() => undefined),
-      delay(MAX_UNLOCKING_MS, undefined, { ref: false }),
-    ])
+    const unlocked = client.query('COMMIT').catch(() => undefined)
+    await within(MAX_UNLOCKING_MS, unlocked, () => undefined)
     client.off('error', onError)
     client.release(true)
   }

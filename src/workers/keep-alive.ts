@@ -6,6 +6,7 @@ import type { Job } from '../jobs/job.ts'
 import type { ProgressTracker } from '../jobs/progress.ts'
 import type { JobTimings } from '../jobs/timings.ts'
 import { beat } from '../jobs/transitions.ts'
+import { within } from '../lib/within.ts'
 import type { Logger } from '../logger.ts'
 import { Stopped } from './stopped.ts'
 
@@ -34,7 +35,10 @@ export async function keepAlive(options: KeepAliveOptions): Promise<void> {
     await delay(timings.heartbeatMs, undefined, { signal }).catch(() => undefined)
     if (signal.aborted) return
     try {
-      const answer = await inTime(beat(control.prisma, job, progress.take()), timings.leaseMs)
+      // A connection that hangs must not keep the attempt from noticing.
+      const answer = await within(timings.leaseMs, beat(control.prisma, job, progress.take()), () => {
+        throw new Error(`the database did not answer within ${timings.leaseMs} ms`)
+      })
       if (answer !== 'alive') return stop(new Stopped(answer))
       heardAtMs = performance.now()
       if (performance.now() - authorisedAtMs < timings.authorisationMs) continue
@@ -45,19 +49,5 @@ export async function keepAlive(options: KeepAliveOptions): Promise<void> {
       logger.warn({ err: error, jobId: job.id }, 'a sign of life could not be given')
       if (performance.now() - heardAtMs > timings.leaseMs) return stop(new Stopped('lost'))
     }
-  }
-}
-
-/** A connection that hangs must not keep the attempt from noticing. */
-async function inTime<T>(call: Promise<T>, limitMs: number): Promise<T> {
-  const timer = new AbortController()
-  const expiry = delay(limitMs, undefined, { signal: timer.signal }).then(() => {
-    throw new Error(`the database did not answer within ${limitMs} ms`)
-  })
-  void Promise.allSettled([expiry, call])
-  try {
-    return await Promise.race([call, expiry])
-  } finally {
-    timer.abort()
   }
 }

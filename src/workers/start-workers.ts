@@ -1,8 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { DelayedError, type Job as Delivery, WaitingError } from 'bullmq'
 import type { Container } from '../container.ts'
 import { CATALOGUE } from '../jobs/catalogue.ts'
 import { JOB_KINDS, queueName } from '../jobs/job.ts'
+import { within } from '../lib/within.ts'
 import { type Outcome, runAttempt } from './run-attempt.ts'
 import { Stopped } from './stopped.ts'
 
@@ -49,10 +49,7 @@ export async function startWorkers(services: Container): Promise<Workers> {
   return {
     async close() {
       await Promise.allSettled(workers.map((worker) => worker.pause(true)))
-      const timer = new AbortController()
-      const grace = delay(timings.graceMs, undefined, { signal: timer.signal }).catch(() => undefined)
-      await Promise.race([Promise.allSettled([...running]), grace])
-      timer.abort()
+      await within(timings.graceMs, Promise.allSettled([...running]), () => undefined)
       stopping.abort(new Stopped('shutdown'))
       await Promise.allSettled([...running])
       await Promise.allSettled(workers.map((worker) => worker.close()))

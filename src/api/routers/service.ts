@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { CHALLENGE_PATTERN, type Prover } from '../../data-folder/service-proof.ts'
 import { AppError, type Fault, isAppError } from '../../errors.ts'
+import { within } from '../../lib/within.ts'
 import type { Logger } from '../../logger.ts'
 import { bytes, json } from '../answer.ts'
 import { DOCS_PAGE_POLICY, renderDocsPage } from '../docs-page.ts'
@@ -139,12 +140,10 @@ export function createServiceRoutes({
 const isLoopbackAddress = (address: string): boolean => address === '::1' || address.startsWith('127.')
 
 async function runCheck([name, check]: [string, ReadinessCheck], log: Logger): Promise<Fault | undefined> {
-  const expired = AbortSignal.timeout(CHECK_MS)
-  const expiry = new Promise<never>((_, reject) => {
-    expired.addEventListener('abort', () => reject(new Error(`no answer within ${CHECK_MS} ms`)), { once: true })
-  })
   try {
-    await Promise.race([check(expired), expiry])
+    await within(CHECK_MS, check(AbortSignal.timeout(CHECK_MS)), () => {
+      throw new Error(`no answer within ${CHECK_MS} ms`)
+    })
     return undefined
   } catch (error) {
     log.warn({ err: error, check: name }, 'not ready')
