@@ -14,6 +14,7 @@ import { startChecking } from './jobs/check-archives.ts'
 import { startSchedules } from './jobs/schedules/tick.ts'
 import { startSweeping as startJobSweep } from './jobs/start-sweeping.ts'
 import type { JobTimings } from './jobs/timings.ts'
+import { repeat } from './lib/repeat.ts'
 import { createLifecycle, type Lifecycle } from './lifecycle.ts'
 import type { Logger } from './logger.ts'
 import { ensureDemoProject } from './projects/demo-project.ts'
@@ -116,9 +117,9 @@ async function startJobs(container: Container, lifecycle: Lifecycle, parts: read
   const workers = await startWorkers(container)
   lifecycle.onClose('workers', workers.close)
   const schedules = startSchedules(container)
-  lifecycle.onClose('schedules', schedules.close)
+  lifecycle.onClose('schedules', schedules.stop)
   const checking = startChecking(container, container.config.artifactCheckDays)
-  lifecycle.onClose('checks of archives', checking.close)
+  lifecycle.onClose('checks of archives', checking.stop)
   // Whoever has brought a database of their own has something that starts this process again, too.
   if (!container.config.databaseUrl) return
   const watchdog = startWatchdog(container.jobTimings, container.logger)
@@ -167,25 +168,15 @@ async function startEmbeddedDatabase(
 
 /** Drops what imports have left beside stages, now and then again and again. */
 function startSweeping(container: Container, lifecycle: Lifecycle): void {
-  let sweep = Promise.resolve()
-  const sweepOnce = async (): Promise<void> => {
-    try {
-      await logStages(container)
-      await sweepSideSchemas(container, container.logger)
-      await sweepScratchProjects(container)
-    } catch (error) {
-      container.logger.warn({ err: error }, 'sweeping failed; it is tried again later')
-    }
+  const sweep = async (): Promise<void> => {
+    await logStages(container)
+    await sweepSideSchemas(container, container.logger)
+    await sweepScratchProjects(container)
   }
-  const next = (): void => {
-    sweep = sweep.then(sweepOnce)
-  }
-  next()
-  const timer = setInterval(next, SWEEP_INTERVAL_MS)
-  lifecycle.onClose('sweep', () => {
-    clearInterval(timer)
-    return sweep
-  })
+  const sweeping = repeat(SWEEP_INTERVAL_MS, sweep, (error) =>
+    container.logger.warn({ err: error }, 'sweeping failed; it is tried again later'),
+  )
+  lifecycle.onClose('sweep', sweeping.stop)
 }
 
 /** The demo project is made once; whoever deletes it does not get it again with the next start. */

@@ -258,7 +258,7 @@ test('a process looks by itself, and works on what is due', async () => {
       byHand: false,
     })
   } finally {
-    await schedules.close()
+    await schedules.stop()
     await worker.close()
   }
 })

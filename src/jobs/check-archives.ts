@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { ArtifactStore } from '../artifacts/artifact-store.ts'
 import type { Database } from '../database/database.ts'
 import { isAppError } from '../errors.ts'
+import { type Repeating, repeat } from '../lib/repeat.ts'
 import type { Logger } from '../logger.ts'
 import { markDamaged } from './damaged-archives.ts'
 
@@ -168,29 +169,17 @@ async function recordWhole({ prisma }: Database, logger: Logger, key: string): P
 const TICK_MS = 60_000
 
 /**
- * Checks archives for as long as the process lives.
+ * Checks archives again and again.
  *
  * @param everyDays 0 never does.
  */
-export function startChecking(services: CheckServices, everyDays: number): { close(): Promise<void> } {
-  const stopping = new AbortController()
-  const { signal } = stopping
-  const checkUntilStopped = async (): Promise<void> => {
-    while (!signal.aborted) {
-      try {
-        await checkArchives(services, { everyDays, signal })
-      } catch (error) {
-        if (!signal.aborted)
-          services.logger.warn({ err: error }, 'archives could not be checked; it is tried again later')
-      }
-      await delay(TICK_MS, undefined, { signal }).catch(() => undefined)
-    }
-  }
-  const checking = everyDays > 0 ? checkUntilStopped() : Promise.resolve()
-  return {
-    close() {
-      stopping.abort()
-      return checking
+export function startChecking(services: CheckServices, everyDays: number): Repeating {
+  if (everyDays === 0) return { stop: async () => undefined }
+  return repeat(
+    TICK_MS,
+    async (signal) => {
+      await checkArchives(services, { everyDays, signal })
     },
-  }
+    (error) => services.logger.warn({ err: error }, 'archives could not be checked; it is tried again later'),
+  )
 }
