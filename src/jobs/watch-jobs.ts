@@ -5,18 +5,21 @@ import type { Logger } from '../logger.ts'
 /** Tells those who wait for jobs when these have changed, whichever process has changed them. */
 export interface JobWatcher {
   /**
-   * Waits until the job's revision is another than this one, the job is gone, or `signal` says that nobody waits any
-   * more.
-   *
-   * @returns whether something has changed.
+   * Waits until the job's revision is another than this one, or the job is gone; at most for `limitMs`, and until
+   * `signal` says that nobody waits any more.
    */
-  change(id: string, revision: number, signal: AbortSignal): Promise<boolean>
+  change(id: string, revision: number, limits: WaitLimits): Promise<void>
   close(): void
+}
+
+interface WaitLimits {
+  readonly limitMs: number
+  readonly signal: AbortSignal
 }
 
 interface Waiter {
   readonly revision: number
-  readonly settle: (changed: boolean) => void
+  readonly settle: () => void
 }
 
 /**
@@ -25,7 +28,7 @@ interface Waiter {
  */
 export function createJobWatcher({ prisma }: Database, { watchMs, logger }: WatcherOptions): JobWatcher {
   const waiters = new Map<string, Set<Waiter>>()
-  const closing = new AbortController()
+  let isClosed = false
   let isLooking = false
 
   const look = async (): Promise<void> => {
@@ -34,7 +37,7 @@ export function createJobWatcher({ prisma }: Database, { watchMs, logger }: Watc
     const revisions = new Map(rows.map(({ id, revision }) => [id, revision]))
     for (const id of ids) {
       for (const waiter of waiters.get(id) ?? []) {
-        if (revisions.get(id) !== waiter.revision) waiter.settle(true)
+        if (revisions.get(id) !== waiter.revision) waiter.settle()
       }
     }
   }
@@ -42,7 +45,7 @@ export function createJobWatcher({ prisma }: Database, { watchMs, logger }: Watc
   const lookWhileWanted = async (): Promise<void> => {
     if (isLooking) return
     isLooking = true
-    while (waiters.size > 0 && !closing.signal.aborted) {
+    while (waiters.size > 0) {
       await delay(watchMs)
       try {
         if (waiters.size > 0) await look()
@@ -54,27 +57,29 @@ export function createJobWatcher({ prisma }: Database, { watchMs, logger }: Watc
   }
 
   return {
-    change(id, revision, signal) {
-      const over = AbortSignal.any([signal, closing.signal])
-      return new Promise<boolean>((resolve) => {
-        const onOver = (): void => waiter.settle(false)
-        const waiter: Waiter = {
-          revision,
-          settle(changed) {
-            over.removeEventListener('abort', onOver)
-            const others = waiters.get(id)
-            others?.delete(waiter)
-            if (others?.size === 0) waiters.delete(id)
-            resolve(changed)
-          },
+    async change(id, revision, { limitMs, signal }) {
+      if (isClosed || signal.aborted) return
+      await new Promise<void>((resolve) => {
+        // Nothing of a wait stays with the signal, which may be that of a stream of events: that waits again and again.
+        const settle = (): void => {
+          clearTimeout(timer)
+          signal.removeEventListener('abort', settle)
+          const others = waiters.get(id)
+          others?.delete(waiter)
+          if (others?.size === 0) waiters.delete(id)
+          resolve()
         }
-        if (over.aborted) return resolve(false)
-        over.addEventListener('abort', onOver, { once: true })
+        const timer = setTimeout(settle, limitMs).unref()
+        signal.addEventListener('abort', settle, { once: true })
+        const waiter: Waiter = { revision, settle }
         waiters.set(id, (waiters.get(id) ?? new Set()).add(waiter))
         void lookWhileWanted()
       })
     },
-    close: () => closing.abort(),
+    close() {
+      isClosed = true
+      for (const waiter of [...waiters.values()].flatMap((each) => [...each])) waiter.settle()
+    },
   }
 }
 

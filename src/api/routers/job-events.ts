@@ -3,7 +3,6 @@ import { isAppError } from '../../errors.ts'
 import { ENDED, type Job } from '../../jobs/job.ts'
 import { findJob } from '../../jobs/read-jobs.ts'
 import type { JobWatcher } from '../../jobs/watch-jobs.ts'
-import { timeLimit } from '../../lib/time-limit.ts'
 import { type Caller, findCallerAgain } from '../../projects/access.ts'
 import { toProblem } from '../problem.ts'
 import { toJobBody } from './job-body.ts'
@@ -39,7 +38,7 @@ export async function* jobEvents(source: EventSource, watching: Watching): Async
   yield toEvent(job)
   while (!ENDED.has(job.status)) {
     const known = job.revision
-    await watcher.change(job.id, known, AbortSignal.any([signal, timeLimit(everyMs)]))
+    await watcher.change(job.id, known, { limitMs: everyMs, signal })
     signal.throwIfAborted()
     try {
       job = await findJob(control, await findCallerAgain(control.prisma, caller), job.id)

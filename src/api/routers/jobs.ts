@@ -5,7 +5,6 @@ import { removeJob } from '../../jobs/end-jobs.ts'
 import { ENDED, JOB_KINDS, JOB_STATUSES } from '../../jobs/job.ts'
 import { findJob, listJobs } from '../../jobs/read-jobs.ts'
 import { requestCancel } from '../../jobs/transitions.ts'
-import { timeLimit } from '../../lib/time-limit.ts'
 import { type Caller, findCallerAgain } from '../../projects/access.ts'
 import { assertAuthor } from '../../projects/assert-permission.ts'
 import { empty, json, stream } from '../answer.ts'
@@ -123,8 +122,7 @@ export function jobRoutes(container: Container): readonly BoundRoute<Caller>[] {
       const waitSeconds = wanted === undefined ? undefined : Math.min(wanted, MAX_WAIT_SECONDS)
       let job = await findJob(control, caller, params.id)
       if (waitSeconds !== undefined && !ENDED.has(job.status)) {
-        const inTime = AbortSignal.any([signal, timeLimit(waitSeconds * 1_000)])
-        await watcher.change(job.id, job.revision, inTime)
+        await watcher.change(job.id, job.revision, { limitMs: waitSeconds * 1_000, signal })
         job = await findJob(control, await findCallerAgain(control.prisma, caller), params.id)
       }
       const applied = waitSeconds === undefined ? undefined : `wait=${waitSeconds}`
