@@ -2,12 +2,10 @@ import { isAbsolute, join, resolve } from 'node:path'
 import { z } from 'zod'
 import { AppError } from './errors.ts'
 import { isAddressRange } from './lib/address-range.ts'
+import { SLUG_PATTERN } from './lib/slug.ts'
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
-
-/** A project's or a stage's name: part of URLs, of file names and of PostgreSQL schema names. */
-export const SLUG_PATTERN = /^[a-z][a-z0-9_-]{0,62}$/
 
 const url = (protocols: readonly string[]) =>
   z.string().refine((value) => URL.canParse(value) && protocols.includes(new URL(value).protocol), {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { SLUG_PATTERN } from '../config.ts'
+import { SLUG_PATTERN } from '../lib/slug.ts'
 
 /** PostgreSQL cuts longer identifiers short without a word, so two of them could become one. */
 const MAX_IDENTIFIER_BYTES = 63

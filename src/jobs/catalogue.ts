@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { SLUG_PATTERN } from '../config.ts'
+import { SLUG_PATTERN } from '../lib/slug.ts'
 import type { JobKind } from './job.ts'
 
 const MINUTE = 60_000

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { SLUG_PATTERN } from '../../config.ts'
+import { SLUG_PATTERN } from '../../lib/slug.ts'
 
 /** Data ids are whatever PostgreSQL takes for a UUID, which is more than RFC 9562 has variants for. */
 export const id = z.guid({ error: 'must be an id, like 0f8b8a52-2f1f-4d0e-9c5b-0f6d7c1c2a11' })

@@ -1,5 +1,5 @@
-import { SLUG_PATTERN } from '../../config.ts'
 import { type AppError, wrongUse } from '../../errors.ts'
+import { SLUG_PATTERN } from '../../lib/slug.ts'
 
 export interface RemoteTarget {
   readonly kind: 'remote'
