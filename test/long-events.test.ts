@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type EventItem, readArchive } from '../src/archive/archive-reader.ts'
 import { LineReader } from '../src/archive/line-reader.ts'
+import { RowReader } from '../src/archive/row-reader.ts'
 import { lineBlocks } from '../src/lib/line-blocks.ts'
 import { cutAt, streamOf } from './support/archive-sample.ts'
 
@@ -147,13 +148,11 @@ test.each([
 ] as const)(
   'no more than a little of a long %s %s is worked on before others have a turn',
   async (kind, _, archive) => {
-    const reader = new LineReader({
-      maxLineBytes: 64 * MEBIBYTE,
-      maxEventLineBytes: 64 * MEBIBYTE,
-      maxStructureLineBytes: 4 * MEBIBYTE,
-      allowEdited: true,
-      binary: false,
-    })
+    const maxLineBytes = 64 * MEBIBYTE
+    const reader = new LineReader(
+      { maxLineBytes, maxEventLineBytes: maxLineBytes, maxStructureLineBytes: 4 * MEBIBYTE, allowEdited: true },
+      (fault) => new RowReader({ maxLineBytes, binary: false, fault }),
+    )
     const chunks = streamOf(
       ...cutAt(
         Buffer.from(archive),

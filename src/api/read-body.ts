@@ -3,6 +3,7 @@ import { gunzip } from 'node:zlib'
 import getRawBody from 'raw-body'
 import type { z } from 'zod'
 import { AppError, invalidRequest } from '../errors.ts'
+import { isGzip } from '../lib/recognise-gzip.ts'
 import { within } from '../lib/within.ts'
 import type { BodyOf, BodySpec, JsonBody, Upload } from './body.ts'
 import { ClientGone, type Exchange } from './exchange.ts'
@@ -100,7 +101,7 @@ async function readWhole(exchange: Exchange, maxBytes: number): Promise<Buffer> 
  * it is about the answer. No JSON text begins with these two bytes.
  */
 async function unpack(packed: Buffer, maxBytes: number): Promise<Buffer> {
-  if (packed[0] !== 0x1f || packed[1] !== 0x8b) return packed
+  if (!isGzip(packed)) return packed
   try {
     return await unzip(packed, { maxOutputLength: maxBytes })
   } catch (error) {

@@ -2,6 +2,7 @@ import { collectPassed } from '../lib/collect-passed.ts'
 import { createTurns } from '../lib/give-way.ts'
 import { lineBlocks } from '../lib/line-blocks.ts'
 import { type ArchiveItem, LineReader } from './line-reader.ts'
+import { RowReader } from './row-reader.ts'
 import { createSqlCheck } from './sql/check-sql.ts'
 import { unpack } from './unpack.ts'
 
@@ -52,7 +53,8 @@ export async function* readArchive(
     signal,
   }: ReadArchiveOptions = {},
 ): AsyncGenerator<ArchiveItem, void, undefined> {
-  const reader = new LineReader({ maxLineBytes, maxEventLineBytes, maxStructureLineBytes, allowEdited, binary })
+  const rules = { maxLineBytes, maxEventLineBytes, maxStructureLineBytes, allowEdited }
+  const reader = new LineReader(rules, (fault) => new RowReader({ maxLineBytes, binary, fault }))
   const turn = createTurns()
   const checkSql = createSqlCheck()
   // A COPY that takes the rows needs a processor, too.

@@ -13,7 +13,7 @@ import { LongEvent } from './long-event.ts'
 import { beginsAsRow, type LongRow } from './long-row.ts'
 import { expectedAt, misplaced } from './order.ts'
 import { parsePlainRow } from './row-lines.ts'
-import { type CopyFormat, RowReader } from './row-reader.ts'
+import type { CopyFormat, RowReader } from './row-reader.ts'
 import { findJsonFault } from './strict-json.ts'
 import { createStructureLimit, STRUCTURE_LIMITS } from './structure-limit.ts'
 
@@ -51,8 +51,6 @@ export interface LineRules {
   readonly maxStructureLineBytes: number
   /** Whether counts and sums may disagree; the order of lines, names and the `end` line are checked all the same. */
   readonly allowEdited: boolean
-  /** Whether rows are made for COPY's binary format where they can be, which PostgreSQL reads faster. */
-  readonly binary: boolean
 }
 
 interface RawLine {
@@ -116,10 +114,10 @@ export class LineReader {
   #longEvent: { readonly event: LongEvent; readonly counter: JsonCounter; bytes: number } | undefined
   #passedBytes = 0
 
-  constructor(rules: LineRules) {
+  /** @param createRows makes what reads rows; `fault` makes what it throws where one is wrong. */
+  constructor(rules: LineRules, createRows: (fault: (detail: string) => Error) => RowReader) {
     this.#rules = rules
-    const { maxLineBytes, binary } = rules
-    this.#rows = new RowReader({ maxLineBytes, binary, fault: this.#fault })
+    this.#rows = createRows(this.#fault)
     this.#ledger = new Ledger({ sums: !rules.allowEdited, fault: this.#fault })
   }
 

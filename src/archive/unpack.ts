@@ -2,9 +2,8 @@ import { pipeline, Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { coalesce } from '../lib/coalesce.ts'
 import { errorCode } from '../lib/error-code.ts'
+import { recogniseGzip } from '../lib/recognise-gzip.ts'
 import { archiveFault } from './archive-invalid.ts'
-
-const GZIP_MAGIC = Buffer.from([0x1f, 0x8b])
 
 /** zlib works in a thread of its own, a chunk at a time: few large ones spare it most of the waiting between them. */
 const INPUT_CHUNK_BYTES = 256 * 1024
@@ -32,30 +31,12 @@ export async function* unpack(
   bytes: AsyncIterable<Buffer>,
   freeBytes: () => number = () => Number.POSITIVE_INFINITY,
 ): AsyncGenerator<Buffer, void, undefined> {
-  const source = bytes[Symbol.asyncIterator]()
+  const { isGzip, bytes: source } = await recogniseGzip(bytes)
   try {
-    const head = await readHead(source)
-    const whole = prepend(head, source)
-    yield* head.subarray(0, GZIP_MAGIC.length).equals(GZIP_MAGIC) ? gunzip(whole, freeBytes) : whole
+    yield* isGzip ? gunzip(source, freeBytes) : source
   } finally {
     await source.return?.()
   }
-}
-
-/** Reads until there are enough bytes to recognise gzip by, or no more. */
-async function readHead(source: AsyncIterator<Buffer>): Promise<Buffer> {
-  let head: Buffer = Buffer.alloc(0)
-  while (head.length < GZIP_MAGIC.length) {
-    const next = await source.next()
-    if (next.done) break
-    head = head.length === 0 ? next.value : Buffer.concat([head, next.value])
-  }
-  return head
-}
-
-async function* prepend(head: Buffer, source: AsyncIterator<Buffer>): AsyncGenerator<Buffer, void, undefined> {
-  if (head.length > 0) yield head
-  yield* remaining(source)
 }
 
 /** Like the source itself, but can be left without closing it. */

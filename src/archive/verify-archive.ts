@@ -1,3 +1,4 @@
+import { tap } from '../lib/tap.ts'
 import { type ArchiveItem, type ReadArchiveOptions, readArchive } from './archive-reader.ts'
 import type { LineContent } from './lines.ts'
 
@@ -38,17 +39,14 @@ export async function verifyArchive(
   options: ReadArchiveOptions = {},
 ): Promise<ArchiveSummary> {
   let readBytes = 0
-  async function* counted(): AsyncGenerator<Buffer, void, undefined> {
-    for await (const chunk of bytes) {
-      readBytes += chunk.length
-      yield chunk
-    }
-  }
+  const counted = tap(bytes, ({ length }) => {
+    readBytes += length
+  })
 
   const projects: ProjectSummary[] = []
   let header: LineContent<'archive'> | undefined
   let lines = 0
-  for await (const item of readArchive(counted(), options)) {
+  for await (const item of readArchive(counted, options)) {
     if (item.kind === 'archive') header = item.content
     if (item.kind === 'end') lines = item.line
     count(item, projects)

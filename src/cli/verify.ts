@@ -1,5 +1,6 @@
 import { type ArchiveSummary, verifyArchive } from '../archive/verify-archive.ts'
 import { AppError, isAppError } from '../errors.ts'
+import { tap } from '../lib/tap.ts'
 import { type ArchiveInput, withArchiveInput } from './archive-input.ts'
 import { GENEROUS_LIMITS } from './archive-limits.ts'
 import type { CommandContext } from './environment.ts'
@@ -34,15 +35,12 @@ async function readThrough(
   { allowEdited = false, quiet = false }: VerifyOptions,
 ): Promise<ArchiveSummary> {
   const progress: FileProgress = { bytes: 0, bytesTotal: sizeBytes, waitingFor: undefined }
-  async function* counted(): AsyncGenerator<Buffer, void, undefined> {
-    for await (const chunk of read()) {
-      progress.bytes += chunk.length
-      yield chunk
-    }
-  }
+  const counted = tap(read(), ({ length }) => {
+    progress.bytes += length
+  })
   const stopProgress = showProgress((seconds) => fileProgressLine(progress, seconds), { stderr, quiet })
   try {
-    return await verifyArchive(counted(), { ...GENEROUS_LIMITS, allowEdited, signal })
+    return await verifyArchive(counted, { ...GENEROUS_LIMITS, allowEdited, signal })
   } catch (error) {
     throw isAppError(error, 'ARCHIVE_INVALID') ? unsound(name, error) : error
   } finally {

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { AppError } from '../../errors.ts'
+import { recogniseGzip } from '../../lib/recognise-gzip.ts'
 import { isConnectionFailure } from '../connection-failure.ts'
 import type { HttpClient } from '../http.ts'
 import type { FileProgress } from '../terminal/progress.ts'
-import { recogniseGzip } from './recognise-gzip.ts'
 import { rolesLeftOutSchema } from './role-notes.ts'
 
 /** A server that does not say it is taken for one that keeps what it replaces. */
