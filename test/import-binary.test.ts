@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { spoolArchive } from '../src/transfer/import/spool-archive.ts'
+import { checkArchive } from '../src/transfer/import/receive-archive.ts'
 import { buildArchive, column } from './support/archive-builder.ts'
 import { streamOf } from './support/archive-sample.ts'
 import { exportOf, sendArchive } from './support/import.ts'
-import { temporaryFolder } from './support/processes.ts'
 import { createProject } from './support/projects.ts'
 import { startWharf, type TestWharf } from './support/wharf.ts'
 
@@ -111,11 +110,8 @@ test('values of every type that has a binary form come back as they were', async
   expect(answer, answer.text).toMatchObject({ status: 200 })
   expect(await contents('target')).toEqual(await contents('source'))
 
-  const spooled = await spoolArchive(streamOf(Buffer.from(archive)), await temporaryFolder(), {
-    admit: () => undefined,
-  })
-  const tables = spooled.projects[0]?.stages[0]?.tables ?? []
-  await spooled.remove()
+  const [project] = await checkArchive(streamOf(Buffer.from(archive)), { binary: true })
+  const tables = project?.stages[0]?.tables ?? []
   expect(tables.map(({ name }) => name).toSorted()).toEqual(Object.keys(TYPES).map(nameOf).toSorted())
   for (const { name, parts } of tables)
     expect({ name, formats: parts.map(({ format }) => format) }).toEqual({ name, formats: ['binary'] })
@@ -216,7 +212,6 @@ test('a stage with a type that is named like one of PostgreSQL’s gets its rows
     slug: 'shop',
     stages: [{ types: [{ kind: 'enum', content: { name: 'uuid', values: ['a'] } }], tables }],
   })
-  const spooled = await spoolArchive(streamOf(archive), await temporaryFolder(), { admit: () => undefined })
-  await spooled.remove()
-  expect(spooled.projects[0]?.stages[0]?.tables[0]?.parts).toMatchObject([{ format: 'text' }])
+  const [project] = await checkArchive(streamOf(archive), { binary: true })
+  expect(project?.stages[0]?.tables[0]?.parts).toMatchObject([{ format: 'text' }])
 })

@@ -18,7 +18,7 @@ import { lineBlocks } from '../src/lib/line-blocks.ts'
 import type { readText } from '../src/lib/read-text.ts'
 import { recogniseGzip } from '../src/lib/recognise-gzip.ts'
 import { copyInto } from '../src/transfer/import/copy-into.ts'
-import type { checkArchive, spoolArchive } from '../src/transfer/import/spool-archive.ts'
+import type { checkArchive, receiveArchive } from '../src/transfer/import/receive-archive.ts'
 import { createSpoolFile } from '../src/transfer/import/spool-file.ts'
 import { collect, streamOf } from './support/archive-sample.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
@@ -94,11 +94,9 @@ const HANDING_ON = new Set([
   'archive/copy-buffer.ts',
   'archive/line-reader.ts',
   'archive/row-reader.ts',
-  'transfer/import/arriving-archive.ts',
-  'transfer/import/import-archive.ts',
-  'transfer/import/load-stage.ts',
-  'transfer/import/spool-archive.ts',
-  'transfer/import/stage-loader.ts',
+  'transfer/import/copy-rows.ts',
+  'transfer/import/follow-archive.ts',
+  'transfer/import/receive-archive.ts',
 ])
 
 test.each(Object.entries(BORROWERS))(
@@ -136,7 +134,7 @@ test('a stage that keeps bytes refuses borrowed ones when it is compiled', () =>
     readonly readArchive: Refusing<typeof readArchive>
     readonly verifyArchive: Refusing<typeof verifyArchive>
     readonly checkArchive: Refusing<typeof checkArchive>
-    readonly spoolArchive: Refusing<typeof spoolArchive>
+    readonly receiveArchive: Refusing<(bytes: Parameters<typeof receiveArchive>[1]) => unknown>
     readonly recogniseGzip: Refusing<typeof recogniseGzip>
   } = {
     coalesce: true,
@@ -148,7 +146,7 @@ test('a stage that keeps bytes refuses borrowed ones when it is compiled', () =>
     readArchive: true,
     verifyArchive: true,
     checkArchive: true,
-    spoolArchive: true,
+    receiveArchive: true,
     recogniseGzip: true,
   }
   expect(Object.values(refusing)).not.toContain(false)

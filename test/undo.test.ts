@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { findProject } from '../src/projects/projects.ts'
 import { findStage } from '../src/projects/stages.ts'
-import { sweepSideSchemas } from '../src/transfer/import/sweep-side-schemas.ts'
+import { sweepSideSchemas } from '../src/transfer/import/side-schemas.ts'
 import { undoImport } from '../src/transfer/import/undo.ts'
 import { readState } from './support/database-state.ts'
 import { eventually } from './support/eventually.ts'

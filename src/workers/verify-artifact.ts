@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto'
-import { type ReadArchiveOptions, readArchive } from '../archive/archive-reader.ts'
+import { type ArchiveItem, type ReadArchiveOptions, readArchive } from '../archive/archive-reader.ts'
 import type { FinishedArtifact } from '../artifacts/artifact-store.ts'
 import type { Container } from '../container.ts'
 import { AppError, type ErrorCode, type Fault, isAppError } from '../errors.ts'
+import { tap } from '../lib/tap.ts'
 import { ROOT } from '../projects/access.ts'
 import { withExport } from '../transfer/export/with-export.ts'
-import type { CheckedArchive } from '../transfer/import/checked-archive.ts'
 import { importArchive } from '../transfer/import/import-archive.ts'
-import { spoolArchive } from '../transfer/import/spool-archive.ts'
 import { type ScratchOwner, withScratchProjects } from './scratch-projects.ts'
 import { type Contents, compareContents, readContents, withoutRestore } from './verify-contents.ts'
 
@@ -58,22 +57,23 @@ const unproven = (reason: string, faults: readonly Fault[], cause?: Error): AppE
 
 /** @returns how what was restored differs. */
 async function restore(container: Container, artifact: WrittenArtifact, job: VerifyingJob): Promise<readonly Fault[]> {
-  const { signal } = job
-  const options = readOptions(container, signal)
-  const original = await readContents(readArchive(readStored(container, artifact), options))
-  const spooled = await spoolArchive(readStored(container, artifact), container.spoolFolder, {
-    ...options,
-    reserveBytes: container.config.spoolReserveBytes,
-    admit: () => undefined,
-  })
-  try {
-    const restored = await withScratchProjects(container, job, spooled.projects, (targets) =>
-      restoreInto(container, spooled, { targets, ...job }),
-    )
-    return compareContents(original, restored)
-  } finally {
-    await spooled.remove()
-  }
+  const projects: ArchivedProject[] = []
+  const items = readArchive(readStored(container, artifact), readOptions(container, job.signal))
+  const original = await readContents(tap(items, (item) => addStages(projects, item)))
+  const restored = await withScratchProjects(container, job, projects, (targets) =>
+    restoreInto(container, artifact, { projects, targets, ...job }),
+  )
+  return compareContents(original, restored)
+}
+
+interface ArchivedProject {
+  readonly system: boolean
+  readonly stages: { readonly slug: string }[]
+}
+
+function addStages(projects: ArchivedProject[], item: ArchiveItem): void {
+  if (item.kind === 'project') projects.push({ system: item.content.system, stages: [] })
+  if (item.kind === 'stage') projects.at(-1)?.stages.push({ slug: item.content.slug })
 }
 
 const readOptions = ({ config }: Container, signal: AbortSignal): ReadArchiveOptions => ({
@@ -82,19 +82,31 @@ const readOptions = ({ config }: Container, signal: AbortSignal): ReadArchiveOpt
   signal,
 })
 
+interface Restore extends VerifyingJob {
+  readonly projects: readonly ArchivedProject[]
+  /** Slugs of the projects that they are restored into. */
+  readonly targets: readonly string[]
+}
+
 /** @returns what is in the projects that the archive was restored into. */
 async function restoreInto(
   container: Container,
-  archive: CheckedArchive,
-  { targets, sessionName, signal }: VerifyingJob & { readonly targets: readonly string[] },
+  artifact: WrittenArtifact,
+  { projects, targets, sessionName, signal }: Restore,
 ): Promise<Contents> {
   // What the empty stages held before is not worth keeping.
   const services = { ...container, undoHours: 0 }
-  await importArchive(services, archive, { targets, tokenId: null, authorise: async () => ROOT, signal, sessionName })
+  await importArchive(services, (use) => use(readStored(container, artifact)), {
+    targetsOf: () => targets,
+    tokenId: null,
+    authorise: async () => ROOT,
+    signal,
+    sessionName,
+  })
   const selections = targets.map((slug, index) => ({
     slug,
-    system: archive.projects[index]?.system ?? false,
-    stages: archive.projects[index]?.stages.map((stage) => stage.slug),
+    system: projects[index]?.system ?? false,
+    stages: projects[index]?.stages.map((stage) => stage.slug),
   }))
   const options = readOptions(container, signal)
   return withExport(container, selections, (bytes) => readContents(withoutRestore(readArchive(bytes, options))), {
@@ -111,10 +123,7 @@ async function* readStored(
   { key, finished }: WrittenArtifact,
 ): AsyncGenerator<Buffer, void, undefined> {
   const hash = createHash('sha256')
-  for await (const chunk of artifacts.read(key)) {
-    hash.update(chunk)
-    yield chunk
-  }
+  yield* tap(artifacts.read(key), (chunk) => void hash.update(chunk))
   if (hash.digest('hex') === finished.sha256) return
   throw new AppError('ARCHIVE_INVALID', 'its bytes are not those that were written: the storage has changed them')
 }

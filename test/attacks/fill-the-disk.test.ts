@@ -2,7 +2,7 @@ import files from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { spoolArchive } from '../../src/transfer/import/spool-archive.ts'
+import { openArchive, receiveArchive } from '../../src/transfer/import/receive-archive.ts'
 import { buildArchive, column } from '../support/archive-builder.ts'
 import { streamOf } from '../support/archive-sample.ts'
 import { sendArchive } from '../support/import.ts'
@@ -54,12 +54,17 @@ test('fills the disk after its first look at the room on it', async () => {
   }
   Object.assign(files, { statfs: full })
   syncBuiltinESMExports()
-  const spool = (mebibytes: number) =>
-    spoolArchive(streamOf(archive(mebibytes * MEBIBYTE)), folder, { admit: () => undefined, reserveBytes: 1 })
-  const small = await spool(2)
-  await small.remove()
+  const receive = async (mebibytes: number): Promise<void> => {
+    const received = await openArchive(folder, 1)
+    try {
+      await receiveArchive(received, streamOf(archive(mebibytes * MEBIBYTE)), {})
+    } finally {
+      await received.file.remove()
+    }
+  }
+  await receive(2)
   looks = 0
-  await expect(spool(24)).rejects.toMatchObject({ code: 'STORAGE_FULL' })
+  await expect(receive(24)).rejects.toMatchObject({ code: 'STORAGE_FULL' })
   expect(looks).toBe(2)
   expect(await files.readdir(folder)).toEqual([])
 })

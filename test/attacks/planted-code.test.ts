@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { logStages } from '../../src/events/log-stages.ts'
-import { sweepSideSchemas } from '../../src/transfer/import/sweep-side-schemas.ts'
+import { sweepSideSchemas } from '../../src/transfer/import/side-schemas.ts'
 import { describeOnEachServer } from '../support/each-server.ts'
 import { exportOf, sendArchive } from '../support/import.ts'
 import { applyScript, createProject, loginUrl, withSession } from '../support/projects.ts'

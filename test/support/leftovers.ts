@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { sweepSideSchemas } from '../../src/transfer/import/sweep-side-schemas.ts'
+import { sweepSideSchemas } from '../../src/transfer/import/side-schemas.ts'
 import { eventually } from './eventually.ts'
 import type { TestWharf } from './wharf.ts'
 

@@ -4,7 +4,7 @@
  * Usage: run-spool <folder>
  */
 import { isAppError } from '../../src/errors.ts'
-import { spoolArchive } from '../../src/transfer/import/spool-archive.ts'
+import { openArchive, receiveArchive } from '../../src/transfer/import/receive-archive.ts'
 import { buildArchive, column } from './archive-builder.ts'
 import { streamOf } from './archive-sample.ts'
 
@@ -15,8 +15,10 @@ const archive = buildArchive({
   slug: 'shop',
   stages: [{ tables: [{ name: 't', columns: [column('c', 'text')], rows }] }],
 })
-const outcome = await spoolArchive(streamOf(archive), folder, { admit: () => undefined }).then(
+const received = await openArchive(folder)
+const outcome = await receiveArchive(received, streamOf(archive), {}).then(
   () => 'spooled',
   (error: unknown) => (isAppError(error) ? error.code : String(error)),
 )
+await received.file.remove()
 console.log(outcome)

@@ -3,11 +3,11 @@ import type { Transaction } from '../../database/database.ts'
 import { invalidRequest } from '../../errors.ts'
 import { beginArtifact } from '../../jobs/job-artifacts.ts'
 import { requestHash } from '../../jobs/submit.ts'
+import { tap } from '../../lib/tap.ts'
 import { type Caller, tokenIdOf } from '../../projects/access.ts'
-import type { PlannedProject } from '../../transfer/import/archive-plan.ts'
-import { examineAll } from '../../transfer/import/import-archive.ts'
-import { targetSlugs } from '../../transfer/import/import-targets.ts'
-import { type CheckOptions, checkArchive } from '../../transfer/import/spool-archive.ts'
+import type { ArchiveProject } from '../../transfer/import/archive-lists.ts'
+import { type CheckOptions, checkArchive } from '../../transfer/import/receive-archive.ts'
+import { compareTargets, targetSlugs } from '../../transfer/import/targets.ts'
 import { acceptJob, idempotencyOf } from './accept-job.ts'
 
 export interface ImportUpload {
@@ -18,7 +18,7 @@ export interface ImportUpload {
   /** Looks again, once the archive has come, whether the caller may have it imported into these targets. */
   readonly authorise: (
     tx: Transaction,
-    projects: readonly PlannedProject[],
+    projects: readonly ArchiveProject[],
     targets: readonly string[],
   ) => Promise<unknown>
   readonly headers: { readonly 'idempotency-key'?: string | undefined }
@@ -34,11 +34,11 @@ export async function acceptImport(container: Container, upload: ImportUpload) {
   const { targetSlug, options, caller, authorise, headers } = upload
   const artifact = await beginArtifact(container, { kind: 'input', jobId: null })
   try {
-    const stored = storeOnTheWay(upload.bytes, (chunk) => artifact.writer.write(chunk))
+    const stored = tap(upload.bytes, (chunk) => artifact.writer.write(chunk))
     const projects = await checkArchive(stored, options)
     if (projects.length === 0) throw invalidRequest('the archive has no project')
     const targets = targetSlugs(projects, targetSlug)
-    await examineAll(container, projects, targets, { countRows: false, tokenId: tokenIdOf(caller) })
+    await compareTargets(container, projects, targets, { countRows: false, tokenId: tokenIdOf(caller) })
     const finished = await artifact.writer.commit()
     const request = {
       projects: projects.map(({ slug, system, stages }, index) => ({
@@ -60,15 +60,5 @@ export async function acceptImport(container: Container, upload: ImportUpload) {
   } finally {
     // What became a job's input is no longer this one's to give up.
     await artifact.abandon()
-  }
-}
-
-async function* storeOnTheWay(
-  bytes: AsyncIterable<Buffer>,
-  store: (chunk: Buffer) => Promise<void>,
-): AsyncGenerator<Buffer, void, undefined> {
-  for await (const chunk of bytes) {
-    await store(chunk)
-    yield chunk
   }
 }

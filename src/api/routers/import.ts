@@ -7,13 +7,13 @@ import { assertMayMove, assertPermission } from '../../projects/assert-permissio
 import { PERMISSIONS } from '../../projects/permissions.ts'
 import { findProject } from '../../projects/projects.ts'
 import { findStage } from '../../projects/stages.ts'
-import type { PlannedProject } from '../../transfer/import/archive-plan.ts'
-import { examineAll, importArchive } from '../../transfer/import/import-archive.ts'
-import { isUndoable, toldOfRoles } from '../../transfer/import/import-result.ts'
-import { type TargetProject, targetSlugs } from '../../transfer/import/import-targets.ts'
-import { planRolesOf, type RoleLeftOut } from '../../transfer/import/plan-roles.ts'
-import { type CheckOptions, checkArchive, spoolArchive } from '../../transfer/import/spool-archive.ts'
+import type { ArchiveProject } from '../../transfer/import/archive-lists.ts'
+import { importArchive } from '../../transfer/import/import-archive.ts'
+import { isUndoable, toRolesResult } from '../../transfer/import/import-result.ts'
+import { planRolesOf, type RoleLeftOut } from '../../transfer/import/import-roles.ts'
+import { type CheckOptions, checkArchive } from '../../transfer/import/receive-archive.ts'
 import { admitLastStage } from '../../transfer/import/structure-permission.ts'
+import { compareTargets, type TargetProject, targetSlugs } from '../../transfer/import/targets.ts'
 import { undoImport } from '../../transfer/import/undo.ts'
 import { json } from '../answer.ts'
 import { streamBody } from '../body.ts'
@@ -148,25 +148,26 @@ const undo = defineRoute({
 
 /** `/import`, and the undoing of it. */
 export function importRoutes(container: Container): readonly BoundRoute<Caller>[] {
-  const { control, config, spoolFolder } = container
+  const { control, config } = container
   return [
     importProjects.handle<Caller>(async ({ query, headers, body, caller, signal }) => {
       const { targetSlug, dryRun, allowEdited } = query
+      const admit = async (projects: readonly ArchiveProject[]): Promise<void> => {
+        const targets = targetSlugs(projects, targetSlug)
+        assertMayImport(caller, projects, targets)
+        await admitLastStage(container, tokenIdOf(caller), projects, targets)
+      }
       const options: CheckOptions = {
         maxLineBytes: config.maxLineBytes,
         maxStructureLineBytes: config.maxStructureLineBytes,
         allowEdited,
         signal,
-        async admit(projects) {
-          const targets = targetSlugs(projects, targetSlug)
-          assertMayImport(caller, projects, targets)
-          await admitLastStage(container, tokenIdOf(caller), projects, targets)
-        },
+        admit,
       }
       // An upload can take long enough for a token to be revoked.
       const authorise = async (
         tx: Transaction,
-        projects: readonly PlannedProject[],
+        projects: readonly ArchiveProject[],
         targets: readonly string[],
       ): Promise<Caller> => {
         const now = await holdCaller(tx, caller, targets)
@@ -175,7 +176,7 @@ export function importRoutes(container: Container): readonly BoundRoute<Caller>[
       }
       if (dryRun) {
         const projects = await checkArchive(body.bytes, options)
-        const examined = await examineAll(container, projects, targetsOf(projects, targetSlug), {
+        const examined = await compareTargets(container, projects, targetsOf(projects, targetSlug), {
           countRows: true,
           tokenId: tokenIdOf(caller),
         })
@@ -191,30 +192,20 @@ export function importRoutes(container: Container): readonly BoundRoute<Caller>[
       if (parsePrefer(headers.prefer).respondAsync) {
         return acceptImport(container, { bytes: body.bytes, targetSlug, options, caller, authorise, headers })
       }
-      const ahead = {
-        services: container,
+      const imported = await importArchive(container, (use) => use(body.bytes), {
+        targetsOf: (projects) => targetsOf(projects, targetSlug),
         tokenId: tokenIdOf(caller),
-        targetsOf: (projects: readonly PlannedProject[]) => targetsOf(projects, targetSlug),
-      }
-      const reserveBytes = config.spoolReserveBytes
-      const archive = await spoolArchive(body.bytes, spoolFolder, { ...options, ahead, reserveBytes })
-      try {
-        const targets = targetsOf(archive.projects, targetSlug)
-        const imported = await importArchive(container, archive, {
-          targets,
-          tokenId: tokenIdOf(caller),
-          authorise: (tx) => authorise(tx, archive.projects, targets),
-          signal,
-        })
-        const projects = imported.map((project) => ({
-          ...project,
-          rolesLeftOut: project.rolesLeftOut.map(toRoleBody),
-          stages: [...project.stages],
-        }))
-        return { status: 200, body: { ok: true, dryRun, projects } }
-      } finally {
-        await archive.remove()
-      }
+        admit,
+        authorise,
+        signal,
+        allowEdited,
+      })
+      const projects = imported.map((project) => ({
+        ...project,
+        rolesLeftOut: project.rolesLeftOut.map(toRoleBody),
+        stages: [...project.stages],
+      }))
+      return { status: 200, body: { ok: true, dryRun, projects } }
     }),
     undo.handle<Caller>(async ({ params, query, caller }) => {
       const project = await findProject(control.prisma, params.slug)
@@ -238,14 +229,14 @@ export function importRoutes(container: Container): readonly BoundRoute<Caller>[
   ]
 }
 
-function targetsOf(projects: readonly PlannedProject[], requested: string | undefined): readonly string[] {
+function targetsOf(projects: readonly ArchiveProject[], requested: string | undefined): readonly string[] {
   if (projects.length === 0) throw invalidRequest('the archive has no project')
   return targetSlugs(projects, requested)
 }
 
 /** All targets before the first change: an archive whose second project is forbidden leaves the first as it is. */
-function assertMayImport(caller: Caller, planned: readonly PlannedProject[], targets: readonly string[]): void {
-  for (const [index, { system }] of planned.entries()) assertMayMove(caller, 'import', targets[index] ?? '', system)
+function assertMayImport(caller: Caller, projects: readonly ArchiveProject[], targets: readonly string[]): void {
+  for (const [index, { system }] of projects.entries()) assertMayMove(caller, 'import', targets[index] ?? '', system)
 }
 
 const toRoleBody = ({ role, notGiven, notTaken }: RoleLeftOut) => ({
@@ -255,10 +246,10 @@ const toRoleBody = ({ role, notGiven, notTaken }: RoleLeftOut) => ({
 })
 
 async function toExaminedBody(container: Container, caller: Caller, target: TargetProject) {
-  const { planned, project, stages } = target
-  const { roles, rolesLeftOut } = toldOfRoles(await planRolesOf(container.control.prisma, target, caller))
+  const { archived, project, stages } = target
+  const { roles, rolesLeftOut } = toRolesResult(await planRolesOf(container.control.prisma, target, caller))
   return {
-    slug: planned.slug,
+    slug: archived.slug,
     targetSlug: project.slug,
     roles,
     rolesLeftOut: rolesLeftOut.map(toRoleBody),
@@ -266,7 +257,7 @@ async function toExaminedBody(container: Container, caller: Caller, target: Targ
       slug: target.stage.slug,
       mode: target.mode,
       undoable: isUndoable(target, container),
-      tables: target.planned.tables.map(({ name, rows }) => ({
+      tables: target.archived.tables.map(({ name, rows }) => ({
         name,
         rowsNow: target.rowsNow.get(name) ?? null,
         rowsAfter: rows,

@@ -1,6 +1,6 @@
-import type { TargetProject, TargetStage } from './import-targets.ts'
-import type { LoadedStage } from './load-stage.ts'
-import type { RoleLeftOut, RolePlan } from './plan-roles.ts'
+import type { RoleLeftOut, RolePlan } from './import-roles.ts'
+import type { TargetStage } from './target-stage.ts'
+import type { TargetProject } from './targets.ts'
 
 export interface ImportedProject {
   readonly slug: string
@@ -30,15 +30,15 @@ interface Keeping {
  * @param roles what was done to the roles of the target; undefined where it keeps its own.
  */
 export function toImported(
-  { planned, project, stages }: TargetProject,
-  loaded: readonly LoadedStage[],
+  { archived, project, stages }: TargetProject,
+  loaded: readonly { readonly target: TargetStage; readonly rows: ReadonlyMap<string, number> }[],
   roles: RolePlan | undefined,
   services: Keeping,
 ): ImportedProject {
   return {
-    slug: planned.slug,
+    slug: archived.slug,
     targetSlug: project.slug,
-    ...toldOfRoles(roles),
+    ...toRolesResult(roles),
     stages: stages.map((target) => {
       const { id, slug } = target.stage
       const rows = [...(loaded.find((each) => each.target.stage.id === id)?.rows.values() ?? [])]
@@ -53,7 +53,7 @@ export const isUndoable = ({ mode }: TargetStage, { undoHours }: Keeping): boole
   mode !== 'in place' && undoHours > 0
 
 /** What is told of the roles that a target gets from an archive. */
-export const toldOfRoles = (plan: RolePlan | undefined) => ({
+export const toRolesResult = (plan: RolePlan | undefined) => ({
   roles: plan?.set.length ?? null,
   rolesLeftOut: plan?.leftOut ?? [],
 })

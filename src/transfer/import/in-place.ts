@@ -1,7 +1,7 @@
 import { quoteIdentifier, quoteLiteral } from '../../database/quoting.ts'
 import { addConstraints } from '../structure/create-constraints.ts'
 import type { CreateStatements, StructureLines } from '../structure/create-statements.ts'
-import type { StageLoader } from './stage-loader.ts'
+import type { LoadingSession } from './loading-session.ts'
 
 /**
  * What stands around loading a stage's tables where they are: foreign keys and the project's own triggers are out of
@@ -9,25 +9,25 @@ import type { StageLoader } from './stage-loader.ts'
  *
  * Readers wait for as long as it takes; what they would lose by a swap is what the structure lines do not describe.
  */
-export async function inPlaceStatements(loader: StageLoader, structure: StructureLines): Promise<CreateStatements> {
+export async function inPlaceStatements(session: LoadingSession, structure: StructureLines): Promise<CreateStatements> {
   const { tables } = structure
   const names = tables.map(({ name }) => quoteIdentifier(name))
   const foreignKeys = tables.flatMap((table) =>
     (table.foreignKeys ?? []).map(({ name }) => ({ table: quoteIdentifier(table.name), name: quoteIdentifier(name) })),
   )
-  const triggers = await loader.query<{ table: string; name: string; mode: 'O' | 'R' | 'A' }>(
+  const triggers = await session.query<{ table: string; name: string; mode: 'O' | 'R' | 'A' }>(
     `SELECT relname::text AS table, tgname::text AS name, tgenabled::text AS mode
        FROM pg_catalog.pg_trigger JOIN pg_catalog.pg_class ON pg_class.oid = tgrelid
       WHERE NOT tgisinternal AND tgenabled <> 'D' AND relkind = 'r'
         AND relnamespace = pg_catalog.to_regnamespace(pg_catalog.quote_ident(pg_catalog.current_schema()))`,
   )
   // With these, a table's owner is under its policies too, and COPY refuses to work.
-  const forced = await loader.query<{ name: string }>(
+  const forced = await session.query<{ name: string }>(
     `SELECT relname::text AS name FROM pg_catalog.pg_class
       WHERE relkind = 'r' AND relforcerowsecurity
         AND relnamespace = pg_catalog.to_regnamespace(pg_catalog.quote_ident(pg_catalog.current_schema()))`,
   )
-  const views = await loader.query<{ name: string }>(
+  const views = await session.query<{ name: string }>(
     `SELECT relname::text AS name FROM pg_catalog.pg_class
       WHERE relkind = 'm' AND relispopulated
         AND relnamespace = pg_catalog.to_regnamespace(pg_catalog.quote_ident(pg_catalog.current_schema()))

@@ -4,7 +4,6 @@ import type { Database, Transaction } from '../../database/database.ts'
 import { nameSession } from '../../database/session-name.ts'
 import { BorrowedBytes, copied } from '../../lib/borrowed-bytes.ts'
 import { lineBlocks, NEWLINE } from '../../lib/line-blocks.ts'
-import type { Turns } from '../../projects/turns.ts'
 import { copyInto } from './copy-into.ts'
 
 /**
@@ -21,22 +20,16 @@ export function toEventLine({ content, rows }: EventItem): readonly Buffer[] {
 
 const NO_ROWS = Buffer.from('\\N')
 
-export interface EventLoadServices {
-  /** Lends connections that last as long as a log takes. */
-  readonly imports: Database
-  /** How many logs may be loaded at once. Who has no turn holds a connection of `imports` already. */
-  readonly eventLoadTurns: Turns
-}
-
 /**
  * Loads the event log of an archive beside those of its target stages, in its order.
  *
+ * @param imports lends a connection that lasts as long as the log takes.
  * @param stageIds of the target, by slug; events of a stage that it lacks are left out.
  * @param lines as `toEventLine` makes them.
  * @param sessionName what PostgreSQL calls the session.
  */
 export async function loadEvents(
-  { imports }: EventLoadServices,
+  imports: Database,
   stageIds: ReadonlyMap<string, string>,
   lines: AsyncIterable<BorrowedBytes>,
   { sessionName }: { readonly sessionName?: string | undefined } = {},
@@ -101,7 +94,7 @@ const toArrayText = (list: readonly string[]): string =>
  *
  * @param tokenId the token that imports; null for the root token.
  */
-export async function takeLoadedEvents(tx: Transaction, stageId: string, tokenId: string | null): Promise<void> {
+export async function replaceEvents(tx: Transaction, stageId: string, tokenId: string | null): Promise<void> {
   await tx.transaction.deleteMany({ where: { stageId } })
   await tx.event.deleteMany({ where: { stageId } })
   await tx.$executeRaw`

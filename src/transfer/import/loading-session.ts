@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { quoteIdentifier } from '../../database/quoting.ts'
 import { nameSession } from '../../database/session-name.ts'
 
 export interface SessionOptions {
@@ -8,21 +9,33 @@ export interface SessionOptions {
   readonly sessionName?: string | undefined
 }
 
-/** A connection that is used once. */
+/** A session of a project's own login, which is used once: for one transaction, which loads into one schema. */
 export interface LoadingSession {
   readonly client: pg.PoolClient
-  /** Ends it, and whatever it has not committed. Can be called again. */
-  close(error?: Error): void
+  /** Runs one statement; a text of several is refused, so that SQL from a file cannot smuggle in another. */
+  execute(statement: string): Promise<void>
+  query<Row>(sql: string, parameters?: readonly unknown[]): Promise<Row[]>
+  commit(): Promise<void>
+  /** Undoes everything and ends the session; does nothing after `commit`. */
+  rollback(): void
 }
 
+/** Nobody else sees what is loaded beside; but the schema, or a type of another, can be held. */
+const LOCK_TIMEOUT = '10s'
+
 /**
- * Opens a session that is ended, not given back to the pool: SQL of a file may have left settings behind.
+ * Opens a session, and a transaction in it. It is ended afterwards, not given back to the pool: SQL of a file may have
+ * left settings behind.
  *
  * Ended by the signal, PostgreSQL is told so, since it does not notice a closed connection before the statement that
  * runs in it has ended.
+ *
+ * @param pool of the project's own login.
+ * @param schemaName where names without a schema are looked up, and nowhere else.
  */
 export async function openLoadingSession(
   pool: pg.Pool,
+  schemaName: string,
   { signal, sessionName }: SessionOptions,
 ): Promise<LoadingSession> {
   signal.throwIfAborted()
@@ -47,9 +60,32 @@ export async function openLoadingSession(
     pid = rows[0]?.pid
     if (sessionName !== undefined) await nameSession(client, sessionName)
     signal.throwIfAborted()
-    return { client, close }
+    await client.query('BEGIN')
+    await setAll(client, { search_path: quoteIdentifier(schemaName), lock_timeout: LOCK_TIMEOUT, jit: 'off' })
   } catch (error) {
     close(new Error('the import did not begin', { cause: error }))
     throw error
+  }
+
+  return {
+    client,
+    async execute(statement) {
+      await client.query({ text: statement, queryMode: 'extended' } as pg.QueryConfig)
+    },
+    async query<Row>(sql: string, parameters: readonly unknown[] = []) {
+      const { rows } = await client.query(sql, [...parameters])
+      return rows as Row[]
+    },
+    async commit() {
+      await client.query('COMMIT')
+      close()
+    },
+    rollback: () => close(new Error('the import was given up')),
+  }
+}
+
+async function setAll(client: pg.PoolClient, settings: Readonly<Record<string, string>>): Promise<void> {
+  for (const [name, value] of Object.entries(settings)) {
+    await client.query('SELECT pg_catalog.set_config($1, $2, true)', [name, value])
   }
 }

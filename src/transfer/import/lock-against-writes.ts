@@ -35,7 +35,7 @@ export async function lockAgainstWrites(tx: Transaction, schemaNames: readonly s
   const statement = lockAgainstWriters(tables)
   for (const timeoutMs of ATTEMPTS_MS) if (await lockWithin(tx, statement, timeoutMs)) return
   throw new AppError('CONFLICT', 'somebody is writing to the stage; try again when that has ended', {
-    retryAfterSeconds: 10,
+    retryAfterSeconds: RETRY_SECONDS,
   })
 }
 
@@ -54,3 +54,14 @@ async function lockWithin(tx: Transaction, statement: string, timeoutMs: number)
     return false
   }
 }
+
+/** After how many seconds it is worth trying again. */
+const RETRY_SECONDS = 10
+
+/** A lock that was not to be had in time is somebody else's, who is at work on the same stage. */
+export const busyIfLocked = (error: unknown): unknown =>
+  sqlState(error) === SQLSTATE.lockNotAvailable
+    ? new AppError('CONFLICT', 'somebody else is at work on the stage, or on its roles; try again', {
+        retryAfterSeconds: RETRY_SECONDS,
+      })
+    : error

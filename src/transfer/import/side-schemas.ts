@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { Database, Transaction } from '../../database/database.ts'
 import { SQLSTATE, sqlState } from '../../database/sqlstate.ts'
+import { isAppError } from '../../errors.ts'
+import type { Logger } from '../../logger.ts'
 import { createSchema, dropSchema } from '../../projects/project-objects.ts'
+import { sweepStageLocks, withStageLocks } from '../../projects/stage-locks.ts'
 
 /** A stage as its own database knows it. */
 export interface StageIdentity {
@@ -11,10 +14,10 @@ export interface StageIdentity {
 }
 
 /**
- * What a schema beside a stage is for: an import loads into it, under the stage's lock or `ahead`, without; or it was
+ * What a schema beside a stage is for: an import loads into it, under the stage's lock or `arriving`, without; or it was
  * replaced, and is `kept` for an undo.
  */
-export type SideKind = 'loading' | 'ahead' | 'kept'
+export type SideKind = 'loading' | 'arriving' | 'kept'
 
 export interface SideSchema {
   readonly schemaName: string
@@ -44,9 +47,9 @@ export async function createLoadingSchema(
 /**
  * Makes what was loaded ahead that of the import which has the stage's lock now. @returns false where it is gone.
  */
-export async function claimLoadedAhead(system: Database, schemaName: string): Promise<boolean> {
+export async function claimSideSchema(system: Database, schemaName: string): Promise<boolean> {
   const { count } = await system.prisma.sideSchema.updateMany({
-    where: { schemaName, kind: 'ahead' },
+    where: { schemaName, kind: 'arriving' },
     data: { kind: 'loading' },
   })
   return count === 1
@@ -91,14 +94,45 @@ const endSessionsIn = (system: Database, schemaName: string): Promise<unknown> =
 /**
  * Those that imports which died were loading into, and those kept longer than they have to be.
  *
- * @param stageIds of stages whose locks the caller has, so that nobody else loads into them but ahead; all stages
- *   without.
+ * @param stageIds of stages whose locks the caller has, so that nobody else loads into them but archives that are still
+ *   arriving; all stages without.
  */
 export const listDroppable = (system: Database, stageIds?: readonly string[]): Promise<readonly SideSchema[]> =>
   system.prisma.$queryRaw`
     SELECT schema_name AS "schemaName", stage_id::text AS "stageId", kind FROM system.side_schema
     WHERE (${stageIds ?? null}::text[] IS NULL OR stage_id::text = ANY (${stageIds ?? null}::text[]))
-      AND (kind = 'loading' OR kind = 'kept' AND expires_at <= now() OR kind = 'ahead' AND NOT EXISTS (
+      AND (kind = 'loading' OR kind = 'kept' AND expires_at <= now() OR kind NOT IN ('loading', 'kept') AND NOT EXISTS (
         SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database
         WHERE datname = current_database() AND classid = 'pg_namespace'::regclass
           AND objid = to_regnamespace(quote_ident(schema_name))))`
+
+/**
+ * Drops what imports that died have left beside stages, and what was kept for `undo` long enough, with the locks of stages
+ * that are gone. A stage that an import has locked is left for the next time.
+ */
+export async function sweepSideSchemas(
+  { system, imports }: { readonly system: Database; readonly imports: Database },
+  logger: Logger,
+): Promise<void> {
+  const whileLocked = async (stageId: string, what: string, drop: () => Promise<void>): Promise<void> => {
+    try {
+      await withStageLocks({ imports, system }, [stageId], drop)
+    } catch (error) {
+      if (!isAppError(error, 'CONFLICT')) logger.warn({ err: error, stageId }, `${what} could not be dropped`)
+    }
+  }
+  // Event logs that were being loaded when their import died.
+  for (const { stageId } of await system.prisma.loadingEvent.groupBy({ by: ['stageId'] })) {
+    await whileLocked(stageId, 'stray events', async () => {
+      await system.prisma.loadingEvent.deleteMany({ where: { stageId } })
+    })
+  }
+  await sweepStageLocks(system)
+  for (const side of await listDroppable(system)) {
+    const { schemaName, stageId, kind } = side
+    await whileLocked(stageId, `the schema ${schemaName}`, async () => {
+      const dropped = await dropSideSchema(system, side)
+      if (dropped) logger.info({ schemaName, kind }, 'schema beside a stage dropped')
+    })
+  }
+}

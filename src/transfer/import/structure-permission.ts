@@ -3,8 +3,8 @@ import { forbidden, unauthenticated } from '../../errors.ts'
 import { type Caller, findCaller } from '../../projects/access.ts'
 import { findProject } from '../../projects/projects.ts'
 import type { FindProjectDatabase } from '../../projects/stage-database.ts'
-import type { PlannedProject } from './archive-plan.ts'
-import { isEmptyStage, type TargetProject } from './import-targets.ts'
+import type { ArchiveProject } from './archive-lists.ts'
+import { isEmptyStage, type TargetStage } from './target-stage.ts'
 
 /** Whether the caller may have SQL of an archive run in a project, today. */
 function mayBuild(caller: Caller, project: string): boolean {
@@ -28,14 +28,14 @@ async function callerOf(control: Queryable, tokenId: string | null): Promise<Cal
 export async function assertMayBuild(
   control: Queryable,
   tokenId: string | null,
-  targets: readonly Pick<TargetProject, 'project' | 'stages'>[],
+  stages: readonly TargetStage[],
 ): Promise<void> {
-  const built = targets.flatMap(({ project, stages }) =>
-    stages.filter(({ mode }) => mode === 'build').map(({ stage }) => ({ project: project.slug, stage: stage.slug })),
-  )
+  const built = stages.filter(({ mode }) => mode === 'build')
   if (built.length === 0) return
   const caller = await callerOf(control, tokenId)
-  for (const { project, stage } of built) if (!mayBuild(caller, project)) throw lacking(caller, project, stage)
+  for (const { project, stage } of built) {
+    if (!mayBuild(caller, project.slug)) throw lacking(caller, project.slug, stage.slug)
+  }
 }
 
 interface AdmissionServices {
@@ -51,7 +51,7 @@ interface AdmissionServices {
 export async function admitLastStage(
   services: AdmissionServices,
   tokenId: string | null,
-  projects: readonly PlannedProject[],
+  projects: readonly ArchiveProject[],
   targets: readonly string[],
 ): Promise<void> {
   const stage = projects.at(-1)?.stages.at(-1)

@@ -31,7 +31,7 @@ export interface LoadedContents {
  *
  * @throws {AppError} CONFLICT where somebody wrote, is writing, or swapped.
  */
-export async function holdStages(tx: Transaction, swaps: readonly Swap[]): Promise<void> {
+export async function lockStages(tx: Transaction, swaps: readonly Swap[]): Promise<void> {
   await lockAgainstWrites(
     tx,
     swaps.map(({ stage }) => stage.schemaName),

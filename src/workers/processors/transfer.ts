@@ -2,12 +2,13 @@ import { nameTransaction } from '../../database/session-name.ts'
 import { wrongUse } from '../../errors.ts'
 import type { TransferRequest } from '../../jobs/catalogue.ts'
 import { gzipMembers } from '../../lib/gzip-members.ts'
+import { tap } from '../../lib/tap.ts'
 import { estimateRows } from '../../transfer/export/estimate-rows.ts'
 import type { ExportSelection } from '../../transfer/export/export-selection.ts'
 import { withExport } from '../../transfer/export/with-export.ts'
 import type { RemoteServer } from '../../transfer/remote/remote-server.ts'
 import { parseProjectTarget } from '../../transfer/remote/target.ts'
-import { importReceived, type ReceivedArchive, receiveArchive } from './import.ts'
+import { importForJob } from './import.ts'
 import type { AttemptContext } from './processor.ts'
 
 type Selection = Omit<ExportSelection, 'slug'>
@@ -27,26 +28,14 @@ export async function runTransfer(context: AttemptContext, request: TransferRequ
  * export is over by the time the rows change places, so it holds no lock that the import might wait for.
  */
 async function move(context: AttemptContext, slug: string, target: string, selection: Selection): Promise<void> {
-  const into = toWhole(target)
-  let received: ReceivedArchive | undefined
-  const receive = async (bytes: AsyncIterable<Buffer>): Promise<ReceivedArchive> => {
-    received = await receiveArchive(context, bytes, into)
-    return received
-  }
-  const whole = await withSource(context, slug, selection, receive).catch(async (error: unknown) => {
-    // All of it may have been received, and only the end of the export's transactions have failed.
-    await received?.archive.remove()
-    throw error
-  })
-  await importReceived(context, whole, into)
+  await importForJob(context, (use) => withSource(context, slug, selection, use), toWhole(target))
 }
 
 async function pull(context: AttemptContext, dsn: string, target: string, selection: Selection): Promise<void> {
   await withRemote(context, dsn, context.secrets.source, async (server, slug) => {
     context.progress.update({ phase: 'checking' })
-    const into = toWhole(target)
-    const received = await receiveArchive(context, await server.openExport({ slug, ...selection }), into)
-    await importReceived(context, received, into)
+    const bytes = await server.openExport({ slug, ...selection })
+    await importForJob(context, (use) => use(bytes), toWhole(target))
   })
 }
 
@@ -58,7 +47,10 @@ async function push(context: AttemptContext, slug: string, dsn: string, selectio
   const { container, progress, sessionName, authorise, succeed } = context
   await withRemote(context, dsn, context.secrets.target, async (server, targetSlug) => {
     const projects = await withSource(context, slug, selection, (archive) =>
-      server.sendArchive(counted(gzipMembers(archive), progress.addBytes), targetSlug),
+      server.sendArchive(
+        tap(gzipMembers(archive), ({ length }) => progress.addBytes(length)),
+        targetSlug,
+      ),
     )
     await container.control.prisma.$transaction(async (tx) => {
       await nameTransaction(tx, sessionName)
@@ -103,15 +95,5 @@ async function withRemote<T>(
     return await use(server, target.project)
   } finally {
     await server.close()
-  }
-}
-
-async function* counted(
-  bytes: AsyncIterable<Buffer>,
-  count: (bytes: number) => void,
-): AsyncGenerator<Buffer, void, undefined> {
-  for await (const chunk of bytes) {
-    count(chunk.length)
-    yield chunk
   }
 }

@@ -5,16 +5,30 @@ import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import type { BorrowedBytes } from '../src/lib/borrowed-bytes.ts'
 import { errorCode } from '../src/lib/error-code.ts'
-import { spoolArchive } from '../src/transfer/import/spool-archive.ts'
+import { type Archive, openArchive, receiveArchive } from '../src/transfer/import/receive-archive.ts'
+import type { ByteRange } from '../src/transfer/import/spool-file.ts'
 import { buildArchive, column } from './support/archive-builder.ts'
 import { EVENT, EVENT_ROWS_TEXT, sampleLines, streamOf } from './support/archive-sample.ts'
 import { watchFiles } from './support/failing-files.ts'
 import { temporaryFolder } from './support/processes.ts'
 
 const sample = Buffer.concat(sampleLines())
-const admit = (): void => undefined
 const { signal } = new AbortController()
 const script = fileURLToPath(new URL('support/run-spool.ts', import.meta.url))
+
+/** Receives an archive, and removes it when `use` has ended, or when it is refused. */
+async function withReceived<T>(bytes: Buffer, folder: string, use: (archive: Archive) => Promise<T>): Promise<T> {
+  const archive = await openArchive(folder)
+  try {
+    await receiveArchive(archive, streamOf(bytes), {})
+    return await use(archive)
+  } finally {
+    await archive.file.remove()
+  }
+}
+
+const read = ({ file }: Archive, range: ByteRange = { start: 0, end: 0 }): Promise<string> =>
+  textOf(file.read([range], signal))
 
 async function textOf(chunks: AsyncIterable<BorrowedBytes>): Promise<string> {
   const texts: Buffer[] = []
@@ -24,20 +38,19 @@ async function textOf(chunks: AsyncIterable<BorrowedBytes>): Promise<string> {
 
 test('of an archive, the rows of each table and the events are kept, and where they are', async () => {
   const folder = await temporaryFolder()
-  const archive = await spoolArchive(streamOf(sample), folder, { admit })
-  const [shop, blog] = archive.projects
-  if (!shop || !blog) throw new Error('the sample has two projects')
-  const [album, empty] = shop.stages[0]?.tables ?? []
-  const [part, ...others] = album?.parts ?? []
-  expect(album).toMatchObject({ name: 'album', rows: 3, isWhole: true })
-  expect([part, ...others]).toMatchObject([{ format: 'binary', rows: 3, firstLine: 17 }])
-  expect(await textOf(archive.read(part?.range ?? blog.eventLines, signal))).toContain('For Those About To Rock')
-  expect(empty).toMatchObject({ name: 'empty', rows: 0, columns: [], parts: [] })
-  const events = await textOf(archive.read(shop.eventLines, signal))
-  const line = (kind: string): string =>
-    [EVENT.stage, EVENT.id, kind, 'album', '{"album_id"}', EVENT_ROWS_TEXT, '\\N', `${EVENT.occurredAt}\n`].join('\t')
-  expect(events).toBe(line('create') + line('import'))
-  await archive.remove()
+  await withReceived(sample, folder, async (archive) => {
+    const [shop, blog] = archive.lists.projects
+    if (!shop || !blog) throw new Error('the sample has two projects')
+    const [album, empty] = shop.stages[0]?.tables ?? []
+    const [part, ...others] = album?.parts ?? []
+    expect(album).toMatchObject({ name: 'album', rows: 3, isWhole: true })
+    expect([part, ...others]).toMatchObject([{ format: 'binary', rows: 3, firstLine: 17 }])
+    expect(await read(archive, part?.range)).toContain('For Those About To Rock')
+    expect(empty).toMatchObject({ name: 'empty', rows: 0, columns: [], parts: [] })
+    const line = (kind: string): string =>
+      [EVENT.stage, EVENT.id, kind, 'album', '{"album_id"}', EVENT_ROWS_TEXT, '\\N', `${EVENT.occurredAt}\n`].join('\t')
+    expect(await read(archive, shop.eventLines)).toBe(line('create') + line('import'))
+  })
   expect(await readdir(folder)).toEqual([])
 })
 
@@ -47,23 +60,19 @@ test('rows that take many writes are kept byte by byte', async () => {
     columns: [column('n', 'real'), column('c', 'text')],
     rows: Array.from({ length: 20_000 }, (_, n) => [n, `${name} ${'é'.repeat(n % 97)}`]),
   }))
-  const archive = await spoolArchive(
-    streamOf(buildArchive({ slug: 'shop', stages: [{ tables }] })),
-    await temporaryFolder(),
-    {
-      admit,
-    },
-  )
-  for (const [at, { rows }] of tables.entries()) {
-    const range = archive.projects[0]?.stages[0]?.tables[at]?.parts[0]?.range ?? { start: 0, end: 0 }
-    expect(await textOf(archive.read(range, signal))).toBe(rows.map((row) => `${row.join('\t')}\n`).join(''))
-  }
-  await archive.remove()
+  const bytes = buildArchive({ slug: 'shop', stages: [{ tables }] })
+  await withReceived(bytes, await temporaryFolder(), async (archive) => {
+    for (const [at, { rows }] of tables.entries()) {
+      const range = archive.lists.projects[0]?.stages[0]?.tables[at]?.parts[0]?.range
+      expect(await read(archive, range)).toBe(rows.map((row) => `${row.join('\t')}\n`).join(''))
+    }
+  })
 })
 
 test('an archive that is refused leaves nothing', async () => {
   const folder = await temporaryFolder()
-  await expect(spoolArchive(streamOf(sample.subarray(0, -10)), folder, { admit })).rejects.toThrow('line')
+  const received = withReceived(sample.subarray(0, -10), folder, async () => undefined)
+  await expect(received).rejects.toThrow('line')
   expect(await readdir(folder)).toEqual([])
 })
 
@@ -76,17 +85,11 @@ test.each([
     const folder = await temporaryFolder()
     const files = watchFiles(folder, system)
     onTestFinished(files.restore)
-    const readBack = async (): Promise<string> => {
-      const archive = await spoolArchive(streamOf(sample), folder, { admit })
-      try {
-        const [album] = archive.projects[0]?.stages[0]?.tables ?? []
-        return await textOf(archive.read(album?.parts[0]?.range ?? { start: 0, end: 0 }, signal))
-      } catch (error) {
-        return errorCode(error) ?? String(error)
-      } finally {
-        await archive.remove()
-      }
-    }
+    const readBack = (): Promise<string> =>
+      withReceived(sample, folder, async (archive) => {
+        const [album] = archive.lists.projects[0]?.stages[0]?.tables ?? []
+        return read(archive, album?.parts[0]?.range)
+      }).catch((error: unknown) => errorCode(error) ?? String(error))
     const whole = await readBack()
     expect(whole).toContain('For Those About To Rock')
     const outcomes: string[] = []
@@ -94,7 +97,7 @@ test.each([
     do {
       nth += 1
       files.arm({ nth, lost: 'call' })
-      outcomes.push(await readBack().catch((error: unknown) => errorCode(error) ?? String(error)))
+      outcomes.push(await readBack())
       expect(await readdir(folder)).toEqual([])
     } while (files.disarm() >= nth)
     expect(outcomes.at(-1)).toBe(whole)

@@ -1,4 +1,4 @@
-import type { Query } from '../structure/query.ts'
+import type { Query } from './query.ts'
 
 /**
  * Whether something outside of a schema hangs on what is in it: a view, a foreign key or a column of another stage.

@@ -1,21 +1,16 @@
 import type { Database } from '../../database/database.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
 import { SQLSTATE, sqlState } from '../../database/sqlstate.ts'
-import { conflict, type Fault, invalidRequest } from '../../errors.ts'
 import { stillLocked } from '../../projects/lock-holders.ts'
-import { findProject, type Project } from '../../projects/projects.ts'
-import type { FindProjectDatabase } from '../../projects/stage-database.ts'
+import type { Project } from '../../projects/projects.ts'
 import type { Stage } from '../../projects/stages.ts'
 import type { StructureLines } from '../structure/create-statements.ts'
+import { isUsedFromOutside } from '../structure/outside-users.ts'
 import type { Query } from '../structure/query.ts'
 import { readStructure, type StageStructure } from '../structure/read-structure.ts'
-import type { PlannedProject, PlannedStage } from './archive-plan.ts'
-import { compareStructures } from './compare-structures.ts'
+import type { ArchiveStage } from './archive-lists.ts'
 import { countRows } from './count-rows.ts'
-import { isUsedFromOutside } from './outside-users.ts'
-
-/** At most this many differences are listed; there may be as many as an archive has lines. */
-const MAX_DIFFERENCES = 1_000
+import type { StageIdentity } from './side-schemas.ts'
 
 /** How a stage's rows come into it. */
 export type LoadingMode =
@@ -29,9 +24,23 @@ export type LoadingMode =
    */
   | 'in place'
 
-export interface TargetStage {
-  readonly planned: PlannedStage
+/** A stage, by its project. */
+export interface StageOfProject {
+  readonly project: Project
+  /** As the project's own login sees it. */
+  readonly database: Database
   readonly stage: Stage
+}
+
+export const identityOf = ({ project, stage }: StageOfProject): StageIdentity => ({
+  stageId: stage.id,
+  schemaName: stage.schemaName,
+  login: project.login,
+})
+
+export interface TargetStage extends StageOfProject {
+  /** What comes. */
+  readonly archived: ArchiveStage
   readonly mode: LoadingMode
   /** What the stage is after the import; for `build` the archive's structure, else its own. */
   readonly structure: StructureLines
@@ -40,89 +49,18 @@ export interface TargetStage {
   readonly rowsNow: ReadonlyMap<string, number>
 }
 
-export interface TargetProject {
-  readonly planned: PlannedProject
-  readonly project: Project
-  readonly database: Database
-  readonly stages: readonly TargetStage[]
-}
-
 /**
- * Where each project of an archive goes: to what the request says, else to what the file says, else to its own name.
+ * Looks at a stage as it is.
  *
- * @param requested at most for an archive of one project.
- * @returns slugs, in the order of the archive's projects.
- * @throws {AppError} INVALID_REQUEST where a target is named for several projects, or is that of two.
- */
-export function targetSlugs(planned: readonly PlannedProject[], requested: string | undefined): readonly string[] {
-  if (requested !== undefined && planned.length !== 1) {
-    throw invalidRequest(`a target can be named for an archive of one project; this one has ${planned.length}`)
-  }
-  const slugs = new Set<string>()
-  for (const project of planned) {
-    const slug = targetSlug(project, requested)
-    if (slugs.has(slug)) throw invalidRequest(`two projects of the archive go to "${slug}"`)
-    slugs.add(slug)
-  }
-  return [...slugs]
-}
-
-const targetSlug = (planned: PlannedProject, requested: string | undefined): string =>
-  requested ?? planned.targetSlug ?? planned.slug
-
-/**
- * Looks at a target as it is, and compares it with what is to come.
- *
- * @param slug of a project whose stages all exist.
  * @param countRows whether to count the rows that there are now, which reads every table.
- * @param differences gets every difference in words; nothing can be loaded if there is one.
  */
-export async function examineTarget(
-  { control, projectDatabase }: { readonly control: Database; readonly projectDatabase: FindProjectDatabase },
-  planned: PlannedProject,
-  slug: string,
-  { countRows, differences }: { readonly countRows: boolean; readonly differences: Fault[] },
-): Promise<TargetProject> {
-  const project = await findProject(control.prisma, slug)
-  const database = await projectDatabase(project, 'imports')
-  const stages: TargetStage[] = []
-  for (const plannedStage of planned.stages) {
-    const stage = project.stages.find((candidate) => candidate.slug === plannedStage.slug)
-    if (!stage) {
-      differences.push({
-        detail: `project "${slug}" has no stage "${plannedStage.slug}"; create it first (stage:create, or POST /projects/${slug}/stages)`,
-      })
-      continue
-    }
-    const target = await examineStage(database, plannedStage, stage, { countRows })
-    for (const difference of differencesOf(target)) {
-      differences.push({ detail: `${slug}/${stage.slug}: ${difference}` })
-    }
-    stages.push(target)
-  }
-  return { planned, project, database, stages }
-}
-
-/** Looks at a stage as it is. @param database as the project's own login sees it. */
 export async function examineStage(
-  database: Database,
-  planned: PlannedStage,
-  stage: Stage,
+  { project, database, stage }: StageOfProject,
+  archived: ArchiveStage,
   { countRows }: { readonly countRows: boolean },
 ): Promise<TargetStage> {
-  return toTargetStage(planned, stage, await readTarget(database, stage, countRows))
-}
-
-/** How what is to come differs from what is there, in words. */
-export const differencesOf = ({ mode, planned, structure }: TargetStage): readonly string[] =>
-  mode === 'build' ? [] : compareStructures(planned.structure, structure)
-
-/** @throws {AppError} CONFLICT, where there are any. */
-export function assertNoDifferences(differences: readonly Fault[]): void {
-  const [first, ...others] = differences
-  if (!first) return
-  const more = others.length === 0 ? '' : ` (and ${others.length} more)`
-  throw conflict(`the archive does not fit its target: ${first.detail}${more}`, differences.slice(0, MAX_DIFFERENCES))
+  const current = await readTarget(database, stage, countRows)
+  return { project, database, stage, archived, rowsNow: current.rows, ...whatBecomesOf(archived, current) }
 }
 
 /** Whether there is nothing in a stage, so that an archive would build it. */
@@ -171,21 +109,18 @@ function readWithin(database: Database, stage: Stage, countRowsToo: boolean): Pr
   )
 }
 
-function toTargetStage(
-  planned: PlannedStage,
-  stage: Stage,
-  { structure, usedFromOutside, rows }: CurrentStage,
-): TargetStage {
+function whatBecomesOf(
+  archived: ArchiveStage,
+  { structure, usedFromOutside }: CurrentStage,
+): Pick<TargetStage, 'mode' | 'structure' | 'comment'> {
   const { types, sequences, tables, notExported, comment } = structure
-  const common = { planned, stage, rowsNow: rows }
   if (isEmpty(structure)) {
-    return { ...common, mode: 'build', structure: planned.structure, comment: planned.comment ?? comment }
+    return { mode: 'build', structure: archived.structure, comment: archived.comment ?? comment }
   }
   const current = { types, sequences, tables: tables.map(({ line }) => line) }
   return {
-    ...common,
     mode: notExported.length > 0 || usedFromOutside ? 'in place' : 'swap',
-    structure: withPositions(current, planned.structure),
+    structure: withPositions(current, archived.structure),
     comment,
   }
 }

@@ -4,7 +4,7 @@ import type { Grammar } from '../../archive/sql/grammar.ts'
 import { sqlFieldsOf } from '../../archive/sql/line-definitions.ts'
 import { compareDefinitions } from '../../archive/sql/same-definition.ts'
 import { createTurns } from '../../lib/give-way.ts'
-import type { StructureLines } from '../structure/create-statements.ts'
+import type { StructureLines } from './create-statements.ts'
 
 type StructureEntry = Entry<'enum' | 'domain' | 'composite' | 'range' | 'sequence' | 'table'>
 

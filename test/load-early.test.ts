@@ -1,10 +1,9 @@
+import { readdir } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createLogger } from '../src/logger.ts'
 import { ROOT } from '../src/projects/access.ts'
 import { importArchive } from '../src/transfer/import/import-archive.ts'
-import { createLoadingSchema } from '../src/transfer/import/side-schemas.ts'
-import { spoolArchive } from '../src/transfer/import/spool-archive.ts'
-import { sweepSideSchemas } from '../src/transfer/import/sweep-side-schemas.ts'
+import { createLoadingSchema, sweepSideSchemas } from '../src/transfer/import/side-schemas.ts'
 import type { ApiAnswer } from './support/api-client.ts'
 import { buildArchive, column } from './support/archive-builder.ts'
 import { readState } from './support/database-state.ts'
@@ -111,15 +110,17 @@ test('an archive that turns out to be damaged leaves nothing of what was loaded 
   await coming.loading()
   expect(await coming.finish('{"row":[9000,"line"]}\n')).toMatchObject({ status: 400 })
   expect(await sideSchemas('damaged')).toEqual([])
+  expect(await readdir(wharf.container.spoolFolder)).toEqual([])
   expect(await readState(wharf.database)).toMatchObject({ schemas: before.schemas, relations: before.relations })
   await noTransactionStaysOpen(wharf)
 })
 
-test('a client that goes away while its archive is loaded ahead leaves nothing', async () => {
+test('a client that goes away while its archive is loaded leaves nothing', async () => {
   const coming = await arriving('left')
   await coming.loading()
   await coming.leave()
   await expect.poll(() => sideSchemas('left')).toEqual([])
+  await expect.poll(() => readdir(wharf.container.spoolFolder)).toEqual([])
   await noTransactionStaysOpen(wharf)
 })
 
@@ -166,7 +167,7 @@ test('a project can be deleted while an archive arrives for it', async () => {
   await noTransactionStaysOpen(wharf)
 })
 
-test('of many stages the first are loaded ahead, and all are there in the end', async () => {
+test('of many stages the first are loaded while the archive arrives, and all are there in the end', async () => {
   const slugs = ['live', 'second', 'third']
   expect(await wharf.root.post('/projects', { json: { slug: 'stages', stages: slugs } })).toMatchObject({ status: 201 })
   const rows = Array.from({ length: 1_000 }, (_, id) => [id, 'x'.repeat(1_000)])
@@ -181,7 +182,7 @@ test('of many stages the first are loaded ahead, and all are there in the end', 
   }
   const answer = await sendArchive(wharf.root, watched(buildArchive({ slug: 'stages', stages })))
   expect(answer, answer.text).toMatchObject({ status: 200 })
-  expect(seen).toEqual([{ kind: 'ahead' }, { kind: 'ahead' }])
+  expect(seen).toEqual([{ kind: 'arriving' }, { kind: 'arriving' }])
   for (const slug of slugs) {
     expect(await wharf.database.query(`SELECT count(*)::int AS n FROM "stages.${slug}".log`)).toEqual([{ n: 1_000 }])
   }
@@ -195,7 +196,7 @@ test('a sweep takes what nobody loads into any more, and nothing else', async ()
      WHERE schema_name = 'swept.live'`,
   )
   if (!stage) throw new Error('there is no such stage')
-  await createLoadingSchema(wharf.container.system, stage, 'ahead')
+  await createLoadingSchema(wharf.container.system, stage, 'arriving')
   expect(await sideSchemas('swept')).toHaveLength(2)
   await sweepSideSchemas(wharf.container, createLogger('silent'))
   expect(await sideSchemas('swept')).toHaveLength(1)
@@ -205,30 +206,23 @@ test('a sweep takes what nobody loads into any more, and nothing else', async ()
 
 test('an archive that arrives too slowly keeps no transaction open, and is loaded when it is whole', async () => {
   await createProject(wharf, 'slow', STRUCTURE + OLD)
-  const controller = new AbortController()
-  const targets = ['slow']
-  const told: number[] = []
-  const onRows = ({ rows }: { readonly rows: number }): void => void told.push(rows)
+  const loaded: number[] = []
   async function* slowly(): AsyncGenerator<Buffer> {
     yield Buffer.from(archive.slice(0, cut))
-    await expect.poll(() => told.length).toBeGreaterThan(0)
+    await expect.poll(() => loaded.length).toBeGreaterThan(0)
     await noTransactionStaysOpen(wharf)
     yield Buffer.from(archive.slice(cut))
   }
-  const spooled = await spoolArchive(slowly(), wharf.container.spoolFolder, {
-    admit: () => undefined,
-    ahead: { services: wharf.container, tokenId: null, targetsOf: () => targets, onRows },
-    patienceMs: 1_000,
-  })
-  await importArchive(wharf.container, spooled, {
-    targets,
+  await importArchive(wharf.container, (use) => use(slowly()), {
+    targetsOf: () => ['slow'],
     tokenId: null,
     authorise: async () => ROOT,
-    signal: controller.signal,
-    onRows,
+    signal: new AbortController().signal,
+    onRows: ({ rows }) => void loaded.push(rows),
+    maxWaitMs: 1_000,
   })
-  await spooled.remove()
   expect(placelessLines(await exportOf(wharf.root, 'slow'))).toEqual(placelessLines(archive))
-  expect(told.some((rows) => rows < 0)).toBe(true)
-  expect(told.reduce((sum, rows) => sum + rows, 0)).toBe(10_010)
+  const begunAgain = loaded.findIndex((rows, index) => rows < (loaded[index - 1] ?? 0))
+  expect(begunAgain).toBeGreaterThan(0)
+  expect(loaded.at(-1)).toBe(10_010)
 })

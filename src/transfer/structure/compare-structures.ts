@@ -1,5 +1,5 @@
-import type { StructureLines } from '../structure/create-statements.ts'
-import type { TableLine, TypeLine } from '../structure/lines.ts'
+import type { StructureLines } from './create-statements.ts'
+import type { TableLine, TypeLine } from './lines.ts'
 
 /** What is compared, by what it is called for people, e.g. `column "name" of table "artist"`. */
 type Facts = ReadonlyMap<string, Readonly<Record<string, string>>>

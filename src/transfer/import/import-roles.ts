@@ -1,9 +1,9 @@
 import type { LineContent } from '../../archive/lines.ts'
-import type { Queryable } from '../../database/database.ts'
+import type { Queryable, Transaction } from '../../database/database.ts'
 import type { Caller } from '../../projects/access.ts'
 import { allows, PERMISSIONS, type Permission, type Role, toPermissions } from '../../projects/permissions.ts'
-import { listRoles } from '../../projects/roles.ts'
-import type { TargetProject } from './import-targets.ts'
+import { listRoles, setRole } from '../../projects/roles.ts'
+import type { TargetProject } from './targets.ts'
 
 /** The role of requests without a token. */
 const PUBLIC = 'public'
@@ -84,14 +84,35 @@ export function planRoles(
 /** The same for a target; undefined where it keeps its own roles, as the archive has none. */
 export const planRolesOf = async (
   control: Queryable,
-  { planned, project }: Pick<TargetProject, 'planned' | 'project'>,
+  { archived, project }: TargetProject,
   caller: Caller,
 ): Promise<RolePlan | undefined> =>
-  planned.system ? planRoles(await listRoles(control, project.id), planned.roles, caller, project.slug) : undefined
+  archived.system ? planRoles(await listRoles(control, project.id), archived.roles, caller, project.slug) : undefined
 
 /** @returns undefined where the line was written before there was such a permission. */
 function saysOf({ content, system }: LineContent<'role'>, permission: Permission): boolean | undefined {
   return permission === 'content.structure'
     ? content.structure
     : allows({ content: { ...content, structure: false }, system }, permission)
+}
+
+/**
+ * Makes a project's roles those that were planned. A role that is to be removed stays where a usable token has it: an
+ * import takes nobody's access away without saying so.
+ */
+export async function applyRoles(tx: Transaction, projectId: string, { set, remove }: RolePlan): Promise<void> {
+  for (const role of set) await setRole(tx, projectId, role)
+  const name = { in: [...remove] }
+  await tx.membership.deleteMany({ where: { projectId, role: { name }, token: { revokedAt: { not: null } } } })
+  await tx.role.deleteMany({ where: { projectId, name, memberships: { none: {} } } })
+}
+
+/**
+ * Keeps the roles of some projects as they are until the transaction ends, so that what was planned from them is still
+ * what is meant when it is done. In one order for everybody, so that no two imports wait for each other.
+ */
+export async function lockRoles(tx: Transaction, projectIds: readonly string[]): Promise<void> {
+  if (projectIds.length === 0) return
+  await tx.$queryRaw`
+    SELECT 1 FROM control.role WHERE project_id::text = ANY (${[...projectIds]}) ORDER BY id FOR NO KEY UPDATE`
 }

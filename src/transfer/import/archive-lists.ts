@@ -1,0 +1,155 @@
+import { EventEmitter, once } from 'node:events'
+import type { ArchiveItem, CopyFormat, RowBatch } from '../../archive/archive-reader.ts'
+import type { LineContent } from '../../archive/lines.ts'
+import type { StructureLines } from '../structure/create-statements.ts'
+import type { ByteRange } from './spool-file.ts'
+
+/** What is known of a project in an archive, but for its rows and events. */
+export interface ArchiveProject {
+  /** Where the data came from. */
+  readonly slug: string
+  /** Where the file itself says that it goes. */
+  readonly targetSlug: string | undefined
+  readonly system: boolean
+  readonly roles: readonly LineContent<'role'>[]
+  readonly events: number
+  /** Where in the spool file the events are, as lines. */
+  readonly eventLines: ByteRange
+  readonly stages: readonly ArchiveStage[]
+}
+
+export interface ArchiveStage {
+  readonly slug: string
+  readonly comment: string | undefined
+  /** What of it the archive could not hold. */
+  readonly notExported: LineContent<'stage'>['notExported']
+  readonly structure: StructureLines
+  /** Those whose rows have begun to come. */
+  readonly tables: readonly ArchiveTable[]
+  /** Whether nothing of it is still to come. */
+  readonly isWhole: boolean
+}
+
+/** The rows of a table, as they are counted while the archive is checked. */
+export interface ArchiveTable {
+  readonly name: string
+  /** Those that have values, in the order of the values. */
+  readonly columns: readonly string[]
+  readonly rows: number
+  /** The rows in their order: at most a part in the binary format, and then one in text. */
+  readonly parts: readonly ArchivePart[]
+  /** Whether nothing of it is still to come. */
+  readonly isWhole: boolean
+}
+
+/** Rows of a table that one COPY loads. */
+export interface ArchivePart {
+  readonly format: CopyFormat
+  readonly rows: number
+  /** Line of the archive at which the rows begin: they stand one after the other. */
+  readonly firstLine: number
+  /** Where in the spool file they are. */
+  readonly range: ByteRange
+}
+
+/**
+ * What an import has to know of an archive, as lists that grow while it arrives: with the number of its tables, not of its
+ * rows. An archive that has arrived is one whose lists do not grow any more.
+ */
+export interface ArchiveLists {
+  readonly projects: readonly ArchiveProject[]
+  /** Whether nothing is still to come. */
+  readonly isWhole: boolean
+  /** Adds a line, or rows. @param end where in the spool file the bytes of the item end. */
+  add(item: ArchiveItem, end: number): void
+  /** Waits until something has been added. @throws the signal's reason, wrapped in an AbortError. */
+  grown(signal: AbortSignal): Promise<void>
+}
+
+/** The same, to be written. */
+type Growing<T> = T extends readonly (infer Item)[]
+  ? Growing<Item>[]
+  : T extends object
+    ? { -readonly [Key in keyof T]: Growing<T[Key]> }
+    : T
+
+export function createArchiveLists(): ArchiveLists {
+  const projects: Growing<ArchiveProject>[] = []
+  const growth = new EventEmitter()
+  let isWhole = false
+
+  const addToProject = (item: ArchiveItem, end: number): void => {
+    if (item.kind === 'project') {
+      const { slug, targetSlug, system } = item.content
+      projects.push({ slug, targetSlug, system, roles: [], events: 0, eventLines: { start: end, end }, stages: [] })
+    }
+    const project = projects.at(-1)
+    if (!project) return
+    if (item.kind === 'role') project.roles.push(item.content)
+    if (item.kind === 'event') {
+      project.events += 1
+      project.eventLines.end = end
+    }
+    if (item.kind === 'stage') {
+      const structure = { types: [], sequences: [], tables: [] }
+      project.stages.push({ comment: undefined, ...item.content, structure, tables: [], isWhole: false })
+    }
+    const stage = project.stages.at(-1)
+    if (stage) addToStage(stage, item, end)
+  }
+
+  return {
+    projects,
+    get isWhole() {
+      return isWhole
+    },
+    add(item, end) {
+      addToProject(item, end)
+      if (item.kind === 'end') isWhole = true
+      growth.emit('grown')
+    },
+    async grown(signal) {
+      await once(growth, 'grown', { signal })
+    },
+  }
+}
+
+function addToStage(stage: Growing<ArchiveStage>, item: ArchiveItem, end: number): void {
+  const table = stage.tables.at(-1)
+  switch (item.kind) {
+    case 'enum':
+    case 'domain':
+    case 'composite':
+    case 'range':
+      stage.structure.types.push({ kind: item.kind, content: item.content } as StructureLines['types'][number])
+      break
+    case 'sequence':
+      stage.structure.sequences.push(item.content)
+      break
+    case 'table':
+      stage.structure.tables.push(item.content)
+      break
+    case 'rows':
+      stage.tables.push({ name: item.content.table, columns: item.content.columns, rows: 0, parts: [], isWhole: false })
+      break
+    case 'row':
+      if (table) addRows(table, item, end)
+      break
+    case 'rowsEnd':
+      if (table) table.isWhole = true
+      break
+    case 'stageEnd':
+      stage.isWhole = true
+  }
+}
+
+function addRows(table: Growing<ArchiveTable>, { format, count, line, bytes }: RowBatch, end: number): void {
+  table.rows += count
+  const last = table.parts.at(-1)
+  if (last?.format === format) {
+    last.rows += count
+    last.range.end = end
+  } else {
+    table.parts.push({ format, rows: count, firstLine: line, range: { start: end - bytes.length, end } })
+  }
+}

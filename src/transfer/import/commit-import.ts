@@ -1,0 +1,93 @@
+import type { Database, Transaction } from '../../database/database.ts'
+import { nameTransaction } from '../../database/session-name.ts'
+import { recordCrash } from '../../events/record-crash.ts'
+import { readReference, type StageReference } from '../../events/reference.ts'
+import type { ImportOptions, ImportServices } from './import-options.ts'
+import { type ImportedProject, toImported } from './import-result.ts'
+import { applyRoles, lockRoles, planRolesOf } from './import-roles.ts'
+import { replaceEvents } from './load-events.ts'
+import type { LoadedStage } from './load-stage.ts'
+import { assertMayBuild } from './structure-permission.ts'
+import { expireKept, lockStages, type Swap, swapStages } from './swap-stages.ts'
+import { identityOf } from './target-stage.ts'
+import type { TargetProject } from './targets.ts'
+
+/** Where each stage stands before it is loaded: what is written from then on would be lost with what is replaced. */
+export async function readReferences(
+  system: Database,
+  stageIds: readonly string[],
+): Promise<ReadonlyMap<string, StageReference>> {
+  await recordCrash(system.pool)
+  const read = stageIds.map(async (stageId) => [stageId, await readReference(system, stageId)] as const)
+  return new Map(await Promise.all(read))
+}
+
+export interface LoadedImport {
+  readonly targets: readonly TargetProject[]
+  readonly loaded: readonly LoadedStage[]
+  /** As `readReferences` gave them, before anything of it was loaded. */
+  readonly before: ReadonlyMap<string, StageReference>
+}
+
+/**
+ * Makes all of an import visible at one moment, in one short transaction of Wharf's.
+ *
+ * @throws {AppError} CONFLICT where somebody wrote to a stage meanwhile; FORBIDDEN, UNAUTHENTICATED; what `authorise` and
+ *   `beforeCommit` throw. Nothing has changed then.
+ */
+export async function commitImport(
+  services: ImportServices,
+  { targets, loaded, before }: LoadedImport,
+  { tokenId, sessionName, authorise, beforeCommit }: ImportOptions,
+): Promise<readonly ImportedProject[]> {
+  const { system, undoHours } = services
+  const swaps = loaded.flatMap((stage) => toSwap(stage, before))
+  const projects = targets.map(({ archived }) => archived)
+  const slugs = targets.map(({ project }) => project.slug)
+  const commit = async (tx: Transaction): Promise<readonly ImportedProject[]> => {
+    if (sessionName !== undefined) await nameTransaction(tx, sessionName)
+    await lockStages(tx, swaps)
+    await lockRoles(
+      tx,
+      targets.filter(({ archived }) => archived.system).map(({ project }) => project.id),
+    )
+    // Before the archive's roles take the place of those by which the import was allowed.
+    const caller = await authorise(tx, projects, slugs)
+    await assertMayBuild(
+      tx,
+      tokenId,
+      targets.flatMap(({ stages }) => stages),
+    )
+    const imported: ImportedProject[] = []
+    for (const target of targets) {
+      const roles = await planRolesOf(tx, target, caller)
+      if (roles) {
+        await applyRoles(tx, target.project.id, roles)
+        for (const { stage } of target.stages) await replaceEvents(tx, stage.id, tokenId)
+      }
+      imported.push(toImported(target, loaded, roles, services))
+    }
+    await swapStages(tx, swaps, { tokenId, undoHours })
+    // Nothing is kept of what was loaded in place, nor of what an import before that had replaced.
+    const inPlace = loaded.filter(({ schemaName }) => schemaName === undefined)
+    for (const { target } of inPlace) await expireKept(tx, target.stage.id)
+    await beforeCommit?.(tx, imported, projects)
+    // A transaction of its own, of the project's login: whoever ends this one first undoes both.
+    for (const stage of inPlace) await stage.commit()
+    return imported
+  }
+  try {
+    return await system.prisma.$transaction(commit, { timeout: 10 * 60_000 })
+  } finally {
+    for (const { rollback } of loaded) rollback()
+  }
+}
+
+function toSwap(
+  { target, schemaName, rows, transaction }: LoadedStage,
+  references: ReadonlyMap<string, StageReference>,
+): Swap[] {
+  const before = references.get(target.stage.id)
+  if (schemaName === undefined || !before) return []
+  return [{ stage: identityOf(target), before, schemaName, contents: { transaction, tables: [...rows.keys()] } }]
+}

@@ -1,0 +1,70 @@
+import pg from 'pg'
+import { BINARY_HEADER, BINARY_TRAILER } from '../../archive/binary/rows.ts'
+import { quoteIdentifier } from '../../database/quoting.ts'
+import { isServerTrouble } from '../../database/sqlstate-meanings.ts'
+import { AppError } from '../../errors.ts'
+import { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
+import type { ArchivePart, ArchiveTable } from './archive-lists.ts'
+import { copyInto } from './copy-into.ts'
+import { loadFailure } from './load-failure.ts'
+
+/**
+ * Loads rows of a table.
+ *
+ * @param bytes the rows of the part.
+ * @returns how many PostgreSQL took. @throws {AppError} ARCHIVE_INVALID for a value that it refused.
+ */
+export async function copyRows(
+  client: pg.PoolClient,
+  { name, columns }: ArchiveTable,
+  { format, firstLine }: ArchivePart,
+  bytes: AsyncIterable<BorrowedBytes>,
+): Promise<number> {
+  // FREEZE spares the first readers, and a later vacuum, writing every row again.
+  const copy =
+    `COPY ${quoteIdentifier(name)} (${columns.map(quoteIdentifier).join(', ')}) ` +
+    `FROM STDIN WITH (FREEZE, FORMAT ${format})`
+  return copyInto(client, copy, format === 'binary' ? framed(bytes) : bytes).catch((error: unknown) => {
+    throw refusal(error, name, firstLine)
+  })
+}
+
+/** Loads the rows, which have no values, of a table without columns: COPY has no words for them. */
+export async function insertEmptyRows(client: pg.PoolClient, { name, rows }: ArchiveTable): Promise<number> {
+  const insert = `INSERT INTO ${quoteIdentifier(name)} SELECT FROM pg_catalog.generate_series(1, $1::int8)`
+  const { rowCount } = await client.query(insert, [rows]).catch((error: unknown) => {
+    throw loadFailure(error)
+  })
+  return rowCount ?? 0
+}
+
+async function* framed(rows: AsyncIterable<BorrowedBytes>): AsyncGenerator<BorrowedBytes, void, undefined> {
+  yield new BorrowedBytes(BINARY_HEADER)
+  yield* rows
+  yield new BorrowedBytes(BINARY_TRAILER)
+}
+
+/** What PostgreSQL says about a value, with the line of the archive, and without the value. */
+function refusal(error: unknown, table: string, firstLine: number): unknown {
+  if (!(error instanceof pg.DatabaseError) || isServerTrouble(error)) return loadFailure(error)
+  const [, number, column] = /^, line (\d+)(?:, column ([^:]*))?/.exec(placeOf(error, table)) ?? []
+  // Whatever is said about a column is said about its value, such as that there is no function of that name.
+  if (number === undefined || !(column !== undefined || /^2[23]/.test(error.code ?? ''))) return loadFailure(error)
+  const line = firstLine + Number(number) - 1
+  const where = column === undefined ? `table "${table}"` : `column "${column}" of table "${table}"`
+  const detail = `${where} does not take the value (${reason(error)})`
+  return new AppError('ARCHIVE_INVALID', `line ${line}: ${detail}`, { faults: [{ line, detail }], cause: error })
+}
+
+/** PostgreSQL's own note of the place, from behind the table's name on: that could read like a place itself. */
+function placeOf({ where = '' }: pg.DatabaseError, table: string): string {
+  const copied = `COPY ${table}`
+  const at = where.indexOf(`${copied}, line `)
+  return at < 0 ? '' : where.slice(at + copied.length)
+}
+
+/** PostgreSQL's name for the kind of trouble; its messages quote the value. */
+function reason(error: pg.DatabaseError): string {
+  const constraint = error.constraint === undefined ? '' : ` ${error.constraint}`
+  return `SQLSTATE ${error.code}${constraint}`
+}

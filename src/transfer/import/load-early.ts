@@ -1,0 +1,130 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Database } from '../../database/database.ts'
+import { findProject } from '../../projects/projects.ts'
+import { followArchive } from './follow-archive.ts'
+import type { ImportOptions, ImportServices } from './import-options.ts'
+import { type LoadedStage, loadStage } from './load-stage.ts'
+import type { Archive } from './receive-archive.ts'
+import { claimSideSchema, createLoadingSchema, dropSideSchema } from './side-schemas.ts'
+import { assertMayBuild } from './structure-permission.ts'
+import { examineStage, identityOf, type StageOfProject, type TargetStage } from './target-stage.ts'
+import { differencesOf } from './targets.ts'
+
+/** Rows of so many bytes have to have come: an archive that has no more is taken to come in a single piece. */
+const MIN_BYTES = 512 * 1024
+
+/** How many stages are loaded while their archive arrives: each keeps a connection until the archive has come. */
+const MAX_STAGES = 2
+
+/** What share of a project's connections may be in use when another is opened for that. */
+const MAX_SHARE_IN_USE = 0.5
+
+/**
+ * For how long may be waited, in all, for more of the archive, in milliseconds. An open transaction keeps PostgreSQL from
+ * tidying up after everybody, so it may not last as long as a slow upload.
+ */
+const MAX_WAIT_MS = 5 * 60_000
+
+/** Stages that are loaded while their archive arrives. */
+export interface EarlyLoads {
+  /**
+   * Waits until nothing is being loaded any more, and commits what was loaded of a stage. The caller has the stage's
+   * lock, and drops the schema if it is not used in the end.
+   *
+   * @param target the stage as it is now.
+   * @returns undefined where nothing was loaded, or something else than would be loaded now.
+   */
+  commit(target: TargetStage, signal: AbortSignal): Promise<LoadedStage | undefined>
+  /** Ends all loading, and removes what was loaded and not committed. */
+  end(): Promise<void>
+}
+
+/**
+ * Begins to load an archive while it arrives, so that most of an import has been done by the time the archive is known to
+ * be whole. Nobody sees any of it before that; and nothing depends on it: what fails here, whatever the reason, is loaded
+ * again afterwards, and says then what is wrong.
+ *
+ * No lock is taken on a stage, since an archive may take hours to come. Whether the stage is still as it was when its
+ * loading began is compared in the end. Nothing is committed before: an open transaction tells others that somebody is at
+ * work on the schema.
+ */
+export function loadEarly(
+  services: ImportServices,
+  archive: Archive,
+  { targetsOf, maxWaitMs = MAX_WAIT_MS, ...options }: ImportOptions,
+): EarlyLoads {
+  const { lists, file } = archive
+  const stopping = new AbortController()
+  const loaded: LoadedStage[] = []
+  /** Schemas that no lock of a stage protects. */
+  const unlocked = new Set<string>()
+
+  const mayLoadNow = ({ pool }: Database): boolean =>
+    unlocked.size < MAX_STAGES && pool.totalCount - pool.idleCount < MAX_SHARE_IN_USE * pool.options.max
+
+  const loadAll = async (): Promise<void> => {
+    const { signal } = stopping
+    const follower = followArchive(archive, { signal, maxWaitMs })
+    if (!(await follower.until(() => file.size >= MIN_BYTES))) return
+    for await (const { project, stage } of follower.stages()) {
+      const found = await findStage(services, targetsOf(lists.projects)[project] ?? '', stage.slug)
+      if (!found || !(await follower.until(() => mayLoadNow(found.database)))) continue
+      const target = await examineStage(found, stage, { countRows: false })
+      if (target.mode === 'in place' || differencesOf(target).length > 0) continue
+      await assertMayBuild(services.control.prisma, options.tokenId, [target])
+      const schemaName = await createLoadingSchema(services.system, identityOf(target), 'arriving')
+      unlocked.add(schemaName)
+      loaded.push(await loadStage(follower, target, { ...options, schemaName, signal }))
+    }
+  }
+  const loading = loadAll().catch(() => {
+    for (const { rollback } of loaded.splice(0)) rollback()
+  })
+
+  return {
+    async commit(target, signal) {
+      signal.throwIfAborted()
+      const stop = (): void => stopping.abort(signal.reason)
+      signal.addEventListener('abort', stop, { once: true })
+      await loading
+      signal.removeEventListener('abort', stop)
+      signal.throwIfAborted()
+      const early = loaded.find((candidate) => candidate.target.stage.id === target.stage.id)
+      if (!early?.schemaName || !isDeepStrictEqual(outcomeOf(early.target), outcomeOf(target))) return undefined
+      // Its session was ended, say, and then somebody swept its schema away.
+      if (!(await claimSideSchema(services.system, early.schemaName))) return undefined
+      const [committed] = await Promise.allSettled([early.commit()])
+      if (committed.status === 'rejected') return undefined
+      unlocked.delete(early.schemaName)
+      return early
+    },
+    async end() {
+      stopping.abort(new Error('what was loaded while the archive arrived is not needed'))
+      await loading
+      for (const { rollback } of loaded) rollback()
+      // What cannot be dropped now is left to the sweep.
+      await Promise.allSettled(
+        [...unlocked].map((schemaName) => dropSideSchema(services.system, { schemaName, kind: 'arriving' })),
+      )
+    },
+  }
+}
+
+/** @returns undefined for a stage that does not exist, which the import complains about when the archive has come. */
+async function findStage(
+  { control, projectDatabase }: ImportServices,
+  projectSlug: string,
+  slug: string,
+): Promise<StageOfProject | undefined> {
+  const project = await findProject(control.prisma, projectSlug)
+  const stage = project.stages.find((candidate) => candidate.slug === slug)
+  return stage && { project, stage, database: await projectDatabase(project, 'imports') }
+}
+
+/** What decides about what is loaded, besides the archive. */
+const outcomeOf = (target: TargetStage): readonly unknown[] => [
+  identityOf(target),
+  target.mode,
+  target.structure,
+  target.comment,
+]

@@ -1,0 +1,62 @@
+import type { Database } from '../../database/database.ts'
+import { followArchive } from './follow-archive.ts'
+import type { ImportOptions, ImportServices } from './import-options.ts'
+import type { EarlyLoads } from './load-early.ts'
+import { loadEvents } from './load-events.ts'
+import { type LoadedStage, loadStage } from './load-stage.ts'
+import type { Archive } from './receive-archive.ts'
+import { createLoadingSchema } from './side-schemas.ts'
+import { identityOf, type TargetStage } from './target-stage.ts'
+import type { TargetProject } from './targets.ts'
+
+/**
+ * Loads what was not loaded while the archive arrived: stages into schemas beside their own, and event logs beside theirs.
+ * The caller has the locks of the stages.
+ *
+ * @param targets the stages as they are now.
+ * @returns each stage, loaded and counted. Those beside are committed but not swapped in; one that was loaded in place
+ *   waits to be committed or rolled back.
+ * @throws {AppError} as `loadStage`. What was loaded so far is left in schemas that the caller drops.
+ */
+export async function loadMissing(
+  services: ImportServices,
+  archive: Archive,
+  { targets, early }: { readonly targets: readonly TargetProject[]; readonly early: EarlyLoads },
+  options: ImportOptions,
+): Promise<readonly LoadedStage[]> {
+  const loaded: LoadedStage[] = []
+  for (const target of targets) {
+    if (target.archived.system) await loadLog(services, archive, target, options)
+    for (const stage of target.stages) {
+      loaded.push(
+        (await early.commit(stage, options.signal)) ?? (await loadNow(services.system, archive, stage, options)),
+      )
+    }
+  }
+  options.signal.throwIfAborted()
+  return loaded
+}
+
+async function loadNow(
+  system: Database,
+  archive: Archive,
+  target: TargetStage,
+  options: ImportOptions,
+): Promise<LoadedStage> {
+  const inPlace = target.mode === 'in place'
+  const schemaName = inPlace ? undefined : await createLoadingSchema(system, identityOf(target), 'loading')
+  const loaded = await loadStage(followArchive(archive, options), target, { ...options, schemaName })
+  if (!inPlace) await loaded.commit()
+  return loaded
+}
+
+async function loadLog(
+  services: ImportServices,
+  { file }: Archive,
+  { archived, project, stages }: TargetProject,
+  { signal, sessionName }: ImportOptions,
+): Promise<void> {
+  const stageIds = new Map(stages.map(({ stage }) => [stage.slug, stage.id]))
+  const lines = file.read([archived.eventLines], signal)
+  await services.eventLoadTurns.take([project.id], () => loadEvents(services.imports, stageIds, lines, { sessionName }))
+}

@@ -1,0 +1,93 @@
+import { loadGrammar } from '../../archive/sql/grammar.ts'
+import { quoteIdentifier } from '../../database/quoting.ts'
+import { sqlState } from '../../database/sqlstate.ts'
+import { conflict } from '../../errors.ts'
+import { builtDifferences } from './compare-built.ts'
+import { missingThings } from './compare-structures.ts'
+import { createStatements, type StructureLines } from './create-statements.ts'
+import type { Query } from './query.ts'
+import { readWholeStructure } from './read-structure.ts'
+
+/** The session that builds, in its transaction. */
+interface BuildingSession {
+  readonly query: Query
+  execute(statement: string): Promise<void>
+}
+
+interface ToBuild {
+  readonly lines: StructureLines
+  /** Whether the lines are the stage's own, and no file's. */
+  readonly isOwn: boolean
+}
+
+/**
+ * Holds what was built against what was to be built, whole: every property of every thing that lines describe, and that
+ * there is nothing else.
+ *
+ * Lines hold SQL, and although it was parsed, only the catalogs tell what became of it. Nothing of it outlives the
+ * transaction.
+ *
+ * PostgreSQL may print an expression in words that `compareDefinitions` does not know. It has read the line's own text,
+ * as one clause of one thing, so what it built is what that text says; and its words are nothing but other words if what
+ * is built from them says the same. So an expression may differ where that is so, or where it is the stage's own;
+ * nothing else may.
+ *
+ * @throws {AppError} CONFLICT with everything that is there and should not be, or the other way round, or is not what
+ *   its line says.
+ */
+export async function assertBuilt(
+  session: BuildingSession,
+  schemaName: string,
+  { lines, isOwn }: ToBuild,
+): Promise<void> {
+  await session.execute(`SET LOCAL search_path = ${quoteIdentifier(schemaName)}`)
+  const { types, sequences, tables, notExported } = await readWholeStructure(session.query, schemaName)
+  const built = { types, sequences, tables: tables.map(({ line }) => line) }
+  const differences = await builtDifferences(await loadGrammar(), lines, built)
+  const reworded = differences.filter(({ inExpressions }) => inExpressions)
+  const mayBeReworded = reworded.length === 0 || isOwn || (await isBuiltTheSameAgain(session, schemaName, built))
+  const faults = [
+    ...missingThings(lines, built).map((thing) => `${thing} was not made`),
+    ...missingThings(built, lines).map((thing) => `${thing} was made, without a line that says so`),
+    ...differences.filter(({ inExpressions }) => !(inExpressions && mayBeReworded)).map(({ detail }) => detail),
+    ...notExported
+      // A login's default privileges grant something on every table that it makes.
+      .filter(({ kind }) => kind !== 'grant')
+      .map(({ kind, name, detail = '' }) => `${kind} "${name}" is more than lines may describe ${detail}`.trimEnd()),
+  ].map((detail) => ({ detail }))
+  const [first] = faults
+  if (first) throw conflict(`nothing was changed: the structure is not what its lines say: ${first.detail}`, faults)
+}
+
+/**
+ * Whether a structure, as PostgreSQL printed it, says the same once it was built from that print. It is built in the
+ * place of what is there, without rows, and everything is put back.
+ *
+ * @param schemaName whose whole content is `built`; it is the session's `search_path`.
+ */
+async function isBuiltTheSameAgain(
+  session: BuildingSession,
+  schemaName: string,
+  built: StructureLines,
+): Promise<boolean> {
+  const { before, after } = createStatements(built)
+  await session.execute('SAVEPOINT wharf_build_again')
+  try {
+    for (const statement of [...dropStatements(built), ...before, ...after]) await session.execute(statement)
+    const { types, sequences, tables } = await readWholeStructure(session.query, schemaName)
+    const again = { types, sequences, tables: tables.map(({ line }) => line) }
+    return (await builtDifferences(await loadGrammar(), built, again)).length === 0
+  } catch (error) {
+    if (sqlState(error) === undefined) throw error
+    return false
+  } finally {
+    await session.execute('ROLLBACK TO SAVEPOINT wharf_build_again')
+  }
+}
+
+const dropStatements = ({ types, sequences, tables }: StructureLines): readonly string[] => [
+  ...tables.map(({ name }) => `DROP TABLE ${quoteIdentifier(name)} CASCADE`),
+  // Those that belong to a table are gone with it.
+  ...sequences.map(({ name }) => `DROP SEQUENCE IF EXISTS ${quoteIdentifier(name)} CASCADE`),
+  ...types.map(({ content }) => `DROP TYPE IF EXISTS ${quoteIdentifier(content.name)} CASCADE`),
+]
