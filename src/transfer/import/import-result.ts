@@ -52,7 +52,7 @@ export function toImported(
 export const isUndoable = ({ mode }: TargetStage, { undoHours }: Keeping): boolean =>
   mode !== 'in place' && undoHours > 0
 
-/** What is told of the roles that a target gets from an archive. */
+/** What the result says of the roles that a target gets from an archive. */
 export const toRolesResult = (plan: RolePlan | undefined) => ({
   roles: plan?.set.length ?? null,
   rolesLeftOut: plan?.leftOut ?? [],

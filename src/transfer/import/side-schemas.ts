@@ -28,7 +28,7 @@ export interface SideSchema {
 /**
  * Makes an empty schema beside a stage's own, for an import to load into.
  *
- * @param kind `loading` under the stage's lock; `ahead` without, which is nobody's any more once no transaction is at
+ * @param kind `loading` under the stage's lock; `arriving` without, which is nobody's any more once no transaction is at
  *   work on it. @returns its name.
  */
 export async function createLoadingSchema(
@@ -45,7 +45,9 @@ export async function createLoadingSchema(
 }
 
 /**
- * Makes what was loaded ahead that of the import which has the stage's lock now. @returns false where it is gone.
+ * Gives a schema that was loaded while its archive arrived to the import that has the stage's lock now.
+ *
+ * @returns false where it is gone.
  */
 export async function claimSideSchema(system: Database, schemaName: string): Promise<boolean> {
   const { count } = await system.prisma.sideSchema.updateMany({

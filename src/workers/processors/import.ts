@@ -79,7 +79,7 @@ const totalRows = (projects: readonly ArchiveProject[]): number =>
     .flatMap(({ tables }) => tables)
     .reduce((total, { rows }) => total + rows, 0)
 
-/** What of an archive is told with the result, beside its rows. */
+/** What the result says of an archive besides its rows. */
 const toRestOfResult = (projects: readonly ArchiveProject[]) => {
   const systems = projects.filter(({ system }) => system)
   const sum = (count: (project: ArchiveProject) => number): number =>
