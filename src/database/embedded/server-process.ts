@@ -12,7 +12,7 @@ const ACCESS_SETTINGS = { listen_addresses: '127.0.0.1', unix_socket_directories
  *
  * @see https://www.postgresql.org/docs/current/runtime-config.html
  */
-const SETTINGS: Readonly<Record<string, string>> = {
+export const SETTINGS: Readonly<Record<string, string>> = {
   max_connections: '200',
   // For Wharf's own login, however many sessions projects have.
   reserved_connections: '70',
@@ -37,7 +37,7 @@ export interface ServerOptions {
   readonly port: number
   readonly user: ServerUser
   readonly env: Readonly<Record<string, string>>
-  /** In the place of Wharf's own. */
+  /** In the place of Wharf's own, and of its guards: of a server of another version, which may not know them. */
   readonly settings?: Readonly<Record<string, string>>
   readonly log: ServerLog
 }
@@ -51,8 +51,8 @@ export interface ServerProcess extends RunningServer {
 /** Runs PostgreSQL as a child in a session of its own: a terminal's Ctrl-C is for Wharf, which closes it in order. */
 export function runServer(options: ServerOptions): ServerProcess {
   const { postgres, clusterDir, port, user, env, log } = options
-  const chosen = options.settings ?? SETTINGS
-  const settings = Object.entries({ ...chosen, ...ACCESS_SETTINGS, ...guardSettings(clusterDir), port: String(port) })
+  const chosen = options.settings ?? { ...SETTINGS, ...guardSettings(clusterDir) }
+  const settings = Object.entries({ ...chosen, ...ACCESS_SETTINGS, port: String(port) })
   const child = spawn(
     postgres,
     ['-D', clusterDir, ...settings.flatMap(([name, value]) => ['-c', `${name}=${value}`])],
