@@ -39,6 +39,7 @@ export async function createProjectLogin(
   connectionLimit: number,
 ): Promise<void> {
   await assertMayCreateLogins(system)
+  await lockGrants(system)
   const name = quoteIdentifier(login)
   const [{ database } = { database: '' }] = await system.$queryRaw<{ database: string }[]>`
     SELECT current_database() AS database`
@@ -147,9 +148,17 @@ const isHeld = (error: unknown): boolean =>
 export async function dropProjectLogin(system: Transaction, login: string): Promise<void> {
   const name = quoteIdentifier(login)
   await endSessionsOf(system, login)
+  await lockGrants(system)
   await system.$executeRawUnsafe(dropOwned(login))
   await system.$executeRawUnsafe(`DROP ROLE ${name}`)
 }
+
+/**
+ * One transaction at a time: of two that change the rights on the same database, schema or function at once, PostgreSQL
+ * refuses one (XX000, "tuple concurrently updated").
+ */
+const lockGrants = (system: Transaction): Promise<unknown> =>
+  system.$queryRaw`SELECT 1 FROM control.lock WHERE name = 'grants' FOR UPDATE`
 
 /** Ends the login's sessions, and with them what they hold; others can begin. */
 export const endSessionsOf = (system: Queryable, login: string): Promise<unknown> =>
