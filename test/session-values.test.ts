@@ -7,7 +7,8 @@ import { operatorOf } from './support/operator.ts'
 import { installedPrograms, type OwnCluster, startOwnCluster } from './support/own-cluster.ts'
 
 /*
- * Every setting that a login can give itself is either set by each of Wharf's sessions, or the operator's to choose.
+ * Every setting that a login can give itself is either set by each of Wharf's sessions, or the operator's or the database's
+ * to choose.
  */
 
 /** Of memory, planning, vacuum, statistics, the log and the disk: none changes what a statement means or may do. */
@@ -16,6 +17,9 @@ const OPERATORS =
 
 /** How a database is closed to writes; a project's sessions are asked for it in another way. */
 const OPERATORS_IN_OWN_SESSIONS = /^default_transaction_read_only$/
+
+/** Triggers and scripts of a project write by it, as they do with psql. */
+const DATABASES = /^default_text_search_config$/
 
 /** Of one transaction: they cannot be given to a session. */
 const OF_TRANSACTIONS = /^transaction_(isolation|read_only|deferrable)$/
@@ -28,7 +32,6 @@ const HOSTILE_TEXTS: Readonly<Record<string, string>> = {
   search_path: 'nowhere',
   default_tablespace: 'pg_default',
   temp_tablespaces: 'pg_default',
-  default_text_search_config: 'pg_catalog.german',
   createrole_self_grant: 'set',
   restrict_nonsystem_relation_kind: 'view',
   'plpgsql.extra_errors': 'all',
@@ -54,7 +57,8 @@ const settingsOf = async (database: TestDatabase): Promise<readonly Setting[]> =
   )
 }
 
-const isWharfs = ({ name }: Setting): boolean => !OPERATORS.test(name) && !OF_TRANSACTIONS.test(name)
+const isWharfs = ({ name }: Setting): boolean =>
+  ![OPERATORS, DATABASES, OF_TRANSACTIONS].some((others) => others.test(name))
 
 /** Another value than the server's own. */
 function hostileTo({ name, setting, vartype, enumvals, min_val, max_val }: Setting): string | undefined {

@@ -59,8 +59,6 @@ const COMMON: Settings = {
   temp_tablespaces: '',
   default_table_access_method: 'heap',
   default_toast_compression: 'pglz',
-  // The same search finds the same rows on every server, and for as long as a stage's reference stays the same.
-  default_text_search_config: 'pg_catalog.english',
   check_function_bodies: 'on',
   'plpgsql.extra_errors': 'none',
   'plpgsql.check_asserts': 'on',

@@ -105,13 +105,19 @@ function membership(scope: FilterScope, { values, source }: Filter, left: TypedS
   return `(${sql} = ANY (${scope.parameters.of(arrayLiteral(values), type.baseArraySql, place)}))`
 }
 
+/**
+ * What searches without a configuration use, since the answer is kept for as long as a stage's reference stays the same,
+ * and the database's default may change meanwhile.
+ */
+const DEFAULT_CONFIGURATION = 'pg_catalog.english'
+
 function search(scope: FilterScope, filter: Filter, left: TypedSql): string {
   const { operator, config, values, source } = filter
   const { builtIn, category } = left.type
   const ready = builtIn === 'tsvector'
   assertType(filter, left, ready || category === 'S' || builtIn === 'json' || builtIn === 'jsonb', 'text')
   const place = { source, column: left.column, values }
-  const first = config === null ? '' : `${scope.parameters.of(config, 'pg_catalog.regconfig')}, `
-  const vector = ready ? left.sql : `pg_catalog.to_tsvector(${first}${left.sql})`
-  return `(${vector} @@ ${operator.sql}(${first}${scope.parameters.of(values[0] ?? '', 'pg_catalog.text', place)}))`
+  const configuration = scope.parameters.of(config ?? DEFAULT_CONFIGURATION, 'pg_catalog.regconfig')
+  const vector = ready ? left.sql : `pg_catalog.to_tsvector(${configuration}, ${left.sql})`
+  return `(${vector} @@ ${operator.sql}(${configuration}, ${scope.parameters.of(values[0] ?? '', 'pg_catalog.text', place)}))`
 }
