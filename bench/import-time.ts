@@ -19,8 +19,8 @@ const ROUNDS = 5
 const INSERT_ROWS = 1_000
 
 /**
- * Measures an import over what is there beside PostgreSQL's own ways to replace a table's rows, the waiting of somebody
- * who reads meanwhile, and the memory that the service takes for it.
+ * Compares an import over existing rows with PostgreSQL's own ways to replace a table's rows, and measures how long a
+ * concurrent reader waits and how much memory the service takes.
  */
 export async function measureImport(bench: BenchRun, rows: number): Promise<Finding[]> {
   const archive = join(bench.outputDir, 'archive.jsonl.gz')

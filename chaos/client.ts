@@ -46,7 +46,7 @@ export interface ClientOptions {
   readonly random: Random
   /** Whether all servers work, and go on doing so. */
   readonly isCalm: () => boolean
-  /** Told of what no fault of a server excuses. */
+  /** Called with each violation that no server failure excuses. */
   readonly onViolation: (what: string) => void
 }
 

@@ -23,7 +23,7 @@ type Fault = () => Promise<void>
 /**
  * Ends, kills and freezes servers until the time is over, at most one fault at a time for each, and lets them work again.
  *
- * @param tell told of each fault as it begins.
+ * @param tell called with each fault as it begins.
  */
 export async function injectFaults(
   { postgres, redis, processes }: Servers,

@@ -22,7 +22,7 @@ const LEFTOVERS_MS = 90_000
 export interface ChaosOptions {
   readonly seed: number
   readonly seconds: number
-  /** An empty folder that every user may enter; stays for whoever wants to look. */
+  /** An empty folder that every user may enter. It is kept for inspection. */
   readonly folder: string
   readonly tell: (what: string) => void
 }

@@ -212,5 +212,5 @@ function stateFolder({ XDG_STATE_HOME, HOME, LOCALAPPDATA }: Readonly<Record<str
   return candidates.find((path) => path !== undefined && isAbsolute(path))
 }
 
-/** Paths are made absolute; what looks like a URL is left to whoever opens it. */
+/** Paths are made absolute; what looks like a URL is left as it is. */
 const toLocation = (text: string): string => (/^[a-z0-9+.-]{2,}:\/\//i.test(text) ? text : resolve(text))

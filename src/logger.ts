@@ -3,7 +3,7 @@ import type { LogLevel } from './config.ts'
 
 export type Logger = PinoLogger
 
-/** Paths that never reach the log, whoever logs the object. */
+/** Paths that never reach the log, in any object. */
 const NEVER_LOGGED = [
   'authorization',
   '*.authorization',

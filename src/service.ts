@@ -120,7 +120,7 @@ async function startJobs(container: Container, lifecycle: Lifecycle, parts: read
   lifecycle.onClose('schedules', schedules.stop)
   const checking = startChecking(container, container.config.artifactCheckDays)
   lifecycle.onClose('checks of archives', checking.stop)
-  // Whoever has brought a database of their own has something that starts this process again, too.
+  // An operator with a database of their own has something that starts this process again, too.
   if (!container.config.databaseUrl) return
   const watchdog = startWatchdog(container.jobTimings, container.logger)
   lifecycle.onClose('watchdog', watchdog.stop)
@@ -179,7 +179,7 @@ function startSweeping(container: Container, lifecycle: Lifecycle): void {
   lifecycle.onClose('sweep', sweeping.stop)
 }
 
-/** The demo project is made once; whoever deletes it does not get it again with the next start. */
+/** The demo project is made once: after it is deleted, the next start does not make it again. */
 async function makeDemoOnce(container: Container): Promise<void> {
   const marker = join(container.config.dataDir, 'demo-made')
   const made = await access(marker).then(

@@ -4,7 +4,7 @@ import type { ApiClient, ApiRequest } from './support/api-client.ts'
 import { createProject, loginUrl } from './support/projects.ts'
 import { ROOT_TOKEN, startWharf, type TestWharf } from './support/wharf.ts'
 
-/** Whoever calls: the root token, members of `shop` by their roles, a member of another project, and nobody. */
+/** The callers: the root token, members of `shop` by their roles, a member of another project, and nobody. */
 const CALLERS = ['root', 'admin', 'editor', 'viewer', 'exporter', 'stranger', 'nobody'] as const
 type Caller = (typeof CALLERS)[number]
 

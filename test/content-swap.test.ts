@@ -42,7 +42,7 @@ test('a statement that was parsed before a swap, and runs after it, says that it
   const schemaName = await schemaOf(wharf)
   const { select, from } = referenceSql(id, schemaName)
   await withSession((await loginUrl(wharf, 'ships')).href, async (client) => {
-    // A function whose body was parsed in the old schema stands for a plan that nobody has told of the swap yet.
+    // A function whose body was parsed in the old schema stands for a plan that has not noticed the swap yet.
     await client.query(`SET search_path = "${schemaName}"`)
     const sql = `SELECT ${select} FROM ${from}`
     const inPlace = async (text: string, values: unknown[]) =>

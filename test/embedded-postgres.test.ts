@@ -358,7 +358,7 @@ test('an ordinary user starts and stops it', async () => {
   expect(await isListening(url)).toBe(false)
 })
 
-/** Only root runs PostgreSQL as somebody else, for whom folders can be closed and clusters belong to others. */
+/** Only root runs PostgreSQL as another user, who may have no access to a folder, or own no cluster in it. */
 const rootOnly = isRoot ? ['root'] : []
 
 test.each(rootOnly)('names the folder that is closed to the user of the server when %s starts it', async () => {

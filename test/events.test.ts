@@ -212,7 +212,7 @@ test('two transactions that write to the same stages in opposite orders both com
   await Promise.all([write(stages, 1), write(stages.toReversed(), 2)])
   const [live, draft] = [await told('both', 'live'), await told('both', 'draft')]
   expect(live).toHaveLength(60)
-  // Who came first in the one came first in the other.
+  // Both have the same order.
   expect(draft).toEqual(live)
 })
 

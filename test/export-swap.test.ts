@@ -84,7 +84,7 @@ test('a swap before any statement of an export leaves it with all of the old or 
   expect(contentIn(await exportLive({ before }))).toBe('old')
   expect(statements.filter((statement) => statement.startsWith('FETCH')).length).toBeGreaterThan(1)
 
-  // Up to the last cursor the export begins anew with what came; from then on it keeps to what it has.
+  // Up to the last cursor the export starts over with what came; from then on it keeps to what it has.
   const lastCursor = statements.findLastIndex((statement) => statement.startsWith('DECLARE "'))
   let [current, other] = ['old', 'new']
   for (const [at, statement] of statements.entries()) {

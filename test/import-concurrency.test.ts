@@ -114,7 +114,7 @@ interface Reading {
 }
 
 /**
- * Reads until told to stop, as often as it can; looks tables up anew each time, and again where that was moved
+ * Reads until told to stop, as often as it can; looks tables up each time, and again where that was moved
  * meanwhile.
  */
 async function readAgainAndAgain(until: () => boolean, onReading: (reading: Reading) => void): Promise<void> {

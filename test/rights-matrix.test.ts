@@ -26,7 +26,7 @@ interface Caller {
 interface Example {
   /** Where it is not the operation's own. */
   readonly method?: 'HEAD'
-  /** Its path, made anew for each caller where what it names is used up. */
+  /** Its path, with a new resource for each caller where the call uses it up. */
   readonly path?: string | (() => string | Promise<string>)
   readonly request?: ApiRequest | (() => ApiRequest)
   /** What is answered to those who may; 200 where it is missing. */
@@ -210,7 +210,7 @@ const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   watchJob: [{ path: () => `/jobs/${ids.ended}/events` }],
   cancelJob: [{ path: async () => `/jobs/${await newJob()}/cancel`, answer: 202 }],
   deleteJob: [{ path: async () => `/jobs/${await newEndedJob()}`, answer: 204 }],
-  // Who may is told that there is no archive.
+  // Callers with the permission learn that there is no archive.
   downloadJobFile: [{ path: () => `/jobs/${ids.ended}/file`, answer: 409 }],
   listSchedules: [{}],
   createSchedule: [

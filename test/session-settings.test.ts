@@ -60,7 +60,7 @@ beforeAll(async () => {
   await operatorOf(database).set(SETTINGS)
   wharf = await startWharf({ database, worker: true })
   await createProject(wharf, 'slow', ALTER_OWN_ROLE)
-  // Its sessions begin anew, so that the role's own settings reach them.
+  // Its sessions start over, so that the role's own settings reach them.
   await operatorOf(database).endSessions()
   while ((await wharf.root.get('/projects')).status !== 200);
   expect(await applyScript(wharf, 'slow', SLOW)).toMatchObject({ status: 200 })

@@ -30,7 +30,7 @@ export function createAnswerSink(exchange: Exchange, sendHead: () => void): Writ
       done(error)
     },
   })
-  // Whoever writes to the sink learns of its end by that; without a listener the error would end the process.
+  // The writer sees this error too; without a listener it would end the process.
   sink.on('error', () => undefined)
   response.once('close', () => {
     if (!response.writableFinished) sink.destroy(new ClientGone('the client went away before the answer had ended'))

@@ -32,7 +32,7 @@ function assertParams({ operationId, path, params }: AnyRouteSpec): void {
     throw new Error(`${operationId} declares the parameters (${declared}), its path has (${inPath})`)
 }
 
-/** Who may make a call is told from the token that it asks for, and from its path. */
+/** Checks that `access` fits the token that the call asks for, and its path. */
 function assertAccess({ operationId, path, auth, access }: AnyRouteSpec): void {
   if ('project' in access && !path.includes(`{${access.project}}`)) {
     throw new Error(`${operationId} is for those with a right in a project, and its path has no {${access.project}}`)

@@ -4,7 +4,7 @@ import type { Access } from './access.ts'
 import type { Place } from './direct-routes.ts'
 
 /**
- * Makes sure that a call is for its caller, as far as the declaration of its route and its path tell.
+ * Makes sure that the caller may make the call, as far as its route's declaration and its path show.
  *
  * @throws {AppError} NOT_FOUND where the caller is no member of the project; FORBIDDEN.
  */

@@ -41,7 +41,7 @@ export interface ApiOptions<Caller> {
   readonly tokenIdOf: (caller: Caller) => string
   readonly logger: Logger
   readonly limits?: Partial<ApiLimits>
-  /** Told of each request once its answer has ended. */
+  /** Called for each request once its answer has ended. */
   readonly observe?: (request: AnsweredRequest) => void
   /** How many requests are taken; any number, unless it says otherwise. */
   readonly requestLimits?: RequestLimitOptions

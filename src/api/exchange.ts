@@ -34,7 +34,7 @@ export interface Frame {
   readonly accessLog: Readonly<Record<'info' | 'debug', LineWriter>>
   readonly limits: ApiLimits
   readonly requestLimits: RequestLimits
-  /** Told of each request once its answer has ended. */
+  /** Called for each request once its answer has ended. */
   readonly observe?: ((request: AnsweredRequest) => void) | undefined
   /** On every answer, unless a route says otherwise. */
   readonly baseHeaders: readonly { readonly name: HeaderName; readonly value: string }[]
@@ -62,7 +62,7 @@ export class Exchange {
   tokenId: string | undefined
   /** The `type` of the problem that was answered, for the access log. */
   problem: string | undefined
-  /** Whether failures are told in PostgREST's words too, for its client libraries. */
+  /** Whether errors also have PostgREST's fields, for its client libraries. */
   speaksPostgrest = false
   /** Whether it can wait for long before it answers, for somebody else's lock, say. A stop ends it sooner then. */
   canWaitLong = false

@@ -36,7 +36,7 @@ export async function readBody(spec: BodySpec | undefined, exchange: Exchange): 
 }
 
 /**
- * A client that sent `Expect: 100-continue` holds its body back until it is told. Told only here, after all that
+ * A client that sent `Expect: 100-continue` holds its body back until it gets 100. It gets it only here, after all that
  * can be refused without the body has been.
  */
 function admitBody({ request, response }: Exchange): void {

@@ -33,7 +33,7 @@ export interface RouteSpec<
   readonly description?: string
   readonly tag: string
   readonly auth: U
-  /** Who may make the call. What the frame can tell of it, it enforces, see `Authenticate`. */
+  /** Who may make the call. The frame enforces what it can, see `Authenticate`. */
   readonly access: Access
   /** The path's parameters: just those that stand in it. */
   readonly params?: P
@@ -86,7 +86,7 @@ export interface Call<Caller, P extends Fields, Q extends Fields, H extends Fiel
 }
 
 /**
- * Finds out who has a token, and whether the call is for them as far as its path tells.
+ * Finds out who has a token, and whether they may make the call, as far as its path shows.
  *
  * @returns who has this token.
  * @throws {AppError} UNAUTHENTICATED; NOT_FOUND, FORBIDDEN.
@@ -103,7 +103,7 @@ export interface Stranger {
   readonly identify: (tokenId: string) => void
 }
 
-/** @throws {AppError} where the stranger may not come in. */
+/** @throws {AppError} where the client may not make the call. */
 export type Admit<Visitor> = (stranger: Stranger) => Promise<Visitor>
 
 /** A route with its handler, ready to be served. */
@@ -150,7 +150,7 @@ export function defineRoute<
 >(spec: RouteSpec<A, U, P, Q, H, B>): Route<A, U, P, Q, H, B> {
   const types = answerTypes(spec.answers)
 
-  /** All that comes after the caller is known, so that a stranger learns nothing about the interface and uploads nothing. */
+  /** Runs only once the caller is known: an unauthenticated client learns nothing about the API and uploads nothing. */
   const respondTo = async <Caller>(
     exchange: Exchange,
     caller: Caller,

@@ -5,7 +5,7 @@ import type { ScheduleRun } from '../jobs/schedules/schedule.ts'
 
 /**
  * Figures about schedules that are enabled, by their ids: what an alarm about a backup that has stopped working needs.
- * Nothing else of a schedule is told, since whoever asks needs no token.
+ * They reveal nothing else about a schedule, since `/metrics` needs no token.
  */
 export function addScheduleMetrics(registers: Registry[], { prisma }: Database): void {
   const addGauge = (name: string, help: string, figureOf: (runs: RunSummary) => number): void => {

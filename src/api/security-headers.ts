@@ -6,8 +6,8 @@ import type { Frame, HeaderName } from './exchange.ts'
 /**
  * The security headers of every answer, by helmet, worked out once instead of with each request.
  *
- * Those that only matter to pages with scripts are left out, and so is `Strict-Transport-Security`, which is for
- * whoever ends TLS to say.
+ * Those that only matter to pages with scripts are left out, and so is `Strict-Transport-Security`, which is up
+ * to the proxy that ends TLS.
  */
 export function createSecurityHeaders(): Frame['baseHeaders'] {
   const response = new ServerResponse(new IncomingMessage(new Socket()))

@@ -8,7 +8,7 @@ import { isStillSending } from './request-body.ts'
 /**
  * Sends what a handler answered, as its route declares it.
  *
- * @throws {Error} where the answer is not what its route declares: a bug, told without the answer's content.
+ * @throws {Error} where the answer is not what its route declares: a bug, reported without the answer's content.
  * @throws whatever a streamed body throws; the connection is destroyed if its head had gone out.
  */
 export async function sendAnswer(exchange: Exchange, spec: AnswerSpec | undefined, answer: AnyAnswer): Promise<void> {

@@ -3,7 +3,7 @@ import { BorrowedBytes } from '../lib/borrowed-bytes.ts'
 /**
  * Rows that are being read, as COPY takes them, in one buffer that is used again and again.
  *
- * Open to whoever writes into it, since a call for every byte would cost more than everything else.
+ * Its fields are public, since a call for every byte would cost more than everything else.
  */
 export class CopyBuffer {
   bytes: Buffer = Buffer.alloc(0)

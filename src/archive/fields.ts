@@ -68,14 +68,14 @@ export const optional = z.exactOptional
 
 export const comment = optional(quotedText)
 
-/** At most this many faults of one line are told. */
+/** At most this many faults of one line are reported. */
 export const MAX_PROBLEMS = 20
 
 /** What the items of a list are. */
 export const lists = z.registry<{ readonly item: unknown }>()
 
 /**
- * A list that is looked through until that many of its items are wrong: to tell of a million takes seconds, and more
+ * A list that is looked through until that many of its items are wrong: reporting a million takes seconds, and more
  * memory than the list.
  */
 export const list = <Item extends z.ZodType>(item: Item) =>

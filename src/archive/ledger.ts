@@ -38,8 +38,8 @@ export interface LedgerOptions {
 }
 
 /**
- * Follows an archive line by line, for whoever writes or reads it: keeps the order of lines, keeps names from
- * meaning two things, counts, and sums up. Every method throws a `fault` where the line cannot stand.
+ * Follows an archive line by line as it is written or read: checks the order of lines and that names are unique,
+ * counts, and sums up. Every method throws a `fault` where the line does not belong.
  */
 export class Ledger {
   readonly #options: LedgerOptions

@@ -81,7 +81,7 @@ const MAX_PARSED_BYTES = 256 * 1024
 /** So many rows that have to be parsed are handed on together. */
 const MAX_PARSED_ROWS = 1_000
 
-/** So much of a line tells its kind. */
+/** How much of a line is enough to recognise its kind. */
 const BEGINNING_BYTES = 64
 
 const EVENT_BEGINNING = /^[ \t]*\{[ \t]*"event"[ \t]*:/

@@ -1,8 +1,8 @@
 import { type ByteText, toByteText } from '../lib/byte-text.ts'
 
 /**
- * The text around and between the contents of many lines of one kind. Whoever has PostgreSQL join the contents with
- * `join` (as the separator of `string_agg`) gets whole lines by putting `prefix` before and `suffix` after them.
+ * The text around and between the contents of many lines of one kind. To get whole lines, have PostgreSQL join the
+ * contents with `join` (as the separator of `string_agg`), and put `prefix` before and `suffix` after them.
  */
 export interface PageParts {
   readonly prefix: ByteText

@@ -1,6 +1,6 @@
 import type { LineKind } from './lines.ts'
 
-/** How much an archive may have of what whoever reads it has to keep in memory: everything but rows and events. */
+/** Limits on the lines that a reader keeps in memory: everything but rows and events. */
 export interface StructureLimits {
   readonly lines: number
   readonly bytes: number

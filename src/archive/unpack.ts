@@ -7,7 +7,7 @@ import { archiveFault } from './archive-invalid.ts'
 
 /** zlib works in a thread of its own, a chunk at a time: few large ones spare it most of the waiting between them. */
 const INPUT_CHUNK_BYTES = 256 * 1024
-/** So much is read before zlib asks for it: whoever sends it would be waited for as often otherwise. */
+/** How much is read ahead of zlib; otherwise each of its chunks would wait for the sender. */
 const READ_AHEAD_BYTES = 1024 * 1024
 const OUTPUT_CHUNK_BYTES = 512 * 1024
 

@@ -30,7 +30,7 @@ export interface ArchiveSummary extends LineContent<'archive'> {
 }
 
 /**
- * Reads an archive through, as `readArchive` does, and tells what is in it.
+ * Reads an archive through, as `readArchive` does, and reports what is in it.
  *
  * @throws {AppError} ARCHIVE_INVALID at the first fault, with its line.
  */

@@ -60,8 +60,8 @@ export interface ArtifactStore {
   /** @returns the artifact's bytes, or undefined where there is nothing under `key`. */
   size(key: string): Promise<number | undefined>
   /**
-   * Removes an artifact, and what was written of one that was not committed. Who writes it meanwhile can commit no more,
-   * unless the store has taken it by then; who reads it may still read to its end. Without one, it does nothing.
+   * Removes an artifact, and what was written of one that was not committed. A concurrent writer can no longer commit
+   * it, unless the store has taken it by then; a reader may still read to its end. Does nothing where there is none.
    */
   remove(key: string): Promise<void>
   /**

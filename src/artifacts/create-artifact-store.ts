@@ -3,7 +3,7 @@ import type { ArtifactStore } from './artifact-store.ts'
 import { openFolderStore } from './folder-store.ts'
 
 /**
- * Opens the place where artifacts are kept; whoever calls closes it.
+ * Opens the place where artifacts are kept; the caller closes it.
  *
  * @param location the path of a folder, or `s3://bucket/prefix`.
  * @throws {AppError} CONFIG_INVALID where it is neither, STORAGE_UNAVAILABLE where it can't be used.

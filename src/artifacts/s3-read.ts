@@ -16,8 +16,8 @@ const HTTP_RANGE_NOT_SATISFIABLE = 416
 const MAX_RESUMPTIONS = 5
 
 /**
- * Reads an object, or a part of it. An answer that breaks off is taken up where it ended: whoever loads rows may well
- * pause for longer than a server keeps a connection open.
+ * Reads an object, or a part of it. An answer that breaks off is resumed where it ended: loading rows may well pause
+ * reading for longer than a server keeps a connection open.
  *
  * @param key the artifact, for the error.
  * @throws {AppError} NOT_FOUND, STORAGE_UNAVAILABLE

@@ -18,7 +18,7 @@ interface S3Object {
 const MEBIBYTE = 1024 * 1024
 const FIRST_PART_BYTES = 8 * MEBIBYTE
 const PARTS_OF_ONE_SIZE = 1000
-/** Whoever abandons an upload waits for it, also while the server does not answer: so long, and no longer. */
+/** How long aborting an upload waits for the part being sent, even while the server does not answer. */
 const LAST_PART_MS = 2_000
 const DISCARD_MS = 10_000
 
@@ -55,7 +55,7 @@ export function s3Upload(client: S3Client, object: S3Object): ArtifactTarget {
     await sending
     begun += 1
     sending = uploadPart(uploadId, begun, body)
-    // Its failure is met by whoever awaits it next; until then it must not count as unhandled.
+    // The next await gets its failure; until then it must not count as unhandled.
     sending.catch(() => undefined)
   }
 

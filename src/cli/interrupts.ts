@@ -6,7 +6,7 @@ export interface Interrupts {
   /** Aborted by the first SIGINT or SIGTERM after `listen`. */
   readonly signal: AbortSignal
   listen(): void
-  /** Leaves the signals to whoever else wants them. */
+  /** Stops listening, and leaves the signals to other listeners. */
   stop(): void
 }
 

@@ -108,7 +108,7 @@ async function readRootToken(dataDir: string): Promise<string> {
   throw new AppError('CONFIG_INVALID', `the token of the local server is not in ${path}: set WHARF_ROOT_TOKEN`)
 }
 
-/** Who has settings there expects the database that they name, and not an empty one. */
+/** A user with a `.env` expects the database that it names, not an empty one. */
 async function warnOfEnvironmentFile({ environment: { hasEnvironmentFile, stderr } }: CommandContext): Promise<void> {
   if (!hasEnvironmentFile) return
   await print(stderr, 'note: .env was not read, only "wharf start", "wharf api" and "wharf worker" read it')

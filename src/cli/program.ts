@@ -46,7 +46,7 @@ export async function runCli(argv: readonly string[], environment: CliEnvironmen
     exitCode = await environment.runService(await environment.loadServiceConfig(), part)
   }
 
-  // Each write is told when its reader has gone. Without a listener, the event that follows would end the process.
+  // Each write fails when the reader has gone. Without a listener, the event that follows would end the process.
   for (const stream of [environment.stdout, environment.stderr]) stream.on('error', () => undefined)
   try {
     const program = createProgram(environment, run, runStart)

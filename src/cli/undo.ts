@@ -56,7 +56,7 @@ async function undo(
     return await undoImport(http, { project, stage, force })
   } catch (error) {
     if (!(error instanceof RemoteRefusal) || error.type !== WRITTEN_SINCE) throw error
-    // Who has answered every question beforehand has not been asked this one.
+    // `--yes` does not answer this question.
     if (yes) throw new AppError(error.code, `${error.message} (--force)`, { cause: error })
     if (!(await confirm(context, printable(error.message), {}))) return undefined
     return undoImport(http, { project, stage, force: true })

@@ -14,14 +14,14 @@ import { readStageMarks, type StageMark } from './stage-marks.ts'
 /** What may be done with content over HTTP. */
 export type ContentPermission = Extract<Permission, 'content.read' | 'content.write'>
 
-/** Who asks for what, as it stands in the request. */
+/** What a request asks for, and with which token, before either is checked. */
 export interface Knock {
   /** Undefined where the request has no `Authorization` header. */
   readonly token: string | undefined
   readonly project: string
   readonly stage: string
   readonly permission: ContentPermission
-  /** Told whose token it is as soon as that is known: `root`, or its id. */
+  /** Called with the token's owner as soon as it is known: `root`, or the token's id. */
   readonly identify: (tokenId: string) => void
 }
 

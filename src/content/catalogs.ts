@@ -21,15 +21,15 @@ export interface CatalogSource {
 
 export interface Catalogs {
   /**
-   * Plans something by a stage's catalog. A refusal by a catalog that was kept is not final, since its structure may have been
-   * changed past Wharf: it is planned again by one that is read anew.
+   * Plans something by a stage's catalog. Where a cached catalog refuses it, the catalog is read again and the plan is
+   * made again, since plain SQL may have changed the structure.
    */
   plan<T>(source: CatalogSource, plan: (catalog: StageCatalog) => T): Promise<T>
   /** Forgets a catalog that turned out to be no longer right. */
   forget(source: Pick<CatalogSource, 'stageId' | 'structure'>): void
 }
 
-/** Keeps what stages' tables look like. Each is read once for each structure, by whoever needs it first. */
+/** Keeps what stages' tables look like. Each is read once for each structure, when it is first needed. */
 export function createCatalogs(): Catalogs {
   const catalogs = new LRUCache<string, Promise<StageCatalog>>({ max: MAX_CATALOGS, ttl: MAX_AGE_MS })
 

@@ -46,7 +46,7 @@ export async function queryMarks<Row extends Partial<MarkRow> & pg.QueryResultRo
   if (!rows.some(({ crashed }) => crashed)) return rows
   await recordCrash(system)
   const again = await preparedQuery<Row>(system, query, values)
-  // Where it is in no log still, nobody may be told that nothing has changed.
+  // As long as the crash is not logged, no answer may say that nothing has changed.
   return again.map((row) => (row.crashed ? { ...row, reference: randomUUID() } : row))
 }
 

@@ -53,7 +53,7 @@ export async function inStageTransaction<T>(
 
 const QUERY_CANCELLED = '57014'
 
-/** Who waits for a lock keeps a connection that others could use. */
+/** A request that waits for a lock keeps a connection that others could use. */
 const lockTimeout = (timeoutMs: number): number => Math.ceil(timeoutMs / 2)
 
 function timeFailure(error: unknown, timeoutMs: number): unknown {

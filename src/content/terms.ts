@@ -109,7 +109,7 @@ export function preferencesOf(prefer: string | undefined): Preferences {
 const present = <N extends string, V>(name: N, value: V | undefined): { readonly [K in N]?: V } =>
   value === undefined ? {} : ({ [name]: value } as { readonly [K in N]?: V })
 
-/** Names what of the preferences was heeded, for the header `Preference-Applied`; undefined for nothing. */
+/** The preferences that were applied, for the header `Preference-Applied`; undefined for none. */
 export function appliedOf(preferences: Preferences, names: readonly (keyof Preferences)[]): string | undefined {
   const applied = names.flatMap((name) => (preferences[name] === undefined ? [] : [`${name}=${preferences[name]}`]))
   return applied.length > 0 ? applied.join(', ') : undefined

@@ -36,7 +36,7 @@ export interface DataFolderLock {
  *
  * The lock is the file `lock.json`, made by a hard link, so that one of several starters gets it and its content is
  * whole from the first moment. It names its holder by pid and birth, and is stale as soon as that process is gone,
- * however it ended, and whoever has its pid now.
+ * however it ended, and even if another process has its pid now.
  *
  * A stale lock may be removed only by who holds the *clearing lock* of its id (`lock.json.<id>`), and only after
  * seeing, while holding that, that `lock.json` still has this id. Without it a slow starter that judged the old lock
@@ -57,7 +57,7 @@ export async function lockDataFolder(dataDir: string): Promise<DataFolderLock> {
   return { release: () => removeIfHeldBy(path, holder.id) }
 }
 
-/** @returns whoever has the lock now: `candidate`, or the living process that had it already. */
+/** @returns the current holder: `candidate`, or the living process that had the lock already. */
 async function acquire(path: string, candidate: Holder): Promise<Holder> {
   for (let check = 1; ; check++) {
     if (await createFileAtomically(path, `${JSON.stringify(candidate)}\n`, 0o644)) return candidate

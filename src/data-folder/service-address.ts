@@ -18,7 +18,7 @@ const serviceAddressSchema = z.object({
 /** Where the service of a data folder listens, for the command line on the same machine. */
 export type ServiceAddress = Readonly<z.infer<typeof serviceAddressSchema>>
 
-/** Tells where this service listens, to whoever looks into the data folder. */
+/** Writes down in the data folder where this service listens. */
 export async function writeServiceAddress(dataDir: string, address: ServiceAddress): Promise<void> {
   await writeFileAtomically(join(dataDir, FILE_NAME), `${JSON.stringify(address, null, 2)}\n`, 0o600)
 }

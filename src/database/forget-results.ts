@@ -17,7 +17,7 @@ export function forgetResults(client: pg.ClientBase): void {
       const settle = (error: unknown, result: unknown): void => (error ? reject(error) : resolve(result))
       Reflect.apply(original, client, [config, values, settle])
     }).catch((error: unknown) => {
-      // As `pg` does: a stack that leads to whoever asked, and not to the socket.
+      // As `pg` does: a stack that leads to the caller, not to the socket.
       if (error instanceof Error) Error.captureStackTrace(error)
       throw error
     })

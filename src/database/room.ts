@@ -153,7 +153,7 @@ async function alterLogin(client: pg.ClientBase, login: string, limit: number): 
   }
 }
 
-/** Whoever alters a role locks `pg_authid` for writing, until the transaction ends. */
+/** A session that alters a role locks `pg_authid` for writing until its transaction ends. */
 const END_CHANGES_OF_ITSELF = `
   SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity
   WHERE usename = $1 AND pid IN (SELECT pid FROM pg_locks

@@ -113,7 +113,7 @@ export class SessionClient extends ByteTextClient {
     try {
       await this.#applySettings()
     } catch (error) {
-      // Whoever gets an error for a connection does not close it.
+      // A caller that gets an error instead of a connection does not close it.
       void Promise.allSettled([this.end()])
       throw error
     }

@@ -7,7 +7,7 @@ import { sqlState } from './sqlstate.ts'
 export type Blamed =
   /** Nobody: it passes by itself. */
   | 'nobody'
-  /** Whoever runs the database. */
+  /** The operator of the database. */
   | 'operator'
   /** Somebody who does something with the same things at the same time. */
   | 'neighbour'

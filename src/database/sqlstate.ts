@@ -28,7 +28,7 @@ export function sqlMessage(error: unknown): string | undefined {
   return saidByPostgres(error)?.originalMessage
 }
 
-/** The codes that Wharf tells apart. */
+/** The codes that Wharf handles by themselves. */
 export const SQLSTATE = {
   insufficientPrivilege: '42501',
   invalidPassword: '28P01',

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 
-/** Longer than this, and it is left to the next one. Readers wait for it. */
+/** Readers wait this long at most; then the next one tries again. */
 const TIMEOUT_MS = 2_000
 
 /** `pg` knows of the time limit, its types do not. */
@@ -18,9 +18,9 @@ const RECORD: TimedQuery = {
  * Logs that a crash of PostgreSQL has emptied the UNLOGGED tables of stages, where nobody has logged it yet: their
  * references are no longer what they were.
  *
- * Where that is not possible now, it is left to the next who asks: a stage whose log is held by a transaction of its
- * project, a database that takes no writes, or that has no room for any. Such a stage has another reference each time
- * it is asked for, and can be read all the same.
+ * It may be impossible for now: a transaction of the project holds the stage's log, or the database takes no writes or
+ * has no room for any. The next reader then tries again. Until it succeeds, the stage can be read all the same, and
+ * has another reference each time it is asked for.
  *
  * @param system as Wharf's own login.
  */

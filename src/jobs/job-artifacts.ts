@@ -26,7 +26,7 @@ export async function beginArtifact(
   const id = randomUUID()
   const giveUp = (): Promise<unknown> =>
     control.prisma.artifact.updateMany({
-      // Whoever was taken for dead may have written after the file had been removed: it is removed once more then.
+      // A worker that was taken for dead may have written after the file was removed: it is removed once more then.
       where: { id, state: { in: ['writing', 'removed'] } },
       data: { state: 'deleted' },
     })

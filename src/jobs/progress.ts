@@ -1,6 +1,6 @@
 import type { JobProgress } from './job.ts'
 
-/** How far an attempt has come. It is told of each step, and asked now and then. */
+/** How far an attempt has come. It is updated at each step, and read now and then. */
 export interface ProgressTracker {
   update(change: Partial<Omit<JobProgress, 'percent'>>): void
   addRows(rows: number): void

@@ -7,7 +7,7 @@ import type { PgQueryable } from 'bullmq'
  *
  * Each key has a row of its own, made when it is first taken. BullMQ takes several keys in one transaction, in an order
  * that it has thought of: if two shared a row, transactions that never meet on a key could wait for each other in a
- * circle. Whoever makes a row keeps others from it until its transaction has ended, as if it had locked it.
+ * circle. A transaction that inserts a row keeps others from it until it has ended, as if it had locked the row.
  */
 const FUNCTIONS = `
   DROP TABLE IF EXISTS bullmq.wharf_lock;

@@ -102,7 +102,7 @@ export async function ringFor(queue: JobQueue, { kind, id }: Job, logger: Logger
 /**
  * Writes a job's record. Its upload, where it has one, becomes the job's.
  *
- * @param tx whoever commits it rings for the job afterwards.
+ * @param tx the caller commits it, and notifies the queue of the job afterwards.
  * @param projectIds the projects that the job is about, for who may see it.
  * @throws where the store has given the upload up meanwhile, and a unique violation where the key is taken.
  */

@@ -26,7 +26,7 @@ export const sessionNameOf = ({ id, attempt }: Attempt): string => `wharf job ${
 const isRunning = ({ id, attempt }: Attempt): Prisma.Sql =>
   Prisma.sql`id = ${id}::uuid AND attempt = ${attempt} AND status = 'running'`
 
-/** What is cleared with every end: whoever steals the table finds no secrets of jobs that are over. */
+/** What is cleared with every end: a stolen table has no secrets of jobs that are over. */
 const ENDING = Prisma.raw(`finished_at = now(), sealed_secrets = NULL, heartbeat_at = NULL, revision = revision + 1`)
 
 const toJson = (value: unknown): string => JSON.stringify(value)

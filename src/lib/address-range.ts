@@ -20,7 +20,7 @@ export function createRangeCheck(ranges: readonly string[]): (address: string) =
   }
 }
 
-/** Who has an IPv6 address mostly has all of its network. */
+/** The client behind an IPv6 address mostly has all of its network. */
 const NETWORK_PARTS = 4
 
 /**

@@ -14,8 +14,8 @@ export async function writeFileAtomically(path: string, content: string, mode: n
 }
 
 /**
- * Makes a file that must not exist yet. Of several processes that try at once exactly one succeeds, and whoever sees
- * the file sees all of its content: hence a hard link to a finished file, not an exclusive `open`.
+ * Makes a file that must not exist yet. Of several processes that try at once exactly one succeeds, and a reader never
+ * sees part of its content: hence a hard link to a finished file, not an exclusive `open`.
  *
  * @returns false where the file was there already; it is left as it is.
  */

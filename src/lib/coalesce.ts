@@ -1,4 +1,4 @@
-/** What whatever comes after is given at a time, so that its cost per chunk does not show. */
+/** How many bytes the next stage gets per chunk: enough that its cost per chunk does not show. */
 const DEFAULT_MIN_BYTES = 256 * 1024
 
 /**

@@ -8,7 +8,7 @@ const BLOCK_BYTES = 256 * 1024
 /** Chunks that come smaller are joined. */
 const MIN_CHUNK_BYTES = 128 * 1024
 
-/** So much of a line tells what kind of line it is. */
+/** How much of a line is enough to recognise its kind. */
 const BEGINNING_BYTES = 64
 
 /** What is done with a line that has begun, and is long. */

@@ -9,7 +9,7 @@ export interface RecognisedBytes {
   readonly bytes: AsyncIterableIterator<Buffer>
 }
 
-/** Reads as much as it takes to tell gzip. */
+/** Reads as much as it takes to recognise gzip. */
 export async function recogniseGzip(bytes: AsyncIterable<Buffer>): Promise<RecognisedBytes> {
   const source = bytes[Symbol.asyncIterator]()
   let head: Buffer = Buffer.alloc(0)

@@ -10,7 +10,7 @@ export interface Repeating {
  * Does something now, and again and again with a pause in between. A turn that fails does not keep the next from coming.
  *
  * @param turn gets a signal that is aborted when it is to stop.
- * @param onFailure is not told of a turn that fails because it was stopped.
+ * @param onFailure is not called for a turn that fails because it was stopped.
  */
 export function repeat(
   pauseMs: number,

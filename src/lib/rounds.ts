@@ -1,4 +1,4 @@
-/** Asks something, and shares the asking with whoever asks at the same time. */
+/** Asks something, and shares the query with others who ask at the same time. */
 export type Ask<Question, Answer> = (key: string, question: Question) => Promise<Answer>
 
 /** Answers all questions of a round; a key that is left out is answered with undefined. */

@@ -49,7 +49,7 @@ export async function authenticate(
 }
 
 /**
- * Who a token is today, for work that goes on after its request.
+ * Looks up a token's rights again, for work that goes on after its request.
  *
  * @param tokenId null for the root token.
  * @returns undefined where it has been revoked, has expired or is not there any more.

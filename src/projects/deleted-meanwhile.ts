@@ -3,7 +3,7 @@ import type { Queryable } from '../database/database.ts'
 import { isForeignKeyViolation } from '../database/sqlstate.ts'
 import { AppError, type ErrorCode, isAppError } from '../errors.ts'
 
-/** What the caller is told of what was asked for, which is so whether the project is there or not. */
+/** Errors about the request itself, which hold whether the project is there or not. */
 const ABOUT_THE_REQUEST: ReadonlySet<ErrorCode> = new Set([
   'ARCHIVE_INVALID',
   'FORBIDDEN',

@@ -16,7 +16,7 @@ export const renameSchema = (name: string, newName: string): string =>
 
 /**
  * Drops a schema with all that is in it, and what elsewhere depends on that. Dropping deletes rows of the catalogs, and
- * files; it fires no trigger of a table. Who owns the schema may have dropped it before.
+ * files; it fires no trigger of a table. Its owner may have dropped the schema before.
  */
 export const dropSchema = (name: string): string => `DROP SCHEMA IF EXISTS ${quoteIdentifier(name)} CASCADE`
 

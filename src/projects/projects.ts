@@ -123,7 +123,7 @@ const dropProject = (tx: Transaction, { id, slug, login }: Project): Promise<voi
     // While it is locked, nobody opens its login again.
     const locked = await tx.$queryRaw<unknown[]>`SELECT 1 FROM control.project WHERE id = ${id}::uuid FOR UPDATE`
     if (locked.length === 0) throw notFound('project', slug)
-    // Read anew: one may have been made since the project was found; from here on, none can be.
+    // Read again: a stage may have been made since the project was found; from here on, none can be.
     const stages = await tx.stage.findMany({ where: { projectId: id } })
     await tx.stageState.deleteMany({ where: { stageId: { in: stages.map((stage) => stage.id) } } })
     await tx.membership.deleteMany({ where: { projectId: id } })

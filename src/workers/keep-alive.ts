@@ -24,8 +24,8 @@ export interface KeepAliveOptions {
 
 /**
  * Says again and again that an attempt is alive and how far it is, and finds out whether it is to stop: because
- * somebody cancelled it, because whoever asked for it may not any more, or because it is not the job's attempt any
- * more. An attempt that could not say so for as long as its lease takes that for granted, as the sweep will.
+ * somebody cancelled it, because its token has lost its rights, or because it is not the job's current attempt any
+ * more. An attempt that could not reach the database for as long as its lease assumes the last, as the sweep will.
  */
 export async function keepAlive(options: KeepAliveOptions): Promise<void> {
   const { control, logger, job, progress, timings, stop, signal } = options

@@ -42,7 +42,7 @@ export async function withScratchProjects<T>(
   }
 }
 
-/** Whoever dies after this leaves a project that can be told from others. */
+/** If the process dies after this, the project it leaves can be recognised as a scratch project. */
 export async function createScratchProject(
   { control, seal, room }: ScratchServices,
   jobId: string,

@@ -57,7 +57,7 @@ export async function startWorkers(services: Container): Promise<Workers> {
   }
 }
 
-/** Tells the queue what comes next for a job. Where that fails, the queue or the sweep finds out by itself. */
+/** Updates the queue for a job. Where that fails, the queue or the sweep finds out by itself. */
 async function handBack(delivery: Delivery, token: string | undefined, outcome: Outcome): Promise<void> {
   if (outcome.kind === 'given back') {
     await delivery.moveToWait(token)

@@ -1,4 +1,4 @@
-/** Why an attempt was told to stop before it had ended. */
+/** Why an attempt was stopped before it had ended. */
 export type StopReason = 'cancelled' | 'lost' | 'shutdown' | 'timed out'
 
 /** The reason of the signal that stops an attempt. */

@@ -4,8 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 export type Ask = () => Promise<unknown>
 
 /**
- * Finds out where a connection is open, and nothing comes over it any more: a worker that waits there for its next job
- * waits for ever. One that is refused or breaks is no such case; it is opened again by whoever uses it.
+ * Finds connections that are open but no longer answer: a worker that waits on one for its next job waits for ever.
+ * A connection that is refused or breaks is no such case; its user opens it again.
  *
  * @param connections by name.
  * @param hangMs how long an answer may take.

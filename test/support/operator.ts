@@ -1,7 +1,7 @@
 import type { TestDatabase } from './database.ts'
 import { withSession } from './projects.ts'
 
-/** What whoever runs the database does to it, as its superuser. */
+/** What the operator does to the database, as its superuser. */
 export interface Operator {
   run(sql: string): Promise<void>
   /** Sets something for all sessions of the database that begin from now on. */

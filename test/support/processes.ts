@@ -17,7 +17,7 @@ export async function temporaryFolder(): Promise<string> {
 
 export interface ScriptOptions {
   readonly args: readonly string[]
-  /** Whom it runs as, where not as ourselves. */
+  /** The user that it runs as; without it, our own. */
   readonly user?: { readonly uid: number; readonly gid: number } | undefined
   /** How large its files may become, in blocks of 512 bytes. */
   readonly fileBlocks?: number

@@ -148,7 +148,7 @@ export function projectRoutes({ control, logins, seal, room }: Container): reado
   ]
 }
 
-/** A hundred stages take a while to make, and dropping waits for whoever reads the tables. */
+/** A hundred stages take a while to make, and dropping a table waits for its readers. */
 const PATIENT = { timeout: 120_000 }
 
 const visibleTo = (caller: Caller) => (caller.kind === 'root' ? {} : { slugs: [...caller.roles.keys()] })

@@ -21,7 +21,7 @@ const MAX_SAFE_DIGITS = 15
 /** As many digits as a bigint can have. */
 const MAX_BIGINT_DIGITS = 19
 
-/** More digits than anybody's numbers have, whom speed matters to. */
+/** Longer numbers take the slow path. */
 const MAX_NUMERIC_DIGITS = 400
 
 const [MAX_BIGINT, MIN_BIGINT] = [2n ** 63n - 1n, -(2n ** 63n)]

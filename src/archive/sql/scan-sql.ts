@@ -59,8 +59,8 @@ interface Group {
 }
 
 /**
- * Counts how deep the parse tree of some tokens can be at most: every token can be a level, and what stands between
- * brackets a part of what stands around. Commas begin anew, and so do AND and OR, whose lists the parser keeps flat.
+ * Counts how deep the parse tree of some tokens can be at most: every token can be a level, and brackets nest. The
+ * count starts over at each comma, and at AND and OR, whose lists the parser keeps flat.
  */
 function createNesting(text: string) {
   const outermost: Group = { depth: 0, deepest: 0 }

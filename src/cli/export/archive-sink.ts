@@ -8,7 +8,7 @@ import { errorCode } from '../../lib/error-code.ts'
 import { toFileRefusal } from '../file-refusal.ts'
 import { writeBytes } from '../terminal/write.ts'
 
-/** Where an archive is written to. Whoever opens one ends it with exactly one call of `finish` or `discard`. */
+/** Where an archive is written to. Call either `finish` or `discard`, exactly once. */
 export interface ArchiveSink {
   write(chunk: Buffer): Promise<void>
   /** To be called only when the archive is known to be whole: it gets its name now. Where it can't, it is discarded. */
@@ -22,7 +22,7 @@ const ARCHIVE_MODE = 0o600
 
 /**
  * Opens `<path>.part`, which gets its name when it is finished and safely on the disk. One that was left behind is
- * replaced: removed first and made anew, so that nothing is ever written through a link that somebody put there. Only its
+ * replaced: removed first and created again, so that nothing is written through a link that somebody put there. Only its
  * owner can read it; an archive that takes the place of another file gets that file's permissions with its name.
  *
  * @throws {AppError} WRONG_USE where it may not be made; writing throws FILE_FAILED where the disk is full, or failed.

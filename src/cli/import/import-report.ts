@@ -85,7 +85,7 @@ function formatExamined(projects: readonly ExaminedProject[], style: { readonly 
   return formatTable(['project', 'stage', 'table', 'rows now', 'rows in the file'], cells, style)
 }
 
-/** Who may do what is replaced too, which has to be known before. */
+/** An import of the system section replaces roles too, so it says so before it asks. */
 const systemNotes = (projects: readonly ExaminedProject[]): readonly string[] =>
   projects.flatMap(({ targetSlug, roles, rolesLeftOut }) =>
     roles === null

@@ -12,7 +12,7 @@ const BREAK_MS = 500
 
 /**
  * Downloads the archive of a job. Where the connection breaks, it goes on from where it stopped; the archive gets its
- * name only if its digest is the one that the server told.
+ * name only if its digest is the one that the server sent.
  *
  * @throws {AppError} REMOTE_FAILED, ARCHIVE_INVALID; nothing is left of the archive then.
  */

@@ -36,7 +36,7 @@ export async function followJob(
 /** By a client of its own: the command's own ends every call once it is interrupted. */
 async function cancelAnyway({ origin, token }: HttpClient, id: string): Promise<void> {
   const http = createHttpClient({ origin, token, signal: AbortSignal.timeout(CANCEL_TIMEOUT_MS) })
-  // One that has ended meanwhile, or that cannot be told, changes nothing about the interruption.
+  // If the job has ended meanwhile, or can't be reached, the command is interrupted all the same.
   await Promise.allSettled([cancelJob(http, id)])
   await http.close()
 }

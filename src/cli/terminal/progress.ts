@@ -9,7 +9,7 @@ const PLAIN_INTERVAL_MS = 10_000
 const DEFAULT_COLUMNS = 80
 const ERASE_LINE = '\r\x1b[K'
 
-/** How far a transfer is; counted up by whoever does it. */
+/** How far a transfer is; the code that does it counts up. */
 export interface TransferProgress {
   /** The table whose rows come now. */
   table: string
@@ -20,7 +20,7 @@ export interface TransferProgress {
   rowsExpected: number | undefined
 }
 
-/** How far a file is that is sent or read; counted up by whoever does it. */
+/** How much of a file has been sent or read; the code that does it counts up. */
 export interface FileProgress {
   bytes: number
   /** Undefined where nobody knows. */

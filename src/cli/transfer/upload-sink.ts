@@ -16,7 +16,7 @@ export function openUploadSink(
   refusal: AbortController,
 ): ArchiveSink {
   const stream = new PassThrough({ highWaterMark: BUFFER_BYTES })
-  // Whoever reads it is told by its iterator. Without a listener, the event would end the process.
+  // The reader gets the error from its iterator. Without a listener, the event would end the process.
   stream.on('error', () => undefined)
   let isDiscarded = false
   const settled = upload(stream).catch((error: unknown) => {

@@ -37,7 +37,7 @@ export interface EmbeddedPostgres {
  * In the data folder: `postgres` is its cluster, made at the first start; `postgres.json` has its passwords (mode 600);
  * `postgres.log` is its log; `postgres-libraries` links its libraries where the npm package could not.
  *
- * From then on, this process heeds no variable of PostgreSQL's own programs, such as `PGOPTIONS`.
+ * From then on, this process ignores the variables of PostgreSQL's own programs, such as `PGOPTIONS`.
  *
  * A server that a killed Wharf left running on this cluster is stopped first.
  *

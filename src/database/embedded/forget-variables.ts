@@ -1,6 +1,6 @@
 /**
  * Forgets the variables of PostgreSQL's own programs (`PGOPTIONS`, `PGSSLMODE`, ...), which every connection of this
- * process would heed: where the database is Wharf's own, they are meant for some other one.
+ * process would use: where the database is Wharf's own, they are meant for some other one.
  */
 export function forgetPostgresVariables(environment: NodeJS.ProcessEnv): void {
   for (const name of Object.keys(environment)) {

@@ -2,7 +2,7 @@
  * Settings, given on the command line of every start, that a cluster's configuration files cannot change: those that
  * run commands, load libraries, or name files elsewhere. Everything else in these files counts.
  *
- * They do not make a stranger's cluster safe, whose tables hold code as well.
+ * They do not make a cluster from an unknown source safe: its tables hold code as well.
  *
  * @see https://www.postgresql.org/docs/18/runtime-config.html
  */

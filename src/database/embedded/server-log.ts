@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises'
 
-/** A log that has grown beyond this is begun anew at the next start. */
+/** A log that has grown beyond this is replaced at the next start. */
 const MAX_LOG_BYTES = 10 * 1024 * 1024
 
 const MAX_TAIL_BYTES = 4 * 1024

@@ -4,7 +4,7 @@ import type { ServerLog } from './server-log.ts'
 import type { ServerUser } from './server-user.ts'
 import type { RunningServer } from './stop-server.ts'
 
-/** Who else is on this machine reaches it by a port and a password, or not at all. */
+/** Other users of this machine can reach it only by its port, with a password. */
 const ACCESS_SETTINGS = { listen_addresses: '127.0.0.1', unix_socket_directories: '' }
 
 /**

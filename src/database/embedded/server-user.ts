@@ -9,7 +9,7 @@ const run = promisify(execFile)
 
 const SYSTEM_USER = 'postgres'
 
-/** Whom PostgreSQL runs as, in the form of child_process: nothing means as ourselves. */
+/** The user that PostgreSQL runs as, as options of child_process: none means this process's own user. */
 export interface ServerUser {
   readonly uid?: number
   readonly gid?: number

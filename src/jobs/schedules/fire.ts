@@ -16,7 +16,7 @@ const MAX_DUE = 100
 
 /**
  * Makes a job for each schedule that is due, and says when it is due next. Any number of processes may do so at once:
- * whoever moves a schedule's next time on has claimed this one, in the transaction that records its job.
+ * the one that moves a schedule's next time on has claimed this one, in the transaction that records its job.
  *
  * A schedule that missed times while nobody looked runs once for all of them. One whose run before has not ended is
  * skipped, which is recorded.

@@ -19,7 +19,7 @@ function toScheduledRequest(kind: string, request: unknown): ScheduledRequest {
   return asked
 }
 
-/** Whoever asks. @throws {AppError} NOT_FOUND */
+/** Reads a schedule without checking permissions. @throws {AppError} NOT_FOUND */
 export async function readSchedule(control: Queryable, id: string): Promise<Schedule> {
   const row = await control.schedule.findUnique({ where: { id } })
   if (!row) throw notFound('schedule', id)

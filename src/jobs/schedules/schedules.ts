@@ -174,7 +174,7 @@ export async function deleteSchedule(
   })
 }
 
-/** Whoever claims a due time, runs by hand, or changes a schedule takes this lock, so that they come one by one. */
+/** Claiming a due time, running by hand and changing a schedule take this lock, so that they come one by one. */
 export const lockSchedule = (tx: Transaction, id: string): Promise<unknown> =>
   tx.$queryRaw`SELECT id FROM control.schedule WHERE id = ${id}::uuid FOR UPDATE`
 

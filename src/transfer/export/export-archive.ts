@@ -15,7 +15,7 @@ export interface ArchiveSource {
   readonly projects: readonly DeclaredProject[]
 }
 
-/** Told of a page of a table's rows, by the slug of the stage and the table's name. */
+/** Called for each page of a table's rows, with the slug of the stage and the table's name. */
 export type RowsObserver = (page: { readonly stage: string; readonly table: string; readonly rows: number }) => void
 
 interface ExportArchiveOptions {

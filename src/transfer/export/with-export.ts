@@ -13,7 +13,7 @@ import { type ExportSelection, findSelection } from './export-selection.ts'
 import type { LineLimits } from './line-limits.ts'
 import { type Snapshot, type SnapshotProject, withSnapshot } from './snapshot.ts'
 
-/** How often an export begins anew because a stage was changed or swapped while it was being opened. */
+/** How often an export starts over because a stage was changed or swapped while it was being opened. */
 const MAX_ATTEMPTS = 10
 
 export interface ExportServices {
@@ -33,8 +33,8 @@ export interface ExportOptions {
   /** What PostgreSQL calls the export's sessions (`application_name`), so that others can find and end them. */
   readonly sessionName?: string
   /**
-   * Ends an export that has not begun to hand anything out, whatever it waits for: a lock of somebody else's may keep it
-   * for long. Who reads an archive ends it by reading no further.
+   * Ends an export that has not begun to hand anything out, whatever it waits for: another session's lock may keep it
+   * waiting for long. Later, the reader ends the export by reading no further.
    */
   readonly signal?: AbortSignal
   /** Called as rows are handed out. */
@@ -84,7 +84,7 @@ export async function withExport<T>(
   }
 }
 
-/** Opens an export, anew where a stage was changed or swapped meanwhile. */
+/** Opens an export, and starts over where a stage was changed or swapped meanwhile. */
 async function untilOpened<T>(opening: { readonly done: boolean }, open: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -110,7 +110,7 @@ const notInArchive = (projects: readonly DeclaredProject[]): readonly NotInArchi
     stages.flatMap(({ stage, structure }) => structure.notExported.map((thing) => ({ stage: stage.slug, ...thing }))),
   )
 
-/** What PostgreSQL refuses for good reason, in words for whoever asked for the export. */
+/** Explains to the caller of the export what PostgreSQL refuses for good reason. */
 function refusalOf(error: unknown): AppError | undefined {
   const state = sqlState(error)
   if (state === SQLSTATE.lockNotAvailable) {

@@ -72,7 +72,7 @@ export async function commitImport(
     const inPlace = loaded.filter(({ schemaName }) => schemaName === undefined)
     for (const { target } of inPlace) await expireKept(tx, target.stage.id)
     await beforeCommit?.(tx, imported, projects)
-    // A transaction of its own, of the project's login: whoever ends this one first undoes both.
+    // A separate transaction, of the project's login: if this one ends first, both are undone.
     for (const stage of inPlace) await stage.commit()
     return imported
   }

@@ -4,7 +4,7 @@ import type { Archive } from './receive-archive.ts'
 import type { ByteRange } from './spool-file.ts'
 
 export interface FollowOptions {
-  /** Ends all following. Whoever waits gets an AbortError. */
+  /** Ends all following. Pending reads get an AbortError. */
   readonly signal: AbortSignal
   /** For how long in all, in milliseconds, may be waited for more of the archive; not at all for one that has arrived. */
   readonly maxWaitMs?: number

@@ -15,7 +15,7 @@ export interface ImportServices {
   readonly projectDatabase: FindProjectDatabase
   /** The projects' turns: how many imports each may have under way here. */
   readonly importTurns: Turns
-  /** How many event logs may be loaded here at once. Who waits for a turn holds a connection of `imports` already. */
+  /** How many event logs may be loaded here at once. An import that waits holds a connection of `imports` already. */
   readonly eventLoadTurns: Turns
   /** Folder for spooled files. */
   readonly spoolFolder: string
@@ -73,7 +73,7 @@ export interface ImportOptions extends SessionOptions {
   readonly allowEdited?: boolean
   /** Called when the archive has arrived, and is known to be whole. */
   readonly onReceived?: (projects: readonly ArchiveProject[]) => void
-  /** Told of rows as they are loaded, also while the archive arrives. */
+  /** Called as rows are loaded, also while the archive arrives. */
   readonly onRows?: (loaded: LoadedRows) => void
   /** For how long may be waited for more of the archive while its stages are loaded, in milliseconds. */
   readonly maxWaitMs?: number

@@ -35,7 +35,7 @@ export async function inPlaceStatements(session: LoadingSession, structure: Stru
   )
   return {
     before: [
-      // Who waits for this lock keeps all others waiting, however long somebody reads.
+      // While we wait for this lock behind a reader, everybody else waits behind us.
       `SET LOCAL lock_timeout = '2s'`,
       ...(names.length > 0 ? [`LOCK TABLE ${names.join(', ')} IN ACCESS EXCLUSIVE MODE`] : []),
       ...foreignKeys.map(({ table, name }) => `ALTER TABLE ${table} DROP CONSTRAINT ${name}`),

@@ -45,8 +45,8 @@ export interface EarlyLoads {
  * again afterwards, and says then what is wrong.
  *
  * No lock is taken on a stage, since an archive may take hours to come. Whether the stage is still as it was when its
- * loading began is compared in the end. Nothing is committed before: an open transaction tells others that somebody is at
- * work on the schema.
+ * loading began is compared in the end. Nothing is committed before: an open transaction shows others that
+ * the schema is in use.
  */
 export function loadEarly(
   services: ImportServices,
@@ -102,7 +102,7 @@ export function loadEarly(
       stopping.abort(new Error('what was loaded while the archive arrived is not needed'))
       await loading
       for (const { rollback } of loaded) rollback()
-      // What cannot be dropped now is left to the sweep.
+      // The sweep drops what cannot be dropped now.
       await Promise.allSettled(
         [...unlocked].map((schemaName) => dropSideSchema(services.system, { schemaName, kind: 'arriving' })),
       )

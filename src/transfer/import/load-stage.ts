@@ -54,7 +54,7 @@ export async function loadStage(
       if (comment !== undefined) await session.execute(commentOnSchema(schemaName, comment))
       await assertBuilt(session, schemaName, { lines: structure, isOwn: mode === 'swap' })
     }
-    // Not before: what was loaded is one event, the import's.
+    // Only now: the rows that were loaded are one event, the import's.
     await session.query('SELECT wharf.log_tables($1)', [schemaName ?? stage.schemaName])
     const [id] = await session.query<{ transaction: string }>(LOW_HALF_OF_TRANSACTION_ID)
     if (inPlace) await session.query('SELECT wharf.record_import($1, $2)', [stage.id, tokenId])
@@ -87,7 +87,7 @@ async function loadTables(
   return loaded
 }
 
-/** @param tell is told how many rows of the table PostgreSQL has taken, about. @returns how many it took. */
+/** @param tell is called with about how many rows of the table PostgreSQL has taken. @returns how many it took. */
 async function copyParts(
   client: LoadingSession['client'],
   follower: ArchiveFollower,

@@ -4,10 +4,9 @@ import { AppError } from '../../errors.ts'
 import { lockAgainstWriters } from '../../projects/project-objects.ts'
 
 /**
- * How long each attempt waits for those who are writing, in milliseconds. Who writes to two tables may come to wait for
- * us while we wait for him: PostgreSQL looks for such rings after a second (`deadlock_timeout`), and we are gone by
- * then, so that it is never the writer who fails. Only the last attempt is long enough for an autovacuum to be sent
- * away.
+ * How long each attempt waits for writers, in milliseconds. A writer to two tables may come to wait for us while we
+ * wait for it: PostgreSQL looks for deadlocks after a second (`deadlock_timeout`), and we have given up by then, so it
+ * is never the writer that fails. Only the last attempt is long enough for PostgreSQL to cancel an autovacuum.
  */
 const ATTEMPTS_MS = [300, 300, 300, 1_500]
 
@@ -21,8 +20,8 @@ const REST_MS = 5_000
  * Keeps everybody from writing to the tables of these schemas until the transaction ends, once all who have written to
  * them have committed. Readers go on.
  *
- * Who wrote before and had not committed would commit into a schema that is no stage's any more. Tables are locked
- * before the state of any stage, as those who write do it too.
+ * Otherwise an open transaction could commit its writes into a schema that is no longer a stage's. Tables are locked
+ * before the state of any stage, in the order in which writers lock them.
  *
  * @throws {AppError} CONFLICT where somebody goes on writing.
  */

@@ -31,7 +31,7 @@ export async function withTargetsLocked<T>(
     try {
       return await use(stageIds, signal)
     } catch (error) {
-      // What cannot be dropped now is left to the sweep, and changes nothing about how the import ended.
+      // The sweep drops what cannot be dropped now. It changes nothing about how the import ended.
       await Promise.allSettled([dropLeftovers(system, stageIds)])
       throw signal.aborted ? signal.reason : busyIfLocked(error)
     }
@@ -39,8 +39,8 @@ export async function withTargetsLocked<T>(
   const result = await unlessDeleted(control.prisma, slugs, () =>
     importTurns.take(projectIds, () => withStageLocks(services, stageIds, runLocked, options)),
   )
-  // What the import before this one had kept is of no use any more, and nobody has to wait until it is gone. Who reads it
-  // may go on: it is left to the sweep then. No undo wants it.
+  // What the previous import kept is no longer needed, since no undo wants it. Nothing waits until it is dropped: where
+  // somebody still reads it, the sweep drops it later.
   void Promise.allSettled([dropThose(system, stageIds, ({ kind }) => kind === 'kept')])
   return result
 }

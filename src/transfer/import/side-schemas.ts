@@ -57,7 +57,7 @@ export async function claimSideSchema(system: Database, schemaName: string): Pro
   return count === 1
 }
 
-/** A name of its own for a schema beside the stage's; stage schema names leave room for it. */
+/** A unique name for a schema beside the stage's; stage schema names leave room for it. */
 export const sideName = ({ schemaName }: StageIdentity, suffix: 'new' | 'old'): string =>
   `${schemaName}.${suffix}-${randomUUID().slice(0, 8)}`
 
@@ -86,7 +86,7 @@ export async function dropSideSchema(
   })
 }
 
-/** Who makes a table in a schema has a lock on the schema until the end of the transaction; who reads one has not. */
+/** A session that makes a table locks its schema until the end of the transaction; one that reads a table does not. */
 const endSessionsIn = (system: Database, schemaName: string): Promise<unknown> =>
   system.prisma.$queryRaw`
     SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_database ON pg_database.oid = database

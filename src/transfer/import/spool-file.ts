@@ -24,7 +24,7 @@ export interface SpoolFile {
    * @param ranges one after the other, each as soon as the one before has been read.
    */
   read(ranges: AsyncIterable<ByteRange> | Iterable<ByteRange>, signal: AbortSignal): AsyncIterable<BorrowedBytes>
-  /** Removes the file, finished or not. It does not fail: what can't be removed is left to the process's next start. */
+  /** Removes the file, finished or not. It does not fail: the process's next start removes what remains. */
   remove(): Promise<void>
 }
 

@@ -11,7 +11,7 @@ function mayBuild(caller: Caller, project: string): boolean {
   return caller.kind === 'root' || caller.roles.get(project)?.content.structure === true
 }
 
-/** Who a token is today. @throws {AppError} UNAUTHENTICATED where it is nobody any more. */
+/** Looks up a token's rights as they are now. @throws {AppError} UNAUTHENTICATED where the token is no longer valid. */
 async function callerOf(control: Queryable, tokenId: string | null): Promise<Caller> {
   const caller = await findCaller(control, tokenId)
   if (!caller) throw unauthenticated('the token has been revoked or has expired')

@@ -53,8 +53,8 @@ export async function lockStages(tx: Transaction, swaps: readonly Swap[]): Promi
 /**
  * Lets schemas take the places of stages' own, all of them at one moment, and logs an `import` event for each.
  *
- * Renaming waits for no reader: it takes no lock on a table. Each stage's generation is raised, by which those notice
- * who look tables up by name outside one statement.
+ * Renaming waits for no reader: it takes no lock on a table. Each stage's generation is raised, which shows the
+ * swap to code that looks tables up by name outside one statement.
  *
  * @param tx a transaction of Wharf's own login, which is the last thing of the import, and holds the stages.
  * @param undoHours after how long the schemas that were replaced may be dropped.
@@ -96,8 +96,8 @@ const rename = (tx: Transaction, from: string, to: string): Promise<number> =>
   tx.$executeRawUnsafe(renameSchema(from, to))
 
 /**
- * Only what the last import replaced is kept. What was kept before is left to the sweep: dropping it here could wait,
- * and the swap with it, for an export that still reads it.
+ * Only what the last import replaced is kept. The sweep drops what was kept before: dropping it here could wait, and
+ * the swap with it, for an export that still reads it.
  */
 export async function expireKept(tx: Transaction, stageId: string): Promise<void> {
   await tx.sideSchema.updateMany({ where: { stageId, kind: 'kept' }, data: { expiresAt: await readClock(tx) } })

@@ -109,7 +109,7 @@ async function exchange(tx: Transaction, stage: StageIdentity, keptSchema: strin
   await tx.stageState.update({ where: { stageId: stage.stageId }, data: { generation: { increment: 1 } } })
 }
 
-/** The last event must be the import's, and the structure the one that it made: whoever changes that is not logged. */
+/** The last event must be the import's, and the structure the one that it made: plain SQL can change that unlogged. */
 async function assertUnwritten(tx: Transaction, { stageId, schemaName }: StageIdentity, of: unknown): Promise<void> {
   const replacedBy = replacedBySchema.safeParse(of).data
   const { reference } = await readReference({ prisma: tx }, stageId)

@@ -3,7 +3,7 @@ import type { IdentityLine, SequenceLine } from './lines.ts'
 
 type Options = Pick<SequenceLine, 'start' | 'increment' | 'min' | 'max' | 'cache' | 'cycle'>
 
-/** The statement that makes a sequence of its own; whom it belongs to and where it stands come later. */
+/** The statement that makes a sequence; its owner and its position are set later. */
 export function createSequence(sequence: SequenceLine): string {
   const { name, type, unlogged } = sequence
   const kind = unlogged ? 'UNLOGGED SEQUENCE' : 'SEQUENCE'
@@ -16,7 +16,7 @@ export function sequenceOptions({ start, increment, min, max, cache, cycle }: Op
   return `INCREMENT BY ${increment} ${limits} CACHE ${cache} ${cycle ? 'CYCLE' : 'NO CYCLE'}`
 }
 
-/** Where a sequence stands, whom it belongs to, and its comment. */
+/** Sets a sequence's position, its owner and its comment. */
 export function positionSequence(sequence: SequenceLine | IdentityLine['sequence']): string[] {
   const name = quoteIdentifier(sequence.name)
   const { ownedBy, comment } = { ownedBy: undefined, comment: undefined, ...sequence }

@@ -23,9 +23,9 @@ export interface CreateStatements {
 /**
  * The statements that build a stage in an empty schema, which is the session's whole `search_path`.
  *
- * Names are quoted. Types, defaults, expressions and definitions are SQL, and run as such: whoever takes the lines
- * from a file runs the statements as the project's own login, each by itself, so that an expression can do no more
- * than the project could.
+ * Names are quoted. Types, defaults, expressions and definitions are SQL, and run as such. If the lines come from a
+ * file, run the statements as the project's own login, one by one, so that an expression can do no more than the
+ * project could.
  */
 export function createStatements({ types, sequences, tables }: StructureLines): CreateStatements {
   return {

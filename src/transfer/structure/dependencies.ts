@@ -28,7 +28,7 @@ export async function readDependencies(query: Query, schemaOid: string): Promise
 }
 
 // From the schema's objects to what they depend on, and once: the planner knows nothing of a new schema, and would
-// otherwise look for all of them anew for each dependency in the whole database (OFFSET 0 keeps it from that).
+// otherwise look for all of them again for each dependency in the whole database (OFFSET 0 keeps it from that).
 const DEPENDENCIES_SQL = `
 WITH object AS MATERIALIZED (
   SELECT 'pg_catalog.pg_class'::pg_catalog.regclass AS class, oid, relkind::text AS kind

@@ -48,7 +48,7 @@ export async function importForJob(
   })
 }
 
-/** Shows how much has been loaded, but not before everything has been received. */
+/** Shows how much has been loaded, but only once everything has been received. */
 function trackLoading(progress: ProgressTracker): {
   readonly onRows: (loaded: LoadedRows) => void
   readonly onReceived: (projects: readonly ArchiveProject[]) => void
