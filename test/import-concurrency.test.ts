@@ -7,7 +7,7 @@ import { readState } from './support/database-state.ts'
 import { eventually } from './support/eventually.ts'
 import { GATE, withGate } from './support/gate.ts'
 import { exportOf, placelessLines, sendArchive } from './support/import.ts'
-import { applyScript, createProject, loginUrl, withSession } from './support/projects.ts'
+import { applyScript, createProject, withSession } from './support/projects.ts'
 import { openTransactions } from './support/transactions.ts'
 import { startWharf, type TestWharf } from './support/wharf.ts'
 
@@ -185,32 +185,6 @@ test('an import does not wait for somebody who goes on reading, nor do the next'
   await sweepSideSchemas(wharf.container, createLogger('silent'))
   const schemas = await wharf.database.query(`SELECT nspname FROM pg_namespace WHERE nspname LIKE 'shop.live%'`)
   expect(schemas).toHaveLength(2)
-})
-
-test('what a project drops of its own import while it is loaded changes nothing', async () => {
-  const before = placelessLines(await exportOf(wharf.root, 'shop'))
-  const { href } = await loginUrl(wharf, 'shop')
-  const [importing, dropping] = await withGate(wharf, async (gate) => {
-    const importing = sendArchive(wharf.root, many)
-    await gate.arrival()
-    const [{ name } = { name: '' }] = await wharf.database.query<{ name: string }>(
-      `SELECT nspname AS name FROM pg_namespace WHERE nspname LIKE 'shop.live.new-%'`,
-    )
-    const dropping = withSession(href, (session) => session.query(`DROP SCHEMA "${name}" CASCADE`)).catch(
-      () => undefined,
-    )
-    await eventually(async () => (await openTransactions(wharf)).some(({ query }) => query.startsWith('DROP'))).toBe(
-      true,
-    )
-    await gate.open()
-    return [importing, dropping] as const
-  })
-  await dropping
-  // Which of the two is first after the load is left to PostgreSQL.
-  const { status } = await importing
-  expect([200, 409]).toContain(status)
-  const after = placelessLines(await exportOf(wharf.root, 'shop'))
-  expect(after).toEqual(status === 200 ? placelessLines(many) : before)
 })
 
 test('a change of structure after an import is met by the next', async () => {

@@ -46,6 +46,10 @@ const asLogin = async <T>(slug: string, use: (client: pg.Client) => Promise<T>):
 const nothingIsLoading = (): Promise<void> =>
   eventually(() => wharf.database.query(`SELECT schema_name FROM system.side_schema WHERE kind <> 'kept'`)).toEqual([])
 
+/** The statements that do. */
+const waitingForLocks = async (): Promise<readonly string[]> =>
+  (await openTransactions(wharf)).filter(({ waits }) => waits === 'Lock').map(({ query }) => query)
+
 const write = (slug: string, what: string): string => `INSERT INTO "${slug}.live".note VALUES ('${what}')`
 
 test('a write that commits while an import loads is not lost: the import is refused', async () => {
@@ -109,12 +113,10 @@ test.each(['told afresh', 'prepared before'])(
           // The swap comes to this table after it has renamed the schemas.
           await keeper.query('BEGIN; LOCK TABLE system.side_schema IN ACCESS EXCLUSIVE MODE')
           await gate.open()
-          const waiting = async (): Promise<readonly string[]> =>
-            (await openTransactions(wharf)).filter(({ waits }) => waits === 'Lock').map(({ query }) => query)
           // Who stood at the gate may still be seen waiting for it.
-          await eventually(waiting).toEqual([expect.stringContaining('side_schema')])
+          await eventually(waitingForLocks).toEqual([expect.stringContaining('side_schema')])
           const writing = writer.query(how === 'told afresh' ? write(slug, 'begun') : 'EXECUTE add')
-          await eventually(waiting).toHaveLength(2)
+          await eventually(waitingForLocks).toHaveLength(2)
           return [importing, writing] as const
         })
         await keeper.query('COMMIT')
@@ -125,6 +127,37 @@ test.each(['told afresh', 'prepared before'])(
     expect(await notesOf(slug)).toEqual(['begun', 'new'])
   },
 )
+
+test('what an import has loaded is out of reach until it is the stage', async () => {
+  const slug = await makeTarget()
+  await nothingIsLoading()
+  await asLogin(slug, async (session) => {
+    await withSession(wharf.database.url, async (keeper) => {
+      const importing = await withGate(wharf, async (gate) => {
+        const importing = importInto(slug)
+        await gate.arrival()
+        const [{ name } = { name: '' }] = await wharf.database.query<{ name: string }>(
+          `SELECT schema_name AS name FROM system.side_schema WHERE schema_name LIKE '${slug}.%'`,
+        )
+        await keeper.query('BEGIN; LOCK TABLE system.side_schema IN ACCESS EXCLUSIVE MODE')
+        await gate.open()
+        await eventually(waitingForLocks).toEqual([expect.stringContaining('side_schema')])
+        for (const attempt of [
+          `DELETE FROM "${name}".note`,
+          `ALTER TABLE "${name}".note ADD more text`,
+          `GRANT USAGE ON SCHEMA "${name}" TO CURRENT_USER`,
+        ]) {
+          await expect(session.query(attempt), attempt).rejects.toMatchObject({ code: '42501' })
+        }
+        return [importing] as const
+      })
+      await keeper.query('COMMIT')
+      expect(await importing[0]).toMatchObject({ status: 200 })
+    })
+    expect(await notesOf(slug)).toEqual(['new'])
+    await session.query(`ALTER TABLE "${slug}.live".note ADD more text`)
+  })
+})
 
 test('what an import has replaced takes no writes, and says why', async () => {
   const slug = await makeTarget()

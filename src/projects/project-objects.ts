@@ -1,4 +1,4 @@
-import { quoteIdentifier, quoteQualified } from '../database/quoting.ts'
+import { quoteIdentifier, quoteLiteral, quoteQualified } from '../database/quoting.ts'
 
 /*
  * All that Wharf's own logins do to what is a project's. None of it reads a row, evaluates an expression or calls a
@@ -9,6 +9,27 @@ import { quoteIdentifier, quoteQualified } from '../database/quoting.ts'
 /** Makes a schema for a project. Nothing of the project's is in it yet. */
 export const createSchema = (name: string, login: string): string =>
   `CREATE SCHEMA ${quoteIdentifier(name)} AUTHORIZATION ${quoteIdentifier(login)}`
+
+/**
+ * Makes a schema of Wharf's own, in which a project's login may make things until `closeSchema`. What it makes is the
+ * project's.
+ */
+export const openSchema = (name: string, login: string): readonly string[] => [
+  `CREATE SCHEMA ${quoteIdentifier(name)}`,
+  `GRANT USAGE, CREATE ON SCHEMA ${quoteIdentifier(name)} TO ${quoteIdentifier(login)}`,
+]
+
+/** Keeps a project's login from naming anything in a schema of `openSchema`, even what it has made there. */
+export const closeSchema = (name: string, login: string): string =>
+  `REVOKE ALL ON SCHEMA ${quoteIdentifier(name)} FROM ${quoteIdentifier(login)}`
+
+/** Gives a schema of `openSchema` to a project: one row of `pg_namespace` changes. */
+export const giveSchema = (name: string, login: string): string =>
+  `ALTER SCHEMA ${quoteIdentifier(name)} OWNER TO ${quoteIdentifier(login)}`
+
+/** Says of a schema of `openSchema` what it is for. */
+export const commentOnSchema = (name: string, comment: string): string =>
+  `COMMENT ON SCHEMA ${quoteIdentifier(name)} IS ${quoteLiteral(comment)}`
 
 /** Gives a schema another name: one row of `pg_namespace` changes, and nothing that is in the schema is looked at. */
 export const renameSchema = (name: string, newName: string): string =>

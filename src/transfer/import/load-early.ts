@@ -5,7 +5,7 @@ import { followArchive } from './follow-archive.ts'
 import type { ImportOptions, ImportServices } from './import-options.ts'
 import { type LoadedStage, loadStage } from './load-stage.ts'
 import type { Archive } from './receive-archive.ts'
-import { claimSideSchema, createLoadingSchema, dropSideSchema } from './side-schemas.ts'
+import { claimSideSchema, commitLoaded, createLoadingSchema, dropSideSchema } from './side-schemas.ts'
 import { assertMayBuild } from './structure-permission.ts'
 import { examineStage, identityOf, type StageOfProject, type TargetStage } from './target-stage.ts'
 import { differencesOf } from './targets.ts'
@@ -93,7 +93,10 @@ export function loadEarly(
       if (!early?.schemaName || !isDeepStrictEqual(outcomeOf(early.target), outcomeOf(target))) return undefined
       // Its session was ended, say, and then somebody swept its schema away.
       if (!(await claimSideSchema(services.system, early.schemaName))) return undefined
-      const [committed] = await Promise.allSettled([early.commit()])
+      const { schemaName, commit } = early
+      const { comment, project } = target
+      const committing = commitLoaded(services.system, { schemaName, login: project.login, comment, commit })
+      const [committed] = await Promise.allSettled([committing])
       if (committed.status === 'rejected') return undefined
       unlocked.delete(early.schemaName)
       return early

@@ -5,7 +5,7 @@ import type { EarlyLoads } from './load-early.ts'
 import { loadEvents } from './load-events.ts'
 import { type LoadedStage, loadStage } from './load-stage.ts'
 import type { Archive } from './receive-archive.ts'
-import { createLoadingSchema } from './side-schemas.ts'
+import { commitLoaded, createLoadingSchema } from './side-schemas.ts'
 import { identityOf, type TargetStage } from './target-stage.ts'
 import type { TargetProject } from './targets.ts'
 
@@ -46,7 +46,9 @@ async function loadNow(
   const inPlace = target.mode === 'in place'
   const schemaName = inPlace ? undefined : await createLoadingSchema(system, identityOf(target), 'loading')
   const loaded = await loadStage(followArchive(archive, options), target, { ...options, schemaName })
-  if (!inPlace) await loaded.commit()
+  if (schemaName !== undefined) {
+    await commitLoaded(system, { ...loaded, schemaName, login: target.project.login, comment: target.comment })
+  }
   return loaded
 }
 

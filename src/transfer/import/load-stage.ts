@@ -1,4 +1,4 @@
-import { quoteIdentifier, quoteLiteral } from '../../database/quoting.ts'
+import { quoteIdentifier } from '../../database/quoting.ts'
 import { tap } from '../../lib/tap.ts'
 import { assertBuilt } from '../structure/assert-built.ts'
 import { createStatements } from '../structure/create-statements.ts'
@@ -41,7 +41,7 @@ export async function loadStage(
   target: TargetStage,
   { schemaName, tokenId, onRows, ...sessionOptions }: LoadStageOptions,
 ): Promise<LoadedStage> {
-  const { stage, mode, structure, comment, database } = target
+  const { stage, mode, structure, database } = target
   const session = await openLoadingSession(database.pool, schemaName ?? stage.schemaName, sessionOptions)
   try {
     const inPlace = schemaName === undefined
@@ -51,7 +51,6 @@ export async function loadStage(
     const analyze = structure.tables.map(({ name }) => `ANALYZE ${quoteIdentifier(name)}`)
     await runAll(session, [...after, ...analyze])
     if (!inPlace) {
-      if (comment !== undefined) await session.execute(commentOnSchema(schemaName, comment))
       await assertBuilt(session, schemaName, { lines: structure, isOwn: mode === 'swap' })
     }
     // Only now: the rows that were loaded are one event, the import's.
@@ -107,9 +106,6 @@ async function copyParts(
   }
   return taken
 }
-
-const commentOnSchema = (name: string, comment: string): string =>
-  `COMMENT ON SCHEMA ${quoteIdentifier(name)} IS ${quoteLiteral(comment)}`
 
 const LOW_HALF_OF_TRANSACTION_ID =
   'SELECT (pg_catalog.pg_current_xact_id()::text::numeric % 4294967296)::text AS transaction'

@@ -3,7 +3,7 @@ import type { Database, Transaction } from '../../database/database.ts'
 import { SQLSTATE, sqlState } from '../../database/sqlstate.ts'
 import { isAppError } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
-import { createSchema, dropSchema } from '../../projects/project-objects.ts'
+import { closeSchema, commentOnSchema, dropSchema, openSchema } from '../../projects/project-objects.ts'
 import { sweepStageLocks, withStageLocks } from '../../projects/stage-locks.ts'
 
 /** A stage as its own database knows it. */
@@ -39,9 +39,32 @@ export async function createLoadingSchema(
   const name = sideName(stage, 'new')
   await system.prisma.$transaction(async (tx) => {
     await tx.sideSchema.create({ data: { schemaName: name, stageId: stage.stageId, kind } })
-    await tx.$executeRawUnsafe(createSchema(name, stage.login))
+    for (const statement of openSchema(name, stage.login)) await tx.$executeRawUnsafe(statement)
   })
   return name
+}
+
+/** A schema that is loaded, but not committed yet. */
+export interface LoadedSchema {
+  readonly schemaName: string
+  /** The project's login, which has loaded it. */
+  readonly login: string
+  /** The comment that the schema gets; undefined for none. */
+  readonly comment: string | undefined
+  commit(): Promise<void>
+}
+
+/**
+ * Commits what was loaded into a schema beside a stage's own. Before anybody can see it, it is closed to the project, so
+ * that what takes the stage's place is what was loaded and compared.
+ */
+export async function commitLoaded(
+  { prisma }: Database,
+  { schemaName, login, comment, commit }: LoadedSchema,
+): Promise<void> {
+  if (comment !== undefined) await prisma.$executeRawUnsafe(commentOnSchema(schemaName, comment))
+  await prisma.$executeRawUnsafe(closeSchema(schemaName, login))
+  await commit()
 }
 
 /**

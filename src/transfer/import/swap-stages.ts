@@ -1,9 +1,8 @@
 import { readClock } from '../../database/clock.ts'
 import type { Transaction } from '../../database/database.ts'
-import { SQLSTATE, sqlState } from '../../database/sqlstate.ts'
 import { conflict } from '../../errors.ts'
 import { readReference, type StageReference } from '../../events/reference.ts'
-import { renameSchema } from '../../projects/project-objects.ts'
+import { giveSchema, renameSchema } from '../../projects/project-objects.ts'
 import { lockAgainstWrites } from './lock-against-writes.ts'
 import { type StageIdentity, sideName } from './side-schemas.ts'
 
@@ -69,10 +68,8 @@ export async function swapStages(
   for (const { stage, schemaName, contents } of swaps) {
     const replaced = sideName(stage, 'old')
     await rename(tx, stage.schemaName, replaced)
-    await rename(tx, schemaName, stage.schemaName).catch((error: unknown) => {
-      if (sqlState(error) !== SQLSTATE.undefinedSchema) throw error
-      throw conflict('what was loaded was dropped by a session of the project itself; nothing was changed')
-    })
+    await rename(tx, schemaName, stage.schemaName)
+    await tx.$executeRawUnsafe(giveSchema(stage.schemaName, stage.login))
     await tx.stageState.update({ where: { stageId: stage.stageId }, data: { generation: { increment: 1 } } })
     await tx.sideSchema.delete({ where: { schemaName } })
     await expireKept(tx, stage.stageId)

@@ -69,7 +69,7 @@ function foreignUseOf(statement: Tree, builds: boolean): readonly string[] {
   if (!isTree(body)) return [`${kind} is not understood`]
   if (builds) return foreignNames(statement, builds)
   if (NAMING.has(kind)) return kind === 'LockStmt' ? foreignLocks(body) : []
-  if (kind === 'RenameStmt' || kind === 'DropStmt') return isAboutSchemas(body) ? [] : [`${kind} of no schema`]
+  if (ABOUT_SCHEMAS.has(kind)) return isAboutSchemas(body) ? [] : [`${kind} of no schema`]
   if (kind === 'VariableSetStmt') return foreignSetting(body)
   if (READING.has(kind)) return foreignNames(statement, builds)
   return [`${kind} is not among what Wharf's own login does`]
@@ -82,7 +82,11 @@ const foreignLocks = ({ mode }: Tree): readonly string[] =>
 /** As PostgreSQL numbers the modes of LOCK TABLE. */
 const SHARE = 5
 
-const isAboutSchemas = ({ renameType, removeType }: Tree): boolean => (renameType ?? removeType) === 'OBJECT_SCHEMA'
+/** Statements that may be about a whole schema, and about nothing in one. */
+const ABOUT_SCHEMAS = new Set(['RenameStmt', 'DropStmt', 'AlterOwnerStmt', 'CommentStmt'])
+
+const isAboutSchemas = ({ renameType, removeType, objectType, objtype }: Tree): boolean =>
+  (renameType ?? removeType ?? objectType ?? objtype) === 'OBJECT_SCHEMA'
 
 /** `SET role = 'none'` is what a session begins with. */
 const foreignSetting = ({ name, args }: Tree): readonly string[] =>
