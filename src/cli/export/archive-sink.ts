@@ -22,7 +22,7 @@ const ARCHIVE_MODE = 0o600
 
 /**
  * Opens `<path>.part`, which gets its name when it is finished and safely on the disk. One that was left behind is
- * replaced: removed first and created again, so that nothing is written through a link that somebody put there. Only its
+ * replaced: removed first and created again, so that nothing is written through a link put there by others. Only its
  * owner can read it; an archive that takes the place of another file gets that file's permissions with its name.
  *
  * @throws {AppError} WRONG_USE where it may not be made; writing throws FILE_FAILED where the disk is full, or failed.
