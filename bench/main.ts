@@ -25,7 +25,7 @@ import { measureWriteCost } from './write-cost.ts'
 
 const SIZES = [1_000_000, 3_000_000, 10_000_000]
 const QUICK_SIZES = [100_000]
-/** What is claimed of the memory for jobs is claimed of so many rows. */
+/** The claims about the memory that jobs take are for this many rows. */
 const JOB_ROWS = 3_000_000
 /** Those that share a PostgreSQL and its rows. */
 const SHARING_PARTS = ['time', 'content', 'writes', 'jobs', 'memory']

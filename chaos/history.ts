@@ -117,7 +117,7 @@ export function possibleFleetingValues(
   until: Moment,
 ): ReadonlySet<Value> {
   const last = crashes.findLast(({ end }) => end <= since)
-  // Who got no answer does not know either whether the crash came before the write.
+  // A client without an answer does not know either whether the crash came before the write.
   const isOfBefore = ({ end, outcome }: Write): boolean => last !== undefined && end <= last.begin && outcome === 'done'
   const left = writes
     .filter((write) => !isOfBefore(write))

@@ -43,7 +43,7 @@ function assertAccess({ operationId, path, auth, access }: AnyRouteSpec): void {
   throw new Error(`${operationId} is for ${access.by === 'root' ? 'the root token' : access.by}, and asks for ${asked}`)
 }
 
-/** An object that is not strict would drop a misspelt field without a word. */
+/** An object that is not strict would drop a misspelt field silently. */
 function assertStrict(operationId: string, schema: unknown, pointer = ''): void {
   if (typeof schema !== 'object' || schema === null) return
   if ('properties' in schema && !('additionalProperties' in schema)) {

@@ -30,7 +30,7 @@ export function queryTextOf({ url = '' }: IncomingMessage): string {
 /**
  * The query of a request, which is not decoded before somebody asks for it.
  *
- * @throws {AppError} INVALID_REQUEST where it can't be decoded, which `URLSearchParams` would pass over in silence.
+ * @throws {AppError} INVALID_REQUEST where it can't be decoded, which `URLSearchParams` would ignore silently.
  */
 export function searchOf(request: IncomingMessage): URLSearchParams {
   const text = queryTextOf(request)

@@ -14,7 +14,7 @@ const DEFAULT_MAX_LINE_BYTES = 64 * 1024 * 1024
 /** The longest line that is neither a row nor an event, where nobody says otherwise. */
 export const DEFAULT_MAX_STRUCTURE_LINE_BYTES = 2 * 1024 * 1024
 
-/** So much may come out of gzip data however small that is, besides rows and events. */
+/** How much gzip data of any size may expand to, besides rows and events. */
 const ALLOWANCE_BYTES = 16 * 1024 * 1024
 
 export interface ReadArchiveOptions {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { SLUG_PATTERN } from '../lib/slug.ts'
 
-/** PostgreSQL cuts longer identifiers short without a word, so two of them could become one. */
+/** PostgreSQL truncates longer identifiers silently, so two of them could become one. */
 const MAX_IDENTIFIER_BYTES = 63
 
 /**

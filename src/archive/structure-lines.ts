@@ -16,7 +16,7 @@ import {
 /** A text that is shown, and goes nowhere else. */
 const shownText = z.string().min(1).register(texts, { holds: 'value' })
 
-/** Something of the stage that structure lines cannot describe; it is named rather than dropped in silence. */
+/** Something of the stage that structure lines cannot describe; it is named rather than dropped silently. */
 const notExported = z.object({ kind: shownText, name: shownText, detail: optional(quotedText) })
 
 export const stage = z.object({ slug, notExported: list(notExported).default([]), comment })

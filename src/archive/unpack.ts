@@ -13,7 +13,7 @@ const OUTPUT_CHUNK_BYTES = 512 * 1024
 
 const STREAM_OPTIONS = {
   chunkSize: OUTPUT_CHUNK_BYTES,
-  // So much may be unpacked before somebody reads it: zlib works on the next chunk while one is being read.
+  // How much may be unpacked before it is read: zlib works on the next chunk while one is being read.
   readableHighWaterMark: 2 * OUTPUT_CHUNK_BYTES,
 }
 

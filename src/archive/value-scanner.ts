@@ -12,7 +12,7 @@ export const WORDS = { null: Buffer.from('null'), true: Buffer.from('true'), fal
 const [FIRST_HIGH_SURROGATE, FIRST_LOW_SURROGATE, LAST_LOW_SURROGATE] = [0xd800, 0xdc00, 0xdfff]
 const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
-/** Whole numbers of so many digits are written by JavaScript as they were read. */
+/** JavaScript writes whole numbers of up to this many digits as it read them. */
 const MAX_SAFE_DIGITS = 15
 
 /** More than any number takes when it is written by JavaScript. */

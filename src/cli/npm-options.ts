@@ -36,7 +36,7 @@ const ALSO_SETTINGS: ReadonlySet<string> = new Set(['yes', 'force', 'json', 'qui
 
 /**
  * Refuses to run a command without the options that were meant for it: npm takes all that stands before `--`, and says
- * nothing. `--dry-run` lost in silence would be an import.
+ * nothing. A `--dry-run` lost silently would be an import.
  *
  * @param argv as it came through, command and all.
  * @throws {AppError} WRONG_USE, with the right way to write it.

@@ -15,7 +15,7 @@ export interface Source {
 /** How the stage stands now: at a moment after the asking. */
 export type Remark = (stageId: string) => Promise<StageMark>
 
-/** How stages are looked at anew. */
+/** How stages are looked at again. */
 export interface Looking {
   readonly remark: Remark
   readonly catalogs: Pick<Catalogs, 'forget'>

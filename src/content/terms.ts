@@ -79,7 +79,7 @@ const KNOWN: ReadonlyMap<string, readonly string[]> = new Map<string, readonly s
   ['tx', ['commit']],
 ])
 
-/** What a client asks for as a safeguard: passed over in silence, rows would be lost. */
+/** Safeguards that a client asks for. Never ignore an unsupported one silently: rows would be lost. */
 const GUARDS: ReadonlySet<string> = new Set(['tx', 'max-affected'])
 
 /**

@@ -46,7 +46,7 @@ const COMMON: Settings = {
   transform_null_equals: 'off',
   gin_fuzzy_search_limit: '0',
   exit_on_error: 'off',
-  // A session whose client is gone without a word, as with its machine, ends within a minute.
+  // A session whose client vanished silently, as with its machine, ends within a minute.
   tcp_keepalives_idle: '30',
   tcp_keepalives_interval: '10',
   tcp_keepalives_count: '3',

@@ -74,7 +74,7 @@ const getRows = defineRoute({
   errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT', 'RANGE_NOT_SATISFIABLE', 'QUERY_TIMED_OUT'],
 })
 
-/** Who may do this with a stage's content is asked together with how the stage stands. */
+/** Looks up the caller's rights and the stage's latest event in one read. */
 export const admitTo =
   ({ content }: Container, permission: ContentPermission): Admit<Visit> =>
   ({ token, params, identify }: Stranger) =>

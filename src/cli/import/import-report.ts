@@ -112,7 +112,7 @@ const inPlaceNotes = (projects: readonly ExaminedProject[]): readonly string[] =
   ...undoNotes(projects),
 ]
 
-/** What cannot be undone has to be known before, and said after. */
+/** The report names what cannot be undone both before and after the import. */
 const undoNotes = (projects: readonly (ExaminedProject | ImportedProject)[]): readonly string[] =>
   projects.flatMap(({ targetSlug, stages }) =>
     stages

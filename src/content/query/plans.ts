@@ -31,7 +31,7 @@ export interface ReadOptions {
   readonly count?: CountKind
   /** From the header `Range`; what `offset` and `limit` say comes on top of it. */
   readonly range?: { readonly offset: number; readonly limit?: number }
-  /** At most so many rows, whatever is asked for; also up to where `count=estimated` counts exactly. */
+  /** The most rows of an answer, whatever is asked for; also up to where `count=estimated` counts exactly. */
   readonly maxRows?: number
   /** Leaves fields that are NULL out of JSON. */
   readonly stripNulls?: boolean

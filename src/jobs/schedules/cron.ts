@@ -121,7 +121,7 @@ function nextOf(expression: CronExpression, cron: string): Date {
   try {
     return expression.next().toDate()
   } catch {
-    // The library gives up after so many steps; its message says only that.
+    // The library gives up after a number of steps; its message says only that.
     throw invalidCron(cron, 'it never comes')
   }
 }
