@@ -125,7 +125,8 @@ test.each(BACKENDS)(
     })
     expect(outcome).toBeInstanceOf(Error)
     expect((await wharf.container.queue.depth()).get('export')).toBe(0)
-    await startWorkerProcess(wharf, environment, NO_LEASE)
+    // A busy machine keeps even a worker that lives from renewing a short lock.
+    await startWorkerProcess(wharf, environment, { ...NO_LEASE, lockMs: 60_000 })
     const jobs = await Promise.all(asked.map(async ({ id }) => jobOf(await wharf.root.get(`/jobs/${id}`))))
     expect(await expectDoneOnce(wharf, jobs)).toMatchObject([{ attempt: 1 }])
   },
