@@ -76,10 +76,13 @@ const EVERYWHERE = new Set([
   'a row of very many values',
 ])
 
+/** Nothing is wrong with it until it has been built, which only an import does, and the job that it becomes. */
+const REFUSED_WHEN_BUILT = 'very many long checks, compared after they were built'
+
 const cases = WAYS.flatMap(([way, how], first) =>
-  HOSTILE_ARCHIVES.filter(({ name }) => first === 0 || process.env.EVERY_WAY || EVERYWHERE.has(name)).map(
-    (archive) => ({ way, how, ...archive }),
-  ),
+  HOSTILE_ARCHIVES.filter(
+    ({ name }) => first === 0 || (process.env.EVERY_WAY ? name !== REFUSED_WHEN_BUILT : EVERYWHERE.has(name)),
+  ).map((archive) => ({ way, how, ...archive })),
 )
 
 test.each(cases)('stops the service by $way of $name', { timeout: 60_000 }, async ({ bytes, says, how }) => {
