@@ -10,8 +10,9 @@ export const LOGIN = 'wharf'
  * @param client logged in as the superuser.
  */
 export async function ensureWharfLogin(client: pg.Client, password: string): Promise<void> {
-  const { rows } = await client.query<{ login: boolean; database: boolean }>(
+  const { rows } = await client.query<{ login: boolean; database: boolean; reserve: boolean }>(
     `SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1) AS login,
+            EXISTS (SELECT FROM pg_roles WHERE rolname = 'pg_use_reserved_connections') AS reserve,
             EXISTS (SELECT FROM pg_database WHERE datname = $1) AS database`,
     [LOGIN],
   )
@@ -21,6 +22,7 @@ export async function ensureWharfLogin(client: pg.Client, password: string): Pro
       `CREATE ROLE ${LOGIN} LOGIN NOSUPERUSER CREATEROLE CREATEDB PASSWORD '${scramVerifier(password)}'`,
     )
   }
-  await client.query(`GRANT pg_use_reserved_connections TO ${LOGIN}`)
+  // PostgreSQL 15, on which the benches may run, has no such role.
+  if (found?.reserve) await client.query(`GRANT pg_use_reserved_connections TO ${LOGIN}`)
   if (!found?.database) await client.query(`CREATE DATABASE ${LOGIN} OWNER ${LOGIN}`)
 }
