@@ -41,6 +41,11 @@ export function describeOnEachServer(describeOn: DescribeOn, options: EachServer
   describe(`on the PostgreSQL of ${programs}`, () => describeWharf(installed, describeOn, options.wharf))
 }
 
+/** Describes something on an embedded PostgreSQL that no other test file uses. */
+export function describeOnOwnEmbedded(describeOn: DescribeOn, wharf?: TestWharfOptions): void {
+  describe('on an embedded PostgreSQL of its own', () => describeWharf(startEmbedded, describeOn, wharf))
+}
+
 function describeWharf(
   startServer: () => Promise<Server>,
   describeOn: DescribeOn,

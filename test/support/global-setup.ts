@@ -29,6 +29,9 @@ export const TEMPLATE_DATABASE = 'wharf_template'
 const MANY_FILES = 100
 const LEAST_STATEMENTS = 1_000
 
+/** The services of several test files share the server; each may take as many as a server of its own gives. */
+const MAX_CONNECTIONS = 600
+
 /** Builds the program once, for the tests that run it, and starts one PostgreSQL for all test files. */
 export default async function setup({ provide, vitest }: TestProject): Promise<() => Promise<void>> {
   execFileSync('npx', ['tsc', '-p', 'tsconfig.build.json'], { stdio: 'inherit' })
@@ -40,7 +43,7 @@ export default async function setup({ provide, vitest }: TestProject): Promise<(
   await chmod(dataDir, 0o755)
   const home = await mkdtemp(join(tmpdir(), 'wharf-test-home-'))
   const logger = createLogger('error')
-  const postgres = await startEmbeddedPostgres({ dataDir, logger })
+  const postgres = await startEmbeddedPostgres({ dataDir, logger, maxConnections: MAX_CONNECTIONS })
   await makeTemplate(postgres.superuserUrl, postgres.url)
   await startRecording(postgres.superuserUrl)
   provide('clusterUrl', postgres.superuserUrl)

@@ -18,6 +18,8 @@ export interface EmbeddedPostgresOptions {
   /** An existing folder, whose lock the caller holds. */
   readonly dataDir: string
   readonly logger: Logger
+  /** How many connections it takes; 200 unless said. */
+  readonly maxConnections?: number
   /** Called once where the server ends without having been stopped. */
   readonly onUnexpectedExit?: (error: Error) => void
 }
@@ -51,7 +53,9 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const { superuserPassword, password, ...recipe } = await prepareCluster(dataDir, logger)
   const superuserUrl = connectionUrl(SUPERUSER, superuserPassword)
   const log = await openServerLog(join(dataDir, 'postgres.log'))
-  const { server, port } = await startWithLogin({ ...recipe, superuserUrl, logger, log }, password)
+  const { maxConnections } = options
+  const limit = maxConnections === undefined ? {} : { maxConnections }
+  const { server, port } = await startWithLogin({ ...recipe, ...limit, superuserUrl, logger, log }, password)
   logger.debug({ pid: server.pid, port }, 'the embedded PostgreSQL runs')
 
   let stopping: Promise<void> | undefined

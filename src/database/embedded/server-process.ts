@@ -39,6 +39,8 @@ export interface ServerOptions {
   readonly env: Readonly<Record<string, string>>
   /** In the place of Wharf's own, and of its guards: of a server of another version, which may not know them. */
   readonly settings?: Readonly<Record<string, string>>
+  /** In the place of the settings' own. */
+  readonly maxConnections?: number
   readonly log: ServerLog
 }
 
@@ -50,9 +52,10 @@ export interface ServerProcess extends RunningServer {
 
 /** Runs PostgreSQL as a child in a session of its own: a terminal's Ctrl-C is for Wharf, which closes it in order. */
 export function runServer(options: ServerOptions): ServerProcess {
-  const { postgres, clusterDir, port, user, env, log } = options
+  const { postgres, clusterDir, port, user, env, maxConnections, log } = options
   const chosen = options.settings ?? { ...SETTINGS, ...guardSettings(clusterDir) }
-  const settings = Object.entries({ ...chosen, ...ACCESS_SETTINGS, port: String(port) })
+  const connections = maxConnections && { max_connections: String(maxConnections) }
+  const settings = Object.entries({ ...chosen, ...connections, ...ACCESS_SETTINGS, port: String(port) })
   const child = spawn(
     postgres,
     ['-D', clusterDir, ...settings.flatMap(([name, value]) => ['-c', `${name}=${value}`])],

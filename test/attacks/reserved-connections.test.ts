@@ -1,0 +1,53 @@
+import pg from 'pg'
+import { afterEach, beforeAll, expect, test } from 'vitest'
+import { describeOnOwnEmbedded } from '../support/each-server.ts'
+import { createProject, loginUrl } from '../support/projects.ts'
+import { startWharf } from '../support/wharf.ts'
+
+/*
+ * Projects that together hold every connection that is not reserved for Wharf.
+ */
+
+const PROJECTS = ['first', 'second', 'third', 'fourth', 'fifth']
+
+describeOnOwnEmbedded((wharf) => {
+  const sessions: pg.Client[] = []
+
+  beforeAll(async () => {
+    for (const slug of PROJECTS) await createProject(wharf(), slug, 'CREATE TABLE item (id int PRIMARY KEY)')
+  })
+
+  afterEach(async () => {
+    for (const session of sessions.splice(0)) await session.end()
+  })
+
+  async function open(href: string): Promise<boolean> {
+    const session = new pg.Client(href)
+    session.on('error', () => undefined)
+    try {
+      await session.connect()
+    } catch (error) {
+      expect(error).toMatchObject({ code: '53300' })
+      return false
+    }
+    sessions.push(session)
+    return true
+  }
+
+  /** Opens sessions of all projects in turn, until none gets another. */
+  async function takeAll(): Promise<void> {
+    const urls = await Promise.all(PROJECTS.map((slug) => loginUrl(wharf(), slug)))
+    for (;;) {
+      const opened: boolean[] = []
+      for (const { href } of urls) opened.push(await open(href))
+      if (!opened.includes(true)) return
+    }
+  }
+
+  test('keep another process of Wharf from starting', async () => {
+    await takeAll()
+    const another = await startWharf({ beside: wharf() })
+    expect((await another.root.get('/projects')).status).toBe(200)
+    await another.close()
+  })
+})
