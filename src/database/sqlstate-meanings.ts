@@ -40,6 +40,10 @@ const LOGIN_FULL: Meaning = {
 export const isLoginFull = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.code === '53300' && error.routine === 'InitializeSessionUserId'
 
+/** Whether a session was refused because the server, or the login, has as many as it may have. */
+export const isWithoutSession = (error: unknown): boolean =>
+  sqlState(error) === '53300' || (error instanceof AppError && isWithoutSession(error.cause))
+
 /**
  * What PostgreSQL's codes mean to a caller where they are not about what was asked; the first that fits counts.
  * `docs/errors.md` has the same table for people.

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { z } from 'zod'
 import type { Container } from '../container.ts'
-import { databaseTrouble } from '../database/sqlstate-meanings.ts'
+import { databaseTrouble, isWithoutSession } from '../database/sqlstate-meanings.ts'
 import { AppError } from '../errors.ts'
 import { assertStillAuthorised, holdAuthorisation } from '../jobs/authorisation.ts'
 import { CATALOGUE, parseRequest } from '../jobs/catalogue.ts'
@@ -150,8 +150,9 @@ async function settle(container: Container, job: Job, cause: unknown): Promise<O
     return queued ? { kind: 'given back' } : OVER
   }
   const expected = cause instanceof AppError ? cause : databaseTrouble(cause)
-  if (expected?.code === 'PROJECT_BUSY' && (await waitForRoom(prisma, job, busyForMs))) {
-    log.warn({ err: cause }, 'the project has no room for the job, which waits for some')
+  const isBusy = expected?.code === 'PROJECT_BUSY' || isWithoutSession(cause)
+  if (isBusy && (await waitForRoom(prisma, job, busyForMs))) {
+    log.warn({ err: cause }, 'the job has no session or no turn, and waits for one')
     return { kind: 'later', delayMs: busyMs }
   }
   // The same may go well later, without anybody doing anything about it.

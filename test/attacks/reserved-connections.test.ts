@@ -1,6 +1,8 @@
 import pg from 'pg'
 import { afterEach, beforeAll, expect, test } from 'vitest'
 import { describeOnOwnEmbedded } from '../support/each-server.ts'
+import { eventually } from '../support/eventually.ts'
+import { askExport, jobOf, showJob, untilEnded } from '../support/jobs.ts'
 import { createProject, loginUrl } from '../support/projects.ts'
 import { startWharf } from '../support/wharf.ts'
 
@@ -17,9 +19,11 @@ describeOnOwnEmbedded((wharf) => {
     for (const slug of PROJECTS) await createProject(wharf(), slug, 'CREATE TABLE item (id int PRIMARY KEY)')
   })
 
-  afterEach(async () => {
+  async function letGo(): Promise<void> {
     for (const session of sessions.splice(0)) await session.end()
-  })
+  }
+
+  afterEach(letGo)
 
   async function open(href: string): Promise<boolean> {
     const session = new pg.Client(href)
@@ -43,6 +47,17 @@ describeOnOwnEmbedded((wharf) => {
       if (!opened.includes(true)) return
     }
   }
+
+  test("make another project's backup fail", async () => {
+    await createProject(wharf(), 'modest', 'CREATE TABLE item (id int PRIMARY KEY)')
+    const job = jobOf(await askExport(wharf().root, [{ slug: 'modest' }]))
+    await takeAll()
+    const worker = await startWharf({ beside: wharf(), worker: true })
+    await eventually(async () => (await showJob(wharf().root, job.id)).attempt).toBeGreaterThanOrEqual(5)
+    await letGo()
+    expect(await untilEnded(wharf().root, job)).toMatchObject({ status: 'succeeded' })
+    await worker.close()
+  })
 
   test('keep another process of Wharf from starting', async () => {
     await takeAll()
