@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { Permissions } from '../src/projects/permissions.ts'
+import type { Permissions } from '../src/contract/role.ts'
 import { buildArchive } from './support/archive-builder.ts'
 import { readState } from './support/database-state.ts'
 import { exportOf, placelessLines, sendArchive } from './support/import.ts'

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { JOB_KINDS, type JobKind } from '../src/jobs/job.ts'
+import { JOB_KINDS } from '../src/contract/job.ts'
+import type { JobKind } from '../src/jobs/job.ts'
 import {
   type FailingService,
   withFailingCommits,

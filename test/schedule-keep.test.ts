@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Keep, type KeptArchive, selectSuperfluous } from '../src/jobs/schedules/keep.ts'
+import type { Keep } from '../src/contract/schedule.ts'
+import { type KeptArchive, selectSuperfluous } from '../src/jobs/schedules/keep.ts'
 
 const NOW = new Date('2027-06-30T12:00:00Z')
 const DAY_MS = 24 * 60 * 60_000

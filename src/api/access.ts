@@ -1,4 +1,4 @@
-import type { Permission } from '../projects/permissions.ts'
+import type { Permission } from '../contract/role.ts'
 
 /**
  * Who may make a call, as its route declares it. `anyone`, `token`, `root`, `member` and `permission` are enforced before

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { maxHeaderSize, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
+import type { Problem } from '../contract/problem.ts'
 import { invalidRequest } from '../errors.ts'
 import type { Exchange } from './exchange.ts'
-import type { Problem } from './problem.ts'
 
 interface Malformation {
   readonly status: 400 | 405 | 408 | 431

@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream'
 import type { z } from 'zod'
+import type { ReadonlyDeep } from '../lib/readonly-deep.ts'
 import type { HeaderName } from './exchange.ts'
 
 /** Names of the headers that an answer may carry beside those of every answer, each with what it says. */
@@ -52,7 +53,7 @@ export type StreamSource = AsyncIterable<Uint8Array> | ((sink: Writable) => Prom
 
 type AnswerBody<T extends AnswerSpec> =
   T extends JsonAnswer<infer S, HeaderDocs>
-    ? { readonly body: z.input<S> }
+    ? { readonly body: ReadonlyDeep<z.input<S>> }
     : T extends BytesAnswer<HeaderDocs>
       ? { readonly body: Uint8Array | string; readonly mediaType?: string }
       : T extends StreamAnswer<HeaderDocs>

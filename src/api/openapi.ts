@@ -1,10 +1,11 @@
 import { createDocument, type oas31, type ZodOpenApiOperationObject, type ZodOpenApiResponseObject } from 'zod-openapi'
+import { problemSchema } from '../contract/problem.ts'
 import type { ErrorCode } from '../errors.ts'
 import { describeAccess } from './access.ts'
 import type { AnswerSpec } from './answer.ts'
 import { answerTypes, mediaTypesOf } from './assert-acceptable.ts'
 import type { BodySpec } from './body.ts'
-import { PROBLEM_TYPE_INTERNAL, PROBLEMS, problemSchema, problemType } from './problem.ts'
+import { PROBLEM_TYPE_INTERNAL, PROBLEMS, problemType } from './problem.ts'
 import type { AnyRouteSpec, Auth } from './route.ts'
 
 export type OpenApiDocument = oas31.OpenAPIObject

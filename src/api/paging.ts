@@ -1,5 +1,4 @@
-import { z } from 'zod'
-import { plainText } from './plain-text.ts'
+import { plainText } from '../contract/plain-text.ts'
 import { queryInteger } from './query.ts'
 
 /** The query parameters of every list; spread into a route's `query` object. */
@@ -7,13 +6,6 @@ export const pageQuery = {
   limit: queryInteger({ min: 1, max: 200, default: 50 }).meta({ description: 'How many to answer at most.' }),
   after: plainText(200).optional().meta({ description: '`next` of the page before this one.' }),
 }
-
-/** The body of every list. */
-export const pageOf = <S extends z.ZodType>(item: S) =>
-  z.object({
-    items: z.array(item),
-    next: z.string().nullable().meta({ description: '`after` of the next page; null on the last one.' }),
-  })
 
 export interface Page<T> {
   readonly items: T[]

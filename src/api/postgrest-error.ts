@@ -1,6 +1,6 @@
+import type { Problem } from '../contract/problem.ts'
 import { sqlState } from '../database/sqlstate.ts'
 import { AppError } from '../errors.ts'
-import type { Problem } from './problem.ts'
 
 /**
  * PostgREST's own codes for what PostgreSQL has none for.

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import { Agent, type Dispatcher } from 'undici'
 import type { z } from 'zod'
+import { type FromServer, fromServer } from '../contract/from-server.ts'
 import { AppError, wrongUse } from '../errors.ts'
 import { parseJson } from '../lib/parse-json.ts'
 import { readText } from '../lib/read-text.ts'
@@ -39,8 +40,8 @@ export interface HttpClient {
   readonly token: string
   /** @throws {AppError} REMOTE_FAILED where the server refuses, cannot be reached, or breaks off. */
   open(call: HttpCall): Promise<HttpAnswer>
-  /** Checks the JSON that comes back. @throws {AppError} REMOTE_FAILED, as `open`. */
-  json<T>(call: HttpCall, schema: z.ZodType<T>): Promise<T>
+  /** Reads the JSON that comes back, as far as `schema` knows it, see `fromServer`. @throws {AppError} REMOTE_FAILED, as `open`. */
+  json<S extends z.ZodType>(call: HttpCall, schema: S): Promise<FromServer<z.output<S>>>
   close(): Promise<void>
 }
 
@@ -93,7 +94,7 @@ export function createHttpClient({ origin, token, signal: clientSignal }: HttpCl
     open,
     async json(call, schema) {
       const answer = await open({ ...call, headers: { accept: 'application/json', ...call.headers } })
-      const parsed = schema.safeParse(parseJson(await readText(answer.body, MAX_JSON_BYTES)))
+      const parsed = fromServer(schema).safeParse(parseJson(await readText(answer.body, MAX_JSON_BYTES)))
       if (parsed.success) return parsed.data
       throw new AppError('REMOTE_FAILED', `${origin} gave an answer that this version of wharf does not understand`)
     },

@@ -1,5 +1,5 @@
+import type { Permissions, Role } from '../contract/role.ts'
 import { wrongUse } from '../errors.ts'
-import type { Permissions, Role } from './server-api.ts'
 
 const CONTENT_KEYS = ['read', 'write', 'export', 'import', 'structure'] as const
 const SYSTEM_KEYS = ['export', 'import'] as const

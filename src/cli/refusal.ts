@@ -1,16 +1,11 @@
 import { STATUS_CODES } from 'node:http'
-import { z } from 'zod'
+import { fromServer } from '../contract/from-server.ts'
+import { problemSchema } from '../contract/problem.ts'
 import { AppError, type Fault } from '../errors.ts'
 import { parseJson } from '../lib/parse-json.ts'
 
-/** RFC 9457, with Wharf's `errors`. Unknown fields are left out. */
-const problemSchema = z.object({
-  type: z.string().exactOptional(),
-  detail: z.string(),
-  errors: z
-    .array(z.object({ pointer: z.string().exactOptional(), line: z.int().exactOptional(), detail: z.string() }))
-    .default([]),
-})
+/** What is read of a problem document: one that something before the server wrote may have no `type`. */
+const problem = fromServer(problemSchema.pick({ type: true, detail: true, errors: true }).partial({ type: true }))
 
 /** What a server refused, in its own words. */
 export class RemoteRefusal extends AppError {
@@ -34,9 +29,9 @@ export interface RefusedAnswer {
 
 /** Turns an answer other than 2xx into an error with the server's own words; it has a request id where they end. */
 export function toRefusal({ status, text, requestId, origin }: RefusedAnswer): AppError {
-  const problem = problemSchema.safeParse(parseJson(text)).data
+  const said = problem.safeParse(parseJson(text)).data
   const place = status >= 500 && requestId !== undefined ? ` (request ${requestId} in the server's log)` : ''
-  if (problem) return new RemoteRefusal(problem.detail + place, { type: problem.type, faults: problem.errors })
+  if (said) return new RemoteRefusal(said.detail + place, { type: said.type, faults: said.errors ?? [] })
   const answer = [status, STATUS_CODES[status]].join(' ').trim()
   const message = `${origin} answered "${answer}", not as a Wharf server does: is it one, and is its address right?`
   return new AppError('REMOTE_FAILED', message + place)

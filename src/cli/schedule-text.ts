@@ -1,5 +1,6 @@
+import type { TransferEnd } from '../contract/export.ts'
 import type { CommandContext } from './environment.ts'
-import type { Schedule, ScheduleRun, TransferEnd } from './schedule-api.ts'
+import type { Schedule, ScheduleRun } from './schedule-api.ts'
 import { printable } from './terminal/printable.ts'
 import { printResult, type ResultOptions } from './terminal/result.ts'
 
@@ -49,8 +50,8 @@ const whenOf = ({ cron, timezone }: Schedule): string => `${cron} ${timezone}`
 
 /** What a schedule has done, in words. */
 export function whatOf({ kind, request }: Schedule): string {
-  if (kind === 'export') return `export of ${request.projects.map(({ slug }) => slug).join(', ')}`
-  return `transfer from ${nameOf(request.source)} to ${nameOf(request.target)}`
+  if ('projects' in request) return `${kind} of ${request.projects.map(({ slug }) => slug).join(', ')}`
+  return `${kind} from ${nameOf(request.source)} to ${nameOf(request.target)}`
 }
 
 const nameOf = (end: TransferEnd): string => ('project' in end ? end.project : end.dsn)

@@ -1,16 +1,9 @@
+import type { TransferEnd } from '../contract/export.ts'
 import { wrongUse } from '../errors.ts'
 import { parseServerTarget } from '../transfer/remote/target.ts'
 import type { CommandContext } from './environment.ts'
 import { EXIT } from './exit-codes.ts'
-import {
-  createSchedule,
-  deleteSchedule,
-  getSchedule,
-  listSchedules,
-  runSchedule,
-  setEnabled,
-  type TransferEnd,
-} from './schedule-api.ts'
+import { createSchedule, deleteSchedule, getSchedule, listSchedules, runSchedule, setEnabled } from './schedule-api.ts'
 import { formatNotExported, formatSchedules, printSchedule, whatOf } from './schedule-text.ts'
 import { projectOf, type Server, withServer } from './server.ts'
 import { assertCanConfirm, type Confirmation, confirm } from './terminal/confirm.ts'

@@ -1,62 +1,34 @@
-import { z } from 'zod'
+import type { z } from 'zod'
+import type { FromServer } from '../contract/from-server.ts'
+import { pageOf } from '../contract/page.ts'
+import { projectSchema, schemaChangeSchema, stageSchema, undoneSchema } from '../contract/project.ts'
+import { type Role, roleSchema } from '../contract/role.ts'
+import { createdTokenSchema, tokenSchema } from '../contract/token.ts'
 import { encodedPath, type HttpClient, jsonBody } from './http.ts'
 
-/** Unknown fields are left out, so that a server may be newer. */
-const stageSchema = z.object({ slug: z.string(), createdAt: z.string() })
-const projectSchema = z.object({ slug: z.string(), createdAt: z.string(), stages: z.array(stageSchema) })
+const undone = undoneSchema.omit({ ok: true })
 
-const contentSchema = z.object({
-  read: z.boolean(),
-  write: z.boolean(),
-  export: z.boolean(),
-  import: z.boolean(),
-  /** Servers of earlier versions do not know it. */
-  structure: z.boolean().default(false),
-})
-const systemSchema = z.object({ export: z.boolean(), import: z.boolean() })
-const roleSchema = z.object({ name: z.string(), content: contentSchema, system: systemSchema })
-
-const membershipSchema = z.object({ project: z.string(), role: z.string() })
-const tokenSchema = z.object({
-  id: z.string(),
-  name: z.string(),
-  memberships: z.array(membershipSchema),
-  createdAt: z.string(),
-  expiresAt: z.string().nullable(),
-  revokedAt: z.string().nullable(),
-})
-const newTokenSchema = tokenSchema.extend({ token: z.string() })
-
-const schemaChangeSchema = z.object({ id: z.string(), stage: z.string(), tables: z.int() })
-
-const undoneSchema = z.object({
-  replacedAt: z.string(),
-  tables: z.array(z.object({ name: z.string(), rows: z.int() })),
-})
-
-export type Stage = z.infer<typeof stageSchema>
-export type Project = z.infer<typeof projectSchema>
-export type Role = z.infer<typeof roleSchema>
-export type Permissions = Omit<Role, 'name'>
-export type Membership = z.infer<typeof membershipSchema>
-export type Token = z.infer<typeof tokenSchema>
-export type NewToken = z.infer<typeof newTokenSchema>
-export type SchemaChange = z.infer<typeof schemaChangeSchema>
-export type Undone = z.infer<typeof undoneSchema>
+export type Stage = FromServer<z.output<typeof stageSchema>>
+export type Project = FromServer<z.output<typeof projectSchema>>
+export type Token = FromServer<z.output<typeof tokenSchema>>
+export type Membership = Token['memberships'][number]
+export type NewToken = FromServer<z.output<typeof createdTokenSchema>>
+export type SchemaChange = FromServer<z.output<typeof schemaChangeSchema>>
+export type Undone = FromServer<z.output<typeof undone>>
 
 const PAGE_ITEMS = '200'
 
 /** Reads a list to its end, page after page. @throws {AppError} as the server refuses. */
-export async function listAll<T>(
+export async function listAll<S extends z.ZodType>(
   http: HttpClient,
   list: {
     readonly path: string
-    readonly item: z.ZodType<T>
+    readonly item: S
     readonly query?: Readonly<Record<string, string | undefined>>
   },
-): Promise<T[]> {
-  const pageSchema = z.object({ items: z.array(list.item), next: z.string().nullable() })
-  const items: T[] = []
+): Promise<FromServer<z.output<S>>[]> {
+  const pageSchema = pageOf(list.item)
+  const items: FromServer<z.output<S>>[] = []
   let after: string | undefined
   do {
     const query = { ...list.query, limit: PAGE_ITEMS, after }
@@ -91,18 +63,18 @@ export const createStage = (http: HttpClient, project: string, slug: string): Pr
   http.json({ method: 'POST', path: encodedPath`/projects/${project}/stages`, ...jsonBody({ slug }) }, stageSchema)
 
 /** The server gives all of a project's stages at once. */
-export const listStages = async (http: HttpClient, project: string): Promise<Stage[]> => {
-  const pageSchema = z.object({ items: z.array(stageSchema) })
-  return (await http.json({ method: 'GET', path: encodedPath`/projects/${project}/stages` }, pageSchema)).items
+export const listStages = async (http: HttpClient, project: string): Promise<readonly Stage[]> => {
+  const call = { method: 'GET', path: encodedPath`/projects/${project}/stages` } as const
+  return (await http.json(call, pageOf(stageSchema))).items
 }
 
 export const deleteStage = (http: HttpClient, project: string, slug: string): Promise<void> =>
   remove(http, encodedPath`/projects/${project}/stages/${slug}`)
 
 /** The server gives all of a project's roles at once. */
-export const listRoles = async (http: HttpClient, project: string): Promise<Role[]> => {
-  const pageSchema = z.object({ items: z.array(roleSchema) })
-  return (await http.json({ method: 'GET', path: encodedPath`/projects/${project}/roles` }, pageSchema)).items
+export const listRoles = async (http: HttpClient, project: string): Promise<readonly Role[]> => {
+  const call = { method: 'GET', path: encodedPath`/projects/${project}/roles` } as const
+  return (await http.json(call, pageOf(roleSchema))).items
 }
 
 export const setRole = (http: HttpClient, project: string, { name, ...body }: Role): Promise<Role> =>
@@ -114,7 +86,7 @@ export const deleteRole = (http: HttpClient, project: string, name: string): Pro
 export const createToken = (
   http: HttpClient,
   body: { readonly name: string; readonly memberships: readonly Membership[]; readonly expiresAt?: string },
-): Promise<NewToken> => http.json({ method: 'POST', path: '/tokens', ...jsonBody(body) }, newTokenSchema)
+): Promise<NewToken> => http.json({ method: 'POST', path: '/tokens', ...jsonBody(body) }, createdTokenSchema)
 
 export const listTokens = (http: HttpClient, project: string | undefined): Promise<Token[]> =>
   listAll(http, { path: '/tokens', item: tokenSchema, query: { project } })
@@ -148,5 +120,5 @@ export const undoImport = (
       path: encodedPath`/projects/${project}/stages/${stage}/undo`,
       query: { force: force ? 'true' : undefined },
     },
-    undoneSchema,
+    undone,
   )

@@ -1,23 +1,10 @@
 import { z } from 'zod'
-import { SLUG_PATTERN } from '../lib/slug.ts'
+import { exportRequest, transferRequest } from '../contract/export.ts'
+import { slug } from '../contract/fields.ts'
 import type { JobKind } from './job.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
-
-const slug = z.string().regex(SLUG_PATTERN)
-
-const exportRequest = z.strictObject({
-  projects: z.array(
-    z.strictObject({
-      slug,
-      system: z.boolean(),
-      targetSlug: slug.optional(),
-      stages: z.array(slug).optional(),
-      excludeTables: z.array(z.string()).optional(),
-    }),
-  ),
-})
 
 const importRequest = z.strictObject({
   /** The archive's projects, in its order, and where each goes. */
@@ -25,16 +12,10 @@ const importRequest = z.strictObject({
   allowEdited: z.boolean(),
 })
 
-const transferEnd = z.union([z.strictObject({ project: slug }), z.strictObject({ dsn: z.string() })])
+/** A DSN stands here with its token masked, which makes some longer; the token itself is sealed. */
+const storedEnd = z.union([z.strictObject({ project: slug }), z.strictObject({ dsn: z.string() })])
 
-const transferRequest = z.strictObject({
-  /** A DSN stands here with its token masked; the token itself is sealed. */
-  source: transferEnd,
-  target: transferEnd,
-  system: z.boolean(),
-  stages: z.array(slug).optional(),
-  excludeTables: z.array(z.string()).optional(),
-})
+const storedTransfer = transferRequest.extend({ source: storedEnd, target: storedEnd })
 
 /** What a kind of job is asked for with, and how much of it there may be. */
 interface JobKindRules<S extends z.ZodType> {
@@ -55,7 +36,7 @@ const rules = <S extends z.ZodType>(kind: JobKindRules<S>): JobKindRules<S> => k
 export const CATALOGUE = {
   export: rules({ request: exportRequest, maxAttempts: 3, timeoutMs: 24 * HOUR, concurrency: 4 }),
   import: rules({ request: importRequest, maxAttempts: 3, timeoutMs: 24 * HOUR, concurrency: 2 }),
-  transfer: rules({ request: transferRequest, maxAttempts: 3, timeoutMs: 24 * HOUR, concurrency: 2 }),
+  transfer: rules({ request: storedTransfer, maxAttempts: 3, timeoutMs: 24 * HOUR, concurrency: 2 }),
 } as const satisfies Record<JobKind, JobKindRules<z.ZodType>>
 
 /** How many exports jobs can have under way in one process: one each. */
@@ -85,6 +66,6 @@ export function parseRequest(kind: JobKind, request: unknown): AnyJobRequest {
     case 'import':
       return { kind, request: importRequest.parse(request) }
     case 'transfer':
-      return { kind, request: transferRequest.parse(request) }
+      return { kind, request: storedTransfer.parse(request) }
   }
 }

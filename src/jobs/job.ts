@@ -1,29 +1,14 @@
+import type { JOB_KINDS, JOB_STATUSES, JobProgress } from '../contract/job.ts'
 import type { Fault } from '../errors.ts'
 
-export const JOB_KINDS = ['export', 'import', 'transfer'] as const
 export type JobKind = (typeof JOB_KINDS)[number]
 
 /** What BullMQ calls the queue of jobs of this kind. */
 export const queueName = (kind: JobKind): string => `wharf-${kind}`
 
-/** `queued` → `running` → one of the last three; back to `queued` where its worker died or had to stop. */
-export const JOB_STATUSES = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const
 export type JobStatus = (typeof JOB_STATUSES)[number]
 
 export const ENDED: ReadonlySet<JobStatus> = new Set(['succeeded', 'failed', 'cancelled'])
-
-/** How far a job has come. What is not known is null. */
-export interface JobProgress {
-  readonly phase: 'checking' | 'reading' | 'loading' | 'finishing'
-  readonly stage: string | null
-  readonly table: string | null
-  readonly rows: number
-  /** PostgreSQL's estimate for an export, the archive's own count for an import. */
-  readonly rowsTotal: number | null
-  /** Of the archive, as it is stored or sent. */
-  readonly bytes: number
-  readonly percent: number | null
-}
 
 /** Why a job failed, in the words of the problem document that a waiting client would have had. */
 export interface JobError {

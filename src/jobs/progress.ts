@@ -1,4 +1,4 @@
-import type { JobProgress } from './job.ts'
+import type { JobProgress } from '../contract/job.ts'
 
 /** How far an attempt has come. It is updated at each step, and read now and then. */
 export interface ProgressTracker {

@@ -12,12 +12,13 @@ import {
 } from 'bullmq'
 import { Redis } from 'ioredis'
 import type pg from 'pg'
+import { JOB_KINDS } from '../contract/job.ts'
 import { createPool } from '../database/pool.ts'
 import { SQLSTATE, sqlState } from '../database/sqlstate.ts'
 import { type StartLockOptions, withStartLock } from '../database/start-lock.ts'
 import { AppError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
-import { JOB_KINDS, queueName } from './job.ts'
+import { queueName } from './job.ts'
 import { replaceAdvisoryLocks } from './queue-locks.ts'
 
 /** BullMQ's own schema in PostgreSQL. */

@@ -1,7 +1,8 @@
+import { JOB_KINDS } from '../contract/job.ts'
 import { AppError } from '../errors.ts'
 import { within } from '../lib/within.ts'
 import type { Logger } from '../logger.ts'
-import { JOB_KINDS, type JobKind, queueName } from './job.ts'
+import { type JobKind, queueName } from './job.ts'
 import type { BackendQueue, QueueBackend } from './queue-backend.ts'
 
 /** How long a client that found no queue should wait, in seconds. */

@@ -1,6 +1,7 @@
+import type { JobProgress } from '../contract/job.ts'
 import type { Queryable, Transaction } from '../database/database.ts'
 import { Prisma } from '../database/generated/client.ts'
-import type { Job, JobError, JobProgress } from './job.ts'
+import type { Job, JobError } from './job.ts'
 import { JOB_COLUMNS } from './job-record.ts'
 
 /*

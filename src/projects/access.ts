@@ -1,8 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
+import type { Role } from '../contract/role.ts'
 import type { Queryable, Transaction } from '../database/database.ts'
 import { Prisma } from '../database/generated/client.ts'
 import { unauthenticated } from '../errors.ts'
-import type { Role } from './permissions.ts'
 import { type RoleRow, toRole } from './roles.ts'
 import { assertValid, isValid, TOKEN_STATE, type TokenState, tokenNeeded } from './token-validity.ts'
 

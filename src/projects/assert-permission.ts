@@ -1,6 +1,7 @@
+import type { Permission } from '../contract/role.ts'
 import { type AppError, forbidden, notFound } from '../errors.ts'
 import type { Caller } from './access.ts'
-import { allows, type Permission } from './permissions.ts'
+import { allows } from './permissions.ts'
 
 /**
  * Makes sure that the caller may know of a project at all.

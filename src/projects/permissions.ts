@@ -1,35 +1,4 @@
-/** What a role allows. Missing means no. */
-export interface Permissions {
-  readonly content: {
-    readonly read: boolean
-    readonly write: boolean
-    readonly export: boolean
-    readonly import: boolean
-    /** SQL of the caller's own, as the project's login: scripts, and archives that build a stage. */
-    readonly structure: boolean
-  }
-  readonly system: {
-    readonly export: boolean
-    readonly import: boolean
-  }
-}
-
-export interface Role extends Permissions {
-  readonly name: string
-}
-
-export const PERMISSIONS = [
-  'content.read',
-  'content.write',
-  'content.export',
-  'content.import',
-  'content.structure',
-  'system.export',
-  'system.import',
-] as const
-
-/** One key of a role, as it is named in messages: section, then key. */
-export type Permission = (typeof PERMISSIONS)[number]
+import type { Permission, Permissions, Role } from '../contract/role.ts'
 
 const content = { read: false, write: false, export: false, import: false, structure: false }
 const system = { export: false, import: false }

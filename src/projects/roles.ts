@@ -1,7 +1,7 @@
+import type { Permissions, Role } from '../contract/role.ts'
 import type { Queryable } from '../database/database.ts'
 import { conflict, notFound } from '../errors.ts'
 import { unlessOwnerDeleted } from './deleted-meanwhile.ts'
-import type { Permissions, Role } from './permissions.ts'
 
 /** A role as its table has it: one column for each permission. */
 export interface RoleRow {

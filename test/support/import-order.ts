@@ -4,7 +4,7 @@
  */
 export const IMPORT_ORDER: readonly (readonly string[])[] = [
   ['lib', 'version.ts'],
-  ['errors.ts'],
+  ['contract', 'errors.ts'],
   ['config.ts'],
   ['logger.ts'],
   ['archive', 'artifacts', 'data-folder', 'database'],

@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import type { Container } from '../../container.ts'
+import { jobSchema } from '../../contract/job.ts'
 import type { Idempotency, NewJob } from '../../jobs/submit.ts'
 import { submitJob } from '../../jobs/submit.ts'
 import { json } from '../answer.ts'
-import { jobPath, jobSchema, toJobBody } from './job-body.ts'
+import { jobPath, toJobBody } from './job-body.ts'
 
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,200}$/
 

@@ -1,6 +1,7 @@
 import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
 import type { Container } from '../../container.ts'
+import { type ExportSelection, exportRequest } from '../../contract/export.ts'
 import { requestHash } from '../../jobs/submit.ts'
 import { coalesce } from '../../lib/coalesce.ts'
 import { gzipMembers } from '../../lib/gzip-members.ts'
@@ -8,34 +9,13 @@ import { takesGzip } from '../../lib/weighted-list.ts'
 import { type Caller, findCallerAgain, tokenIdOf } from '../../projects/access.ts'
 import { assertMayMove } from '../../projects/assert-permission.ts'
 import { estimateRows } from '../../transfer/export/estimate-rows.ts'
-import { type ExportSelection, MAX_PROJECTS_PER_ARCHIVE } from '../../transfer/export/export-selection.ts'
 import { withExport } from '../../transfer/export/with-export.ts'
 import { stream } from '../answer.ts'
 import { jsonBody } from '../body.ts'
-import { plainText } from '../plain-text.ts'
 import { parsePrefer } from '../prefer.ts'
 import { type BoundRoute, defineRoute } from '../route.ts'
 import { whileAuthorised } from '../while-authorised.ts'
 import { accepted, acceptJob, asyncHeaders, idempotencyOf } from './accept-job.ts'
-import { slug } from './schemas.ts'
-
-const selection = z.strictObject({
-  slug,
-  system: z
-    .boolean()
-    .default(false)
-    .meta({ description: 'Whether the system section (roles and event log) is included.' }),
-  targetSlug: slug.optional().meta({ description: 'Where an import of the archive goes, instead of to `slug`.' }),
-  stages: z.array(slug).min(1).max(100).optional().meta({ description: 'Only these stages; all where it is missing.' }),
-  excludeTables: z
-    .array(plainText(63).min(1))
-    .max(10_000)
-    .optional()
-    .meta({ description: 'Tables whose structure and rows are left out.' }),
-})
-
-/** What an export is asked for with. */
-export const exportBody = z.strictObject({ projects: z.array(selection).min(1).max(MAX_PROJECTS_PER_ARCHIVE) })
 
 const exportProjects = defineRoute({
   method: 'POST',
@@ -57,7 +37,7 @@ const exportProjects = defineRoute({
     'content-encoding': z.string().optional(),
     'accept-encoding': z.string().optional(),
   }),
-  body: jsonBody(exportBody),
+  body: jsonBody(exportRequest),
   answers: {
     200: stream('application/x-ndjson', 'The archive.', {
       'content-encoding': '`gzip` where the archive is compressed.',

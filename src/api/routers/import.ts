@@ -1,16 +1,18 @@
 import { z } from 'zod'
 import type { Container } from '../../container.ts'
+import { slug } from '../../contract/fields.ts'
+import { importAnswerSchema } from '../../contract/import.ts'
+import { undoneSchema } from '../../contract/project.ts'
 import type { Transaction } from '../../database/database.ts'
 import { invalidRequest } from '../../errors.ts'
 import { type Caller, holdCaller, tokenIdOf } from '../../projects/access.ts'
 import { assertMayMove, assertPermission } from '../../projects/assert-permission.ts'
-import { PERMISSIONS } from '../../projects/permissions.ts'
 import { findProject } from '../../projects/projects.ts'
 import { findStage } from '../../projects/stages.ts'
 import type { ArchiveProject } from '../../transfer/import/archive-lists.ts'
 import { importArchive } from '../../transfer/import/import-archive.ts'
 import { isUndoable, toRolesResult } from '../../transfer/import/import-result.ts'
-import { planRolesOf, type RoleLeftOut } from '../../transfer/import/import-roles.ts'
+import { planRolesOf } from '../../transfer/import/import-roles.ts'
 import { type CheckOptions, checkArchive } from '../../transfer/import/receive-archive.ts'
 import { admitLastStage } from '../../transfer/import/structure-permission.ts'
 import { compareTargets, type TargetProject, targetSlugs } from '../../transfer/import/targets.ts'
@@ -22,65 +24,6 @@ import { queryFlag } from '../query.ts'
 import { type BoundRoute, defineRoute } from '../route.ts'
 import { accepted, asyncHeaders } from './accept-job.ts'
 import { acceptImport } from './import-job.ts'
-import { slug, timeText } from './schemas.ts'
-
-const count = z.int().nonnegative()
-
-const undoable = z.boolean().meta({
-  description:
-    'Whether what is replaced is kept, so that `undo` can bring it back: not of a stage that is loaded in place, nor ' +
-    'where the operator has nothing kept.',
-})
-
-const importedStage = z.object({ slug, tables: count, rows: count, undoable })
-
-const examinedTable = z.object({
-  name: z.string(),
-  rowsNow: count.nullable().meta({ description: 'null where the table would be made.' }),
-  rowsAfter: count,
-})
-
-const examinedStage = z.object({
-  slug,
-  mode: z.enum(['build', 'swap', 'in place']).meta({
-    description:
-      '`build`: the stage is empty and would be built from the archive. `swap`: rows would be loaded beside, and change ' +
-      'places with those that are there. `in place`: the stage has things that an archive does not describe, so its ' +
-      'tables would be emptied and loaded where they are.',
-  }),
-  undoable,
-  tables: z.array(examinedTable),
-})
-
-const permissions = z.array(z.enum(PERMISSIONS))
-
-const roleLeftOut = z.object({
-  role: z.string(),
-  notGiven: permissions.meta({ description: 'What the role has in the archive, and does not get.' }),
-  notTaken: permissions.meta({ description: 'What the role has in the target and not in the archive, and keeps.' }),
-})
-
-const result = z.object({
-  ok: z.literal(true),
-  dryRun: z.boolean(),
-  projects: z.array(
-    z.object({
-      slug: slug.meta({ description: 'Where the data came from.' }),
-      targetSlug: slug.meta({ description: 'Where it went.' }),
-      roles: count.nullable().meta({
-        description:
-          'How many roles the target has from the archive, in the place of its own, as it has its event log; null ' +
-          'where the archive has no system section, which leaves both as they are.',
-      }),
-      rolesLeftOut: z.array(roleLeftOut).meta({
-        description:
-          'In what the roles of the target are not as the archive says. An import gives and takes only permissions that ' +
-          'its caller has in the target, and leaves the role `public` alone; the root token may do all.',
-      }),
-      stages: z.array(z.union([importedStage, examinedStage])),
-    }),
-  ),
-})
 
 const importProjects = defineRoute({
   method: 'POST',
@@ -104,7 +47,7 @@ const importProjects = defineRoute({
   headers: z.object(asyncHeaders),
   body: streamBody('application/x-ndjson', 'The archive; `Content-Encoding: gzip` where it is compressed.'),
   answers: {
-    200: json(result, 'The archive has been imported; or could be, where `dryRun` was asked for.'),
+    200: json(importAnswerSchema, 'The archive has been imported; or could be, where `dryRun` was asked for.'),
     202: accepted,
   },
   errors: [
@@ -134,14 +77,7 @@ const undo = defineRoute({
     force: queryFlag().meta({ description: 'Also where the stage was written to since, which gives these writes up.' }),
   }),
   answers: {
-    200: json(
-      z.object({
-        ok: z.literal(true),
-        replacedAt: timeText.meta({ description: 'When what is back now had been replaced.' }),
-        tables: z.array(z.object({ name: z.string(), rows: count })),
-      }),
-      'It is back.',
-    ),
+    200: json(undoneSchema, 'It is back.'),
   },
   errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT', 'WRITTEN_SINCE'],
 })
@@ -200,12 +136,7 @@ export function importRoutes(container: Container): readonly BoundRoute<Caller>[
         signal,
         allowEdited,
       })
-      const projects = imported.map((project) => ({
-        ...project,
-        rolesLeftOut: project.rolesLeftOut.map(toRoleBody),
-        stages: [...project.stages],
-      }))
-      return { status: 200, body: { ok: true, dryRun, projects } }
+      return { status: 200, body: { ok: true, dryRun, projects: imported } }
     }),
     undo.handle<Caller>(async ({ params, query, caller }) => {
       const project = await findProject(control.prisma, params.slug)
@@ -223,7 +154,7 @@ export function importRoutes(container: Container): readonly BoundRoute<Caller>[
       })
       return {
         status: 200,
-        body: { ok: true, replacedAt: undone.replacedAt.toISOString(), tables: [...undone.tables] },
+        body: { ok: true, replacedAt: undone.replacedAt.toISOString(), tables: undone.tables },
       }
     }),
   ]
@@ -239,20 +170,12 @@ function assertMayImport(caller: Caller, projects: readonly ArchiveProject[], ta
   for (const [index, { system }] of projects.entries()) assertMayMove(caller, 'import', targets[index] ?? '', system)
 }
 
-const toRoleBody = ({ role, notGiven, notTaken }: RoleLeftOut) => ({
-  role,
-  notGiven: [...notGiven],
-  notTaken: [...notTaken],
-})
-
 async function toExaminedBody(container: Container, caller: Caller, target: TargetProject) {
   const { archived, project, stages } = target
-  const { roles, rolesLeftOut } = toRolesResult(await planRolesOf(container.control.prisma, target, caller))
   return {
     slug: archived.slug,
     targetSlug: project.slug,
-    roles,
-    rolesLeftOut: rolesLeftOut.map(toRoleBody),
+    ...toRolesResult(await planRolesOf(container.control.prisma, target, caller)),
     stages: stages.map((target) => ({
       slug: target.stage.slug,
       mode: target.mode,

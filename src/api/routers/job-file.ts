@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { ByteRange } from '../../artifacts/artifact-store.ts'
 import type { Container } from '../../container.ts'
+import { id } from '../../contract/fields.ts'
 import { gone, isAppError } from '../../errors.ts'
 import { projectsOf } from '../../jobs/authorisation.ts'
 import { parseRequest } from '../../jobs/catalogue.ts'
@@ -15,7 +16,6 @@ import { empty, stream } from '../answer.ts'
 import { isKnown, isSameVersion, parseByteRange } from '../byte-range.ts'
 import { type BoundRoute, defineRoute } from '../route.ts'
 import { whileAuthorised } from '../while-authorised.ts'
-import { id } from './schemas.ts'
 
 const fileHeaders = {
   'accept-ranges': 'Always `bytes`.',

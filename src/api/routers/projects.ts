@@ -1,13 +1,15 @@
 import { z } from 'zod'
 import type { Container } from '../../container.ts'
+import { slug } from '../../contract/fields.ts'
+import { pageOf } from '../../contract/page.ts'
+import { projectSchema, stageSchema } from '../../contract/project.ts'
 import type { Caller } from '../../projects/access.ts'
 import { createProject, deleteProject, findProject, listProjects, type Project } from '../../projects/projects.ts'
 import { createStage, DEFAULT_STAGE, deleteStage, type Stage } from '../../projects/stages.ts'
 import { empty, json } from '../answer.ts'
 import { jsonBody } from '../body.ts'
-import { pageOf, pageQuery, toPage } from '../paging.ts'
+import { pageQuery, toPage } from '../paging.ts'
 import { type BoundRoute, defineRoute } from '../route.ts'
-import { projectSchema, slug, stageSchema } from './schemas.ts'
 
 const tag = 'Projects'
 const stageParams = z.object({ slug, stage: slug })

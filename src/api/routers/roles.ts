@@ -1,17 +1,17 @@
 import { z } from 'zod'
 import type { Container } from '../../container.ts'
+import { roleName, slug } from '../../contract/fields.ts'
+import { pageOf } from '../../contract/page.ts'
+import { newPermissions, roleSchema } from '../../contract/role.ts'
 import type { Caller } from '../../projects/access.ts'
 import { findProject } from '../../projects/projects.ts'
 import { deleteRole, listRoles, setRole } from '../../projects/roles.ts'
 import { empty, json } from '../answer.ts'
 import { jsonBody } from '../body.ts'
-import { pageOf } from '../paging.ts'
 import { type BoundRoute, defineRoute } from '../route.ts'
-import { roleName, roleSchema, slug } from './schemas.ts'
 
 const tag = 'Roles'
 const params = z.object({ slug, role: roleName })
-const permission = z.boolean().default(false)
 
 const list = defineRoute({
   method: 'GET',
@@ -36,20 +36,7 @@ const set = defineRoute({
   auth: 'token',
   access: { by: 'root' },
   params,
-  body: jsonBody(
-    z.strictObject({
-      content: z
-        .strictObject({
-          read: permission,
-          write: permission,
-          export: permission,
-          import: permission,
-          structure: permission,
-        })
-        .prefault({}),
-      system: z.strictObject({ export: permission, import: permission }).prefault({}),
-    }),
-  ),
+  body: jsonBody(newPermissions),
   answers: { 200: json(roleSchema, 'The role as it is now.') },
   errors: ['FORBIDDEN', 'NOT_FOUND'],
 })
@@ -73,7 +60,7 @@ export function roleRoutes({ control }: Container): readonly BoundRoute<Caller>[
   return [
     list.handle<Caller>(async ({ params }) => {
       const { id } = await findProject(database, params.slug)
-      return { status: 200, body: { items: [...(await listRoles(database, id))], next: null } }
+      return { status: 200, body: { items: await listRoles(database, id), next: null } }
     }),
     set.handle<Caller>(async ({ params, body }) => {
       const { id } = await findProject(database, params.slug)

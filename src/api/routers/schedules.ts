@@ -1,5 +1,9 @@
 import { z } from 'zod'
 import type { Container } from '../../container.ts'
+import { id } from '../../contract/fields.ts'
+import { jobSchema } from '../../contract/job.ts'
+import { pageOf } from '../../contract/page.ts'
+import { changedSchedule, newSchedule, scheduleDetailSchema, scheduleSchema } from '../../contract/schedule.ts'
 import { runNow } from '../../jobs/schedules/fire.ts'
 import { listRuns, summariseRuns } from '../../jobs/schedules/runs.ts'
 import type { Schedule } from '../../jobs/schedules/schedule.ts'
@@ -14,18 +18,11 @@ import {
 import type { Caller } from '../../projects/access.ts'
 import { empty, json } from '../answer.ts'
 import { jsonBody } from '../body.ts'
-import { pageOf, pageQuery, toPage } from '../paging.ts'
+import { pageQuery, toPage } from '../paging.ts'
 import { type BoundRoute, defineRoute } from '../route.ts'
-import { jobPath, jobSchema, toJobBody } from './job-body.ts'
-import {
-  scheduleDetailSchema,
-  schedulePath,
-  scheduleSchema,
-  toScheduleBody,
-  toScheduleDetailBody,
-} from './schedule-body.ts'
-import { askedAgain, askedFirst, changedSchedule, newSchedule } from './schedule-request.ts'
-import { id } from './schemas.ts'
+import { jobPath, toJobBody } from './job-body.ts'
+import { schedulePath, toScheduleBody, toScheduleDetailBody } from './schedule-body.ts'
+import { askedAgain, askedFirst } from './schedule-request.ts'
 
 const tag = 'Schedules'
 

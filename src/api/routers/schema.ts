@@ -1,6 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import { z } from 'zod'
 import type { Container } from '../../container.ts'
+import { slug } from '../../contract/fields.ts'
+import { schemaChangeSchema } from '../../contract/project.ts'
 import { invalidRequest } from '../../errors.ts'
 import { type Caller, holdCaller, tokenIdOf } from '../../projects/access.ts'
 import { applySchema } from '../../projects/apply-schema.ts'
@@ -13,7 +15,6 @@ import type { Access } from '../access.ts'
 import { json } from '../answer.ts'
 import { rawBody } from '../body.ts'
 import { type BoundRoute, defineRoute } from '../route.ts'
-import { id, slug } from './schemas.ts'
 
 const MAX_SCRIPT_BYTES = 64 * 1024 * 1024
 
@@ -34,14 +35,7 @@ const apply = defineRoute({
   params: z.object({ slug, stage: slug }),
   body: rawBody('application/sql', { maxBytes: MAX_SCRIPT_BYTES, description: 'Any number of statements, UTF-8.' }),
   answers: {
-    200: json(
-      z.object({
-        id: id.meta({ description: 'The record of this change.' }),
-        stage: slug,
-        tables: z.int().meta({ description: 'How many tables the stage has now.' }),
-      }),
-      'The script has been applied.',
-    ),
+    200: json(schemaChangeSchema, 'The script has been applied.'),
   },
   errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT', 'SQL_REJECTED'],
 })

@@ -1,13 +1,14 @@
 import { z } from 'zod'
 import type { Container } from '../../container.ts'
+import { id, slug } from '../../contract/fields.ts'
+import { pageOf } from '../../contract/page.ts'
+import { callerSchema, createdTokenSchema, newToken, tokenSchema } from '../../contract/token.ts'
 import type { Caller } from '../../projects/access.ts'
 import { createToken, findToken, listTokens, revokeToken, type Token } from '../../projects/tokens.ts'
 import { empty, json } from '../answer.ts'
 import { jsonBody } from '../body.ts'
-import { pageOf, pageQuery, toPage } from '../paging.ts'
-import { plainText } from '../plain-text.ts'
+import { pageQuery, toPage } from '../paging.ts'
 import { type BoundRoute, defineRoute } from '../route.ts'
-import { id, membershipInput, newTokenSchema, roleSchema, slug, timeText, tokenSchema } from './schemas.ts'
 
 const tag = 'Tokens'
 
@@ -33,14 +34,8 @@ const create = defineRoute({
   tag,
   auth: 'token',
   access: { by: 'root' },
-  body: jsonBody(
-    z.strictObject({
-      name: plainText(200).min(1),
-      memberships: z.array(membershipInput).min(1).max(200),
-      expiresAt: timeText.optional(),
-    }),
-  ),
-  answers: { 201: json(newTokenSchema, 'The new token.', { location: 'Path of the token.' }) },
+  body: jsonBody(newToken),
+  answers: { 201: json(createdTokenSchema, 'The new token.', { location: 'Path of the token.' }) },
   errors: ['FORBIDDEN', 'NOT_FOUND'],
 })
 
@@ -79,17 +74,7 @@ const me = defineRoute({
   auth: 'token',
   access: { by: 'token' },
   answers: {
-    200: json(
-      z
-        .object({
-          root: z.boolean().meta({ description: 'Whether it is the root token, which may do everything.' }),
-          id: id.nullable(),
-          name: z.string().nullable(),
-          memberships: z.array(z.object({ project: slug, role: roleSchema })),
-        })
-        .meta({ id: 'Me' }),
-      'The caller.',
-    ),
+    200: json(callerSchema, 'The caller.'),
   },
 })
 
@@ -120,7 +105,6 @@ export function tokenRoutes({ control }: Container): readonly BoundRoute<Caller>
 
 const toTokenBody = (token: Token) => ({
   ...token,
-  memberships: [...token.memberships],
   createdAt: token.createdAt.toISOString(),
   expiresAt: token.expiresAt?.toISOString() ?? null,
   revokedAt: token.revokedAt?.toISOString() ?? null,

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Container } from '../../container.ts'
+import { type TransferEnd, transferRequest } from '../../contract/export.ts'
 import { invalidRequest, isAppError } from '../../errors.ts'
 import { assertMayRun } from '../../jobs/authorisation.ts'
 import { requestHash } from '../../jobs/submit.ts'
@@ -9,28 +10,8 @@ import { admitStage } from '../../transfer/import/structure-permission.ts'
 import { assertAllowedHost, assertVettedAddress } from '../../transfer/remote/allowed-hosts.ts'
 import { parseProjectTarget } from '../../transfer/remote/target.ts'
 import { jsonBody } from '../body.ts'
-import { plainText } from '../plain-text.ts'
 import { type BoundRoute, defineRoute } from '../route.ts'
 import { accepted, acceptJob, asyncHeaders, idempotencyOf } from './accept-job.ts'
-import { slug } from './schemas.ts'
-
-const end = z
-  .union([
-    z.strictObject({ project: slug }),
-    z.strictObject({
-      dsn: plainText(1_000).meta({ description: '`wharf://<project>:<TOKEN>@<host>[:port]`', examples: [] }),
-    }),
-  ])
-  .meta({ description: 'A project of this server, or of another one.' })
-
-/** What a transfer is asked for with. */
-export const transferBody = z.strictObject({
-  source: end,
-  target: end,
-  system: z.boolean().default(false),
-  stages: z.array(slug).min(1).max(100).optional().meta({ description: 'Only these stages; all if missing.' }),
-  excludeTables: z.array(plainText(63).min(1)).max(10_000).optional(),
-})
 
 const transfer = defineRoute({
   method: 'POST',
@@ -50,12 +31,10 @@ const transfer = defineRoute({
     system: ['system.export', 'system.import'],
   },
   headers: z.object({ 'idempotency-key': asyncHeaders['idempotency-key'] }),
-  body: jsonBody(transferBody),
+  body: jsonBody(transferRequest),
   answers: { 202: accepted },
   errors: ['FORBIDDEN', 'NOT_FOUND', 'QUEUE_UNAVAILABLE', 'IDEMPOTENCY_KEY_REUSED'],
 })
-
-type End = z.output<typeof end>
 
 /** `/transfer` */
 export function transferRoutes(container: Container): readonly BoundRoute<Caller>[] {
@@ -76,7 +55,7 @@ export function transferRoutes(container: Container): readonly BoundRoute<Caller
  *
  * @throws {AppError} INVALID_REQUEST, NOT_FOUND, FORBIDDEN.
  */
-export async function prepareTransfer(container: Container, caller: Caller, body: z.output<typeof transferBody>) {
+export async function prepareTransfer(container: Container, caller: Caller, body: z.output<typeof transferRequest>) {
   const { control, config } = container
   const source = withoutToken(body.source, '/source')
   const target = withoutToken(body.target, '/target')
@@ -103,7 +82,7 @@ export async function prepareTransfer(container: Container, caller: Caller, body
 async function admitTarget(
   container: Container,
   caller: Caller,
-  { source, target, stages, system }: z.output<typeof transferBody>,
+  { source, target, stages, system }: z.output<typeof transferRequest>,
 ): Promise<void> {
   if (caller.kind === 'root' || !('project' in target)) return
   const { prisma } = container.control
@@ -115,17 +94,17 @@ async function admitTarget(
   for (const stage of coming) await admitStage(container, tokenIdOf(caller), { project: target.project, stage })
 }
 
-const isSameProject = (source: End, target: End): boolean =>
+const isSameProject = (source: TransferEnd, target: TransferEnd): boolean =>
   'project' in source && 'project' in target && source.project === target.project
 
 interface MaskedEnd {
-  readonly end: End
+  readonly end: TransferEnd
   readonly origin: string | undefined
   readonly token: string | undefined
 }
 
 /** Takes a DSN apart: its token goes where nobody reads it. */
-function withoutToken(given: End, pointer: string): MaskedEnd {
+function withoutToken(given: TransferEnd, pointer: string): MaskedEnd {
   if ('project' in given) return { end: given, origin: undefined, token: undefined }
   const { origin, project, token } = parseDsn(given.dsn, pointer)
   const { protocol, host } = new URL(origin)

@@ -1,9 +1,9 @@
 import { pipeline } from 'node:stream/promises'
+import type { ExportSelection } from '../../contract/export.ts'
 import { AppError } from '../../errors.ts'
 import { type HttpAnswer, type HttpClient, jsonBody } from '../http.ts'
 import type { TransferProgress } from '../terminal/progress.ts'
 import type { ArchiveSink } from './archive-sink.ts'
-import type { ExportSelection } from './export-selection.ts'
 import { type ArchiveSummary, readThrough } from './read-through.ts'
 
 export interface Download {

@@ -1,3 +1,4 @@
+import type { NotExported } from '../../contract/job.ts'
 import type { CommandContext } from '../environment.ts'
 import { printable } from '../terminal/printable.ts'
 import { printResult, type ResultOptions } from '../terminal/result.ts'
@@ -5,7 +6,7 @@ import { formatFields } from '../terminal/table.ts'
 import { formatBytes, formatCount, formatCounted, formatSeconds } from '../terminal/units.ts'
 import { print } from '../terminal/write.ts'
 import { STDOUT } from './output-path.ts'
-import type { ArchiveSummary, NotExported } from './read-through.ts'
+import type { ArchiveSummary } from './read-through.ts'
 
 /** A project's data that came through. */
 export interface Copied extends ArchiveSummary {

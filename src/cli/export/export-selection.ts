@@ -1,10 +1,4 @@
-/** What is exported; the body of the call has a list of these. */
-export interface ExportSelection {
-  readonly slug: string
-  readonly system: boolean
-  readonly stages?: readonly string[]
-  readonly excludeTables?: readonly string[]
-}
+import type { ExportSelection } from '../../contract/export.ts'
 
 /** The options of commands that choose it. */
 export interface SelectionOptions {

@@ -1,14 +1,7 @@
 import { readArchive } from '../../archive/archive-reader.ts'
+import type { NotExported } from '../../contract/job.ts'
 import { GENEROUS_LIMITS } from '../archive-limits.ts'
 import type { TransferProgress } from '../terminal/progress.ts'
-
-/** Something of a stage that archives cannot hold, e.g. a view. */
-export interface NotExported {
-  readonly stage: string
-  readonly kind: string
-  readonly name: string
-  readonly detail?: string
-}
 
 export interface ArchiveSummary {
   /** Slugs, in the archive's order. */

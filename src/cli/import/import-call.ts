@@ -1,44 +1,17 @@
-import { z } from 'zod'
+import type { z } from 'zod'
+import type { FromServer } from '../../contract/from-server.ts'
+import { examinedSchema, importedSchema } from '../../contract/import.ts'
 import { AppError } from '../../errors.ts'
 import { recogniseGzip } from '../../lib/recognise-gzip.ts'
 import { isConnectionFailure } from '../connection-failure.ts'
 import type { HttpClient } from '../http.ts'
 import type { FileProgress } from '../terminal/progress.ts'
-import { rolesLeftOutSchema } from './role-notes.ts'
-
-/** A server that does not say it is taken for one that keeps what it replaces. */
-const undoable = z.boolean().default(true)
-
-const importedStageSchema = z.object({ slug: z.string(), tables: z.int(), rows: z.int(), undoable })
-const examinedTableSchema = z.object({ name: z.string(), rowsNow: z.int().nullable(), rowsAfter: z.int() })
-const examinedStageSchema = z.object({
-  slug: z.string(),
-  mode: z.string(),
-  undoable,
-  tables: z.array(examinedTableSchema),
-})
-
-const answerOf = <T>(stage: z.ZodType<T>) =>
-  z.object({
-    projects: z.array(
-      z.object({
-        slug: z.string(),
-        targetSlug: z.string(),
-        roles: z.int().nullable(),
-        rolesLeftOut: rolesLeftOutSchema,
-        stages: z.array(stage),
-      }),
-    ),
-  })
-
-const importedSchema = answerOf(importedStageSchema)
-const examinedSchema = answerOf(examinedStageSchema)
 
 /** What of an archive went where. */
-export type ImportedProject = z.infer<typeof importedSchema>['projects'][number]
+export type ImportedProject = FromServer<z.output<typeof importedSchema>>['projects'][number]
 
 /** What would go where, and in the place of what. */
-export type ExaminedProject = z.infer<typeof examinedSchema>['projects'][number]
+export type ExaminedProject = FromServer<z.output<typeof examinedSchema>>['projects'][number]
 
 export interface ImportCall {
   readonly http: HttpClient
@@ -71,14 +44,14 @@ export async function examineArchive(call: ImportCall): Promise<readonly Examine
   return (await upload(call, { schema: examinedSchema, query, thenWaitFor: 'checking' })).projects
 }
 
-async function upload<T>(
+async function upload<S extends z.ZodType>(
   { http, bytes, targetSlug, allowEdited, progress }: ImportCall,
   expected: {
-    readonly schema: z.ZodType<T>
+    readonly schema: S
     readonly query: Readonly<Record<string, string>>
     readonly thenWaitFor: string
   },
-): Promise<T> {
+): Promise<FromServer<z.output<S>>> {
   const archive = await recogniseGzip(bytes)
   async function* counted(): AsyncGenerator<Buffer, void, undefined> {
     for await (const chunk of archive.bytes) {

@@ -1,12 +1,8 @@
-import { z } from 'zod'
+import type { FromServer } from '../../contract/from-server.ts'
+import type { RoleLeftOut } from '../../contract/import.ts'
 import { printable } from '../terminal/printable.ts'
 
-/** In what a role of the target is not as the archive says; servers of earlier versions do not say it. */
-export const rolesLeftOutSchema = z
-  .array(z.object({ role: z.string(), notGiven: z.array(z.string()), notTaken: z.array(z.string()) }))
-  .default([])
-
-export type RolesLeftOut = z.output<typeof rolesLeftOutSchema>
+export type RolesLeftOut = readonly FromServer<RoleLeftOut>[]
 
 /** What an import does not do to the roles of a project, since its token may not. */
 export const roleNotes = (project: string, leftOut: RolesLeftOut): readonly string[] =>

@@ -1,25 +1,10 @@
-import { z } from 'zod'
 import { AppError } from '../../errors.ts'
 import type { CommandContext } from '../environment.ts'
 import { type SelectionOptions, toSelection } from '../export/export-selection.ts'
-import { rolesLeftOutSchema } from '../import/role-notes.ts'
 import { assertSucceeded, followJob } from '../jobs/follow-job.ts'
-import { submitTransfer } from '../jobs/job-api.ts'
+import { resultOf, submitTransfer } from '../jobs/job-api.ts'
 import type { Side } from './side.ts'
 import type { Transfer } from './transfer-report.ts'
-
-const resultSchema = z.object({
-  projects: z.array(
-    z.object({
-      rolesLeftOut: rolesLeftOutSchema,
-      stages: z.array(z.object({ slug: z.string(), tables: z.int(), rows: z.int() })),
-    }),
-  ),
-  system: z.object({ roles: z.int(), events: z.int() }).nullable(),
-  notExported: z.array(
-    z.object({ stage: z.string(), kind: z.string(), name: z.string(), detail: z.string().exactOptional() }),
-  ),
-})
 
 /** Has one server move a project into another of its own. Ctrl-C cancels it there. */
 export async function transferAsJob(
@@ -38,7 +23,7 @@ export async function transferAsJob(
   })
   const job = await followJob(context, http, submitted, { quiet: options.quiet, cancelOnInterrupt: true })
   assertSucceeded(job)
-  const result = resultSchema.safeParse(job.result).data
+  const result = resultOf(job)
   if (!result) throw new AppError('REMOTE_FAILED', `${http.origin} gave a result that this version does not understand`)
   const stages = result.projects.flatMap((project) => project.stages)
   return {

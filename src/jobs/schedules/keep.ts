@@ -1,10 +1,4 @@
-/** Which archives of a schedule stay. One stays while either wants it; where neither is said, all do. */
-export interface Keep {
-  /** How many. */
-  readonly last?: number | undefined
-  /** For how many days. */
-  readonly days?: number | undefined
-}
+import type { Keep } from '../../contract/schedule.ts'
 
 export interface KeptArchive {
   readonly id: string

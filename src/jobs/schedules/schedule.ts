@@ -1,9 +1,5 @@
+import type { Keep, RunStatus } from '../../contract/schedule.ts'
 import type { JobRequest } from '../catalogue.ts'
-import type { JobStatus } from '../job.ts'
-import type { Keep } from './keep.ts'
-
-/** The kinds of jobs that can be done again and again: what they need is not used up by the first time. */
-export const SCHEDULED_KINDS = ['export', 'transfer'] as const
 
 /** What a schedule's jobs are asked for with. */
 export type ScheduledRequest =
@@ -28,9 +24,6 @@ export interface Schedule {
   /** Null while it is not enabled. */
   readonly nextRunAt: Date | null
 }
-
-/** `skipped`: the run before had not ended. `removed`: the job was deleted before it was known how it had ended. */
-export type RunStatus = JobStatus | 'skipped' | 'removed'
 
 /** What became of one time at which a schedule was due. */
 export interface ScheduleRun {

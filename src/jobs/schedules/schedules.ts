@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { Keep } from '../../contract/schedule.ts'
 import { readClock } from '../../database/clock.ts'
 import type { Database, Queryable, Transaction } from '../../database/database.ts'
 import { invalidRequest, isAppError, notFound } from '../../errors.ts'
@@ -9,7 +10,6 @@ import { findProject } from '../../projects/projects.ts'
 import { scheduleSubject } from '../../projects/sealed-subjects.ts'
 import { assertMayRun, projectsOf } from '../authorisation.ts'
 import { nextRun } from './cron.ts'
-import type { Keep } from './keep.ts'
 import type { Schedule, ScheduledRequest } from './schedule.ts'
 import { readSchedule, toSchedule } from './schedule-record.ts'
 

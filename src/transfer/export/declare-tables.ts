@@ -1,4 +1,5 @@
 import { ROW_PARTS } from '../../archive/pages.ts'
+import type { ExportSelection } from '../../contract/export.ts'
 import type { Transaction } from '../../database/database.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
 import { notFound } from '../../errors.ts'
@@ -6,7 +7,6 @@ import type { Project } from '../../projects/projects.ts'
 import type { Stage } from '../../projects/stages.ts'
 import { readStructure, type StageStructure, type TableStructure } from '../structure/read-structure.ts'
 import { excludeTables } from './exclude-tables.ts'
-import type { ExportSelection } from './export-selection.ts'
 import type { ProjectSnapshot } from './snapshot.ts'
 import { declareTableCursor, type TableCursor } from './table-pages.ts'
 

@@ -1,5 +1,6 @@
+import type { ExportSelection } from '../../contract/export.ts'
 import type { Database } from '../../database/database.ts'
-import { type ExportSelection, findSelection } from './export-selection.ts'
+import { findSelection } from './export-selection.ts'
 
 /**
  * How many rows an export will have, by PostgreSQL's own estimate, which ANALYZE keeps.

@@ -1,6 +1,6 @@
+import type { ImportedProject } from '../../contract/import.ts'
 import { commitImport, readReferences } from './commit-import.ts'
 import type { ArchiveSource, ImportOptions, ImportServices } from './import-options.ts'
-import type { ImportedProject } from './import-result.ts'
 import { loadEarly } from './load-early.ts'
 import { loadMissing } from './load-missing.ts'
 import { withTargetsLocked } from './lock-targets.ts'

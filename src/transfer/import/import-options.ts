@@ -1,10 +1,10 @@
+import type { ImportedProject } from '../../contract/import.ts'
 import type { Database, Transaction } from '../../database/database.ts'
 import type { Caller } from '../../projects/access.ts'
 import type { FindProjectDatabase } from '../../projects/stage-database.ts'
 import type { Turns } from '../../projects/turns.ts'
 import type { LineLimits } from '../export/line-limits.ts'
 import type { ArchiveProject } from './archive-lists.ts'
-import type { ImportedProject } from './import-result.ts'
 import type { SessionOptions } from './loading-session.ts'
 
 export interface ImportServices {

@@ -1,24 +1,7 @@
-import type { RoleLeftOut, RolePlan } from './import-roles.ts'
+import type { ImportedProject } from '../../contract/import.ts'
+import type { RolePlan } from './import-roles.ts'
 import type { TargetStage } from './target-stage.ts'
 import type { TargetProject } from './targets.ts'
-
-export interface ImportedProject {
-  readonly slug: string
-  readonly targetSlug: string
-  /** How many roles the target has from the archive; null where it keeps its own. */
-  readonly roles: number | null
-  /** In what they are not as the archive says. */
-  readonly rolesLeftOut: readonly RoleLeftOut[]
-  readonly stages: readonly ImportedStage[]
-}
-
-export interface ImportedStage {
-  readonly slug: string
-  readonly tables: number
-  readonly rows: number
-  /** Whether what was there is kept, so that an undo can bring it back. */
-  readonly undoable: boolean
-}
 
 interface Keeping {
   /** How long what an import replaced is kept, in hours; 0 keeps nothing. */

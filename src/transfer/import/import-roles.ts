@@ -1,21 +1,14 @@
 import type { LineContent } from '../../archive/lines.ts'
+import type { RoleLeftOut } from '../../contract/import.ts'
+import { PERMISSIONS, type Permission, type Role } from '../../contract/role.ts'
 import type { Queryable, Transaction } from '../../database/database.ts'
 import type { Caller } from '../../projects/access.ts'
-import { allows, PERMISSIONS, type Permission, type Role, toPermissions } from '../../projects/permissions.ts'
+import { allows, toPermissions } from '../../projects/permissions.ts'
 import { listRoles, setRole } from '../../projects/roles.ts'
 import type { TargetProject } from './targets.ts'
 
 /** The role of requests without a token. */
 const PUBLIC = 'public'
-
-/** In what a role of the target is not as the archive says. */
-export interface RoleLeftOut {
-  readonly role: string
-  /** What the role has in the archive, and does not get. */
-  readonly notGiven: readonly Permission[]
-  /** What the role has in the target and not in the archive, and keeps. */
-  readonly notTaken: readonly Permission[]
-}
 
 /** What an import does to the roles of a project. */
 export interface RolePlan {

@@ -1,10 +1,12 @@
 import { Readable } from 'node:stream'
 import { Agent, type Dispatcher } from 'undici'
 import { z } from 'zod'
+import type { ExportSelection } from '../../contract/export.ts'
+import { fromServer } from '../../contract/from-server.ts'
+import { importedSchema } from '../../contract/import.ts'
 import { AppError, isAppError } from '../../errors.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { readText } from '../../lib/read-text.ts'
-import type { ExportSelection } from '../export/export-selection.ts'
 import { type AllowedHosts, assertAllowedHost, assertVettedAddress, createVettedLookup } from './allowed-hosts.ts'
 
 const CONNECT_TIMEOUT_MS = 10_000
@@ -18,28 +20,11 @@ export interface RemoteServer {
   /** The archive of a project there, compressed. Ends abnormally where the export does. */
   openExport(selection: ExportSelection): Promise<AsyncIterable<Buffer>>
   /** Has it import an archive, compressed with gzip. */
-  sendArchive(
-    bytes: AsyncIterable<Buffer>,
-    targetSlug: string,
-  ): Promise<readonly z.output<typeof resultSchema>['projects'][number][]>
+  sendArchive(bytes: AsyncIterable<Buffer>, targetSlug: string): Promise<z.output<typeof imported>['projects']>
   close(): Promise<void>
 }
 
-const resultSchema = z.object({
-  projects: z.array(
-    z.object({
-      slug: z.string(),
-      targetSlug: z.string(),
-      roles: z.int().nullable().default(null),
-      rolesLeftOut: z
-        .array(z.object({ role: z.string(), notGiven: z.array(z.string()), notTaken: z.array(z.string()) }))
-        .default([]),
-      stages: z.array(
-        z.object({ slug: z.string(), tables: z.int(), rows: z.int(), undoable: z.boolean().default(true) }),
-      ),
-    }),
-  ),
-})
+const imported = fromServer(importedSchema)
 
 /**
  * Another Wharf server, for a transfer. Only those that are allowed are reached, on addresses that have been vetted,
@@ -97,7 +82,7 @@ export function connectRemoteServer(options: {
         headers: { 'content-type': 'application/x-ndjson', 'content-encoding': 'gzip' },
         body: Readable.from(bytes, { objectMode: false }),
       })
-      const parsed = resultSchema.safeParse(parseJson(await readText(body, MAX_ANSWER_BYTES)))
+      const parsed = imported.safeParse(parseJson(await readText(body, MAX_ANSWER_BYTES)))
       if (parsed.success) return parsed.data.projects
       throw remoteFailed(origin, 'it does not answer as a Wharf server does')
     },

@@ -1,0 +1,54 @@
+import { z } from 'zod'
+import type { ReadonlyDeep } from '../lib/readonly-deep.ts'
+import { slug } from './fields.ts'
+import { plainText } from './plain-text.ts'
+
+/**
+ * How many projects one archive may hold. Each needs a database session of its own for as long as the export takes,
+ * since all of them are read from one snapshot, each by the project's own login.
+ */
+const MAX_PROJECTS_PER_ARCHIVE = 32
+
+/** What an export takes of each project. */
+const parts = {
+  stages: z.array(slug).min(1).max(100).optional(),
+  excludeTables: z.array(plainText(63).min(1)).max(10_000).optional(),
+}
+
+const selection = z.strictObject({
+  slug,
+  system: z
+    .boolean()
+    .default(false)
+    .meta({ description: 'Whether the system section (roles and event log) is included.' }),
+  targetSlug: slug.optional().meta({ description: 'Where an import of the archive goes, instead of to `slug`.' }),
+  stages: parts.stages.meta({ description: 'Only these stages; all where it is missing.' }),
+  excludeTables: parts.excludeTables.meta({ description: 'Tables whose structure and rows are left out.' }),
+})
+
+/** What an export is asked for with. */
+export const exportRequest = z.strictObject({ projects: z.array(selection).min(1).max(MAX_PROJECTS_PER_ARCHIVE) })
+
+/** What of a project an export takes. */
+export type ExportSelection = ReadonlyDeep<z.output<typeof selection>>
+
+const end = z
+  .union([
+    z.strictObject({ project: slug }),
+    z.strictObject({
+      dsn: plainText(1_000).meta({ description: '`wharf://<project>:<TOKEN>@<host>[:port]`', examples: [] }),
+    }),
+  ])
+  .meta({ description: 'A project of this server, or of another one.' })
+
+/** One end of a transfer. */
+export type TransferEnd = z.output<typeof end>
+
+/** What a transfer is asked for with. */
+export const transferRequest = z.strictObject({
+  source: end,
+  target: end,
+  system: z.boolean().default(false),
+  stages: parts.stages.meta({ description: 'Only these stages; all if missing.' }),
+  excludeTables: parts.excludeTables,
+})

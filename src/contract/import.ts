@@ -1,0 +1,85 @@
+import { z } from 'zod'
+import type { ReadonlyDeep } from '../lib/readonly-deep.ts'
+import { count, slug } from './fields.ts'
+import { added } from './from-server.ts'
+import { PERMISSIONS } from './role.ts'
+
+const undoable = added(
+  z.boolean().meta({
+    description:
+      'Whether what is replaced is kept, so that `undo` can bring it back: not of a stage that is loaded in place, nor ' +
+      'where the operator has nothing kept.',
+  }),
+  true,
+)
+
+export const importedStage = z.object({ slug, tables: count, rows: count, undoable })
+
+const examinedTable = z.object({
+  name: z.string(),
+  rowsNow: count.nullable().meta({ description: 'null where the table would be made.' }),
+  rowsAfter: count,
+})
+
+const examinedStage = z.object({
+  slug,
+  mode: z.enum(['build', 'swap', 'in place']).meta({
+    description:
+      '`build`: the stage is empty and would be built from the archive. `swap`: rows would be loaded beside, and change ' +
+      'places with those that are there. `in place`: the stage has things that an archive does not describe, so its ' +
+      'tables would be emptied and loaded where they are.',
+  }),
+  undoable,
+  tables: z.array(examinedTable),
+})
+
+const permissions = z.array(z.enum(PERMISSIONS))
+
+const roleLeftOut = z.object({
+  role: z.string(),
+  notGiven: permissions.meta({ description: 'What the role has in the archive, and does not get.' }),
+  notTaken: permissions.meta({ description: 'What the role has in the target and not in the archive, and keeps.' }),
+})
+
+/** @param stage what is said of each stage. */
+const projectWith = <S extends z.ZodType>(stage: S) =>
+  z.object({
+    slug: slug.meta({ description: 'Where the data came from.' }),
+    targetSlug: slug.meta({ description: 'Where it went.' }),
+    roles: added(
+      count.nullable().meta({
+        description:
+          'How many roles the target has from the archive, in the place of its own, as it has its event log; null ' +
+          'where the archive has no system section, which leaves both as they are.',
+      }),
+      null,
+    ),
+    rolesLeftOut: added(
+      z.array(roleLeftOut).meta({
+        description:
+          'In what the roles of the target are not as the archive says. An import gives and takes only permissions that ' +
+          'its caller has in the target, and leaves the role `public` alone; the root token may do all.',
+      }),
+      [],
+    ),
+    stages: z.array(stage),
+  })
+
+/** What came of an import. */
+export const importedSchema = z.object({ projects: z.array(projectWith(importedStage)) })
+
+/** What came of a dry run. */
+export const examinedSchema = z.object({ projects: z.array(projectWith(examinedStage)) })
+
+/** The answer to either. */
+export const importAnswerSchema = z.object({
+  ok: z.literal(true),
+  dryRun: z.boolean(),
+  projects: z.array(projectWith(z.union([importedStage, examinedStage]))),
+})
+
+/** What went into a project. */
+export type ImportedProject = ReadonlyDeep<z.output<typeof importedSchema>>['projects'][number]
+
+/** In what a role of the target is not as the archive says. */
+export type RoleLeftOut = ReadonlyDeep<z.output<typeof roleLeftOut>>

@@ -1,0 +1,81 @@
+import { z } from 'zod'
+import type { ReadonlyDeep } from '../lib/readonly-deep.ts'
+import { count, id, timeText } from './fields.ts'
+import { added } from './from-server.ts'
+import { importedSchema } from './import.ts'
+import { faultSchema } from './problem.ts'
+
+export const JOB_KINDS = ['export', 'import', 'transfer'] as const
+
+/** `queued` → `running` → one of the last three; back to `queued` where its worker died or had to stop. */
+export const JOB_STATUSES = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const
+
+const progress = z.object({
+  phase: z.enum(['checking', 'reading', 'loading', 'finishing']),
+  stage: z.string().nullable(),
+  table: z.string().nullable(),
+  rows: count,
+  rowsTotal: count.nullable().meta({ description: 'An estimate for an export, a count for an import.' }),
+  bytes: count.meta({ description: 'Of the archive, as it is stored or sent.' }),
+  percent: z.int().min(0).max(100).nullable(),
+})
+
+/** How far a job has come. What is not known is null. */
+export type JobProgress = ReadonlyDeep<z.output<typeof progress>>
+
+/** A job as it is shown. */
+export const jobSchema = z
+  .object({
+    id,
+    kind: z.enum(JOB_KINDS),
+    status: z.enum(JOB_STATUSES),
+    request: z.unknown().meta({ description: 'What was asked for; tokens in it are masked.' }),
+    progress: progress.nullable(),
+    result: z.unknown().meta({ description: 'What came of it; null while it has not succeeded.' }),
+    error: z
+      .object({
+        code: z.string().meta({ description: 'As in `docs/errors.md`.' }),
+        detail: z.string(),
+        errors: z.array(faultSchema),
+      })
+      .nullable()
+      .meta({ description: 'Why it failed; null where it has not.' }),
+    createdBy: id.nullable().meta({ description: 'The token that asked for it; null for the root token.' }),
+    scheduleId: id.nullable(),
+    attempt: count.meta({ description: 'How often it has been begun: more than once where a worker died.' }),
+    cancelRequestedAt: timeText.nullable(),
+    createdAt: timeText,
+    startedAt: timeText.nullable(),
+    finishedAt: timeText.nullable(),
+    expiresAt: timeText.nullable().meta({ description: 'When the archive that it made goes.' }),
+    archiveCheckedAt: timeText
+      .nullable()
+      .meta({ description: 'When the bytes of the archive that it made were last compared with what was written.' }),
+    archiveDamagedAt: added(
+      timeText.nullable().meta({
+        description: 'When the archive was found to be damaged: it cannot be downloaded then. Null where it is whole.',
+      }),
+      null,
+    ),
+    links: z.object({
+      self: z.string(),
+      events: z.string(),
+      cancel: z.string().optional().meta({ description: 'While it has not ended.' }),
+      file: z.string().optional().meta({ description: 'Where it made an archive.' }),
+    }),
+  })
+  .meta({ id: 'Job' })
+
+const notExported = z.array(
+  z.object({ stage: z.string(), kind: z.string(), name: z.string(), detail: z.string().exactOptional() }),
+)
+
+/** Something of a stage that no archive can hold, e.g. a view. */
+export type NotExported = ReadonlyDeep<z.output<typeof notExported>>[number]
+
+/** What clients read from the `result` of a job of any kind. */
+export const jobResultSchema = z.object({
+  projects: added(importedSchema.shape.projects, []),
+  system: added(z.object({ roles: count, events: count }).nullable(), null),
+  notExported: added(notExported, []),
+})

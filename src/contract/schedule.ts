@@ -1,0 +1,125 @@
+import { z } from 'zod'
+import type { ReadonlyDeep } from '../lib/readonly-deep.ts'
+import { exportRequest, transferRequest } from './export.ts'
+import { id, timeText } from './fields.ts'
+import { added } from './from-server.ts'
+import { JOB_STATUSES } from './job.ts'
+import { plainText } from './plain-text.ts'
+
+/** The kinds of jobs that can be done again and again: what they need is not used up by the first time. */
+export const SCHEDULED_KINDS = ['export', 'transfer'] as const
+
+export const runSchema = z
+  .object({
+    dueAt: timeText.meta({ description: 'For a run that was asked for by hand, when it was.' }),
+    byHand: z.boolean(),
+    jobId: id.nullable().meta({ description: 'Its job; null where it was skipped.' }),
+    status: z.enum([...JOB_STATUSES, 'skipped', 'removed']).meta({
+      description:
+        'That of its job; `skipped` where the run before had not ended, `removed` where its job was deleted before it was known how it ended.',
+    }),
+    error: z.object({ code: z.string(), detail: z.string() }).nullable().meta({ description: 'Why it failed.' }),
+    finishedAt: timeText.nullable(),
+    provenAt: timeText.nullable().meta({
+      description: 'When its archive was restored and compared, and was the same; null where that was not done.',
+    }),
+    notExported: added(
+      z
+        .int()
+        .nonnegative()
+        .nullable()
+        .meta({
+          description:
+            'How many views, functions and other things its archive lacks, since none can hold them; the result of its job ' +
+            'names them. null where there is no result, or not any more.',
+        }),
+      null,
+    ),
+  })
+  .meta({ id: 'ScheduleRun', description: 'What became of one time at which a schedule was due.' })
+
+export type RunStatus = z.output<typeof runSchema>['status']
+
+const keepSchema = z
+  .strictObject({
+    last: z.int().min(1).max(10_000).optional().meta({ description: 'How many; proven ones where there are any.' }),
+    days: z.int().min(1).max(36_500).optional().meta({ description: 'For how many days.' }),
+  })
+  .meta({
+    id: 'Keep',
+    description:
+      'Which archives stay: one stays while either wants it; where neither is said, all do. The newest that succeeded and ' +
+      'the newest that is proven always stay.',
+  })
+
+/** Which archives of a schedule stay. */
+export type Keep = ReadonlyDeep<z.output<typeof keepSchema>>
+
+const fields = {
+  id,
+  name: z.string(),
+  cron: z.string(),
+  timezone: z.string(),
+  kind: z.enum(SCHEDULED_KINDS),
+  request: z.unknown().meta({ description: 'What its jobs are asked for with; tokens in it are masked.' }),
+  keep: keepSchema,
+  verify: z.boolean(),
+  enabled: z.boolean(),
+  createdBy: id.nullable().meta({ description: 'The token in whose name it runs; null for the root token.' }),
+  createdAt: timeText,
+  nextRunAt: timeText.nullable().meta({ description: 'null while it is not enabled.' }),
+  lastRun: runSchema.nullable(),
+  lastSuccess: runSchema.nullable(),
+  lastProven: runSchema
+    .nullable()
+    .meta({ description: 'The last run whose archive is known to be one that can be restored.' }),
+  links: z.object({ self: z.string(), run: z.string() }),
+}
+
+export const scheduleSchema = z.object(fields).meta({ id: 'Schedule' })
+
+export const scheduleDetailSchema = z
+  .object({
+    ...fields,
+    nextRuns: z.array(timeText).meta({ description: 'The next times at which it is due.' }),
+    runs: z.array(runSchema).meta({ description: 'The newest runs, the newest first.' }),
+  })
+  .meta({ id: 'ScheduleDetail' })
+
+const name = plainText(200).min(1)
+const cron = plainText(200).meta({
+  description:
+    'Minute, hour, day of month, month, day of week; seconds before them or without; or `@daily` and the like. An hour ' +
+    'that is named is what the clocks of the time zone show: what they skip runs at the first moment after, what they ' +
+    'show twice runs once.',
+  examples: ['30 2 * * *', '@daily'],
+})
+const timezone = plainText(100).meta({ description: 'An IANA name.', examples: ['Europe/Berlin'] })
+const verify = z.boolean().meta({
+  description: 'Whether every archive is restored and compared before its run counts as succeeded; only for exports.',
+})
+const newFields = {
+  name,
+  cron,
+  timezone: timezone.default('UTC'),
+  keep: keepSchema.default({}),
+  verify: verify.default(false),
+  enabled: z.boolean().default(true),
+}
+
+/** A schedule that is to be made. */
+export const newSchedule = z.discriminatedUnion('kind', [
+  z.strictObject({ ...newFields, kind: z.literal('export'), request: exportRequest }),
+  z.strictObject({ ...newFields, kind: z.literal('transfer'), request: transferRequest }),
+])
+
+/** What of a schedule is to change. */
+export const changedSchedule = z.strictObject({
+  name: name.optional(),
+  cron: cron.optional(),
+  timezone: timezone.optional(),
+  request: z.union([exportRequest, transferRequest]).optional().meta({ description: 'Whole, and of the same kind.' }),
+  keep: keepSchema.optional().meta({ description: 'In place of both rules that were there.' }),
+  verify: verify.optional(),
+  enabled: z.boolean().optional(),
+})
