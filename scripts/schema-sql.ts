@@ -1,6 +1,6 @@
 /**
  * Prints the SQL that builds every table of `prisma/schema.prisma` in an empty database: what a new migration has
- * to add is the difference from what the migrations so far build (`test/migrations.test.ts` proves that they agree).
+ * to add is the difference from what the migrations so far build (`test/database/migrations.test.ts` proves that they agree).
  *
  * Usage: npx tsx scripts/schema-sql.ts <connection URL of any database>
  */

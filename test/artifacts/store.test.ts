@@ -1,0 +1,263 @@
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import type { ArtifactStore, ByteRange } from '../../src/artifacts/artifact-store.ts'
+import { createArtifactStore } from '../../src/artifacts/create-artifact-store.ts'
+import { S3_BUCKET, type S3TestServer, startS3Server } from '../support/s3-server.ts'
+
+const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
+
+async function read(store: ArtifactStore, key: string, range?: ByteRange): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  for await (const chunk of store.read(key, range)) chunks.push(chunk)
+  return Buffer.concat(chunks)
+}
+
+async function keep(store: ArtifactStore, bytes: Uint8Array, key: string = randomUUID()): Promise<string> {
+  const writer = await store.create(key)
+  await writer.write(bytes)
+  await writer.commit()
+  return key
+}
+
+const MEBIBYTE = 1024 * 1024
+/** Three parts of a multipart upload, the last not full. */
+const LARGE = randomBytes(20 * MEBIBYTE + 17)
+
+/** What a store has beside its contract, for the tests to look at. */
+interface Place {
+  readonly store: ArtifactStore
+  /** How much of unfinished artifacts is there. */
+  readonly leftovers: () => Promise<number>
+  readonly stop: () => Promise<void>
+}
+
+async function folderPlace(): Promise<Place> {
+  const folder = await mkdtemp(join(tmpdir(), 'wharf-artifacts-'))
+  const store = await createArtifactStore(join(folder, 'artifacts'))
+  const names = () => readdir(join(folder, 'artifacts'))
+  return {
+    store,
+    leftovers: async () => (await names()).filter((name) => name.endsWith('.part')).length,
+    async stop() {
+      await store.close()
+      await rm(folder, { recursive: true })
+    },
+  }
+}
+
+let s3: S3TestServer
+
+beforeAll(async () => {
+  s3 = await startS3Server()
+  vi.stubEnv('AWS_ENDPOINT_URL', s3.url)
+  vi.stubEnv('AWS_REGION', 'eu-central-1')
+  vi.stubEnv('AWS_ACCESS_KEY_ID', 'S3RVER')
+  vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'S3RVER')
+})
+
+afterAll(async () => {
+  vi.unstubAllEnvs()
+  await s3.stop()
+})
+
+async function s3Place(): Promise<Place> {
+  const store = await createArtifactStore(`s3://${S3_BUCKET}/wharf/live`)
+  return { store, leftovers: s3.openUploads, stop: () => store.close() }
+}
+
+describe.each([
+  ['a folder', folderPlace],
+  ['an S3 bucket', s3Place],
+])('%s', (_name, openPlace) => {
+  let place: Place
+  let store: ArtifactStore
+
+  beforeAll(async () => {
+    place = await openPlace()
+    store = place.store
+  })
+  afterAll(() => place.stop())
+
+  test('gives back what was committed, and its size and digest', async () => {
+    const key = randomUUID()
+    const writer = await store.create(key)
+    await writer.write(Buffer.from('one '))
+    await writer.write(new Uint8Array())
+    await writer.write(new TextEncoder().encode('two'))
+
+    expect(await writer.commit()).toEqual({ bytes: 7, sha256: sha256(Buffer.from('one two')) })
+    expect((await read(store, key)).toString()).toBe('one two')
+    expect(await store.size(key)).toBe(7)
+  })
+
+  test('gives back a large artifact that came in chunks of odd sizes, and leaves nothing else', async () => {
+    const key = randomUUID()
+    const writer = await store.create(key)
+    for (let start = 0; start < LARGE.length; start += 777_777)
+      await writer.write(LARGE.subarray(start, start + 777_777))
+
+    expect(await writer.commit()).toEqual({ bytes: LARGE.length, sha256: sha256(LARGE) })
+    expect(sha256(await read(store, key))).toBe(sha256(LARGE))
+    expect(await place.leftovers()).toBe(0)
+  })
+
+  test('keeps an artifact of no bytes', async () => {
+    const key = randomUUID()
+    const writer = await store.create(key)
+
+    expect(await writer.commit()).toEqual({ bytes: 0, sha256: sha256(Buffer.alloc(0)) })
+    expect(await store.size(key)).toBe(0)
+    expect(await read(store, key)).toEqual(Buffer.alloc(0))
+  })
+
+  test('shows nothing before the commit', async () => {
+    const key = randomUUID()
+    const writer = await store.create(key)
+    await writer.write(LARGE)
+
+    expect(await store.size(key)).toBeUndefined()
+    await expect(read(store, key)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await writer.abandon()
+  })
+
+  test.each<[string, ByteRange, string]>([
+    ['its first bytes', { start: 0, end: 2 }, '01'],
+    ['a part in the middle', { start: 3, end: 6 }, '345'],
+    ['its last byte', { start: 9, end: 10 }, '9'],
+    ['all of it', { start: 0, end: 10 }, '0123456789'],
+    ['no byte', { start: 4, end: 4 }, ''],
+    ['more than there is', { start: 8, end: 99 }, '89'],
+    ['what begins at its end', { start: 10, end: 11 }, ''],
+  ])('reads %s', async (_what, range, expected) => {
+    const key = await keep(store, Buffer.from('0123456789'))
+
+    expect((await read(store, key, range)).toString()).toBe(expected)
+  })
+
+  test('lets a reader stop in the middle', async () => {
+    const key = await keep(store, LARGE)
+    let taken = 0
+    for await (const chunk of store.read(key)) {
+      taken += chunk.length
+      break
+    }
+
+    expect(taken).toBeGreaterThan(0)
+    expect(taken).toBeLessThan(LARGE.length)
+    await store.remove(key)
+    expect(await store.size(key)).toBeUndefined()
+  })
+
+  test('frees what an abandoned writer had written', async () => {
+    const key = randomUUID()
+    const writer = await store.create(key)
+    await writer.write(LARGE)
+    expect(await place.leftovers()).toBe(1)
+    await writer.abandon()
+
+    expect(await place.leftovers()).toBe(0)
+    expect(await store.size(key)).toBeUndefined()
+  })
+
+  test('lets a commit stand when the writer is abandoned after it', async () => {
+    const key = randomUUID()
+    const writer = await store.create(key)
+    await writer.write(Buffer.from('kept'))
+    await writer.commit()
+    await writer.abandon()
+
+    expect((await read(store, key)).toString()).toBe('kept')
+  })
+
+  test('refuses to go on with a writer that has ended', async () => {
+    const writer = await store.create(randomUUID())
+    await writer.abandon()
+
+    await expect(writer.write(Buffer.from('x'))).rejects.toThrow('committed or abandoned')
+    await expect(writer.commit()).rejects.toThrow('committed or abandoned')
+  })
+
+  test('replaces an artifact whole, and keeps the old one until then', async () => {
+    const key = await keep(store, Buffer.from('the old one'))
+    const writer = await store.create(key)
+    await writer.write(LARGE)
+    expect((await read(store, key)).toString()).toBe('the old one')
+    await writer.commit()
+
+    expect(sha256(await read(store, key))).toBe(sha256(LARGE))
+  })
+
+  test('removes an artifact, and does not mind one that is not there', async () => {
+    const key = await keep(store, Buffer.from('gone'))
+    await store.remove(key)
+    await store.remove(key)
+
+    expect(await store.size(key)).toBeUndefined()
+    await expect(read(store, key)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await expect(read(store, key, { start: 0, end: 0 })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  })
+
+  test('removes with an artifact what a writer of it has left unfinished, and nothing of others', async () => {
+    const [key, other] = [randomUUID(), randomUUID()]
+    const writers = await Promise.all([store.create(key), store.create(other)])
+    for (const writer of writers) await writer.write(LARGE)
+    await store.remove(key)
+
+    expect(await place.leftovers()).toBe(1)
+    await expect(writers[0]?.commit()).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' })
+    expect(await store.size(key)).toBeUndefined()
+    await writers[1]?.abandon()
+  })
+
+  test.each(['', '..', '../other', 'a/b', randomUUID().toUpperCase(), `${randomUUID()}\n`, `${randomUUID()}.part`])(
+    'refuses the key %j',
+    async (key) => {
+      const refused = { code: 'INVALID_REQUEST' }
+      await expect(store.create(key)).rejects.toMatchObject(refused)
+      await expect(async () => store.size(key)).rejects.toMatchObject(refused)
+      await expect(async () => store.remove(key)).rejects.toMatchObject(refused)
+      await expect(async () => read(store, key)).rejects.toMatchObject(refused)
+    },
+  )
+
+  test('sweeps what writers that are gone have left, and nothing else', async () => {
+    const key = await keep(store, Buffer.from('finished'))
+    const writers = await Promise.all(Array.from({ length: 5 }, () => store.create(randomUUID())))
+    for (const writer of writers) await writer.write(LARGE.subarray(0, 17 * MEBIBYTE))
+    expect(await place.leftovers()).toBe(5)
+
+    expect(await store.sweep({ olderThan: new Date(Date.now() - 3_600_000), isUnderWay: async () => false })).toBe(0)
+    expect(await place.leftovers()).toBe(5)
+    expect(await store.sweep({ olderThan: new Date(Date.now() + 3_600_000), isUnderWay: async () => false })).toBe(5)
+    expect(await place.leftovers()).toBe(0)
+    expect((await read(store, key)).toString()).toBe('finished')
+    await Promise.all(writers.map((writer) => writer.abandon()))
+  })
+})
+
+test('files are for their owner alone', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'wharf-artifacts-'))
+  const store = await createArtifactStore(join(folder, 'new', 'artifacts'))
+  const key = await keep(store, Buffer.from('secret'))
+
+  expect(((await stat(join(folder, 'new', 'artifacts'))).mode & 0o777).toString(8)).toBe('700')
+  expect(((await stat(join(folder, 'new', 'artifacts', key))).mode & 0o777).toString(8)).toBe('600')
+  await rm(folder, { recursive: true })
+})
+
+test.each([
+  's3://',
+  's3://Not_A_Bucket/x',
+  's3://bucket/../x',
+  's3://bucket//x',
+  'https://example.org/x',
+  'gs://bucket',
+])('refuses the location %s, by the name of its variable', async (location) => {
+  await expect(createArtifactStore(location)).rejects.toMatchObject({
+    code: 'CONFIG_INVALID',
+    faults: [{ detail: expect.stringContaining('WHARF_ARTIFACTS') }],
+  })
+})

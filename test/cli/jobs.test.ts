@@ -1,0 +1,171 @@
+import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { runCommand, spawnWharf } from '../support/cli.ts'
+import { eventually } from '../support/eventually.ts'
+import { exportOf, placelessLines } from '../support/import.ts'
+import { askExport, jobOf, untilEnded, untilStatus } from '../support/jobs.ts'
+import { temporaryFolder } from '../support/processes.ts'
+import { dsnOf } from '../support/project-contents.ts'
+import { createProject, withSession } from '../support/projects.ts'
+import { makeSchedule, showSchedule } from '../support/schedules.ts'
+import { startWharf, type TestWharf } from '../support/wharf.ts'
+
+const SONGS = 'CREATE TABLE song (id integer PRIMARY KEY, name text);'
+
+let wharf: TestWharf
+let server: string
+
+beforeAll(async () => {
+  wharf = await startWharf({ worker: true })
+  server = dsnOf(wharf, 'shop')
+  await createProject(wharf, 'shop', `${SONGS} INSERT INTO song SELECT n, md5(n::text) FROM generate_series(1, 900) n`)
+})
+afterAll(() => wharf?.close())
+
+const run = (...args: readonly string[]) => runCommand([...args, '--server', server])
+
+const withExportsWaiting = <T>(use: () => Promise<T>): Promise<T> =>
+  withSession(wharf.database.url, async (holder) => {
+    await holder.query('BEGIN; LOCK TABLE "shop.live".song IN ACCESS EXCLUSIVE MODE')
+    return use()
+  })
+
+test('jobs are listed and shown', async () => {
+  const { id } = await untilEnded(wharf.root, jobOf(await askExport(wharf.root, [{ slug: 'shop' }])))
+  expect(await run('job:list', '--kind', 'export')).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(`${id}  export  shop  succeeded  100 %`),
+  })
+  expect(await run('job:show', id)).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(`^job ${id}\n  what {8}export of shop\n  status {6}succeeded\n`),
+  })
+  const { stdout } = await run('job:list', '--status', 'failed', '--json')
+  expect(JSON.parse(stdout)).toEqual({ jobs: [] })
+  expect(await run('job:show', '00000000-0000-4000-8000-000000000000')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('there is no job'),
+  })
+})
+
+test('watching ends with the job, and the exit code says how that was', async () => {
+  const asked = await withExportsWaiting(async () => {
+    const job = jobOf(await askExport(wharf.root, [{ slug: 'shop' }]))
+    await untilStatus(wharf.root, job.id, 'running')
+    expect(await run('job:cancel', job.id)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('being cancelled'),
+    })
+    return job
+  })
+  expect(await run('job:watch', asked.id, '--quiet')).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining('cancelled'),
+  })
+  expect(await run('job:cancel', asked.id)).toMatchObject({ code: 1, stderr: expect.stringContaining('ended already') })
+  const good = jobOf(await askExport(wharf.root, [{ slug: 'shop' }]))
+  expect(await run('job:watch', good.id)).toMatchObject({ code: 0, stdout: expect.stringContaining('succeeded') })
+})
+
+test('an export as a job is downloaded when it is done, and is the same archive', async () => {
+  const file = join(await temporaryFolder(), 'shop.jsonl.gz')
+  const exported = await runCommand(['data:export', server, '--async', '--output', file])
+  expect(exported, exported.stderr).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining(`exported shop to ${file}`),
+  })
+  const archive = gunzipSync(await readFile(file)).toString()
+  expect(placelessLines(archive)).toEqual(placelessLines(await exportOf(wharf.root, 'shop')))
+  const refused = await runCommand(['data:export', server, '--async', '--no-gzip'])
+  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('--no-gzip') })
+})
+
+test('an export as a job names what no archive can hold', async () => {
+  await createProject(wharf, 'viewed', `${SONGS} CREATE VIEW loud AS SELECT upper(name) AS name FROM song`)
+  const output = join(await temporaryFolder(), 'viewed.jsonl.gz')
+  const exported = await runCommand(['data:export', dsnOf(wharf, 'viewed'), '--async', '--output', output])
+  expect(exported).toMatchObject({ code: 0, stderr: expect.stringContaining('live: view loud') })
+  const { items } = z
+    .object({ items: z.array(z.object({ result: z.unknown() })) })
+    .parse((await wharf.root.get('/jobs?project=viewed')).json)
+  expect(items[0]?.result).toMatchObject({ notExported: [{ stage: 'live', kind: 'view', name: 'loud' }] })
+})
+
+test('a schedule tells of what its archives cannot hold, and its job names it', async () => {
+  await createProject(wharf, 'nightly', `${SONGS} CREATE VIEW loud AS SELECT upper(name) AS name FROM song`)
+  const schedule = await makeSchedule(wharf.root, 'nightly', { name: 'nightly' })
+  const { id } = jobOf(await wharf.root.post(`/schedules/${schedule.id}/run`))
+  await untilStatus(wharf.root, id, 'succeeded')
+  expect((await showSchedule(wharf.root, schedule)).runs).toMatchObject([{ jobId: id, notExported: 1 }])
+  const there = ['--server', dsnOf(wharf, 'nightly')]
+  expect(await runCommand(['schedule:list', ...there])).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining(`  nightly: 1 thing, named by job:show ${id}\n`),
+  })
+  expect(await runCommand(['job:show', id, ...there])).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining(
+      'the archive has all rows, but not these, which no archive can hold:\n  live: view loud',
+    ),
+  })
+})
+
+test('a download that broke off goes on where it stopped', async () => {
+  const { id } = await untilEnded(wharf.root, jobOf(await askExport(wharf.root, [{ slug: 'shop' }])))
+  const whole = await wharf.root.get(`/jobs/${id}/file`)
+  const ranges: (string | undefined)[] = []
+  // Between the command and the server, and cuts the first download in two.
+  const between = createServer(async (request, response) => {
+    const { range, authorization } = request.headers
+    const answer = await fetch(`${wharf.url}${request.url}`, {
+      headers: { ...(authorization && { authorization }), ...(range && { range }), 'accept-encoding': 'identity' },
+    })
+    const bytes = Buffer.from(await answer.arrayBuffer())
+    response.writeHead(answer.status, Object.fromEntries(answer.headers))
+    if (!request.url?.endsWith('/file')) return response.end(bytes)
+    ranges.push(range)
+    if (range) return response.end(bytes)
+    response.write(bytes.subarray(0, 1000), () => setTimeout(() => response.destroy(), 50))
+  })
+  between.listen(0, '127.0.0.1')
+  await eventually(() => between.listening).toBe(true)
+  const address = between.address()
+  const port = typeof address === 'object' ? address?.port : undefined
+  const file = join(await temporaryFolder(), 'shop.jsonl.gz')
+  const dsn = server.replace(/@.*$/, `@127.0.0.1:${port}`)
+  const downloaded = await runCommand(['job:download', id, '--server', dsn, '--output', file])
+  between.close()
+  expect(downloaded, downloaded.stderr).toMatchObject({ code: 0 })
+  expect(ranges).toEqual([undefined, 'bytes=1000-'])
+  expect((await readFile(file)).equals(whole.bytes)).toBe(true)
+})
+
+test('a transfer on one server is a job there, and Ctrl-C cancels it', async () => {
+  await createProject(wharf, 'copy', `${SONGS} INSERT INTO song VALUES (1, 'old')`)
+  const args = ['data:transfer', server, dsnOf(wharf, 'copy'), '--yes', '--quiet']
+  await withExportsWaiting(async () => {
+    const { child, ended } = spawnWharf(args, { cwd: await temporaryFolder() })
+    const running = () =>
+      wharf.database.query<{ id: string }>(`SELECT id FROM control.job WHERE kind = 'transfer' AND status = 'running'`)
+    await eventually(async () => (await running()).length).toBe(1)
+    const [job] = await running()
+    child.kill('SIGINT')
+    expect(await ended).toMatchObject({ code: 130 })
+    await untilStatus(wharf.root, job?.id ?? '', 'cancelled')
+  })
+  expect(await wharf.database.query('SELECT count(*)::int AS n FROM "copy.live".song')).toEqual([{ n: 1 }])
+  const done = await runCommand([...args, '--json'])
+  expect(done, done.stderr).toMatchObject({ code: 0 })
+  expect(JSON.parse(done.stdout)).toMatchObject({
+    source: 'shop',
+    target: 'copy',
+    stages: ['live'],
+    tables: 1,
+    rows: 900,
+  })
+  expect(await wharf.database.query('SELECT count(*)::int AS n FROM "copy.live".song')).toEqual([{ n: 900 }])
+})

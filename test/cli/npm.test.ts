@@ -1,0 +1,59 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { type CliResult, runCommand } from '../support/cli.ts'
+import { temporaryFolder } from '../support/processes.ts'
+
+const program = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
+
+/** Runs the built program by npm itself, from a package whose script is as ours. */
+async function npmRun(line: string): Promise<Pick<CliResult, 'code' | 'stderr'>> {
+  const cwd = await temporaryFolder()
+  const scripts = { wharf: `"${process.execPath}" "${program}"` }
+  await writeFile(join(cwd, 'package.json'), JSON.stringify({ name: 'any', version: '1.0.0', scripts }))
+  await writeFile(join(cwd, '.npmrc'), 'update-notifier=false\n')
+  const env = { PATH: process.env.PATH, HOME: cwd }
+  const child = spawn('npm', ['run', '--silent', ...line.split(' ')], { cwd, env, stdio: ['ignore', 'ignore', 'pipe'] })
+  const closed = once(child, 'close')
+  const stderr = await text(child.stderr)
+  await closed
+  return { code: child.exitCode, stderr }
+}
+
+const nowhere = 'wharf://shop:T@127.0.0.1:1'
+
+test.each([
+  ['wharf data:export --no-gzip', 'npm run wharf -- data:export ... --no-gzip'],
+  [`wharf data:import a.jsonl ${nowhere} --dry-run`, 'npm run wharf -- data:import ... --dry-run'],
+  [`wharf data:undo ${nowhere} --stage draft`, 'npm run wharf -- data:undo ... --stage <slug>'],
+  ['wharf data:export --output=-', 'npm run wharf -- data:export ... --output <file>'],
+])('npm run %s is refused, with the right way to write it', async (line, right) => {
+  const { code, stderr } = await npmRun(line)
+  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(right) })
+  expect(stderr).toMatch(/^error: --[a-z-]+ was taken by npm, nothing was done/)
+})
+
+test('npm run with the options after "--" goes on', async () => {
+  const { code, stderr } = await npmRun(`wharf -- data:export ${nowhere} --no-gzip --output out --quiet`)
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('nothing listens there') })
+})
+
+const byNpm = { npm_lifecycle_event: 'wharf', npm_config_user_agent: 'npm/11.19.1 node/v20.20.2 linux x64' }
+const exporting = ['data:export', nowhere]
+const dryRun = { npm_config_dry_run: 'true' }
+
+test.each<[what: string, args: readonly string[], variables: Readonly<Record<string, string>>]>([
+  ["an option that is one of npm's settings", ['data:undo', nowhere, '--yes'], { ...byNpm, npm_config_force: 'true' }],
+  ['an option of another command', exporting, { ...byNpm, ...dryRun }],
+  ['an option that is given as well', [...exporting, '--no-gzip'], { ...byNpm, npm_config_gzip: '' }],
+  ['an option that is off', [...exporting], { ...byNpm, npm_config_include_system: '' }],
+  ['an option of another script', exporting, { ...byNpm, npm_lifecycle_event: 'backup', npm_config_gzip: '' }],
+  ['an option in the environment without npm', exporting, { npm_config_gzip: '' }],
+])('%s was not taken by npm', async (_, args, variables) => {
+  const { code, stderr } = await runCommand(args, { variables })
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('nothing listens there') })
+})

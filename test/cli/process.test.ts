@@ -1,0 +1,166 @@
+import { once } from 'node:events'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { welcome } from '../../src/welcome.ts'
+import { serveHttp, spawnWharf } from '../support/cli.ts'
+import { createMigratedDatabase } from '../support/database.ts'
+import { temporaryFolder } from '../support/processes.ts'
+
+const COMMANDS = [
+  ...['start', 'api', 'worker'],
+  ...['data:export', 'data:import', 'data:transfer', 'data:verify', 'data:undo', 'schema:apply'],
+  ...['project:create', 'project:list', 'project:show', 'project:delete'],
+  ...['stage:create', 'stage:list', 'stage:delete'],
+  ...['role:list', 'role:set', 'role:delete', 'token:create', 'token:list', 'token:revoke'],
+  ...['job:list', 'job:show', 'job:watch', 'job:cancel', 'job:download'],
+  ...['schedule:create', 'schedule:list', 'schedule:pause', 'schedule:resume', 'schedule:run', 'schedule:delete'],
+]
+
+/** A server whose exports begin and never end. */
+const serveEndlessArchive = () =>
+  serveHttp((_, response) => {
+    response.writeHead(200, { 'content-type': 'application/x-ndjson' })
+    response.write('{"archive":{"version":1,"createdAt":"2026-11-20T21:00:00Z",')
+  })
+
+test('help and version need no configuration that is right', async () => {
+  const cwd = await temporaryFolder()
+  const variables = { WHARF_PORT: 'wrong' }
+  const help = await spawnWharf(['--help'], { cwd, variables }).ended
+  expect(help).toMatchObject({ code: 0, stderr: '' })
+  for (const command of COMMANDS) expect(help.stdout).toContain(`\n  ${command} `)
+  expect(await spawnWharf(['--version'], { cwd, variables }).ended).toMatchObject({ code: 0, stderr: '' })
+  expect(await spawnWharf(['project:list'], { cwd, variables }).ended).toMatchObject({
+    code: 2,
+    stderr: 'error: the configuration is not usable\n  WHARF_PORT must be a whole number from 0 to 65535\n',
+  })
+})
+
+test.each(['SIGINT', 'SIGTERM'] as const)('%s ends an export without a trace of it', async (signal) => {
+  const cwd = await temporaryFolder()
+  await writeFile(join(cwd, 'shop.jsonl'), 'the archive of yesterday')
+  const { port } = await serveEndlessArchive()
+  const { child, ended } = spawnWharf(['data:export', `wharf://shop:T@127.0.0.1:${port}`, '--no-gzip'], { cwd })
+  await expect.poll(() => readdir(cwd), { timeout: 20_000 }).toContain('shop.jsonl.part')
+  child.kill(signal)
+  expect(await ended).toMatchObject({ code: 130, stdout: '', stderr: 'interrupted\n' })
+  expect(await readdir(cwd)).toEqual(['shop.jsonl'])
+  expect(await readFile(join(cwd, 'shop.jsonl'), 'utf8')).toBe('the archive of yesterday')
+})
+
+test('a reader that goes away ends an export in good order', async () => {
+  const cwd = await temporaryFolder()
+  const { port } = await serveHttp((_, response) => {
+    response.writeHead(200, { 'content-type': 'application/x-ndjson' })
+    response.write('{"archive":{"version":1,')
+    const timer = setInterval(() => response.write(' '.repeat(65_536)), 5)
+    response.on('close', () => clearInterval(timer))
+  })
+  const dsn = `wharf://shop:T@127.0.0.1:${port}`
+  const { child, ended } = spawnWharf(['data:export', dsn, '--no-gzip', '--output', '-'], { cwd })
+  await once(child.stdout ?? child, 'data')
+  child.stdout?.destroy()
+  expect(await ended).toMatchObject({
+    code: 1,
+    stderr: 'error: standard output was closed before the archive was complete\n',
+  })
+})
+
+test('variables that are meant for another PostgreSQL do not reach the embedded one', async () => {
+  const cwd = await temporaryFolder()
+  const elsewhere = {
+    PGHOST: 'db.example.org',
+    PGPORT: '1',
+    PGUSER: 'somebody',
+    PGPASSWORD: 'else',
+    PGDATABASE: 'other',
+  }
+  const strange = {
+    PGOPTIONS: '-c nonsense=1',
+    PGSSLMODE: 'require',
+    PGSERVICE: 'none',
+    PGAPPNAME: 'app',
+    PGDATA: '/no',
+  }
+  const listed = await spawnWharf(['project:list'], { cwd, variables: { ...elsewhere, ...strange } }).ended
+  expect(listed).toMatchObject({ code: 0, stdout: expect.stringContaining('demo'), stderr: '' })
+})
+
+test('commands start the service inside themselves where none runs, and use the one that does', async () => {
+  const cwd = await temporaryFolder()
+  const variables = { WHARF_PORT: '0', WHARF_LOG_LEVEL: 'error' }
+  const alone = await spawnWharf(['data:export', '--quiet', '--json'], { cwd, variables }).ended
+  expect(alone).toMatchObject({ code: 0, stderr: '' })
+  expect(await readdir(cwd)).toEqual(['.wharf', 'demo.jsonl.gz'])
+  expect(await readdir(join(cwd, '.wharf'))).not.toContain('service.json')
+  const back = await spawnWharf(['data:import', 'demo.jsonl.gz', '--yes', '--json'], { cwd, variables }).ended
+  expect(back).toMatchObject({ code: 0, stderr: '' })
+  expect(JSON.parse(back.stdout)).toMatchObject({ projects: [{ targetSlug: 'demo' }] })
+
+  const service = spawnWharf(['start'], { cwd, variables })
+  await expect.poll(() => readdir(join(cwd, '.wharf')), { timeout: 30_000 }).toContain('service.json')
+  const [first, second] = await Promise.all([
+    spawnWharf(['data:export', '--quiet', '--json', '--output', 'again.jsonl.gz'], { cwd, variables }).ended,
+    spawnWharf(['project:show', 'demo', '--json'], { cwd, variables }).ended,
+  ])
+  expect([first, second]).toMatchObject([
+    { code: 0, stderr: '' },
+    { code: 0, stderr: '' },
+  ])
+  expect(JSON.parse(first.stdout)).toMatchObject({ rows: JSON.parse(alone.stdout).rows })
+  service.child.kill('SIGINT')
+  expect(await service.ended).toMatchObject({ code: 0 })
+})
+
+test('the root token is printed where the start made it, and later on only where it stands', async () => {
+  const cwd = await temporaryFolder()
+  const { url } = await createMigratedDatabase()
+  const variables = { DATABASE_URL: url, WHARF_PORT: '0', WHARF_LOG_LEVEL: 'error' }
+  const tokenFile = join(cwd, '.wharf', 'root-token')
+  const start = async (): Promise<string> => {
+    const service = spawnWharf(['start'], { cwd, variables })
+    await once(service.child.stdout ?? service.child, 'data')
+    service.child.kill('SIGTERM')
+    return (await service.ended).stdout
+  }
+  const first = await start()
+  const token = (await readFile(tokenFile, 'utf8')).trim()
+  expect(first).toContain(`Root token: ${token}\n`)
+  const second = await start()
+  expect(second).toContain(`Root token: in ${tokenFile}\n`)
+  expect(second).not.toContain(token)
+})
+
+test.each([
+  [
+    'shows it on a terminal',
+    true,
+    '/srv/wharf/root-token',
+    'Root token: the-token\n',
+    '"Authorization: Bearer the-token"',
+  ],
+  ['names its file', false, '/srv/wharf/root-token', 'Root token: in /srv/', "Bearer $(cat '/srv/wharf/root-token')\""],
+  [
+    'names its variable',
+    false,
+    undefined,
+    'Root token: the one of WHARF_ROOT_TOKEN',
+    '"Authorization: Bearer $WHARF_ROOT',
+  ],
+])('whoever starts the service is told the root token: it %s', (_, showToken, tokenFile, said, inShell) => {
+  const text = welcome({ url: 'http://127.0.0.1:4000', rootToken: 'the-token', tokenFile, showToken })
+  expect(text).toContain(said)
+  expect(text).toContain(inShell)
+  expect(text.includes('the-token')).toBe(showToken)
+})
+
+test('commands that come at the same moment to a machine without a service all get through', async () => {
+  const cwd = await temporaryFolder()
+  const run = () => spawnWharf(['project:list', '--json'], { cwd }).ended
+  const results = await Promise.all([run(), run()])
+  expect(results).toMatchObject([
+    { code: 0, stderr: '' },
+    { code: 0, stderr: '' },
+  ])
+})

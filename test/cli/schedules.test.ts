@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type CliOptions, type CliResult, runCommand } from '../support/cli.ts'
+import { dsnOf } from '../support/project-contents.ts'
+import { createProject } from '../support/projects.ts'
+import { startWharf, type TestWharf } from '../support/wharf.ts'
+
+let wharf: TestWharf
+beforeAll(async () => {
+  wharf = await startWharf({ environment: { WHARF_TRANSFER_HOSTS: 'example.org' } })
+  await createProject(wharf, 'shop')
+  await createProject(wharf, 'copy')
+})
+afterAll(() => wharf?.close())
+
+const administer = (args: readonly string[], options?: CliOptions): Promise<CliResult> =>
+  runCommand([...args, '--server', dsnOf(wharf, 'shop')], options)
+
+/** @returns its id. */
+async function create(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await administer(['schedule:create', ...args, '--json'])
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  return JSON.parse(stdout).id
+}
+
+test('a schedule is created, and said when it runs', async () => {
+  const keep = ['--keep-last', '7', '--keep-days', '30', '--verify']
+  const when = ['--cron', '30 2 * * *', '--timezone', 'Europe/Berlin']
+  const { code, stdout } = await administer(['schedule:create', '--name', 'nightly', ...when, ...keep])
+  expect(code).toBe(0)
+  expect(stdout).toMatch(/^created schedule [0-9a-f-]{36}\n {2}name {7}nightly\n {2}what {7}export of shop\n/)
+  expect(stdout).toMatch(/keeps +the last 7, and those of the last 30 days\n {2}verifies +every archive\n/)
+  expect(stdout).toMatch(/next runs +\S+T0[01]:30:00.000Z, \S+, \S+\n$/)
+})
+
+test('a wrong cron expression is refused in words', async () => {
+  expect(await administer(['schedule:create', '--name', 'x', '--cron', '61 * * * *'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('"61 * * * *" is no cron expression'),
+  })
+  expect(await administer(['schedule:create', '--name', 'x', '--cron', '@daily', '--keep-last', 'all'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('--keep-last'),
+  })
+})
+
+test('a transfer can be scheduled, and its token is shown nowhere', async () => {
+  const when = ['--name', 'mirror', '--cron', '@hourly']
+  const created = await administer([
+    ...['schedule:create', ...when, '--from', 'wharf://shop:hidden-token@example.org', '--to', 'copy'],
+  ])
+  expect(created.stdout).toMatch(/what +transfer from wharf\+https:\/\/shop:\*\*\*@example.org to copy\n/)
+  expect(created.stdout + created.stderr).not.toContain('hidden')
+  expect(await administer(['schedule:create', ...when, '--to', 'copy'])).toMatchObject({ code: 2 })
+})
+
+test('schedules are listed, paused, resumed, run and deleted', async () => {
+  const id = await create('--name', 'weekly', '--cron', '@weekly', '--project', 'shop', '--project', 'copy')
+  const line = async (): Promise<string> =>
+    (await administer(['schedule:list'])).stdout.split('\n').find((row) => row.startsWith(id)) ?? ''
+  expect(await line()).toMatch(/ weekly +export of shop, copy +@weekly UTC +2\S+T00:00:00.000Z +never +-$/)
+
+  expect((await administer(['schedule:pause', id])).stdout).toMatch(/^paused schedule .*[\s\S]* none: it is paused\n$/)
+  expect(await line()).toMatch(/@weekly UTC +paused +never/)
+  expect((await administer(['schedule:resume', id])).stdout).toMatch(/^resumed schedule/)
+
+  const ran = await administer(['schedule:run', id])
+  expect(ran.stdout).toMatch(/^started job [0-9a-f-]{36}\n$/)
+  expect(await line()).toMatch(/ queued 2\S+ +-$/)
+  expect(await administer(['schedule:run', id])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('a run of this schedule is under way'),
+  })
+
+  expect((await administer(['schedule:delete', id])).code).toBe(2)
+  const refused = await administer(['schedule:delete', id], { terminal: true, input: 'n\n' })
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('this ends schedule "weekly"') })
+  expect(await administer(['schedule:delete', id, '--yes'])).toMatchObject({
+    code: 0,
+    stdout: `deleted schedule ${id}\n`,
+  })
+  expect(await line()).toBe('')
+})

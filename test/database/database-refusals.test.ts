@@ -1,0 +1,140 @@
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import type { FindProjectDatabase } from '../../src/projects/stage-database.ts'
+import { withExport } from '../../src/transfer/export/with-export.ts'
+import { createMigratedDatabase, type TestDatabase } from '../support/database.ts'
+import { eventually } from '../support/eventually.ts'
+import { GATE, withGate } from '../support/gate.ts'
+import { exportOf, sendArchive } from '../support/import.ts'
+import { askExport } from '../support/jobs.ts'
+import { type Operator, operatorOf } from '../support/operator.ts'
+import { applyScript, createProject, loginUrl } from '../support/projects.ts'
+import { startWharf, type TestWharf } from '../support/wharf.ts'
+
+const ITEM = '/content/shop/live/item'
+const READ_ONLY = { status: 503, json: { type: 'urn:wharf:error:database-read-only' } }
+const UNAVAILABLE = { status: 503, json: { type: 'urn:wharf:error:database-unavailable' } }
+const FULL = { status: 507, json: { type: 'urn:wharf:error:storage-full' } }
+
+let database: TestDatabase
+let operator: Operator
+let wharf: TestWharf
+beforeAll(async () => {
+  database = await createMigratedDatabase()
+  operator = operatorOf(database)
+  wharf = await startWharf({ database })
+  await createProject(
+    wharf,
+    'shop',
+    'CREATE TABLE item (id integer PRIMARY KEY, name text); INSERT INTO item SELECT 1, NULL',
+  )
+})
+afterAll(() => wharf.close())
+
+const status = async (path: string): Promise<number> => (await wharf.root.get(path)).status
+
+/** Ends all sessions, and waits until the service has seen that. */
+async function beginSessionsAnew(): Promise<void> {
+  await operator.endSessions()
+  await eventually(() => status('/projects')).toBe(200)
+  await eventually(() => status(ITEM)).toBe(200)
+}
+
+test('a database that its operator has closed to writes takes none, says so, and is read on', async () => {
+  const archive = await exportOf(wharf.root, 'shop')
+  await operator.set({ default_transaction_read_only: 'on' })
+  await beginSessionsAnew()
+  onTestFinished(async () => {
+    await operator.resetAll()
+    await beginSessionsAnew()
+  })
+  expect(await wharf.root.post('/projects', { json: { slug: 'other' } })).toMatchObject(READ_ONLY)
+  expect(await wharf.root.post(ITEM, { json: { id: 2 } })).toMatchObject(READ_ONLY)
+  expect(await sendArchive(wharf.root, archive)).toMatchObject(READ_ONLY)
+  expect(await applyScript(wharf, 'shop', 'CREATE TABLE other ()')).toMatchObject(READ_ONLY)
+  expect(await askExport(wharf.root, [{ slug: 'shop' }])).toMatchObject(READ_ONLY)
+  expect(await wharf.root.delete('/projects/shop')).toMatchObject(READ_ONLY)
+  expect(await wharf.root.get(`${ITEM}?limit=7`)).toMatchObject({ status: 200, json: [{ id: 1, name: null }] })
+  expect(await exportOf(wharf.root, 'shop')).toContain('{"end":')
+  expect(await wharf.root.get('/readyz')).toMatchObject({
+    status: 503,
+    json: { errors: [{ detail: 'database takes no writes' }] },
+  })
+})
+
+test('a database that can be written to again is ready', async () => {
+  expect(await wharf.root.post(ITEM, { json: { id: 3 } })).toMatchObject({ status: 201 })
+  expect(await wharf.root.get('/readyz')).toMatchObject({ status: 200 })
+})
+
+test('a process that could open no connection is not ready, though those that it has go on', async () => {
+  const name = new URL(database.url).pathname.slice(1)
+  await eventually(() => status('/readyz')).toBe(200)
+  await operator.run(`ALTER DATABASE ${name} CONNECTION LIMIT 0`)
+  onTestFinished(() => operator.run(`ALTER DATABASE ${name} CONNECTION LIMIT -1`))
+  expect(await status('/projects')).toBe(200)
+  expect(await wharf.root.get('/readyz')).toMatchObject({
+    status: 503,
+    json: { errors: [{ detail: 'database does not answer' }] },
+  })
+})
+
+test("a project's login that the operator has locked is the operator's affair, and no bug", async () => {
+  const login = (await loginUrl(wharf, 'shop')).username
+  await operator.run(`ALTER ROLE "${login}" NOLOGIN`)
+  onTestFinished(async () => {
+    await operator.run(`ALTER ROLE "${login}" LOGIN`)
+    await beginSessionsAnew()
+  })
+  await operator.endSessions()
+  await eventually(() => status('/projects')).toBe(200)
+  await eventually(async () => (await wharf.root.get(`${ITEM}?limit=8`)).json).toMatchObject(UNAVAILABLE.json)
+  expect(await wharf.root.get(`${ITEM}?limit=9`)).toMatchObject(UNAVAILABLE)
+  expect(await wharf.root.post(ITEM, { json: { id: 4 } })).toMatchObject(UNAVAILABLE)
+  expect(await applyScript(wharf, 'shop', 'CREATE TABLE other ()')).toMatchObject(UNAVAILABLE)
+  expect(await wharf.root.post('/export', { json: { projects: [{ slug: 'shop' }] } })).toMatchObject(UNAVAILABLE)
+})
+
+/** As PostgreSQL says it where its disk is full, for every row that is written after the first. */
+const DISK_FULL = `
+  CREATE TABLE filled (id integer PRIMARY KEY);
+  INSERT INTO filled VALUES (1);
+  CREATE FUNCTION fill(id integer) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+    RAISE SQLSTATE '53100' USING MESSAGE = 'could not extend file "base/1/2": No space left on device'; END $$;
+  ALTER TABLE filled ADD CHECK (fill(id)) NOT VALID`
+
+test('a disk of the database that is full is told as such, whatever was written', async () => {
+  await createProject(wharf, 'full', DISK_FULL)
+  expect(await wharf.root.post('/content/full/live/filled', { json: { id: 2 } })).toMatchObject(FULL)
+  expect(await applyScript(wharf, 'full', 'INSERT INTO filled VALUES (2)')).toMatchObject(FULL)
+  expect(await sendArchive(wharf.root, await exportOf(wharf.root, 'full'))).toMatchObject(FULL)
+})
+
+test('a project that is deleted during an import to it is not found', async () => {
+  const structure = `CREATE DOMAIN gated AS integer CHECK (${GATE}); CREATE TABLE item (id gated PRIMARY KEY)`
+  await createProject(wharf, 'short-lived', `${structure}; INSERT INTO item VALUES (1)`)
+  const archive = await exportOf(wharf.root, 'short-lived')
+  await withGate(wharf, async (gate) => {
+    const importing = sendArchive(wharf.root, archive)
+    await gate.arrival()
+    expect(await wharf.root.delete('/projects/short-lived')).toMatchObject({ status: 204 })
+    expect(await importing).toMatchObject({
+      status: 404,
+      json: { detail: 'project "short-lived" was deleted meanwhile; nothing was changed' },
+    })
+  })
+})
+
+test('a project that is deleted while an export of it begins is not found', async () => {
+  await createProject(wharf, 'fleeting')
+  const { container, root } = wharf
+  const projectDatabase: FindProjectDatabase = async (project, use) => {
+    await root.delete('/projects/fleeting')
+    return container.projectDatabase(project, use)
+  }
+  const exporting = withExport(
+    { ...container, projectDatabase },
+    [{ slug: 'fleeting', system: false }],
+    async () => 'begun',
+  )
+  await expect(exporting).rejects.toMatchObject({ code: 'NOT_FOUND', message: 'there is no project "fleeting"' })
+})

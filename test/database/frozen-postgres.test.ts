@@ -1,0 +1,111 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { eventually } from '../support/eventually.ts'
+import { exportOf, placelessLines, sendArchive } from '../support/import.ts'
+import { askExport, askImport, jobOf, untilEnded } from '../support/jobs.ts'
+import { nothingIsLeft } from '../support/leftovers.ts'
+import { openExport, readRest, readSome } from '../support/open-export.ts'
+import { installedPrograms, type OwnCluster, startOwnCluster } from '../support/own-cluster.ts'
+import { createProject } from '../support/projects.ts'
+import { startWharf, type TestWharf } from '../support/wharf.ts'
+
+/*
+ * A server whose processes are all there, with their connections, and do nothing.
+ */
+
+const programs = installedPrograms()
+
+/** Longer than the lease of a job, and than it takes until the server counts as hanging. */
+const FROZEN_MS = 12_000
+
+/** More than lies in buffers on the way to a client. */
+const LARGE = `
+  CREATE TABLE item (id int PRIMARY KEY, text text); ALTER TABLE item ALTER text SET STORAGE EXTERNAL;
+  INSERT INTO item SELECT id, repeat(md5(id::text), 100) FROM pg_catalog.generate_series(1, 20000) id`
+
+/** With rows that take two seconds to be imported. */
+const SLOW = `
+  CREATE TABLE item (id int PRIMARY KEY CHECK (pg_catalog.pg_sleep(0.02) IS NOT NULL));
+  INSERT INTO item SELECT pg_catalog.generate_series(1, 100)`
+
+describe.runIf(programs !== undefined)('on a PostgreSQL that can be frozen', () => {
+  let cluster: OwnCluster
+  let wharf: TestWharf
+
+  beforeAll(async () => {
+    cluster = await startOwnCluster(programs ?? '')
+    wharf = await startWharf({ database: await cluster.createDatabase() })
+    await createProject(wharf, 'shop', 'CREATE TABLE item (id int PRIMARY KEY); INSERT INTO item VALUES (1)')
+  })
+
+  afterAll(async () => {
+    await wharf?.close()
+    await cluster?.remove()
+  })
+
+  test('every route says that the database is out of reach, and works again afterwards', async () => {
+    const { root } = wharf
+    const member = await wharf.member('shop', 'admin')
+    const archive = await exportOf(root, 'shop')
+    const routes: Readonly<Record<string, () => Promise<{ readonly status: number; readonly text: string }>>> = {
+      me: () => member.get('/me'),
+      projects: () => member.get('/projects'),
+      readiness: () => root.get('/readyz'),
+      'a read': () => member.get('/content/shop/live/item'),
+      'a write': () => member.post('/content/shop/live/item', { json: { id: Math.floor(Math.random() * 1e9) } }),
+      'an export': () => member.post('/export', { json: { projects: [{ slug: 'shop' }] } }),
+      'an import': () => sendArchive(member, archive),
+    }
+    const askAll = (): Promise<readonly (readonly [string, number])[]> =>
+      Promise.all(Object.entries(routes).map(async ([name, ask]) => [name, (await ask()).status] as const))
+    const warm = await askAll()
+    expect(
+      warm.every(([, status]) => status < 500 || status === 503),
+      JSON.stringify(warm),
+    ).toBe(true)
+    const thaw = await cluster.freeze()
+    try {
+      expect(await askAll()).toEqual(Object.keys(routes).map((name) => [name, 503]))
+    } finally {
+      thaw()
+    }
+    const again = ['me', 'projects', 'readiness', 'a read', 'a write', 'an export', 'an import']
+    for (const name of again) await eventually(async () => (await routes[name]?.())?.status).toBeLessThan(300)
+  })
+
+  test('an export, an import and jobs that are under way go on when it thaws, or say why not', {
+    timeout: 180_000,
+  }, async () => {
+    const working = await startWharf({ database: await cluster.createDatabase(), worker: true })
+    onTestFinished(() => working.close())
+    const { root, database } = working
+    await createProject(working, 'large', LARGE)
+    const archives = await Promise.all(
+      ['slow', 'slow-too'].map(async (slug) => {
+        await createProject(working, slug, SLOW)
+        return exportOf(root, slug)
+      }),
+    )
+    const [archive = '', archiveToo = ''] = archives
+    const response = await openExport(working, ['large'])
+    const beginning = await readSome(response, 1)
+    const jobs = [jobOf(await askImport(root, archiveToo)), jobOf(await askExport(root, [{ slug: 'large' }]))]
+    const importing = sendArchive(root, archive)
+    const sleeping = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'`
+    await eventually(async () => (await database.query(sleeping)).length).toBe(2)
+
+    const thaw = await cluster.freeze()
+    await delay(FROZEN_MS)
+    thaw()
+
+    const exported = Buffer.concat([beginning, await readRest(response)]).toString()
+    expect(placelessLines(exported)).toEqual(placelessLines(await exportOf(root, 'large')))
+    expect(await importing).toSatisfy(
+      ({ status, text }) => status === 200 || (status === 503 && text.includes('urn:wharf:error:database-unavailable')),
+    )
+    for (const job of jobs) expect(await untilEnded(root, job)).toMatchObject({ status: 'succeeded' })
+    expect(placelessLines(await exportOf(root, 'slow'))).toEqual(placelessLines(archive))
+    expect(placelessLines(await exportOf(root, 'slow-too'))).toEqual(placelessLines(archiveToo))
+    await nothingIsLeft(working)
+  })
+})

@@ -1,0 +1,98 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { JOB_KINDS } from '../../src/contract/job.ts'
+import type { JobKind } from '../../src/jobs/job.ts'
+import {
+  type FailingService,
+  withFailingCommits,
+  withFailingFiles,
+  withFailingPostgres,
+  withFailingPostgresQueue,
+  withFailingRedis,
+} from '../support/failing-service.ts'
+import type { Fault } from '../support/nth-call.ts'
+import { isRedisInstalled } from '../support/redis.ts'
+import { prepareWholeJobs, type Run, type WholeJobs } from '../support/whole-jobs.ts'
+
+/** All calls take half an hour; otherwise the first, the last, and some in between are tried. */
+const tryAll = process.env.EVERY_CALL !== undefined
+const SAMPLED = 2
+const TIME_LIMIT_MS = tryAll ? 60 * 60_000 : 120_000
+
+const NEVER: Fault = { nth: Number.POSITIVE_INFINITY, lost: 'call' }
+const LOST: readonly Fault['lost'][] = ['call', 'answer']
+
+const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31)
+console.log(
+  tryAll ? 'every call fails once' : `seed ${seed} (set SEED to try the same calls again, EVERY_CALL to try all)`,
+)
+
+const SEAMS: [what: string, start: () => Promise<FailingService>][] = [
+  ['the file system', () => withFailingFiles('EIO')],
+  ['PostgreSQL', withFailingPostgres],
+  ['the queue on PostgreSQL', withFailingPostgresQueue],
+]
+if (tryAll) SEAMS.push(['a file system that is full', () => withFailingFiles('ENOSPC')])
+if (isRedisInstalled) SEAMS.push(['the queue on Redis', withFailingRedis])
+
+async function run(jobs: WholeJobs, kind: JobKind, fault: Fault): Promise<Run> {
+  try {
+    return await jobs.run(kind, fault)
+  } catch (cause) {
+    throw new Error(`${kind}: not so where of call ${fault.nth} the ${fault.lost} is lost`, { cause })
+  }
+}
+
+/** Lets the first call fail, then the second, and so on, until there are no more. @returns how many there were. */
+async function loseEach(jobs: WholeJobs, kind: JobKind, lost: Fault['lost']): Promise<number> {
+  for (let nth = 1; ; nth += 1) {
+    const { outcome, calls } = await run(jobs, kind, { nth, lost })
+    if (calls >= nth) continue
+    expect(outcome).toBe('succeeded')
+    return calls
+  }
+}
+
+describe.each(SEAMS)('of the calls to %s', (_what, start) => {
+  let service: FailingService
+  let jobs: WholeJobs
+
+  beforeAll(async () => {
+    service = await start()
+    jobs = await prepareWholeJobs(service)
+  })
+
+  afterAll(() => service?.close())
+
+  test.each(JOB_KINDS)(
+    'whichever fails, a job (%s) is done whole or not at all',
+    async (kind) => {
+      const { outcome, calls } = await run(jobs, kind, NEVER)
+      expect(outcome).toBe('succeeded')
+      if (!tryAll) for (const fault of sampleOf(calls)) await run(jobs, kind, fault)
+      else for (const lost of LOST) console.log(`${kind}: ${await loseEach(jobs, kind, lost)} calls, the ${lost} lost`)
+    },
+    TIME_LIMIT_MS,
+  )
+})
+
+test(
+  'whichever commit of a transfer is not answered, it is done whole or not at all',
+  async () => {
+    const service = await withFailingCommits()
+    onTestFinished(service.close)
+    expect(await loseEach(await prepareWholeJobs(service), 'transfer', 'answer')).toBeGreaterThan(5)
+  },
+  TIME_LIMIT_MS,
+)
+
+/** The first call, the last, and some in between. */
+function sampleOf(calls: number): readonly Fault[] {
+  const lost = fc.constantFrom(...LOST)
+  const some = fc.sample(fc.record({ nth: fc.noBias(fc.integer({ min: 2, max: calls - 1 })), lost }), {
+    numRuns: SAMPLED,
+    seed,
+  })
+  const [first = 'call', last = 'call'] = fc.sample(lost, { numRuns: 2, seed })
+  return [{ nth: 1, lost: first }, ...some, { nth: calls, lost: last }]
+}

@@ -1,0 +1,195 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { eventually } from '../support/eventually.ts'
+import { GATE, withGate } from '../support/gate.ts'
+import { exportOf } from '../support/import.ts'
+import {
+  askExport,
+  askImport,
+  BACKENDS,
+  type Backend,
+  jobOf,
+  NO_LEASE,
+  type SeenJob,
+  startApiProcess,
+  startBackend,
+  startWorkerProcess,
+  untilEnded,
+} from '../support/jobs.ts'
+import { nothingIsLeft } from '../support/leftovers.ts'
+import { installedPrograms, type OwnCluster, startOwnCluster } from '../support/own-cluster.ts'
+import { createProject, withSession } from '../support/projects.ts'
+import { isRedisInstalled, startRedis, type TestRedis } from '../support/redis.ts'
+import { openTransactions } from '../support/transactions.ts'
+import { startWharf, type TestWharf } from '../support/wharf.ts'
+
+// Servers and processes are started and ended in each test, which a busy machine takes its time for.
+vi.setConfig({ testTimeout: 180_000 })
+
+const STRUCTURE = `
+  CREATE DOMAIN gated AS integer CHECK (${GATE});
+  CREATE TABLE item (id integer PRIMARY KEY, n gated);`
+const OLD = 'INSERT INTO item VALUES (1, 1), (2, 2)'
+const NEW = 'INSERT INTO item SELECT n, n FROM generate_series(3, 100) n'
+
+/** Makes the projects `source` and `target`. @returns an archive of the first. */
+async function prepare(wharf: TestWharf): Promise<string> {
+  await createProject(wharf, 'source', `${STRUCTURE} ${NEW}`)
+  await createProject(wharf, 'target', `${STRUCTURE} ${OLD}`)
+  return exportOf(wharf.root, 'source')
+}
+
+/** Has an import that is running and exports of which some run and some wait, while `use` does its harm to them. */
+const withJobs = (wharf: TestWharf, archive: string, use: () => Promise<unknown>): Promise<readonly SeenJob[]> =>
+  withGate(wharf, async (gate) => {
+    const first = jobOf(await askImport(wharf.root, archive, '?targetSlug=target'))
+    await gate.arrival()
+    return withSession(wharf.database.url, async (holder) => {
+      holder.on('error', () => undefined)
+      await holder.query('BEGIN; LOCK TABLE "source.live".item IN ACCESS EXCLUSIVE MODE')
+      const others: SeenJob[] = []
+      for (let index = 0; index < 6; index += 1) others.push(jobOf(await askExport(wharf.root, [{ slug: 'source' }])))
+      await eventually(() => runningJobs(wharf)).toBe(5)
+      await use()
+      return [first, ...others]
+    })
+  })
+
+const runningJobs = async ({ database }: TestWharf): Promise<number> =>
+  (await database.query(`SELECT FROM control.job WHERE status = 'running'`)).length
+
+/** Every job has succeeded, with one result. */
+async function expectDoneOnce(wharf: TestWharf, jobs: readonly SeenJob[]): Promise<readonly SeenJob[]> {
+  const ended: SeenJob[] = []
+  for (const job of jobs) ended.push(await untilEnded(wharf.root, job))
+  expect(ended.map(({ status }) => status)).toEqual(jobs.map(() => 'succeeded'))
+  const exports = ended.filter(({ kind }) => kind === 'export').map(({ id }) => id)
+  const artifacts = await wharf.database.query<{ id: string }>(
+    `SELECT job_id AS id FROM control.artifact WHERE kind = 'output' AND state = 'ready' ORDER BY 1`,
+  )
+  expect(artifacts.map(({ id }) => id)).toEqual(exports.toSorted())
+  await nothingIsLeft(wharf)
+  return ended
+}
+
+async function expectImportedOnce({ database }: TestWharf): Promise<void> {
+  expect(await database.query('SELECT count(*)::int AS n FROM "target.live".item')).toEqual([{ n: 98 }])
+  const imports = await database.query(
+    `SELECT FROM system.event JOIN system.stage_state USING (stage_id)
+      WHERE kind = 'import' AND schema_name = 'target.live'`,
+  )
+  expect(imports).toHaveLength(1)
+}
+
+/** Keeps anything from being added to the queue while `use` runs, and lets nothing through that was tried meanwhile. */
+async function withQueueClosed<T>(wharf: TestWharf, redis: TestRedis | undefined, use: () => Promise<T>): Promise<T> {
+  if (redis) return redis.withoutWrites(use)
+  return withSession(wharf.database.url, async (holder) => {
+    await holder.query('BEGIN; LOCK TABLE bullmq.job IN SHARE MODE')
+    const result = await use()
+    // Where a client has died, PostgreSQL finds out only after the statement, which would be done by then.
+    await holder.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_locks WHERE relation = 'bullmq.job'::regclass AND NOT granted`,
+    )
+    return result
+  })
+}
+
+test.each(BACKENDS)(
+  'a job whose API is killed between its record and the queue on %s is done, once',
+  async (backend) => {
+    const { redis, environment } = await startBackend(backend)
+    const wharf = await startWharf({ environment })
+    onTestFinished(async () => {
+      await wharf.close()
+      await redis?.kill()
+    })
+    await createProject(wharf, 'source', `${STRUCTURE} ${NEW}`)
+    const api = await startApiProcess(wharf, environment)
+    const record = (): Promise<{ id: string }[]> => wharf.database.query('SELECT id FROM control.job')
+    const [asked, outcome] = await withSession(wharf.database.url, async (holder) => {
+      await holder.query('BEGIN; LOCK TABLE control.job IN SHARE MODE')
+      const answer = askExport(api.root, [{ slug: 'source' }]).catch((error: unknown) => error)
+      await eventually(async () => {
+        const open = await openTransactions(wharf)
+        return open.filter(({ waits, query }) => waits === 'Lock' && query.includes('INSERT INTO control.job')).length
+      }).toBe(1)
+      return withQueueClosed(wharf, redis, async () => {
+        await holder.query('COMMIT')
+        await eventually(async () => (await record()).length).toBe(1)
+        await api.kill('SIGKILL')
+        return [await record(), await answer] as const
+      })
+    })
+    expect(outcome).toBeInstanceOf(Error)
+    expect((await wharf.container.queue.depth()).get('export')).toBe(0)
+    // A busy machine keeps even a worker that lives from renewing a short lock.
+    await startWorkerProcess(wharf, environment, { ...NO_LEASE, lockMs: 60_000 })
+    const jobs = await Promise.all(asked.map(async ({ id }) => jobOf(await wharf.root.get(`/jobs/${id}`))))
+    expect(await expectDoneOnce(wharf, jobs)).toMatchObject([{ attempt: 1 }])
+  },
+)
+
+describe.skipIf(!isRedisInstalled)('a Redis that is killed', () => {
+  test.each([
+    ['and comes back with what it had written down', true],
+    ['and comes back empty', false],
+  ])('%s loses no job, and none is done twice', async (_, keeps) => {
+    const folder = await mkdtemp(join(tmpdir(), 'wharf-test-redis-'))
+    const redis = await startRedis(keeps ? folder : undefined)
+    const environment = { REDIS_URL: redis.url }
+    const wharf = await startWharf({ environment })
+    onTestFinished(async () => {
+      await wharf.close()
+      await redis.kill()
+      await rm(folder, { recursive: true })
+    })
+    const archive = await prepare(wharf)
+    await startWorkerProcess(wharf, environment, NO_LEASE)
+    const jobs = await withJobs(wharf, archive, async () => {
+      await redis.kill()
+      expect(await askExport(wharf.root, [{ slug: 'source' }])).toMatchObject({
+        status: 503,
+        headers: { 'retry-after': '5' },
+        json: { type: 'urn:wharf:error:queue-unavailable' },
+      })
+      await redis.start()
+    })
+    expect(await expectDoneOnce(wharf, jobs)).toMatchObject(jobs.map(() => ({ attempt: 1 })))
+    await expectImportedOnce(wharf)
+  })
+})
+
+const programs = installedPrograms()
+
+describe.skipIf(programs === undefined)('a PostgreSQL that crashes and comes back', () => {
+  let cluster: OwnCluster
+
+  beforeAll(async () => {
+    cluster = await startOwnCluster(programs ?? '')
+  })
+
+  afterAll(() => cluster?.remove())
+
+  test.each<[Backend]>(BACKENDS.map((backend) => [backend]))(
+    'with the queue on %s, loses no job, and none is done twice',
+    async (backend) => {
+      const { redis, environment } = await startBackend(backend)
+      const wharf = await startWharf({ environment, database: await cluster.createDatabase() })
+      onTestFinished(async () => {
+        await wharf.close()
+        await redis?.kill()
+      })
+      const archive = await prepare(wharf)
+      await startWorkerProcess(wharf, environment, { leaseMs: 6_000 })
+      const jobs = await withJobs(wharf, archive, async () => {
+        await cluster.crash()
+        await cluster.start()
+      })
+      await expectDoneOnce(wharf, jobs)
+      await expectImportedOnce(wharf)
+    },
+  )
+})

@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest'
+import { runChaos } from '../../chaos/run-chaos.ts'
+import { temporaryFolder } from '../support/processes.ts'
+import { isRedisInstalled } from '../support/redis.ts'
+
+/** Longer than what was under way takes to end on a busy machine. */
+const LIMIT_MS = 600_000
+
+test.skipIf(!isRedisInstalled)(
+  'nothing is lost, left over or answered wrongly while all servers are killed, frozen and stopped at random',
+  async () => {
+    const faults: string[] = []
+    const folder = await temporaryFolder()
+    const { violations, counts } = await runChaos({ seed: 1, seconds: 15, folder, tell: (what) => faults.push(what) })
+    expect(violations, faults.join('\n')).toEqual([])
+    expect(counts.get('writes to ledger: done')).toBeGreaterThan(0)
+    expect(faults.length).toBeGreaterThan(3)
+  },
+  LIMIT_MS,
+)

@@ -1,0 +1,49 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { loadConfig, VARIABLES } from '../../src/config.ts'
+import { type AppError, isAppError } from '../../src/errors.ts'
+
+function refusalOf(environment: Record<string, string>): AppError {
+  try {
+    loadConfig(environment)
+  } catch (error) {
+    if (isAppError(error, 'CONFIG_INVALID')) return error
+    throw error
+  }
+  throw new Error('the configuration was taken')
+}
+
+test('.env.example has every variable, and no other', () => {
+  const names = [...readFileSync('.env.example', 'utf8').matchAll(/^(\w+)=/gm)].map(([, name]) => name)
+  expect(names.toSorted()).toEqual(VARIABLES.toSorted())
+})
+
+test('.env.example taken as it is gives the defaults', () => {
+  const lines = [...readFileSync('.env.example', 'utf8').matchAll(/^(\w+)=(.*)$/gm)]
+  expect(loadConfig(Object.fromEntries(lines.map(([, name, value]) => [name, value])))).toEqual(loadConfig({}))
+})
+
+test('a variable that is set to nothing counts as missing', () => {
+  expect(loadConfig({ WHARF_PORT: '' }).port).toBe(4000)
+})
+
+test('everything that is wrong is said at once, by name and without its value', () => {
+  const secret = 'too-short-a-secret'
+  const { faults } = refusalOf({
+    DATABASE_URL: 'mysql://user:pass@host/db',
+    WHARF_PORT: '99999',
+    WHARF_ROOT_TOKEN: secret,
+    WHARF_LOG_LEVEL: 'loud',
+    WHARF_PROJECT: 'Shop!',
+  })
+  const said = faults.map(({ detail }) => detail)
+  expect(said).toHaveLength(5)
+  for (const name of ['DATABASE_URL', 'WHARF_PORT', 'WHARF_ROOT_TOKEN', 'WHARF_LOG_LEVEL', 'WHARF_PROJECT']) {
+    expect(said.some((detail) => detail.startsWith(`${name} `))).toBe(true)
+  }
+  expect(said.join()).not.toMatch(/too-short|pass@host/)
+})
+
+test('the configuration can not be changed', () => {
+  expect(Object.isFrozen(loadConfig({}))).toBe(true)
+})

@@ -1,0 +1,169 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import { afterAll, beforeAll, expect } from 'vitest'
+import { createMigratedDatabase, type TestDatabase } from '../support/database.ts'
+import { readState } from '../support/database-state.ts'
+import { eventually } from '../support/eventually.ts'
+import { GATE, withGate } from '../support/gate.ts'
+import { exportOf, placelessLines } from '../support/import.ts'
+import { askExport, askImport, jobOf, type SeenJob, untilEnded } from '../support/jobs.ts'
+import { nothingIsLeft } from '../support/leftovers.ts'
+import { createProject, withSession } from '../support/projects.ts'
+import { startRedis, type TestRedis, redisTest as test } from '../support/redis.ts'
+import {
+  type MainProcess,
+  type ServiceProcess,
+  startServiceProcess,
+  startWorkerOf,
+} from '../support/service-process.ts'
+
+/*
+ * The processes of docker-compose.yml, with one API and one worker more, and without the containers: each has a data
+ * folder of its own, and all share the folder of archives. Tests go on where the ones before have stopped.
+ */
+
+const STRUCTURE = `
+  CREATE DOMAIN gated AS integer CHECK (${GATE});
+  CREATE TABLE item (id integer PRIMARY KEY, n gated);`
+const EXPORTS = 60
+/** Each worker makes so many exports at once. */
+const AT_ONCE = 4
+/** Longer than it takes until a worker that died is taken for dead, with all that is done after that. */
+const LIMIT_MS = 180_000
+
+let folder: string
+let redis: TestRedis
+let database: TestDatabase
+let apis: [ServiceProcess, ServiceProcess]
+let workers: [MainProcess, MainProcess, MainProcess]
+let exports: readonly SeenJob[]
+
+const optionsOf = (name: string) => ({
+  databaseUrl: database.url,
+  dataDir: join(folder, name),
+  environment: { REDIS_URL: redis.url, WHARF_ARTIFACTS: join(folder, 'artifacts') },
+})
+const startApi = (number: number) => startServiceProcess(optionsOf(`api-${number}`), 'api')
+const startWorker = (number: number) => startWorkerOf(optionsOf(`worker-${number}`))
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'wharf-test-topology-'))
+  redis = await startRedis(await mkdtemp(join(folder, 'redis-')))
+  database = await createMigratedDatabase()
+  apis = await Promise.all([startApi(1), startApi(2)])
+  workers = await Promise.all([startWorker(1), startWorker(2), startWorker(3)])
+  await createProject(apis[0], 'source', `${STRUCTURE} INSERT INTO item SELECT n, n FROM generate_series(3, 100) n`)
+  await createProject(apis[0], 'target', `${STRUCTURE} INSERT INTO item VALUES (1, 1), (2, 2)`)
+})
+
+afterAll(async () => {
+  for (const process of [...(apis ?? []), ...(workers ?? [])]) await process.kill('SIGKILL')
+  await redis?.kill()
+  await database?.drop()
+  if (folder) await rm(folder, { recursive: true, force: true })
+})
+
+const statuses = (ids: readonly string[]): Promise<unknown[]> =>
+  database.query('SELECT status, count(*)::int AS n FROM control.job WHERE id = ANY ($1) GROUP BY 1 ORDER BY 1', [ids])
+
+test('both APIs are alive and ready', async () => {
+  for (const { root } of apis) {
+    expect(await root.get('/healthz')).toMatchObject({ status: 200 })
+    expect(await root.get('/readyz')).toMatchObject({ status: 200 })
+  }
+})
+
+test(
+  'of exports that three workers share, those go on whose worker, or whose API, ends',
+  async () => {
+    exports = await withSession(database.url, async (holder) => {
+      await holder.query('BEGIN; LOCK TABLE "source.live".item IN ACCESS EXCLUSIVE MODE')
+      const askHalf = async ({ root }: ServiceProcess): Promise<SeenJob[]> => {
+        const half: SeenJob[] = []
+        while (half.length < EXPORTS / 2) half.push(jobOf(await askExport(root, [{ slug: 'source' }])))
+        return half
+      }
+      const asked = (await Promise.all(apis.map(askHalf))).flat()
+      await eventually(() => statuses(asked.map(({ id }) => id))).toEqual([
+        { status: 'queued', n: EXPORTS - workers.length * AT_ONCE },
+        { status: 'running', n: workers.length * AT_ONCE },
+      ])
+      await workers[0].kill('SIGKILL')
+      await apis[1].kill('SIGKILL')
+      return asked
+    })
+    expect(await workers[1].kill('SIGTERM')).toBe(0)
+    apis[1] = await startApi(2)
+    workers[0] = await startWorker(1)
+    workers[1] = await startWorker(2)
+    const lost = AT_ONCE
+    const ids = exports.map(({ id }) => id)
+    await eventually(() => statuses(ids)).toContainEqual({
+      status: 'succeeded',
+      n: expect.toSatisfy((n) => n >= EXPORTS - lost),
+    })
+  },
+  LIMIT_MS,
+)
+
+test(
+  'a job that one API was asked for is seen through the other, with its archive',
+  async () => {
+    const [one, other] = apis
+    const archive = await exportOf(one.root, 'source')
+    const made = await untilEnded(other.root, jobOf(await askExport(one.root, [{ slug: 'source' }])))
+    expect(made).toMatchObject({ status: 'succeeded' })
+    const file = await other.root.get(`/jobs/${made.id}/file`)
+    expect(placelessLines(gunzipSync(file.bytes).toString())).toEqual(placelessLines(archive))
+    const imported = await untilEnded(one.root, jobOf(await askImport(other.root, file.bytes, '?targetSlug=target')))
+    expect(imported, JSON.stringify(imported.error)).toMatchObject({ status: 'succeeded' })
+    expect(placelessLines(await exportOf(one.root, 'target'))).toEqual(placelessLines(archive))
+  },
+  LIMIT_MS,
+)
+
+test(
+  'an import that runs is cancelled through another API than it was asked for, and its target is as it was',
+  async () => {
+    const [one, other] = apis
+    const archive = await exportOf(one.root, 'source')
+    const target = `nspname LIKE 'target.live%'`
+    const before = await readState(database, target)
+    await withGate({ database }, async (gate) => {
+      const asked = jobOf(await askImport(one.root, archive, '?targetSlug=target'))
+      await gate.arrival()
+      expect(await other.root.post(`/jobs/${asked.id}/cancel`)).toMatchObject({ status: 202 })
+      expect(await untilEnded(one.root, asked)).toMatchObject({ status: 'cancelled' })
+    })
+    await eventually(() => readState(database, target)).toEqual(before)
+  },
+  LIMIT_MS,
+)
+
+test(
+  'every export has one archive in the end, and nothing is left of what died',
+  async () => {
+    const ids = exports.map(({ id }) => id)
+    await expect
+      .poll(() => statuses(ids), { timeout: LIMIT_MS, interval: 200 })
+      .toEqual([{ status: 'succeeded', n: EXPORTS }])
+    const archives = await database.query<{ id: string }>(
+      `SELECT job_id AS id FROM control.artifact WHERE state = 'ready' AND job_id = ANY ($1) ORDER BY 1`,
+      [ids],
+    )
+    expect(archives.map(({ id }) => id)).toEqual(ids.toSorted())
+    await nothingIsLeft({ database, dataDir: folder })
+  },
+  LIMIT_MS,
+)
+
+test(
+  'all processes end well when they are told to',
+  async () => {
+    const codes = await Promise.all([...apis, ...workers].map((process) => process.kill('SIGTERM')))
+    expect(codes).toEqual([0, 0, 0, 0, 0])
+  },
+  LIMIT_MS,
+)

@@ -1,0 +1,203 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { BYTE_TEXT_COLUMN } from '../../../src/database/byte-text-client.ts'
+import { quoteIdentifier, quoteQualified } from '../../../src/database/quoting.ts'
+import type { ByteText } from '../../../src/lib/byte-text.ts'
+import type { FindProjectDatabase } from '../../../src/projects/stage-database.ts'
+import { withExport } from '../../../src/transfer/export/with-export.ts'
+import { tablesOf } from '../../support/archive-text.ts'
+import { observeDatabase } from '../../support/observed-database.ts'
+import { applyScript, createProject } from '../../support/projects.ts'
+import { startWharf, type TestWharf } from '../../support/wharf.ts'
+
+const MEBIBYTE = 1024 * 1024
+
+let wharf: TestWharf
+
+beforeAll(async () => {
+  wharf = await startWharf()
+})
+
+afterAll(() => wharf.close())
+
+const LONG_NAME = `${'ü'.repeat(31)}_`
+
+/** Tables that are unusual in what they are called, made of, or hold; each with the rows that it must have. */
+const UNUSUAL: readonly [what: string, table: string, rows: number, script: string][] = [
+  ['no rows', 'empty', 0, 'CREATE TABLE empty (a int, b text)'],
+  ['neither columns nor rows', 'nothing', 0, 'CREATE TABLE nothing ()'],
+  ['rows without columns', 'blank', 3, `CREATE TABLE blank (); ${'INSERT INTO blank DEFAULT VALUES;'.repeat(3)}`],
+  ['only dropped columns', 'bare', 1, 'CREATE TABLE bare AS SELECT 1 AS a; ALTER TABLE bare DROP COLUMN a'],
+  [
+    '1,600 columns',
+    'wide',
+    2,
+    `DO $$ BEGIN EXECUTE (SELECT format('CREATE TABLE wide (%s)', string_agg('c' || n || ' smallint', ',')) FROM generate_series(1, 1600) n);
+     EXECUTE (SELECT format('INSERT INTO wide VALUES (%s), (NULL%s)', string_agg(n::text, ','), repeat(',NULL', 1599)) FROM generate_series(1, 1600) n); END $$`,
+  ],
+  [
+    '100 columns',
+    'hundred',
+    1,
+    `CREATE TABLE hundred AS SELECT ${Array.from({ length: 100 }, (_, n) => `${n} AS c${n}`)}`,
+  ],
+  ['101 columns', 'more', 1, `CREATE TABLE more AS SELECT ${Array.from({ length: 101 }, (_, n) => `${n} AS c${n}`)}`],
+  [
+    'columns dropped, and added with a default',
+    'changed',
+    2,
+    `CREATE TABLE changed (a int, b text, c int); INSERT INTO changed VALUES (1, 'x', 2), (3, 'y', 4);
+     ALTER TABLE changed DROP COLUMN b, ADD COLUMN d text DEFAULT 'later'`,
+  ],
+  [
+    'blocks that deletions have left empty',
+    'sparse',
+    2,
+    `CREATE TABLE sparse AS SELECT n, repeat('x', 500) AS t FROM generate_series(1, 5000) n; DELETE FROM sparse WHERE n NOT IN (7, 4900)`,
+  ],
+  [
+    'rows that were all deleted',
+    'cleared',
+    0,
+    'CREATE TABLE cleared AS SELECT 1 AS n FROM generate_series(1, 999); DELETE FROM cleared',
+  ],
+  ['no log', 'unlogged', 1, 'CREATE UNLOGGED TABLE unlogged AS SELECT 1 AS n'],
+  [
+    'few rows to a block',
+    'loose',
+    500,
+    'CREATE TABLE loose (n int) WITH (fillfactor = 10); INSERT INTO loose SELECT generate_series(1, 500)',
+  ],
+  ['many rows to a block', 'dense', 50_000, 'CREATE TABLE dense AS SELECT n FROM generate_series(1, 50000) n'],
+  [
+    'short and long values in turn',
+    'mixed',
+    60,
+    `CREATE TABLE mixed (n int, t text); ALTER TABLE mixed ALTER t SET STORAGE EXTERNAL;
+     INSERT INTO mixed SELECT n, repeat(n::text, CASE WHEN n % 3 = 0 THEN 50000 ELSE 1 END) FROM generate_series(1, 60) n`,
+  ],
+  ['a quote, a space and a dot in its name', 'quo"te d.t', 1, 'CREATE TABLE "quo""te d.t" AS SELECT 1 AS "a ""b"".c"'],
+  ['the longest name that there is', LONG_NAME, 1, `CREATE TABLE "${LONG_NAME}" AS SELECT 1 AS "${LONG_NAME}"`],
+  ['capitals in its name', 'CamelCase', 1, 'CREATE TABLE "CamelCase" AS SELECT 1 AS "mixedCase"'],
+  ['a name in other letters', '表 😀', 1, `CREATE TABLE "表 😀" AS SELECT 'é' AS "列"`],
+  [
+    'words of SQL as names',
+    'select',
+    1,
+    'CREATE TABLE "select" AS SELECT 1 AS "from", 2 AS "user", 3 AS "current_date"',
+  ],
+  ['a percent sign and a dollar', '100% $1', 1, 'CREATE TABLE "100% $1" AS SELECT 1 AS "%s", 2 AS "$1"'],
+  [
+    'columns called as the query calls its own',
+    'wharf_table',
+    1,
+    'CREATE TABLE wharf_table AS SELECT 1 AS page, 2 AS "rows", 3 AS "lines", 4 AS wharf_blocks, 7 AS wharf_byte_text, 5 AS "first", 6 AS wharf_table',
+  ],
+  [
+    'the name of what the query has beside it',
+    'wharf_blocks',
+    2,
+    `CREATE TABLE wharf_blocks AS SELECT 99 AS "first", 'a' AS "lines" FROM generate_series(1, 2)`,
+  ],
+  [
+    'the name of a function',
+    'json_build_array',
+    1,
+    'CREATE TABLE json_build_array AS SELECT 1 AS string_agg, 2 AS count',
+  ],
+  ['the name of a catalog', 'pg_shadowed', 1, 'CREATE TABLE pg_shadowed AS SELECT 1 AS oid, 2 AS relname'],
+]
+
+/** What SQL has in a table, in the order in which it is stored: each value as text. */
+async function storedRows(table: string, columns: readonly string[]): Promise<(string | null)[][]> {
+  const values = columns.map((column) => `${quoteIdentifier(column)}::text`).join(', ')
+  const rows = await wharf.database.query<{ values: (string | null)[] }>(
+    `SELECT ARRAY[${values}]::text[] AS values FROM ${quoteQualified('unusual.live', table)} ORDER BY ctid`,
+  )
+  return rows.map((row) => row.values)
+}
+
+test('tables of every kind are exported with just the rows that they have', async () => {
+  await createProject(wharf, 'unusual', UNUSUAL.map(([, , , script]) => script).join(';\n'))
+  const { text } = await wharf.root.post('/export', { json: { projects: [{ slug: 'unusual' }] } })
+  const archived = new Map(tablesOf(text).map((table) => [table.name, table]))
+  expect([...archived.keys()].toSorted()).toEqual(UNUSUAL.map(([, table]) => table).toSorted())
+  for (const [what, name, rows] of UNUSUAL) {
+    const table = archived.get(name)
+    expect(table?.count, what).toBe(rows)
+    const values = table?.rows.map((row) => row.map((value) => (value === null ? null : String(value))))
+    expect(values, what).toEqual(await storedRows(name, table?.columns ?? []))
+  }
+})
+
+test('generated columns are described and carry no values', async () => {
+  const script = `CREATE TABLE t (a int, twice int GENERATED ALWAYS AS (a * 2) STORED, b int); INSERT INTO t VALUES (1, DEFAULT, 3)`
+  await createProject(wharf, 'generated', script)
+  const { text } = await wharf.root.post('/export', { json: { projects: [{ slug: 'generated' }] } })
+  expect(tablesOf(text)).toMatchObject([{ columns: ['a', 'b'], rows: [[1, 3]] }])
+  expect(text).toContain('"generated":"(a * 2)"')
+})
+
+/** The largest piece that an export gives at once, and the most bytes that one fetch brings. */
+async function largestPieces(slug: string): Promise<{ piece: number; fetch: number; bytes: number }> {
+  const largest = { piece: 0, fetch: 0, bytes: 0 }
+  const after = (_: string, result: unknown): void => {
+    const pages: { [BYTE_TEXT_COLUMN]?: ByteText | null }[] = Array.isArray(result) ? result : []
+    const fetched = pages.reduce((sum, { [BYTE_TEXT_COLUMN]: text }) => sum + (text?.length ?? 0), 0)
+    largest.fetch = Math.max(largest.fetch, fetched)
+  }
+  const { container } = wharf
+  const projectDatabase: FindProjectDatabase = async (project, use) =>
+    observeDatabase(await container.projectDatabase(project, use), { after })
+  await withExport({ ...container, projectDatabase }, [{ slug, system: false }], async (archive) => {
+    for await (const chunk of archive) {
+      largest.piece = Math.max(largest.piece, chunk.length)
+      largest.bytes += chunk.length
+    }
+  })
+  return largest
+}
+
+test('rows of 20 MB come one by one', async () => {
+  await createProject(
+    wharf,
+    'heavy',
+    `CREATE TABLE heavy AS SELECT n, repeat('x', 20000000) AS t FROM generate_series(1, 4) n`,
+  )
+  const { piece, fetch, bytes } = await largestPieces('heavy')
+  expect(bytes).toBeGreaterThan(80_000_000)
+  expect(piece).toBeLessThan(20_100_000)
+  expect(fetch).toBeGreaterThan(20_000_000)
+  expect(fetch).toBeLessThan(20_100_000)
+})
+
+test('rows that PostgreSQL keeps compressed come a few at a time, however many fit into a block', async () => {
+  await createProject(
+    wharf,
+    'dense',
+    `CREATE TABLE dense AS SELECT n, repeat('x', 80000) AS t FROM generate_series(1, 1000) n`,
+  )
+  const { fetch, bytes } = await largestPieces('dense')
+  expect(bytes).toBeGreaterThan(80_000_000)
+  expect(fetch).toBeGreaterThan(0.5 * MEBIBYTE)
+  expect(fetch).toBeLessThan(8 * MEBIBYTE)
+})
+
+test('ordinary rows come by the megabyte', async () => {
+  await createProject(
+    wharf,
+    'plain',
+    `CREATE TABLE plain AS SELECT n, md5(n::text) AS t FROM generate_series(1, 60000) n`,
+  )
+  const { fetch, bytes } = await largestPieces('plain')
+  expect(bytes).toBeGreaterThan(3_000_000)
+  expect(fetch).toBeGreaterThan(0.5 * MEBIBYTE)
+  expect(fetch).toBeLessThan(2.5 * MEBIBYTE)
+})
+
+test('a stage whose project and stage have the longest names is exported like any other', async () => {
+  const [slug, stage] = [`a${'-b_9'.repeat(15)}zz`, `s${'-x'.repeat(31)}`]
+  await wharf.root.post('/projects', { json: { slug, stages: [stage] } })
+  expect((await applyScript(wharf, slug, 'CREATE TABLE t AS SELECT 7 AS n', stage)).status).toBe(200)
+  const answer = await wharf.root.post('/export', { json: { projects: [{ slug }] } })
+  expect(tablesOf(answer.text)).toMatchObject([{ path: `${slug}/${stage}/t`, rows: [[7]] }])
+})

@@ -1,0 +1,118 @@
+import { execFile } from 'node:child_process'
+import { readdir } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { expect, onTestFinished, test } from 'vitest'
+import type { BorrowedBytes } from '../../../src/lib/borrowed-bytes.ts'
+import { errorCode } from '../../../src/lib/error-code.ts'
+import { type Archive, openArchive, receiveArchive } from '../../../src/transfer/import/receive-archive.ts'
+import type { ByteRange } from '../../../src/transfer/import/spool-file.ts'
+import { buildArchive, column } from '../../support/archive-builder.ts'
+import { EVENT, EVENT_ROWS_TEXT, sampleLines, streamOf } from '../../support/archive-sample.ts'
+import { watchFiles } from '../../support/failing-files.ts'
+import { temporaryFolder } from '../../support/processes.ts'
+
+const sample = Buffer.concat(sampleLines())
+const { signal } = new AbortController()
+const script = fileURLToPath(new URL('../../support/run-spool.ts', import.meta.url))
+
+/** Receives an archive, and removes it when `use` has ended, or when it is refused. */
+async function withReceived<T>(bytes: Buffer, folder: string, use: (archive: Archive) => Promise<T>): Promise<T> {
+  const archive = await openArchive(folder)
+  try {
+    await receiveArchive(archive, streamOf(bytes), {})
+    return await use(archive)
+  } finally {
+    await archive.file.remove()
+  }
+}
+
+const read = ({ file }: Archive, range: ByteRange = { start: 0, end: 0 }): Promise<string> =>
+  textOf(file.read([range], signal))
+
+async function textOf(chunks: AsyncIterable<BorrowedBytes>): Promise<string> {
+  const texts: Buffer[] = []
+  for await (const chunk of chunks) texts.push(chunk.copy())
+  return Buffer.concat(texts).toString()
+}
+
+test('of an archive, the rows of each table and the events are kept, and where they are', async () => {
+  const folder = await temporaryFolder()
+  await withReceived(sample, folder, async (archive) => {
+    const [shop, blog] = archive.lists.projects
+    if (!shop || !blog) throw new Error('the sample has two projects')
+    const [album, empty] = shop.stages[0]?.tables ?? []
+    const [part, ...others] = album?.parts ?? []
+    expect(album).toMatchObject({ name: 'album', rows: 3, isWhole: true })
+    expect([part, ...others]).toMatchObject([{ format: 'binary', rows: 3, firstLine: 17 }])
+    expect(await read(archive, part?.range)).toContain('For Those About To Rock')
+    expect(empty).toMatchObject({ name: 'empty', rows: 0, columns: [], parts: [] })
+    const line = (kind: string): string =>
+      [EVENT.stage, EVENT.id, kind, 'album', '{"album_id"}', EVENT_ROWS_TEXT, '\\N', `${EVENT.occurredAt}\n`].join('\t')
+    expect(await read(archive, shop.eventLines)).toBe(line('create') + line('import'))
+  })
+  expect(await readdir(folder)).toEqual([])
+})
+
+test('rows that take many writes are kept byte by byte', async () => {
+  const tables = ['first', 'second'].map((name) => ({
+    name,
+    columns: [column('n', 'real'), column('c', 'text')],
+    rows: Array.from({ length: 20_000 }, (_, n) => [n, `${name} ${'é'.repeat(n % 97)}`]),
+  }))
+  const bytes = buildArchive({ slug: 'shop', stages: [{ tables }] })
+  await withReceived(bytes, await temporaryFolder(), async (archive) => {
+    for (const [at, { rows }] of tables.entries()) {
+      const range = archive.lists.projects[0]?.stages[0]?.tables[at]?.parts[0]?.range
+      expect(await read(archive, range)).toBe(rows.map((row) => `${row.join('\t')}\n`).join(''))
+    }
+  })
+})
+
+test('an archive that is refused leaves nothing', async () => {
+  const folder = await temporaryFolder()
+  const received = withReceived(sample.subarray(0, -10), folder, async () => undefined)
+  await expect(received).rejects.toThrow('line')
+  expect(await readdir(folder)).toEqual([])
+})
+
+test.each([
+  ['EIO', 'STORAGE_UNAVAILABLE'],
+  ['ENOSPC', 'STORAGE_FULL'],
+])(
+  'whichever call to the disk fails with %s, that is said or does no harm, and nothing is left',
+  async (system, code) => {
+    const folder = await temporaryFolder()
+    const files = watchFiles(folder, system)
+    onTestFinished(files.restore)
+    const readBack = (): Promise<string> =>
+      withReceived(sample, folder, async (archive) => {
+        const [album] = archive.lists.projects[0]?.stages[0]?.tables ?? []
+        return read(archive, album?.parts[0]?.range)
+      }).catch((error: unknown) => errorCode(error) ?? String(error))
+    const whole = await readBack()
+    expect(whole).toContain('For Those About To Rock')
+    const outcomes: string[] = []
+    let nth = 0
+    do {
+      nth += 1
+      files.arm({ nth, lost: 'call' })
+      outcomes.push(await readBack())
+      expect(await readdir(folder)).toEqual([])
+    } while (files.disarm() >= nth)
+    expect(outcomes.at(-1)).toBe(whole)
+    expect(new Set(outcomes)).toEqual(new Set([code, whole]))
+  },
+)
+
+test.skipIf(process.platform === 'win32')(
+  'where there is no more room, that is said, and nothing is left',
+  async () => {
+    const folder = await temporaryFolder()
+    // No file may be longer than some hundred kilobytes, which a program meets like a full disk.
+    const limited = ['-c', 'ulimit -f 256; exec "$@"', 'sh', process.execPath, '--import', 'tsx', script, folder]
+    const { stdout } = await promisify(execFile)('sh', limited, { env: { ...process.env, TSX_DISABLE_CACHE: '1' } })
+    expect(stdout).toBe('STORAGE_FULL\n')
+    expect(await readdir(folder)).toEqual([])
+  },
+)

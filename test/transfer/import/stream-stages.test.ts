@@ -1,0 +1,186 @@
+import { randomBytes } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { readArchive } from '../../../src/archive/archive-reader.ts'
+import { unpack } from '../../../src/archive/unpack.ts'
+import type { verifyArchive } from '../../../src/archive/verify-archive.ts'
+import { openFolderStore } from '../../../src/artifacts/folder-store.ts'
+import { BorrowedBytes, copied } from '../../../src/lib/borrowed-bytes.ts'
+import { coalesce } from '../../../src/lib/coalesce.ts'
+import { collectPassed } from '../../../src/lib/collect-passed.ts'
+import { fixedBlocks } from '../../../src/lib/fixed-blocks.ts'
+import { gzipMembers } from '../../../src/lib/gzip-members.ts'
+import { lineBlocks } from '../../../src/lib/line-blocks.ts'
+import type { readText } from '../../../src/lib/read-text.ts'
+import { recogniseGzip } from '../../../src/lib/recognise-gzip.ts'
+import { copyInto } from '../../../src/transfer/import/copy-into.ts'
+import type { checkArchive, receiveArchive } from '../../../src/transfer/import/receive-archive.ts'
+import { createSpoolFile } from '../../../src/transfer/import/spool-file.ts'
+import { collect, streamOf } from '../../support/archive-sample.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { temporaryFolder } from '../../support/processes.ts'
+
+const KIBIBYTE = 1024
+const SOURCE = fileURLToPath(new URL('../../../src', import.meta.url))
+const { signal } = new AbortController()
+
+const whole = () => ({ maxBytes: Number.POSITIVE_INFINITY, inPieces: false })
+
+/** Lines of letters, which PostgreSQL takes as text too. */
+const bytes = Buffer.concat(
+  Array.from({ length: 4_000 }, (_, n) => Buffer.from(`${randomBytes(1 + (n % 700)).toString('hex')}\n`)),
+)
+
+/** How chunks may be cut: below, at and above the sizes at which stages copy. */
+const CUTS = [1_000, 64 * KIBIBYTE, 128 * KIBIBYTE, 512 * KIBIBYTE + 1]
+
+const cut = (size: number): Buffer[] =>
+  Array.from({ length: Math.ceil(bytes.length / size) }, (_, n) => bytes.subarray(n * size, (n + 1) * size))
+
+/** Lends all chunks in one buffer, which is written over as soon as the next is asked for. */
+async function* lent(chunks: readonly Buffer[]): AsyncGenerator<BorrowedBytes, void, undefined> {
+  const buffer = Buffer.alloc(Math.max(...chunks.map(({ length }) => length)))
+  for (const chunk of chunks) {
+    yield new BorrowedBytes(buffer.subarray(0, chunk.copy(buffer)))
+    buffer.fill('!')
+  }
+}
+
+let database: TestDatabase
+let pool: pg.Pool
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  pool = new pg.Pool({ connectionString: database.url, max: 1 })
+})
+
+afterAll(async () => {
+  await pool.end()
+  await database.drop()
+})
+
+const joined = async (chunks: AsyncIterable<BorrowedBytes>): Promise<Buffer> =>
+  Buffer.concat(await collect(copied(chunks)))
+
+/** Every stage that takes bytes whose memory is used again, by its file. @returns all that has come out. */
+const BORROWERS: Readonly<Record<string, (chunks: AsyncIterable<BorrowedBytes>) => Promise<Buffer>>> = {
+  'lib/borrowed-bytes.ts': async (chunks) => Buffer.concat(await collect(copied(chunks))),
+  'lib/collect-passed.ts': (chunks) => joined(collectPassed(chunks)),
+  async 'transfer/import/spool-file.ts'(chunks) {
+    const file = await createSpoolFile(join(await temporaryFolder(), 'spool'))
+    for await (const chunk of chunks) await file.append(chunk)
+    await file.finish()
+    const read = await joined(file.read([{ start: 0, end: file.size }], signal))
+    await file.remove()
+    return read
+  },
+  'transfer/import/load-events.ts': async (chunks) => Buffer.concat(await collect(lineBlocks(copied(chunks), whole))),
+  async 'transfer/import/copy-into.ts'(chunks) {
+    const client = await pool.connect()
+    await client.query('CREATE TEMP TABLE line (n serial, text text)')
+    await copyInto(client, 'COPY line (text) FROM STDIN', chunks)
+    const { rows } = await client.query(`SELECT string_agg(text || E'\\n', '' ORDER BY n) AS text FROM line`)
+    client.release(true)
+    return Buffer.from(String(rows[0]?.text))
+  },
+}
+
+/** Files that only hand such bytes on to one of these, unread. */
+const HANDING_ON = new Set([
+  'archive/copy-buffer.ts',
+  'archive/line-reader.ts',
+  'archive/row-reader.ts',
+  'transfer/import/copy-rows.ts',
+  'transfer/import/follow-archive.ts',
+  'transfer/import/receive-archive.ts',
+])
+
+test.each(Object.entries(BORROWERS))(
+  'what %s makes of bytes does not change when these are written over',
+  async (_, stage) => {
+    for (const size of CUTS) expect((await stage(lent(cut(size)))).equals(bytes), `in chunks of ${size}`).toBe(true)
+  },
+)
+
+test('every file that has to do with such bytes is among these', async () => {
+  const files = (await readdir(SOURCE, { recursive: true })).filter((file) => file.endsWith('.ts'))
+  const texts = await Promise.all(
+    files.map(async (file) => [file, await readFile(join(SOURCE, file), 'utf8')] as const),
+  )
+  const concerned = texts.filter(([, text]) => /\bBorrowedBytes\b/.test(text)).map(([file]) => file)
+  const known = [...Object.keys(BORROWERS).filter((file) => concerned.includes(file)), ...HANDING_ON]
+  expect(concerned.sort()).toEqual(known.sort())
+})
+
+/** True for a stage that may keep what it is given, and so takes nothing that is borrowed. */
+type Refusing<Stage> = Stage extends (chunks: infer Chunks, ...others: never[]) => unknown
+  ? AsyncIterable<BorrowedBytes> extends Chunks
+    ? false
+    : true
+  : never
+
+test('a stage that keeps bytes refuses borrowed ones when it is compiled', () => {
+  const refusing: {
+    readonly coalesce: Refusing<typeof coalesce>
+    readonly fixedBlocks: Refusing<typeof fixedBlocks>
+    readonly gzipMembers: Refusing<typeof gzipMembers>
+    readonly lineBlocks: Refusing<typeof lineBlocks>
+    readonly readText: Refusing<typeof readText>
+    readonly unpack: Refusing<typeof unpack>
+    readonly readArchive: Refusing<typeof readArchive>
+    readonly verifyArchive: Refusing<typeof verifyArchive>
+    readonly checkArchive: Refusing<typeof checkArchive>
+    readonly receiveArchive: Refusing<(bytes: Parameters<typeof receiveArchive>[1]) => unknown>
+    readonly recogniseGzip: Refusing<typeof recogniseGzip>
+  } = {
+    coalesce: true,
+    fixedBlocks: true,
+    gzipMembers: true,
+    lineBlocks: true,
+    readText: true,
+    unpack: true,
+    readArchive: true,
+    verifyArchive: true,
+    checkArchive: true,
+    receiveArchive: true,
+    recogniseGzip: true,
+  }
+  expect(Object.values(refusing)).not.toContain(false)
+})
+
+/** Every source of Buffers, each to its end: those may be kept. */
+const SOURCES: Readonly<Record<string, () => AsyncIterable<Buffer> | Promise<AsyncIterable<Buffer>>>> = {
+  coalesce: () => coalesce(streamOf(...cut(1_000))),
+  fixedBlocks: () => fixedBlocks(streamOf(...cut(1_000)), 64 * KIBIBYTE),
+  lineBlocks: () => lineBlocks(streamOf(...cut(1_000)), whole),
+  gzipMembers: () => gzipMembers(streamOf(...cut(1_000))),
+  collectPassed: () => collectPassed(streamOf(...cut(1_000))),
+  'unpack, of plain bytes': () => unpack(streamOf(...cut(1_000))),
+  'unpack, of gzip': () => unpack(streamOf(gzipSync(bytes))),
+  recogniseGzip: async () => (await recogniseGzip(streamOf(...cut(1_000)))).bytes,
+  async 'a folder of artifacts'() {
+    const store = await openFolderStore(await temporaryFolder())
+    const key = '00000000-0000-4000-8000-000000000000'
+    const writer = await store.create(key)
+    await writer.write(bytes)
+    await writer.commit()
+    return store.read(key)
+  },
+}
+
+const sumOfAll = (chunks: readonly Buffer[]): string => Buffer.concat(chunks).toString('latin1')
+
+test.each(Object.entries(SOURCES))('no chunk of %s changes once it has been handed on', async (_, open) => {
+  const kept: Buffer[] = []
+  const copies: Buffer[] = []
+  for await (const chunk of await open()) {
+    kept.push(chunk)
+    copies.push(Buffer.from(chunk))
+  }
+  expect(kept.length).toBeGreaterThan(0)
+  expect(sumOfAll(kept) === sumOfAll(copies)).toBe(true)
+})

@@ -1,0 +1,221 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Definition, findDefinitionFault } from '../../../src/archive/sql/definition.ts'
+import { type Grammar, loadGrammar } from '../../../src/archive/sql/grammar.ts'
+import { compareDefinitions } from '../../../src/archive/sql/same-definition.ts'
+import { builtDifferences } from '../../../src/transfer/structure/compare-built.ts'
+import { createStatements, type StructureLines } from '../../../src/transfer/structure/create-statements.ts'
+import { readStructure, type StageStructure } from '../../../src/transfer/structure/read-structure.ts'
+import { column } from '../../support/archive-builder.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { installedPrograms, type OwnCluster, startOwnCluster } from '../../support/own-cluster.ts'
+import { openStage } from '../../support/stage-session.ts'
+
+let grammar: Grammar
+let database: TestDatabase
+let older: OwnCluster | undefined
+
+beforeAll(async () => {
+  grammar = await loadGrammar()
+  database = await createTestDatabase()
+  const programs = installedPrograms()
+  older = programs === undefined ? undefined : await startOwnCluster(programs)
+})
+
+afterAll(async () => {
+  await database?.drop()
+  await older?.remove()
+})
+
+const TYPE: Definition = { form: 'type' }
+const EXPRESSION: Definition = { form: 'expression' }
+const CHECK: Definition = { form: 'constraint', kind: 'check' }
+const INDEX: Definition = { form: 'index', name: 'i', table: 't' }
+
+test.each([
+  [TYPE, 'varchar(3)', 'character varying(3)'],
+  [TYPE, 'int', 'integer'],
+  [TYPE, 'numeric(5)', 'numeric(5,0)'],
+  [TYPE, 'timestamptz', 'timestamp with time zone'],
+  [EXPRESSION, '-1', `'-1'::integer`],
+  [EXPRESSION, `'a'`, `'a'::text`],
+  [EXPRESSION, 'pg_catalog.now()', 'now()'],
+  [CHECK, 'CHECK (a IN (1, 2))', 'CHECK ((a = ANY (ARRAY[1, 2])))'],
+  [
+    CHECK,
+    `CHECK (((s)::text = ANY ((ARRAY['a'::character varying, 'b'::character varying])::text[])))`,
+    `CHECK (((s)::text = ANY (ARRAY[('a'::character varying)::text, ('b'::character varying)::text])))`,
+  ],
+] as const)('%o is the same whether it is %s or %s', (definition, a, b) => {
+  expect(compareDefinitions(grammar, a, b, definition)).toBe('none')
+})
+
+test.each([
+  [TYPE, 'varchar(3)', 'varchar(4)'],
+  [TYPE, 'integer', 'integer[]'],
+  [EXPRESSION, '1', '2'],
+  [EXPRESSION, `'a'`, 'a'],
+  [EXPRESSION, 'f(1)', 'g(1)'],
+  [CHECK, 'CHECK (a > 1)', 'CHECK (a >= 1)'],
+  [CHECK, 'CHECK (a > 1)', 'CHECK (b > 1)'],
+  [CHECK, 'CHECK (a > 1)', 'CHECK (a > 1) NO INHERIT'],
+  [
+    { form: 'constraint', kind: 'foreign key' },
+    'FOREIGN KEY (a) REFERENCES t',
+    'FOREIGN KEY (a) REFERENCES t ON DELETE CASCADE',
+  ],
+  [{ form: 'constraint', kind: 'unique' }, 'UNIQUE (a)', 'UNIQUE (a) DEFERRABLE'],
+] as const)('%o is not the same: %s and %s', (definition, a, b) => {
+  expect(compareDefinitions(grammar, a, b, definition)).not.toBe('none')
+})
+
+/** Expressions of which one is inside the other so many times. */
+const NESTED: readonly (readonly [name: string, nested: (levels: number) => string])[] = [
+  ['NOT', (levels) => `${'NOT '.repeat(levels)}a`],
+  ['IS NULL', (levels) => `a${' IS NULL'.repeat(levels)}`],
+  ['calls', (levels) => `${'abs('.repeat(levels)}a${')'.repeat(levels)}`],
+  ['arrays', (levels) => `${'ARRAY['.repeat(levels)}a${']'.repeat(levels)}`],
+  ['signs', (levels) => `${'~ '.repeat(levels)}a`],
+  ['casts', (levels) => `a${'::text'.repeat(levels)}`],
+  ['operators', (levels) => `a${' || b'.repeat(levels)}`],
+  [
+    'NOT behind BETWEEN',
+    (levels) => `${'a BETWEEN 1 AND (NOT NOT NOT NOT '.repeat(levels / 4)}a${')'.repeat(levels / 4)}`,
+  ],
+]
+
+test.each(NESTED)('%s may be nested as deep as can be compared, and no deeper', (_name, nested) => {
+  expect(findDefinitionFault(grammar, nested(1300), EXPRESSION)).toBe('is nested too deeply')
+  const accepted = Array.from({ length: 30 }, (_, at) => nested((at + 1) * 40)).filter(
+    (text) => findDefinitionFault(grammar, text, EXPRESSION) === undefined,
+  )
+  expect(accepted.length).toBeGreaterThan(1)
+  const deepest = accepted.at(-1) ?? ''
+  expect(compareDefinitions(grammar, deepest, `(${deepest})`, EXPRESSION)).toBe('none')
+  expect(compareDefinitions(grammar, deepest, `(${deepest}) + 1`, EXPRESSION)).not.toBe('none')
+  // What PostgreSQL printed was not checked before.
+  expect(compareDefinitions(grammar, nested(1300), nested(1296), EXPRESSION)).toBe('more')
+})
+
+test('others get a turn between two definitions that are compared', async () => {
+  const list = Array.from({ length: 2_000 }, (_, at) => at).join(', ')
+  const linesWith = (check: string): StructureLines => ({
+    types: [],
+    sequences: [],
+    tables: [
+      {
+        name: 't',
+        columns: [column('a', 'integer')],
+        checks: Array.from({ length: 30 }, (_, at) => ({ name: `c${at}`, definition: check })),
+      },
+    ],
+  })
+  let turns = 0
+  const others = setInterval(() => {
+    turns += 1
+  })
+  const built = linesWith(`CHECK ((a = ANY (ARRAY[${list}])))`)
+  expect(await builtDifferences(grammar, linesWith(`CHECK (a IN (${list}))`), built)).toEqual([])
+  clearInterval(others)
+  expect(turns).toBeGreaterThan(5)
+})
+
+const linesOf = ({ types, sequences, tables }: StageStructure): StructureLines => ({
+  types,
+  sequences,
+  tables: tables.map(({ line }) => line),
+})
+
+test.each([
+  ['expressions', EXPRESSION, '1', '2'],
+  ['expressions', CHECK, 'CHECK (a BETWEEN 1 AND 2)', 'CHECK (((a >= 1) AND (a <= 2)))'],
+  ['more', CHECK, 'CHECK (a > 1) NOT VALID', 'CHECK (a > 2)'],
+  ['more', { form: 'constraint', kind: 'unique' }, 'UNIQUE (a)', 'UNIQUE (b)'],
+  ['expressions', INDEX, 'CREATE INDEX i ON t USING gin (f(a))', 'CREATE INDEX i ON t USING gin (f(b))'],
+  [
+    'expressions',
+    INDEX,
+    'CREATE INDEX i ON t USING btree (a) WHERE a > 1',
+    'CREATE INDEX i ON t USING btree (a) WHERE a > 2',
+  ],
+  ['more', INDEX, 'CREATE INDEX i ON t USING btree (a) WHERE a > 1', 'CREATE INDEX i ON t USING btree (a)'],
+  ['more', INDEX, 'CREATE INDEX i ON t USING btree (f(a))', 'CREATE INDEX i ON t USING btree (a)'],
+  ['more', INDEX, 'CREATE INDEX i ON t USING btree (a)', 'CREATE UNIQUE INDEX i ON t USING btree (a)'],
+  ['more', INDEX, 'CREATE INDEX i ON t USING btree (f(a) x_ops)', 'CREATE INDEX i ON t USING btree (f(b) y_ops)'],
+  ['more', TYPE, 'numeric(1)', 'numeric(2)'],
+] as const)('what differs is said: %s, in %o: %s and %s', (difference, definition, a, b) => {
+  expect(compareDefinitions(grammar, a, b, definition)).toBe(difference)
+})
+
+test('every property that lines have is compared', async () => {
+  const table = { name: 't', columns: [column('a', 'integer')] }
+  const lines: StructureLines = { types: [], sequences: [], tables: [table] }
+  const built = (more: object): StructureLines => ({ ...lines, tables: [{ ...table, ...more }] })
+  expect(await builtDifferences(grammar, lines, built({}))).toEqual([])
+  const column1 = (more: object) => ({ columns: [{ ...column('a', 'integer'), ...more }] })
+  const check = { name: 'c', definition: 'CHECK (true)' }
+  for (const more of [
+    column1({ nullable: false }),
+    column1({ type: 'bigint' }),
+    column1({ default: '1' }),
+    column1({ storage: 'external' }),
+    column1({ compression: 'lz4' }),
+    column1({ statistics: 7 }),
+    column1({ collation: '"C"' }),
+    column1({ comment: 'x' }),
+    { unlogged: true },
+    { options: ['fillfactor=70'] },
+    { replicaIdentity: 'full' },
+    { comment: 'x' },
+    { checks: [check] },
+  ]) {
+    expect(await builtDifferences(grammar, lines, built(more)), JSON.stringify(more)).not.toEqual([])
+    expect(await builtDifferences(grammar, built(more), lines), JSON.stringify(more)).not.toEqual([])
+  }
+})
+
+/** What PostgreSQL prints differently from version to version, or otherwise when it has read its own print again. */
+const SCHEMA = [
+  `CREATE DOMAIN d AS varchar(9) DEFAULT 'x' CHECK (VALUE <> 'y') CHECK (VALUE ~ '^\\w')`,
+  'CREATE TABLE p (a int PRIMARY KEY, b d, c timestamptz DEFAULT now(), s varchar(8))',
+  `ALTER TABLE p ADD CHECK (s IN ('a', 'b')), ADD CHECK (a BETWEEN 1 AND 9), ADD CHECK (b LIKE 'a%' OR a IS NULL)`,
+  `ALTER TABLE p ADD CHECK (CASE WHEN a > 1 THEN extract(year FROM c AT TIME ZONE 'UTC') > 2000 ELSE true END)`,
+  `ALTER TABLE p ADD g text GENERATED ALWAYS AS (coalesce(substring(s FROM 1 FOR 2), trim(both FROM 'x '))) STORED`,
+  `ALTER TABLE p ADD at date DEFAULT '2020-02-01', ADD n numeric(5) DEFAULT -1, ADD i interval DEFAULT '1 day'`,
+  'CREATE TABLE q (a int REFERENCES p ON DELETE CASCADE, id int GENERATED ALWAYS AS IDENTITY)',
+  `CREATE INDEX ON p ((lower(s)) text_pattern_ops DESC) WHERE s NOT IN ('a', 'b')`,
+  'ALTER TABLE p ADD UNIQUE NULLS NOT DISTINCT (s) INCLUDE (b) DEFERRABLE',
+  `ALTER TABLE q ADD EXCLUDE USING btree (a WITH =) WHERE (a > 0)`,
+]
+
+test.runIf(installedPrograms())(
+  'what one version of PostgreSQL printed is built by another, and is the same',
+  async () => {
+    const other = await older?.createDatabase()
+    const ends = [database.url, other?.url ?? '']
+    for (const [from = '', to = ''] of [ends, ends.toReversed(), [database.url, database.url]]) {
+      const [source, target] = [
+        await openStage(from, `source ${Math.random()}`),
+        await openStage(to, `target ${Math.random()}`),
+      ]
+      try {
+        await source.run(SCHEMA)
+        const nameOf = async (stage: typeof source): Promise<string> =>
+          (await stage.query<{ name: string }>('SELECT current_schema()::text AS name', []))[0]?.name ?? ''
+        const lines = linesOf(await readStructure(source.query, await nameOf(source)))
+        const { before, after } = createStatements(lines)
+        await target.run([...before, ...after])
+        const built = linesOf(await readStructure(target.query, await nameOf(target)))
+        expect(built.tables).toHaveLength(2)
+        expect(await builtDifferences(grammar, lines, built)).toEqual([])
+      } finally {
+        await Promise.all([source.end(), target.end()])
+      }
+    }
+    await other?.drop()
+  },
+)
+
+test('a definition that PostgreSQL printed is one that is read', () => {
+  const printed = `CHECK (((s)::text = ANY ((ARRAY['a;b'::character varying, '--'::character varying, '/* $$'::character varying])::text[])))`
+  expect(findDefinitionFault(grammar, printed, CHECK)).toBeUndefined()
+})

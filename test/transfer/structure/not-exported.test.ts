@@ -1,0 +1,131 @@
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createStatements } from '../../../src/transfer/structure/create-statements.ts'
+import { readStructure, type StageStructure } from '../../../src/transfer/structure/read-structure.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { openStage, type StageSession } from '../../support/stage-session.ts'
+
+let database: TestDatabase
+let stage: StageSession
+let structure: StageStructure
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  await asSuperuser([
+    'CREATE SCHEMA elsewhere',
+    'CREATE EXTENSION hstore SCHEMA elsewhere',
+    'GRANT USAGE ON SCHEMA elsewhere TO PUBLIC',
+  ])
+  stage = await openStage(database.url, 'stage')
+  await stage.runFixture('not-described.sql')
+  await asSuperuser([
+    'CREATE EXTENSION cube SCHEMA stage',
+    'SET search_path = stage',
+    'CREATE TYPE undefined',
+    'CREATE OPERATOR CLASS odd_ops FOR TYPE integer USING btree AS OPERATOR 1 <, OPERATOR 3 =, FUNCTION 1 btint4cmp(integer, integer)',
+    'CREATE TABLE with_odd_ops (n integer)',
+    'CREATE INDEX by_odd_ops ON with_odd_ops (n odd_ops)',
+    'CREATE TABLE with_cube (c cube)',
+    'GRANT USAGE ON SCHEMA stage TO PUBLIC',
+  ])
+  structure = await readStructure(stage.query, 'stage')
+})
+
+afterAll(async () => {
+  await stage?.end()
+  await database?.drop()
+})
+
+async function asSuperuser(statements: readonly string[]): Promise<void> {
+  const client = new pg.Client({ connectionString: database.superuserUrl })
+  await client.connect()
+  for (const statement of statements) await client.query(statement)
+  await client.end()
+}
+
+const linesOf = ({ types, sequences, tables }: StageStructure) => ({
+  types,
+  sequences,
+  tables: tables.map(({ line }) => line),
+})
+
+const needs = (what: string): string => `needs ${what}, which archives do not describe`
+const withRows = (reason: string): string => `${reason}; its rows are not exported either`
+
+const EXPECTED: readonly (readonly [kind: string, name: string, detail?: string])[] = [
+  ['aggregate', 'total(integer)'],
+  ['cast', 'mood as integer'],
+  ['check', 'checked.even', needs('function f(integer)')],
+  ['check', 'parts.checked', needs('function f(integer)')],
+  ['check', 'parts.equal', needs('operator ===(integer,integer)')],
+  ['clustering', 'base', 'by the index base_pkey'],
+  ['collation', 'folded'],
+  ['collation of a column', 'parts.folded', "folded is not PostgreSQL's own"],
+  ['column options', 'base.n', 'n_distinct=5'],
+  ['comment', 'constraint small'],
+  ['comment', 'index base_pkey'],
+  ['composite type', 'of_hstore', needs('type elsewhere.hstore')],
+  ['composite type', 'of_row', needs('type base')],
+  ['default', 'checked', needs('function f(integer)')],
+  ['default', 'parts.hidden', needs('type elsewhere.hstore')],
+  ['default', 'parts.id', needs('function f(integer)')],
+  ['default privileges', 'wharf', 'for tables'],
+  ['domain', 'folded_text', needs('collation folded')],
+  ['enum', 'date', 'a built-in object of the same name hides it'],
+  ['exclusion', 'parts.excluded', needs('function f(integer)')],
+  ['extension', 'cube'],
+  ['foreign key', 'refers_to_ancestor.refers_to_ancestor_id_fkey', needs('table ancestor')],
+  ['function', 'distance(double precision, double precision)'],
+  ['function', 'f(integer)'],
+  ['function', 'f_mood(mood)'],
+  ['function', 'on_change()'],
+  ['generated column', 'parts.doubled', `becomes a plain column with its values: ${needs('function f(integer)')}`],
+  ['grant', 'base', 'SELECT to everybody'],
+  ['grant', 'base.id', 'INSERT to everybody'],
+  ['grant', "the stage's schema", 'USAGE to everybody'],
+  ['index', 'parts.by_condition', needs('function f(integer)')],
+  ['index', 'parts.by_folded', needs('collation folded')],
+  ['index', 'parts.by_function', needs('function f(integer)')],
+  ['index', 'with_odd_ops.by_odd_ops', needs('operator class odd_ops for access method btree')],
+  ['materialized view', 'a_snapshot'],
+  ['operator', '=== (integer, integer)'],
+  ['operator class', 'odd_ops'],
+  ['operator family', 'odd_ops'],
+  ['partitioned table', 'parted', 'its rows are not exported either'],
+  ['policy', 'base.nobody'],
+  ['procedure', 'p()'],
+  ['range', 'measured', needs('function distance(double precision,double precision)')],
+  ['row level security', 'base'],
+  ['rule', 'base.a_rule'],
+  ['shell type', 'undefined'],
+  ['statistics', 'related'],
+  ['table', 'ancestor', withRows('other tables inherit from it')],
+  ['table', 'descendant', withRows('it inherits from another table')],
+  ['table', 'of_shape', withRows('it is a table of a composite type')],
+  ['table', 'parted_1', withRows('it is a partition of another table')],
+  ['table', 'with_cube', withRows(needs('type cube'))],
+  ['table', 'with_folded_text', withRows(needs('type folded_text[]'))],
+  ['table', 'with_hidden_row_type', withRows(needs('type stage.path[]'))],
+  ['table', 'with_hidden_type', withRows(needs('type stage.date'))],
+  ['table', 'with_hstore', withRows(needs('type elsewhere.hstore'))],
+  ['table', 'with_measured', withRows(needs('type measured_multirange'))],
+  ['text search configuration', 'words'],
+  ['text search dictionary', 'plain'],
+  ['trigger', 'base.their_own'],
+  ['trigger', 'base.wharf_insert'],
+  ['view', 'a_view'],
+]
+
+test('everything that lines cannot describe is named, with the reason where it is not plain', () => {
+  expect(structure.notExported.map(({ kind, name, detail }) => [kind, name, ...(detail ? [detail] : [])])).toEqual(
+    EXPECTED,
+  )
+})
+
+test('what is left can be built without it', async () => {
+  const { before, after } = createStatements(linesOf(structure))
+  const empty = await openStage(database.url, 'empty')
+  await empty.run([...before, ...after])
+  expect(linesOf(await readStructure(empty.query, 'empty'))).toEqual(linesOf(structure))
+  await empty.end()
+})

@@ -1,0 +1,198 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { toEntry } from '../../../src/archive/lines.ts'
+import { createStatements } from '../../../src/transfer/structure/create-statements.ts'
+import { inCreationOrder } from '../../../src/transfer/structure/creation-order.ts'
+import { readStructure, type StageStructure } from '../../../src/transfer/structure/read-structure.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { openStage, type StageSession } from '../../support/stage-session.ts'
+
+let database: TestDatabase
+let stage: StageSession
+let structure: StageStructure
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  stage = await openStage(database.url, 'first "stage"')
+  await stage.runFixture('structures.sql')
+  structure = await readStructure(stage.query, 'first "stage"')
+})
+
+afterAll(async () => {
+  await stage?.end()
+  await database?.drop()
+})
+
+const linesOf = ({ types, sequences, tables }: StageStructure) => ({
+  types,
+  sequences,
+  tables: tables.map(({ line }) => line),
+})
+
+const table = (name: string) => structure.tables.find(({ line }) => line.name === name)?.line
+const column = (tableName: string, name: string) => table(tableName)?.columns.find((each) => each.name === name)
+
+test('a stage built from its lines has the same lines', async () => {
+  const { before, after } = createStatements(linesOf(structure))
+  const second = await openStage(database.url, 'second')
+  await second.run([...before, ...after])
+  expect(linesOf(await readStructure(second.query, 'second'))).toEqual(linesOf(structure))
+  await second.end()
+})
+
+test('what came with PostgreSQL 18 is rebuilt too', async () => {
+  const statements = [
+    'CREATE TABLE modern (id int4range NOT NULL, at daterange, n integer, PRIMARY KEY (id, at WITHOUT OVERLAPS))',
+    'ALTER TABLE modern ADD twice integer GENERATED ALWAYS AS (n * 2) VIRTUAL',
+    'ALTER TABLE modern ADD CONSTRAINT told CHECK (n > 0) NOT ENFORCED',
+    'ALTER TABLE modern ADD FOREIGN KEY (id, PERIOD at) REFERENCES modern (id, PERIOD at)',
+    'ALTER TABLE modern ADD CONSTRAINT unchecked NOT NULL n NOT VALID',
+  ]
+  const [old, fresh] = [await openStage(database.url, 'old'), await openStage(database.url, 'fresh')]
+  await old.run(statements)
+  const original = await readStructure(old.query, 'old')
+  const { before, after } = createStatements(linesOf(original))
+  await fresh.run([...before, ...after])
+  expect(linesOf(await readStructure(fresh.query, 'fresh'))).toEqual(linesOf(original))
+  expect(original.tables[0]?.line.columns).toMatchObject([{}, {}, { nullable: true }, { generatedKind: 'virtual' }])
+  expect(original.notExported).toMatchObject([{ kind: 'not null constraint', name: 'modern.n' }])
+  await Promise.all([old.end(), fresh.end()])
+})
+
+test('the lines leave nothing of it out', () => {
+  expect(structure.notExported).toEqual([])
+})
+
+test('lines never name the schema', () => {
+  expect(JSON.stringify(linesOf(structure))).not.toContain('first')
+})
+
+test('every line is one that archives take, as it is', () => {
+  const { types, sequences, tables } = linesOf(structure)
+  const entries = [
+    ...types,
+    ...sequences.map((content) => ({ kind: 'sequence' as const, content })),
+    ...tables.map((content) => ({ kind: 'table' as const, content })),
+  ]
+  for (const { kind, content } of entries) {
+    expect(toEntry(kind, content), content.name).toMatchObject({ success: true, entry: { kind, content } })
+  }
+})
+
+test('a sequence keeps its limits, where it stands, and whom it belongs to', () => {
+  expect(structure.sequences.find(({ name }) => name === 'Zähler')).toEqual({
+    name: 'Zähler',
+    type: 'smallint',
+    start: '21',
+    increment: '-3',
+    min: '-300',
+    max: '30',
+    cache: '7',
+    cycle: true,
+    // Seven were drawn at once, as its cache has it.
+    value: '3',
+    called: true,
+    ownedBy: { table: "Zähler's", column: 'id' },
+    comment: 'counts down',
+  })
+  expect(structure.sequences.find(({ name }) => name === 'untouched')).toMatchObject({ value: '42', called: false })
+  expect(structure.sequences.find(({ name }) => name === 'large')).toMatchObject({ value: '9223372036854775807' })
+})
+
+test('an identity carries its sequence, which has no line of its own', () => {
+  expect(column('Parent', 'id')?.identity).toEqual({
+    generation: 'always',
+    sequence: {
+      name: 'Parent ids',
+      start: '10',
+      increment: '5',
+      min: '1',
+      max: '500',
+      cache: '1',
+      cycle: true,
+      value: '20',
+      called: true,
+    },
+  })
+  expect(structure.sequences.map(({ name }) => name)).not.toContain('Parent ids')
+})
+
+test('columns say what is not as their type has it', () => {
+  expect(column('Child', 'group')).toEqual({
+    name: 'group',
+    type: 'text',
+    nullable: true,
+    default: 'CURRENT_USER',
+    collation: '"C"',
+    storage: 'external',
+  })
+  expect(column('Child', 'area')).toMatchObject({ type: 'numeric(12,3)', generatedKind: 'stored' })
+  expect(column('Child', 'area')).not.toHaveProperty('default')
+  expect(column('Child', 'moods')).toMatchObject({ type: '"Mood, ""odd"" 😀"[]', nullable: false })
+  expect(column('Child', 'word')).toMatchObject({ type: 'character(7)', statistics: 250 })
+})
+
+test('constraints and indexes are defined as PostgreSQL prints them, with their storage parameters', () => {
+  expect(table('Child')).toMatchObject({
+    primaryKey: { name: 'Child key', definition: "PRIMARY KEY (id, parent) WITH (fillfactor='70')" },
+    unique: [
+      {
+        name: 'deferred key',
+        definition:
+          "UNIQUE (code) INCLUDE (mood) WITH (fillfactor='80', deduplicate_items='off') DEFERRABLE INITIALLY DEFERRED",
+      },
+      { name: 'no two', definition: 'UNIQUE NULLS NOT DISTINCT ("group")' },
+    ],
+    foreignKeys: [
+      { name: 'Child→Parent', references: 'Parent', comment: 'goes with it' },
+      { name: 'by both', references: 'Parent' },
+    ],
+    checks: [{ name: 'share "is" small' }, { name: 'unchecked', definition: 'CHECK ((bits IS NOT NULL)) NOT VALID' }],
+    exclusions: [{ name: 'apart' }],
+  })
+  expect(table('Child')?.indexes?.map(({ name }) => name)).toContain('by lower word')
+})
+
+test('types come after the types that they are made of', () => {
+  const names = structure.types.map(({ content }) => content.name)
+  expect(names.indexOf('z_inner')).toBeGreaterThan(names.indexOf('percentage'))
+  expect(names.indexOf('a_outer')).toBeGreaterThan(names.indexOf('z_inner'))
+  expect(names.indexOf('Composite')).toBeGreaterThan(names.indexOf('a_outer'))
+})
+
+test('tables come after those that their foreign keys and row types name, else by name', () => {
+  const names = structure.tables.map(({ line }) => line.name)
+  expect(names.indexOf('Child')).toBeGreaterThan(names.indexOf('Parent'))
+  expect(names.indexOf('a_row_holder')).toBeGreaterThan(names.indexOf('Parent'))
+  expect(names.indexOf('a_refers_to_plain_index')).toBeGreaterThan(names.indexOf('plain_index'))
+  expect(names.indexOf('a_on_circle')).toBeGreaterThan(names.indexOf('circle_b'))
+})
+
+const ORDERS: readonly [
+  what: string,
+  things: Record<string, { needs?: string; prefers?: string }>,
+  expected: string,
+][] = [
+  ['by name', { b: {}, a: {}, B: {} }, 'B a b'],
+  ['after what it needs', { a: { needs: 'b' }, b: { needs: 'c' }, c: {} }, 'c b a'],
+  ['after its parents', { a: { prefers: 'c' }, b: {}, c: {} }, 'b c a'],
+  ['not after itself', { a: { prefers: 'a' }, b: {} }, 'a b'],
+  [
+    'a circle is cut, what hangs on it waits',
+    { a: { prefers: 'b' }, b: { prefers: 'c' }, c: { prefers: 'b' } },
+    'b a c',
+  ],
+  ['need goes before preference', { a: { needs: 'b' }, b: { prefers: 'a' } }, 'b a'],
+  ['a circle of needs ends', { a: { needs: 'b' }, b: { needs: 'a' }, c: { needs: 'a' } }, 'a b c'],
+  ['what is not there is not waited for', { a: { needs: 'x', prefers: 'y' } }, 'a'],
+]
+
+test.each(ORDERS)('order: %s', (_, things, expected) => {
+  const orderable = Object.entries(things).map(([name, { needs = '', prefers = '' }]) => {
+    return { key: name, name, needs: new Set(needs.split(' ')), prefers: new Set(prefers.split(' ')) }
+  })
+  expect(inCreationOrder(orderable).map(({ name }) => name)).toEqual(expected.split(' '))
+})
+
+test('a schema that is not there is named', async () => {
+  await expect(readStructure(stage.query, 'nowhere')).rejects.toThrow('there is no schema "nowhere"')
+})
