@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    globalSetup: ['test/support/global-setup.ts'],
+    globalSetup: ['test/support/servers/global-setup.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // What is asked for again and again may take a while on a busy machine.

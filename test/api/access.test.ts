@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { z } from 'zod'
-import type { ApiClient, ApiRequest } from '../support/api-client.ts'
-import { createProject, loginUrl } from '../support/projects.ts'
-import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/wharf.ts'
+import type { ApiClient, ApiRequest } from '../support/http/api-client.ts'
+import { createProject, loginUrl } from '../support/service/projects.ts'
+import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 /** The callers: the root token, members of `shop` by their roles, a member of another project, and nobody. */
 const CALLERS = ['root', 'admin', 'editor', 'viewer', 'exporter', 'stranger', 'nobody'] as const

@@ -11,7 +11,7 @@ import { createApi } from '../../src/api/create-api.ts'
 import { PROBLEMS } from '../../src/api/problem.ts'
 import { defineRoute } from '../../src/api/route.ts'
 import { createLogger } from '../../src/logger.ts'
-import { createThings, fail, SECRET, start, TOKEN, wait } from '../support/frame-server.ts'
+import { createThings, fail, SECRET, start, TOKEN, wait } from '../support/http/frame-server.ts'
 
 /** Sends bytes as they are, and reads until the server ends the connection. */
 async function sendRaw(url: string, ...pieces: string[]): Promise<string> {

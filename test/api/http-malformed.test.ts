@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
-import { start, TOKEN } from '../support/frame-server.ts'
-import { openSocket, sendRaw } from '../support/raw-http.ts'
+import { start, TOKEN } from '../support/http/frame-server.ts'
+import { openSocket, sendRaw } from '../support/http/raw-http.ts'
 
 const AUTHORIZED = `host: x\r\nauthorization: Bearer ${TOKEN}\r\n`
 const JSON_TYPE = 'content-type: application/json\r\n'

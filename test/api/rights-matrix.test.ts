@@ -3,12 +3,12 @@ import { z } from 'zod'
 import type { Access } from '../../src/api/access.ts'
 import { PERMISSIONS, type Permission } from '../../src/contract/role.ts'
 import { toPermissions } from '../../src/projects/permissions.ts'
-import type { ApiClient, ApiRequest } from '../support/api-client.ts'
-import { exportOf } from '../support/import.ts'
-import { askExport, jobOf } from '../support/jobs.ts'
-import { createProject } from '../support/projects.ts'
-import { makeSchedule } from '../support/schedules.ts'
-import { startWharf, type TestWharf } from '../support/wharf.ts'
+import type { ApiClient, ApiRequest } from '../support/http/api-client.ts'
+import { exportOf } from '../support/archives/import.ts'
+import { askExport, jobOf } from '../support/jobs/jobs.ts'
+import { createProject } from '../support/service/projects.ts'
+import { makeSchedule } from '../support/jobs/schedules.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 /*
  * Every operation of /openapi.json is asked for by every kind of caller. Who may is not written here: it is declared

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { mayBeCalled } from '../../src/archive/sql/called-functions.ts'
 import { findDefinitionFault } from '../../src/archive/sql/definition.ts'
 import { type Grammar, loadGrammar } from '../../src/archive/sql/grammar.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { installedPrograms, type OwnCluster, startOwnCluster } from '../support/own-cluster.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database/database.ts'
+import { installedPrograms, type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
 
 let grammar: Grammar
 let cluster: OwnCluster | undefined

@@ -2,8 +2,8 @@ import { setImmediate } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { verifyArchive } from '../../src/archive/verify-archive.ts'
-import { buildArchive, column } from '../support/archive-builder.ts'
-import { streamOf } from '../support/archive-sample.ts'
+import { buildArchive, column } from '../support/archives/archive-builder.ts'
+import { streamOf } from '../support/archives/archive-sample.ts'
 
 const MEBIBYTE = 1024 * 1024
 

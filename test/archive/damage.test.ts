@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { verifyArchive } from '../../src/archive/verify-archive.ts'
 import { isAppError } from '../../src/errors.ts'
 import { gzipMembers } from '../../src/lib/gzip-members.ts'
-import { collect, sampleLines, streamOf } from '../support/archive-sample.ts'
+import { collect, sampleLines, streamOf } from '../support/archives/archive-sample.ts'
 
 const lines = sampleLines()
 const plain = Buffer.concat(lines)

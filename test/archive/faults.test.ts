@@ -4,7 +4,7 @@ import { readArchive } from '../../src/archive/archive-reader.ts'
 import { createStructureLimit } from '../../src/archive/structure-limit.ts'
 import { verifyArchive } from '../../src/archive/verify-archive.ts'
 import { AppError } from '../../src/errors.ts'
-import { collect, sampleLines, streamOf } from '../support/archive-sample.ts'
+import { collect, sampleLines, streamOf } from '../support/archives/archive-sample.ts'
 
 const lines = sampleLines().map(String)
 const text = lines.join('')

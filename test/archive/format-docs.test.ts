@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { LINES } from '../../src/archive/lines.ts'
 import { column } from '../../src/archive/structure-lines.ts'
 import { verifyArchive } from '../../src/archive/verify-archive.ts'
-import { streamOf } from '../support/archive-sample.ts'
+import { streamOf } from '../support/archives/archive-sample.ts'
 
 const page = readFileSync(new URL('../../docs/archive-format.md', import.meta.url), 'utf8')
 

@@ -6,7 +6,7 @@ import { coalesce } from '../../src/lib/coalesce.ts'
 import { fixedBlocks } from '../../src/lib/fixed-blocks.ts'
 import { gzipMembers } from '../../src/lib/gzip-members.ts'
 import { lineBlocks } from '../../src/lib/line-blocks.ts'
-import { collect, cutAt, streamOf } from '../support/archive-sample.ts'
+import { collect, cutAt, streamOf } from '../support/archives/archive-sample.ts'
 
 const MEBIBYTE = 1024 * 1024
 const cuts = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 12 })

@@ -5,7 +5,7 @@ import { type EventItem, readArchive } from '../../src/archive/archive-reader.ts
 import { LineReader } from '../../src/archive/line-reader.ts'
 import { RowReader } from '../../src/archive/row-reader.ts'
 import { lineBlocks } from '../../src/lib/line-blocks.ts'
-import { cutAt, streamOf } from '../support/archive-sample.ts'
+import { cutAt, streamOf } from '../support/archives/archive-sample.ts'
 
 const KIBIBYTE = 1024
 const MEBIBYTE = 1024 * KIBIBYTE

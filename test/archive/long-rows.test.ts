@@ -7,8 +7,8 @@ import type { RowColumn } from '../../src/archive/ledger.ts'
 import type { RowValue } from '../../src/archive/lines.ts'
 import { beginsAsRow, LongRow } from '../../src/archive/long-row.ts'
 import { type RowCheck, rowCheck, valueCheck } from '../../src/archive/row-lines.ts'
-import { buildArchive, column } from '../support/archive-builder.ts'
-import { cutAt, streamOf } from '../support/archive-sample.ts'
+import { buildArchive, column } from '../support/archives/archive-builder.ts'
+import { cutAt, streamOf } from '../support/archives/archive-sample.ts'
 
 const MEBIBYTE = 1024 * 1024
 const fault = (detail: string): Error => new Error(detail)

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { buildArchive, column } from '../support/archive-builder.ts'
-import { exportOf, placelessLines, sendArchive } from '../support/import.ts'
-import { applyScript, createProject } from '../support/projects.ts'
-import { startWharf, type TestWharf } from '../support/wharf.ts'
+import { buildArchive, column } from '../support/archives/archive-builder.ts'
+import { exportOf, placelessLines, sendArchive } from '../support/archives/import.ts'
+import { applyScript, createProject } from '../support/service/projects.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 const LONG_LIST = Array.from({ length: 6_000 }, (_, at) => at).join(', ')
 

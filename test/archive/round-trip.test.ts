@@ -15,7 +15,7 @@ import {
   ROWS_TEXT,
   sampleLines,
   streamOf,
-} from '../support/archive-sample.ts'
+} from '../support/archives/archive-sample.ts'
 
 const lines = sampleLines()
 const bytes = Buffer.concat(lines)

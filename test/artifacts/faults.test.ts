@@ -11,7 +11,7 @@ import type { ArtifactStore } from '../../src/artifacts/artifact-store.ts'
 import { createArtifactStore } from '../../src/artifacts/create-artifact-store.ts'
 import { type FileCalls, openFolderStore } from '../../src/artifacts/folder-store.ts'
 import { partBytes } from '../../src/artifacts/s3-upload.ts'
-import { S3_BUCKET, type S3TestServer, startS3Server } from '../support/s3-server.ts'
+import { S3_BUCKET, type S3TestServer, startS3Server } from '../support/servers/s3-server.ts'
 
 const run = promisify(execFile)
 const MEBIBYTE = 1024 * 1024

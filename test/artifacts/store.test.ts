@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { ArtifactStore, ByteRange } from '../../src/artifacts/artifact-store.ts'
 import { createArtifactStore } from '../../src/artifacts/create-artifact-store.ts'
-import { S3_BUCKET, type S3TestServer, startS3Server } from '../support/s3-server.ts'
+import { S3_BUCKET, type S3TestServer, startS3Server } from '../support/servers/s3-server.ts'
 
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 

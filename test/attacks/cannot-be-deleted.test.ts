@@ -5,8 +5,8 @@ import { startSweeping } from '../../src/jobs/start-sweeping.ts'
 import { closeLogin } from '../../src/projects/project-login.ts'
 import { createScratchProject, sweepScratchProjects } from '../../src/workers/scratch-projects.ts'
 import { eventually } from '../support/eventually.ts'
-import { createProject, loginUrl } from '../support/projects.ts'
-import { startWharf, type TestWharf } from '../support/wharf.ts'
+import { createProject, loginUrl } from '../support/service/projects.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 /*
  * A project that the root token wants to be gone, and whose login does not want that.

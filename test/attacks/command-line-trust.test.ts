@@ -13,10 +13,10 @@ import { distrustOfFolder, readOwnFile } from '../../src/data-folder/own-files.t
 import { readTrustedAddress, toLocalUrl, writeServiceAddress } from '../../src/data-folder/service-address.ts'
 import { startEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.ts'
 import { createLogger } from '../../src/logger.ts'
-import { runCommand, serveHttp, spawnWharf } from '../support/cli.ts'
-import { asOrdinaryUser } from '../support/ordinary-user.ts'
-import { temporaryFolder } from '../support/processes.ts'
-import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/wharf.ts'
+import { runCommand, serveHttp, spawnWharf } from '../support/cli/cli.ts'
+import { asOrdinaryUser } from '../support/processes/ordinary-user.ts'
+import { temporaryFolder } from '../support/processes/processes.ts'
+import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 let wharf: TestWharf
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import type { ApiClient } from '../support/api-client.ts'
-import { askExport, jobOf, untilEnded } from '../support/jobs.ts'
-import { createProject } from '../support/projects.ts'
-import { makeSchedule, type SeenSchedule, showSchedule } from '../support/schedules.ts'
-import { startWharf, type TestWharf } from '../support/wharf.ts'
+import type { ApiClient } from '../support/http/api-client.ts'
+import { askExport, jobOf, untilEnded } from '../support/jobs/jobs.ts'
+import { createProject } from '../support/service/projects.ts'
+import { makeSchedule, type SeenSchedule, showSchedule } from '../support/jobs/schedules.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 let wharf: TestWharf
 /** A token that may export and nothing else. */

@@ -5,7 +5,7 @@ import { openFolderStore } from '../../src/artifacts/folder-store.ts'
 import { openFileSink } from '../../src/cli/export/archive-sink.ts'
 import { openSpoolFolder } from '../../src/data-folder/spool-folder.ts'
 import { createSpoolFile } from '../../src/transfer/import/spool-file.ts'
-import { temporaryFolder } from '../support/processes.ts'
+import { temporaryFolder } from '../support/processes/processes.ts'
 
 const modeOf = async (path: string): Promise<string> => ((await stat(path)).mode & 0o777).toString(8)
 

@@ -3,12 +3,12 @@ import { syncBuiltinESMExports } from 'node:module'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { openArchive, receiveArchive } from '../../src/transfer/import/receive-archive.ts'
-import { buildArchive, column } from '../support/archive-builder.ts'
-import { streamOf } from '../support/archive-sample.ts'
-import { sendArchive } from '../support/import.ts'
-import { temporaryFolder } from '../support/processes.ts'
-import { createProject } from '../support/projects.ts'
-import { startWharf, type TestWharf } from '../support/wharf.ts'
+import { buildArchive, column } from '../support/archives/archive-builder.ts'
+import { streamOf } from '../support/archives/archive-sample.ts'
+import { sendArchive } from '../support/archives/import.ts'
+import { temporaryFolder } from '../support/processes/processes.ts'
+import { createProject } from '../support/service/projects.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 const MEBIBYTE = 1024 * 1024
 

@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { expect, test } from 'vitest'
 import { createAddressOf } from '../../src/api/client-address.ts'
-import { start, TOKEN } from '../support/frame-server.ts'
-import { openSocket, sendRaw } from '../support/raw-http.ts'
-import { startWharf } from '../support/wharf.ts'
+import { start, TOKEN } from '../support/http/frame-server.ts'
+import { openSocket, sendRaw } from '../support/http/raw-http.ts'
+import { startWharf } from '../support/service/wharf.ts'
 
 const RETRY_AFTER = { 'retry-after': expect.stringMatching(/^[1-9]\d*$/) }
 

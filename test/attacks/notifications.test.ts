@@ -1,8 +1,8 @@
 import pg from 'pg'
 import { beforeAll, expect, test } from 'vitest'
 import { freeNotificationQueue } from '../../src/database/notification-queue.ts'
-import { describeOnEachServer } from '../support/each-server.ts'
-import { createProject, loginUrl, withSession } from '../support/projects.ts'
+import { describeOnEachServer } from '../support/servers/each-server.ts'
+import { createProject, loginUrl, withSession } from '../support/service/projects.ts'
 
 /*
  * The server has one queue of notifications for everybody.

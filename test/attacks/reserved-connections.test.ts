@@ -1,10 +1,10 @@
 import pg from 'pg'
 import { afterEach, beforeAll, expect, test } from 'vitest'
-import { describeOnOwnEmbedded } from '../support/each-server.ts'
+import { describeOnOwnEmbedded } from '../support/servers/each-server.ts'
 import { eventually } from '../support/eventually.ts'
-import { askExport, jobOf, showJob, untilEnded } from '../support/jobs.ts'
-import { createProject, loginUrl } from '../support/projects.ts'
-import { startWharf } from '../support/wharf.ts'
+import { askExport, jobOf, showJob, untilEnded } from '../support/jobs/jobs.ts'
+import { createProject, loginUrl } from '../support/service/projects.ts'
+import { startWharf } from '../support/service/wharf.ts'
 
 /*
  * Projects that together hold every connection that is not reserved for Wharf.

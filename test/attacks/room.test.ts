@@ -3,9 +3,9 @@ import pg from 'pg'
 import { expect, test } from 'vitest'
 import { createRoom, limitConnections, type RoomOptions } from '../../src/database/room.ts'
 import { createLogger } from '../../src/logger.ts'
-import { describeOnEachServer } from '../support/each-server.ts'
-import { createProject, loginUrl } from '../support/projects.ts'
-import { startWharf } from '../support/wharf.ts'
+import { describeOnEachServer } from '../support/servers/each-server.ts'
+import { createProject, loginUrl } from '../support/service/projects.ts'
+import { startWharf } from '../support/service/wharf.ts'
 
 /*
  * Several projects that together take the connections that Wharf needs, on a server that reserves too few for it.

@@ -3,7 +3,7 @@ import { readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createSeal, SealBroken } from '../../src/lib/seal.ts'
-import { startWharf, type TestWharf } from '../support/wharf.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 const KEYS = ['first', 'second', 'third'].map((name) => `${name}-secret-key-with-more-than-32-characters`)
 const [FIRST = '', SECOND = '', THIRD = ''] = KEYS

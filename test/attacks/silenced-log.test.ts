@@ -2,9 +2,9 @@ import { beforeAll, expect, test } from 'vitest'
 import { prepareDatabase } from '../../src/database/preparation.ts'
 import { logStages } from '../../src/events/log-stages.ts'
 import { createLogger } from '../../src/logger.ts'
-import { describeOnEachServer } from '../support/each-server.ts'
-import { operatorOf } from '../support/operator.ts'
-import { createProject, loginUrl, withSession } from '../support/projects.ts'
+import { describeOnEachServer } from '../support/servers/each-server.ts'
+import { operatorOf } from '../support/database/operator.ts'
+import { createProject, loginUrl, withSession } from '../support/service/projects.ts'
 
 const CALL = 'EXECUTE FUNCTION wharf.log_statement()'
 

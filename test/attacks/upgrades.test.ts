@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { prepareDatabase } from '../../src/database/preparation.ts'
 import { createLogger } from '../../src/logger.ts'
-import type { TestDatabase } from '../support/database.ts'
-import { withSession } from '../support/projects.ts'
-import { addReleasedProject, createReleasedDatabase, type ReleasedLogin } from '../support/released-database.ts'
+import type { TestDatabase } from '../support/database/database.ts'
+import { withSession } from '../support/service/projects.ts'
+import { addReleasedProject, createReleasedDatabase, type ReleasedLogin } from '../support/database/released-database.ts'
 
 const logger = createLogger('silent')
 

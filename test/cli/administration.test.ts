@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type CliOptions, type CliResult, runCommand } from '../support/cli.ts'
-import { temporaryFolder } from '../support/processes.ts'
-import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/wharf.ts'
+import { type CliOptions, type CliResult, runCommand } from '../support/cli/cli.ts'
+import { temporaryFolder } from '../support/processes/processes.ts'
+import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 let wharf: TestWharf
 beforeAll(async () => {

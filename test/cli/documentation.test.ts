@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { runCommand } from '../support/cli.ts'
+import { runCommand } from '../support/cli/cli.ts'
 
 const documentation = await readFile(new URL('../../docs/command-line.md', import.meta.url), 'utf8')
 const { stdout: help } = await runCommand(['--help'])

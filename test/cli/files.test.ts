@@ -2,10 +2,10 @@ import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises'
 import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { sampleLines } from '../support/archive-sample.ts'
-import { runCommand, serveHttp, spawnShell, spawnWharf } from '../support/cli.ts'
-import { asOrdinaryUser, ORDINARY_USER } from '../support/ordinary-user.ts'
-import { temporaryFolder } from '../support/processes.ts'
+import { sampleLines } from '../support/archives/archive-sample.ts'
+import { runCommand, serveHttp, spawnShell, spawnWharf } from '../support/cli/cli.ts'
+import { asOrdinaryUser, ORDINARY_USER } from '../support/processes/ordinary-user.ts'
+import { temporaryFolder } from '../support/processes/processes.ts'
 
 const archive = Buffer.concat(sampleLines())
 

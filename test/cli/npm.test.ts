@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { type CliResult, runCommand } from '../support/cli.ts'
-import { temporaryFolder } from '../support/processes.ts'
+import { type CliResult, runCommand } from '../support/cli/cli.ts'
+import { temporaryFolder } from '../support/processes/processes.ts'
 
 const program = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 

@@ -3,9 +3,9 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { welcome } from '../../src/welcome.ts'
-import { serveHttp, spawnWharf } from '../support/cli.ts'
-import { createMigratedDatabase } from '../support/database.ts'
-import { temporaryFolder } from '../support/processes.ts'
+import { serveHttp, spawnWharf } from '../support/cli/cli.ts'
+import { createMigratedDatabase } from '../support/database/database.ts'
+import { temporaryFolder } from '../support/processes/processes.ts'
 
 const COMMANDS = [
   ...['start', 'api', 'worker'],

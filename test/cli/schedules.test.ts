@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type CliOptions, type CliResult, runCommand } from '../support/cli.ts'
-import { dsnOf } from '../support/project-contents.ts'
-import { createProject } from '../support/projects.ts'
-import { startWharf, type TestWharf } from '../support/wharf.ts'
+import { type CliOptions, type CliResult, runCommand } from '../support/cli/cli.ts'
+import { dsnOf } from '../support/archives/project-contents.ts'
+import { createProject } from '../support/service/projects.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 let wharf: TestWharf
 beforeAll(async () => {

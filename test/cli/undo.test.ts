@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type CliOptions, runCommand } from '../support/cli.ts'
-import { contentsOf, dsnOf } from '../support/project-contents.ts'
-import { createProject, loginUrl, withSession } from '../support/projects.ts'
-import { startWharf, type TestWharf } from '../support/wharf.ts'
+import { type CliOptions, runCommand } from '../support/cli/cli.ts'
+import { contentsOf, dsnOf } from '../support/archives/project-contents.ts'
+import { createProject, loginUrl, withSession } from '../support/service/projects.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 const STRUCTURE = 'CREATE TABLE song (id integer PRIMARY KEY, name text)'
 

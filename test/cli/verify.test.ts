@@ -2,9 +2,9 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import { sampleLines } from '../support/archive-sample.ts'
-import { runCommand } from '../support/cli.ts'
-import { temporaryFolder } from '../support/processes.ts'
+import { sampleLines } from '../support/archives/archive-sample.ts'
+import { runCommand } from '../support/cli/cli.ts'
+import { temporaryFolder } from '../support/processes/processes.ts'
 
 const lines = sampleLines()
 const plain = Buffer.concat(lines)

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { ApiAnswer, ApiClient } from '../support/api-client.ts'
-import { createShips, latestEvent, SHIP } from '../support/content.ts'
-import { createProject } from '../support/projects.ts'
-import { startWharf, type TestWharf } from '../support/wharf.ts'
+import type { ApiAnswer, ApiClient } from '../support/http/api-client.ts'
+import { createShips, latestEvent, SHIP } from '../support/content/content.ts'
+import { createProject } from '../support/service/projects.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 let wharf: TestWharf
 const clients: Record<string, ApiClient> = {}

@@ -4,12 +4,12 @@ import { request } from 'undici'
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest'
 import type { ContentAnswer } from '../../src/content/answer.ts'
 import { packAnswer, unpackAnswer } from '../../src/content/packed-answer.ts'
-import { createShips, SHIP } from '../support/content.ts'
-import { GATE, withGate } from '../support/gate.ts'
-import { applyScript } from '../support/projects.ts'
-import { startRedis, type TestRedis, redisTest as test } from '../support/redis.ts'
-import { SECRET_KEY } from '../support/service-process.ts'
-import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/wharf.ts'
+import { createShips, SHIP } from '../support/content/content.ts'
+import { GATE, withGate } from '../support/database/pause-point.ts'
+import { applyScript } from '../support/service/projects.ts'
+import { startRedis, type TestRedis, redisTest as test } from '../support/servers/redis.ts'
+import { SECRET_KEY } from '../support/service/service-process.ts'
+import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 let redisServer: TestRedis
 let redis: Redis

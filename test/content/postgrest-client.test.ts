@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { PostgrestClient } from '@supabase/postgrest-js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createProject } from '../support/projects.ts'
-import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/wharf.ts'
+import { createProject } from '../support/service/projects.ts'
+import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 let wharf: TestWharf
 let shop: PostgrestClient

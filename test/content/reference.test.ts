@@ -1,11 +1,11 @@
 import { connect } from 'node:net'
 import { text as readText } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { ApiAnswer } from '../support/api-client.ts'
-import { createShips, latestEvent, SHIP, schemaOf } from '../support/content.ts'
-import { applyScript, loginUrl, withSession } from '../support/projects.ts'
-import { SECRET_KEY } from '../support/service-process.ts'
-import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/wharf.ts'
+import type { ApiAnswer } from '../support/http/api-client.ts'
+import { createShips, latestEvent, SHIP, schemaOf } from '../support/content/content.ts'
+import { applyScript, loginUrl, withSession } from '../support/service/projects.ts'
+import { SECRET_KEY } from '../support/service/service-process.ts'
+import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 let wharf: TestWharf
 let current: string

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { referenceSql } from '../../src/content/reference-sql.ts'
 import { settledRead } from '../../src/content/settled-read.ts'
 import { readStageMarks, type StageMark } from '../../src/content/stage-marks.ts'
-import { createShips, latestEvent, SHIP, schemaOf } from '../support/content.ts'
-import { loginUrl, withSession } from '../support/projects.ts'
-import { startWharf, type TestWharf } from '../support/wharf.ts'
+import { createShips, latestEvent, SHIP, schemaOf } from '../support/content/content.ts'
+import { loginUrl, withSession } from '../support/service/projects.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 let wharf: TestWharf
 let archive: Buffer

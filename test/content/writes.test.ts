@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { ApiAnswer } from '../support/api-client.ts'
-import { createShips, latestEvent, SHIP, SHIPS } from '../support/content.ts'
+import type { ApiAnswer } from '../support/http/api-client.ts'
+import { createShips, latestEvent, SHIP, SHIPS } from '../support/content/content.ts'
 import { eventually } from '../support/eventually.ts'
-import { GATE, withGate } from '../support/gate.ts'
-import { createProject } from '../support/projects.ts'
-import { noTransactionStaysOpen, openTransactions } from '../support/transactions.ts'
-import { startWharf, type TestWharf } from '../support/wharf.ts'
+import { GATE, withGate } from '../support/database/pause-point.ts'
+import { createProject } from '../support/service/projects.ts'
+import { noTransactionStaysOpen, openTransactions } from '../support/database/transactions.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 let wharf: TestWharf
 

@@ -6,7 +6,7 @@ import { ownIdentity } from '../../src/data-folder/process-identity.ts'
 import { readOrCreateSecret } from '../../src/data-folder/secrets.ts'
 import { readServiceAddress, removeServiceAddress, writeServiceAddress } from '../../src/data-folder/service-address.ts'
 import { createFileAtomically, writeFileAtomically } from '../../src/lib/atomic-file.ts'
-import { runScript, temporaryFolder } from '../support/processes.ts'
+import { runScript, temporaryFolder } from '../support/processes/processes.ts'
 
 const modeOf = async (path: string): Promise<string> => ((await stat(path)).mode & 0o777).toString(8)
 

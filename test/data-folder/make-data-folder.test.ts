@@ -3,7 +3,7 @@ import { stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { makeDataFolder } from '../../src/data-folder/make-data-folder.ts'
-import { temporaryFolder } from '../support/processes.ts'
+import { temporaryFolder } from '../support/processes/processes.ts'
 
 test('makes the folder and those above it, so that others can pass through', async () => {
   const folder = join(await temporaryFolder(), 'a', 'b')

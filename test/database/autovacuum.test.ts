@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { eventually } from '../support/eventually.ts'
-import { installedPrograms, type OwnCluster, startOwnCluster } from '../support/own-cluster.ts'
-import { applyScript, createProject, withSession } from '../support/projects.ts'
-import { startWharf, type TestWharf } from '../support/wharf.ts'
+import { installedPrograms, type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
+import { applyScript, createProject, withSession } from '../support/service/projects.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 /** Autovacuum takes minutes over it: it sleeps after every page. */
 const TABLE = `CREATE TABLE item (id int PRIMARY KEY, filling text) WITH (fillfactor = 10, autovacuum_vacuum_threshold = 1,

@@ -4,7 +4,7 @@ import { BYTE_TEXT_COLUMN } from '../../src/database/byte-text-client.ts'
 import { createPool } from '../../src/database/pool.ts'
 import { toByteText } from '../../src/lib/byte-text.ts'
 import { createLogger } from '../../src/logger.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database/database.ts'
 
 const TEXT = 'Zürich São 東京 🚢 café'
 

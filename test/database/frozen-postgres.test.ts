@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { eventually } from '../support/eventually.ts'
-import { exportOf, placelessLines, sendArchive } from '../support/import.ts'
-import { askExport, askImport, jobOf, untilEnded } from '../support/jobs.ts'
-import { nothingIsLeft } from '../support/leftovers.ts'
-import { openExport, readRest, readSome } from '../support/open-export.ts'
-import { installedPrograms, type OwnCluster, startOwnCluster } from '../support/own-cluster.ts'
-import { createProject } from '../support/projects.ts'
-import { startWharf, type TestWharf } from '../support/wharf.ts'
+import { exportOf, placelessLines, sendArchive } from '../support/archives/import.ts'
+import { askExport, askImport, jobOf, untilEnded } from '../support/jobs/jobs.ts'
+import { nothingIsLeft } from '../support/service/leftovers.ts'
+import { openExport, readRest, readSome } from '../support/archives/open-export.ts'
+import { installedPrograms, type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
+import { createProject } from '../support/service/projects.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 /*
  * A server whose processes are all there, with their connections, and do nothing.

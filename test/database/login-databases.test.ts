@@ -5,7 +5,7 @@ import { PrismaClient } from '../../src/database/generated/client.ts'
 import { createLoginDatabases, type LoginDatabases } from '../../src/database/login-databases.ts'
 import { createPool } from '../../src/database/pool.ts'
 import { createLogger } from '../../src/logger.ts'
-import { createMigratedDatabase, type TestDatabase } from '../support/database.ts'
+import { createMigratedDatabase, type TestDatabase } from '../support/database/database.ts'
 
 const HOUR_MS = 3_600_000
 

@@ -5,9 +5,9 @@ import { migrate } from '../../src/database/migrations.ts'
 import { prepareDatabase } from '../../src/database/preparation.ts'
 import { schemaSql } from '../../src/database/schema-engine.ts'
 import { createLogger } from '../../src/logger.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { withSession } from '../support/projects.ts'
-import { createReleasedDatabase } from '../support/released-database.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database/database.ts'
+import { withSession } from '../support/service/projects.ts'
+import { createReleasedDatabase } from '../support/database/released-database.ts'
 
 const logger = createLogger('silent')
 const databases: TestDatabase[] = []

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { installedPrograms, type OwnCluster, speaksGerman, startOwnCluster } from '../support/own-cluster.ts'
-import { applyScript, createProject } from '../support/projects.ts'
-import { startWharf, type TestWharf } from '../support/wharf.ts'
+import { installedPrograms, type OwnCluster, speaksGerman, startOwnCluster } from '../support/servers/own-cluster.ts'
+import { applyScript, createProject } from '../support/service/projects.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 /*
  * A server whose messages are in another language than those that Wharf's authors read.

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openSession } from '../../src/database/session-client.ts'
 import type { SessionKind } from '../../src/database/session-settings.ts'
 import { createLogger } from '../../src/logger.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { operatorOf } from '../support/operator.ts'
-import { installedPrograms, type OwnCluster, startOwnCluster } from '../support/own-cluster.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database/database.ts'
+import { operatorOf } from '../support/database/operator.ts'
+import { installedPrograms, type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
 
 /*
  * Every setting that a login can give itself is either set by each of Wharf's sessions, or the operator's or the database's

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { logStages } from '../../src/events/log-stages.ts'
-import type { ApiClient } from '../support/api-client.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { exportOf, placelessLines, sendArchive } from '../support/import.ts'
-import { installedPrograms, type OwnCluster, startOwnCluster } from '../support/own-cluster.ts'
-import { applyScript, createProject, loginUrl, withSession } from '../support/projects.ts'
-import { RELEASED_SECRET_KEY, RELEASED_TOKENS, restoreReleasedDatabase } from '../support/released-service.ts'
-import { runWhenDue, type SeenSchedule } from '../support/schedules.ts'
-import { startWharf, type TestWharf } from '../support/wharf.ts'
+import type { ApiClient } from '../support/http/api-client.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database/database.ts'
+import { exportOf, placelessLines, sendArchive } from '../support/archives/import.ts'
+import { installedPrograms, type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
+import { applyScript, createProject, loginUrl, withSession } from '../support/service/projects.ts'
+import { RELEASED_SECRET_KEY, RELEASED_TOKENS, restoreReleasedDatabase } from './released-service.ts'
+import { runWhenDue, type SeenSchedule } from '../support/jobs/schedules.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 const programs = installedPrograms()
 

@@ -4,10 +4,10 @@ import { logStages } from '../../src/events/log-stages.ts'
 import { readReference } from '../../src/events/reference.ts'
 import { createLogger } from '../../src/logger.ts'
 import { eventually } from '../support/eventually.ts'
-import { exportOf, sendArchive } from '../support/import.ts'
-import { applyScript, createProject, loginUrl, withSession } from '../support/projects.ts'
-import { openTransactions } from '../support/transactions.ts'
-import { startWharf, type TestWharf } from '../support/wharf.ts'
+import { exportOf, sendArchive } from '../support/archives/import.ts'
+import { applyScript, createProject, loginUrl, withSession } from '../support/service/projects.ts'
+import { openTransactions } from '../support/database/transactions.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 let wharf: TestWharf
 let made = 0

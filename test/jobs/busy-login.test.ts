@@ -2,11 +2,11 @@ import pg from 'pg'
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { fireDue } from '../../src/jobs/schedules/fire.ts'
 import { eventually } from '../support/eventually.ts'
-import { exportOf, sendArchive } from '../support/import.ts'
-import { askExport, askImport, jobOf, type SeenJob, showJob, untilEnded } from '../support/jobs.ts'
-import { applyScript, createProject, loginUrl } from '../support/projects.ts'
-import { afterDue, makeSchedule, showSchedule, untilSettled } from '../support/schedules.ts'
-import { startWharf, type TestWharf } from '../support/wharf.ts'
+import { exportOf, sendArchive } from '../support/archives/import.ts'
+import { askExport, askImport, jobOf, type SeenJob, showJob, untilEnded } from '../support/jobs/jobs.ts'
+import { applyScript, createProject, loginUrl } from '../support/service/projects.ts'
+import { afterDue, makeSchedule, showSchedule, untilSettled } from '../support/jobs/schedules.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 /*
  * A project whose own login has as many sessions as it may have: others use its password.

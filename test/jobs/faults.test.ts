@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { beginArtifact } from '../../src/jobs/job-artifacts.ts'
 import { removeArtifacts } from '../../src/jobs/sweep-artifacts.ts'
 import { eventually } from '../support/eventually.ts'
-import { GATE, withGate } from '../support/gate.ts'
-import { exportOf } from '../support/import.ts'
+import { GATE, withGate } from '../support/database/pause-point.ts'
+import { exportOf } from '../support/archives/import.ts'
 import {
   AGAIN,
   askExport,
@@ -17,11 +17,11 @@ import {
   takeFromLostWorkers,
   untilEnded,
   untilStatus,
-} from '../support/jobs.ts'
-import { nothingIsLeft } from '../support/leftovers.ts'
-import { createProject } from '../support/projects.ts'
-import type { TestRedis } from '../support/redis.ts'
-import { startWharf, type TestWharf } from '../support/wharf.ts'
+} from '../support/jobs/jobs.ts'
+import { nothingIsLeft } from '../support/service/leftovers.ts'
+import { createProject } from '../support/service/projects.ts'
+import type { TestRedis } from '../support/servers/redis.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 const STRUCTURE = `
   CREATE DOMAIN gated AS integer CHECK (${GATE});

@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { ApiAnswer, ApiClient } from '../support/api-client.ts'
+import type { ApiAnswer, ApiClient } from '../support/http/api-client.ts'
 import { eventually } from '../support/eventually.ts'
-import { exportOf } from '../support/import.ts'
+import { exportOf } from '../support/archives/import.ts'
 import {
   artifactsOf,
   askExport,
@@ -14,12 +14,12 @@ import {
   type SeenJob,
   startBackend,
   untilEnded,
-} from '../support/jobs.ts'
-import { createProject, loginUrl, withSession } from '../support/projects.ts'
-import type { TestRedis } from '../support/redis.ts'
-import { askSchedule } from '../support/schedules.ts'
-import { openTransactions } from '../support/transactions.ts'
-import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/wharf.ts'
+} from '../support/jobs/jobs.ts'
+import { createProject, loginUrl, withSession } from '../support/service/projects.ts'
+import type { TestRedis } from '../support/servers/redis.ts'
+import { askSchedule } from '../support/jobs/schedules.ts'
+import { openTransactions } from '../support/database/transactions.ts'
+import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 const TABLE = 'CREATE TABLE item (id integer PRIMARY KEY, name text);'
 

@@ -1,8 +1,8 @@
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { eventually } from '../support/eventually.ts'
-import { GATE, withGate } from '../support/gate.ts'
-import { exportOf, placelessLines } from '../support/import.ts'
+import { GATE, withGate } from '../support/database/pause-point.ts'
+import { exportOf, placelessLines } from '../support/archives/import.ts'
 import {
   askExport,
   askImport,
@@ -12,10 +12,10 @@ import {
   startBackend,
   untilEnded,
   untilStatus,
-} from '../support/jobs.ts'
-import { createProject } from '../support/projects.ts'
-import type { TestRedis } from '../support/redis.ts'
-import { startWharf, type TestWharf } from '../support/wharf.ts'
+} from '../support/jobs/jobs.ts'
+import { createProject } from '../support/service/projects.ts'
+import type { TestRedis } from '../support/servers/redis.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 const STRUCTURE = `
   CREATE DOMAIN gated AS integer CHECK (${GATE});

@@ -1,9 +1,9 @@
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { readState } from '../support/database-state.ts'
+import { readState } from '../support/database/database-state.ts'
 import { eventually } from '../support/eventually.ts'
-import { withGate } from '../support/gate.ts'
-import { exportOf, placelessLines } from '../support/import.ts'
+import { withGate } from '../support/database/pause-point.ts'
+import { exportOf, placelessLines } from '../support/archives/import.ts'
 import {
   AGAIN,
   askExport,
@@ -16,13 +16,13 @@ import {
   startWorkerProcess,
   takeFromLostWorkers,
   untilEnded,
-} from '../support/jobs.ts'
-import { gateLastSteps } from '../support/last-steps.ts'
-import { nothingIsLeft } from '../support/leftovers.ts'
-import { createProject, withSession } from '../support/projects.ts'
-import type { TestRedis } from '../support/redis.ts'
-import { openTransactions } from '../support/transactions.ts'
-import { startWharf, type TestWharf } from '../support/wharf.ts'
+} from '../support/jobs/jobs.ts'
+import { gateLastSteps } from './last-steps.ts'
+import { nothingIsLeft } from '../support/service/leftovers.ts'
+import { createProject, withSession } from '../support/service/projects.ts'
+import type { TestRedis } from '../support/servers/redis.ts'
+import { openTransactions } from '../support/database/transactions.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 const ITEMS = 'CREATE TABLE item (id integer PRIMARY KEY, n integer);'
 const OLD = 'INSERT INTO item VALUES (1, 1), (2, 2)'

@@ -9,10 +9,10 @@ import {
   withFailingPostgres,
   withFailingPostgresQueue,
   withFailingRedis,
-} from '../support/failing-service.ts'
-import type { Fault } from '../support/nth-call.ts'
-import { isRedisInstalled } from '../support/redis.ts'
-import { prepareWholeJobs, type Run, type WholeJobs } from '../support/whole-jobs.ts'
+} from './failing-service.ts'
+import type { Fault } from '../support/faults/nth-call.ts'
+import { isRedisInstalled } from '../support/servers/redis.ts'
+import { prepareWholeJobs, type Run, type WholeJobs } from './whole-jobs.ts'
 
 /** All calls take half an hour; otherwise the first, the last, and some in between are tried. */
 const tryAll = process.env.EVERY_CALL !== undefined

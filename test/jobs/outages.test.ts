@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { eventually } from '../support/eventually.ts'
-import { GATE, withGate } from '../support/gate.ts'
-import { exportOf } from '../support/import.ts'
+import { GATE, withGate } from '../support/database/pause-point.ts'
+import { exportOf } from '../support/archives/import.ts'
 import {
   askExport,
   askImport,
@@ -17,13 +17,13 @@ import {
   startBackend,
   startWorkerProcess,
   untilEnded,
-} from '../support/jobs.ts'
-import { nothingIsLeft } from '../support/leftovers.ts'
-import { installedPrograms, type OwnCluster, startOwnCluster } from '../support/own-cluster.ts'
-import { createProject, withSession } from '../support/projects.ts'
-import { isRedisInstalled, startRedis, type TestRedis } from '../support/redis.ts'
-import { openTransactions } from '../support/transactions.ts'
-import { startWharf, type TestWharf } from '../support/wharf.ts'
+} from '../support/jobs/jobs.ts'
+import { nothingIsLeft } from '../support/service/leftovers.ts'
+import { installedPrograms, type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
+import { createProject, withSession } from '../support/service/projects.ts'
+import { isRedisInstalled, startRedis, type TestRedis } from '../support/servers/redis.ts'
+import { openTransactions } from '../support/database/transactions.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 // Servers and processes are started and ended in each test, which a busy machine takes its time for.
 vi.setConfig({ testTimeout: 180_000 })

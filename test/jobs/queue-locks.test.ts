@@ -1,9 +1,9 @@
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { eventually } from '../support/eventually.ts'
-import { askExport, jobOf, untilEnded } from '../support/jobs.ts'
-import { createProject } from '../support/projects.ts'
-import { startWharf, type TestWharf } from '../support/wharf.ts'
+import { askExport, jobOf, untilEnded } from '../support/jobs/jobs.ts'
+import { createProject } from '../support/service/projects.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 /*
  * What BullMQ's functions lock instead of PostgreSQL's advisory locks.

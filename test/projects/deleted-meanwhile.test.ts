@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createStage } from '../../src/projects/stages.ts'
-import type { ApiAnswer } from '../support/api-client.ts'
-import { createProject } from '../support/projects.ts'
-import { startWharf, type TestWharf } from '../support/wharf.ts'
+import type { ApiAnswer } from '../support/http/api-client.ts'
+import { createProject } from '../support/service/projects.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 let wharf: TestWharf
 beforeAll(async () => {

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { quoteIdentifier, quoteLiteral } from '../../src/database/quoting.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { openStage, type StageSession } from '../support/stage-session.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database/database.ts'
+import { openStage, type StageSession } from '../support/database/stage-session.ts'
 
 /** As far from the usual as settings go: the script's rows must not depend on any of them. */
 const CONTRARY_SETTINGS: Record<string, string> = {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { findProject } from '../../src/projects/projects.ts'
-import { exportOf } from '../support/import.ts'
-import { applyScript, createProject, loginUrl, withSession } from '../support/projects.ts'
-import { startWharf, type TestWharf } from '../support/wharf.ts'
+import { exportOf } from '../support/archives/import.ts'
+import { applyScript, createProject, loginUrl, withSession } from '../support/service/projects.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 let wharf: TestWharf
 beforeAll(async () => {

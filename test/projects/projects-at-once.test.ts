@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { describeOnEachServer } from '../support/each-server.ts'
+import { describeOnEachServer } from '../support/servers/each-server.ts'
 
 describeOnEachServer((wharf) => {
   const create = (slug: string) => wharf().root.post('/projects', { json: { slug } })

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { prepareDatabase } from '../../src/database/preparation.ts'
 import { createLogger } from '../../src/logger.ts'
-import { createTestDatabase } from '../support/database.ts'
+import { createTestDatabase } from '../support/database/database.ts'
 import { eventually } from '../support/eventually.ts'
-import { createProject, loginUrl, withSession } from '../support/projects.ts'
-import { startWharf, type TestWharf } from '../support/wharf.ts'
+import { createProject, loginUrl, withSession } from '../support/service/projects.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 let wharf: TestWharf
 let shopUrl: URL

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { runChaos } from '../../chaos/run-chaos.ts'
-import { temporaryFolder } from '../support/processes.ts'
-import { isRedisInstalled } from '../support/redis.ts'
+import { temporaryFolder } from '../support/processes/processes.ts'
+import { isRedisInstalled } from '../support/servers/redis.ts'
 
 /** Longer than what was under way takes to end on a busy machine. */
 const LIMIT_MS = 600_000

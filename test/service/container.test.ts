@@ -6,9 +6,9 @@ import { createContainer, rootTokenOf } from '../../src/container.ts'
 import { createLifecycle } from '../../src/lifecycle.ts'
 import { createLogger } from '../../src/logger.ts'
 import { authenticate, hashToken } from '../../src/projects/access.ts'
-import { createMigratedDatabase, type TestDatabase } from '../support/database.ts'
+import { createMigratedDatabase, type TestDatabase } from '../support/database/database.ts'
 import { eventually } from '../support/eventually.ts'
-import { temporaryFolder } from '../support/processes.ts'
+import { temporaryFolder } from '../support/processes/processes.ts'
 
 const logger = createLogger('silent')
 

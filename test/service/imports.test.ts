@@ -1,7 +1,7 @@
 import { createVirtualFileSystem } from 'typescript/unstable/fs'
 import { describe, expect, test } from 'vitest'
-import { IMPORT_ORDER } from '../support/import-order.ts'
-import { findCircles, findWrongDirections, type Imports, readImports } from '../support/imports.ts'
+import { IMPORT_ORDER } from '../support/imports/import-order.ts'
+import { findCircles, findWrongDirections, type Imports, readImports } from '../support/imports/imports.ts'
 
 const WHARF = withoutGenerated(readImports(process.cwd()))
 

@@ -3,21 +3,21 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect } from 'vitest'
-import { createMigratedDatabase, type TestDatabase } from '../support/database.ts'
-import { readState } from '../support/database-state.ts'
+import { createMigratedDatabase, type TestDatabase } from '../support/database/database.ts'
+import { readState } from '../support/database/database-state.ts'
 import { eventually } from '../support/eventually.ts'
-import { GATE, withGate } from '../support/gate.ts'
-import { exportOf, placelessLines } from '../support/import.ts'
-import { askExport, askImport, jobOf, type SeenJob, untilEnded } from '../support/jobs.ts'
-import { nothingIsLeft } from '../support/leftovers.ts'
-import { createProject, withSession } from '../support/projects.ts'
-import { startRedis, type TestRedis, redisTest as test } from '../support/redis.ts'
+import { GATE, withGate } from '../support/database/pause-point.ts'
+import { exportOf, placelessLines } from '../support/archives/import.ts'
+import { askExport, askImport, jobOf, type SeenJob, untilEnded } from '../support/jobs/jobs.ts'
+import { nothingIsLeft } from '../support/service/leftovers.ts'
+import { createProject, withSession } from '../support/service/projects.ts'
+import { startRedis, type TestRedis, redisTest as test } from '../support/servers/redis.ts'
 import {
   type MainProcess,
   type ServiceProcess,
   startServiceProcess,
   startWorkerOf,
-} from '../support/service-process.ts'
+} from '../support/service/service-process.ts'
 
 /*
  * The processes of docker-compose.yml, with one API and one worker more, and without the containers: each has a data

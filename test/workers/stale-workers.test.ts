@@ -2,9 +2,9 @@ import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sweepJobs } from '../../src/jobs/sweep.ts'
 import { eventually } from '../support/eventually.ts'
-import { askExport, jobOf } from '../support/jobs.ts'
-import { createProject } from '../support/projects.ts'
-import { startWharf, type TestWharf } from '../support/wharf.ts'
+import { askExport, jobOf } from '../support/jobs/jobs.ts'
+import { createProject } from '../support/service/projects.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 let wharf: TestWharf
 beforeAll(async () => {

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { openRedisBackend } from '../../src/jobs/queue-backend.ts'
 import { createLogger } from '../../src/logger.ts'
-import { GATE, withGate } from '../support/gate.ts'
-import { exportOf } from '../support/import.ts'
-import { AGAIN, askImport, jobOf, startWorkerProcess, untilEnded } from '../support/jobs.ts'
-import type { ScriptProcess } from '../support/processes.ts'
-import { createProject } from '../support/projects.ts'
-import { redisTest, startRedis } from '../support/redis.ts'
-import { startTcpRelay } from '../support/tcp-relay.ts'
-import { startWharf, type TestWharf } from '../support/wharf.ts'
+import { GATE, withGate } from '../support/database/pause-point.ts'
+import { exportOf } from '../support/archives/import.ts'
+import { AGAIN, askImport, jobOf, startWorkerProcess, untilEnded } from '../support/jobs/jobs.ts'
+import type { ScriptProcess } from '../support/processes/processes.ts'
+import { createProject } from '../support/service/projects.ts'
+import { redisTest, startRedis } from '../support/servers/redis.ts'
+import { startTcpRelay } from '../support/servers/tcp-relay.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 // Processes are started and lost one after the other.
 vi.setConfig({ testTimeout: 150_000 })

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { planDelete, planInsert, planRead, planUpdate, type QueryParameters } from '../../../src/content/query/index.ts'
 import { OPERATORS } from '../../../src/content/query/operators.ts'
 import { isAppError } from '../../../src/errors.ts'
-import { openRecordShop, type QueryStage, SCHEMA } from '../../support/record-shop.ts'
+import { openRecordShop, type QueryStage, SCHEMA } from '../../support/content/record-shop.ts'
 
 let shop: QueryStage
 let before: string

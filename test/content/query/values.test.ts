@@ -4,7 +4,7 @@ import pg from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { planRead } from '../../../src/content/query/index.ts'
-import { openQueryStage, type QueryStage, SCHEMA, undone } from '../../support/record-shop.ts'
+import { openQueryStage, type QueryStage, SCHEMA, undone } from '../../support/content/record-shop.ts'
 
 let harbour: QueryStage
 beforeAll(async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openRecordShop, type QueryStage, refusal, undone } from '../../support/record-shop.ts'
+import { openRecordShop, type QueryStage, refusal, undone } from '../../support/content/record-shop.ts'
 
 let shop: QueryStage
 beforeAll(async () => {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
-import { GATE, withGate } from '../../support/gate.ts'
-import { AGAIN, jobOf, showJob, startWorkerProcess, untilEnded } from '../../support/jobs.ts'
-import { createProject } from '../../support/projects.ts'
-import { makeSchedule, restoreTraces, untilSettled } from '../../support/schedules.ts'
-import { startWharf, type TestWharf } from '../../support/wharf.ts'
+import { GATE, withGate } from '../../support/database/pause-point.ts'
+import { AGAIN, jobOf, showJob, startWorkerProcess, untilEnded } from '../../support/jobs/jobs.ts'
+import { createProject } from '../../support/service/projects.ts'
+import { makeSchedule, restoreTraces, untilSettled } from '../../support/jobs/schedules.ts'
+import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 let wharf: TestWharf
 beforeAll(async () => {

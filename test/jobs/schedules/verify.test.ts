@@ -7,12 +7,12 @@ import { createScratchProject, sweepScratchProjects } from '../../../src/workers
 import { verifyArtifact } from '../../../src/workers/verify-artifact.ts'
 import { compareContents } from '../../../src/workers/verify-contents.ts'
 import { eventually } from '../../support/eventually.ts'
-import { GATE, withGate } from '../../support/gate.ts'
-import { exportOf, sendArchive } from '../../support/import.ts'
-import { jobOf, showJob, untilStatus } from '../../support/jobs.ts'
-import { applyScript, createProject } from '../../support/projects.ts'
-import { makeSchedule, restoreTraces, runWhenDue, type SeenSchedule, untilSettled } from '../../support/schedules.ts'
-import { startWharf, type TestWharf } from '../../support/wharf.ts'
+import { GATE, withGate } from '../../support/database/pause-point.ts'
+import { exportOf, sendArchive } from '../../support/archives/import.ts'
+import { jobOf, showJob, untilStatus } from '../../support/jobs/jobs.ts'
+import { applyScript, createProject } from '../../support/service/projects.ts'
+import { makeSchedule, restoreTraces, runWhenDue, type SeenSchedule, untilSettled } from '../../support/jobs/schedules.ts'
+import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 const SHOP = `
   CREATE TYPE size AS ENUM ('s', 'm', 'l');

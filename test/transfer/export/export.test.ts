@@ -8,10 +8,10 @@ import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { quoteQualified } from '../../../src/database/quoting.ts'
-import { linesOf, tablesOf } from '../../support/archive-text.ts'
-import { isInstalled } from '../../support/is-installed.ts'
-import { createProject } from '../../support/projects.ts'
-import { startWharf, type TestWharf } from '../../support/wharf.ts'
+import { linesOf, tablesOf } from '../../support/archives/archive-text.ts'
+import { isInstalled } from '../../support/processes/is-installed.ts'
+import { createProject } from '../../support/service/projects.ts'
+import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 /** Scripts of whole databases; those that are not part of the project may be missing. */
 const DATABASES = [

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { exportOf, sendArchive } from '../../support/import.ts'
-import { askExport, jobOf, untilEnded } from '../../support/jobs.ts'
-import { createProject } from '../../support/projects.ts'
-import { startWharf, type TestWharf } from '../../support/wharf.ts'
+import { exportOf, sendArchive } from '../../support/archives/import.ts'
+import { askExport, jobOf, untilEnded } from '../../support/jobs/jobs.ts'
+import { createProject } from '../../support/service/projects.ts'
+import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 /** The longest lines that the server reads. */
 const ROW = 20_000

@@ -4,10 +4,10 @@ import { quoteIdentifier, quoteQualified } from '../../../src/database/quoting.t
 import type { ByteText } from '../../../src/lib/byte-text.ts'
 import type { FindProjectDatabase } from '../../../src/projects/stage-database.ts'
 import { withExport } from '../../../src/transfer/export/with-export.ts'
-import { tablesOf } from '../../support/archive-text.ts'
-import { observeDatabase } from '../../support/observed-database.ts'
-import { applyScript, createProject } from '../../support/projects.ts'
-import { startWharf, type TestWharf } from '../../support/wharf.ts'
+import { tablesOf } from '../../support/archives/archive-text.ts'
+import { observeDatabase } from '../../support/database/observed-database.ts'
+import { applyScript, createProject } from '../../support/service/projects.ts'
+import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 const MEBIBYTE = 1024 * 1024
 

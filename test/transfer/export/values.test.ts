@@ -4,9 +4,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { quoteIdentifier } from '../../../src/database/quoting.ts'
 import { TEXT_FORM_SETTINGS } from '../../../src/database/session-settings.ts'
-import { type ArchivedTable, linesOf, type RowValue, tablesOf } from '../../support/archive-text.ts'
-import { createProject } from '../../support/projects.ts'
-import { startWharf, type TestWharf } from '../../support/wharf.ts'
+import { type ArchivedTable, linesOf, type RowValue, tablesOf } from '../../support/archives/archive-text.ts'
+import { createProject } from '../../support/service/projects.ts'
+import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 const tableLineSchema = z.object({
   table: z.object({ name: z.string(), columns: z.array(z.object({ name: z.string(), type: z.string() })) }),

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { checkArchive } from '../../../src/transfer/import/receive-archive.ts'
-import { buildArchive, column } from '../../support/archive-builder.ts'
-import { streamOf } from '../../support/archive-sample.ts'
-import { exportOf, sendArchive } from '../../support/import.ts'
-import { createProject } from '../../support/projects.ts'
-import { startWharf, type TestWharf } from '../../support/wharf.ts'
+import { buildArchive, column } from '../../support/archives/archive-builder.ts'
+import { streamOf } from '../../support/archives/archive-sample.ts'
+import { exportOf, sendArchive } from '../../support/archives/import.ts'
+import { createProject } from '../../support/service/projects.ts'
+import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 let wharf: TestWharf
 beforeAll(async () => {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { buildArchive, column } from '../../support/archive-builder.ts'
+import { buildArchive, column } from '../../support/archives/archive-builder.ts'
 import { eventually } from '../../support/eventually.ts'
-import { askImport, jobOf, untilStatus } from '../../support/jobs.ts'
-import { createProject } from '../../support/projects.ts'
-import { startWharf, type TestWharf } from '../../support/wharf.ts'
+import { askImport, jobOf, untilStatus } from '../../support/jobs/jobs.ts'
+import { createProject } from '../../support/service/projects.ts'
+import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 let wharf: TestWharf
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { readState } from '../../support/database-state.ts'
-import { exportOf, sendArchive } from '../../support/import.ts'
-import { applyScript, createProject } from '../../support/projects.ts'
-import { startWharf, type TestWharf } from '../../support/wharf.ts'
+import { readState } from '../../support/database/database-state.ts'
+import { exportOf, sendArchive } from '../../support/archives/import.ts'
+import { applyScript, createProject } from '../../support/service/projects.ts'
+import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 const STRUCTURE = `
   CREATE TYPE genre AS ENUM ('rock', 'jazz');

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createProject } from '../../support/projects.ts'
-import { startWharf, type TestWharf } from '../../support/wharf.ts'
+import { createProject } from '../../support/service/projects.ts'
+import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 let wharf: TestWharf
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { readState } from '../../support/database-state.ts'
-import { exportOf, placelessLines, sendArchive } from '../../support/import.ts'
-import { applyScript, createProject, withSession } from '../../support/projects.ts'
-import { startWharf, type TestWharf } from '../../support/wharf.ts'
+import { readState } from '../../support/database/database-state.ts'
+import { exportOf, placelessLines, sendArchive } from '../../support/archives/import.ts'
+import { applyScript, createProject, withSession } from '../../support/service/projects.ts'
+import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 /** Two tables, what lines describe of them, and everything around them that lines do not describe. */
 const STRUCTURE = `

@@ -1,11 +1,11 @@
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
-import { GATE, withGate } from '../../support/gate.ts'
-import { exportOf, sendArchive } from '../../support/import.ts'
-import { createProject, loginUrl, withSession } from '../../support/projects.ts'
-import { openTransactions } from '../../support/transactions.ts'
-import { startWharf, type TestWharf } from '../../support/wharf.ts'
+import { GATE, withGate } from '../../support/database/pause-point.ts'
+import { exportOf, sendArchive } from '../../support/archives/import.ts'
+import { createProject, loginUrl, withSession } from '../../support/service/projects.ts'
+import { openTransactions } from '../../support/database/transactions.ts'
+import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 /** Rows that are loaded stop at the gate; plain text does not. */
 const STRUCTURE = `

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Permissions } from '../../../src/contract/role.ts'
-import { buildArchive } from '../../support/archive-builder.ts'
-import { readState } from '../../support/database-state.ts'
-import { exportOf, placelessLines, sendArchive } from '../../support/import.ts'
-import { applyScript, createProject } from '../../support/projects.ts'
-import { startWharf, type TestWharf } from '../../support/wharf.ts'
+import { buildArchive } from '../../support/archives/archive-builder.ts'
+import { readState } from '../../support/database/database-state.ts'
+import { exportOf, placelessLines, sendArchive } from '../../support/archives/import.ts'
+import { applyScript, createProject } from '../../support/service/projects.ts'
+import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 const TABLE = 'CREATE TABLE t (n integer); INSERT INTO t VALUES (1), (2);'
 

@@ -7,14 +7,14 @@ import type { BorrowedBytes } from '../../../src/lib/borrowed-bytes.ts'
 import { errorCode } from '../../../src/lib/error-code.ts'
 import { type Archive, openArchive, receiveArchive } from '../../../src/transfer/import/receive-archive.ts'
 import type { ByteRange } from '../../../src/transfer/import/spool-file.ts'
-import { buildArchive, column } from '../../support/archive-builder.ts'
-import { EVENT, EVENT_ROWS_TEXT, sampleLines, streamOf } from '../../support/archive-sample.ts'
-import { watchFiles } from '../../support/failing-files.ts'
-import { temporaryFolder } from '../../support/processes.ts'
+import { buildArchive, column } from '../../support/archives/archive-builder.ts'
+import { EVENT, EVENT_ROWS_TEXT, sampleLines, streamOf } from '../../support/archives/archive-sample.ts'
+import { watchFiles } from '../../support/faults/failing-files.ts'
+import { temporaryFolder } from '../../support/processes/processes.ts'
 
 const sample = Buffer.concat(sampleLines())
 const { signal } = new AbortController()
-const script = fileURLToPath(new URL('../../support/run-spool.ts', import.meta.url))
+const script = fileURLToPath(new URL('../../support/processes/run-spool.ts', import.meta.url))
 
 /** Receives an archive, and removes it when `use` has ended, or when it is refused. */
 async function withReceived<T>(bytes: Buffer, folder: string, use: (archive: Archive) => Promise<T>): Promise<T> {

@@ -2,11 +2,11 @@ import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { quoteLiteral, quoteQualified } from '../../../src/database/quoting.ts'
-import { createMigratedDatabase, type TestDatabase } from '../../support/database.ts'
-import { exportOf, placelessLines, sendArchive } from '../../support/import.ts'
-import { installedPrograms, type OwnCluster, startOwnCluster } from '../../support/own-cluster.ts'
-import { createProject } from '../../support/projects.ts'
-import { startWharf, type TestWharf } from '../../support/wharf.ts'
+import { createMigratedDatabase, type TestDatabase } from '../../support/database/database.ts'
+import { exportOf, placelessLines, sendArchive } from '../../support/archives/import.ts'
+import { installedPrograms, type OwnCluster, startOwnCluster } from '../../support/servers/own-cluster.ts'
+import { createProject } from '../../support/service/projects.ts'
+import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 /** What lines do not describe, and a value that is the name of it. */
 const WITHOUT_FUNCTIONS = `

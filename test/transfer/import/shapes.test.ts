@@ -1,9 +1,9 @@
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { linesOf } from '../../support/archive-text.ts'
-import { exportOf, placelessLines, sendArchive } from '../../support/import.ts'
-import { applyScript, createProject } from '../../support/projects.ts'
-import { startWharf, type TestWharf } from '../../support/wharf.ts'
+import { linesOf } from '../../support/archives/archive-text.ts'
+import { exportOf, placelessLines, sendArchive } from '../../support/archives/import.ts'
+import { applyScript, createProject } from '../../support/service/projects.ts'
+import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 /** Structures that are hard to load into, with rows. */
 const SHAPES: Readonly<Record<string, string>> = {

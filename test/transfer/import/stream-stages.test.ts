@@ -20,9 +20,9 @@ import { recogniseGzip } from '../../../src/lib/recognise-gzip.ts'
 import { copyInto } from '../../../src/transfer/import/copy-into.ts'
 import type { checkArchive, receiveArchive } from '../../../src/transfer/import/receive-archive.ts'
 import { createSpoolFile } from '../../../src/transfer/import/spool-file.ts'
-import { collect, streamOf } from '../../support/archive-sample.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
-import { temporaryFolder } from '../../support/processes.ts'
+import { collect, streamOf } from '../../support/archives/archive-sample.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts'
+import { temporaryFolder } from '../../support/processes/processes.ts'
 
 const KIBIBYTE = 1024
 const SOURCE = fileURLToPath(new URL('../../../src', import.meta.url))

@@ -3,11 +3,11 @@ import { findProject } from '../../../src/projects/projects.ts'
 import { findStage } from '../../../src/projects/stages.ts'
 import { sweepSideSchemas } from '../../../src/transfer/import/side-schemas.ts'
 import { undoImport } from '../../../src/transfer/import/undo.ts'
-import { readState } from '../../support/database-state.ts'
+import { readState } from '../../support/database/database-state.ts'
 import { eventually } from '../../support/eventually.ts'
-import { exportOf, placelessLines, sendArchive } from '../../support/import.ts'
-import { createProject, withSession } from '../../support/projects.ts'
-import { startWharf, type TestWharf } from '../../support/wharf.ts'
+import { exportOf, placelessLines, sendArchive } from '../../support/archives/import.ts'
+import { createProject, withSession } from '../../support/service/projects.ts'
+import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 const TABLES = `
   CREATE TABLE artist (id serial PRIMARY KEY, name text UNIQUE);

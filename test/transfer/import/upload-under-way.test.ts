@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { beginArtifact } from '../../../src/jobs/job-artifacts.ts'
 import { startSweeping } from '../../../src/jobs/start-sweeping.ts'
-import { startWharf, type TestWharf } from '../../support/wharf.ts'
+import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 let wharf: TestWharf
 

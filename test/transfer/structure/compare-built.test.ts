@@ -5,10 +5,10 @@ import { compareDefinitions } from '../../../src/archive/sql/same-definition.ts'
 import { builtDifferences } from '../../../src/transfer/structure/compare-built.ts'
 import { createStatements, type StructureLines } from '../../../src/transfer/structure/create-statements.ts'
 import { readStructure, type StageStructure } from '../../../src/transfer/structure/read-structure.ts'
-import { column } from '../../support/archive-builder.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
-import { installedPrograms, type OwnCluster, startOwnCluster } from '../../support/own-cluster.ts'
-import { openStage } from '../../support/stage-session.ts'
+import { column } from '../../support/archives/archive-builder.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts'
+import { installedPrograms, type OwnCluster, startOwnCluster } from '../../support/servers/own-cluster.ts'
+import { openStage } from '../../support/database/stage-session.ts'
 
 let grammar: Grammar
 let database: TestDatabase

@@ -6,7 +6,7 @@ import { builtDifferences } from '../../../src/transfer/structure/compare-built.
 import { missingThings } from '../../../src/transfer/structure/compare-structures.ts'
 import { createStatements, type StructureLines } from '../../../src/transfer/structure/create-statements.ts'
 import { readStructure } from '../../../src/transfer/structure/read-structure.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts'
 import {
   CONDITIONS,
   DEFAULTS,
@@ -16,9 +16,9 @@ import {
   INDEXES,
   MATERIAL,
   NEWER_CONDITIONS,
-} from '../../support/expressions.ts'
-import { installedPrograms, type OwnCluster, startOwnCluster } from '../../support/own-cluster.ts'
-import { openStage } from '../../support/stage-session.ts'
+} from './expressions.ts'
+import { installedPrograms, type OwnCluster, startOwnCluster } from '../../support/servers/own-cluster.ts'
+import { openStage } from '../../support/database/stage-session.ts'
 
 const programs = installedPrograms()
 

@@ -2,8 +2,8 @@ import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createStatements } from '../../../src/transfer/structure/create-statements.ts'
 import { readStructure, type StageStructure } from '../../../src/transfer/structure/read-structure.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
-import { openStage, type StageSession } from '../../support/stage-session.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts'
+import { openStage, type StageSession } from '../../support/database/stage-session.ts'
 
 let database: TestDatabase
 let stage: StageSession

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { quoteIdentifier } from '../../../src/database/quoting.ts'
 import { TEXT_FORM_SETTINGS } from '../../../src/database/session-settings.ts'
 import { readStructure, type TableStructure } from '../../../src/transfer/structure/read-structure.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
-import { openStage, type StageSession } from '../../support/stage-session.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts'
+import { openStage, type StageSession } from '../../support/database/stage-session.ts'
 
 type RowValue = string | number | boolean | null
 

@@ -1,0 +1,113 @@
+import type { ErrorCode } from '../../src/errors.ts'
+import { startSweeping } from '../../src/jobs/start-sweeping.ts'
+import { createMigratedDatabase } from '../support/database/database.ts'
+import { watchFiles } from '../support/faults/failing-files.ts'
+import { startFailingRelay } from '../support/faults/failing-relay.ts'
+import type { Seam } from '../support/faults/nth-call.ts'
+import { readPostgresCalls } from '../support/faults/postgres-calls.ts'
+import { startRedis } from '../support/servers/redis.ts'
+import { readRedisCalls } from '../support/faults/redis-calls.ts'
+import { startWharf, type TestWharf, type TestWharfOptions } from '../support/service/wharf.ts'
+
+/** A service with a worker, and a seam of it at which calls can be made to fail. */
+export interface FailingService {
+  readonly wharf: TestWharf
+  readonly seam: Seam
+  /** Of what is said where a call failed, and the service could not do without. */
+  readonly code: ErrorCode
+  close(): Promise<void>
+}
+
+/**
+ * Nothing is kept for `undo`: what is found beside a stage has been forgotten there. Whatever is done by the clock is
+ * done seldom, so that the nth call is the same one each time.
+ */
+const OPTIONS: TestWharfOptions = {
+  worker: true,
+  environment: { WHARF_UNDO_HOURS: '0' },
+  jobTimings: { sweepMs: 60 * 60_000, heartbeatMs: 1_000 },
+}
+
+/** Starts a process beside the service that sweeps, which no call fails for. */
+async function startSweeper(wharf: TestWharf, environment: Readonly<Record<string, string>> = {}) {
+  const sweeper = await startWharf({ beside: wharf, environment, jobTimings: { sweepMs: 100 } })
+  const sweeping = startSweeping(sweeper.container)
+  return {
+    async close() {
+      await sweeping.stop()
+      await sweeper.close()
+    },
+  }
+}
+
+/** The calls to the file system for the data folder. */
+export async function withFailingFiles(systemCode: 'EIO' | 'ENOSPC'): Promise<FailingService> {
+  const wharf = await startWharf(OPTIONS)
+  const sweeper = await startSweeper(wharf)
+  const files = watchFiles(wharf.dataDir, systemCode)
+  return {
+    wharf,
+    seam: files,
+    code: systemCode === 'EIO' ? 'STORAGE_UNAVAILABLE' : 'STORAGE_FULL',
+    async close() {
+      files.restore()
+      await sweeper.close()
+      await wharf.close()
+    },
+  }
+}
+
+/** The sessions of the queue call themselves so; it is on the same PostgreSQL, and asks again and again if there is work. */
+const QUEUE_SESSION = 'wharf queue'
+
+/** The calls to PostgreSQL, but for those of the queue, which never end. */
+export const withFailingPostgres = (): Promise<FailingService> =>
+  withFailingSessions((name) => name !== QUEUE_SESSION, 'DATABASE_UNAVAILABLE')
+
+/** The commits on PostgreSQL. */
+export const withFailingCommits = (): Promise<FailingService> =>
+  withFailingSessions((name) => name !== QUEUE_SESSION, 'DATABASE_UNAVAILABLE', 'COMMIT')
+
+/** The calls to the queue on PostgreSQL. */
+export const withFailingPostgresQueue = (): Promise<FailingService> =>
+  withFailingSessions((name) => name === QUEUE_SESSION, 'QUEUE_UNAVAILABLE')
+
+async function withFailingSessions(
+  counts: (name: string) => boolean,
+  code: ErrorCode,
+  only?: string,
+): Promise<FailingService> {
+  const database = await createMigratedDatabase()
+  const relay = await startFailingRelay(database.url, () => readPostgresCalls(counts, only))
+  const wharf = await startWharf({ ...OPTIONS, database, databaseUrl: relay.url })
+  const sweeper = await startSweeper(wharf)
+  return {
+    wharf,
+    seam: relay,
+    code,
+    async close() {
+      await sweeper.close()
+      await wharf.close()
+      await relay.close()
+    },
+  }
+}
+
+/** The calls to the queue on Redis. */
+export async function withFailingRedis(): Promise<FailingService> {
+  const redis = await startRedis()
+  const relay = await startFailingRelay(redis.url, readRedisCalls)
+  const wharf = await startWharf({ ...OPTIONS, environment: { ...OPTIONS.environment, REDIS_URL: relay.url } })
+  const sweeper = await startSweeper(wharf, { REDIS_URL: redis.url })
+  return {
+    wharf,
+    seam: relay,
+    code: 'QUEUE_UNAVAILABLE',
+    async close() {
+      await sweeper.close()
+      await wharf.close()
+      await relay.close()
+      await redis.kill()
+    },
+  }
+}

@@ -1,0 +1,69 @@
+import { type ArchiveWriter, createArchiveWriter } from '../../../src/archive/archive-writer.ts'
+import type { LineInput, RowValue } from '../../../src/archive/lines.ts'
+import { ROW_PARTS } from '../../../src/archive/pages.ts'
+import { toByteText } from '../../../src/lib/byte-text.ts'
+import type { StructureLines } from '../../../src/transfer/structure/create-statements.ts'
+import type { ColumnLine, TableLine } from '../../../src/transfer/structure/lines.ts'
+
+export interface TableToWrite extends Omit<TableLine, 'columns'> {
+  readonly columns: ColumnLine[]
+  readonly rows?: readonly (readonly RowValue[])[]
+}
+
+export interface StageToWrite extends Partial<Omit<StructureLines, 'tables'>> {
+  readonly slug?: string
+  readonly comment?: string
+  readonly tables?: readonly TableToWrite[]
+}
+
+export interface ProjectToWrite {
+  readonly slug: string
+  readonly targetSlug?: string
+  /** Roles of its system section; without them it has none. */
+  readonly roles?: readonly LineInput<'role'>[]
+  readonly stages?: readonly StageToWrite[]
+}
+
+/** A column, as short as it can be told. */
+export const column = (name: string, type: string, more: Partial<ColumnLine> = {}): ColumnLine => ({
+  name,
+  type,
+  nullable: true,
+  ...more,
+})
+
+/** Writes an archive of which everything can be chosen, also what no export would write. */
+export function buildArchive(...projects: readonly ProjectToWrite[]): Buffer {
+  const writer = createArchiveWriter()
+  const at = '2026-11-20T21:00:00.000Z'
+  const pages: Buffer[] = [
+    writer.open('archive', { version: 1, createdAt: at, snapshotAt: at, generator: 'by-hand/1' }),
+  ]
+  for (const { slug, targetSlug, roles, stages = [] } of projects) {
+    pages.push(writer.open('project', { slug, system: roles !== undefined, ...(targetSlug && { targetSlug }) }))
+    if (roles) {
+      pages.push(writer.open('system', {}))
+      for (const role of roles) pages.push(writer.open('role', role))
+      pages.push(writer.close('systemEnd'))
+    }
+    for (const stage of stages) writeStage(writer, stage, pages)
+    pages.push(writer.close('projectEnd'))
+  }
+  pages.push(writer.close('end'))
+  return Buffer.concat(pages)
+}
+
+function writeStage(writer: ArchiveWriter, stage: StageToWrite, pages: Buffer[]): void {
+  const { slug = 'live', comment, types = [], sequences = [], tables = [] } = stage
+  pages.push(writer.open('stage', { slug, ...(comment !== undefined && { comment }) }))
+  for (const type of types) pages.push(writer.open(type.kind, type.content))
+  for (const sequence of sequences) pages.push(writer.open('sequence', sequence))
+  for (const { rows: _, ...line } of tables) pages.push(writer.open('table', line))
+  for (const { name, columns, rows = [] } of tables) {
+    const withValues = columns.filter(({ generated }) => generated === undefined)
+    pages.push(writer.open('rows', { table: name, columns: withValues.map((each) => each.name) }))
+    pages.push(writer.rowPage(rows.length, toByteText(rows.map((row) => JSON.stringify(row)).join(ROW_PARTS.join))))
+    pages.push(writer.close('rowsEnd'))
+  }
+  pages.push(writer.close('stageEnd'))
+}

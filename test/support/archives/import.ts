@@ -1,0 +1,36 @@
+import type { ApiAnswer, ApiClient, ApiRequest } from '../http/api-client.ts'
+
+interface Sent {
+  readonly query?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal
+}
+
+/** Sends an archive to be imported. */
+export const sendArchive = (
+  client: ApiClient,
+  body: NonNullable<ApiRequest['body']>,
+  { query = '', headers = {}, signal }: Sent = {},
+): Promise<ApiAnswer> =>
+  client.post(`/import${query}`, {
+    headers: { 'content-type': 'application/x-ndjson', ...headers },
+    body,
+    ...(signal && { signal }),
+  })
+
+/** Exports one project. */
+export async function exportOf(
+  client: ApiClient,
+  slug: string,
+  selection: Readonly<Record<string, unknown>> = {},
+): Promise<string> {
+  const answer = await client.post('/export', { json: { projects: [{ slug, ...selection }] } })
+  if (answer.status !== 200) throw new Error(`the export of ${slug} answered ${answer.status}: ${answer.text}`)
+  return answer.text
+}
+
+/**
+ * The lines of an archive of one project that are the same wherever it goes: all but those that name time and place.
+ */
+export const placelessLines = (archive: string): string[] =>
+  archive.split('\n').filter((line) => !/^\{"(archive|project|projectEnd)":/.test(line))

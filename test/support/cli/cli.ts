@@ -1,0 +1,145 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { Readable, Writable } from 'node:stream'
+import { buffer, text } from 'node:stream/consumers'
+import { setImmediate } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { inject, onTestFinished } from 'vitest'
+import { readNpmOptions } from '../../../src/cli/npm-options.ts'
+import { runCli } from '../../../src/cli/program.ts'
+import { loadConfig } from '../../../src/config.ts'
+
+export interface CliResult {
+  readonly code: number | null
+  readonly stdout: string
+  /** Standard output as it came. */
+  readonly bytes: Buffer
+  readonly stderr: string
+}
+
+export interface CliOptions {
+  readonly variables?: Readonly<Record<string, string>>
+  /** What is typed, or piped, into standard input; several chunks come one after the other. */
+  readonly input?: string | Buffer | readonly string[]
+  /** Whether standard input is a terminal. */
+  readonly terminal?: boolean
+  /** Whether standard output is one. */
+  readonly outputTerminal?: boolean
+}
+
+/** Runs a command in this process. The service is never started: these commands are about another server. */
+export async function runCommand(args: readonly string[], options: CliOptions = {}): Promise<CliResult> {
+  const [stdout, stderr] = [createCollector(), createCollector()]
+  const code = await runCli(args, {
+    loadConfig: async () => loadConfig(options.variables ?? {}),
+    loadServiceConfig: async () => loadConfig(options.variables ?? {}),
+    hasEnvironmentFile: false,
+    startService: async () => Promise.reject(new Error('no service is to be started')),
+    runService: async () => Promise.reject(new Error('no service is to be run')),
+    npmOptions: readNpmOptions(options.variables ?? {}),
+    stdin: Object.assign(Readable.from(typed([options.input ?? ''].flat())), { isTTY: options.terminal ?? false }),
+    stdout: Object.assign(stdout.stream, { isTTY: options.outputTerminal ?? false }),
+    stderr: stderr.stream,
+    version: '1.2.3',
+  })
+  return { code, stdout: stdout.bytes().toString(), bytes: stdout.bytes(), stderr: stderr.bytes().toString() }
+}
+
+/** One after the other, each when there was time to take in the one before. */
+async function* typed(chunks: readonly (string | Buffer)[]): AsyncGenerator<Buffer, void, undefined> {
+  for (const chunk of chunks) {
+    await setImmediate()
+    yield Buffer.from(chunk)
+  }
+}
+
+function createCollector(): { readonly stream: Writable; bytes(): Buffer } {
+  const chunks: Buffer[] = []
+  const stream = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      chunks.push(chunk)
+      done()
+    },
+  })
+  return { stream, bytes: () => Buffer.concat(chunks) }
+}
+
+const PROGRAM = fileURLToPath(new URL('../../../dist/main.js', import.meta.url))
+
+export interface CliProcess {
+  readonly child: ChildProcessByStdio<null, Readable, Readable>
+  /** What the process has said when it has ended. */
+  readonly ended: Promise<CliResult>
+}
+
+/** Runs the built program in a process of its own, with nothing of Wharf's in its environment but `variables`. */
+export function spawnWharf(
+  args: readonly string[],
+  {
+    cwd,
+    variables = {},
+    user,
+  }: {
+    readonly cwd: string
+    readonly variables?: Readonly<Record<string, string>>
+    readonly user?: { readonly uid?: number; readonly gid?: number }
+  },
+): CliProcess {
+  const env = { PATH: process.env.PATH, HOME: inject('home'), ...variables }
+  return watch(spawn(process.execPath, [PROGRAM, ...args], { ...user, cwd, env, stdio: ['ignore', 'pipe', 'pipe'] }))
+}
+
+/** Runs a line of shell, in which `"$@"` is the built program. */
+export function spawnShell(line: string): CliProcess {
+  const env = { PATH: process.env.PATH, HOME: inject('home') }
+  const args = ['-c', line, 'sh', process.execPath, PROGRAM]
+  return watch(spawn('sh', args, { env, cwd: tmpdir(), stdio: ['ignore', 'pipe', 'pipe'] }))
+}
+
+function watch(child: ChildProcessByStdio<null, Readable, Readable>): CliProcess {
+  const closed = once(child, 'close')
+  onTestFinished(async () => {
+    child.kill('SIGKILL')
+    await closed
+  })
+  const collect = async (): Promise<CliResult> => {
+    const [bytes, stderr] = await Promise.all([buffer(child.stdout).catch(() => Buffer.alloc(0)), text(child.stderr)])
+    await closed
+    return { code: child.exitCode, stdout: bytes.toString(), bytes, stderr }
+  }
+  return { child, ended: collect() }
+}
+
+export interface ReceivedRequest {
+  readonly method: string
+  readonly path: string
+  readonly headers: IncomingMessage['headers']
+  readonly body: string
+}
+
+export interface TestServer {
+  readonly port: number
+  readonly url: string
+  readonly requests: readonly ReceivedRequest[]
+}
+
+/** Serves HTTP until the test ends, and keeps what was asked for. */
+export async function serveHttp(answer: RequestListener): Promise<TestServer> {
+  const requests: ReceivedRequest[] = []
+  const server = createServer(async (request, response) => {
+    const { method = '', url: path = '', headers } = request
+    requests.push({ method, path, headers, body: await text(request) })
+    answer(request, response)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const address = server.address() as AddressInfo
+  return { port: address.port, url: `http://127.0.0.1:${address.port}`, requests }
+}

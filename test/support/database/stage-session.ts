@@ -1,0 +1,34 @@
+import { readFile } from 'node:fs/promises'
+import pg from 'pg'
+import type { Query } from '../../../src/transfer/structure/query.ts'
+
+/** A session in which one schema is the whole `search_path`, as exports and imports have it. */
+export interface StageSession {
+  readonly client: pg.Client
+  readonly query: Query
+  run(statements: readonly string[]): Promise<void>
+  /** Runs a file of test/fixtures. */
+  runFixture(name: string): Promise<void>
+  end(): Promise<void>
+}
+
+/** Opens a session in a new, empty schema. */
+export async function openStage(url: string, schema: string): Promise<StageSession> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  const run = async (statements: readonly string[]): Promise<void> => {
+    for (const statement of statements) await client.query(statement)
+  }
+  const name = pg.escapeIdentifier(schema)
+  await run([`CREATE SCHEMA ${name}`, `SET search_path = ${name}`])
+  return {
+    client,
+    async query<Row>(sql: string, parameters: readonly unknown[]): Promise<Row[]> {
+      const { rows } = await client.query(sql, [...parameters])
+      return rows
+    },
+    run,
+    runFixture: async (file) => run([await readFile(new URL(`../../fixtures/${file}`, import.meta.url), 'utf8')]),
+    end: () => client.end(),
+  }
+}

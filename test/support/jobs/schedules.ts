@@ -1,0 +1,83 @@
+import { expect } from 'vitest'
+import { z } from 'zod'
+import { fireDue } from '../../../src/jobs/schedules/fire.ts'
+import { settleRuns } from '../../../src/jobs/schedules/settle.ts'
+import type { ApiAnswer, ApiClient } from '../http/api-client.ts'
+import { eventually } from '../eventually.ts'
+import type { TestWharf } from '../service/wharf.ts'
+
+const runSchema = z.looseObject({ dueAt: z.string(), jobId: z.string().nullable(), status: z.string() })
+
+const scheduleSchema = z.looseObject({
+  id: z.string(),
+  nextRunAt: z.string().nullable(),
+  lastRun: runSchema.nullable(),
+  runs: z.array(runSchema).default([]),
+})
+
+export type SeenSchedule = z.infer<typeof scheduleSchema>
+
+/** Asks for a schedule that exports the project every night, unless something else is said. */
+export const askSchedule = (
+  client: ApiClient,
+  slug: string,
+  fields: Readonly<Record<string, unknown>> = {},
+): Promise<ApiAnswer> =>
+  client.post('/schedules', {
+    json: { name: `${slug} at night`, cron: '@daily', kind: 'export', request: { projects: [{ slug }] }, ...fields },
+  })
+
+export function scheduleOf(answer: ApiAnswer): SeenSchedule {
+  expect([200, 201], answer.text).toContain(answer.status)
+  return scheduleSchema.parse(answer.json)
+}
+
+export const makeSchedule = async (...args: Parameters<typeof askSchedule>): Promise<SeenSchedule> =>
+  scheduleOf(await askSchedule(...args))
+
+export const showSchedule = async (client: ApiClient, { id }: SeenSchedule): Promise<SeenSchedule> =>
+  scheduleOf(await client.get(`/schedules/${id}`))
+
+/** The time `days` after the schedule is due next, or before it. */
+export function afterDue({ nextRunAt }: SeenSchedule, days = 0): Date {
+  if (nextRunAt === null) throw new Error('the schedule is not due')
+  return new Date(Date.parse(nextRunAt) + days * 24 * 60 * 60_000)
+}
+
+/**
+ * Lets a schedule be due, by a clock that is ahead of the real one, and waits until its run has ended and is settled.
+ */
+export async function runWhenDue(wharf: TestWharf, schedule: SeenSchedule, patienceMs?: number): Promise<SeenSchedule> {
+  const now = afterDue(await showSchedule(wharf.root, schedule))
+  await fireDue(wharf.container, now)
+  return untilSettled(wharf, schedule, now, patienceMs)
+}
+
+/** Waits until the last run has ended, and settles it. */
+export async function untilSettled(
+  wharf: TestWharf,
+  schedule: SeenSchedule,
+  now = new Date(),
+  patienceMs?: number,
+): Promise<SeenSchedule> {
+  await eventually(async () => (await showSchedule(wharf.root, schedule)).lastRun?.status, patienceMs).toMatch(
+    /succeeded|failed|cancelled|skipped/,
+  )
+  await settleRuns(wharf.container, now)
+  return showSchedule(wharf.root, schedule)
+}
+
+/**
+ * Everything that a restore could leave behind. Logins are the cluster's: those that can connect to this database
+ * count.
+ */
+export const restoreTraces = async ({ database }: TestWharf): Promise<unknown> => ({
+  projects: await database.query('SELECT slug FROM control.project ORDER BY 1'),
+  logins: await database.query(
+    `SELECT DISTINCT rolname FROM pg_roles JOIN pg_shdepend ON refobjid = pg_roles.oid
+      WHERE classid = 'pg_database'::regclass
+        AND objid = (SELECT oid FROM pg_database WHERE datname = current_database()) ORDER BY 1`,
+  ),
+  schemas: await database.query(`SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_(toast_)?temp' ORDER BY 1`),
+  stages: await database.query('SELECT stage_id FROM system.stage_state ORDER BY 1'),
+})

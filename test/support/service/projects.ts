@@ -1,0 +1,47 @@
+import pg from 'pg'
+import { findProject, projectLogin } from '../../../src/projects/projects.ts'
+import type { ApiAnswer } from '../http/api-client.ts'
+import type { TestWharf } from './wharf.ts'
+
+/** Makes a project, and in its stage `live` what the script says. */
+export async function createProject({ root }: Pick<TestWharf, 'root'>, slug: string, script?: string): Promise<void> {
+  await assertStatus(201, root.post('/projects', { json: { slug } }))
+  if (script !== undefined) await assertStatus(200, applyScript({ root }, slug, script))
+}
+
+export const applyScript = (
+  { root }: Pick<TestWharf, 'root'>,
+  slug: string,
+  script: string,
+  stage = 'live',
+): Promise<ApiAnswer> =>
+  root.post(`/projects/${slug}/stages/${stage}/schema`, {
+    headers: { 'content-type': 'application/sql' },
+    body: script,
+  })
+
+async function assertStatus(expected: number, asked: Promise<ApiAnswer>): Promise<void> {
+  const { status, text } = await asked
+  if (status !== expected) throw new Error(`${status}, not ${expected}: ${text}`)
+}
+
+/** The connection URL of a project's own login. */
+export async function loginUrl({ container, database }: TestWharf, slug: string): Promise<URL> {
+  const project = await findProject(container.control.prisma, slug)
+  const login = await projectLogin(container.control.prisma, container.seal, project)
+  const url = new URL(database.url)
+  url.username = login.name
+  url.password = login.password
+  return url
+}
+
+/** Runs `use` in a session of its own. */
+export async function withSession<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    return await use(client)
+  } finally {
+    await client.end()
+  }
+}

@@ -1,0 +1,114 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Writable } from 'node:stream'
+import { z } from 'zod'
+import { startApi } from '../../../src/api/start-api.ts'
+import { loadConfig } from '../../../src/config.ts'
+import { type Container, createContainer } from '../../../src/container.ts'
+import { startSweeping } from '../../../src/jobs/start-sweeping.ts'
+import type { JobTimings } from '../../../src/jobs/timings.ts'
+import { createLifecycle } from '../../../src/lifecycle.ts'
+import { createLogger } from '../../../src/logger.ts'
+import { startWorkers } from '../../../src/workers/start-workers.ts'
+import { type ApiClient, createApiClient } from '../http/api-client.ts'
+import { createMigratedDatabase, type TestDatabase } from '../database/database.ts'
+
+export const ROOT_TOKEN = 'root-token-of-the-tests-with-many-characters'
+
+export interface TestWharf {
+  readonly url: string
+  readonly container: Container
+  readonly database: TestDatabase
+  readonly dataDir: string
+  /** A client with the root token. */
+  readonly root: ApiClient
+  /** Everything that was logged so far. */
+  log(): string
+  /** A client with a new token that has `role` in `project`. */
+  member(project: string, role: string): Promise<ApiClient>
+  close(): Promise<void>
+}
+
+export interface TestWharfOptions {
+  /** Instead of a migrated one; dropped with the service. */
+  readonly database?: TestDatabase
+  /** Where that is reached, instead of directly. */
+  readonly databaseUrl?: string
+  /** Variables on top of those that a test needs anyway. */
+  readonly environment?: Readonly<Record<string, string>>
+  /** Whether jobs are worked on and swept; only where it is true. */
+  readonly worker?: boolean
+  readonly jobTimings?: Partial<JobTimings>
+  /** Another process of the service that this one has database and data folder with; it outlives this one. */
+  readonly beside?: TestWharf
+}
+
+/** Starts the whole service in this process, on a database of its own. */
+export async function startWharf(options: TestWharfOptions = {}): Promise<TestWharf> {
+  const database = options.beside?.database ?? options.database ?? (await createMigratedDatabase())
+  const databaseUrl = options.databaseUrl ?? database.url
+  const dataDir = options.beside?.dataDir ?? (await mkdtemp(join(tmpdir(), 'wharf-test-')))
+  await chmod(dataDir, 0o755)
+  const lines: string[] = []
+  const logger = createLogger('debug', collector(lines))
+  const lifecycle = createLifecycle(logger)
+  const needed = { WHARF_DATA_DIR: dataDir, WHARF_ROOT_TOKEN: ROOT_TOKEN, WHARF_PORT: '0' }
+  const config = loadConfig({ ...needed, ...options.environment })
+  const jobTimings = { ...SHORT_TIMINGS, ...options.jobTimings }
+  const container = await createContainer({ config, databaseUrl, version: '0.0.0', logger, lifecycle, jobTimings })
+  if (options.worker) {
+    const sweeping = startSweeping(container)
+    lifecycle.onClose('sweep of jobs', sweeping.stop)
+    const workers = await startWorkers(container)
+    lifecycle.onClose('workers', workers.close)
+  }
+  const api = await startApi(container, config)
+  lifecycle.onClose('api', () => api.close())
+  const root = createApiClient(api.url, ROOT_TOKEN)
+
+  return {
+    url: api.url,
+    container,
+    database,
+    dataDir,
+    root,
+    log: () => lines.join(''),
+    async member(project, role) {
+      const json = { name: `${role} of ${project}`, memberships: [{ project, role }] }
+      const answer = await root.post('/tokens', { json })
+      return root.withToken(tokenSchema.parse(answer.json).token)
+    },
+    async close() {
+      await lifecycle.close()
+      if (options.beside) return
+      await database.drop()
+      await rm(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+/** So that no test has to wait for what a crash takes in production. */
+export const SHORT_TIMINGS: Partial<JobTimings> = {
+  heartbeatMs: 100,
+  leaseMs: 4_000,
+  authorisationMs: 200,
+  sweepMs: 300,
+  lockMs: 4_000,
+  stalledMs: 1_000,
+  graceMs: 1_000,
+  watchMs: 50,
+  eventsMs: 500,
+  retryMs: [200],
+  busyMs: 300,
+}
+
+const tokenSchema = z.object({ token: z.string() })
+
+const collector = (lines: string[]): Writable =>
+  new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      lines.push(chunk.toString())
+      done()
+    },
+  })
