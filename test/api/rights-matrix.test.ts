@@ -3,11 +3,11 @@ import { z } from 'zod'
 import type { Access } from '../../src/api/access.ts'
 import { PERMISSIONS, type Permission } from '../../src/contract/role.ts'
 import { toPermissions } from '../../src/projects/permissions.ts'
-import type { ApiClient, ApiRequest } from '../support/http/api-client.ts'
 import { exportOf } from '../support/archives/import.ts'
+import type { ApiClient, ApiRequest } from '../support/http/api-client.ts'
 import { askExport, jobOf } from '../support/jobs/jobs.ts'
-import { createProject } from '../support/service/projects.ts'
 import { makeSchedule } from '../support/jobs/schedules.ts'
+import { createProject } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 /*

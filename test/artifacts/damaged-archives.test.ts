@@ -5,9 +5,9 @@ import type { ArtifactStore } from '../../src/artifacts/artifact-store.ts'
 import { notFound } from '../../src/errors.ts'
 import { checkArchives } from '../../src/jobs/check-archives.ts'
 import { askExport, jobOf, untilStatus } from '../support/jobs/jobs.ts'
-import { createProject } from '../support/service/projects.ts'
-import { S3_BUCKET, startS3Server } from '../support/servers/s3-server.ts'
 import { makeSchedule, runWhenDue } from '../support/jobs/schedules.ts'
+import { S3_BUCKET, startS3Server } from '../support/servers/s3-server.ts'
+import { createProject } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 const LARGE = randomBytes(3 * 1024 * 1024 + 7)

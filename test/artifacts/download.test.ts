@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { ApiClient } from '../support/http/api-client.ts'
-import { createProject } from '../support/service/projects.ts'
 import { S3_BUCKET, startS3Server } from '../support/servers/s3-server.ts'
+import { createProject } from '../support/service/projects.ts'
 import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 let wharf: TestWharf

@@ -1,8 +1,12 @@
 import { createServer, type Server } from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readArchive } from '../../src/archive/archive-reader.ts'
-import type { ApiClient } from '../support/http/api-client.ts'
+import { sendArchive } from '../support/archives/import.ts'
 import { type DatabaseState, readState } from '../support/database/database-state.ts'
+import type { ApiClient } from '../support/http/api-client.ts'
+import { jobOf, untilEnded } from '../support/jobs/jobs.ts'
+import { applyScript } from '../support/service/projects.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 import {
   archiveAround,
   declaredTexts,
@@ -11,10 +15,6 @@ import {
   SQL_FIELDS,
   type SqlFieldSample,
 } from './hostile-lines.ts'
-import { sendArchive } from '../support/archives/import.ts'
-import { jobOf, untilEnded } from '../support/jobs/jobs.ts'
-import { applyScript } from '../support/service/projects.ts'
-import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 /** What would be seen of any of it that is run. */
 const SAFE = '"guest.safe"'

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { ApiClient } from '../support/http/api-client.ts'
 import { askExport, jobOf, untilEnded } from '../support/jobs/jobs.ts'
-import { createProject } from '../support/service/projects.ts'
 import { makeSchedule, type SeenSchedule, showSchedule } from '../support/jobs/schedules.ts'
+import { createProject } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 let wharf: TestWharf

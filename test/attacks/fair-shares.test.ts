@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http'
 import pg from 'pg'
 import { afterEach, beforeAll, expect, test } from 'vitest'
-import { describeOnEachServer } from '../support/servers/each-server.ts'
-import { eventually } from '../support/eventually.ts'
 import { exportOf, sendArchive } from '../support/archives/import.ts'
-import { askExport, jobOf, untilEnded } from '../support/jobs/jobs.ts'
 import { openExport, readSome } from '../support/archives/open-export.ts'
-import { createProject, loginUrl, withSession } from '../support/service/projects.ts'
 import { openTransactions } from '../support/database/transactions.ts'
+import { eventually } from '../support/eventually.ts'
+import { askExport, jobOf, untilEnded } from '../support/jobs/jobs.ts'
+import { describeOnEachServer } from '../support/servers/each-server.ts'
+import { createProject, loginUrl, withSession } from '../support/service/projects.ts'
 import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 /*

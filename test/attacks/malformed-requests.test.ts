@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createShips, SHIP } from '../support/content/content.ts'
-import { malformedRequests, type RawRequest } from './malformed-requests.ts'
 import { sendRaw } from '../support/http/raw-http.ts'
 import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/service/wharf.ts'
+import { malformedRequests, type RawRequest } from './malformed-requests.ts'
 
 const READERS = 8
 const SENDERS = 32

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createShips, SHIP } from '../support/content/content.ts'
-import { applyScript } from '../support/service/projects.ts'
 import { sendRaw } from '../support/http/raw-http.ts'
+import { applyScript } from '../support/service/projects.ts'
 import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 let wharf: TestWharf

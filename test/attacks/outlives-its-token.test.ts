@@ -3,13 +3,13 @@ import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { ApiClient } from '../support/http/api-client.ts'
-import { GATE, withGate } from '../support/database/pause-point.ts'
 import { exportOf, sendArchive } from '../support/archives/import.ts'
-import { askExport, jobOf } from '../support/jobs/jobs.ts'
 import { openExport, readRest, readSome } from '../support/archives/open-export.ts'
-import { createProject, loginUrl, withSession } from '../support/service/projects.ts'
+import { PAUSE, withPausePoint } from '../support/database/pause-point.ts'
 import { openTransactions } from '../support/database/transactions.ts'
+import type { ApiClient } from '../support/http/api-client.ts'
+import { askExport, jobOf } from '../support/jobs/jobs.ts'
+import { createProject, loginUrl, withSession } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 let wharf: TestWharf
@@ -169,14 +169,14 @@ test('puts its revoking off by a transaction that its import has to wait for', a
 
 test('applies a script with a token that is revoked while it runs', async () => {
   const leaver = await newLeaver('shop', 'admin')
-  const answer = await withGate(wharf, async (gate) => {
+  const answer = await withPausePoint(wharf, async (pausePoint) => {
     const asked = leaver.client.post('/projects/shop/stages/live/schema', {
       headers: { 'content-type': 'application/sql' },
-      body: `CREATE TABLE made AS SELECT 1 AS n WHERE ${GATE}`,
+      body: `CREATE TABLE made AS SELECT 1 AS n WHERE ${PAUSE}`,
     })
-    await gate.arrival()
+    await pausePoint.reached()
     await leaver.revoke()
-    await gate.open()
+    await pausePoint.release()
     return asked
   })
   expect(answer).toMatchObject({ status: 401 })

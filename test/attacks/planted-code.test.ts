@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { logStages } from '../../src/events/log-stages.ts'
 import { sweepSideSchemas } from '../../src/transfer/import/side-schemas.ts'
-import { describeOnEachServer } from '../support/servers/each-server.ts'
 import { exportOf, sendArchive } from '../support/archives/import.ts'
+import { describeOnEachServer } from '../support/servers/each-server.ts'
 import { applyScript, createProject, loginUrl, withSession } from '../support/service/projects.ts'
 
 /** Everything of a stage that can run a function of the project's own; each says as whom it ran, if as somebody else. */

@@ -1,8 +1,8 @@
 import pg from 'pg'
 import { afterEach, beforeAll, expect, test } from 'vitest'
-import { describeOnOwnEmbedded } from '../support/servers/each-server.ts'
 import { eventually } from '../support/eventually.ts'
 import { askExport, jobOf, showJob, untilEnded } from '../support/jobs/jobs.ts'
+import { describeOnOwnEmbedded } from '../support/servers/each-server.ts'
 import { createProject, loginUrl } from '../support/service/projects.ts'
 import { startWharf } from '../support/service/wharf.ts'
 

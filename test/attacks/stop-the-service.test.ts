@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { sendArchive } from '../support/archives/import.ts'
 import { spawnWharf } from '../support/cli/cli.ts'
 import { createMigratedDatabase, type TestDatabase } from '../support/database/database.ts'
-import { HOSTILE_ARCHIVES } from './hostile-archives.ts'
-import { sendArchive } from '../support/archives/import.ts'
 import { temporaryFolder } from '../support/processes/processes.ts'
 import { createProject } from '../support/service/projects.ts'
 import { type ServiceProcess, startServiceProcess } from '../support/service/service-process.ts'
+import { HOSTILE_ARCHIVES } from './hostile-archives.ts'
 
 /** In bytes, for a service with API and worker. */
 const MAX_MEMORY = 400_000_000

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { ApiClient } from '../support/http/api-client.ts'
 import { buildArchive, column, type StageToWrite } from '../support/archives/archive-builder.ts'
-import { readState } from '../support/database/database-state.ts'
-import { GATE, withGate } from '../support/database/pause-point.ts'
 import { sendArchive } from '../support/archives/import.ts'
+import { readState } from '../support/database/database-state.ts'
+import { PAUSE, withPausePoint } from '../support/database/pause-point.ts'
+import type { ApiClient } from '../support/http/api-client.ts'
 import { askImport, jobOf, untilEnded } from '../support/jobs/jobs.ts'
 import { applyScript, createProject } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
@@ -99,13 +99,13 @@ test('has a stage built by an import that was still loading when the permission 
   const role = (structure: boolean) => ({ json: { content: { import: true, structure } } })
   await wharf.root.put('/projects/slow/roles/builder', role(true))
   const member = await wharf.member('slow', 'builder')
-  const checks = [{ name: 'c', definition: `CHECK (${GATE})` }]
-  const gated: StageToWrite = { tables: [{ name: 't', columns: [column('n', 'integer')], checks, rows: [[1]] }] }
-  const answer = await withGate(wharf, async (gate) => {
-    const importing = sendArchive(member, buildArchive({ slug: 'slow', stages: [gated] }))
-    await gate.arrival()
+  const checks = [{ name: 'c', definition: `CHECK (${PAUSE})` }]
+  const pausing: StageToWrite = { tables: [{ name: 't', columns: [column('n', 'integer')], checks, rows: [[1]] }] }
+  const answer = await withPausePoint(wharf, async (pausePoint) => {
+    const importing = sendArchive(member, buildArchive({ slug: 'slow', stages: [pausing] }))
+    await pausePoint.reached()
     await wharf.root.put('/projects/slow/roles/builder', role(false))
-    await gate.open()
+    await pausePoint.release()
     return importing
   })
   expect(answer, answer.text).toMatchObject({ status: 403 })

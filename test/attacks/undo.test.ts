@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest'
-import { describeOnEachServer } from '../support/servers/each-server.ts'
 import { exportOf, sendArchive } from '../support/archives/import.ts'
+import { describeOnEachServer } from '../support/servers/each-server.ts'
 import { createProject, loginUrl, withSession } from '../support/service/projects.ts'
 
 const THINGS = `CREATE TABLE thing (id integer PRIMARY KEY); INSERT INTO thing VALUES (1), (2)`

@@ -2,8 +2,12 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { prepareDatabase } from '../../src/database/preparation.ts'
 import { createLogger } from '../../src/logger.ts'
 import type { TestDatabase } from '../support/database/database.ts'
+import {
+  addReleasedProject,
+  createReleasedDatabase,
+  type ReleasedLogin,
+} from '../support/database/released-database.ts'
 import { withSession } from '../support/service/projects.ts'
-import { addReleasedProject, createReleasedDatabase, type ReleasedLogin } from '../support/database/released-database.ts'
 
 const logger = createLogger('silent')
 

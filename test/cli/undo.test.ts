@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type CliOptions, runCommand } from '../support/cli/cli.ts'
 import { contentsOf, dsnOf } from '../support/archives/project-contents.ts'
+import { type CliOptions, runCommand } from '../support/cli/cli.ts'
 import { createProject, loginUrl, withSession } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { ApiAnswer, ApiClient } from '../support/http/api-client.ts'
 import { createShips, latestEvent, SHIP } from '../support/content/content.ts'
+import type { ApiAnswer, ApiClient } from '../support/http/api-client.ts'
 import { createProject } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 

@@ -5,9 +5,9 @@ import { afterAll, beforeAll, beforeEach, expect } from 'vitest'
 import type { ContentAnswer } from '../../src/content/answer.ts'
 import { packAnswer, unpackAnswer } from '../../src/content/packed-answer.ts'
 import { createShips, SHIP } from '../support/content/content.ts'
-import { GATE, withGate } from '../support/database/pause-point.ts'
-import { applyScript } from '../support/service/projects.ts'
+import { PAUSE, withPausePoint } from '../support/database/pause-point.ts'
 import { startRedis, type TestRedis, redisTest as test } from '../support/servers/redis.ts'
+import { applyScript } from '../support/service/projects.ts'
 import { SECRET_KEY } from '../support/service/service-process.ts'
 import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/service/wharf.ts'
 
@@ -157,15 +157,15 @@ test('an answer that was kept comes back as it was, from no other bytes and unde
 })
 
 test('those who ask for the same at the same time share one query', async () => {
-  await applyScript(wharf, 'ships', `CREATE VIEW gated AS SELECT (${GATE})::text AS open`)
-  await withGate(wharf, async (gate) => {
-    const asked = Array.from({ length: 6 }, () => wharf.root.get('/content/ships/live/gated'))
-    await gate.arrival()
+  await applyScript(wharf, 'ships', `CREATE VIEW pausing AS SELECT (${PAUSE})::text AS open`)
+  await withPausePoint(wharf, async (pausePoint) => {
+    const asked = Array.from({ length: 6 }, () => wharf.root.get('/content/ships/live/pausing'))
+    await pausePoint.reached()
     const waiting = await wharf.database.query(
       `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
     )
     expect(waiting).toHaveLength(1)
-    await gate.open()
+    await pausePoint.release()
     const answers = await Promise.all(asked)
     expect(new Set(answers.map(({ status, text }) => `${status} ${text}`))).toEqual(new Set(['200 [{"open":"true"}]']))
   })

@@ -3,9 +3,9 @@ import fc from 'fast-check'
 import { request } from 'undici'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createShips, SHIP } from '../support/content/content.ts'
-import { checkHistory, type Operation } from './reference-history.ts'
 import { SECRET_KEY, type ServiceProcess, startServiceProcess } from '../support/service/service-process.ts'
 import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/service/wharf.ts'
+import { checkHistory, type Operation } from './reference-history.ts'
 
 const OPERATIONS = 10_000
 const CLIENTS = 16

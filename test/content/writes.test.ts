@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { ApiAnswer } from '../support/http/api-client.ts'
 import { createShips, latestEvent, SHIP, SHIPS } from '../support/content/content.ts'
-import { eventually } from '../support/eventually.ts'
-import { GATE, withGate } from '../support/database/pause-point.ts'
-import { createProject } from '../support/service/projects.ts'
+import { PAUSE, withPausePoint } from '../support/database/pause-point.ts'
 import { noTransactionStaysOpen, openTransactions } from '../support/database/transactions.ts'
+import { eventually } from '../support/eventually.ts'
+import type { ApiAnswer } from '../support/http/api-client.ts'
+import { createProject } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 let wharf: TestWharf
@@ -19,7 +19,7 @@ beforeAll(async () => {
      CREATE VIEW endless AS SELECT pg_sleep(3600)::text AS nothing;
      CREATE TABLE number AS SELECT n FROM generate_series(1, 120) AS n;`,
   )
-  await createProject(wharf, 'notes', `CREATE TABLE note (id integer PRIMARY KEY, text text CHECK (${GATE}))`)
+  await createProject(wharf, 'notes', `CREATE TABLE note (id integer PRIMARY KEY, text text CHECK (${PAUSE}))`)
 })
 afterAll(() => wharf.close())
 
@@ -356,13 +356,13 @@ const importNotes = (body: Buffer): Promise<ApiAnswer> =>
 test('while an import runs, writes over HTTP are refused, reads go on, and afterwards both go well', async () => {
   await wharf.root.post(NOTE, { json: { id: 1, text: 'kept' } })
   const archive = await exportNotes()
-  await withGate(wharf, async (gate) => {
+  await withPausePoint(wharf, async (pausePoint) => {
     const importing = importNotes(archive)
-    await gate.arrival()
+    await pausePoint.reached()
     const refused = await wharf.root.post(NOTE, { json: { id: 50, text: 'refused' } })
     expect(refused).toMatchObject({ status: 409, headers: { 'retry-after': '5' } })
     expect((await wharf.root.get(`${NOTE}?id=eq.1`)).json).toEqual([{ id: 1, text: 'kept' }])
-    await gate.open()
+    await pausePoint.release()
     expect((await importing).status).toBe(200)
   })
   expect((await wharf.root.post(NOTE, { json: { id: 50, text: 'taken' } })).status).toBe(201)
@@ -371,14 +371,14 @@ test('while an import runs, writes over HTTP are refused, reads go on, and after
 
 test('an import waits for a write that has begun, so that none is acknowledged and lost between load and swap', async () => {
   const archive = await exportNotes()
-  await withGate(wharf, async (gate) => {
+  await withPausePoint(wharf, async (pausePoint) => {
     const writing = wharf.root.post(NOTE, { json: { id: 60, text: 'under way' } })
-    await gate.arrival()
+    await pausePoint.reached()
     const importing = importNotes(archive)
     const waiting = async () => (await openTransactions(wharf)).filter(({ waits }) => waits === 'Lock')
     await eventually(waiting).toHaveLength(2)
     expect((await wharf.root.post(NOTE, { json: { id: 61, text: 'too late' } })).status).toBe(409)
-    await gate.open()
+    await pausePoint.release()
     const written = await writing
     expect(written.status).toBe(201)
     expect((await importing).status).toBe(200)

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { FindProjectDatabase } from '../../src/projects/stage-database.ts'
 import { withExport } from '../../src/transfer/export/with-export.ts'
-import { createMigratedDatabase, type TestDatabase } from '../support/database/database.ts'
-import { eventually } from '../support/eventually.ts'
-import { GATE, withGate } from '../support/database/pause-point.ts'
 import { exportOf, sendArchive } from '../support/archives/import.ts'
-import { askExport } from '../support/jobs/jobs.ts'
+import { createMigratedDatabase, type TestDatabase } from '../support/database/database.ts'
 import { type Operator, operatorOf } from '../support/database/operator.ts'
+import { PAUSE, withPausePoint } from '../support/database/pause-point.ts'
+import { eventually } from '../support/eventually.ts'
+import { askExport } from '../support/jobs/jobs.ts'
 import { applyScript, createProject, loginUrl } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
@@ -110,12 +110,12 @@ test('a disk of the database that is full is told as such, whatever was written'
 })
 
 test('a project that is deleted during an import to it is not found', async () => {
-  const structure = `CREATE DOMAIN gated AS integer CHECK (${GATE}); CREATE TABLE item (id gated PRIMARY KEY)`
+  const structure = `CREATE DOMAIN pausing AS integer CHECK (${PAUSE}); CREATE TABLE item (id pausing PRIMARY KEY)`
   await createProject(wharf, 'short-lived', `${structure}; INSERT INTO item VALUES (1)`)
   const archive = await exportOf(wharf.root, 'short-lived')
-  await withGate(wharf, async (gate) => {
+  await withPausePoint(wharf, async (pausePoint) => {
     const importing = sendArchive(wharf.root, archive)
-    await gate.arrival()
+    await pausePoint.reached()
     expect(await wharf.root.delete('/projects/short-lived')).toMatchObject({ status: 204 })
     expect(await importing).toMatchObject({
       status: 404,

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { eventually } from '../support/eventually.ts'
 import { exportOf, sendArchive } from '../support/archives/import.ts'
+import { openTransactions } from '../support/database/transactions.ts'
+import { eventually } from '../support/eventually.ts'
 import { askExport, jobOf, untilEnded } from '../support/jobs/jobs.ts'
 import { applyScript, createProject, loginUrl, withSession } from '../support/service/projects.ts'
 import { SECRET_KEY, startServiceProcess } from '../support/service/service-process.ts'
-import { openTransactions } from '../support/database/transactions.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 /*

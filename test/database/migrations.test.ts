@@ -6,8 +6,8 @@ import { prepareDatabase } from '../../src/database/preparation.ts'
 import { schemaSql } from '../../src/database/schema-engine.ts'
 import { createLogger } from '../../src/logger.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database/database.ts'
-import { withSession } from '../support/service/projects.ts'
 import { createReleasedDatabase } from '../support/database/released-database.ts'
+import { withSession } from '../support/service/projects.ts'
 
 const logger = createLogger('silent')
 const databases: TestDatabase[] = []

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { createMigratedDatabase, createTestDatabase } from '../support/database/database.ts'
 import { exportOf, placelessLines, sendArchive } from '../support/archives/import.ts'
-import { askExport, askImport, jobOf, untilEnded } from '../support/jobs/jobs.ts'
 import { openExport, readRest, readSome } from '../support/archives/open-export.ts'
+import { createMigratedDatabase, createTestDatabase } from '../support/database/database.ts'
 import { operatorOf } from '../support/database/operator.ts'
+import { askExport, askImport, jobOf, untilEnded } from '../support/jobs/jobs.ts'
 import { applyScript, createProject } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 

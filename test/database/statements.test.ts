@@ -5,9 +5,9 @@ import { loadModule, parsePlPgSQLSync } from 'libpg-query'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createMigratedDatabase, type TestDatabase } from '../support/database/database.ts'
 import { eventually } from '../support/eventually.ts'
+import { startWharf } from '../support/service/wharf.ts'
 import { foreignUse } from '../support/statements/foreign-use.ts'
 import { assertNothingForeign } from '../support/statements/record-statements.ts'
-import { startWharf } from '../support/service/wharf.ts'
 
 beforeAll(() => loadModule())
 

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { logStages } from '../../src/events/log-stages.ts'
-import type { ApiClient } from '../support/http/api-client.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database/database.ts'
 import { exportOf, placelessLines, sendArchive } from '../support/archives/import.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database/database.ts'
+import type { ApiClient } from '../support/http/api-client.ts'
+import { runWhenDue, type SeenSchedule } from '../support/jobs/schedules.ts'
 import { installedPrograms, type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
 import { applyScript, createProject, loginUrl, withSession } from '../support/service/projects.ts'
-import { RELEASED_SECRET_KEY, RELEASED_TOKENS, restoreReleasedDatabase } from './released-service.ts'
-import { runWhenDue, type SeenSchedule } from '../support/jobs/schedules.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
+import { RELEASED_SECRET_KEY, RELEASED_TOKENS, restoreReleasedDatabase } from './released-service.ts'
 
 const programs = installedPrograms()
 

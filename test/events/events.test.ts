@@ -3,10 +3,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { logStages } from '../../src/events/log-stages.ts'
 import { readReference } from '../../src/events/reference.ts'
 import { createLogger } from '../../src/logger.ts'
-import { eventually } from '../support/eventually.ts'
 import { exportOf, sendArchive } from '../support/archives/import.ts'
-import { applyScript, createProject, loginUrl, withSession } from '../support/service/projects.ts'
 import { openTransactions } from '../support/database/transactions.ts'
+import { eventually } from '../support/eventually.ts'
+import { applyScript, createProject, loginUrl, withSession } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 let wharf: TestWharf

@@ -1,11 +1,11 @@
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { fireDue } from '../../src/jobs/schedules/fire.ts'
-import { eventually } from '../support/eventually.ts'
 import { exportOf, sendArchive } from '../support/archives/import.ts'
+import { eventually } from '../support/eventually.ts'
 import { askExport, askImport, jobOf, type SeenJob, showJob, untilEnded } from '../support/jobs/jobs.ts'
-import { applyScript, createProject, loginUrl } from '../support/service/projects.ts'
 import { afterDue, makeSchedule, showSchedule, untilSettled } from '../support/jobs/schedules.ts'
+import { applyScript, createProject, loginUrl } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 /*

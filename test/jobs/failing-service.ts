@@ -1,18 +1,18 @@
 import type { ErrorCode } from '../../src/errors.ts'
 import { startSweeping } from '../../src/jobs/start-sweeping.ts'
 import { createMigratedDatabase } from '../support/database/database.ts'
+import type { FailPoint } from '../support/faults/fail-point.ts'
 import { watchFiles } from '../support/faults/failing-files.ts'
 import { startFailingRelay } from '../support/faults/failing-relay.ts'
-import type { Seam } from '../support/faults/nth-call.ts'
 import { readPostgresCalls } from '../support/faults/postgres-calls.ts'
-import { startRedis } from '../support/servers/redis.ts'
 import { readRedisCalls } from '../support/faults/redis-calls.ts'
+import { startRedis } from '../support/servers/redis.ts'
 import { startWharf, type TestWharf, type TestWharfOptions } from '../support/service/wharf.ts'
 
-/** A service with a worker, and a seam of it at which calls can be made to fail. */
+/** A service with a worker, and a point in it at which calls can be made to fail. */
 export interface FailingService {
   readonly wharf: TestWharf
-  readonly seam: Seam
+  readonly failPoint: FailPoint
   /** Of what is said where a call failed, and the service could not do without. */
   readonly code: ErrorCode
   close(): Promise<void>
@@ -47,7 +47,7 @@ export async function withFailingFiles(systemCode: 'EIO' | 'ENOSPC'): Promise<Fa
   const files = watchFiles(wharf.dataDir, systemCode)
   return {
     wharf,
-    seam: files,
+    failPoint: files,
     code: systemCode === 'EIO' ? 'STORAGE_UNAVAILABLE' : 'STORAGE_FULL',
     async close() {
       files.restore()
@@ -83,7 +83,7 @@ async function withFailingSessions(
   const sweeper = await startSweeper(wharf)
   return {
     wharf,
-    seam: relay,
+    failPoint: relay,
     code,
     async close() {
       await sweeper.close()
@@ -101,7 +101,7 @@ export async function withFailingRedis(): Promise<FailingService> {
   const sweeper = await startSweeper(wharf, { REDIS_URL: redis.url })
   return {
     wharf,
-    seam: relay,
+    failPoint: relay,
     code: 'QUEUE_UNAVAILABLE',
     async close() {
       await sweeper.close()

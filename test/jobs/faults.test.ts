@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { beginArtifact } from '../../src/jobs/job-artifacts.ts'
 import { removeArtifacts } from '../../src/jobs/sweep-artifacts.ts'
-import { eventually } from '../support/eventually.ts'
-import { GATE, withGate } from '../support/database/pause-point.ts'
 import { exportOf } from '../support/archives/import.ts'
+import { PAUSE, withPausePoint } from '../support/database/pause-point.ts'
+import { eventually } from '../support/eventually.ts'
 import {
   AGAIN,
   askExport,
@@ -18,14 +18,14 @@ import {
   untilEnded,
   untilStatus,
 } from '../support/jobs/jobs.ts'
+import type { TestRedis } from '../support/servers/redis.ts'
 import { nothingIsLeft } from '../support/service/leftovers.ts'
 import { createProject } from '../support/service/projects.ts'
-import type { TestRedis } from '../support/servers/redis.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 const STRUCTURE = `
-  CREATE DOMAIN gated AS integer CHECK (${GATE});
-  CREATE TABLE item (id integer PRIMARY KEY, n gated);`
+  CREATE DOMAIN pausing AS integer CHECK (${PAUSE});
+  CREATE TABLE item (id integer PRIMARY KEY, n pausing);`
 const OLD = 'INSERT INTO item VALUES (1, 1), (2, 2)'
 const NEW = 'INSERT INTO item SELECT n, n FROM generate_series(3, 100) n'
 
@@ -53,7 +53,7 @@ describe.each(BACKENDS)('with the queue on %s', (backend) => {
   const leftovers = (slug: string): Promise<unknown[]> =>
     wharf.database.query(`SELECT nspname FROM pg_namespace WHERE nspname LIKE $1`, [`${slug}.live.new-%`])
 
-  /** The gate's keeper has to let the old rows in first. */
+  /** To be called before sessions are paused, so that the old rows get in. */
   async function prepared(slug: string): Promise<void> {
     await createProject(wharf, slug, `${STRUCTURE} ${OLD}`)
   }
@@ -61,9 +61,9 @@ describe.each(BACKENDS)('with the queue on %s', (backend) => {
   test('an import whose worker is killed leaves the old rows, and the next worker does it', async () => {
     const worker = await startWorkerProcess(wharf, environment)
     await prepared('killed')
-    const asked = await withGate(wharf, async (gate) => {
+    const asked = await withPausePoint(wharf, async (pausePoint) => {
       const job = jobOf(await askImport(wharf.root, archive, '?targetSlug=killed'))
-      await gate.arrival()
+      await pausePoint.reached()
       await worker.kill('SIGKILL')
       return job
     })
@@ -77,14 +77,14 @@ describe.each(BACKENDS)('with the queue on %s', (backend) => {
   test('a worker that was stopped for longer than its lease commits nothing when it goes on', async () => {
     const first = await startWorkerProcess(wharf, environment, { ...NO_LEASE, sweepMs: 600_000 })
     await prepared('stopped')
-    const asked = await withGate(wharf, async (gate) => {
+    const asked = await withPausePoint(wharf, async (pausePoint) => {
       const job = jobOf(await askImport(wharf.root, archive, '?targetSlug=stopped'))
-      await gate.arrival()
+      await pausePoint.reached()
       process.kill(first.pid, 'SIGSTOP')
       await takeFromLostWorkers(wharf)
       await startWorkerProcess(wharf, environment, NO_LEASE)
       await eventually(async () => (await showJob(wharf.root, job.id)).attempt).toEqual(AGAIN)
-      await gate.arrival()
+      await pausePoint.reached()
       return job
     })
     expect(await untilEnded(wharf.root, asked)).toMatchObject({ status: 'succeeded', attempt: AGAIN })
@@ -102,9 +102,9 @@ describe.each(BACKENDS)('with the queue on %s', (backend) => {
   test('a worker that is told to stop gives long work back, which uses no attempt up', async () => {
     const worker = await startWorkerProcess(wharf, environment)
     await prepared('handed')
-    const asked = await withGate(wharf, async (gate) => {
+    const asked = await withPausePoint(wharf, async (pausePoint) => {
       const job = jobOf(await askImport(wharf.root, archive, '?targetSlug=handed'))
-      await gate.arrival()
+      await pausePoint.reached()
       worker.say('stop')
       expect(await worker.nextLine()).toBe('stopped')
       expect(await showJob(wharf.root, job.id)).toMatchObject({ status: 'queued' })
@@ -159,9 +159,9 @@ describe('with one worker in a process of its own', () => {
   test('a job whose workers all die has failed when its attempts are used up', async () => {
     await createProject(wharf, 'hopeless', `${STRUCTURE} ${OLD}`)
     const worker = await startWorkerProcess(wharf)
-    const asked = await withGate(wharf, async (gate) => {
+    const asked = await withPausePoint(wharf, async (pausePoint) => {
       const job = jobOf(await askImport(wharf.root, archive, '?targetSlug=hopeless'))
-      await gate.arrival()
+      await pausePoint.reached()
       await wharf.database.query('UPDATE control.job SET max_attempts = 1 WHERE id = $1', [job.id])
       await worker.kill('SIGKILL')
       return job
@@ -178,9 +178,9 @@ test('a token that is revoked while its import runs gets nothing done', async ()
   await createProject(wharf, 'target', `${STRUCTURE} ${OLD}`)
   const archive = await exportOf(wharf.root, 'source')
   const member = await wharf.member('target', 'admin')
-  const asked = await withGate(wharf, async (gate) => {
+  const asked = await withPausePoint(wharf, async (pausePoint) => {
     const job = jobOf(await askImport(member, archive, '?targetSlug=target'))
-    await gate.arrival()
+    await pausePoint.reached()
     await wharf.database.query('UPDATE control.token SET revoked_at = now()')
     return untilStatus(wharf.root, job.id, 'failed')
   })

@@ -1,11 +1,19 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { eventually } from '../support/eventually.ts'
 import { exportOf, sendArchive } from '../support/archives/import.ts'
-import { AGAIN, artifactsOf, askExport, askImport, jobOf, startWorkerProcess, untilEnded } from '../support/jobs/jobs.ts'
-import { createProject, withSession } from '../support/service/projects.ts'
 import { openTransactions } from '../support/database/transactions.ts'
+import { eventually } from '../support/eventually.ts'
+import {
+  AGAIN,
+  artifactsOf,
+  askExport,
+  askImport,
+  jobOf,
+  startWorkerProcess,
+  untilEnded,
+} from '../support/jobs/jobs.ts'
+import { createProject, withSession } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 const TABLE = 'CREATE TABLE item (id integer PRIMARY KEY, name text);'

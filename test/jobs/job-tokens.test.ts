@@ -2,9 +2,10 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { ApiAnswer, ApiClient } from '../support/http/api-client.ts'
-import { eventually } from '../support/eventually.ts'
 import { exportOf } from '../support/archives/import.ts'
+import { openTransactions } from '../support/database/transactions.ts'
+import { eventually } from '../support/eventually.ts'
+import type { ApiAnswer, ApiClient } from '../support/http/api-client.ts'
 import {
   artifactsOf,
   askExport,
@@ -15,10 +16,9 @@ import {
   startBackend,
   untilEnded,
 } from '../support/jobs/jobs.ts'
-import { createProject, loginUrl, withSession } from '../support/service/projects.ts'
-import type { TestRedis } from '../support/servers/redis.ts'
 import { askSchedule } from '../support/jobs/schedules.ts'
-import { openTransactions } from '../support/database/transactions.ts'
+import type { TestRedis } from '../support/servers/redis.ts'
+import { createProject, loginUrl, withSession } from '../support/service/projects.ts'
 import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 const TABLE = 'CREATE TABLE item (id integer PRIMARY KEY, name text);'

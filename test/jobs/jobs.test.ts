@@ -1,8 +1,8 @@
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { eventually } from '../support/eventually.ts'
-import { GATE, withGate } from '../support/database/pause-point.ts'
 import { exportOf, placelessLines } from '../support/archives/import.ts'
+import { PAUSE, withPausePoint } from '../support/database/pause-point.ts'
+import { eventually } from '../support/eventually.ts'
 import {
   askExport,
   askImport,
@@ -13,13 +13,13 @@ import {
   untilEnded,
   untilStatus,
 } from '../support/jobs/jobs.ts'
-import { createProject } from '../support/service/projects.ts'
 import type { TestRedis } from '../support/servers/redis.ts'
+import { createProject } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 const STRUCTURE = `
-  CREATE DOMAIN gated AS integer CHECK (${GATE});
-  CREATE TABLE item (id integer PRIMARY KEY, name text, n gated);`
+  CREATE DOMAIN pausing AS integer CHECK (${PAUSE});
+  CREATE TABLE item (id integer PRIMARY KEY, name text, n pausing);`
 const ROWS = `INSERT INTO item SELECT n, 'item ' || n, n FROM generate_series(1, 500) n`
 
 const itemsOf = (wharf: TestWharf, slug: string): Promise<unknown[]> =>
@@ -110,9 +110,9 @@ describe.each(BACKENDS)('with the queue on %s', (backend) => {
   test('a running import ends when it is cancelled, and the rows are as they were', async () => {
     await createProject(wharf, 'kept', `${STRUCTURE} INSERT INTO item VALUES (1, 'old', 1)`)
     const archive = await exportOf(wharf.root, 'shop')
-    const job = await withGate(wharf, async (gate) => {
+    const job = await withPausePoint(wharf, async (pausePoint) => {
       const asked = jobOf(await askImport(wharf.root, archive, '?targetSlug=kept'))
-      await gate.arrival()
+      await pausePoint.reached()
       await expect
         .poll(() => showJob(wharf.root, asked.id))
         .toMatchObject({ status: 'running', progress: { phase: expect.stringMatching('loading|finishing') } })

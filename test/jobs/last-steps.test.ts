@@ -1,9 +1,10 @@
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { readState } from '../support/database/database-state.ts'
-import { eventually } from '../support/eventually.ts'
-import { withGate } from '../support/database/pause-point.ts'
 import { exportOf, placelessLines } from '../support/archives/import.ts'
+import { readState } from '../support/database/database-state.ts'
+import { withPausePoint } from '../support/database/pause-point.ts'
+import { openTransactions } from '../support/database/transactions.ts'
+import { eventually } from '../support/eventually.ts'
 import {
   AGAIN,
   askExport,
@@ -17,12 +18,11 @@ import {
   takeFromLostWorkers,
   untilEnded,
 } from '../support/jobs/jobs.ts'
-import { gateLastSteps } from './last-steps.ts'
+import type { TestRedis } from '../support/servers/redis.ts'
 import { nothingIsLeft } from '../support/service/leftovers.ts'
 import { createProject, withSession } from '../support/service/projects.ts'
-import type { TestRedis } from '../support/servers/redis.ts'
-import { openTransactions } from '../support/database/transactions.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
+import { pauseLastSteps } from './last-steps.ts'
 
 const ITEMS = 'CREATE TABLE item (id integer PRIMARY KEY, n integer);'
 const OLD = 'INSERT INTO item VALUES (1, 1), (2, 2)'
@@ -40,7 +40,7 @@ describe.each(BACKENDS)('with the queue on %s', { timeout: 180_000 }, (backend) 
   beforeAll(async () => {
     ;({ redis, environment } = await startBackend(backend))
     wharf = await startWharf({ environment })
-    await gateLastSteps(wharf.database)
+    await pauseLastSteps(wharf.database)
     await createProject(wharf, 'source', `${ITEMS} ${NEW}`)
     await createProject(wharf, 'locked', `${ITEMS} ${NEW}`)
     archive = await exportOf(wharf.root, 'source')
@@ -96,7 +96,7 @@ describe.each(BACKENDS)('with the queue on %s', { timeout: 180_000 }, (backend) 
     targets.push('transfer-reading', 'transfer-swap', 'transfer-last', 'transfer-commit')
     await prepare(targets)
     const doomed = await Promise.all([1, 2].map(() => startWorkerProcess(wharf, environment, NO_LEASE)))
-    const [undone, done] = await withGate(wharf, () =>
+    const [undone, done] = await withPausePoint(wharf, () =>
       withSession(wharf.database.url, async (holder) => {
         await holder.query(`BEGIN; LOCK TABLE "locked.live".item IN ACCESS EXCLUSIVE MODE`)
         await holder.query(`SELECT FROM system.stage_state WHERE schema_name LIKE '%-swap.live' FOR NO KEY UPDATE`)
@@ -133,7 +133,7 @@ describe.each(BACKENDS)('with the queue on %s', { timeout: 180_000 }, (backend) 
     await prepare(targets)
     // One that is stopped in the middle of a sweep would keep others from it for its lease.
     const first = await startWorkerProcess(wharf, environment, { ...NO_LEASE, sweepMs: 600_000 })
-    const jobs = await withGate(wharf, async () => {
+    const jobs = await withPausePoint(wharf, async () => {
       const asked = await askAll('again-last')
       await eventually(held).toBe(3)
       process.kill(first.pid, 'SIGSTOP')

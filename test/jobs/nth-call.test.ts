@@ -2,6 +2,8 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { JOB_KINDS } from '../../src/contract/job.ts'
 import type { JobKind } from '../../src/jobs/job.ts'
+import type { LostCall } from '../support/faults/fail-point.ts'
+import { isRedisInstalled } from '../support/servers/redis.ts'
 import {
   type FailingService,
   withFailingCommits,
@@ -10,8 +12,6 @@ import {
   withFailingPostgresQueue,
   withFailingRedis,
 } from './failing-service.ts'
-import type { Fault } from '../support/faults/nth-call.ts'
-import { isRedisInstalled } from '../support/servers/redis.ts'
 import { prepareWholeJobs, type Run, type WholeJobs } from './whole-jobs.ts'
 
 /** All calls take half an hour; otherwise the first, the last, and some in between are tried. */
@@ -19,32 +19,32 @@ const tryAll = process.env.EVERY_CALL !== undefined
 const SAMPLED = 2
 const TIME_LIMIT_MS = tryAll ? 60 * 60_000 : 120_000
 
-const NEVER: Fault = { nth: Number.POSITIVE_INFINITY, lost: 'call' }
-const LOST: readonly Fault['lost'][] = ['call', 'answer']
+const NEVER: LostCall = { nth: Number.POSITIVE_INFINITY, lost: 'call' }
+const LOST: readonly LostCall['lost'][] = ['call', 'answer']
 
 const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31)
 console.log(
   tryAll ? 'every call fails once' : `seed ${seed} (set SEED to try the same calls again, EVERY_CALL to try all)`,
 )
 
-const SEAMS: [what: string, start: () => Promise<FailingService>][] = [
+const FAIL_POINTS: [what: string, start: () => Promise<FailingService>][] = [
   ['the file system', () => withFailingFiles('EIO')],
   ['PostgreSQL', withFailingPostgres],
   ['the queue on PostgreSQL', withFailingPostgresQueue],
 ]
-if (tryAll) SEAMS.push(['a file system that is full', () => withFailingFiles('ENOSPC')])
-if (isRedisInstalled) SEAMS.push(['the queue on Redis', withFailingRedis])
+if (tryAll) FAIL_POINTS.push(['a file system that is full', () => withFailingFiles('ENOSPC')])
+if (isRedisInstalled) FAIL_POINTS.push(['the queue on Redis', withFailingRedis])
 
-async function run(jobs: WholeJobs, kind: JobKind, fault: Fault): Promise<Run> {
+async function run(jobs: WholeJobs, kind: JobKind, lostCall: LostCall): Promise<Run> {
   try {
-    return await jobs.run(kind, fault)
+    return await jobs.run(kind, lostCall)
   } catch (cause) {
-    throw new Error(`${kind}: not so where of call ${fault.nth} the ${fault.lost} is lost`, { cause })
+    throw new Error(`${kind}: not so where of call ${lostCall.nth} the ${lostCall.lost} is lost`, { cause })
   }
 }
 
 /** Lets the first call fail, then the second, and so on, until there are no more. @returns how many there were. */
-async function loseEach(jobs: WholeJobs, kind: JobKind, lost: Fault['lost']): Promise<number> {
+async function loseEach(jobs: WholeJobs, kind: JobKind, lost: LostCall['lost']): Promise<number> {
   for (let nth = 1; ; nth += 1) {
     const { outcome, calls } = await run(jobs, kind, { nth, lost })
     if (calls >= nth) continue
@@ -53,7 +53,7 @@ async function loseEach(jobs: WholeJobs, kind: JobKind, lost: Fault['lost']): Pr
   }
 }
 
-describe.each(SEAMS)('of the calls to %s', (_what, start) => {
+describe.each(FAIL_POINTS)('of the calls to %s', (_what, start) => {
   let service: FailingService
   let jobs: WholeJobs
 
@@ -69,7 +69,7 @@ describe.each(SEAMS)('of the calls to %s', (_what, start) => {
     async (kind) => {
       const { outcome, calls } = await run(jobs, kind, NEVER)
       expect(outcome).toBe('succeeded')
-      if (!tryAll) for (const fault of sampleOf(calls)) await run(jobs, kind, fault)
+      if (!tryAll) for (const lostCall of sampleOf(calls)) await run(jobs, kind, lostCall)
       else for (const lost of LOST) console.log(`${kind}: ${await loseEach(jobs, kind, lost)} calls, the ${lost} lost`)
     },
     TIME_LIMIT_MS,
@@ -87,7 +87,7 @@ test(
 )
 
 /** The first call, the last, and some in between. */
-function sampleOf(calls: number): readonly Fault[] {
+function sampleOf(calls: number): readonly LostCall[] {
   const lost = fc.constantFrom(...LOST)
   const some = fc.sample(fc.record({ nth: fc.noBias(fc.integer({ min: 2, max: calls - 1 })), lost }), {
     numRuns: SAMPLED,

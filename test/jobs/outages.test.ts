@@ -2,9 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { eventually } from '../support/eventually.ts'
-import { GATE, withGate } from '../support/database/pause-point.ts'
 import { exportOf } from '../support/archives/import.ts'
+import { PAUSE, withPausePoint } from '../support/database/pause-point.ts'
+import { openTransactions } from '../support/database/transactions.ts'
+import { eventually } from '../support/eventually.ts'
 import {
   askExport,
   askImport,
@@ -18,19 +19,18 @@ import {
   startWorkerProcess,
   untilEnded,
 } from '../support/jobs/jobs.ts'
-import { nothingIsLeft } from '../support/service/leftovers.ts'
 import { installedPrograms, type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
-import { createProject, withSession } from '../support/service/projects.ts'
 import { isRedisInstalled, startRedis, type TestRedis } from '../support/servers/redis.ts'
-import { openTransactions } from '../support/database/transactions.ts'
+import { nothingIsLeft } from '../support/service/leftovers.ts'
+import { createProject, withSession } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 // Servers and processes are started and ended in each test, which a busy machine takes its time for.
 vi.setConfig({ testTimeout: 180_000 })
 
 const STRUCTURE = `
-  CREATE DOMAIN gated AS integer CHECK (${GATE});
-  CREATE TABLE item (id integer PRIMARY KEY, n gated);`
+  CREATE DOMAIN pausing AS integer CHECK (${PAUSE});
+  CREATE TABLE item (id integer PRIMARY KEY, n pausing);`
 const OLD = 'INSERT INTO item VALUES (1, 1), (2, 2)'
 const NEW = 'INSERT INTO item SELECT n, n FROM generate_series(3, 100) n'
 
@@ -43,9 +43,9 @@ async function prepare(wharf: TestWharf): Promise<string> {
 
 /** Has an import that is running and exports of which some run and some wait, while `use` does its harm to them. */
 const withJobs = (wharf: TestWharf, archive: string, use: () => Promise<unknown>): Promise<readonly SeenJob[]> =>
-  withGate(wharf, async (gate) => {
+  withPausePoint(wharf, async (pausePoint) => {
     const first = jobOf(await askImport(wharf.root, archive, '?targetSlug=target'))
-    await gate.arrival()
+    await pausePoint.reached()
     return withSession(wharf.database.url, async (holder) => {
       holder.on('error', () => undefined)
       await holder.query('BEGIN; LOCK TABLE "source.live".item IN ACCESS EXCLUSIVE MODE')

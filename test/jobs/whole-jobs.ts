@@ -2,15 +2,15 @@ import { gunzipSync } from 'node:zlib'
 import { expect } from 'vitest'
 import type { ErrorCode } from '../../src/errors.ts'
 import type { JobError, JobKind } from '../../src/jobs/job.ts'
-import type { ApiAnswer } from '../support/http/api-client.ts'
-import { eventually } from '../support/eventually.ts'
-import type { FailingService } from './failing-service.ts'
 import { exportOf, placelessLines } from '../support/archives/import.ts'
+import { eventually } from '../support/eventually.ts'
+import type { LostCall } from '../support/faults/fail-point.ts'
+import type { ApiAnswer } from '../support/http/api-client.ts'
 import { askExport, askImport } from '../support/jobs/jobs.ts'
 import { nothingIsLeft, sweptSideThings } from '../support/service/leftovers.ts'
-import type { Fault } from '../support/faults/nth-call.ts'
 import { createProject } from '../support/service/projects.ts'
 import type { TestWharf } from '../support/service/wharf.ts'
+import type { FailingService } from './failing-service.ts'
 
 /** Two projects to export, with other rows each; the project `target` has the rows of the one or of the other. */
 type Source = 'odd' | 'even'
@@ -23,7 +23,7 @@ const rowsOf = (source: Source): string => `
   INSERT INTO author (name) SELECT '${source} author ' || n FROM generate_series(1, 20) n;
   INSERT INTO book SELECT n, 1 + n % 20, '${source} book ' || n FROM generate_series(1, 200) n;`
 
-/** How what was asked for went, and how many calls the seam saw meanwhile. */
+/** How what was asked for went, and how many calls were counted meanwhile. */
 export interface Run {
   readonly outcome: 'succeeded' | 'failed' | 'refused'
   readonly calls: number
@@ -34,11 +34,11 @@ export interface WholeJobs {
    * Asks for a job while a call fails, waits until nothing goes on any more, and makes sure that all that is there is
    * what was there before, or all of it what the job was to bring.
    */
-  run(kind: JobKind, fault: Fault): Promise<Run>
+  run(kind: JobKind, lostCall: LostCall): Promise<Run>
 }
 
 /** Makes the projects for them. */
-export async function prepareWholeJobs({ wharf, seam, code }: FailingService): Promise<WholeJobs> {
+export async function prepareWholeJobs({ wharf, failPoint, code }: FailingService): Promise<WholeJobs> {
   const { root } = wharf
   const archives = { odd: '', even: '' }
   const contents: { odd: unknown; even: unknown } = { odd: undefined, even: undefined }
@@ -58,14 +58,14 @@ export async function prepareWholeJobs({ wharf, seam, code }: FailingService): P
   }
 
   return {
-    async run(kind, fault) {
+    async run(kind, lostCall) {
       const next = current === 'odd' ? 'even' : 'odd'
       const before = await importsInto(wharf, 'target')
-      seam.arm(fault)
+      failPoint.arm(lostCall)
       const answer = await ask(kind, next)
       const job = await endOfNewJob(wharf, seen)
       await nothingIsLeft(wharf)
-      const calls = seam.disarm()
+      const calls = failPoint.disarm()
 
       if (answer.status === 202) expect(answer.json).toMatchObject({ id: job?.id })
       else expect(answer.json, answer.text).toMatchObject({ type: problemType(code) })

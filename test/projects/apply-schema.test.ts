@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { ApiRequest } from '../support/http/api-client.ts'
 import { createMigratedDatabase } from '../support/database/database.ts'
-import { eventually } from '../support/eventually.ts'
-import { applyScript, createProject } from '../support/service/projects.ts'
-import { startTcpRelay, type TcpRelay } from '../support/servers/tcp-relay.ts'
 import { noTransactionStaysOpen, openTransactions } from '../support/database/transactions.ts'
+import { eventually } from '../support/eventually.ts'
+import type { ApiRequest } from '../support/http/api-client.ts'
+import { startTcpRelay, type TcpRelay } from '../support/servers/tcp-relay.ts'
+import { applyScript, createProject } from '../support/service/projects.ts'
 import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 let relay: TcpRelay

@@ -3,15 +3,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect } from 'vitest'
+import { exportOf, placelessLines } from '../support/archives/import.ts'
 import { createMigratedDatabase, type TestDatabase } from '../support/database/database.ts'
 import { readState } from '../support/database/database-state.ts'
+import { PAUSE, withPausePoint } from '../support/database/pause-point.ts'
 import { eventually } from '../support/eventually.ts'
-import { GATE, withGate } from '../support/database/pause-point.ts'
-import { exportOf, placelessLines } from '../support/archives/import.ts'
 import { askExport, askImport, jobOf, type SeenJob, untilEnded } from '../support/jobs/jobs.ts'
+import { startRedis, type TestRedis, redisTest as test } from '../support/servers/redis.ts'
 import { nothingIsLeft } from '../support/service/leftovers.ts'
 import { createProject, withSession } from '../support/service/projects.ts'
-import { startRedis, type TestRedis, redisTest as test } from '../support/servers/redis.ts'
 import {
   type MainProcess,
   type ServiceProcess,
@@ -25,8 +25,8 @@ import {
  */
 
 const STRUCTURE = `
-  CREATE DOMAIN gated AS integer CHECK (${GATE});
-  CREATE TABLE item (id integer PRIMARY KEY, n gated);`
+  CREATE DOMAIN pausing AS integer CHECK (${PAUSE});
+  CREATE TABLE item (id integer PRIMARY KEY, n pausing);`
 const EXPORTS = 60
 /** Each worker makes so many exports at once. */
 const AT_ONCE = 4
@@ -131,9 +131,9 @@ test(
     const archive = await exportOf(one.root, 'source')
     const target = `nspname LIKE 'target.live%'`
     const before = await readState(database, target)
-    await withGate({ database }, async (gate) => {
+    await withPausePoint({ database }, async (pausePoint) => {
       const asked = jobOf(await askImport(one.root, archive, '?targetSlug=target'))
-      await gate.arrival()
+      await pausePoint.reached()
       expect(await other.root.post(`/jobs/${asked.id}/cancel`)).toMatchObject({ status: 202 })
       expect(await untilEnded(one.root, asked)).toMatchObject({ status: 'cancelled' })
     })

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openTransactions } from '../support/database/transactions.ts'
 import { eventually } from '../support/eventually.ts'
 import { askExport, jobOf, untilEnded, untilStatus } from '../support/jobs/jobs.ts'
 import { nothingIsLeft } from '../support/service/leftovers.ts'
 import { applyScript, createProject, loginUrl, withSession } from '../support/service/projects.ts'
 import { SECRET_KEY, startServiceProcess } from '../support/service/service-process.ts'
-import { openTransactions } from '../support/database/transactions.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 /** What the documentation gives requests, and then jobs: 10 and 8 seconds. The rest is for a busy machine. */

@@ -1,21 +1,21 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { openRedisBackend } from '../../src/jobs/queue-backend.ts'
 import { createLogger } from '../../src/logger.ts'
-import { GATE, withGate } from '../support/database/pause-point.ts'
 import { exportOf } from '../support/archives/import.ts'
+import { PAUSE, withPausePoint } from '../support/database/pause-point.ts'
 import { AGAIN, askImport, jobOf, startWorkerProcess, untilEnded } from '../support/jobs/jobs.ts'
 import type { ScriptProcess } from '../support/processes/processes.ts'
-import { createProject } from '../support/service/projects.ts'
 import { redisTest, startRedis } from '../support/servers/redis.ts'
 import { startTcpRelay } from '../support/servers/tcp-relay.ts'
+import { createProject } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 // Processes are started and lost one after the other.
 vi.setConfig({ testTimeout: 150_000 })
 
 const STRUCTURE = `
-  CREATE DOMAIN gated AS integer CHECK (${GATE});
-  CREATE TABLE item (id integer PRIMARY KEY, n gated);`
+  CREATE DOMAIN pausing AS integer CHECK (${PAUSE});
+  CREATE TABLE item (id integer PRIMARY KEY, n pausing);`
 /** Long enough for a process that a busy machine lets wait, and that does not hang. */
 const jobTimings = { hangMs: 4_000 }
 
@@ -40,9 +40,9 @@ async function importHanging(options: {
 }) {
   const { to, worker, hang, service = wharf, environment = {} } = options
   await createProject(service, to, `${STRUCTURE} INSERT INTO item VALUES (0, 0)`)
-  const { asked, end } = await withGate(wharf, async (gate) => {
+  const { asked, end } = await withPausePoint(wharf, async (pausePoint) => {
     const job = jobOf(await askImport(service.root, archive, `?targetSlug=${to}`))
-    await gate.arrival()
+    await pausePoint.reached()
     hang()
     return { asked: job, end: await worker.ended }
   })

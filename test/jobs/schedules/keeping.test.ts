@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { settleRuns } from '../../../src/jobs/schedules/settle.ts'
 import { sweepJobs } from '../../../src/jobs/sweep.ts'
 import { eventually } from '../../support/eventually.ts'
-import { applyScript, createProject } from '../../support/service/projects.ts'
 import { makeSchedule, runWhenDue, type SeenSchedule, showSchedule } from '../../support/jobs/schedules.ts'
+import { applyScript, createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 const DAY_MS = 24 * 60 * 60_000

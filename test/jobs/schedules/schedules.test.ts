@@ -3,8 +3,8 @@ import { fireDue } from '../../../src/jobs/schedules/fire.ts'
 import { startSchedules } from '../../../src/jobs/schedules/tick.ts'
 import { eventually } from '../../support/eventually.ts'
 import { jobOf, untilEnded } from '../../support/jobs/jobs.ts'
-import { createProject } from '../../support/service/projects.ts'
 import { afterDue, askSchedule, type SeenSchedule, scheduleOf, showSchedule } from '../../support/jobs/schedules.ts'
+import { createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 /** Without a worker: jobs that are made stay queued, unless a test ends them. */

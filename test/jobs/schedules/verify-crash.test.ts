@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { PAUSE, withPausePoint } from '../../support/database/pause-point.ts'
 import { eventually } from '../../support/eventually.ts'
-import { GATE, withGate } from '../../support/database/pause-point.ts'
 import { AGAIN, jobOf, showJob, startWorkerProcess, untilEnded } from '../../support/jobs/jobs.ts'
-import { createProject } from '../../support/service/projects.ts'
 import { makeSchedule, restoreTraces, untilSettled } from '../../support/jobs/schedules.ts'
+import { createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 let wharf: TestWharf
@@ -12,7 +12,7 @@ beforeAll(async () => {
   await createProject(
     wharf,
     'shop',
-    `CREATE DOMAIN gated AS integer CHECK (${GATE}); CREATE TABLE item (n gated); INSERT INTO item VALUES (1), (2);`,
+    `CREATE DOMAIN pausing AS integer CHECK (${PAUSE}); CREATE TABLE item (n pausing); INSERT INTO item VALUES (1), (2);`,
   )
 })
 afterAll(() => wharf?.close())
@@ -24,9 +24,9 @@ test('a worker that is killed in the middle of a proof leaves nothing once the n
   const schedule = await makeSchedule(wharf.root, 'shop', { verify: true, enabled: false })
   const before = await restoreTraces(wharf)
   const worker = await startWorkerProcess(wharf)
-  const job = await withGate(wharf, async (gate) => {
+  const job = await withPausePoint(wharf, async (pausePoint) => {
     const asked = jobOf(await wharf.root.post(`/schedules/${schedule.id}/run`))
-    await gate.arrival()
+    await pausePoint.reached()
     await worker.kill('SIGKILL')
     expect(await scratchProjects()).toHaveLength(1)
     return asked
@@ -40,13 +40,13 @@ test('a worker that is killed in the middle of a proof leaves nothing once the n
 test('a worker that was stopped in the middle of a proof and goes on does not disturb the next one', async () => {
   const schedule = await makeSchedule(wharf.root, 'shop', { verify: true, enabled: false })
   const first = await startWorkerProcess(wharf)
-  const job = await withGate(wharf, async (gate) => {
+  const job = await withPausePoint(wharf, async (pausePoint) => {
     const asked = jobOf(await wharf.root.post(`/schedules/${schedule.id}/run`))
-    await gate.arrival()
+    await pausePoint.reached()
     process.kill(first.pid, 'SIGSTOP')
     await startWorkerProcess(wharf)
     await eventually(async () => (await showJob(wharf.root, asked.id)).attempt).toEqual(AGAIN)
-    await gate.arrival()
+    await pausePoint.reached()
     process.kill(first.pid, 'SIGCONT')
     first.say('stop')
     expect(await first.nextLine()).toBe('stopped')

@@ -6,12 +6,18 @@ import { isAppError } from '../../../src/errors.ts'
 import { createScratchProject, sweepScratchProjects } from '../../../src/workers/scratch-projects.ts'
 import { verifyArtifact } from '../../../src/workers/verify-artifact.ts'
 import { compareContents } from '../../../src/workers/verify-contents.ts'
-import { eventually } from '../../support/eventually.ts'
-import { GATE, withGate } from '../../support/database/pause-point.ts'
 import { exportOf, sendArchive } from '../../support/archives/import.ts'
+import { PAUSE, withPausePoint } from '../../support/database/pause-point.ts'
+import { eventually } from '../../support/eventually.ts'
 import { jobOf, showJob, untilStatus } from '../../support/jobs/jobs.ts'
+import {
+  makeSchedule,
+  restoreTraces,
+  runWhenDue,
+  type SeenSchedule,
+  untilSettled,
+} from '../../support/jobs/schedules.ts'
 import { applyScript, createProject } from '../../support/service/projects.ts'
-import { makeSchedule, restoreTraces, runWhenDue, type SeenSchedule, untilSettled } from '../../support/jobs/schedules.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 const SHOP = `
@@ -242,13 +248,17 @@ test('what a restore leaves when its process dies is in no list, and is swept aw
 })
 
 test('a run that is cancelled while its archive is being restored leaves nothing', async () => {
-  await createProject(wharf, 'slow', `CREATE DOMAIN gated AS integer CHECK (${GATE}); CREATE TABLE item (n gated);`)
+  await createProject(
+    wharf,
+    'slow',
+    `CREATE DOMAIN pausing AS integer CHECK (${PAUSE}); CREATE TABLE item (n pausing);`,
+  )
   expect((await applyScript(wharf, 'slow', 'INSERT INTO item VALUES (1), (2);')).status).toBe(200)
   const schedule = await makeSchedule(wharf.root, 'slow', { verify: true, enabled: false })
   const before = await traces()
-  await withGate(wharf, async (gate) => {
+  await withPausePoint(wharf, async (pausePoint) => {
     const { id } = jobOf(await wharf.root.post(`/schedules/${schedule.id}/run`))
-    await gate.arrival()
+    await pausePoint.reached()
     expect(await showJob(wharf.root, id)).toMatchObject({ status: 'running', progress: { phase: 'checking' } })
     await wharf.root.post(`/jobs/${id}/cancel`)
     await untilStatus(wharf.root, id, 'cancelled')

@@ -1,5 +1,5 @@
-import { linesOf } from './archive-text.ts'
 import { ROOT_TOKEN, type TestWharf } from '../service/wharf.ts'
+import { linesOf } from './archive-text.ts'
 
 /** The DSN of a project of a test's server, or of its relay. */
 export const dsnOf = ({ url }: { readonly url: string }, project = '', token = ROOT_TOKEN): string =>

@@ -1,5 +1,5 @@
-import type { TestDatabase } from './database.ts'
 import { withSession } from '../service/projects.ts'
+import type { TestDatabase } from './database.ts'
 
 /** What the operator does to the database, as its superuser. */
 export interface Operator {

@@ -1,37 +1,41 @@
 import { expect } from 'vitest'
 import { withSession } from '../service/projects.ts'
-import { openTransactions } from './transactions.ts'
 import type { TestWharf } from '../service/wharf.ts'
+import { openTransactions } from './transactions.ts'
 
 const LOCK = 4711
 
 /**
- * An expression that is true once nobody holds the gate shut. In a domain's check it stops the rows as they come in; in
- * a table's, what is done with them after that.
+ * An expression that is true, but waits while `withPausePoint` runs. In a domain's check it pauses the rows as they come
+ * in; in a table's, what is done with them after that.
  */
-export const GATE = `pg_advisory_xact_lock_shared(${LOCK})::text IS NOT NULL`
+export const PAUSE = `pg_advisory_xact_lock_shared(${LOCK})::text IS NOT NULL`
 
-export interface Gate {
-  /** Waits until somebody stands before it. @returns the pid of that session. */
-  arrival(): Promise<number>
-  open(): Promise<void>
+export interface PausePoint {
+  /** Waits until a session is paused. @returns its pid. */
+  reached(): Promise<number>
+  /** Lets the session go on, and pauses no other. */
+  release(): Promise<void>
 }
 
-/** Holds the gate shut while `use` runs, or until it opens it. */
-export const withGate = <T>(wharf: Pick<TestWharf, 'database'>, use: (gate: Gate) => Promise<T>): Promise<T> =>
-  withSession(wharf.database.url, async (keeper) => {
-    // The server may be ended meanwhile, which the keeper's next query would tell.
-    keeper.on('error', () => undefined)
-    await keeper.query('SELECT pg_advisory_lock($1)', [LOCK])
-    const waiting = async (): Promise<readonly number[]> =>
+/** Pauses sessions at `PAUSE` while `use` runs, or until it releases them. */
+export const withPausePoint = <T>(
+  wharf: Pick<TestWharf, 'database'>,
+  use: (pausePoint: PausePoint) => Promise<T>,
+): Promise<T> =>
+  withSession(wharf.database.url, async (owner) => {
+    // The server may end meanwhile; the next query of this session fails then.
+    owner.on('error', () => undefined)
+    await owner.query('SELECT pg_advisory_lock($1)', [LOCK])
+    const paused = async (): Promise<readonly number[]> =>
       (await openTransactions(wharf)).filter(({ waits }) => waits === 'Lock').map(({ pid }) => pid)
     return use({
-      async arrival() {
-        await expect.poll(waiting, { timeout: 20_000 }).not.toEqual([])
-        return (await waiting())[0] ?? 0
+      async reached() {
+        await expect.poll(paused, { timeout: 20_000 }).not.toEqual([])
+        return (await paused())[0] ?? 0
       },
-      async open() {
-        await keeper.query('SELECT pg_advisory_unlock($1)', [LOCK])
+      async release() {
+        await owner.query('SELECT pg_advisory_unlock($1)', [LOCK])
       },
     })
   })

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
-import { createTestDatabase, type TestDatabase } from './database.ts'
 import { withSession } from '../service/projects.ts'
+import { createTestDatabase, type TestDatabase } from './database.ts'
 
 /** The first migration that came after the release. */
 const NEXT = '20261121150000'

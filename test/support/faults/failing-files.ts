@@ -2,9 +2,9 @@ import fs from 'node:fs'
 import files, { type FileHandle } from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import { sep } from 'node:path'
-import { type CallCounter, createCallCounter, type Seam } from './nth-call.ts'
+import { type CallCounter, createCallCounter, type FailPoint } from './fail-point.ts'
 
-export interface FailingFiles extends Seam {
+export interface FailingFiles extends FailPoint {
   /** Gives the file system back as it was. */
   restore(): void
 }

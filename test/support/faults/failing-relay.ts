@@ -1,10 +1,10 @@
-import { createCallCounter, type Seam } from './nth-call.ts'
 import { startTcpRelay } from '../servers/tcp-relay.ts'
+import { createCallCounter, type FailPoint } from './fail-point.ts'
 
 /** Reads what a client sends over one connection. @returns how many calls end in this chunk. */
 export type CallReader = (chunk: Buffer) => number
 
-export interface FailingRelay extends Seam {
+export interface FailingRelay extends FailPoint {
   /** The URL that was given, by way of the relay. */
   readonly url: string
   close(): Promise<void>

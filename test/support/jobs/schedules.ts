@@ -2,8 +2,8 @@ import { expect } from 'vitest'
 import { z } from 'zod'
 import { fireDue } from '../../../src/jobs/schedules/fire.ts'
 import { settleRuns } from '../../../src/jobs/schedules/settle.ts'
-import type { ApiAnswer, ApiClient } from '../http/api-client.ts'
 import { eventually } from '../eventually.ts'
+import type { ApiAnswer, ApiClient } from '../http/api-client.ts'
 import type { TestWharf } from '../service/wharf.ts'
 
 const runSchema = z.looseObject({ dueAt: z.string(), jobId: z.string().nullable(), status: z.string() })

@@ -4,10 +4,15 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe } from 'vitest'
 import { startEmbeddedPostgres } from '../../../src/database/embedded/embedded-postgres.ts'
 import { createLogger } from '../../../src/logger.ts'
-import { createDatabaseIn, createMigratedDatabase, createTestDatabase, type TestDatabase } from '../database/database.ts'
-import { installedPrograms, startOwnCluster } from './own-cluster.ts'
-import { assertNothingForeign, startRecording } from '../statements/record-statements.ts'
+import {
+  createDatabaseIn,
+  createMigratedDatabase,
+  createTestDatabase,
+  type TestDatabase,
+} from '../database/database.ts'
 import { startWharf, type TestWharf, type TestWharfOptions } from '../service/wharf.ts'
+import { assertNothingForeign, startRecording } from '../statements/record-statements.ts'
+import { installedPrograms, startOwnCluster } from './own-cluster.ts'
 
 export interface EachServerOptions {
   readonly wharf?: TestWharfOptions

@@ -11,8 +11,8 @@ import type { JobTimings } from '../../../src/jobs/timings.ts'
 import { createLifecycle } from '../../../src/lifecycle.ts'
 import { createLogger } from '../../../src/logger.ts'
 import { startWorkers } from '../../../src/workers/start-workers.ts'
-import { type ApiClient, createApiClient } from '../http/api-client.ts'
 import { createMigratedDatabase, type TestDatabase } from '../database/database.ts'
+import { type ApiClient, createApiClient } from '../http/api-client.ts'
 
 export const ROOT_TOKEN = 'root-token-of-the-tests-with-many-characters'
 

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { tablesOf } from '../../support/archives/archive-text.ts'
-import { createMigratedDatabase } from '../../support/database/database.ts'
-import { eventually } from '../../support/eventually.ts'
 import { openExport, readRest, readSome } from '../../support/archives/open-export.ts'
-import { createProject } from '../../support/service/projects.ts'
-import { startTcpRelay, type TcpRelay } from '../../support/servers/tcp-relay.ts'
+import { createMigratedDatabase } from '../../support/database/database.ts'
 import { noTransactionStaysOpen, openTransactions } from '../../support/database/transactions.ts'
+import { eventually } from '../../support/eventually.ts'
+import { startTcpRelay, type TcpRelay } from '../../support/servers/tcp-relay.ts'
+import { createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 const MEBIBYTE = 1024 * 1024

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ArchivedTable, tablesOf } from '../../support/archives/archive-text.ts'
-import { eventually } from '../../support/eventually.ts'
 import { openExport, readRest, readSome } from '../../support/archives/open-export.ts'
-import { createProject, withSession } from '../../support/service/projects.ts'
 import { openTransactions } from '../../support/database/transactions.ts'
+import { eventually } from '../../support/eventually.ts'
+import { createProject, withSession } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 let wharf: TestWharf

@@ -2,10 +2,10 @@ import { readdir } from 'node:fs/promises'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { ApiClient, ApiRequest } from '../../support/http/api-client.ts'
 import { tablesOf } from '../../support/archives/archive-text.ts'
-import { createProject } from '../../support/service/projects.ts'
 import { noTransactionStaysOpen } from '../../support/database/transactions.ts'
+import type { ApiClient, ApiRequest } from '../../support/http/api-client.ts'
+import { createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 const WHO = ['root', 'nobody', 'unknown', 'expired', 'revoked', 'admin', 'viewer', 'exporter', 'elsewhere'] as const

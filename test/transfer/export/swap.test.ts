@@ -4,8 +4,8 @@ import type { FindProjectDatabase } from '../../../src/projects/stage-database.t
 import { type ExportServices, withExport } from '../../../src/transfer/export/with-export.ts'
 import { type RowValue, tablesOf } from '../../support/archives/archive-text.ts'
 import { type Observer, observeDatabase } from '../../support/database/observed-database.ts'
-import { applyScript, createProject } from '../../support/service/projects.ts'
 import { noTransactionStaysOpen } from '../../support/database/transactions.ts'
+import { applyScript, createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 /** Two tables and a sequence; what is in them says of which content they are, and how much of it there has to be. */

@@ -3,19 +3,19 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createLogger } from '../../../src/logger.ts'
 import { withStageLocks } from '../../../src/projects/stage-locks.ts'
 import { dropSideSchema, type SideSchema, sweepSideSchemas } from '../../../src/transfer/import/side-schemas.ts'
-import { readState } from '../../support/database/database-state.ts'
-import { eventually } from '../../support/eventually.ts'
-import { GATE, withGate } from '../../support/database/pause-point.ts'
 import { exportOf, placelessLines, sendArchive } from '../../support/archives/import.ts'
-import { applyScript, createProject, withSession } from '../../support/service/projects.ts'
+import { readState } from '../../support/database/database-state.ts'
+import { PAUSE, withPausePoint } from '../../support/database/pause-point.ts'
 import { openTransactions } from '../../support/database/transactions.ts'
+import { eventually } from '../../support/eventually.ts'
+import { applyScript, createProject, withSession } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 /** Two tables that mean something only together: each order has as many lines as it says. */
 const STRUCTURE = `
-  CREATE DOMAIN gated AS integer CHECK (${GATE});
+  CREATE DOMAIN pausing AS integer CHECK (${PAUSE});
   CREATE TABLE orders (id integer PRIMARY KEY, lines integer NOT NULL);
-  CREATE TABLE lines (order_id integer NOT NULL REFERENCES orders, n gated);`
+  CREATE TABLE lines (order_id integer NOT NULL REFERENCES orders, n pausing);`
 
 const rows = (orders: number, lines: number): string => `
   INSERT INTO orders SELECT n, ${lines} FROM generate_series(1, ${orders}) n;
@@ -36,13 +36,13 @@ beforeAll(async () => {
 afterAll(() => wharf.close())
 
 test('of two imports into one stage one is refused, and the other is whole', async () => {
-  await withGate(wharf, async (gate) => {
+  await withPausePoint(wharf, async (pausePoint) => {
     const first = sendArchive(wharf.root, many)
-    await gate.arrival()
+    await pausePoint.reached()
     const second = await sendArchive(wharf.root, few)
     expect(second).toMatchObject({ status: 409, headers: { 'retry-after': expect.any(String) } })
     expect(await sendArchive(wharf.root, few, { query: '?dryRun=true' })).toMatchObject({ status: 200 })
-    await gate.open()
+    await pausePoint.release()
     expect(await first).toMatchObject({ status: 200 })
   })
   expect(placelessLines(await exportOf(wharf.root, 'shop'))).toEqual(placelessLines(many))
@@ -83,23 +83,23 @@ test('several who drop what was kept do not end each other', async () => {
 
 test('an undo and a sweep keep away from a stage that is being imported into', async () => {
   expect(await sendArchive(wharf.root, few)).toMatchObject({ status: 200 })
-  await withGate(wharf, async (gate) => {
+  await withPausePoint(wharf, async (pausePoint) => {
     const importing = sendArchive(wharf.root, many)
-    await gate.arrival()
+    await pausePoint.reached()
     const undo = await wharf.root.post('/projects/shop/stages/live/undo?force=true')
     expect(undo).toMatchObject({ status: 409, headers: { 'retry-after': expect.any(String) } })
     await sweepSideSchemas(wharf.container, createLogger('silent'))
-    await gate.open()
+    await pausePoint.release()
     expect(await importing).toMatchObject({ status: 200 })
   })
 })
 
 test('a client that goes away while its rows are loaded leaves nothing behind', async () => {
   const before = await readState(wharf.database)
-  await withGate(wharf, async (gate) => {
+  await withPausePoint(wharf, async (pausePoint) => {
     const controller = new AbortController()
     const importing = expect(sendArchive(wharf.root, many, { signal: controller.signal })).rejects.toThrow()
-    await gate.arrival()
+    await pausePoint.reached()
     controller.abort()
     await importing
     await expect.poll(() => readState(wharf.database), { timeout: 20_000 }).toEqual(before)
@@ -142,13 +142,13 @@ test('who reads through an import goes on reading, and sees the old rows or the 
     () => over,
     (seen) => readings.push(seen),
   )
-  await withGate(wharf, async (gate) => {
+  await withPausePoint(wharf, async (pausePoint) => {
     const importing = sendArchive(wharf.root, many)
-    await gate.arrival()
+    await pausePoint.reached()
     const before = readings.length
     await expect.poll(() => readings.length, { timeout: 20_000 }).toBeGreaterThan(before + 20)
     expect(new Set(readings.map(({ orders }) => orders))).toEqual(new Set([10]))
-    await gate.open()
+    await pausePoint.release()
     expect(await importing).toMatchObject({ status: 200 })
   })
   for (const archive of [few, many, few, many]) await sendArchive(wharf.root, archive)

@@ -2,23 +2,23 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { ApiAnswer } from '../../support/http/api-client.ts'
+import { exportOf, sendArchive } from '../../support/archives/import.ts'
 import { createMigratedDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { readState } from '../../support/database/database-state.ts'
-import { GATE, type Gate, withGate } from '../../support/database/pause-point.ts'
-import { exportOf, sendArchive } from '../../support/archives/import.ts'
+import { PAUSE, type PausePoint, withPausePoint } from '../../support/database/pause-point.ts'
+import { openTransactions } from '../../support/database/transactions.ts'
+import type { ApiAnswer } from '../../support/http/api-client.ts'
 import { installedPrograms, type OwnCluster, startOwnCluster } from '../../support/servers/own-cluster.ts'
 import { applyScript, createProject, withSession } from '../../support/service/projects.ts'
 import { SECRET_KEY, type ServiceProcess, startServiceProcess } from '../../support/service/service-process.ts'
-import { openTransactions } from '../../support/database/transactions.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 const STRUCTURE = `
-  CREATE DOMAIN gated AS integer CHECK (${GATE});
-  CREATE TABLE t (id integer PRIMARY KEY, n gated);`
+  CREATE DOMAIN pausing AS integer CHECK (${PAUSE});
+  CREATE TABLE t (id integer PRIMARY KEY, n pausing);`
 
 /** Stops an import only once all rows are there. */
-const LATE = `CREATE TABLE t (id integer PRIMARY KEY, n integer, CHECK (${GATE}));`
+const LATE = `CREATE TABLE t (id integer PRIMARY KEY, n integer, CHECK (${PAUSE}));`
 
 const OLD = 'INSERT INTO t VALUES (1, 1), (2, 2)'
 const NEW = 'INSERT INTO t SELECT n, n FROM generate_series(3, 100) n'
@@ -91,7 +91,7 @@ describe('the service is killed', () => {
   })
 
   test('while it loads what has arrived of an archive', async () => {
-    const archive = await prepare('ahead', `${STRUCTURE} CREATE TABLE u (line text);`)
+    const archive = await prepare('early', `${STRUCTURE} CREATE TABLE u (line text);`)
     const [head = '', tail = ''] = archive.split(/^(?={"rowsEnd":{"table":"u")/m)
     const lines = `{"row":["${'x'.repeat(1_000)}"]}\n`.repeat(1_000)
     async function* half(): AsyncGenerator<Buffer> {
@@ -101,7 +101,7 @@ describe('the service is killed', () => {
     const asked = outcome(sendArchive(service.root, half()))
     await expect.poll(() => leftovers(database), { timeout: 20_000 }).toHaveLength(2)
     expect(tail).not.toBe('')
-    await Promise.all([expectRecovery('ahead', archive), expect(asked).resolves.toBeInstanceOf(Error)])
+    await Promise.all([expectRecovery('early', archive), expect(asked).resolves.toBeInstanceOf(Error)])
   })
 
   test.each([
@@ -109,9 +109,9 @@ describe('the service is killed', () => {
     ['while it builds on them', 'building', LATE],
   ])('%s', async (_, slug, structure) => {
     const archive = await prepare(slug, structure)
-    const asked = await withGate({ database }, async (gate) => {
+    const asked = await withPausePoint({ database }, async (pausePoint) => {
       const importing = outcome(sendArchive(service.root, archive))
-      await gate.arrival()
+      await pausePoint.reached()
       expect(await leftovers(database)).toHaveLength(2)
       await service.kill('SIGKILL')
       return importing
@@ -154,10 +154,10 @@ describe('PostgreSQL ends', () => {
 
   const terminate = (pid: number): Promise<unknown> => wharf.database.query('SELECT pg_terminate_backend($1)', [pid])
 
-  const ENDED: Readonly<Record<string, (gate: Gate) => Promise<unknown>>> = {
-    'the session that loads': async (gate) => terminate(await gate.arrival()),
-    "the session that holds the stage's lock": async (gate) => {
-      await gate.arrival()
+  const ENDED: Readonly<Record<string, (pausePoint: PausePoint) => Promise<unknown>>> = {
+    'the session that loads': async (pausePoint) => terminate(await pausePoint.reached()),
+    "the session that holds the stage's lock": async (pausePoint) => {
+      await pausePoint.reached()
       const [row] = await wharf.database.query<{ pid: number }>(
         `SELECT pid FROM pg_locks JOIN pg_database d ON d.oid = database
          WHERE relation = 'system.stage_lock'::regclass AND granted AND datname = current_database()`,
@@ -168,9 +168,9 @@ describe('PostgreSQL ends', () => {
 
   test.each(Object.entries(ENDED))('%s, and nothing has changed', async (_, end) => {
     const before = await readState(wharf.database)
-    const answer = await withGate(wharf, async (gate) => {
+    const answer = await withPausePoint(wharf, async (pausePoint) => {
       const importing = sendArchive(wharf.root, archive, { query: '?targetSlug=shop' })
-      await end(gate)
+      await end(pausePoint)
       return importing
     })
     expect(answer).toMatchObject({ status: 503 })
@@ -200,9 +200,9 @@ describe.each(programs === undefined ? [] : [programs])('on the PostgreSQL in %s
     await createProject(wharf, 'shop', `${STRUCTURE} ${OLD}`)
     await createProject(wharf, 'source', `${STRUCTURE} ${NEW}`)
     const archive = await exportOf(wharf.root, 'source')
-    const importing = await withGate(wharf, async (gate) => {
+    const importing = await withPausePoint(wharf, async (pausePoint) => {
       const asked = sendArchive(wharf.root, archive, { query: '?targetSlug=shop' })
-      await gate.arrival()
+      await pausePoint.reached()
       await cluster.crash()
       return asked
     })
@@ -225,10 +225,10 @@ describe.each(programs === undefined ? [] : [programs])('on the PostgreSQL in %s
     const archive = await exportOf(wharf.root, 'shop')
     const dataDir = await mkdtemp(join(tmpdir(), 'wharf-test-'))
     const options = { databaseUrl: wharf.database.url, dataDir }
-    await withGate(wharf, async (gate) => {
+    await withPausePoint(wharf, async (pausePoint) => {
       const first = await startServiceProcess(options)
       const importing = outcome(sendArchive(first.root, archive))
-      const pid = await gate.arrival()
+      const pid = await pausePoint.reached()
       await first.kill('SIGKILL')
       expect(await importing).toBeInstanceOf(Error)
       const sessions = (): Promise<unknown[]> =>
@@ -237,7 +237,7 @@ describe.each(programs === undefined ? [] : [programs])('on the PostgreSQL in %s
       const second = await startServiceProcess(options)
       await expect.poll(sessions, { timeout: 20_000 }).toEqual([])
       await expect.poll(() => leftovers(wharf.database), { timeout: 20_000 }).toEqual([])
-      await gate.open()
+      await pausePoint.release()
       expect(await sendArchive(second.root, archive)).toMatchObject({ status: 200 })
       await second.kill('SIGTERM')
     })

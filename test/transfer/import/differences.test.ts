@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { readState } from '../../support/database/database-state.ts'
 import { exportOf, sendArchive } from '../../support/archives/import.ts'
+import { readState } from '../../support/database/database-state.ts'
 import { applyScript, createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 

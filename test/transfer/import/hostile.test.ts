@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { ApiAnswer, ApiClient } from '../../support/http/api-client.ts'
 import { buildArchive, column, type StageToWrite, type TableToWrite } from '../../support/archives/archive-builder.ts'
-import { type DatabaseState, readState } from '../../support/database/database-state.ts'
 import { sendArchive } from '../../support/archives/import.ts'
-import { applyScript, createProject } from '../../support/service/projects.ts'
+import { type DatabaseState, readState } from '../../support/database/database-state.ts'
 import { openTransactions } from '../../support/database/transactions.ts'
+import type { ApiAnswer, ApiClient } from '../../support/http/api-client.ts'
+import { applyScript, createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 const THING = 'CREATE TABLE thing (id integer PRIMARY KEY); INSERT INTO thing VALUES (1), (2);'

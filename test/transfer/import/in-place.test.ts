@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { readState } from '../../support/database/database-state.ts'
 import { exportOf, placelessLines, sendArchive } from '../../support/archives/import.ts'
+import { readState } from '../../support/database/database-state.ts'
 import { applyScript, createProject, withSession } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 

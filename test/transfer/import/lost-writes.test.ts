@@ -1,16 +1,16 @@
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { eventually } from '../../support/eventually.ts'
-import { GATE, withGate } from '../../support/database/pause-point.ts'
 import { exportOf, sendArchive } from '../../support/archives/import.ts'
-import { createProject, loginUrl, withSession } from '../../support/service/projects.ts'
+import { PAUSE, withPausePoint } from '../../support/database/pause-point.ts'
 import { openTransactions } from '../../support/database/transactions.ts'
+import { eventually } from '../../support/eventually.ts'
+import { createProject, loginUrl, withSession } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
-/** Rows that are loaded stop at the gate; plain text does not. */
+/** Rows that are loaded stop at the pause point; plain text does not. */
 const STRUCTURE = `
-  CREATE DOMAIN gated AS integer CHECK (${GATE});
-  CREATE TABLE item (n gated);
+  CREATE DOMAIN pausing AS integer CHECK (${PAUSE});
+  CREATE TABLE item (n pausing);
   CREATE TABLE note (what text);`
 
 let wharf: TestWharf
@@ -54,11 +54,11 @@ const write = (slug: string, what: string): string => `INSERT INTO "${slug}.live
 
 test('a write that commits while an import loads is not lost: the import is refused', async () => {
   const slug = await makeTarget()
-  await withGate(wharf, async (gate) => {
+  await withPausePoint(wharf, async (pausePoint) => {
     const importing = importInto(slug)
-    await gate.arrival()
+    await pausePoint.reached()
     await asLogin(slug, (client) => client.query(write(slug, 'meanwhile')))
-    await gate.open()
+    await pausePoint.release()
     expect(await importing).toMatchObject({
       status: 409,
       text: expect.stringContaining('the stage was written to while the import ran; nothing was changed'),
@@ -107,13 +107,13 @@ test.each(['told afresh', 'prepared before'])(
       }
       await nothingIsLoading()
       await withSession(wharf.database.url, async (keeper) => {
-        const [importing, writing] = await withGate(wharf, async (gate) => {
+        const [importing, writing] = await withPausePoint(wharf, async (pausePoint) => {
           const importing = importInto(slug)
-          await gate.arrival()
+          await pausePoint.reached()
           // The swap comes to this table after it has renamed the schemas.
           await keeper.query('BEGIN; LOCK TABLE system.side_schema IN ACCESS EXCLUSIVE MODE')
-          await gate.open()
-          // Who stood at the gate may still be seen waiting for it.
+          await pausePoint.release()
+          // A session that was paused may still be seen waiting for it.
           await eventually(waitingForLocks).toEqual([expect.stringContaining('side_schema')])
           const writing = writer.query(how === 'told afresh' ? write(slug, 'begun') : 'EXECUTE add')
           await eventually(waitingForLocks).toHaveLength(2)
@@ -133,14 +133,14 @@ test('what an import has loaded is out of reach until it is the stage', async ()
   await nothingIsLoading()
   await asLogin(slug, async (session) => {
     await withSession(wharf.database.url, async (keeper) => {
-      const importing = await withGate(wharf, async (gate) => {
+      const importing = await withPausePoint(wharf, async (pausePoint) => {
         const importing = importInto(slug)
-        await gate.arrival()
+        await pausePoint.reached()
         const [{ name } = { name: '' }] = await wharf.database.query<{ name: string }>(
           `SELECT schema_name AS name FROM system.side_schema WHERE schema_name LIKE '${slug}.%'`,
         )
         await keeper.query('BEGIN; LOCK TABLE system.side_schema IN ACCESS EXCLUSIVE MODE')
-        await gate.open()
+        await pausePoint.release()
         await eventually(waitingForLocks).toEqual([expect.stringContaining('side_schema')])
         for (const attempt of [
           `DELETE FROM "${name}".note`,

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { archiveOfEvents, type EventToWrite, eventOfSize } from './archive-of-events.ts'
 import { exportOf, sendArchive } from '../../support/archives/import.ts'
 import { askImport, jobOf, untilEnded } from '../../support/jobs/jobs.ts'
-import { createProject } from '../../support/service/projects.ts'
 import { makeSchedule, runWhenDue } from '../../support/jobs/schedules.ts'
+import { createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
+import { archiveOfEvents, type EventToWrite, eventOfSize } from './archive-of-events.ts'
 
 const isFull = process.env.MANY_EVENTS !== undefined
 /** Two hundred thousand as well, which takes a minute for each way into the project. */

@@ -7,8 +7,8 @@ import { createStatements, type StructureLines } from '../../../src/transfer/str
 import { readStructure, type StageStructure } from '../../../src/transfer/structure/read-structure.ts'
 import { column } from '../../support/archives/archive-builder.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts'
-import { installedPrograms, type OwnCluster, startOwnCluster } from '../../support/servers/own-cluster.ts'
 import { openStage } from '../../support/database/stage-session.ts'
+import { installedPrograms, type OwnCluster, startOwnCluster } from '../../support/servers/own-cluster.ts'
 
 let grammar: Grammar
 let database: TestDatabase

@@ -7,6 +7,8 @@ import { missingThings } from '../../../src/transfer/structure/compare-structure
 import { createStatements, type StructureLines } from '../../../src/transfer/structure/create-statements.ts'
 import { readStructure } from '../../../src/transfer/structure/read-structure.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts'
+import { openStage } from '../../support/database/stage-session.ts'
+import { installedPrograms, type OwnCluster, startOwnCluster } from '../../support/servers/own-cluster.ts'
 import {
   CONDITIONS,
   DEFAULTS,
@@ -17,8 +19,6 @@ import {
   MATERIAL,
   NEWER_CONDITIONS,
 } from './expressions.ts'
-import { installedPrograms, type OwnCluster, startOwnCluster } from '../../support/servers/own-cluster.ts'
-import { openStage } from '../../support/database/stage-session.ts'
 
 const programs = installedPrograms()
 
