@@ -1,13 +1,13 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { chooseServerUser } from '../../src/database/embedded/server-user.ts'
+import { exportOf, placelessLines, sendArchive } from '../support/archives/import.ts'
 import { eventually } from '../support/eventually.ts'
-import { exportOf, placelessLines, sendArchive } from '../support/import.ts'
-import { askExport, askImport, jobOf, untilEnded } from '../support/jobs.ts'
-import { nothingIsLeft, sweptSideThings } from '../support/leftovers.ts'
-import { installedPrograms, type OwnCluster, startOwnCluster } from '../support/own-cluster.ts'
-import { applyScript, createProject, withSession } from '../support/projects.ts'
+import { askExport, askImport, jobOf, untilEnded } from '../support/jobs/jobs.ts'
+import { installedPrograms, type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
+import { nothingIsLeft, sweptSideThings } from '../support/service/leftovers.ts'
+import { applyScript, createProject, withSession } from '../support/service/projects.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 import { mayMount, mountSmallDisk, type SmallDisk } from '../support/small-disk.ts'
-import { startWharf, type TestWharf } from '../support/wharf.ts'
 
 /*
  * A database on a disk that is really full: a small one, which only a process with the rights of an administrator can
