@@ -1,16 +1,24 @@
-import type { Permissions, Role } from '../contract/role.ts'
+import { PERMISSIONS, type Permission, type Permissions, type Role } from '../contract/role.ts'
 import { wrongUse } from '../errors.ts'
+import { allows, toPermissions } from '../projects/permissions.ts'
 
-const CONTENT_KEYS = ['read', 'write', 'export', 'import', 'structure'] as const
-const SYSTEM_KEYS = ['export', 'import'] as const
+const SECTIONS = ['content', 'system'] as const
 
-export const ROLE_HEADINGS = ['role', 'content', 'system'] as const
+export const ROLE_HEADINGS = ['role', ...SECTIONS] as const
+
+const inSection = (section: string): readonly Permission[] =>
+  PERMISSIONS.filter((permission) => permission.startsWith(`${section}.`))
+
+/** `read` of `content.read` */
+const keyOf = (permission: Permission): string => permission.slice(permission.indexOf('.') + 1)
 
 /** @returns a role's cells below `ROLE_HEADINGS`. */
-export const permissionCells = ({ name, content, system }: Role): string[] => [
-  name,
-  CONTENT_KEYS.filter((key) => content[key]).join(',') || '-',
-  SYSTEM_KEYS.filter((key) => system[key]).join(',') || '-',
+export const permissionCells = (role: Role): string[] => [
+  role.name,
+  ...SECTIONS.map((section) => {
+    const allowed = inSection(section).filter((permission) => allows(role, permission))
+    return allowed.map(keyOf).join(',') || '-'
+  }),
 ]
 
 /**
@@ -18,27 +26,19 @@ export const permissionCells = ({ name, content, system }: Role): string[] => [
  *
  * @throws {AppError} WRONG_USE for a word that is no permission.
  */
-export function parsePermissions(lists: { readonly content: string; readonly system: string }): Permissions {
-  const content = parseList('--content', lists.content, CONTENT_KEYS)
-  const system = parseList('--system', lists.system, SYSTEM_KEYS)
-  return {
-    content: {
-      read: content.has('read'),
-      write: content.has('write'),
-      export: content.has('export'),
-      import: content.has('import'),
-      structure: content.has('structure'),
-    },
-    system: { export: system.has('export'), import: system.has('import') },
-  }
+export function parsePermissions(lists: Readonly<Record<(typeof SECTIONS)[number], string>>): Permissions {
+  const given = SECTIONS.flatMap((section) => parseList(section, lists[section]))
+  return toPermissions((permission) => given.includes(permission))
 }
 
-function parseList(option: string, list: string, keys: readonly string[]): Set<string> {
-  const words = list
-    .split(',')
-    .map((word) => word.trim())
-    .filter((word) => word !== '')
-  const unknown = words.find((word) => !keys.includes(word))
-  if (unknown === undefined) return new Set(words)
-  throw wrongUse(`${option} knows no permission "${unknown}": expected some of ${keys.join(',')}`)
+function parseList(section: string, list: string): readonly Permission[] {
+  const known = inSection(section)
+  const words = list.split(',').map((word) => word.trim())
+  return words.flatMap((word) => {
+    const permission = known.find((each) => keyOf(each) === word)
+    if (permission === undefined && word !== '') {
+      throw wrongUse(`--${section} knows no permission "${word}": expected some of ${known.map(keyOf).join(',')}`)
+    }
+    return permission ?? []
+  })
 }

@@ -37,9 +37,10 @@ export async function runCli(argv: readonly string[], environment: CliEnvironmen
   let exitCode: number = EXIT.done
 
   const run: Run =
-    (work) =>
+    (load) =>
     async (...args) => {
       interrupts.listen()
+      const work = await load()
       exitCode = await work({ environment, signal: interrupts.signal }, ...args)
     }
   const runStart = async (part?: 'api' | 'worker'): Promise<void> => {

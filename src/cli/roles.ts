@@ -1,78 +1,69 @@
+import { roleSchema } from '../contract/role.ts'
 import { wrongUse } from '../errors.ts'
 import { parseServerTarget } from '../transfer/remote/target.ts'
 import type { CommandContext } from './environment.ts'
-import { EXIT } from './exit-codes.ts'
+import { encodedPath } from './http.ts'
 import { parsePermissions, permissionCells, ROLE_HEADINGS } from './permission-list.ts'
 import { projectOf, withServer } from './server.ts'
-import { deleteRole, listRoles, setRole } from './server-api.ts'
-import { assertCanConfirm, type Confirmation, confirm } from './terminal/confirm.ts'
+import { getAll, remove, send } from './server-api.ts'
+import { assertCanConfirm, type Confirmation } from './terminal/confirm.ts'
 import { printable } from './terminal/printable.ts'
-import { printResult, type ResultOptions } from './terminal/result.ts'
+import { onceConfirmed, printResult, type ResultOptions } from './terminal/result.ts'
 import { formatTable } from './terminal/table.ts'
 
-export interface RoleOptions extends ResultOptions {
+interface RoleOptions extends ResultOptions {
   readonly project?: string
   readonly server?: string
 }
 
-export interface RoleSetOptions extends RoleOptions {
-  readonly content?: string
-  readonly system?: string
-}
-
-export interface RoleDeleteOptions extends RoleOptions, Confirmation {}
-
 /** `role:list` */
-export async function runRoleList(
-  context: CommandContext,
-  { project, server, ...options }: RoleOptions,
-): Promise<number> {
-  const roles = await withServer(context, parseServerTarget(server), (opened) =>
-    listRoles(opened.http, projectOf(project, opened)),
+export async function runRoleList(context: CommandContext, options: RoleOptions): Promise<number> {
+  const roles = await withServer(context, parseServerTarget(options.server), (server) =>
+    getAll(server.http, encodedPath`/projects/${projectOf(options.project, server)}/roles`, roleSchema),
   )
-  await printResult(context.environment, options, {
+  return printResult(context, options, {
     json: { roles },
     text: (style) => formatTable(ROLE_HEADINGS, roles.map(permissionCells), style),
   })
-  return EXIT.done
 }
 
 /** `role:set` */
 export async function runRoleSet(
   context: CommandContext,
   name: string,
-  { content, system, project, server, ...options }: RoleSetOptions,
+  options: RoleOptions & { readonly content?: string; readonly system?: string },
 ): Promise<number> {
+  const { content, system } = options
   if (content === undefined && system === undefined) {
     throw wrongUse('say what the role may do, with --content and --system; --content "" for nothing')
   }
-  const permissions = parsePermissions({ content: content ?? '', system: system ?? '' })
-  const role = await withServer(context, parseServerTarget(server), (opened) =>
-    setRole(opened.http, projectOf(project, opened), { name, ...permissions }),
-  )
-  await printResult(context.environment, options, {
+  const body = parsePermissions({ content: content ?? '', system: system ?? '' })
+  const role = await withServer(context, parseServerTarget(options.server), (server) => {
+    const path = encodedPath`/projects/${projectOf(options.project, server)}/roles/${name}`
+    return send(server.http, { method: 'PUT', path, body }, roleSchema)
+  })
+  return printResult(context, options, {
     json: role,
     text: (style) => formatTable(ROLE_HEADINGS, [permissionCells(role)], style),
   })
-  return EXIT.done
 }
 
 /** `role:delete` */
 export async function runRoleDelete(
   context: CommandContext,
   name: string,
-  { project: option, server, ...options }: RoleDeleteOptions,
+  options: RoleOptions & Confirmation,
 ): Promise<number> {
   assertCanConfirm(context, options)
-  return withServer(context, parseServerTarget(server), async (opened) => {
-    const project = projectOf(option, opened)
-    const consequence = `this deletes role ${printable(name)} of project ${project}${opened.place}`
-    if (!(await confirm(context, consequence, options))) return EXIT.failed
-    await deleteRole(opened.http, project, name)
-    await printResult(context.environment, options, {
-      json: { deleted: { project, role: name } },
-      text: () => `deleted role ${printable(name)} of project ${project}`,
+  return withServer(context, parseServerTarget(options.server), async (server) => {
+    const project = projectOf(options.project, server)
+    const consequence = `this deletes role ${printable(name)} of project ${project}${server.place}`
+    return onceConfirmed(context, consequence, options, async () => {
+      await remove(server.http, encodedPath`/projects/${project}/roles/${name}`)
+      return {
+        json: { deleted: { project, role: name } },
+        text: () => `deleted role ${printable(name)} of project ${project}`,
+      }
     })
-    return EXIT.done
   })
 }

@@ -1,22 +1,41 @@
-import type { TransferEnd } from '../contract/export.ts'
+import { z } from 'zod'
+import { exportRequest, type TransferEnd, transferRequest } from '../contract/export.ts'
+import { added, type FromServer } from '../contract/from-server.ts'
+import { runSchema, scheduleDetailSchema } from '../contract/schedule.ts'
 import type { CommandContext } from './environment.ts'
-import type { Schedule, ScheduleRun } from './schedule-api.ts'
 import { printable } from './terminal/printable.ts'
 import { printResult, type ResultOptions } from './terminal/result.ts'
-
 import { formatFields, formatTable } from './terminal/table.ts'
 import { formatCounted } from './terminal/units.ts'
+
+const run = runSchema.omit({ byHand: true })
+const lastRuns = { lastRun: run.nullable(), lastSuccess: run.nullable(), lastProven: run.nullable() }
+
+/** What is shown of a schedule. */
+export const shownSchedule = scheduleDetailSchema
+  .omit({ createdBy: true, createdAt: true, runs: true, links: true })
+  .extend({
+    ...lastRuns,
+    request: z.union([
+      z.object({ projects: z.array(exportRequest.shape.projects.element.pick({ slug: true })) }),
+      transferRequest.pick({ source: true, target: true }),
+    ]),
+    // Not in lists.
+    nextRuns: added(scheduleDetailSchema.shape.nextRuns, []),
+  })
+
+type Schedule = FromServer<z.output<typeof shownSchedule>>
 
 const HEADINGS = ['id', 'name', 'what', 'when', 'next run', 'last run', 'last proven']
 
 /** Prints a schedule of which something was `done`. */
 export const printSchedule = (
-  { environment }: CommandContext,
+  context: CommandContext,
   options: ResultOptions,
   schedule: Schedule,
   done: string,
-): Promise<void> =>
-  printResult(environment, options, {
+): Promise<number> =>
+  printResult(context, options, {
     json: schedule,
     text: () => {
       const { keep, verify, nextRuns } = schedule
@@ -77,5 +96,5 @@ export function formatNotExported(schedules: readonly Schedule[]): string | unde
   return ['warning: the last archives of these schedules have all rows, but not all else:', ...lines].join('\n')
 }
 
-const runOf = (run: ScheduleRun | null): string =>
+const runOf = (run: Schedule['lastRun']): string =>
   run === null ? 'never' : `${run.status}${run.error ? ` (${run.error.code})` : ''} ${run.finishedAt ?? run.dueAt}`

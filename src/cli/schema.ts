@@ -1,18 +1,13 @@
 import { createReadStream } from 'node:fs'
+import { schemaChangeSchema } from '../contract/project.ts'
 import { wrongUse } from '../errors.ts'
-import { parseProjectTarget } from '../transfer/remote/target.ts'
 import type { CommandContext } from './environment.ts'
-import { EXIT } from './exit-codes.ts'
 import { toFileRefusal } from './file-refusal.ts'
-import { projectOf, withServer } from './server.ts'
-import { applySchema } from './server-api.ts'
+import { encodedPath } from './http.ts'
+import { withProject } from './server.ts'
 import { printable } from './terminal/printable.ts'
 import { printResult, type ResultOptions } from './terminal/result.ts'
 import { formatCounted } from './terminal/units.ts'
-
-export interface SchemaApplyOptions extends ResultOptions {
-  readonly stage: string
-}
 
 /** The server takes no more; it has to hold the script as a whole, too. */
 const MAX_SCRIPT_BYTES = 64 * 1024 * 1024
@@ -20,21 +15,27 @@ const MAX_SCRIPT_BYTES = 64 * 1024 * 1024
 /** `schema:apply` */
 export async function runSchemaApply(
   context: CommandContext,
-  { file, target: address }: { readonly file: string; readonly target: string | undefined },
-  { stage, ...options }: SchemaApplyOptions,
+  file: string,
+  target: string | undefined,
+  { stage, ...options }: ResultOptions & { readonly stage: string },
 ): Promise<number> {
-  const target = parseProjectTarget(address)
   const script = await readScript(context, file)
-  const { project, change } = await withServer(context, target, async (server) => {
-    const project = projectOf(undefined, server)
-    return { project, change: await applySchema(server.http, { project, stage, script }) }
+  return withProject(context, target, async ({ http }, project) => {
+    const change = await http.json(
+      {
+        method: 'POST',
+        path: encodedPath`/projects/${project}/stages/${stage}/schema`,
+        headers: { 'content-type': 'application/sql' },
+        body: script,
+      },
+      schemaChangeSchema,
+    )
+    return printResult(context, options, {
+      json: { project, ...change },
+      text: () =>
+        `applied ${printable(file)} to ${project}/${printable(change.stage)}, which has ${formatCounted(change.tables, 'table')} now`,
+    })
   })
-  await printResult(context.environment, options, {
-    json: { project, ...change },
-    text: () =>
-      `applied ${printable(file)} to ${project}/${printable(change.stage)}, which has ${formatCounted(change.tables, 'table')} now`,
-  })
-  return EXIT.done
 }
 
 /** @throws {AppError} WRONG_USE where there is no file that can be read, or nothing in it, or too much. */

@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts'
 import { wrongUse } from '../errors.ts'
-import type { RemoteTarget, Target } from '../transfer/remote/target.ts'
+import { parseProjectTarget, type RemoteTarget, type Target } from '../transfer/remote/target.ts'
 import type { CommandContext } from './environment.ts'
 import { createHttpClient, type HttpClient } from './http.ts'
 import { openLocalServer } from './local-server.ts'
@@ -22,6 +22,14 @@ export async function withServer<T>(
 ): Promise<T> {
   return target.kind === 'local' ? withLocalServer(context, work) : withRemoteServer(context, target, work)
 }
+
+/** The same for a command about one project. @param address its DSN; the local project's where it is undefined. */
+export const withProject = <T>(
+  context: CommandContext,
+  address: string | undefined,
+  work: (server: Server, project: string) => Promise<T>,
+): Promise<T> =>
+  withServer(context, parseProjectTarget(address), (server) => work(server, projectOf(undefined, server)))
 
 async function withLocalServer<T>(context: CommandContext, work: (server: Server) => Promise<T>): Promise<T> {
   const config = await context.environment.loadConfig()

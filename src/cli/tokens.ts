@@ -1,31 +1,26 @@
+import { createdTokenSchema, type Membership, type Token, tokenSchema } from '../contract/token.ts'
 import { type AppError, wrongUse } from '../errors.ts'
 import { parseServerTarget } from '../transfer/remote/target.ts'
 import type { CommandContext } from './environment.ts'
-import { EXIT } from './exit-codes.ts'
 import { parseExpiry } from './expiry.ts'
-import { projectOf, type Server, withServer } from './server.ts'
-import { createToken, getToken, listTokens, type Membership, revokeToken, type Token } from './server-api.ts'
-import { assertCanConfirm, type Confirmation, confirm } from './terminal/confirm.ts'
+import { encodedPath } from './http.ts'
+import { projectOf, withServer } from './server.ts'
+import { get, listAll, remove, send } from './server-api.ts'
+import { assertCanConfirm, type Confirmation } from './terminal/confirm.ts'
 import { printable } from './terminal/printable.ts'
-import { printResult, type ResultOptions } from './terminal/result.ts'
+import { onceConfirmed, printResult, type ResultOptions } from './terminal/result.ts'
 import { formatTable } from './terminal/table.ts'
 
 interface TokenOptions extends ResultOptions {
   readonly server?: string
 }
 
-export interface TokenCreateOptions extends TokenOptions {
+interface TokenCreateOptions extends TokenOptions {
   readonly project?: readonly string[]
   readonly role: readonly string[]
   readonly name: string
   readonly expires?: string
 }
-
-export interface TokenListOptions extends TokenOptions {
-  readonly project?: string
-}
-
-export interface TokenRevokeOptions extends TokenOptions, Confirmation {}
 
 /** As PostgreSQL writes a UUID. */
 const TOKEN_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
@@ -33,58 +28,51 @@ const TOKEN_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 const HEADINGS = ['id', 'name', 'for', 'created', 'expires', 'state']
 
 /** `token:create`: standard output gets the token alone, so that a script can take it. */
-export async function runTokenCreate(
-  context: CommandContext,
-  { project: projects = [], role: roles, name, expires, server, ...options }: TokenCreateOptions,
-): Promise<number> {
+export async function runTokenCreate(context: CommandContext, options: TokenCreateOptions): Promise<number> {
+  const { name, role: roles, project: projects = [], expires } = options
   const expiresAt = expires === undefined ? undefined : parseExpiry(expires, new Date()).toISOString()
-  const created = await withServer(context, parseServerTarget(server), (opened) => {
-    const memberships = pairUp(projects.length === 0 ? [projectOf(undefined, opened)] : projects, roles)
-    return createToken(opened.http, { name, memberships, ...(expiresAt !== undefined && { expiresAt }) })
+  const created = await withServer(context, parseServerTarget(options.server), (server) => {
+    const memberships = pairUp(projects.length === 0 ? [projectOf(undefined, server)] : projects, roles)
+    const body = { name, memberships, expiresAt }
+    return send(server.http, { method: 'POST', path: '/tokens', body }, createdTokenSchema)
   })
-  await printResult(context.environment, options, { json: created, text: () => printable(created.token) })
-  return EXIT.done
+  return printResult(context, options, { json: created, text: () => printable(created.token) })
 }
 
 /** `token:list` */
 export async function runTokenList(
   context: CommandContext,
-  { project, server, ...options }: TokenListOptions,
+  options: TokenOptions & { readonly project?: string },
 ): Promise<number> {
-  const tokens = await withServer(context, parseServerTarget(server), ({ http }: Server) => listTokens(http, project))
+  const tokens = await withServer(context, parseServerTarget(options.server), ({ http }) =>
+    listAll(http, { path: '/tokens', item: tokenSchema, query: { project: options.project } }),
+  )
   const now = new Date()
-  await printResult(context.environment, options, {
+  return printResult(context, options, {
     json: { tokens },
-    text: (style) =>
-      tokens.length === 0
-        ? 'there are no tokens'
-        : formatTable(
-            HEADINGS,
-            tokens.map((token) => toCells(token, now)),
-            style,
-          ),
+    text: (style) => {
+      const rows = tokens.map((token) => toCells(token, now))
+      return rows.length === 0 ? 'there are no tokens' : formatTable(HEADINGS, rows, style)
+    },
   })
-  return EXIT.done
 }
 
 /** `token:revoke` */
 export async function runTokenRevoke(
   context: CommandContext,
   id: string,
-  { server, ...options }: TokenRevokeOptions,
+  options: TokenOptions & Confirmation,
 ): Promise<number> {
   if (!TOKEN_ID.test(id)) throw notAnId()
   assertCanConfirm(context, options)
-  return withServer(context, parseServerTarget(server), async ({ http, place }) => {
-    const { name, memberships } = await getToken(http, id)
+  return withServer(context, parseServerTarget(options.server), async ({ http, place }) => {
+    const path = encodedPath`/tokens/${id}`
+    const { name, memberships } = await get(http, path, tokenSchema)
     const consequence = `this ends token "${printable(name)}" (${formatMemberships(memberships)})${place} for good`
-    if (!(await confirm(context, consequence, options))) return EXIT.failed
-    await revokeToken(http, id)
-    await printResult(context.environment, options, {
-      json: { revoked: { id, name } },
-      text: () => `revoked token ${id}`,
+    return onceConfirmed(context, consequence, options, async () => {
+      await remove(http, path)
+      return { json: { revoked: { id, name } }, text: () => `revoked token ${id}` }
     })
-    return EXIT.done
   })
 }
 

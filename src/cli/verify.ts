@@ -4,29 +4,26 @@ import { tap } from '../lib/tap.ts'
 import { type ArchiveInput, withArchiveInput } from './archive-input.ts'
 import { GENEROUS_LIMITS } from './archive-limits.ts'
 import type { CommandContext } from './environment.ts'
-import { EXIT } from './exit-codes.ts'
 import { printable } from './terminal/printable.ts'
 import { type FileProgress, fileProgressLine, showProgress } from './terminal/progress.ts'
 import { printResult, type ResultOptions } from './terminal/result.ts'
 import { formatFields, formatTable } from './terminal/table.ts'
 import { formatBytes, formatCount, formatCounted } from './terminal/units.ts'
 
-export interface VerifyOptions extends ResultOptions {
+interface VerifyOptions extends ResultOptions {
   readonly allowEdited?: boolean
   readonly quiet?: boolean
 }
 
 /** `data:verify` */
-export async function runVerify(context: CommandContext, file: string, options: VerifyOptions): Promise<number> {
-  return withArchiveInput(context, file, async (input) => {
+export const runVerify = (context: CommandContext, file: string, options: VerifyOptions): Promise<number> =>
+  withArchiveInput(context, file, async (input) => {
     const summary = await readThrough(context, input, options)
-    await printResult(context.environment, options, {
+    return printResult(context, options, {
       json: { file: input.name, ...summary },
       text: (style) => formatSummary(input.name, summary, style),
     })
-    return EXIT.done
   })
-}
 
 /** @throws {AppError} ARCHIVE_INVALID, naming the file and its first fault. */
 async function readThrough(

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { ReadonlyDeep } from '../lib/readonly-deep.ts'
 import { id, roleName, slug, timeText } from './fields.ts'
 import { plainText } from './plain-text.ts'
 import { roleSchema } from './role.ts'
@@ -21,6 +22,12 @@ const tokenFields = {
 }
 
 export const tokenSchema = z.object(tokenFields).meta({ id: 'Token', description: 'A token, without itself.' })
+
+/** A token, without itself. */
+export type Token = ReadonlyDeep<z.output<typeof tokenSchema>>
+
+/** A role in a project. */
+export type Membership = Token['memberships'][number]
 
 export const createdTokenSchema = z
   .object({ ...tokenFields, token: z.string() })

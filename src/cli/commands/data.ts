@@ -1,9 +1,4 @@
 import type { Command } from 'commander'
-import type { ExportOptions } from '../export/run-export.ts'
-import type { ImportOptions } from '../import/run-import.ts'
-import type { TransferOptions } from '../transfer/run-transfer.ts'
-import type { UndoOptions } from '../undo.ts'
-import type { VerifyOptions } from '../verify.ts'
 import { jsonOption, repeatable, yesOption } from './options.ts'
 import type { Run } from './run.ts'
 
@@ -31,11 +26,7 @@ function addExport(program: Command, run: Run): void {
     .option('--async', 'have the server make the archive as a job, and download it then')
     .option('--quiet', 'show no progress')
     .addOption(jsonOption())
-    .action(
-      run(async (context, source: string | undefined, options: ExportOptions) =>
-        (await import('../export/run-export.ts')).runExport(context, source, options),
-      ),
-    )
+    .action(run(async () => (await import('../export/run-export.ts')).runExport))
 }
 
 function addImport(program: Command, run: Run): void {
@@ -52,11 +43,7 @@ function addImport(program: Command, run: Run): void {
     .option('--allow-edited', 'take a file whose rows were edited: counts and sums may disagree')
     .option('--quiet', 'show no progress')
     .addOption(jsonOption())
-    .action(
-      run(async (context, file: string, target: string | undefined, options: ImportOptions) =>
-        (await import('../import/run-import.ts')).runImport(context, { file, target }, options),
-      ),
-    )
+    .action(run(async () => (await import('../import/run-import.ts')).runImport))
 }
 
 function addTransfer(program: Command, run: Run): void {
@@ -73,11 +60,7 @@ function addTransfer(program: Command, run: Run): void {
     .addOption(yesOption())
     .option('--quiet', 'show no progress')
     .addOption(jsonOption())
-    .action(
-      run(async (context, source: string, target: string, options: TransferOptions) =>
-        (await import('../transfer/run-transfer.ts')).runTransfer(context, { source, target }, options),
-      ),
-    )
+    .action(run(async () => (await import('../transfer/run-transfer.ts')).runTransfer))
 }
 
 function addVerify(program: Command, run: Run): void {
@@ -90,11 +73,7 @@ function addVerify(program: Command, run: Run): void {
     .option('--allow-edited', 'take a file whose rows were edited: counts and sums may disagree')
     .option('--quiet', 'show no progress')
     .addOption(jsonOption())
-    .action(
-      run(async (context, file: string, options: VerifyOptions) =>
-        (await import('../verify.ts')).runVerify(context, file, options),
-      ),
-    )
+    .action(run(async () => (await import('../verify.ts')).runVerify))
 }
 
 function addUndo(program: Command, run: Run): void {
@@ -109,9 +88,5 @@ function addUndo(program: Command, run: Run): void {
     .option('--force', 'also where the stage was written to since, which gives these writes up')
     .addOption(yesOption())
     .addOption(jsonOption())
-    .action(
-      run(async (context, target: string | undefined, options: UndoOptions) =>
-        (await import('../undo.ts')).runUndo(context, target, options),
-      ),
-    )
+    .action(run(async () => (await import('../undo.ts')).runUndo))
 }

@@ -1,5 +1,4 @@
 import type { Command } from 'commander'
-import type { JobDownloadOptions, JobListOptions, JobOptions, JobWatchOptions } from '../jobs/run-jobs.ts'
 import { jsonOption, serverOption } from './options.ts'
 import type { Run } from './run.ts'
 
@@ -16,14 +15,14 @@ export function addJobCommands(program: Command, run: Run): void {
     .option('--limit <n>', 'how many at most, up to 200', '50')
     .addOption(serverOption())
     .addOption(jsonOption())
-    .action(run(async (context, options: JobListOptions) => (await jobs()).runJobList(context, options)))
+    .action(run(async () => (await jobs()).runJobList))
 
   program
     .command('job:show <id>')
     .description('show a job: how far it is, and what came of it')
     .addOption(serverOption())
     .addOption(jsonOption())
-    .action(run(async (context, id: string, options: JobOptions) => (await jobs()).runJobShow(context, id, options)))
+    .action(run(async () => (await jobs()).runJobShow))
 
   program
     .command('job:watch <id>')
@@ -31,16 +30,14 @@ export function addJobCommands(program: Command, run: Run): void {
     .option('--quiet', 'show no progress')
     .addOption(serverOption())
     .addOption(jsonOption())
-    .action(
-      run(async (context, id: string, options: JobWatchOptions) => (await jobs()).runJobWatch(context, id, options)),
-    )
+    .action(run(async () => (await jobs()).runJobWatch))
 
   program
     .command('job:cancel <id>')
     .description('end a job, queued or running; what it had begun is undone')
     .addOption(serverOption())
     .addOption(jsonOption())
-    .action(run(async (context, id: string, options: JobOptions) => (await jobs()).runJobCancel(context, id, options)))
+    .action(run(async () => (await jobs()).runJobCancel))
 
   program
     .command('job:download <id>')
@@ -49,9 +46,5 @@ export function addJobCommands(program: Command, run: Run): void {
     .option('--quiet', 'show no progress')
     .addOption(serverOption())
     .addOption(jsonOption())
-    .action(
-      run(async (context, id: string, options: JobDownloadOptions) =>
-        (await jobs()).runJobDownload(context, id, options),
-      ),
-    )
+    .action(run(async () => (await jobs()).runJobDownload))
 }

@@ -1,5 +1,4 @@
 import type { Command } from 'commander'
-import type { ProjectCreateOptions, ProjectDeleteOptions, ProjectOptions } from '../projects.ts'
 import { jsonOption, repeatable, serverOption, yesOption } from './options.ts'
 import type { Run } from './run.ts'
 
@@ -13,29 +12,21 @@ export function addProjectCommands(program: Command, run: Run): void {
     .addOption(repeatable('--stage <slug>', 'a stage to create (default: live)'))
     .addOption(serverOption())
     .addOption(jsonOption())
-    .action(
-      run(async (context, slug: string, options: ProjectCreateOptions) =>
-        (await projects()).runProjectCreate(context, slug, options),
-      ),
-    )
+    .action(run(async () => (await projects()).runProjectCreate))
 
   program
     .command('project:list')
     .description('list the projects')
     .addOption(serverOption())
     .addOption(jsonOption())
-    .action(run(async (context, options: ProjectOptions) => (await projects()).runProjectList(context, options)))
+    .action(run(async () => (await projects()).runProjectList))
 
   program
     .command('project:show <slug>')
     .description('show a project with its stages and roles')
     .addOption(serverOption())
     .addOption(jsonOption())
-    .action(
-      run(async (context, slug: string, options: ProjectOptions) =>
-        (await projects()).runProjectShow(context, slug, options),
-      ),
-    )
+    .action(run(async () => (await projects()).runProjectShow))
 
   program
     .command('project:delete <slug>')
@@ -43,9 +34,5 @@ export function addProjectCommands(program: Command, run: Run): void {
     .addOption(yesOption())
     .addOption(serverOption())
     .addOption(jsonOption())
-    .action(
-      run(async (context, slug: string, options: ProjectDeleteOptions) =>
-        (await projects()).runProjectDelete(context, slug, options),
-      ),
-    )
+    .action(run(async () => (await projects()).runProjectDelete))
 }

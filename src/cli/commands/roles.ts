@@ -1,5 +1,4 @@
 import type { Command } from 'commander'
-import type { RoleDeleteOptions, RoleOptions, RoleSetOptions } from '../roles.ts'
 import { jsonOption, projectOption, serverOption, yesOption } from './options.ts'
 import type { Run } from './run.ts'
 
@@ -13,7 +12,7 @@ export function addRoleCommands(program: Command, run: Run): void {
     .addOption(projectOption())
     .addOption(serverOption())
     .addOption(jsonOption())
-    .action(run(async (context, options: RoleOptions) => (await roles()).runRoleList(context, options)))
+    .action(run(async () => (await roles()).runRoleList))
 
   program
     .command('role:set <name>')
@@ -23,9 +22,7 @@ export function addRoleCommands(program: Command, run: Run): void {
     .addOption(projectOption())
     .addOption(serverOption())
     .addOption(jsonOption())
-    .action(
-      run(async (context, name: string, options: RoleSetOptions) => (await roles()).runRoleSet(context, name, options)),
-    )
+    .action(run(async () => (await roles()).runRoleSet))
 
   program
     .command('role:delete <name>')
@@ -34,9 +31,5 @@ export function addRoleCommands(program: Command, run: Run): void {
     .addOption(projectOption())
     .addOption(serverOption())
     .addOption(jsonOption())
-    .action(
-      run(async (context, name: string, options: RoleDeleteOptions) =>
-        (await roles()).runRoleDelete(context, name, options),
-      ),
-    )
+    .action(run(async () => (await roles()).runRoleDelete))
 }

@@ -1,10 +1,6 @@
 import type { Command } from 'commander'
-import type { ScheduleCreateOptions, ScheduleDeleteOptions } from '../schedules.ts'
-import type { ResultOptions } from '../terminal/result.ts'
 import { jsonOption, repeatable, serverOption, yesOption } from './options.ts'
 import type { Run } from './run.ts'
-
-type Options = ResultOptions & { readonly server?: string }
 
 const schedules = () => import('../schedules.ts')
 
@@ -33,9 +29,7 @@ function addCreateCommand(program: Command, run: Run): void {
     .option('--paused', 'do not run it before schedule:resume')
     .addOption(serverOption())
     .addOption(jsonOption())
-    .action(
-      run(async (context, options: ScheduleCreateOptions) => (await schedules()).runScheduleCreate(context, options)),
-    )
+    .action(run(async () => (await schedules()).runScheduleCreate))
 }
 
 function addRunningCommands(program: Command, run: Run): void {
@@ -44,38 +38,28 @@ function addRunningCommands(program: Command, run: Run): void {
     .description('list the schedules, with their next and last runs')
     .addOption(serverOption())
     .addOption(jsonOption())
-    .action(run(async (context, options: Options) => (await schedules()).runScheduleList(context, options)))
+    .action(run(async () => (await schedules()).runScheduleList))
 
   program
     .command('schedule:pause <id>')
     .description('run a schedule no more, until it is resumed')
     .addOption(serverOption())
     .addOption(jsonOption())
-    .action(
-      run(async (context, id: string, options: Options) =>
-        (await schedules()).runScheduleEnable(context, id, { ...options, enabled: false }),
-      ),
-    )
+    .action(run(async () => (await schedules()).runSchedulePause))
 
   program
     .command('schedule:resume <id>')
     .description('run a paused schedule again; what it missed is not made up for')
     .addOption(serverOption())
     .addOption(jsonOption())
-    .action(
-      run(async (context, id: string, options: Options) =>
-        (await schedules()).runScheduleEnable(context, id, { ...options, enabled: true }),
-      ),
-    )
+    .action(run(async () => (await schedules()).runScheduleResume))
 
   program
     .command('schedule:run <id>')
     .description('run a schedule now, paused or not')
     .addOption(serverOption())
     .addOption(jsonOption())
-    .action(
-      run(async (context, id: string, options: Options) => (await schedules()).runScheduleRun(context, id, options)),
-    )
+    .action(run(async () => (await schedules()).runScheduleRun))
 
   program
     .command('schedule:delete <id>')
@@ -83,9 +67,5 @@ function addRunningCommands(program: Command, run: Run): void {
     .addOption(yesOption())
     .addOption(serverOption())
     .addOption(jsonOption())
-    .action(
-      run(async (context, id: string, options: ScheduleDeleteOptions) =>
-        (await schedules()).runScheduleDelete(context, id, options),
-      ),
-    )
+    .action(run(async () => (await schedules()).runScheduleDelete))
 }

@@ -1,5 +1,4 @@
 import type { Command } from 'commander'
-import type { SchemaApplyOptions } from '../schema.ts'
 import { jsonOption } from './options.ts'
 import type { Run } from './run.ts'
 
@@ -14,9 +13,5 @@ export function addSchemaCommands(program: Command, run: Run): void {
     )
     .option('--stage <slug>', 'the stage', 'live')
     .addOption(jsonOption())
-    .action(
-      run(async (context, file: string, target: string | undefined, options: SchemaApplyOptions) =>
-        (await import('../schema.ts')).runSchemaApply(context, { file, target }, options),
-      ),
-    )
+    .action(run(async () => (await import('../schema.ts')).runSchemaApply))
 }

@@ -1,6 +1,4 @@
 import type { Command } from 'commander'
-import type { StageDeleteOptions } from '../stages.ts'
-import type { ResultOptions } from '../terminal/result.ts'
 import { jsonOption, yesOption } from './options.ts'
 import type { Run } from './run.ts'
 
@@ -15,22 +13,14 @@ export function addStageCommands(program: Command, run: Run): void {
     .summary('add an empty stage to a project')
     .description(`Adds an empty stage: ${TARGET}.`)
     .addOption(jsonOption())
-    .action(
-      run(async (context, slug: string, target: string | undefined, options: ResultOptions) =>
-        (await stages()).runStageCreate(context, { slug, target }, options),
-      ),
-    )
+    .action(run(async () => (await stages()).runStageCreate))
 
   program
     .command('stage:list [target-project]')
     .summary("list a project's stages")
     .description(`Lists the stages ${TARGET}.`)
     .addOption(jsonOption())
-    .action(
-      run(async (context, target: string | undefined, options: ResultOptions) =>
-        (await stages()).runStageList(context, target, options),
-      ),
-    )
+    .action(run(async () => (await stages()).runStageList))
 
   program
     .command('stage:delete <slug> [target-project]')
@@ -38,9 +28,5 @@ export function addStageCommands(program: Command, run: Run): void {
     .description(`Deletes a stage with all its tables and rows, for good: ${TARGET}.`)
     .addOption(yesOption())
     .addOption(jsonOption())
-    .action(
-      run(async (context, slug: string, target: string | undefined, options: StageDeleteOptions) =>
-        (await stages()).runStageDelete(context, { slug, target }, options),
-      ),
-    )
+    .action(run(async () => (await stages()).runStageDelete))
 }

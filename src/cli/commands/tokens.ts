@@ -1,5 +1,4 @@
 import type { Command } from 'commander'
-import type { TokenCreateOptions, TokenListOptions, TokenRevokeOptions } from '../tokens.ts'
 import { jsonOption, repeatable, serverOption, yesOption } from './options.ts'
 import type { Run } from './run.ts'
 
@@ -16,7 +15,7 @@ export function addTokenCommands(program: Command, run: Run): void {
     .option('--expires <when>', 'when it ends: 90m, 12h, 30d, 4w, a date, or a time with its zone (default: never)')
     .addOption(serverOption())
     .addOption(jsonOption())
-    .action(run(async (context, options: TokenCreateOptions) => (await tokens()).runTokenCreate(context, options)))
+    .action(run(async () => (await tokens()).runTokenCreate))
 
   program
     .command('token:list')
@@ -24,7 +23,7 @@ export function addTokenCommands(program: Command, run: Run): void {
     .option('--project <slug>', 'those of one project only')
     .addOption(serverOption())
     .addOption(jsonOption())
-    .action(run(async (context, options: TokenListOptions) => (await tokens()).runTokenList(context, options)))
+    .action(run(async () => (await tokens()).runTokenList))
 
   program
     .command('token:revoke <id>')
@@ -32,9 +31,5 @@ export function addTokenCommands(program: Command, run: Run): void {
     .addOption(yesOption())
     .addOption(serverOption())
     .addOption(jsonOption())
-    .action(
-      run(async (context, id: string, options: TokenRevokeOptions) =>
-        (await tokens()).runTokenRevoke(context, id, options),
-      ),
-    )
+    .action(run(async () => (await tokens()).runTokenRevoke))
 }

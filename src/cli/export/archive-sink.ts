@@ -7,6 +7,7 @@ import { syncFolder } from '../../lib/atomic-file.ts'
 import { errorCode } from '../../lib/error-code.ts'
 import { toFileRefusal } from '../file-refusal.ts'
 import { writeBytes } from '../terminal/write.ts'
+import { STDOUT } from './output-path.ts'
 
 /** Where an archive is written to. Call either `finish` or `discard`, exactly once. */
 export interface ArchiveSink {
@@ -16,6 +17,10 @@ export interface ArchiveSink {
   /** Leaves nothing behind, and what had the archive's name before as it was. */
   discard(): Promise<void>
 }
+
+/** @param file its name, or that of standard output. @throws {AppError} as `openFileSink`. */
+export const openSink = async (file: string, stdout: Writable): Promise<ArchiveSink> =>
+  file === STDOUT ? createStreamSink(stdout) : openFileSink(file)
 
 /** An archive holds all rows of a project: nobody but its owner reads it, unless its owner has said otherwise. */
 const ARCHIVE_MODE = 0o600

@@ -1,11 +1,12 @@
 import type { NotExported } from '../../contract/job.ts'
 import type { CommandContext } from '../environment.ts'
+import { EXIT } from '../exit-codes.ts'
 import { printable } from '../terminal/printable.ts'
 import { printResult, type ResultOptions } from '../terminal/result.ts'
 import { formatFields } from '../terminal/table.ts'
 import { formatBytes, formatCount, formatCounted, formatSeconds } from '../terminal/units.ts'
 import { print } from '../terminal/write.ts'
-import { STDOUT } from './output-path.ts'
+import { besideArchive, STDOUT } from './output-path.ts'
 import type { ArchiveSummary } from './read-through.ts'
 
 /** A project's data that came through. */
@@ -15,12 +16,6 @@ export interface Copied extends ArchiveSummary {
   readonly seconds: number
 }
 
-/** An export that is done; as it is, the JSON result. */
-export interface Export extends Copied {
-  readonly project: string
-  readonly file: string
-}
-
 export interface ExportReportOptions extends ResultOptions {
   readonly quiet?: boolean
 }
@@ -28,25 +23,23 @@ export interface ExportReportOptions extends ResultOptions {
 /**
  * Says what was exported, and warns of what could not be. The result goes to standard output, or to standard error
  * where the archive itself went to standard output.
+ *
+ * @param exported as it is, the JSON result. @param fields what the result for people says of it.
  */
 export async function reportExport(
-  { environment }: CommandContext,
-  exported: Export,
+  context: CommandContext,
+  exported: { readonly project: string; readonly file: string; readonly notExported: readonly NotExported[] },
+  fields: string,
   options: ExportReportOptions,
-): Promise<void> {
-  const { stderr } = environment
-  if (exported.notExported.length > 0) await print(stderr, notExportedWarning('the archive', exported.notExported))
-  const isFile = exported.file !== STDOUT
-  if (!isFile && options.quiet && !options.json) return
-  await printResult(isFile ? environment : { ...environment, stdout: stderr }, options, {
+): Promise<number> {
+  const { project, file, notExported } = exported
+  await warnOfNotExported(context, 'the archive', notExported)
+  if (file === STDOUT && options.quiet && !options.json) return EXIT.done
+  const name = file === STDOUT ? 'standard output' : printable(file)
+  return printResult(besideArchive(context, file), options, {
     json: exported,
-    text: () => formatExport(exported),
+    text: () => `exported ${project} to ${name}\n${fields}`,
   })
-}
-
-function formatExport(exported: Export): string {
-  const { project, file } = exported
-  return `exported ${project} to ${file === STDOUT ? 'standard output' : printable(file)}\n${formatCopied(exported)}`
 }
 
 /** What was exported, how much that was and how long it took. */
@@ -61,11 +54,19 @@ export function formatCopied({ stages, tables, rows, system, bytes, seconds }: C
   ])
 }
 
-/** @param where what lacks them, e.g. `the archive`. */
-export function notExportedWarning(where: string, things: readonly NotExported[]): string {
+/** Names what no archive can hold, where there is such a thing. @param where what lacks it, e.g. `the archive`. */
+export async function warnOfNotExported(
+  { environment: { stderr } }: CommandContext,
+  where: string,
+  things: readonly NotExported[],
+): Promise<void> {
+  if (things.length === 0) return
   const lines = things.map(({ stage, kind, name, detail }) => {
     const reason = detail === undefined ? '' : ` (${detail})`
     return `  ${printable(`${stage}: ${kind} ${name}${reason}`)}`
   })
-  return [`warning: ${where} has all rows, but not these, which no archive can hold:`, ...lines].join('\n')
+  await print(
+    stderr,
+    [`warning: ${where} has all rows, but not these, which no archive can hold:`, ...lines].join('\n'),
+  )
 }

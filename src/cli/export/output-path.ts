@@ -2,11 +2,16 @@ import { access, constants, type lstat, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { wrongUse } from '../../errors.ts'
 import { errorCode } from '../../lib/error-code.ts'
-import type { CliEnvironment } from '../environment.ts'
+import type { CliEnvironment, CommandContext } from '../environment.ts'
 import { toFileRefusal } from '../file-refusal.ts'
 
 /** The name for standard output. */
 export const STDOUT = '-'
+
+/** Where a command prints beside an archive: to standard error, where the archive itself goes to standard output. */
+export const besideArchive = ({ environment }: CommandContext, file: string): Pick<CommandContext, 'environment'> => ({
+  environment: file === STDOUT ? { ...environment, stdout: environment.stderr } : environment,
+})
 
 /**
  * Checks, before anything is asked for, that an archive can be put there: by renaming, which would replace a device

@@ -37,11 +37,11 @@ export function replacementWarning({ file, projects }: Examination, { place }: {
 
 /** Prints what an import would do. */
 export function reportExamination(
-  { environment }: CommandContext,
+  context: CommandContext,
   { file, projects }: Examination,
   { place, ...options }: ReportOptions,
-): Promise<void> {
-  return printResult(environment, options, {
+): Promise<number> {
+  return printResult(context, options, {
     json: { dryRun: true, file, projects },
     text: (style) => {
       const heading = `${printable(file)} can be imported${place}; nothing was changed`
@@ -52,11 +52,11 @@ export function reportExamination(
 
 /** Prints what an import did. */
 export function reportImport(
-  { environment }: CommandContext,
+  context: CommandContext,
   imported: Import,
   { place, ...options }: ReportOptions,
-): Promise<void> {
-  return printResult(environment, options, {
+): Promise<number> {
+  return printResult(context, options, {
     json: imported,
     text: (style) => {
       const { file, projects, seconds } = imported

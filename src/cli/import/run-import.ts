@@ -12,7 +12,7 @@ import type { ResultOptions } from '../terminal/result.ts'
 import { examineArchive, type ImportCall, importArchive } from './import-call.ts'
 import { replacementWarning, reportExamination, reportImport } from './import-report.ts'
 
-export interface ImportOptions extends ResultOptions, Confirmation {
+interface ImportOptions extends ResultOptions, Confirmation {
   readonly dryRun?: boolean
   readonly allowEdited?: boolean
   readonly quiet?: boolean
@@ -29,7 +29,8 @@ interface Import {
 /** `data:import` */
 export async function runImport(
   context: CommandContext,
-  { file, target: address }: { readonly file: string; readonly target: string | undefined },
+  file: string,
+  address: string | undefined,
   options: ImportOptions,
 ): Promise<number> {
   const target = parseServerTarget(address)
@@ -78,8 +79,7 @@ async function defaultTarget(
 async function examine(context: CommandContext, planned: Import, options: ImportOptions): Promise<number> {
   const { input, server } = planned
   const projects = await send(context, planned, options, examineArchive)
-  await reportExamination(context, { file: input.name, projects }, { ...options, place: server.place })
-  return EXIT.done
+  return reportExamination(context, { file: input.name, projects }, { ...options, place: server.place })
 }
 
 async function importOnceConfirmed(context: CommandContext, planned: Import, options: ImportOptions): Promise<number> {
@@ -92,8 +92,7 @@ async function importOnceConfirmed(context: CommandContext, planned: Import, opt
   const startedAt = performance.now()
   const projects = await send(context, planned, options, importArchive)
   const seconds = (performance.now() - startedAt) / 1000
-  await reportImport(context, { file: input.name, projects, seconds }, { ...options, place: server.place })
-  return EXIT.done
+  return reportImport(context, { file: input.name, projects, seconds }, { ...options, place: server.place })
 }
 
 /** Sends the archive for one purpose or the other, and shows how far it is. */

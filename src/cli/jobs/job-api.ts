@@ -2,8 +2,9 @@ import type { z } from 'zod'
 import { type FromServer, fromServer } from '../../contract/from-server.ts'
 import { jobResultSchema, jobSchema, type NotExported } from '../../contract/job.ts'
 import { pageOf } from '../../contract/page.ts'
-import { encodedPath, type HttpClient, jsonBody } from '../http.ts'
+import { encodedPath, type HttpCall, type HttpClient, jsonBody } from '../http.ts'
 import { roleNotes } from '../import/role-notes.ts'
+import { get } from '../server-api.ts'
 
 const shown = jobSchema.omit({
   createdBy: true,
@@ -32,13 +33,10 @@ const WAIT_SECONDS = 20
 
 export const hasEnded = ({ status }: Job): boolean => ['succeeded', 'failed', 'cancelled'].includes(status)
 
-export const listJobs = async (
-  http: HttpClient,
-  query: Readonly<Record<string, string | undefined>>,
-): Promise<readonly Job[]> => (await http.json({ method: 'GET', path: '/jobs', query }, pageOf(shown))).items
+export const listJobs = async (http: HttpClient, query: HttpCall['query']): Promise<readonly Job[]> =>
+  (await http.json({ method: 'GET', path: '/jobs', ...(query && { query }) }, pageOf(shown))).items
 
-export const getJob = (http: HttpClient, id: string): Promise<Job> =>
-  http.json({ method: 'GET', path: encodedPath`/jobs/${id}` }, shown)
+export const getJob = (http: HttpClient, id: string): Promise<Job> => get(http, encodedPath`/jobs/${id}`, shown)
 
 /** The job when something has changed, or as it is after a while. */
 export const awaitJob = (http: HttpClient, id: string): Promise<Job> =>
@@ -47,12 +45,8 @@ export const awaitJob = (http: HttpClient, id: string): Promise<Job> =>
 export const cancelJob = (http: HttpClient, id: string): Promise<Job> =>
   http.json({ method: 'POST', path: encodedPath`/jobs/${id}/cancel` }, shown)
 
-/** Has a server export as a job. */
-export const submitExport = (http: HttpClient, projects: readonly object[]): Promise<Job> => {
-  const { headers, body } = jsonBody({ projects })
-  return http.json({ method: 'POST', path: '/export', headers: { ...headers, prefer: 'respond-async' }, body }, shown)
+/** Has a server do something as a job. */
+export const submitJob = (http: HttpClient, path: '/export' | '/transfer', request: object): Promise<Job> => {
+  const { headers, body } = jsonBody(request)
+  return http.json({ method: 'POST', path, headers: { ...headers, prefer: 'respond-async' }, body }, shown)
 }
-
-/** Has a server transfer, which is always a job. */
-export const submitTransfer = (http: HttpClient, transfer: object): Promise<Job> =>
-  http.json({ method: 'POST', path: '/transfer', ...jsonBody(transfer) }, shown)

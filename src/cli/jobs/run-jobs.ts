@@ -2,12 +2,12 @@ import { z } from 'zod'
 import { parseServerTarget } from '../../transfer/remote/target.ts'
 import type { CommandContext } from '../environment.ts'
 import { EXIT } from '../exit-codes.ts'
-import { createStreamSink, openFileSink } from '../export/archive-sink.ts'
-import { notExportedWarning } from '../export/export-report.ts'
-import { assertUsableOutput, STDOUT } from '../export/output-path.ts'
+import { openSink } from '../export/archive-sink.ts'
+import { warnOfNotExported } from '../export/export-report.ts'
+import { assertUsableOutput, besideArchive } from '../export/output-path.ts'
 import { type Server, withServer } from '../server.ts'
 import { printable } from '../terminal/printable.ts'
-import { progressLine, showProgress, type TransferProgress } from '../terminal/progress.ts'
+import { createTransferProgress, progressLine, showProgress } from '../terminal/progress.ts'
 import { printResult, type ResultOptions } from '../terminal/result.ts'
 import { formatFields, formatTable } from '../terminal/table.ts'
 import { formatBytes, formatCount } from '../terminal/units.ts'
@@ -16,23 +16,19 @@ import { downloadFile } from './download-file.ts'
 import { assertSucceeded, followJob } from './follow-job.ts'
 import { cancelJob, getJob, type Job, listJobs, notExportedOf, roleNotesOf } from './job-api.ts'
 
-export interface JobOptions extends ResultOptions {
+interface JobOptions extends ResultOptions {
   readonly server?: string
 }
 
-export interface JobListOptions extends JobOptions {
+interface JobListOptions extends JobOptions {
   readonly status?: string
   readonly kind?: string
   readonly project?: string
   readonly limit: string
 }
 
-export interface JobWatchOptions extends JobOptions {
+interface JobWatchOptions extends JobOptions {
   readonly quiet?: boolean
-}
-
-export interface JobDownloadOptions extends JobWatchOptions {
-  readonly output?: string
 }
 
 const HEADINGS = ['id', 'kind', 'what', 'status', 'done', 'created']
@@ -40,22 +36,16 @@ const HEADINGS = ['id', 'kind', 'what', 'status', 'done', 'created']
 /** `job:list` */
 export async function runJobList(context: CommandContext, { server, json, ...query }: JobListOptions): Promise<number> {
   const jobs = await withServer(context, parseServerTarget(server), ({ http }) => listJobs(http, { ...query }))
-  await printResult(
-    context.environment,
-    { ...(json && { json }) },
-    {
-      json: { jobs },
-      text: (style) => (jobs.length === 0 ? 'there are no jobs' : formatTable(HEADINGS, jobs.map(toCells), style)),
-    },
-  )
-  return EXIT.done
+  return printResult(context, json ? { json } : {}, {
+    json: { jobs },
+    text: (style) => (jobs.length === 0 ? 'there are no jobs' : formatTable(HEADINGS, jobs.map(toCells), style)),
+  })
 }
 
 /** `job:show` */
 export async function runJobShow(context: CommandContext, id: string, options: JobOptions): Promise<number> {
   const job = await withServer(context, parseServerTarget(options.server), ({ http }) => getJob(http, id))
-  await printJob(context, options, job)
-  return EXIT.done
+  return printJob(context, options, job)
 }
 
 /** `job:watch` */
@@ -70,52 +60,46 @@ export async function runJobWatch(context: CommandContext, id: string, options: 
 /** `job:cancel` */
 export async function runJobCancel(context: CommandContext, id: string, options: JobOptions): Promise<number> {
   const job = await withServer(context, parseServerTarget(options.server), ({ http }) => cancelJob(http, id))
-  await printResult(context.environment, options, {
+  return printResult(context, options, {
     json: job,
     text: () =>
       job.status === 'cancelled' ? `cancelled job ${printable(id)}` : `job ${printable(id)} is being cancelled`,
   })
-  return EXIT.done
 }
 
 /** `job:download` */
 export async function runJobDownload(
   context: CommandContext,
   id: string,
-  { output, ...options }: JobDownloadOptions,
+  options: JobWatchOptions & { readonly output?: string },
 ): Promise<number> {
+  const { output, quiet = false } = options
   if (output !== undefined) await assertUsableOutput(output, context.environment.stdout)
   const downloaded = await withServer(context, parseServerTarget(options.server), async (server) => {
     const job = await getJob(server.http, id)
     assertSucceeded(job)
-    return downloadJob(context, server, job, { ...(output !== undefined && { output }), quiet: options.quiet ?? false })
+    return downloadJob(context, server, job, { output, quiet })
   })
-  const { stderr } = context.environment
-  const toStdout = downloaded.file === STDOUT
-  await printResult(toStdout ? { ...context.environment, stdout: stderr } : context.environment, options, {
+  return printResult(besideArchive(context, downloaded.file), options, {
     json: downloaded,
     text: () => `downloaded ${printable(downloaded.file)}, ${formatBytes(downloaded.bytes)}`,
   })
-  return EXIT.done
 }
 
 /** Downloads what an export made, showing how far it is. */
 export async function downloadJob(
-  { environment, signal }: CommandContext,
+  { environment: { stdout, stderr }, signal }: CommandContext,
   { http }: Server,
   job: Job,
-  options: { readonly output?: string; readonly quiet: boolean },
+  options: { readonly output: string | undefined; readonly quiet: boolean },
 ): Promise<{ readonly file: string; readonly bytes: number }> {
   const file = options.output ?? `${subjectsOf(job).join('-') || 'archive'}.jsonl.gz`
-  await assertUsableOutput(file, environment.stdout)
-  const progress: TransferProgress = { table: '', rows: 0, bytes: 0, rowsExpected: undefined }
-  const stopProgress = showProgress((seconds) => `downloading  ${progressLine(progress, seconds)}`, {
-    stderr: environment.stderr,
-    quiet: options.quiet,
-  })
-  const openSink = async () => (file === STDOUT ? createStreamSink(environment.stdout) : openFileSink(file))
+  await assertUsableOutput(file, stdout)
+  const progress = createTransferProgress()
+  const line = (seconds: number): string => `downloading  ${progressLine(progress, seconds)}`
+  const stopProgress = showProgress(line, { stderr, quiet: options.quiet })
   try {
-    await downloadFile({ http, jobId: job.id, openSink, progress, signal })
+    await downloadFile({ http, jobId: job.id, openSink: () => openSink(file, stdout), progress, signal })
     return { file, bytes: progress.bytes }
   } finally {
     stopProgress()
@@ -145,12 +129,10 @@ const toCells = (job: Job): string[] => [
   job.createdAt,
 ]
 
-async function printJob({ environment }: CommandContext, options: ResultOptions, job: Job): Promise<void> {
-  const lacking = notExportedOf(job)
-  const where = job.kind === 'export' ? 'the archive' : 'the target'
-  if (lacking.length > 0) await print(environment.stderr, notExportedWarning(where, lacking))
-  for (const note of roleNotesOf(job)) await print(environment.stderr, note)
-  await printResult(environment, options, { json: job, text: () => formatJob(job) })
+async function printJob(context: CommandContext, options: ResultOptions, job: Job): Promise<number> {
+  await warnOfNotExported(context, job.kind === 'export' ? 'the archive' : 'the target', notExportedOf(job))
+  for (const note of roleNotesOf(job)) await print(context.environment.stderr, note)
+  return printResult(context, options, { json: job, text: () => formatJob(job) })
 }
 
 function formatJob(job: Job): string {

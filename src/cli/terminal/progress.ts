@@ -20,6 +20,13 @@ export interface TransferProgress {
   rowsExpected: number | undefined
 }
 
+export const createTransferProgress = (): TransferProgress => ({
+  table: '',
+  rows: 0,
+  bytes: 0,
+  rowsExpected: undefined,
+})
+
 /** How much of a file has been sent or read; the code that does it counts up. */
 export interface FileProgress {
   bytes: number

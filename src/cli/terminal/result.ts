@@ -1,6 +1,8 @@
 import pc from 'picocolors'
-import type { CliEnvironment } from '../environment.ts'
+import type { CliEnvironment, CommandContext } from '../environment.ts'
+import { EXIT } from '../exit-codes.ts'
 import { toFileRefusal } from '../file-refusal.ts'
+import { type Confirmation, confirm } from './confirm.ts'
 import { printableJson } from './printable.ts'
 import { print } from './write.ts'
 
@@ -15,10 +17,31 @@ export interface Result {
   readonly text: (style: { readonly colors: boolean }) => string
 }
 
-/** Prints a command's result to standard output. @throws {AppError} FILE_FAILED where that is a file on a full disk. */
-export function printResult({ stdout }: CliEnvironment, { json }: ResultOptions, result: Result): Promise<void> {
+/**
+ * Prints a command's result to standard output.
+ *
+ * @returns the exit code of a command that is done.
+ * @throws {AppError} FILE_FAILED where standard output is a file on a full disk.
+ */
+export async function printResult(
+  { environment: { stdout } }: { readonly environment: Pick<CliEnvironment, 'stdout'> },
+  { json }: ResultOptions,
+  result: Result,
+): Promise<number> {
   const colors = pc.isColorSupported && stdout.isTTY === true
-  return print(stdout, json ? printableJson(result.json) : result.text({ colors })).catch((error: unknown) => {
+  await print(stdout, json ? printableJson(result.json) : result.text({ colors })).catch((error: unknown) => {
     throw toFileRefusal(error, 'standard output', 'write')
   })
+  return EXIT.done
+}
+
+/** Does what a command is for, and prints its result, once its consequence is confirmed. @returns the exit code. */
+export async function onceConfirmed(
+  context: CommandContext,
+  consequence: string,
+  options: ResultOptions & Confirmation,
+  work: () => Promise<Result>,
+): Promise<number> {
+  if (!(await confirm(context, consequence, options))) return EXIT.failed
+  return printResult(context, options, await work())
 }

@@ -1,36 +1,39 @@
+import { projectSchema } from '../../contract/project.ts'
 import { AppError, isAppError, wrongUse } from '../../errors.ts'
 import { parseProjectTarget } from '../../transfer/remote/target.ts'
 import type { CommandContext } from '../environment.ts'
 import { EXIT } from '../exit-codes.ts'
 import { downloadArchive } from '../export/download-archive.ts'
 import { type SelectionOptions, toSelection } from '../export/export-selection.ts'
+import { encodedPath } from '../http.ts'
 import { type ImportedProject, importArchive } from '../import/import-call.ts'
 import { withServer } from '../server.ts'
-import { getProject } from '../server-api.ts'
+import { get } from '../server-api.ts'
 import { assertCanConfirm, type Confirmation, confirm } from '../terminal/confirm.ts'
 import { printable } from '../terminal/printable.ts'
 import {
+  createTransferProgress,
   type FileProgress,
   fileProgressLine,
   progressLine,
   showProgress,
-  type TransferProgress,
 } from '../terminal/progress.ts'
 import { isSameAccess, isSameProject, nameOf, type Side, toSide } from './side.ts'
 import { transferAsJob } from './transfer-as-job.ts'
 import { reportTransfer, type Transfer, type TransferReportOptions } from './transfer-report.ts'
 import { openUploadSink } from './upload-sink.ts'
 
-export interface TransferOptions extends SelectionOptions, Confirmation, TransferReportOptions {}
+interface TransferOptions extends SelectionOptions, Confirmation, TransferReportOptions {}
 
 /** `data:transfer` */
 export async function runTransfer(
   context: CommandContext,
-  addresses: { readonly source: string; readonly target: string },
+  sourceAddress: string,
+  targetAddress: string,
   options: TransferOptions,
 ): Promise<number> {
-  const source = parseProjectTarget(addresses.source)
-  const target = parseProjectTarget(addresses.target)
+  const source = parseProjectTarget(sourceAddress)
+  const target = parseProjectTarget(targetAddress)
   if (source.kind === 'local' && target.kind === 'local') throw sameProject()
   assertCanConfirm(context, options)
   return withServer(context, source, (sourceServer) =>
@@ -40,8 +43,7 @@ export async function runTransfer(
       const warning = await replacementWarning(from, to, options)
       if (!(await confirm(context, warning, options))) return EXIT.failed
       const move = isSameAccess(from, to) ? transferAsJob : transfer
-      await reportTransfer(context, await move(context, from, to, options), options)
-      return EXIT.done
+      return reportTransfer(context, await move(context, from, to, options), options)
     }),
   )
 }
@@ -50,8 +52,12 @@ export async function runTransfer(
 async function replacementWarning(from: Side, to: Side, options: TransferOptions): Promise<string> {
   const stages =
     options.stage?.map(printable) ??
-    (await onSide('source', getProject(from.server.http, from.project))).stages.map(slugOf)
-  const there = (await onSide('target', getProject(to.server.http, to.project))).stages.map(slugOf)
+    (await onSide('source', get(from.server.http, encodedPath`/projects/${from.project}`, projectSchema))).stages.map(
+      slugOf,
+    )
+  const there = (
+    await onSide('target', get(to.server.http, encodedPath`/projects/${to.project}`, projectSchema))
+  ).stages.map(slugOf)
   const roles = options.includeSystem ? ', and its roles' : ''
   return [
     `this replaces all rows in ${nameOf(to)}, stages ${stages.join(', ') || 'none'}${roles}, with those of ${nameOf(from)}`,
@@ -64,7 +70,7 @@ const slugOf = ({ slug }: { readonly slug: string }): string => printable(slug)
 /** The archive goes from one server to the other as it comes, and is checked on the way. */
 async function transfer(context: CommandContext, from: Side, to: Side, options: TransferOptions): Promise<Transfer> {
   const startedAt = performance.now()
-  const progress: TransferProgress = { table: '', rows: 0, bytes: 0, rowsExpected: undefined }
+  const progress = createTransferProgress()
   const upload: FileProgress = { bytes: 0, bytesTotal: undefined, waitingFor: undefined }
   let imported: readonly ImportedProject[] = []
   const send = async (bytes: AsyncIterable<Buffer>): Promise<void> => {
@@ -79,7 +85,7 @@ async function transfer(context: CommandContext, from: Side, to: Side, options: 
   try {
     const summary = await downloadArchive({
       http: from.server.http,
-      selection: toSelection(from.project, options),
+      selection: { slug: from.project, ...toSelection(options) },
       gzip: true,
       openSink: async () => openUploadSink(send, refusal),
       progress,

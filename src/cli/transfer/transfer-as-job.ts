@@ -2,7 +2,7 @@ import { AppError } from '../../errors.ts'
 import type { CommandContext } from '../environment.ts'
 import { type SelectionOptions, toSelection } from '../export/export-selection.ts'
 import { assertSucceeded, followJob } from '../jobs/follow-job.ts'
-import { resultOf, submitTransfer } from '../jobs/job-api.ts'
+import { resultOf, submitJob } from '../jobs/job-api.ts'
 import type { Side } from './side.ts'
 import type { Transfer } from './transfer-report.ts'
 
@@ -15,12 +15,8 @@ export async function transferAsJob(
 ): Promise<Transfer> {
   const startedAt = performance.now()
   const { http } = to.server
-  const { slug, ...selection } = toSelection(from.project, options)
-  const submitted = await submitTransfer(http, {
-    source: { project: slug },
-    target: { project: to.project },
-    ...selection,
-  })
+  const ends = { source: { project: from.project }, target: { project: to.project } }
+  const submitted = await submitJob(http, '/transfer', { ...ends, ...toSelection(options) })
   const job = await followJob(context, http, submitted, { quiet: options.quiet, cancelOnInterrupt: true })
   assertSucceeded(job)
   const result = resultOf(job)

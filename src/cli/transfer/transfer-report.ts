@@ -1,5 +1,5 @@
 import type { CommandContext } from '../environment.ts'
-import { type Copied, formatCopied, notExportedWarning } from '../export/export-report.ts'
+import { type Copied, formatCopied, warnOfNotExported } from '../export/export-report.ts'
 import { type RolesLeftOut, roleNotes } from '../import/role-notes.ts'
 import { printResult, type ResultOptions } from '../terminal/result.ts'
 import { print } from '../terminal/write.ts'
@@ -19,14 +19,14 @@ export interface TransferReportOptions extends ResultOptions {
 
 /** Says what was transferred, and warns of what could not be. */
 export async function reportTransfer(
-  { environment }: CommandContext,
+  context: CommandContext,
   transferred: Transfer,
   options: TransferReportOptions,
-): Promise<void> {
+): Promise<number> {
   const { source, target, notExported, rolesLeftOut } = transferred
-  for (const note of roleNotes(target, rolesLeftOut)) await print(environment.stderr, note)
-  if (notExported.length > 0) await print(environment.stderr, notExportedWarning('the target', notExported))
-  await printResult(environment, options, {
+  for (const note of roleNotes(target, rolesLeftOut)) await print(context.environment.stderr, note)
+  await warnOfNotExported(context, 'the target', notExported)
+  return printResult(context, options, {
     json: transferred,
     text: () => `transferred ${source} to ${target}\n${formatCopied(transferred)}`,
   })
