@@ -43,6 +43,13 @@ export async function listRoles(control: Queryable, projectId: string): Promise<
   return rows.map(toRole)
 }
 
+/** The names of a project's roles that a token has which is not revoked. */
+export async function rolesInUse(control: Queryable, projectId: string): Promise<ReadonlySet<string>> {
+  const memberships = { some: { token: { revokedAt: null } } }
+  const rows = await control.role.findMany({ where: { projectId, memberships }, select: { name: true } })
+  return new Set(rows.map(({ name }) => name))
+}
+
 /**
  * Creates the role, or replaces what it allows; tokens that have it are under the new rules from their next request.
  *

@@ -4,7 +4,7 @@ import { PERMISSIONS, type Permission, type Role } from '../../contract/role.ts'
 import type { Queryable, Transaction } from '../../database/database.ts'
 import type { Caller } from '../../projects/access.ts'
 import { allows, toPermissions } from '../../projects/permissions.ts'
-import { listRoles, setRole } from '../../projects/roles.ts'
+import { listRoles, rolesInUse, setRole } from '../../projects/roles.ts'
 import type { TargetProject } from './targets.ts'
 
 /** The role of requests without a token. */
@@ -14,7 +14,7 @@ const PUBLIC = 'public'
 export interface RolePlan {
   /** These, as they are then. */
   readonly set: readonly Role[]
-  /** By name; those that a usable token has stay nevertheless. */
+  /** By name; one that a token has got meanwhile stays nevertheless. */
   readonly remove: readonly string[]
   readonly leftOut: readonly RoleLeftOut[]
 }
@@ -27,10 +27,12 @@ export interface RolePlan {
  *
  * @param present the project's roles now.
  * @param archived those of the archive. A line that does not say whether its role has a permission leaves it as it is.
+ * @param inUse names of roles that stay, since tokens have them: an import takes nobody's access away without a word.
  * @param project slug.
  */
 export function planRoles(
   present: readonly Role[],
+  inUse: ReadonlySet<string>,
   archived: readonly LineContent<'role'>[],
   caller: Caller,
   project: string,
@@ -62,6 +64,7 @@ export function planRoles(
   const names = new Set(archived.map(({ name }) => name))
   const surplus = present.filter(({ name }) => !names.has(name))
   const isRemovable = (role: Role): boolean =>
+    !inUse.has(role.name) &&
     PERMISSIONS.every((permission) => mayChange(role.name, permission) || !allows(role, permission))
   for (const role of surplus) {
     if (!isRemovable(role))
@@ -79,8 +82,11 @@ export const planRolesOf = async (
   control: Queryable,
   { archived, project }: TargetProject,
   caller: Caller,
-): Promise<RolePlan | undefined> =>
-  archived.system ? planRoles(await listRoles(control, project.id), archived.roles, caller, project.slug) : undefined
+): Promise<RolePlan | undefined> => {
+  if (!archived.system) return undefined
+  const [present, inUse] = [await listRoles(control, project.id), await rolesInUse(control, project.id)]
+  return planRoles(present, inUse, archived.roles, caller, project.slug)
+}
 
 /** @returns undefined where the line was written before there was such a permission. */
 function saysOf({ content, system }: LineContent<'role'>, permission: Permission): boolean | undefined {
@@ -89,10 +95,7 @@ function saysOf({ content, system }: LineContent<'role'>, permission: Permission
     : allows({ content: { ...content, structure: false }, system }, permission)
 }
 
-/**
- * Makes a project's roles those that were planned. A role that is to be removed stays where a usable token has it: an
- * import takes nobody's access away without saying so.
- */
+/** Makes a project's roles those that were planned. */
 export async function applyRoles(tx: Transaction, projectId: string, { set, remove }: RolePlan): Promise<void> {
   for (const role of set) await setRole(tx, projectId, role)
   const name = { in: [...remove] }
