@@ -1,7 +1,7 @@
-import { DEFAULT_MAX_STRUCTURE_LINE_BYTES } from './archive-reader.ts'
 import { encodeLine } from './archive-writer.ts'
 import { createJsonCounter } from './json-counter.ts'
 import { type LineKind, toEntry } from './lines.ts'
+import { DEFAULT_MAX_STRUCTURE_LINE_BYTES } from './read-archive.ts'
 import { createDefinitionCheck } from './sql/check-definition.ts'
 import { sqlFieldsOf } from './sql/line-definitions.ts'
 

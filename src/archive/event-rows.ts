@@ -1,21 +1,16 @@
 import { JsonCheck } from '../lib/check-json.ts'
-import type { CopyBuffer } from './copy-buffer.ts'
-import { escapeText } from './copy-text.ts'
+import type { EventRowsEncoder } from './row-encoder.ts'
 
-/**
- * Writes the rows of an event as COPY reads an array of text, and looks whether each is JSON.
- *
- * @see https://www.postgresql.org/docs/current/arrays.html#ARRAYS-IO
- */
+/** The rows of one event: has them encoded, and looks whether each is JSON. */
 export class EventRows {
-  readonly #text: CopyBuffer
+  readonly #encoder: EventRowsEncoder
   readonly #fault: (detail: string) => Error
   #check = new JsonCheck()
   #count = 0
 
-  /** @param text gets them. @param fault makes what is thrown where one is no JSON. */
-  constructor(text: CopyBuffer, fault: (detail: string) => Error) {
-    this.#text = text
+  /** @param fault makes what is thrown where one is no JSON. */
+  constructor(encoder: EventRowsEncoder, fault: (detail: string) => Error) {
+    this.#encoder = encoder
     this.#fault = fault
   }
 
@@ -24,26 +19,31 @@ export class EventRows {
     return this.#count
   }
 
-  /** Begins with another row. */
   begin(): void {
-    this.#text.append(this.#count === 0 ? '{"' : ',"')
+    this.#encoder.beginRow()
     this.#check = new JsonCheck()
   }
 
   /** Adds to the row that has begun. @param text the characters that follow, none of them cut in two. */
   add(text: string): void {
     this.#check.take(text)
-    this.#text.append(escapeText(text.replace(/[\\"]/g, '\\$&')))
+    this.#encoder.add(text)
   }
 
   end(): void {
     if (!this.#check.isWhole) throw this.#fault(`event.rows.${this.#count}: must be JSON, written as a string`)
-    this.#text.append('"')
+    this.#encoder.endRow()
     this.#count += 1
   }
 
-  /** Ends the array. */
-  endAll(): void {
-    this.#text.append(this.#count === 0 ? '{}' : '}')
+  /** @returns what has been encoded since the last time. */
+  take(): Buffer {
+    return this.#encoder.take().copy()
+  }
+
+  /** @returns the rest, after the last row. */
+  finish(): Buffer {
+    this.#encoder.endList()
+    return this.take()
   }
 }

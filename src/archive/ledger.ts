@@ -1,21 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { ClosingKind, Entry, LineContent, LineKind, OpeningKind } from './lines.ts'
-import { type AnyKind, follow, misplaced, type Place } from './order.ts'
+import { type AnyKind, follow, misplaced, type Position } from './order.ts'
+import type { OwnTypes, RowColumn } from './row-encoder.ts'
+import { unquoted } from './type-names.ts'
 
 export type TableContent = LineContent<'table'>
-
-/** A column that carries values. */
-export interface RowColumn {
-  readonly name: string
-  /** Its type or, where that is a domain of the stage, the type that the domain is over. */
-  readonly type: string
-}
-
-/** The types that a stage has of its own, by their names. */
-export interface OwnTypes {
-  readonly all: ReadonlySet<string>
-  readonly enums: ReadonlySet<string>
-}
 
 /** The lines that are counted and summed up by the line that closes their section. */
 export type SummedKind = 'role' | 'event' | 'row'
@@ -43,7 +32,7 @@ export interface LedgerOptions {
  */
 export class Ledger {
   readonly #options: LedgerOptions
-  #place: Place = 'start'
+  #position: Position = 'start'
   #rowColumns: readonly RowColumn[] = []
   #sum = createHash('sha256')
   /** Of the section that is open. */
@@ -67,8 +56,8 @@ export class Ledger {
   }
 
   /** Where in the archive the next line would stand. */
-  get place(): Place {
-    return this.#place
+  get position(): Position {
+    return this.#position
   }
 
   /** The table whose rows are due, or came last. */
@@ -135,9 +124,9 @@ export class Ledger {
   }
 
   #step(kind: AnyKind): void {
-    const next = follow(this.#place, kind)
-    if (!next) throw this.#options.fault(misplaced(kind, this.#place))
-    this.#place = next
+    const next = follow(this.#position, kind)
+    if (!next) throw this.#options.fault(misplaced(kind, this.#position))
+    this.#position = next
   }
 
   #claim(taken: Set<string>, what: string, name: string): void {
@@ -161,7 +150,7 @@ export class Ledger {
     this.#claim(this.#projects, 'project', slug)
     this.#project = slug
     this.#stages.clear()
-    if (!system) this.#place = 'stages'
+    if (!system) this.#position = 'stages'
   }
 
   #openStage({ slug }: LineContent<'stage'>): void {
@@ -205,7 +194,6 @@ export class Ledger {
   }
 
   #baseOf(type: string): string {
-    const name = type.startsWith('"') ? type.slice(1, -1).replaceAll('""', '"') : type
-    return this.#domains.get(name) ?? type
+    return this.#domains.get(unquoted(type)) ?? type
   }
 }

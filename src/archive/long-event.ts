@@ -1,9 +1,9 @@
-import { isUtf8 } from 'node:buffer'
-import { parseJson } from '../lib/parse-json.ts'
-import { CopyBuffer } from './copy-buffer.ts'
+import { GrowingBuffer } from '../lib/growing-buffer.ts'
 import { EventRows } from './event-rows.ts'
+import { expectedAt } from './order.ts'
+import type { EventRowsEncoder } from './row-encoder.ts'
 import { isStorable, UNSTORABLE } from './strict-json.ts'
-import { endOfCharacters, endOfPiece } from './string-pieces.ts'
+import { PieceReader } from './string-pieces.ts'
 
 /** How long an event may be without its rows, in bytes: the names of 1,600 key columns have less than half of that. */
 const MAX_FRAME_BYTES = 512 * 1024
@@ -20,83 +20,71 @@ const MAX_REST_BYTES = 64
 const [QUOTE, BACKSLASH] = [0x22, 0x5c]
 const [OPENING_BRACKET, CLOSING_BRACKET, OPENING_BRACE, CLOSING_BRACE] = [0x5b, 0x5d, 0x7b, 0x7d]
 
-/** Reads one event piece by piece. Its rows become what COPY reads; of the rest, JSON is kept, with empty rows. */
+/** Reads one event piece by piece. Its rows are encoded; of the rest, JSON is kept, with empty rows. */
 export class LongEvent {
   readonly #fault: (detail: string) => Error
-  readonly #text = new CopyBuffer()
+  readonly #pieces: PieceReader
   readonly #rows: EventRows
-  readonly #rowsText: Buffer[] = []
-  readonly #frame = new CopyBuffer()
+  readonly #encoded: Buffer[] = []
+  readonly #frame = new GrowingBuffer()
   #depth = 0
-  #place: 'outside' | 'string' | 'row' = 'outside'
+  #state: 'outside' | 'string' | 'row' = 'outside'
   #isInRows = false
   #isEscaped = false
-  /** What could not be told without what follows. */
-  #rest: Buffer = Buffer.alloc(0)
 
   /** @param fault makes what is thrown where something is wrong. */
-  constructor(fault: (detail: string) => Error) {
+  constructor(encoder: EventRowsEncoder, fault: (detail: string) => Error) {
     this.#fault = fault
-    this.#rows = new EventRows(this.#text, fault)
+    this.#pieces = new PieceReader(MAX_REST_BYTES, fault, () => fault(`is not JSON; expected ${expectedAt('events')}`))
+    this.#rows = new EventRows(encoder, fault)
   }
 
   /** @param piece what follows; of a few hundred KiB, so that it takes no time. @throws a `fault`. */
   read(piece: Buffer): void {
-    const bytes = this.#rest.length > 0 ? Buffer.concat([this.#rest, piece]) : piece
-    const whole = bytes.subarray(0, endOfCharacters(bytes))
-    if (!isUtf8(whole)) throw this.#fault('is not valid UTF-8')
-    let at = 0
-    while (at < whole.length) {
-      const next = this.#place === 'row' ? this.#readRow(whole, at) : this.#readFrame(whole, at)
-      if (next === at) break
-      at = next
-    }
-    // A copy: the piece is large, and what is left of it is not.
-    this.#rest = Buffer.from(bytes.subarray(at))
-    if (this.#rest.length > MAX_REST_BYTES) throw this.#fault('is not JSON; expected "event" or "systemEnd"')
-    if (this.#text.length > 0) this.#rowsText.push(this.#text.take().copy())
+    this.#pieces.read(piece, (bytes, start) =>
+      this.#state === 'row' ? this.#readRow(bytes, start) : this.#readFrame(bytes, start),
+    )
+    const encoded = this.#rows.take()
+    if (encoded.length > 0) this.#encoded.push(encoded)
   }
 
-  /** @returns the line as JSON, its rows empty; and the rows as a field of COPY, if there are some. */
-  finish(): { readonly frame: Buffer; readonly rows: number; readonly rowsText: readonly Buffer[] } {
+  /** @returns the line as JSON, its rows empty; how many rows there are; and these encoded, if there are some. */
+  finish(): { readonly frame: Buffer; readonly rows: number; readonly encoded: readonly Buffer[] } {
     const { count } = this.#rows
-    if (count > 0) this.#rows.endAll()
-    if (count > 0) this.#rowsText.push(this.#text.take().copy())
-    return { frame: this.#frame.take().copy(), rows: count, rowsText: this.#rowsText }
+    if (count > 0) this.#encoded.push(this.#rows.finish())
+    return { frame: this.#frame.take().copy(), rows: count, encoded: this.#encoded }
   }
 
   /** @returns the position behind what was read; `start` where nothing more can be told. */
   #readRow(bytes: Buffer, start: number): number {
-    const end = endOfPiece(bytes, start)
-    const isClosed = bytes[end] === QUOTE
-    if (end === start && !isClosed) return start
-    const value = parseJson(`"${bytes.toString('utf8', start, end)}"`)
-    if (typeof value !== 'string') throw this.#fault('is not JSON; expected "event" or "systemEnd"')
-    if (!isStorable(value)) throw this.#fault(UNSTORABLE)
-    this.#rows.add(value)
-    if (!isClosed) return end
-    this.#rows.end()
-    this.#place = 'outside'
-    this.#keep(EMPTY_STRING)
-    return end + 1
+    const piece = this.#pieces.readString(bytes, start)
+    if (!piece) return start
+    if (!isStorable(piece.text)) throw this.#fault(UNSTORABLE)
+    this.#rows.add(piece.text)
+    if (piece.isClosed) {
+      this.#rows.end()
+      this.#state = 'outside'
+      this.#keep(EMPTY_STRING)
+    }
+    return piece.next
   }
 
   /** Keeps what is no row. @returns the position behind it. */
   #readFrame(bytes: Buffer, start: number): number {
     for (let at = start; at < bytes.length; at += 1) {
       const byte = bytes[at]
-      if (this.#place === 'string') {
+      if (this.#state === 'string') {
         if (this.#isEscaped) this.#isEscaped = false
         else if (byte === BACKSLASH) this.#isEscaped = true
-        else if (byte === QUOTE) this.#place = 'outside'
+        else if (byte === QUOTE) this.#state = 'outside'
       } else if (byte === QUOTE) {
         if (this.#isInRows && this.#depth === DEPTH_OF_ROWS) {
           this.#keep(bytes.subarray(start, at))
-          this.#place = 'row'
+          this.#state = 'row'
           this.#rows.begin()
           return at + 1
         }
-        this.#place = 'string'
+        this.#state = 'string'
       } else if (byte === OPENING_BRACKET || byte === OPENING_BRACE) {
         this.#depth += 1
         if (this.#depth === DEPTH_OF_ROWS) {

@@ -1,9 +1,8 @@
-import { isUtf8 } from 'node:buffer'
 import { parseJson } from '../lib/parse-json.ts'
-import type { CopyBuffer } from './copy-buffer.ts'
-import { escapeText, toNumberText } from './copy-text.ts'
-import type { ValueCheck } from './row-lines.ts'
-import { endOfCharacters, endOfPiece } from './string-pieces.ts'
+import type { RowCheck } from './check-row.ts'
+import { expectedAt } from './order.ts'
+import type { RowEncoder } from './row-encoder.ts'
+import { PieceReader } from './string-pieces.ts'
 
 /** Longer than any number or word that stands in a row. */
 const MAX_PLAIN_BYTES = 1_024
@@ -16,77 +15,77 @@ const BEGINNING = /^[ \t]*\{[ \t]*"row"[ \t]*:[ \t]*/
 /** Whether a line that begins so is a row, as far as that can be seen. */
 export const beginsAsRow = (beginning: Buffer): boolean => BEGINNING.test(beginning.toString('latin1'))
 
-export interface LongRowRules {
-  /** How many values a row of the table has. */
-  readonly columns: number
-  readonly checkValue: ValueCheck
-  /** Makes what is thrown where something is wrong. */
-  readonly fault: (detail: string) => Error
-}
-
 /** Where in its line the reading is. */
-type Place = 'array' | 'first value' | 'value' | 'string' | 'behind a value' | 'behind the array' | 'end' | 'ended'
+type State =
+  | 'beginning'
+  | 'array'
+  | 'first value'
+  | 'value'
+  | 'string'
+  | 'behind a value'
+  | 'behind the array'
+  | 'end'
+  | 'ended'
 
-/** Reads one row piece by piece, whatever its size, and writes it in COPY's text format. */
+/** Reads one row piece by piece, whatever its size, and has it encoded as text. */
 export class LongRow {
-  readonly #rules: LongRowRules
-  #place: Place | 'beginning' = 'beginning'
+  readonly #check: RowCheck
+  readonly #fault: (detail: string) => Error
+  readonly #encoder: RowEncoder
+  readonly #pieces: PieceReader
+  #state: State = 'beginning'
   #column = 0
-  /** What could not be told without what follows. */
-  #rest: Buffer = Buffer.alloc(0)
 
-  constructor(rules: LongRowRules) {
-    this.#rules = rules
+  /** @param check of the rows of its table. @param fault makes what is thrown where something is wrong. */
+  constructor(check: RowCheck, encoder: RowEncoder, fault: (detail: string) => Error) {
+    this.#check = check
+    this.#encoder = encoder
+    this.#fault = fault
+    this.#pieces = new PieceReader(2 * MAX_PLAIN_BYTES, fault, this.#notJson)
+    encoder.useText()
   }
 
   /** Whether its newline has been read. */
   get isWhole(): boolean {
-    return this.#place === 'ended'
+    return this.#state === 'ended'
   }
 
   /** @param piece what follows; of a few hundred KiB, so that it takes no time. @throws a `fault`. */
-  read(piece: Buffer, text: CopyBuffer): void {
-    const bytes = this.#rest.length > 0 ? Buffer.concat([this.#rest, piece]) : piece
-    const whole = bytes.subarray(0, endOfCharacters(bytes))
-    if (!isUtf8(whole)) throw this.#rules.fault('is not valid UTF-8')
-    let at = 0
-    for (let next = this.#step(whole, at, text); next !== undefined; next = this.#step(whole, at, text)) at = next
-    // A copy: the piece is large, and what is left of it is not.
-    this.#rest = Buffer.from(bytes.subarray(at))
-    if (this.#rest.length > 2 * MAX_PLAIN_BYTES) throw this.#notJson()
+  read(piece: Buffer): void {
+    this.#pieces.read(piece, (bytes, start) => this.#step(bytes, start))
   }
 
-  /** @returns the position behind what was read; undefined where nothing more can be told. */
-  #step(bytes: Buffer, start: number, text: CopyBuffer): number | undefined {
-    if (this.#place === 'string') return this.#readString(bytes, start, text)
-    if (this.#place === 'ended') return undefined
+  /** @returns the position behind what was read; `start` where nothing more can be told. */
+  #step(bytes: Buffer, start: number): number {
+    if (this.#state === 'string') return this.#readString(bytes, start) ?? start
+    if (this.#state === 'ended') return start
     const at = skipSpaces(bytes, start)
-    const next = at < bytes.length ? this.#readToken(bytes, at, text) : undefined
-    return next ?? (at > start ? at : undefined)
+    return (at < bytes.length ? this.#readToken(bytes, at) : undefined) ?? at
   }
 
-  #readToken(bytes: Buffer, at: number, text: CopyBuffer): number | undefined {
-    switch (this.#place) {
+  #readToken(bytes: Buffer, at: number): number | undefined {
+    switch (this.#state) {
       case 'beginning':
         return this.#readBeginning(bytes, at)
       case 'array':
-        if (bytes[at] !== OPENING_BRACKET) throw this.#rules.fault('a row must be an array')
-        this.#place = 'first value'
+        if (bytes[at] !== OPENING_BRACKET) throw this.#fault('a row must be an array')
+        this.#state = 'first value'
         return at + 1
       case 'first value':
-        this.#place = bytes[at] === CLOSING_BRACKET ? 'behind a value' : 'value'
-        return at
+        if (bytes[at] === CLOSING_BRACKET) return this.#readBehindValue(CLOSING_BRACKET, at)
+        this.#state = 'value'
+        return this.#readValue(bytes, at)
       case 'value':
-        return this.#readValue(bytes, at, text)
+        return this.#readValue(bytes, at)
       case 'behind a value':
-        return this.#readBehindValue(bytes[at], at, text)
+        return this.#readBehindValue(bytes[at], at)
       case 'behind the array':
         if (bytes[at] !== CLOSING_BRACE) throw this.#notJson()
-        this.#place = 'end'
+        this.#state = 'end'
         return at + 1
       case 'end':
         if (bytes[at] !== NEWLINE) throw this.#notJson()
-        this.#place = 'ended'
+        this.#state = 'ended'
         return at + 1
       default:
         return undefined
@@ -99,19 +98,19 @@ export class LongRow {
       if (bytes.length - start > MAX_PLAIN_BYTES) throw this.#notJson()
       return undefined
     }
-    this.#place = 'array'
+    this.#state = 'array'
     return start + beginning.length
   }
 
-  #readValue(bytes: Buffer, at: number, text: CopyBuffer): number | undefined {
-    if (this.#column >= this.#rules.columns) throw this.#wrongNumber(`more than ${this.#rules.columns}`)
+  #readValue(bytes: Buffer, at: number): number | undefined {
+    if (this.#column >= this.#check.columns) throw this.#check.wrongCount(`more than ${this.#check.columns}`)
     if (bytes[at] === QUOTE) {
-      if (this.#column > 0) text.append('\t')
-      this.#place = 'string'
+      this.#encoder.beginValue(this.#column)
+      this.#state = 'string'
       return at + 1
     }
     // None that a column takes, whatever is in it.
-    if (bytes[at] === OPENING_BRACKET || bytes[at] === OPENING_BRACE) this.#rules.checkValue(this.#column, {})
+    if (bytes[at] === OPENING_BRACKET || bytes[at] === OPENING_BRACE) this.#check.checkValue(this.#column, {})
     let end = at
     while (end < bytes.length && !isDelimiter(bytes[end])) end += 1
     if (end - at > MAX_PLAIN_BYTES) throw this.#notJson()
@@ -119,51 +118,40 @@ export class LongRow {
     const written = bytes.toString('utf8', at, end)
     const value = parseJson(written)
     if (value === undefined) throw this.#notJson()
-    this.#rules.checkValue(this.#column, value)
-    text.append(`${this.#column > 0 ? '\t' : ''}${toPlainField(value)}`)
-    this.#place = 'behind a value'
+    this.#check.checkValue(this.#column, value)
+    this.#encoder.beginValue(this.#column)
+    if (typeof value !== 'string') this.#encoder.addPlain(value)
+    this.#state = 'behind a value'
     this.#column += 1
     return end
   }
 
-  #readString(bytes: Buffer, start: number, text: CopyBuffer): number | undefined {
-    const end = endOfPiece(bytes, start)
-    const isClosed = bytes[end] === QUOTE
-    if (end === start && !isClosed) return undefined
-    const value = parseJson(`"${bytes.toString('utf8', start, end)}"`)
-    if (typeof value !== 'string') throw this.#notJson()
-    this.#rules.checkValue(this.#column, value)
-    text.append(escapeText(value))
-    if (!isClosed) return end
-    this.#place = 'behind a value'
-    this.#column += 1
-    return end + 1
+  #readString(bytes: Buffer, start: number): number | undefined {
+    const piece = this.#pieces.readString(bytes, start)
+    if (!piece) return undefined
+    this.#check.checkValue(this.#column, piece.text)
+    this.#encoder.addText(piece.text)
+    if (piece.isClosed) {
+      this.#state = 'behind a value'
+      this.#column += 1
+    }
+    return piece.next
   }
 
-  #readBehindValue(byte: number | undefined, at: number, text: CopyBuffer): number {
+  #readBehindValue(byte: number | undefined, at: number): number {
     if (byte === COMMA) {
-      this.#place = 'value'
+      this.#state = 'value'
     } else if (byte === CLOSING_BRACKET) {
-      if (this.#column !== this.#rules.columns) throw this.#wrongNumber(String(this.#column))
-      text.append('\n')
-      this.#place = 'behind the array'
+      if (this.#column !== this.#check.columns) throw this.#check.wrongCount(String(this.#column))
+      this.#encoder.endRow()
+      this.#state = 'behind the array'
     } else {
       throw this.#notJson()
     }
     return at + 1
   }
 
-  #wrongNumber = (found: string): Error =>
-    this.#rules.fault(`has ${found} values, but the table has ${this.#rules.columns} columns`)
-
-  #notJson = (): Error => this.#rules.fault('is not JSON; expected "row" or "rowsEnd"')
-}
-
-/** A value that is no string, as a field of COPY. */
-function toPlainField(value: unknown): string {
-  if (value === null) return '\\N'
-  if (typeof value === 'number') return toNumberText(value)
-  return value === true ? 't' : 'f'
+  #notJson = (): Error => this.#fault(`is not JSON; expected ${expectedAt('rows')}`)
 }
 
 function skipSpaces(bytes: Buffer, start: number): number {

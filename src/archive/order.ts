@@ -2,8 +2,8 @@ import type { LineKind } from './lines.ts'
 
 export type AnyKind = LineKind | 'row'
 
-/** Where in an archive one is, named for what came last. */
-export type Place =
+/** A position in an archive, named for what came last. */
+export type Position =
   | 'start'
   | 'archive'
   | 'project'
@@ -15,8 +15,8 @@ export type Place =
   | 'tables'
   | 'finished'
 
-/** What may follow at each place, and where that leads. A reader and a writer keep to the same table. */
-const ORDER: Readonly<Record<Place, Partial<Record<AnyKind, Place>>>> = {
+/** What may follow at each position, and where that leads. A reader and a writer keep to the same table. */
+const ORDER: Readonly<Record<Position, Partial<Record<AnyKind, Position>>>> = {
   start: { archive: 'archive' },
   archive: { project: 'project', end: 'finished' },
   project: { system: 'system' },
@@ -38,20 +38,20 @@ const ORDER: Readonly<Record<Place, Partial<Record<AnyKind, Place>>>> = {
   finished: {},
 }
 
-/** @returns where `kind` leads from `place`; undefined where it may not stand. */
-export function follow(place: Place, kind: AnyKind): Place | undefined {
-  return ORDER[place][kind]
+/** @returns where `kind` leads from `position`; undefined where it may not stand. */
+export function follow(position: Position, kind: AnyKind): Position | undefined {
+  return ORDER[position][kind]
 }
 
-/** @returns the kinds that may stand at `place`, for a message. */
-export function expectedAt(place: Place): string {
-  const kinds = Object.keys(ORDER[place]).map((kind) => `"${kind}"`)
+/** @returns the kinds that may stand at `position`, for a message. */
+export function expectedAt(position: Position): string {
+  const kinds = Object.keys(ORDER[position]).map((kind) => `"${kind}"`)
   return kinds.length === 0 ? 'nothing' : kinds.join(' or ')
 }
 
-/** Says that a line cannot stand at `place`, and which could. */
-export function misplaced(kind: string, place: Place): string {
+/** Says that a line cannot stand at `position`, and which could. */
+export function misplaced(kind: string, position: Position): string {
   // A kind from a file is quoted only where it looks like one: it could be anything.
   const quoted = /^[a-zA-Z]{1,20}$/.test(kind) ? `a line of kind "${kind}"` : 'a line of this kind'
-  return `${quoted} cannot stand here; expected ${expectedAt(place)}`
+  return `${quoted} cannot stand here; expected ${expectedAt(position)}`
 }

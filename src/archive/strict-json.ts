@@ -1,4 +1,4 @@
-import { readCodePoint } from './value-scanner.ts'
+import { readCodePoint } from '../lib/json-escapes.ts'
 
 /** Names of one object: no line has fifty. */
 const MAX_KEYS = 1_000

@@ -1,6 +1,8 @@
 import { tap } from '../lib/tap.ts'
-import { type ArchiveItem, type ReadArchiveOptions, readArchive } from './archive-reader.ts'
+import type { ArchiveItem } from './archive-item.ts'
 import type { LineContent } from './lines.ts'
+import { type ReadArchiveOptions, readArchive } from './read-archive.ts'
+import type { CreateEncoders } from './row-encoder.ts'
 
 export interface TableSummary {
   readonly name: string
@@ -36,6 +38,7 @@ export interface ArchiveSummary extends LineContent<'archive'> {
  */
 export async function verifyArchive(
   bytes: AsyncIterable<Buffer>,
+  createEncoders: CreateEncoders,
   options: ReadArchiveOptions = {},
 ): Promise<ArchiveSummary> {
   let readBytes = 0
@@ -46,7 +49,7 @@ export async function verifyArchive(
   const projects: ProjectSummary[] = []
   let header: LineContent<'archive'> | undefined
   let lines = 0
-  for await (const item of readArchive(counted, options)) {
+  for await (const item of readArchive(counted, createEncoders, options)) {
     if (item.kind === 'archive') header = item.content
     if (item.kind === 'end') lines = item.line
     count(item, projects)

@@ -1,5 +1,5 @@
 import { constants } from 'node:buffer'
-import type { ReadArchiveOptions } from '../archive/archive-reader.ts'
+import type { ReadArchiveOptions } from '../archive/read-archive.ts'
 
 const MEBIBYTE = 1024 * 1024
 

@@ -1,4 +1,5 @@
 import { type ArchiveSummary, verifyArchive } from '../archive/verify-archive.ts'
+import { copyText } from '../copy/copy-encoders.ts'
 import { AppError, isAppError } from '../errors.ts'
 import { tap } from '../lib/tap.ts'
 import { type ArchiveInput, withArchiveInput } from './archive-input.ts'
@@ -37,7 +38,7 @@ async function readThrough(
   })
   const stopProgress = showProgress((seconds) => fileProgressLine(progress, seconds), { stderr, quiet })
   try {
-    return await verifyArchive(counted, { ...GENEROUS_LIMITS, allowEdited, signal })
+    return await verifyArchive(counted, copyText, { ...GENEROUS_LIMITS, allowEdited, signal })
   } catch (error) {
     throw isAppError(error, 'ARCHIVE_INVALID') ? unsound(name, error) : error
   } finally {

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
-import { type ArchiveItem, type ReadArchiveOptions, readArchive } from '../archive/archive-reader.ts'
+import type { ArchiveItem } from '../archive/archive-item.ts'
+import { type ReadArchiveOptions, readArchive } from '../archive/read-archive.ts'
 import type { FinishedArtifact } from '../artifacts/artifact-store.ts'
 import type { Container } from '../container.ts'
+import { copyText } from '../copy/copy-encoders.ts'
 import { AppError, type ErrorCode, type Fault, isAppError } from '../errors.ts'
 import { tap } from '../lib/tap.ts'
 import { ROOT } from '../projects/access.ts'
@@ -58,7 +60,7 @@ const unproven = (reason: string, faults: readonly Fault[], cause?: Error): AppE
 /** @returns how what was restored differs. */
 async function restore(container: Container, artifact: WrittenArtifact, job: VerifyingJob): Promise<readonly Fault[]> {
   const projects: ArchivedProject[] = []
-  const items = readArchive(readStored(container, artifact), readOptions(container, job.signal))
+  const items = readArchive(readStored(container, artifact), copyText, readOptions(container, job.signal))
   const original = await readContents(tap(items, (item) => addStages(projects, item)))
   const restored = await withScratchProjects(container, job, projects, (targets) =>
     restoreInto(container, artifact, { projects, targets, ...job }),
@@ -109,9 +111,14 @@ async function restoreInto(
     stages: projects[index]?.stages.map((stage) => stage.slug),
   }))
   const options = readOptions(container, signal)
-  return withExport(container, selections, (bytes) => readContents(withoutRestore(readArchive(bytes, options))), {
-    sessionName,
-  })
+  return withExport(
+    container,
+    selections,
+    (bytes) => readContents(withoutRestore(readArchive(bytes, copyText, options))),
+    {
+      sessionName,
+    },
+  )
 }
 
 /**

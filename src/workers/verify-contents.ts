@@ -1,5 +1,5 @@
 import { createHash, type Hash } from 'node:crypto'
-import type { ArchiveItem } from '../archive/archive-reader.ts'
+import type { ArchiveItem } from '../archive/archive-item.ts'
 import type { Fault } from '../errors.ts'
 
 /**

@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { verifyArchive } from '../../src/archive/verify-archive.ts'
+import { copyText } from '../../src/copy/copy-encoders.ts'
 import { isAppError } from '../../src/errors.ts'
 import { gzipMembers } from '../../src/lib/gzip-members.ts'
 import { collect, sampleLines, streamOf } from '../support/archives/archive-sample.ts'
@@ -10,7 +11,7 @@ const plain = Buffer.concat(lines)
 const packed = gzipSync(plain)
 
 async function outcome(...chunks: readonly Buffer[]): Promise<string> {
-  return verifyArchive(streamOf(...chunks)).then(
+  return verifyArchive(streamOf(...chunks), copyText).then(
     () => 'read',
     (error: unknown) => (isAppError(error, 'ARCHIVE_INVALID') ? error.message : `a bug: ${String(error)}`),
   )
@@ -121,7 +122,7 @@ test('gzip data that expands without measure is refused early', async () => {
     for (let block = 0; block < 160; block += 1) yield Buffer.alloc(1024 * 1024)
   }
   const bomb = await collect(gzipMembers(zeroLines()))
-  const error = await verifyArchive(streamOf(...bomb), {
+  const error = await verifyArchive(streamOf(...bomb), copyText, {
     maxLineBytes: 1024 ** 3,
     maxStructureLineBytes: 1024 ** 3,
   }).catch((reason: unknown) => reason)
@@ -135,7 +136,7 @@ test('an error of the source is passed on as it is', async () => {
       yield bytes.subarray(0, 500)
       throw failure
     }
-    await expect(verifyArchive(failing())).rejects.toBe(failure)
+    await expect(verifyArchive(failing(), copyText)).rejects.toBe(failure)
   }
 })
 
@@ -149,7 +150,7 @@ test('the source is closed when reading ends early', async () => {
         closed = true
       }
     }
-    await expect(verifyArchive(source())).rejects.toThrow('line 1')
+    await expect(verifyArchive(source(), copyText)).rejects.toThrow('line 1')
     expect(closed).toBe(true)
   }
 })

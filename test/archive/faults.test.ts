@@ -1,8 +1,9 @@
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import { readArchive } from '../../src/archive/archive-reader.ts'
+import { readArchive } from '../../src/archive/read-archive.ts'
 import { createStructureLimit } from '../../src/archive/structure-limit.ts'
 import { verifyArchive } from '../../src/archive/verify-archive.ts'
+import { copyText } from '../../src/copy/copy-encoders.ts'
 import { AppError } from '../../src/errors.ts'
 import { collect, sampleLines, streamOf } from '../support/archives/archive-sample.ts'
 
@@ -12,7 +13,7 @@ const at = (start: string) => lines.findIndex((line) => line.startsWith(start)) 
 
 /** What reading the bytes is refused with. */
 async function refusal(bytes: Buffer, options = {}): Promise<AppError> {
-  const error: unknown = await verifyArchive(streamOf(bytes), options).then(
+  const error: unknown = await verifyArchive(streamOf(bytes), copyText, options).then(
     () => undefined,
     (reason: unknown) => reason,
   )
@@ -256,7 +257,9 @@ test('a line that is too long is not read to its end', async () => {
     yield Buffer.from(lines[0] ?? '')
     for (; ; chunks += 1) yield Buffer.alloc(65_536, 'x')
   }
-  await expect(collect(readArchive(endless(), { maxLineBytes: 1_000_000 }))).rejects.toThrow('line 2: is longer')
+  await expect(collect(readArchive(endless(), copyText, { maxLineBytes: 1_000_000 }))).rejects.toThrow(
+    'line 2: is longer',
+  )
   expect(chunks).toBeLessThan(30)
 })
 
@@ -295,7 +298,7 @@ test('lines besides rows and events are limited together, in number, in bytes an
 test('an allowed edit may change counts and sums, but neither names nor order nor the end', async () => {
   const edited = (archive: string) => refusal(Buffer.from(archive), { allowEdited: true })
   const changed = Buffer.from(row(`{"row":[1,${VALUES}]}`).replace('"projects":2', '"projects":7'))
-  expect((await verifyArchive(streamOf(changed), { allowEdited: true })).rows).toBe(3)
+  expect((await verifyArchive(streamOf(changed), copyText, { allowEdited: true })).rows).toBe(3)
   expect((await edited(without('{"end"'))).message).toContain('"end" line')
   expect((await edited(without('{"rowsEnd"'))).message).toContain('cannot stand here')
   expect((await edited(replaced('{"rowsEnd":{"table":"album"', '{"rowsEnd":{"table":"empty"'))).message).toContain(

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { LINES } from '../../src/archive/lines.ts'
 import { column } from '../../src/archive/structure-lines.ts'
 import { verifyArchive } from '../../src/archive/verify-archive.ts'
+import { copyText } from '../../src/copy/copy-encoders.ts'
 import { streamOf } from '../support/archives/archive-sample.ts'
 
 const page = readFileSync(new URL('../../docs/archive-format.md', import.meta.url), 'utf8')
@@ -12,7 +13,7 @@ const sectionOf = (kind: string) => page.split(/^#+ /m).find((section) => sectio
 
 test('the example of the format is an archive', async () => {
   const [, example = ''] = /```jsonl\n(.*?)```/s.exec(page) ?? []
-  const summary = await verifyArchive(streamOf(Buffer.from(example)))
+  const summary = await verifyArchive(streamOf(Buffer.from(example)), copyText)
   expect(summary.projects[0]?.stages).toEqual([{ slug: 'live', tables: [{ name: 'album', rows: 2 }], rows: 2 }])
 })
 

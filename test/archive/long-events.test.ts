@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type EventItem, readArchive } from '../../src/archive/archive-reader.ts'
+import type { EventItem } from '../../src/archive/archive-item.ts'
 import { LineReader } from '../../src/archive/line-reader.ts'
-import { RowReader } from '../../src/archive/row-reader.ts'
+import { readArchive } from '../../src/archive/read-archive.ts'
+import { copyText } from '../../src/copy/copy-encoders.ts'
 import { lineBlocks } from '../../src/lib/line-blocks.ts'
 import { cutAt, streamOf } from '../support/archives/archive-sample.ts'
 
@@ -40,7 +41,7 @@ const archiveOf = (event: string): Buffer => Buffer.from(`${BEGINNING}{"event":$
 async function read(archive: Buffer, positions: readonly number[] = []): Promise<EventItem | string> {
   try {
     const items: EventItem[] = []
-    for await (const item of readArchive(streamOf(...cutAt(archive, positions)), { allowEdited: true })) {
+    for await (const item of readArchive(streamOf(...cutAt(archive, positions)), copyText, { allowEdited: true })) {
       if (item.kind === 'event') items.push(item)
     }
     const [only] = items
@@ -151,7 +152,7 @@ test.each([
     const maxLineBytes = 64 * MEBIBYTE
     const reader = new LineReader(
       { maxLineBytes, maxEventLineBytes: maxLineBytes, maxStructureLineBytes: 4 * MEBIBYTE, allowEdited: true },
-      (fault) => new RowReader({ maxLineBytes, binary: false, fault }),
+      copyText,
     )
     const chunks = streamOf(
       ...cutAt(

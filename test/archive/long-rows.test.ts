@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readArchive } from '../../src/archive/archive-reader.ts'
-import { CopyBuffer } from '../../src/archive/copy-buffer.ts'
-import { toCopyText } from '../../src/archive/copy-text.ts'
-import type { RowColumn } from '../../src/archive/ledger.ts'
+import { RowCheck } from '../../src/archive/check-row.ts'
 import type { RowValue } from '../../src/archive/lines.ts'
 import { beginsAsRow, LongRow } from '../../src/archive/long-row.ts'
-import { type RowCheck, rowCheck, valueCheck } from '../../src/archive/row-lines.ts'
+import { readArchive } from '../../src/archive/read-archive.ts'
+import type { RowColumn } from '../../src/archive/row-encoder.ts'
+import { copyBinary, copyText } from '../../src/copy/copy-encoders.ts'
+import { toCopyText } from '../../src/copy/text-fields.ts'
 import { buildArchive, column } from '../support/archives/archive-builder.ts'
 import { cutAt, streamOf } from '../support/archives/archive-sample.ts'
 
@@ -16,22 +16,22 @@ const columnOf = (type: string): RowColumn => ({ name: 'c', type })
 
 /** What is made of a line that comes in pieces; undefined where it is refused. */
 function readInPieces(pieces: readonly Buffer[], columns: readonly RowColumn[]): string | undefined {
-  const row = new LongRow({ columns: columns.length, checkValue: valueCheck(columns, fault), fault })
-  const text = new CopyBuffer()
+  const { rows } = copyText(Number.POSITIVE_INFINITY)
+  const row = new LongRow(new RowCheck(columns, fault), rows, fault)
   try {
-    for (const piece of pieces) row.read(piece, text)
+    for (const piece of pieces) row.read(piece)
   } catch {
     return undefined
   }
-  return row.isWhole ? text.take().now.toString() : undefined
+  return row.isWhole ? rows.take().now.toString() : undefined
 }
 
 /** What is made of it as a whole. */
 function parsed(line: Buffer, columns: readonly RowColumn[]): string | undefined {
-  const check: RowCheck = rowCheck(columns.length, valueCheck(columns, fault), fault)
+  const check: RowCheck = new RowCheck(columns, fault)
   try {
     const { row, ...others }: { row: unknown } = JSON.parse(line.toString())
-    check(row)
+    check.checkRow(row)
     return Object.keys(others).length === 0 ? toCopyText(row) : undefined
   } catch {
     return undefined
@@ -105,7 +105,10 @@ test.each([
   for (const binary of [false, true]) {
     const texts: Buffer[] = []
     let count = 0
-    for await (const item of readArchive(streamOf(...cutAt(archive, [0.1, 0.3, 0.35, 0.8])), { binary })) {
+    for await (const item of readArchive(
+      streamOf(...cutAt(archive, [0.1, 0.3, 0.35, 0.8])),
+      binary ? copyBinary : copyText,
+    )) {
       if (item.kind !== 'row') continue
       count += item.count
       if (item.format === 'text') texts.push(item.bytes.copy())
@@ -125,7 +128,8 @@ test('a row that is longer than the longest that is read is refused, however lon
     stages: [{ tables: [{ name: 't', columns: [column('c', 'text')], rows: [['a'.repeat(9 * MEBIBYTE)]] }] }],
   })
   const read = async (maxLineBytes: number): Promise<void> => {
-    for await (const item of readArchive(streamOf(archive), { maxLineBytes })) expect(item.kind).toBeTypeOf('string')
+    for await (const item of readArchive(streamOf(archive), copyText, { maxLineBytes }))
+      expect(item.kind).toBeTypeOf('string')
   }
   await read(10 * MEBIBYTE)
   for (const most of [1, 5, 8]) {

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
-import { CopyBuffer, viewOf } from '../../src/archive/copy-buffer.ts'
-import { copyPlain } from '../../src/archive/plain-text.ts'
+import { copyPlain } from '../../src/copy/plain-text.ts'
+import { GrowingBuffer, viewOf } from '../../src/lib/growing-buffer.ts'
 
 const LONGEST = 11
 const BYTES = Array.from({ length: 256 }, (_, byte) => byte)
 
 /** Where copying ends, and what was copied, of a block that ends with a newline. */
 function copied(block: Buffer, start: number): { readonly end: number; readonly text: Buffer } {
-  const rows = new CopyBuffer()
+  const rows = new GrowingBuffer()
   rows.reserve(block.length)
   const end = copyPlain(viewOf(block), start, rows)
   return { end, text: rows.take().copy() }

@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readArchive } from '../../src/archive/archive-reader.ts'
 import { createArchiveWriter } from '../../src/archive/archive-writer.ts'
+import { readArchive } from '../../src/archive/read-archive.ts'
 import { verifyArchive } from '../../src/archive/verify-archive.ts'
+import { copyText } from '../../src/copy/copy-encoders.ts'
 import { toByteText } from '../../src/lib/byte-text.ts'
 import {
   collect,
@@ -21,7 +22,7 @@ const lines = sampleLines()
 const bytes = Buffer.concat(lines)
 
 test('what was written is read again, line by line, with its line numbers', async () => {
-  const items = await collectItems(readArchive(streamOf(bytes)))
+  const items = await collectItems(readArchive(streamOf(bytes), copyText))
   const kinds = items.map((item) => item.kind)
   expect(kinds.slice(0, 9)).toEqual([
     'archive',
@@ -47,7 +48,7 @@ test('what was written is read again, line by line, with its line numbers', asyn
 })
 
 test('lists and permissions that were left out are empty once read, and empty ones are left out', async () => {
-  const items = await collectItems(readArchive(streamOf(bytes)))
+  const items = await collectItems(readArchive(streamOf(bytes), copyText))
   const table = items.find((item) => item.kind === 'table')
   expect(table?.content).toMatchObject({ unique: [], checks: [], foreignKeys: [], exclusions: [], indexes: [] })
   const role = items.find((item) => item.kind === 'role')
@@ -58,7 +59,7 @@ test('lists and permissions that were left out are empty once read, and empty on
 
 test('verifying tells what is in the archive', async () => {
   const packed = gzipSync(bytes)
-  expect(await verifyArchive(streamOf(packed))).toEqual({
+  expect(await verifyArchive(streamOf(packed), copyText)).toEqual({
     version: 1,
     createdAt: '2026-11-20T21:00:00.000Z',
     snapshotAt: '2026-11-20T21:00:00.000Z',
@@ -104,7 +105,7 @@ test('sums are those of the lines, newlines included', () => {
 })
 
 test('reads the same, however the bytes are cut, compressed or not', async () => {
-  const itemsOf = (chunks: Buffer[]) => collectItems(readArchive(streamOf(...chunks)))
+  const itemsOf = (chunks: Buffer[]) => collectItems(readArchive(streamOf(...chunks), copyText))
   const whole = await itemsOf([bytes])
   const cuts = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 8 })
   await fc.assert(
@@ -134,7 +135,7 @@ test('a long table is read in batches, each the next lines of the file', async (
     ...rows.map((row) => writer.rowPage(1, toByteText(JSON.stringify(row)))),
     ...(['rowsEnd', 'stageEnd', 'projectEnd', 'end'] as const).map((kind) => writer.close(kind)),
   ])
-  const batches = (await collectItems(readArchive(streamOf(archive)))).filter((item) => item.kind === 'row')
+  const batches = (await collectItems(readArchive(streamOf(archive), copyText))).filter((item) => item.kind === 'row')
   expect(batches.length).toBeGreaterThan(3)
   expect(batches.map(({ text }) => text).join('')).toEqual(rows.map((row) => `${row.join('\t')}\n`).join(''))
   for (const { line, count, text } of batches) {
@@ -147,22 +148,22 @@ test('a byte-order mark, spaces, blank lines at the end and unknown fields are a
   const spaced = String(bytes)
     .replace('{"stage":{', '{ "stage" : {"later":[1], ')
     .replace('"generator"', '"colour":"blue","generator"')
-  const summary = await verifyArchive(streamOf(Buffer.from(`\uFEFF${spaced}\n \n`)))
+  const summary = await verifyArchive(streamOf(Buffer.from(`\uFEFF${spaced}\n \n`)), copyText)
   expect(summary.rows).toBe(3)
 })
 
 test('an archive with CR LF at its line ends counts as edited', async () => {
   const withCrLf = Buffer.from(String(bytes).replaceAll('\n', '\r\n'))
-  await expect(verifyArchive(streamOf(withCrLf))).rejects.toThrow('CR LF')
-  expect((await verifyArchive(streamOf(withCrLf), { allowEdited: true })).rows).toBe(3)
+  await expect(verifyArchive(streamOf(withCrLf), copyText)).rejects.toThrow('CR LF')
+  expect((await verifyArchive(streamOf(withCrLf), copyText, { allowEdited: true })).rows).toBe(3)
 })
 
 test('an edited archive is refused, unless edits are allowed', async () => {
   const edited = Buffer.from(
     String(bytes).replace(/{"row":\[3.*\n/, '{ "row": [4, "four", null, null, 1e3] }\n{"row":[5,"","jazz",true,-0]}\n'),
   )
-  await expect(verifyArchive(streamOf(edited))).rejects.toThrow('line 21: counts 3 rows, but there are 4')
-  const items = await collectItems(readArchive(streamOf(edited), { allowEdited: true }))
+  await expect(verifyArchive(streamOf(edited), copyText)).rejects.toThrow('line 21: counts 3 rows, but there are 4')
+  const items = await collectItems(readArchive(streamOf(edited), copyText, { allowEdited: true }))
   expect(items).toContainEqual({
     kind: 'row',
     line: 17,
@@ -192,6 +193,6 @@ test('reading stops when its signal is aborted, and closes the source', async ()
     }
   }
   controller.abort(new Error('enough'))
-  await expect(collect(readArchive(source(), { signal: controller.signal }))).rejects.toThrow('enough')
+  await expect(collect(readArchive(source(), copyText, { signal: controller.signal }))).rejects.toThrow('enough')
   expect(closed).toBe(true)
 })

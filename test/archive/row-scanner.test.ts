@@ -1,30 +1,29 @@
 import { isUtf8 } from 'node:buffer'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { CopyBuffer } from '../../src/archive/copy-buffer.ts'
-import { toCopyText } from '../../src/archive/copy-text.ts'
-import type { RowColumn } from '../../src/archive/ledger.ts'
+import { parsePlainRow, RowCheck, takesNumbers } from '../../src/archive/check-row.ts'
 import type { RowValue } from '../../src/archive/lines.ts'
-import { parsePlainRow, rowCheck, takesNumbers, valueCheck } from '../../src/archive/row-lines.ts'
-import { scanRows, scanTextValues } from '../../src/archive/row-scanner.ts'
+import type { RowColumn } from '../../src/archive/row-encoder.ts'
+import { scanRows } from '../../src/copy/scan-rows.ts'
+import { textForm, toCopyText } from '../../src/copy/text-fields.ts'
+import { GrowingBuffer } from '../../src/lib/growing-buffer.ts'
 
 const TYPES = ['integer', 'double precision', 'text', 'numeric(10,2)', 'boolean', 'jsonb']
 
 /** What the scanner makes of a block of lines. */
 function scanned(block: Buffer, columns: readonly RowColumn[], maxLineBytes = 1_000_000) {
-  const text = new CopyBuffer()
-  const form = { scanRow: scanTextValues(takesNumbers(columns)), maxExcess: 0, maxLineBytes }
-  const result = scanRows(block, 0, form, text)
+  const text = new GrowingBuffer()
+  const result = scanRows(block, 0, { form: textForm(takesNumbers(columns)), maxLineBytes }, text)
   return { ...result, text: text.take().now.toString() }
 }
 
 /** What parsing and checking make of one line; undefined where they refuse it. */
 function parsed(line: Buffer, columns: readonly RowColumn[]): string | undefined {
   const fault = (detail: string): Error => new Error(detail)
-  const check: ReturnType<typeof rowCheck> = rowCheck(columns.length, valueCheck(columns, fault), fault)
-  const row = parsePlainRow(line, 0, line.length - 1)
+  const check: RowCheck = new RowCheck(columns, fault)
+  const row = parsePlainRow(line.subarray(0, -1))
   try {
-    check(row)
+    check.checkRow(row)
     return toCopyText(row)
   } catch {
     return undefined
@@ -78,7 +77,7 @@ const rowLine = fc.array(column, { maxLength: 6 }).chain((columns) =>
           fc.oneof(
             fc.constantFrom(null, true, false),
             fc.array(character, { maxLength: 6 }).map((parts) => parts.join('').replaceAll('\0', '')),
-            ...(takesNumbers([{ name: 'c', type }])[0] === 1 ? [number] : []),
+            ...(takesNumbers([{ name: 'c', type }])[0] ? [number] : []),
           ),
         ),
       ),

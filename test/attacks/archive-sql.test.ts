@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { readArchive } from '../../src/archive/archive-reader.ts'
+import { readArchive } from '../../src/archive/read-archive.ts'
+import { copyText } from '../../src/copy/copy-encoders.ts'
 import { sendArchive } from '../support/archives/import.ts'
 import { type DatabaseState, readState } from '../support/database/database-state.ts'
 import type { ApiClient } from '../support/http/api-client.ts'
@@ -181,7 +182,8 @@ test.each(FIELDS)('an archive with honest SQL in $name would be built', async ({
 test.each(FIELDS)('has an archive read that holds more than it should in $name', async ({ name, sample }) => {
   for (const text of hostileTexts(sample)) {
     const reading = (async () => {
-      for await (const item of readArchive(chunks(archiveWith(sample, text)))) if (item.kind === sample.kind) return
+      for await (const item of readArchive(chunks(archiveWith(sample, text)), copyText))
+        if (item.kind === sample.kind) return
     })()
     const refusal = { code: 'ARCHIVE_INVALID', faults: [{ line: HOSTILE_LINE }] }
     await expect(reading, text.slice(0, 100)).rejects.toMatchObject(refusal)

@@ -1,5 +1,5 @@
 import { lineFault } from '../archive-invalid.ts'
-import type { ArchiveItem } from '../line-reader.ts'
+import type { ArchiveItem } from '../archive-item.ts'
 import { createDefinitionCheck } from './check-definition.ts'
 import { sqlFieldsOf } from './line-definitions.ts'
 

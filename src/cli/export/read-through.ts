@@ -1,5 +1,6 @@
-import { readArchive } from '../../archive/archive-reader.ts'
+import { readArchive } from '../../archive/read-archive.ts'
 import type { NotExported } from '../../contract/job.ts'
+import { copyText } from '../../copy/copy-encoders.ts'
 import { GENEROUS_LIMITS } from '../archive-limits.ts'
 import type { TransferProgress } from '../terminal/progress.ts'
 
@@ -24,7 +25,7 @@ export async function readThrough(bytes: AsyncIterable<Buffer>, progress: Transf
   const notExported: NotExported[] = []
   let tables = 0
   let system: ArchiveSummary['system']
-  for await (const item of readArchive(bytes, GENEROUS_LIMITS)) {
+  for await (const item of readArchive(bytes, copyText, GENEROUS_LIMITS)) {
     if (item.kind === 'row') progress.rows += item.count
     if (item.kind === 'rows') progress.table = item.content.table
     if (item.kind === 'rowsEnd') tables += 1

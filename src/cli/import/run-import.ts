@@ -1,4 +1,5 @@
-import { readArchive } from '../../archive/archive-reader.ts'
+import { readArchive } from '../../archive/read-archive.ts'
+import { copyText } from '../../copy/copy-encoders.ts'
 import { wrongUse } from '../../errors.ts'
 import { parseServerTarget } from '../../transfer/remote/target.ts'
 import { type ArchiveInput, STDIN, withArchiveInput, withRepeatableInput } from '../archive-input.ts'
@@ -68,7 +69,7 @@ async function defaultTarget(
   { allowEdited = false }: ImportOptions,
 ): Promise<string | undefined> {
   let projects = 0
-  for await (const item of readArchive(input.read(), { ...GENEROUS_LIMITS, allowEdited })) {
+  for await (const item of readArchive(input.read(), copyText, { ...GENEROUS_LIMITS, allowEdited })) {
     if (item.kind !== 'project') continue
     projects += 1
     if (projects > 1 || item.content.targetSlug !== undefined) return undefined

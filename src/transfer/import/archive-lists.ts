@@ -1,6 +1,7 @@
 import { EventEmitter, once } from 'node:events'
-import type { ArchiveItem, CopyFormat, RowBatch } from '../../archive/archive-reader.ts'
+import type { ArchiveItem, RowBatch } from '../../archive/archive-item.ts'
 import type { LineContent } from '../../archive/lines.ts'
+import type { RowFormat } from '../../archive/row-encoder.ts'
 import type { StructureLines } from '../structure/create-statements.ts'
 import type { ByteRange } from './spool-file.ts'
 
@@ -21,7 +22,7 @@ export interface ArchiveProject {
 export interface ArchiveStage {
   readonly slug: string
   readonly comment: string | undefined
-  /** What of it the archive could not hold. */
+  /** What the archive could not describe of it. */
   readonly notExported: LineContent<'stage'>['notExported']
   readonly structure: StructureLines
   /** Those whose rows have begun to come. */
@@ -44,7 +45,7 @@ export interface ArchiveTable {
 
 /** Rows of a table that one COPY loads. */
 export interface ArchivePart {
-  readonly format: CopyFormat
+  readonly format: RowFormat
   readonly rows: number
   /** Line of the archive at which the rows begin: they stand one after the other. */
   readonly firstLine: number

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { BINARY_HEADER, BINARY_TRAILER } from '../../archive/binary/rows.ts'
+import { BINARY_HEADER, BINARY_TRAILER } from '../../copy/binary/rows.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
 import { isServerTrouble } from '../../database/sqlstate-meanings.ts'
 import { AppError } from '../../errors.ts'

@@ -1,5 +1,6 @@
-import type { EventItem } from '../../archive/archive-reader.ts'
-import { toCopyText } from '../../archive/copy-text.ts'
+import type { EventItem } from '../../archive/archive-item.ts'
+import { toArrayText } from '../../copy/text-array.ts'
+import { toCopyText } from '../../copy/text-fields.ts'
 import type { Database, Transaction } from '../../database/database.ts'
 import { nameSession } from '../../database/session-name.ts'
 import { BorrowedBytes, copied } from '../../lib/borrowed-bytes.ts'
@@ -82,10 +83,6 @@ async function* eventText(
 }
 
 const TAB = 0x09
-
-/** A list of names as PostgreSQL reads an array. @see https://www.postgresql.org/docs/current/arrays.html#ARRAYS-IO */
-const toArrayText = (list: readonly string[]): string =>
-  `{${list.map((text) => `"${text.replace(/[\\"]/g, '\\$&')}"`).join(',')}}`
 
 /**
  * Puts the event log that was loaded beside in the place of the stage's own, which loses its own. All of it is one

@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
-import { type ArchiveItem, type ReadArchiveOptions, readArchive } from '../../archive/archive-reader.ts'
+import type { ArchiveItem } from '../../archive/archive-item.ts'
+import { type ReadArchiveOptions, readArchive } from '../../archive/read-archive.ts'
+import type { CreateEncoders } from '../../archive/row-encoder.ts'
+import { copyBinary, copyText } from '../../copy/copy-encoders.ts'
 import { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
 import { type ArchiveLists, type ArchiveProject, createArchiveLists } from './archive-lists.ts'
 import { toEventLine } from './load-events.ts'
@@ -12,6 +15,8 @@ export interface CheckOptions extends ReadArchiveOptions {
    * its structure and its rows.
    */
   readonly admit?: ((projects: readonly ArchiveProject[]) => void | Promise<void>) | undefined
+  /** How rows are encoded; as text where it is left out. */
+  readonly encoders?: CreateEncoders
 }
 
 /**
@@ -24,12 +29,12 @@ export interface CheckOptions extends ReadArchiveOptions {
  */
 export async function checkArchive(
   bytes: AsyncIterable<Buffer>,
-  { admit, ...options }: CheckOptions,
+  { admit, encoders = copyText, ...options }: CheckOptions,
   { lists, keep }: { readonly lists: ArchiveLists; readonly keep?: (item: ArchiveItem) => Promise<number> } = {
     lists: createArchiveLists(),
   },
 ): Promise<readonly ArchiveProject[]> {
-  for await (const item of readArchive(bytes, options)) {
+  for await (const item of readArchive(bytes, encoders, options)) {
     lists.add(item, (await keep?.(item)) ?? 0)
     if (item.kind === 'project' || item.kind === 'stage') await admit?.(lists.projects)
   }
@@ -71,6 +76,7 @@ export async function receiveArchive(
     if (item.kind === 'event') for (const piece of toEventLine(item)) await file.append(new BorrowedBytes(piece))
     return file.size
   }
-  await checkArchive(bytes, { ...options, binary: true }, { lists, keep })
+  // The COPY that takes the rows needs a processor, too.
+  await checkArchive(bytes, { ...options, encoders: copyBinary, pace: 'fast' }, { lists, keep })
   await file.finish()
 }

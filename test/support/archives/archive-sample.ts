@@ -1,4 +1,4 @@
-import type { ArchiveItem, RowBatch } from '../../../src/archive/archive-reader.ts'
+import type { ArchiveItem, RowBatch } from '../../../src/archive/archive-item.ts'
 import { createArchiveWriter } from '../../../src/archive/archive-writer.ts'
 import { ROW_PARTS } from '../../../src/archive/pages.ts'
 import { toByteText } from '../../../src/lib/byte-text.ts'

@@ -8,7 +8,7 @@ export const IMPORT_ORDER: readonly (readonly string[])[] = [
   ['config.ts'],
   ['logger.ts'],
   ['archive', 'artifacts', 'data-folder', 'database'],
-  ['events'],
+  ['copy', 'events'],
   ['projects'],
   ['content/query', 'transfer/structure'],
   ['content', 'jobs', 'transfer'],

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { copyBinary } from '../../../src/copy/copy-encoders.ts'
 import { checkArchive } from '../../../src/transfer/import/receive-archive.ts'
 import { buildArchive, column } from '../../support/archives/archive-builder.ts'
 import { streamOf } from '../../support/archives/archive-sample.ts'
@@ -110,7 +111,7 @@ test('values of every type that has a binary form come back as they were', async
   expect(answer, answer.text).toMatchObject({ status: 200 })
   expect(await contents('target')).toEqual(await contents('source'))
 
-  const [project] = await checkArchive(streamOf(Buffer.from(archive)), { binary: true })
+  const [project] = await checkArchive(streamOf(Buffer.from(archive)), { encoders: copyBinary })
   const tables = project?.stages[0]?.tables ?? []
   expect(tables.map(({ name }) => name).toSorted()).toEqual(Object.keys(TYPES).map(nameOf).toSorted())
   for (const { name, parts } of tables)
@@ -212,6 +213,6 @@ test('a stage with a type that is named like one of PostgreSQL’s gets its rows
     slug: 'shop',
     stages: [{ types: [{ kind: 'enum', content: { name: 'uuid', values: ['a'] } }], tables }],
   })
-  const [project] = await checkArchive(streamOf(archive), { binary: true })
+  const [project] = await checkArchive(streamOf(archive), { encoders: copyBinary })
   expect(project?.stages[0]?.tables[0]?.parts).toMatchObject([{ format: 'text' }])
 })

@@ -1,4 +1,4 @@
-import type { CopyBuffer } from './copy-buffer.ts'
+import type { GrowingBuffer } from '../lib/growing-buffer.ts'
 
 const [SPACE, QUOTE, BACKSLASH] = [0x20, 0x22, 0x5c]
 
@@ -19,7 +19,7 @@ const HIGH_BITS = fourTimes(0x80)
  * @param words a block that ends with a newline. @param rows has room for what is copied.
  * @returns the position of the first byte that means something else: a quote, a backslash, or a control character.
  */
-export function copyPlain(words: DataView, start: number, rows: CopyBuffer): number {
+export function copyPlain(words: DataView, start: number, rows: GrowingBuffer): number {
   const copies = rows.words
   const lastWord = words.byteLength - WORD_BYTES
   let to = rows.length

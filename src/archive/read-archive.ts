@@ -1,13 +1,11 @@
-import { collectPassed } from '../lib/collect-passed.ts'
+import { type CollectPace, collectPassed } from '../lib/collect-passed.ts'
 import { createTurns } from '../lib/give-way.ts'
 import { lineBlocks } from '../lib/line-blocks.ts'
-import { type ArchiveItem, LineReader } from './line-reader.ts'
-import { RowReader } from './row-reader.ts'
+import type { ArchiveItem } from './archive-item.ts'
+import { LineReader } from './line-reader.ts'
+import type { CreateEncoders } from './row-encoder.ts'
 import { createSqlCheck } from './sql/check-sql.ts'
 import { unpack } from './unpack.ts'
-
-export type { ArchiveItem, EventItem, RowBatch } from './line-reader.ts'
-export type { CopyFormat } from './row-reader.ts'
 
 const DEFAULT_MAX_LINE_BYTES = 64 * 1024 * 1024
 
@@ -26,8 +24,8 @@ export interface ReadArchiveOptions {
   readonly maxStructureLineBytes?: number
   /** Reads an archive whose rows were edited: counts and sums are not compared, everything else is. */
   readonly allowEdited?: boolean
-  /** Makes rows for COPY's binary format where they can be. */
-  readonly binary?: boolean
+  /** How memory is given back while the archive is read. */
+  readonly pace?: CollectPace
   /** Ends the reading between two blocks, with the signal's reason. */
   readonly signal?: AbortSignal | undefined
 }
@@ -38,29 +36,30 @@ export interface ReadArchiveOptions {
  * MiB of it, or one event; and gives way to others between two pieces of work that are short.
  *
  * @param bytes the file, compressed with gzip or not, cut into chunks anywhere.
+ * @param createEncoders of rows, for what becomes of them.
  * @yields lines in the file's order, rows in batches. Only once `end` was yielded, the archive is known to be whole:
  *   what came before may be used only in a way that can be taken back.
  * @throws {AppError} ARCHIVE_INVALID at the first fault, with its line; what `bytes` throws is passed on.
  */
 export async function* readArchive(
   bytes: AsyncIterable<Buffer>,
+  createEncoders: CreateEncoders,
   {
     maxLineBytes = DEFAULT_MAX_LINE_BYTES,
     maxEventLineBytes = Math.floor(maxLineBytes / 2),
     maxStructureLineBytes = DEFAULT_MAX_STRUCTURE_LINE_BYTES,
     allowEdited = false,
-    binary = false,
+    pace,
     signal,
   }: ReadArchiveOptions = {},
 ): AsyncGenerator<ArchiveItem, void, undefined> {
   const rules = { maxLineBytes, maxEventLineBytes, maxStructureLineBytes, allowEdited }
-  const reader = new LineReader(rules, (fault) => new RowReader({ maxLineBytes, binary, fault }))
+  const reader = new LineReader(rules, createEncoders)
   const turn = createTurns()
   const checkSql = createSqlCheck()
-  // A COPY that takes the rows needs a processor, too.
   const unpacked = collectPassed(
     unpack(bytes, () => ALLOWANCE_BYTES + reader.passedBytes),
-    binary ? 'fast' : 'sparing',
+    pace,
   )
   for await (const block of lineBlocks(unpacked, (beginning) => reader.limitOf(beginning))) {
     signal?.throwIfAborted()

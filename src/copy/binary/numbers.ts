@@ -1,19 +1,19 @@
-import { INVALID, isWord, numberEnd, toFiniteNumber } from '../value-scanner.ts'
 import {
-  type BinaryField,
   closed,
+  type Field,
+  INVALID,
   isDigit,
+  isWord,
   leftAlone,
   MINUS,
+  numberEnd,
   POINT,
-  putBigInt64,
-  putInt16,
-  putInt32,
-  putInt64,
   QUOTE,
   type ReadField,
+  toFiniteNumber,
   ZERO,
-} from './field.ts'
+} from '../field.ts'
+import { putBigInt64, putInt16, putInt32, putInt64 } from './put.ts'
 
 /** So many digits, JavaScript's numbers hold without loss. */
 const MAX_SAFE_DIGITS = 15
@@ -63,13 +63,13 @@ const quoted =
   }
 
 /** A whole number that comes as a JSON number, or as a string of its digits. */
-export function integerField(bytes: 2 | 4): BinaryField {
+export function integerField(bytes: 2 | 4): Field {
   const read = readInteger(bytes)
   return { string: quoted(read), plain: read }
 }
 
 /** JSON numbers are not for it: other readers could lose digits. */
-export const bigintField: BinaryField = { string: quoted(readInteger(8)), plain: leftAlone }
+export const bigintField: Field = { string: quoted(readInteger(8)), plain: leftAlone }
 
 const NOT_FINITE: readonly (readonly [Buffer, number])[] = [
   [Buffer.from('NaN"'), Number.NaN],
@@ -77,7 +77,7 @@ const NOT_FINITE: readonly (readonly [Buffer, number])[] = [
   [Buffer.from('-Infinity"'), Number.NEGATIVE_INFINITY],
 ]
 
-export const doubleField: BinaryField = {
+export const doubleField: Field = {
   string(block, start, rows) {
     const [text, value] = NOT_FINITE.find(([word]) => isWord(block, start, word)) ?? []
     if (text === undefined || value === undefined) return INVALID
@@ -100,7 +100,7 @@ export const doubleField: BinaryField = {
  *
  * @see `numeric_recv` in PostgreSQL's `src/backend/utils/adt/numeric.c`
  */
-export const numericField: BinaryField = {
+export const numericField: Field = {
   string(block, start, rows) {
     const isNegative = block[start] === MINUS
     const first = isNegative ? start + 1 : start

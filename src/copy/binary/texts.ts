@@ -1,31 +1,24 @@
-import type { CopyBuffer } from '../copy-buffer.ts'
-import { copyPlain } from '../plain-text.ts'
-import { INVALID, isWord, readCodePoint, WORDS } from '../value-scanner.ts'
+import type { GrowingBuffer } from '../../lib/growing-buffer.ts'
+import { HEX_DIGIT } from '../../lib/json-escapes.ts'
 import {
   BACKSLASH,
-  type BinaryField,
   closed,
+  type Field,
+  INVALID,
+  isWord,
   leftAlone,
   MINUS,
-  putInt32,
   QUOTE,
   type ReadField,
-  setInt32,
-} from './field.ts'
+  WORDS,
+} from '../field.ts'
+import { readString } from '../read-string.ts'
+import { putInt32, setInt32 } from './put.ts'
 
-const [LETTER_U, LETTER_X] = [0x75, 0x78]
+const LETTER_X = 0x78
 
-/** What the character behind a backslash stands for; 0 where it does not stand for a character by itself. */
-const ESCAPED = new Uint8Array(256)
-for (const [letter, byte] of Object.entries({ '"': '"', '\\': '\\', '/': '/', b: '\b', f: '\f', n: '\n', r: '\r' })) {
-  ESCAPED[letter.charCodeAt(0)] = byte.charCodeAt(0)
-}
-ESCAPED['t'.charCodeAt(0)] = '\t'.charCodeAt(0)
-
-/** By byte, what it is as a hexadecimal digit; 16 for what is none. */
-const HEX_DIGIT = Uint8Array.from({ length: 256 }, (_, byte) =>
-  /^[\da-fA-F]$/.test(String.fromCharCode(byte)) ? Number.parseInt(String.fromCharCode(byte), 16) : 16,
-)
+/** The characters that have an escape of one letter, by that. */
+const ESCAPED = { '"': '"', '\\': '\\', '/': '/', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }
 
 /** Writes a field whose length shows only at its end. */
 function withLength(read: ReadField): ReadField {
@@ -38,33 +31,13 @@ function withLength(read: ReadField): ReadField {
   }
 }
 
-const readText: ReadField = (block, start, rows, words) => {
-  const { bytes } = rows
-  for (let at = start; ; ) {
-    at = copyPlain(words, at, rows)
-    const byte = block[at++]
-    if (byte === QUOTE) return at
-    if (byte !== BACKSLASH) return INVALID
-    const letter = block[at++] as number
-    const escaped = ESCAPED[letter] as number
-    if (escaped > 0) {
-      bytes[rows.length++] = escaped
-    } else if (letter === LETTER_U) {
-      const character = readCodePoint(block, at)
-      if (character === undefined) return INVALID
-      rows.length += bytes.write(character, rows.length)
-      at += character.length === 1 ? 4 : 10
-    } else {
-      return INVALID
-    }
-  }
-}
+const readText = readString(ESCAPED, (character) => character)
 
 /** Types whose binary form is their text: `text`, `varchar`, `char(n)`, `json`, enums. */
-export const textField: BinaryField = { string: withLength(readText), plain: leftAlone }
+export const textField: Field = { string: withLength(readText), plain: leftAlone }
 
 /** `jsonb`: the version of the form, and the text. */
-export const jsonbField: BinaryField = {
+export const jsonbField: Field = {
   string: withLength((block, start, rows, words) => {
     rows.bytes[rows.length++] = 1
     return readText(block, start, rows, words)
@@ -73,7 +46,7 @@ export const jsonbField: BinaryField = {
 }
 
 /** `bytea`, written in hexadecimal digits behind `\x`. */
-export const byteaField: BinaryField = {
+export const byteaField: Field = {
   string: withLength((block, start, rows) => {
     if (block[start] !== BACKSLASH || block[start + 1] !== BACKSLASH || block[start + 2] !== LETTER_X) return INVALID
     let at = start + 3
@@ -87,7 +60,7 @@ const UUID_BYTES = 16
 /** Before which of its bytes a UUID has a hyphen. */
 const HAS_HYPHEN = Uint8Array.from({ length: UUID_BYTES }, (_, byte) => Number([4, 6, 8, 10].includes(byte)))
 
-export const uuidField: BinaryField = {
+export const uuidField: Field = {
   string(block, start, rows) {
     putInt32(rows, UUID_BYTES)
     let at = start
@@ -101,7 +74,7 @@ export const uuidField: BinaryField = {
 }
 
 /** @returns whether there are two digits at `at`. */
-function putHexByte(rows: CopyBuffer, block: Buffer, at: number): boolean {
+function putHexByte(rows: GrowingBuffer, block: Buffer, at: number): boolean {
   const high = HEX_DIGIT[block[at] as number] as number
   const low = high > 15 ? high : (HEX_DIGIT[block[at + 1] as number] as number)
   if (low > 15) return false
@@ -109,7 +82,7 @@ function putHexByte(rows: CopyBuffer, block: Buffer, at: number): boolean {
   return true
 }
 
-export const booleanField: BinaryField = {
+export const booleanField: Field = {
   string: leftAlone,
   plain(block, start, rows) {
     const value = isWord(block, start, WORDS.true)

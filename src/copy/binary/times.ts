@@ -1,19 +1,19 @@
-import { INVALID } from '../value-scanner.ts'
 import {
-  type BinaryField,
   closed,
+  type Field,
+  INVALID,
   isDigit,
   leftAlone,
   MINUS,
+  PLUS,
   POINT,
-  putBigInt64,
-  putInt32,
-  putInt64,
   type ReadField,
+  SPACE,
   ZERO,
-} from './field.ts'
+} from '../field.ts'
+import { putBigInt64, putInt32, putInt64 } from './put.ts'
 
-const [SPACE, PLUS, COLON] = [0x20, 0x2b, 0x3a]
+const COLON = 0x3a
 
 const DAYS_OF_MONTHS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
@@ -100,13 +100,13 @@ function readTimestamp(hasZone: boolean): ReadField {
 }
 
 /** `timestamp`: microseconds since 2000-01-01. */
-export const timestampField: BinaryField = { string: readTimestamp(false), plain: leftAlone }
+export const timestampField: Field = { string: readTimestamp(false), plain: leftAlone }
 
 /** `timestamptz`: the same, in UTC. */
-export const timestamptzField: BinaryField = { string: readTimestamp(true), plain: leftAlone }
+export const timestamptzField: Field = { string: readTimestamp(true), plain: leftAlone }
 
 /** `date`: days since 2000-01-01. */
-export const dateField: BinaryField = {
+export const dateField: Field = {
   string(block, start, rows) {
     const days = readDays(block, start)
     if (days === undefined) return INVALID
@@ -118,7 +118,7 @@ export const dateField: BinaryField = {
 }
 
 /** `time`: microseconds since midnight. */
-export const timeField: BinaryField = {
+export const timeField: Field = {
   string(block, start, rows) {
     const time = readTime(block, start)
     if (time === undefined) return INVALID

@@ -1,11 +1,11 @@
-import { BorrowedBytes } from '../lib/borrowed-bytes.ts'
+import { BorrowedBytes } from './borrowed-bytes.ts'
 
 /**
- * Rows that are being read, as COPY takes them, in one buffer that is used again and again.
+ * Bytes that are being written, in one buffer that grows as needed and is used again and again.
  *
  * Its fields are public, since a call for every byte would cost more than everything else.
  */
-export class CopyBuffer {
+export class GrowingBuffer {
   bytes: Buffer = Buffer.alloc(0)
   /** The same memory, for writing several bytes at once. */
   words = viewOf(this.bytes)
@@ -21,6 +21,7 @@ export class CopyBuffer {
     this.words = viewOf(larger)
   }
 
+  /** Appends the text in UTF-8. */
   append(text: string): void {
     this.reserve(Buffer.byteLength(text))
     this.length += this.bytes.write(text, this.length)
