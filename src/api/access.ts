@@ -27,6 +27,10 @@ export type Access =
   /** Of those that see the thing, the token that made it, and the root token. */
   | { readonly by: 'author'; readonly of: Authored }
 
+/** Whether a call needs a token, takes one, or looks at none. */
+export const authOf = ({ by }: Access): 'token' | 'optional' | 'none' =>
+  by === 'anyone' ? 'none' : by === 'visitor' ? 'optional' : 'token'
+
 /** What is done in the name of the token that asked for it. */
 export type Authored = 'job' | 'schedule'
 

@@ -1,12 +1,12 @@
 import { createDocument, type oas31, type ZodOpenApiOperationObject, type ZodOpenApiResponseObject } from 'zod-openapi'
 import { problemSchema } from '../contract/problem.ts'
 import type { ErrorCode } from '../errors.ts'
-import { describeAccess } from './access.ts'
+import { authOf, describeAccess } from './access.ts'
 import type { AnswerSpec } from './answer.ts'
 import { answerTypes, mediaTypesOf } from './assert-acceptable.ts'
 import type { BodySpec } from './body.ts'
 import { PROBLEM_TYPE_INTERNAL, PROBLEMS, problemType } from './problem.ts'
-import type { AnyRouteSpec, Auth } from './route.ts'
+import type { AnyRouteSpec } from './route.ts'
 
 export type OpenApiDocument = oas31.OpenAPIObject
 
@@ -56,7 +56,7 @@ function describeRoute(route: AnyRouteSpec): ZodOpenApiOperationObject {
     description: [route.description, describeAccess(route.access)].filter((text) => text !== undefined).join(' '),
     'x-wharf-access': route.access,
     tags: [route.tag],
-    security: SECURITY[route.auth],
+    security: SECURITY[authOf(route.access)],
     requestParams: {
       ...(route.params && { path: route.params }),
       ...(route.query && { query: route.query }),
@@ -68,7 +68,7 @@ function describeRoute(route: AnyRouteSpec): ZodOpenApiOperationObject {
   }
 }
 
-const SECURITY = { token: [{ token: [] }], visitor: [{ token: [] }, {}], none: [] } satisfies Record<Auth, object[]>
+const SECURITY = { token: [{ token: [] }], optional: [{ token: [] }, {}], none: [] }
 
 function describeBody(body: BodySpec) {
   if (body.kind === 'json') return { required: true, content: { [body.mediaType]: { schema: body.schema } } }
@@ -114,12 +114,12 @@ const ASKING_THE_DATABASE = [
 ] as const satisfies readonly ErrorCode[]
 
 /** The failures that the frame answers with by itself. */
-function impliedErrors({ auth, body, answers }: AnyRouteSpec): ErrorCode[] {
+function impliedErrors({ access, body, answers }: AnyRouteSpec): ErrorCode[] {
   return [
     'INVALID_REQUEST',
     'TOO_MANY_REQUESTS',
     'SHUTTING_DOWN',
-    ...(auth !== 'none' ? ASKING_THE_DATABASE : []),
+    ...(authOf(access) !== 'none' ? ASKING_THE_DATABASE : []),
     ...(body ? (['UNSUPPORTED_MEDIA_TYPE', 'REQUEST_TIMEOUT'] as const) : []),
     ...(body && body.kind !== 'stream' ? (['BODY_TOO_LARGE'] as const) : []),
     ...(answerTypes(answers).length > 0 ? (['NOT_ACCEPTABLE'] as const) : []),

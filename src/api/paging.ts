@@ -7,18 +7,18 @@ export const pageQuery = {
   after: plainText(200).optional().meta({ description: '`next` of the page before this one.' }),
 }
 
-export interface Page<T> {
-  readonly items: T[]
-  readonly next: string | null
-}
-
 /**
- * Cuts a page from what was found.
+ * Reads one page of a list.
  *
- * @param found up to `limit + 1` items in the list's order: the one too many says that there is a next page.
+ * @param find finds so many items in the list's order: one too many says that there is a next page.
  * @param cursorOf what the list is ordered by, so that the next page can begin after it.
  */
-export function toPage<T>(found: readonly T[], limit: number, cursorOf: (item: T) => string): Page<T> {
+export async function readPage<T>(
+  { limit }: { readonly limit: number },
+  find: (limit: number) => Promise<readonly T[]>,
+  cursorOf: (item: T) => string,
+): Promise<{ readonly items: readonly T[]; readonly next: string | null }> {
+  const found = await find(limit + 1)
   const items = found.slice(0, limit)
   const last = items.at(-1)
   return { items, next: found.length > limit && last !== undefined ? cursorOf(last) : null }

@@ -12,14 +12,12 @@ import { type Parsed, parseHead, queryTextOf, searchOf } from './parse-head.ts'
 import { readBody } from './read-body.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-/** `visitor`: the route lets in by itself, with a token or without one, see `Route.admit`. */
-export type Auth = 'token' | 'visitor' | 'none'
 type Fields = z.ZodObject | undefined
 
 /** A call of the HTTP interface as data: what comes in, what goes out, and what is said about it. */
 export interface RouteSpec<
   A extends Answers,
-  U extends Auth,
+  U extends Access,
   P extends Fields,
   Q extends Fields,
   H extends Fields,
@@ -32,9 +30,8 @@ export interface RouteSpec<
   readonly summary: string
   readonly description?: string
   readonly tag: string
-  readonly auth: U
-  /** Who may make the call. The frame enforces what it can, see `Authenticate`. */
-  readonly access: Access
+  /** Who may make the call. The frame enforces what it can, see `Authenticate`; a `visitor` route the rest, see `admit`. */
+  readonly access: U
   /** The path's parameters: just those that stand in it. */
   readonly params?: P
   /** The query; further names are refused, unless this is a `z.looseObject`. A name that comes twice is an array. */
@@ -55,9 +52,9 @@ export interface RouteSpec<
   readonly canWaitLong?: boolean
 }
 
-export type AnyRouteSpec = RouteSpec<Answers, Auth, Fields, Fields, Fields, BodySpec | undefined>
+export type AnyRouteSpec = RouteSpec<Answers, Access, Fields, Fields, Fields, BodySpec | undefined>
 
-type CallerOf<U extends Auth, Caller> = U extends 'token' ? Caller : undefined
+type CallerOf<U extends Access, Caller> = U extends { readonly by: 'anyone' } ? undefined : Caller
 
 /** What a handler gets. */
 export interface Call<Caller, P extends Fields, Q extends Fields, H extends Fields, B> {
@@ -114,7 +111,7 @@ export interface BoundRoute<Caller> {
 
 export interface Route<
   A extends Answers,
-  U extends Auth,
+  U extends Access,
   P extends Fields,
   Q extends Fields,
   H extends Fields,
@@ -142,7 +139,7 @@ type Handler<
 /** Declares a call. Requests and answers are checked against, and documented from, this one declaration. */
 export function defineRoute<
   A extends Answers,
-  U extends Auth,
+  U extends Access,
   P extends Fields = undefined,
   Q extends Fields = undefined,
   H extends Fields = undefined,
@@ -195,7 +192,7 @@ export function defineRoute<
     handle: (handler) => ({
       spec,
       respond: async (exchange, authenticate) =>
-        respondTo(exchange, await callerFor(spec.auth, exchange, authenticate), handler),
+        respondTo(exchange, await callerFor(spec.access, exchange, authenticate), handler),
     }),
     admit: (admit, handler) => ({
       spec,
@@ -211,13 +208,17 @@ export function defineRoute<
   }
 }
 
-function callerFor<U extends Auth, Caller>(
-  auth: U,
+function callerFor<U extends Access, Caller>(
+  access: U,
   exchange: Exchange,
   authenticate: Authenticate<Caller>,
 ): Promise<CallerOf<U, Caller>>
-async function callerFor<Caller>(auth: Auth, exchange: Exchange, authenticate: Authenticate<Caller>): Promise<unknown> {
-  if (auth === 'none') return undefined
+async function callerFor<Caller>(
+  access: Access,
+  exchange: Exchange,
+  authenticate: Authenticate<Caller>,
+): Promise<unknown> {
+  if (access.by === 'anyone') return undefined
   const token = bearerToken(exchange.request.headers.authorization)
   return letIn(exchange, token, () => authenticate(token))
 }

@@ -1,5 +1,5 @@
 import { AppError, type Fault } from '../errors.ts'
-import { EXIT, EXIT_CODES } from './exit-codes.ts'
+import { EXIT, exitCodeOf } from './exit-codes.ts'
 import { maskTokens } from './mask.ts'
 import { printable } from './terminal/printable.ts'
 
@@ -13,7 +13,7 @@ export interface Failure {
 export function toFailure(thrown: unknown): Failure {
   if (thrown instanceof AppError) {
     const lines = [`error: ${printable(thrown.message)}`, ...faultLines(thrown)]
-    return { text: maskTokens(lines.join('\n')), exitCode: EXIT_CODES[thrown.code] }
+    return { text: maskTokens(lines.join('\n')), exitCode: exitCodeOf(thrown.code) }
   }
   if (isSystemError(thrown)) return { text: maskTokens(`error: ${printable(thrown.message)}`), exitCode: EXIT.failed }
   const stack = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)

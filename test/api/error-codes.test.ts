@@ -5,7 +5,7 @@ import { PROBLEMS, problemType } from '../../src/api/problem.ts'
 const documentation = await readFile(new URL('../../docs/errors.md', import.meta.url), 'utf8')
 
 /** Where codes are only listed. */
-const LISTS = new Set(['problem.ts', 'exit-codes.ts'])
+const LISTS = new Set(['problem.ts'])
 
 async function readSource(): Promise<string> {
   const folder = new URL('../../src/', import.meta.url)

@@ -655,17 +655,12 @@ test.each([
   [
     'a call for those with a right in a project that its path does not name',
     [
-      defineRoute({ ...fail.spec, auth: 'token', access: { by: 'member', project: 'slug' } }).handle(() => ({
+      defineRoute({ ...fail.spec, access: { by: 'member', project: 'slug' } }).handle(() => ({
         status: 200,
         body: { status: 'ok' },
       })),
     ],
     /its path has no \{slug\}/,
-  ],
-  [
-    'a call for the root token that asks for no token',
-    [defineRoute({ ...fail.spec, access: { by: 'root' } }).handle(() => ({ status: 200, body: { status: 'ok' } }))],
-    /is for the root token, and asks for none/,
   ],
 ])('refuses to start with %s', (_, routes, message) => {
   const options = {

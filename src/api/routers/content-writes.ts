@@ -26,7 +26,6 @@ const access = { by: 'visitor', permission: 'content.write', project: 'project' 
 const shared = {
   path: '/content/{project}/{stage}/{table}',
   tag: 'Content',
-  auth: 'visitor',
   access,
   params: tableParams,
   dialect: { query: writeQuery, headers: writeHeaders },

@@ -43,7 +43,6 @@ const getStage = defineRoute({
   direct: true,
   summary: 'The stage at a glance: tables, columns, relations, row counts',
   tag,
-  auth: 'visitor',
   access,
   params: stageParams,
   dialect: { query: z.object({}), headers: readHeaders },
@@ -62,7 +61,6 @@ const getRows = defineRoute({
   summary: "A table's rows",
   description: "Filters, selection, embedding, order and paging are in PostgREST's query dialect (docs/content.md).",
   tag,
-  auth: 'visitor',
   access,
   params: tableParams,
   dialect: { query: readQuery, headers: readHeaders },
@@ -130,15 +128,12 @@ const isKnown = (headers: RequestHeaders, { mark }: Visit, form: string): boolea
     form,
   )
 
-/** Every client has to ask again each time, which is cheap, and no cache may give one client's answer to another. */
-const CACHE_CONTROL = 'private, no-cache'
-const VARY = 'authorization, accept, accept-encoding, prefer, range, x-service-ref'
-
 const validators = (reference: string, form: string) => ({
   'x-service-ref': reference,
   etag: etagOf(reference, form),
-  'cache-control': CACHE_CONTROL,
-  vary: VARY,
+  // Every client has to ask again each time, which is cheap, and no cache may give one client's answer to another.
+  'cache-control': 'private, no-cache',
+  vary: 'authorization, accept, accept-encoding, prefer, range, x-service-ref',
 })
 
 const unchanged = ({ mark }: Visit, form: string) =>
@@ -154,10 +149,7 @@ const describe = <S extends 200 | 206>(
   body: answer.body,
   mediaType: answer.contentType,
   headers: {
-    'x-service-ref': answer.reference,
-    etag: etagOf(answer.reference, form),
-    'cache-control': CACHE_CONTROL,
-    vary: VARY,
+    ...validators(answer.reference, form),
     'x-cache': hit ? 'hit' : 'miss',
     'content-encoding': answer.coding === 'gzip' ? 'gzip' : undefined,
     'content-range': answer.contentRange,

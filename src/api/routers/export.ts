@@ -29,7 +29,6 @@ const exportProjects = defineRoute({
     'project, and `system.export` where the system section is asked for. With `Prefer: respond-async` it is a job, and its ' +
     'archive, always compressed, is at `/jobs/{id}/file`.',
   tag: 'Data',
-  auth: 'token',
   canWaitLong: true,
   access: { by: 'request', permissions: ['content.export'], system: ['system.export'] },
   headers: z.object({

@@ -37,7 +37,6 @@ const importProjects = defineRoute({
     '`system.import` where the archive has the system section. With `Prefer: respond-async` the archive is received and ' +
     'checked just so, and then imported by a job.',
   tag: 'Data',
-  auth: 'token',
   access: { by: 'request', permissions: ['content.import'], system: ['system.import'] },
   query: z.object({
     targetSlug: slug.optional().meta({ description: 'Where the data goes, for an archive of one project.' }),
@@ -70,7 +69,6 @@ const undo = defineRoute({
   summary: 'Puts back what the last import or transfer replaced',
   description: 'Needs `content.import`. What the stage had until now is kept in its turn, so an undo can be undone.',
   tag: 'Data',
-  auth: 'token',
   access: { by: 'permission', permission: 'content.import', project: 'slug' },
   params: z.object({ slug, stage: slug }),
   query: z.object({

@@ -38,7 +38,6 @@ const downloadJobFile = defineRoute({
     'bytes in the storage have changed is a 410, or, where that is seen only while it is being sent, ends the connection ' +
     'before its last byte.',
   tag: 'Jobs',
-  auth: 'token',
   access: { by: 'asker', of: 'job' },
   params: z.object({ id }),
   headers: z.object({

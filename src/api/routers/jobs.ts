@@ -11,7 +11,7 @@ import { requestCancel } from '../../jobs/transitions.ts'
 import { type Caller, findCallerAgain } from '../../projects/access.ts'
 import { assertAuthor } from '../../projects/assert-permission.ts'
 import { empty, json, stream } from '../answer.ts'
-import { pageQuery, toPage } from '../paging.ts'
+import { pageQuery, readPage } from '../paging.ts'
 import { parsePrefer } from '../prefer.ts'
 import { type BoundRoute, defineRoute } from '../route.ts'
 import { retryAfter, toJobBody } from './job-body.ts'
@@ -32,7 +32,6 @@ const list = defineRoute({
   description:
     'The root token sees all; any other token its own, and those of projects in which it might have asked for the same.',
   tag,
-  auth: 'token',
   access: { by: 'token' },
   query: z.object({
     ...pageQuery,
@@ -53,7 +52,6 @@ const show = defineRoute({
     '`Prefer: wait=N` holds the answer for up to N seconds, 60 at most, until something has changed. A job that failed ' +
     'is a good answer too: its `status` says so.',
   tag,
-  auth: 'token',
   access: { by: 'viewer', of: 'job' },
   params: z.object({ id }),
   headers: z.object({ prefer: z.string().optional() }),
@@ -76,7 +74,6 @@ const events = defineRoute({
     'Server-sent events. Each `data` is the job as `GET /jobs/{id}` has it, in one line; the `event` is `job`. Where the ' +
     'token is revoked or expires meanwhile, the last `event` is `error`, and its `data` the problem document.',
   tag,
-  auth: 'token',
   access: { by: 'viewer', of: 'job' },
   params: z.object({ id }),
   answers: { 200: stream('text/event-stream', 'The events. They end with the job.') },
@@ -90,7 +87,6 @@ const cancel = defineRoute({
   summary: 'Ends a job, queued or running; what it had begun is undone',
   description: 'A queued job has ended at once. A running one ends soon after: its `status` is then `cancelled`.',
   tag,
-  auth: 'token',
   access: { by: 'author', of: 'job' },
   params: z.object({ id }),
   answers: { 202: json(jobSchema, 'The job, which ends or has ended.', retryAfterHeader) },
@@ -103,7 +99,6 @@ const remove = defineRoute({
   operationId: 'deleteJob',
   summary: 'Removes a job that has ended, and the archive that it made',
   tag,
-  auth: 'token',
   access: { by: 'author', of: 'job' },
   params: z.object({ id }),
   answers: { 204: empty('The job is gone.') },
@@ -115,9 +110,9 @@ export function jobRoutes(container: Container): readonly BoundRoute<Caller>[] {
   const { control, queue, watcher, logger, jobTimings } = container
   return [
     list.handle<Caller>(async ({ query, caller }) => {
-      const found = await listJobs(control, caller, { ...query, limit: query.limit + 1 })
-      const page = toPage(found, query.limit, (job) => job.id)
-      return { status: 200, body: { ...page, items: page.items.map(toJobBody) } }
+      const find = (limit: number) => listJobs(control, caller, { ...query, limit })
+      const { items, next } = await readPage(query, find, ({ id }) => id)
+      return { status: 200, body: { items: items.map(toJobBody), next } }
     }),
     show.handle<Caller>(async ({ params, headers, caller, signal }) => {
       const wanted = parsePrefer(headers.prefer).waitSeconds

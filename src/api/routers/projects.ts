@@ -8,7 +8,7 @@ import { createProject, deleteProject, findProject, listProjects, type Project }
 import { createStage, DEFAULT_STAGE, deleteStage, type Stage } from '../../projects/stages.ts'
 import { empty, json } from '../answer.ts'
 import { jsonBody } from '../body.ts'
-import { pageQuery, toPage } from '../paging.ts'
+import { pageQuery, readPage } from '../paging.ts'
 import { type BoundRoute, defineRoute } from '../route.ts'
 
 const tag = 'Projects'
@@ -20,7 +20,6 @@ const list = defineRoute({
   operationId: 'listProjects',
   summary: 'The projects that the token may know of, by slug',
   tag,
-  auth: 'token',
   access: { by: 'token' },
   query: z.object(pageQuery),
   answers: { 200: json(pageOf(projectSchema), 'A page of projects.') },
@@ -32,7 +31,6 @@ const create = defineRoute({
   operationId: 'createProject',
   summary: 'Creates a project with its stages and the default roles; for the root token',
   tag,
-  auth: 'token',
   access: { by: 'root' },
   body: jsonBody(z.strictObject({ slug, stages: z.array(slug).min(1).max(100).default([DEFAULT_STAGE]) })),
   answers: { 201: json(projectSchema, 'The new project.', { location: 'Path of the project.' }) },
@@ -45,7 +43,6 @@ const show = defineRoute({
   operationId: 'showProject',
   summary: 'One project',
   tag,
-  auth: 'token',
   access: { by: 'member', project: 'slug' },
   params: z.object({ slug }),
   answers: { 200: json(projectSchema, 'The project.') },
@@ -58,7 +55,6 @@ const remove = defineRoute({
   operationId: 'deleteProject',
   summary: 'Deletes a project with all its stages, rows and roles; for the root token',
   tag,
-  auth: 'token',
   access: { by: 'root' },
   params: z.object({ slug }),
   answers: { 204: empty('The project is gone.') },
@@ -71,7 +67,6 @@ const listStages = defineRoute({
   operationId: 'listStages',
   summary: "The project's stages, in the order in which they were made",
   tag,
-  auth: 'token',
   access: { by: 'member', project: 'slug' },
   params: z.object({ slug }),
   answers: { 200: json(pageOf(stageSchema), 'All stages.') },
@@ -84,7 +79,6 @@ const addStage = defineRoute({
   operationId: 'createStage',
   summary: 'Adds an empty stage; for the root token',
   tag,
-  auth: 'token',
   access: { by: 'root' },
   params: z.object({ slug }),
   body: jsonBody(z.strictObject({ slug })),
@@ -98,7 +92,6 @@ const removeStage = defineRoute({
   operationId: 'deleteStage',
   summary: 'Deletes a stage with all its rows; for the root token',
   tag,
-  auth: 'token',
   access: { by: 'root' },
   params: stageParams,
   answers: { 204: empty('The stage is gone.') },
@@ -110,9 +103,9 @@ export function projectRoutes({ control, logins, seal, room }: Container): reado
   const database = control.prisma
   return [
     list.handle<Caller>(async ({ query, caller }) => {
-      const found = await listProjects(database, { ...query, limit: query.limit + 1, ...visibleTo(caller) })
-      const page = toPage(found, query.limit, (project) => project.slug)
-      return { status: 200, body: { ...page, items: page.items.map(toProjectBody) } }
+      const find = (limit: number) => listProjects(database, { ...query, limit, ...visibleTo(caller) })
+      const { items, next } = await readPage(query, find, ({ slug }) => slug)
+      return { status: 200, body: { items: items.map(toProjectBody), next } }
     }),
     create.handle<Caller>(async ({ body }) => {
       const connectionLimit = await room.limitOfNew()

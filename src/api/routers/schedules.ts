@@ -18,11 +18,11 @@ import {
 import type { Caller } from '../../projects/access.ts'
 import { empty, json } from '../answer.ts'
 import { jsonBody } from '../body.ts'
-import { pageQuery, toPage } from '../paging.ts'
+import { pageQuery, readPage } from '../paging.ts'
 import { type BoundRoute, defineRoute } from '../route.ts'
 import { jobPath, toJobBody } from './job-body.ts'
 import { schedulePath, toScheduleBody, toScheduleDetailBody } from './schedule-body.ts'
-import { askedAgain, askedFirst } from './schedule-request.ts'
+import { askedFor } from './schedule-request.ts'
 
 const tag = 'Schedules'
 
@@ -38,7 +38,6 @@ const list = defineRoute({
   summary: 'Schedules, in the order in which they were made',
   description: 'The root token sees all; any other token those whose jobs it might ask for itself.',
   tag,
-  auth: 'token',
   access: { by: 'token' },
   query: z.object({ ...pageQuery, after: id.optional() }),
   answers: { 200: json(pageOf(scheduleSchema), 'A page of schedules.') },
@@ -54,7 +53,6 @@ const create = defineRoute({
     'them done any more. Times that are missed while no process runs are made up for by one run; a time at which the run ' +
     'before goes on is skipped.',
   tag,
-  auth: 'token',
   access: {
     by: 'request',
     permissions: ['content.export', 'content.import'],
@@ -71,7 +69,6 @@ const show = defineRoute({
   operationId: 'showSchedule',
   summary: 'One schedule, with its newest runs',
   tag,
-  auth: 'token',
   access: { by: 'asker', of: 'schedule' },
   params,
   answers: { 200: json(scheduleDetailSchema, 'The schedule.') },
@@ -87,7 +84,6 @@ const change = defineRoute({
     'What a schedule missed while it was not enabled is not made up for. With another `request`, it runs in the name of ' +
     'the token that changed it from then on: the root token too.',
   tag,
-  auth: 'token',
   access: { by: 'author', of: 'schedule' },
   params,
   body: jsonBody(changedSchedule),
@@ -101,7 +97,6 @@ const remove = defineRoute({
   operationId: 'deleteSchedule',
   summary: 'Deletes a schedule; its archives stay for as long as those of any other job',
   tag,
-  auth: 'token',
   access: { by: 'author', of: 'schedule' },
   params,
   answers: { 204: empty('The schedule is gone.') },
@@ -114,7 +109,6 @@ const run = defineRoute({
   operationId: 'runSchedule',
   summary: 'Runs a schedule now, enabled or not',
   tag,
-  auth: 'token',
   access: { by: 'author', of: 'schedule' },
   params,
   answers: {
@@ -131,11 +125,6 @@ export function scheduleRoutes(container: Container): readonly BoundRoute<Caller
   const { control, config } = container
   const database = control.prisma
 
-  const bodiesOf = async (schedules: readonly Schedule[]) => {
-    const ids = schedules.map((schedule) => schedule.id)
-    const runs = await summariseRuns(database, ids)
-    return schedules.map((schedule) => toScheduleBody(schedule, runs.get(schedule.id)))
-  }
   const detailOf = async (schedule: Schedule) => {
     const summary = await summariseRuns(database, [schedule.id])
     const runs = await listRuns(database, schedule.id, SHOWN_RUNS)
@@ -144,12 +133,16 @@ export function scheduleRoutes(container: Container): readonly BoundRoute<Caller
 
   return [
     list.handle<Caller>(async ({ query, caller }) => {
-      const found = await listSchedules(database, caller, { ...query, limit: query.limit + 1 })
-      const page = toPage(found, query.limit, (schedule) => schedule.id)
-      return { status: 200, body: { ...page, items: await bodiesOf(page.items) } }
+      const find = (limit: number) => listSchedules(database, caller, { ...query, limit })
+      const { items, next } = await readPage(query, find, ({ id }) => id)
+      const runs = await summariseRuns(
+        database,
+        items.map(({ id }) => id),
+      )
+      return { status: 200, body: { items: items.map((each) => toScheduleBody(each, runs.get(each.id))), next } }
     }),
     create.handle<Caller>(async ({ body, caller }) => {
-      const asked = await askedFirst(container, caller, body)
+      const asked = await askedFor(container, caller, body.request)
       const schedule = await createSchedule(container, caller, { ...body, ...asked })
       return { status: 201, headers: { location: schedulePath(schedule) }, body: await detailOf(schedule) }
     }),
@@ -158,7 +151,7 @@ export function scheduleRoutes(container: Container): readonly BoundRoute<Caller
     }),
     change.handle<Caller>(async ({ params: { id: scheduleId }, body: { request, ...changes }, caller }) => {
       await findOwnSchedule(database, caller, scheduleId)
-      const asked = request && (await askedAgain(container, caller, request))
+      const asked = request && (await askedFor(container, caller, request))
       const changed = { ...changes, ...(asked && { request: asked }) }
       return { status: 200, body: await detailOf(await changeSchedule(container, caller, scheduleId, changed)) }
     }),

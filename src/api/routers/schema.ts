@@ -30,7 +30,6 @@ const apply = defineRoute({
     'are in the stage, and BEGIN, COMMIT and ROLLBACK are refused. Where another transaction holds a table, the script ' +
     'is undone and run again, for WHARF_SCHEMA_LOCK_SECONDS (60); then the answer is `409` and names who holds it.',
   tag: 'Projects',
-  auth: 'token',
   access,
   params: z.object({ slug, stage: slug }),
   body: rawBody('application/sql', { maxBytes: MAX_SCRIPT_BYTES, description: 'Any number of statements, UTF-8.' }),

@@ -7,7 +7,7 @@ import type { Caller } from '../../projects/access.ts'
 import { createToken, findToken, listTokens, revokeToken, type Token } from '../../projects/tokens.ts'
 import { empty, json } from '../answer.ts'
 import { jsonBody } from '../body.ts'
-import { pageQuery, toPage } from '../paging.ts'
+import { pageQuery, readPage } from '../paging.ts'
 import { type BoundRoute, defineRoute } from '../route.ts'
 
 const tag = 'Tokens'
@@ -18,7 +18,6 @@ const list = defineRoute({
   operationId: 'listTokens',
   summary: 'Tokens in the order in which they were made, revoked ones too; for the root token',
   tag,
-  auth: 'token',
   access: { by: 'root' },
   query: z.object({ ...pageQuery, after: id.optional(), project: slug.optional() }),
   answers: { 200: json(pageOf(tokenSchema), 'A page of tokens.') },
@@ -32,7 +31,6 @@ const create = defineRoute({
   summary: 'Creates a token with a role in one or more projects; for the root token',
   description: 'The answer is the only place where the token is ever shown.',
   tag,
-  auth: 'token',
   access: { by: 'root' },
   body: jsonBody(newToken),
   answers: { 201: json(createdTokenSchema, 'The new token.', { location: 'Path of the token.' }) },
@@ -45,7 +43,6 @@ const show = defineRoute({
   operationId: 'showToken',
   summary: 'One token; for the root token',
   tag,
-  auth: 'token',
   access: { by: 'root' },
   params: z.object({ id }),
   answers: { 200: json(tokenSchema, 'The token.') },
@@ -58,7 +55,6 @@ const revoke = defineRoute({
   operationId: 'revokeToken',
   summary: 'Revokes a token for good, from the next request on; for the root token',
   tag,
-  auth: 'token',
   access: { by: 'root' },
   params: z.object({ id }),
   answers: { 204: empty('The token is revoked.') },
@@ -71,7 +67,6 @@ const me = defineRoute({
   operationId: 'whoAmI',
   summary: 'Who the token is, and what it may do',
   tag,
-  auth: 'token',
   access: { by: 'token' },
   answers: {
     200: json(callerSchema, 'The caller.'),
@@ -83,9 +78,9 @@ export function tokenRoutes({ control }: Container): readonly BoundRoute<Caller>
   const database = control.prisma
   return [
     list.handle<Caller>(async ({ query }) => {
-      const found = await listTokens(database, { ...query, limit: query.limit + 1 })
-      const page = toPage(found, query.limit, (token) => token.id)
-      return { status: 200, body: { ...page, items: page.items.map(toTokenBody) } }
+      const find = (limit: number) => listTokens(database, { ...query, limit })
+      const { items, next } = await readPage(query, find, ({ id }) => id)
+      return { status: 200, body: { items: items.map(toTokenBody), next } }
     }),
     create.handle<Caller>(async ({ body }) => {
       const expiresAt = body.expiresAt === undefined ? null : new Date(body.expiresAt)

@@ -24,7 +24,6 @@ const transfer = defineRoute({
     'source and `content.import` in a target that are here, `content.structure` in a target with an ' +
     'empty stage, which is built, and the same in `system` where the system section is asked for.',
   tag: 'Data',
-  auth: 'token',
   access: {
     by: 'request',
     permissions: ['content.export', 'content.import'],
