@@ -1,5 +1,5 @@
 import { quoteIdentifier, quoteLiteral } from '../../database/quoting.ts'
-import { addConstraints } from '../structure/create-constraints.ts'
+import { addConstraints } from '../structure/constraints.ts'
 import type { CreateStatements, StructureLines } from '../structure/create-statements.ts'
 import type { LoadingSession } from './loading-session.ts'
 

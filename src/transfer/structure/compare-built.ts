@@ -5,6 +5,7 @@ import { sqlFieldsOf } from '../../archive/sql/line-definitions.ts'
 import { compareDefinitions } from '../../archive/sql/same-definition.ts'
 import { createTurns } from '../../lib/give-way.ts'
 import type { StructureLines } from './create-statements.ts'
+import { compareText } from './query.ts'
 
 type StructureEntry = Entry<'enum' | 'domain' | 'composite' | 'range' | 'sequence' | 'table'>
 
@@ -57,27 +58,21 @@ function entriesOf({ types, sequences, tables }: StructureLines): readonly Struc
   ]
 }
 
+/** The lists of lines whose order means nothing. */
+const UNORDERED = new Set(['unique', 'checks', 'foreignKeys', 'exclusions', 'indexes', 'options'])
+
 /** A line with all its lists, in the order of names where their order means nothing. */
-function entryOf(kind: StructureEntry['kind'], content: unknown): StructureEntry {
-  const parsed = toEntry(kind, content)
+function entryOf(kind: StructureEntry['kind'], content: object): StructureEntry {
+  const properties = Object.entries(content).map(([key, value]) => [key, UNORDERED.has(key) ? inOrder(value) : value])
+  const parsed = toEntry(kind, Object.fromEntries(properties))
   if (!parsed.success) throw new Error(`what was built is no line: ${parsed.problems[0]}`)
-  const entry: StructureEntry = parsed.entry
-  if (entry.kind === 'domain') return { ...entry, content: { ...entry.content, checks: byName(entry.content.checks) } }
-  if (entry.kind !== 'table') return entry
-  const { unique, checks, foreignKeys, exclusions, indexes, options = [] } = entry.content
-  const lists = {
-    unique: byName(unique),
-    checks: byName(checks),
-    foreignKeys: byName(foreignKeys),
-    exclusions: byName(exclusions),
-    indexes: byName(indexes),
-    options: options.toSorted(),
-  }
-  return { ...entry, content: { ...entry.content, ...lists } }
+  return parsed.entry
 }
 
-const byName = <T extends { readonly name: string }>(list: readonly T[]): T[] =>
-  list.toSorted((a, b) => (a.name < b.name ? -1 : 1))
+const inOrder = (list: readonly (string | { readonly name: string })[] = []): unknown =>
+  list.toSorted((a, b) => compareText(nameIn(a), nameIn(b)))
+
+const nameIn = (item: string | { readonly name: string }): string => (typeof item === 'string' ? item : item.name)
 
 /** Compares, one by one, the properties that are not the same to the letter. */
 function comparisons(
@@ -97,8 +92,8 @@ function comparisons(
           ? compareDefinitions(grammar, a, b, definition)
           : 'more'
       if (difference === 'none') return undefined
-      const place = field.slice(line.kind.length + 1)
-      const detail = `${nameOf(line)}: ${place} is ${quoted(b)}, where its line says ${quoted(a)}`
+      const property = field.slice(line.kind.length + 1)
+      const detail = `${nameOf(line)}: ${property} is ${quoted(b)}, where its line says ${quoted(a)}`
       return { detail, inExpressions: difference === 'expressions' }
     }
   })

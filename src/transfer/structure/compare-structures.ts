@@ -1,8 +1,11 @@
 import type { StructureLines } from './create-statements.ts'
-import type { TableLine, TypeLine } from './lines.ts'
+import type { Facts } from './lines.ts'
+import { sequenceFacts } from './sequences.ts'
+import { tableFacts } from './tables.ts'
+import { typeFacts } from './types.ts'
 
 /** What is compared, by what it is called for people, e.g. `column "name" of table "artist"`. */
-type Facts = ReadonlyMap<string, Readonly<Record<string, string>>>
+type Things = ReadonlyMap<string, Facts>
 
 /**
  * Every difference between an archive's structure and its target's, in words.
@@ -32,16 +35,12 @@ export function missingThings(from: StructureLines, other: StructureLines): read
 }
 
 /** Whether a thing goes without saying, since the whole table that it belongs to is missing on the other side. */
-function isInside(thing: string, here: Facts, there: Facts): boolean {
+function isInside(thing: string, here: Things, there: Things): boolean {
   const table = / of (table ".*")$/s.exec(thing)?.[1]
   return table !== undefined && here.has(table) && !there.has(table)
 }
 
-function differences(
-  thing: string,
-  facts: Readonly<Record<string, string>>,
-  others: Readonly<Record<string, string>>,
-): readonly string[] {
+function differences(thing: string, facts: Facts, others: Facts): readonly string[] {
   return [...new Set([...Object.keys(facts), ...Object.keys(others)])]
     .filter((fact) => facts[fact] !== others[fact])
     .map(
@@ -49,66 +48,13 @@ function differences(
     )
 }
 
-function factsOf({ types, sequences, tables }: StructureLines): Facts {
-  const facts = new Map<string, Readonly<Record<string, string>>>()
-  for (const type of types) facts.set(`${type.kind} "${type.content.name}"`, typeFacts(type))
-  for (const { name, type, increment, min, max, cycle } of sequences) {
-    facts.set(`sequence "${name}"`, { type, increment, minimum: min, maximum: max, cycle: cycle ? 'yes' : 'no' })
-  }
-  for (const table of tables) {
-    facts.set(`table "${table.name}"`, {})
-    for (const [thing, thingFacts] of tableFacts(table)) facts.set(`${thing} of table "${table.name}"`, thingFacts)
-  }
-  return facts
+function factsOf({ types, sequences, tables }: StructureLines): Things {
+  return new Map([
+    ...types.map((type) => [`${type.kind} "${type.content.name}"`, typeFacts(type)] as const),
+    ...sequences.map((sequence) => [`sequence "${sequence.name}"`, sequenceFacts(sequence)] as const),
+    ...tables.flatMap((table) => [
+      [`table "${table.name}"`, {}] as const,
+      ...tableFacts(table).map(([thing, facts]) => [`${thing} of table "${table.name}"`, facts] as const),
+    ]),
+  ])
 }
-
-function typeFacts(type: TypeLine): Readonly<Record<string, string>> {
-  switch (type.kind) {
-    case 'enum':
-      return { 'list of values': type.content.values.map((value) => JSON.stringify(value)).join(', ') }
-    case 'domain':
-      return present({
-        type: type.content.type,
-        nullable: yesOrNo(type.content.nullable),
-        default: type.content.default,
-        collation: type.content.collation,
-        checks: type.content.checks?.map(({ name, definition }) => `${name} ${definition}`).join(', ') || undefined,
-      })
-    case 'composite':
-      return {
-        attributes: type.content.attributes.map((attribute) => `${attribute.name} ${attribute.type}`).join(', '),
-      }
-    case 'range':
-      return { subtype: type.content.subtype }
-  }
-}
-
-function tableFacts(table: TableLine): readonly (readonly [string, Readonly<Record<string, string>>])[] {
-  const definitions = [
-    ...(table.primaryKey ? [['primary key', table.primaryKey] as const] : []),
-    ...(table.unique ?? []).map((entry) => ['unique constraint', entry] as const),
-    ...(table.checks ?? []).map((entry) => ['check', entry] as const),
-    ...(table.foreignKeys ?? []).map((entry) => ['foreign key', entry] as const),
-    ...(table.exclusions ?? []).map((entry) => ['exclusion constraint', entry] as const),
-    ...(table.indexes ?? []).map((entry) => ['index', entry] as const),
-  ]
-  return [
-    ...table.columns.map((column) => [`column "${column.name}"`, columnFacts(column)] as const),
-    ...definitions.map(([kind, { name, definition }]) => [`${kind} "${name}"`, { definition }] as const),
-  ]
-}
-
-const columnFacts = (column: TableLine['columns'][number]): Readonly<Record<string, string>> =>
-  present({
-    type: column.type,
-    nullable: yesOrNo(column.nullable),
-    default: column.default,
-    'generation expression': column.generated,
-    identity: column.identity?.generation,
-    collation: column.collation,
-  })
-
-const yesOrNo = (flag: boolean): string => (flag ? 'yes' : 'no')
-
-const present = (facts: Readonly<Record<string, string | undefined>>): Readonly<Record<string, string>> =>
-  Object.fromEntries(Object.entries(facts).filter((entry): entry is [string, string] => entry[1] !== undefined))

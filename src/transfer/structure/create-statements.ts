@@ -1,9 +1,9 @@
-import { quoteIdentifier, quoteLiteral } from '../../database/quoting.ts'
-import { constraintStatements } from './create-constraints.ts'
-import { createSequence, positionSequence } from './create-sequences.ts'
-import { createTable, describeColumns } from './create-tables.ts'
-import { createType, describeType } from './create-types.ts'
+import { completeColumns } from './columns.ts'
+import { constraintStatements } from './constraints.ts'
 import type { SequenceLine, TableLine, TypeLine } from './lines.ts'
+import { createSequence, positionSequence } from './sequences.ts'
+import { createTable, replicaIdentity, tableComments } from './tables.ts'
+import { completeType, createType } from './types.ts'
 
 /** What structure lines say of a stage. */
 export interface StructureLines {
@@ -33,13 +33,14 @@ export function createStatements({ types, sequences, tables }: StructureLines): 
       // First, since the default of a domain may draw from one.
       ...sequences.map(createSequence),
       ...types.map(createType),
-      ...types.flatMap(describeType),
+      ...types.flatMap(completeType),
       ...tables.map(createTable),
       // After all tables, since a default may name any of them as a regclass.
-      ...tables.flatMap(describeColumns),
+      ...tables.flatMap(completeColumns),
     ],
     after: [
       ...constraintStatements(tables),
+      ...tables.flatMap(replicaIdentity),
       ...tables.flatMap(tableComments),
       ...sequences.flatMap(positionSequence),
       ...tables
@@ -47,14 +48,4 @@ export function createStatements({ types, sequences, tables }: StructureLines): 
         .flatMap(positionSequence),
     ],
   }
-}
-
-function tableComments({ name, comment, columns }: TableLine): string[] {
-  const table = quoteIdentifier(name)
-  const ofTable = comment === undefined ? [] : [`COMMENT ON TABLE ${table} IS ${quoteLiteral(comment)}`]
-  const ofColumns = columns.flatMap((column) => {
-    if (column.comment === undefined) return []
-    return [`COMMENT ON COLUMN ${table}.${quoteIdentifier(column.name)} IS ${quoteLiteral(column.comment)}`]
-  })
-  return [...ofTable, ...ofColumns]
 }

@@ -100,7 +100,7 @@ export interface Candidates {
  *
  * @returns for each of them, what it needs.
  */
-export function findObstacles(candidates: Candidates, dependencies: readonly Dependency[]): Map<ObjectKey, ObjectKey> {
+export function findBlockers(candidates: Candidates, dependencies: readonly Dependency[]): Map<ObjectKey, ObjectKey> {
   const whole = wholes(dependencies)
   const { types, sequences, tables, tableParts, typeParts } = candidates
   const all = new Set([...types, ...sequences, ...tables, ...tableParts, ...typeParts])
@@ -115,17 +115,17 @@ export function findObstacles(candidates: Candidates, dependencies: readonly Dep
     // A sequence goes with the column that owns it, but does not need it.
     .filter(({ object, kind }) => !(sequences.has(object) && kind === 'a'))
 
-  const obstacles = new Map<ObjectKey, ObjectKey>()
+  const blockers = new Map<ObjectKey, ObjectKey>()
   // Types are made before tables, so none may need a table's row type.
   const isMissing = (object: ObjectKey, on: ObjectKey): boolean =>
-    !all.has(on) || obstacles.has(on) || (tables.has(on) && (types.has(object) || typeParts.has(object)))
-  for (let found = -1; found !== obstacles.size; ) {
-    found = obstacles.size
+    !all.has(on) || blockers.has(on) || (tables.has(on) && (types.has(object) || typeParts.has(object)))
+  for (let found = -1; found !== blockers.size; ) {
+    found = blockers.size
     for (const { object, on, part } of needs) {
-      if (!obstacles.has(object) && isMissing(object, on)) obstacles.set(object, part)
+      if (!blockers.has(object) && isMissing(object, on)) blockers.set(object, part)
     }
   }
-  return obstacles
+  return blockers
 }
 
 /** Names objects for people, e.g. `function slug(text)`. */

@@ -1,10 +1,12 @@
 import type { ObjectKey } from './dependencies.ts'
 import type { NotExported } from './lines.ts'
-import type { ObstacleOf } from './obstacles.ts'
+
+/** What keeps an object from being described, for people; undefined where nothing does. */
+export type BlockerOf = (key: ObjectKey) => string | undefined
 
 /** What lines are made with: why something can't be described, and where to say that it was left out. */
 export interface LineContext {
-  readonly obstacleOf: ObstacleOf
+  readonly blockerOf: BlockerOf
   readonly leaveOut: (entry: NotExported) => void
 }
 
@@ -19,15 +21,15 @@ interface NamedObject {
  * @param owner the table or domain that they are parts of.
  */
 export function describable<Row extends NamedObject>(
-  { obstacleOf, leaveOut }: LineContext,
+  { blockerOf, leaveOut }: LineContext,
   kind: string,
   rows: readonly Row[],
   owner?: string,
 ): Row[] {
   return rows.filter(({ key, name }) => {
-    const obstacle = obstacleOf(key)
-    if (obstacle !== undefined)
-      leaveOut({ kind, name: owner === undefined ? name : `${owner}.${name}`, detail: obstacle })
-    return obstacle === undefined
+    const blocker = blockerOf(key)
+    if (blocker !== undefined)
+      leaveOut({ kind, name: owner === undefined ? name : `${owner}.${name}`, detail: blocker })
+    return blocker === undefined
   })
 }

@@ -20,5 +20,14 @@ export type NotExported = NonNullable<LineInput<'stage'>['notExported']>[number]
 export type ColumnLine = TableLine['columns'][number]
 export type IdentityLine = NonNullable<ColumnLine['identity']>
 
-/** What names an old row in logical replication, where that is not the primary key. */
-export type ReplicaIdentity = NonNullable<TableLine['replicaIdentity']>
+/** A constraint or an index. */
+export type DefinitionLine = NonNullable<TableLine['indexes']>[number]
+
+/** What decides about which rows fit into something, by what it is called for people. */
+export type Facts = Readonly<Record<string, string>>
+
+export const yesOrNo = (flag: boolean): string => (flag ? 'yes' : 'no')
+
+/** The facts that there are. */
+export const present = (facts: Readonly<Record<string, string | undefined>>): Facts =>
+  Object.fromEntries(Object.entries(facts).filter((entry): entry is [string, string] => entry[1] !== undefined))

@@ -19,8 +19,11 @@ type WithoutNulls<T> = { [K in keyof T as null extends T[K] ? never : K]: T[K] }
   [K in keyof T as null extends T[K] ? K : never]?: NonNullable<T[K]>
 }
 
-/** NULL for an empty list, so that `withoutNulls` leaves it out. */
-export const nonEmpty = <T>(list: readonly T[]): T[] | null => (list.length === 0 ? null : [...list])
+/** SQL that makes a line of these properties, without those that are NULL: lines leave out what does not apply. */
+export function jsonObject(properties: Readonly<Record<string, string>>): string {
+  const pairs = Object.entries(properties).map(([name, value]) => `'${name}', ${value}`)
+  return `pg_catalog.json_strip_nulls(pg_catalog.json_build_object(${pairs.join(', ')}))`
+}
 
 /** Compares by code units: the order is the same on every machine, whatever its locale. */
 export const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)

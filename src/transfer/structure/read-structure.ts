@@ -1,21 +1,19 @@
+import { type CatalogRows, readBlockers } from './blockers.ts'
+import { readColumns } from './columns.ts'
+import { readConstraints } from './constraints.ts'
 import { inCreationOrder } from './creation-order.ts'
 import { type Dependency, type ObjectKey, readDependencies, type WholeOf, wholes } from './dependencies.ts'
 import { describable, type LineContext } from './line-context.ts'
 import type { NotExported, SequenceLine, TypeLine } from './lines.ts'
 import { compareNotExported, readNotExported } from './not-exported.ts'
-import { type CatalogRows, readObstacles } from './obstacles.ts'
 import { groupBy, type Query } from './query.ts'
-import { readColumns } from './read-columns.ts'
-import { readSequences, type SequenceWithValue } from './read-sequences.ts'
-import { readTables } from './read-tables.ts'
-import { readTypes } from './read-types.ts'
 import { findRefused } from './refused-lines.ts'
-import { toSequenceLine } from './sequence-lines.ts'
-import { type TableStructure, toTableStructure, type WholeTable } from './table-lines.ts'
-import { toTypeLines } from './type-lines.ts'
+import { readSequences, toSequenceLines } from './sequences.ts'
+import { readTables, type TableRow, type TableStructure, toTableStructure, type WholeTable } from './tables.ts'
+import { readTypes, toTypeLines } from './types.ts'
 
 export type { TypeLine } from './lines.ts'
-export type { TableStructure } from './table-lines.ts'
+export type { TableStructure } from './tables.ts'
 
 /** A stage's structure, as an archive's lines have it. */
 export interface StageStructure {
@@ -71,6 +69,7 @@ async function readCatalog(query: Query, schema: string): Promise<Catalog> {
     types: await readTypes(query, oid),
     sequences: await readSequences(query, schema, oid),
     tables: await readTables(query, oid),
+    constraints: await readConstraints(query, oid),
     columns: await readColumns(query, oid),
     notExported: await readNotExported(query, oid),
   }
@@ -83,14 +82,14 @@ async function describeStage(
   refused: ReadonlyMap<ObjectKey, string>,
 ): Promise<StageStructure> {
   const notExported = [...catalog.notExported]
-  const obstacleOf = await readObstacles(query, catalog, refused)
-  const context: LineContext = { obstacleOf, leaveOut: (entry) => notExported.push(entry) }
+  const blockerOf = await readBlockers(query, catalog, refused)
+  const context: LineContext = { blockerOf, leaveOut: (entry) => notExported.push(entry) }
   const whole = wholes(catalog.dependencies)
   const needs = neededBy(catalog.dependencies, whole)
 
   const types = toTypeLines(catalog.types, needs, context)
   const tables = toTables(catalog, needs, context)
-  const sequences = toSequences(catalog.sequences, context)
+  const sequences = toSequenceLines(catalog.sequences, context)
   return {
     ...(catalog.comment === null ? {} : { comment: catalog.comment }),
     types,
@@ -121,48 +120,40 @@ function neededBy(dependencies: readonly Dependency[], whole: WholeOf): Needs {
   return needs
 }
 
-function toSequences(sequences: readonly SequenceWithValue[], context: LineContext): SequenceLine[] {
-  const standalone = sequences.filter(({ of_identity }) => !of_identity)
-  return describable(context, 'sequence', standalone).map((row) => toSequenceLine(row, context.obstacleOf))
-}
-
-function toTables(catalog: CatalogRows, needs: Needs, context: LineContext) {
-  const { tables, constraints } = catalog.tables
+function toTables(catalog: CatalogRows, needs: Needs, context: LineContext): TableStructure[] {
+  const { tables, constraints } = catalog
   const wholeTable = wholeTables(catalog)
   const keyOf = new Map(tables.map(({ name, key }) => [name, key]))
-  const parents = groupBy(constraints, ({ table_oid }) => table_oid)
+  const constraintsOf = groupBy(constraints, ({ table_oid }) => table_oid)
   const ordered = inCreationOrder(
     describable(withRows(context), 'table', tables).map((table) => ({
       key: table.key,
       name: table.name,
       needs: needs.get(table.key) ?? new Set<string>(),
-      prefers: new Set((parents.get(table.oid) ?? []).map((row) => keyOf.get(row.references_table ?? '') ?? '')),
+      prefers: new Set((constraintsOf.get(table.oid) ?? []).map((row) => keyOf.get(row.references_table ?? '') ?? '')),
       table,
     })),
   )
-  return ordered.map(
-    ({ table }): TableStructure => toTableStructure({ table, ...wholeTable(table.oid, table.key) }, context),
-  )
+  return ordered.map(({ table }) => toTableStructure(wholeTable(table), context))
 }
 
 /** A table that is left out takes its rows with it, which has to be said. */
-function withRows({ obstacleOf, leaveOut }: LineContext): LineContext {
+function withRows({ blockerOf, leaveOut }: LineContext): LineContext {
   return {
-    obstacleOf,
+    blockerOf,
     leaveOut: (entry) => leaveOut({ ...entry, detail: `${entry.detail}; its rows are not exported either` }),
   }
 }
 
-function wholeTables({ tables, columns, sequences }: CatalogRows) {
+function wholeTables({ columns, constraints, sequences }: CatalogRows): (table: TableRow) => WholeTable {
   const columnsOf = groupBy(columns, ({ table_oid }) => table_oid)
-  const constraintsOf = groupBy(tables.constraints, ({ table_oid }) => table_oid)
-  const indexesOf = groupBy(tables.indexes, ({ table_oid }) => table_oid)
-  const identities = sequences.filter(({ of_identity }) => of_identity)
-  const identitiesOf = groupBy(identities, ({ owner_table_key }) => owner_table_key ?? '')
-  return (oid: string, key: ObjectKey): Omit<WholeTable, 'table'> => ({
-    columns: columnsOf.get(oid) ?? [],
-    constraints: constraintsOf.get(oid) ?? [],
-    indexes: indexesOf.get(oid) ?? [],
-    identities: new Map((identitiesOf.get(key) ?? []).map((row) => [row.owner_column_number ?? 0, row])),
+  const constraintsOf = groupBy(constraints, ({ table_oid }) => table_oid)
+  const identities = sequences.filter(({ owner }) => owner?.isIdentity)
+  const identitiesOf = groupBy(identities, ({ owner }) => owner?.key ?? '')
+  return (table) => ({
+    table,
+    columns: columnsOf.get(table.oid) ?? [],
+    constraints: constraintsOf.get(table.oid) ?? [],
+    identities: new Map((identitiesOf.get(table.key) ?? []).map((row) => [row.owner?.column ?? 0, row])),
   })
 }

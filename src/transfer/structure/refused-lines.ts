@@ -1,7 +1,7 @@
 import { createLineCheck } from '../../archive/check-line.ts'
+import type { CatalogRows } from './blockers.ts'
 import type { ObjectKey } from './dependencies.ts'
 import type { TableLine, TypeLine } from './lines.ts'
-import type { CatalogRows } from './obstacles.ts'
 
 interface Lines {
   readonly types: readonly TypeLine[]
@@ -17,13 +17,13 @@ interface Lines {
  */
 export async function findRefused(catalog: CatalogRows, { types, tables }: Lines): Promise<Map<ObjectKey, string>> {
   const check = createLineCheck()
-  const keys = keysByPlace(catalog)
+  const keys = keysByLocation(catalog)
   const refused = new Map<ObjectKey, string>()
   for (const line of [...types, ...tables.map(({ line: content }) => ({ kind: 'table' as const, content }))]) {
     const { name } = line.content
     for (const { field, detail } of await check(line.kind, line.content)) {
       const part = field === undefined ? undefined : partAt(line, field)
-      const key = keys.get(place(name, part))
+      const key = keys.get(location(name, part))
       if (key === undefined) throw new Error(`a line has what the catalogs have not: ${field}`)
       refused.set(
         key,
@@ -58,26 +58,22 @@ function partAt(line: Line, field: string): string | undefined {
   return named(found?.[Number(index)]?.name ?? '')
 }
 
-const place = (owner: string, part?: string): string => JSON.stringify([owner, part])
+const location = (owner: string, part?: string): string => JSON.stringify([owner, part])
 
-/** The objects of the catalogs by their place in a line. */
-function keysByPlace({ types, tables, columns }: CatalogRows): ReadonlyMap<string, ObjectKey> {
-  const { enums, domains, composites, ranges } = types
-  const names = new Map(tables.tables.map(({ oid, name }) => [oid, name]))
+/** The objects of the catalogs by their location in a line. */
+function keysByLocation({ types, tables, constraints, columns }: CatalogRows): ReadonlyMap<string, ObjectKey> {
+  const names = new Map(tables.map(({ oid, name }) => [oid, name]))
   const ofTable = (oid: string): string => names.get(oid) ?? ''
+  const domains = types.filter((row) => row.kind === 'domain')
   return new Map([
-    ...[...enums, ...composites, ...ranges, ...domains, ...tables.tables].map(
-      ({ key, name }) => [place(name), key] as const,
-    ),
-    ...domains.map(({ name, default_key }) => [place(name, DEFAULT), default_key] as const),
+    ...[...types, ...tables].map(({ key, name }) => [location(name), key] as const),
+    ...domains.map(({ name, default_key }) => [location(name, DEFAULT), default_key] as const),
     ...domains.flatMap((domain) =>
-      domain.checks.map(({ key, name }) => [place(domain.name, named(name)), key] as const),
+      domain.check_keys.map(({ key, name }) => [location(domain.name, named(name)), key] as const),
     ),
     ...columns.flatMap(({ table_oid, name, default_key }) =>
-      default_key === null ? [] : [[place(ofTable(table_oid), defaultOf(name)), default_key] as const],
+      default_key === null ? [] : [[location(ofTable(table_oid), defaultOf(name)), default_key] as const],
     ),
-    ...[...tables.constraints, ...tables.indexes].map(
-      ({ table_oid, name, key }) => [place(ofTable(table_oid), named(name)), key] as const,
-    ),
+    ...constraints.map(({ table_oid, name, key }) => [location(ofTable(table_oid), named(name)), key] as const),
   ])
 }

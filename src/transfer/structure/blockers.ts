@@ -1,0 +1,65 @@
+import type { ColumnRow } from './columns.ts'
+import type { ConstraintRow } from './constraints.ts'
+import { type Candidates, type Dependency, findBlockers, type ObjectKey, readDescriptions } from './dependencies.ts'
+import type { BlockerOf } from './line-context.ts'
+import type { Query } from './query.ts'
+import type { SequenceRow } from './sequences.ts'
+import type { TableRow } from './tables.ts'
+import type { AnyTypeRow } from './types.ts'
+
+export interface CatalogRows {
+  readonly types: readonly AnyTypeRow[]
+  readonly sequences: readonly SequenceRow[]
+  readonly tables: readonly TableRow[]
+  readonly constraints: readonly ConstraintRow[]
+  readonly columns: readonly ColumnRow[]
+  readonly dependencies: readonly Dependency[]
+}
+
+/**
+ * Finds what can't be described, be it for what it is or for what it needs.
+ *
+ * @param refused what must not stand in lines, with the reason.
+ */
+export async function readBlockers(
+  query: Query,
+  catalog: CatalogRows,
+  refused: ReadonlyMap<ObjectKey, string>,
+): Promise<BlockerOf> {
+  const reasons = new Map([...refused, ...ownBlockers(catalog)])
+  const needed = findBlockers(toCandidates(catalog, reasons), catalog.dependencies)
+  const descriptions = await readDescriptions(query, needed.values())
+  for (const [key, on] of needed) {
+    const description = descriptions.get(on) ?? on
+    const isMember = on.startsWith('pg_extension:')
+    reasons.set(key, isMember ? `belongs to ${description}` : `needs ${description}, which archives do not describe`)
+  }
+  return (key) => reasons.get(key)
+}
+
+const HIDDEN = 'a built-in object of the same name hides it'
+
+function ownBlockers({ types, sequences, tables, constraints }: CatalogRows): Map<ObjectKey, string> {
+  const hidden = [...types, ...sequences].filter(({ visible }) => !visible)
+  const invalid = constraints.filter(({ valid }) => !valid)
+  return new Map([
+    ...hidden.map(({ key }): [ObjectKey, string] => [key, HIDDEN]),
+    ...tables.flatMap(({ key, blocker }): [ObjectKey, string][] => (blocker ? [[key, blocker]] : [])),
+    ...invalid.map(({ key }): [ObjectKey, string] => [key, 'it is not valid: PostgreSQL did not finish building it']),
+  ])
+}
+
+function toCandidates(catalog: CatalogRows, reasons: ReadonlyMap<ObjectKey, string>): Candidates {
+  const { types, sequences, tables, constraints, columns } = catalog
+  const keysOf = (rows: readonly { readonly key: ObjectKey }[]): Set<ObjectKey> =>
+    new Set(rows.map(({ key }) => key).filter((key) => !reasons.has(key)))
+  return {
+    types: keysOf(types),
+    sequences: keysOf(sequences.filter(({ owner }) => !owner?.isIdentity)),
+    tables: keysOf(tables),
+    tableParts: new Set([...keysOf(constraints), ...columns.flatMap(({ default_key }) => default_key ?? [])]),
+    typeParts: new Set(
+      types.flatMap((row) => (row.kind === 'domain' ? [row.default_key, ...row.check_keys.map(({ key }) => key)] : [])),
+    ),
+  }
+}

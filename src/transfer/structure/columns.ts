@@ -1,0 +1,162 @@
+import { quoteIdentifier, quoteLiteral } from '../../database/quoting.ts'
+import type { ObjectKey } from './dependencies.ts'
+import type { LineContext } from './line-context.ts'
+import { type ColumnLine, type Facts, type IdentityLine, present, type TableLine, yesOrNo } from './lines.ts'
+import { jsonObject, type Query } from './query.ts'
+import { type SequenceRow, sequenceOptions, toIdentitySequence } from './sequences.ts'
+import { collate } from './types/type-kind.ts'
+import type { ValueType } from './value-expressions.ts'
+
+export interface ColumnRow {
+  readonly table_oid: string
+  readonly number: number
+  readonly name: string
+  /** Of an identity column, without its sequence. */
+  readonly line: ColumnLine
+  readonly value_type: ValueType
+  /** PostgreSQL 18: the column has a NOT NULL that the rows in it were never checked against. */
+  readonly not_null_unchecked: boolean
+  readonly default_key: ObjectKey | null
+  /** Whether the collation is PostgreSQL's own and not the project's. */
+  readonly collation_built_in: boolean
+}
+
+/** Reads the columns of the schema's ordinary tables, in their order. */
+export const readColumns = (query: Query, schemaOid: string): Promise<ColumnRow[]> =>
+  query<ColumnRow>(COLUMNS_SQL, [schemaOid])
+
+/** A column of a table's line, without what cannot be described. @param sequence of an identity. */
+export function toColumnLine(
+  row: ColumnRow,
+  table: string,
+  sequence: SequenceRow | undefined,
+  { blockerOf, leaveOut }: LineContext,
+): ColumnLine {
+  const { default: expression, generated, generatedKind, identity, collation, ...others } = row.line
+  const name = `${table}.${row.name}`
+  if (row.not_null_unchecked) {
+    leaveOut({ kind: 'not null constraint', name, detail: 'rows that it was not checked against' })
+  }
+  const blocker = row.default_key === null ? undefined : blockerOf(row.default_key)
+  if (blocker !== undefined && generated !== undefined) {
+    leaveOut({ kind: 'generated column', name, detail: `becomes a plain column with its values: ${blocker}` })
+  } else if (blocker !== undefined) {
+    leaveOut({ kind: 'default', name, detail: blocker })
+  }
+  if (!row.collation_built_in) {
+    leaveOut({ kind: 'collation of a column', name, detail: `${collation} is not PostgreSQL's own` })
+  }
+  return {
+    ...others,
+    ...(blocker === undefined && expression !== undefined && { default: expression }),
+    ...(blocker === undefined && generated !== undefined && { generated, ...(generatedKind && { generatedKind }) }),
+    ...(identity && sequence && { identity: { ...identity, sequence: toIdentitySequence(sequence) } }),
+    ...(collation !== undefined && row.collation_built_in && { collation }),
+  }
+}
+
+/** As `CREATE TABLE` takes it: its type, NOT NULL, identity and expression. */
+export function columnDefinition(column: ColumnLine): string {
+  const { name, type, nullable, generated, generatedKind = 'stored', identity } = column
+  return [
+    `${quoteIdentifier(name)} ${type}${collate(column)}`,
+    nullable ? '' : ' NOT NULL',
+    generated === undefined ? '' : ` GENERATED ALWAYS AS (${generated}) ${generatedKind.toUpperCase()}`,
+    identity ? ` ${identityDefinition(identity)}` : '',
+  ].join('')
+}
+
+function identityDefinition({ generation, sequence }: IdentityLine): string {
+  const options = `SEQUENCE NAME ${quoteIdentifier(sequence.name)} ${sequenceOptions(sequence)}`
+  return `GENERATED ${generation.toUpperCase()} AS IDENTITY (${options})`
+}
+
+/** What `CREATE TABLE` does not take in every version, or can't yet know: one `ALTER TABLE`, or none. */
+export function completeColumns({ name, columns }: TableLine): string[] {
+  const changes = columns.flatMap((column) => {
+    const settings = {
+      DEFAULT: column.default,
+      STORAGE: column.storage,
+      COMPRESSION: column.compression,
+      STATISTICS: column.statistics,
+    }
+    return Object.entries(settings).flatMap(([setting, value]) =>
+      value === undefined ? [] : [`ALTER COLUMN ${quoteIdentifier(column.name)} SET ${setting} ${value}`],
+    )
+  })
+  return changes.length === 0 ? [] : [`ALTER TABLE ${quoteIdentifier(name)} ${changes.join(', ')}`]
+}
+
+export const columnComments = ({ name: table, columns }: TableLine): string[] =>
+  columns.flatMap(({ name, comment }) =>
+    comment === undefined
+      ? []
+      : [`COMMENT ON COLUMN ${quoteIdentifier(table)}.${quoteIdentifier(name)} IS ${quoteLiteral(comment)}`],
+  )
+
+/** What decides about which rows fit. */
+export const columnFacts = (column: ColumnLine): Facts =>
+  present({
+    type: column.type,
+    nullable: yesOrNo(column.nullable),
+    default: column.default,
+    'generation expression': column.generated,
+    identity: column.identity?.generation,
+    collation: column.collation,
+  })
+
+// The statistics target is -1 by default up to PostgreSQL 16, and NULL from 17.
+const LINE_SQL = jsonObject({
+  name: 'a.attname',
+  type: 'pg_catalog.format_type(a.atttypid, a.atttypmod)',
+  nullable: 'NOT a.attnotnull OR unchecked.found',
+  default: `CASE a.attgenerated WHEN '' THEN pg_catalog.pg_get_expr(d.adbin, d.adrelid) END`,
+  generated: `CASE WHEN a.attgenerated <> '' THEN pg_catalog.pg_get_expr(d.adbin, d.adrelid) END`,
+  generatedKind: `CASE a.attgenerated WHEN 's' THEN 'stored' WHEN 'v' THEN 'virtual' END`,
+  identity: `CASE WHEN a.attidentity <> '' THEN pg_catalog.json_build_object(
+               'generation', CASE a.attidentity WHEN 'a' THEN 'always' ELSE 'by default' END) END`,
+  collation: 'pg_catalog.quote_ident(l.collname::text)',
+  storage: `CASE WHEN a.attstorage <> t.typstorage THEN
+         CASE a.attstorage WHEN 'p' THEN 'plain' WHEN 'e' THEN 'external' WHEN 'm' THEN 'main' ELSE 'extended' END
+       END`,
+  compression: `CASE a.attcompression WHEN 'p' THEN 'pglz' WHEN 'l' THEN 'lz4' END`,
+  statistics: 'NULLIF(a.attstattarget, -1)',
+  comment: 'pg_catalog.col_description(a.attrelid, a.attnum)',
+})
+
+const COLUMNS_SQL = `
+SELECT a.attrelid::text AS table_oid, a.attnum::int4 AS number, a.attname::text AS name,
+       ${LINE_SQL} AS line,
+       pg_catalog.json_build_object(
+         'name', base.typname, 'kind', base.typtype,
+         'isArray', base.typcategory = 'A', 'isBuiltIn', base.oid < 16384,
+         'hasOwnCast', EXISTS (
+           SELECT FROM pg_catalog.pg_cast p
+            WHERE p.castsource = base.oid AND p.oid >= 16384
+              AND p.casttarget IN ('pg_catalog.text'::pg_catalog.regtype, 'pg_catalog.json'::pg_catalog.regtype))
+       ) AS value_type,
+       unchecked.found AS not_null_unchecked,
+       'pg_attrdef:' || d.oid AS default_key,
+       COALESCE(l.collnamespace = 'pg_catalog'::pg_catalog.regnamespace, true) AS collation_built_in
+  FROM pg_catalog.pg_attribute a
+  JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
+  JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+  CROSS JOIN LATERAL (
+    WITH RECURSIVE chain AS (
+      SELECT t.oid, t.typtype, t.typbasetype
+      UNION ALL
+      SELECT b.oid, b.typtype, b.typbasetype
+        FROM chain JOIN pg_catalog.pg_type b ON b.oid = chain.typbasetype
+       WHERE chain.typtype = 'd'
+    )
+    SELECT b.* FROM chain JOIN pg_catalog.pg_type b ON b.oid = chain.oid WHERE chain.typtype <> 'd'
+  ) base
+  CROSS JOIN LATERAL (
+    SELECT EXISTS (SELECT FROM pg_catalog.pg_constraint n
+                    WHERE n.conrelid = a.attrelid AND n.contype = 'n' AND NOT n.convalidated
+                      AND n.conkey[1] = a.attnum) AS found
+  ) unchecked
+  LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+  LEFT JOIN pg_catalog.pg_collation l ON l.oid = a.attcollation AND a.attcollation <> t.typcollation
+ WHERE c.relnamespace = $1::pg_catalog.oid AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped
+ ORDER BY a.attrelid, a.attnum`

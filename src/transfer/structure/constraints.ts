@@ -1,0 +1,176 @@
+import { archiveFault } from '../../archive/archive-invalid.ts'
+import { quoteIdentifier, quoteLiteral } from '../../database/quoting.ts'
+import type { ObjectKey } from './dependencies.ts'
+import { describable, type LineContext } from './line-context.ts'
+import type { DefinitionLine, Facts, TableLine } from './lines.ts'
+import { jsonObject, type Query } from './query.ts'
+import { storageParameters } from './storage-parameters.ts'
+
+/** The kinds of constraint and index, by the lists of a table's line. */
+const KINDS = {
+  primaryKey: 'primary key',
+  unique: 'unique',
+  checks: 'check',
+  foreignKeys: 'foreign key',
+  exclusions: 'exclusion',
+  indexes: 'index',
+} as const
+
+type Kind = (typeof KINDS)[keyof typeof KINDS]
+
+/** A constraint, or an index that is not behind one. */
+export interface ConstraintRow {
+  readonly key: ObjectKey
+  readonly table_oid: string
+  readonly kind: Kind
+  readonly name: string
+  readonly line: DefinitionLine
+  readonly references_table: string | null
+  /** Storage parameters of a key's index, which `pg_get_constraintdef` leaves out. */
+  readonly index_options: string[]
+  readonly valid: boolean
+  readonly replica_identity: boolean
+}
+
+/** Reads the constraints of the schema's ordinary tables, and the indexes that are not behind one. */
+export const readConstraints = async (query: Query, schemaOid: string): Promise<ConstraintRow[]> => [
+  ...(await query<ConstraintRow>(CONSTRAINTS_SQL, [schemaOid])),
+  ...(await query<ConstraintRow>(INDEXES_SQL, [schemaOid])),
+]
+
+type DefinitionLists = Pick<TableLine, keyof typeof KINDS>
+
+/** The lists of a table's line, but for empty ones. */
+export function toDefinitionLists(
+  rows: readonly ConstraintRow[],
+  table: string,
+  context: LineContext,
+): DefinitionLists {
+  const of = (kind: Kind): ConstraintRow[] =>
+    describable(
+      context,
+      kind,
+      rows.filter((row) => row.kind === kind),
+      table,
+    )
+  const [primaryKey] = of('primary key')
+  const lists = {
+    unique: of('unique').map(toKey),
+    checks: of('check').map(({ line }) => line),
+    foreignKeys: of('foreign key').map(({ line, references_table }) => ({
+      ...line,
+      references: references_table ?? '',
+    })),
+    exclusions: of('exclusion').map(({ line }) => line),
+    indexes: of('index').map(({ line }) => line),
+  }
+  const filled = Object.entries(lists).filter(([, list]) => list.length > 0)
+  return { ...(primaryKey && { primaryKey: toKey(primaryKey) }), ...Object.fromEntries(filled) }
+}
+
+function toKey({ line, index_options }: ConstraintRow): DefinitionLine {
+  if (index_options.length === 0) return line
+  const options = ` WITH (${storageParameters(index_options)})`
+  const definition = line.definition.replace(/( DEFERRABLE)?( INITIALLY DEFERRED)?$/, (timing) => `${options}${timing}`)
+  return { ...line, definition }
+}
+
+/** Each constraint and index of a table, by what it is called for people. */
+export function definitionFacts(table: TableLine): readonly (readonly [string, Facts])[] {
+  const lists = Object.entries(KINDS) as [keyof typeof KINDS, Kind][]
+  return lists.flatMap(([list, kind]) => {
+    const noun = kind === 'unique' || kind === 'exclusion' ? `${kind} constraint` : kind
+    return [table[list] ?? []].flat().map(({ name, definition }) => [`${noun} "${name}"`, { definition }] as const)
+  })
+}
+
+/** Keys and indexes of all tables, then checks, then foreign keys, which need the keys of any table; with comments. */
+export function constraintStatements(tables: readonly TableLine[]): string[] {
+  return [
+    ...tables.flatMap((table) => [
+      ...addConstraints(table, table.primaryKey ? [table.primaryKey] : []),
+      ...addConstraints(table, table.unique),
+      ...addConstraints(table, table.exclusions),
+      ...createIndexes(table),
+      ...addConstraints(table, table.checks),
+    ]),
+    ...tables.flatMap((table) => addConstraints(table, table.foreignKeys)),
+  ]
+}
+
+/** Constraints of one table, with their comments. */
+export function addConstraints(table: TableLine, constraints: readonly DefinitionLine[] = []): string[] {
+  const tableName = quoteIdentifier(table.name)
+  return constraints.flatMap(({ name, definition, comment }) => [
+    `ALTER TABLE ${tableName} ADD CONSTRAINT ${quoteIdentifier(name)} ${definition}`,
+    ...(comment === undefined
+      ? []
+      : [`COMMENT ON CONSTRAINT ${quoteIdentifier(name)} ON ${tableName} IS ${quoteLiteral(comment)}`]),
+  ])
+}
+
+/**
+ * The one kind of definition that is a whole statement.
+ *
+ * @throws {AppError} ARCHIVE_INVALID where it is another statement than that which makes this index on this table.
+ */
+function createIndexes({ name: table, indexes = [] }: TableLine): string[] {
+  return indexes.flatMap(({ name, definition, comment }) => [
+    assertIndex(definition, name, table),
+    ...(comment === undefined ? [] : [`COMMENT ON INDEX ${quoteIdentifier(name)} IS ${quoteLiteral(comment)}`]),
+  ])
+}
+
+function assertIndex(definition: string, name: string, table: string): string {
+  const [, head = ''] = /^CREATE (?:UNIQUE )?INDEX (.*)$/s.exec(definition) ?? []
+  const isThisOne = spellings(name).some((index) =>
+    spellings(table).some((on) => head.startsWith(`${index} ON ${on} USING `)),
+  )
+  if (isThisOne) return definition
+  throw archiveFault(`the definition of index "${name}" is not one of this index on table "${table}"`)
+}
+
+/** A name as PostgreSQL prints it: quoted where it has to be. */
+const spellings = (name: string): readonly string[] =>
+  /^[a-z_][a-z0-9_$]*$/.test(name) ? [name, quoteIdentifier(name)] : [quoteIdentifier(name)]
+
+const CONSTRAINT_SQL = jsonObject({
+  name: 'k.conname',
+  definition: 'pg_catalog.pg_get_constraintdef(k.oid)',
+  comment: `pg_catalog.obj_description(k.oid, 'pg_constraint')`,
+})
+
+const CONSTRAINTS_SQL = `
+SELECT 'pg_constraint:' || k.oid AS key, k.conrelid::text AS table_oid,
+       CASE k.contype WHEN 'p' THEN 'primary key' WHEN 'u' THEN 'unique' WHEN 'c' THEN 'check'
+                      WHEN 'f' THEN 'foreign key' ELSE 'exclusion' END AS kind,
+       k.conname::text AS name, ${CONSTRAINT_SQL} AS line,
+       target.relname::text AS references_table,
+       COALESCE(own_index.reloptions, '{}') AS index_options,
+       true AS valid, COALESCE(i.indisreplident, false) AS replica_identity
+  FROM pg_catalog.pg_constraint k
+  JOIN pg_catalog.pg_class c ON c.oid = k.conrelid
+  LEFT JOIN pg_catalog.pg_class target ON target.oid = k.confrelid
+  LEFT JOIN pg_catalog.pg_class own_index ON own_index.oid = k.conindid AND k.contype IN ('p', 'u')
+  LEFT JOIN pg_catalog.pg_index i ON i.indexrelid = k.conindid AND k.contype IN ('p', 'u', 'x')
+ WHERE c.relnamespace = $1::pg_catalog.oid AND c.relkind = 'r' AND k.contype IN ('p', 'u', 'c', 'f', 'x')
+ ORDER BY k.conrelid, k.conname`
+
+const INDEX_SQL = jsonObject({
+  name: 'x.relname',
+  definition: 'pg_catalog.pg_get_indexdef(x.oid, 0, true)',
+  comment: `pg_catalog.obj_description(x.oid, 'pg_class')`,
+})
+
+const INDEXES_SQL = `
+SELECT 'pg_class:' || x.oid AS key, i.indrelid::text AS table_oid, 'index' AS kind,
+       x.relname::text AS name, ${INDEX_SQL} AS line,
+       NULL AS references_table, '{}'::text[] AS index_options,
+       i.indisvalid AND i.indisready AS valid, i.indisreplident AS replica_identity
+  FROM pg_catalog.pg_index i
+  JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid
+  JOIN pg_catalog.pg_class c ON c.oid = i.indrelid
+ WHERE c.relnamespace = $1::pg_catalog.oid AND c.relkind = 'r'
+   AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint k
+                    WHERE k.conindid = x.oid AND k.contype IN ('p', 'u', 'x'))
+ ORDER BY i.indrelid, x.relname`

@@ -1,0 +1,80 @@
+import { quoteIdentifier, quoteLiteral } from '../../database/quoting.ts'
+import { inCreationOrder } from './creation-order.ts'
+import type { ObjectKey } from './dependencies.ts'
+import { describable, type LineContext } from './line-context.ts'
+import type { CompositeLine, EnumLine, Facts, RangeLine, TypeLine } from './lines.ts'
+import type { Query } from './query.ts'
+import { COMPOSITE } from './types/composites.ts'
+import { DOMAIN, type DomainRow, toDomainLine } from './types/domains.ts'
+import { ENUM } from './types/enums.ts'
+import { RANGE } from './types/ranges.ts'
+import type { TypeRow } from './types/type-kind.ts'
+
+/** A type of the schema, as read from the catalogs. */
+export type AnyTypeRow =
+  | ({ readonly kind: 'enum' } & TypeRow<EnumLine>)
+  | ({ readonly kind: 'domain' } & DomainRow)
+  | ({ readonly kind: 'composite' } & TypeRow<CompositeLine>)
+  | ({ readonly kind: 'range' } & TypeRow<RangeLine>)
+
+const KINDS = { enum: ENUM, domain: DOMAIN, composite: COMPOSITE, range: RANGE }
+
+/** Reads the schema's enums, domains, standalone composite types and ranges. */
+export async function readTypes(query: Query, schemaOid: string): Promise<AnyTypeRow[]> {
+  const rows: AnyTypeRow[] = []
+  for (const [kind, { sql }] of Object.entries(KINDS)) {
+    for (const row of await query<object>(sql, [schemaOid])) rows.push({ kind, ...row } as AnyTypeRow)
+  }
+  return rows
+}
+
+/**
+ * The lines of the schema's types, in an order in which they can be made.
+ *
+ * @param needs by type, what it depends on.
+ */
+export function toTypeLines(
+  rows: readonly AnyTypeRow[],
+  needs: ReadonlyMap<ObjectKey, ReadonlySet<ObjectKey>>,
+  context: LineContext,
+): TypeLine[] {
+  const types = rows
+    .flatMap((row) => describable(context, KINDS[row.kind].noun, [row]))
+    .map((row) => ({
+      key: row.key,
+      name: row.name,
+      needs: needs.get(row.key) ?? new Set<string>(),
+      prefers: new Set<string>(),
+      line: toTypeLine(row, context),
+    }))
+  return inCreationOrder(types).map(({ line }) => line)
+}
+
+const toTypeLine = (row: AnyTypeRow, context: LineContext): TypeLine =>
+  ({ kind: row.kind, content: row.kind === 'domain' ? toDomainLine(row, context) : row.line }) as TypeLine
+
+/** Calls one of the methods of a type's kind: the compiler does not follow that kind and content go together. */
+const kindOf = ({ kind }: TypeLine) =>
+  KINDS[kind] as {
+    create(name: string, content: object): string
+    complete?(name: string, content: object): string[]
+    facts(content: object): Facts
+  }
+
+/** `CREATE TYPE` or `CREATE DOMAIN`. */
+export const createType = (type: TypeLine): string =>
+  kindOf(type).create(quoteIdentifier(type.content.name), type.content)
+
+/** What a type is given once all types are there: a domain's default and checks, comments. */
+export function completeType(type: TypeLine): string[] {
+  const name = quoteIdentifier(type.content.name)
+  const { comment } = type.content
+  const noun = type.kind === 'domain' ? 'DOMAIN' : 'TYPE'
+  return [
+    ...(kindOf(type).complete?.(name, type.content) ?? []),
+    ...(comment === undefined ? [] : [`COMMENT ON ${noun} ${name} IS ${quoteLiteral(comment)}`]),
+  ]
+}
+
+/** What decides about which rows fit. */
+export const typeFacts = (type: TypeLine): Facts => kindOf(type).facts(type.content)

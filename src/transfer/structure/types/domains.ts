@@ -1,0 +1,63 @@
+import { quoteIdentifier } from '../../../database/quoting.ts'
+import type { ObjectKey } from '../dependencies.ts'
+import { describable, type LineContext } from '../line-context.ts'
+import { type DomainLine, present, yesOrNo } from '../lines.ts'
+import { jsonObject } from '../query.ts'
+import { collate, TYPE_COMMENT, type TypeKind, type TypeRow, typeColumns } from './type-kind.ts'
+
+export interface DomainRow extends TypeRow<DomainLine> {
+  readonly default_key: ObjectKey
+  /** By name, the checks of the line. */
+  readonly check_keys: readonly { readonly name: string; readonly key: ObjectKey }[]
+}
+
+const CHECK_SQL = jsonObject({ name: 'c.conname', definition: 'pg_catalog.pg_get_constraintdef(c.oid)' })
+
+const LINE_SQL = jsonObject({
+  name: 't.typname',
+  type: 'pg_catalog.format_type(t.typbasetype, t.typtypmod)',
+  nullable: 'NOT t.typnotnull',
+  default: 'pg_catalog.pg_get_expr(t.typdefaultbin, 0)',
+  collation: 'pg_catalog.quote_ident(l.collname::text)',
+  checks: 'checks.lines',
+  comment: TYPE_COMMENT,
+})
+
+/** A domain is made without its default and checks, which may name types that come later. */
+export const DOMAIN: TypeKind<'domain'> = {
+  noun: 'domain',
+  sql: `
+SELECT ${typeColumns(LINE_SQL)}, 'domain default:' || t.oid AS default_key, checks.keys AS check_keys
+  FROM pg_catalog.pg_type t
+  JOIN pg_catalog.pg_type base ON base.oid = t.typbasetype
+  LEFT JOIN pg_catalog.pg_collation l ON l.oid = t.typcollation AND t.typcollation <> base.typcollation
+  CROSS JOIN LATERAL (
+    SELECT COALESCE(pg_catalog.json_agg(${CHECK_SQL} ORDER BY c.conname), '[]') AS lines,
+           COALESCE(pg_catalog.json_agg(${jsonObject({ name: 'c.conname', key: `'pg_constraint:' || c.oid` })}), '[]')
+             AS keys
+      FROM pg_catalog.pg_constraint c WHERE c.contypid = t.oid AND c.contype = 'c'
+  ) checks
+ WHERE t.typnamespace = $1::pg_catalog.oid AND t.typtype = 'd'
+ ORDER BY t.typname`,
+  create: (name, line) => `CREATE DOMAIN ${name} AS ${line.type}${collate(line)}${line.nullable ? '' : ' NOT NULL'}`,
+  complete: (name, { default: expression, checks = [] }) => [
+    ...(expression === undefined ? [] : [`ALTER DOMAIN ${name} SET DEFAULT ${expression}`]),
+    ...checks.map((check) => `ALTER DOMAIN ${name} ADD CONSTRAINT ${quoteIdentifier(check.name)} ${check.definition}`),
+  ],
+  facts: ({ type, nullable, default: expression, collation, checks }) =>
+    present({
+      type,
+      nullable: yesOrNo(nullable),
+      default: expression,
+      collation,
+      checks: checks?.map(({ name, definition }) => `${name} ${definition}`).join(', ') || undefined,
+    }),
+}
+
+/** The line of a domain, without a default or checks that cannot be described. */
+export function toDomainLine({ line, name, default_key, check_keys }: DomainRow, context: LineContext): DomainLine {
+  const { default: expression, ...others } = line
+  const [kept] = describable(context, 'default', [{ key: default_key, name }])
+  const checks = new Set(describable(context, 'check', check_keys, name).map((check) => check.name))
+  return { ...(kept ? line : others), checks: line.checks?.filter((check) => checks.has(check.name)) ?? [] }
+}
