@@ -36,6 +36,7 @@ export interface Service {
   /** Where the interface is; undefined where this process has none. */
   readonly url: string | undefined
   readonly rootToken: string
+  readonly container: Container
   /** Resolves with the reason when the service cannot go on, e.g. since its database ended. */
   readonly failed: Promise<Error>
   /** Ends it all in order: no new requests, running ones end or are ended, then the database. */
@@ -95,7 +96,7 @@ async function start(options: ServiceOptions, lifecycle: Lifecycle): Promise<Ser
   await startJobs(container, lifecycle, parts)
 
   const api = parts.includes('api') ? await serveApi(container, lifecycle, shared) : undefined
-  return { url: api?.url, rootToken, failed: database.failed, close: () => lifecycle.close() }
+  return { url: api?.url, rootToken, container, failed: database.failed, close: () => lifecycle.close() }
 }
 
 async function serveApi(container: Container, lifecycle: Lifecycle, shared: boolean): Promise<Listening> {

@@ -7,6 +7,8 @@ export interface JobTimings {
   /** Between two looks at whether a token still may have what is being done, or sent, for it. */
   readonly authorisationMs: number
   readonly sweepMs: number
+  /** Between two looks at which schedules are due. */
+  readonly scheduleMs: number
   /** How long the queue takes a job for being worked on without hearing of it. */
   readonly lockMs: number
   /** Between the queue's looks for such jobs. */
@@ -32,6 +34,7 @@ export const JOB_TIMINGS: JobTimings = {
   leaseMs: 20_000,
   authorisationMs: 5_000,
   sweepMs: 10_000,
+  scheduleMs: 1_000,
   lockMs: 30_000,
   stalledMs: 10_000,
   graceMs: 8_000,

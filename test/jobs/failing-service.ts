@@ -1,5 +1,4 @@
 import type { ErrorCode } from '../../src/errors.ts'
-import { startSweeping } from '../../src/jobs/start-sweeping.ts'
 import { createMigratedDatabase } from '../support/database/database.ts'
 import type { FailPoint } from '../support/faults/fail-point.ts'
 import { watchFiles } from '../support/faults/failing-files.ts'
@@ -29,16 +28,8 @@ const OPTIONS: TestWharfOptions = {
 }
 
 /** Starts a process beside the service that sweeps, which no call fails for. */
-async function startSweeper(wharf: TestWharf, environment: Readonly<Record<string, string>> = {}) {
-  const sweeper = await startWharf({ beside: wharf, environment, jobTimings: { sweepMs: 100 } })
-  const sweeping = startSweeping(sweeper.container)
-  return {
-    async close() {
-      await sweeping.stop()
-      await sweeper.close()
-    },
-  }
-}
+const startSweeper = (wharf: TestWharf, environment: Readonly<Record<string, string>> = {}): Promise<TestWharf> =>
+  startWharf({ beside: wharf, environment, jobTimings: { sweepMs: 100 } })
 
 /** The calls to the file system for the data folder. */
 export async function withFailingFiles(systemCode: 'EIO' | 'ENOSPC'): Promise<FailingService> {

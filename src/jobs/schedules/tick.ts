@@ -2,23 +2,22 @@ import { readClock } from '../../database/clock.ts'
 import { databaseTrouble } from '../../database/sqlstate-meanings.ts'
 import { type Repeating, repeat } from '../../lib/repeat.ts'
 import type { SubmitServices } from '../submit.ts'
+import type { JobTimings } from '../timings.ts'
 import { fireDue } from './fire.ts'
 import { settleRuns } from './settle.ts'
 
-const TICK_MS = 1_000
-
 /**
- * Looks every second which schedules are due, and how their runs have ended. Each process does; which of them finds a
+ * Looks again and again which schedules are due, and how their runs have ended. Each process does; which of them finds a
  * schedule due first does not matter.
  */
-export function startSchedules(services: SubmitServices): Repeating {
-  const { control, logger } = services
+export function startSchedules(services: SubmitServices & { readonly jobTimings: JobTimings }): Repeating {
+  const { control, logger, jobTimings } = services
   const tick = async (): Promise<void> => {
     const now = await readClock(control.prisma)
     await settleRuns(services, now)
     await fireDue(services, now)
   }
-  return repeat(TICK_MS, tick, (error) => {
+  return repeat(jobTimings.scheduleMs, tick, (error) => {
     const level = databaseTrouble(error) ? 'debug' : 'warn'
     logger[level]({ err: error }, 'schedules could not be looked at; it is tried again')
   })

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { fireDue } from '../../../src/jobs/schedules/fire.ts'
-import { startSchedules } from '../../../src/jobs/schedules/tick.ts'
 import { eventually } from '../../support/eventually.ts'
 import { jobOf, untilEnded } from '../../support/jobs/jobs.ts'
 import { afterDue, askSchedule, type SeenSchedule, scheduleOf, showSchedule } from '../../support/jobs/schedules.ts'
@@ -249,16 +248,14 @@ test('a run by hand is one more job, and no second while it goes on', async () =
 })
 
 test('a process looks by itself, and works on what is due', async () => {
-  const worker = await startWharf({ beside: wharf, worker: true })
+  const worker = await startWharf({ beside: wharf, worker: true, jobTimings: { scheduleMs: 1_000 } })
   const schedule = await makeSchedule(wharf.root, 'shop', { cron: '* * * * * *' })
-  const schedules = startSchedules(worker.container)
   try {
     await eventually(async () => (await showSchedule(wharf.root, schedule)).lastSuccess).toMatchObject({
       status: 'succeeded',
       byHand: false,
     })
   } finally {
-    await schedules.stop()
     await worker.close()
   }
 })

@@ -3,14 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { z } from 'zod'
-import { startApi } from '../../../src/api/start-api.ts'
 import { loadConfig } from '../../../src/config.ts'
-import { type Container, createContainer } from '../../../src/container.ts'
-import { startSweeping } from '../../../src/jobs/start-sweeping.ts'
+import type { Container } from '../../../src/container.ts'
 import type { JobTimings } from '../../../src/jobs/timings.ts'
-import { createLifecycle } from '../../../src/lifecycle.ts'
 import { createLogger } from '../../../src/logger.ts'
-import { startWorkers } from '../../../src/workers/start-workers.ts'
+import { startService } from '../../../src/service.ts'
 import { createMigratedDatabase, type TestDatabase } from '../database/database.ts'
 import { type ApiClient, createApiClient } from '../http/api-client.ts'
 
@@ -37,38 +34,41 @@ export interface TestWharfOptions {
   readonly databaseUrl?: string
   /** Variables on top of those that a test needs anyway. */
   readonly environment?: Readonly<Record<string, string>>
-  /** Whether jobs are worked on and swept; only where it is true. */
+  /** Whether jobs are worked on, and swept again and again; only where it is true. */
   readonly worker?: boolean
   readonly jobTimings?: Partial<JobTimings>
   /** Another process of the service that this one has database and data folder with; it outlives this one. */
   readonly beside?: TestWharf
 }
 
-/** Starts the whole service in this process, on a database of its own. */
+/** Starts the service in this process as the program does, on a database of its own. */
 export async function startWharf(options: TestWharfOptions = {}): Promise<TestWharf> {
   const database = options.beside?.database ?? options.database ?? (await createMigratedDatabase())
-  const databaseUrl = options.databaseUrl ?? database.url
   const dataDir = options.beside?.dataDir ?? (await mkdtemp(join(tmpdir(), 'wharf-test-')))
   await chmod(dataDir, 0o755)
   const lines: string[] = []
-  const logger = createLogger('debug', collector(lines))
-  const lifecycle = createLifecycle(logger)
-  const needed = { WHARF_DATA_DIR: dataDir, WHARF_ROOT_TOKEN: ROOT_TOKEN, WHARF_PORT: '0' }
-  const config = loadConfig({ ...needed, ...options.environment })
-  const jobTimings = { ...SHORT_TIMINGS, ...options.jobTimings }
-  const container = await createContainer({ config, databaseUrl, version: '0.0.0', logger, lifecycle, jobTimings })
-  if (options.worker) {
-    const sweeping = startSweeping(container)
-    lifecycle.onClose('sweep of jobs', sweeping.stop)
-    const workers = await startWorkers(container)
-    lifecycle.onClose('workers', workers.close)
+  const needed = {
+    DATABASE_URL: options.databaseUrl ?? database.url,
+    WHARF_DATA_DIR: dataDir,
+    WHARF_ROOT_TOKEN: ROOT_TOKEN,
   }
-  const api = await startApi(container, config)
-  lifecycle.onClose('api', () => api.close())
-  const root = createApiClient(api.url, ROOT_TOKEN)
+  const { url, container, close } = await startService({
+    config: loadConfig({ ...needed, ...options.environment }),
+    logger: createLogger('debug', collector(lines)),
+    shared: false,
+    parts: options.worker ? ['api', 'worker'] : ['api'],
+    jobTimings: {
+      ...SHORT_TIMINGS,
+      ...(options.worker ? {} : { sweepMs: NEVER_MS }),
+      ...BY_HAND,
+      ...options.jobTimings,
+    },
+  })
+  if (url === undefined) throw new Error('the service has no API')
+  const root = createApiClient(url, ROOT_TOKEN)
 
   return {
-    url: api.url,
+    url,
     container,
     database,
     dataDir,
@@ -80,7 +80,7 @@ export async function startWharf(options: TestWharfOptions = {}): Promise<TestWh
       return root.withToken(tokenSchema.parse(answer.json).token)
     },
     async close() {
-      await lifecycle.close()
+      await close()
       if (options.beside) return
       await database.drop()
       await rm(dataDir, { recursive: true, force: true })
@@ -102,6 +102,12 @@ export const SHORT_TIMINGS: Partial<JobTimings> = {
   retryMs: [200],
   busyMs: 300,
 }
+
+/** Longer than any test takes. */
+const NEVER_MS = 60 * 60_000
+
+/** Tests give the time by which schedules are due, and share their process: no watchdog may kill it. */
+const BY_HAND: Partial<JobTimings> = { scheduleMs: NEVER_MS, hangMs: NEVER_MS }
 
 const tokenSchema = z.object({ token: z.string() })
 

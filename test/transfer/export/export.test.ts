@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { quoteQualified } from '../../../src/database/quoting.ts'
+import { readVersion } from '../../../src/version.ts'
 import { linesOf, tablesOf } from '../../support/archives/archive-text.ts'
 import { isInstalled } from '../../support/processes/is-installed.ts'
 import { createProject } from '../../support/service/projects.ts'
@@ -115,7 +116,7 @@ describe.each(DATABASES)('$slug', ({ slug, path }) => {
         version: 1,
         createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
         snapshotAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
-        generator: 'wharf/0.0.0',
+        generator: `wharf/${readVersion()}`,
       },
     })
   })
