@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { query } from '../servers/sessions.ts'
+import { query } from '../../test/support/servers/sessions.ts'
 
 /** Makes uploads whose job was never made look as if they had begun before the day that each of them is given. */
 export async function ageUploads(superuserUrl: string): Promise<void> {

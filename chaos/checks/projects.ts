@@ -1,7 +1,7 @@
+import { query } from '../../test/support/servers/sessions.ts'
 import type { History } from '../history.ts'
 import { type Archive, FLEETING, LEDGER, MIRROR, SWAPPED } from '../projects.ts'
 import type { Postgres } from '../servers/postgres.ts'
-import { query } from '../servers/sessions.ts'
 import { checkContents, checkReferences, checkReplacements, EVENTS_OF, type LoggedEvent } from './log.ts'
 import { checkFleetingRows, checkRows } from './rows.ts'
 

@@ -7,10 +7,10 @@ import { promisify } from 'node:util'
 import { findBinaries, libraryEnvironment } from '../../src/database/embedded/binaries.ts'
 import { findFreePort } from '../../src/database/embedded/free-port.ts'
 import { chooseServerUser } from '../../src/database/embedded/server-user.ts'
+import { type Child, spawnChild } from '../../test/support/processes/child.ts'
+import { freezeTree, signalIfThere } from '../../test/support/processes/process-tree.ts'
+import { query, untilReady, withSession } from '../../test/support/servers/sessions.ts'
 import type { Period } from '../history.ts'
-import { type Child, spawnChild } from './child.ts'
-import { freezeTree, signalIfThere } from './process-tree.ts'
-import { query, untilReady, withSession } from './sessions.ts'
 
 const run = promisify(execFile)
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis as Client } from 'ioredis'
 import { findFreePort } from '../../src/database/embedded/free-port.ts'
-import { type Child, spawnChild } from './child.ts'
+import { type Child, spawnChild } from '../../test/support/processes/child.ts'
 
 export interface Redis {
   readonly url: string

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { findFreePort } from '../../src/database/embedded/free-port.ts'
-import { type Child, spawnChild } from './child.ts'
+import { type Child, spawnChild } from '../../test/support/processes/child.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 /** Within which it must have started, once PostgreSQL and Redis are there. */

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSweeping } from '../../src/jobs/start-sweeping.ts'
 import { closeLogin } from '../../src/projects/project-login.ts'
 import { createScratchProject, sweepScratchProjects } from '../../src/workers/scratch-projects.ts'
 import { eventually } from '../support/eventually.ts'
+import { query, withSession } from '../support/servers/sessions.ts'
 import { createProject, loginUrl } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
@@ -27,18 +27,13 @@ async function reconnecting(slug: string, sql: string): Promise<{ stop(): Promis
   let held = 0
   const holdOn = async (): Promise<void> => {
     while (!stopped) {
-      const session = new pg.Client(href)
-      const ended = new Promise<void>((resolve) => void session.once('end', resolve))
-      session.on('error', () => undefined)
-      try {
-        await session.connect()
+      const holding = withSession(href, async (session) => {
+        const ended = new Promise<void>((resolve) => void session.once('end', resolve))
         await session.query(`BEGIN; ${sql}`)
         held += 1
         await Promise.race([ended, untilStopped])
-      } catch {
-        await delay(5)
-      }
-      await session.end().catch(() => undefined)
+      })
+      await holding.catch(() => delay(5))
     }
   }
   let stop = (): void => undefined
@@ -93,16 +88,11 @@ test('a project whose deletion died after its login was closed is whole again af
   await createProject(wharf, 'halfway', 'CREATE TABLE item (id int); INSERT INTO item VALUES (1)')
   const { href, username } = await loginUrl(wharf, 'halfway')
   const logsIn = async (): Promise<boolean> => {
-    const session = new pg.Client(href)
-    session.on('error', () => undefined)
-    try {
-      await session.connect()
-      return true
-    } catch {
-      return false
-    } finally {
-      await session.end().catch(() => undefined)
-    }
+    const answered = query(href, 'SELECT 1')
+    return answered.then(
+      () => true,
+      () => false,
+    )
   }
   await closeLogin(wharf.container.control.prisma, username)
   expect(await logsIn()).toBe(false)
@@ -113,14 +103,10 @@ test('a project whose deletion died after its login was closed is whole again af
 
 test('a project that could not be deleted can be used as before', async () => {
   await createProject(wharf, 'kept', 'CREATE TABLE item (id int)')
-  const holder = new pg.Client(wharf.database.superuserUrl)
-  await holder.connect()
-  try {
-    await holder.query('BEGIN; LOCK TABLE "kept.live".item IN ACCESS SHARE MODE')
+  await withSession(wharf.database.superuserUrl, async (session) => {
+    await session.query('BEGIN; LOCK TABLE "kept.live".item IN ACCESS SHARE MODE')
     expect(await wharf.root.delete('/projects/kept')).toMatchObject({ status: 409 })
-  } finally {
-    await holder.end()
-  }
+  })
   expect(await wharf.root.get('/content/kept/live/item')).toMatchObject({ status: 200 })
   expect(await wharf.root.delete('/projects/kept')).toMatchObject({ status: 204 })
 })

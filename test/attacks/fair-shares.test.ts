@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import pg from 'pg'
+import type pg from 'pg'
 import { afterEach, beforeAll, expect, test } from 'vitest'
 import { exportOf, sendArchive } from '../support/archives/import.ts'
 import { openExport, readSome } from '../support/archives/open-export.ts'
@@ -7,7 +7,8 @@ import { openTransactions } from '../support/database/transactions.ts'
 import { eventually } from '../support/eventually.ts'
 import { askExport, jobOf, untilEnded } from '../support/jobs/jobs.ts'
 import { describeOnEachServer } from '../support/servers/each-server.ts'
-import { createProject, loginUrl, withSession } from '../support/service/projects.ts'
+import { openSession, withSession } from '../support/servers/sessions.ts'
+import { createProject, loginUrl } from '../support/service/projects.ts'
 import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 /*
@@ -144,10 +145,7 @@ describeOnEachServer(
       const { href } = await loginUrl(wharf(), 'greedy')
       const opened = await Promise.allSettled(
         Array.from({ length: LIMIT + 20 }, async () => {
-          const session = new pg.Client(href)
-          session.on('error', () => undefined)
-          await session.connect()
-          sessions.push(session)
+          sessions.push(await openSession(href))
         }),
       )
       const refused = opened.filter(({ status }) => status === 'rejected')
@@ -171,13 +169,8 @@ describeOnEachServer(
           username,
         ])
         for (let count = 0; count < LIMIT; count += 1) {
-          const session = new pg.Client(href)
-          session.on('error', () => undefined)
-          const isOpen = await session.connect().then(
-            () => true,
-            () => false,
-          )
-          if (!isOpen) break
+          const session = await openSession(href).catch(() => undefined)
+          if (!session) break
           sessions.push(session)
         }
         const answer = await wharf().root.get(`/content/full/live/item?id=eq.${asked}`)

@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream'
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { JOB_KINDS } from '../../src/contract/job.ts'
 import { migrate } from '../../src/database/migrations.ts'
@@ -12,7 +12,8 @@ import { openTransactions } from '../support/database/transactions.ts'
 import { eventually } from '../support/eventually.ts'
 import { askExport, jobOf, untilEnded } from '../support/jobs/jobs.ts'
 import { describeOnEachServer } from '../support/servers/each-server.ts'
-import { createProject, loginUrl, withSession } from '../support/service/projects.ts'
+import { openSession, withSession } from '../support/servers/sessions.ts'
+import { createProject, loginUrl } from '../support/service/projects.ts'
 import { startWharf } from '../support/service/wharf.ts'
 
 /*
@@ -26,8 +27,7 @@ describeOnEachServer(
     beforeAll(async () => {
       await createProject(wharf(), 'victim', 'CREATE TABLE item (id int PRIMARY KEY); INSERT INTO item VALUES (1)')
       await createProject(wharf(), 'mallory', 'CREATE TABLE item (id int PRIMARY KEY)')
-      mallory = new pg.Client((await loginUrl(wharf(), 'mallory')).href)
-      await mallory.connect()
+      mallory = await openSession((await loginUrl(wharf(), 'mallory')).href)
     })
 
     afterAll(async () => {

@@ -1,8 +1,9 @@
-import pg from 'pg'
+import type pg from 'pg'
 import { beforeAll, expect, test } from 'vitest'
 import { freeNotificationQueue } from '../../src/database/notification-queue.ts'
 import { describeOnEachServer } from '../support/servers/each-server.ts'
-import { createProject, loginUrl, withSession } from '../support/service/projects.ts'
+import { openSession, withSession } from '../support/servers/sessions.ts'
+import { createProject, loginUrl } from '../support/service/projects.ts'
 
 /*
  * The server has one queue of notifications for everybody.
@@ -15,13 +16,11 @@ describeOnEachServer(
     })
 
     /** The statements one by one: LISTEN counts from its commit on. */
-    async function openSession(
+    async function openSessionOf(
       slug: string,
       ...statements: string[]
     ): Promise<{ client: pg.Client; isOpen(): Promise<boolean> }> {
-      const client = new pg.Client((await loginUrl(wharf(), slug)).href)
-      client.on('error', () => undefined)
-      await client.connect()
+      const client = await openSession((await loginUrl(wharf(), slug)).href)
       for (const sql of statements) await client.query(sql)
       return {
         client,
@@ -40,9 +39,9 @@ describeOnEachServer(
 
     test('fills the queue of notifications of all projects, by a listener that does not end its transaction', async () => {
       const { prisma } = wharf().container.control
-      const holder = await openSession('mallory', 'LISTEN x', 'BEGIN', 'SELECT 1')
-      const idle = await openSession('other', 'LISTEN x')
-      const later = await openSession('other', 'BEGIN', 'SELECT 1')
+      const holder = await openSessionOf('mallory', 'LISTEN x', 'BEGIN', 'SELECT 1')
+      const idle = await openSessionOf('other', 'LISTEN x')
+      const later = await openSessionOf('other', 'BEGIN', 'SELECT 1')
       try {
         const before = await usage()
         await withSession((await loginUrl(wharf(), 'mallory')).href, (filler) =>

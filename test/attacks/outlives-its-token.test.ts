@@ -9,7 +9,8 @@ import { PAUSE, withPausePoint } from '../support/database/pause-point.ts'
 import { openTransactions } from '../support/database/transactions.ts'
 import type { ApiClient } from '../support/http/api-client.ts'
 import { askExport, jobOf } from '../support/jobs/jobs.ts'
-import { createProject, loginUrl, withSession } from '../support/service/projects.ts'
+import { withSession } from '../support/servers/sessions.ts'
+import { createProject, loginUrl } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 let wharf: TestWharf

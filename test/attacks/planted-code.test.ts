@@ -3,7 +3,8 @@ import { logStages } from '../../src/events/log-stages.ts'
 import { sweepSideSchemas } from '../../src/transfer/import/side-schemas.ts'
 import { exportOf, sendArchive } from '../support/archives/import.ts'
 import { describeOnEachServer } from '../support/servers/each-server.ts'
-import { applyScript, createProject, loginUrl, withSession } from '../support/service/projects.ts'
+import { withSession } from '../support/servers/sessions.ts'
+import { applyScript, createProject, loginUrl } from '../support/service/projects.ts'
 
 /** Everything of a stage that can run a function of the project's own; each says as whom it ran, if as somebody else. */
 const planted = (login: string): string => `

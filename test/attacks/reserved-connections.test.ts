@@ -1,8 +1,9 @@
-import pg from 'pg'
+import type pg from 'pg'
 import { afterEach, beforeAll, expect, test } from 'vitest'
 import { eventually } from '../support/eventually.ts'
 import { askExport, jobOf, showJob, untilEnded } from '../support/jobs/jobs.ts'
 import { describeOnOwnEmbedded } from '../support/servers/each-server.ts'
+import { openSession } from '../support/servers/sessions.ts'
 import { createProject, loginUrl } from '../support/service/projects.ts'
 import { startWharf } from '../support/service/wharf.ts'
 
@@ -26,16 +27,13 @@ describeOnOwnEmbedded((wharf) => {
   afterEach(letGo)
 
   async function open(href: string): Promise<boolean> {
-    const session = new pg.Client(href)
-    session.on('error', () => undefined)
     try {
-      await session.connect()
+      sessions.push(await openSession(href))
+      return true
     } catch (error) {
       expect(error).toMatchObject({ code: '53300' })
       return false
     }
-    sessions.push(session)
-    return true
   }
 
   /** Opens sessions of all projects in turn, until none gets another. */

@@ -1,9 +1,9 @@
 import { Writable } from 'node:stream'
-import pg from 'pg'
 import { expect, test } from 'vitest'
 import { createRoom, limitConnections, type RoomOptions } from '../../src/database/room.ts'
 import { createLogger } from '../../src/logger.ts'
 import { describeOnEachServer } from '../support/servers/each-server.ts'
+import { openSession, withSession } from '../support/servers/sessions.ts'
 import { createProject, loginUrl } from '../support/service/projects.ts'
 import { startWharf } from '../support/service/wharf.ts'
 
@@ -43,9 +43,7 @@ describeOnEachServer(
     }
 
     async function start(options: RoomOptions): Promise<void> {
-      const client = new pg.Client(wharf().database.url)
-      await client.connect()
-      await limitConnections(client, options).finally(() => client.end())
+      await withSession(wharf().database.url, (client) => limitConnections(client, options))
     }
 
     test('takes all connections by several full projects: the more there are, the fewer each may have', async () => {
@@ -90,9 +88,7 @@ describeOnEachServer(
         await process.close()
         return process.log()
       }
-      const session = new pg.Client(href)
-      session.on('error', () => undefined)
-      await session.connect()
+      const session = await openSession(href)
       await session.query(`BEGIN; ALTER ROLE CURRENT_USER PASSWORD 'another'`)
       expect(await start(40)).not.toContain(`"login":"${username}"`)
       await session.end().catch(() => undefined)

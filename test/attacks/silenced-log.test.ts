@@ -4,7 +4,8 @@ import { logStages } from '../../src/events/log-stages.ts'
 import { createLogger } from '../../src/logger.ts'
 import { operatorOf } from '../support/database/operator.ts'
 import { describeOnEachServer } from '../support/servers/each-server.ts'
-import { createProject, loginUrl, withSession } from '../support/service/projects.ts'
+import { withSession } from '../support/servers/sessions.ts'
+import { createProject, loginUrl } from '../support/service/projects.ts'
 
 const CALL = 'EXECUTE FUNCTION wharf.log_statement()'
 

@@ -1,7 +1,8 @@
 import { beforeAll, expect, test } from 'vitest'
 import { exportOf, sendArchive } from '../support/archives/import.ts'
 import { describeOnEachServer } from '../support/servers/each-server.ts'
-import { createProject, loginUrl, withSession } from '../support/service/projects.ts'
+import { withSession } from '../support/servers/sessions.ts'
+import { createProject, loginUrl } from '../support/service/projects.ts'
 
 const THINGS = `CREATE TABLE thing (id integer PRIMARY KEY); INSERT INTO thing VALUES (1), (2)`
 

@@ -7,7 +7,7 @@ import {
   createReleasedDatabase,
   type ReleasedLogin,
 } from '../support/database/released-database.ts'
-import { withSession } from '../support/service/projects.ts'
+import { withSession } from '../support/servers/sessions.ts'
 
 const logger = createLogger('silent')
 

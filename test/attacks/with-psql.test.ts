@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { describeOnEachServer } from '../support/servers/each-server.ts'
-import { createProject, loginUrl, withSession } from '../support/service/projects.ts'
+import { withSession } from '../support/servers/sessions.ts'
+import { createProject, loginUrl } from '../support/service/projects.ts'
 
 /**
  * What somebody with the login of one project tries with psql. `$MINE`, `$VICTIM` and `$STAGE` are the logins of both

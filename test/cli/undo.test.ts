@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contentsOf, dsnOf } from '../support/archives/project-contents.ts'
 import { type CliOptions, runCommand } from '../support/cli/cli.ts'
-import { createProject, loginUrl, withSession } from '../support/service/projects.ts'
+import { withSession } from '../support/servers/sessions.ts'
+import { createProject, loginUrl } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 const STRUCTURE = 'CREATE TABLE song (id integer PRIMARY KEY, name text)'

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ApiAnswer } from '../support/http/api-client.ts'
 import { installedPrograms, type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
 import { isRedisInstalled, startRedis, type TestRedis } from '../support/servers/redis.ts'
-import { createProject, loginUrl, withSession } from '../support/service/projects.ts'
+import { withSession } from '../support/servers/sessions.ts'
+import { createProject, loginUrl } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 const programs = installedPrograms()

@@ -3,7 +3,8 @@ import { referenceSql } from '../../src/content/reference-sql.ts'
 import { settledRead } from '../../src/content/settled-read.ts'
 import { readStageMarks, type StageMark } from '../../src/content/stage-marks.ts'
 import { createShips, latestEvent, SHIP, schemaOf } from '../support/content/content.ts'
-import { loginUrl, withSession } from '../support/service/projects.ts'
+import { withSession } from '../support/servers/sessions.ts'
+import { loginUrl } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 let wharf: TestWharf

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { eventually } from '../support/eventually.ts'
 import { installedPrograms, type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
-import { applyScript, createProject, withSession } from '../support/service/projects.ts'
+import { withSession } from '../support/servers/sessions.ts'
+import { applyScript, createProject } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 /** Autovacuum takes minutes over it: it sleeps after every page. */

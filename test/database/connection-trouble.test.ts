@@ -9,7 +9,7 @@ import { AppError } from '../../src/errors.ts'
 import { createMigratedDatabase, type TestDatabase } from '../support/database/database.ts'
 import { startFailingRelay } from '../support/faults/failing-relay.ts'
 import { readPostgresCalls } from '../support/faults/postgres-calls.ts'
-import { withSession } from '../support/service/projects.ts'
+import { withSession } from '../support/servers/sessions.ts'
 
 const isUnavailable = (error: unknown): boolean => databaseTrouble(error)?.code === 'DATABASE_UNAVAILABLE'
 

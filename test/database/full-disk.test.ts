@@ -4,10 +4,11 @@ import { exportOf, placelessLines, sendArchive } from '../support/archives/impor
 import { eventually } from '../support/eventually.ts'
 import { askExport, askImport, jobOf, untilEnded } from '../support/jobs/jobs.ts'
 import { installedPrograms, type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
+import { withSession } from '../support/servers/sessions.ts'
 import { nothingIsLeft, sweptSideThings } from '../support/service/leftovers.ts'
-import { applyScript, createProject, withSession } from '../support/service/projects.ts'
+import { applyScript, createProject } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
-import { mayMount, mountSmallDisk, type SmallDisk } from '../support/small-disk.ts'
+import { mayMount, mountSmallDisk, type SmallDisk } from './small-disk.ts'
 
 /*
  * A database on a disk that is really full: a small one, which only a process with the rights of an administrator can

@@ -3,7 +3,8 @@ import { exportOf, sendArchive } from '../support/archives/import.ts'
 import { openTransactions } from '../support/database/transactions.ts'
 import { eventually } from '../support/eventually.ts'
 import { askExport, jobOf, untilEnded } from '../support/jobs/jobs.ts'
-import { applyScript, createProject, loginUrl, withSession } from '../support/service/projects.ts'
+import { withSession } from '../support/servers/sessions.ts'
+import { applyScript, createProject, loginUrl } from '../support/service/projects.ts'
 import { SECRET_KEY, startServiceProcess } from '../support/service/service-process.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
@@ -23,7 +24,6 @@ afterAll(() => wharf.close())
 /** Runs `use` while a session of the project's own holds what `sql` takes in its transaction. */
 const whileHeld = async <T>(slug: string, sql: string, use: (end: () => Promise<unknown>) => Promise<T>): Promise<T> =>
   withSession((await loginUrl(wharf, slug)).href, async (session) => {
-    session.on('error', () => undefined)
     await session.query(`BEGIN; ${sql}`)
     return use(() => session.query('ROLLBACK'))
   })

@@ -7,7 +7,7 @@ import { schemaSql } from '../../src/database/schema-engine.ts'
 import { createLogger } from '../../src/logger.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database/database.ts'
 import { createReleasedDatabase } from '../support/database/released-database.ts'
-import { withSession } from '../support/service/projects.ts'
+import { withSession } from '../support/servers/sessions.ts'
 
 const logger = createLogger('silent')
 const databases: TestDatabase[] = []

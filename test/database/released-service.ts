@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import type { TestDatabase } from '../support/database/database.ts'
-import { withSession } from '../support/service/projects.ts'
+import { withSession } from '../support/servers/sessions.ts'
 
 /** With what the service that wrote `test/fixtures/released-database.sql` sealed its secrets. */
 export const RELEASED_SECRET_KEY = 'secret-key-of-the-tests-with-many-characters'

@@ -7,7 +7,8 @@ import { createTestDatabase, type TestDatabase } from '../support/database/datab
 import { operatorOf } from '../support/database/operator.ts'
 import { eventually } from '../support/eventually.ts'
 import { askExport } from '../support/jobs/jobs.ts'
-import { applyScript, createProject, withSession } from '../support/service/projects.ts'
+import { withSession } from '../support/servers/sessions.ts'
+import { applyScript, createProject } from '../support/service/projects.ts'
 import { type ServiceProcess, startServiceProcess } from '../support/service/service-process.ts'
 
 /** How often all sessions are ended while everything goes on. */

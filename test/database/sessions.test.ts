@@ -6,8 +6,8 @@ import { openSession, resetSession } from '../../src/database/session-client.ts'
 import { type SessionKind, sessionSettings } from '../../src/database/session-settings.ts'
 import { createLogger } from '../../src/logger.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database/database.ts'
+import { withSession } from '../support/servers/sessions.ts'
 import { startTcpRelay } from '../support/servers/tcp-relay.ts'
-import { withSession } from '../support/service/projects.ts'
 
 const KINDS: readonly SessionKind[] = ['wharf', 'queue', 'project']
 

@@ -5,7 +5,8 @@ import { createTestDatabase, type TestDatabase } from '../support/database/datab
 import type { ApiClient } from '../support/http/api-client.ts'
 import { runWhenDue, type SeenSchedule } from '../support/jobs/schedules.ts'
 import { installedPrograms, type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
-import { applyScript, createProject, loginUrl, withSession } from '../support/service/projects.ts'
+import { withSession } from '../support/servers/sessions.ts'
+import { applyScript, createProject, loginUrl } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 import { RELEASED_SECRET_KEY, RELEASED_TOKENS, restoreReleasedDatabase } from './released-service.ts'
 

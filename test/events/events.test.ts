@@ -6,7 +6,8 @@ import { createLogger } from '../../src/logger.ts'
 import { exportOf, sendArchive } from '../support/archives/import.ts'
 import { openTransactions } from '../support/database/transactions.ts'
 import { eventually } from '../support/eventually.ts'
-import { applyScript, createProject, loginUrl, withSession } from '../support/service/projects.ts'
+import { withSession } from '../support/servers/sessions.ts'
+import { applyScript, createProject, loginUrl } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 let wharf: TestWharf

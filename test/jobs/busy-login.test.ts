@@ -1,10 +1,11 @@
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { fireDue } from '../../src/jobs/schedules/fire.ts'
 import { exportOf, sendArchive } from '../support/archives/import.ts'
 import { eventually } from '../support/eventually.ts'
 import { askExport, askImport, jobOf, type SeenJob, showJob, untilEnded } from '../support/jobs/jobs.ts'
 import { afterDue, makeSchedule, showSchedule, untilSettled } from '../support/jobs/schedules.ts'
+import { openSession } from '../support/servers/sessions.ts'
 import { applyScript, createProject, loginUrl } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
@@ -43,13 +44,8 @@ async function takeAllSessions(of: TestWharf = wharf): Promise<void> {
       [username],
     )
     for (;;) {
-      const session = new pg.Client(href)
-      session.on('error', () => undefined)
-      const opened = await session.connect().then(
-        () => true,
-        () => false,
-      )
-      if (!opened) return held.length
+      const session = await openSession(href).catch(() => undefined)
+      if (!session) return held.length
       held.push(session)
     }
   }).toBe(LIMIT)

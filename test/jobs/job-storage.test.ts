@@ -13,7 +13,8 @@ import {
   startWorkerProcess,
   untilEnded,
 } from '../support/jobs/jobs.ts'
-import { createProject, withSession } from '../support/service/projects.ts'
+import { withSession } from '../support/servers/sessions.ts'
+import { createProject } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 const TABLE = 'CREATE TABLE item (id integer PRIMARY KEY, name text);'

@@ -18,7 +18,8 @@ import {
 } from '../support/jobs/jobs.ts'
 import { askSchedule } from '../support/jobs/schedules.ts'
 import type { TestRedis } from '../support/servers/redis.ts'
-import { createProject, loginUrl, withSession } from '../support/service/projects.ts'
+import { withSession } from '../support/servers/sessions.ts'
+import { createProject, loginUrl } from '../support/service/projects.ts'
 import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 const TABLE = 'CREATE TABLE item (id integer PRIMARY KEY, name text);'

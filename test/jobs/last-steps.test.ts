@@ -19,8 +19,9 @@ import {
   untilEnded,
 } from '../support/jobs/jobs.ts'
 import type { TestRedis } from '../support/servers/redis.ts'
+import { withSession } from '../support/servers/sessions.ts'
 import { nothingIsLeft } from '../support/service/leftovers.ts'
-import { createProject, withSession } from '../support/service/projects.ts'
+import { createProject } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 import { pauseLastSteps } from './last-steps.ts'
 

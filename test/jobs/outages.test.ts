@@ -21,8 +21,9 @@ import {
 } from '../support/jobs/jobs.ts'
 import { installedPrograms, type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
 import { isRedisInstalled, startRedis, type TestRedis } from '../support/servers/redis.ts'
+import { withSession } from '../support/servers/sessions.ts'
 import { nothingIsLeft } from '../support/service/leftovers.ts'
-import { createProject, withSession } from '../support/service/projects.ts'
+import { createProject } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 // Servers and processes are started and ended in each test, which a busy machine takes its time for.
@@ -47,7 +48,6 @@ const withJobs = (wharf: TestWharf, archive: string, use: () => Promise<unknown>
     const first = jobOf(await askImport(wharf.root, archive, '?targetSlug=target'))
     await pausePoint.reached()
     return withSession(wharf.database.url, async (holder) => {
-      holder.on('error', () => undefined)
       await holder.query('BEGIN; LOCK TABLE "source.live".item IN ACCESS EXCLUSIVE MODE')
       const others: SeenJob[] = []
       for (let index = 0; index < 6; index += 1) others.push(jobOf(await askExport(wharf.root, [{ slug: 'source' }])))

@@ -3,7 +3,8 @@ import { prepareDatabase } from '../../src/database/preparation.ts'
 import { createLogger } from '../../src/logger.ts'
 import { createTestDatabase } from '../support/database/database.ts'
 import { eventually } from '../support/eventually.ts'
-import { createProject, loginUrl, withSession } from '../support/service/projects.ts'
+import { withSession } from '../support/servers/sessions.ts'
+import { createProject, loginUrl } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 let wharf: TestWharf
@@ -104,7 +105,6 @@ test('a project that is deleted leaves neither role nor schema nor row', async (
     UNION ALL SELECT 'role of it' FROM control.role WHERE project_id NOT IN (SELECT id FROM control.project)`
   // A session of its own does not keep it alive.
   await withSession(url.href, async (session) => {
-    session.on('error', () => undefined)
     await session.query('BEGIN; LOCK TABLE "gone.live".t')
     expect((await wharf.database.query(traces)).length).toBeGreaterThan(5)
     expect((await wharf.root.delete('/projects/gone')).status).toBe(204)

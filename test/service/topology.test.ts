@@ -10,8 +10,9 @@ import { PAUSE, withPausePoint } from '../support/database/pause-point.ts'
 import { eventually } from '../support/eventually.ts'
 import { askExport, askImport, jobOf, type SeenJob, untilEnded } from '../support/jobs/jobs.ts'
 import { startRedis, type TestRedis, redisTest as test } from '../support/servers/redis.ts'
+import { withSession } from '../support/servers/sessions.ts'
 import { nothingIsLeft } from '../support/service/leftovers.ts'
-import { createProject, withSession } from '../support/service/projects.ts'
+import { createProject } from '../support/service/projects.ts'
 import {
   type MainProcess,
   type ServiceProcess,

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { inject } from 'vitest'
 import { TEMPLATE_DATABASE } from '../servers/global-setup.ts'
+import { query } from '../servers/sessions.ts'
 
 export interface TestDatabase {
   /** Connection URL of an owner that is no superuser. */
@@ -28,7 +29,7 @@ const sharedCluster = (): TestCluster => ({ url: inject('wharfUrl'), superuserUr
 
 export async function createDatabaseIn(cluster: TestCluster, template = 'template0'): Promise<TestDatabase> {
   const name = `test_${randomUUID().replaceAll('-', '')}`
-  await asSuperuser(cluster, `CREATE DATABASE ${name} OWNER wharf TEMPLATE ${template}`)
+  await query(cluster.superuserUrl, `CREATE DATABASE ${name} OWNER wharf TEMPLATE ${template}`)
   const url = withDatabase(cluster.url, name)
   const pool = new pg.Pool({ connectionString: url, max: 2 })
   // A connection that is ended as the database is dropped; who uses one learns of it by the query.
@@ -41,7 +42,7 @@ export async function createDatabaseIn(cluster: TestCluster, template = 'templat
     },
     async drop() {
       await pool.end()
-      await asSuperuser(cluster, `DROP DATABASE ${name} WITH (FORCE)`)
+      await query(cluster.superuserUrl, `DROP DATABASE ${name} WITH (FORCE)`)
     },
   }
 }
@@ -50,14 +51,4 @@ function withDatabase(connectionString: string, name: string): string {
   const url = new URL(connectionString)
   url.pathname = `/${name}`
   return url.href
-}
-
-async function asSuperuser({ superuserUrl }: TestCluster, sql: string): Promise<void> {
-  const client = new pg.Client({ connectionString: superuserUrl })
-  await client.connect()
-  try {
-    await client.query(sql)
-  } finally {
-    await client.end()
-  }
 }

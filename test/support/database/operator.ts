@@ -1,4 +1,4 @@
-import { withSession } from '../service/projects.ts'
+import { withSession } from '../servers/sessions.ts'
 import type { TestDatabase } from './database.ts'
 
 /** What the operator does to the database, as its superuser. */

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { withSession } from '../service/projects.ts'
+import { withSession } from '../servers/sessions.ts'
 import type { TestWharf } from '../service/wharf.ts'
 import { openTransactions } from './transactions.ts'
 
@@ -24,8 +24,6 @@ export const withPausePoint = <T>(
   use: (pausePoint: PausePoint) => Promise<T>,
 ): Promise<T> =>
   withSession(wharf.database.url, async (owner) => {
-    // The server may end meanwhile; the next query of this session fails then.
-    owner.on('error', () => undefined)
     await owner.query('SELECT pg_advisory_lock($1)', [LOCK])
     const paused = async (): Promise<readonly number[]> =>
       (await openTransactions(wharf)).filter(({ waits }) => waits === 'Lock').map(({ pid }) => pid)

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
-import { withSession } from '../service/projects.ts'
+import { withSession } from '../servers/sessions.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 
 /** The first migration that came after the release. */

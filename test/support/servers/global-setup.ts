@@ -2,7 +2,6 @@ import { execFileSync } from 'node:child_process'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { startEmbeddedPostgres } from '../../../src/database/embedded/embedded-postgres.ts'
 import { prepareDatabase } from '../../../src/database/preparation.ts'
@@ -10,6 +9,7 @@ import { openPostgresBackend } from '../../../src/jobs/queue-backend.ts'
 import { createLogger } from '../../../src/logger.ts'
 import { isInstalled } from '../processes/is-installed.ts'
 import { assertNothingForeign, startRecording } from '../statements/record-statements.ts'
+import { query } from './sessions.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -66,10 +66,7 @@ export default async function setup({ provide, vitest }: TestProject): Promise<(
 
 /** Asks something as Wharf does, so that there is at least one statement to be recorded, whichever files ran. */
 async function askAsWharf(url: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url, application_name: 'wharf' })
-  await client.connect()
-  await client.query('SELECT 1')
-  await client.end()
+  await query(`${url}?application_name=wharf`, 'SELECT 1')
 }
 
 /** A recorder that sees nothing has nothing to object to. */
@@ -80,13 +77,10 @@ function assertRecorded(statements: number, files: number): void {
 }
 
 async function makeTemplate(superuserUrl: string, wharfUrl: string): Promise<void> {
-  const client = new pg.Client({ connectionString: superuserUrl })
-  await client.connect()
-  await client.query(`CREATE DATABASE ${TEMPLATE_DATABASE} OWNER wharf`)
+  await query(superuserUrl, `CREATE DATABASE ${TEMPLATE_DATABASE} OWNER wharf`)
   const url = new URL(wharfUrl)
   url.pathname = `/${TEMPLATE_DATABASE}`
   await prepareDatabase(url.href, { logger: createLogger('error') })
   const queue = await openPostgresBackend(url.href, createLogger('error'))
   await queue.close()
-  await client.end()
 }

@@ -5,12 +5,12 @@ import { chown, mkdir, mkdtemp, open, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { freezeTree } from '../../../chaos/servers/process-tree.ts'
-import { query, untilReady } from '../../../chaos/servers/sessions.ts'
 import { findFreePort } from '../../../src/database/embedded/free-port.ts'
 import { chooseServerUser } from '../../../src/database/embedded/server-user.ts'
 import { createDatabaseIn, type TestCluster, type TestDatabase } from '../database/database.ts'
+import { freezeTree } from '../processes/process-tree.ts'
 import { assertNothingForeign, startRecording } from '../statements/record-statements.ts'
+import { query, untilReady } from './sessions.ts'
 
 const run = promisify(execFile)
 

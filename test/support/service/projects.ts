@@ -1,4 +1,3 @@
-import pg from 'pg'
 import { findProject, projectLogin } from '../../../src/projects/projects.ts'
 import type { ApiAnswer } from '../http/api-client.ts'
 import type { TestWharf } from './wharf.ts'
@@ -33,15 +32,4 @@ export async function loginUrl({ container, database }: TestWharf, slug: string)
   url.username = login.name
   url.password = login.password
   return url
-}
-
-/** Runs `use` in a session of its own. */
-export async function withSession<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  try {
-    return await use(client)
-  } finally {
-    await client.end()
-  }
 }

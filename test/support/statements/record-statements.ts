@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { loadModule } from 'libpg-query'
-import pg from 'pg'
+import { query } from '../servers/sessions.ts'
 import { foreignUse } from './foreign-use.ts'
 
 /** Before each line of PostgreSQL's log that begins a message: something that no statement has, who, and in which session. */
@@ -18,15 +18,13 @@ const BUILDS: ReadonlySet<string> = new Set(['wharf queue', 'wharf start', 'whar
 
 /** Has PostgreSQL log every statement of the login `wharf` from now on. */
 export async function startRecording(superuserUrl: string): Promise<void> {
-  const superuser = new pg.Client({ connectionString: superuserUrl })
-  await superuser.connect()
-  try {
-    await superuser.query(`ALTER SYSTEM SET log_line_prefix = '${PREFIX}'`)
-    await superuser.query('SELECT pg_reload_conf()')
-    await superuser.query(`ALTER ROLE wharf SET log_statement = 'all'`)
-    await superuser.query('ALTER ROLE wharf SET log_parameter_max_length = 200')
-  } finally {
-    await superuser.end()
+  for (const sql of [
+    `ALTER SYSTEM SET log_line_prefix = '${PREFIX}'`,
+    'SELECT pg_reload_conf()',
+    `ALTER ROLE wharf SET log_statement = 'all'`,
+    'ALTER ROLE wharf SET log_parameter_max_length = 200',
+  ]) {
+    await query(superuserUrl, sql)
   }
 }
 

@@ -4,7 +4,8 @@ import { type ArchivedTable, tablesOf } from '../../support/archives/archive-tex
 import { openExport, readRest, readSome } from '../../support/archives/open-export.ts'
 import { openTransactions } from '../../support/database/transactions.ts'
 import { eventually } from '../../support/eventually.ts'
-import { createProject, withSession } from '../../support/service/projects.ts'
+import { withSession } from '../../support/servers/sessions.ts'
+import { createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 let wharf: TestWharf

@@ -8,7 +8,8 @@ import { readState } from '../../support/database/database-state.ts'
 import { PAUSE, withPausePoint } from '../../support/database/pause-point.ts'
 import { openTransactions } from '../../support/database/transactions.ts'
 import { eventually } from '../../support/eventually.ts'
-import { applyScript, createProject, withSession } from '../../support/service/projects.ts'
+import { withSession } from '../../support/servers/sessions.ts'
+import { applyScript, createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 /** Two tables that mean something only together: each order has as many lines as it says. */

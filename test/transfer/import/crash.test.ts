@@ -9,7 +9,8 @@ import { PAUSE, type PausePoint, withPausePoint } from '../../support/database/p
 import { openTransactions } from '../../support/database/transactions.ts'
 import type { ApiAnswer } from '../../support/http/api-client.ts'
 import { installedPrograms, type OwnCluster, startOwnCluster } from '../../support/servers/own-cluster.ts'
-import { applyScript, createProject, withSession } from '../../support/service/projects.ts'
+import { withSession } from '../../support/servers/sessions.ts'
+import { applyScript, createProject } from '../../support/service/projects.ts'
 import { SECRET_KEY, type ServiceProcess, startServiceProcess } from '../../support/service/service-process.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { exportOf, placelessLines, sendArchive } from '../../support/archives/import.ts'
 import { readState } from '../../support/database/database-state.ts'
-import { applyScript, createProject, withSession } from '../../support/service/projects.ts'
+import { withSession } from '../../support/servers/sessions.ts'
+import { applyScript, createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 /** Two tables, what lines describe of them, and everything around them that lines do not describe. */

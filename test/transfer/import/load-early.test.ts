@@ -9,7 +9,8 @@ import { exportOf, placelessLines, sendArchive } from '../../support/archives/im
 import { readState } from '../../support/database/database-state.ts'
 import { noTransactionStaysOpen } from '../../support/database/transactions.ts'
 import type { ApiAnswer } from '../../support/http/api-client.ts'
-import { applyScript, createProject, withSession } from '../../support/service/projects.ts'
+import { withSession } from '../../support/servers/sessions.ts'
+import { applyScript, createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 /** Two tables, of which the first takes more than one piece of the file that an archive is spooled into. */

@@ -4,7 +4,8 @@ import { exportOf, sendArchive } from '../../support/archives/import.ts'
 import { PAUSE, withPausePoint } from '../../support/database/pause-point.ts'
 import { openTransactions } from '../../support/database/transactions.ts'
 import { eventually } from '../../support/eventually.ts'
-import { createProject, loginUrl, withSession } from '../../support/service/projects.ts'
+import { withSession } from '../../support/servers/sessions.ts'
+import { createProject, loginUrl } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 /** Rows that are loaded stop at the pause point; plain text does not. */

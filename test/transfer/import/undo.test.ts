@@ -6,7 +6,8 @@ import { undoImport } from '../../../src/transfer/import/undo.ts'
 import { exportOf, placelessLines, sendArchive } from '../../support/archives/import.ts'
 import { readState } from '../../support/database/database-state.ts'
 import { eventually } from '../../support/eventually.ts'
-import { createProject, withSession } from '../../support/service/projects.ts'
+import { withSession } from '../../support/servers/sessions.ts'
+import { createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 const TABLES = `

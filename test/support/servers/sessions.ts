@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 
 const START_LIMIT_MS = 60_000
+const CONNECT_LIMIT_MS = 10_000
 
 /** Runs one statement in a session of its own. */
 export async function query<Row extends pg.QueryResultRow>(
@@ -12,12 +13,18 @@ export async function query<Row extends pg.QueryResultRow>(
   return withSession(url, async (client) => (await client.query<Row>(sql, [...parameters])).rows)
 }
 
-/** Lets a session be used, which may be ended at any moment, and closes it. */
-export async function withSession<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
+/** Opens a session, which the server may end at any moment: its next query fails then. */
+export async function openSession(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_LIMIT_MS })
   client.on('error', () => undefined)
+  await client.connect()
+  return client
+}
+
+/** Lets such a session be used, and closes it. */
+export async function withSession<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = await openSession(url)
   try {
-    await client.connect()
     return await use(client)
   } finally {
     await client.end()
