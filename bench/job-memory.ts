@@ -1,10 +1,10 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isRedisInstalled, startRedis } from '../test/support/servers/redis.ts'
 import { BOUNDS, type Finding } from './bounds.ts'
 import type { BenchRun } from './support/bench-run.ts'
 import { awaitSuccess, downloadArchive, exportAsJob, uploadForImport } from './support/job-client.ts'
 import { printTable } from './support/print-table.ts'
-import { startRedis } from './support/start-redis.ts'
 import { type BenchService, startService } from './support/start-service.ts'
 
 interface Processes {
@@ -30,14 +30,14 @@ export async function measureJobMemory(bench: BenchRun, rows: number): Promise<F
     return []
   }
   await bench.table.fill(rows)
-  const redis = await startRedis()
+  const redis = isRedisInstalled ? await startRedis() : undefined
   try {
     const steps = await withProcesses(bench, redis?.url, (processes) =>
       measureSteps(processes, join(bench.outputDir, 'archive.jsonl.gz')),
     )
     return report(steps, { rows, queue: redis ? 'Redis' : 'PostgreSQL' })
   } finally {
-    await redis?.stop()
+    await redis?.kill()
   }
 }
 

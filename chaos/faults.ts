@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { RedisServer } from '../test/support/servers/redis.ts'
 import type { Random } from './random.ts'
 import type { Postgres } from './servers/postgres.ts'
-import type { Redis } from './servers/redis.ts'
 import type { WharfProcess } from './servers/wharf-process.ts'
 
 export interface Servers {
   readonly postgres: Postgres
-  readonly redis: Redis
+  readonly redis: RedisServer
   readonly processes: readonly [WharfProcess, ...WharfProcess[]]
 }
 

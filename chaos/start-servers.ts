@@ -1,9 +1,9 @@
 import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { startRedis } from '../test/support/servers/redis.ts'
 import type { Servers } from './faults.ts'
 import type { History } from './history.ts'
 import { createPostgres } from './servers/postgres.ts'
-import { createRedis } from './servers/redis.ts'
 import { createWharfProcess, type WharfProcess } from './servers/wharf-process.ts'
 
 /** Starts two APIs and two workers, with a PostgreSQL and a Redis of their own. @param folder empty; every user may enter it. */
@@ -18,7 +18,7 @@ export async function startServers(folder: string, history: History): Promise<Se
     'worker-2',
   ])
   const postgres = await createPostgres(folders.postgres ?? folder)
-  const redis = await createRedis(folders.redis ?? folder)
+  const redis = await startRedis(folders.redis ?? folder)
   const environment = {
     DATABASE_URL: postgres.url,
     REDIS_URL: redis.url,

@@ -1,18 +1,10 @@
-import { execFile, type StdioOptions } from 'node:child_process'
-import { closeSync, openSync } from 'node:fs'
-import { chmod, chown, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import { findBinaries, libraryEnvironment } from '../../src/database/embedded/binaries.ts'
-import { findFreePort } from '../../src/database/embedded/free-port.ts'
-import { chooseServerUser } from '../../src/database/embedded/server-user.ts'
-import { type Child, spawnChild } from '../../test/support/processes/child.ts'
-import { freezeTree, signalIfThere } from '../../test/support/processes/process-tree.ts'
-import { query, untilReady, withSession } from '../../test/support/servers/sessions.ts'
+import { signalIfThere } from '../../test/support/processes/process-tree.ts'
+import { startCluster } from '../../test/support/servers/cluster.ts'
+import { query, withSession } from '../../test/support/servers/sessions.ts'
 import type { Period } from '../history.ts'
-
-const run = promisify(execFile)
 
 /** Within which PostgreSQL ends all sessions once one of its processes was killed. */
 const ENDING_LIMIT_MS = 20_000
@@ -37,54 +29,27 @@ export interface Postgres {
 }
 
 /**
- * A PostgreSQL that can be ended and started again, from the binaries of the embedded one. It syncs what it writes, as
- * one in production does.
+ * A PostgreSQL from the binaries of the embedded one. It syncs what it writes, as one in production does.
  *
- * @param folder an existing folder that every user may enter.
+ * @param folder an existing folder of its own.
  */
 export async function createPostgres(folder: string): Promise<Postgres> {
-  const binaries = await findBinaries()
-  const env = await libraryEnvironment(binaries, join(folder, 'libraries'))
-  const dataDir = join(folder, 'cluster')
-  await mkdir(dataDir, { mode: 0o700 })
-  const user = await chooseServerUser(dataDir)
-  if (user.uid !== undefined && user.gid !== undefined) await chown(dataDir, user.uid, user.gid)
-  await chmod(folder, 0o755)
-  const initdb = ['-D', dataDir, '-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--locale=C.UTF-8', '--no-sync']
-  await run(binaries.initdb, initdb, { ...user, cwd: folder, env })
-  const port = await findFreePort()
-  const urlOf = (login: string, database: string): string => `postgresql://${login}@127.0.0.1:${port}/${database}`
-  const settings = { port, listen_addresses: '127.0.0.1', unix_socket_directories: '', restart_after_crash: 'on' }
-  const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-  let server: Child | undefined
-
-  const begin = async (): Promise<void> => {
-    if (server && !server.hasEnded()) return
-    const log = openSync(join(folder, 'postgres.log'), 'a')
-    const stdio: StdioOptions = ['ignore', log, log]
-    server = await spawnChild(binaries.postgres, ['-D', dataDir, ...options], { ...user, env, cwd: folder, stdio })
-    closeSync(log)
-  }
-  const start = (): Promise<void> => untilReady(urlOf('postgres', 'postgres'), begin)
-  const end = async (signal: NodeJS.Signals): Promise<void> => {
-    if (!server) return
-    server.signal(signal)
-    await server.ended
-  }
-
-  await start()
-  await query(urlOf('postgres', 'postgres'), 'CREATE ROLE wharf LOGIN CREATEROLE')
-  await query(urlOf('postgres', 'postgres'), 'CREATE DATABASE wharf OWNER wharf')
-  const superuserUrl = urlOf('postgres', 'wharf')
+  const programs = await findBinaries()
+  const environment = await libraryEnvironment(programs, join(folder, 'libraries'))
+  const cluster = await startCluster(folder, { programs, environment, settings: { restart_after_crash: 'on' } })
+  const { start, stop } = cluster
+  await query(cluster.superuserUrl, 'CREATE DATABASE wharf OWNER wharf')
+  const inWharf = (clusterUrl: string): string => new URL('wharf', clusterUrl).href
+  const [url, superuserUrl] = [inWharf(cluster.url), inWharf(cluster.superuserUrl)]
   const crashes: Period[] = []
   return {
-    url: urlOf('wharf', 'wharf'),
+    url,
     superuserUrl,
     crashes,
     start,
     async crash() {
       const since = performance.now()
-      await end('SIGQUIT')
+      await stop('SIGQUIT')
       crashes.push({ begin: since, end: performance.now() })
     },
     async killBackend() {
@@ -105,12 +70,11 @@ export async function createPostgres(folder: string): Promise<Postgres> {
       await query(superuserUrl, ending)
     },
     async freeze(ms) {
-      if (!server || server.hasEnded()) return
-      const thaw = await freezeTree(server.pid)
+      const thaw = await cluster.freeze()
       await sleep(ms)
       thaw()
     },
-    stop: () => end('SIGINT'),
+    stop: () => stop('SIGINT'),
   }
 }
 

@@ -6,12 +6,13 @@ import type { ContentAnswer } from '../../src/content/answer.ts'
 import { packAnswer, unpackAnswer } from '../../src/content/packed-answer.ts'
 import { createShips, SHIP } from '../support/content/content.ts'
 import { PAUSE, withPausePoint } from '../support/database/pause-point.ts'
-import { startRedis, type TestRedis, redisTest as test } from '../support/servers/redis.ts'
+import { type RedisServer, startRedis } from '../support/servers/redis.ts'
+import { redisTest as test } from '../support/servers/redis-test.ts'
 import { applyScript } from '../support/service/projects.ts'
 import { SECRET_KEY } from '../support/service/service-process.ts'
 import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/service/wharf.ts'
 
-let redisServer: TestRedis
+let redisServer: RedisServer
 let redis: Redis
 /** Two processes' worth of services on one database, so that each has memory of its own. */
 let wharf: TestWharf

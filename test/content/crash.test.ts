@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ApiAnswer } from '../support/http/api-client.ts'
 import { installedPrograms, type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
-import { isRedisInstalled, startRedis, type TestRedis } from '../support/servers/redis.ts'
+import { isRedisInstalled, type RedisServer, startRedis } from '../support/servers/redis.ts'
 import { withSession } from '../support/servers/sessions.ts'
 import { createProject, loginUrl } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
@@ -11,7 +11,7 @@ const programs = installedPrograms()
 describe.each(programs === undefined ? [] : [programs])('after a crash of the PostgreSQL in %s', (bin) => {
   describe.each(isRedisInstalled ? ['memory', 'memory and Redis'] : ['memory'])('with answers kept in %s', (kept) => {
     let cluster: OwnCluster
-    let redis: TestRedis | undefined
+    let redis: RedisServer | undefined
     let wharf: TestWharf
     let beside: TestWharf
 

@@ -18,7 +18,7 @@ import {
   untilEnded,
   untilStatus,
 } from '../support/jobs/jobs.ts'
-import type { TestRedis } from '../support/servers/redis.ts'
+import type { RedisServer } from '../support/servers/redis.ts'
 import { nothingIsLeft } from '../support/service/leftovers.ts'
 import { createProject } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
@@ -31,7 +31,7 @@ const NEW = 'INSERT INTO item SELECT n, n FROM generate_series(3, 100) n'
 
 describe.each(BACKENDS)('with the queue on %s', (backend) => {
   let wharf: TestWharf
-  let redis: TestRedis | undefined
+  let redis: RedisServer | undefined
   let environment: Readonly<Record<string, string>>
   let archive: string
 

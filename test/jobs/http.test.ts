@@ -5,7 +5,8 @@ import { collect } from '../support/archives/archive-sample.ts'
 import { exportOf, placelessLines } from '../support/archives/import.ts'
 import { eventually } from '../support/eventually.ts'
 import { askExport, askImport, jobOf, showJob, startBackend, untilEnded } from '../support/jobs/jobs.ts'
-import { type TestRedis, redisTest as test } from '../support/servers/redis.ts'
+import type { RedisServer } from '../support/servers/redis.ts'
+import { redisTest as test } from '../support/servers/redis-test.ts'
 import { withSession } from '../support/servers/sessions.ts'
 import { createProject } from '../support/service/projects.ts'
 import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/service/wharf.ts'
@@ -15,7 +16,7 @@ const ROWS = `INSERT INTO item SELECT n, 'item ' || n FROM generate_series(1, 50
 
 let wharf: TestWharf
 let other: TestWharf
-let redis: TestRedis | undefined
+let redis: RedisServer | undefined
 
 beforeAll(async () => {
   const queue = await startBackend('Redis')

@@ -17,7 +17,7 @@ import {
   untilEnded,
 } from '../support/jobs/jobs.ts'
 import { askSchedule } from '../support/jobs/schedules.ts'
-import type { TestRedis } from '../support/servers/redis.ts'
+import type { RedisServer } from '../support/servers/redis.ts'
 import { withSession } from '../support/servers/sessions.ts'
 import { createProject, loginUrl } from '../support/service/projects.ts'
 import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/service/wharf.ts'
@@ -36,7 +36,7 @@ async function newToken({ root }: TestWharf) {
 describe.each(BACKENDS)('with the queue on %s', (backend) => {
   let wharf: TestWharf
   let environment: Readonly<Record<string, string>>
-  let redis: TestRedis | undefined
+  let redis: RedisServer | undefined
 
   beforeAll(async () => {
     const queue = await startBackend(backend)

@@ -13,7 +13,7 @@ import {
   untilEnded,
   untilStatus,
 } from '../support/jobs/jobs.ts'
-import type { TestRedis } from '../support/servers/redis.ts'
+import type { RedisServer } from '../support/servers/redis.ts'
 import { createProject } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
@@ -27,7 +27,7 @@ const itemsOf = (wharf: TestWharf, slug: string): Promise<unknown[]> =>
 
 describe.each(BACKENDS)('with the queue on %s', (backend) => {
   let wharf: TestWharf
-  let redis: TestRedis | undefined
+  let redis: RedisServer | undefined
 
   beforeAll(async () => {
     const queue = await startBackend(backend)

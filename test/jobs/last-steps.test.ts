@@ -18,7 +18,7 @@ import {
   takeFromLostWorkers,
   untilEnded,
 } from '../support/jobs/jobs.ts'
-import type { TestRedis } from '../support/servers/redis.ts'
+import type { RedisServer } from '../support/servers/redis.ts'
 import { withSession } from '../support/servers/sessions.ts'
 import { nothingIsLeft } from '../support/service/leftovers.ts'
 import { createProject } from '../support/service/projects.ts'
@@ -34,7 +34,7 @@ const HELD = /^LOCK TABLE|FROM system\.stage_state|SET status = 'succeeded'|^COM
 
 describe.each(BACKENDS)('with the queue on %s', { timeout: 180_000 }, (backend) => {
   let wharf: TestWharf
-  let redis: TestRedis | undefined
+  let redis: RedisServer | undefined
   let environment: Readonly<Record<string, string>>
   let archive: string
 

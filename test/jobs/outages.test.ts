@@ -20,7 +20,7 @@ import {
   untilEnded,
 } from '../support/jobs/jobs.ts'
 import { installedPrograms, type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
-import { isRedisInstalled, startRedis, type TestRedis } from '../support/servers/redis.ts'
+import { isRedisInstalled, type RedisServer, startRedis } from '../support/servers/redis.ts'
 import { withSession } from '../support/servers/sessions.ts'
 import { nothingIsLeft } from '../support/service/leftovers.ts'
 import { createProject } from '../support/service/projects.ts'
@@ -84,7 +84,7 @@ async function expectImportedOnce({ database }: TestWharf): Promise<void> {
 }
 
 /** Keeps anything from being added to the queue while `use` runs, and lets nothing through that was tried meanwhile. */
-async function withQueueClosed<T>(wharf: TestWharf, redis: TestRedis | undefined, use: () => Promise<T>): Promise<T> {
+async function withQueueClosed<T>(wharf: TestWharf, redis: RedisServer | undefined, use: () => Promise<T>): Promise<T> {
   if (redis) return redis.withoutWrites(use)
   return withSession(wharf.database.url, async (holder) => {
     await holder.query('BEGIN; LOCK TABLE bullmq.job IN SHARE MODE')

@@ -9,7 +9,8 @@ import { readState } from '../support/database/database-state.ts'
 import { PAUSE, withPausePoint } from '../support/database/pause-point.ts'
 import { eventually } from '../support/eventually.ts'
 import { askExport, askImport, jobOf, type SeenJob, untilEnded } from '../support/jobs/jobs.ts'
-import { startRedis, type TestRedis, redisTest as test } from '../support/servers/redis.ts'
+import { type RedisServer, startRedis } from '../support/servers/redis.ts'
+import { redisTest as test } from '../support/servers/redis-test.ts'
 import { withSession } from '../support/servers/sessions.ts'
 import { nothingIsLeft } from '../support/service/leftovers.ts'
 import { createProject } from '../support/service/projects.ts'
@@ -35,7 +36,7 @@ const AT_ONCE = 4
 const LIMIT_MS = 180_000
 
 let folder: string
-let redis: TestRedis
+let redis: RedisServer
 let database: TestDatabase
 let apis: [ServiceProcess, ServiceProcess]
 let workers: [MainProcess, MainProcess, MainProcess]

@@ -9,7 +9,7 @@ import { sendArchive } from '../archives/import.ts'
 import { eventually } from '../eventually.ts'
 import { type ApiAnswer, type ApiClient, createApiClient } from '../http/api-client.ts'
 import { runScript, type ScriptOptions, type ScriptProcess } from '../processes/processes.ts'
-import { isRedisInstalled, startRedis, type TestRedis } from '../servers/redis.ts'
+import { isRedisInstalled, type RedisServer, startRedis } from '../servers/redis.ts'
 import { ROOT_TOKEN, SHORT_TIMINGS, type TestWharf } from '../service/wharf.ts'
 
 const jobSchema = z.looseObject({
@@ -69,7 +69,7 @@ export const BACKENDS: readonly Backend[] = isRedisInstalled ? ['PostgreSQL', 'R
 /** What a service needs to have its queue there; `redis` only where that is Redis. */
 export async function startBackend(backend: Backend): Promise<{
   readonly environment: Readonly<Record<string, string>>
-  readonly redis: TestRedis | undefined
+  readonly redis: RedisServer | undefined
 }> {
   if (backend === 'PostgreSQL') return { environment: {}, redis: undefined }
   const redis = await startRedis()

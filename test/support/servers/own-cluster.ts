@@ -1,16 +1,13 @@
-import { execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { execFile } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
-import { chown, mkdir, mkdtemp, open, rm, writeFile } from 'node:fs/promises'
+import { chown, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { findFreePort } from '../../../src/database/embedded/free-port.ts'
-import { chooseServerUser } from '../../../src/database/embedded/server-user.ts'
 import { createDatabaseIn, type TestCluster, type TestDatabase } from '../database/database.ts'
-import { freezeTree } from '../processes/process-tree.ts'
 import { assertNothingForeign, startRecording } from '../statements/record-statements.ts'
-import { query, untilReady } from './sessions.ts'
+import { type ClusterOptions, startCluster } from './cluster.ts'
+import { query } from './sessions.ts'
 
 const run = promisify(execFile)
 
@@ -47,87 +44,35 @@ export interface OwnCluster extends TestCluster {
   remove(): Promise<void>
 }
 
-export interface OwnClusterOptions {
-  /** Settings on top of those that it needs anyway. */
-  readonly settings?: Readonly<Record<string, string>>
-  readonly environment?: Readonly<Record<string, string>>
-}
-
-/** Makes and starts a server from these programs, on a port of its own. */
+/** Makes and starts a server from the programs in this folder. */
 export async function startOwnCluster(
-  programs: string,
-  { settings: more = {}, environment = {} }: OwnClusterOptions = {},
+  bin: string,
+  { settings = {}, environment = {} }: Omit<ClusterOptions, 'programs'> = {},
 ): Promise<OwnCluster> {
   const folder = await mkdtemp(join(tmpdir(), 'wharf-test-cluster-'))
-  const dataDir = join(folder, 'data')
-  const logPath = join(folder, 'log')
-  const user = await chooseServerUser(dataDir)
-  await mkdir(dataDir)
-  if (user.uid !== undefined && user.gid !== undefined) {
-    await chown(folder, user.uid, user.gid)
-    await chown(dataDir, user.uid, user.gid)
-  }
-  const asUser = { ...user, cwd: folder }
-  const initdb = ['-D', dataDir, '-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync']
-  await run(join(programs, 'initdb'), initdb, asUser)
-  const port = await findFreePort()
-  const superuserUrl = `postgresql://postgres@127.0.0.1:${port}/postgres`
-  const cluster = { superuserUrl, url: `postgresql://wharf@127.0.0.1:${port}/postgres` }
-  let server: ReturnType<typeof spawn> | undefined
-
-  const begin = async (): Promise<void> => {
-    if (server && server.exitCode === null && server.signalCode === null) return
-    const settings = {
-      port,
-      listen_addresses: '127.0.0.1',
-      unix_socket_directories: '',
-      fsync: 'off',
-      max_connections: '200',
-      ...more,
-    }
-    const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-    const log = await open(logPath, 'a')
-    server = spawn(join(programs, 'postgres'), ['-D', dataDir, ...options], {
-      ...asUser,
-      env: { ...process.env, ...environment },
-      stdio: ['ignore', 'ignore', log.fd],
-    })
-    await once(server, 'spawn')
-    await log.close()
-  }
-  const start = (): Promise<void> => untilReady(superuserUrl, begin)
-  const stop = async (signal: NodeJS.Signals): Promise<void> => {
-    if (!server || server.exitCode !== null) return
-    const ended = once(server, 'exit')
-    server.kill(signal)
-    await ended
-  }
-
-  await start()
-  await query(superuserUrl, 'CREATE ROLE wharf LOGIN CREATEROLE')
-  await startRecording(superuserUrl)
+  const { dataDir, logPath, user, stop, ...cluster } = await startCluster(folder, {
+    programs: { initdb: join(bin, 'initdb'), postgres: join(bin, 'postgres') },
+    settings: { fsync: 'off', max_connections: '200', ...settings },
+    environment,
+  })
+  await startRecording(cluster.superuserUrl)
   return {
     ...cluster,
-    start,
     createDatabase: () => createDatabaseIn(cluster),
     crash: () => stop('SIGQUIT'),
     async promote() {
-      await query(superuserUrl, 'SELECT pg_promote()')
+      await query(cluster.superuserUrl, 'SELECT pg_promote()')
     },
     async restartAsStandby() {
       await stop('SIGINT')
       const signal = join(dataDir, 'standby.signal')
       await writeFile(signal, '')
       if (user.uid !== undefined && user.gid !== undefined) await chown(signal, user.uid, user.gid)
-      await start()
-    },
-    async freeze() {
-      if (server?.pid === undefined) throw new Error('the server does not run')
-      return freezeTree(server.pid)
+      await cluster.start()
     },
     async dump(database, schema, options = []) {
       const args = ['--schema', `"${schema}"`, '--no-owner', ...options, database.superuserUrl]
-      const { stdout } = await run(join(programs, 'pg_dump'), args, { maxBuffer: 2 ** 30 })
+      const { stdout } = await run(join(bin, 'pg_dump'), args, { maxBuffer: 2 ** 30 })
       return stdout
     },
     async remove() {

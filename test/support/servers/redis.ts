@@ -1,56 +1,62 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { setTimeout as delay } from 'node:timers/promises'
-import { Redis } from 'ioredis'
-import { test } from 'vitest'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Redis as Client } from 'ioredis'
 import { findFreePort } from '../../../src/database/embedded/free-port.ts'
+import { type Child, spawnChild } from '../processes/child.ts'
 import { isInstalled } from '../processes/is-installed.ts'
 
 export const isRedisInstalled = isInstalled('redis-server')
 
-/** For tests that need Redis: they are left out where it is not installed. */
-export const redisTest = test.skipIf(!isRedisInstalled)
-
 /** Longer than any test takes. */
 const PAUSE_MS = 600_000
 
-/** A Redis server that belongs to one test file. */
-export interface TestRedis {
+/** A Redis server that belongs to one test file, or one run of something else. */
+export interface RedisServer {
   readonly url: string
   start(): Promise<void>
   /** Ends it as a crash would. */
   kill(): Promise<void>
+  /** Lets it do nothing for a while. */
+  freeze(ms: number): Promise<void>
   /** Takes no command that could write, until `use` has ended; a client that is gone by then has sent nothing. */
   withoutWrites<T>(use: () => Promise<T>): Promise<T>
   keys(): Promise<readonly string[]>
   /** Every key with its value, as text. */
   dump(): Promise<string>
+  /** Takes everything from it; does nothing where it does not answer. */
+  empty(): Promise<void>
 }
 
 /**
- * Starts `redis-server`, which has to be installed.
+ * Starts `redis-server`, which has to be installed, on a port of its own.
  *
  * @param folder where it keeps what it is told; without one, it is empty when it is started again.
  */
-export async function startRedis(folder?: string): Promise<TestRedis> {
+export async function startRedis(folder?: string): Promise<RedisServer> {
   const port = await findFreePort()
   const url = `redis://127.0.0.1:${port}`
-  let server: ReturnType<typeof spawn> | undefined
+  const options = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--maxmemory-policy', 'noeviction']
+  const keeping = folder === undefined ? ['--appendonly', 'no'] : ['--appendonly', 'yes', '--dir', folder]
+  let server: Child | undefined
 
-  const redis: TestRedis = {
+  const start = async (): Promise<void> => {
+    server = await spawnChild('redis-server', [...options, ...keeping], { stdio: 'ignore' })
+    while (!(await withClient(url, (client) => client.ping()).catch(() => undefined))) {
+      if (server.hasEnded()) throw new Error('Redis did not start')
+      await sleep(20)
+    }
+  }
+  await start()
+  return {
     url,
-    async start() {
-      const options = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--maxmemory-policy', 'noeviction']
-      const keeping = folder === undefined ? ['--appendonly', 'no'] : ['--appendonly', 'yes', '--dir', folder]
-      server = spawn('redis-server', [...options, ...keeping], { stdio: 'ignore' })
-      await once(server, 'spawn')
-      await withClient(url, (client) => untilReady(client))
-    },
+    start,
     async kill() {
-      if (!server || server.exitCode !== null || server.signalCode !== null) return
-      const ended = once(server, 'exit')
-      server.kill('SIGKILL')
-      await ended
+      server?.signal('SIGKILL')
+      await server?.ended
+    },
+    async freeze(ms) {
+      server?.signal('SIGSTOP')
+      await sleep(ms)
+      server?.signal('SIGCONT')
     },
     withoutWrites: (use) =>
       withClient(url, async (client) => {
@@ -71,25 +77,19 @@ export async function startRedis(folder?: string): Promise<TestRedis> {
         }
         return texts.join('\n')
       }),
+    async empty() {
+      await withClient(url, (client) => client.flushall()).catch(() => undefined)
+    },
   }
-  await redis.start()
-  return redis
 }
 
-async function withClient<T>(url: string, use: (client: Redis) => Promise<T>): Promise<T> {
-  const client = new Redis(url, { maxRetriesPerRequest: null })
+/** @throws {Error} where it does not answer. */
+async function withClient<T>(url: string, use: (client: Client) => Promise<T>): Promise<T> {
+  const client = new Client(url, { retryStrategy: () => null, connectTimeout: 1_000, commandTimeout: 1_000 })
   client.on('error', () => undefined)
   try {
     return await use(client)
   } finally {
     client.disconnect()
-  }
-}
-
-async function untilReady(client: Redis): Promise<void> {
-  for (;;) {
-    const answer = await client.ping().catch(() => undefined)
-    if (answer === 'PONG') return
-    await delay(20)
   }
 }
