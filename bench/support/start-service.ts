@@ -1,13 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { readServiceAddress } from '../../src/data-folder/service-address.ts'
+import { PROGRAM } from '../../test/support/processes/child.ts'
+import { peakMemory } from '../../test/support/processes/peak-memory.ts'
 
 const ROOT_TOKEN = 'root-token-of-the-bench-with-many-characters'
-const PROGRAM = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 const START_TIMEOUT_MS = 30_000
 
 export interface BenchService {
@@ -60,7 +59,7 @@ export async function startService(options: {
     return {
       url: address.url,
       headers: { authorization: `Bearer ${ROOT_TOKEN}` },
-      peakMemoryBytes: () => peakMemoryBytes(pid),
+      peakMemoryBytes: async () => (process.platform === 'linux' && pid !== undefined ? peakMemory(pid) : undefined),
       stop,
     }
   } catch (error) {
@@ -76,11 +75,4 @@ async function untilReady(child: ChildProcess): Promise<void> {
   const ended = once(child, 'exit', { signal }).then(() => false)
   const isReady = await Promise.race([said, ended]).catch(() => false)
   if (!isReady) throw new Error('the service did not start; run `npm run build` where dist/ is older than src/')
-}
-
-/** @see proc_pid_status(5): VmHWM, the peak of what is in memory. */
-async function peakMemoryBytes(pid: number | undefined): Promise<number | undefined> {
-  if (process.platform !== 'linux' || pid === undefined) return undefined
-  const kibibytes = /^VmHWM:\s+(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]
-  return kibibytes === undefined ? undefined : Number(kibibytes) * 1024
 }

@@ -4,11 +4,9 @@ import { closeSync, openSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { findFreePort } from '../../src/database/embedded/free-port.ts'
-import { type Child, spawnChild } from '../../test/support/processes/child.ts'
+import { type Child, PROGRAM, spawnChild } from '../../test/support/processes/child.ts'
 
-const PROGRAM = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 /** Within which it must have started, once PostgreSQL and Redis are there. */
 const START_LIMIT_MS = 120_000
 const STOP_LIMIT_MS = 60_000

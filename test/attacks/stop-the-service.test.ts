@@ -1,14 +1,13 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sendArchive } from '../support/archives/import.ts'
 import { spawnWharf } from '../support/cli/cli.ts'
-import { createMigratedDatabase, type TestDatabase } from '../support/database/database.ts'
+import { forgetPeakMemory, peakMemory } from '../support/processes/peak-memory.ts'
 import { temporaryFolder } from '../support/processes/processes.ts'
 import { createProject } from '../support/service/projects.ts'
-import { type ServiceProcess, startServiceProcess } from '../support/service/service-process.ts'
+import { type OwnServiceProcess, startOwnServiceProcess } from '../support/service/service-process.ts'
 import { HOSTILE_ARCHIVES } from './hostile-archives.ts'
 
 /** In bytes, for a service with API and worker. */
@@ -17,31 +16,14 @@ const MAX_WAIT_MS = 1_000
 /** A machine that does other things lets anybody wait now and then; a hostile archive would do it each time. */
 const TRIES = 3
 
-let database: TestDatabase
-let dataDir: string
-let service: ServiceProcess
+let service: OwnServiceProcess
 
 beforeAll(async () => {
-  database = await createMigratedDatabase()
-  dataDir = await mkdtemp(join(tmpdir(), 'wharf-test-'))
-  service = await startServiceProcess({ databaseUrl: database.url, dataDir })
+  service = await startOwnServiceProcess()
   await createProject(service, 'guest')
 })
 
-afterAll(async () => {
-  await service.kill('SIGTERM')
-  await database.drop()
-  await rm(dataDir, { recursive: true, force: true })
-})
-
-/** Resets the peak of memory. */
-const forgetPeak = (pid: number): Promise<void> => writeFile(`/proc/${pid}/clear_refs`, '5')
-
-/** The most memory that a process has had. */
-async function peakMemory(pid: number): Promise<number> {
-  const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, 'utf8')) ?? []
-  return Number(kilobytes) * 1024
-}
+afterAll(() => service.close())
 
 /** Asks whether the service lives, again and again until `work` has ended. @returns the longest wait, in milliseconds. */
 async function longestWaitDuring(work: Promise<unknown>): Promise<number> {
@@ -87,7 +69,7 @@ const cases = WAYS.flatMap(([way, how], first) =>
 
 test.each(cases)('stops the service by $way of $name', { timeout: 60_000 }, async ({ bytes, says, how }) => {
   const body = bytes()
-  await forgetPeak(service.pid)
+  await forgetPeakMemory(service.pid)
   let wait = Number.POSITIVE_INFINITY
   for (let tried = 0; tried < TRIES && wait >= MAX_WAIT_MS; tried += 1) {
     const sent = sendArchive(service.root, body, how)

@@ -3,17 +3,15 @@ import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { type CliResult, runCommand } from '../support/cli/cli.ts'
+import { PROGRAM } from '../support/processes/child.ts'
 import { temporaryFolder } from '../support/processes/processes.ts'
-
-const program = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 
 /** Runs the built program by npm itself, from a package whose script is as ours. */
 async function npmRun(line: string): Promise<Pick<CliResult, 'code' | 'stderr'>> {
   const cwd = await temporaryFolder()
-  const scripts = { wharf: `"${process.execPath}" "${program}"` }
+  const scripts = { wharf: `"${process.execPath}" "${PROGRAM}"` }
   await writeFile(join(cwd, 'package.json'), JSON.stringify({ name: 'any', version: '1.0.0', scripts }))
   await writeFile(join(cwd, '.npmrc'), 'update-notifier=false\n')
   const env = { PATH: process.env.PATH, HOME: cwd }

@@ -1,15 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { exportOf, sendArchive } from '../support/archives/import.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database/database.ts'
 import { operatorOf } from '../support/database/operator.ts'
 import { eventually } from '../support/eventually.ts'
 import { askExport } from '../support/jobs/jobs.ts'
 import { withSession } from '../support/servers/sessions.ts'
 import { applyScript, createProject } from '../support/service/projects.ts'
-import { type ServiceProcess, startServiceProcess } from '../support/service/service-process.ts'
+import { type OwnServiceProcess, startOwnServiceProcess } from '../support/service/service-process.ts'
 
 /** How often all sessions are ended while everything goes on. */
 const ENDINGS = 25
@@ -17,19 +13,11 @@ const ENDINGS = 25
 const TABLE =
   'CREATE TABLE item (id serial PRIMARY KEY, text text); INSERT INTO item (text) SELECT md5(id::text) FROM pg_catalog.generate_series(1, 500) id'
 
-let database: TestDatabase
-let dataDir: string
-let service: ServiceProcess
+let service: OwnServiceProcess
 beforeAll(async () => {
-  database = await createTestDatabase()
-  dataDir = await mkdtemp(join(tmpdir(), 'wharf-test-'))
-  service = await startServiceProcess({ databaseUrl: database.url, dataDir })
+  service = await startOwnServiceProcess()
 })
-afterAll(async () => {
-  await service.kill('SIGKILL')
-  await database.drop()
-  await rm(dataDir, { recursive: true, force: true })
-})
+afterAll(() => service.close())
 
 /** Does something again and again, however it goes. @returns what ends it. */
 function keepAsking(ask: (count: number) => Promise<unknown>): () => Promise<void> {
@@ -58,7 +46,7 @@ test('a process lives, whatever it does as its database sessions end', async () 
     keepAsking(() => askExport(root, [{ slug: 'busy' }])),
     keepAsking(() => root.get('/readyz')),
   ]
-  const operator = operatorOf(database)
+  const operator = operatorOf(service.database)
   let ended = 0
   for (let count = 0; count < ENDINGS; count += 1) ended += await operator.endSessions()
   await Promise.all(stop.map((end) => end()))
@@ -93,10 +81,10 @@ test('an export that waits for a lock is ended with the request that asked for i
   const { root } = service
   await createProject(service, 'locked', TABLE)
   const waiting = () =>
-    database.query(
+    service.database.query(
       `SELECT application_name FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
     )
-  await withSession(database.superuserUrl, async (holder) => {
+  await withSession(service.database.superuserUrl, async (holder) => {
     const { rows } = await holder.query<{ name: string }>(
       `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
        WHERE schemaname = (SELECT schema_name FROM control.stage JOIN control.project ON project.id = project_id

@@ -6,11 +6,11 @@ import { tmpdir } from 'node:os'
 import { Readable, Writable } from 'node:stream'
 import { buffer, text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { inject, onTestFinished } from 'vitest'
 import { readNpmOptions } from '../../../src/cli/npm-options.ts'
 import { runCli } from '../../../src/cli/program.ts'
 import { loadConfig } from '../../../src/config.ts'
+import { PROGRAM } from '../processes/child.ts'
 
 export interface CliResult {
   readonly code: number | null
@@ -66,8 +66,6 @@ function createCollector(): { readonly stream: Writable; bytes(): Buffer } {
   })
   return { stream, bytes: () => Buffer.concat(chunks) }
 }
-
-const PROGRAM = fileURLToPath(new URL('../../../dist/main.js', import.meta.url))
 
 export interface CliProcess {
   readonly child: ChildProcessByStdio<null, Readable, Readable>

@@ -1,5 +1,9 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+
+/** The built program. */
+export const PROGRAM = fileURLToPath(new URL('../../../dist/main.js', import.meta.url))
 
 /** How a process ended, for people. */
 export type HowEnded = string

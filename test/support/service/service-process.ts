@@ -1,10 +1,10 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createMigratedDatabase, type TestDatabase } from '../database/database.ts'
 import { type ApiClient, createApiClient } from '../http/api-client.ts'
+import { PROGRAM, spawnChild } from '../processes/child.ts'
 import { ROOT_TOKEN } from './wharf.ts'
-
-const MAIN = fileURLToPath(new URL('../../../dist/main.js', import.meta.url))
 
 /** With which such a service reads the passwords that another has kept. */
 export const SECRET_KEY = 'secret-key-of-the-tests-with-many-characters'
@@ -42,13 +42,43 @@ export async function startServiceProcess(
 export const startWorkerOf = (options: MainOptions): Promise<MainProcess> =>
   startMain('worker', options, /(Wharf works on jobs)/)
 
+/** A service process with a database and a data folder of its own. */
+export interface OwnServiceProcess extends ServiceProcess {
+  readonly database: TestDatabase
+  readonly dataDir: string
+  /** Starts the next process on them, once this one has ended. */
+  restart(): Promise<OwnServiceProcess>
+  /** Ends it, and removes them. */
+  close(): Promise<void>
+}
+
+export async function startOwnServiceProcess(): Promise<OwnServiceProcess> {
+  const database = await createMigratedDatabase()
+  const dataDir = await mkdtemp(join(tmpdir(), 'wharf-test-'))
+  const start = async (): Promise<OwnServiceProcess> => {
+    const service = await startServiceProcess({ databaseUrl: database.url, dataDir })
+    return {
+      ...service,
+      database,
+      dataDir,
+      restart: start,
+      async close() {
+        await service.kill('SIGTERM')
+        await database.drop()
+        await rm(dataDir, { recursive: true, force: true })
+      },
+    }
+  }
+  return start()
+}
+
 /** @returns also what the first group of `ready` has found in what the process says. */
 async function startMain(
   command: string,
   { databaseUrl, dataDir, environment }: MainOptions,
   ready: RegExp,
 ): Promise<MainProcess & { readonly said: string }> {
-  const child = spawn(process.execPath, [MAIN, command], {
+  const child = await spawnChild(process.execPath, [PROGRAM, command], {
     env: {
       PATH: process.env.PATH,
       DATABASE_URL: databaseUrl,
@@ -61,27 +91,25 @@ async function startMain(
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  const ended = once(child, 'exit')
   let output = ''
-  child.stderr.on('data', (chunk: Buffer) => {
-    output += chunk.toString()
-  })
-  const said = await new Promise<string>((resolve, reject) => {
-    child.stdout.on('data', (chunk: Buffer) => {
-      output += chunk.toString()
-      const [, found] = ready.exec(output) ?? []
-      if (found) resolve(found)
-    })
-    child.once('exit', () => reject(new Error(`the service ended: ${output}`)))
+  const said = new Promise<string>((resolve, reject) => {
+    for (const stream of [child.process.stdout, child.process.stderr]) {
+      stream?.on('data', (chunk: Buffer) => {
+        output += chunk.toString()
+        const [, found] = ready.exec(output) ?? []
+        if (found) resolve(found)
+      })
+    }
+    child.process.once('exit', () => reject(new Error(`the service ended: ${output}`)))
   })
   return {
-    pid: child.pid ?? 0,
-    said,
+    pid: child.pid,
+    said: await said,
     log: () => output,
     async kill(signal) {
-      child.kill(signal)
-      await ended
-      return child.exitCode
+      child.signal(signal)
+      await child.ended
+      return child.process.exitCode
     },
   }
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { exportOf, sendArchive } from '../../support/archives/import.ts'
-import { createMigratedDatabase, type TestDatabase } from '../../support/database/database.ts'
+import type { TestDatabase } from '../../support/database/database.ts'
 import { readState } from '../../support/database/database-state.ts'
 import { PAUSE, type PausePoint, withPausePoint } from '../../support/database/pause-point.ts'
 import { openTransactions } from '../../support/database/transactions.ts'
@@ -11,7 +11,12 @@ import type { ApiAnswer } from '../../support/http/api-client.ts'
 import { installedPrograms, type OwnCluster, startOwnCluster } from '../../support/servers/own-cluster.ts'
 import { withSession } from '../../support/servers/sessions.ts'
 import { applyScript, createProject } from '../../support/service/projects.ts'
-import { SECRET_KEY, type ServiceProcess, startServiceProcess } from '../../support/service/service-process.ts'
+import {
+  type OwnServiceProcess,
+  SECRET_KEY,
+  startOwnServiceProcess,
+  startServiceProcess,
+} from '../../support/service/service-process.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 const STRUCTURE = `
@@ -39,23 +44,17 @@ const outcome = (asked: Promise<ApiAnswer>): Promise<ApiAnswer | Error> =>
 
 describe('the service is killed', () => {
   let database: TestDatabase
-  let dataDir: string
-  let service: ServiceProcess
+  let service: OwnServiceProcess
 
   beforeAll(async () => {
-    database = await createMigratedDatabase()
-    dataDir = await mkdtemp(join(tmpdir(), 'wharf-test-'))
-    service = await startServiceProcess({ databaseUrl: database.url, dataDir })
+    service = await startOwnServiceProcess()
+    database = service.database
   })
 
-  afterAll(async () => {
-    await service?.kill('SIGTERM')
-    await database?.drop()
-    await rm(dataDir, { recursive: true, force: true })
-  })
+  afterAll(() => service.close())
 
   async function spooled(): Promise<readonly string[]> {
-    const entries = await readdir(join(dataDir, 'spool'), { recursive: true })
+    const entries = await readdir(join(service.dataDir, 'spool'), { recursive: true })
     return entries.filter((name) => name.endsWith('.rows'))
   }
 
@@ -71,7 +70,7 @@ describe('the service is killed', () => {
   async function expectRecovery(slug: string, archive: string): Promise<void> {
     await service.kill('SIGKILL')
     expect(await count(database, `${slug}.live`)).toEqual({ n: 2 })
-    service = await startServiceProcess({ databaseUrl: database.url, dataDir })
+    service = await service.restart()
     await expect.poll(() => leftovers(database), { timeout: 20_000 }).toEqual([])
     expect(await spooled()).toEqual([])
     expect(await count(database, `${slug}.live`)).toEqual({ n: 2 })
