@@ -53,7 +53,7 @@ export const BOUNDS = {
   },
 } as const
 
-export interface Finding {
+export interface Measurement {
   readonly sentence: string
   /** What was measured, for people. */
   readonly measured: string

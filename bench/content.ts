@@ -2,7 +2,7 @@ import autocannon from 'autocannon'
 import pg from 'pg'
 import { request } from 'undici'
 import { z } from 'zod'
-import { BOUNDS, type Finding } from './bounds.ts'
+import { BOUNDS, type Measurement } from './bounds.ts'
 import { startBareHandler } from './support/bare-handler.ts'
 import type { BenchRun } from './support/bench-run.ts'
 import { printTable } from './support/print-table.ts'
@@ -11,7 +11,7 @@ import type { BenchService } from './support/start-service.ts'
 import { median } from './support/statistics.ts'
 import { createToken, PROJECT } from './support/wharf-client.ts'
 
-const ROUNDS = 5
+const REPEATS = 5
 const SECONDS = 4
 const CONNECTIONS = 50
 const PAGE_ROWS = 20
@@ -30,7 +30,7 @@ interface Pair {
  * Measures the content endpoint beside a bare Express handler that answers the same bytes: when nothing has changed, and
  * when the answer is known. As the service is by default: with a token, request ids, security headers and access log.
  */
-export async function measureContent(bench: BenchRun, rows: number): Promise<Finding[]> {
+export async function measureContent(bench: BenchRun, rows: number): Promise<Measurement[]> {
   return bench.withService(
     async (service) => {
       const headers = { authorization: `Bearer ${await createToken(service, 'viewer')}` }
@@ -52,7 +52,7 @@ async function inTurns(url: string, headers: Readonly<Record<string, string>>, s
   if (bare.status !== status) throw new Error(`${bare.status}, and not ${status}, is the answer`)
   const figures: { wharf: Figures[]; bare: Figures[] } = { wharf: [], bare: [] }
   try {
-    for (let round = 0; round <= ROUNDS; round += 1) {
+    for (let round = 0; round <= REPEATS; round += 1) {
       const pair = { wharf: await fire(url, headers), bare: await fire(bare.url, headers) }
       // The first warms both up.
       if (round === 0) continue
@@ -123,7 +123,7 @@ function report(measured: {
   readonly cached: Pair
   readonly uncached: Figures
   readonly direct: Figures
-}): Finding[] {
+}): Measurement[] {
   const { unchanged, cached, uncached, direct } = measured
   const line = (name: string, { perSecond, p99Ms }: Figures): string[] => [
     name,
@@ -144,10 +144,13 @@ function report(measured: {
   const share = ({ wharf, bare }: Pair): number => wharf.perSecond / bare.perSecond
   const delay = Math.max(...[unchanged, cached].map(({ wharf, bare }) => wharf.p99Ms / bare.p99Ms))
   return [
-    { ...finding(BOUNDS.unchanged.sentence, share(unchanged)), holds: share(unchanged) >= BOUNDS.unchanged.minRatio },
-    { ...finding(BOUNDS.cached.sentence, share(cached)), holds: share(cached) >= BOUNDS.cached.minRatio },
-    { ...finding(BOUNDS.contentDelay.sentence, delay), holds: delay < BOUNDS.contentDelay.maxRatio },
+    {
+      ...measurement(BOUNDS.unchanged.sentence, share(unchanged)),
+      holds: share(unchanged) >= BOUNDS.unchanged.minRatio,
+    },
+    { ...measurement(BOUNDS.cached.sentence, share(cached)), holds: share(cached) >= BOUNDS.cached.minRatio },
+    { ...measurement(BOUNDS.contentDelay.sentence, delay), holds: delay < BOUNDS.contentDelay.maxRatio },
   ]
 }
 
-const finding = (sentence: string, ratio: number) => ({ sentence, measured: ratio.toFixed(2) })
+const measurement = (sentence: string, ratio: number) => ({ sentence, measured: ratio.toFixed(2) })

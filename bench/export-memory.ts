@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { BOUNDS, type Finding } from './bounds.ts'
+import { BOUNDS, type Measurement } from './bounds.ts'
 import type { BenchRun } from './support/bench-run.ts'
 import { printTable } from './support/print-table.ts'
 import { timeOf } from './support/statistics.ts'
@@ -16,7 +16,7 @@ interface Measured {
  *
  * @param sizes numbers of rows, in rising order.
  */
-export async function measureExportMemory(bench: BenchRun, sizes: readonly number[]): Promise<Finding[]> {
+export async function measureExportMemory(bench: BenchRun, sizes: readonly number[]): Promise<Measurement[]> {
   const measured: Measured[] = []
   for (const rows of sizes) {
     await bench.table.fill(rows)
@@ -37,7 +37,7 @@ const measure = ({ withService, outputDir }: BenchRun, rows: number): Promise<Me
     return peakBytes === undefined ? undefined : { rows, seconds, peakBytes }
   })
 
-function report(measured: readonly Measured[]): Finding[] {
+function report(measured: readonly Measured[]): Measurement[] {
   const peaks = measured.map(({ peakBytes }) => peakBytes)
   const [largest, smallest] = [Math.max(...peaks), Math.min(...peaks)]
   console.log('Peak memory (VmHWM) of the service for a gzip export\n')

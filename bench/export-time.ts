@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { BOUNDS, type Finding } from './bounds.ts'
+import { BOUNDS, type Measurement } from './bounds.ts'
 import type { BenchRun } from './support/bench-run.ts'
 import { createCommands } from './support/commands.ts'
 import { printTable } from './support/print-table.ts'
@@ -8,7 +8,7 @@ import { median, timeOf } from './support/statistics.ts'
 import { exportToFile } from './support/wharf-client.ts'
 
 /** Each way runs as often, one after the other in turns, so that what else the machine does meets them all alike. */
-const ROUNDS = 5
+const REPEATS = 5
 
 interface Way {
   readonly name: string
@@ -16,7 +16,7 @@ interface Way {
 }
 
 /** Measures the export of a table beside other ways to get its rows. */
-export async function measureExportTime(bench: BenchRun, rows: number): Promise<Finding[]> {
+export async function measureExportTime(bench: BenchRun, rows: number): Promise<Measurement[]> {
   const { jsonGzip, json, text, dumpGzip } = createCommands(bench.postgres, bench.table.schemaName)
   const program = bench.postgres.programs ? 'psql' : 'pg-copy-streams'
   return bench.withService(async (service) => {
@@ -44,7 +44,7 @@ async function measureInTurns(ways: readonly Way[], outputDir: string): Promise<
   const results = new Map(ways.map((way): [Way, Result] => [way, { seconds: [], bytes: 0 }]))
   const path = join(outputDir, 'result')
   // The first round, in which code is compiled and files come to memory, does not count.
-  for (let round = 0; round <= ROUNDS; round += 1) {
+  for (let round = 0; round <= REPEATS; round += 1) {
     for (const [way, result] of results) {
       const seconds = await timeOf(() => way.run(path))
       if (round > 0) result.seconds.push(seconds)
@@ -57,11 +57,11 @@ async function measureInTurns(ways: readonly Way[], outputDir: string): Promise<
 function report(
   results: ReadonlyMap<Way, Result>,
   { reference, wharf, rows }: { readonly reference: Way; readonly wharf: Way; readonly rows: number },
-): Finding[] {
+): Measurement[] {
   const secondsOf = (way: Way): readonly number[] => results.get(way)?.seconds ?? []
   const ratiosOf = (way: Way): number[] =>
     secondsOf(way).map((seconds, round) => seconds / (secondsOf(reference)[round] ?? Number.NaN))
-  console.log(`Export of ${rows.toLocaleString('en')} rows; medians of ${ROUNDS} rounds, ratio to the first way\n`)
+  console.log(`Export of ${rows.toLocaleString('en')} rows; medians of ${REPEATS} rounds, ratio to the first way\n`)
   printTable(
     ['way', 'seconds', 'rows/s', 'MB/s', 'MB', 'ratio', 'each round'],
     [...results].map(([way, { seconds, bytes }]) => {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
-import { BOUNDS, type Finding } from './bounds.ts'
+import { BOUNDS, type Measurement } from './bounds.ts'
 import type { BenchRun } from './support/bench-run.ts'
 import { createCommands } from './support/commands.ts'
 import { printTable } from './support/print-table.ts'
@@ -13,7 +13,7 @@ import { SAMPLE_COLUMNS, SAMPLE_SCHEMA, SAMPLE_TABLE } from './support/sample-ta
 import { median, timeOf } from './support/statistics.ts'
 import { exportToFile, importFile } from './support/wharf-client.ts'
 
-const ROUNDS = 5
+const REPEATS = 5
 
 /** Rows that one INSERT brings. */
 const INSERT_ROWS = 1_000
@@ -22,7 +22,7 @@ const INSERT_ROWS = 1_000
  * Compares an import over existing rows with PostgreSQL's own ways to replace a table's rows, and measures how long a
  * concurrent reader waits and how much memory the service takes.
  */
-export async function measureImport(bench: BenchRun, rows: number): Promise<Finding[]> {
+export async function measureImport(bench: BenchRun, rows: number): Promise<Measurement[]> {
   const archive = join(bench.outputDir, 'archive.jsonl.gz')
   const text = join(bench.outputDir, 'rows.txt')
   await bench.withService((service) => exportToFile(service, 'gzip', archive))
@@ -41,7 +41,7 @@ export async function measureImport(bench: BenchRun, rows: number): Promise<Find
       const reader = await watchReads(bench.postgres.superuserUrl, `"${bench.table.schemaName}".${SAMPLE_TABLE}`)
       await importFile(service, archive)
       const longestWaitMs = await reader.stop()
-      for (let round = 0; round < ROUNDS; round += 1) {
+      for (let round = 0; round < REPEATS; round += 1) {
         copies.push(await timeOf(() => replaceByCopy(client, text)))
         imports.push(await timeOf(() => importFile(service, archive)))
       }
@@ -82,8 +82,8 @@ async function replaceByInsert(client: pg.Client, rows: number): Promise<void> {
       rowMode: 'array',
     })
     if (page.length === 0) continue
-    let place = 0
-    const values = page.map((row) => `(${row.map(() => `$${++place}`).join(', ')})`).join(', ')
+    let parameter = 0
+    const values = page.map((row) => `(${row.map(() => `$${++parameter}`).join(', ')})`).join(', ')
     await client.query(`INSERT INTO ${SAMPLE_TABLE} (${columns}) VALUES ${values}`, page.flat())
     if (first === 0) await client.query('CREATE INDEX IF NOT EXISTS source_id ON source (id)')
   }
@@ -100,7 +100,7 @@ interface Measured {
   readonly archiveBytes: number
 }
 
-function report({ rows, copies, imports, insert, longestWaitMs, peakBytes, archiveBytes }: Measured): Finding[] {
+function report({ rows, copies, imports, insert, longestWaitMs, peakBytes, archiveBytes }: Measured): Measurement[] {
   const ratio = median(imports.map((seconds, round) => seconds / (copies[round] ?? Number.NaN)))
   const line = (name: string, seconds: number, relative: number): string[] => [
     name,
@@ -109,7 +109,7 @@ function report({ rows, copies, imports, insert, longestWaitMs, peakBytes, archi
     relative.toFixed(2),
   ]
   console.log(
-    `Import of ${rows.toLocaleString('en')} rows over as many; medians of ${ROUNDS} rounds, ratio to the first way\n`,
+    `Import of ${rows.toLocaleString('en')} rows over as many; medians of ${REPEATS} rounds, ratio to the first way\n`,
   )
   printTable(
     ['way', 'seconds', 'rows/s', 'ratio'],

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isRedisInstalled, startRedis } from '../test/support/servers/redis.ts'
-import { BOUNDS, type Finding } from './bounds.ts'
+import { BOUNDS, type Measurement } from './bounds.ts'
 import type { BenchRun } from './support/bench-run.ts'
 import { awaitSuccess, downloadArchive, exportAsJob, uploadForImport } from './support/job-client.ts'
 import { printTable } from './support/print-table.ts'
@@ -24,7 +24,7 @@ interface Step {
  * Measures the peak memory of an API and a worker, each a process of its own, while a table is exported by a job,
  * downloaded, uploaded, and imported by a job.
  */
-export async function measureJobMemory(bench: BenchRun, rows: number): Promise<Finding[]> {
+export async function measureJobMemory(bench: BenchRun, rows: number): Promise<Measurement[]> {
   if (process.platform !== 'linux') {
     console.log('Memory of jobs: not measured, since only Linux tells what a process has had at most\n')
     return []
@@ -80,7 +80,7 @@ const peakOf = async (service: BenchService): Promise<number> => (await service.
 function report(
   steps: readonly Step[],
   { rows, queue }: { readonly rows: number; readonly queue: 'Redis' | 'PostgreSQL' },
-): Finding[] {
+): Measurement[] {
   const { jobWorkerMemory, jobApiMemory } = BOUNDS
   const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(0)
   console.log(`Peak memory (VmHWM) over jobs of ${rows.toLocaleString('en')} rows, with the queue on ${queue}\n`)
@@ -96,19 +96,19 @@ function report(
       ['bound', '', megabytes(jobApiMemory.maxBytes), megabytes(jobWorkerMemory.maxBytes)],
     ],
   )
-  const finding = (
+  const measurement = (
     { sentence, maxBytes }: { readonly sentence: string; readonly maxBytes: number },
     peaks: readonly number[],
-  ): Finding => {
+  ): Measurement => {
     const peak = Math.max(...peaks)
     return { sentence, measured: `${megabytes(peak)} MB`, holds: peak < maxBytes }
   }
   return [
-    finding(
+    measurement(
       jobWorkerMemory,
       steps.map(({ workerBytes }) => workerBytes),
     ),
-    finding(
+    measurement(
       jobApiMemory,
       steps.map(({ apiBytes }) => apiBytes),
     ),

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createPostgresBackend, type PgPool, Queue, runMigrations, Worker } from 'bullmq'
 import pg from 'pg'
 import { request } from 'undici'
-import { BOUNDS, type Finding } from './bounds.ts'
+import { BOUNDS, type Measurement } from './bounds.ts'
 import type { BenchRun } from './support/bench-run.ts'
 import { printTable } from './support/print-table.ts'
 import { type BenchService, startService } from './support/start-service.ts'
@@ -26,7 +26,7 @@ const PROJECT = 'small'
  * Has three workers make many small exports, and bare BullMQ, on the same PostgreSQL, deliver as many jobs in which there
  * is nothing to do: what is between them are records, archives and progress.
  */
-export async function measureJobThroughput(bench: BenchRun): Promise<Finding[]> {
+export async function measureJobThroughput(bench: BenchRun): Promise<Measurement[]> {
   const dataDir = join(bench.outputDir, 'jobs')
   await mkdir(dataDir)
   const options = { databaseUrl: bench.postgres.url, dataDir }

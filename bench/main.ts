@@ -10,7 +10,7 @@ import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
-import type { Finding } from './bounds.ts'
+import type { Measurement } from './bounds.ts'
 import { measureContent } from './content.ts'
 import { measureExportMemory } from './export-memory.ts'
 import { measureExportTime } from './export-time.ts'
@@ -45,33 +45,33 @@ const parts = new Set(positionals.length > 0 ? positionals : PARTS)
 
 await promisify(execFile)('npx', ['tsc', '-p', 'tsconfig.build.json'])
 const [first = 0] = sizes
-const findings: Finding[] = []
+const measurements: Measurement[] = []
 if (SHARING_PARTS.some((part) => parts.has(part))) {
   await withBench('of the embedded one', async (bench) => {
     await bench.table.fill(first)
-    if (parts.has('time')) findings.push(...(await measureExportTime(bench, first)))
-    if (parts.has('content')) findings.push(...(await measureContent(bench, first)))
-    if (parts.has('writes')) findings.push(...(await measureWriteCost(bench)))
-    if (parts.has('jobs')) findings.push(...(await measureJobThroughput(bench)))
-    if (parts.has('memory')) findings.push(...(await measureExportMemory(bench, sizes)))
+    if (parts.has('time')) measurements.push(...(await measureExportTime(bench, first)))
+    if (parts.has('content')) measurements.push(...(await measureContent(bench, first)))
+    if (parts.has('writes')) measurements.push(...(await measureWriteCost(bench)))
+    if (parts.has('jobs')) measurements.push(...(await measureJobThroughput(bench)))
+    if (parts.has('memory')) measurements.push(...(await measureExportMemory(bench, sizes)))
   })
 }
 if (parts.has('job-memory')) {
   const rows = values.rows === undefined && !values.quick ? JOB_ROWS : (sizes.at(-1) ?? 0)
-  findings.push(...(await withBench('of the embedded one', (bench) => measureJobMemory(bench, rows))))
+  measurements.push(...(await withBench('of the embedded one', (bench) => measureJobMemory(bench, rows))))
 }
 if (parts.has('import')) {
-  const measure = async (bench: BenchRun): Promise<Finding[]> => {
+  const measure = async (bench: BenchRun): Promise<Measurement[]> => {
     await bench.table.fill(first)
     return measureImport(bench, first)
   }
-  findings.push(...(await withBench('as initdb leaves them', measure)))
+  measurements.push(...(await withBench('as initdb leaves them', measure)))
   // For the figures alone: who has a PostgreSQL of their own cannot expect them.
   await withBench('of the embedded one', measure)
 }
-for (const { sentence, measured, holds } of findings)
+for (const { sentence, measured, holds } of measurements)
   console.log(`${holds ? 'holds ' : 'BROKEN'}  ${sentence} (${measured})`)
-process.exitCode = findings.every(({ holds }) => holds) ? 0 : 1
+process.exitCode = measurements.every(({ holds }) => holds) ? 0 : 1
 
 /** Runs `use` beside a PostgreSQL of its own with a project, which are removed afterwards. */
 async function withBench<T>(settings: Settings, use: (bench: BenchRun) => Promise<T>): Promise<T> {

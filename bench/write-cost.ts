@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { BOUNDS, type Finding } from './bounds.ts'
+import { BOUNDS, type Measurement } from './bounds.ts'
 import type { BenchRun } from './support/bench-run.ts'
 import { printTable } from './support/print-table.ts'
 import { SAMPLE_COLUMNS, SAMPLE_SCHEMA, SAMPLE_TABLE } from './support/sample-table.ts'
@@ -8,7 +8,7 @@ import { median, timeOf } from './support/statistics.ts'
 /**
  * Each way runs as often with the triggers as without, in turns, so that what else the machine does meets both alike.
  */
-const ROUNDS = 15
+const REPEATS = 15
 
 const MANY_ROWS = 10_000
 const SINGLE_ROWS = 1_000
@@ -26,7 +26,7 @@ interface Way {
 /**
  * Measures what the event log adds to writes: the same statements into the same table, with its triggers and without.
  */
-export async function measureWriteCost(bench: BenchRun): Promise<Finding[]> {
+export async function measureWriteCost(bench: BenchRun): Promise<Measurement[]> {
   const { schemaName } = bench.table
   const client = new pg.Client({ connectionString: bench.postgres.superuserUrl })
   await client.connect()
@@ -40,12 +40,12 @@ export async function measureWriteCost(bench: BenchRun): Promise<Finding[]> {
     await client.query(`
       INSERT INTO system.stage_state (stage_id, schema_name, login) VALUES (gen_random_uuid(), 'logged', current_user);
       SELECT wharf.log_tables('logged')`)
-    const findings: Finding[] = []
-    for (const way of [manyRows(rows), singleRows(rows)]) findings.push(await compare(client, way))
+    const measurements: Measurement[] = []
+    for (const way of [manyRows(rows), singleRows(rows)]) measurements.push(await compare(client, way))
     await client.query(
       `DELETE FROM system.stage_state WHERE schema_name = 'logged'; DROP SCHEMA logged, unlogged CASCADE`,
     )
-    return findings
+    return measurements
   } finally {
     await client.end()
   }
@@ -69,20 +69,20 @@ function manyRows(rows: readonly Row[]): Way {
 
 /** Each one is a transaction. */
 function singleRows(rows: readonly Row[]): Way {
-  const places = SAMPLE_COLUMNS.map((_, index) => `$${index + 1}`).join(', ')
+  const parameters = SAMPLE_COLUMNS.map((_, index) => `$${index + 1}`).join(', ')
   return {
     name: `${SINGLE_ROWS.toLocaleString('en')} INSERTs of one row`,
     async write(client) {
       for (const row of rows.slice(0, SINGLE_ROWS)) {
-        await client.query(`INSERT INTO ${SAMPLE_TABLE} (${COLUMNS}) VALUES (${places})`, [...row])
+        await client.query(`INSERT INTO ${SAMPLE_TABLE} (${COLUMNS}) VALUES (${parameters})`, [...row])
       }
     },
   }
 }
 
-async function compare(client: pg.Client, { name, write }: Way): Promise<Finding> {
+async function compare(client: pg.Client, { name, write }: Way): Promise<Measurement> {
   const seconds = { unlogged: [] as number[], logged: [] as number[] }
-  for (let round = 0; round <= ROUNDS; round += 1) {
+  for (let round = 0; round <= REPEATS; round += 1) {
     for (const schema of ['unlogged', 'logged'] as const) {
       await client.query(`SET search_path = ${schema}; TRUNCATE ${SAMPLE_TABLE}; CHECKPOINT`)
       const taken = await timeOf(() => write(client))
@@ -91,7 +91,7 @@ async function compare(client: pg.Client, { name, write }: Way): Promise<Finding
     }
   }
   const ratio = median(seconds.logged.map((taken, round) => taken / (seconds.unlogged[round] ?? Number.NaN)))
-  console.log(`${name}; medians of ${ROUNDS} rounds\n`)
+  console.log(`${name}; medians of ${REPEATS} rounds\n`)
   printTable(
     ['triggers', 'ms', 'ratio'],
     [

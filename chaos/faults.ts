@@ -23,12 +23,12 @@ type Fault = () => Promise<void>
 /**
  * Ends, kills and freezes servers until the time is over, at most one fault at a time for each, and lets them work again.
  *
- * @param tell called with each fault as it begins.
+ * @param report called with each fault as it begins.
  */
 export async function injectFaults(
   { postgres, redis, processes }: Servers,
   random: Random,
-  { isOver, tell }: { readonly isOver: () => boolean; readonly tell: (what: string) => void },
+  { isOver, report }: { readonly isOver: () => boolean; readonly report: (what: string) => void },
 ): Promise<void> {
   const underWay = new Map<string, Promise<void>>()
   const away = (): Promise<void> => sleep(random.between(0, MAX_AWAY_MS))
@@ -54,7 +54,7 @@ export async function injectFaults(
   while (!isOver() && failure === undefined) {
     const [target, what, fault] = random.pick([...faults] as [(typeof faults)[number], ...(typeof faults)[number][]])
     if (!underWay.has(target)) {
-      tell(`${target} ${what}`)
+      report(`${target} ${what}`)
       const over = fault()
         .catch((error: unknown) => {
           failure ??= error

@@ -47,7 +47,7 @@ export interface Read {
 }
 
 /** Rows of a project as somebody found them: in an archive, in an answer, or in the project that they were transferred to. */
-export interface Finding {
+export interface Observation {
   /** For people. */
   readonly what: string
   /** Of the project that the rows were written to. */
@@ -64,7 +64,7 @@ export interface History {
   readonly writes: Map<string, Map<string, Write[]>>
   readonly replacements: Replacement[]
   readonly reads: Read[]
-  readonly findings: Finding[]
+  readonly observations: Observation[]
   readonly violations: string[]
   /** How often what was done, for people. */
   readonly counts: Map<string, number>
@@ -74,7 +74,7 @@ export const createHistory = (): History => ({
   writes: new Map(),
   replacements: [],
   reads: [],
-  findings: [],
+  observations: [],
   violations: [],
   counts: new Map(),
 })

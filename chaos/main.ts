@@ -25,9 +25,9 @@ await promisify(execFile)('npx', ['tsc', '-p', 'tsconfig.build.json'])
 const folder = await mkdtemp(join(tmpdir(), 'wharf-chaos-'))
 await chmod(folder, 0o755)
 const began = performance.now()
-const tell = (what: string): void => console.log(`${((performance.now() - began) / 1_000).toFixed(1)} s: ${what}`)
+const report = (what: string): void => console.log(`${((performance.now() - began) / 1_000).toFixed(1)} s: ${what}`)
 
-const { violations, counts } = await runChaos({ seed, seconds, folder, tell })
+const { violations, counts } = await runChaos({ seed, seconds, folder, report })
 for (const [what, times] of [...counts].toSorted()) console.log(`${what}: ${times}`)
 for (const violation of violations.slice(0, 100)) console.error(`VIOLATION: ${violation}`)
 if (violations.length > 0) process.exitCode = 1

@@ -2,8 +2,8 @@ import { gzipSync } from 'node:zlib'
 import { type Client, textOf } from './client.ts'
 
 /** What is written, read and exported, and never imported into. */
-export const LEDGER = 'ledger'
-/** What the ledger is transferred to. */
+export const ACCOUNTS = 'accounts'
+/** What the accounts is transferred to. */
 export const MIRROR = 'mirror'
 /** What is imported into and undone while it is written. */
 export const SWAPPED = 'swapped'
@@ -21,7 +21,7 @@ export interface Archive {
 /** Makes the projects, and the archives that are imported: each with other rows. */
 export async function prepareProjects(client: Client): Promise<readonly Archive[]> {
   const source = 'source'
-  for (const slug of [LEDGER, MIRROR, SWAPPED, source]) {
+  for (const slug of [ACCOUNTS, MIRROR, SWAPPED, source]) {
     await expectDone(client, { method: 'POST', path: '/projects', json: { slug } })
     await applySql(client, slug, `CREATE ${TABLE}`)
   }

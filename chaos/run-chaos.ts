@@ -7,7 +7,7 @@ import { checkProjects } from './checks/projects.ts'
 import { type Client, createClient } from './client.ts'
 import { injectFaults } from './faults.ts'
 import { createHistory, type History } from './history.ts'
-import { FLEETING, LEDGER, MIRROR, prepareProjects, SWAPPED } from './projects.ts'
+import { ACCOUNTS, FLEETING, MIRROR, prepareProjects, SWAPPED } from './projects.ts'
 import { createRandom } from './random.ts'
 import type { WharfProcess } from './servers/wharf-process.ts'
 import { startActors, unfinished } from './start-actors.ts'
@@ -24,7 +24,7 @@ export interface ChaosOptions {
   readonly seconds: number
   /** An empty folder that every user may enter. It is kept for inspection. */
   readonly folder: string
-  readonly tell: (what: string) => void
+  readonly report: (what: string) => void
 }
 
 export interface ChaosReport {
@@ -38,7 +38,7 @@ export interface ChaosReport {
  * freezes all of them at random. Then lets everything come to rest, and compares what is there with what was
  * acknowledged.
  */
-export async function runChaos({ seed, seconds, folder, tell }: ChaosOptions): Promise<ChaosReport> {
+export async function runChaos({ seed, seconds, folder, report }: ChaosOptions): Promise<ChaosReport> {
   const history = createHistory()
   const servers = await startServers(folder, history)
   const { postgres, redis, processes } = servers
@@ -64,8 +64,8 @@ export async function runChaos({ seed, seconds, folder, tell }: ChaosOptions): P
       isOver,
     })
     const acting = startActors(actorOf, postgres.superuserUrl, archives)
-    await injectFaults(servers, createRandom(seed, 'faults'), { isOver, tell })
-    tell('all servers work again')
+    await injectFaults(servers, createRandom(seed, 'faults'), { isOver, report })
+    report('all servers work again')
     isCalm = true
     history.violations.push(...(await unfinished(acting, SETTLING_MS)))
 
@@ -76,7 +76,7 @@ export async function runChaos({ seed, seconds, folder, tell }: ChaosOptions): P
     await ageUploads(postgres.superuserUrl)
     history.violations.push(...(await leftoversAfter(LEFTOVERS_MS, postgres.superuserUrl, folder, processes)))
     history.violations.push(...(await checkProjects(history, postgres, archives)))
-    for (const project of [LEDGER, MIRROR, SWAPPED, FLEETING]) {
+    for (const project of [ACCOUNTS, MIRROR, SWAPPED, FLEETING]) {
       history.violations.push(...(await checkUnchanged(clientOf('last reader'), { project, table: 'item' })))
     }
     history.violations.push(...neverDone(history))
@@ -90,7 +90,7 @@ export async function runChaos({ seed, seconds, folder, tell }: ChaosOptions): P
 
 /** What has to have been done at least once: where everything was refused, nothing has been tried. */
 const NEEDED = [
-  'writes to ledger: done',
+  'writes to accounts: done',
   'writes to swapped: done',
   'reads: 200',
   'reads: 304',

@@ -7,7 +7,7 @@ import { readConditionally, readKeptRows } from './actors/reader.ts'
 import { transferProject } from './actors/transferer.ts'
 import { writeRows } from './actors/writer.ts'
 import { readRows } from './checks/projects.ts'
-import { type Archive, FLEETING, LEDGER, MIRROR, SWAPPED } from './projects.ts'
+import { ACCOUNTS, type Archive, FLEETING, MIRROR, SWAPPED } from './projects.ts'
 
 /** Lets all clients begin. @returns their ends, by name. */
 export function startActors(
@@ -15,25 +15,25 @@ export function startActors(
   superuserUrl: string,
   archives: readonly Archive[],
 ): ReadonlyMap<string, Promise<void>> {
-  const ledger = { project: LEDGER, table: 'item' }
+  const accounts = { project: ACCOUNTS, table: 'item' }
   const swapped = { project: SWAPPED, table: 'item' }
   const fleeting = { project: FLEETING, table: 'item' }
   const readMirror = () => readRows(superuserUrl, MIRROR).catch(() => undefined)
   const acts: Readonly<Record<string, (actor: Actor) => Promise<void>>> = {
-    'writer 1': (actor) => writeRows(actor, { ...ledger, name: 'w1', pauseMs: 40 }),
-    'writer 2': (actor) => writeRows(actor, { ...ledger, name: 'w2', pauseMs: 40 }),
-    'writer 3': (actor) => writeRows(actor, { ...ledger, name: 'w3', pauseMs: 40 }),
+    'writer 1': (actor) => writeRows(actor, { ...accounts, name: 'w1', pauseMs: 40 }),
+    'writer 2': (actor) => writeRows(actor, { ...accounts, name: 'w2', pauseMs: 40 }),
+    'writer 3': (actor) => writeRows(actor, { ...accounts, name: 'w3', pauseMs: 40 }),
     'writer beside imports 1': (actor) => writeRows(actor, { ...swapped, name: 's1', pauseMs: 80 }),
     'writer beside imports 2': (actor) => writeRows(actor, { ...swapped, name: 's2', pauseMs: 80 }),
-    'reader 1': (actor) => readConditionally(actor, { ...ledger, pauseMs: 30 }),
-    'reader 2': (actor) => readConditionally(actor, { ...ledger, pauseMs: 30 }),
+    'reader 1': (actor) => readConditionally(actor, { ...accounts, pauseMs: 30 }),
+    'reader 2': (actor) => readConditionally(actor, { ...accounts, pauseMs: 30 }),
     'reader beside imports': (actor) => readConditionally(actor, { ...swapped, pauseMs: 30 }),
     'writer of fleeting rows': (actor) => writeRows(actor, { ...fleeting, name: 'f1', pauseMs: 1_200 }),
     'reader of fleeting rows': (actor) => readKeptRows(actor, { ...fleeting, pauseMs: 60 }),
     importer: (actor) => importArchives(actor, { project: SWAPPED, archives: archives.map(({ bytes }) => bytes) }),
     undoer: (actor) => undoImports(actor, { project: SWAPPED }),
-    exporter: (actor) => exportProject(actor, { project: LEDGER }),
-    transferer: (actor) => transferProject(actor, { from: LEDGER, to: MIRROR, readRows: readMirror }),
+    exporter: (actor) => exportProject(actor, { project: ACCOUNTS }),
+    transferer: (actor) => transferProject(actor, { from: ACCOUNTS, to: MIRROR, readRows: readMirror }),
     churner: (actor) => churnProjects(actor, { name: 'passing' }),
   }
   return new Map(Object.entries(acts).map(([name, perform]) => [name, perform(actorOf(name))]))

@@ -23,9 +23,9 @@ export async function startBareHandler(
   const kept = Object.entries(answer.headers).filter(([name]) => !OWN_HEADERS.has(name))
   const child = fork(SERVER)
   const exited = once(child, 'exit')
-  const told = once(child, 'message')
+  const messaged = once(child, 'message')
   child.send({ status: answer.statusCode, headers: Object.fromEntries(kept), body: body.toString('base64') })
-  const [message] = await told
+  const [message] = await messaged
   const bare = new URL(url)
   bare.port = String(z.object({ port: z.number() }).parse(message).port)
   return {

@@ -11,7 +11,7 @@ const OLDEST_VERSION = 15
 const PROGRAMS = ['initdb', 'postgres', 'psql', 'pg_dump'] as const
 
 /** Where packages of distributions put them, as folders with one folder for each version, and the rest of the path. */
-const USUAL_PLACES = [
+const USUAL_FOLDERS = [
   ['/usr/lib/postgresql', 'bin'],
   ['/opt/homebrew/opt', 'bin'],
   ['/usr/local/opt', 'bin'],
@@ -47,7 +47,7 @@ async function configuredFolder(): Promise<string[]> {
 
 async function usualFolders(): Promise<string[]> {
   const folders = await Promise.all(
-    USUAL_PLACES.map(async ([above, below]) => {
+    USUAL_FOLDERS.map(async ([above, below]) => {
       const names = await readdir(above).catch(() => [])
       return names.map((name) => join(above, name, below))
     }),

@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib'
 import { z } from 'zod'
-import { count, type Finding } from '../history.ts'
+import { count, type Observation } from '../history.ts'
 import { type Actor, act, now } from './actor.ts'
 import { runJob } from './jobs.ts'
 
@@ -32,7 +32,7 @@ export async function exportProject(actor: Actor, { project }: { project: string
     count(history, `exports: ${archive ? 'done' : 'not done'}`)
     if (!archive) return
     const rows = rowsOf(archive)
-    if (rows) history.findings.push({ what: 'an archive', project, since: begin, until: now(), rows })
+    if (rows) history.observations.push({ what: 'an archive', project, since: begin, until: now(), rows })
     else history.violations.push('an archive that came whole has no end')
   })
 }
@@ -40,7 +40,7 @@ export async function exportProject(actor: Actor, { project }: { project: string
 const rowSchema = z.object({ row: z.tuple([z.string(), z.number()]) })
 
 /** @returns undefined where the archive has no end. */
-function rowsOf(archive: Buffer): Finding['rows'] | undefined {
+function rowsOf(archive: Buffer): Observation['rows'] | undefined {
   const lines = gunzipSync(archive).toString().trimEnd().split('\n')
   if (!lines.at(-1)?.startsWith('{"end":')) return undefined
   return lines.filter((line) => line.startsWith('{"row":')).map((line) => rowSchema.parse(JSON.parse(line)).row)

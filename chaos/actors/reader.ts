@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Client, headerOf } from '../client.ts'
-import { count, type Finding } from '../history.ts'
+import { count, type Observation } from '../history.ts'
 import { type Actor, act, now } from './actor.ts'
 
 /** Asks again and again whether anything has changed, as a client does that keeps what it has read. */
@@ -34,7 +34,7 @@ export async function readKeptRows(
 ): Promise<void> {
   const { client, history, random } = actor
   const path = `/content/${project}/live/${table}?order=id`
-  let kept: { readonly reference: string; readonly rows: Finding['rows'] } | undefined
+  let kept: { readonly reference: string; readonly rows: Observation['rows'] } | undefined
   await act(actor, pauseMs, async () => {
     const since = now()
     const sent = random.chance(0.7) ? kept : undefined
@@ -46,7 +46,7 @@ export async function readKeptRows(
       kept = { reference: headerOf(answer, 'x-service-ref') ?? '', rows }
     }
     const rows = answer?.status === 304 ? sent?.rows : answer?.status === 200 ? kept?.rows : undefined
-    if (rows) history.findings.push({ what: `a ${answer?.status}`, project, since, until: now(), rows })
+    if (rows) history.observations.push({ what: `a ${answer?.status}`, project, since, until: now(), rows })
   })
 }
 

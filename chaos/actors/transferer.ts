@@ -27,6 +27,6 @@ export async function transferProject(
     const outcome = job?.status === 'succeeded' ? 'done' : 'refused'
     history.replacements.push({ kind: 'transfer', project: to, tokenId, begin: since, end: until, outcome })
     const rows = job?.status === 'succeeded' ? await readRows() : undefined
-    if (rows) history.findings.push({ what: 'a transfer', project: from, since, until, rows })
+    if (rows) history.observations.push({ what: 'a transfer', project: from, since, until, rows })
   })
 }

@@ -1,6 +1,6 @@
 import { query } from '../../test/support/servers/sessions.ts'
 import type { History } from '../history.ts'
-import { type Archive, FLEETING, LEDGER, MIRROR, SWAPPED } from '../projects.ts'
+import { ACCOUNTS, type Archive, FLEETING, MIRROR, SWAPPED } from '../projects.ts'
 import type { Postgres } from '../servers/postgres.ts'
 import { checkContents, checkReferences, checkReplacements, EVENTS_OF, type LoggedEvent } from './log.ts'
 import { checkFleetingRows, checkRows } from './rows.ts'
@@ -41,9 +41,9 @@ export async function checkProjects(
   const swappedEvents = await eventsOf(SWAPPED)
   const archivedRows = archives.map(({ rows }) => rows)
   return [
-    ...checkRows(history, LEDGER, await readRows(superuserUrl, LEDGER)),
+    ...checkRows(history, ACCOUNTS, await readRows(superuserUrl, ACCOUNTS)),
     ...checkFleetingRows(history, FLEETING, await readRows(superuserUrl, FLEETING), crashes),
-    ...checkReferences(history, LEDGER, await eventsOf(LEDGER)),
+    ...checkReferences(history, ACCOUNTS, await eventsOf(ACCOUNTS)),
     ...checkReferences(history, FLEETING, await eventsOf(FLEETING)),
     ...checkReferences(history, SWAPPED, swappedEvents),
     ...checkReplacements(history, SWAPPED, swappedEvents),

@@ -18,7 +18,7 @@ type PossibleValues = typeof possibleValues
 
 /** Holds what archives, transfers and the project itself had against what the project's writers know. */
 export function checkRows(history: History, project: string, final: FoundRows['rows']): readonly string[] {
-  return compareFindings(history, project, final, possibleValues)
+  return compareObservations(history, project, final, possibleValues)
 }
 
 /** The same of a project whose table is UNLOGGED: no crash may leave rows in it, nor any answer. @param crashes in order. */
@@ -28,12 +28,12 @@ export function checkFleetingRows(
   final: FoundRows['rows'],
   crashes: readonly Period[],
 ): readonly string[] {
-  return compareFindings(history, project, final, (writes, since, until) =>
+  return compareObservations(history, project, final, (writes, since, until) =>
     possibleFleetingValues(writes, crashes, since, until),
   )
 }
 
-function compareFindings(
+function compareObservations(
   history: History,
   project: string,
   final: FoundRows['rows'],
@@ -41,10 +41,11 @@ function compareFindings(
 ): readonly string[] {
   const end = Number.POSITIVE_INFINITY
   const last = { what: `project ${project} in the end`, project, since: end, until: end, rows: final }
-  return [...history.findings.filter((finding) => finding.project === project), last].flatMap((finding) =>
-    compareRows(finding, history.writes.get(project) ?? new Map(), possible).map(
-      (wrong) => `${finding.what}: ${wrong}`,
-    ),
+  return [...history.observations.filter((observation) => observation.project === project), last].flatMap(
+    (observation) =>
+      compareRows(observation, history.writes.get(project) ?? new Map(), possible).map(
+        (wrong) => `${observation.what}: ${wrong}`,
+      ),
   )
 }
 

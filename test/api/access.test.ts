@@ -5,7 +5,7 @@ import { createProject, loginUrl } from '../support/service/projects.ts'
 import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 /** The callers: the root token, members of `shop` by their roles, a member of another project, and nobody. */
-const CALLERS = ['root', 'admin', 'editor', 'viewer', 'exporter', 'stranger', 'nobody'] as const
+const CALLERS = ['root', 'admin', 'editor', 'viewer', 'exporter', 'outsider', 'nobody'] as const
 type Caller = (typeof CALLERS)[number]
 
 let wharf: TestWharf
@@ -39,7 +39,7 @@ beforeAll(async () => {
     editor: await member('editor'),
     viewer: await member('viewer'),
     exporter: await member('exporter'),
-    stranger: await member('admin', 'blog'),
+    outsider: await member('admin', 'blog'),
     nobody: wharf.root.withToken(undefined),
   }
 })
@@ -54,10 +54,10 @@ interface Call {
   readonly statuses: Readonly<Record<Exclude<Caller, 'nobody'>, number>>
 }
 
-const forRoot = (root: number) => ({ root, admin: 403, editor: 403, viewer: 403, exporter: 403, stranger: 403 })
-const forMembers = { root: 200, admin: 200, editor: 200, viewer: 200, exporter: 200, stranger: 404 }
-const forAll = { ...forMembers, stranger: 200 }
-const forExport = { root: 200, admin: 200, editor: 403, viewer: 403, exporter: 200, stranger: 404 }
+const forRoot = (root: number) => ({ root, admin: 403, editor: 403, viewer: 403, exporter: 403, outsider: 403 })
+const forMembers = { root: 200, admin: 200, editor: 200, viewer: 200, exporter: 200, outsider: 404 }
+const forAll = { ...forMembers, outsider: 200 }
+const forExport = { root: 200, admin: 200, editor: 403, viewer: 403, exporter: 200, outsider: 404 }
 const sql = { headers: { 'content-type': 'application/sql' }, body: 'SELECT 1' }
 const stageOf = (slug: string): ApiRequest => ({ json: { slug } })
 
@@ -80,7 +80,7 @@ const CALLS: readonly Call[] = [
     operation: 'POST /projects/{slug}/stages/{stage}/schema',
     path: '/projects/shop/stages/live/schema',
     request: sql,
-    statuses: { ...forRoot(200), admin: 200, stranger: 404 },
+    statuses: { ...forRoot(200), admin: 200, outsider: 404 },
   },
   { operation: 'GET /projects/{slug}/roles', path: '/projects/shop/roles', statuses: forMembers },
   {
@@ -103,12 +103,12 @@ const CALLS: readonly Call[] = [
 
 test.for(CALLS)('$operation answers each caller as its role says', async ({ operation, path, request, statuses }) => {
   const [method = '', template = ''] = operation.split(' ')
-  const place = typeof path === 'function' ? path() : (path ?? template)
+  const target = typeof path === 'function' ? path() : (path ?? template)
   const expected = { ...statuses, nobody: 401 }
   const found: Partial<Record<Caller, number>> = {}
   // The root token last, since what it asks for is done.
   for (const caller of CALLERS.toReversed()) {
-    found[caller] = (await clients[caller].request(method, place, request)).status
+    found[caller] = (await clients[caller].request(method, target, request)).status
   }
   expect(found).toEqual(expected)
 })
@@ -140,7 +140,7 @@ test('a member sees its own projects in the list, and the root token all', async
       .items.map(({ slug }) => slug)
   }
   expect(await slugs(clients.viewer)).toEqual(['shop'])
-  expect(await slugs(clients.stranger)).toEqual(['blog'])
+  expect(await slugs(clients.outsider)).toEqual(['blog'])
   expect(await slugs(clients.root)).toEqual(['blog', 'shop'])
 })
 
@@ -254,7 +254,7 @@ test('neither the log nor the tables have a token or a password in them', async 
     (table) => `SELECT string_agg(t::text, ' ') AS content FROM control.${table} t`,
   )
   const contents = await wharf.database.query<{ content: string }>(tables.join(' UNION ALL '))
-  const places = { log: wharf.log(), tables: JSON.stringify(contents) }
+  const targets = { log: wharf.log(), tables: JSON.stringify(contents) }
   expect(tokens.length).toBeGreaterThan(8)
   const secrets = [
     ...tokens,
@@ -264,13 +264,13 @@ test('neither the log nor the tables have a token or a password in them', async 
     'wharf_unknown-token-that-was-sent',
     'cm9vdDpzZWNyZXQ=',
   ]
-  for (const [place, text] of Object.entries(places)) {
-    expect(text.length, place).toBeGreaterThan(1000)
+  for (const [target, text] of Object.entries(targets)) {
+    expect(text.length, target).toBeGreaterThan(1000)
     for (const secret of secrets) {
       const forms = [secret, Buffer.from(secret).toString('hex'), Buffer.from(secret).toString('base64')]
       expect(
         forms.filter((form) => text.includes(form)),
-        place,
+        target,
       ).toEqual([])
     }
   }

@@ -174,9 +174,9 @@ test.each([
 
 test('authenticates before anything of the request is looked at', async () => {
   const { client } = await start()
-  const stranger = client.withToken('wrong')
-  expect((await stranger.get('/things/UPPER?x=1', { headers: { accept: 'text/csv' } })).status).toBe(401)
-  expect((await stranger.post('/things', { body: 'no json' })).status).toBe(401)
+  const anonymous = client.withToken('wrong')
+  expect((await anonymous.get('/things/UPPER?x=1', { headers: { accept: 'text/csv' } })).status).toBe(401)
+  expect((await anonymous.post('/things', { body: 'no json' })).status).toBe(401)
 })
 
 test('refuses an upload of a stranger before it has come in', async () => {
@@ -569,10 +569,10 @@ test('says ready while everything it depends on answers, and what does not other
     if (!reachable) throw new Error(SECRET)
   }
   const { client } = await start({ checks: { database } })
-  const stranger = client.withToken(undefined)
-  expect(await stranger.get('/readyz')).toMatchObject({ status: 200, json: { status: 'ready' } })
+  const anonymous = client.withToken(undefined)
+  expect(await anonymous.get('/readyz')).toMatchObject({ status: 200, json: { status: 'ready' } })
   reachable = false
-  const answer = await stranger.get('/readyz')
+  const answer = await anonymous.get('/readyz')
   expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': '5' } })
   expect(answer.json).toMatchObject({ errors: [{ detail: 'database does not answer' }] })
   expect(answer.text).not.toContain('inner.host')

@@ -18,7 +18,7 @@ import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 interface Caller {
   readonly name: string
   readonly client: ApiClient
-  readonly is: 'nobody' | 'refused' | 'stranger' | 'member' | 'author' | 'root'
+  readonly is: 'nobody' | 'refused' | 'outsider' | 'member' | 'author' | 'root'
   /** What a member's role allows, in all projects of the requests. */
   readonly may: readonly Permission[]
 }
@@ -101,7 +101,7 @@ beforeAll(async () => {
     { name: 'an unknown token', client: root.withToken(`wharf_${'x'.repeat(43)}`), ...refused },
     { name: 'a revoked token', client: root.withToken(revoked.token), ...refused },
     { name: 'an expired token', client: root.withToken(expired.token), ...refused },
-    { name: 'the admin of another project', client: await withToken('admin', ['other']), is: 'stranger', may: [] },
+    { name: 'the admin of another project', client: await withToken('admin', ['other']), is: 'outsider', may: [] },
     { name: 'a member that may do nothing', client: await withToken('nothing'), is: 'member', may: [] },
     ...(await Promise.all(
       PERMISSIONS.map(async (permission): Promise<Caller> => {
@@ -247,13 +247,13 @@ function expectedOf(access: Access, caller: Caller, { answer = 200, system = fal
     case 'root':
       return 403
     case 'member':
-      return caller.is === 'stranger' ? 404 : answer
+      return caller.is === 'outsider' ? 404 : answer
     case 'permission':
     case 'visitor':
-      return caller.is === 'stranger' ? 404 : hasAll(caller, [access.permission]) ? answer : 403
+      return caller.is === 'outsider' ? 404 : hasAll(caller, [access.permission]) ? answer : 403
     case 'request': {
       const needed = [...access.permissions, ...(system ? access.system : []), ...needs]
-      return caller.is === 'stranger' ? 404 : hasAll(caller, needed) ? answer : 403
+      return caller.is === 'outsider' ? 404 : hasAll(caller, needed) ? answer : 403
     }
     case 'viewer':
     case 'asker':
@@ -301,9 +301,9 @@ test.for(Object.entries(EXAMPLES))('%s answers every caller as its route declare
     const expected: Record<string, number> = {}
     for (const caller of callers) {
       const { path = operation.path, request } = example
-      const place = typeof path === 'function' ? await path() : path
+      const target = typeof path === 'function' ? await path() : path
       const init = typeof request === 'function' ? request() : request
-      found[caller.name] = (await caller.client.request(example.method ?? operation.method, place, init)).status
+      found[caller.name] = (await caller.client.request(example.method ?? operation.method, target, init)).status
       expected[caller.name] = expectedOf(access, caller, example)
     }
     expect(found).toEqual(expected)
@@ -319,7 +319,7 @@ test('lists show nobody what they may not see one by one', async () => {
     for (const { name, client, is, may } of callers) {
       if (is === 'nobody' || is === 'refused') continue
       const { text } = await client.get(`${list}?limit=200`)
-      const sees = list === '/projects' ? is !== 'stranger' : may.includes('content.export')
+      const sees = list === '/projects' ? is !== 'outsider' : may.includes('content.export')
       for (const shown of names) expect(text.includes(shown), `${name} sees ${shown} in ${list}`).toBe(sees)
     }
   }
@@ -333,7 +333,7 @@ test('requests without a token may do what the role public allows, and no reques
     const expected = {
       nobody: [200, 403],
       refused: [401, 401],
-      stranger: [200, 204],
+      outsider: [200, 204],
       // Of another project, so there is none for them, whatever it lets everybody do.
       member: [404, 404],
       author: [404, 404],

@@ -70,8 +70,9 @@ test('where gzip data is damaged is told by as many bytes as were read, never by
         damaged.subarray(index * size, (index + 1) * size),
       )
       const result = await outcome(...chunks)
-      const told = /^the gzip data \w+.* in the first (\d+) bytes of the file/.exec(result)?.[1]
-      if (told !== undefined) expect(Number(told), `byte ${position}, by ${size}: ${result}`).toBeGreaterThan(position)
+      const stated = /^the gzip data \w+.* in the first (\d+) bytes of the file/.exec(result)?.[1]
+      if (stated !== undefined)
+        expect(Number(stated), `byte ${position}, by ${size}: ${result}`).toBeGreaterThan(position)
     }
   }
   const [first = plain, second = plain] = [gzipSync(plain.subarray(0, 500)), gzipSync(plain.subarray(500))]

@@ -12,7 +12,7 @@ const text = lines.join('')
 const at = (start: string) => lines.findIndex((line) => line.startsWith(start)) + 1
 
 /** What reading the bytes is refused with. */
-async function refusal(bytes: Buffer, options = {}): Promise<AppError> {
+async function errorOf(bytes: Buffer, options = {}): Promise<AppError> {
   const error: unknown = await verifyArchive(streamOf(bytes), copyText, options).then(
     () => undefined,
     (reason: unknown) => reason,
@@ -203,7 +203,7 @@ const FAULTS: readonly [name: string, archive: string, line: number, detail: str
 
 test.each(FAULTS)('refuses %s, naming the line', async (_name, archive, line, detail) => {
   for (const bytes of [Buffer.from(archive), gzipSync(archive)]) {
-    const error = await refusal(bytes)
+    const error = await errorOf(bytes)
     expect(error.code).toBe('ARCHIVE_INVALID')
     expect(error.message).toMatch(new RegExp(`^line ${line}: `))
     expect(error.message).toContain(detail)
@@ -213,7 +213,7 @@ test.each(FAULTS)('refuses %s, naming the line', async (_name, archive, line, de
 
 test('refuses nothing, which has no line to name', async () => {
   for (const bytes of [Buffer.alloc(0), gzipSync('')]) {
-    const { code, message, faults } = await refusal(bytes)
+    const { code, message, faults } = await errorOf(bytes)
     expect({ code, message, faults }).toEqual({
       code: 'ARCHIVE_INVALID',
       message: 'the file is empty, there is no archive in it',
@@ -223,7 +223,7 @@ test('refuses nothing, which has no line to name', async () => {
 })
 
 test('every wrong field of a line is told', async () => {
-  const error = await refusal(
+  const error = await errorOf(
     Buffer.from(replaced('"slug":"shop","targetSlug":"shop-staging"', '"slug":"S","targetSlug":""')),
   )
   expect(error.faults.map(({ line, detail }) => `${line} ${detail.split(':')[0]}`)).toEqual([
@@ -236,7 +236,7 @@ test('invalid UTF-8 is refused with its line, and never becomes another characte
   for (const start of ['{"archive"', '{"enum"', '{"row":', '{"end"']) {
     const bytes = Buffer.from(text)
     bytes[bytes.indexOf(start) + 5] = 0xff
-    expect((await refusal(bytes)).message).toBe(`line ${at(start)}: is not valid UTF-8`)
+    expect((await errorOf(bytes)).message).toBe(`line ${at(start)}: is not valid UTF-8`)
   }
 })
 
@@ -245,10 +245,10 @@ test.each([
   ['in a line without an end', (length: number) => lines.slice(0, 3).join('') + 'x'.repeat(length), 4],
 ])('a line that is too long is refused: %s', async (_name, archive, line) => {
   const options = { maxLineBytes: 100_000 }
-  expect((await refusal(Buffer.from(archive(200_000)), options)).message).toBe(
+  expect((await errorOf(Buffer.from(archive(200_000)), options)).message).toBe(
     `line ${line}: is longer than 100000 bytes, the most that is read`,
   )
-  expect((await refusal(Buffer.from(archive(50_000)), options)).message).not.toContain('longer')
+  expect((await errorOf(Buffer.from(archive(50_000)), options)).message).not.toContain('longer')
 })
 
 test('a line that is too long is not read to its end', async () => {
@@ -266,7 +266,7 @@ test('a line that is too long is not read to its end', async () => {
 test('an archive with more structure than fits into memory is refused', async () => {
   const types = Array.from({ length: 100_000 }, (_, index) => `{"enum":{"name":"e${index}","values":[]}}\n`)
   const archive = replaced(/(?=\{"enum")/, types.join(''))
-  const { message } = await refusal(Buffer.from(archive))
+  const { message } = await errorOf(Buffer.from(archive))
   expect(message).toMatch(/^line 100\d{3}: is one more than the 100000 lines besides rows and events that are read$/)
 })
 
@@ -296,7 +296,7 @@ test('lines besides rows and events are limited together, in number, in bytes an
 })
 
 test('an allowed edit may change counts and sums, but neither names nor order nor the end', async () => {
-  const edited = (archive: string) => refusal(Buffer.from(archive), { allowEdited: true })
+  const edited = (archive: string) => errorOf(Buffer.from(archive), { allowEdited: true })
   const changed = Buffer.from(row(`{"row":[1,${VALUES}]}`).replace('"projects":2', '"projects":7'))
   expect((await verifyArchive(streamOf(changed), copyText, { allowEdited: true })).rows).toBe(3)
   expect((await edited(without('{"end"'))).message).toContain('"end" line')
@@ -314,7 +314,7 @@ test('no refusal quotes a value', async () => {
     `{"row":["${secret}`,
     `{"${secret} ${secret}":1}`,
   ]) {
-    const error = await refusal(Buffer.from(row(line)))
+    const error = await errorOf(Buffer.from(row(line)))
     expect(JSON.stringify([error.message, error.faults, String(error.cause)])).not.toContain(secret)
   }
 })

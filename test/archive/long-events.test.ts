@@ -83,8 +83,8 @@ test('an event that comes in pieces is read as it is, in whatever order its memb
       orders,
       fc.nat({ max: 8 }),
       fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 10 }),
-      async (some, order, place, cuts) => {
-        const rows = [...some.slice(0, place), long, ...some.slice(place)]
+      async (some, order, position, cuts) => {
+        const rows = [...some.slice(0, position), long, ...some.slice(position)]
         const event: Readonly<Record<string, unknown>> = { ...EVENT, rows }
         const json = JSON.stringify(Object.fromEntries(order.map((name) => [name, event[name]])))
         const item = await read(archiveOf(json), cuts)

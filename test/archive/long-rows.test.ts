@@ -78,10 +78,10 @@ test('a row that was changed is read, or refused, as JSON.parse reads or refuses
       fc.nat({ max: 3 }),
       piece,
       cuts,
-      (first, second, place, length, by, positions) => {
+      (first, second, position, length, by, positions) => {
         const columns = ['text', 'double precision'].map(columnOf)
         const json = JSON.stringify({ row: [first, second] })
-        const at = place % json.length
+        const at = position % json.length
         const line = Buffer.from(`${json.slice(0, at)}${by}${json.slice(at + length)}\n`)
         if (!beginsAsRow(line)) return
         expect(readInPieces(cutAt(line, positions), columns), String(line)).toBe(parsed(line, columns))

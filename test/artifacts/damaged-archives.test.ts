@@ -12,7 +12,7 @@ import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 const LARGE = randomBytes(3 * 1024 * 1024 + 7)
 
-const places: [name: string, environment: () => Promise<Record<string, string>>][] = [
+const stores: [name: string, environment: () => Promise<Record<string, string>>][] = [
   ['a folder', async () => ({})],
   [
     'a bucket',
@@ -27,7 +27,7 @@ const places: [name: string, environment: () => Promise<Record<string, string>>]
   ],
 ]
 
-describe.each(places)('an archive in %s', (_name, environment) => {
+describe.each(stores)('an archive in %s', (_name, environment) => {
   let wharf: TestWharf
 
   beforeAll(async () => {

@@ -27,14 +27,14 @@ const MEBIBYTE = 1024 * 1024
 const LARGE = randomBytes(20 * MEBIBYTE + 17)
 
 /** What a store has beside its contract, for the tests to look at. */
-interface Place {
+interface StoreLocation {
   readonly store: ArtifactStore
   /** How much of unfinished artifacts is there. */
   readonly leftovers: () => Promise<number>
   readonly stop: () => Promise<void>
 }
 
-async function folderPlace(): Promise<Place> {
+async function folderLocation(): Promise<StoreLocation> {
   const folder = await mkdtemp(join(tmpdir(), 'wharf-artifacts-'))
   const store = await createArtifactStore(join(folder, 'artifacts'))
   const names = () => readdir(join(folder, 'artifacts'))
@@ -63,23 +63,23 @@ afterAll(async () => {
   await s3.stop()
 })
 
-async function s3Place(): Promise<Place> {
+async function s3Location(): Promise<StoreLocation> {
   const store = await createArtifactStore(`s3://${S3_BUCKET}/wharf/live`)
   return { store, leftovers: s3.openUploads, stop: () => store.close() }
 }
 
 describe.each([
-  ['a folder', folderPlace],
-  ['an S3 bucket', s3Place],
-])('%s', (_name, openPlace) => {
-  let place: Place
+  ['a folder', folderLocation],
+  ['an S3 bucket', s3Location],
+])('%s', (_name, openLocation) => {
+  let location: StoreLocation
   let store: ArtifactStore
 
   beforeAll(async () => {
-    place = await openPlace()
-    store = place.store
+    location = await openLocation()
+    store = location.store
   })
-  afterAll(() => place.stop())
+  afterAll(() => location.stop())
 
   test('gives back what was committed, and its size and digest', async () => {
     const key = randomUUID()
@@ -101,7 +101,7 @@ describe.each([
 
     expect(await writer.commit()).toEqual({ bytes: LARGE.length, sha256: sha256(LARGE) })
     expect(sha256(await read(store, key))).toBe(sha256(LARGE))
-    expect(await place.leftovers()).toBe(0)
+    expect(await location.leftovers()).toBe(0)
   })
 
   test('keeps an artifact of no bytes', async () => {
@@ -155,10 +155,10 @@ describe.each([
     const key = randomUUID()
     const writer = await store.create(key)
     await writer.write(LARGE)
-    expect(await place.leftovers()).toBe(1)
+    expect(await location.leftovers()).toBe(1)
     await writer.abandon()
 
-    expect(await place.leftovers()).toBe(0)
+    expect(await location.leftovers()).toBe(0)
     expect(await store.size(key)).toBeUndefined()
   })
 
@@ -206,7 +206,7 @@ describe.each([
     for (const writer of writers) await writer.write(LARGE)
     await store.remove(key)
 
-    expect(await place.leftovers()).toBe(1)
+    expect(await location.leftovers()).toBe(1)
     await expect(writers[0]?.commit()).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' })
     expect(await store.size(key)).toBeUndefined()
     await writers[1]?.abandon()
@@ -227,12 +227,12 @@ describe.each([
     const key = await keep(store, Buffer.from('finished'))
     const writers = await Promise.all(Array.from({ length: 5 }, () => store.create(randomUUID())))
     for (const writer of writers) await writer.write(LARGE.subarray(0, 17 * MEBIBYTE))
-    expect(await place.leftovers()).toBe(5)
+    expect(await location.leftovers()).toBe(5)
 
     expect(await store.sweep({ olderThan: new Date(Date.now() - 3_600_000), isUnderWay: async () => false })).toBe(0)
-    expect(await place.leftovers()).toBe(5)
+    expect(await location.leftovers()).toBe(5)
     expect(await store.sweep({ olderThan: new Date(Date.now() + 3_600_000), isUnderWay: async () => false })).toBe(5)
-    expect(await place.leftovers()).toBe(0)
+    expect(await location.leftovers()).toBe(0)
     expect((await read(store, key)).toString()).toBe('finished')
     await Promise.all(writers.map((writer) => writer.abandon()))
   })

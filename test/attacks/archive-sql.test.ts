@@ -185,8 +185,8 @@ test.each(FIELDS)('has an archive read that holds more than it should in $name',
       for await (const item of readArchive(chunks(archiveWith(sample, text)), copyText))
         if (item.kind === sample.kind) return
     })()
-    const refusal = { code: 'ARCHIVE_INVALID', faults: [{ line: HOSTILE_LINE }] }
-    await expect(reading, text.slice(0, 100)).rejects.toMatchObject(refusal)
+    const refused = { code: 'ARCHIVE_INVALID', faults: [{ line: HOSTILE_LINE }] }
+    await expect(reading, text.slice(0, 100)).rejects.toMatchObject(refused)
     await expect(reading, text.slice(0, 100)).rejects.toThrow(`${name}: `)
   }
 })

@@ -25,7 +25,7 @@ async function reconnecting(slug: string, sql: string): Promise<{ stop(): Promis
   const { href } = await loginUrl(wharf, slug)
   let stopped = false
   let held = 0
-  const holdOn = async (): Promise<void> => {
+  const block = async (): Promise<void> => {
     while (!stopped) {
       const holding = withSession(href, async (session) => {
         const ended = new Promise<void>((resolve) => void session.once('end', resolve))
@@ -40,7 +40,7 @@ async function reconnecting(slug: string, sql: string): Promise<{ stop(): Promis
   const untilStopped = new Promise<void>((resolve) => {
     stop = resolve
   })
-  const all = [holdOn(), holdOn()]
+  const all = [block(), block()]
   await eventually(async () => held > 0).toBe(true)
   return {
     async stop() {

@@ -86,10 +86,10 @@ export function lineWith({ kind, path }: SqlFieldSample, text: string): string {
   return JSON.stringify({ [kind]: content })
 }
 
-function put(place: unknown, [key, ...path]: SqlFieldSample['path'], text: string): void {
-  if (typeof place !== 'object' || place === null || key === undefined) throw new Error('there is no such place')
-  if (path.length === 0) Object.assign(place, { [key]: text })
-  else put(Reflect.get(place, key), path, text)
+function put(parent: unknown, [key, ...path]: SqlFieldSample['path'], text: string): void {
+  if (typeof parent !== 'object' || parent === null || key === undefined) throw new Error('there is no such place')
+  if (path.length === 0) Object.assign(parent, { [key]: text })
+  else put(Reflect.get(parent, key), path, text)
 }
 
 /** A whole archive with one line of structure, so that there is nothing else in it to be refused. */

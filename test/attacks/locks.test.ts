@@ -134,8 +134,8 @@ describeOnEachServer(
         'warn',
         new Writable({ write: (line, _, done) => done(void lines.push(String(line))) }),
       )
-      await withSession(wharf().database.url, async (holder) => {
-        await holder.query(`BEGIN; SELECT FROM wharf_start.lock FOR UPDATE`)
+      await withSession(wharf().database.url, async (blocker) => {
+        await blocker.query(`BEGIN; SELECT FROM wharf_start.lock FOR UPDATE`)
         const [{ name } = { name: '' }] = await wharf().database.query<{ name: string }>(
           'SELECT current_database() AS name',
         )
@@ -146,7 +146,7 @@ describeOnEachServer(
           message: expect.stringContaining('another process of Wharf has been preparing this database'),
         })
         expect(lines.join('')).toContain('another process of Wharf is preparing this database; waiting for it')
-        await holder.query('ROLLBACK')
+        await blocker.query('ROLLBACK')
         await prepareDatabase(wharf().database.url, { logger })
       })
     })

@@ -52,13 +52,13 @@ function bodyOf({ requestBody }: Operation): Pick<RawRequest, 'headers' | 'body'
   return type === undefined ? {} : { headers: { 'content-type': type }, body: BODIES[type] ?? '{}' }
 }
 
-type Place = (value: string) => RawRequest
+type Location = (value: string) => RawRequest
 
 /** Every parameter of every path, and of every query that is described. */
-function describedPlaces(operations: readonly Operation[]): readonly Place[] {
+function describedLocations(operations: readonly Operation[]): readonly Location[] {
   return operations.flatMap((operation) => {
     const { method, path, parameters } = operation
-    const at = (target: Place): Place[] => [(value) => ({ ...target(value), ...bodyOf(operation) })]
+    const at = (target: Location): Location[] => [(value) => ({ ...target(value), ...bodyOf(operation) })]
     return parameters.flatMap(({ name, in: where }) => {
       if (where === 'path') return at((value) => ({ method, target: fill(path, name, value) }))
       if (where === 'query') return at((value) => ({ method, target: `${fill(path)}?${name}=${value}` }))
@@ -68,7 +68,7 @@ function describedPlaces(operations: readonly Operation[]): readonly Place[] {
 }
 
 /** Filters and the like, which have a language of their own, names of parameters, and what is no path at all. */
-const OWN_PLACES: readonly Place[] = [
+const OWN_LOCATIONS: readonly Location[] = [
   ...['eq', 'neq', 'gt', 'like', 'ilike', 'match', 'is', 'fts', 'cs', 'isdistinct'].map(
     (operator) => `name=${operator}.$`,
   ),
@@ -87,7 +87,7 @@ const OWN_PLACES: readonly Place[] = [
   ...['port.limit=$&select=id,port(id)', 'offset=$', '$', '&$=', 'id=eq.1&id=$'],
 ].map((query) => (value: string) => ({ method: 'GET', target: `${SHIP}?${query.replace('$', () => value)}` }))
 
-const FURTHER_PLACES: readonly Place[] = [
+const FURTHER_LOCATIONS: readonly Location[] = [
   (value) => ({ method: 'GET', target: `/${value}` }),
   (value) => ({ method: 'GET', target: `/content/${value}/${value}/${value}`, headers: { authorization: '' } }),
   (value) => ({ method: 'GET', target: `/jobs?${value}=1` }),
@@ -97,7 +97,7 @@ const FURTHER_PLACES: readonly Place[] = [
 ]
 
 /** Where a header is read, each of them. */
-const HEADER_PLACES: readonly (RawRequest & { readonly names: readonly string[] })[] = [
+const HEADER_LOCATIONS: readonly (RawRequest & { readonly names: readonly string[] })[] = [
   {
     ...{ method: 'GET', target: `${SHIP}?limit=1` },
     names: [
@@ -135,15 +135,15 @@ const ALWAYS: readonly string[] = ['%00', '%ff', '%', '%ed%a0%80', '%5c', '\0', 
  * @param every whether each value stands in each place; else each stands in some, and each place has some.
  */
 export function* malformedRequests(openApi: unknown, every: boolean): Generator<RawRequest> {
-  let place = 0
+  let location = 0
   const chosen = (values: readonly string[]): readonly string[] => {
-    place += 1
-    return values.filter((value, index) => every || (index + place) % SAMPLE === 0 || ALWAYS.includes(value))
+    location += 1
+    return values.filter((value, index) => every || (index + location) % SAMPLE === 0 || ALWAYS.includes(value))
   }
-  for (const toRequest of [...describedPlaces(operationsOf(openApi)), ...OWN_PLACES, ...FURTHER_PLACES]) {
+  for (const toRequest of [...describedLocations(operationsOf(openApi)), ...OWN_LOCATIONS, ...FURTHER_LOCATIONS]) {
     for (const value of chosen([...ENCODED, ...RAW])) yield toRequest(value)
   }
-  for (const { names, ...request } of HEADER_PLACES) {
+  for (const { names, ...request } of HEADER_LOCATIONS) {
     for (const name of names) {
       for (const value of chosen(HEADER_VALUES)) yield { ...request, headers: { ...request.headers, [name]: value } }
     }

@@ -39,7 +39,7 @@ describeOnEachServer(
 
     test('fills the queue of notifications of all projects, by a listener that does not end its transaction', async () => {
       const { prisma } = wharf().container.control
-      const holder = await openSessionOf('mallory', 'LISTEN x', 'BEGIN', 'SELECT 1')
+      const blocker = await openSessionOf('mallory', 'LISTEN x', 'BEGIN', 'SELECT 1')
       const idle = await openSessionOf('other', 'LISTEN x')
       const later = await openSessionOf('other', 'BEGIN', 'SELECT 1')
       try {
@@ -52,15 +52,15 @@ describeOnEachServer(
         const full = await usage()
         expect(full).toBeGreaterThan(before)
         expect(await freeNotificationQueue(prisma)).toEqual([])
-        expect(await holder.isOpen()).toBe(true)
+        expect(await blocker.isOpen()).toBe(true)
 
         const [ended, ...others] = await freeNotificationQueue(prisma, (before + full) / 2)
         expect(ended).toMatchObject({ login: (await loginUrl(wharf(), 'mallory')).username })
         expect(others).toEqual([])
-        expect([await holder.isOpen(), await idle.isOpen(), await later.isOpen()]).toEqual([false, true, true])
+        expect([await blocker.isOpen(), await idle.isOpen(), await later.isOpen()]).toEqual([false, true, true])
         expect(await usage()).toBeLessThan(full)
       } finally {
-        for (const { client } of [holder, idle, later]) await client.end().catch(() => undefined)
+        for (const { client } of [blocker, idle, later]) await client.end().catch(() => undefined)
       }
     })
   },

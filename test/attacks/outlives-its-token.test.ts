@@ -214,9 +214,9 @@ test('goes on being told of a job after its token was revoked', async () => {
   const [events]: [IncomingMessage] = (await once(asked, 'response')) as [IncomingMessage]
   await once(events, 'readable')
   await leaver.revoke()
-  const told = (await text(events)).split('\n\n').filter((event) => event !== '')
-  expect(told.at(-1)).toMatch(/^event: error\ndata: \{"type":"urn:wharf:error:unauthenticated"/)
-  expect(told.filter((event) => event.startsWith('event: job'))).toHaveLength(1)
+  const received = (await text(events)).split('\n\n').filter((event) => event !== '')
+  expect(received.at(-1)).toMatch(/^event: error\ndata: \{"type":"urn:wharf:error:unauthenticated"/)
+  expect(received.filter((event) => event.startsWith('event: job'))).toHaveLength(1)
 })
 
 test('is told of a job that it waited for while its token was revoked', async () => {

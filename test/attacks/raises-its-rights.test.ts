@@ -134,15 +134,15 @@ test('a token that may do all brings along every role but that of everybody', as
 
 test('a dry run and the result of a job say what is left out, too', async () => {
   const archive = archiveWith({ name: 'importer', ...everything }, { name: 'admin', ...everything })
-  const told = { role: 'importer', notTaken: [] }
+  const reported = { role: 'importer', notTaken: [] }
   const dry = await sendArchive(importer, archive, { query: '?dryRun=true' })
   expect(dry.json).toMatchObject({
-    projects: [{ rolesLeftOut: expect.arrayContaining([expect.objectContaining(told)]) }],
+    projects: [{ rolesLeftOut: expect.arrayContaining([expect.objectContaining(reported)]) }],
   })
   const job = await untilEnded(importer, jobOf(await askImport(importer, archive)))
   expect(job).toMatchObject({
     status: 'succeeded',
-    result: { projects: [{ rolesLeftOut: expect.arrayContaining([expect.objectContaining(told)]) }] },
+    result: { projects: [{ rolesLeftOut: expect.arrayContaining([expect.objectContaining(reported)]) }] },
   })
   expect(await roleOf('importer')).toEqual(importing)
 })

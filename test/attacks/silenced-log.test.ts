@@ -64,17 +64,17 @@ describeOnEachServer((wharf) => {
       const slug = `silenced${made}`
       await createProject(wharf(), slug)
       const name = new URL(database.url).pathname.slice(1)
-      const place: Readonly<Record<string, string>> = {
+      const targets: Readonly<Record<string, string>> = {
         'the database': `DATABASE ${name}`,
         "Wharf's login": `ROLE wharf IN DATABASE ${name}`,
         "a project's login": `ROLE ${(await loginUrl(wharf(), slug)).username}`,
       }
       const operator = operatorOf(database)
       const logger = createLogger('silent')
-      await operator.run(`ALTER ${place[whom]} SET session_replication_role = replica`)
-      const refusal: unknown = await prepareDatabase(database.url, { logger }).catch((error: unknown) => error)
-      expect(refusal).toMatchObject({ code: 'DATABASE_UNSUITABLE' })
-      const [, remedy] = / as a superuser: (ALTER .*)$/.exec(String(refusal)) ?? []
+      await operator.run(`ALTER ${targets[whom]} SET session_replication_role = replica`)
+      const failure: unknown = await prepareDatabase(database.url, { logger }).catch((error: unknown) => error)
+      expect(failure).toMatchObject({ code: 'DATABASE_UNSUITABLE' })
+      const [, remedy] = / as a superuser: (ALTER .*)$/.exec(String(failure)) ?? []
       await operator.run(remedy ?? '')
       await prepareDatabase(database.url, { logger })
     },

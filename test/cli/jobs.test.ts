@@ -30,8 +30,8 @@ afterAll(() => wharf?.close())
 const run = (...args: readonly string[]) => runCommand([...args, '--server', server])
 
 const withExportsWaiting = <T>(use: () => Promise<T>): Promise<T> =>
-  withSession(wharf.database.url, async (holder) => {
-    await holder.query('BEGIN; LOCK TABLE "shop.live".song IN ACCESS EXCLUSIVE MODE')
+  withSession(wharf.database.url, async (blocker) => {
+    await blocker.query('BEGIN; LOCK TABLE "shop.live".song IN ACCESS EXCLUSIVE MODE')
     return use()
   })
 

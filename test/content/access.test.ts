@@ -21,7 +21,7 @@ beforeAll(async () => {
   clients.root = wharf.root
   clients.nobody = wharf.root.withToken(undefined)
   clients.unknown = wharf.root.withToken('wharf_unknown')
-  clients.stranger = await wharf.member('open', 'admin')
+  clients.outsider = await wharf.member('open', 'admin')
 })
 afterAll(() => wharf.close())
 
@@ -39,9 +39,9 @@ const CALLS: Record<string, (client: ApiClient) => Promise<ApiAnswer>> = {
 
 test('a filter that cannot be decoded is refused, and is not another filter', async () => {
   for (const filter of ['name=eq.%zz', 'name=neq.%ff', 'name=like.*%*']) {
-    const refusal = { status: 400, text: expect.stringContaining('query parameter \\"name\\" must be percent-encoded') }
-    expect(await wharf.root.get(`${SHIP}?${filter}`), filter).toMatchObject(refusal)
-    expect(await wharf.root.delete(`${SHIP}?${filter}`), filter).toMatchObject(refusal)
+    const refused = { status: 400, text: expect.stringContaining('query parameter \\"name\\" must be percent-encoded') }
+    expect(await wharf.root.get(`${SHIP}?${filter}`), filter).toMatchObject(refused)
+    expect(await wharf.root.delete(`${SHIP}?${filter}`), filter).toMatchObject(refused)
   }
 })
 
@@ -56,7 +56,7 @@ const EXPECTED: Record<string, Record<string, number>> = {
   viewer: { ...every(403), ...ALL_READ },
   writer: { ...every(403), ...ALL_WRITE },
   nothing: every(403),
-  stranger: every(404),
+  outsider: every(404),
   unknown: every(401),
   nobody: every(401),
 }

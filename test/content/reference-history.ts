@@ -20,38 +20,38 @@ export interface Operation {
  * @returns what is wrong, a sentence each; empty where the history is linearizable.
  */
 export function checkHistory(history: readonly Operation[], order: readonly string[]): string[] {
-  const place = new Map(order.map((reference, index) => [reference, index]))
-  const placeOf = ({ reference }: Operation): number => place.get(reference) ?? -1
+  const positions = new Map(order.map((reference, index) => [reference, index]))
+  const positionOf = ({ reference }: Operation): number => positions.get(reference) ?? -1
   return [
-    ...strangeAnswers(history, place),
-    ...staleReads(history, placeOf),
+    ...strangeAnswers(history, positions),
+    ...staleReads(history, positionOf),
     ...twoBodies(history),
-    ...stepsBack(history, placeOf),
+    ...stepsBack(history, positionOf),
   ]
 }
 
-function strangeAnswers(history: readonly Operation[], place: ReadonlyMap<string, number>): string[] {
+function strangeAnswers(history: readonly Operation[], positions: ReadonlyMap<string, number>): string[] {
   return history.flatMap(({ kind, status, asked, reference }) => {
     const expected = kind === 'write' ? [204] : asked === undefined ? [200] : [200, 304]
     if (!expected.includes(status)) return [`a ${kind} was answered with ${status}`]
-    if (!place.has(reference)) return [`no event has the reference "${reference}"`]
+    if (!positions.has(reference)) return [`no event has the reference "${reference}"`]
     if (status === 304 && asked !== reference) return [`304 for ${reference}, though ${asked} was asked`]
     return []
   })
 }
 
 /** A read must not be older than the newest write, or read, that had ended before it began. */
-function staleReads(history: readonly Operation[], placeOf: (operation: Operation) => number): string[] {
+function staleReads(history: readonly Operation[], positionOf: (operation: Operation) => number): string[] {
   const byEnd = history.toSorted((a, b) => a.end - b.end)
   const found: string[] = []
   let newest = -1
   let next = 0
   for (const operation of history.toSorted((a, b) => a.begin - b.begin)) {
     for (let ended = byEnd[next]; ended && ended.end < operation.begin; ended = byEnd[next]) {
-      newest = Math.max(newest, placeOf(ended))
+      newest = Math.max(newest, positionOf(ended))
       next += 1
     }
-    const seen = placeOf(operation)
+    const seen = positionOf(operation)
     if (operation.kind === 'read' && seen < newest) {
       found.push(`${operation.status} with change ${seen}, after change ${newest} had been seen or acknowledged`)
     }
@@ -69,13 +69,13 @@ function twoBodies(history: readonly Operation[]): string[] {
   })
 }
 
-function stepsBack(history: readonly Operation[], placeOf: (operation: Operation) => number): string[] {
+function stepsBack(history: readonly Operation[], positionOf: (operation: Operation) => number): string[] {
   const seen = new Map<number, number>()
   return history
     .toSorted((a, b) => a.begin - b.begin)
     .flatMap((operation) => {
       const before = seen.get(operation.client) ?? -1
-      const now = placeOf(operation)
+      const now = positionOf(operation)
       seen.set(operation.client, Math.max(before, now))
       return now < before ? [`client ${operation.client} went back from change ${before} to ${now}`] : []
     })

@@ -25,8 +25,8 @@ test('says so where a file stands in its place', async () => {
 })
 
 // mkdir with `recursive` never comes back from such a place.
-const places = ['/proc/nothing-can-be-made-here'].filter(() => existsSync('/proc/self'))
+const impossible = ['/proc/nothing-can-be-made-here'].filter(() => existsSync('/proc/self'))
 
-test.each(places)('gives up where nothing can be made: %s', async (path) => {
+test.each(impossible)('gives up where nothing can be made: %s', async (path) => {
   await expect(makeDataFolder(path)).rejects.toMatchObject({ code: 'CONFIG_INVALID' })
 })

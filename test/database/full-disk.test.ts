@@ -5,7 +5,7 @@ import { eventually } from '../support/eventually.ts'
 import { askExport, askImport, jobOf, untilEnded } from '../support/jobs/jobs.ts'
 import { installedPrograms, type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
 import { withSession } from '../support/servers/sessions.ts'
-import { nothingIsLeft, sweptSideThings } from '../support/service/leftovers.ts'
+import { leftAfterSweep, nothingIsLeft } from '../support/service/leftovers.ts'
 import { applyScript, createProject } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 import { mayMount, mountSmallDisk, type SmallDisk } from './small-disk.ts'
@@ -56,7 +56,7 @@ describe.runIf(programs !== undefined && mayMount())(
 
     beforeEach(async () => {
       // What an import has replaced goes after its answer, and would make room meanwhile.
-      await eventually(async () => (await sweptSideThings(wharf)).schemas).toEqual([])
+      await eventually(async () => (await leftAfterSweep(wharf)).schemas).toEqual([])
       await withSession(cluster.superuserUrl, (session) => session.query('CHECKPOINT'))
       await disk.fill(LEFT_BYTES)
     })

@@ -181,15 +181,15 @@ test('a start and jobs whose queue is kept locked stop waiting: the one says for
   const working = await startWharf({ worker: true })
   onTestFinished(() => working.close())
   await createProject(working, 'shop', 'CREATE TABLE item (id int PRIMARY KEY)')
-  const job = await withSession(working.database.superuserUrl, async (holder) => {
-    await holder.query('BEGIN; LOCK TABLE bullmq.wharf_key IN EXCLUSIVE MODE; LOCK TABLE bullmq.job IN SHARE MODE')
+  const job = await withSession(working.database.superuserUrl, async (blocker) => {
+    await blocker.query('BEGIN; LOCK TABLE bullmq.wharf_key IN EXCLUSIVE MODE; LOCK TABLE bullmq.job IN SHARE MODE')
     await expect(startWharf({ beside: working })).rejects.toMatchObject({
       code: 'DATABASE_UNAVAILABLE',
       message: expect.stringContaining('another session holds the tables of the queue (schema bullmq)'),
     })
     const asked = jobOf(await askExport(working.root, [{ slug: 'shop' }]))
     await eventually(() => working.log()).toContain('the sweep will ring for it again')
-    await holder.query('ROLLBACK')
+    await blocker.query('ROLLBACK')
     return asked
   })
   expect(await untilEnded(working.root, job)).toMatchObject({ status: 'succeeded' })

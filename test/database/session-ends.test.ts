@@ -84,19 +84,19 @@ test('an export that waits for a lock is ended with the request that asked for i
     service.database.query(
       `SELECT application_name FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
     )
-  await withSession(service.database.superuserUrl, async (holder) => {
-    const { rows } = await holder.query<{ name: string }>(
+  await withSession(service.database.superuserUrl, async (blocker) => {
+    const { rows } = await blocker.query<{ name: string }>(
       `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
        WHERE schemaname = (SELECT schema_name FROM control.stage JOIN control.project ON project.id = project_id
                            WHERE project.slug = 'locked')`,
     )
-    await holder.query(`BEGIN; LOCK TABLE ${rows[0]?.name} IN ACCESS EXCLUSIVE MODE`)
+    await blocker.query(`BEGIN; LOCK TABLE ${rows[0]?.name} IN ACCESS EXCLUSIVE MODE`)
     const request = new AbortController()
     const asked = root.post('/export', { json: { projects: [{ slug: 'locked' }] }, signal: request.signal })
     void Promise.allSettled([asked])
     await eventually(waiting).toHaveLength(1)
     request.abort()
     await eventually(waiting).toHaveLength(0)
-    await holder.query('ROLLBACK')
+    await blocker.query('ROLLBACK')
   })
 })

@@ -147,8 +147,8 @@ test('a server that cannot look whether its client is there, as on Windows, is u
   // Out of range here, as every value but 0 is there, and refused in the same way.
   const relay = await startTcpRelay(database.url, () => ({
     asks(chunk) {
-      const place = chunk.indexOf(`client_connection_check_interval = '2s'`)
-      if (place >= 0) chunk.write('-1', chunk.indexOf(`'2s'`, place) + 1)
+      const at = chunk.indexOf(`client_connection_check_interval = '2s'`)
+      if (at >= 0) chunk.write('-1', chunk.indexOf(`'2s'`, at) + 1)
       return true
     },
     answers: () => true,

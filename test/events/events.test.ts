@@ -60,7 +60,7 @@ async function eventsOf(slug: string, stage?: string): Promise<LoggedEvent[]> {
 }
 
 /** What happened to which rows, in short. */
-const told = async (slug: string, stage?: string): Promise<string[]> =>
+const logged = async (slug: string, stage?: string): Promise<string[]> =>
   (await eventsOf(slug, stage)).map(({ kind, table, rows }) => `${kind} ${table} ${JSON.stringify(rows)}`)
 
 /** Lends a session of the project's own login, as psql has it. */
@@ -153,7 +153,10 @@ test('the log has the order of commit, and the reference is the event of who com
       expect(await reference(slug)).not.toBe(after)
     })
   })
-  expect(await told(slug)).toEqual(['create item [{"id":2,"name":"second"}]', 'create item [{"id":1,"name":"first"}]'])
+  expect(await logged(slug)).toEqual([
+    'create item [{"id":2,"name":"second"}]',
+    'create item [{"id":1,"name":"first"}]',
+  ])
 })
 
 test('writers do not wait for each other before they commit, whatever their isolation', async () => {
@@ -168,7 +171,7 @@ test('writers do not wait for each other before they commit, whatever their isol
       await first.query('COMMIT')
     })
   })
-  expect(await told(slug)).toHaveLength(2)
+  expect(await logged(slug)).toHaveLength(2)
 })
 
 test('a transaction that is rolled back moves nothing, nor does a savepoint', async () => {
@@ -182,7 +185,7 @@ test('a transaction that is rolled back moves nothing, nor does a savepoint', as
       'BEGIN; INSERT INTO item VALUES (3); SAVEPOINT s; INSERT INTO item VALUES (4); ROLLBACK TO s; COMMIT',
     )
   })
-  expect(await told(slug)).toEqual(['create item [{"id":3,"name":null}]'])
+  expect(await logged(slug)).toEqual(['create item [{"id":3,"name":null}]'])
   expect(await reference(slug)).toBe((await eventsOf(slug)).at(-1)?.id)
 })
 
@@ -211,7 +214,7 @@ test('two transactions that write to the same stages in opposite orders both com
       }
     })
   await Promise.all([write(stages, 1), write(stages.toReversed(), 2)])
-  const [live, draft] = [await told('both', 'live'), await told('both', 'draft')]
+  const [live, draft] = [await logged('both', 'live'), await logged('both', 'draft')]
   expect(live).toHaveLength(60)
   // Both have the same order.
   expect(draft).toEqual(live)
@@ -263,7 +266,7 @@ test('rows of partitions are logged once, whichever table they are written to', 
   const slug = await makeShop(`CREATE TABLE part (id int PRIMARY KEY) PARTITION BY RANGE (id);
     CREATE TABLE part_low PARTITION OF part FOR VALUES FROM (0) TO (10)`)
   await asLogin(slug, (client) => client.query('INSERT INTO part VALUES (1); INSERT INTO part_low VALUES (2)'))
-  expect(await told(slug)).toEqual(['create part [{"id":1}]', 'create part_low [{"id":2}]'])
+  expect(await logged(slug)).toEqual(['create part [{"id":1}]', 'create part_low [{"id":2}]'])
 })
 
 test("what a table's own triggers write is logged too", async () => {
@@ -385,5 +388,5 @@ test('nobody who writes waits at the end for longer than another commits', async
     await first.query('COMMIT')
     await second
   })
-  expect(await told(slug)).toEqual(['create item [{"id":1,"name":null}]', 'create item [{"id":2,"name":null}]'])
+  expect(await logged(slug)).toEqual(['create item [{"id":1,"name":null}]', 'create item [{"id":2,"name":null}]'])
 })

@@ -37,8 +37,8 @@ afterAll(async () => {
 
 /** Keeps exports of a project waiting while `use` runs. */
 const withExportsWaiting = <T>(use: () => Promise<T>): Promise<T> =>
-  withSession(wharf.database.url, async (holder) => {
-    await holder.query('BEGIN; LOCK TABLE "shop.live".item IN ACCESS EXCLUSIVE MODE')
+  withSession(wharf.database.url, async (blocker) => {
+    await blocker.query('BEGIN; LOCK TABLE "shop.live".item IN ACCESS EXCLUSIVE MODE')
     return use()
   })
 
@@ -135,13 +135,13 @@ test('a job is known to who asked for it, and to who might have; to nobody else'
   const asker = await wharf.member('shop', 'admin')
   const colleague = await wharf.member('shop', 'content_admin')
   const viewer = await wharf.member('shop', 'viewer')
-  const stranger = await wharf.member('empty', 'admin')
+  const outsider = await wharf.member('empty', 'admin')
   const job = await untilEnded(asker, jobOf(await askExport(asker, [{ slug: 'shop' }])))
   for (const client of [asker, colleague, wharf.root]) {
     expect(await client.get(`/jobs/${job.id}`)).toMatchObject({ status: 200 })
     expect(await client.get(`/jobs/${job.id}/file`)).toMatchObject({ status: 200 })
   }
-  for (const client of [viewer, stranger]) {
+  for (const client of [viewer, outsider]) {
     expect(await client.get(`/jobs/${job.id}`)).toMatchObject({ status: 404 })
     expect(await client.get(`/jobs/${job.id}/file`)).toMatchObject({ status: 404 })
     expect((await client.get('/jobs')).text).not.toContain(job.id)
@@ -150,7 +150,7 @@ test('a job is known to who asked for it, and to who might have; to nobody else'
     expect(await client.delete(`/jobs/${job.id}`)).toMatchObject({ status: 404 })
   }
   expect(await askExport(viewer, [{ slug: 'shop' }])).toMatchObject({ status: 403 })
-  expect(await askExport(stranger, [{ slug: 'shop' }])).toMatchObject({ status: 404 })
+  expect(await askExport(outsider, [{ slug: 'shop' }])).toMatchObject({ status: 404 })
 })
 
 test('rows go to another server and come from it, and its token is to be found nowhere', async () => {

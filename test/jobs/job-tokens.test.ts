@@ -99,15 +99,15 @@ describe.each(BACKENDS)('with the queue on %s', (backend) => {
     const passwords = [(await loginUrl(wharf, 'shop')).password, new URL(wharf.database.url).password]
     const key = (await readFile(join(wharf.dataDir, 'secret-key'), 'utf8')).trim()
     const secrets = [token, ROOT_TOKEN, key, ...passwords, ...Object.values(canaries)]
-    for (const [place, text] of Object.entries(found)) {
+    for (const [where, text] of Object.entries(found)) {
       // Where they wait, they are; only what is secret of them is not.
-      if (place.endsWith('wait')) expect(text, place).toContain(jobs[0]?.id)
+      if (where.endsWith('wait')) expect(text, where).toContain(jobs[0]?.id)
       for (const secret of secrets) {
         const forms = [secret, Buffer.from(secret).toString('hex'), Buffer.from(secret).toString('base64')]
-        expect(secret.length, place).toBeGreaterThan(16)
+        expect(secret.length, where).toBeGreaterThan(16)
         expect(
           forms.filter((form) => text.includes(form)),
-          place,
+          where,
         ).toEqual([])
       }
     }

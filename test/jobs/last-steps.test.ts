@@ -98,9 +98,9 @@ describe.each(BACKENDS)('with the queue on %s', { timeout: 180_000 }, (backend) 
     await prepare(targets)
     const doomed = await Promise.all([1, 2].map(() => startWorkerProcess(wharf, environment, NO_LEASE)))
     const [undone, done] = await withPausePoint(wharf, () =>
-      withSession(wharf.database.url, async (holder) => {
-        await holder.query(`BEGIN; LOCK TABLE "locked.live".item IN ACCESS EXCLUSIVE MODE`)
-        await holder.query(`SELECT FROM system.stage_state WHERE schema_name LIKE '%-swap.live' FOR NO KEY UPDATE`)
+      withSession(wharf.database.url, async (blocker) => {
+        await blocker.query(`BEGIN; LOCK TABLE "locked.live".item IN ACCESS EXCLUSIVE MODE`)
+        await blocker.query(`SELECT FROM system.stage_state WHERE schema_name LIKE '%-swap.live' FOR NO KEY UPDATE`)
         const early = [
           jobOf(await askExport(wharf.root, [{ slug: 'locked' }])),
           jobOf(await askTransfer('locked', 'transfer-reading')),

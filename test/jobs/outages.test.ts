@@ -47,8 +47,8 @@ const withJobs = (wharf: TestWharf, archive: string, use: () => Promise<unknown>
   withPausePoint(wharf, async (pausePoint) => {
     const first = jobOf(await askImport(wharf.root, archive, '?targetSlug=target'))
     await pausePoint.reached()
-    return withSession(wharf.database.url, async (holder) => {
-      await holder.query('BEGIN; LOCK TABLE "source.live".item IN ACCESS EXCLUSIVE MODE')
+    return withSession(wharf.database.url, async (blocker) => {
+      await blocker.query('BEGIN; LOCK TABLE "source.live".item IN ACCESS EXCLUSIVE MODE')
       const others: SeenJob[] = []
       for (let index = 0; index < 6; index += 1) others.push(jobOf(await askExport(wharf.root, [{ slug: 'source' }])))
       await eventually(() => runningJobs(wharf)).toBe(5)
@@ -86,11 +86,11 @@ async function expectImportedOnce({ database }: TestWharf): Promise<void> {
 /** Keeps anything from being added to the queue while `use` runs, and lets nothing through that was tried meanwhile. */
 async function withQueueClosed<T>(wharf: TestWharf, redis: RedisServer | undefined, use: () => Promise<T>): Promise<T> {
   if (redis) return redis.withoutWrites(use)
-  return withSession(wharf.database.url, async (holder) => {
-    await holder.query('BEGIN; LOCK TABLE bullmq.job IN SHARE MODE')
+  return withSession(wharf.database.url, async (blocker) => {
+    await blocker.query('BEGIN; LOCK TABLE bullmq.job IN SHARE MODE')
     const result = await use()
     // Where a client has died, PostgreSQL finds out only after the statement, which would be done by then.
-    await holder.query(
+    await blocker.query(
       `SELECT pg_terminate_backend(pid) FROM pg_locks WHERE relation = 'bullmq.job'::regclass AND NOT granted`,
     )
     return result
@@ -109,15 +109,15 @@ test.each(BACKENDS)(
     await createProject(wharf, 'source', `${STRUCTURE} ${NEW}`)
     const api = await startApiProcess(wharf, environment)
     const record = (): Promise<{ id: string }[]> => wharf.database.query('SELECT id FROM control.job')
-    const [asked, outcome] = await withSession(wharf.database.url, async (holder) => {
-      await holder.query('BEGIN; LOCK TABLE control.job IN SHARE MODE')
+    const [asked, outcome] = await withSession(wharf.database.url, async (blocker) => {
+      await blocker.query('BEGIN; LOCK TABLE control.job IN SHARE MODE')
       const answer = askExport(api.root, [{ slug: 'source' }]).catch((error: unknown) => error)
       await eventually(async () => {
         const open = await openTransactions(wharf)
         return open.filter(({ waits, query }) => waits === 'Lock' && query.includes('INSERT INTO control.job')).length
       }).toBe(1)
       return withQueueClosed(wharf, redis, async () => {
-        await holder.query('COMMIT')
+        await blocker.query('COMMIT')
         await eventually(async () => (await record()).length).toBe(1)
         await api.kill('SIGKILL')
         return [await record(), await answer] as const

@@ -7,7 +7,7 @@ import { eventually } from '../support/eventually.ts'
 import type { LostCall } from '../support/faults/fail-point.ts'
 import type { ApiAnswer } from '../support/http/api-client.ts'
 import { askExport, askImport } from '../support/jobs/jobs.ts'
-import { nothingIsLeft, sweptSideThings } from '../support/service/leftovers.ts'
+import { leftAfterSweep, nothingIsLeft } from '../support/service/leftovers.ts'
 import { createProject } from '../support/service/projects.ts'
 import type { TestWharf } from '../support/service/wharf.ts'
 import type { FailingService } from './failing-service.ts'
@@ -75,7 +75,7 @@ export async function prepareWholeJobs({ wharf, failPoint, code }: FailingServic
       if (isReplaced) current = next
       expect(await rowsIn(wharf, 'target')).toEqual(contents[current])
       expect((await importsInto(wharf, 'target')) - before).toBe(isReplaced ? 1 : 0)
-      expect(await sweptSideThings(wharf)).toEqual({ records: [], schemas: [], events: [] })
+      expect(await leftAfterSweep(wharf)).toEqual({ records: [], schemas: [], events: [] })
       return { outcome: job?.status ?? 'refused', calls }
     },
   }

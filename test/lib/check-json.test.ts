@@ -37,9 +37,9 @@ test('a text that was changed is JSON where JSON.parse takes it, and nowhere els
       fc.nat({ max: 3 }),
       piece,
       cuts,
-      (value, place, length, by, cut) => {
+      (value, position, length, by, cut) => {
         const text = JSON.stringify(value)
-        const at = place % (text.length + 1)
+        const at = position % (text.length + 1)
         const changed = text.slice(0, at) + by + text.slice(at + length)
         expect(isJson(changed, cut), changed).toBe(isParsed(changed))
       },

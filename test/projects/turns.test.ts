@@ -17,18 +17,18 @@ const keep = (turns: Turns, project: string, count: number): Promise<((() => voi
     ),
   )
 
-const refusals = (outcomes: readonly unknown[]): readonly unknown[] =>
+const codesOf = (outcomes: readonly unknown[]): readonly unknown[] =>
   outcomes.filter((outcome) => typeof outcome === 'string')
 
 test('a project has so many turns and no more', async () => {
-  expect(refusals(await keep(turnsOf(), 'one', 6))).toEqual(['PROJECT_BUSY', 'PROJECT_BUSY'])
+  expect(codesOf(await keep(turnsOf(), 'one', 6))).toEqual(['PROJECT_BUSY', 'PROJECT_BUSY'])
 })
 
 test('half of the room is for projects that have nothing under way', async () => {
   const turns = turnsOf()
-  for (const project of ['a', 'b']) expect(refusals(await keep(turns, project, 4))).toEqual([])
+  for (const project of ['a', 'b']) expect(codesOf(await keep(turns, project, 4))).toEqual([])
   for (const project of ['c', 'd', 'e', 'f', 'g', 'h', 'i', 'j']) {
-    expect(refusals(await keep(turns, project, 2)), project).toEqual(['PROJECT_BUSY'])
+    expect(codesOf(await keep(turns, project, 2)), project).toEqual(['PROJECT_BUSY'])
   }
   expect(await keep(turns, 'k', 1)).toEqual(['DATABASE_UNAVAILABLE'])
 })

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { loadConfig, VARIABLES } from '../../src/config.ts'
 import { type AppError, isAppError } from '../../src/errors.ts'
 
-function refusalOf(environment: Record<string, string>): AppError {
+function failureOf(environment: Record<string, string>): AppError {
   try {
     loadConfig(environment)
   } catch (error) {
@@ -29,7 +29,7 @@ test('a variable that is set to nothing counts as missing', () => {
 
 test('everything that is wrong is said at once, by name and without its value', () => {
   const secret = 'too-short-a-secret'
-  const { faults } = refusalOf({
+  const { faults } = failureOf({
     DATABASE_URL: 'mysql://user:pass@host/db',
     WHARF_PORT: '99999',
     WHARF_ROOT_TOKEN: secret,

@@ -80,8 +80,8 @@ test('both APIs are alive and ready', async () => {
 test(
   'of exports that three workers share, those go on whose worker, or whose API, ends',
   async () => {
-    exports = await withSession(database.url, async (holder) => {
-      await holder.query('BEGIN; LOCK TABLE "source.live".item IN ACCESS EXCLUSIVE MODE')
+    exports = await withSession(database.url, async (blocker) => {
+      await blocker.query('BEGIN; LOCK TABLE "source.live".item IN ACCESS EXCLUSIVE MODE')
       const askHalf = async ({ root }: ServiceProcess): Promise<SeenJob[]> => {
         const half: SeenJob[] = []
         while (half.length < EXPORTS / 2) half.push(jobOf(await askExport(root, [{ slug: 'source' }])))

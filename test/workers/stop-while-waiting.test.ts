@@ -33,8 +33,8 @@ test('a stop ends a job, a change of structure and an export that all wait for a
     dataDir: wharf.dataDir,
     environment,
   })
-  const asked = await withSession((await loginUrl(wharf, 'shop')).href, async (holder) => {
-    await holder.query('BEGIN; LOCK TABLE "shop.live".item')
+  const asked = await withSession((await loginUrl(wharf, 'shop')).href, async (blocker) => {
+    await blocker.query('BEGIN; LOCK TABLE "shop.live".item')
     // By which the client knows what answers there are.
     expect((await service.root.get('/healthz')).status).toBe(200)
     const job = jobOf(await askExport(service.root, [{ slug: 'shop' }]))

@@ -60,7 +60,7 @@ test('a worker whose event loop hangs is killed, says why, and its job is done b
   const hang = (): unknown => process.kill(worker.pid, 'SIGUSR2')
   expect(await importHanging({ to: 'hung', worker, hang })).toMatchObject({
     ...DONE,
-    end: { signal: 'SIGKILL', complaint: expect.stringMatching(/"level":60,.*the event loop of this process hangs/) },
+    end: { signal: 'SIGKILL', errorOutput: expect.stringMatching(/"level":60,.*the event loop of this process hangs/) },
   })
 })
 
@@ -69,7 +69,7 @@ test('a worker whose connections to PostgreSQL are open and silent ends, says wh
   const worker = await startWorkerProcess(wharf, { DATABASE_URL: relay.url }, jobTimings)
   expect(await importHanging({ to: 'silent', worker, hang: relay.silence })).toMatchObject({
     ...DONE,
-    end: { code: 1, complaint: expect.stringMatching(/"level":60,.*a connection is open and silent/) },
+    end: { code: 1, errorOutput: expect.stringMatching(/"level":60,.*a connection is open and silent/) },
   })
   await relay.cut()
 })
@@ -82,7 +82,7 @@ redisTest('a worker whose connection to Redis is open and silent ends, and its j
   const worker = await startWorkerProcess(wharf, { REDIS_URL: relay.url }, jobTimings)
   expect(await importHanging({ to: 'deaf', worker, hang: relay.silence, service, environment })).toMatchObject({
     ...DONE,
-    end: { code: 1, complaint: expect.stringContaining('"connection":"queue"') },
+    end: { code: 1, errorOutput: expect.stringContaining('"connection":"queue"') },
   })
   await relay.cut()
   await service.close()

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openRecordShop, type QueryStage, refusal } from '../../support/content/record-shop.ts'
+import { failureOf, openRecordShop, type QueryStage } from '../../support/content/record-shop.ts'
 
 let shop: QueryStage
 beforeAll(async () => {
@@ -142,7 +142,7 @@ describe('a query that can not be answered is refused', () => {
     ['=eq.1', 'expected a column or a relation, found the end'],
     ['title=eq.a\0b', 'NUL'],
   ])('%s', async (query, message) => {
-    const refused = await refusal(shop.read('album', query))
+    const refused = await failureOf(shop.read('album', query))
     expect(refused.code).toBe('INVALID_REQUEST')
     expect(refused.message).toContain(message)
   })
@@ -158,32 +158,32 @@ describe('a query that can not be answered is refused', () => {
     ['id=eq.99999999999999999999', 'is not a value of the column "id"'],
     ['note=eq.{}', 'operator does not exist: json = json'],
   ])('with what PostgreSQL says about it: %s', async (query, message) => {
-    const refused = await refusal(shop.read('album', query))
+    const refused = await failureOf(shop.read('album', query))
     expect(refused.code).toBe('INVALID_REQUEST')
     expect(refused.message).toContain(message)
   })
 
   test('where its answer would change with the clock alone', async () => {
-    const { message } = await refusal(shop.read('artist', 'born=lt.now'))
+    const { message } = await failureOf(shop.read('artist', 'born=lt.now'))
     expect(message).toContain('"now" is not taken for "born", since answers hold until rows change')
-    await refusal(shop.read('album', 'sold=ov.[today,)'))
+    await failureOf(shop.read('album', 'sold=ov.[today,)'))
     expect(await shop.rows('album', 'select=id&title=eq.now')).toEqual([])
     expect(await shop.delete('artist', 'born=gt.tomorrow')).toMatchObject({ rows: 0 })
   })
 
   test('as not found where there is no such table', async () => {
-    const { code, message } = await refusal(shop.read('albun'))
+    const { code, message } = await failureOf(shop.read('albun'))
     expect(code).toBe('NOT_FOUND')
     expect(message).toBe('there is no table "albun" in this stage; did you mean "album"?')
   })
 
   test('beyond the limits of what one request may ask for', async () => {
     const many = Array.from({ length: 201 }, () => 'year=eq.1').join('&')
-    expect((await refusal(shop.read('album', many))).message).toContain('at most 200')
-    expect((await refusal(shop.read('album', `or=${'(or'.repeat(11)}(id.eq.1${')'.repeat(12)}`))).message).toContain(
+    expect((await failureOf(shop.read('album', many))).message).toContain('at most 200')
+    expect((await failureOf(shop.read('album', `or=${'(or'.repeat(11)}(id.eq.1${')'.repeat(12)}`))).message).toContain(
       'at most 10 deep',
     )
-    expect((await refusal(shop.read('album', `title=eq.${'a'.repeat(70_000)}`))).message).toContain('at most 65536')
-    expect((await refusal(shop.read('album', `note${'->a'.repeat(21)}=eq.1`))).message).toContain('at most 20 steps')
+    expect((await failureOf(shop.read('album', `title=eq.${'a'.repeat(70_000)}`))).message).toContain('at most 65536')
+    expect((await failureOf(shop.read('album', `note${'->a'.repeat(21)}=eq.1`))).message).toContain('at most 20 steps')
   })
 })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openRecordShop, type QueryStage, refusal } from '../../support/content/record-shop.ts'
+import { failureOf, openRecordShop, type QueryStage } from '../../support/content/record-shop.ts'
 
 let shop: QueryStage
 beforeAll(async () => {
@@ -125,7 +125,7 @@ describe('embedding', () => {
   })
 
   test('which of several is meant has to be said', async () => {
-    const { code, message, faults } = await refusal(shop.read('album', 'select=id,artist(name)'))
+    const { code, message, faults } = await failureOf(shop.read('album', 'select=id,artist(name)'))
     expect(code).toBe('INVALID_REQUEST')
     expect(message).toBe(
       'query parameter "select", character 4: "artist" may be any of 2 relations of "album"; say which',
@@ -143,7 +143,7 @@ describe('embedding', () => {
       { name: 'Rosa', boss: null, staff: [{ name: 'Otto' }, { name: 'Ivy' }] },
       { name: 'Otto', boss: { name: 'Rosa' }, staff: [{ name: 'Max' }] },
     ])
-    const { faults } = await refusal(shop.read('clerk', 'select=clerk(name)'))
+    const { faults } = await failureOf(shop.read('clerk', 'select=clerk(name)'))
     expect(faults).toEqual([{ detail: 'could be clerk_boss(…)' }, { detail: 'could be clerk!clerk_boss(…)' }])
   })
 
@@ -224,7 +224,7 @@ describe('order and paging', () => {
   test('rows can be ordered by a column of a row that they refer to', async () => {
     const query = 'select=id,a:artist!artist_id()&order=a(name).desc,id.desc'
     expect(await shop.rows('album', query)).toEqual([{ id: 4 }, { id: 3 }, { id: 2 }, { id: 1 }])
-    const { message } = await refusal(shop.read('album', 'select=id,track(number)&order=track(number)'))
+    const { message } = await failureOf(shop.read('album', 'select=id,track(number)&order=track(number)'))
     expect(message).toContain('"track" has many rows for one of "album"')
   })
 
@@ -394,7 +394,7 @@ describe('what can not be selected is refused', () => {
     [`select=${Array.from({ length: 41 }, (_, n) => `t${n}:track(title)`).join()}`, 'more than 40 relations'],
     [`select=${'track(album('.repeat(5)}id${'))'.repeat(5)}`, 'relations are at most 8 deep'],
   ])('%s', async (query, message) => {
-    const refused = await refusal(shop.read('album', query))
+    const refused = await failureOf(shop.read('album', query))
     expect(refused.code).toBe('INVALID_REQUEST')
     expect(refused.message).toContain(message)
   })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openRecordShop, type QueryStage, refusal, undone } from '../../support/content/record-shop.ts'
+import { failureOf, openRecordShop, type QueryStage, undone } from '../../support/content/record-shop.ts'
 
 let shop: QueryStage
 beforeAll(async () => {
@@ -258,14 +258,14 @@ describe('a write that can not be done is refused', () => {
       'query parameter "id": "y" is not a value of the column "id"',
     ],
   ])('%s', async (_, write, message, faults) => {
-    const refused = await refusal(write())
+    const refused = await failureOf(write())
     expect(refused.code).toBe('INVALID_REQUEST')
     expect(refused.message).toContain(message)
     if (faults) expect(refused.faults).toEqual(faults)
   })
 
   test('as a conflict where it is to a view', async () => {
-    const { code, message } = await refusal(shop.delete('cheap_album', 'id=eq.1'))
+    const { code, message } = await failureOf(shop.delete('cheap_album', 'id=eq.1'))
     expect({ code, message }).toEqual({
       code: 'CONFLICT',
       message: '"cheap_album" is a view; rows are written to tables only',

@@ -204,10 +204,10 @@ test('who may not have the job done may not make, see, change, run or delete its
   const schedule = await makeSchedule(wharf.root, 'shop')
   const path = `/schedules/${schedule.id}`
   const viewer = await wharf.member('shop', 'viewer')
-  const stranger = await wharf.member('copy', 'admin')
+  const outsider = await wharf.member('copy', 'admin')
   expect((await askSchedule(viewer, 'shop')).status).toBe(403)
-  expect((await askSchedule(stranger, 'shop')).status).toBe(404)
-  for (const client of [viewer, stranger]) {
+  expect((await askSchedule(outsider, 'shop')).status).toBe(404)
+  for (const client of [viewer, outsider]) {
     expect((await client.get(path)).status).toBe(404)
     expect((await client.patch(path, { json: { enabled: false } })).status).toBe(404)
     expect((await client.post(`${path}/run`)).status).toBe(404)

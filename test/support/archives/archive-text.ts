@@ -29,7 +29,7 @@ export const linesOf = (archive: string): string[] => archive.split(/(?<=\n)/)
 /** The tables of an archive whose every line is parsed by itself. */
 export function tablesOf(archive: string): ArchivedTable[] {
   const tables: ArchivedTable[] = []
-  const place = { project: '', stage: '' }
+  const current = { project: '', stage: '' }
   let columns: readonly string[] = []
   let lines: string[] = []
   let rows: RowValue[][] = []
@@ -37,10 +37,10 @@ export function tablesOf(archive: string): ArchivedTable[] {
     const content: unknown = JSON.parse(line)
     switch (/^\{"(\w+)":/.exec(line)?.[1]) {
       case 'project':
-        place.project = projectSchema.parse(content).project.slug
+        current.project = projectSchema.parse(content).project.slug
         break
       case 'stage':
-        place.stage = stageSchema.parse(content).stage.slug
+        current.stage = stageSchema.parse(content).stage.slug
         break
       case 'rows':
         columns = rowsSchema.parse(content).rows.columns
@@ -53,7 +53,7 @@ export function tablesOf(archive: string): ArchivedTable[] {
         break
       case 'rowsEnd': {
         const { table: name, rows: count, sha256 } = rowsEndSchema.parse(content).rowsEnd
-        tables.push({ path: `${place.project}/${place.stage}/${name}`, name, columns, lines, rows, count, sha256 })
+        tables.push({ path: `${current.project}/${current.stage}/${name}`, name, columns, lines, rows, count, sha256 })
       }
     }
   }

@@ -114,7 +114,7 @@ export async function undone(stage: QueryStage, use: () => Promise<void>): Promi
 }
 
 /** What a query is refused with. */
-export async function refusal(asked: Promise<unknown>): Promise<{ code: unknown; message: string; faults: unknown }> {
+export async function failureOf(asked: Promise<unknown>): Promise<{ code: unknown; message: string; faults: unknown }> {
   try {
     await asked
   } catch (error) {

@@ -174,8 +174,8 @@ function* differences(
   if (mediaType === undefined && answer.headers['content-length'] === '0') return
   if (mediaType === undefined || !(mediaType in described.content)) return yield `${mediaType} is not described`
   if (method === 'HEAD' || answer.json === undefined) return
-  const place = ['paths', path, verb, 'responses', String(answer.status), 'content', mediaType, 'schema']
-  yield* bodyFaults(description.validator(...place), answer.json)
+  const pointer = ['paths', path, verb, 'responses', String(answer.status), 'content', mediaType, 'schema']
+  yield* bodyFaults(description.validator(...pointer), answer.json)
   if (mediaType === 'application/problem+json') yield* problemFaults(answer)
 }
 

@@ -29,7 +29,7 @@ export interface ProcessEnd {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
   /** All of standard error. */
-  readonly complaint: string
+  readonly errorOutput: string
 }
 
 export interface ScriptProcess {
@@ -55,9 +55,9 @@ export async function runScript(
   const command = [process.execPath, ...imports, script, ...args]
   const child = spawn('sh', ['-c', `${limit}; exec "$@"`, name, ...command], { ...user, detached: true })
   const closed = once(child, 'close')
-  let complaint = ''
+  let errorOutput = ''
   child.stderr.on('data', (chunk: Buffer) => {
-    complaint += chunk.toString()
+    errorOutput += chunk.toString()
   })
   onTestFinished(async () => {
     child.kill('SIGKILL')
@@ -68,8 +68,8 @@ export async function runScript(
   if (pid === undefined) throw new Error(`${name} has no pid`)
   return {
     pid,
-    ended: closed.then(() => ({ code: child.exitCode, signal: child.signalCode, complaint })),
-    nextLine: lineReader(name, child, () => complaint),
+    ended: closed.then(() => ({ code: child.exitCode, signal: child.signalCode, errorOutput })),
+    nextLine: lineReader(name, child, () => errorOutput),
     say: (line) => child.stdin.write(`${line}\n`),
     async kill(signal, to = 'process') {
       process.kill(to === 'group' ? -pid : pid, signal)
@@ -78,12 +78,12 @@ export async function runScript(
   }
 }
 
-function lineReader(name: string, child: ChildProcess, complaint: () => string): () => Promise<string> {
+function lineReader(name: string, child: ChildProcess, errorOutput: () => string): () => Promise<string> {
   if (!child.stdout) throw new Error(`${name} has no pipe`)
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
   return async () => {
     const line = await lines.next()
-    if (line.done) throw new Error(`${name} ended: ${complaint()}`)
+    if (line.done) throw new Error(`${name} ended: ${errorOutput()}`)
     return line.value
   }
 }

@@ -39,7 +39,7 @@ async function leftoversOf({ database, dataDir }: Pick<TestWharf, 'database' | '
 }
 
 /** What imports have left beside stages when a sweep has been, in a service with `WHARF_UNDO_HOURS` 0. */
-export async function sweptSideThings({ container, database }: TestWharf) {
+export async function leftAfterSweep({ container, database }: TestWharf) {
   await sweepSideSchemas(container, container.logger)
   return {
     records: await database.query('SELECT * FROM system.side_schema'),

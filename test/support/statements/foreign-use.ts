@@ -96,11 +96,11 @@ const foreignSetting = ({ name, args }: Tree): readonly string[] =>
 
 function foreignNames(statement: Tree, builds: boolean): readonly string[] {
   const known = new Set<string>()
-  visit(statement, (kind, node) => {
+  walk(statement, (kind, node) => {
     if (kind === 'CommonTableExpr') known.add(String(node.ctename))
   })
   const found: string[] = []
-  visit(statement, (kind, node) => {
+  walk(statement, (kind, node) => {
     found.push(...foreignNode(kind, node, { known, builds }))
   })
   return found
@@ -148,13 +148,13 @@ const namesOf = (list: unknown): readonly string[] =>
   )
 
 /** Calls `look` with every node of a syntax tree, and what it is called. */
-function visit(value: unknown, look: (kind: string, node: Tree) => void): void {
-  if (Array.isArray(value)) for (const item of value) visit(item, look)
+function walk(value: unknown, look: (kind: string, node: Tree) => void): void {
+  if (Array.isArray(value)) for (const item of value) walk(item, look)
   if (!isTree(value)) return
   for (const [kind, child] of Object.entries(value)) {
     // FOR SHARE OF names what FROM has named already.
     if (kind === 'LockingClause') continue
     if (isTree(child)) look(kind, child)
-    visit(child, look)
+    walk(child, look)
   }
 }

@@ -39,18 +39,18 @@ export async function startRecording(superuserUrl: string): Promise<void> {
  */
 export async function assertNothingForeign(log: string): Promise<number> {
   await loadModule()
-  const faults = new Map<string, string>()
+  const problems = new Map<string, string>()
   let statements = 0
   for await (const { session, sql } of recorded(log)) {
     statements += 1
     const form = formOf(session, sql)
-    if (faults.has(form)) continue
+    if (problems.has(form)) continue
     const found = foreignUse(sql, { builds: BUILDS.has(session) })
-    faults.set(form, found.length === 0 ? '' : `${found.join(', ')}, in the session "${session}":\n  ${sql.trim()}`)
+    problems.set(form, found.length === 0 ? '' : `${found.join(', ')}, in the session "${session}":\n  ${sql.trim()}`)
   }
-  const told = [...faults.values()].filter((fault) => fault !== '')
-  if (told.length === 0) return statements
-  throw new Error(`Wharf's own login read, or called, what is not its own:\n\n${told.join('\n\n')}\n`)
+  const reported = [...problems.values()].filter((problem) => problem !== '')
+  if (reported.length === 0) return statements
+  throw new Error(`Wharf's own login read, or called, what is not its own:\n\n${reported.join('\n\n')}\n`)
 }
 
 /** Statements that differ in numbers, ids and values only are looked at once. */

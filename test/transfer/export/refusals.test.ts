@@ -59,9 +59,9 @@ const withSystem = { json: { projects: [{ slug: 'shop', system: true }] } }
 const asJson = { 'content-type': 'application/json' }
 const projects = (...items: readonly object[]): ApiRequest => ({ json: { projects: items } })
 
-type Refusal = readonly [what: string, who: Who, request: ApiRequest, status: number, said: RegExp]
+type Refused = readonly [what: string, who: Who, request: ApiRequest, status: number, said: RegExp]
 
-const REFUSALS: readonly Refusal[] = [
+const REFUSED: readonly Refused[] = [
   ['no token', 'nobody', shop, 401, /a token is needed/],
   ['a token that is not known', 'unknown', shop, 401, /not known/],
   ['a token that has expired', 'expired', shop, 401, /expired/],
@@ -134,7 +134,7 @@ const REFUSALS: readonly Refusal[] = [
   ['an Accept that leaves archives out', 'admin', { ...shop, headers: { accept: 'text/html' } }, 406, /x-ndjson/],
 ]
 
-test.for(REFUSALS)('refuses %s', async ([, who, request, status, said]) => {
+test.for(REFUSED)('refuses %s', async ([, who, request, status, said]) => {
   const answer = await clients[who].post('/export', request)
   expect({ status: answer.status, type: answer.headers['content-type'] }).toEqual({
     status,

@@ -122,8 +122,8 @@ describe('the service is killed', () => {
 
   test('between the load and the swap', async () => {
     const archive = await prepare('swapping', STRUCTURE)
-    await withSession(database.url, async (holder) => {
-      await holder.query(`BEGIN; SELECT FROM system.stage_state WHERE schema_name = 'swapping.live' FOR NO KEY UPDATE`)
+    await withSession(database.url, async (blocker) => {
+      await blocker.query(`BEGIN; SELECT FROM system.stage_state WHERE schema_name = 'swapping.live' FOR NO KEY UPDATE`)
       const importing = outcome(sendArchive(service.root, archive))
       const waiting = async (): Promise<number> =>
         (await openTransactions({ database })).filter(({ waits }) => waits === 'Lock').length

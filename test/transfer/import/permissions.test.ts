@@ -65,9 +65,9 @@ test.each(
 })
 
 test('who is no member of the target does not learn that there is one', async () => {
-  const stranger = await wharf.member('other', 'admin')
-  const missing = await sendArchive(stranger, content, { query: '?targetSlug=nowhere' })
-  const hidden = await sendArchive(stranger, content, { query: '?targetSlug=shop' })
+  const outsider = await wharf.member('other', 'admin')
+  const missing = await sendArchive(outsider, content, { query: '?targetSlug=nowhere' })
+  const hidden = await sendArchive(outsider, content, { query: '?targetSlug=shop' })
   expect([missing.status, hidden.status]).toEqual([404, 404])
   expect(hidden.text.replaceAll('shop', 'nowhere').length).toBe(missing.text.length)
   expect(await sendArchive(wharf.root.withToken(undefined), content)).toMatchObject({ status: 401 })

@@ -188,8 +188,8 @@ test.each([
 
 test('the undo of a stage that is not there, or of a project one is no member of, finds nothing', async () => {
   expect(await wharf.root.post('/projects/source/stages/none/undo')).toMatchObject({ status: 404 })
-  const stranger = await wharf.member('source', 'admin')
-  expect(await stranger.post('/projects/shop/stages/live/undo')).toMatchObject({ status: 404 })
+  const outsider = await wharf.member('source', 'admin')
+  expect(await outsider.post('/projects/shop/stages/live/undo')).toMatchObject({ status: 404 })
 })
 
 test('two undos at once are done one after the other, or one of them not at all', async () => {
