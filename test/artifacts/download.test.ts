@@ -302,7 +302,7 @@ describe('who may have an archive', () => {
   const statusFor = async (client: ApiClient, path: string): Promise<number> =>
     (await client.request('HEAD', path)).status
 
-  test('is whoever may export all of its projects', async () => {
+  test('is a token that may export all of its projects', async () => {
     const [both, one] = [
       [
         { slug: 'shop', system: false },

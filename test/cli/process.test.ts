@@ -148,7 +148,7 @@ test.each([
     'Root token: the one of WHARF_ROOT_TOKEN',
     '"Authorization: Bearer $WHARF_ROOT',
   ],
-])('whoever starts the service is told the root token: it %s', (_, showToken, tokenFile, said, inShell) => {
+])('the welcome says what the root token is, or where: it %s', (_, showToken, tokenFile, said, inShell) => {
   const text = welcome({ url: 'http://127.0.0.1:4000', rootToken: 'the-token', tokenFile, showToken })
   expect(text).toContain(said)
   expect(text).toContain(inShell)

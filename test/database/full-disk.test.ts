@@ -12,7 +12,7 @@ import { mayMount, mountSmallDisk, type SmallDisk } from './small-disk.ts'
 
 /*
  * A database on a disk that is really full: a small one, which only a process with the rights of an administrator can
- * mount. Elsewhere these tests are left out; `database-refusals.test.ts` has the server say the same.
+ * mount. Elsewhere these tests are left out; `database-errors.test.ts` has the server say the same.
  */
 
 const programs = installedPrograms()
