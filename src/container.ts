@@ -26,7 +26,7 @@ import { openPostgresBackend, openRedisBackend, type QueueBackend } from './jobs
 import { resealSecrets } from './jobs/reseal-secrets.ts'
 import { JOB_TIMINGS, type JobTimings } from './jobs/timings.ts'
 import { createJobWatcher, type JobWatcher } from './jobs/watch-jobs.ts'
-import { createRounds } from './lib/rounds.ts'
+import { createBatcher } from './lib/batcher.ts'
 import { createSeal, type Seal } from './lib/seal.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import type { Logger } from './logger.ts'
@@ -218,7 +218,7 @@ export async function createContainer(options: {
 /** Those who ask at the same time share one connection. */
 function createReadiness(databaseUrl: string, logger: Logger): Container['assertDatabaseReady'] {
   const session = { kind: 'wharf', applicationName: 'wharf readiness', connectTimeoutMs: READY_TIMEOUT_MS } as const
-  const ask = createRounds<undefined, void>(async () => {
+  const ask = createBatcher<undefined, void>(async () => {
     await assertOpensAndTakesWrites(databaseUrl, { ...session, logger })
     return new Map()
   })
@@ -228,7 +228,7 @@ function createReadiness(databaseUrl: string, logger: Logger): Container['assert
 /** Whether PostgreSQL lets anybody in, or says at least why not. Those who ask at the same time share one connection. */
 function createAnswers(databaseUrl: string, logger: Logger): () => Promise<boolean> {
   const session = { kind: 'wharf', applicationName: 'wharf lives', connectTimeoutMs: ANSWER_TIMEOUT_MS } as const
-  const ask = createRounds<undefined, boolean>(async () => {
+  const ask = createBatcher<undefined, boolean>(async () => {
     const answers = await openSession(databaseUrl, { ...session, logger }).then(
       (client) => {
         void Promise.allSettled([client.end()])

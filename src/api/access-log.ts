@@ -18,7 +18,7 @@ export function logAccess(exchange: Exchange, { operationId, level }: AccessLogO
   frame.accessLog[level]({
     requestId: exchange.requestId,
     method: request.method,
-    path: exchange.place.path,
+    path: exchange.matched.path,
     operation: operationId,
     // What was sent, not what Node would have sent.
     status: response.headersSent ? response.statusCode : undefined,

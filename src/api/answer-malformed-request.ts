@@ -5,16 +5,16 @@ import type { Problem } from '../contract/problem.ts'
 import { invalidRequest } from '../errors.ts'
 import type { Exchange } from './exchange.ts'
 
-interface Malformation {
+interface RequestFault {
   readonly status: 400 | 405 | 408 | 431
   readonly detail: string
 }
 
-const NOT_HTTP: Malformation = { status: 400, detail: 'what arrived is not a valid HTTP request' }
+const NOT_HTTP: RequestFault = { status: 400, detail: 'what arrived is not a valid HTTP request' }
 
-const NO_TUNNELS: Malformation = { status: 405, detail: 'this is no proxy, and takes no CONNECT' }
+const NO_TUNNELS: RequestFault = { status: 405, detail: 'this is no proxy, and takes no CONNECT' }
 
-const MALFORMATIONS: Readonly<Record<string, Malformation>> = {
+const REQUEST_FAULTS: Readonly<Record<string, RequestFault>> = {
   HPE_HEADER_OVERFLOW: {
     status: 431,
     detail: `the path, the query and the headers of a request have at most ${maxHeaderSize} bytes together; use fewer or shorter filters`,
@@ -27,7 +27,7 @@ const TYPES = {
   405: 'method-not-allowed',
   408: 'request-timeout',
   431: 'invalid-request',
-} as const satisfies Record<Malformation['status'], string>
+} as const satisfies Record<RequestFault['status'], string>
 
 /** When it is worth trying again to send a request that was too slow. */
 const RETRY_AFTER_SECONDS = 1
@@ -54,7 +54,7 @@ export function answerMalformedRequest(running: ReadonlySet<Exchange>, error: Er
   }
   const code = 'code' in error ? String(error.code) : ''
   const exchange = [...running].findLast(({ request }) => request.socket === socket)
-  if (!exchange) refuse(socket, MALFORMATIONS[code] ?? NOT_HTTP)
+  if (!exchange) refuse(socket, REQUEST_FAULTS[code] ?? NOT_HTTP)
   else if (exchange.response.headersSent && !exchange.request.complete) socket.destroy(error)
   else {
     exchange.response.shouldKeepAlive = false
@@ -72,7 +72,7 @@ const bodyFailure = (code: string): Error =>
 /** Answers a `CONNECT`, and ends the connection. */
 export const refuseTunnel = (socket: Duplex): void => refuse(socket, NO_TUNNELS)
 
-function refuse(socket: Duplex, { status, detail }: Malformation): void {
+function refuse(socket: Duplex, { status, detail }: RequestFault): void {
   const requestId = randomUUID()
   const title = STATUS_CODES[status] ?? ''
   const problem: Problem = {

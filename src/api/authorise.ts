@@ -1,14 +1,14 @@
 import type { Caller } from '../projects/access.ts'
 import { assertMember, assertPermission, assertRoot } from '../projects/assert-permission.ts'
 import type { Access } from './access.ts'
-import type { Place } from './direct-routes.ts'
+import type { MatchedPath } from './direct-routes.ts'
 
 /**
  * Makes sure that the caller may make the call, as far as its route's declaration and its path show.
  *
  * @throws {AppError} NOT_FOUND where the caller is no member of the project; FORBIDDEN.
  */
-export function authorise(caller: Caller, access: Access, params: Place['params']): void {
+export function authorise(caller: Caller, access: Access, params: MatchedPath['params']): void {
   switch (access.by) {
     case 'root':
       assertRoot(caller)

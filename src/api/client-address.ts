@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { createRangeCheck, toCountedAddress, withoutPort } from '../lib/address-range.ts'
 
-/** The parts of a request that tell where it comes from. */
+/** The parts of a request that say where it comes from. */
 interface Arrival {
   readonly socket: { readonly remoteAddress?: string | undefined }
   readonly headers: IncomingHttpHeaders

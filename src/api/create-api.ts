@@ -6,7 +6,7 @@ import type { Access } from './access.ts'
 import type { AccessLogOptions } from './access-log.ts'
 import { assertRoutes } from './assert-routes.ts'
 import { createAddressOf } from './client-address.ts'
-import { createDirectRoutes, type Place } from './direct-routes.ts'
+import { createDirectRoutes, type MatchedPath } from './direct-routes.ts'
 import type { ApiLimits, Exchange, Frame } from './exchange.ts'
 import type { AnsweredRequest } from './metrics.ts'
 import { createRequestLimits, type RequestLimitOptions } from './request-limits.ts'
@@ -14,7 +14,7 @@ import type { Authenticate, BoundRoute } from './route.ts'
 import { createSecurityHeaders } from './security-headers.ts'
 import { sendAnswer, sendWhole } from './send-answer.ts'
 import { sendFailure } from './send-failure.ts'
-import { createServe, type Server } from './serve.ts'
+import { createServe, type Responder } from './serve.ts'
 
 const SECOND = 1_000
 
@@ -36,7 +36,7 @@ export interface ApiOptions<Caller> {
    *
    * @throws {AppError} NOT_FOUND, FORBIDDEN.
    */
-  readonly authorise: (caller: Caller, access: Access, params: Place['params']) => void
+  readonly authorise: (caller: Caller, access: Access, params: MatchedPath['params']) => void
   /** What the access log calls the caller: the id of the token, never the token. */
   readonly tokenIdOf: (caller: Caller) => string
   readonly logger: Logger
@@ -85,7 +85,7 @@ export function createApi<Caller>(options: ApiOptions<Caller>): Api {
 
   const serve = createServe(frame, running)
 
-  const serveRoute = ({ spec, respond }: BoundRoute<Caller>): Server =>
+  const serveRoute = ({ spec, respond }: BoundRoute<Caller>): Responder =>
     serve(
       async (exchange) => {
         exchange.speaksPostgrest = spec.dialect !== undefined
@@ -93,7 +93,7 @@ export function createApi<Caller>(options: ApiOptions<Caller>): Api {
         const answer = await respond(exchange, async (token) => {
           const caller = await authenticate(token)
           exchange.tokenId = tokenIdOf(caller)
-          authorise(caller, spec.access, exchange.place.params)
+          authorise(caller, spec.access, exchange.matched.params)
           return caller
         })
         await sendAnswer(exchange, spec.answers[answer.status], answer)
@@ -102,41 +102,41 @@ export function createApi<Caller>(options: ApiOptions<Caller>): Api {
     )
 
   const unnamed: AccessLogOptions = { operationId: undefined, level: 'info' }
-  const direct: { path: string; target: Server }[] = []
+  const direct: { path: string; target: Responder }[] = []
   const app = createApp()
   for (const [path, group] of groupByPath(routes)) {
     const allow = allowedMethods(group)
-    const place = app.route(toExpressPath(path))
+    const expressRoute = app.route(toExpressPath(path))
     for (const route of group) {
       const server = serveRoute(route)
-      place[toExpressMethod(route)](toExpress(server))
+      expressRoute[toExpressMethod(route)](toExpress(server))
       if (route.spec.direct) direct.push({ path, target: server })
     }
-    place.options(toExpress(serve((exchange) => sendWhole(exchange, 204, { allow }), unnamed)))
-    place.all(
+    expressRoute.options(toExpress(serve((exchange) => sendWhole(exchange, 204, { allow }), unnamed)))
+    expressRoute.all(
       toExpress(serve((exchange) => sendFailure(exchange, methodNotAllowed(exchange, allow), { allow }), unnamed)),
     )
   }
-  app.use(toExpress(serve((exchange) => sendFailure(exchange, notFound('path', exchange.place.path)), unnamed)))
+  app.use(toExpress(serve((exchange) => sendFailure(exchange, notFound('path', exchange.matched.path)), unnamed)))
   app.use(createErrorHandler((error) => toExpress(serve((exchange) => sendFailure(exchange, error), unnamed))))
   const findDirect = createDirectRoutes(direct)
   return {
     answer(request, response) {
       const found = findDirect(request)
-      if (found) found.target(request, response, found.place)
+      if (found) found.target(request, response, found.matched)
       else app(request, response)
     },
     refuse(request, response, failure) {
       const [path = ''] = (request.url ?? '').split('?')
-      const refusal = serve((exchange) => sendFailure(exchange, failure, { connection: 'close' }), unnamed)
-      refusal(request, response, { path, params: {} })
+      const respond = serve((exchange) => sendFailure(exchange, failure, { connection: 'close' }), unnamed)
+      respond(request, response, { path, params: {} })
     },
     running,
   }
 }
 
 const toExpress =
-  (server: Server): RequestHandler =>
+  (server: Responder): RequestHandler =>
   (request, response) =>
     server(request, response, request)
 
@@ -165,8 +165,8 @@ function allowedMethods(group: readonly BoundRoute<never>[]): string {
   return [...methods, 'OPTIONS'].join(', ')
 }
 
-const methodNotAllowed = ({ request, place }: Exchange, allow: string): AppError =>
-  new AppError('METHOD_NOT_ALLOWED', `${place.path} answers ${allow}, and not ${request.method}`)
+const methodNotAllowed = ({ request, matched }: Exchange, allow: string): AppError =>
+  new AppError('METHOD_NOT_ALLOWED', `${matched.path} answers ${allow}, and not ${request.method}`)
 
 /** What fails before a route is reached: a path that can't be decoded, or a bug. */
 function createErrorHandler(serveFailure: (error: unknown) => RequestHandler): ErrorRequestHandler {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 
 /** What of a path a route takes its parameters from. */
-export interface Place {
+export interface MatchedPath {
   readonly path: string
   readonly params: Readonly<Record<string, string | readonly string[] | undefined>>
 }
@@ -21,7 +21,7 @@ const PLAIN_PATH = /^(?:\/[\w.~-]+)+$/
  */
 export function createDirectRoutes<T>(
   routes: readonly { readonly path: string; readonly target: T }[],
-): (request: IncomingMessage) => { readonly target: T; readonly place: Place } | undefined {
+): (request: IncomingMessage) => { readonly target: T; readonly matched: MatchedPath } | undefined {
   const known = new Map<string, { readonly names: readonly string[]; readonly target: T }>()
   for (const { path, target } of routes) {
     const [, word, rest] = DIRECT_PATH.exec(path) ?? []
@@ -39,6 +39,6 @@ export function createDirectRoutes<T>(
     if (!route) return undefined
     const params: Record<string, string | undefined> = {}
     for (const [index, name] of route.names.entries()) params[name] = segments[index + 2]
-    return { target: route.target, place: { path, params } }
+    return { target: route.target, matched: { path, params } }
   }
 }

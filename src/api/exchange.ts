@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { LineWriter, Logger } from '../logger.ts'
-import type { Place } from './direct-routes.ts'
+import type { MatchedPath } from './direct-routes.ts'
 import type { AnsweredRequest } from './metrics.ts'
 import type { RequestLimits } from './request-limits.ts'
 
@@ -52,7 +52,7 @@ export class Exchange {
   readonly frame: Frame
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  readonly place: Place
+  readonly matched: MatchedPath
   /** The client's own `X-Request-Id` if it is well formed, else a new one. */
   readonly requestId: string
   readonly startedAtMs: number
@@ -67,19 +67,19 @@ export class Exchange {
   /** Whether it can wait for long before it answers, for somebody else's lock, say. A stop ends it sooner then. */
   canWaitLong = false
   abortReason: Error | undefined
-  /** Why the body will not become whole, where the client can still be told. */
+  /** Why the body will not become whole, where the client can still be answered. */
   bodyFailure: Error | undefined
   /** Called by the code that waits for the body. */
   onBodyFailure: ((failure: Error) => void) | undefined
   #controller: AbortController | undefined
   #log: Logger | undefined
 
-  constructor(frame: Frame, request: IncomingMessage, response: ServerResponse, place: Place) {
+  constructor(frame: Frame, request: IncomingMessage, response: ServerResponse, matched: MatchedPath) {
     const own = request.headers['x-request-id']
     this.frame = frame
     this.request = request
     this.response = response
-    this.place = place
+    this.matched = matched
     this.requestId = typeof own === 'string' && REQUEST_ID.test(own) ? own : randomUUID()
     this.startedAtMs = performance.now()
   }

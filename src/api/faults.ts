@@ -9,12 +9,12 @@ const nameMissing = (issue: RawIssue): string | undefined =>
   issue.code === 'invalid_type' && issue.input === undefined ? 'is missing' : undefined
 
 /** A place in a value and what is wrong there; never the value itself. */
-export interface Finding {
+export interface FieldFault {
   readonly path: readonly PropertyKey[]
   readonly detail: string
 }
 
-export type Checked<S extends z.ZodType> = { readonly value: z.output<S> } | { readonly findings: readonly Finding[] }
+export type Checked<S extends z.ZodType> = { readonly value: z.output<S> } | { readonly faults: readonly FieldFault[] }
 
 /** Checks a value against a schema, and finds all that is wrong with it at once. */
 export function check<S extends z.ZodType>(schema: S, value: unknown): Checked<S> {
@@ -22,10 +22,10 @@ export function check<S extends z.ZodType>(schema: S, value: unknown): Checked<S
   if (parsed.success) return { value: parsed.data }
   // Our words are looked for in a second run, since asking for them makes zod ten times slower.
   const explained = schema.safeParse(value, { error: nameMissing }).error ?? parsed.error
-  return { findings: explained.issues.flatMap((issue) => toFindings(issue)) }
+  return { faults: explained.issues.flatMap((issue) => toFieldFaults(issue)) }
 }
 
-function toFindings(issue: Issue, prefix: readonly PropertyKey[] = []): Finding[] {
+function toFieldFaults(issue: Issue, prefix: readonly PropertyKey[] = []): FieldFault[] {
   const path = [...prefix, ...issue.path]
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => ({ path: [...path, key], detail: 'is not a known field' }))
@@ -33,18 +33,18 @@ function toFindings(issue: Issue, prefix: readonly PropertyKey[] = []): Finding[
   if (issue.code === 'invalid_union' && issue.errors.length > 0) {
     // The alternative with the fewest faults is most likely the one that was meant.
     const [nearest = []] = issue.errors.toSorted((a, b) => a.length - b.length)
-    return nearest.flatMap((inner) => toFindings(inner, path))
+    return nearest.flatMap((inner) => toFieldFaults(inner, path))
   }
   return [{ path, detail: issue.message.charAt(0).toLowerCase() + issue.message.slice(1) }]
 }
 
-/** @returns the finding as a fault of a JSON body, its place an RFC 6901 pointer. */
-export const toBodyFault = ({ path, detail }: Finding): Fault => ({
+/** @returns the fault as a fault of a JSON body, its place an RFC 6901 pointer. */
+export const toBodyFault = ({ path, detail }: FieldFault): Fault => ({
   pointer: path.map((key) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`).join(''),
   detail,
 })
 
 /** @param part where in the request, e.g. `query parameter`. */
-export const toParameterFault = (part: string, { path, detail }: Finding): Fault => ({
+export const toParameterFault = (part: string, { path, detail }: FieldFault): Fault => ({
   detail: `${part} "${path.map(String).join('.')}" ${detail}`,
 })

@@ -59,12 +59,12 @@ export function parseHead<P extends Fields, Q extends Fields, H extends Fields>(
 ): Head<P, Q, H>
 export function parseHead(
   spec: HeadSpec<Fields, Fields, Fields>,
-  { request, place }: Exchange,
+  { request, matched }: Exchange,
 ): Head<Fields, Fields, Fields> {
   const faults: Fault[] = []
   const given = spec.dialect ? undefined : givenQuery(spec.query, request)
   if (given) faults.push(...unknownNames(spec.query, given))
-  const params = parsePart('path parameter', spec.params, place.params, faults)
+  const params = parsePart('path parameter', spec.params, matched.params, faults)
   const query = parsePart('query parameter', spec.query, given, faults)
   const headers = parsePart('header', spec.headers, request.headers, faults)
   if (faults.length > 0) throw invalidRequest('the request has invalid parameters', faults)
@@ -80,7 +80,7 @@ function parsePart(part: string, schema: Fields, value: unknown, faults: Fault[]
   if (!schema) return undefined
   const checked: Checked<z.ZodObject> = check(schema, value)
   if ('value' in checked) return checked.value
-  faults.push(...checked.findings.map((finding) => toParameterFault(part, finding)))
+  faults.push(...checked.faults.map((fault) => toParameterFault(part, fault)))
   return undefined
 }
 

@@ -71,7 +71,7 @@ async function readJson(spec: JsonBody<z.ZodType>, exchange: Exchange): Promise<
   const packed = await readWhole(exchange, spec.maxBytes)
   const checked = check(spec.schema, parse(decode(await unpack(packed, spec.maxBytes))))
   if ('value' in checked) return checked.value
-  throw invalidRequest('the body does not have the expected form', checked.findings.map(toBodyFault))
+  throw invalidRequest('the body does not have the expected form', checked.faults.map(toBodyFault))
 }
 
 async function readWhole(exchange: Exchange, maxBytes: number): Promise<Buffer> {

@@ -91,7 +91,7 @@ export interface Call<Caller, P extends Fields, Q extends Fields, H extends Fiel
 export type Authenticate<Caller> = (bearerToken: string | undefined) => Promise<Caller>
 
 /** What stands at the door of a route that lets in by itself. */
-export interface Stranger {
+export interface Credentials {
   /** Undefined where the request has no `Authorization` header. */
   readonly token: string | undefined
   /** The path's parameters as they came; they are checked once the caller is known. */
@@ -101,7 +101,7 @@ export interface Stranger {
 }
 
 /** @throws {AppError} where the client may not make the call. */
-export type Admit<Visitor> = (stranger: Stranger) => Promise<Visitor>
+export type Admit<Granted> = (credentials: Credentials) => Promise<Granted>
 
 /** A route with its handler, ready to be served. */
 export interface BoundRoute<Caller> {
@@ -121,9 +121,9 @@ export interface Route<
   /** Binds the handler. What it throws is answered with a problem document. */
   readonly handle: <Caller>(handler: Handler<A, CallerOf<U, Caller>, P, Q, H, B>) => BoundRoute<Caller>
   /** Binds the handler of a `visitor` route, and who is let in. */
-  readonly admit: <Caller, Visitor>(
-    admit: Admit<Visitor>,
-    handler: Handler<A, Visitor, P, Q, H, B>,
+  readonly admit: <Caller, Granted>(
+    admit: Admit<Granted>,
+    handler: Handler<A, Granted, P, Q, H, B>,
   ) => BoundRoute<Caller>
 }
 
@@ -173,7 +173,7 @@ export function defineRoute<
       get request() {
         return {
           method: request.method ?? '',
-          path: exchange.place.path,
+          path: exchange.matched.path,
           queryText: queryTextOf(request),
           get search() {
             return searchOf(request)
@@ -201,8 +201,8 @@ export function defineRoute<
         const identify = (tokenId: string): void => {
           exchange.tokenId = tokenId
         }
-        const visitor = await letIn(exchange, token, () => admit({ token, params: exchange.place.params, identify }))
-        return respondTo(exchange, visitor, handler)
+        const granted = await letIn(exchange, token, () => admit({ token, params: exchange.matched.params, identify }))
+        return respondTo(exchange, granted, handler)
       },
     }),
   }

@@ -23,7 +23,7 @@ export async function sendFailure(exchange: Exchange, thrown: unknown, headers: 
     return
   }
   const problem = toProblem(failure, requestId)
-  const told = exchange.speaksPostgrest ? { ...problem, ...toPostgrestError(failure, problem) } : problem
+  const body = exchange.speaksPostgrest ? { ...problem, ...toPostgrestError(failure, problem) } : problem
   exchange.problem = problem.type
   logFailure(exchange, failure, problem.status)
   if (response.headersSent || response.destroyed) {
@@ -31,7 +31,7 @@ export async function sendFailure(exchange: Exchange, thrown: unknown, headers: 
     return
   }
   const described = { ...failureHeaders(failure), ...headers, 'content-type': 'application/problem+json' }
-  await sendWhole(exchange, problem.status, described, JSON.stringify(told))
+  await sendWhole(exchange, problem.status, described, JSON.stringify(body))
 }
 
 /** What an aborted handler throws depends on where the abort met it; the reason of the abort says what happened. */

@@ -1,14 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type AccessLogOptions, logAccess } from './access-log.ts'
-import type { Place } from './direct-routes.ts'
+import type { MatchedPath } from './direct-routes.ts'
 import { ClientGone, Exchange, type Frame } from './exchange.ts'
 import { sendFailure } from './send-failure.ts'
 
 /** Takes a request over. */
-export type Server = (request: IncomingMessage, response: ServerResponse, place: Place) => void
+export type Responder = (request: IncomingMessage, response: ServerResponse, matched: MatchedPath) => void
 
 /** Makes that from what answers a request. */
-export type Serve = (respond: (exchange: Exchange) => Promise<void>, access: AccessLogOptions) => Server
+export type Serve = (respond: (exchange: Exchange) => Promise<void>, access: AccessLogOptions) => Responder
 
 /** Ends a connection on which a body that nobody wants any more goes on coming in, so slowly that it would for ever. */
 function dropSlowBody(request: IncomingMessage, limitMs: number): void {
@@ -25,8 +25,8 @@ function dropSlowBody(request: IncomingMessage, limitMs: number): void {
  * @param running holds each request from its head to the end of its answer.
  */
 export function createServe(frame: Frame, running: Set<Exchange>): Serve {
-  return (respond, access) => (request, response, place) => {
-    const exchange = new Exchange(frame, request, response, place)
+  return (respond, access) => (request, response, matched) => {
+    const exchange = new Exchange(frame, request, response, matched)
     running.add(exchange)
     response.once('close', () => {
       running.delete(exchange)

@@ -16,7 +16,7 @@ type BodyWatch = Pick<Exchange, 'bodyFailure' | 'onBodyFailure'>
  *   count.
  * @param exchange learns where the body will not become whole.
  * @throws {AppError} REQUEST_TIMEOUT; INVALID_REQUEST where the body ends too early, or is malformed, and its client can
- *   still be told. {ClientGone} where the connection ends before the body.
+ *   still be answered. {ClientGone} where the connection ends before the body.
  */
 export async function* readUpload(
   request: IncomingMessage,

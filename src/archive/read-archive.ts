@@ -1,4 +1,4 @@
-import { type CollectPace, collectPassed } from '../lib/collect-passed.ts'
+import { type CollectStep, collectPassed } from '../lib/collect-passed.ts'
 import { createTurns } from '../lib/give-way.ts'
 import { lineBlocks } from '../lib/line-blocks.ts'
 import type { ArchiveItem } from './archive-item.ts'
@@ -25,7 +25,7 @@ export interface ReadArchiveOptions {
   /** Reads an archive whose rows were edited: counts and sums are not compared, everything else is. */
   readonly allowEdited?: boolean
   /** How memory is given back while the archive is read. */
-  readonly pace?: CollectPace
+  readonly step?: CollectStep
   /** Ends the reading between two blocks, with the signal's reason. */
   readonly signal?: AbortSignal | undefined
 }
@@ -49,7 +49,7 @@ export async function* readArchive(
     maxEventLineBytes = Math.floor(maxLineBytes / 2),
     maxStructureLineBytes = DEFAULT_MAX_STRUCTURE_LINE_BYTES,
     allowEdited = false,
-    pace,
+    step,
     signal,
   }: ReadArchiveOptions = {},
 ): AsyncGenerator<ArchiveItem, void, undefined> {
@@ -59,7 +59,7 @@ export async function* readArchive(
   const checkSql = createSqlCheck()
   const unpacked = collectPassed(
     unpack(bytes, () => ALLOWANCE_BYTES + reader.passedBytes),
-    pace,
+    step,
   )
   for await (const block of lineBlocks(unpacked, (beginning) => reader.limitOf(beginning))) {
     signal?.throwIfAborted()

@@ -32,7 +32,7 @@ export interface ArtifactWriter {
    */
   commit(): Promise<FinishedArtifact>
   /** Frees what had been written. It does not fail: what could not be freed is left to `sweep`. */
-  abandon(): Promise<void>
+  discard(): Promise<void>
 }
 
 /** Which unfinished files may be removed; both conditions have to hold. */

@@ -17,7 +17,7 @@ export function createArtifactWriter(target: ArtifactTarget): ArtifactWriter {
   let bytes = 0
   let ended = false
 
-  const abandon = async (): Promise<void> => {
+  const discard = async (): Promise<void> => {
     if (ended) return
     ended = true
     // What could not be freed has the form of what a killed process leaves: `sweep` finds it.
@@ -25,11 +25,11 @@ export function createArtifactWriter(target: ArtifactTarget): ArtifactWriter {
   }
 
   const orAbandon = async <T>(step: () => Promise<T>): Promise<T> => {
-    if (ended) throw new Error('the artifact was committed or abandoned before')
+    if (ended) throw new Error('the artifact was committed or discarded before')
     try {
       return await step()
     } catch (error) {
-      await abandon()
+      await discard()
       throw storageFault(error)
     }
   }
@@ -47,6 +47,6 @@ export function createArtifactWriter(target: ArtifactTarget): ArtifactWriter {
         ended = true
         return { bytes, sha256: hash.digest('hex') }
       }),
-    abandon,
+    discard,
   }
 }

@@ -53,11 +53,11 @@ interface Markers {
 
 async function* openUploads(
   client: S3Client,
-  place: { readonly Bucket: string; readonly Prefix: string },
+  location: { readonly Bucket: string; readonly Prefix: string },
 ): AsyncGenerator<MultipartUpload> {
   for (let after: Markers | undefined = {}; after; ) {
     const command: ListMultipartUploadsCommand = new ListMultipartUploadsCommand({
-      ...place,
+      ...location,
       ...after,
     })
     const page: ListMultipartUploadsCommandOutput = await client.send(command)

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { wrongUse } from '../errors.ts'
 import type { CommandContext } from './environment.ts'
-import { toFileRefusal } from './file-refusal.ts'
+import { toFileFailure } from './file-failure.ts'
 
 /** The name for standard input. */
 export const STDIN = '-'
@@ -54,12 +54,12 @@ export async function withRepeatableInput<T>(
 ): Promise<T> {
   if (input.isRepeatable) return work(input)
   const folder = await mkdtemp(join(tmpdir(), 'wharf-')).catch((error: unknown) => {
-    throw toFileRefusal(error, `a temporary file in ${tmpdir()} (TMPDIR)`, 'write')
+    throw toFileFailure(error, `a temporary file in ${tmpdir()} (TMPDIR)`, 'write')
   })
   try {
     const file = join(folder, 'archive')
     await writeFile(file, input.read(), { mode: 0o600, flag: 'wx', signal: context.signal }).catch((error: unknown) => {
-      throw toFileRefusal(error, `the temporary file in ${tmpdir()} (TMPDIR)`, 'write')
+      throw toFileFailure(error, `the temporary file in ${tmpdir()} (TMPDIR)`, 'write')
     })
     return await withArchiveInput(context, file, (spooled) => work({ ...spooled, name: input.name }))
   } finally {
@@ -91,7 +91,7 @@ async function openFile(file: string): Promise<FileHandle> {
   try {
     return await open(file, 'r')
   } catch (error) {
-    throw toFileRefusal(error, file, 'read')
+    throw toFileFailure(error, file, 'read')
   }
 }
 
@@ -99,7 +99,7 @@ async function* refusing(chunks: AsyncIterable<Buffer>, file: string): AsyncGene
   try {
     yield* chunks
   } catch (error) {
-    throw toFileRefusal(error, file, 'read')
+    throw toFileFailure(error, file, 'read')
   }
 }
 

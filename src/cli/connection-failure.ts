@@ -45,8 +45,8 @@ export function toConnectionFailure(
   if (code === undefined) return error
   const explanation = UNTRUSTED_CODE.test(code) ? UNTRUSTED : (EXPLANATIONS[code] ?? unexplained(code))
   if (explanation === undefined) return error
-  const place = requestId === undefined ? '' : ` (request ${requestId} in the server's log)`
-  return new AppError('REMOTE_FAILED', `the request to ${origin} failed: ${explanation}${place}`, { cause: error })
+  const inLog = requestId === undefined ? '' : ` (request ${requestId} in the server's log)`
+  return new AppError('REMOTE_FAILED', `the request to ${origin} failed: ${explanation}${inLog}`, { cause: error })
 }
 
 /** Whether something went wrong on the way, so that it is not known what the server did; not where it refused. */

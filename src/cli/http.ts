@@ -6,7 +6,7 @@ import { AppError, wrongUse } from '../errors.ts'
 import { parseJson } from '../lib/parse-json.ts'
 import { readText } from '../lib/read-text.ts'
 import { toConnectionFailure } from './connection-failure.ts'
-import { toRefusal } from './refusal.ts'
+import { toAnswerError } from './remote-problem.ts'
 
 const CONNECT_TIMEOUT_MS = 10_000
 
@@ -19,7 +19,7 @@ export interface HttpCall {
   readonly path: string
   readonly query?: Readonly<Record<string, string | undefined>>
   readonly headers?: Readonly<Record<string, string>>
-  /** What an iterable throws ends the call, and is thrown: the server is then never told that the body was whole. */
+  /** What an iterable throws ends the call, and is thrown: the server then never takes the body for whole. */
   readonly body?: string | Buffer | AsyncIterable<Buffer>
   /** Ends this call, as the client's own does, also while its answer is being read. */
   readonly signal?: AbortSignal
@@ -85,7 +85,7 @@ export function createHttpClient({ origin, token, signal: clientSignal }: HttpCl
     const body = readBody(answer.body, { origin, requestId, signal })
     const status = answer.statusCode
     if (status >= 200 && status < 300) return { headers, body }
-    throw toRefusal({ status, text: await readText(body, MAX_JSON_BYTES), requestId, origin })
+    throw toAnswerError({ status, text: await readText(body, MAX_JSON_BYTES), requestId, origin })
   }
 
   return {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { request } from 'undici'
 import type { Config } from '../config.ts'
-import { listenerOwners, strangerAmong } from '../data-folder/listener-owners.ts'
+import { foreignOwnerAmong, listenerOwners } from '../data-folder/listener-owners.ts'
 import { distrustOfFolder, readOwnFile } from '../data-folder/own-files.ts'
 import { rootTokenPath } from '../data-folder/root-token.ts'
 import { readTrustedAddress, type TrustedAddress } from '../data-folder/service-address.ts'
@@ -53,9 +53,9 @@ async function findRunning({ signal }: CommandContext, config: Config): Promise<
   const trusted = await readTrustedAddress(config.dataDir)
   if (trusted.kind !== 'found') return trusted
   const { url } = trusted.address
-  const stranger = await strangerBehind(url)
-  if (stranger !== undefined) {
-    return { kind: 'distrusted', reason: `the server at ${url} belongs to the user with the id ${stranger}` }
+  const foreignOwner = await foreignOwnerAt(url)
+  if (foreignOwner !== undefined) {
+    return { kind: 'distrusted', reason: `the server at ${url} belongs to the user with the id ${foreignOwner}` }
   }
   const answer = await askForProof(trusted, signal)
   if (answer === 'silent') return { kind: 'missing' }
@@ -67,10 +67,10 @@ async function findRunning({ signal }: CommandContext, config: Config): Promise<
 }
 
 /** @returns the id of another user whose process listens there; undefined where there is none. */
-async function strangerBehind(url: string): Promise<number | undefined> {
+async function foreignOwnerAt(url: string): Promise<number | undefined> {
   const owners = await listenerOwners(portOf(url))
   const self = process.geteuid?.()
-  return self === undefined ? undefined : strangerAmong(owners ?? new Set(), self)
+  return self === undefined ? undefined : foreignOwnerAmong(owners ?? new Set(), self)
 }
 
 const portOf = (url: string): number => Number(new URL(url).port || 80)

@@ -71,10 +71,10 @@ export async function runProjectDelete(
   options: ProjectOptions & Confirmation,
 ): Promise<number> {
   assertCanConfirm(context, options)
-  return withServer(context, parseServerTarget(options.server), async ({ http, place }) => {
+  return withServer(context, parseServerTarget(options.server), async ({ http, location }) => {
     const path = encodedPath`/projects/${slug}`
     const { stages } = await get(http, path, projectSchema)
-    const consequence = `this deletes project ${printable(slug)}${place} for good: its stages (${slugsOf(stages)}) with all tables and rows, its roles, its event log`
+    const consequence = `this deletes project ${printable(slug)}${location} for good: its stages (${slugsOf(stages)}) with all tables and rows, its roles, its event log`
     return onceConfirmed(context, consequence, options, async () => {
       await remove(http, path)
       return {

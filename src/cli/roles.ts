@@ -57,7 +57,7 @@ export async function runRoleDelete(
   assertCanConfirm(context, options)
   return withServer(context, parseServerTarget(options.server), async (server) => {
     const project = projectOf(options.project, server)
-    const consequence = `this deletes role ${printable(name)} of project ${project}${server.place}`
+    const consequence = `this deletes role ${printable(name)} of project ${project}${server.location}`
     return onceConfirmed(context, consequence, options, async () => {
       await remove(server.http, encodedPath`/projects/${project}/roles/${name}`)
       return {

@@ -89,11 +89,11 @@ export async function runScheduleDelete(
   options: ScheduleOptions & Confirmation,
 ): Promise<number> {
   assertCanConfirm(context, options)
-  return withServer(context, parseServerTarget(options.server), async ({ http, place }) => {
+  return withServer(context, parseServerTarget(options.server), async ({ http, location }) => {
     const path = encodedPath`/schedules/${id}`
     const schedule = await get(http, path, shownSchedule)
     const consequence =
-      `this ends schedule "${printable(schedule.name)}" (${printable(whatOf(schedule))})${place} for good; ` +
+      `this ends schedule "${printable(schedule.name)}" (${printable(whatOf(schedule))})${location} for good; ` +
       'the archives that it made stay for as long as those of any other job'
     return onceConfirmed(context, consequence, options, async () => {
       await remove(http, path)

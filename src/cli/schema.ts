@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs'
 import { schemaChangeSchema } from '../contract/project.ts'
 import { wrongUse } from '../errors.ts'
 import type { CommandContext } from './environment.ts'
-import { toFileRefusal } from './file-refusal.ts'
+import { toFileFailure } from './file-failure.ts'
 import { encodedPath } from './http.ts'
 import { withProject } from './server.ts'
 import { printable } from './terminal/printable.ts'
@@ -51,7 +51,7 @@ async function readScript({ environment, signal }: CommandContext, file: string)
         throw wrongUse(`${file} has more than ${MAX_SCRIPT_BYTES} bytes, the most that is taken`)
     }
   } catch (error) {
-    throw toFileRefusal(error, file, 'read')
+    throw toFileFailure(error, file, 'read')
   }
   if (bytes === 0) throw wrongUse(`${file} is empty; expected SQL`)
   return Buffer.concat(chunks)

@@ -11,7 +11,7 @@ export interface Server {
   /** The project that was addressed, or the local one. */
   readonly project: string | undefined
   /** For messages: ` on <address>`, or nothing where it is the local server. */
-  readonly place: string
+  readonly location: string
 }
 
 /** Opens the way to a target's server for as long as `work` takes, starting the local service where none runs. */
@@ -37,7 +37,7 @@ async function withLocalServer<T>(context: CommandContext, work: (server: Server
   try {
     context.signal.throwIfAborted()
     const client = { origin: new URL(service.url).origin, token: service.rootToken, signal: context.signal }
-    return await withClient(client, (http) => work({ http, project: config.project, place: '' }))
+    return await withClient(client, (http) => work({ http, project: config.project, location: '' }))
   } finally {
     await service.close()
   }
@@ -49,7 +49,7 @@ async function withRemoteServer<T>(
   work: (server: Server) => Promise<T>,
 ): Promise<T> {
   const client = { origin, token: token ?? tokenOf(await environment.loadConfig(), environment), signal }
-  return withClient(client, (http) => work({ http, project, place: ` on ${name}` }))
+  return withClient(client, (http) => work({ http, project, location: ` on ${name}` }))
 }
 
 async function withClient<T>(

@@ -51,10 +51,10 @@ export async function runStageDelete(
   options: ResultOptions & Confirmation,
 ): Promise<number> {
   assertCanConfirm(context, options)
-  return withProject(context, target, async ({ http, place }, project) => {
+  return withProject(context, target, async ({ http, location }, project) => {
     const stages = await getAll(http, stagesPath(project), stageSchema)
     if (!stages.some((stage) => stage.slug === slug)) throw notFound('stage', slug, `in project "${project}"`)
-    const consequence = `this deletes stage ${project}/${printable(slug)}${place} for good, with all its tables and rows, and what data:undo could bring back`
+    const consequence = `this deletes stage ${project}/${printable(slug)}${location} for good, with all its tables and rows, and what data:undo could bring back`
     return onceConfirmed(context, consequence, options, async () => {
       await remove(http, encodedPath`/projects/${project}/stages/${slug}`)
       return {

@@ -65,10 +65,10 @@ export async function runTokenRevoke(
 ): Promise<number> {
   if (!TOKEN_ID.test(id)) throw notAnId()
   assertCanConfirm(context, options)
-  return withServer(context, parseServerTarget(options.server), async ({ http, place }) => {
+  return withServer(context, parseServerTarget(options.server), async ({ http, location }) => {
     const path = encodedPath`/tokens/${id}`
     const { name, memberships } = await get(http, path, tokenSchema)
-    const consequence = `this ends token "${printable(name)}" (${formatMemberships(memberships)})${place} for good`
+    const consequence = `this ends token "${printable(name)}" (${formatMemberships(memberships)})${location} for good`
     return onceConfirmed(context, consequence, options, async () => {
       await remove(http, path)
       return { json: { revoked: { id, name } }, text: () => `revoked token ${id}` }

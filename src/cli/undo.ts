@@ -2,7 +2,7 @@ import { undoneSchema } from '../contract/project.ts'
 import { AppError } from '../errors.ts'
 import type { CommandContext } from './environment.ts'
 import { encodedPath } from './http.ts'
-import { RemoteRefusal } from './refusal.ts'
+import { RemoteProblem } from './remote-problem.ts'
 import { withProject } from './server.ts'
 import { assertCanConfirm, type Confirmation } from './terminal/confirm.ts'
 import { printable } from './terminal/printable.ts'
@@ -17,7 +17,7 @@ interface UndoOptions extends ResultOptions, Confirmation {
 
 const undone = undoneSchema.omit({ ok: true })
 
-/** The refusal that can be overruled. */
+/** The type of the problem that `--force` overrules. */
 const WRITTEN_SINCE = 'urn:wharf:error:written-since'
 
 /** `data:undo` */
@@ -27,10 +27,10 @@ export async function runUndo(
   options: UndoOptions,
 ): Promise<number> {
   assertCanConfirm(context, options)
-  return withProject(context, target, async ({ http, place }, project) => {
+  return withProject(context, target, async ({ http, location }, project) => {
     const { stage, force = false, yes = false } = options
     const name = `${project}/${printable(stage)}`
-    const consequence = `this puts back what the last import or transfer into ${name}${place} replaced, in the place of all that is there now`
+    const consequence = `this puts back what the last import or transfer into ${name}${location} replaced, in the place of all that is there now`
     const undo = async (force: boolean): Promise<Result> => {
       const path = encodedPath`/projects/${project}/stages/${stage}/undo`
       const query = { force: force ? 'true' : undefined }
@@ -46,7 +46,7 @@ export async function runUndo(
     try {
       return await onceConfirmed(context, consequence, options, () => undo(force))
     } catch (error) {
-      if (!(error instanceof RemoteRefusal) || error.type !== WRITTEN_SINCE) throw error
+      if (!(error instanceof RemoteProblem) || error.type !== WRITTEN_SINCE) throw error
       // `--yes` does not answer this question.
       if (yes) throw new AppError(error.code, `${error.message} (--force)`, { cause: error })
       return onceConfirmed(context, printable(error.message), { ...options, yes: false }, () => undo(true))

@@ -4,18 +4,18 @@ import type { Permission } from '../contract/role.ts'
 import type { Database } from '../database/database.ts'
 import { isDataException } from '../database/sqlstate.ts'
 import { notFound } from '../errors.ts'
-import { createRounds } from '../lib/rounds.ts'
+import { createBatcher } from '../lib/batcher.ts'
 import { SLUG_PATTERN } from '../lib/slug.ts'
 import { permissionMissing } from '../projects/assert-permission.ts'
 import { assertValid, tokenNeeded } from '../projects/token-validity.ts'
 import { type Grant, readGrants } from './grants.ts'
-import { readStageMarks, type StageMark } from './stage-marks.ts'
+import { readStageVersions, type StageVersion } from './stage-versions.ts'
 
 /** What may be done with content over HTTP. */
 export type ContentPermission = Extract<Permission, 'content.read' | 'content.write'>
 
 /** What a request asks for, and with which token, before either is checked. */
-export interface Knock {
+export interface ContentRequest {
   /** Undefined where the request has no `Authorization` header. */
   readonly token: string | undefined
   readonly project: string
@@ -26,24 +26,24 @@ export interface Knock {
 }
 
 /** Somebody who was let in, and how the stage stood at a moment after they asked. */
-export interface Visit {
-  /** `root`, the token's id, or undefined for a visitor without one. */
+export interface ContentAccess {
+  /** `root`, the token's id, or undefined for a request without one. */
   readonly tokenId: string | undefined
   readonly project: { readonly id: string; readonly slug: string; readonly login: string }
   readonly stage: { readonly id: string; readonly slug: string; readonly schemaName: string }
-  /** What the visitor's answers depend on beside the request: two with the same rights may share an answer. */
+  /** What answers depend on beside the request: two with the same rights may share an answer. */
   readonly rights: string
-  readonly mark: StageMark
+  readonly version: StageVersion
 }
 
 /** @throws {AppError} UNAUTHENTICATED, NOT_FOUND, or FORBIDDEN, naming the permission that is missing. */
-export type AdmitVisitor = (knock: Knock) => Promise<Visit>
+export type AdmitContentRequest = (request: ContentRequest) => Promise<ContentAccess>
 
 /** For how many stages it is remembered under which id they are looked for first. */
 const MAX_HINTS = 10_000
 
 /**
- * Lets visitors in. Nothing that was read before a request arrived counts for it: a token or a role that was revoked
+ * Decides who may read or write a stage. Nothing that was read before a request arrived counts for it: a token or a role that was revoked
  * ends with the next request, in every process. What makes that cheap is that requests which arrive together are
  * looked up together.
  */
@@ -51,45 +51,45 @@ export function createAdmission(options: {
   readonly control: Database
   readonly system: Database
   readonly rootTokenHash: Uint8Array
-}): AdmitVisitor {
+}): AdmitContentRequest {
   const { control, system, rootTokenHash } = options
-  // Under which id a stage was found before. Only a guess, by which its mark is read beside the grants and not after.
+  // Under which id a stage was found before. Only a guess, by which its version is read beside the grants and not after.
   const stageIds = new LRUCache<string, string>({ max: MAX_HINTS })
 
-  const ask = createRounds<Question, Grant>(async (questions) => {
-    if (control === system) return readGrants(control.pool, questions, { marks: true })
-    const guesses = [...questions.values()].flatMap(({ place }) => stageIds.get(place) ?? [])
+  const ask = createBatcher<Question, Grant>(async (questions) => {
+    if (control === system) return readGrants(control.pool, questions, { versions: true })
+    const guesses = [...questions.values()].flatMap(({ path }) => stageIds.get(path) ?? [])
     const [grants, guessed] = await Promise.all([
-      readGrants(control.pool, questions, { marks: false }),
-      readStageMarks(system.pool, guesses),
+      readGrants(control.pool, questions, { versions: false }),
+      readStageVersions(system.pool, guesses),
     ])
     const missing: string[] = []
     for (const [key, { stage }] of grants) {
-      const place = questions.get(key)?.place
-      if (!stage || place === undefined) continue
-      stageIds.set(place, stage.id)
+      const path = questions.get(key)?.path
+      if (!stage || path === undefined) continue
+      stageIds.set(path, stage.id)
       if (!guessed.has(stage.id)) missing.push(stage.id)
     }
-    const marks = new Map([...guessed, ...(await readStageMarks(system.pool, missing))])
+    const versions = new Map([...guessed, ...(await readStageVersions(system.pool, missing))])
     return new Map(
-      [...grants].map(([key, grant]) => [key, { ...grant, mark: grant.stage && marks.get(grant.stage.id) }]),
+      [...grants].map(([key, grant]) => [key, { ...grant, version: grant.stage && versions.get(grant.stage.id) }]),
     )
   }, isDataException)
 
   return async ({ token, project, stage, permission, identify }) => {
-    // Visitors are looked up together, so a text that no slug can have, and that PostgreSQL may not even take, is not
+    // Requests are looked up together, so a text that no slug can have, and that PostgreSQL may not even take, is not
     // handed on. Nothing has an empty slug.
     const named = SLUG_PATTERN.test(project) && SLUG_PATTERN.test(stage) ? { project, stage } : NOWHERE
-    const place = `${named.project}/${named.stage}`
+    const path = `${named.project}/${named.stage}`
     const digest = token === undefined ? undefined : hash('sha256', token, 'buffer')
     const isRoot = digest !== undefined && timingSafeEqual(digest, rootTokenHash)
-    const key = `${isRoot ? 'root' : (digest?.toString('latin1') ?? '')}\n${place}`
-    const grant = await ask(key, { digest: isRoot ? undefined : digest, ...named, place })
+    const key = `${isRoot ? 'root' : (digest?.toString('latin1') ?? '')}\n${path}`
+    const grant = await ask(key, { digest: isRoot ? undefined : digest, ...named, path })
     if (!grant) throw new Error('a question was not answered')
     const tokenId = isRoot ? 'root' : grant.token?.id
     if (tokenId !== undefined) identify(tokenId)
     const caller = token === undefined ? 'nobody' : isRoot ? 'root' : 'token'
-    return toVisit(caller, grant, { project, stage, permission })
+    return toAccess(caller, grant, { project, stage, permission })
   }
 }
 
@@ -100,27 +100,27 @@ interface Question {
   readonly project: string
   readonly stage: string
   /** `project/stage` */
-  readonly place: string
+  readonly path: string
 }
 
-function toVisit(
+function toAccess(
   caller: 'nobody' | 'root' | 'token',
   grant: Grant,
   asked: { readonly project: string; readonly stage: string; readonly permission: ContentPermission },
-): Visit {
+): ContentAccess {
   const rights = rightsOf(caller, grant, asked.project)
-  const { project, stage, mark } = grant
+  const { project, stage, version } = grant
   if (!project) throw notFound('project', asked.project)
   if (!stage) throw notFound('stage', asked.stage, `in project "${asked.project}"`)
   if (!rights[asked.permission]) throw permissionMissing(rights.role, asked.project, asked.permission)
   // The stage was there when its project was looked up, and is not any more.
-  if (!mark) throw notFound('stage', asked.stage, `in project "${asked.project}"`)
+  if (!version) throw notFound('stage', asked.stage, `in project "${asked.project}"`)
   return {
     tokenId: caller === 'root' ? 'root' : grant.token?.id,
     project: { ...project, slug: asked.project },
     stage: { ...stage, slug: asked.stage },
     rights: `${rights['content.read'] ? 'r' : ''}${rights['content.write'] ? 'w' : ''}`,
-    mark,
+    version,
   }
 }
 
@@ -130,7 +130,7 @@ function rightsOf(caller: 'nobody' | 'root' | 'token', { token, role }: Grant, p
   if (caller === 'root') return { 'content.read': true, 'content.write': true, role: 'root' }
   if (caller === 'token') {
     assertValid(token)
-    // A project one is no member of cannot be told from one that does not exist.
+    // A project one is no member of cannot be distinguished from one that does not exist.
     if (!role) throw notFound('project', project)
   }
   if (!role) throw tokenNeeded()

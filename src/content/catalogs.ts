@@ -14,7 +14,7 @@ export interface CatalogSource {
   readonly pool: pg.Pool
   readonly stageId: string
   readonly schemaName: string
-  /** As the stage's mark says; the catalog is at least as new as that. */
+  /** As the stage's version says; the catalog is at least as new as that. */
   readonly structure: string
   readonly timeoutMs: number
 }

@@ -20,12 +20,12 @@ export function constraintFailure(error: unknown): AppError | undefined {
   if (!(error instanceof pg.DatabaseError)) return undefined
   const kind = KINDS[error.code ?? '']
   if (!kind) return undefined
-  const place = [
+  const parts = [
     error.table && `table "${error.table}"`,
     error.column && `column "${error.column}"`,
     error.constraint && `constraint "${error.constraint}"`,
   ]
-  const named = place.filter(Boolean).join(', ')
+  const named = parts.filter(Boolean).join(', ')
   const detail = named === '' ? kind.what : `${named}: ${kind.what}`
   const options = { faults: [{ detail }], cause: error }
   if (kind.conflict) return new AppError('CONFLICT', `nothing was changed: ${detail}`, options)

@@ -3,19 +3,19 @@ import type { LoginDatabases } from '../database/login-databases.ts'
 import { isDataException } from '../database/sqlstate.ts'
 import { assertTakesWrites } from '../database/takes-writes.ts'
 import { notFound } from '../errors.ts'
-import { createRounds } from '../lib/rounds.ts'
+import { createBatcher } from '../lib/batcher.ts'
 import { unlessDeleted } from '../projects/deleted-meanwhile.ts'
 import type { FindProjectDatabase } from '../projects/stage-database.ts'
-import { type AdmitVisitor, createAdmission, type Visit } from './admission.ts'
+import { type AdmitContentRequest, type ContentAccess, createAdmission } from './admission.ts'
 import type { ContentAnswer } from './answer.ts'
 import { createCatalogs } from './catalogs.ts'
 import { compress } from './compress.ts'
+import type { RereadVersion, Source } from './consistent-read.ts'
 import { readOverview } from './overview.ts'
 import { type ReadingLimits, type RowsQuery, readRows } from './read-rows.ts'
 import type { ResponseCache } from './response-cache.ts'
-import type { Remark, Source } from './settled-read.ts'
 import { createSingleFlight } from './single-flight.ts'
-import { readStageMarks, type StageMark } from './stage-marks.ts'
+import { readStageVersions, type StageVersion } from './stage-versions.ts'
 import { type RowsWrite, type Written, writeRows } from './write-rows.ts'
 
 export interface Answered {
@@ -32,13 +32,13 @@ export interface ReadRequest {
 
 /** Rows over HTTP: who may have them, whether they have changed, and the rows themselves. */
 export interface Content {
-  readonly admit: AdmitVisitor
+  readonly admit: AdmitContentRequest
   /** @throws {AppError} as `readRows` does. */
-  readonly rows: (visit: Visit, request: ReadRequest, query: () => RowsQuery) => Promise<Answered>
+  readonly rows: (access: ContentAccess, request: ReadRequest, query: () => RowsQuery) => Promise<Answered>
   /** The stage at a glance, see `readOverview`. */
-  readonly overview: (visit: Visit, request: ReadRequest) => Promise<Answered>
+  readonly overview: (access: ContentAccess, request: ReadRequest) => Promise<Answered>
   /** @throws {AppError} as `writeRows` does. */
-  readonly write: (visit: Visit, write: RowsWrite) => Promise<Written>
+  readonly write: (access: ContentAccess, write: RowsWrite) => Promise<Written>
 }
 
 export function createContent(options: {
@@ -53,38 +53,39 @@ export function createContent(options: {
   const { control, system, logins, projectDatabase, rootTokenHash, cache, limits } = options
   const catalogs = createCatalogs()
   const inFlight = createSingleFlight<ContentAnswer>()
-  const remarkTogether = createRounds<string, StageMark>(
-    (asked) => readStageMarks(system.pool, [...asked.values()]),
+  const rereadTogether = createBatcher<string, StageVersion>(
+    (asked) => readStageVersions(system.pool, [...asked.values()]),
     isDataException,
   )
 
-  const askWritable = createRounds<undefined, void>(async () => {
+  const askWritable = createBatcher<undefined, void>(async () => {
     await assertTakesWrites(system.pool)
     return new Map()
   })
 
-  const remark: Remark = async (stageId) => {
-    const mark = await remarkTogether(stageId, stageId)
-    if (!mark) throw notFound('stage', stageId)
-    return mark
+  const rereadVersion: RereadVersion = async (stageId) => {
+    const version = await rereadTogether(stageId, stageId)
+    if (!version) throw notFound('stage', stageId)
+    return version
   }
 
-  const sourceOf = async ({ project, stage, mark }: Visit): Promise<Source> => {
+  const sourceOf = async ({ project, stage, version }: ContentAccess): Promise<Source> => {
     const database = logins.opened(project.login, 'content') ?? (await projectDatabase(project, 'content'))
-    return { pool: database.pool, stage, mark }
+    return { pool: database.pool, stage, version }
   }
 
   const cached = async (
-    visit: Visit,
+    access: ContentAccess,
     { canonical, gzip }: ReadRequest,
     read: (source: Source) => Promise<ContentAnswer>,
   ): Promise<Answered> => {
-    const keyFor = (reference: string): string => keyOf(visit, reference, `${gzip ? 'gzip' : 'identity'}\n${canonical}`)
-    const key = keyFor(visit.mark.reference)
+    const keyFor = (reference: string): string =>
+      keyOf(access, reference, `${gzip ? 'gzip' : 'identity'}\n${canonical}`)
+    const key = keyFor(access.version.reference)
     const known = await cache.get(key)
     if (known) return { answer: known, hit: true }
     const answer = await inFlight(key, async () => {
-      const plain = await unlessDeleted(control.prisma, [visit.project.slug], async () => read(await sourceOf(visit)))
+      const plain = await unlessDeleted(control.prisma, [access.project.slug], async () => read(await sourceOf(access)))
       const ready = gzip ? await compress(plain) : plain
       // Under the reference that it was read with, which may be newer than the one that was asked with.
       cache.set(keyFor(ready.reference), ready)
@@ -95,19 +96,19 @@ export function createContent(options: {
 
   return {
     admit: createAdmission({ control, system, rootTokenHash }),
-    rows: (visit, request, query) =>
-      cached(visit, request, (source) => readRows(source, query(), { catalogs, remark, limits })),
-    overview: (visit, request) =>
-      cached(visit, request, (source) => readOverview(source, visit, { catalogs, remark, limits })),
-    async write(visit, write) {
-      return unlessDeleted(control.prisma, [visit.project.slug], async () => {
-        const [source] = await Promise.all([sourceOf(visit), askWritable('', undefined)])
-        return writeRows(source, write, { catalogs, remark, timeoutMs: limits.timeoutMs })
+    rows: (access, request, query) =>
+      cached(access, request, (source) => readRows(source, query(), { catalogs, rereadVersion, limits })),
+    overview: (access, request) =>
+      cached(access, request, (source) => readOverview(source, access, { catalogs, rereadVersion, limits })),
+    async write(access, write) {
+      return unlessDeleted(control.prisma, [access.project.slug], async () => {
+        const [source] = await Promise.all([sourceOf(access), askWritable('', undefined)])
+        return writeRows(source, write, { catalogs, rereadVersion, timeoutMs: limits.timeoutMs })
       })
     },
   }
 }
 
-/** Everything that an answer depends on. The visitor's rights are part of it, the visitor is not. */
-const keyOf = ({ stage, rights }: Visit, reference: string, request: string): string =>
+/** Everything that an answer depends on. The rights of the caller are part of it, the caller is not. */
+const keyOf = ({ stage, rights }: ContentAccess, reference: string, request: string): string =>
   `${stage.id}\n${reference}\n${rights}\n${request}`

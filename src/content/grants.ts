@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { preparedQuery } from '../database/prepared-query.ts'
 import { TOKEN_STATE, type TokenState } from '../projects/token-validity.ts'
-import { MARK_COLUMNS, type MarkRow, queryMarks, type StageMark } from './stage-marks.ts'
+import { queryVersions, type StageVersion, VERSION_COLUMNS, type VersionRow } from './stage-versions.ts'
 
 /** The role of a project that needs no token. */
 const PUBLIC_ROLE = 'public'
@@ -14,28 +14,28 @@ export interface Grant {
   /** The token's role in the project; without a token, the project's public role. */
   readonly role: { readonly name: string; readonly read: boolean; readonly write: boolean } | undefined
   /** How the stage stands, where that can be read in the same statement. */
-  readonly mark: StageMark | undefined
+  readonly version: StageVersion | undefined
 }
 
-/** @param marks whether the stage's mark can be read too: where the system tables are in the same database. */
-const grantsSql = (marks: boolean): string => `
-  SELECT asked.place AS question,
+/** @param versions whether the stage's version can be read too: where the system tables are in the same database. */
+const grantsSql = (versions: boolean): string => `
+  SELECT asked.ordinal AS question,
          token.id AS token_id, ${TOKEN_STATE},
          project.id AS project_id, project.login, stage.id AS stage_id, stage.schema_name,
-         role.name AS role, role.content_read, role.content_write${marks ? `, ${MARK_COLUMNS}` : ''}
-  FROM unnest($1::bytea[], $2::text[], $3::text[]) WITH ORDINALITY AS asked(hash, project, stage, place)
+         role.name AS role, role.content_read, role.content_write${versions ? `, ${VERSION_COLUMNS}` : ''}
+  FROM unnest($1::bytea[], $2::text[], $3::text[]) WITH ORDINALITY AS asked(hash, project, stage, ordinal)
   LEFT JOIN control.token ON token.hash = asked.hash
   LEFT JOIN control.project ON project.slug = asked.project
   LEFT JOIN control.stage ON stage.project_id = project.id AND stage.slug = asked.stage
   LEFT JOIN control.membership ON membership.token_id = token.id AND membership.project_id = project.id
   LEFT JOIN control.role ON role.project_id = project.id
     AND (role.id = membership.role_id OR asked.hash IS NULL AND role.name = '${PUBLIC_ROLE}')
-  ${marks ? 'LEFT JOIN system.stage_state ON stage_state.stage_id = stage.id' : ''}`
+  ${versions ? 'LEFT JOIN system.stage_state ON stage_state.stage_id = stage.id' : ''}`
 
 const GRANTS = { name: 'wharf-content-grants', text: grantsSql(false) }
-const GRANTS_WITH_MARKS = { name: 'wharf-content-grants-with-marks', text: grantsSql(true) }
+const GRANTS_WITH_VERSIONS = { name: 'wharf-content-grants-with-versions', text: grantsSql(true) }
 
-interface Row extends Partial<MarkRow>, TokenState {
+interface Row extends Partial<VersionRow>, TokenState {
   /** From 1, in the order of the questions; a bigint, so text. */
   readonly question: string
   readonly token_id: string | null
@@ -51,7 +51,7 @@ interface Row extends Partial<MarkRow>, TokenState {
 /**
  * Looks up all that the questions name, in one statement.
  *
- * @param marks whether the system tables are in the same database.
+ * @param versions whether the system tables are in the same database.
  */
 export async function readGrants(
   pool: pg.Pool,
@@ -59,7 +59,7 @@ export async function readGrants(
     string,
     { readonly digest: Buffer | undefined; readonly project: string; readonly stage: string }
   >,
-  { marks }: { readonly marks: boolean },
+  { versions }: { readonly versions: boolean },
 ): Promise<ReadonlyMap<string, Grant>> {
   const asked = [...questions.values()]
   const values = [
@@ -67,8 +67,8 @@ export async function readGrants(
     asked.map(({ project }) => project),
     asked.map(({ stage }) => stage),
   ]
-  const rows = marks
-    ? await queryMarks<Row>(pool, GRANTS_WITH_MARKS, values)
+  const rows = versions
+    ? await queryVersions<Row>(pool, GRANTS_WITH_VERSIONS, values)
     : await preparedQuery<Row>(pool, GRANTS, values)
   const keys = [...questions.keys()]
   return new Map(rows.map((row) => [keys[Number(row.question) - 1] ?? '', toGrant(row)]))
@@ -79,8 +79,8 @@ const toGrant = (row: Row): Grant => ({
   project: row.project_id === null ? undefined : { id: row.project_id, login: row.login },
   stage: row.stage_id === null ? undefined : { id: row.stage_id, schemaName: row.schema_name },
   role: row.role === null ? undefined : { name: row.role, read: row.content_read, write: row.content_write },
-  mark: markOf(row),
+  version: versionOf(row),
 })
 
-const markOf = ({ reference, generation, structure }: Row): StageMark | undefined =>
+const versionOf = ({ reference, generation, structure }: Row): StageVersion | undefined =>
   reference && generation && structure ? { reference, generation, structure } : undefined

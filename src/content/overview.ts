@@ -1,10 +1,10 @@
 import { quoteQualified } from '../database/quoting.ts'
-import type { Visit } from './admission.ts'
+import type { ContentAccess } from './admission.ts'
 import type { ContentAnswer } from './answer.ts'
+import { consistentRead, type Source } from './consistent-read.ts'
 import type { CatalogTable, StageCatalog } from './query/index.ts'
 import type { ReadingServices } from './read-rows.ts'
-import { referenceSql, type SeenMark } from './reference-sql.ts'
-import { type Source, settledRead } from './settled-read.ts'
+import { referenceSql, type SeenVersion } from './reference-sql.ts'
 import { inStageTransaction } from './stage-transaction.ts'
 
 /** Tables up to this size are counted; of larger ones PostgreSQL's own estimate is given. */
@@ -17,9 +17,13 @@ interface RowCount {
 }
 
 /** The stage at a glance: its tables with columns, keys, relations, row counts and links, and the reference they belong to. */
-export async function readOverview(source: Source, visit: Visit, services: ReadingServices): Promise<ContentAnswer> {
-  const { seen, catalog, counts } = await settledRead(source, services, (mark) =>
-    readOnce({ ...source, mark }, services),
+export async function readOverview(
+  source: Source,
+  access: ContentAccess,
+  services: ReadingServices,
+): Promise<ContentAnswer> {
+  const { seen, catalog, counts } = await consistentRead(source, services, (version) =>
+    readOnce({ ...source, version }, services),
   )
   return {
     status: 200,
@@ -27,7 +31,7 @@ export async function readOverview(source: Source, visit: Visit, services: Readi
     contentType: 'application/json',
     contentRange: undefined,
     coding: 'identity',
-    body: Buffer.from(JSON.stringify(describeStage(visit, catalog, counts))),
+    body: Buffer.from(JSON.stringify(describeStage(access, catalog, counts))),
   }
 }
 
@@ -38,22 +42,22 @@ interface Estimate {
 }
 
 async function readOnce(
-  { pool, stage, mark }: Source,
+  { pool, stage, version }: Source,
   { catalogs, limits: { timeoutMs } }: ReadingServices,
 ): Promise<{
-  readonly seen: SeenMark
+  readonly seen: SeenVersion
   readonly catalog: StageCatalog
   readonly counts: ReadonlyMap<string, RowCount>
 }> {
   const { id: stageId, schemaName } = stage
-  const at = { pool, stageId, schemaName, structure: mark.structure, timeoutMs }
+  const at = { pool, stageId, schemaName, structure: version.structure, timeoutMs }
   const catalog = await catalogs.plan(at, (known) => known)
   return inStageTransaction(pool, { mode: 'READ ONLY', schemaName, table: '', timeoutMs }, async (client) => {
     const { rows: estimates } = await client.query<Estimate>(ESTIMATES, [schemaName, MAX_COUNTED_BYTES])
     const countable = estimates.filter(({ name, countable }) => countable && catalog.tables.has(name))
     const counted = countable.map(({ name }) => `(SELECT count(*) FROM ${quoteQualified(schemaName, name)})`)
     const { select, from, values } = referenceSql(stageId, schemaName)
-    const { rows } = await client.query<SeenMark & { readonly counts: readonly string[] }>(
+    const { rows } = await client.query<SeenVersion & { readonly counts: readonly string[] }>(
       `SELECT ${select}, ARRAY[${counted.join(', ')}]::text[] AS counts FROM ${from}`,
       [...values],
     )
@@ -76,7 +80,7 @@ const ESTIMATES = `
   WHERE relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = $1) AND relkind IN ('r', 'm', 'p')`
 
 function describeStage(
-  { project, stage }: Visit,
+  { project, stage }: ContentAccess,
   catalog: StageCatalog,
   counts: ReadonlyMap<string, RowCount>,
 ): unknown {

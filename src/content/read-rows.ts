@@ -1,6 +1,8 @@
 import { AppError, invalidRequest, RangeNotSatisfiable } from '../errors.ts'
 import type { ContentAnswer } from './answer.ts'
 import type { Catalogs } from './catalogs.ts'
+import { consistentRead, type RereadVersion, type Source } from './consistent-read.ts'
+import type { RowRange } from './preferences.ts'
 import {
   type ContentFormat,
   type CountKind,
@@ -9,11 +11,9 @@ import {
   type ReadRow,
   readTotal,
 } from './query/index.ts'
-import { referenceSql, type SeenMark } from './reference-sql.ts'
-import { type Remark, type Source, settledRead } from './settled-read.ts'
+import { referenceSql, type SeenVersion } from './reference-sql.ts'
 import { inStageTransaction } from './stage-transaction.ts'
 import { statementFailure } from './statement-failure.ts'
-import type { RowRange } from './terms.ts'
 
 /** What is asked for. */
 export interface RowsQuery {
@@ -37,7 +37,7 @@ export interface ReadingLimits {
 
 export interface ReadingServices {
   readonly catalogs: Catalogs
-  readonly remark: Remark
+  readonly rereadVersion: RereadVersion
   readonly limits: ReadingLimits
 }
 
@@ -49,24 +49,24 @@ export interface ReadingServices {
  * for and there is another number of them; QUERY_TIMED_OUT; CONFLICT where the stage goes on changing its structure.
  */
 export async function readRows(source: Source, query: RowsQuery, services: ReadingServices): Promise<ContentAnswer> {
-  const found = await settledRead(source, services, (mark) => readOnce({ ...source, mark }, query, services))
+  const found = await consistentRead(source, services, (version) => readOnce({ ...source, version }, query, services))
   return toAnswer(found, query, services.limits)
 }
 
 interface Found {
-  readonly seen: SeenMark
+  readonly seen: SeenVersion
   readonly row: ReadRow
   readonly total: number | null
   readonly offset: number
 }
 
 async function readOnce(
-  { pool, stage, mark }: Source,
+  { pool, stage, version }: Source,
   query: RowsQuery,
   { catalogs, limits: { timeoutMs, maxRows } }: ReadingServices,
 ): Promise<Found> {
   const { id: stageId, schemaName } = stage
-  const plan = await catalogs.plan({ pool, stageId, schemaName, structure: mark.structure, timeoutMs }, (catalog) =>
+  const plan = await catalogs.plan({ pool, stageId, schemaName, structure: version.structure, timeoutMs }, (catalog) =>
     planRead(catalog, query.table, query.parameters, {
       format: query.format,
       stripNulls: query.stripNulls,
@@ -78,7 +78,7 @@ async function readOnce(
   )
   return inStageTransaction(pool, { mode: 'READ ONLY', schemaName, table: query.table, timeoutMs }, async (client) => {
     const { text, values } = plan.statement
-    const { rows } = await client.query<SeenMark & ReadRow>(text, [...values])
+    const { rows } = await client.query<SeenVersion & ReadRow>(text, [...values])
     const [row] = rows
     if (!row) throw new Error('a read gave no row')
     const total = await readTotal(

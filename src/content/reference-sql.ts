@@ -2,7 +2,7 @@ import { quoteIdentifier, quoteLiteral } from '../database/quoting.ts'
 import type { ReferenceSql } from './query/index.ts'
 
 /** How the stage stood at the very moment whose rows a statement shows. */
-export interface SeenMark {
+export interface SeenVersion {
   readonly reference: string
   readonly generation: string
   /** Whether the schema in which the statement's tables were found was the stage's own at that moment. */
@@ -17,10 +17,10 @@ export interface SeenMark {
  * against the one that has the name in the snapshot.
  */
 export const referenceSql = (stageId: string, schemaName: string): ReferenceSql => ({
-  select: 'mark.reference, mark.generation::text, mark.in_place',
+  select: 'version.reference, version.generation::text, version.in_place',
   from: `(SELECT stage_reference.reference, stage_reference.generation,
                  ${quoteLiteral(quoteIdentifier(schemaName))}::pg_catalog.regnamespace::pg_catalog.oid
                    OPERATOR(pg_catalog.=) (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = $2) AS in_place
-          FROM wharf.stage_reference($1) AS stage_reference) AS mark`,
+          FROM wharf.stage_reference($1) AS stage_reference) AS version`,
   values: [stageId, schemaName],
 })

@@ -13,7 +13,7 @@ interface Waiting {
 
 /** How many connections of a pool are in use for which table, and who waits for one, in the order of asking. */
 interface Shares {
-  readonly held: Map<string, number>
+  readonly taken: Map<string, number>
   readonly waiting: Set<Waiting>
   total: number
 }
@@ -28,16 +28,16 @@ const sharesOf = new WeakMap<pg.Pool, Shares>()
  * @throws {AppError} DATABASE_UNAVAILABLE where none becomes free for it in time.
  */
 export async function connectFor(pool: pg.Pool, table: string): Promise<pg.PoolClient> {
-  const shares = sharesOf.get(pool) ?? { held: new Map(), waiting: new Set(), total: 0 }
+  const shares = sharesOf.get(pool) ?? { taken: new Map(), waiting: new Set(), total: 0 }
   sharesOf.set(pool, shares)
   const { max } = pool.options
-  if (mayTake(shares, table, max)) hold(shares, table, 1)
+  if (mayTake(shares, table, max)) count(shares, table, 1)
   else await share(shares, table)
   const giveBack = (): void => {
-    hold(shares, table, -1)
+    count(shares, table, -1)
     for (const next of shares.waiting) {
       if (!mayTake(shares, next.table, max)) continue
-      hold(shares, next.table, 1)
+      count(shares, next.table, 1)
       next.go()
     }
   }
@@ -54,17 +54,17 @@ export async function connectFor(pool: pg.Pool, table: string): Promise<pg.PoolC
   return client
 }
 
-const mayTake = ({ held, total }: Shares, table: string, max: number): boolean =>
-  (held.get(table) ?? 0) < 2 * (max - total)
+const mayTake = ({ taken, total }: Shares, table: string, max: number): boolean =>
+  (taken.get(table) ?? 0) < 2 * (max - total)
 
-function hold(shares: Shares, table: string, change: 1 | -1): void {
-  const count = (shares.held.get(table) ?? 0) + change
-  if (count === 0) shares.held.delete(table)
-  else shares.held.set(table, count)
+function count(shares: Shares, table: string, change: 1 | -1): void {
+  const sum = (shares.taken.get(table) ?? 0) + change
+  if (sum === 0) shares.taken.delete(table)
+  else shares.taken.set(table, sum)
   shares.total += change
 }
 
-/** Waits until it is this one's turn; its share is held by then. */
+/** Waits until it is this one's turn; its share is taken by then. */
 function share({ waiting }: Shares, table: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {

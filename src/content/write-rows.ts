@@ -1,6 +1,8 @@
 import type pg from 'pg'
 import { AppError, invalidRequest } from '../errors.ts'
 import type { Catalogs } from './catalogs.ts'
+import { isStructureFailure, type RereadVersion, type Source, untilConsistent } from './consistent-read.ts'
+import type { Form, Preferences } from './preferences.ts'
 import {
   planDelete,
   planInsert,
@@ -11,10 +13,8 @@ import {
   type WriteRow,
 } from './query/index.ts'
 import { notOneRow } from './read-rows.ts'
-import { isStructureFailure, type Remark, type Source, untilSettled } from './settled-read.ts'
 import { inStageTransaction } from './stage-transaction.ts'
 import { statementFailure } from './statement-failure.ts'
-import type { Form, Preferences } from './terms.ts'
 
 /** What is to be written, and what the answer shall show of it. */
 export interface RowsWrite {
@@ -51,14 +51,18 @@ export interface Written {
 export const writeRows = (
   source: Source,
   write: RowsWrite,
-  { catalogs, remark, timeoutMs }: { readonly catalogs: Catalogs; readonly remark: Remark; readonly timeoutMs: number },
+  {
+    catalogs,
+    rereadVersion,
+    timeoutMs,
+  }: { readonly catalogs: Catalogs; readonly rereadVersion: RereadVersion; readonly timeoutMs: number },
 ): Promise<Written> =>
-  untilSettled(source, { catalogs, remark }, async ({ structure }, isLast) => {
+  untilConsistent(source, { catalogs, rereadVersion }, async ({ structure }, isLast) => {
     const { pool, stage } = source
     const at = { pool, stageId: stage.id, schemaName: stage.schemaName, structure, timeoutMs }
     const plan = await catalogs.plan(at, (catalog) => planFor(catalog, write))
     if (!plan.filtered) throw unfiltered(write.kind)
-    return tryToWrite(source, plan, write, { structure, remark, timeoutMs }).catch((error: unknown) => {
+    return tryToWrite(source, plan, write, { structure, rereadVersion, timeoutMs }).catch((error: unknown) => {
       if (isStructureFailure(error) && !isLast) return undefined
       throw statementFailure(plan, error)
     })
@@ -85,13 +89,17 @@ function tryToWrite(
   { pool, stage }: Source,
   plan: WritePlan,
   { table, form, preferences, tokenId }: RowsWrite,
-  { structure, remark, timeoutMs }: { readonly structure: string; readonly remark: Remark; readonly timeoutMs: number },
+  {
+    structure,
+    rereadVersion,
+    timeoutMs,
+  }: { readonly structure: string; readonly rereadVersion: RereadVersion; readonly timeoutMs: number },
 ): Promise<Written | undefined> {
   const { schemaName } = stage
   return inStageTransaction(pool, { mode: 'READ WRITE', schemaName, table, timeoutMs, tokenId }, async (client) => {
     await enter(client, stage.id)
     // From here on neither an import nor a change of structure can come in between.
-    if ((await remark(stage.id)).structure !== structure) return undefined
+    if ((await rereadVersion(stage.id)).structure !== structure) return undefined
     const { rows } = await client.query<WriteRow>(plan.statement.text, [...plan.statement.values])
     const [row] = rows
     if (!row) throw new Error('a write gave no row')

@@ -12,7 +12,7 @@ export type FromServer<T> = T extends string
 /** What servers of earlier versions do not send, and what it counts as where it is missing. */
 const sinceFirst = new WeakMap<z.core.$ZodType, unknown>()
 
-/** Marks a field of an answer that servers of earlier versions do not send. @param missing what it counts as there. */
+/** Says that servers of earlier versions do not send a field of an answer. @param missing what it counts as there. */
 export function added<S extends z.ZodType>(schema: S, missing: z.output<S>): S {
   sinceFirst.set(schema, missing)
   return schema

@@ -11,17 +11,17 @@ import { randomSecret } from './secrets.ts'
 /** The file of a data folder with its id, which nobody else knows: 32 random bytes in base64url. */
 export const FOLDER_ID_FILE = 'folder-id'
 
-const markSchema = z.object({
+const recordSchema = z.object({
   path: z.string(),
   inode: z.string(),
   /** SHA-256 of the folder's id, in hex. */
   idHash: z.string(),
 })
 
-type Mark = z.infer<typeof markSchema>
+type FolderRecord = z.infer<typeof recordSchema>
 
 /**
- * Says why it is not known that this user has made a data folder, or has run the service on it, here. A mark of that is
+ * Says why it is not known that this user has made a data folder, or has run the service on it, here. A record of that is
  * kept outside the folder, in this user's own state folder, and is bound to the folder's path, inode and id: a folder
  * that was unpacked, copied or moved has none, nor has one in the place of a folder that was removed.
  *
@@ -32,24 +32,24 @@ type Mark = z.infer<typeof markSchema>
 export async function whyUnknown(stateDir: string | undefined, dataDir: string): Promise<string | undefined> {
   if (stateDir === undefined) return NO_STATE_FOLDER
   const path = await realpath(dataDir)
-  const marks = marksFolder(stateDir)
+  const records = recordsFolder(stateDir)
   try {
-    const distrust = await distrustOfFolder(marks)
+    const distrust = await distrustOfFolder(records)
     if (distrust !== undefined) return distrust
-    const file = await readOwnFile(markPath(marks, path), 'public')
+    const file = await readOwnFile(recordPath(records, path), 'public')
     if (file.kind === 'distrusted') return file.reason
     if (file.kind === 'missing') return 'this user has neither made it nor run "wharf start" on it at this place'
-    const mark = markSchema.safeParse(parseJson(file.text)).data
+    const record = recordSchema.safeParse(parseJson(file.text)).data
     const id = await readId(path)
-    const isSame = mark && id !== undefined && isMarkOf(mark, await markOf(path, id))
+    const isSame = record && id !== undefined && isSameFolder(record, await recordOf(path, id))
     return isSame ? undefined : 'it is another folder than the one that this user made or started at this place'
   } catch (error) {
-    return `${marks} cannot be read (${messageOf(error)})`
+    return `${records} cannot be read (${messageOf(error)})`
   }
 }
 
 /**
- * Leaves the mark by which a data folder is known from now on.
+ * Leaves the record by which a data folder is known from now on.
  *
  * @param dataDir an existing folder, whose lock the caller holds.
  * @returns why that could not be done, for people; undefined where it was.
@@ -57,33 +57,37 @@ export async function whyUnknown(stateDir: string | undefined, dataDir: string):
 export async function rememberFolder(stateDir: string | undefined, dataDir: string): Promise<string | undefined> {
   if (stateDir === undefined) return NO_STATE_FOLDER
   const path = await realpath(dataDir)
-  const marks = marksFolder(stateDir)
+  const records = recordsFolder(stateDir)
   try {
-    await makeFolder(marks, 0o700)
-    const distrust = await distrustOfFolder(marks)
+    await makeFolder(records, 0o700)
+    const distrust = await distrustOfFolder(records)
     if (distrust !== undefined) return distrust
-    // An id that is there stays: the same user may have marks in two state folders.
+    // An id that is there stays: the same user may have records in two state folders.
     const id = (await readId(path)) ?? (await writeId(path))
-    await writeFileAtomically(markPath(marks, path), `${JSON.stringify(await markOf(path, id), null, 2)}\n`, 0o600)
+    await writeFileAtomically(
+      recordPath(records, path),
+      `${JSON.stringify(await recordOf(path, id), null, 2)}\n`,
+      0o600,
+    )
     return undefined
   } catch (error) {
-    return `${marks} cannot be written (${messageOf(error)})`
+    return `${records} cannot be written (${messageOf(error)})`
   }
 }
 
 const NO_STATE_FOLDER = 'neither HOME nor XDG_STATE_HOME (on Windows, LOCALAPPDATA) says where such folders are noted'
 
-const marksFolder = (stateDir: string): string => join(stateDir, 'wharf', 'data-folders')
+const recordsFolder = (stateDir: string): string => join(stateDir, 'wharf', 'data-folders')
 
-const markPath = (marks: string, path: string): string => join(marks, `${sha256(path)}.json`)
+const recordPath = (records: string, path: string): string => join(records, `${sha256(path)}.json`)
 
 /** The device is left out: its number may be another one after the machine has started again. */
-async function markOf(path: string, id: string): Promise<Mark> {
+async function recordOf(path: string, id: string): Promise<FolderRecord> {
   const { ino } = await stat(path, { bigint: true })
   return { path, inode: ino.toString(), idHash: sha256(id) }
 }
 
-const isMarkOf = (kept: Mark, found: Mark): boolean =>
+const isSameFolder = (kept: FolderRecord, found: FolderRecord): boolean =>
   kept.path === found.path && kept.inode === found.inode && kept.idHash === found.idHash
 
 async function readId(path: string): Promise<string | undefined> {

@@ -29,5 +29,5 @@ export async function listenerOwners(port: number): Promise<ReadonlySet<number> 
  *
  * @param owners ids of users.
  */
-export const strangerAmong = (owners: ReadonlySet<number>, self: number): number | undefined =>
+export const foreignOwnerAmong = (owners: ReadonlySet<number>, self: number): number | undefined =>
   [...owners].find((uid) => uid !== self)

@@ -1,6 +1,6 @@
 import type { Queryable, Transaction } from '../database/database.ts'
 import { AppError, isAppError } from '../errors.ts'
-import { type Caller, findCaller, holdRights } from '../projects/access.ts'
+import { type Caller, findCaller, lockRights } from '../projects/access.ts'
 import { assertMayMove } from '../projects/assert-permission.ts'
 import { type AnyJobRequest, parseRequest } from './catalogue.ts'
 import type { Job } from './job.ts'
@@ -64,8 +64,8 @@ export async function assertStillAuthorised(control: Queryable, job: Job): Promi
  *
  * @throws {AppError} AUTHORIZATION_REVOKED
  */
-export async function holdAuthorisation(tx: Transaction, job: Job): Promise<Caller> {
-  await holdRights(tx, job.createdBy, projectsOf(parseRequest(job.kind, job.request)))
+export async function lockAuthorisation(tx: Transaction, job: Job): Promise<Caller> {
+  await lockRights(tx, job.createdBy, projectsOf(parseRequest(job.kind, job.request)))
   return assertStillAuthorised(tx, job)
 }
 

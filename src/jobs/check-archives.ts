@@ -5,7 +5,7 @@ import type { Database } from '../database/database.ts'
 import { isAppError } from '../errors.ts'
 import { type Repeating, repeat } from '../lib/repeat.ts'
 import type { Logger } from '../logger.ts'
-import { markDamaged } from './damaged-archives.ts'
+import { recordDamage } from './damaged-archives.ts'
 
 /** How fast archives are read, in bytes a second: others use the same disk, and the same network. */
 const BYTES_PER_SECOND = 16 * 1024 * 1024
@@ -33,8 +33,8 @@ interface Claimed {
 }
 
 /**
- * Reads every kept archive that has not been read for a while, one after the other, and marks those whose bytes are not
- * those that were written; one that is whole again loses its mark. Each is read by one process at a time. One that
+ * Reads every kept archive that has not been read for a while, one after the other, and flags those whose bytes are not
+ * those that were written; one that is whole again loses its flag. Each is read by one process at a time. One that
  * cannot be read keeps no other from it, and has its next turn once its claim is old.
  *
  * @returns how many it has looked at.
@@ -95,8 +95,8 @@ async function checkArchive(
   const { key, bytes, sha256 } = archive
   try {
     const { length, digest } = await readWhole(artifacts, key, options)
-    if (length !== bytes) await markDamaged(control.prisma, logger, { key, damage: 'another length' })
-    else if (!digest.equals(sha256)) await markDamaged(control.prisma, logger, { key, damage: 'another digest' })
+    if (length !== bytes) await recordDamage(control.prisma, logger, { key, damage: 'another length' })
+    else if (!digest.equals(sha256)) await recordDamage(control.prisma, logger, { key, damage: 'another digest' })
     else await recordWhole(control, logger, key)
     return undefined
   } catch (error) {
@@ -127,7 +127,7 @@ async function readWhole(
 }
 
 /**
- * Marks an archive that is not in the storage, where that still has another one: a folder that isn't mounted, or another
+ * Flags an archive that is not in the storage, where that still has another one: a folder that isn't mounted, or another
  * bucket, says nothing about its archives. One that was removed in order meanwhile is not missing.
  */
 async function recordMissing({ control, artifacts, logger }: CheckServices, key: string): Promise<Failure | undefined> {
@@ -137,7 +137,7 @@ async function recordMissing({ control, artifacts, logger }: CheckServices, key:
     const [kept] = await control.prisma.$queryRaw<unknown[]>`
       SELECT 1 FROM control.artifact WHERE key = ${key} AND state = 'ready'`
     if (!kept) return undefined
-    if (hasOthers) await markDamaged(control.prisma, logger, { key, damage: 'missing' })
+    if (hasOthers) await recordDamage(control.prisma, logger, { key, damage: 'missing' })
     else logger.error({ key }, 'a kept archive is missing in the storage, and so are all others that were looked for')
     return undefined
   } catch (error) {

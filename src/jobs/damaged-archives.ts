@@ -8,7 +8,7 @@ export type Damage = 'another length' | 'another digest' | 'missing'
  * Records that an archive is not what was written, by its key in the store. Nobody gets it any more, and no schedule
  * counts it; a later look that finds it whole takes that back.
  */
-export async function markDamaged(
+export async function recordDamage(
   control: Queryable,
   logger: Logger,
   { key, damage }: { readonly key: string; readonly damage: Damage },

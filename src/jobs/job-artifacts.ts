@@ -9,7 +9,7 @@ export interface NewArtifact {
   readonly id: string
   readonly writer: ArtifactWriter
   /** Leaves nothing of it, unless it was published; to be called in a `finally`. */
-  abandon(): Promise<void>
+  discard(): Promise<void>
 }
 
 /**
@@ -44,8 +44,8 @@ export async function beginArtifact(
   return {
     id,
     writer,
-    async abandon() {
-      await writer.abandon()
+    async discard() {
+      await writer.discard()
       // Where this fails, the sweep does it once the job has ended.
       await Promise.allSettled([giveUp()])
     },

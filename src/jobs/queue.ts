@@ -13,8 +13,8 @@ const CALL_TIMEOUT_MS = 3_000
 
 /** Says to the workers which jobs there are: it carries ids, and knows nothing else. */
 export interface JobQueue {
-  /** Rings for jobs; one that is in the queue already stays as it is. */
-  ring(kind: JobKind, ids: readonly string[]): Promise<void>
+  /** Puts jobs into the queue; one that is there already stays as it is. */
+  notify(kind: JobKind, ids: readonly string[]): Promise<void>
   /** Takes a job out that no worker has begun with; does nothing where there is none. */
   remove(kind: JobKind, id: string): Promise<void>
   /** How many jobs wait, by kind. */
@@ -24,7 +24,7 @@ export interface JobQueue {
   close(): Promise<void>
 }
 
-/** Opens the queue's sending side. It fails fast: what it cannot deliver, the sweep rings for again. */
+/** Opens the queue's sending side. It fails fast: what it cannot deliver, the sweep puts there again. */
 export function openJobQueue(backend: QueueBackend, logger: Logger): JobQueue {
   const queues = new Map(
     JOB_KINDS.map((kind) => {
@@ -39,7 +39,7 @@ export function openJobQueue(backend: QueueBackend, logger: Logger): JobQueue {
     return queue
   }
   return {
-    async ring(kind, ids) {
+    async notify(kind, ids) {
       const jobs = ids.map((id) => ({ name: kind, data: {}, opts: { jobId: id, ...OPTIONS } }))
       await inTime(of(kind).addBulk(jobs))
     },
@@ -69,7 +69,7 @@ export function openJobQueue(backend: QueueBackend, logger: Logger): JobQueue {
   }
 }
 
-/** The record is what remains of a job; the queue forgets it at its end, so that it can be rung for again. */
+/** The record is what remains of a job; the queue forgets it at its end, so that it can be queued again. */
 const OPTIONS = { removeOnComplete: true, removeOnFail: true }
 
 const inTime = <T>(call: Promise<T>): Promise<T> =>

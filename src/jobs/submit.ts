@@ -56,7 +56,7 @@ export const requestHash = (...parts: readonly unknown[]): Buffer =>
   createHash('sha256').update(JSON.stringify(parts)).digest()
 
 /**
- * Writes a job's record, then rings for it. Where ringing fails, the sweep does it later: what was recorded is done.
+ * Writes a job's record, then notifies the workers. Where that fails, the sweep does it later: what was recorded is done.
  *
  * @returns the job, and whether it is new; that of the same key otherwise, as it is by now.
  * @throws {AppError} QUEUE_UNAVAILABLE before anything is recorded; NOT_FOUND for an unknown project;
@@ -80,7 +80,7 @@ export async function submitJob(
       await newJob.authorise?.(tx)
       return recordJob(tx, services.seal, newJob, projectIds)
     })
-    await ringFor(queue, job, logger)
+    await notifyWorkers(queue, job, logger)
     return { job, isNew: true }
   } catch (error) {
     // Of several requests with one key that come at once, the index lets one in.
@@ -90,12 +90,12 @@ export async function submitJob(
   }
 }
 
-/** Rings for a job that has been recorded. Throws nothing: where the queue is away, the sweep rings for it later. */
-export async function ringFor(queue: JobQueue, { kind, id }: Job, logger: Logger): Promise<void> {
+/** Notifies the workers of a job that has been recorded. Throws nothing: where the queue is away, the sweep does it later. */
+export async function notifyWorkers(queue: JobQueue, { kind, id }: Job, logger: Logger): Promise<void> {
   try {
-    await queue.ring(kind, [id])
+    await queue.notify(kind, [id])
   } catch (error) {
-    logger.warn({ err: error, jobId: id }, 'the queue did not take a job; the sweep will ring for it again')
+    logger.warn({ err: error, jobId: id }, 'the queue did not take a job; the sweep will put it there again')
   }
 }
 

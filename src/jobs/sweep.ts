@@ -15,8 +15,8 @@ import { findStale, reclaim } from './transitions.ts'
 /** How long the record of a job is kept after its end, beyond what it made. */
 const RECORD_DAYS = 30
 
-/** How many queued jobs are rung for at a time; the others have their turn when these are done. */
-const MAX_RINGS = 1_000
+/** How many queued jobs workers are notified of at a time; the others have their turn when these are done. */
+const MAX_NOTIFIED = 1_000
 
 export interface SweepOptions {
   /** How long a worker may be silent before it is taken for dead. */
@@ -42,7 +42,7 @@ export async function sweepJobs(services: SweepServices, options: SweepOptions):
   await alone(control, options, async () => {
     const parts: readonly [string, () => Promise<unknown>][] = [
       ['jobs of lost workers', () => reclaimStale(services, options)],
-      ['queued jobs', () => ringForQueued(services)],
+      ['queued jobs', () => notifyOfQueued(services)],
       ['files', () => removeArtifacts(services)],
       ['old records', () => removeRecords(control)],
       ['limits of connections', () => services.room.share()],
@@ -100,16 +100,16 @@ async function reclaimStale({ control, logger }: SweepServices, { leaseMs, heart
 }
 
 /** Ids that the queue knows already are no trouble to it. */
-async function ringForQueued({ control, queue }: SweepServices): Promise<void> {
+async function notifyOfQueued({ control, queue }: SweepServices): Promise<void> {
   const queued = await control.prisma.job.findMany({
     where: { status: 'queued' },
     orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
-    take: MAX_RINGS,
+    take: MAX_NOTIFIED,
     select: { id: true, kind: true },
   })
   for (const kind of JOB_KINDS) {
     const ids = queued.filter((job) => job.kind === kind).map(({ id }) => id)
-    if (ids.length > 0) await queue.ring(kind, ids)
+    if (ids.length > 0) await queue.notify(kind, ids)
   }
 }
 

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Database } from '../database/database.ts'
 import type { Logger } from '../logger.ts'
 
-/** Tells those who wait for jobs when these have changed, whichever process has changed them. */
+/** Notifies those who wait for jobs when these have changed, whichever process has changed them. */
 export interface JobWatcher {
   /**
    * Waits until the job's revision is another than this one, or the job is gone; at most for `limitMs`, and until

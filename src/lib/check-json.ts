@@ -14,10 +14,10 @@ const WORDS: ReadonlyMap<number, string> = new Map(
 const HEX_DIGIT = /^[\da-fA-F]$/
 
 /** What may come next. */
-type State = PlaceBetween | 'string' | 'escape' | 'hex digit' | 'rest of a word' | NumberState | 'nothing'
+type State = Between | 'string' | 'escape' | 'hex digit' | 'rest of a word' | NumberState | 'nothing'
 
 /** Where spaces may stand. */
-type PlaceBetween = 'value' | 'value or end' | 'key' | 'key or end' | 'colon' | 'behind a value'
+type Between = 'value' | 'value or end' | 'key' | 'key or end' | 'colon' | 'behind a value'
 
 type NumberState = 'minus' | 'zero' | 'digits' | 'point' | 'fraction' | 'exponent' | 'sign' | 'exponent digits'
 
@@ -75,7 +75,7 @@ export class JsonCheck {
     }
   }
 
-  #between(state: PlaceBetween, code: number): State {
+  #between(state: Between, code: number): State {
     switch (state) {
       case 'value':
         return this.#beginValue(code)

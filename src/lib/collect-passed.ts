@@ -2,13 +2,13 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
 /**
- * How memory is given back: `sparing` soon; `fast` later, and with much less processor time, for where others need the
+ * How memory is given back: `small` soon; `large` later, and with much less processor time, for where others need the
  * processors while chunks pass.
  */
-export type CollectPace = 'sparing' | 'fast'
+export type CollectStep = 'small' | 'large'
 
 /** How much passes between two collections. Without them, V8 lets 32 MiB of buffers pile up that nobody holds. */
-const COLLECT_BYTES: Readonly<Record<CollectPace, number>> = { sparing: 2 * 1024 * 1024, fast: 8 * 1024 * 1024 }
+const COLLECT_BYTES: Readonly<Record<CollectStep, number>> = { small: 2 * 1024 * 1024, large: 8 * 1024 * 1024 }
 
 /**
  * V8 takes buffers that pass for a heap that grows. By itself it begins to mark all that is old, with every processor,
@@ -41,20 +41,20 @@ function countGrowing(change: 1 | -1): void {
  */
 export async function* collectPassed<Chunk extends { readonly length: number }>(
   chunks: AsyncIterable<Chunk>,
-  pace: CollectPace = 'sparing',
+  step: CollectStep = 'small',
 ): AsyncGenerator<Chunk, void, undefined> {
   collect ??= exposeCollect()
   let bytes = 0
-  if (pace === 'fast') countGrowing(1)
+  if (step === 'large') countGrowing(1)
   try {
     for await (const chunk of chunks) {
       yield chunk
       bytes += chunk.length
-      if (bytes < COLLECT_BYTES[pace]) continue
+      if (bytes < COLLECT_BYTES[step]) continue
       bytes = 0
       collect({ type: 'minor' })
     }
   } finally {
-    if (pace === 'fast') countGrowing(-1)
+    if (step === 'large') countGrowing(-1)
   }
 }

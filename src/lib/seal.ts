@@ -25,7 +25,7 @@ export class SealBroken extends Error {
 export interface Seal {
   /** How values begin that are sealed as `seal` does now: others can be sealed again. */
   readonly header: Uint8Array<ArrayBuffer>
-  /** Names the key in logs and errors; nothing can be told from it. Hexadecimal digits. */
+  /** Names the key in logs and errors; it reveals nothing. Hexadecimal digits. */
   readonly keyId: string
   /**
    * @param subject what the text is the secret of, e.g. `project <id>`: the value opens for nothing else.

@@ -78,8 +78,8 @@ export async function findCallerAgain(control: Queryable, caller: Caller): Promi
  * @param projects slugs.
  * @throws {AppError} UNAUTHENTICATED where the token has been revoked or has expired since.
  */
-export async function holdCaller(tx: Transaction, caller: Caller, projects: readonly string[]): Promise<Caller> {
-  await holdRights(tx, tokenIdOf(caller), projects)
+export async function lockCaller(tx: Transaction, caller: Caller, projects: readonly string[]): Promise<Caller> {
+  await lockRights(tx, tokenIdOf(caller), projects)
   return findCallerAgain(tx, caller)
 }
 
@@ -91,7 +91,7 @@ export async function holdCaller(tx: Transaction, caller: Caller, projects: read
  * @param tokenId null for the root token, which cannot be revoked.
  * @param projects slugs.
  */
-export async function holdRights(tx: Transaction, tokenId: string | null, projects: readonly string[]): Promise<void> {
+export async function lockRights(tx: Transaction, tokenId: string | null, projects: readonly string[]): Promise<void> {
   if (tokenId === null) return
   await tx.$queryRaw`SELECT 1 FROM control.token WHERE id = ${tokenId}::uuid FOR SHARE`
   await tx.$queryRaw`

@@ -4,7 +4,7 @@ import type { Database } from '../database/database.ts'
 import { quoteIdentifier, quoteLiteral } from '../database/quoting.ts'
 import { SQLSTATE, sqlState } from '../database/sqlstate.ts'
 import { AppError } from '../errors.ts'
-import { stillLocked } from './lock-holders.ts'
+import { stillLocked } from './lock-blockers.ts'
 import { sqlRejected } from './sql-rejected.ts'
 import type { StageDatabase } from './stage-database.ts'
 import { type Blockers, watchWaits } from './watch-waits.ts'
@@ -191,7 +191,7 @@ async function assertSchemaIsThere(client: pg.PoolClient, schemaName: string): P
 }
 
 /**
- * Lends a session that ends with `use`, or when `signal` is aborted: the server is told to end it then, since it does
+ * Lends a session that ends with `use`, or when `signal` is aborted: the server is asked to end it then, since it does
  * not notice a closed connection before the statement that runs has ended.
  */
 async function withSession<T>(

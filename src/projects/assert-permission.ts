@@ -6,7 +6,7 @@ import { allows } from './permissions.ts'
 /**
  * Makes sure that the caller may know of a project at all.
  *
- * @throws {AppError} NOT_FOUND, so that a project one is no member of cannot be told from one that does not exist.
+ * @throws {AppError} NOT_FOUND, so that a project one is no member of cannot be distinguished from one that does not exist.
  */
 export function assertMember(caller: Caller, projectSlug: string): void {
   if (caller.kind === 'token' && !caller.roles.has(projectSlug)) throw notFound('project', projectSlug)

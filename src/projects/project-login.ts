@@ -126,7 +126,7 @@ const forbidLogin = (system: PrismaClient, login: string): Promise<unknown> =>
 
 /**
  * A login can hold its own role, by changing its password in a transaction that it does not end. Unless it does, its
- * sessions end after it is closed, so that those who used one can tell why it ended.
+ * sessions end after it is closed, so that those who used one can find out why it ended.
  */
 async function whileEndingSessions(system: PrismaClient, login: string, altering: Promise<unknown>): Promise<void> {
   let isDone = false

@@ -77,9 +77,9 @@ export async function deleteRole(control: Queryable, projectId: string, name: st
     include: { memberships: { include: { token: true } } },
   })
   if (!role) throw notFound('role', name)
-  const holders = role.memberships.filter(({ token }) => token.revokedAt === null)
-  if (holders.length > 0) {
-    const faults = holders.map(({ token }) => ({ detail: `token "${token.name}" (${token.id}) has it` }))
+  const tokens = role.memberships.filter(({ token }) => token.revokedAt === null)
+  if (tokens.length > 0) {
+    const faults = tokens.map(({ token }) => ({ detail: `token "${token.name}" (${token.id}) has it` }))
     throw conflict(`role "${name}" is in use; revoke the tokens that have it first`, faults)
   }
   await control.membership.deleteMany({ where: { roleId: role.id } })

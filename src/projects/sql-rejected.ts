@@ -3,7 +3,7 @@ import { isServerTrouble } from '../database/sqlstate-meanings.ts'
 import { AppError, type Fault } from '../errors.ts'
 
 /**
- * PostgreSQL's complaint about a user's script, as SQL_REJECTED; what is not a complaint of PostgreSQL's stays as it is.
+ * PostgreSQL's error about a user's script, as SQL_REJECTED; any other error stays as it is.
  *
  * @param pool of the login that ran it.
  */
@@ -28,13 +28,13 @@ const INVALID_TRANSACTION_TERMINATION = '2D000'
  */
 async function isTransactionCommand(error: pg.DatabaseError, pool: pg.Pool): Promise<boolean> {
   if (error.code !== FEATURE_NOT_SUPPORTED) return error.code === INVALID_TRANSACTION_TERMINATION
-  const refusal: unknown = await pool.query(REFUSED_COMMIT).catch((refused: unknown) => refused)
-  return refusal instanceof pg.DatabaseError && placeOf(refusal) === placeOf(error)
+  const expected: unknown = await pool.query(REFUSED_COMMIT).catch((refused: unknown) => refused)
+  return expected instanceof pg.DatabaseError && sourceOf(expected) === sourceOf(error)
 }
 
 const REFUSED_COMMIT = `DO LANGUAGE plpgsql $$ BEGIN EXECUTE 'COMMIT'; END $$`
 
-const placeOf = ({ code, file, line, routine }: pg.DatabaseError): string => [code, file, line, routine].join(' ')
+const sourceOf = ({ code, file, line, routine }: pg.DatabaseError): string => [code, file, line, routine].join(' ')
 
 /**
  * The 1-based line of the script at which it failed, where PostgreSQL says so: it does for all that it cannot parse.

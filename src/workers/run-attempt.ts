@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Container } from '../container.ts'
 import { databaseTrouble, isWithoutSession } from '../database/sqlstate-meanings.ts'
 import { AppError } from '../errors.ts'
-import { assertStillAuthorised, holdAuthorisation } from '../jobs/authorisation.ts'
+import { assertStillAuthorised, lockAuthorisation } from '../jobs/authorisation.ts'
 import { CATALOGUE, parseRequest } from '../jobs/catalogue.ts'
 import { endSessions } from '../jobs/end-sessions.ts'
 import type { Job } from '../jobs/job.ts'
@@ -106,7 +106,7 @@ async function work(
     progress,
     sessionName: sessionNameOf(job),
     secrets,
-    authorise: (tx) => holdAuthorisation(tx, job),
+    authorise: (tx) => lockAuthorisation(tx, job),
     async succeed(tx, result, expiresInDays) {
       signal.throwIfAborted()
       const outcome = { result, progress: { ...progress.current(), percent: 100 } }

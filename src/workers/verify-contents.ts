@@ -39,7 +39,7 @@ export async function readContents(items: AsyncIterable<ArchiveItem>): Promise<C
   return contents
 }
 
-/** Leaves out the event by which each stage's log tells of the restore itself: its last one. */
+/** Leaves out the event by which each stage's log records the restore itself: its last one. */
 export async function* withoutRestore(items: AsyncIterable<ArchiveItem>): AsyncGenerator<ArchiveItem, void, undefined> {
   let last: Extract<ArchiveItem, { kind: 'event' }> | undefined
   for await (const item of items) {

@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { rememberFolder, whyUnknown } from '../../src/data-folder/known-folders.ts'
-import { listenerOwners, strangerAmong } from '../../src/data-folder/listener-owners.ts'
+import { foreignOwnerAmong, listenerOwners } from '../../src/data-folder/listener-owners.ts'
 import { distrustOfFolder, readOwnFile } from '../../src/data-folder/own-files.ts'
 import { readTrustedAddress, toLocalUrl, writeServiceAddress } from '../../src/data-folder/service-address.ts'
 import { startEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.ts'
@@ -167,9 +167,9 @@ test('the service reads .env of the folder where it is started', async () => {
 })
 
 test("a port that root listens on is another user's, but for root", () => {
-  expect(strangerAmong(new Set([1000, 0]), 1000)).toBe(0)
-  expect(strangerAmong(new Set([0]), 0)).toBeUndefined()
-  expect(strangerAmong(new Set([1001]), 0)).toBe(1001)
+  expect(foreignOwnerAmong(new Set([1000, 0]), 1000)).toBe(0)
+  expect(foreignOwnerAmong(new Set([0]), 0)).toBeUndefined()
+  expect(foreignOwnerAmong(new Set([1001]), 0)).toBe(1001)
 })
 
 const run = promisify(execFile)

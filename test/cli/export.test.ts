@@ -91,7 +91,7 @@ test('the options say what is exported', async () => {
   expect(request?.headers).not.toHaveProperty('content-encoding')
 })
 
-test('what the archive cannot hold is told', async () => {
+test('what the archive cannot hold is reported', async () => {
   const { stderr, stdout } = await exportOver(answerWith(packed), ['--json', '--quiet'])
   expect(stderr).toBe(
     'warning: the archive has all rows, but not these, which no archive can hold:\n  live: view best_albums\n',

@@ -170,7 +170,7 @@ test('a dry run says where roles and the event log would be replaced', async () 
   expect(JSON.parse((await run('--json')).stdout).projects).toMatchObject([{ slug: 'shop', roles: expect.any(Number) }])
 })
 
-test.each([['--dry-run'], ['--yes']])('with %s, every difference of structure is told', async (option) => {
+test.each([['--dry-run'], ['--yes']])('with %s, every difference of structure is reported', async (option) => {
   const slug = `other${option}`
   await createProject(wharf, slug, 'CREATE TABLE song (id bigint PRIMARY KEY, name text); CREATE TABLE singer ()')
   const before = await contentsOf(wharf, slug)
@@ -182,7 +182,7 @@ test.each([['--dry-run'], ['--yes']])('with %s, every difference of structure is
   expect(await contentsOf(wharf, slug)).toEqual(before)
 })
 
-test('a stage that is loaded where it is is told beforehand', async () => {
+test('a stage that is loaded in place is reported beforehand', async () => {
   await createProject(wharf, 'viewed', `${ONE_SONG}; CREATE VIEW names AS SELECT name FROM song`)
   const { code, stderr } = await importInto('viewed', [], { terminal: true, input: 'n\n' })
   expect({ code, stderr }).toEqual({
@@ -265,7 +265,7 @@ test.each([
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(message) })
 })
 
-test('a token without the permission is told which one', async () => {
+test('a token without the permission learns which one it lacks', async () => {
   const create = ['token:create', '--server', dsnOf(wharf), '--project', 'shop', '--role', 'viewer', '--name', 'reader']
   const token = (await runCommand(create)).stdout.trim()
   const { code, stderr } = await runCommand([

@@ -96,7 +96,7 @@ test('an export as a job names what no archive can hold', async () => {
   expect(items[0]?.result).toMatchObject({ notExported: [{ stage: 'live', kind: 'view', name: 'loud' }] })
 })
 
-test('a schedule tells of what its archives cannot hold, and its job names it', async () => {
+test('a schedule reports what its archives cannot hold, and its job names it', async () => {
   await createProject(wharf, 'nightly', `${SONGS} CREATE VIEW loud AS SELECT upper(name) AS name FROM song`)
   const schedule = await makeSchedule(wharf.root, 'nightly', { name: 'nightly' })
   const { id } = jobOf(await wharf.root.post(`/schedules/${schedule.id}/run`))

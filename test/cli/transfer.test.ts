@@ -89,7 +89,7 @@ test('"." is the local project, as source and as target', async () => {
   expect(await run(dsnOf(there, 'local').replace('127.0.0.1', 'localhost'), dsnOf(there, 'local'))).toMatchObject(same)
 })
 
-test('what no archive can hold is told', async () => {
+test('what no archive can hold is reported', async () => {
   await createProject(here, 'viewed', `${OLD_SONG}; CREATE VIEW names AS SELECT name FROM song`)
   await createProject(there, 'viewed')
   const { code, stderr } = await transfer(dsnOf(here, 'viewed'), dsnOf(there, 'viewed'))

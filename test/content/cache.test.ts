@@ -88,7 +88,7 @@ test('what differs in table, query, form, count or range is another answer', asy
   for (const [path, headers] of asked) expect(await cacheOf(wharf, path, headers), path).toBe('hit')
 })
 
-test('visitors with other rights do not share answers, and those with the same do', async () => {
+test('callers with other rights do not share answers, and those with the same do', async () => {
   const [viewer, editor, second] = [
     await wharf.member('ships', 'viewer'),
     await wharf.member('ships', 'editor'),

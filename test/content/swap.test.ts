@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { consistentRead } from '../../src/content/consistent-read.ts'
 import { referenceSql } from '../../src/content/reference-sql.ts'
-import { settledRead } from '../../src/content/settled-read.ts'
-import { readStageMarks, type StageMark } from '../../src/content/stage-marks.ts'
+import { readStageVersions, type StageVersion } from '../../src/content/stage-versions.ts'
 import { createShips, latestEvent, SHIP, schemaOf } from '../support/content/content.ts'
 import { withSession } from '../support/servers/sessions.ts'
 import { loginUrl } from '../support/service/projects.ts'
@@ -32,10 +32,10 @@ async function stageId(): Promise<string> {
   return row?.id ?? ''
 }
 
-const markOf = async (id: string): Promise<StageMark> => {
-  const mark = (await readStageMarks(wharf.container.system.pool, [id])).get(id)
-  if (!mark) throw new Error('the stage is gone')
-  return mark
+const versionOf = async (id: string): Promise<StageVersion> => {
+  const version = (await readStageVersions(wharf.container.system.pool, [id])).get(id)
+  if (!version) throw new Error('the stage is gone')
+  return version
 }
 
 test('a statement that was parsed before a swap, and runs after it, says that its tables are not in place', async () => {
@@ -69,30 +69,30 @@ async function oidOf(schemaName: string): Promise<string> {
 test('a read that a swap comes into begins again, by the structure that is there now', async () => {
   const id = await stageId()
   const schemaName = await schemaOf(wharf)
-  const source = { pool: wharf.container.system.pool, stage: { id, schemaName }, mark: await markOf(id) }
+  const source = { pool: wharf.container.system.pool, stage: { id, schemaName }, version: await versionOf(id) }
   const planned: string[] = []
-  const read = async (mark: StageMark) => {
-    planned.push(mark.generation)
+  const read = async (version: StageVersion) => {
+    planned.push(version.generation)
     if (planned.length === 1) await swapIn()
-    const { reference, generation } = await markOf(id)
+    const { reference, generation } = await versionOf(id)
     return { seen: { reference, generation, in_place: true } }
   }
-  const { seen } = await settledRead(source, { remark: markOf, catalogs: { forget: () => undefined } }, read)
+  const { seen } = await consistentRead(source, { rereadVersion: versionOf, catalogs: { forget: () => undefined } }, read)
   expect(planned).toHaveLength(2)
   expect(Number(planned[1])).toBe(Number(planned[0]) + 1)
   expect(seen.reference).toBe(await latestEvent(wharf))
 })
 
-test('a read whose tables were not in place begins again, even where nothing else tells of a swap', async () => {
+test('a read whose tables were not in place begins again, even where nothing else shows the swap', async () => {
   const id = await stageId()
-  const source = { pool: wharf.container.system.pool, stage: { id, schemaName: '' }, mark: await markOf(id) }
+  const source = { pool: wharf.container.system.pool, stage: { id, schemaName: '' }, version: await versionOf(id) }
   let reads = 0
-  const { seen } = await settledRead(
+  const { seen } = await consistentRead(
     source,
-    { remark: markOf, catalogs: { forget: () => undefined } },
-    async (mark) => {
+    { rereadVersion: versionOf, catalogs: { forget: () => undefined } },
+    async (version) => {
       reads += 1
-      return { seen: { reference: mark.reference, generation: mark.generation, in_place: reads > 1 } }
+      return { seen: { reference: version.reference, generation: version.generation, in_place: reads > 1 } }
     },
   )
   expect(reads).toBe(2)
@@ -101,14 +101,14 @@ test('a read whose tables were not in place begins again, even where nothing els
 
 test('a stage that is swapped without end is a conflict, and not a wait without end', async () => {
   const id = await stageId()
-  const mark = await markOf(id)
+  const version = await versionOf(id)
   let generation = 0
-  const remark = async (): Promise<StageMark> => {
+  const rereadVersion = async (): Promise<StageVersion> => {
     generation += 1
-    return { ...mark, generation: String(generation), structure: String(generation) }
+    return { ...version, generation: String(generation), structure: String(generation) }
   }
-  const source = { pool: wharf.container.system.pool, stage: { id, schemaName: '' }, mark }
-  const reading = settledRead(source, { remark, catalogs: { forget: () => undefined } }, async () => ({
+  const source = { pool: wharf.container.system.pool, stage: { id, schemaName: '' }, version }
+  const reading = consistentRead(source, { rereadVersion, catalogs: { forget: () => undefined } }, async () => ({
     seen: { reference: 'another', generation: 'another', in_place: true },
   }))
   await expect(reading).rejects.toMatchObject({ code: 'CONFLICT', retryAfterSeconds: 1 })

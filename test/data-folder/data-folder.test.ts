@@ -68,19 +68,19 @@ test('a lock file that is not one is left alone, and named', async () => {
   expect(await readFile(join(dataDir, 'lock.json'), 'utf8')).toBe('precious')
 })
 
-const staleHolders = [
-  { holder: 'a process that ended', identity: async () => ({ pid: await endedPid(), birth: 'once' }) },
+const staleOwners = [
+  { owner: 'a process that ended', identity: async () => ({ pid: await endedPid(), birth: 'once' }) },
   {
-    holder: 'a process whose pid is now that of another one',
+    owner: 'a process whose pid is now that of another one',
     identity: async () => ({ pid: process.pid, birth: (await ownIdentity()).birth.replace(/\d+$/, '1') }),
   },
   {
-    holder: 'a process of the time before the machine was rebooted',
+    owner: 'a process of the time before the machine was rebooted',
     identity: async () => ({ pid: process.pid, birth: (await ownIdentity()).birth.replace(/^\S+/, 'another-boot') }),
   },
 ]
 
-test.each(staleHolders)('takes over the lock of $holder', async ({ identity }) => {
+test.each(staleOwners)('takes over the lock of $owner', async ({ identity }) => {
   const dataDir = await temporaryFolder()
   await writeLock(join(dataDir, 'lock.json'), { ...(await identity()), id: STALE_ID })
   await lockDataFolder(dataDir)

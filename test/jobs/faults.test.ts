@@ -196,7 +196,7 @@ test('a file that comes after its attempt was given up, and the file removed, do
   const artifact = await beginArtifact(wharf.container, { kind: 'output', jobId })
   await wharf.database.query(`UPDATE control.artifact SET state = 'removed'`)
   await artifact.writer.commit()
-  await artifact.abandon()
+  await artifact.discard()
   await removeArtifacts(wharf.container)
   expect(await wharf.container.artifacts.size(artifact.id)).toBeUndefined()
   await wharf.close()

@@ -141,7 +141,7 @@ describe.each(BACKENDS)('with the queue on %s', (backend) => {
     expect(row).toEqual({ n: 1 })
   })
 
-  test('a job that the queue has forgotten is rung for again', async () => {
+  test('a job that the queue has forgotten is queued again', async () => {
     const { queue } = wharf.container
     const idle = await startWharf({ beside: wharf, environment: redis ? { REDIS_URL: redis.url } : {} })
     await wharf.container.control.prisma.job.deleteMany({})

@@ -20,16 +20,16 @@ test('chunks pass as they are, and those that nobody holds any more take no memo
   expect(most).toBeLessThan(64 * CHUNK_BYTES)
 })
 
-test.each(['sparing', 'fast'] as const)('at a %s pace, a chunk that somebody holds stays as it is', async (pace) => {
+test.each(['small', 'large'] as const)('in %s steps, a chunk that somebody holds stays as it is', async (step) => {
   const held: Buffer[] = []
-  for await (const chunk of collectPassed(chunks(100), pace)) held.push(chunk)
+  for await (const chunk of collectPassed(chunks(100), step)) held.push(chunk)
   expect(held.map((chunk) => chunk[CHUNK_BYTES - 1])).toEqual(Array.from({ length: 100 }, (_, index) => index))
 })
 
-test('who leaves a fast pace in the middle leaves others as they are', async () => {
+test('who leaves a fast step in the middle leaves others as they are', async () => {
   const kept: number[] = []
-  for await (const chunk of collectPassed(chunks(100), 'fast')) {
-    for await (const other of collectPassed(chunks(100), 'fast')) {
+  for await (const chunk of collectPassed(chunks(100), 'large')) {
+    for await (const other of collectPassed(chunks(100), 'large')) {
       if (other[0] === 3) break
     }
     kept.push(chunk[0] ?? -1)

@@ -79,7 +79,7 @@ test("a project's login owns its stages and may do there what it likes", async (
   })
 })
 
-test("a project's login cannot connect to another database that is closed to strangers", async () => {
+test("a project's login cannot connect to another database that is closed to PUBLIC", async () => {
   const other = await createTestDatabase()
   await prepareDatabase(other.url, { logger: createLogger('silent') })
   const url = new URL(shopUrl)

@@ -1,8 +1,8 @@
 import type { z } from 'zod'
 import type { Container } from '../../container.ts'
-import type { Visit } from '../../content/admission.ts'
+import type { ContentAccess } from '../../content/admission.ts'
+import { appliedOf, type Form, formFor, type Preferences, preferencesOf, ROW_TYPES } from '../../content/preferences.ts'
 import { contentRangeOf } from '../../content/read-rows.ts'
-import { appliedOf, type Form, formFor, type Preferences, preferencesOf, ROW_TYPES } from '../../content/terms.ts'
 import type { RowsWrite, Written } from '../../content/write-rows.ts'
 import { invalidRequest } from '../../errors.ts'
 import type { Caller } from '../../projects/access.ts'
@@ -79,7 +79,7 @@ const remove = defineRoute({
 })
 
 interface WriteCall {
-  readonly caller: Visit
+  readonly caller: ContentAccess
   readonly params: z.output<typeof tableParams>
   readonly body: Buffer | undefined
   readonly request: {
@@ -94,17 +94,17 @@ export function contentWriteRoutes(container: Container): readonly BoundRoute<Ca
   const admit = admitTo(container, access.permission)
 
   const write = async (kind: RowsWrite['kind'], call: WriteCall) => {
-    const { caller: visit, params, request, body } = call
+    const { caller: granted, params, request, body } = call
     const form = formFor(request.headers.accept)
     const preferences = preferencesOf([request.headers.prefer ?? ''].flat().join(','))
-    const written = await content.write(visit, {
+    const written = await content.write(granted, {
       kind,
       table: params.table,
       parameters: [...request.search],
       body: body && toText(body),
       form,
       preferences,
-      tokenId: visit.tokenId === 'root' ? undefined : visit.tokenId,
+      tokenId: granted.tokenId === 'root' ? undefined : granted.tokenId,
     })
     return { written, shown: shownOf(written, form), headers: headersOf(kind, written, preferences) }
   }
@@ -115,13 +115,13 @@ export function contentWriteRoutes(container: Container): readonly BoundRoute<Ca
   }
 
   return [
-    insert.admit<Caller, Visit>(admit, async (call) => {
+    insert.admit<Caller, ContentAccess>(admit, async (call) => {
       const { written, shown, headers } = await write('insert', call)
       const location = written.key === undefined ? undefined : locationOf(call, written.key)
       return { status: 201, body: '', ...shown, headers: { ...headers, location } }
     }),
-    update.admit<Caller, Visit>(admit, (call) => change('update', call)),
-    remove.admit<Caller, Visit>(admit, (call) => change('delete', call)),
+    update.admit<Caller, ContentAccess>(admit, (call) => change('update', call)),
+    remove.admit<Caller, ContentAccess>(admit, (call) => change('delete', call)),
   ]
 }
 

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import type { Container } from '../../container.ts'
-import type { ContentPermission, Visit } from '../../content/admission.ts'
+import type { ContentAccess, ContentPermission } from '../../content/admission.ts'
 import type { Answered, ReadRequest } from '../../content/content.ts'
-import { appliedOf, formFor, preferencesOf, ROW_TYPES, rangeOf } from '../../content/terms.ts'
+import { appliedOf, formFor, preferencesOf, ROW_TYPES, rangeOf } from '../../content/preferences.ts'
 import { etagOf, isCurrent } from '../../content/validators.ts'
 import { slug } from '../../contract/fields.ts'
 import { takesGzip } from '../../lib/weighted-list.ts'
@@ -10,7 +10,7 @@ import type { Caller } from '../../projects/access.ts'
 import type { Access } from '../access.ts'
 import { bytes, empty } from '../answer.ts'
 import { assertAcceptable } from '../assert-acceptable.ts'
-import { type Admit, type BoundRoute, type Call, defineRoute, type Stranger } from '../route.ts'
+import { type Admit, type BoundRoute, type Call, type Credentials, defineRoute } from '../route.ts'
 import { overviewSchema } from './content-overview.ts'
 import { readHeaders, readQuery } from './content-parameters.ts'
 
@@ -74,8 +74,8 @@ const getRows = defineRoute({
 
 /** Looks up the caller's rights and the stage's latest event in one read. */
 export const admitTo =
-  ({ content }: Container, permission: ContentPermission): Admit<Visit> =>
-  ({ token, params, identify }: Stranger) =>
+  ({ content }: Container, permission: ContentPermission): Admit<ContentAccess> =>
+  ({ token, params, identify }: Credentials) =>
     content.admit({ token, project: String(params.project), stage: String(params.stage), permission, identify })
 
 /** `GET /content/{project}/{stage}`, with and without a table */
@@ -83,20 +83,20 @@ export function contentRoutes(container: Container): readonly BoundRoute<Caller>
   const { content } = container
   const admit = admitTo(container, access.permission)
   return [
-    getStage.admit<Caller, Visit>(admit, async ({ caller: visit, request: { headers } }) => {
+    getStage.admit<Caller, ContentAccess>(admit, async ({ caller: granted, request: { headers } }) => {
       assertAcceptable(['application/json'], headers.accept)
-      if (isKnown(headers, visit, 'json')) return unchanged(visit, 'json')
-      const answered = await content.overview(visit, {
+      if (isKnown(headers, granted, 'json')) return unchanged(granted, 'json')
+      const answered = await content.overview(granted, {
         canonical: 'overview',
         gzip: takesGzip(headers['accept-encoding']),
       })
       return describe(answered, 'json', 200, undefined)
     }),
-    getRows.admit<Caller, Visit>(admit, async ({ caller: visit, params, request }) => {
+    getRows.admit<Caller, ContentAccess>(admit, async ({ caller: granted, params, request }) => {
       const { headers, queryText } = request
       const form = formFor(headers.accept)
       const etagForm = form.stripNulls ? `${form.format}.stripped` : form.format
-      if (isKnown(headers, visit, etagForm)) return unchanged(visit, etagForm)
+      if (isKnown(headers, granted, etagForm)) return unchanged(granted, etagForm)
       const preferences = preferencesOf(header(headers.prefer))
       const range = rangeOf(headers.range)
       const { count } = preferences
@@ -104,7 +104,7 @@ export function contentRoutes(container: Container): readonly BoundRoute<Caller>
         canonical: `rows\n${etagForm} ${count} ${range?.offset} ${range?.limit}\n${inOneOrder(queryText)}\n${params.table}`,
         gzip: takesGzip(headers['accept-encoding']),
       }
-      const answered = await content.rows(visit, asked, () => ({
+      const answered = await content.rows(granted, asked, () => ({
         ...form,
         table: params.table,
         parameters: [...request.search],
@@ -116,15 +116,15 @@ export function contentRoutes(container: Container): readonly BoundRoute<Caller>
   ]
 }
 
-type RequestHeaders = Call<Visit, undefined, undefined, undefined, undefined>['request']['headers']
+type RequestHeaders = Call<ContentAccess, undefined, undefined, undefined, undefined>['request']['headers']
 
 const header = (value: string | string[] | undefined): string | undefined =>
   typeof value === 'string' ? value : value?.join(', ')
 
-const isKnown = (headers: RequestHeaders, { mark }: Visit, form: string): boolean =>
+const isKnown = (headers: RequestHeaders, { version }: ContentAccess, form: string): boolean =>
   isCurrent(
     { serviceRef: header(headers['x-service-ref']), ifNoneMatch: headers['if-none-match'] },
-    mark.reference,
+    version.reference,
     form,
   )
 
@@ -136,8 +136,8 @@ const validators = (reference: string, form: string) => ({
   vary: 'authorization, accept, accept-encoding, prefer, range, x-service-ref',
 })
 
-const unchanged = ({ mark }: Visit, form: string) =>
-  ({ status: 304, headers: validators(mark.reference, form) }) as const
+const unchanged = ({ version }: ContentAccess, form: string) =>
+  ({ status: 304, headers: validators(version.reference, form) }) as const
 
 const describe = <S extends 200 | 206>(
   { answer, hit }: Answered,

@@ -59,6 +59,6 @@ export async function acceptImport(container: Container, upload: ImportUpload) {
     return await acceptJob(container, newJob, { isPreferred: true })
   } finally {
     // What became a job's input is no longer this one's to give up.
-    await artifact.abandon()
+    await artifact.discard()
   }
 }

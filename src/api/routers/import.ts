@@ -5,7 +5,7 @@ import { importAnswerSchema } from '../../contract/import.ts'
 import { undoneSchema } from '../../contract/project.ts'
 import type { Transaction } from '../../database/database.ts'
 import { invalidRequest } from '../../errors.ts'
-import { type Caller, holdCaller, tokenIdOf } from '../../projects/access.ts'
+import { type Caller, lockCaller, tokenIdOf } from '../../projects/access.ts'
 import { assertMayMove, assertPermission } from '../../projects/assert-permission.ts'
 import { findProject } from '../../projects/projects.ts'
 import { findStage } from '../../projects/stages.ts'
@@ -104,7 +104,7 @@ export function importRoutes(container: Container): readonly BoundRoute<Caller>[
         projects: readonly ArchiveProject[],
         targets: readonly string[],
       ): Promise<Caller> => {
-        const now = await holdCaller(tx, caller, targets)
+        const now = await lockCaller(tx, caller, targets)
         assertMayImport(now, projects, targets)
         return now
       }
@@ -145,7 +145,7 @@ export function importRoutes(container: Container): readonly BoundRoute<Caller>[
         force: query.force,
         tokenId: tokenIdOf(caller),
         authorise: async (tx) => {
-          const now = await holdCaller(tx, caller, [project.slug])
+          const now = await lockCaller(tx, caller, [project.slug])
           assertPermission(now, project.slug, 'content.import')
           return now
         },

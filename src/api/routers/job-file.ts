@@ -6,7 +6,7 @@ import { id } from '../../contract/fields.ts'
 import { gone, isAppError } from '../../errors.ts'
 import { projectsOf } from '../../jobs/authorisation.ts'
 import { parseRequest } from '../../jobs/catalogue.ts'
-import { type Damage, markDamaged } from '../../jobs/damaged-archives.ts'
+import { type Damage, recordDamage } from '../../jobs/damaged-archives.ts'
 import type { Job } from '../../jobs/job.ts'
 import { archiveDamaged, findOutput, type JobOutput } from '../../jobs/job-output.ts'
 import { assertMayTakeResult, findJob } from '../../jobs/read-jobs.ts'
@@ -72,7 +72,7 @@ export function jobFileRoutes(container: Container): readonly BoundRoute<Caller>
       if (isKnown(headers['if-none-match'], etag)) {
         return { status: 304, headers: { etag, 'cache-control': cacheControl } }
       }
-      // A range is for GET alone; HEAD tells of the whole (RFC 9110, section 14.2).
+      // A range is for GET alone; HEAD describes the whole (RFC 9110, section 14.2).
       const mayBePart = request.method === 'GET' && isSameVersion(headers['if-range'], etag)
       const range = mayBePart ? parseByteRange(headers.range, output.bytes) : undefined
       const part = range ?? { start: 0, end: output.bytes }
@@ -105,7 +105,7 @@ async function* readPart(
   part: ByteRange,
 ): AsyncGenerator<Buffer> {
   const refuse = async (damage: Damage): Promise<never> => {
-    await markDamaged(control.prisma, logger, { key, damage })
+    await recordDamage(control.prisma, logger, { key, damage })
     throw archiveDamaged()
   }
   const hash = part.start === 0 && part.end === bytes ? createHash('sha256') : undefined

@@ -140,7 +140,7 @@ export function jobRoutes(container: Container): readonly BoundRoute<Caller>[] {
       assertAuthor(caller, (await findJob(control, caller, params.id)).createdBy, 'job')
       const job = await requestCancel(control.prisma, params.id)
       if (!job) throw conflict('the job has ended already')
-      // Only tidying up: a worker that is rung for a cancelled job leaves it alone.
+      // Only tidying up: a worker that gets a cancelled job leaves it alone.
       if (job.status === 'cancelled') {
         await queue.remove(job.kind, job.id).catch((error: unknown) => {
           logger.debug({ err: error, jobId: job.id }, 'the queue still holds a cancelled job')

@@ -10,7 +10,7 @@ import { prepareTransfer } from './transfer.ts'
 type ScheduledBody = z.output<typeof exportRequest> | z.output<typeof transferRequest>
 
 /**
- * What the jobs of a schedule are asked for with; the form of the request tells their kind.
+ * What the jobs of a schedule are asked for with; the form of the request decides their kind.
  *
  * @throws {AppError} what the job would be refused for, as far as that can be known now.
  */

@@ -4,7 +4,7 @@ import type { Container } from '../../container.ts'
 import { slug } from '../../contract/fields.ts'
 import { schemaChangeSchema } from '../../contract/project.ts'
 import { invalidRequest } from '../../errors.ts'
-import { type Caller, holdCaller, tokenIdOf } from '../../projects/access.ts'
+import { type Caller, lockCaller, tokenIdOf } from '../../projects/access.ts'
 import { applySchema } from '../../projects/apply-schema.ts'
 import { assertPermission } from '../../projects/assert-permission.ts'
 import { findProject } from '../../projects/projects.ts'
@@ -61,7 +61,7 @@ export function schemaRoutes({
         // A script may run long enough for the token to be revoked. Revoking it from here on waits for the commit.
         committing: (commit: () => Promise<void>) =>
           control.prisma.$transaction(async (tx) => {
-            assertPermission(await holdCaller(tx, caller, [project.slug]), project.slug, access.permission)
+            assertPermission(await lockCaller(tx, caller, [project.slug]), project.slug, access.permission)
             await commit()
           }),
       }

@@ -5,7 +5,7 @@ import type { Writable } from 'node:stream'
 import { AppError } from '../../errors.ts'
 import { syncFolder } from '../../lib/atomic-file.ts'
 import { errorCode } from '../../lib/error-code.ts'
-import { toFileRefusal } from '../file-refusal.ts'
+import { toFileFailure } from '../file-failure.ts'
 import { writeBytes } from '../terminal/write.ts'
 import { STDOUT } from './output-path.ts'
 
@@ -35,7 +35,7 @@ const ARCHIVE_MODE = 0o600
 export async function openFileSink(path: string): Promise<ArchiveSink> {
   const partPath = `${path}.part`
   const refused = (error: unknown): never => {
-    throw toFileRefusal(error, partPath, 'write')
+    throw toFileFailure(error, partPath, 'write')
   }
   await rm(partPath, { force: true }).catch(refused)
   const file = await open(partPath, 'wx', ARCHIVE_MODE).catch(refused)
@@ -53,7 +53,7 @@ export async function openFileSink(path: string): Promise<ArchiveSink> {
         if (!(await isStillThere(file, partPath))) throw replacedMeanwhile(partPath)
         await takePermissionsOf(path, file)
         await rename(partPath, path).catch((error: unknown) => {
-          throw toFileRefusal(error, path, 'write')
+          throw toFileFailure(error, path, 'write')
         })
       } catch (error) {
         await discard()
@@ -73,7 +73,7 @@ export function createStreamSink(stream: Writable): ArchiveSink {
       try {
         await writeBytes(stream, chunk)
       } catch (error) {
-        throw errorCode(error) === 'EPIPE' ? outputClosed(error) : toFileRefusal(error, 'standard output', 'write')
+        throw errorCode(error) === 'EPIPE' ? outputClosed(error) : toFileFailure(error, 'standard output', 'write')
       }
     },
     finish: async () => undefined,

@@ -10,7 +10,7 @@ export interface Download {
   readonly http: HttpClient
   readonly selection: ExportSelection
   readonly gzip: boolean
-  /** Called when the server has begun to answer, so that a refusal leaves nothing behind. */
+  /** Called when the server has begun to answer, so that a request that is refused leaves nothing behind. */
   readonly openSink: () => Promise<ArchiveSink>
   readonly progress: TransferProgress
   readonly signal: AbortSignal

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path'
 import { wrongUse } from '../../errors.ts'
 import { errorCode } from '../../lib/error-code.ts'
 import type { CliEnvironment, CommandContext } from '../environment.ts'
-import { toFileRefusal } from '../file-refusal.ts'
+import { toFileFailure } from '../file-failure.ts'
 
 /** The name for standard output. */
 export const STDOUT = '-'
@@ -28,7 +28,7 @@ export async function assertUsableOutput(path: string, stdout: CliEnvironment['s
   const folder = dirname(resolve(path))
   if (!(await statOf(folder))?.isDirectory()) throw wrongUse(`there is no folder ${folder} for the output`)
   await access(folder, constants.W_OK | constants.X_OK).catch((error: unknown) => {
-    throw toFileRefusal(error, `the output ${path}`, 'write')
+    throw toFileFailure(error, `the output ${path}`, 'write')
   })
   const there = await statOf(path)
   if (there?.isDirectory()) throw wrongUse(`the output ${path} is a folder; expected the name of a file`)
@@ -45,6 +45,6 @@ async function statOf(path: string): Promise<Awaited<ReturnType<typeof lstat>> |
     return await stat(path)
   } catch (error) {
     if (errorCode(error) === 'ENOENT' || errorCode(error) === 'ENOTDIR') return undefined
-    throw toFileRefusal(error, `the output ${path}`, 'write')
+    throw toFileFailure(error, `the output ${path}`, 'write')
   }
 }

@@ -8,7 +8,7 @@ import { roleNotes } from './role-notes.ts'
 
 interface ReportOptions extends ResultOptions {
   /** For messages: ` on <address>`, or nothing. */
-  readonly place: string
+  readonly location: string
 }
 
 /** An archive, and what the server found when it compared it with its target. */
@@ -25,9 +25,12 @@ export interface Import {
 }
 
 /** What an import would replace by what, as a warning before it. */
-export function replacementWarning({ file, projects }: Examination, { place }: { readonly place: string }): string {
+export function replacementWarning(
+  { file, projects }: Examination,
+  { location }: { readonly location: string },
+): string {
   const lines = [
-    `this replaces all rows of these tables${place} with those of ${printable(file)}:`,
+    `this replaces all rows of these tables${location} with those of ${printable(file)}:`,
     formatExamined(projects, { colors: false }),
     ...systemNotes(projects),
     ...inPlaceNotes(projects),
@@ -39,12 +42,12 @@ export function replacementWarning({ file, projects }: Examination, { place }: {
 export function reportExamination(
   context: CommandContext,
   { file, projects }: Examination,
-  { place, ...options }: ReportOptions,
+  { location, ...options }: ReportOptions,
 ): Promise<number> {
   return printResult(context, options, {
     json: { dryRun: true, file, projects },
     text: (style) => {
-      const heading = `${printable(file)} can be imported${place}; nothing was changed`
+      const heading = `${printable(file)} can be imported${location}; nothing was changed`
       return [heading, formatExamined(projects, style), ...systemNotes(projects), ...inPlaceNotes(projects)].join('\n')
     },
   })
@@ -54,7 +57,7 @@ export function reportExamination(
 export function reportImport(
   context: CommandContext,
   imported: Import,
-  { place, ...options }: ReportOptions,
+  { location, ...options }: ReportOptions,
 ): Promise<number> {
   return printResult(context, options, {
     json: imported,
@@ -63,7 +66,7 @@ export function reportImport(
       const cells = projects.flatMap(({ targetSlug, stages }) =>
         stages.map(({ slug, tables, rows }) => [targetSlug, slug, formatCount(tables), formatCount(rows)]),
       )
-      const heading = `imported ${printable(file)}${place} in ${formatSeconds(seconds)}`
+      const heading = `imported ${printable(file)}${location} in ${formatSeconds(seconds)}`
       const table = formatTable(['project', 'stage', 'tables', 'rows'], cells, style)
       return [heading, table, ...allRoleNotes(projects), ...undoNotes(projects)].join('\n')
     },

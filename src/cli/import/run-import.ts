@@ -80,7 +80,7 @@ async function defaultTarget(
 async function examine(context: CommandContext, planned: Import, options: ImportOptions): Promise<number> {
   const { input, server } = planned
   const projects = await send(context, planned, options, examineArchive)
-  return reportExamination(context, { file: input.name, projects }, { ...options, place: server.place })
+  return reportExamination(context, { file: input.name, projects }, { ...options, location: server.location })
 }
 
 async function importOnceConfirmed(context: CommandContext, planned: Import, options: ImportOptions): Promise<number> {
@@ -93,7 +93,7 @@ async function importOnceConfirmed(context: CommandContext, planned: Import, opt
   const startedAt = performance.now()
   const projects = await send(context, planned, options, importArchive)
   const seconds = (performance.now() - startedAt) / 1000
-  return reportImport(context, { file: input.name, projects, seconds }, { ...options, place: server.place })
+  return reportImport(context, { file: input.name, projects, seconds }, { ...options, location: server.location })
 }
 
 /** Sends the archive for one purpose or the other, and shows how far it is. */

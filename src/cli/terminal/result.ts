@@ -1,7 +1,7 @@
 import pc from 'picocolors'
 import type { CliEnvironment, CommandContext } from '../environment.ts'
 import { EXIT } from '../exit-codes.ts'
-import { toFileRefusal } from '../file-refusal.ts'
+import { toFileFailure } from '../file-failure.ts'
 import { type Confirmation, confirm } from './confirm.ts'
 import { printableJson } from './printable.ts'
 import { print } from './write.ts'
@@ -30,7 +30,7 @@ export async function printResult(
 ): Promise<number> {
   const colors = pc.isColorSupported && stdout.isTTY === true
   await print(stdout, json ? printableJson(result.json) : result.text({ colors })).catch((error: unknown) => {
-    throw toFileRefusal(error, 'standard output', 'write')
+    throw toFileFailure(error, 'standard output', 'write')
   })
   return EXIT.done
 }

@@ -18,7 +18,7 @@ import {
   progressLine,
   showProgress,
 } from '../terminal/progress.ts'
-import { isSameAccess, isSameProject, nameOf, type Side, toSide } from './side.ts'
+import { type Endpoint, isSameAccess, isSameProject, nameOf, toEndpoint } from './endpoint.ts'
 import { transferAsJob } from './transfer-as-job.ts'
 import { reportTransfer, type Transfer, type TransferReportOptions } from './transfer-report.ts'
 import { openUploadSink } from './upload-sink.ts'
@@ -38,7 +38,7 @@ export async function runTransfer(
   assertCanConfirm(context, options)
   return withServer(context, source, (sourceServer) =>
     withServer(context, target, async (targetServer) => {
-      const [from, to] = [toSide(sourceServer), toSide(targetServer)]
+      const [from, to] = [toEndpoint(sourceServer), toEndpoint(targetServer)]
       if (isSameProject(from, to)) throw sameProject()
       const warning = await replacementWarning(from, to, options)
       if (!(await confirm(context, warning, options))) return EXIT.failed
@@ -49,14 +49,14 @@ export async function runTransfer(
 }
 
 /** Also finds out, before anything is sent, whether both projects are there. */
-async function replacementWarning(from: Side, to: Side, options: TransferOptions): Promise<string> {
+async function replacementWarning(from: Endpoint, to: Endpoint, options: TransferOptions): Promise<string> {
   const stages =
     options.stage?.map(printable) ??
-    (await onSide('source', get(from.server.http, encodedPath`/projects/${from.project}`, projectSchema))).stages.map(
-      slugOf,
-    )
+    (
+      await askEndpoint('source', get(from.server.http, encodedPath`/projects/${from.project}`, projectSchema))
+    ).stages.map(slugOf)
   const there = (
-    await onSide('target', get(to.server.http, encodedPath`/projects/${to.project}`, projectSchema))
+    await askEndpoint('target', get(to.server.http, encodedPath`/projects/${to.project}`, projectSchema))
   ).stages.map(slugOf)
   const roles = options.includeSystem ? ', and its roles' : ''
   return [
@@ -68,7 +68,12 @@ async function replacementWarning(from: Side, to: Side, options: TransferOptions
 const slugOf = ({ slug }: { readonly slug: string }): string => printable(slug)
 
 /** The archive goes from one server to the other as it comes, and is checked on the way. */
-async function transfer(context: CommandContext, from: Side, to: Side, options: TransferOptions): Promise<Transfer> {
+async function transfer(
+  context: CommandContext,
+  from: Endpoint,
+  to: Endpoint,
+  options: TransferOptions,
+): Promise<Transfer> {
   const startedAt = performance.now()
   const progress = createTransferProgress()
   const upload: FileProgress = { bytes: 0, bytesTotal: undefined, waitingFor: undefined }
@@ -78,7 +83,7 @@ async function transfer(context: CommandContext, from: Side, to: Side, options: 
     imported = await importArchive({ ...call, bytes })
   }
 
-  const refusal = new AbortController()
+  const stopped = new AbortController()
   const line = (seconds: number): string =>
     upload.waitingFor === undefined ? progressLine(progress, seconds) : fileProgressLine(upload, seconds)
   const stopProgress = showProgress(line, { stderr: context.environment.stderr, quiet: options.quiet ?? false })
@@ -87,24 +92,24 @@ async function transfer(context: CommandContext, from: Side, to: Side, options: 
       http: from.server.http,
       selection: { slug: from.project, ...toSelection(options) },
       gzip: true,
-      openSink: async () => openUploadSink(send, refusal),
+      openSink: async () => openUploadSink(send, stopped),
       progress,
       // A target that has refused ends the download, also while the source has nothing to say.
-      signal: AbortSignal.any([context.signal, refusal.signal]),
+      signal: AbortSignal.any([context.signal, stopped.signal]),
     })
     const seconds = (performance.now() - startedAt) / 1000
     const rolesLeftOut = imported.flatMap((project) => project.rolesLeftOut)
     return { source: from.project, target: to.project, ...summary, rolesLeftOut, bytes: progress.bytes, seconds }
   } catch (error) {
-    throw refusal.signal.aborted ? failed('target', refusal.signal.reason) : failed('source', error)
+    throw stopped.signal.aborted ? failed('target', stopped.signal.reason) : failed('source', error)
   } finally {
     stopProgress()
   }
 }
 
-type Part = 'source' | 'target'
+type Role = 'source' | 'target'
 
-async function onSide<T>(part: Part, asked: Promise<T>): Promise<T> {
+async function askEndpoint<T>(part: Role, asked: Promise<T>): Promise<T> {
   try {
     return await asked
   } catch (error) {
@@ -113,7 +118,7 @@ async function onSide<T>(part: Part, asked: Promise<T>): Promise<T> {
 }
 
 /** Says which of the two it was. A bug stays as it is. */
-function failed(part: Part, error: unknown): unknown {
+function failed(part: Role, error: unknown): unknown {
   if (!isAppError(error)) return error
   return new AppError(error.code, `${part}: ${error.message}`, { cause: error, faults: error.faults })
 }

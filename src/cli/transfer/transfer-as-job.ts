@@ -3,14 +3,14 @@ import type { CommandContext } from '../environment.ts'
 import { type SelectionOptions, toSelection } from '../export/export-selection.ts'
 import { assertSucceeded, followJob } from '../jobs/follow-job.ts'
 import { resultOf, submitJob } from '../jobs/job-api.ts'
-import type { Side } from './side.ts'
+import type { Endpoint } from './endpoint.ts'
 import type { Transfer } from './transfer-report.ts'
 
 /** Has one server move a project into another of its own. Ctrl-C cancels it there. */
 export async function transferAsJob(
   context: CommandContext,
-  from: Side,
-  to: Side,
+  from: Endpoint,
+  to: Endpoint,
   options: SelectionOptions & { readonly quiet?: boolean },
 ): Promise<Transfer> {
   const startedAt = performance.now()

@@ -36,10 +36,10 @@ SELECT CASE WHEN EXISTS (SELECT FROM stage) THEN pg_catalog.json_build_object(
         SELECT COALESCE(pg_catalog.json_agg(pg_catalog.json_build_object(
           'primary', i.indisprimary, 'immediate', i.indimmediate,
           'columns', (
-            SELECT pg_catalog.json_agg(a.attname ORDER BY k.place)
-              FROM pg_catalog.unnest(i.indkey::pg_catalog.int2[]) WITH ORDINALITY AS k(attnum, place)
+            SELECT pg_catalog.json_agg(a.attname ORDER BY k.ordinal)
+              FROM pg_catalog.unnest(i.indkey::pg_catalog.int2[]) WITH ORDINALITY AS k(attnum, ordinal)
               JOIN attribute a ON a.attrelid = r.oid AND a.attnum = k.attnum
-             WHERE k.place <= i.indnkeyatts)) ORDER BY i.indisprimary DESC, i.indexrelid), '[]')
+             WHERE k.ordinal <= i.indnkeyatts)) ORDER BY i.indisprimary DESC, i.indexrelid), '[]')
           FROM pg_catalog.pg_index i
          WHERE i.indrelid = r.oid AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL)
       ) ORDER BY r.relname), '[]') FROM relation r),
@@ -47,12 +47,12 @@ SELECT CASE WHEN EXISTS (SELECT FROM stage) THEN pg_catalog.json_build_object(
     SELECT COALESCE(pg_catalog.json_agg(pg_catalog.json_build_object(
       'name', f.conname, 'table', near.relname, 'foreignTable', far.relname,
       'columns', (
-        SELECT pg_catalog.json_agg(a.attname ORDER BY k.place)
-          FROM pg_catalog.unnest(f.conkey) WITH ORDINALITY AS k(attnum, place)
+        SELECT pg_catalog.json_agg(a.attname ORDER BY k.ordinal)
+          FROM pg_catalog.unnest(f.conkey) WITH ORDINALITY AS k(attnum, ordinal)
           JOIN attribute a ON a.attrelid = f.conrelid AND a.attnum = k.attnum),
       'foreignColumns', (
-        SELECT pg_catalog.json_agg(a.attname ORDER BY k.place)
-          FROM pg_catalog.unnest(f.confkey) WITH ORDINALITY AS k(attnum, place)
+        SELECT pg_catalog.json_agg(a.attname ORDER BY k.ordinal)
+          FROM pg_catalog.unnest(f.confkey) WITH ORDINALITY AS k(attnum, ordinal)
           JOIN attribute a ON a.attrelid = f.confrelid AND a.attnum = k.attnum)
       ) ORDER BY near.relname, f.conname), '[]')
       FROM pg_catalog.pg_constraint f

@@ -9,7 +9,7 @@ import { suggest } from './suggest.ts'
 export interface TypedSql {
   readonly sql: string
   readonly type: CatalogType
-  /** The name of the column, for complaints. */
+  /** The name of the column, for error messages. */
   readonly column: string
 }
 

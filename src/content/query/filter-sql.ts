@@ -82,27 +82,27 @@ function comparison(scope: FilterScope, filter: Filter, left: TypedSql, type: Ca
   const { operator, quantifier, values, reader, source } = filter
   const [text = ''] = values
   const value = operator.family === 'pattern' ? text.replaceAll('*', '%') : text
-  const place = { source, column: left.column, values: [value] }
-  if (quantifier === null) return `(${left.sql} ${operator.sql} ${scope.parameters.of(value, type.baseSql, place)})`
+  const use = { source, column: left.column, values: [value] }
+  if (quantifier === null) return `(${left.sql} ${operator.sql} ${scope.parameters.of(value, type.baseSql, use)})`
   if (type.baseArraySql === null || type.category === 'A') {
     throw reader.refused(
       `"(${quantifier})" does not go with the type of "${left.column}", ${type.name}`,
       filter.field.position,
     )
   }
-  const several = scope.parameters.of(value, type.baseArraySql, place)
+  const several = scope.parameters.of(value, type.baseArraySql, use)
   return `(${left.sql} ${operator.sql} ${quantifier === 'any' ? 'ANY' : 'ALL'} (${several}))`
 }
 
 function membership(scope: FilterScope, { values, source }: Filter, left: TypedSql): string {
   const { type, column, sql } = left
   if (values.length === 0) return 'false'
-  const place = { source, column, values }
+  const use = { source, column, values }
   if (type.baseArraySql === null || type.category === 'A') {
-    const each = values.map((value) => scope.parameters.of(value, type.baseSql, { ...place, values: [value] }))
+    const each = values.map((value) => scope.parameters.of(value, type.baseSql, { ...use, values: [value] }))
     return `(${sql} IN (${each.join(', ')}))`
   }
-  return `(${sql} = ANY (${scope.parameters.of(arrayLiteral(values), type.baseArraySql, place)}))`
+  return `(${sql} = ANY (${scope.parameters.of(arrayLiteral(values), type.baseArraySql, use)}))`
 }
 
 /**
@@ -116,8 +116,8 @@ function search(scope: FilterScope, filter: Filter, left: TypedSql): string {
   const { builtIn, category } = left.type
   const ready = builtIn === 'tsvector'
   assertType(filter, left, ready || category === 'S' || builtIn === 'json' || builtIn === 'jsonb', 'text')
-  const place = { source, column: left.column, values }
+  const use = { source, column: left.column, values }
   const configuration = scope.parameters.of(config ?? DEFAULT_CONFIGURATION, 'pg_catalog.regconfig')
   const vector = ready ? left.sql : `pg_catalog.to_tsvector(${configuration}, ${left.sql})`
-  return `(${vector} @@ ${operator.sql}(${configuration}, ${scope.parameters.of(values[0] ?? '', 'pg_catalog.text', place)}))`
+  return `(${vector} @@ ${operator.sql}(${configuration}, ${scope.parameters.of(values[0] ?? '', 'pg_catalog.text', use)}))`
 }

@@ -28,7 +28,7 @@ interface Candidate extends Relation {
  * Finds the relation that a query names: by its table, its foreign key, or the column that holds it; with a hint (a
  * foreign key, a column, or the table in between) where a table alone would not be enough.
  *
- * @param refuse makes a complaint that points at the place in the query.
+ * @param refuse makes an error that points at a location in the query.
  * @throws {AppError} INVALID_REQUEST: there is none, or more than one.
  */
 export function findRelation(
@@ -54,7 +54,7 @@ export function findRelation(
   const related = all.map(({ table }) => table.name)
   if (hint !== null && related.includes(name)) {
     const hints = all.filter(({ table }) => table.name === name).map(({ written }) => written)
-    throw refuse(`"${hint}" tells no relation of "${from.name}" to "${name}"; there is ${hints.join(', ')}`)
+    throw refuse(`"${hint}" names no relation from "${from.name}" to "${name}"; there is ${hints.join(', ')}`)
   }
   throw refuse(`no relation "${name}" of "${from.name}" is known from its foreign keys${suggest(name, related)}`)
 }

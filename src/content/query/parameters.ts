@@ -1,8 +1,8 @@
 import { type Fault, invalidRequest } from '../../errors.ts'
 
 /** Where a value of a statement came from. */
-export interface Place {
-  /** The query parameter, as complaints call it. */
+export interface ParameterUse {
+  /** The query parameter, as error messages call it. */
   readonly source: string
   readonly column: string
   /** The values that it gave. */
@@ -12,7 +12,7 @@ export interface Place {
 /** Collects the values of one statement while its text is being written. */
 export class Parameters {
   readonly values: unknown[]
-  readonly places: Place[] = []
+  readonly uses: ParameterUse[] = []
 
   /** @param first values whose placeholders (`$1` and on) the text has already. */
   constructor(first: readonly unknown[] = []) {
@@ -27,15 +27,15 @@ export class Parameters {
   }
 
   /** @returns the SQL for a value of the type that `typeSql` names. */
-  of(value: string, typeSql: string, place?: Place): string {
-    if (place) this.places.push(place)
+  of(value: string, typeSql: string, use?: ParameterUse): string {
+    if (use) this.uses.push(use)
     return `${this.text(value)}::${typeSql}`
   }
 
   /** Where a value came from that the statement was refused for. */
   locate(value: string): readonly Fault[] {
-    const places = this.places.filter(({ values }) => values.some((each) => each === value))
-    return places.map(({ source, column }) => ({
+    const uses = this.uses.filter(({ values }) => values.some((each) => each === value))
+    return uses.map(({ source, column }) => ({
       detail: `${source}: "${value}" is not a value of the column "${column}"`,
     }))
   }

@@ -15,9 +15,9 @@ export interface Filter {
   readonly config: string | null
   /** Several for `in`. */
   readonly values: readonly string[]
-  /** For complaints: the text in which the column stands. */
+  /** For error messages: the text in which the column stands. */
   readonly reader: Reader
-  /** For complaints: the parameter in which the value stands. */
+  /** For error messages: the parameter in which the value stands. */
   readonly source: string
 }
 

@@ -11,7 +11,7 @@ import { parameterSource, Reader } from './reader.ts'
 export interface TablePart {
   /** The relations from the table asked for to this one; empty for itself. */
   readonly path: readonly string[]
-  /** For complaints: where the path stands. */
+  /** For error messages: where the path stands. */
   readonly reader: Reader
   readonly content:
     | { readonly kind: 'condition'; readonly condition: Condition }

@@ -29,7 +29,7 @@ export interface SelectedRelation {
   readonly kind: 'relation'
   readonly alias: string | null
   readonly name: string
-  /** What tells it apart from others between the same tables. */
+  /** What distinguishes it from others between the same tables. */
   readonly hint: string | null
   /** `!inner`: rows without a related one are left out. */
   readonly inner: boolean

@@ -27,7 +27,7 @@ export function planInsert(
   const body = readBody(text)
   const withDefaults = options.missing === 'default'
   const columns = writtenColumns(write.table, body, write.query.columns, withDefaults)
-  const groups = withDefaults ? byColumnSet(body, columns) : [{ columns, places: null }]
+  const groups = withDefaults ? byColumnSet(body, columns) : [{ columns, positions: null }]
   const json = write.scope.parameters.of(body.text, 'pg_catalog.json')
   const inserts = groups.map((group) => {
     // A column that is not inserted is its default in EXCLUDED, so a row that is merged gets that as a new one would.
@@ -41,32 +41,32 @@ export function planInsert(
 interface Group {
   readonly columns: readonly CatalogColumn[]
   /** Which of the body's objects they are, counted from 1; null for all. */
-  readonly places: readonly number[] | null
+  readonly positions: readonly number[] | null
 }
 
 /** So that a column that a row does not name gets its default, rows go into the table by the columns that they name. */
 function byColumnSet({ rows }: Body, columns: readonly CatalogColumn[]): readonly Group[] {
-  const groups = new Map<string, { columns: readonly CatalogColumn[]; places: number[] }>()
+  const groups = new Map<string, { columns: readonly CatalogColumn[]; positions: number[] }>()
   for (const [index, row] of rows.entries()) {
     const named = columns.filter(({ name }) => Object.hasOwn(row, name))
     const set = JSON.stringify(named.map(({ name }) => name))
     const group = groups.get(set)
-    if (group) group.places.push(index + 1)
-    else groups.set(set, { columns: named, places: [index + 1] })
+    if (group) group.positions.push(index + 1)
+    else groups.set(set, { columns: named, positions: [index + 1] })
   }
   if (groups.size > LIMITS.columnSets) {
     throw invalidRequest(
       `the objects name ${groups.size} different sets of columns; with "missing=default" at most ${LIMITS.columnSets} are taken`,
     )
   }
-  return groups.size === 0 ? [{ columns, places: null }] : [...groups.values()]
+  return groups.size === 0 ? [{ columns, positions: null }] : [...groups.values()]
 }
 
-function insertSql({ scope }: Write, json: string, { isArray }: Body, { columns, places }: Group): string {
+function insertSql({ scope }: Write, json: string, { isArray }: Body, { columns, positions }: Group): string {
   const array = isArray ? json : `pg_catalog.json_build_array(${json})`
-  const objects = `pg_catalog.json_array_elements(${array}) WITH ORDINALITY AS object (content, place)`
-  const chosen = places
-    ? ` WHERE object.place = ANY (${scope.parameters.of(arrayLiteral(places.map(String)), 'pg_catalog._int8')})`
+  const objects = `pg_catalog.json_array_elements(${array}) WITH ORDINALITY AS object (content, ordinal)`
+  const chosen = positions
+    ? ` WHERE object.ordinal = ANY (${scope.parameters.of(arrayLiteral(positions.map(String)), 'pg_catalog._int8')})`
     : ''
   if (columns.length === 0) return ` SELECT FROM ${objects}${chosen}`
   const names = columns.map(({ name }) => quoteIdentifier(name))

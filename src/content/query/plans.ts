@@ -40,7 +40,7 @@ export interface ReadOptions {
 
 interface Plan {
   readonly statement: SqlStatement
-  /** Where in the request a value stands that PostgreSQL complains of. */
+  /** Where in the request a value stands that PostgreSQL refuses. */
   readonly locate: (value: string) => readonly Fault[]
 }
 

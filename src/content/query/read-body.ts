@@ -29,7 +29,7 @@ export function readBody(text: string): Body {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Where in the body there is a value that PostgreSQL complains of, by its text. */
+/** Where in the body there is a value that PostgreSQL refuses, by its text. */
 export function locateInBody({ rows, isArray }: Body, value: string): readonly Fault[] {
   const faults: Fault[] = []
   for (const [index, row] of rows.entries()) {

@@ -5,7 +5,7 @@ const NAME_ENDS = new Set('.,:()"!*')
 
 /** Reads the text of one query parameter from left to right, and says where it is not as it should be. */
 export class Reader {
-  /** What to call the text in a complaint, e.g. `query parameter "select"`. */
+  /** What to call the text in an error message, e.g. `query parameter "select"`. */
   readonly source: string
   readonly text: string
   position = 0
@@ -86,17 +86,17 @@ export class Reader {
     }
   }
 
-  /** The complaint that something else was expected, here or at another place. */
+  /** The error that something else was expected, here or at another location. */
   malformed(expected: string, position = this.position): AppError {
     const next = this.text.slice(position, position + 1)
     return this.refused(`expected ${expected}, found ${next === '' ? 'the end' : `"${next}"`}`, position)
   }
 
-  /** The complaint that what stands at a place can't be done. */
+  /** The error that what stands at a location can't be done. */
   refused(problem: string, position = this.position): AppError {
     return invalidRequest(`${this.source}, character ${position + 1}: ${problem}`)
   }
 }
 
-/** How complaints call a query parameter. */
+/** What error messages call a query parameter. */
 export const parameterSource = (name: string): string => `query parameter "${name.slice(0, 200)}"`

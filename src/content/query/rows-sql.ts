@@ -14,7 +14,7 @@ export interface Scope {
   readonly kept: boolean
 }
 
-/** Where a node's rows come from: its table, unless it is told otherwise. */
+/** Where a node's rows come from: its table, unless another source is given. */
 export interface Source {
   /** Instead of the table, something with the same columns. */
   readonly from?: string

@@ -39,7 +39,7 @@ export interface TableNode {
   readonly order: OrderTerm[]
   limit: number | null
   offset: number
-  /** The text of `select`, for complaints about what stands in it. */
+  /** The text of `select`, for error messages about what stands in it. */
   readonly reader: Reader | null
 }
 

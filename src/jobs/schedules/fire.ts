@@ -5,7 +5,7 @@ import type { Caller } from '../../projects/access.ts'
 import { scheduleSubject } from '../../projects/sealed-subjects.ts'
 import { projectsOf } from '../authorisation.ts'
 import type { Job } from '../job.ts'
-import { recordJob, ringFor, type SubmitServices } from '../submit.ts'
+import { notifyWorkers, recordJob, type SubmitServices } from '../submit.ts'
 import { nextRun } from './cron.ts'
 import type { Schedule } from './schedule.ts'
 import { toSchedule } from './schedule-record.ts'
@@ -43,7 +43,7 @@ export async function fireDue(services: SubmitServices, now: Date): Promise<read
       logger.error({ err: error, scheduleId: row.id }, 'a schedule that is due could not be run; it is tried again')
     }
   }
-  for (const job of jobs) await ringFor(queue, job, logger)
+  for (const job of jobs) await notifyWorkers(queue, job, logger)
   return jobs
 }
 
@@ -91,7 +91,7 @@ export async function runNow(services: SubmitServices, caller: Caller, scheduleI
       VALUES (${scheduleId}::uuid, clock_timestamp(), true, ${recorded.id}::uuid)`
     return recorded
   })
-  await ringFor(queue, job, logger)
+  await notifyWorkers(queue, job, logger)
   return job
 }
 

@@ -77,6 +77,6 @@ export async function receiveArchive(
     return file.size
   }
   // The COPY that takes the rows needs a processor, too.
-  await checkArchive(bytes, { ...options, encoders: copyBinary, pace: 'fast' }, { lists, keep })
+  await checkArchive(bytes, { ...options, encoders: copyBinary, step: 'large' }, { lists, keep })
   await file.finish()
 }

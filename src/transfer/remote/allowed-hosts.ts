@@ -13,7 +13,7 @@ export type FindAddresses = (
 ) => Promise<{ address: string; family: number }[]>
 
 /** A server as a transfer names it: a host as URLs have it, and a port. */
-interface Place {
+interface HostAndPort {
   readonly hostname: string
   readonly port: number
 }
@@ -25,7 +25,7 @@ interface Place {
  * @throws {AppError} FORBIDDEN
  */
 export function assertAllowedHost(origin: string, allowed: AllowedHosts): void {
-  if (isListed(placeOf(origin), allowed)) return
+  if (isListed(hostAndPortOf(origin), allowed)) return
   const { host } = new URL(origin)
   throw forbidden(`this server may not reach ${host} for a transfer; its operator can allow it (WHARF_TRANSFER_HOSTS)`)
 }
@@ -42,16 +42,16 @@ export function createVettedLookup(
   allowed: AllowedHosts,
   findAddresses: FindAddresses = systemLookup,
 ): LookupFunction {
-  const place = placeOf(origin)
+  const server = hostAndPortOf(origin)
   return (hostname, options, done) => {
     const all = (async () => {
       const found = await findAddresses(hostname, { all: true, family: toFamily(options.family) })
-      return found.filter(({ address }) => mayConnect(address, { ...place, hostname }, allowed))
+      return found.filter(({ address }) => mayConnect(address, { ...server, hostname }, allowed))
     })()
     all.then(
       (addresses) => {
         const [first] = addresses
-        if (!first) return done(refusal(hostname), '', 0)
+        if (!first) return done(notReachable(hostname), '', 0)
         if (options.all) done(null, addresses)
         else done(null, first.address, first.family)
       },
@@ -62,10 +62,10 @@ export function createVettedLookup(
 
 /** Hosts that are written as addresses are never looked up, so they are judged here. @throws {AppError} FORBIDDEN */
 export function assertVettedAddress(origin: string, allowed: AllowedHosts): void {
-  const place = placeOf(origin)
-  const address = withoutBrackets(place.hostname)
-  if (isIP(address) === 0 || mayConnect(address, place, allowed)) return
-  throw refusal(place.hostname)
+  const server = hostAndPortOf(origin)
+  const address = withoutBrackets(server.hostname)
+  if (isIP(address) === 0 || mayConnect(address, server, allowed)) return
+  throw notReachable(server.hostname)
 }
 
 /**
@@ -73,14 +73,14 @@ export function assertVettedAddress(origin: string, allowed: AllowedHosts): void
  *
  * `localhost` is always this machine (RFC 6761), so who allows that name allows its addresses for it.
  */
-function mayConnect(address: string, { hostname, port }: Place, allowed: AllowedHosts): boolean {
+function mayConnect(address: string, { hostname, port }: HostAndPort, allowed: AllowedHosts): boolean {
   const range = ipaddr.process(address).range()
   if (range === 'unicast' || isListed({ hostname: address, port }, allowed)) return true
   return range === 'loopback' && hostname === 'localhost' && isListed({ hostname, port }, allowed)
 }
 
 /** Whether a name, or an address however it is written, is in the list, with this port or without any. */
-function isListed({ hostname, port }: Place, allowed: AllowedHosts): boolean {
+function isListed({ hostname, port }: HostAndPort, allowed: AllowedHosts): boolean {
   return allowed.some((entry) => {
     const [, host = '', listedPort] = /^(.*?)(?::(\d+))?$/.exec(entry) ?? []
     return sameHost(host, hostname) && (listedPort === undefined || Number(listedPort) === port)
@@ -97,7 +97,7 @@ function toCanonical(host: string): string {
 
 const withoutBrackets = (host: string): string => host.replace(/^\[|\]$/g, '')
 
-function placeOf(origin: string): Place {
+function hostAndPortOf(origin: string): HostAndPort {
   const { hostname, port, protocol } = new URL(origin)
   return { hostname, port: Number(port || (protocol === 'https:' ? 443 : 80)) }
 }
@@ -107,7 +107,7 @@ function toFamily(family: number | 'IPv4' | 'IPv6' | undefined): number {
   return family === 'IPv6' ? 6 : (family ?? 0)
 }
 
-const refusal = (hostname: string): Error =>
+const notReachable = (hostname: string): Error =>
   forbidden(
     `${hostname} is an address inside this server's own network, which no transfer may reach; its operator can allow ` +
       'it by the address itself, with this port or without any, beside the name where it has one (WHARF_TRANSFER_HOSTS)',

@@ -52,6 +52,6 @@ export async function runExport(context: AttemptContext, { projects }: ExportReq
       await succeed(tx, { ...finished, notExported }, days)
     })
   } finally {
-    await artifact.abandon()
+    await artifact.discard()
   }
 }

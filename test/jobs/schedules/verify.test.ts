@@ -205,7 +205,7 @@ test('an archive with a line that is longer than usual is proven under the limit
   expect(lastRun, JSON.stringify(lastRun)).toMatchObject({ status: 'succeeded', provenAt: expect.any(String) })
 })
 
-test('what is not the same after a restore is told by its name', () => {
+test('what is not the same after a restore is reported by its name', () => {
   const original = new Map([
     ['table "a"', '{}'],
     ['the rows of table "a"', '{"rows":2,"sha256":"x"}'],

@@ -29,7 +29,7 @@ test.each([-2, 2])('a process whose clock is %d days off leaves an upload under 
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + days * 24 * 60 * 60_000 })
   await sweepOnce()
   expect(await upload.writer.commit()).toMatchObject({ bytes: BYTES.length })
-  await upload.abandon()
+  await upload.discard()
 })
 
 test('an upload whose file looks old goes on for as long as it is recorded', async () => {
@@ -44,5 +44,5 @@ test('an upload whose file looks old goes on for as long as it is recorded', asy
   await sweepOnce()
   expect(await upload.writer.commit()).toMatchObject({ bytes: BYTES.length })
   await expect(forgotten.commit()).rejects.toThrow()
-  await upload.abandon()
+  await upload.discard()
 })

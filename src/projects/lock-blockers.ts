@@ -3,14 +3,14 @@ import { AppError, type Fault } from '../errors.ts'
 /** How many of those who hold something are named. */
 const MAX_NAMED = 10
 
-interface Holder {
+interface Blocker {
   readonly table: string
   readonly pid: number
   readonly session: string
   readonly seconds: number
 }
 
-type Query = (sql: string, parameters: readonly unknown[]) => Promise<readonly Holder[]>
+type Query = (sql: string, parameters: readonly unknown[]) => Promise<readonly Blocker[]>
 
 /**
  * The error for a lock that was not to be had in time: names the stage's tables that others hold at this moment, and
@@ -23,10 +23,10 @@ export async function stillLocked(
   query: Query,
   { schemaName, what, cause }: { readonly schemaName: string; readonly what: string; readonly cause: unknown },
 ): Promise<AppError> {
-  const holders = await query(HOLDERS, [schemaName, MAX_NAMED])
-  const faults = holders.map(toFault)
+  const blockers = await query(BLOCKERS, [schemaName, MAX_NAMED])
+  const faults = blockers.map(toFault)
   const [first] = faults
-  const reason = first ? first.detail : 'somebody else held a lock that it needs'
+  const reason = first ? first.detail : 'somebody else locked a lock that it needs'
   return new AppError('CONFLICT', `${what}: ${reason}; try again when that has ended`, {
     faults,
     cause,
@@ -35,7 +35,7 @@ export async function stillLocked(
 }
 
 /** What a session is called is its client's own word, so it is only shown. */
-const HOLDERS = `
+const BLOCKERS = `
   SELECT relname::text AS table, pid, coalesce(nullif(application_name, ''), usename::text, '') AS session,
          extract(epoch FROM clock_timestamp() - xact_start)::int AS seconds
   FROM (
@@ -48,8 +48,8 @@ const HOLDERS = `
     WHERE n.nspname = $1 AND l.granted AND l.pid <> pg_catalog.pg_backend_pid() AND a.xact_start IS NOT NULL
       AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
     ORDER BY l.pid, c.oid
-  ) held ORDER BY xact_start LIMIT $2`
+  ) locked ORDER BY xact_start LIMIT $2`
 
-const toFault = ({ table, pid, session, seconds }: Holder): Fault => ({
+const toFault = ({ table, pid, session, seconds }: Blocker): Fault => ({
   detail: `table "${table}" has been in use for ${seconds} s by the database session ${pid} ("${session}")`,
 })

@@ -8,7 +8,7 @@ import { parseJson } from '../lib/parse-json.ts'
 const problem = fromServer(problemSchema.pick({ type: true, detail: true, errors: true }).partial({ type: true }))
 
 /** What a server refused, in its own words. */
-export class RemoteRefusal extends AppError {
+export class RemoteProblem extends AppError {
   /** What it was, for programs: the problem's `type`. */
   readonly type: string | undefined
 
@@ -18,7 +18,7 @@ export class RemoteRefusal extends AppError {
   }
 }
 
-export interface RefusedAnswer {
+export interface ErrorAnswer {
   readonly status: number
   /** The body, or its beginning. */
   readonly text: string
@@ -28,11 +28,11 @@ export interface RefusedAnswer {
 }
 
 /** Turns an answer other than 2xx into an error with the server's own words; it has a request id where they end. */
-export function toRefusal({ status, text, requestId, origin }: RefusedAnswer): AppError {
+export function toAnswerError({ status, text, requestId, origin }: ErrorAnswer): AppError {
   const said = problem.safeParse(parseJson(text)).data
-  const place = status >= 500 && requestId !== undefined ? ` (request ${requestId} in the server's log)` : ''
-  if (said) return new RemoteRefusal(said.detail + place, { type: said.type, faults: said.errors ?? [] })
+  const inLog = status >= 500 && requestId !== undefined ? ` (request ${requestId} in the server's log)` : ''
+  if (said) return new RemoteProblem(said.detail + inLog, { type: said.type, faults: said.errors ?? [] })
   const answer = [status, STATUS_CODES[status]].join(' ').trim()
   const message = `${origin} answered "${answer}", not as a Wharf server does: is it one, and is its address right?`
-  return new AppError('REMOTE_FAILED', message + place)
+  return new AppError('REMOTE_FAILED', message + inLog)
 }

@@ -10,7 +10,7 @@ const UNWRITABLE: Sentence = (file) =>
 const IN_CIRCLES: Sentence = (file) => `${file} is a symbolic link that leads back to itself`
 const LONG_NAME: Sentence = (file) => `${file} has a longer name than files can have here`
 
-/** Refusals that another name, or other rights, would have avoided. */
+/** Failures that another name, or other rights, would have avoided. */
 const WRONG_USE: Readonly<Record<'read' | 'write', Readonly<Record<string, Sentence>>>> = {
   read: {
     ENOENT: (file) => `there is no file ${file}`,
@@ -35,7 +35,7 @@ const WRONG_USE: Readonly<Record<'read' | 'write', Readonly<Record<string, Sente
   },
 }
 
-/** Refusals that have nothing to do with what was asked for. */
+/** Failures that have nothing to do with what was asked for. */
 const FAILED: Readonly<Record<string, Sentence>> = {
   ENOSPC: (file) => `${file} could not be written to its end, no space is left: free some, or choose another place`,
   EDQUOT: (file) => `${file} could not be written to its end, this user's quota is used up: choose another place`,
@@ -52,7 +52,7 @@ const FAILED: Readonly<Record<string, Sentence>> = {
  * @returns WRONG_USE where the file is not one that this can be done with, FILE_FAILED where something happened to it,
  *   and `error` itself where it is not about a file.
  */
-export function toFileRefusal(error: unknown, file: string, purpose: 'read' | 'write'): unknown {
+export function toFileFailure(error: unknown, file: string, purpose: 'read' | 'write'): unknown {
   const code = errorCode(error)
   if (code === undefined) return error
   const wrong = WRONG_USE[purpose][code]

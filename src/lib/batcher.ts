@@ -1,12 +1,12 @@
 /** Asks something, and shares the query with others who ask at the same time. */
 export type Ask<Question, Answer> = (key: string, question: Question) => Promise<Answer>
 
-/** Answers all questions of a round; a key that is left out is answered with undefined. */
+/** Answers all questions of a batch; a key that is left out is answered with undefined. */
 type Read<Question, Answer> = (questions: ReadonlyMap<string, Question>) => Promise<ReadonlyMap<string, Answer>>
 
 type Outcome<Answer> = { readonly answer: Answer | undefined } | { readonly failure: unknown }
 
-interface Round<Question, Answer> {
+interface Batch<Question, Answer> {
   readonly questions: Map<string, Question>
   readonly outcomes: Promise<ReadonlyMap<string, Outcome<Answer>>>
   readonly start: () => void
@@ -14,31 +14,31 @@ interface Round<Question, Answer> {
 
 /**
  * Shares tiny reads between those who need one at the same time, without anybody getting an old answer: a question
- * joins the next round to start, never the one under way, which may have read already. So what an answer says was
+ * joins the next batch to start, never the one under way, which may have read already. So what an answer says was
  * true at a moment after its question was put.
  *
- * At most one round runs and one waits.
+ * At most one batch runs and one waits.
  *
- * @param read answers a round; questions with one key are the same question. What it throws, each question of the round
+ * @param read answers a batch; questions with one key are the same question. What it throws, each question of the batch
  * gets, unless `isOfOneQuestion` says otherwise.
  * @param isOfOneQuestion whether a failure is the fault of a single question. The others are then asked without it: the
- * round is read again in halves, until that question is alone with its failure.
+ * batch is read again in halves, until that question is alone with its failure.
  */
-export function createRounds<Question, Answer>(
+export function createBatcher<Question, Answer>(
   read: Read<Question, Answer>,
   isOfOneQuestion: (failure: unknown) => boolean = () => false,
 ): Ask<Question, Answer | undefined> {
-  let waiting: Round<Question, Answer> | undefined
+  let waiting: Batch<Question, Answer> | undefined
   let running = false
 
   const startNext = (): void => {
-    const round = waiting
+    const batch = waiting
     waiting = undefined
-    running = round !== undefined
-    round?.start()
+    running = batch !== undefined
+    batch?.start()
   }
 
-  const open = (): Round<Question, Answer> => {
+  const open = (): Batch<Question, Answer> => {
     const questions = new Map<string, Question>()
     let start: () => void = () => undefined
     const outcomes = new Promise<void>((resolve) => {
@@ -47,7 +47,7 @@ export function createRounds<Question, Answer>(
       .then(() => readApart(read, isOfOneQuestion, questions))
       // Not at once: what has arrived in the meantime, and is not parsed yet, comes along with the next one.
       .finally(() => setImmediate(startNext))
-    // One who waits handles a failure; a round without anybody who still does must not end the process.
+    // One who waits handles a failure; a batch without anybody who still does must not end the process.
     outcomes.catch(() => undefined)
     return { questions, outcomes, start }
   }

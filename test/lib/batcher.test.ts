@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { createRounds } from '../../src/lib/rounds.ts'
+import { createBatcher } from '../../src/lib/batcher.ts'
 
 /** A reader that says of each round what was asked, and answers when it is let. */
 function heldReader() {
   const started: { readonly asked: string[]; readonly answer: (value: string) => void; readonly fail: () => void }[] =
     []
-  const ask = createRounds<string, string>(
+  const ask = createBatcher<string, string>(
     (questions) =>
       new Promise((resolve, reject) => {
         const asked = [...questions.keys()]
@@ -69,7 +69,7 @@ test('a round that fails fails for those who were in it, and for nobody after', 
 
 test('a question that fails its round fails alone, and the others get their answers', async () => {
   const rounds: string[][] = []
-  const ask = createRounds<string, string>(
+  const ask = createBatcher<string, string>(
     async (questions) => {
       rounds.push([...questions.keys()])
       if (questions.has('bad') || questions.has('worse')) throw new Error(questions.has('bad') ? 'bad' : 'worse')
@@ -93,7 +93,7 @@ test('a question that fails its round fails alone, and the others get their answ
 
 test('a round that fails as a whole is not asked again in parts', async () => {
   let rounds = 0
-  const ask = createRounds<string, string>(
+  const ask = createBatcher<string, string>(
     async () => {
       rounds += 1
       throw new Error('out of reach')

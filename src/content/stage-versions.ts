@@ -3,8 +3,8 @@ import type pg from 'pg'
 import { preparedQuery } from '../database/prepared-query.ts'
 import { recordCrash } from '../events/record-crash.ts'
 
-/** How a stage stood at one moment. Two equal marks say that nothing of it changed between them. */
-export interface StageMark {
+/** How a stage stood at one moment. Two equal versions say that nothing of it changed between them. */
+export interface StageVersion {
   /** The UUID of its latest event. */
   readonly reference: string
   /** Which tables and columns it has: another text after each swap and each change of structure. */
@@ -13,7 +13,7 @@ export interface StageMark {
   readonly generation: string
 }
 
-export interface MarkRow {
+export interface VersionRow {
   readonly reference: string
   readonly generation: string
   readonly structure: string
@@ -21,8 +21,8 @@ export interface MarkRow {
   readonly crashed: boolean
 }
 
-/** The columns of `MarkRow`, of a row of `system.stage_state`. */
-export const MARK_COLUMNS = `
+/** The columns of `VersionRow`, of a row of `system.stage_state`. */
+export const VERSION_COLUMNS = `
   stage_state.generation::text,
   (SELECT reference FROM system.transaction WHERE transaction.stage_id = stage_state.stage_id
    ORDER BY position DESC LIMIT 1) AS reference,
@@ -31,13 +31,13 @@ export const MARK_COLUMNS = `
     '') AS structure,
   wharf.crashed(stage_state.stage_id) AS crashed`
 
-const SQL = `SELECT stage_state.stage_id, ${MARK_COLUMNS} FROM system.stage_state WHERE stage_id = ANY($1::uuid[])`
+const SQL = `SELECT stage_state.stage_id, ${VERSION_COLUMNS} FROM system.stage_state WHERE stage_id = ANY($1::uuid[])`
 
 /**
- * Runs a query that reads marks. Where PostgreSQL has crashed since anybody did so, what that has emptied is logged
+ * Runs a query that reads versions. Where PostgreSQL has crashed since anybody did so, what that has emptied is logged
  * first: a reference that stays the same says that nothing has changed.
  */
-export async function queryMarks<Row extends Partial<MarkRow> & pg.QueryResultRow>(
+export async function queryVersions<Row extends Partial<VersionRow> & pg.QueryResultRow>(
   system: pg.Pool,
   query: { readonly name: string; readonly text: string },
   values: readonly unknown[],
@@ -51,15 +51,15 @@ export async function queryMarks<Row extends Partial<MarkRow> & pg.QueryResultRo
 }
 
 /** Reads how stages stand, all at one moment. Stages that are not there any more are left out. */
-export async function readStageMarks(
+export async function readStageVersions(
   pool: pg.Pool,
   stageIds: readonly string[],
-): Promise<ReadonlyMap<string, StageMark>> {
+): Promise<ReadonlyMap<string, StageVersion>> {
   if (stageIds.length === 0) return new Map()
-  const rows = await queryMarks<MarkRow & { readonly stage_id: string }>(
+  const rows = await queryVersions<VersionRow & { readonly stage_id: string }>(
     pool,
-    { name: 'wharf-content-marks', text: SQL },
+    { name: 'wharf-content-versions', text: SQL },
     [stageIds],
   )
-  return new Map(rows.map(({ stage_id, crashed: _, ...mark }) => [stage_id, mark]))
+  return new Map(rows.map(({ stage_id, crashed: _, ...version }) => [stage_id, version]))
 }
