@@ -120,7 +120,7 @@ describe.each([
 
     expect(await store.size(key)).toBeUndefined()
     await expect(read(store, key)).rejects.toMatchObject({ code: 'NOT_FOUND' })
-    await writer.abandon()
+    await writer.discard()
   })
 
   test.each<[string, ByteRange, string]>([
@@ -151,33 +151,33 @@ describe.each([
     expect(await store.size(key)).toBeUndefined()
   })
 
-  test('frees what an abandoned writer had written', async () => {
+  test('frees what a discarded writer had written', async () => {
     const key = randomUUID()
     const writer = await store.create(key)
     await writer.write(LARGE)
     expect(await location.leftovers()).toBe(1)
-    await writer.abandon()
+    await writer.discard()
 
     expect(await location.leftovers()).toBe(0)
     expect(await store.size(key)).toBeUndefined()
   })
 
-  test('lets a commit stand when the writer is abandoned after it', async () => {
+  test('lets a commit stand when the writer is discarded after it', async () => {
     const key = randomUUID()
     const writer = await store.create(key)
     await writer.write(Buffer.from('kept'))
     await writer.commit()
-    await writer.abandon()
+    await writer.discard()
 
     expect((await read(store, key)).toString()).toBe('kept')
   })
 
   test('refuses to go on with a writer that has ended', async () => {
     const writer = await store.create(randomUUID())
-    await writer.abandon()
+    await writer.discard()
 
-    await expect(writer.write(Buffer.from('x'))).rejects.toThrow('committed or abandoned')
-    await expect(writer.commit()).rejects.toThrow('committed or abandoned')
+    await expect(writer.write(Buffer.from('x'))).rejects.toThrow('committed or discarded')
+    await expect(writer.commit()).rejects.toThrow('committed or discarded')
   })
 
   test('replaces an artifact whole, and keeps the old one until then', async () => {
@@ -209,7 +209,7 @@ describe.each([
     expect(await location.leftovers()).toBe(1)
     await expect(writers[0]?.commit()).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' })
     expect(await store.size(key)).toBeUndefined()
-    await writers[1]?.abandon()
+    await writers[1]?.discard()
   })
 
   test.each(['', '..', '../other', 'a/b', randomUUID().toUpperCase(), `${randomUUID()}\n`, `${randomUUID()}.part`])(
@@ -234,7 +234,7 @@ describe.each([
     expect(await store.sweep({ olderThan: new Date(Date.now() + 3_600_000), isUnderWay: async () => false })).toBe(5)
     expect(await location.leftovers()).toBe(0)
     expect((await read(store, key)).toString()).toBe('finished')
-    await Promise.all(writers.map((writer) => writer.abandon()))
+    await Promise.all(writers.map((writer) => writer.discard()))
   })
 })
 

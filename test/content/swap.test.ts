@@ -77,7 +77,11 @@ test('a read that a swap comes into begins again, by the structure that is there
     const { reference, generation } = await versionOf(id)
     return { seen: { reference, generation, in_place: true } }
   }
-  const { seen } = await consistentRead(source, { rereadVersion: versionOf, catalogs: { forget: () => undefined } }, read)
+  const { seen } = await consistentRead(
+    source,
+    { rereadVersion: versionOf, catalogs: { forget: () => undefined } },
+    read,
+  )
   expect(planned).toHaveLength(2)
   expect(Number(planned[1])).toBe(Number(planned[0]) + 1)
   expect(seen.reference).toBe(await latestEvent(wharf))

@@ -374,7 +374,10 @@ describe('what can not be selected is refused', () => {
     ['select=title)', 'expected "," or the end, found ")"'],
     ['select=trakc(title)', 'no relation "trakc" of "album" is known from its foreign keys; did you mean "track"?'],
     ['select=track(title', 'expected "," or ")", found the end'],
-    ['select=track!nope(title)', '"nope" tells no relation of "album" to "track"; there is track!track_album_id_fkey'],
+    [
+      'select=track!nope(title)',
+      '"nope" names no relation from "album" to "track"; there is track!track_album_id_fkey',
+    ],
     ['select=...track(title)', '"track" has many rows for one of "album", and can\'t be spread'],
     ['select=title::txet', 'there is no type "txet" to cast to; did you mean "text"?'],
     ['select=title::text)', 'expected "," or the end, found ")"'],
