@@ -145,3 +145,19 @@ export function isServerTrouble(error: unknown): boolean {
   const blamed = meaningOf(error)?.blamed
   return blamed === 'nobody' || blamed === 'operator' || (sqlState(error)?.startsWith('XX') ?? false)
 }
+
+/**
+ * What PostgreSQL refuses of the SQL and the rows that it was given; undefined where the failure is not about them, so that
+ * `databaseTrouble` says what it is.
+ *
+ * - `constraint`: rows break one.
+ * - `statement`: what it says is not supported, not allowed, of wrong syntax, or names what is not there. Its message is
+ *   about SQL alone.
+ * - `expression`: it fails when it is evaluated. Its message may quote a row.
+ */
+export function refusedPart(error: unknown): 'constraint' | 'statement' | 'expression' | undefined {
+  if (!(error instanceof pg.DatabaseError) || isServerTrouble(error) || meaningOf(error)) return undefined
+  const kind = error.code?.slice(0, 2) ?? ''
+  if (kind === '23') return 'constraint'
+  return ['0A', '2B', '2F', '3F', '42', '54', '55'].includes(kind) ? 'statement' : 'expression'
+}

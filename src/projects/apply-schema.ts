@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Database } from '../database/database.ts'
 import { quoteIdentifier, quoteLiteral } from '../database/quoting.ts'
+import { openSingleUseSession } from '../database/single-use-session.ts'
 import { SQLSTATE, sqlState } from '../database/sqlstate.ts'
 import { AppError } from '../errors.ts'
 import { stillLocked } from './lock-blockers.ts'
@@ -123,19 +124,20 @@ interface Try {
 }
 
 /** @throws PostgreSQL's own error, but for a lock that was not to be had. */
-const tryToApply = ({ system, stage, change, lockTimeoutMs }: Try, signal: AbortSignal): Promise<Attempt> =>
-  withSession(stage.database, signal, async (client, pid) => {
-    const waits = watchWaits(system, pid, lockTimeoutMs + GRACE_MS)
-    try {
-      return { id: await runScript(client, stage, change, { lockTimeoutMs, signal }) }
-    } catch (error) {
-      await waits.stop()
-      if (!waits.hasEndedIt() && sqlState(error) !== SQLSTATE.lockNotAvailable) throw error
-      return { error, blockers: waits.lastBlockers() }
-    } finally {
-      await waits.stop()
-    }
-  })
+async function tryToApply({ system, stage, change, lockTimeoutMs }: Try, signal: AbortSignal): Promise<Attempt> {
+  const { client, pid, close } = await openSingleUseSession(stage.database.pool, signal)
+  const waits = watchWaits(system, pid, lockTimeoutMs + GRACE_MS)
+  try {
+    return { id: await runScript(client, stage, change, { lockTimeoutMs, signal }) }
+  } catch (error) {
+    await waits.stop()
+    if (!waits.hasEndedIt() && sqlState(error) !== SQLSTATE.lockNotAvailable) throw error
+    return { error, blockers: waits.lastBlockers() }
+  } finally {
+    await waits.stop()
+    close()
+  }
+}
 
 /** Runs it in one transaction. @returns the id of the record. */
 async function runScript(
@@ -188,34 +190,4 @@ async function assertSchemaIsThere(client: pg.PoolClient, schemaName: string): P
   if (rows[0]?.there) return
   const detail = "the script drops or renames the stage's own schema"
   throw new AppError('SQL_REJECTED', `nothing was changed: ${detail}`, { faults: [{ detail }] })
-}
-
-/**
- * Lends a session that ends with `use`, or when `signal` is aborted: the server is asked to end it then, since it does
- * not notice a closed connection before the statement that runs has ended.
- */
-async function withSession<T>(
-  { pool }: Database,
-  signal: AbortSignal,
-  use: (client: pg.PoolClient, pid: number) => Promise<T>,
-): Promise<T> {
-  const client = await pool.connect()
-  // The query that runs learns of a broken connection by itself; unheard, the event would end the process.
-  client.on('error', () => undefined)
-  try {
-    const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
-    const pid = rows[0]?.pid ?? 0
-    const end = (): void => {
-      void Promise.allSettled([pool.query('SELECT pg_terminate_backend($1)', [pid])])
-    }
-    signal.addEventListener('abort', end, { once: true })
-    try {
-      signal.throwIfAborted()
-      return await use(client, pid)
-    } finally {
-      signal.removeEventListener('abort', end)
-    }
-  } finally {
-    client.release(true)
-  }
 }

@@ -1,5 +1,6 @@
 import pg from 'pg'
-import { databaseTrouble, isServerTrouble } from '../../database/sqlstate-meanings.ts'
+import { SQLSTATE } from '../../database/sqlstate.ts'
+import { databaseTrouble, refusedPart } from '../../database/sqlstate-meanings.ts'
 import { AppError } from '../../errors.ts'
 
 /**
@@ -15,26 +16,25 @@ export function loadFailure(error: unknown): unknown {
   return new AppError('CONFLICT', `nothing was changed: ${detail}`, { faults: [{ detail }], cause: error })
 }
 
-/**
- * SQLSTATE classes whose messages are about SQL: not supported, authorization, state, limits, syntax, names, rights.
- */
-const ABOUT_SQL: ReadonlySet<string> = new Set(['0A', '2B', '2F', '3F', '42', '54', '55'])
-
 /** @returns undefined for what has nothing to do with the archive. */
 function explain(error: pg.DatabaseError): string | undefined {
   const { code = '', message, constraint, table } = error
   if (code === '53200') {
     return 'PostgreSQL has no memory for so many locks; its operator can raise max_locks_per_transaction'
   }
-  if (isServerTrouble(error)) return undefined
-  if (code === '55P03') return 'the stage is being read, perhaps by an export; try again when that has ended'
-  const kind = code.slice(0, 2)
-  if (kind === '40') return undefined
-  if (kind === '23') {
-    const named = constraint === undefined ? '' : ` "${constraint}"`
-    const owner = table === undefined ? '' : ` of table "${table}"`
-    return `the rows break the constraint${named}${owner} (SQLSTATE ${code})`
+  if (code === SQLSTATE.lockNotAvailable)
+    return 'the stage is being read, perhaps by an export; try again when that has ended'
+  switch (refusedPart(error)) {
+    case 'constraint': {
+      const named = constraint === undefined ? '' : ` "${constraint}"`
+      const owner = table === undefined ? '' : ` of table "${table}"`
+      return `the rows break the constraint${named}${owner} (SQLSTATE ${code})`
+    }
+    case 'statement':
+      return `PostgreSQL refuses the structure: ${message} (SQLSTATE ${code})`
+    case 'expression':
+      return `an expression of the structure fails, perhaps on a row (SQLSTATE ${code})`
+    default:
+      return undefined
   }
-  if (ABOUT_SQL.has(kind)) return `PostgreSQL refuses the structure: ${message} (SQLSTATE ${code})`
-  return `an expression of the structure fails, perhaps on a row (SQLSTATE ${code})`
 }

@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { quoteIdentifier } from '../../database/quoting.ts'
 import { nameSession } from '../../database/session-name.ts'
+import { openSingleUseSession } from '../../database/single-use-session.ts'
 
 export interface SessionOptions {
   /** Ends the session, together with the statement that runs in it. */
@@ -24,11 +25,7 @@ export interface LoadingSession {
 const LOCK_TIMEOUT = '10s'
 
 /**
- * Opens a session, and a transaction in it. It is ended afterwards, not given back to the pool: SQL of a file may have
- * left settings behind.
- *
- * Ended by the signal, PostgreSQL is told so, since it does not notice a closed connection before the statement that
- * runs in it has ended.
+ * Opens a session, and a transaction in it.
  *
  * @param pool of the project's own login.
  * @param schemaName where names without a schema are looked up, and nowhere else.
@@ -38,28 +35,9 @@ export async function openLoadingSession(
   schemaName: string,
   { signal, sessionName }: SessionOptions,
 ): Promise<LoadingSession> {
-  signal.throwIfAborted()
-  const client = await pool.connect()
-  let open = true
-  const close = (error?: Error): void => {
-    if (!open) return
-    open = false
-    signal.removeEventListener('abort', abort)
-    client.release(error ?? true)
-  }
-  let pid: number | undefined
-  const abort = (): void => {
-    close(new Error('the import was cancelled'))
-    void Promise.allSettled([pool.query('SELECT pg_catalog.pg_terminate_backend($1)', [pid])])
-  }
-  // A session that is ended from outside also says so here, where unheard it would end the process.
-  client.on('error', close)
-  signal.addEventListener('abort', abort, { once: true })
+  const { client, close } = await openSingleUseSession(pool, signal)
   try {
-    const { rows } = await client.query<{ pid: number }>('SELECT pg_catalog.pg_backend_pid() AS pid')
-    pid = rows[0]?.pid
     if (sessionName !== undefined) await nameSession(client, sessionName)
-    signal.throwIfAborted()
     await client.query('BEGIN')
     await setAll(client, { search_path: quoteIdentifier(schemaName), lock_timeout: LOCK_TIMEOUT, jit: 'off' })
   } catch (error) {
