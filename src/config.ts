@@ -2,6 +2,7 @@ import { isAbsolute, join, resolve } from 'node:path'
 import { z } from 'zod'
 import { AppError } from './errors.ts'
 import { isAddressRange } from './lib/address-range.ts'
+import { RUNTIME_CHANGES, type RuntimeChange } from './lib/runtime.ts'
 import { SLUG_PATTERN } from './lib/slug.ts'
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
@@ -78,6 +79,9 @@ const environmentSchema = z.object({
   WHARF_READER_BYTES_PER_SECOND: integer(1, 1024 * 1024 * 1024, 4096),
   WHARF_TURN_WAIT_MS: integer(0, 600_000, 10_000),
   WHARF_PROJECT_CONNECTIONS: integer(0, 10_000, 0),
+  WHARF_RUNTIME_OFF: list.pipe(
+    z.array(z.enum(RUNTIME_CHANGES, { error: `must be of ${RUNTIME_CHANGES.join(', ')}, with commas between them` })),
+  ),
   WHARF_LOG_LEVEL: z.enum(LOG_LEVELS, { error: `must be one of ${LOG_LEVELS.join(', ')}` }).default('info'),
 })
 
@@ -148,6 +152,8 @@ export interface Config {
   readonly turnWaitMs: number
   /** How many sessions each project's login may have; 0 lets the server's `max_connections` decide. */
   readonly projectConnections: number
+  /** Changes of the runtime that are left out. */
+  readonly runtimeOff: readonly RuntimeChange[]
   readonly logLevel: LogLevel
 }
 
@@ -201,6 +207,7 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
     readerBytesPerSecond: values.WHARF_READER_BYTES_PER_SECOND,
     turnWaitMs: values.WHARF_TURN_WAIT_MS,
     projectConnections: values.WHARF_PROJECT_CONNECTIONS,
+    runtimeOff: values.WHARF_RUNTIME_OFF,
     logLevel: values.WHARF_LOG_LEVEL,
   })
 }

@@ -158,7 +158,7 @@ export async function createContainer(options: {
   const control = open(databaseUrl, { maxConnections: MAX_CONNECTIONS, session: 'wharf', endsWhenServerHangs: true })
   lifecycle.onClose('database', control.close)
   await resealSecrets(control, seal, logger)
-  const snapshots = open(databaseUrl, { maxConnections: MAX_SNAPSHOTS, session: 'wharf' })
+  const snapshots = open(databaseUrl, { maxConnections: MAX_SNAPSHOTS, session: 'wharf', givesByteText: true })
   lifecycle.onClose('snapshots', snapshots.close)
   const imports = open(databaseUrl, { maxConnections: MAX_IMPORTS, session: 'wharf' })
   lifecycle.onClose('imports', imports.close)

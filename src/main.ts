@@ -1,14 +1,9 @@
 #!/usr/bin/env node
 import { existsSync } from 'node:fs'
-import { setFlagsFromString } from 'node:v8'
 import { readNpmOptions } from './cli/npm-options.ts'
 import { runCli } from './cli/program.ts'
 import type { Config } from './config.ts'
 import { readVersion } from './version.ts'
-
-// Prisma's query compiler is WebAssembly: to optimise it takes 50 MB of memory, for queries that take longer than their
-// compiling anyway (`npm run bench -- memory`).
-setFlagsFromString('--liftoff-only')
 
 const ENVIRONMENT_FILE = '.env'
 const hasEnvironmentFile = existsSync(ENVIRONMENT_FILE)
@@ -28,6 +23,8 @@ process.exitCode = await runCli(process.argv.slice(2), {
   },
   hasEnvironmentFile,
   async startService(config) {
+    const { prepareRuntime } = await import('./lib/runtime.ts')
+    prepareRuntime(config.runtimeOff)
     const { startService } = await import('./service.ts')
     const { createLogger } = await import('./logger.ts')
     const { url, ...service } = await startService({ config, logger: createLogger('error'), shared: false })

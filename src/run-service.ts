@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
-import { setFlagsFromString } from 'node:v8'
 import type { Config } from './config.ts'
 import { rootTokenPath } from './data-folder/root-token.ts'
+import { prepareRuntime, startLean } from './lib/runtime.ts'
 import { createLogger } from './logger.ts'
-import type { Service, ServiceOptions, ServicePart } from './service.ts'
+import type { ServicePart } from './service.ts'
 import { welcome } from './welcome.ts'
 
 /**
@@ -18,7 +18,11 @@ export async function runService(config: Config, parts?: readonly ServicePart[])
   const stop = nextSignal()
   const tokenFile = config.rootToken === undefined ? rootTokenPath(config.dataDir) : undefined
   const makesToken = tokenFile !== undefined && !existsSync(tokenFile)
-  const service = await startLean({ config, logger, shared: true, ...(parts && { parts }) })
+  prepareRuntime(config.runtimeOff)
+  const service = await startLean(async () => {
+    const { startService } = await import('./service.ts')
+    return startService({ config, logger, shared: true, ...(parts && { parts }) })
+  })
   const { url, rootToken } = service
   const showToken = makesToken || process.stdout.isTTY
   process.stdout.write(url === undefined ? 'Wharf works on jobs\n' : welcome({ url, rootToken, tokenFile, showToken }))
@@ -29,20 +33,6 @@ export async function runService(config: Config, parts?: readonly ServicePart[])
   }
   await service.close()
   return typeof reason === 'string' ? 0 : 1
-}
-
-/**
- * Starts the service, and loads its code, without V8's new space growing to 32 MB for that: none of it would be given
- * back, or needed (`npm run bench -- job-memory`). To go on like this would cost twice the processor time.
- */
-async function startLean(options: ServiceOptions): Promise<Service> {
-  setFlagsFromString('--optimize-for-size')
-  try {
-    const { startService } = await import('./service.ts')
-    return await startService(options)
-  } finally {
-    setFlagsFromString('--no-optimize-for-size')
-  }
 }
 
 const nextSignal = (): Promise<NodeJS.Signals> =>

@@ -19,6 +19,8 @@ export interface DatabaseOptions {
   readonly maxConnections: number
   /** What its sessions are for, which decides on their settings. */
   readonly session: SessionKind
+  /** Whether its connections give byte text, as those that export do. */
+  readonly givesByteText?: boolean
   /** What PostgreSQL calls its sessions; `wharf` where it is left out. */
   readonly applicationName?: string
   /** Whether its connections are ended when the server hangs: not those that last, whose users have other means. */

@@ -93,6 +93,7 @@ export function createLoginDatabases({
         open(loginUrl(baseUrl, login), {
           maxConnections: MAX_CONNECTIONS[use],
           session: 'project',
+          givesByteText: use === 'exports',
           endsWhenServerHangs: use === 'content',
           restorePassword: () => restorePassword(login),
         })

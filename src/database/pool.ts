@@ -13,7 +13,7 @@ const IDLE_TIMEOUT_MS = 30_000
 /** A pool of connections, opened when they are first needed. One that breaks is replaced. */
 export function createPool(
   connectionString: string,
-  { maxConnections, session, restorePassword, applicationName = 'wharf' }: DatabaseOptions,
+  { maxConnections, session, givesByteText, restorePassword, applicationName = 'wharf' }: DatabaseOptions,
   logger: Logger,
 ): pg.Pool {
   const onEnd = (error: Error): void => logger.debug({ err: error, session }, 'a database session ended')
@@ -26,7 +26,7 @@ export function createPool(
     application_name: applicationName,
     Client: class extends SessionClient {
       constructor(config: pg.ClientConfig = {}) {
-        super(config, { kind: session, onEnd })
+        super(config, { kind: session, givesByteText, onEnd })
       }
     },
   }

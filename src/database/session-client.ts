@@ -1,13 +1,14 @@
 import type { EventEmitter } from 'node:events'
-import type pg from 'pg'
+import pg from 'pg'
+import { forgetResults, giveByteText } from '../lib/runtime.ts'
 import type { Logger } from '../logger.ts'
-import { ByteTextClient } from './byte-text-client.ts'
-import { forgetResults } from './forget-results.ts'
 import { CLIENT_CHECK, type SessionKind, sessionSettings } from './session-settings.ts'
 import { SQLSTATE, sqlState } from './sqlstate.ts'
 
 export interface SessionOptions {
   readonly kind: SessionKind
+  /** Whether it gives byte text, as exports need it. */
+  readonly givesByteText?: boolean | undefined
   /** Learns of a session that ended or broke, whatever it was doing; the statement that ran in it fails besides. */
   onEnd(error: Error): void
 }
@@ -41,18 +42,19 @@ interface TimedQuery extends pg.QueryConfig {
  * A connection to PostgreSQL, as every one of Wharf's is: it counts as connected when it has its settings, and somebody
  * listens for the end of its session for as long as it lives. Unheard, that event would end the process.
  */
-export class SessionClient extends ByteTextClient {
+export class SessionClient extends pg.Client {
   readonly #kind: SessionKind
   readonly #timeoutMs: number | undefined
   #version = ''
   #canCheckClient = true
 
-  constructor(config: pg.ClientConfig, { kind, onEnd }: SessionOptions) {
+  constructor(config: pg.ClientConfig, { kind, givesByteText = false, onEnd }: SessionOptions) {
     super(config)
     this.#kind = kind
     this.#timeoutMs = config.connectionTimeoutMillis
     this.on('error', onEnd)
     forgetResults(this)
+    if (givesByteText) giveByteText(this)
     const parameters: unknown = Reflect.get(this, 'connectionParameters')
     Object.assign(parameters ?? {}, { options: startupOptions(config.connectionString) })
     const connection: EventEmitter = Reflect.get(this, 'connection')

@@ -1,8 +1,8 @@
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { BYTE_TEXT_COLUMN } from '../../src/database/byte-text-client.ts'
 import { createPool } from '../../src/database/pool.ts'
 import { toByteText } from '../../src/lib/byte-text.ts'
+import { BYTE_TEXT_COLUMN, prepareRuntime, readByteText } from '../../src/lib/runtime.ts'
 import { createLogger } from '../../src/logger.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database/database.ts'
 
@@ -12,7 +12,11 @@ let database: TestDatabase
 let pool: pg.Pool
 beforeAll(async () => {
   database = await createTestDatabase()
-  pool = createPool(database.url, { maxConnections: 1, session: 'project' }, createLogger('silent'))
+  pool = createPool(
+    database.url,
+    { maxConnections: 1, session: 'project', givesByteText: true },
+    createLogger('silent'),
+  )
 })
 afterAll(async () => {
   await pool.end()
@@ -38,4 +42,25 @@ test('an error in the middle of byte text is told in words that can be read', as
   await expect(pool.query(failing, [TEXT])).rejects.toThrow('division by zero')
   await expect(pool.query(`SELECT '${TEXT}'::int AS ${BYTE_TEXT_COLUMN}`)).rejects.toThrow(TEXT)
   expect((await pool.query('SELECT $1::text AS plain', [TEXT])).rows).toEqual([{ plain: TEXT }])
+})
+
+test('a connection that does not export gives that column as text', async () => {
+  const ordinary = createPool(database.url, { maxConnections: 1, session: 'project' }, createLogger('silent'))
+  const { rows } = await ordinary.query(`SELECT $1::text AS ${BYTE_TEXT_COLUMN}`, [TEXT])
+  await ordinary.end()
+  expect(rows).toEqual([{ [BYTE_TEXT_COLUMN]: TEXT }])
+})
+
+test('the same bytes are read where byte text is switched off', async () => {
+  const options = { maxConnections: 1, session: 'project', givesByteText: true } as const
+  prepareRuntime(['byte-text', 'liftoff'])
+  try {
+    const decoding = createPool(database.url, options, createLogger('silent'))
+    const { rows } = await decoding.query(`SELECT $1::text AS ${BYTE_TEXT_COLUMN}`, [TEXT])
+    await decoding.end()
+    expect(rows).toEqual([{ [BYTE_TEXT_COLUMN]: TEXT }])
+    expect(readByteText(rows[0][BYTE_TEXT_COLUMN])).toBe(toByteText(TEXT))
+  } finally {
+    prepareRuntime(['liftoff'])
+  }
 })

@@ -1,8 +1,8 @@
 import { EVENT_PARTS } from '../../archive/pages.ts'
-import { BYTE_TEXT_COLUMN } from '../../database/byte-text-client.ts'
 import type { Transaction } from '../../database/database.ts'
 import { quoteLiteral } from '../../database/quoting.ts'
 import type { ByteText } from '../../lib/byte-text.ts'
+import { BYTE_TEXT_COLUMN, readByteText } from '../../lib/runtime.ts'
 import type { DeclaredStage } from './declare-tables.ts'
 
 /** Bytes after which a page of events is full. */
@@ -26,14 +26,14 @@ export async function* eventPages(tx: Transaction, stages: readonly DeclaredStag
         ON event.stage_id = transaction.stage_id AND event.transaction_id = transaction.id
       WHERE transaction.stage_id = ${quoteLiteral(stage.id)}::uuid ORDER BY transaction.position, event.ordinal`)
     for (;;) {
-      const [page] = await tx.$queryRawUnsafe<{ rows: number; [BYTE_TEXT_COLUMN]: ByteText | null }[]>(
+      const [page] = await tx.$queryRawUnsafe<{ rows: number; [BYTE_TEXT_COLUMN]: string | null }[]>(
         `SELECT "rows", "lines" AS ${BYTE_TEXT_COLUMN} FROM wharf.fetch_page('wharf_events', $1::int, $2)`,
         PAGE_BYTES,
         EVENT_PARTS.join,
       )
       const lines = page?.[BYTE_TEXT_COLUMN]
       if (!page || typeof lines !== 'string') break
-      yield { events: page.rows, lines }
+      yield { events: page.rows, lines: readByteText(lines) }
     }
     await tx.$executeRawUnsafe('CLOSE wharf_events')
   }

@@ -1,7 +1,7 @@
-import { BYTE_TEXT_COLUMN } from '../../database/byte-text-client.ts'
 import type { Transaction } from '../../database/database.ts'
 import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../database/quoting.ts'
 import type { ByteText } from '../../lib/byte-text.ts'
+import { BYTE_TEXT_COLUMN, readByteText } from '../../lib/runtime.ts'
 
 /** Rows of a table as PostgreSQL wrote them: JSON arrays, joined by the separator that was asked for. */
 export interface RowPage {
@@ -85,7 +85,7 @@ export async function* tablePages(tx: Transaction, cursor: TableCursor): AsyncGe
         const { rows, [BYTE_TEXT_COLUMN]: lines } = page
         // Whatever still refers to the fetched pages (a promise does, until it is collected) is not to keep their text.
         page[BYTE_TEXT_COLUMN] = null
-        if (lines !== null) yield { rows, lines }
+        if (lines !== null) yield { rows, lines: readByteText(lines) }
       }
     }
   } finally {
@@ -107,7 +107,7 @@ function fetchAfter(
 interface FetchedPage {
   readonly rows: number
   /** Null where the blocks hold no rows, or the page has been used. */
-  [BYTE_TEXT_COLUMN]: ByteText | null
+  [BYTE_TEXT_COLUMN]: string | null
 }
 
 const fetchPages = (tx: Transaction, { name }: TableCursor, count: number): Promise<FetchedPage[]> =>

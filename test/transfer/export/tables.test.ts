@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { BYTE_TEXT_COLUMN } from '../../../src/database/byte-text-client.ts'
 import { quoteIdentifier, quoteQualified } from '../../../src/database/quoting.ts'
 import type { ByteText } from '../../../src/lib/byte-text.ts'
+import { BYTE_TEXT_COLUMN } from '../../../src/lib/runtime.ts'
 import type { FindProjectDatabase } from '../../../src/projects/stage-database.ts'
 import { withExport } from '../../../src/transfer/export/with-export.ts'
 import { tablesOf } from '../../support/archives/archive-text.ts'
