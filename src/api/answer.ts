@@ -8,7 +8,7 @@ export type HeaderDocs = Readonly<Record<HeaderName, string>>
 
 interface Described<H extends HeaderDocs> {
   readonly description: string
-  readonly headers: H
+  readonly headers?: H
 }
 
 export interface JsonAnswer<S extends z.ZodType, H extends HeaderDocs> extends Described<H> {
@@ -61,7 +61,7 @@ type AnswerBody<T extends AnswerSpec> =
         : { readonly body?: undefined }
 
 type DeclaredHeaders<T extends AnswerSpec> = {
-  readonly headers?: { readonly [N in keyof T['headers']]?: string | undefined }
+  readonly headers?: { readonly [N in keyof NonNullable<T['headers']>]?: string | undefined }
 }
 
 /** What a handler may answer: one of the declared statuses, with the body and the headers declared for it. */
@@ -79,18 +79,18 @@ export interface AnyAnswer {
 }
 
 type NoHeaders = Readonly<Record<never, string>>
-const NO_HEADERS: NoHeaders = {}
+
+const described = <H extends HeaderDocs>(description: string, headers: H | undefined): Described<H> => ({
+  description,
+  ...(headers && { headers }),
+})
 
 /** A JSON answer. It is parsed by its schema before it goes out, so nothing undeclared does. */
-export function json<S extends z.ZodType>(schema: S, description: string): JsonAnswer<S, NoHeaders>
-export function json<S extends z.ZodType, H extends HeaderDocs>(
+export const json = <S extends z.ZodType, H extends HeaderDocs = NoHeaders>(
   schema: S,
   description: string,
-  headers: H,
-): JsonAnswer<S, H>
-export function json(schema: z.ZodType, description: string, headers: HeaderDocs = NO_HEADERS) {
-  return { kind: 'json', mediaType: 'application/json', schema, description, headers }
-}
+  headers?: H,
+): JsonAnswer<S, H> => ({ kind: 'json', mediaType: 'application/json', schema, ...described(description, headers) })
 
 /**
  * An answer whose bytes the handler has at hand: a page, or JSON that is serialised already. One without any bytes is
@@ -98,33 +98,25 @@ export function json(schema: z.ZodType, description: string, headers: HeaderDocs
  *
  * @param mediaType several where the handler chooses one with each answer.
  */
-export function bytes(mediaType: string, description: string): BytesAnswer<NoHeaders>
-export function bytes<H extends HeaderDocs>(
+export function bytes<H extends HeaderDocs = NoHeaders>(
   mediaType: string | readonly [string, ...string[]],
   description: string,
-  headers: H,
+  headers?: H,
   schema?: z.ZodType,
-): BytesAnswer<H>
-export function bytes(
-  mediaType: string | readonly [string, ...string[]],
-  description: string,
-  headers: HeaderDocs = NO_HEADERS,
-  schema?: z.ZodType,
-): BytesAnswer<HeaderDocs> {
+): BytesAnswer<H> {
   const [first, ...otherTypes] = typeof mediaType === 'string' ? ([mediaType] as const) : mediaType
-  return { kind: 'bytes', mediaType: first, otherTypes, description, headers, ...(schema && { schema }) }
+  return { kind: 'bytes', mediaType: first, otherTypes, ...described(description, headers), ...(schema && { schema }) }
 }
 
 /** An answer of any length, see `StreamSource`. */
-export function stream(mediaType: string, description: string): StreamAnswer<NoHeaders>
-export function stream<H extends HeaderDocs>(mediaType: string, description: string, headers: H): StreamAnswer<H>
-export function stream(mediaType: string, description: string, headers: HeaderDocs = NO_HEADERS) {
-  return { kind: 'stream', mediaType, description, headers }
-}
+export const stream = <H extends HeaderDocs = NoHeaders>(
+  mediaType: string,
+  description: string,
+  headers?: H,
+): StreamAnswer<H> => ({ kind: 'stream', mediaType, ...described(description, headers) })
 
 /** An answer without a body, as 204 and 304 are. */
-export function empty(description: string): EmptyAnswer<NoHeaders>
-export function empty<H extends HeaderDocs>(description: string, headers: H): EmptyAnswer<H>
-export function empty(description: string, headers: HeaderDocs = NO_HEADERS) {
-  return { kind: 'empty', description, headers }
-}
+export const empty = <H extends HeaderDocs = NoHeaders>(description: string, headers?: H): EmptyAnswer<H> => ({
+  kind: 'empty',
+  ...described(description, headers),
+})

@@ -1,7 +1,7 @@
 import { createDocument, type oas31, type ZodOpenApiOperationObject, type ZodOpenApiResponseObject } from 'zod-openapi'
 import { problemSchema } from '../contract/problem.ts'
 import type { ErrorCode } from '../errors.ts'
-import { authOf, describeAccess } from './access.ts'
+import { type Access, authOf, describeAccess } from './access.ts'
 import type { AnswerSpec } from './answer.ts'
 import { answerTypes, mediaTypesOf } from './assert-acceptable.ts'
 import type { BodySpec } from './body.ts'
@@ -80,7 +80,7 @@ const BYTES: oas31.SchemaObject = { type: 'string' }
 
 function describeAnswer(answer: AnswerSpec): ZodOpenApiResponseObject {
   const headers: oas31.HeadersObject = { 'X-Request-Id': REQUEST_ID_HEADER }
-  for (const [name, description] of Object.entries(answer.headers)) {
+  for (const [name, description] of Object.entries(answer.headers ?? {})) {
     headers[name] = { description, schema: { type: 'string' } }
   }
   if (answer.kind === 'empty') return { description: answer.description, headers }
@@ -113,12 +113,27 @@ const ASKING_THE_DATABASE = [
   'QUERY_TIMED_OUT',
 ] as const satisfies readonly ErrorCode[]
 
+/** The failures that follow from who may make a call. */
+const IMPLIED_BY_ACCESS: Readonly<Record<Access['by'], readonly ErrorCode[]>> = {
+  anyone: [],
+  token: [],
+  root: ['FORBIDDEN'],
+  member: ['NOT_FOUND'],
+  permission: ['FORBIDDEN', 'NOT_FOUND'],
+  visitor: ['FORBIDDEN', 'NOT_FOUND'],
+  request: ['FORBIDDEN', 'NOT_FOUND'],
+  viewer: ['NOT_FOUND'],
+  asker: ['NOT_FOUND'],
+  author: ['FORBIDDEN', 'NOT_FOUND'],
+}
+
 /** The failures that the frame answers with by itself. */
 function impliedErrors({ access, body, answers }: AnyRouteSpec): ErrorCode[] {
   return [
     'INVALID_REQUEST',
     'TOO_MANY_REQUESTS',
     'SHUTTING_DOWN',
+    ...IMPLIED_BY_ACCESS[access.by],
     ...(authOf(access) !== 'none' ? ASKING_THE_DATABASE : []),
     ...(body ? (['UNSUPPORTED_MEDIA_TYPE', 'REQUEST_TIMEOUT'] as const) : []),
     ...(body && body.kind !== 'stream' ? (['BODY_TOO_LARGE'] as const) : []),

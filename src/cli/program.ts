@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import { addDataCommands } from './commands/data.ts'
 import { addJobCommands } from './commands/jobs.ts'
+import { addCommonOptions } from './commands/options.ts'
 import { addProjectCommands } from './commands/projects.ts'
 import { addRoleCommands } from './commands/roles.ts'
 import type { Run } from './commands/run.ts'
@@ -97,6 +98,7 @@ function createProgram(
   addTokenCommands(program, run)
   addJobCommands(program, run)
   addScheduleCommands(program, run)
+  addCommonOptions(program.commands)
   return program
 }
 

@@ -13,7 +13,7 @@ test.skipIf(!isRedisInstalled)(
     const folder = await temporaryFolder()
     const { violations, counts } = await runChaos({ seed: 1, seconds: 15, folder, report: (what) => faults.push(what) })
     expect(violations, faults.join('\n')).toEqual([])
-    expect(counts.get('writes to ledger: done')).toBeGreaterThan(0)
+    expect(counts.get('writes to accounts: done')).toBeGreaterThan(0)
     expect(faults.length).toBeGreaterThan(3)
   },
   LIMIT_MS,

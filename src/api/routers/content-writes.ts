@@ -29,7 +29,7 @@ const shared = {
   access,
   params: tableParams,
   dialect: { query: writeQuery, headers: writeHeaders },
-  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT', 'CONSTRAINT_VIOLATED', 'QUERY_TIMED_OUT', 'NOT_ACCEPTABLE'],
+  errors: ['CONFLICT', 'CONSTRAINT_VIOLATED', 'QUERY_TIMED_OUT', 'NOT_ACCEPTABLE'],
 } as const
 
 const body = rawBody('application/json', {

@@ -50,7 +50,7 @@ const getStage = defineRoute({
     200: bytes('application/json', 'The stage as it is now.', READ_HEADERS, overviewSchema),
     304: empty('What the client has is current.', VALIDATORS),
   },
-  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT', 'QUERY_TIMED_OUT'],
+  errors: ['CONFLICT', 'QUERY_TIMED_OUT'],
 })
 
 const getRows = defineRoute({
@@ -69,7 +69,7 @@ const getRows = defineRoute({
     206: bytes(ROW_TYPES, 'Some of the rows.', READ_HEADERS, rowsSchema),
     304: empty('What the client has is current.', VALIDATORS),
   },
-  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT', 'RANGE_NOT_SATISFIABLE', 'QUERY_TIMED_OUT'],
+  errors: ['CONFLICT', 'RANGE_NOT_SATISFIABLE', 'QUERY_TIMED_OUT'],
 })
 
 /** Looks up the caller's rights and the stage's latest event in one read. */

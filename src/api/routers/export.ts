@@ -45,7 +45,7 @@ const exportProjects = defineRoute({
     }),
     202: accepted,
   },
-  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT', 'DATABASE_UNAVAILABLE', 'QUEUE_UNAVAILABLE', 'IDEMPOTENCY_KEY_REUSED'],
+  errors: ['CONFLICT', 'DATABASE_UNAVAILABLE', 'QUEUE_UNAVAILABLE', 'IDEMPOTENCY_KEY_REUSED'],
 })
 
 /** `/export` */

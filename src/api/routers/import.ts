@@ -50,8 +50,6 @@ const importProjects = defineRoute({
     202: accepted,
   },
   errors: [
-    'FORBIDDEN',
-    'NOT_FOUND',
     'CONFLICT',
     'ARCHIVE_INVALID',
     'DATABASE_UNAVAILABLE',
@@ -77,7 +75,7 @@ const undo = defineRoute({
   answers: {
     200: json(undoneSchema, 'It is back.'),
   },
-  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT', 'WRITTEN_SINCE'],
+  errors: ['CONFLICT', 'WRITTEN_SINCE'],
 })
 
 /** `/import`, and the undoing of it. */

@@ -56,7 +56,7 @@ const downloadJobFile = defineRoute({
       'cache-control': fileHeaders['cache-control'],
     }),
   },
-  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT', 'GONE', 'RANGE_NOT_SATISFIABLE', 'STORAGE_UNAVAILABLE'],
+  errors: ['FORBIDDEN', 'CONFLICT', 'GONE', 'RANGE_NOT_SATISFIABLE', 'STORAGE_UNAVAILABLE'],
 })
 
 /** `/jobs/{id}/file` */

@@ -61,7 +61,6 @@ const show = defineRoute({
       'preference-applied': '`wait=N`, where it was asked for.',
     }),
   },
-  errors: ['NOT_FOUND'],
   quiet: true,
 })
 
@@ -77,7 +76,6 @@ const events = defineRoute({
   access: { by: 'viewer', of: 'job' },
   params: z.object({ id }),
   answers: { 200: stream('text/event-stream', 'The events. They end with the job.') },
-  errors: ['NOT_FOUND'],
 })
 
 const cancel = defineRoute({
@@ -90,7 +88,7 @@ const cancel = defineRoute({
   access: { by: 'author', of: 'job' },
   params: z.object({ id }),
   answers: { 202: json(jobSchema, 'The job, which ends or has ended.', retryAfterHeader) },
-  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT'],
+  errors: ['CONFLICT'],
 })
 
 const remove = defineRoute({
@@ -102,7 +100,7 @@ const remove = defineRoute({
   access: { by: 'author', of: 'job' },
   params: z.object({ id }),
   answers: { 204: empty('The job is gone.') },
-  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT'],
+  errors: ['CONFLICT'],
 })
 
 /** `/jobs` */

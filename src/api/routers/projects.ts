@@ -34,7 +34,7 @@ const create = defineRoute({
   access: { by: 'root' },
   body: jsonBody(z.strictObject({ slug, stages: z.array(slug).min(1).max(100).default([DEFAULT_STAGE]) })),
   answers: { 201: json(projectSchema, 'The new project.', { location: 'Path of the project.' }) },
-  errors: ['FORBIDDEN', 'CONFLICT', 'DATABASE_UNSUITABLE'],
+  errors: ['CONFLICT', 'DATABASE_UNSUITABLE'],
 })
 
 const show = defineRoute({
@@ -46,7 +46,6 @@ const show = defineRoute({
   access: { by: 'member', project: 'slug' },
   params: z.object({ slug }),
   answers: { 200: json(projectSchema, 'The project.') },
-  errors: ['NOT_FOUND'],
 })
 
 const remove = defineRoute({
@@ -58,7 +57,7 @@ const remove = defineRoute({
   access: { by: 'root' },
   params: z.object({ slug }),
   answers: { 204: empty('The project is gone.') },
-  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT'],
+  errors: ['NOT_FOUND', 'CONFLICT'],
 })
 
 const listStages = defineRoute({
@@ -70,7 +69,6 @@ const listStages = defineRoute({
   access: { by: 'member', project: 'slug' },
   params: z.object({ slug }),
   answers: { 200: json(pageOf(stageSchema), 'All stages.') },
-  errors: ['NOT_FOUND'],
 })
 
 const addStage = defineRoute({
@@ -83,7 +81,7 @@ const addStage = defineRoute({
   params: z.object({ slug }),
   body: jsonBody(z.strictObject({ slug })),
   answers: { 201: json(stageSchema, 'The new stage.') },
-  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT'],
+  errors: ['NOT_FOUND', 'CONFLICT'],
 })
 
 const removeStage = defineRoute({
@@ -95,7 +93,7 @@ const removeStage = defineRoute({
   access: { by: 'root' },
   params: stageParams,
   answers: { 204: empty('The stage is gone.') },
-  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT'],
+  errors: ['NOT_FOUND', 'CONFLICT'],
 })
 
 /** `/projects` and the stages below it. */

@@ -22,7 +22,6 @@ const list = defineRoute({
   access: { by: 'member', project: 'slug' },
   params: z.object({ slug }),
   answers: { 200: json(pageOf(roleSchema), 'All roles.') },
-  errors: ['NOT_FOUND'],
 })
 
 const set = defineRoute({
@@ -36,7 +35,7 @@ const set = defineRoute({
   params,
   body: jsonBody(newPermissions),
   answers: { 200: json(roleSchema, 'The role as it is now.') },
-  errors: ['FORBIDDEN', 'NOT_FOUND'],
+  errors: ['NOT_FOUND'],
 })
 
 const remove = defineRoute({
@@ -48,7 +47,7 @@ const remove = defineRoute({
   access: { by: 'root' },
   params,
   answers: { 204: empty('The role is gone.') },
-  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT'],
+  errors: ['NOT_FOUND', 'CONFLICT'],
 })
 
 /** `/projects/{slug}/roles` */

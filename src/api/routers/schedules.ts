@@ -60,7 +60,6 @@ const create = defineRoute({
   },
   body: jsonBody(newSchedule),
   answers: { 201: json(scheduleDetailSchema, 'The new schedule.', { location: 'Path of the schedule.' }) },
-  errors: ['FORBIDDEN', 'NOT_FOUND'],
 })
 
 const show = defineRoute({
@@ -72,7 +71,6 @@ const show = defineRoute({
   access: { by: 'asker', of: 'schedule' },
   params,
   answers: { 200: json(scheduleDetailSchema, 'The schedule.') },
-  errors: ['NOT_FOUND'],
 })
 
 const change = defineRoute({
@@ -88,7 +86,6 @@ const change = defineRoute({
   params,
   body: jsonBody(changedSchedule),
   answers: { 200: json(scheduleDetailSchema, 'The schedule as it is now.') },
-  errors: ['FORBIDDEN', 'NOT_FOUND'],
 })
 
 const remove = defineRoute({
@@ -100,7 +97,6 @@ const remove = defineRoute({
   access: { by: 'author', of: 'schedule' },
   params,
   answers: { 204: empty('The schedule is gone.') },
-  errors: ['FORBIDDEN', 'NOT_FOUND'],
 })
 
 const run = defineRoute({
@@ -117,7 +113,7 @@ const run = defineRoute({
       'retry-after': 'After how many seconds it is worth asking about the job.',
     }),
   },
-  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT', 'QUEUE_UNAVAILABLE'],
+  errors: ['CONFLICT', 'QUEUE_UNAVAILABLE'],
 })
 
 /** `/schedules` */

@@ -36,7 +36,7 @@ const apply = defineRoute({
   answers: {
     200: json(schemaChangeSchema, 'The script has been applied.'),
   },
-  errors: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT', 'SQL_REJECTED'],
+  errors: ['CONFLICT', 'SQL_REJECTED'],
 })
 
 /** `/projects/{slug}/stages/{stage}/schema` */

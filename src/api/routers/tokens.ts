@@ -21,7 +21,6 @@ const list = defineRoute({
   access: { by: 'root' },
   query: z.object({ ...pageQuery, after: id.optional(), project: slug.optional() }),
   answers: { 200: json(pageOf(tokenSchema), 'A page of tokens.') },
-  errors: ['FORBIDDEN'],
 })
 
 const create = defineRoute({
@@ -34,7 +33,7 @@ const create = defineRoute({
   access: { by: 'root' },
   body: jsonBody(newToken),
   answers: { 201: json(createdTokenSchema, 'The new token.', { location: 'Path of the token.' }) },
-  errors: ['FORBIDDEN', 'NOT_FOUND'],
+  errors: ['NOT_FOUND'],
 })
 
 const show = defineRoute({
@@ -46,7 +45,7 @@ const show = defineRoute({
   access: { by: 'root' },
   params: z.object({ id }),
   answers: { 200: json(tokenSchema, 'The token.') },
-  errors: ['FORBIDDEN', 'NOT_FOUND'],
+  errors: ['NOT_FOUND'],
 })
 
 const revoke = defineRoute({
@@ -58,7 +57,7 @@ const revoke = defineRoute({
   access: { by: 'root' },
   params: z.object({ id }),
   answers: { 204: empty('The token is revoked.') },
-  errors: ['FORBIDDEN', 'NOT_FOUND'],
+  errors: ['NOT_FOUND'],
 })
 
 const me = defineRoute({

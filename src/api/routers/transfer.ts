@@ -32,7 +32,7 @@ const transfer = defineRoute({
   headers: z.object({ 'idempotency-key': asyncHeaders['idempotency-key'] }),
   body: jsonBody(transferRequest),
   answers: { 202: accepted },
-  errors: ['FORBIDDEN', 'NOT_FOUND', 'QUEUE_UNAVAILABLE', 'IDEMPOTENCY_KEY_REUSED'],
+  errors: ['QUEUE_UNAVAILABLE', 'IDEMPOTENCY_KEY_REUSED'],
 })
 
 /** `/transfer` */

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { jsonOption, repeatable, yesOption } from './options.ts'
+import { repeatable, yesOption } from './options.ts'
 import type { Run } from './run.ts'
 
 /** Adds the commands about data. */
@@ -25,7 +25,6 @@ function addExport(program: Command, run: Run): void {
     .addOption(repeatable('--exclude-table <name>', 'leave this table out, its structure and its rows'))
     .option('--async', 'have the server make the archive as a job, and download it then')
     .option('--quiet', 'show no progress')
-    .addOption(jsonOption())
     .action(run(async () => (await import('../export/run-export.ts')).runExport))
 }
 
@@ -42,7 +41,6 @@ function addImport(program: Command, run: Run): void {
     .option('--dry-run', 'only say what would be replaced, or why it cannot be')
     .option('--allow-edited', 'take a file whose rows were edited: counts and sums may disagree')
     .option('--quiet', 'show no progress')
-    .addOption(jsonOption())
     .action(run(async () => (await import('../import/run-import.ts')).runImport))
 }
 
@@ -59,7 +57,6 @@ function addTransfer(program: Command, run: Run): void {
     .addOption(repeatable('--exclude-table <name>', 'leave this table out, its structure and its rows'))
     .addOption(yesOption())
     .option('--quiet', 'show no progress')
-    .addOption(jsonOption())
     .action(run(async () => (await import('../transfer/run-transfer.ts')).runTransfer))
 }
 
@@ -72,7 +69,6 @@ function addVerify(program: Command, run: Run): void {
     )
     .option('--allow-edited', 'take a file whose rows were edited: counts and sums may disagree')
     .option('--quiet', 'show no progress')
-    .addOption(jsonOption())
     .action(run(async () => (await import('../verify.ts')).runVerify))
 }
 
@@ -87,6 +83,5 @@ function addUndo(program: Command, run: Run): void {
     .option('--stage <slug>', 'the stage', 'live')
     .option('--force', 'also where the stage was written to since, which gives these writes up')
     .addOption(yesOption())
-    .addOption(jsonOption())
     .action(run(async () => (await import('../undo.ts')).runUndo))
 }

@@ -1,5 +1,4 @@
 import type { Command } from 'commander'
-import { jsonOption, serverOption } from './options.ts'
 import type { Run } from './run.ts'
 
 const jobs = () => import('../jobs/run-jobs.ts')
@@ -13,30 +12,22 @@ export function addJobCommands(program: Command, run: Run): void {
     .option('--kind <kind>', 'only export, import or transfer')
     .option('--project <slug>', 'only those about this project')
     .option('--limit <n>', 'how many at most, up to 200', '50')
-    .addOption(serverOption())
-    .addOption(jsonOption())
     .action(run(async () => (await jobs()).runJobList))
 
   program
     .command('job:show <id>')
     .description('show a job: how far it is, and what came of it')
-    .addOption(serverOption())
-    .addOption(jsonOption())
     .action(run(async () => (await jobs()).runJobShow))
 
   program
     .command('job:watch <id>')
     .description('wait until a job has ended; the exit code says whether it succeeded. Ctrl-C leaves the job alone')
     .option('--quiet', 'show no progress')
-    .addOption(serverOption())
-    .addOption(jsonOption())
     .action(run(async () => (await jobs()).runJobWatch))
 
   program
     .command('job:cancel <id>')
     .description('end a job, queued or running; what it had begun is undone')
-    .addOption(serverOption())
-    .addOption(jsonOption())
     .action(run(async () => (await jobs()).runJobCancel))
 
   program
@@ -44,7 +35,5 @@ export function addJobCommands(program: Command, run: Run): void {
     .description('download the archive that an export made')
     .option('--output <file>', 'output file, "-" for standard output (default: <project>.jsonl.gz)')
     .option('--quiet', 'show no progress')
-    .addOption(serverOption())
-    .addOption(jsonOption())
     .action(run(async () => (await jobs()).runJobDownload))
 }

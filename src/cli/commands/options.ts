@@ -1,4 +1,4 @@
-import { Option } from 'commander'
+import { type Command, Option } from 'commander'
 
 /** Collects an option that may be given several times. */
 const collect = (value: string, before: readonly string[] = []): string[] => [...before, value]
@@ -7,12 +7,20 @@ const collect = (value: string, before: readonly string[] = []): string[] => [..
 export const repeatable = (flags: string, description: string): Option =>
   new Option(flags, `${description}; can be repeated`).argParser(collect)
 
-export const jsonOption = (): Option => new Option('--json', 'print the result as one JSON object')
-
 export const yesOption = (): Option => new Option('--yes', 'do not ask for confirmation')
 
 export const projectOption = (): Option =>
   new Option('--project <slug>', 'the project (default: that of --server, or the local one)')
 
-export const serverOption = (): Option =>
-  new Option('--server <dsn>', 'another server: wharf://[<project>][:<TOKEN>]@<host>[:port]')
+/** Commands about a server as a whole; those about a project take its DSN as an argument. */
+const ABOUT_A_SERVER = /^(job|project|role|schedule|token):/
+
+/** Adds the options that commands of a kind have in common, as the last ones. */
+export function addCommonOptions(commands: readonly Command[]): void {
+  for (const command of commands.filter((each) => each.name().includes(':'))) {
+    if (ABOUT_A_SERVER.test(command.name())) {
+      command.option('--server <dsn>', 'another server: wharf://[<project>][:<TOKEN>]@<host>[:port]')
+    }
+    command.option('--json', 'print the result as one JSON object')
+  }
+}

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { jsonOption, repeatable, serverOption, yesOption } from './options.ts'
+import { repeatable, yesOption } from './options.ts'
 import type { Run } from './run.ts'
 
 const projects = () => import('../projects.ts')
@@ -10,29 +10,21 @@ export function addProjectCommands(program: Command, run: Run): void {
     .command('project:create <slug>')
     .description('create a project with its stages and the default roles')
     .addOption(repeatable('--stage <slug>', 'a stage to create (default: live)'))
-    .addOption(serverOption())
-    .addOption(jsonOption())
     .action(run(async () => (await projects()).runProjectCreate))
 
   program
     .command('project:list')
     .description('list the projects')
-    .addOption(serverOption())
-    .addOption(jsonOption())
     .action(run(async () => (await projects()).runProjectList))
 
   program
     .command('project:show <slug>')
     .description('show a project with its stages and roles')
-    .addOption(serverOption())
-    .addOption(jsonOption())
     .action(run(async () => (await projects()).runProjectShow))
 
   program
     .command('project:delete <slug>')
     .description('delete a project with all its data')
     .addOption(yesOption())
-    .addOption(serverOption())
-    .addOption(jsonOption())
     .action(run(async () => (await projects()).runProjectDelete))
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { jsonOption, projectOption, serverOption, yesOption } from './options.ts'
+import { projectOption, yesOption } from './options.ts'
 import type { Run } from './run.ts'
 
 const roles = () => import('../roles.ts')
@@ -10,8 +10,6 @@ export function addRoleCommands(program: Command, run: Run): void {
     .command('role:list')
     .description("list a project's roles and what they may do")
     .addOption(projectOption())
-    .addOption(serverOption())
-    .addOption(jsonOption())
     .action(run(async () => (await roles()).runRoleList))
 
   program
@@ -20,8 +18,6 @@ export function addRoleCommands(program: Command, run: Run): void {
     .option('--content <permissions>', 'some of read,write,export,import,structure')
     .option('--system <permissions>', 'some of export,import')
     .addOption(projectOption())
-    .addOption(serverOption())
-    .addOption(jsonOption())
     .action(run(async () => (await roles()).runRoleSet))
 
   program
@@ -29,7 +25,5 @@ export function addRoleCommands(program: Command, run: Run): void {
     .description('delete a role that no usable token has')
     .addOption(yesOption())
     .addOption(projectOption())
-    .addOption(serverOption())
-    .addOption(jsonOption())
     .action(run(async () => (await roles()).runRoleDelete))
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { jsonOption, repeatable, serverOption, yesOption } from './options.ts'
+import { repeatable, yesOption } from './options.ts'
 import type { Run } from './run.ts'
 
 const schedules = () => import('../schedules.ts')
@@ -27,8 +27,6 @@ function addCreateCommand(program: Command, run: Run): void {
     .option('--keep-days <number>', 'keep archives for that many days')
     .option('--verify', 'restore and compare every archive before its run counts as succeeded')
     .option('--paused', 'do not run it before schedule:resume')
-    .addOption(serverOption())
-    .addOption(jsonOption())
     .action(run(async () => (await schedules()).runScheduleCreate))
 }
 
@@ -36,36 +34,26 @@ function addRunningCommands(program: Command, run: Run): void {
   program
     .command('schedule:list')
     .description('list the schedules, with their next and last runs')
-    .addOption(serverOption())
-    .addOption(jsonOption())
     .action(run(async () => (await schedules()).runScheduleList))
 
   program
     .command('schedule:pause <id>')
     .description('run a schedule no more, until it is resumed')
-    .addOption(serverOption())
-    .addOption(jsonOption())
     .action(run(async () => (await schedules()).runSchedulePause))
 
   program
     .command('schedule:resume <id>')
     .description('run a paused schedule again; what it missed is not made up for')
-    .addOption(serverOption())
-    .addOption(jsonOption())
     .action(run(async () => (await schedules()).runScheduleResume))
 
   program
     .command('schedule:run <id>')
     .description('run a schedule now, paused or not')
-    .addOption(serverOption())
-    .addOption(jsonOption())
     .action(run(async () => (await schedules()).runScheduleRun))
 
   program
     .command('schedule:delete <id>')
     .description('delete a schedule; its archives stay for as long as those of any other job')
     .addOption(yesOption())
-    .addOption(serverOption())
-    .addOption(jsonOption())
     .action(run(async () => (await schedules()).runScheduleDelete))
 }

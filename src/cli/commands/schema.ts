@@ -1,5 +1,4 @@
 import type { Command } from 'commander'
-import { jsonOption } from './options.ts'
 import type { Run } from './run.ts'
 
 /** Adds the command that changes structure. */
@@ -12,6 +11,5 @@ export function addSchemaCommands(program: Command, run: Run): void {
         'another one by its DSN, wharf://<project>:<TOKEN>@<host>[:port].',
     )
     .option('--stage <slug>', 'the stage', 'live')
-    .addOption(jsonOption())
     .action(run(async () => (await import('../schema.ts')).runSchemaApply))
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { jsonOption, yesOption } from './options.ts'
+import { yesOption } from './options.ts'
 import type { Run } from './run.ts'
 
 const stages = () => import('../stages.ts')
@@ -12,14 +12,12 @@ export function addStageCommands(program: Command, run: Run): void {
     .command('stage:create <slug> [target-project]')
     .summary('add an empty stage to a project')
     .description(`Adds an empty stage: ${TARGET}.`)
-    .addOption(jsonOption())
     .action(run(async () => (await stages()).runStageCreate))
 
   program
     .command('stage:list [target-project]')
     .summary("list a project's stages")
     .description(`Lists the stages ${TARGET}.`)
-    .addOption(jsonOption())
     .action(run(async () => (await stages()).runStageList))
 
   program
@@ -27,6 +25,5 @@ export function addStageCommands(program: Command, run: Run): void {
     .summary('delete a stage with all its data')
     .description(`Deletes a stage with all its tables and rows, for good: ${TARGET}.`)
     .addOption(yesOption())
-    .addOption(jsonOption())
     .action(run(async () => (await stages()).runStageDelete))
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { jsonOption, repeatable, serverOption, yesOption } from './options.ts'
+import { repeatable, yesOption } from './options.ts'
 import type { Run } from './run.ts'
 
 const tokens = () => import('../tokens.ts')
@@ -13,23 +13,17 @@ export function addTokenCommands(program: Command, run: Run): void {
     .addOption(repeatable('--role <role>', 'its role in that project').makeOptionMandatory())
     .requiredOption('--name <name>', 'what it is for')
     .option('--expires <when>', 'when it ends: 90m, 12h, 30d, 4w, a date, or a time with its zone (default: never)')
-    .addOption(serverOption())
-    .addOption(jsonOption())
     .action(run(async () => (await tokens()).runTokenCreate))
 
   program
     .command('token:list')
     .description('list the tokens, without themselves')
     .option('--project <slug>', 'those of one project only')
-    .addOption(serverOption())
-    .addOption(jsonOption())
     .action(run(async () => (await tokens()).runTokenList))
 
   program
     .command('token:revoke <id>')
     .description('end a token for good')
     .addOption(yesOption())
-    .addOption(serverOption())
-    .addOption(jsonOption())
     .action(run(async () => (await tokens()).runTokenRevoke))
 }
