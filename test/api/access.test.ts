@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import type { ApiClient, ApiRequest } from '../support/http/api-client.ts'
 import { createProject, loginUrl } from '../support/service/projects.ts'
+import { createToken, type NewToken } from '../support/service/tokens.ts'
 import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 /** The callers: the root token, members of `shop` by their roles, a member of another project, and nobody. */
@@ -12,12 +13,12 @@ let wharf: TestWharf
 let clients: Record<Caller, ApiClient>
 const tokens: string[] = []
 
-const tokenSchema = z.object({ id: z.string(), token: z.string() })
-type NewToken = z.infer<typeof tokenSchema>
-
-async function newToken(role: string, project = 'shop', more: object = {}): Promise<NewToken> {
-  const json = { name: `${role} of ${project}`, memberships: [{ project, role }], ...more }
-  const created = tokenSchema.parse((await wharf.root.post('/tokens', { json })).json)
+async function newToken(
+  role: string,
+  project = 'shop',
+  more: Readonly<Record<string, unknown>> = {},
+): Promise<NewToken> {
+  const created = await createToken(wharf, role, project, more)
   tokens.push(created.token)
   return created
 }
@@ -31,8 +32,7 @@ beforeAll(async () => {
   await wharf.root.put('/projects/shop/roles/exporter', { json: { content: { export: true } } })
   await wharf.root.put('/projects/shop/roles/spare', { json: {} })
   spare = await newToken('viewer', 'blog')
-  const member = async (role: string, project?: string): Promise<ApiClient> =>
-    wharf.root.withToken((await newToken(role, project)).token)
+  const member = async (role: string, project?: string): Promise<ApiClient> => (await newToken(role, project)).client
   clients = {
     root: wharf.root,
     admin: await member('admin'),

@@ -8,6 +8,7 @@ import type { ApiClient, ApiRequest } from '../support/http/api-client.ts'
 import { askExport, jobOf } from '../support/jobs/jobs.ts'
 import { makeSchedule } from '../support/jobs/schedules.ts'
 import { createProject } from '../support/service/projects.ts'
+import { createToken } from '../support/service/tokens.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 /*
@@ -44,13 +45,6 @@ let callers: readonly Caller[]
 let archives: { readonly content: string; readonly system: string }
 const ids = { token: '', queued: '', ended: '', schedule: '' }
 
-const tokenSchema = z.object({ id: z.string(), token: z.string() })
-
-async function newToken(projects: readonly string[], role: string): Promise<z.infer<typeof tokenSchema>> {
-  const memberships = projects.map((project) => ({ project, role }))
-  return tokenSchema.parse((await wharf.root.post('/tokens', { json: { name: role, memberships } })).json)
-}
-
 const newJob = async (): Promise<string> => jobOf(await askExport(author, [{ slug: 'shop' }])).id
 
 async function newEndedJob(): Promise<string> {
@@ -86,10 +80,10 @@ beforeAll(async () => {
   }
   const both = ['shop', 'copy', 'blank']
   const withToken = async (role: string, projects = both): Promise<ApiClient> =>
-    root.withToken((await newToken(projects, role)).token)
-  const revoked = await newToken(both, 'admin')
+    (await createToken(wharf, role, projects)).client
+  const revoked = await createToken(wharf, 'admin', both)
   await root.delete(`/tokens/${revoked.id}`)
-  const expired = await newToken(both, 'admin')
+  const expired = await createToken(wharf, 'admin', both)
   await wharf.database.query(
     `UPDATE control.token SET expires_at = now() - interval '1 second' WHERE id = '${expired.id}'`,
   )
@@ -123,7 +117,7 @@ beforeAll(async () => {
     content: await exportOf(root, 'shop'),
     system: await exportOf(root, 'shop', { system: true }),
   }
-  ids.token = (await newToken(both, 'nothing')).id
+  ids.token = (await createToken(wharf, 'nothing', both)).id
   ids.queued = await newJob()
   ids.ended = await newEndedJob()
   ids.schedule = await newSchedule()

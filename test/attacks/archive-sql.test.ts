@@ -1,10 +1,10 @@
-import { createServer, type Server } from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readArchive } from '../../src/archive/read-archive.ts'
 import { copyText } from '../../src/copy/copy-encoders.ts'
 import { sendArchive } from '../support/archives/import.ts'
 import { type DatabaseState, readState } from '../support/database/database-state.ts'
 import type { ApiClient } from '../support/http/api-client.ts'
+import { serveHttp } from '../support/http/serve-http.ts'
 import { jobOf, untilEnded } from '../support/jobs/jobs.ts'
 import { applyScript } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
@@ -234,36 +234,21 @@ test.each(['table.checks.0.definition', 'table.columns.0.type', 'domain.default'
     const sample = SQL_FIELDS.find((each) => nameOf(each) === name)
     if (!sample) throw new Error(`there is no field ${name}`)
     const text = sample.honest + BEHIND[0]
-    const remote = await serve(archiveWith(sample, text))
-    try {
-      const source = { dsn: `wharf+http://guest:TOKEN@127.0.0.1:${remote.port}` }
-      const target = { project: 'guest' }
-      const job = jobOf(await builder.post('/transfer', { json: { source, target } }))
-      const ended = await untilEnded(builder, job)
-      expect(ended, JSON.stringify(ended.error)).toMatchObject({
-        status: 'failed',
-        error: { code: 'ARCHIVE_INVALID', errors: [{ line: HOSTILE_LINE }] },
-      })
-      expect(JSON.stringify(ended.error)).toContain(`${name}: `)
-    } finally {
-      remote.server.close()
-    }
+    const { url } = await serveHttp((_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/x-ndjson' }).end(archiveWith(sample, text))
+    })
+    const source = { dsn: url.replace('http://', 'wharf+http://guest:TOKEN@') }
+    const target = { project: 'guest' }
+    const job = jobOf(await builder.post('/transfer', { json: { source, target } }))
+    const ended = await untilEnded(builder, job)
+    expect(ended, JSON.stringify(ended.error)).toMatchObject({
+      status: 'failed',
+      error: { code: 'ARCHIVE_INVALID', errors: [{ line: HOSTILE_LINE }] },
+    })
+    expect(JSON.stringify(ended.error)).toContain(`${name}: `)
     expect(await wharf.database.query(`SELECT relname FROM pg_class WHERE relname IN ('canary', 't')`)).toEqual([])
   },
 )
-
-/** A server that answers every export with one archive. */
-async function serve(archive: string): Promise<{ readonly server: Server; readonly port: number }> {
-  const server = createServer((request, response) => {
-    request.resume().on('end', () => {
-      response.writeHead(200, { 'content-type': 'application/x-ndjson' }).end(archive)
-    })
-  })
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
-  const address = server.address()
-  if (typeof address !== 'object' || address === null) throw new Error('the server does not listen')
-  return { server, port: address.port }
-}
 
 async function* chunks(text: string): AsyncGenerator<Buffer> {
   yield Buffer.from(text)

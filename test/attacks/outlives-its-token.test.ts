@@ -128,7 +128,7 @@ async function whileRevoking<T>({ token }: Leaver, ask: () => Promise<T>): Promi
     const isWaiting = async (): Promise<boolean> =>
       (await openTransactions(wharf)).some(({ waits }) => waits === 'Lock') ||
       Promise.race([isAnswered, Promise.resolve(false)])
-    await expect.poll(isWaiting, { timeout: 20_000 }).toBe(true)
+    await expect.poll(isWaiting).toBe(true)
     await session.query('COMMIT')
     return asked
   })
@@ -158,9 +158,7 @@ test('puts its revoking off by a transaction that its import has to wait for', a
   const answer = await withSession((await loginUrl(wharf, 'shop')).href, async (session) => {
     await session.query(`BEGIN; GRANT USAGE ON SCHEMA "${stage?.name}" TO CURRENT_USER`)
     const asked = sendArchive(leaver.client, archive, { query: '?targetSlug=shop' })
-    await expect
-      .poll(async () => (await openTransactions(wharf)).some(({ waits }) => waits === 'Lock'), { timeout: 20_000 })
-      .toBe(true)
+    await expect.poll(async () => (await openTransactions(wharf)).some(({ waits }) => waits === 'Lock')).toBe(true)
     await leaver.revoke()
     return asked
   })

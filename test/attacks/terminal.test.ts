@@ -2,7 +2,8 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { harmless, printableJson } from '../../src/cli/terminal/printable.ts'
-import { runCommand, serveHttp } from '../support/cli/cli.ts'
+import { runCommand } from '../support/cli/cli.ts'
+import { serveHttp } from '../support/http/serve-http.ts'
 import { temporaryFolder } from '../support/processes/processes.ts'
 
 /** Sets the title, rings, colours, clears (C1), turns text round, hides it, and forges a line. */

@@ -8,7 +8,7 @@ import {
   type FindAddresses,
 } from '../../src/transfer/remote/allowed-hosts.ts'
 import { connectRemoteServer } from '../../src/transfer/remote/remote-server.ts'
-import { serveHttp } from '../support/cli/cli.ts'
+import { serveHttp } from '../support/http/serve-http.ts'
 
 const namesLeadTo =
   (...addresses: string[]): FindAddresses =>

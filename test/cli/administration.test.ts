@@ -2,8 +2,9 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type CliOptions, type CliResult, runCommand } from '../support/cli/cli.ts'
+import { dsnOf } from '../support/cli/dsn.ts'
 import { temporaryFolder } from '../support/processes/processes.ts'
-import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/service/wharf.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 let wharf: TestWharf
 beforeAll(async () => {
@@ -12,11 +13,9 @@ beforeAll(async () => {
 afterAll(() => wharf?.close())
 
 /** The DSN of a project on the test's server. */
-const dsn = (project = '', token = ROOT_TOKEN): string => `wharf://${project}:${token}@${new URL(wharf.url).host}`
-
 /** An administration command on the test's server. */
 const administer = (args: readonly string[], options?: CliOptions): Promise<CliResult> =>
-  runCommand([...args, '--server', dsn()], options)
+  runCommand([...args, '--server', dsnOf(wharf)], options)
 
 const createProject = async (slug: string, ...stages: string[]): Promise<void> => {
   const { code, stderr } = await administer(['project:create', slug, ...stages.flatMap((stage) => ['--stage', stage])])
@@ -76,24 +75,24 @@ test('without a terminal, confirmation comes from --yes or not at all', async ()
 
 test('a stage is made empty, listed, and deleted after a yes that names it', async () => {
   await createProject('radio')
-  const made = await runCommand(['stage:create', 'draft', dsn('radio')])
+  const made = await runCommand(['stage:create', 'draft', dsnOf(wharf, 'radio')])
   expect(made).toMatchObject({ code: 0, stdout: 'created stage radio/draft\n', stderr: '' })
-  const list = await runCommand(['stage:list', dsn('radio')])
+  const list = await runCommand(['stage:list', dsnOf(wharf, 'radio')])
   expect(list.stdout).toMatch(/^stage +created\nlive +2\d{3}-.*\ndraft +2/)
   const stages = async (): Promise<unknown> =>
-    JSON.parse((await runCommand(['stage:list', dsn('radio'), '--json'])).stdout)
+    JSON.parse((await runCommand(['stage:list', dsnOf(wharf, 'radio'), '--json'])).stdout)
   expect(await stages()).toMatchObject({ project: 'radio', stages: [{ slug: 'live' }, { slug: 'draft' }] })
 
-  const refused = await runCommand(['stage:delete', 'draft', dsn('radio')], { terminal: true, input: 'n\n' })
+  const refused = await runCommand(['stage:delete', 'draft', dsnOf(wharf, 'radio')], { terminal: true, input: 'n\n' })
   expect(refused).toMatchObject({ code: 1, stdout: '' })
   expect(refused.stderr).toMatch(/^this deletes stage radio\/draft on wharf:.* with all its tables and rows/)
-  expect(await runCommand(['stage:delete', 'draft', dsn('radio')], { input: 'y\n' })).toMatchObject({
+  expect(await runCommand(['stage:delete', 'draft', dsnOf(wharf, 'radio')], { input: 'y\n' })).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('confirm with --yes'),
   })
   expect(await stages()).toMatchObject({ stages: [{ slug: 'live' }, { slug: 'draft' }] })
 
-  const deleted = await runCommand(['stage:delete', 'draft', dsn('radio'), '--yes', '--json'])
+  const deleted = await runCommand(['stage:delete', 'draft', dsnOf(wharf, 'radio'), '--yes', '--json'])
   expect(JSON.parse(deleted.stdout)).toEqual({ deleted: { project: 'radio', stage: 'draft' } })
   expect(await stages()).toMatchObject({ stages: [{ slug: 'live' }] })
 })
@@ -104,7 +103,7 @@ test.each([
   [['stage:delete', 'draft', '--yes'], 1, 'error: there is no stage "draft" in project "tv"\n'],
 ])('%j fails, in words', async ([command = '', slug = '', ...options], code, stderr) => {
   if ((await administer(['project:show', 'tv'])).code !== 0) await createProject('tv')
-  expect(await runCommand([command, slug, dsn('tv'), ...options])).toMatchObject({ code, stdout: '', stderr })
+  expect(await runCommand([command, slug, dsnOf(wharf, 'tv'), ...options])).toMatchObject({ code, stdout: '', stderr })
 })
 
 test('a role gets exactly what is named', async () => {
@@ -116,7 +115,7 @@ test('a role gets exactly what is named', async () => {
   expect(await set()).toMatchObject({ code: 2, stderr: expect.stringContaining('say what the role may do') })
   expect(await set('--content', 'all')).toMatchObject({ code: 2, stderr: expect.stringContaining('"all"') })
 
-  const list = await runCommand(['role:list', '--server', dsn('music'), '--json'])
+  const list = await runCommand(['role:list', '--server', dsnOf(wharf, 'music'), '--json'])
   expect(JSON.parse(list.stdout).roles.map(({ name }: { name: string }) => name)).toContain('backup')
   expect((await administer(['role:delete', 'backup', '--project', 'music', '--yes'])).code).toBe(0)
   expect((await administer(['role:list', '--project', 'music'])).stdout).not.toContain('backup')
@@ -136,7 +135,7 @@ test('a token is printed alone, works, is listed without itself, and ends when i
   const created = await administer(['token:create', ...pairs, '--name', 'nightly', '--expires', '30d'])
   expect(created).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^wharf_[\w-]{43}\n$/) })
   const token = created.stdout.trim()
-  const asMember = () => runCommand(['project:list', '--server', dsn('', token), '--json'])
+  const asMember = () => runCommand(['project:list', '--server', dsnOf(wharf, '', token), '--json'])
   expect(JSON.parse((await asMember()).stdout).projects).toMatchObject([{ slug: 'plays' }, { slug: 'poems' }])
 
   const list = await administer(['token:list', '--project', 'plays'])
@@ -192,7 +191,7 @@ test('a structure is applied whole or not at all, and what is in it can be expor
   await createProject('shop')
 
   await writeFile(file, 'CREATE TABLE song (id integer PRIMARY KEY);\n\nCREATE TABEL typo ();\n')
-  const refused = await runCommand(['schema:apply', file, dsn('shop')])
+  const refused = await runCommand(['schema:apply', file, dsnOf(wharf, 'shop')])
   expect(refused).toMatchObject({ code: 1, stdout: '' })
   expect(refused.stderr).toMatch(/^error: nothing was changed: line 3: syntax error at or near "TABEL"/)
 
@@ -200,16 +199,18 @@ test('a structure is applied whole or not at all, and what is in it can be expor
     file,
     "CREATE TABLE song (id integer PRIMARY KEY, name text); INSERT INTO song VALUES (1, 'é'), (2, NULL);",
   )
-  expect(await runCommand(['schema:apply', file, dsn('shop')])).toMatchObject({
+  expect(await runCommand(['schema:apply', file, dsnOf(wharf, 'shop')])).toMatchObject({
     code: 0,
     stdout: `applied ${file} to shop/live, which has 1 table now\n`,
   })
-  const piped = await runCommand(['schema:apply', '-', dsn('shop'), '--json'], { input: 'CREATE TABLE singer ()' })
+  const piped = await runCommand(['schema:apply', '-', dsnOf(wharf, 'shop'), '--json'], {
+    input: 'CREATE TABLE singer ()',
+  })
   expect(JSON.parse(piped.stdout)).toMatchObject({ project: 'shop', stage: 'live', tables: 2 })
 
   const exported = await runCommand([
     'data:export',
-    dsn('shop'),
+    dsnOf(wharf, 'shop'),
     '--output',
     join(folder, 'out'),
     '--json',
@@ -226,6 +227,6 @@ test.each([
 ])('schema:apply %s is wrong use', async (name, message) => {
   const folder = await temporaryFolder()
   await writeFile(join(folder, 'empty.sql'), '')
-  const { code, stderr } = await runCommand(['schema:apply', join(folder, name), dsn('shop')])
+  const { code, stderr } = await runCommand(['schema:apply', join(folder, name), dsnOf(wharf, 'shop')])
   expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) })
 })

@@ -3,8 +3,10 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { writeServiceAddress } from '../../src/data-folder/service-address.ts'
-import { contentsOf, dsnOf, exportProject } from '../support/archives/project-contents.ts'
-import { type CliOptions, runCommand, serveHttp, spawnWharf } from '../support/cli/cli.ts'
+import { contentsOf, exportOf } from '../support/archives/import.ts'
+import { type CliOptions, runCommand, spawnWharf } from '../support/cli/cli.ts'
+import { dsnOf } from '../support/cli/dsn.ts'
+import { serveHttp } from '../support/http/serve-http.ts'
 import { temporaryFolder } from '../support/processes/processes.ts'
 import { createProject } from '../support/service/projects.ts'
 import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/service/wharf.ts'
@@ -20,7 +22,7 @@ let archive: string
 beforeAll(async () => {
   wharf = await startWharf()
   await createProject(wharf, 'shop', TWO_SONGS)
-  archive = await exportProject(wharf, 'shop')
+  archive = await exportOf(wharf.root, 'shop', { system: false })
 })
 afterAll(() => wharf?.close())
 
@@ -161,7 +163,7 @@ test('what cannot be undone is said before and after', async () => {
 
 test('a dry run says where roles and the event log would be replaced', async () => {
   await createProject(wharf, 'staffed', ONE_SONG)
-  const withSystem = await fileOf(await exportProject(wharf, 'shop', true))
+  const withSystem = await fileOf(await exportOf(wharf.root, 'shop', { system: true }))
   const run = (...args: string[]) =>
     runCommand(['data:import', withSystem, dsnOf(wharf, 'staffed'), '--dry-run', ...args])
   expect((await run()).stdout).toMatch(
@@ -313,7 +315,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)('%s ends an import', async (signal) =>
   await writeFile(join(cwd, 'shop.jsonl'), archive)
   const dsn = dsnOf(server, 'shop')
   const { child, ended } = spawnWharf(['data:import', 'shop.jsonl', dsn, '--yes'], { cwd })
-  await expect.poll(() => arrived, { timeout: 20_000 }).toBe(true)
+  await expect.poll(() => arrived).toBe(true)
   child.kill(signal)
   expect(await ended).toMatchObject({ code: 130, stdout: '', stderr: 'interrupted\n' })
 })

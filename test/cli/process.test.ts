@@ -3,8 +3,9 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { welcome } from '../../src/welcome.ts'
-import { serveHttp, spawnWharf } from '../support/cli/cli.ts'
+import { spawnWharf } from '../support/cli/cli.ts'
 import { createMigratedDatabase } from '../support/database/database.ts'
+import { serveHttp } from '../support/http/serve-http.ts'
 import { temporaryFolder } from '../support/processes/processes.ts'
 
 const COMMANDS = [
@@ -42,7 +43,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)('%s ends an export without a trace of 
   await writeFile(join(cwd, 'shop.jsonl'), 'the archive of yesterday')
   const { port } = await serveEndlessArchive()
   const { child, ended } = spawnWharf(['data:export', `wharf://shop:T@127.0.0.1:${port}`, '--no-gzip'], { cwd })
-  await expect.poll(() => readdir(cwd), { timeout: 20_000 }).toContain('shop.jsonl.part')
+  await expect.poll(() => readdir(cwd)).toContain('shop.jsonl.part')
   child.kill(signal)
   expect(await ended).toMatchObject({ code: 130, stdout: '', stderr: 'interrupted\n' })
   expect(await readdir(cwd)).toEqual(['shop.jsonl'])

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { dsnOf } from '../support/archives/project-contents.ts'
 import { type CliOptions, type CliResult, runCommand } from '../support/cli/cli.ts'
+import { dsnOf } from '../support/cli/dsn.ts'
 import { createProject } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 

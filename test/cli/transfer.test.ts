@@ -9,8 +9,9 @@ import { promisify } from 'node:util'
 import { gzip, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { writeServiceAddress } from '../../src/data-folder/service-address.ts'
-import { contentsOf, dsnOf, exportProject } from '../support/archives/project-contents.ts'
+import { contentsOf, exportOf } from '../support/archives/import.ts'
 import { runCommand, spawnWharf } from '../support/cli/cli.ts'
+import { dsnOf } from '../support/cli/dsn.ts'
 import { temporaryFolder } from '../support/processes/processes.ts'
 import { startTcpRelay } from '../support/servers/tcp-relay.ts'
 import { createProject } from '../support/service/projects.ts'
@@ -180,7 +181,7 @@ const serveProject = (rest: RequestListener) =>
 
 /** A source whose archive comes to its half; what happens then is up to the test. */
 async function serveHalfArchive(then: RequestListener) {
-  const archive = Buffer.from(await exportProject(here, 'shop'))
+  const archive = Buffer.from(await exportOf(here.root, 'shop', { system: false }))
   const middle = archive.length / 2
   const half = Buffer.concat([gzipSync(archive.subarray(0, 1000)), gzipSync(archive.subarray(1000, middle))])
   return serveProject((request, response) => {
@@ -192,10 +193,10 @@ async function serveHalfArchive(then: RequestListener) {
 const spooledFiles = () => readdir(there.container.spoolFolder)
 
 /** Until the target has begun to take something in. */
-const arrival = () => expect.poll(spooledFiles, { timeout: 20_000 }).toHaveLength(1)
+const arrival = () => expect.poll(spooledFiles).toHaveLength(1)
 
 /** Until the target has given up what it had taken in. */
-const abandonment = () => expect.poll(spooledFiles, { timeout: 20_000 }).toEqual([])
+const abandonment = () => expect.poll(spooledFiles).toEqual([])
 
 test.each<[how: string, then: RequestListener, message: RegExp]>([
   ['whose connection breaks', (_, response) => response.destroy(), /source: .*the connection broke off/],
@@ -260,7 +261,7 @@ async function* endlessRows(): AsyncGenerator<Buffer, void, undefined> {
 
 test('a target that does not keep pace slows the source down', async () => {
   const target = await serveProject(() => undefined)
-  const archive = await exportProject(here, 'shop')
+  const archive = await exportOf(here.root, 'shop', { system: false })
   let sentBytes = 0
   async function* endlessArchive(): AsyncGenerator<Buffer, void, undefined> {
     yield gzipSync(archive.slice(0, archive.indexOf('{"row":')))

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { contentsOf, dsnOf } from '../support/archives/project-contents.ts'
+import { contentsOf } from '../support/archives/import.ts'
 import { type CliOptions, runCommand } from '../support/cli/cli.ts'
+import { dsnOf } from '../support/cli/dsn.ts'
 import { withSession } from '../support/servers/sessions.ts'
 import { createProject, loginUrl } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'

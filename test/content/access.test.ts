@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { z } from 'zod'
 import { createShips, latestEvent, SHIP } from '../support/content/content.ts'
 import type { ApiAnswer, ApiClient } from '../support/http/api-client.ts'
 import { createProject } from '../support/service/projects.ts'
+import { createToken } from '../support/service/tokens.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 let wharf: TestWharf
@@ -109,15 +109,8 @@ test('once the public role is taken back, nobody gets a 304 any more', async () 
   await setRole('open', 'public', { content: { read: true } })
 })
 
-const tokenSchema = z.object({ token: z.string(), id: z.string() })
-
-async function newToken(role: string, expiresAt?: string): Promise<z.infer<typeof tokenSchema>> {
-  const json = { name: role, memberships: [{ project: 'ships', role }], ...(expiresAt && { expiresAt }) }
-  return tokenSchema.parse((await wharf.root.post('/tokens', { json })).json)
-}
-
 test('a token that was revoked gets 401 from the next request on, and never a 304', async () => {
-  const { token, id } = await newToken('viewer')
+  const { token, id } = await createToken(wharf, 'viewer', 'ships')
   const client = wharf.root.withToken(token)
   const conditional = { headers: { 'x-service-ref': await latestEvent(wharf) } }
   expect((await client.get(SHIP, conditional)).status).toBe(304)
@@ -127,7 +120,7 @@ test('a token that was revoked gets 401 from the next request on, and never a 30
 })
 
 test('under many conditional requests, none that began after the revocation gets a 304', async () => {
-  const { token, id } = await newToken('viewer')
+  const { token, id } = await createToken(wharf, 'viewer', 'ships')
   const client = wharf.root.withToken(token)
   const conditional = { headers: { 'x-service-ref': await latestEvent(wharf) } }
   let revoked = false
@@ -148,7 +141,7 @@ test('under many conditional requests, none that began after the revocation gets
 
 test('a role that may read no longer gets 403, and never a 304', async () => {
   await setRole('ships', 'passing', { content: { read: true } })
-  const { token } = await newToken('passing')
+  const { token } = await createToken(wharf, 'passing', 'ships')
   const client = wharf.root.withToken(token)
   const conditional = { headers: { 'x-service-ref': await latestEvent(wharf) } }
   expect((await client.get(SHIP, conditional)).status).toBe(304)
@@ -157,7 +150,7 @@ test('a role that may read no longer gets 403, and never a 304', async () => {
 })
 
 test('a token that has expired gets 401, and never a 304', async () => {
-  const { token, id } = await newToken('viewer')
+  const { token, id } = await createToken(wharf, 'viewer', 'ships')
   const client = wharf.root.withToken(token)
   const conditional = { headers: { 'x-service-ref': await latestEvent(wharf) } }
   expect((await client.get(SHIP, conditional)).status).toBe(304)
@@ -172,7 +165,7 @@ test('a stage of one project cannot be had through another', async () => {
 })
 
 test('the access log has the id of the token, also of one that was refused', async () => {
-  const { token, id } = await newToken('nothing')
+  const { token, id } = await createToken(wharf, 'nothing', 'ships')
   await wharf.root.withToken(token).get(SHIP)
   await expect.poll(() => wharf.log()).toMatch(new RegExp(`"status":403.*"tokenId":"${id}"`))
   expect(wharf.log()).not.toContain(token)

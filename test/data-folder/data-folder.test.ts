@@ -6,7 +6,7 @@ import { ownIdentity } from '../../src/data-folder/process-identity.ts'
 import { readOrCreateSecret } from '../../src/data-folder/secrets.ts'
 import { readServiceAddress, removeServiceAddress, writeServiceAddress } from '../../src/data-folder/service-address.ts'
 import { createFileAtomically, writeFileAtomically } from '../../src/lib/atomic-file.ts'
-import { runScript, temporaryFolder } from '../support/processes/processes.ts'
+import { endedPid, runScript, temporaryFolder } from '../support/processes/processes.ts'
 
 const modeOf = async (path: string): Promise<string> => ((await stat(path)).mode & 0o777).toString(8)
 
@@ -16,13 +16,6 @@ const CRASHED_CLEARER_ID = '7f7a1f0e-2f0b-4d3c-8b1e-5a4c3d2e1f00'
 
 const writeLock = (path: string, lock: { pid: number; birth: string; id: string }): Promise<void> =>
   writeFile(path, JSON.stringify({ ...lock, since: SINCE }))
-
-/** The pid of a process that has ended. */
-async function endedPid(): Promise<number> {
-  const script = await runScript('run-data-folder-lock.ts', { args: ['.'] })
-  await script.kill('SIGKILL')
-  return script.pid
-}
 
 test('makes the data folder, with the folders above it, so that PostgreSQL may pass through', async () => {
   const dataDir = join(await temporaryFolder(), 'above', 'data')

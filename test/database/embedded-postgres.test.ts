@@ -22,7 +22,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { findBinaries } from '../../src/database/embedded/binaries.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.ts'
 import { createLogger } from '../../src/logger.ts'
-import { isAlive, runScript, type ScriptProcess, temporaryFolder } from '../support/processes/processes.ts'
+import { endedPid, isAlive, runScript, type ScriptProcess, temporaryFolder } from '../support/processes/processes.ts'
 
 const logger = createLogger('silent')
 const run = promisify(execFile)
@@ -222,12 +222,6 @@ const pidFiles = [
   { holds: 'a pid that now belongs to somebody else', content: async () => '1\n/data\n1700000000\n5432\n' },
   { holds: 'nothing', content: async () => '' },
 ]
-
-async function endedPid(): Promise<number> {
-  const script = await runScript('run-data-folder-lock.ts', { args: ['.'] })
-  await script.kill('SIGKILL')
-  return script.pid
-}
 
 test.each(pidFiles)('starts though postmaster.pid was left behind and holds $holds', async ({ content }) => {
   const dataDir = await copyOfUsedFolder()

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { z } from 'zod'
 import { exportOf } from '../support/archives/import.ts'
 import { openTransactions } from '../support/database/transactions.ts'
 import { eventually } from '../support/eventually.ts'
@@ -20,18 +19,10 @@ import { askSchedule } from '../support/jobs/schedules.ts'
 import type { RedisServer } from '../support/servers/redis.ts'
 import { withSession } from '../support/servers/sessions.ts'
 import { createProject, loginUrl } from '../support/service/projects.ts'
+import { createToken } from '../support/service/tokens.ts'
 import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 const TABLE = 'CREATE TABLE item (id integer PRIMARY KEY, name text);'
-
-const tokenSchema = z.object({ id: z.string(), token: z.string() })
-
-/** A new token that may do everything in the shop. */
-async function newToken({ root }: TestWharf) {
-  const json = { name: 'of a test', memberships: [{ project: 'shop', role: 'admin' }] }
-  const { id, token } = tokenSchema.parse((await root.post('/tokens', { json })).json)
-  return { id, token, client: root.withToken(token) }
-}
 
 describe.each(BACKENDS)('with the queue on %s', (backend) => {
   let wharf: TestWharf
@@ -75,7 +66,7 @@ describe.each(BACKENDS)('with the queue on %s', (backend) => {
   }
 
   test('neither queue, tables, log nor answers have a token, a password or a row in them', async () => {
-    const { token, client } = await newToken(wharf)
+    const { token, client } = await createToken(wharf, 'admin', 'shop')
     const canaries = { dsn: `wharf_${'canary'.repeat(8)}`, row: 'a row that nobody else may see' }
     const asked = await askForAll(client, canaries)
     const jobs = asked.slice(0, 3).map(jobOf)
@@ -117,7 +108,7 @@ describe.each(BACKENDS)('with the queue on %s', (backend) => {
 test('an export whose token is revoked while it runs is stopped, and there is nothing to be had with it', async () => {
   const wharf = await startWharf({ worker: true })
   await createProject(wharf, 'shop', TABLE)
-  const { id, client } = await newToken(wharf)
+  const { id, client } = await createToken(wharf, 'admin', 'shop')
   const asked = await withSession(wharf.database.url, async (locker) => {
     await locker.query('BEGIN; LOCK TABLE "shop.live".item IN ACCESS EXCLUSIVE MODE')
     const job = jobOf(await askExport(client, [{ slug: 'shop' }]))
@@ -136,7 +127,7 @@ test('an export whose token is revoked while it runs is stopped, and there is no
 test('an archive that was made is not to be had with a token that has been revoked since', async () => {
   const wharf = await startWharf({ worker: true })
   await createProject(wharf, 'shop', TABLE)
-  const { id, client } = await newToken(wharf)
+  const { id, client } = await createToken(wharf, 'admin', 'shop')
   const { id: job } = await untilEnded(wharf.root, jobOf(await askExport(client, [{ slug: 'shop' }])))
   expect(await client.get(`/jobs/${job}/file`)).toMatchObject({ status: 200 })
   await wharf.root.delete(`/tokens/${id}`)

@@ -52,7 +52,7 @@ test('a stage, a role and a token that come too late for their project find none
         wharf.root.post('/tokens', { json: { name: 't', memberships: [{ project: 'late', role: 'admin' }] } }),
       ])
       // All three have found the project, and wait to know whether it is deleted.
-      await expect.poll(waiting, { timeout: 20_000 }).toBeGreaterThanOrEqual(3)
+      await expect.poll(waiting).toBeGreaterThanOrEqual(3)
       return { asking }
     },
     { timeout: 30_000 },
@@ -76,7 +76,7 @@ test('a stage that is made just before its project is deleted goes with it', asy
     async (tx) => {
       const stage = await createStage(tx, project, 'draft')
       const deleting = wharf.root.delete('/projects/short')
-      await expect.poll(waiting, { timeout: 20_000 }).toBeGreaterThan(0)
+      await expect.poll(waiting).toBeGreaterThan(0)
       return { stage, deleting }
     },
     { timeout: 30_000 },

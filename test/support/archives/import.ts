@@ -34,3 +34,7 @@ export async function exportOf(
  */
 export const placelessLines = (archive: string): string[] =>
   archive.split('\n').filter((line) => !/^\{"(archive|project|projectEnd)":/.test(line))
+
+/** All that an archive says about a project's stages: the same for two projects that have the same. */
+export const contentsOf = async ({ root }: { readonly root: ApiClient }, slug: string): Promise<readonly string[]> =>
+  placelessLines(await exportOf(root, slug, { system: false }))

@@ -1,4 +1,4 @@
-import { expect } from 'vitest'
+import { eventually } from '../eventually.ts'
 import { withSession } from '../servers/sessions.ts'
 import type { TestWharf } from '../service/wharf.ts'
 import { openTransactions } from './transactions.ts'
@@ -29,7 +29,7 @@ export const withPausePoint = <T>(
       (await openTransactions(wharf)).filter(({ waits }) => waits === 'Lock').map(({ pid }) => pid)
     return use({
       async reached() {
-        await expect.poll(paused, { timeout: 20_000 }).not.toEqual([])
+        await eventually(paused).not.toEqual([])
         return (await paused())[0] ?? 0
       },
       async release() {

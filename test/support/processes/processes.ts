@@ -98,3 +98,10 @@ export function isAlive(pid: number): boolean {
     throw error
   }
 }
+
+/** The pid of a process that has ended. */
+export async function endedPid(): Promise<number> {
+  const script = await runScript('run-data-folder-lock.ts', { args: ['.'] })
+  await script.kill('SIGKILL')
+  return script.pid
+}

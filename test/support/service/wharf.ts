@@ -2,7 +2,6 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
-import { z } from 'zod'
 import { loadConfig } from '../../../src/config.ts'
 import type { Container } from '../../../src/container.ts'
 import type { JobTimings } from '../../../src/jobs/timings.ts'
@@ -10,6 +9,7 @@ import { createLogger } from '../../../src/logger.ts'
 import { startService } from '../../../src/service.ts'
 import { createMigratedDatabase, type TestDatabase } from '../database/database.ts'
 import { type ApiClient, createApiClient } from '../http/api-client.ts'
+import { createToken } from './tokens.ts'
 
 export const ROOT_TOKEN = 'root-token-of-the-tests-with-many-characters'
 
@@ -74,11 +74,7 @@ export async function startWharf(options: TestWharfOptions = {}): Promise<TestWh
     dataDir,
     root,
     log: () => lines.join(''),
-    async member(project, role) {
-      const json = { name: `${role} of ${project}`, memberships: [{ project, role }] }
-      const answer = await root.post('/tokens', { json })
-      return root.withToken(tokenSchema.parse(answer.json).token)
-    },
+    member: async (project, role) => (await createToken({ root }, role, project)).client,
     async close() {
       await close()
       if (options.beside) return
@@ -108,8 +104,6 @@ const NEVER_MS = 60 * 60_000
 
 /** Tests give the time by which schedules are due, and share their process: no watchdog may kill it. */
 const BY_HAND: Partial<JobTimings> = { scheduleMs: NEVER_MS, hangMs: NEVER_MS }
-
-const tokenSchema = z.object({ token: z.string() })
 
 const collector = (lines: string[]): Writable =>
   new Writable({

@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { quoteQualified } from '../../../src/database/quoting.ts'
 import { readVersion } from '../../../src/version.ts'
 import { linesOf, tablesOf } from '../../support/archives/archive-text.ts'
+import { exportOf } from '../../support/archives/import.ts'
 import { isInstalled } from '../../support/processes/is-installed.ts'
 import { createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
@@ -55,7 +56,7 @@ describe.each(DATABASES)('$slug', ({ slug, path }) => {
 
   beforeAll(async () => {
     await createProject(wharf, slug, await readFile(path, 'utf8'))
-    archive = (await wharf.root.post('/export', { json: { projects: [{ slug }] } })).text
+    archive = await exportOf(wharf.root, slug)
     const headers = { 'content-encoding': 'gzip' }
     compressed = (await wharf.root.post('/export', { json: { projects: [{ slug }] }, headers })).bytes
     await writeFile(join(folder, `${slug}.jsonl`), archive)
@@ -162,7 +163,7 @@ test('the system section has the roles, and the event log in the order of commit
   await createProject(wharf, 'logged', 'CREATE TABLE t (id bigint PRIMARY KEY, note text)')
   await wharf.database.query('INSERT INTO "logged.live".t VALUES (9007199254740993), (9007199254740995)')
   await wharf.database.query('DELETE FROM "logged.live".t WHERE id < 9007199254740995')
-  const { text } = await wharf.root.post('/export', { json: { projects: [{ slug: 'logged', system: true }] } })
+  const text = await exportOf(wharf.root, 'logged', { system: true })
   const events = linesOf(text).filter((line) => line.startsWith('{"event":'))
   const common = { id: expect.any(String), stage: 'live', occurredAt: expect.stringMatching(/^2.*\.\d{6}Z$/) }
   const row = (id: bigint): string => `{"id":${id},"note":null}`

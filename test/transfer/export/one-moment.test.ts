@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ArchivedTable, tablesOf } from '../../support/archives/archive-text.ts'
+import { exportOf } from '../../support/archives/import.ts'
 import { openExport, readRest, readSome } from '../../support/archives/open-export.ts'
 import { openTransactions } from '../../support/database/transactions.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -126,7 +127,7 @@ test('stages of one project are of one moment', async () => {
     }
   })
   for (let n = 0; n < 6; n += 1) {
-    const { text } = await wharf.root.post('/export', { json: { projects: [{ slug: 'staged' }] } })
+    const text = await exportOf(wharf.root, 'staged')
     expect(tablesOf(text).reduce((sum, { rows }) => sum + Number(rows[0]?.[0]), 0)).toBe(1000)
   }
   stop.abort()

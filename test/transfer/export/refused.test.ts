@@ -1,11 +1,11 @@
 import { readdir } from 'node:fs/promises'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { z } from 'zod'
 import { tablesOf } from '../../support/archives/archive-text.ts'
 import { noTransactionStaysOpen } from '../../support/database/transactions.ts'
 import type { ApiClient, ApiRequest } from '../../support/http/api-client.ts'
 import { createProject } from '../../support/service/projects.ts'
+import { createToken } from '../../support/service/tokens.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 const WHO = ['root', 'nobody', 'unknown', 'expired', 'revoked', 'admin', 'viewer', 'exporter', 'elsewhere'] as const
@@ -15,19 +15,12 @@ let wharf: TestWharf
 let clients: Record<Who, ApiClient>
 let files: string[]
 
-const tokenSchema = z.object({ id: z.string(), token: z.string() })
-
-async function newToken(role: string, project = 'shop'): Promise<z.infer<typeof tokenSchema>> {
-  const json = { name: role, memberships: [{ project, role }] }
-  return tokenSchema.parse((await wharf.root.post('/tokens', { json })).json)
-}
-
 beforeAll(async () => {
   wharf = await startWharf()
   await createProject(wharf, 'shop', 'CREATE TABLE t AS SELECT 1 AS n')
   await createProject(wharf, 'blog')
   await wharf.root.put('/projects/shop/roles/exporter', { json: { content: { export: true } } })
-  const [expired, revoked] = [await newToken('admin'), await newToken('admin')]
+  const [expired, revoked] = [await createToken(wharf, 'admin', 'shop'), await createToken(wharf, 'admin', 'shop')]
   await wharf.database.query(`UPDATE control.token SET expires_at = now() WHERE id = $1`, [expired.id])
   await wharf.root.delete(`/tokens/${revoked.id}`)
   const { root } = wharf
@@ -37,10 +30,10 @@ beforeAll(async () => {
     unknown: root.withToken('wharf_abcdefghijklmnopqrstuvwxyz0123456789ABCDEFG'),
     expired: root.withToken(expired.token),
     revoked: root.withToken(revoked.token),
-    admin: root.withToken((await newToken('admin')).token),
-    viewer: root.withToken((await newToken('viewer')).token),
-    exporter: root.withToken((await newToken('exporter')).token),
-    elsewhere: root.withToken((await newToken('admin', 'blog')).token),
+    admin: await wharf.member('shop', 'admin'),
+    viewer: await wharf.member('shop', 'viewer'),
+    exporter: await wharf.member('shop', 'exporter'),
+    elsewhere: await wharf.member('blog', 'admin'),
   }
   files = await listFiles()
 })

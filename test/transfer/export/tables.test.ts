@@ -5,6 +5,7 @@ import { BYTE_TEXT_COLUMN } from '../../../src/lib/runtime.ts'
 import type { FindProjectDatabase } from '../../../src/projects/stage-database.ts'
 import { withExport } from '../../../src/transfer/export/with-export.ts'
 import { tablesOf } from '../../support/archives/archive-text.ts'
+import { exportOf } from '../../support/archives/import.ts'
 import { observeDatabase } from '../../support/database/observed-database.ts'
 import { applyScript, createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
@@ -118,7 +119,7 @@ async function storedRows(table: string, columns: readonly string[]): Promise<(s
 
 test('tables of every kind are exported with just the rows that they have', async () => {
   await createProject(wharf, 'unusual', UNUSUAL.map(([, , , script]) => script).join(';\n'))
-  const { text } = await wharf.root.post('/export', { json: { projects: [{ slug: 'unusual' }] } })
+  const text = await exportOf(wharf.root, 'unusual')
   const archived = new Map(tablesOf(text).map((table) => [table.name, table]))
   expect([...archived.keys()].toSorted()).toEqual(UNUSUAL.map(([, table]) => table).toSorted())
   for (const [what, name, rows] of UNUSUAL) {
@@ -132,7 +133,7 @@ test('tables of every kind are exported with just the rows that they have', asyn
 test('generated columns are described and carry no values', async () => {
   const script = `CREATE TABLE t (a int, twice int GENERATED ALWAYS AS (a * 2) STORED, b int); INSERT INTO t VALUES (1, DEFAULT, 3)`
   await createProject(wharf, 'generated', script)
-  const { text } = await wharf.root.post('/export', { json: { projects: [{ slug: 'generated' }] } })
+  const text = await exportOf(wharf.root, 'generated')
   expect(tablesOf(text)).toMatchObject([{ columns: ['a', 'b'], rows: [[1, 3]] }])
   expect(text).toContain('"generated":"(a * 2)"')
 })

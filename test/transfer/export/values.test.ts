@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { quoteIdentifier } from '../../../src/database/quoting.ts'
 import { TEXT_FORM_SETTINGS } from '../../../src/database/session-settings.ts'
 import { type ArchivedTable, linesOf, type RowValue, tablesOf } from '../../support/archives/archive-text.ts'
+import { exportOf } from '../../support/archives/import.ts'
 import { createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
@@ -19,7 +20,7 @@ let archive: string
 beforeAll(async () => {
   wharf = await startWharf()
   await createProject(wharf, 'edge', await readFile(new URL('../../fixtures/edge-values.sql', import.meta.url), 'utf8'))
-  archive = (await wharf.root.post('/export', { json: { projects: [{ slug: 'edge' }] } })).text
+  archive = await exportOf(wharf.root, 'edge')
   session = new pg.Client({ connectionString: wharf.database.url })
   await session.connect()
   for (const [name, value] of Object.entries({ ...TEXT_FORM_SETTINGS, search_path: '"edge.live"' })) {

@@ -103,8 +103,8 @@ test('a client that goes away while its rows are loaded leaves nothing behind', 
     await pausePoint.reached()
     controller.abort()
     await importing
-    await expect.poll(() => readState(wharf.database), { timeout: 20_000 }).toEqual(before)
-    await expect.poll(() => readdir(wharf.container.spoolFolder), { timeout: 20_000 }).toEqual([])
+    await expect.poll(() => readState(wharf.database)).toEqual(before)
+    await expect.poll(() => readdir(wharf.container.spoolFolder)).toEqual([])
   })
 })
 
@@ -147,7 +147,7 @@ test('who reads through an import goes on reading, and sees the old rows or the 
     const importing = sendArchive(wharf.root, many)
     await pausePoint.reached()
     const before = readings.length
-    await expect.poll(() => readings.length, { timeout: 20_000 }).toBeGreaterThan(before + 20)
+    await expect.poll(() => readings.length).toBeGreaterThan(before + 20)
     expect(new Set(readings.map(({ orders }) => orders))).toEqual(new Set([10]))
     await pausePoint.release()
     expect(await importing).toMatchObject({ status: 200 })

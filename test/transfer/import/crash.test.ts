@@ -71,7 +71,7 @@ describe('the service is killed', () => {
     await service.kill('SIGKILL')
     expect(await count(database, `${slug}.live`)).toEqual({ n: 2 })
     service = await service.restart()
-    await expect.poll(() => leftovers(database), { timeout: 20_000 }).toEqual([])
+    await expect.poll(() => leftovers(database)).toEqual([])
     expect(await spooled()).toEqual([])
     expect(await count(database, `${slug}.live`)).toEqual({ n: 2 })
     const again = await sendArchive(service.root, archive)
@@ -99,7 +99,7 @@ describe('the service is killed', () => {
       await new Promise(() => undefined)
     }
     const asked = outcome(sendArchive(service.root, half()))
-    await expect.poll(() => leftovers(database), { timeout: 20_000 }).toHaveLength(2)
+    await expect.poll(() => leftovers(database)).toHaveLength(2)
     expect(tail).not.toBe('')
     await Promise.all([expectRecovery('early', archive), expect(asked).resolves.toBeInstanceOf(Error)])
   })
@@ -127,7 +127,7 @@ describe('the service is killed', () => {
       const importing = outcome(sendArchive(service.root, archive))
       const waiting = async (): Promise<number> =>
         (await openTransactions({ database })).filter(({ waits }) => waits === 'Lock').length
-      await expect.poll(waiting, { timeout: 20_000 }).toBe(1)
+      await expect.poll(waiting).toBe(1)
       const loaded = await database.query<{ nspname: string }>(
         `SELECT nspname FROM pg_namespace WHERE nspname LIKE 'swapping.live.new-%'`,
       )
@@ -174,7 +174,7 @@ describe('PostgreSQL ends', () => {
       return importing
     })
     expect(answer).toMatchObject({ status: 503 })
-    await expect.poll(() => leftovers(wharf.database), { timeout: 20_000 }).toEqual([])
+    await expect.poll(() => leftovers(wharf.database)).toEqual([])
     expect(await readState(wharf.database)).toEqual(before)
   })
 
@@ -235,8 +235,8 @@ describe.each(programs === undefined ? [] : [programs])('on the PostgreSQL in %s
         wharf.database.query('SELECT pid FROM pg_stat_activity WHERE pid = $1', [pid])
       expect(await sessions()).toEqual([{ pid }])
       const second = await startServiceProcess(options)
-      await expect.poll(sessions, { timeout: 20_000 }).toEqual([])
-      await expect.poll(() => leftovers(wharf.database), { timeout: 20_000 }).toEqual([])
+      await expect.poll(sessions).toEqual([])
+      await expect.poll(() => leftovers(wharf.database)).toEqual([])
       await pausePoint.release()
       expect(await sendArchive(second.root, archive)).toMatchObject({ status: 200 })
       await second.kill('SIGTERM')

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { exportOf } from '../../support/archives/import.ts'
 import { createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
@@ -14,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => wharf.close())
 
 async function archiveOf(slug: string, system: boolean): Promise<string> {
-  return (await wharf.root.post('/export', { json: { projects: [{ slug, system }] } })).text
+  return await exportOf(wharf.root, slug, { system })
 }
 
 async function importInto(slug: string, archive: string): Promise<void> {
