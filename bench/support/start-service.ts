@@ -1,9 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { readServiceAddress } from '../../src/data-folder/service-address.ts'
-import { PROGRAM } from '../../test/support/processes/child.ts'
+import { PROGRAM, spawnChild, untilOutput } from '../../test/support/processes/child.ts'
 import { peakMemory } from '../../test/support/processes/peak-memory.ts'
 
 const ROOT_TOKEN = 'root-token-of-the-bench-with-many-characters'
@@ -31,7 +30,7 @@ export async function startService(options: {
 }): Promise<BenchService> {
   const { databaseUrl, dataDir, part = 'start', redisUrl, logLevel = 'warn' } = options
   const log = logLevel === 'info' ? openSync(join(dataDir, 'service.log'), 'w') : 'inherit'
-  const child = spawn(process.execPath, [PROGRAM, part], {
+  const child = await spawnChild(process.execPath, [PROGRAM, part], {
     cwd: dataDir,
     env: {
       DATABASE_URL: databaseUrl,
@@ -46,33 +45,26 @@ export async function startService(options: {
     stdio: ['ignore', 'pipe', log],
   })
   if (typeof log === 'number') closeSync(log)
-  const exited = once(child, 'exit')
-  const { pid } = child
   const stop = async (): Promise<void> => {
-    child.kill('SIGTERM')
-    await exited
+    child.signal('SIGTERM')
+    await child.ended
   }
   try {
-    await untilReady(child)
+    // Each part says on its standard output what it does, once it does it.
+    const failure = await Promise.race([untilOutput(child), sleep(START_TIMEOUT_MS, 'too late', { ref: false })])
+    if (failure !== undefined) {
+      throw new Error(`the service did not start (${failure}); run \`npm run build\` where dist/ is older than src/`)
+    }
     const address = await readServiceAddress(dataDir)
     if (!address) throw new Error('a worker was started before its API')
     return {
       url: address.url,
       headers: { authorization: `Bearer ${ROOT_TOKEN}` },
-      peakMemoryBytes: async () => (process.platform === 'linux' && pid !== undefined ? peakMemory(pid) : undefined),
+      peakMemoryBytes: async () => (process.platform === 'linux' ? peakMemory(child.pid) : undefined),
       stop,
     }
   } catch (error) {
     await stop()
     throw error
   }
-}
-
-/** Each part says on its standard output what it does, once it does it. */
-async function untilReady(child: ChildProcess): Promise<void> {
-  const signal = AbortSignal.timeout(START_TIMEOUT_MS)
-  const said = child.stdout && once(child.stdout, 'data', { signal }).then(() => true)
-  const ended = once(child, 'exit', { signal }).then(() => false)
-  const isReady = await Promise.race([said, ended]).catch(() => false)
-  if (!isReady) throw new Error('the service did not start; run `npm run build` where dist/ is older than src/')
 }

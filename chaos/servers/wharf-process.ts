@@ -1,11 +1,10 @@
 import type { StdioOptions } from 'node:child_process'
-import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { findFreePort } from '../../src/database/embedded/free-port.ts'
-import { type Child, PROGRAM, spawnChild } from '../../test/support/processes/child.ts'
+import { type Child, type HowEnded, PROGRAM, spawnChild, untilOutput } from '../../test/support/processes/child.ts'
 
 /** Within which it must have started, once PostgreSQL and Redis are there. */
 const START_LIMIT_MS = 120_000
@@ -55,32 +54,31 @@ export async function createWharfProcess(options: WharfOptions): Promise<WharfPr
   let child: Child | undefined
   let isMeantToEnd = false
 
-  const startOnce = async (): Promise<string> => {
+  /** @returns how it ended where it did not start. */
+  const startOnce = async (): Promise<HowEnded | undefined> => {
     const log = openSync(join(folder, 'log'), 'a')
     const stdio: StdioOptions = ['ignore', 'pipe', log]
     const started = await spawnChild(process.execPath, [PROGRAM, part], { cwd: folder, env, stdio })
     closeSync(log)
     isMeantToEnd = false
-    const { stdout } = started.process
-    const said = stdout && once(stdout, 'data').then(() => 'ready')
-    const outcome = (await Promise.race([said, started.ended])) ?? 'has no standard output'
-    stdout?.resume()
-    if (outcome !== 'ready') return outcome
+    const failure = await untilOutput(started)
+    started.process.stdout?.resume()
+    if (failure !== undefined) return failure
     child = started
     void started.ended.then((how) => {
       if (child !== started || isMeantToEnd) return
       onUnexpectedEnd(how)
       start().catch((error: unknown) => onUnexpectedEnd(String(error)))
     })
-    return outcome
+    return undefined
   }
   const start = async (): Promise<void> => {
     const until = Date.now() + START_LIMIT_MS
     for (;;) {
-      const outcome = await startOnce()
-      if (outcome === 'ready') return
-      if (await endedByUncaughtError(join(folder, 'log'))) onUnexpectedEnd(`${outcome}, by an error that nobody caught`)
-      if (Date.now() > until) throw new Error(`${name} did not start: ${outcome}`)
+      const failure = await startOnce()
+      if (failure === undefined) return
+      if (await endedByUncaughtError(join(folder, 'log'))) onUnexpectedEnd(`${failure}, by an error that nobody caught`)
+      if (Date.now() > until) throw new Error(`${name} did not start: ${failure}`)
       await sleep(500)
     }
   }

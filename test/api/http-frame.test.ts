@@ -2,7 +2,6 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { request as nodeRequest } from 'node:http'
 import { connect } from 'node:net'
-import { text as readText } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
@@ -11,15 +10,9 @@ import { createApi } from '../../src/api/create-api.ts'
 import { PROBLEMS } from '../../src/api/problem.ts'
 import { defineRoute } from '../../src/api/route.ts'
 import { createLogger } from '../../src/logger.ts'
-import { createThings, fail, SECRET, start, TOKEN, wait } from '../support/http/frame-server.ts'
-
-/** Sends bytes as they are, and reads until the server ends the connection. */
-async function sendRaw(url: string, ...pieces: string[]): Promise<string> {
-  const { hostname, port } = new URL(url)
-  const socket = connect(Number(port), hostname)
-  for (const piece of pieces) socket.write(piece)
-  return readText(socket)
-}
+import { createThings, fail, SECRET, TOKEN, wait } from '../support/http/frame-routes.ts'
+import { start } from '../support/http/frame-server.ts'
+import { sendRaw } from '../support/http/raw-http.ts'
 
 const bigUpload = (chunks: number): AsyncIterable<Uint8Array> =>
   (async function* () {
@@ -193,9 +186,9 @@ test('asks a client that waits for 100 Continue for its body only when the body 
   const head = (token: string): string =>
     `POST /things HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\n` +
     'content-length: 100000\r\nexpect: 100-continue\r\nconnection: close\r\n\r\n'
-  expect(await sendRaw(server.url, head('wrong'))).toMatch(/^HTTP\/1\.1 401 /)
+  expect((await sendRaw(server.url, head('wrong'))).text).toMatch(/^HTTP\/1\.1 401 /)
   const body = `{"things":[]}`.padEnd(100_000)
-  const answered = await sendRaw(server.url, head(TOKEN), body)
+  const { text: answered } = await sendRaw(server.url, head(TOKEN) + body)
   expect(answered).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 201 /)
 })
 
@@ -268,7 +261,7 @@ test('hands over raw bodies up to their limit', async () => {
 
 test('answers 408 when a whole body does not arrive in time, and closes the connection', async () => {
   const { server } = await start({ limits: { wholeBodyMs: 50 } })
-  const answer = await sendRaw(
+  const { text: answer } = await sendRaw(
     server.url,
     `POST /things HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${TOKEN}\r\ncontent-type: application/json\r\n` +
       'content-length: 100\r\n\r\n{"things',
@@ -302,7 +295,7 @@ test('answers 408 when a streamed upload stops, and lets a slow one that goes on
   const head =
     `POST /uploads HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${TOKEN}\r\n` +
     'content-type: application/x-ndjson\r\ncontent-length: 1000000\r\n\r\n'
-  expect(await sendRaw(server.url, head, 'one line\n')).toMatch(/^HTTP\/1\.1 408 /)
+  expect((await sendRaw(server.url, `${head}one line\n`)).text).toMatch(/^HTTP\/1\.1 408 /)
   const slowly = (async function* () {
     for (let index = 0; index < 10; index += 1) {
       yield Buffer.from('x')
@@ -422,9 +415,9 @@ test('never lets out what an unexpected error, or one for the operator, says', a
 
 test('answers what is not HTTP with a problem, and ends the connection', async () => {
   const { server } = await start()
-  const garbage = await sendRaw(server.url, 'HELO wharf\r\n\r\n')
+  const { text: garbage } = await sendRaw(server.url, 'HELO wharf\r\n\r\n')
   expect(garbage).toMatch(/^HTTP\/1\.1 400 Bad Request\r\ncontent-type: application\/problem\+json/)
-  const huge = await sendRaw(server.url, `GET / HTTP/1.1\r\nhost: x\r\nx-long: ${'x'.repeat(20_000)}\r\n\r\n`)
+  const { text: huge } = await sendRaw(server.url, `GET / HTTP/1.1\r\nhost: x\r\nx-long: ${'x'.repeat(20_000)}\r\n\r\n`)
   expect(huge).toMatch(/^HTTP\/1\.1 431 /)
 })
 

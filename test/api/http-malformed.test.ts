@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
-import { start, TOKEN } from '../support/http/frame-server.ts'
+import { TOKEN } from '../support/http/frame-routes.ts'
+import { start } from '../support/http/frame-server.ts'
 import { openSocket, sendRaw } from '../support/http/raw-http.ts'
 
 const AUTHORIZED = `host: x\r\nauthorization: Bearer ${TOKEN}\r\n`

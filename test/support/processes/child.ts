@@ -32,3 +32,9 @@ export async function spawnChild(command: string, args: readonly string[], optio
     },
   }
 }
+
+/** Waits until a process writes to its standard output. @returns how it ended where it ended before. */
+export async function untilOutput({ process: { stdout }, ended }: Child): Promise<HowEnded | undefined> {
+  if (!stdout) throw new Error('the process has no pipe')
+  return Promise.race([once(stdout, 'data').then(() => undefined), ended])
+}

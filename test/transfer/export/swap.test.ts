@@ -3,10 +3,10 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { FindProjectDatabase } from '../../../src/projects/stage-database.ts'
 import { type ExportServices, withExport } from '../../../src/transfer/export/with-export.ts'
 import { type RowValue, tablesOf } from '../../support/archives/archive-text.ts'
-import { type Observer, observeDatabase } from '../../support/database/observed-database.ts'
 import { noTransactionStaysOpen } from '../../support/database/transactions.ts'
 import { applyScript, createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
+import { type Observer, observeDatabase } from './observed-database.ts'
 
 /** Two tables and a sequence; what is in them says of which content they are, and how much of it there has to be. */
 const contentOf = (label: string, rows: number): string => `

@@ -6,9 +6,9 @@ import type { FindProjectDatabase } from '../../../src/projects/stage-database.t
 import { withExport } from '../../../src/transfer/export/with-export.ts'
 import { tablesOf } from '../../support/archives/archive-text.ts'
 import { exportOf } from '../../support/archives/import.ts'
-import { observeDatabase } from '../../support/database/observed-database.ts'
 import { applyScript, createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
+import { observeDatabase } from './observed-database.ts'
 
 const MEBIBYTE = 1024 * 1024
 

@@ -1,0 +1,111 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import { z } from 'zod'
+import type { ApiAnswer } from './api-client.ts'
+
+const headerSchema = z.looseObject({ $ref: z.string().optional(), required: z.boolean().optional() })
+const answerSchema = z.object({
+  headers: z.record(z.string(), headerSchema).default({}),
+  content: z.record(z.string(), z.unknown()).optional(),
+})
+const operationSchema = z.object({ responses: z.record(z.string(), answerSchema) })
+const documentSchema = z.looseObject({ openapi: z.literal('3.1.1'), paths: z.record(z.string(), z.unknown()) })
+
+/** How `/openapi.json` describes the answers of a server. */
+export interface Description {
+  readonly paths: Readonly<Record<string, unknown>>
+  /** Compiles the schema at a place in the document. */
+  readonly validator: (...keys: string[]) => ValidateFunction
+}
+
+/** @param openApi the parsed document. */
+export function describeAnswers(openApi: unknown): Description {
+  const document = documentSchema.parse(openApi)
+  const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false })
+  addFormats.default(ajv)
+  ajv.addSchema(document, 'wharf')
+  const validator = (...keys: string[]): ValidateFunction => {
+    const pointer = keys
+      .map((key) => `/${encodeURIComponent(key.replaceAll('~', '~0').replaceAll('/', '~1'))}`)
+      .join('')
+    const $ref = `wharf#${pointer}`
+    return ajv.getSchema($ref) ?? ajv.compile({ $ref })
+  }
+  return { paths: document.paths, validator }
+}
+
+/** Headers that belong to HTTP itself, or to every answer alike, and need no description of their own. */
+const COMMON_HEADERS = new Set([
+  'allow',
+  'cache-control',
+  'connection',
+  'content-length',
+  'content-security-policy',
+  'content-type',
+  'cross-origin-resource-policy',
+  'date',
+  'keep-alive',
+  'referrer-policy',
+  'transfer-encoding',
+  'x-content-type-options',
+])
+
+/** In what an answer differs from its description; empty where it is as described. */
+export function* differences(
+  description: Description,
+  method: string,
+  pathname: string,
+  answer: ApiAnswer,
+): Generator<string> {
+  if (!answer.headers['x-request-id']) yield 'it has no X-Request-Id'
+  const path = templateOf(description, pathname)
+  const item = path === undefined ? undefined : z.record(z.string(), z.unknown()).parse(description.paths[path])
+  const verb = method === 'HEAD' ? 'get' : method.toLowerCase()
+  if (path === undefined || item?.[verb] === undefined) {
+    const expected = path === undefined ? [404, 400] : method === 'OPTIONS' ? [204] : [405]
+    if (!expected.includes(answer.status)) yield 'there is no such call'
+    if (answer.status !== 204) yield* bodyFaults(description.validator('components', 'schemas', 'Problem'), answer.json)
+    return
+  }
+  const described = operationSchema.parse(item[verb]).responses[answer.status]
+  if (!described) return yield 'this status is not described'
+  yield* unknownHeaders(described, answer)
+  const mediaType = answer.headers['content-type']?.split(';')[0]
+  if (described.content === undefined) {
+    if (answer.bytes.length > 0) yield 'its body is not described'
+    return
+  }
+  if (mediaType === undefined && answer.headers['content-length'] === '0') return
+  if (mediaType === undefined || !(mediaType in described.content)) return yield `${mediaType} is not described`
+  if (method === 'HEAD' || answer.json === undefined) return
+  const pointer = ['paths', path, verb, 'responses', String(answer.status), 'content', mediaType, 'schema']
+  yield* bodyFaults(description.validator(...pointer), answer.json)
+  if (mediaType === 'application/problem+json') yield* problemFaults(answer)
+}
+
+/** Which path of the document a request's path is; the one with the fewest parameters counts. */
+function templateOf({ paths }: Description, pathname: string): string | undefined {
+  const matches = Object.keys(paths).filter((template) =>
+    new RegExp(`^${template.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(pathname),
+  )
+  return matches.toSorted((a, b) => a.split('{').length - b.split('{').length)[0]
+}
+
+function* unknownHeaders(described: z.infer<typeof answerSchema>, { headers }: ApiAnswer): Generator<string> {
+  const known = new Set(Object.keys(described.headers).map((name) => name.toLowerCase()))
+  for (const name of Object.keys(headers)) {
+    if (!known.has(name) && !COMMON_HEADERS.has(name)) yield `the header ${name} is not described`
+  }
+}
+
+function* bodyFaults(validate: ValidateFunction, value: unknown): Generator<string> {
+  if (validate(value)) return
+  for (const { instancePath, message } of validate.errors ?? [])
+    yield `its body is wrong at "${instancePath}": ${message}`
+}
+
+function* problemFaults({ status, headers, json }: ApiAnswer): Generator<string> {
+  const problem = z.looseObject({ status: z.number(), instance: z.string() }).parse(json)
+  if (problem.status !== status) yield `its problem document says ${problem.status}`
+  if (problem.instance !== `urn:wharf:request:${headers['x-request-id']}`) yield `it names another request`
+}
