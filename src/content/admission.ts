@@ -4,12 +4,12 @@ import type { Permission } from '../contract/role.ts'
 import type { Database } from '../database/database.ts'
 import { isDataException } from '../database/sqlstate.ts'
 import { notFound } from '../errors.ts'
+import { readStageVersions, type StageVersion } from '../events/stage-versions.ts'
 import { createBatcher } from '../lib/batcher.ts'
 import { SLUG_PATTERN } from '../lib/slug.ts'
 import { permissionMissing } from '../projects/assert-permission.ts'
 import { assertValid, tokenNeeded } from '../projects/token-validity.ts'
 import { type Grant, readGrants } from './grants.ts'
-import { readStageVersions, type StageVersion } from './stage-versions.ts'
 
 /** What may be done with content over HTTP. */
 export type ContentPermission = Extract<Permission, 'content.read' | 'content.write'>

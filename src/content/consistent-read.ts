@@ -1,9 +1,9 @@
 import type pg from 'pg'
 import { sqlState } from '../database/sqlstate.ts'
 import { AppError } from '../errors.ts'
+import type { SeenVersion } from '../events/reference-sql.ts'
+import type { StageVersion } from '../events/stage-versions.ts'
 import type { Catalogs } from './catalogs.ts'
-import type { SeenVersion } from './reference-sql.ts'
-import type { StageVersion } from './stage-versions.ts'
 
 /** Where a stage's rows are, and how it stood when the request was let in. */
 export interface Source {

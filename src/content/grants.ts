@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { preparedQuery } from '../database/prepared-query.ts'
+import { queryVersions, type StageVersion, VERSION_COLUMNS, type VersionRow } from '../events/stage-versions.ts'
 import { TOKEN_STATE, type TokenState } from '../projects/token-validity.ts'
-import { queryVersions, type StageVersion, VERSION_COLUMNS, type VersionRow } from './stage-versions.ts'
 
 /** The role of a project that needs no token. */
 const PUBLIC_ROLE = 'public'

@@ -1,10 +1,10 @@
 import { quoteQualified } from '../database/quoting.ts'
+import { referenceSql, type SeenVersion } from '../events/reference-sql.ts'
 import type { ContentAccess } from './admission.ts'
 import type { ContentAnswer } from './answer.ts'
 import { consistentRead, type Source } from './consistent-read.ts'
 import type { CatalogTable, StageCatalog } from './query/index.ts'
 import type { ReadingServices } from './read-rows.ts'
-import { referenceSql, type SeenVersion } from './reference-sql.ts'
 import { inStageTransaction } from './stage-transaction.ts'
 
 /** Tables up to this size are counted; of larger ones PostgreSQL's own estimate is given. */

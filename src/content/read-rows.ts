@@ -1,4 +1,5 @@
 import { AppError, invalidRequest, RangeNotSatisfiable } from '../errors.ts'
+import { referenceSql, type SeenVersion } from '../events/reference-sql.ts'
 import type { ContentAnswer } from './answer.ts'
 import type { Catalogs } from './catalogs.ts'
 import { consistentRead, type RereadVersion, type Source } from './consistent-read.ts'
@@ -11,7 +12,6 @@ import {
   type ReadRow,
   readTotal,
 } from './query/index.ts'
-import { referenceSql, type SeenVersion } from './reference-sql.ts'
 import { inStageTransaction } from './stage-transaction.ts'
 import { statementFailure } from './statement-failure.ts'
 

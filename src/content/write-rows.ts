@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { AppError, invalidRequest } from '../errors.ts'
+import { ENTER_STAGE, STAGE_REFERENCE } from '../events/statements.ts'
 import type { Catalogs } from './catalogs.ts'
 import { isStructureFailure, type RereadVersion, type Source, untilConsistent } from './consistent-read.ts'
 import type { Form, Preferences } from './preferences.ts'
@@ -117,7 +118,7 @@ function tryToWrite(
 }
 
 async function enter(client: pg.PoolClient, stageId: string): Promise<void> {
-  const { rows } = await client.query<{ open: boolean }>('SELECT wharf.enter_stage($1) AS open', [stageId])
+  const { rows } = await client.query<{ open: boolean }>(ENTER_STAGE, [stageId])
   if (rows[0]?.open) return
   throw new AppError(
     'CONFLICT',
@@ -132,9 +133,7 @@ async function enter(client: pg.PoolClient, stageId: string): Promise<void> {
  */
 async function causedEvent(client: pg.PoolClient, stageId: string): Promise<string | undefined> {
   await client.query('SET CONSTRAINTS ALL IMMEDIATE')
-  const { rows } = await client.query<{ reference: string }>('SELECT reference FROM wharf.stage_reference($1)', [
-    stageId,
-  ])
+  const { rows } = await client.query<{ reference: string }>(STAGE_REFERENCE, [stageId])
   return rows[0]?.reference
 }
 

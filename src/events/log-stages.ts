@@ -1,5 +1,6 @@
 import type { Database } from '../database/database.ts'
 import type { Logger } from '../logger.ts'
+import { LOG_TABLES } from './statements.ts'
 
 export interface LogServices {
   readonly control: Pick<Database, 'prisma'>
@@ -40,6 +41,6 @@ async function logTables({ prisma }: Database, schemaName: string): Promise<void
     await tx.$executeRawUnsafe('SET TRANSACTION READ WRITE')
     await tx.$executeRawUnsafe(`SET LOCAL statement_timeout = '60s'`)
     await tx.$executeRawUnsafe(`SET LOCAL lock_timeout = '2s'`)
-    await tx.$queryRaw`SELECT wharf.log_tables(${schemaName})::text`
+    await tx.$queryRawUnsafe(LOG_TABLES, schemaName)
   })
 }

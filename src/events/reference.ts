@@ -1,4 +1,5 @@
 import type { Queryable } from '../database/database.ts'
+import { STAGE_REFERENCE } from './statements.ts'
 
 /** Where a stage stands. */
 export interface StageReference {
@@ -19,8 +20,10 @@ export async function readReference(
   { prisma }: { readonly prisma: Queryable },
   stageId: string,
 ): Promise<StageReference> {
-  const [row] = await prisma.$queryRaw<{ reference: string | null; generation: bigint | null }[]>`
-    SELECT reference::text, generation FROM wharf.stage_reference(${stageId}::uuid)`
+  const [row] = await prisma.$queryRawUnsafe<{ reference: string | null; generation: bigint | null }[]>(
+    STAGE_REFERENCE,
+    stageId,
+  )
   if (!row?.reference || row.generation === null) throw new Error(`the stage ${stageId} has no log`)
   return { reference: row.reference, generation: row.generation }
 }

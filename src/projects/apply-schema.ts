@@ -5,6 +5,7 @@ import { quoteIdentifier, quoteLiteral } from '../database/quoting.ts'
 import { openSingleUseSession } from '../database/single-use-session.ts'
 import { SQLSTATE, sqlState } from '../database/sqlstate.ts'
 import { AppError } from '../errors.ts'
+import { LOG_TABLES, RECORD_STRUCTURE_CHANGE } from '../events/statements.ts'
 import { stillLocked } from './lock-blockers.ts'
 import { sqlRejected } from './sql-rejected.ts'
 import type { StageDatabase } from './stage-database.ts'
@@ -156,16 +157,12 @@ async function runScript(
   await client.query(asBlock(script))
   // The script may have set it for itself.
   await client.query(shortWaits)
-  const { rows } = await client.query<{ id: string }>('SELECT wharf.record_structure_change($1, $2, $3) AS id', [
-    stageId,
-    script,
-    tokenId,
-  ])
+  const { rows } = await client.query<{ id: string }>(RECORD_STRUCTURE_CHANGE, [stageId, script, tokenId])
   await assertSchemaIsThere(client, schemaName)
   // Tables that the script made, and those whose triggers it dropped or disabled.
   // A table with checks that are put off cannot have a trigger replaced.
   await client.query('SET CONSTRAINTS ALL IMMEDIATE')
-  await client.query('SELECT wharf.log_tables($1)', [schemaName])
+  await client.query(LOG_TABLES, [schemaName])
   await client.query(SHORT_COMMIT)
   await committing(async () => {
     signal.throwIfAborted()

@@ -2,9 +2,9 @@ import { type ArchiveWriter, createArchiveWriter } from '../../archive/archive-w
 import { ARCHIVE_VERSION } from '../../archive/lines.ts'
 import type { Transaction } from '../../database/database.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
+import { eventPages } from '../../events/event-pages.ts'
 import { listRoles } from '../../projects/roles.ts'
 import type { DeclaredProject, DeclaredStage, DeclaredTable } from './declare-tables.ts'
-import { eventPages } from './event-pages.ts'
 import { assertReadable, type LineLimits } from './line-limits.ts'
 import { tablePages } from './table-pages.ts'
 
@@ -75,7 +75,10 @@ async function* systemLines(
 ): AsyncGenerator<Buffer> {
   yield writer.open('system', {})
   for (const role of await listRoles(tx, projectId)) yield writer.open('role', role)
-  for await (const { events, lines } of eventPages(tx, stages)) {
+  for await (const { events, lines } of eventPages(
+    tx,
+    stages.map(({ stage }) => stage),
+  )) {
     yield assertReadable(writer.eventPage(events, lines), 'event', 'an event of the log', limits)
   }
   yield writer.close('systemEnd')

@@ -1,12 +1,12 @@
 import type { ImportedProject } from '../../contract/import.ts'
 import type { Database, Transaction } from '../../database/database.ts'
 import { nameTransaction } from '../../database/session-name.ts'
+import { replaceLog } from '../../events/load-log.ts'
 import { recordCrash } from '../../events/record-crash.ts'
 import { readReference, type StageReference } from '../../events/reference.ts'
 import type { ImportOptions, ImportServices } from './import-options.ts'
 import { toImported } from './import-result.ts'
 import { applyRoles, lockRoles, planRolesOf } from './import-roles.ts'
-import { replaceEvents } from './load-events.ts'
 import type { LoadedStage } from './load-stage.ts'
 import { assertMayBuild } from './structure-permission.ts'
 import { expireKept, lockStages, type Swap, swapStages } from './swap-stages.ts'
@@ -64,7 +64,7 @@ export async function commitImport(
       const roles = await planRolesOf(tx, target, caller)
       if (roles) {
         await applyRoles(tx, target.project.id, roles)
-        for (const { stage } of target.stages) await replaceEvents(tx, stage.id, tokenId)
+        for (const { stage } of target.stages) await replaceLog(tx, stage.id, tokenId)
       }
       imported.push(toImported(target, loaded, roles, services))
     }

@@ -1,11 +1,11 @@
 import pg from 'pg'
 import { BINARY_HEADER, BINARY_TRAILER } from '../../copy/binary/rows.ts'
+import { copyInto } from '../../copy/copy-into.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
 import { isServerTrouble } from '../../database/sqlstate-meanings.ts'
 import { AppError } from '../../errors.ts'
 import { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
 import type { ArchivePart, ArchiveTable } from './archive-lists.ts'
-import { copyInto } from './copy-into.ts'
 import { loadFailure } from './load-failure.ts'
 
 /**

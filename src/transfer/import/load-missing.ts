@@ -1,8 +1,8 @@
 import type { Database } from '../../database/database.ts'
+import { loadLog } from '../../events/load-log.ts'
 import { followArchive } from './follow-archive.ts'
 import type { ImportOptions, ImportServices } from './import-options.ts'
 import type { EarlyLoads } from './load-early.ts'
-import { loadEvents } from './load-events.ts'
 import { type LoadedStage, loadStage } from './load-stage.ts'
 import type { Archive } from './receive-archive.ts'
 import { commitLoaded, createLoadingSchema } from './side-schemas.ts'
@@ -26,7 +26,7 @@ export async function loadMissing(
 ): Promise<readonly LoadedStage[]> {
   const loaded: LoadedStage[] = []
   for (const target of targets) {
-    if (target.archived.system) await loadLog(services, archive, target, options)
+    if (target.archived.system) await loadLogInTurn(services, archive, target, options)
     for (const stage of target.stages) {
       loaded.push(
         (await early.commit(stage, options.signal)) ?? (await loadNow(services.system, archive, stage, options)),
@@ -52,7 +52,7 @@ async function loadNow(
   return loaded
 }
 
-async function loadLog(
+async function loadLogInTurn(
   services: ImportServices,
   { file }: Archive,
   { archived, project, stages }: TargetProject,
@@ -60,5 +60,5 @@ async function loadLog(
 ): Promise<void> {
   const stageIds = new Map(stages.map(({ stage }) => [stage.slug, stage.id]))
   const lines = file.read([archived.eventLines], signal)
-  await services.eventLoadTurns.take([project.id], () => loadEvents(services.imports, stageIds, lines, { sessionName }))
+  await services.eventLoadTurns.take([project.id], () => loadLog(services.imports, stageIds, lines, { sessionName }))
 }

@@ -1,4 +1,5 @@
 import { quoteIdentifier } from '../../database/quoting.ts'
+import { LOG_TABLES, RECORD_IMPORT } from '../../events/statements.ts'
 import { tap } from '../../lib/tap.ts'
 import { assertBuilt } from '../structure/assert-built.ts'
 import { createStatements } from '../structure/create-statements.ts'
@@ -54,9 +55,9 @@ export async function loadStage(
       await assertBuilt(session, schemaName, { lines: structure, isOwn: mode === 'swap' })
     }
     // Only now: the rows that were loaded are one event, the import's.
-    await session.query('SELECT wharf.log_tables($1)', [schemaName ?? stage.schemaName])
+    await session.query(LOG_TABLES, [schemaName ?? stage.schemaName])
     const [id] = await session.query<{ transaction: string }>(LOW_HALF_OF_TRANSACTION_ID)
-    if (inPlace) await session.query('SELECT wharf.record_import($1, $2)', [stage.id, tokenId])
+    if (inPlace) await session.query(RECORD_IMPORT, [stage.id, tokenId])
     const { commit, rollback } = session
     return { target, schemaName, rows, transaction: id?.transaction ?? '', commit, rollback }
   } catch (error) {

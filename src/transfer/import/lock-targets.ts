@@ -1,4 +1,5 @@
 import type { Database } from '../../database/database.ts'
+import { dropLoadingLogs } from '../../events/load-log.ts'
 import { unlessDeleted } from '../../projects/deleted-meanwhile.ts'
 import { findProject } from '../../projects/projects.ts'
 import { withStageLocks } from '../../projects/stage-locks.ts'
@@ -66,7 +67,7 @@ async function findTargets(
 /** While the stages' locks are held, nothing that is loading is anybody else's. */
 async function dropLeftovers(system: Database, stageIds: readonly string[]): Promise<void> {
   await dropThose(system, stageIds, ({ kind }) => kind !== 'kept')
-  await system.prisma.loadingEvent.deleteMany({ where: { stageId: { in: [...stageIds] } } })
+  await dropLoadingLogs(system, stageIds)
 }
 
 async function dropThose(

@@ -4,9 +4,9 @@ import type { ArchiveItem } from '../../archive/archive-item.ts'
 import { type ReadArchiveOptions, readArchive } from '../../archive/read-archive.ts'
 import type { CreateEncoders } from '../../archive/row-encoder.ts'
 import { copyBinary, copyText } from '../../copy/copy-encoders.ts'
+import { toEventLine } from '../../events/load-log.ts'
 import { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
 import { type ArchiveLists, type ArchiveProject, createArchiveLists } from './archive-lists.ts'
-import { toEventLine } from './load-events.ts'
 import { createSpoolFile, type SpoolFile } from './spool-file.ts'
 
 export interface CheckOptions extends ReadArchiveOptions {

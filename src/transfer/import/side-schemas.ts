@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Database, Transaction } from '../../database/database.ts'
 import { SQLSTATE, sqlState } from '../../database/sqlstate.ts'
 import { isAppError } from '../../errors.ts'
+import { dropLoadingLogs, listLoadingLogs } from '../../events/load-log.ts'
 import type { Logger } from '../../logger.ts'
 import { closeSchema, commentOnSchema, dropSchema, openSchema } from '../../projects/project-objects.ts'
 import { sweepStageLocks, withStageLocks } from '../../projects/stage-locks.ts'
@@ -147,9 +148,9 @@ export async function sweepSideSchemas(
     }
   }
   // Event logs that were being loaded when their import died.
-  for (const { stageId } of await system.prisma.loadingEvent.groupBy({ by: ['stageId'] })) {
+  for (const stageId of await listLoadingLogs(system)) {
     await whileLocked(stageId, 'stray events', async () => {
-      await system.prisma.loadingEvent.deleteMany({ where: { stageId } })
+      await dropLoadingLogs(system, [stageId])
     })
   }
   await sweepStageLocks(system)

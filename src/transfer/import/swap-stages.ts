@@ -2,6 +2,7 @@ import { readClock } from '../../database/clock.ts'
 import type { Transaction } from '../../database/database.ts'
 import { conflict } from '../../errors.ts'
 import { readReference, type StageReference } from '../../events/reference.ts'
+import { RECORD_IMPORT } from '../../events/statements.ts'
 import { giveSchema, renameSchema } from '../../projects/project-objects.ts'
 import { lockAgainstWrites } from './lock-against-writes.ts'
 import { type StageIdentity, sideName } from './side-schemas.ts'
@@ -88,8 +89,7 @@ export async function swapStages(
 
 /** Logs an `import` event. @returns its id, which becomes the stage's reference. */
 export async function recordImport(tx: Transaction, stageId: string, tokenId: string | null): Promise<string> {
-  const [row] = await tx.$queryRaw<{ id: string }[]>`
-    SELECT wharf.record_import(${stageId}::uuid, ${tokenId}::uuid)::text AS id`
+  const [row] = await tx.$queryRawUnsafe<{ id: string }[]>(RECORD_IMPORT, stageId, tokenId)
   return row?.id ?? ''
 }
 

@@ -1,3 +1,4 @@
+import { LOG_FUNCTION } from '../../events/statements.ts'
 import type { NotExported } from './lines.ts'
 import { compareText, type Query, withoutNulls } from './query.ts'
 
@@ -79,7 +80,7 @@ const TABLE_OBJECTS: readonly { kind: string; name: string; detail: string; from
     detail: 'NULL',
     from: 'pg_catalog.pg_trigger g JOIN pg_catalog.pg_class c ON c.oid = g.tgrelid',
     // Those that keep the event log come with every stage.
-    where: `NOT g.tgisinternal AND g.tgfoid IS DISTINCT FROM pg_catalog.to_regproc('wharf.log_statement')`,
+    where: `NOT g.tgisinternal AND g.tgfoid IS DISTINCT FROM pg_catalog.to_regproc('${LOG_FUNCTION}')`,
   },
   {
     kind: 'rule',

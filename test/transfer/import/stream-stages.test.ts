@@ -9,6 +9,7 @@ import type { readArchive } from '../../../src/archive/read-archive.ts'
 import { unpack } from '../../../src/archive/unpack.ts'
 import type { verifyArchive } from '../../../src/archive/verify-archive.ts'
 import { openFolderStore } from '../../../src/artifacts/folder-store.ts'
+import { copyInto } from '../../../src/copy/copy-into.ts'
 import { BorrowedBytes, copied } from '../../../src/lib/borrowed-bytes.ts'
 import { coalesce } from '../../../src/lib/coalesce.ts'
 import { collectPassed } from '../../../src/lib/collect-passed.ts'
@@ -17,7 +18,6 @@ import { gzipMembers } from '../../../src/lib/gzip-members.ts'
 import { lineBlocks } from '../../../src/lib/line-blocks.ts'
 import type { readText } from '../../../src/lib/read-text.ts'
 import { recogniseGzip } from '../../../src/lib/recognise-gzip.ts'
-import { copyInto } from '../../../src/transfer/import/copy-into.ts'
 import type { checkArchive, receiveArchive } from '../../../src/transfer/import/receive-archive.ts'
 import { createSpoolFile } from '../../../src/transfer/import/spool-file.ts'
 import { collect, streamOf } from '../../support/archives/archive-sample.ts'
@@ -78,8 +78,8 @@ const BORROWERS: Readonly<Record<string, (chunks: AsyncIterable<BorrowedBytes>) 
     await file.remove()
     return read
   },
-  'transfer/import/load-events.ts': async (chunks) => Buffer.concat(await collect(lineBlocks(copied(chunks), whole))),
-  async 'transfer/import/copy-into.ts'(chunks) {
+  'events/load-log.ts': async (chunks) => Buffer.concat(await collect(lineBlocks(copied(chunks), whole))),
+  async 'copy/copy-into.ts'(chunks) {
     const client = await pool.connect()
     await client.query('CREATE TEMP TABLE line (n serial, text text)')
     await copyInto(client, 'COPY line (text) FROM STDIN', chunks)

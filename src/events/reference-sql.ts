@@ -1,5 +1,4 @@
 import { quoteIdentifier, quoteLiteral } from '../database/quoting.ts'
-import type { ReferenceSql } from './query/index.ts'
 
 /** How the stage stood at the very moment whose rows a statement shows. */
 export interface SeenVersion {
@@ -16,7 +15,7 @@ export interface SeenVersion {
  * between leaves the old rows beside the new reference. So the schema that parsing finds under the stage's name (a constant, once parsed) is held
  * against the one that has the name in the snapshot.
  */
-export const referenceSql = (stageId: string, schemaName: string): ReferenceSql => ({
+export const referenceSql = (stageId: string, schemaName: string) => ({
   select: 'version.reference, version.generation::text, version.in_place',
   from: `(SELECT stage_reference.reference, stage_reference.generation,
                  ${quoteLiteral(quoteIdentifier(schemaName))}::pg_catalog.regnamespace::pg_catalog.oid

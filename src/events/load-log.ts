@@ -1,11 +1,11 @@
-import type { EventItem } from '../../archive/archive-item.ts'
-import { toArrayText } from '../../copy/text-array.ts'
-import { toCopyText } from '../../copy/text-fields.ts'
-import type { Database, Transaction } from '../../database/database.ts'
-import { nameSession } from '../../database/session-name.ts'
-import { BorrowedBytes, copied } from '../../lib/borrowed-bytes.ts'
-import { lineBlocks, NEWLINE } from '../../lib/line-blocks.ts'
-import { copyInto } from './copy-into.ts'
+import type { EventItem } from '../archive/archive-item.ts'
+import { copyInto } from '../copy/copy-into.ts'
+import { toArrayText } from '../copy/text-array.ts'
+import { toCopyText } from '../copy/text-fields.ts'
+import type { Database, Transaction } from '../database/database.ts'
+import { nameSession } from '../database/session-name.ts'
+import { BorrowedBytes, copied } from '../lib/borrowed-bytes.ts'
+import { lineBlocks, NEWLINE } from '../lib/line-blocks.ts'
 
 /**
  * An event as a line of a spool file, in pieces: the slug of its stage, and all that COPY reads behind its position.
@@ -29,7 +29,7 @@ const NO_ROWS = Buffer.from('\\N')
  * @param lines as `toEventLine` makes them.
  * @param sessionName what PostgreSQL calls the session.
  */
-export async function loadEvents(
+export async function loadLog(
   imports: Database,
   stageIds: ReadonlyMap<string, string>,
   lines: AsyncIterable<BorrowedBytes>,
@@ -91,7 +91,7 @@ const TAB = 0x09
  *
  * @param tokenId the token that imports; null for the root token.
  */
-export async function replaceEvents(tx: Transaction, stageId: string, tokenId: string | null): Promise<void> {
+export async function replaceLog(tx: Transaction, stageId: string, tokenId: string | null): Promise<void> {
   await tx.transaction.deleteMany({ where: { stageId } })
   await tx.event.deleteMany({ where: { stageId } })
   await tx.$executeRaw`
@@ -108,3 +108,11 @@ export async function replaceEvents(tx: Transaction, stageId: string, tokenId: s
     ORDER BY loading_event.position DESC LIMIT 1`
   await tx.loadingEvent.deleteMany({ where: { stageId } })
 }
+
+/** Gives up logs that were being loaded for these stages; with their locks, nobody else loads any. */
+export const dropLoadingLogs = ({ prisma }: Database, stageIds: readonly string[]): Promise<unknown> =>
+  prisma.loadingEvent.deleteMany({ where: { stageId: { in: [...stageIds] } } })
+
+/** The stages for which a log is being loaded, or was when its import died. */
+export const listLoadingLogs = async ({ prisma }: Database): Promise<readonly string[]> =>
+  (await prisma.loadingEvent.groupBy({ by: ['stageId'] })).map(({ stageId }) => stageId)

@@ -1,9 +1,8 @@
-import { EVENT_PARTS } from '../../archive/pages.ts'
-import type { Transaction } from '../../database/database.ts'
-import { quoteLiteral } from '../../database/quoting.ts'
-import type { ByteText } from '../../lib/byte-text.ts'
-import { BYTE_TEXT_COLUMN, readByteText } from '../../lib/runtime.ts'
-import type { DeclaredStage } from './declare-tables.ts'
+import { EVENT_PARTS } from '../archive/pages.ts'
+import type { Transaction } from '../database/database.ts'
+import { quoteLiteral } from '../database/quoting.ts'
+import type { ByteText } from '../lib/byte-text.ts'
+import { BYTE_TEXT_COLUMN, readByteText } from '../lib/runtime.ts'
 
 /** Bytes after which a page of events is full. */
 const PAGE_BYTES = 512 * 1024
@@ -13,9 +12,14 @@ export interface EventPage {
   readonly lines: ByteText
 }
 
+interface LoggedStage {
+  readonly id: string
+  readonly slug: string
+}
+
 /** The event log of some stages, one after the other, each in the order of commit. */
-export async function* eventPages(tx: Transaction, stages: readonly DeclaredStage[]): AsyncGenerator<EventPage> {
-  for (const { stage } of stages) {
+export async function* eventPages(tx: Transaction, stages: readonly LoggedStage[]): AsyncGenerator<EventPage> {
+  for (const stage of stages) {
     await tx.$executeRawUnsafe(`
       DECLARE wharf_events NO SCROLL CURSOR FOR
       SELECT json_strip_nulls(json_build_object(

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { finished } from 'node:stream/promises'
 import type pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
-import type { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
+import type { BorrowedBytes } from '../lib/borrowed-bytes.ts'
 
 /**
  * Chunks of this length and longer have been passed on whole when a stream says that it is drained: it says so only of

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { preparedQuery } from '../database/prepared-query.ts'
-import { recordCrash } from '../events/record-crash.ts'
+import { recordCrash } from './record-crash.ts'
 
 /** How a stage stood at one moment. Two equal versions say that nothing of it changed between them. */
 export interface StageVersion {
