@@ -172,7 +172,7 @@ test('authenticates before anything of the request is looked at', async () => {
   expect((await anonymous.post('/things', { body: 'no json' })).status).toBe(401)
 })
 
-test('refuses an upload of a stranger before it has come in', async () => {
+test('refuses an upload without a valid token before it has come in', async () => {
   const { client } = await start()
   const answer = await client.withToken('wrong').post('/uploads', {
     headers: { 'content-type': 'application/x-ndjson' },

@@ -67,7 +67,7 @@ async function thrownWhereLost(statement: 'BEGIN' | 'COMMIT'): Promise<unknown> 
   }
 }
 
-const TROUBLES: readonly [what: string, thrown: () => Promise<unknown>][] = [
+const LOST_CONNECTIONS: readonly [what: string, thrown: () => Promise<unknown>][] = [
   [
     "a port that nobody listens on, by Prisma's models",
     () => thrownBy(closedPort(), ({ prisma }) => prisma.project.count()),
@@ -134,7 +134,7 @@ const TROUBLES: readonly [what: string, thrown: () => Promise<unknown>][] = [
   ],
 ]
 
-test.for(TROUBLES)('%s is trouble with the connection', async ([, thrown]) => {
+test.for(LOST_CONNECTIONS)('%s is trouble with the connection', async ([, thrown]) => {
   const error = await thrown()
   expect(error).toBeInstanceOf(Error)
   expect(isUnavailable(error), String(error)).toBe(true)

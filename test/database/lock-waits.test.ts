@@ -188,7 +188,7 @@ test('a start and jobs whose queue is kept locked stop waiting: the one says for
       message: expect.stringContaining('another session holds the tables of the queue (schema bullmq)'),
     })
     const asked = jobOf(await askExport(working.root, [{ slug: 'shop' }]))
-    await eventually(() => working.log()).toContain('the sweep will ring for it again')
+    await eventually(() => working.log()).toContain('the sweep will put it there again')
     await blocker.query('ROLLBACK')
     return asked
   })

@@ -16,7 +16,7 @@ function heldReader() {
         })
       }),
   )
-  const until = (rounds: number) => expect.poll(() => started.length, { interval: 1 }).toBe(rounds)
+  const until = (batches: number) => expect.poll(() => started.length, { interval: 1 }).toBe(batches)
   return { ask, started, until }
 }
 
@@ -67,11 +67,11 @@ test('a round that fails fails for those who were in it, and for nobody after', 
   expect(await next).toBe('well')
 })
 
-test('a question that fails its round fails alone, and the others get their answers', async () => {
-  const rounds: string[][] = []
+test('a question that fails its batch fails alone, and the others get their answers', async () => {
+  const batches: string[][] = []
   const ask = createBatcher<string, string>(
     async (questions) => {
-      rounds.push([...questions.keys()])
+      batches.push([...questions.keys()])
       if (questions.has('bad') || questions.has('worse')) throw new Error(questions.has('bad') ? 'bad' : 'worse')
       return new Map([...questions].filter(([key]) => key !== 'unknown'))
     },
@@ -88,19 +88,19 @@ test('a question that fails its round fails alone, and the others get their answ
     'worse',
     undefined,
   ])
-  expect(rounds[0]).toEqual(keys)
+  expect(batches[0]).toEqual(keys)
 })
 
 test('a round that fails as a whole is not asked again in parts', async () => {
-  let rounds = 0
+  let batches = 0
   const ask = createBatcher<string, string>(
     async () => {
-      rounds += 1
+      batches += 1
       throw new Error('out of reach')
     },
     () => false,
   )
   const settled = await Promise.allSettled(['a', 'b'].map((key) => ask(key, key)))
   expect(settled.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
-  expect(rounds).toBe(1)
+  expect(batches).toBe(1)
 })
