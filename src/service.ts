@@ -18,7 +18,7 @@ import { repeat } from './lib/repeat.ts'
 import { createLifecycle, type Lifecycle } from './lifecycle.ts'
 import type { Logger } from './logger.ts'
 import { ensureDemoProject } from './projects/demo-project.ts'
-import { sweepSideSchemas } from './transfer/import/side-schemas.ts'
+import { sweepShadowSchemas } from './transfer/import/shadow-schemas.ts'
 import { readVersion } from './version.ts'
 import { sweepScratchProjects } from './workers/scratch-projects.ts'
 import { startWorkers } from './workers/start-workers.ts'
@@ -171,7 +171,7 @@ async function startEmbeddedDatabase(
 function startSweeping(container: Container, lifecycle: Lifecycle): void {
   const sweep = async (): Promise<void> => {
     await logStages(container)
-    await sweepSideSchemas(container, container.logger)
+    await sweepShadowSchemas(container, container.logger)
     await sweepScratchProjects(container)
   }
   const sweeping = repeat(SWEEP_INTERVAL_MS, sweep, (error) =>

@@ -1,4 +1,4 @@
-import { databaseTrouble } from '../database/sqlstate-meanings.ts'
+import { databaseFailure } from '../database/sqlstate-meanings.ts'
 import { AppError, type ErrorCode, RangeNotSatisfiable } from '../errors.ts'
 import { type AnswerHeaders, ClientGone, type Exchange } from './exchange.ts'
 import { toPostgrestError } from './postgrest-error.ts'
@@ -38,7 +38,7 @@ export async function sendFailure(exchange: Exchange, thrown: unknown, headers: 
 const causeOf = ({ abortReason }: Exchange, thrown: unknown): unknown => {
   if (thrown instanceof AppError) return thrown
   const cause = abortReason ?? thrown
-  return databaseTrouble(cause) ?? cause
+  return databaseFailure(cause) ?? cause
 }
 
 function logFailure({ log }: Exchange, failure: unknown, status: number): void {

@@ -1,5 +1,5 @@
 import { type ByteText, writeByteText } from '../lib/byte-text.ts'
-import { Ledger } from './ledger.ts'
+import { ArchiveSections } from './archive-sections.ts'
 import { type ClosingKind, type LineInput, type OpeningKind, toEntry } from './lines.ts'
 import { EVENT_PARTS, type PageParts, ROW_PARTS } from './pages.ts'
 
@@ -26,28 +26,28 @@ export interface ArchiveWriter {
 
 /** Creates the writer of one archive. */
 export function createArchiveWriter(): ArchiveWriter {
-  const ledger = new Ledger({ sums: true, fault: writtenWrongly })
+  const sections = new ArchiveSections({ sums: true, fault: writtenWrongly })
 
   return {
     open(kind, content) {
       const parsed = toEntry<OpeningKind>(kind, content)
       if (!parsed.success) throw writtenWrongly(parsed.problems.join('; '))
       const bytes = encodeLine(kind, parsed.entry.content)
-      ledger.open(parsed.entry, bytes)
+      sections.open(parsed.entry, bytes)
       return bytes
     },
     rowPage(rows, joined) {
       const bytes = encodePage(ROW_PARTS, rows, joined)
-      if (rows > 0) ledger.add('row', rows, bytes)
+      if (rows > 0) sections.add('row', rows, bytes)
       return bytes
     },
     eventPage(events, joined) {
       const bytes = encodePage(EVENT_PARTS, events, joined)
-      if (events > 0) ledger.add('event', events, bytes)
+      if (events > 0) sections.add('event', events, bytes)
       return bytes
     },
     close(kind) {
-      return encodeLine(kind, ledger.close(kind).content)
+      return encodeLine(kind, sections.close(kind).content)
     },
   }
 }

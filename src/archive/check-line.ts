@@ -5,15 +5,15 @@ import { DEFAULT_MAX_STRUCTURE_LINE_BYTES } from './read-archive.ts'
 import { createDefinitionCheck } from './sql/check-definition.ts'
 import { sqlFieldsOf } from './sql/line-definitions.ts'
 
-/** Why a reader would refuse a line. */
-export interface LineRefusal {
+/** What a reader would find wrong in a line. */
+export interface FieldFault {
   /** Where in the line the text of SQL is, e.g. `table.columns.0.default`; undefined where it is the line as a whole. */
   readonly field: string | undefined
   /** What is wrong, for a message: `must …`, `is longer than …`. */
   readonly detail: string
 }
 
-export type LineCheck = (kind: LineKind, content: unknown) => Promise<readonly LineRefusal[]>
+export type LineCheck = (kind: LineKind, content: unknown) => Promise<readonly FieldFault[]>
 
 /**
  * Checks lines before they are written, by what `readArchive` checks of a line by itself.
@@ -27,12 +27,12 @@ export function createLineCheck(): LineCheck {
     if (!parsed.success) return [{ field: undefined, detail: parsed.problems[0] }]
     const excess = findExcess(encodeLine(kind, parsed.entry.content))
     if (excess !== undefined) return [{ field: undefined, detail: excess }]
-    const refusals: LineRefusal[] = []
+    const faults: FieldFault[] = []
     for (const { field, text, definition } of sqlFieldsOf(parsed.entry)) {
       const detail = await check(text, definition)
-      if (detail !== undefined) refusals.push({ field, detail })
+      if (detail !== undefined) faults.push({ field, detail })
     }
-    return refusals
+    return faults
   }
 }
 

@@ -2,11 +2,11 @@ import { isUtf8 } from 'node:buffer'
 import { type LineLimit, NEWLINE } from '../lib/line-blocks.ts'
 import { archiveFault, lineFault } from './archive-invalid.ts'
 import type { ArchiveItem, EventItem, RowBatch } from './archive-item.ts'
+import { ArchiveSections } from './archive-sections.ts'
 import { parsePlainRow, RowCheck } from './check-row.ts'
 import { closingFault } from './closing-fault.ts'
 import { EventRows } from './event-rows.ts'
 import { createJsonCounter, type JsonCounter } from './json-counter.ts'
-import { Ledger } from './ledger.ts'
 import { isClosing, type LineContent } from './lines.ts'
 import { LongEvent } from './long-event.ts'
 import { beginsAsRow, LongRow } from './long-row.ts'
@@ -64,7 +64,7 @@ const AFTER_END = 'stands after the "end" line, which must be the last'
 export class LineReader {
   readonly #rules: LineRules
   readonly #fault: LineFault = (...details) => lineFault(this.#line, ...details)
-  readonly #ledger: Ledger
+  readonly #sections: ArchiveSections
   readonly #exceedsStructure = createStructureLimit(STRUCTURE_LIMITS)
   readonly #encoders: Encoders
   readonly #eventRows: EventRowsEncoder
@@ -84,7 +84,7 @@ export class LineReader {
     this.#encoders = createEncoders(rules.maxLineBytes)
     this.#eventRows = this.#encoders.createEventRows()
     this.#rowCheck = new RowCheck([], this.#fault)
-    this.#ledger = new Ledger({ sums: !rules.allowEdited, fault: this.#fault })
+    this.#sections = new ArchiveSections({ sums: !rules.allowEdited, fault: this.#fault })
   }
 
   /** Bytes of rows and events so far, which are kept nowhere in memory. */
@@ -93,13 +93,13 @@ export class LineReader {
   }
 
   get #mayBeEvent(): boolean {
-    return this.#ledger.position === 'system' || this.#ledger.position === 'events'
+    return this.#sections.position === 'system' || this.#sections.position === 'events'
   }
 
   /** What is done with a long line that comes next, by its beginning. */
   limitOf(beginning: Buffer): LineLimit {
     const { maxLineBytes, maxEventLineBytes, maxStructureLineBytes } = this.#rules
-    if (this.#ledger.position === 'rows' && beginsAsRow(beginning)) {
+    if (this.#sections.position === 'rows' && beginsAsRow(beginning)) {
       return { maxBytes: Math.min(HELD_ROW_BYTES, maxLineBytes), inPieces: true }
     }
     if (this.#mayBeEvent && EVENT_BEGINNING.test(beginning.toString('latin1'))) {
@@ -133,7 +133,7 @@ export class LineReader {
       return batch
     }
     for (let start = 0, end = 0; start < lines.length; start = end + 1) {
-      if (this.#ledger.position === 'rows') {
+      if (this.#sections.position === 'rows') {
         if (rows === 0) rowsStart = start
         const scanned = this.#encoders.rows.scan(lines, start)
         rows += scanned.rows
@@ -146,7 +146,7 @@ export class LineReader {
       this.#line += 1
       if (this.#isBlankAfterEnd(lines, start, end)) continue
       const { line, values } = yield* this.#parse(lines.subarray(start, end))
-      if (line.kind === 'row' && this.#ledger.position === 'rows') {
+      if (line.kind === 'row' && this.#sections.position === 'rows') {
         if (this.#encoders.rows.format === 'binary') {
           // Only its type's input function may know what a value is, so from here on they get them all.
           if (rows > 0) yield takeRows(start)
@@ -199,7 +199,7 @@ export class LineReader {
   }
 
   #beginsRow(lines: Buffer, start: number): boolean {
-    return this.#ledger.position === 'rows' && beginsAsRow(lines.subarray(start, start + BEGINNING_BYTES))
+    return this.#sections.position === 'rows' && beginsAsRow(lines.subarray(start, start + BEGINNING_BYTES))
   }
 
   /** @param bytes a piece of a row, or the whole of it. */
@@ -214,7 +214,7 @@ export class LineReader {
       yield this.#toBatch(row.isWhole ? 1 : 0, this.#line, piece)
     }
     if (bytes.at(-1) !== NEWLINE) return
-    if (!row.isWhole) throw this.#fault(`is not JSON; expected ${expectedAt(this.#ledger.position)}`)
+    if (!row.isWhole) throw this.#fault(`is not JSON; expected ${expectedAt(this.#sections.position)}`)
     this.#longRow = undefined
   }
 
@@ -235,15 +235,15 @@ export class LineReader {
       const excess = counter.count(piece)
       if (excess !== undefined) throw this.#fault(excess)
       event.read(piece)
-      this.#ledger.add('event', isEnd && piece.at(-1) === NEWLINE ? 1 : 0, piece)
+      this.#sections.add('event', isEnd && piece.at(-1) === NEWLINE ? 1 : 0, piece)
       this.#passedBytes += piece.length
       yield
     }
     if (!isEnd) return
     this.#longEvent = undefined
     const { frame, rows, encoded } = event.finish()
-    const line = yield* parseLine(frame, this.#ledger.position, this.#fault)
-    const entry = parseEntry(line, this.#ledger.position, this.#fault)
+    const line = yield* parseLine(frame, this.#sections.position, this.#fault)
+    const entry = parseEntry(line, this.#sections.position, this.#fault)
     // What looked like a row was none if the two numbers differ: it stood under another name.
     if (entry.kind !== 'event' || (entry.content.rows?.length ?? 0) !== rows) throw this.#fault(WRONG_EVENT)
     yield yield* this.#toEvent(entry.content, encoded)
@@ -289,11 +289,11 @@ export class LineReader {
   *#parse(bytes: Buffer): Generator<undefined, { readonly line: ParsedLine; readonly values: number }, undefined> {
     this.#checkLength(bytes)
     const values = yield* countValues(bytes, this.#fault)
-    const row = this.#ledger.position === 'rows' ? parsePlainRow(bytes) : undefined
+    const row = this.#sections.position === 'rows' ? parsePlainRow(bytes) : undefined
     if (row !== undefined) return { line: { kind: 'row', content: row }, values }
 
     if (this.#line === 1) this.#hasCrLf = bytes.at(-1) === RETURN
-    return { line: yield* parseLine(bytes, this.#ledger.position, this.#fault), values }
+    return { line: yield* parseLine(bytes, this.#sections.position, this.#fault), values }
   }
 
   #addRow(row: unknown): void {
@@ -303,10 +303,10 @@ export class LineReader {
   }
 
   #toBatch(count: number, line: number, bytes: Buffer): RowBatch {
-    this.#ledger.add('row', count, bytes)
+    this.#sections.add('row', count, bytes)
     this.#passedBytes += bytes.length
     const { rows } = this.#encoders
-    return { kind: 'row', line, table: this.#ledger.table, count, format: rows.format, bytes: rows.take() }
+    return { kind: 'row', line, table: this.#sections.table, count, format: rows.format, bytes: rows.take() }
   }
 
   *#enter(
@@ -314,16 +314,16 @@ export class LineReader {
     values: number,
     bytes: Buffer,
   ): Generator<undefined, Exclude<ArchiveItem, RowBatch>, undefined> {
-    const entry = parseEntry(line, this.#ledger.position, this.#fault)
+    const entry = parseEntry(line, this.#sections.position, this.#fault)
     if (bytes.length > STEP_BYTES) yield
     const excess = this.#exceedsStructure(entry.kind, { bytes: bytes.length, values })
     if (excess !== undefined) throw this.#fault(excess)
     if (isClosing(entry)) {
       const rules = { allowEdited: this.#rules.allowEdited, hasCrLf: this.#hasCrLf }
-      const problem = closingFault(entry, this.#ledger.close(entry.kind), rules)
+      const problem = closingFault(entry, this.#sections.close(entry.kind), rules)
       if (problem !== undefined) throw this.#fault(problem)
     } else {
-      this.#ledger.open(entry, bytes)
+      this.#sections.open(entry, bytes)
     }
     if (entry.kind === 'event') {
       this.#passedBytes += bytes.length
@@ -331,8 +331,8 @@ export class LineReader {
     }
     const item = { ...entry, line: this.#line }
     if (item.kind === 'rows') {
-      this.#rowCheck = new RowCheck(this.#ledger.rowColumns, this.#fault)
-      this.#encoders.rows.begin(this.#ledger.rowColumns, this.#ledger.ownTypes)
+      this.#rowCheck = new RowCheck(this.#sections.rowColumns, this.#fault)
+      this.#encoders.rows.begin(this.#sections.rowColumns, this.#sections.ownTypes)
     }
     if (item.kind === 'end') this.#end = item
     return item

@@ -61,8 +61,8 @@ async function* gunzip(
 
   const inflater = createGunzip(STREAM_OPTIONS)
   // Whatever fails in the pipeline destroys its last stream with that error, so the loop below throws it.
-  const ahead = { objectMode: false, highWaterMark: READ_AHEAD_BYTES }
-  pipeline(Readable.from(coalesce(watched(), INPUT_CHUNK_BYTES), ahead), inflater, () => undefined)
+  const buffering = { objectMode: false, highWaterMark: READ_AHEAD_BYTES }
+  pipeline(Readable.from(coalesce(watched(), INPUT_CHUNK_BYTES), buffering), inflater, () => undefined)
   let plainBytes = 0
   try {
     for await (const chunk of inflater) {
@@ -92,7 +92,7 @@ const followedWithin = (readBytes: number) =>
   )
 
 /**
- * Says what zlib's complaint means for the file; errors of others stay as they are.
+ * Says what zlib's error means for the file; errors of others stay as they are.
  *
  * @param readBytes how much of the file was read by then. Where in it the fault is, zlib does not say: it counts what
  *   it has taken in only after a step that went well.

@@ -1,4 +1,4 @@
-import { databaseTrouble, isServerTrouble } from '../database/sqlstate-meanings.ts'
+import { databaseFailure, isServerFailure } from '../database/sqlstate-meanings.ts'
 import { AppError, isAppError } from '../errors.ts'
 import { constraintFailure } from './constraint-failure.ts'
 import { toRequestFailure } from './query/index.ts'
@@ -8,7 +8,7 @@ import { toRequestFailure } from './query/index.ts'
  * as it is. PostgreSQL's own failure is the cause, and its code there for those who go by it.
  */
 export function statementFailure(plan: Parameters<typeof toRequestFailure>[0], error: unknown): unknown {
-  const known = constraintFailure(error) ?? (isServerTrouble(error) ? error : databaseTrouble(error))
+  const known = constraintFailure(error) ?? (isServerFailure(error) ? error : databaseFailure(error))
   if (known) return known
   const failure = toRequestFailure(plan, error)
   if (failure === error || !isAppError(failure)) return failure

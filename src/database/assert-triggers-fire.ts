@@ -3,7 +3,7 @@ import { AppError } from '../errors.ts'
 import { quoteIdentifier } from './quoting.ts'
 
 /** Where the setting is; null where it is for all databases, or for all roles. */
-interface Place {
+interface SettingLocation {
   readonly database: string | null
   readonly role: string | null
 }
@@ -17,7 +17,7 @@ interface Place {
  * @throws {AppError} DATABASE_UNSUITABLE, with the statement that puts it right.
  */
 export async function assertTriggersFire(client: pg.Client): Promise<void> {
-  const { rows } = await client.query<Place>(
+  const { rows } = await client.query<SettingLocation>(
     `SELECT datname AS database, rolname AS role
      FROM pg_db_role_setting LEFT JOIN pg_database ON pg_database.oid = setdatabase LEFT JOIN pg_roles ON pg_roles.oid = setrole
      WHERE 'session_replication_role=replica' = ANY (setconfig)
@@ -25,15 +25,15 @@ export async function assertTriggersFire(client: pg.Client): Promise<void> {
        AND (setrole = 0 OR rolname = current_user OR rolname IN (SELECT login FROM control.project))
      ORDER BY setdatabase DESC, setrole`,
   )
-  const [place] = rows
-  if (place) throw triggersSilenced(`${toAlter(place)} RESET session_replication_role`)
+  const [location] = rows
+  if (location) throw triggersSilenced(`${toAlter(location)} RESET session_replication_role`)
   const { rows: session } = await client.query<{ role: string }>(
     `SELECT current_setting('session_replication_role') AS role`,
   )
   if (session[0]?.role === 'replica') throw triggersSilenced("take it out of the server's configuration")
 }
 
-function toAlter({ database, role }: Place): string {
+function toAlter({ database, role }: SettingLocation): string {
   const inDatabase = database === null ? '' : `DATABASE ${quoteIdentifier(database)}`
   if (role === null) return database === null ? 'ALTER ROLE ALL' : `ALTER ${inDatabase}`
   return `ALTER ROLE ${quoteIdentifier(role)}${inDatabase && ` IN ${inDatabase}`}`

@@ -61,13 +61,13 @@ export function isConnectionLost(error: unknown): boolean {
     PRISMA_CODES.has(errorCode(error)) ||
     adapterErrorSchema.safeParse(error).success ||
     prismaErrorSchema.safeParse(error).success ||
-    isSocketTrouble(error) ||
+    isSocketFailure(error) ||
     PG_MESSAGE.test(error.message)
   )
 }
 
 /** The system call tells a socket from a file, which can be missing with the same code. */
-const isSocketTrouble = (error: Error): boolean =>
+const isSocketFailure = (error: Error): boolean =>
   SYSTEM_CODES.has(errorCode(error)) &&
   'syscall' in error &&
   /^(connect|read|write|getaddrinfo)$/.test(String(error.syscall))

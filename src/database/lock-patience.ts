@@ -17,7 +17,7 @@ const LONG_WAIT_MS = 5_000
 const PAUSE_MS = 500
 
 /** `lock_not_available` and `deadlock_detected`. */
-const LOCK_TROUBLE = /^(55P03|40P01)$/
+const LOCK_FAILURE = /^(55P03|40P01)$/
 
 /** How often it is looked who holds a lock, in milliseconds. */
 const LOOK_MS = 50
@@ -61,10 +61,10 @@ export async function withPatienceForLocks(
       await inTransaction(client, ending ? LONG_WAIT_MS : SHORT_WAIT_MS, use)
       return
     } catch (error) {
-      const holders = await watch.stop()
-      if (!LOCK_TROUBLE.test(sqlState(error) ?? '')) throw error
-      if (waitedMs > options.patienceMs) throw stillHeld(options.task, holders, error)
-      options.logger.warn({ task: options.task, holders }, 'others hold locks that the start needs; waiting for them')
+      const blockers = await watch.stop()
+      if (!LOCK_FAILURE.test(sqlState(error) ?? '')) throw error
+      if (waitedMs > options.patienceMs) throw stillBlocked(options.task, blockers, error)
+      options.logger.warn({ task: options.task, blockers }, 'others hold locks that the start needs; waiting for them')
     } finally {
       await watch.stop()
     }
@@ -85,7 +85,7 @@ async function inTransaction(client: pg.Client, lockTimeoutMs: number, use: () =
   }
 }
 
-interface Holder {
+interface Blocker {
   /** 0 for a transaction that was prepared, and has no session any more. */
   readonly pid: number
   readonly login: string | null
@@ -96,7 +96,7 @@ interface Holder {
 
 interface Watch {
   /** Ends it. @returns who was seen to hold a lock the last time that anybody did. */
-  stop(): Promise<readonly Holder[]>
+  stop(): Promise<readonly Blocker[]>
 }
 
 /** Looks who keeps a session waiting, and ends those of them that are projects' where it is asked to. */
@@ -104,13 +104,13 @@ async function startWatching(pid: number, ending: boolean, options: PatienceOpti
   // Read before it is tried: a migration may lock the table.
   const projects = ending ? await projectLogins(options.observer) : new Set<string>()
   const stopping = new AbortController()
-  let last: readonly Holder[] = []
+  let last: readonly Blocker[] = []
   const watching = (async () => {
     while (!stopping.signal.aborted) {
-      const holders = await readHolders(options.observer, pid)
-      if (holders.length > 0) last = holders
-      for (const holder of holders) {
-        if (holder.login !== null && projects.has(holder.login)) await end(holder, options)
+      const blockers = await readBlockers(options.observer, pid)
+      if (blockers.length > 0) last = blockers
+      for (const blocker of blockers) {
+        if (blocker.login !== null && projects.has(blocker.login)) await end(blocker, options)
       }
       await delay(LOOK_MS, undefined, { signal: stopping.signal }).catch(() => undefined)
     }
@@ -131,34 +131,34 @@ async function projectLogins(observer: pg.Client): Promise<ReadonlySet<string>> 
   return new Set(rows.map(({ login }) => login))
 }
 
-async function readHolders(observer: pg.Client, pid: number): Promise<readonly Holder[]> {
-  const { rows } = await observer.query<Holder>(
-    `SELECT DISTINCT holder.pid, usename AS login, application_name AS session,
+async function readBlockers(observer: pg.Client, pid: number): Promise<readonly Blocker[]> {
+  const { rows } = await observer.query<Blocker>(
+    `SELECT DISTINCT blocker.pid, usename AS login, application_name AS session,
             extract(epoch FROM clock_timestamp() - xact_start)::int AS seconds
-     FROM unnest(pg_blocking_pids($1)) AS holder (pid) LEFT JOIN pg_stat_activity a ON a.pid = holder.pid`,
+     FROM unnest(pg_blocking_pids($1)) AS blocker (pid) LEFT JOIN pg_stat_activity a ON a.pid = blocker.pid`,
     [pid],
   )
   return rows
 }
 
-async function end(holder: Holder, { observer, logger, task }: PatienceOptions): Promise<void> {
+async function end(blocker: Blocker, { observer, logger, task }: PatienceOptions): Promise<void> {
   logger.warn(
-    { task, holder },
+    { task, blocker },
     "ending a session of a project's login: it holds a lock that the start needs; what it did is undone",
   )
-  await observer.query('SELECT pg_terminate_backend($1)', [holder.pid])
+  await observer.query('SELECT pg_terminate_backend($1)', [blocker.pid])
 }
 
-function stillHeld(task: string, holders: readonly Holder[], cause: unknown): AppError {
-  const who = holders.map(toText).join(', ')
+function stillBlocked(task: string, blockers: readonly Blocker[], cause: unknown): AppError {
+  const who = blockers.map(toText).join(', ')
   return new AppError(
     'DATABASE_UNAVAILABLE',
     `${task} needs a lock that others hold${who === '' ? '' : `: ${who}`}; nothing was changed. End them, and start again`,
-    { cause, faults: holders.map((holder) => ({ detail: toText(holder) })) },
+    { cause, faults: blockers.map((blocker) => ({ detail: toText(blocker) })) },
   )
 }
 
-const toText = ({ pid, login, session, seconds }: Holder): string =>
+const toText = ({ pid, login, session, seconds }: Blocker): string =>
   pid === 0
     ? 'a prepared transaction, which ROLLBACK PREPARED ends (pg_prepared_xacts)'
     : `the session ${pid} of "${login ?? ''}" ("${session ?? ''}"), in a transaction for ${seconds ?? 0} s`

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { SQLSTATE, sqlState } from './sqlstate.ts'
-import { databaseTrouble, isLoginFull } from './sqlstate-meanings.ts'
+import { databaseFailure, isLoginFull } from './sqlstate-meanings.ts'
 
 type Callback = Parameters<typeof pg.Pool.prototype.connect>[0]
 
@@ -32,7 +32,7 @@ export class RestoringPool extends pg.Pool {
 
   async #tryAgain(error: unknown): Promise<pg.PoolClient> {
     // Said here, since Prisma leaves out by what it is told from a server that is full.
-    if (isLoginFull(error)) throw databaseTrouble(error) ?? error
+    if (isLoginFull(error)) throw databaseFailure(error) ?? error
     if (sqlState(error) !== SQLSTATE.invalidPassword) throw error
     // Connections that are refused at the same moment are helped by the same act.
     this.#restoring ??= this.#restorePassword().finally(() => {

@@ -129,7 +129,7 @@ const meaningOf = (error: unknown): Meaning | undefined => {
  *
  * @param error anything that was thrown, by `pg` or by Prisma.
  */
-export function databaseTrouble(error: unknown): AppError | undefined {
+export function databaseFailure(error: unknown): AppError | undefined {
   const meaning = isLoginFull(error) ? LOGIN_FULL : meaningOf(error)
   if (!meaning) return undefined
   const { code, message, retryAfterSeconds } = meaning
@@ -138,17 +138,17 @@ export function databaseTrouble(error: unknown): AppError | undefined {
 }
 
 /**
- * Whether a failure is the server's, so that it says nothing about the SQL that was being run: that of `databaseTrouble`
+ * Whether a failure is the server's, so that it says nothing about the SQL that was being run: that of `databaseFailure`
  * for which no neighbour is to blame, and what PostgreSQL calls internal errors.
  */
-export function isServerTrouble(error: unknown): boolean {
+export function isServerFailure(error: unknown): boolean {
   const blamed = meaningOf(error)?.blamed
   return blamed === 'nobody' || blamed === 'operator' || (sqlState(error)?.startsWith('XX') ?? false)
 }
 
 /**
  * What PostgreSQL refuses of the SQL and the rows that it was given; undefined where the failure is not about them, so that
- * `databaseTrouble` says what it is.
+ * `databaseFailure` says what it is.
  *
  * - `constraint`: rows break one.
  * - `statement`: what it says is not supported, not allowed, of wrong syntax, or names what is not there. Its message is
@@ -156,7 +156,7 @@ export function isServerTrouble(error: unknown): boolean {
  * - `expression`: it fails when it is evaluated. Its message may quote a row.
  */
 export function refusedPart(error: unknown): 'constraint' | 'statement' | 'expression' | undefined {
-  if (!(error instanceof pg.DatabaseError) || isServerTrouble(error) || meaningOf(error)) return undefined
+  if (!(error instanceof pg.DatabaseError) || isServerFailure(error) || meaningOf(error)) return undefined
   const kind = error.code?.slice(0, 2) ?? ''
   if (kind === '23') return 'constraint'
   return ['0A', '2B', '2F', '3F', '42', '54', '55'].includes(kind) ? 'statement' : 'expression'

@@ -1,4 +1,4 @@
-import { databaseTrouble } from '../database/sqlstate-meanings.ts'
+import { databaseFailure } from '../database/sqlstate-meanings.ts'
 import { AppError } from '../errors.ts'
 import type { JobError } from './job.ts'
 
@@ -7,7 +7,7 @@ import type { JobError } from './job.ts'
  * rows.
  */
 export function toJobError(cause: unknown): JobError {
-  const expected = cause instanceof AppError ? cause : databaseTrouble(cause)
+  const expected = cause instanceof AppError ? cause : databaseFailure(cause)
   if (expected) return { code: expected.code, detail: expected.message, faults: expected.faults }
   const detail = "something went wrong that should not have; the job's id finds it in the log"
   return { code: 'INTERNAL', detail, faults: [] }

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { databaseTrouble, refusedPart } from '../database/sqlstate-meanings.ts'
+import { databaseFailure, refusedPart } from '../database/sqlstate-meanings.ts'
 import { AppError, type Fault } from '../errors.ts'
 
 /**
@@ -8,7 +8,7 @@ import { AppError, type Fault } from '../errors.ts'
  * @param pool of the login that ran it.
  */
 export async function sqlRejected(error: unknown, script: string, pool: pg.Pool): Promise<unknown> {
-  if (!(error instanceof pg.DatabaseError) || refusedPart(error) === undefined) return databaseTrouble(error) ?? error
+  if (!(error instanceof pg.DatabaseError) || refusedPart(error) === undefined) return databaseFailure(error) ?? error
   const line = faultyLine(error, script)
   const message = (await isTransactionCommand(error, pool))
     ? 'the script begins or ends a transaction, but it runs in one of its own: leave BEGIN, COMMIT and ROLLBACK out'

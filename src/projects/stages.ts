@@ -52,7 +52,7 @@ export async function createStage(
  */
 export async function deleteStage(tx: Transaction, project: HasStages, slug: string): Promise<void> {
   const stage = findStage(project, slug)
-  const beside = await tx.sideSchema.findMany({ where: { stageId: stage.id } })
+  const beside = await tx.shadowSchema.findMany({ where: { stageId: stage.id } })
   await dropPatiently(tx, `stage "${slug}"`, async () => {
     for (const schemaName of [stage.schemaName, ...beside.map((side) => side.schemaName)]) {
       await tx.$executeRawUnsafe(dropSchema(schemaName))

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { z } from 'zod'
 import type { Container } from '../container.ts'
-import { databaseTrouble, isWithoutSession } from '../database/sqlstate-meanings.ts'
+import { databaseFailure, isWithoutSession } from '../database/sqlstate-meanings.ts'
 import { AppError } from '../errors.ts'
 import { assertStillAuthorised, lockAuthorisation } from '../jobs/authorisation.ts'
 import { CATALOGUE, parseRequest } from '../jobs/catalogue.ts'
@@ -149,7 +149,7 @@ async function settle(container: Container, job: Job, cause: unknown): Promise<O
     log.info('job given back')
     return queued ? { kind: 'given back' } : OVER
   }
-  const expected = cause instanceof AppError ? cause : databaseTrouble(cause)
+  const expected = cause instanceof AppError ? cause : databaseFailure(cause)
   const isBusy = expected?.code === 'PROJECT_BUSY' || isWithoutSession(cause)
   if (isBusy && (await waitForRoom(prisma, job, busyForMs))) {
     log.warn({ err: cause }, 'the job has no session or no turn, and waits for one')

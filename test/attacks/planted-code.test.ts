@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { logStages } from '../../src/events/log-stages.ts'
-import { sweepSideSchemas } from '../../src/transfer/import/side-schemas.ts'
+import { sweepShadowSchemas } from '../../src/transfer/import/shadow-schemas.ts'
 import { exportOf, sendArchive } from '../support/archives/import.ts'
 import { describeOnEachServer } from '../support/servers/each-server.ts'
 import { withSession } from '../support/servers/sessions.ts'
@@ -57,7 +57,7 @@ describeOnEachServer((wharf) => {
       await sendArchive(root, archive)
     }
     await logStages(container)
-    await sweepSideSchemas(container, container.logger)
+    await sweepShadowSchemas(container, container.logger)
     expect(await root.post('/projects/planter/stages', { json: { slug: 'draft' } })).toMatchObject({ status: 201 })
     expect(await root.delete('/projects/planter/stages/live')).toMatchObject({ status: 204 })
     expect(await root.delete('/projects/planter')).toMatchObject({ status: 204 })

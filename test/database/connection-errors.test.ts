@@ -4,14 +4,14 @@ import { PrismaPg } from '@prisma/adapter-pg'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PrismaClient } from '../../src/database/generated/client.ts'
-import { databaseTrouble } from '../../src/database/sqlstate-meanings.ts'
+import { databaseFailure } from '../../src/database/sqlstate-meanings.ts'
 import { AppError } from '../../src/errors.ts'
 import { createMigratedDatabase, type TestDatabase } from '../support/database/database.ts'
 import { startFailingRelay } from '../support/faults/failing-relay.ts'
 import { readPostgresCalls } from '../support/faults/postgres-calls.ts'
 import { withSession } from '../support/servers/sessions.ts'
 
-const isUnavailable = (error: unknown): boolean => databaseTrouble(error)?.code === 'DATABASE_UNAVAILABLE'
+const isUnavailable = (error: unknown): boolean => databaseFailure(error)?.code === 'DATABASE_UNAVAILABLE'
 
 let database: TestDatabase
 

@@ -39,7 +39,7 @@ function parseWith(library: Library, sql: string): readonly Tree[] | undefined {
   try {
     return (library.parseSync(sql).stmts ?? []).map(({ stmt }) => asTree(stmt))
   } catch (error) {
-    // PostgreSQL's complaint is caught by PostgreSQL; anything else breaks off in the middle of its memory.
+    // PostgreSQL's error is caught by PostgreSQL; anything else breaks off in the middle of its memory.
     if (!library.hasSqlDetails(error)) loading = undefined
     return undefined
   }

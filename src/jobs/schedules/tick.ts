@@ -1,5 +1,5 @@
 import { readClock } from '../../database/clock.ts'
-import { databaseTrouble } from '../../database/sqlstate-meanings.ts'
+import { databaseFailure } from '../../database/sqlstate-meanings.ts'
 import { type Repeating, repeat } from '../../lib/repeat.ts'
 import type { SubmitServices } from '../submit.ts'
 import type { JobTimings } from '../timings.ts'
@@ -18,7 +18,7 @@ export function startSchedules(services: SubmitServices & { readonly jobTimings:
     await fireDue(services, now)
   }
   return repeat(jobTimings.scheduleMs, tick, (error) => {
-    const level = databaseTrouble(error) ? 'debug' : 'warn'
+    const level = databaseFailure(error) ? 'debug' : 'warn'
     logger[level]({ err: error }, 'schedules could not be looked at; it is tried again')
   })
 }

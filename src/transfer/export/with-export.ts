@@ -92,8 +92,8 @@ async function untilOpened<T>(opening: { readonly done: boolean }, open: () => P
       return await open()
     } catch (error) {
       if (opening.done) throw error
-      const refusal = refusalOf(error)
-      if (refusal) throw refusal
+      const failure = toFailure(error)
+      if (failure) throw failure
       if (isPoolExhausted(error)) throw tooManyExports(error)
       if (!isMove(error)) throw error
       if (attempt === MAX_ATTEMPTS) throw conflict('the stage keeps changing its structure; try again later')
@@ -112,7 +112,7 @@ const notInArchive = (projects: readonly DeclaredProject[]): readonly NotInArchi
   )
 
 /** Explains to the caller of the export what PostgreSQL refuses for good reason. */
-function refusalOf(error: unknown): AppError | undefined {
+function toFailure(error: unknown): AppError | undefined {
   const state = sqlState(error)
   if (state === SQLSTATE.lockNotAvailable) {
     return conflict('a table that was to be exported stayed locked; try again when it has been changed')

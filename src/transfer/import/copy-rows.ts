@@ -2,7 +2,7 @@ import pg from 'pg'
 import { BINARY_HEADER, BINARY_TRAILER } from '../../copy/binary/rows.ts'
 import { copyInto } from '../../copy/copy-into.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
-import { isServerTrouble } from '../../database/sqlstate-meanings.ts'
+import { isServerFailure } from '../../database/sqlstate-meanings.ts'
 import { AppError } from '../../errors.ts'
 import { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
 import type { ArchivePart, ArchiveTable } from './archive-lists.ts'
@@ -25,7 +25,7 @@ export async function copyRows(
     `COPY ${quoteIdentifier(name)} (${columns.map(quoteIdentifier).join(', ')}) ` +
     `FROM STDIN WITH (FREEZE, FORMAT ${format})`
   return copyInto(client, copy, format === 'binary' ? framed(bytes) : bytes).catch((error: unknown) => {
-    throw refusal(error, name, firstLine)
+    throw valueFault(error, name, firstLine)
   })
 }
 
@@ -45,9 +45,9 @@ async function* framed(rows: AsyncIterable<BorrowedBytes>): AsyncGenerator<Borro
 }
 
 /** What PostgreSQL says about a value, with the line of the archive, and without the value. */
-function refusal(error: unknown, table: string, firstLine: number): unknown {
-  if (!(error instanceof pg.DatabaseError) || isServerTrouble(error)) return loadFailure(error)
-  const [, number, column] = /^, line (\d+)(?:, column ([^:]*))?/.exec(placeOf(error, table)) ?? []
+function valueFault(error: unknown, table: string, firstLine: number): unknown {
+  if (!(error instanceof pg.DatabaseError) || isServerFailure(error)) return loadFailure(error)
+  const [, number, column] = /^, line (\d+)(?:, column ([^:]*))?/.exec(locationOf(error, table)) ?? []
   // Whatever is said about a column is said about its value, such as that there is no function of that name.
   if (number === undefined || !(column !== undefined || /^2[23]/.test(error.code ?? ''))) return loadFailure(error)
   const line = firstLine + Number(number) - 1
@@ -57,7 +57,7 @@ function refusal(error: unknown, table: string, firstLine: number): unknown {
 }
 
 /** PostgreSQL's own note of the place, from behind the table's name on: that could read like a place itself. */
-function placeOf({ where = '' }: pg.DatabaseError, table: string): string {
+function locationOf({ where = '' }: pg.DatabaseError, table: string): string {
   const copied = `COPY ${table}`
   const at = where.indexOf(`${copied}, line `)
   return at < 0 ? '' : where.slice(at + copied.length)

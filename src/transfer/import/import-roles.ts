@@ -43,7 +43,7 @@ export function planRoles(
 
   const set: Role[] = []
   const leftOut: RoleLeftOut[] = []
-  const tell = (role: string, wanted: (permission: Permission) => boolean, has: typeof wanted): void => {
+  const report = (role: string, wanted: (permission: Permission) => boolean, has: typeof wanted): void => {
     const notGiven = PERMISSIONS.filter((permission) => wanted(permission) && !has(permission))
     const notTaken = PERMISSIONS.filter((permission) => has(permission) && !wanted(permission))
     if (notGiven.length + notTaken.length > 0) leftOut.push({ role, notGiven, notTaken })
@@ -58,7 +58,7 @@ export function planRoles(
     const becomes = (permission: Permission): boolean =>
       mayChange(name, permission) ? wanted(permission) : has(permission)
     if (isOurs) set.push({ name, ...toPermissions(becomes) })
-    tell(name, wanted, becomes)
+    report(name, wanted, becomes)
   }
 
   const names = new Set(archived.map(({ name }) => name))
@@ -68,7 +68,7 @@ export function planRoles(
     PERMISSIONS.every((permission) => mayChange(role.name, permission) || !allows(role, permission))
   for (const role of surplus) {
     if (!isRemovable(role))
-      tell(
+      report(
         role.name,
         () => false,
         (permission) => allows(role, permission),

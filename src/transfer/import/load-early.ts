@@ -5,7 +5,7 @@ import { followArchive } from './follow-archive.ts'
 import type { ImportOptions, ImportServices } from './import-options.ts'
 import { type LoadedStage, loadStage } from './load-stage.ts'
 import type { Archive } from './receive-archive.ts'
-import { claimSideSchema, commitLoaded, createLoadingSchema, dropSideSchema } from './side-schemas.ts'
+import { claimShadowSchema, commitLoaded, createLoadingSchema, dropShadowSchema } from './shadow-schemas.ts'
 import { assertMayBuild } from './structure-permission.ts'
 import { examineStage, identityOf, type StageOfProject, type TargetStage } from './target-stage.ts'
 import { differencesOf } from './targets.ts'
@@ -92,7 +92,7 @@ export function loadEarly(
       const early = loaded.find((candidate) => candidate.target.stage.id === target.stage.id)
       if (!early?.schemaName || !isDeepStrictEqual(outcomeOf(early.target), outcomeOf(target))) return undefined
       // Its session was ended, say, and then somebody swept its schema away.
-      if (!(await claimSideSchema(services.system, early.schemaName))) return undefined
+      if (!(await claimShadowSchema(services.system, early.schemaName))) return undefined
       const { schemaName, commit } = early
       const { comment, project } = target
       const committing = commitLoaded(services.system, { schemaName, login: project.login, comment, commit })
@@ -107,7 +107,7 @@ export function loadEarly(
       for (const { rollback } of loaded) rollback()
       // The sweep drops what cannot be dropped now.
       await Promise.allSettled(
-        [...unlocked].map((schemaName) => dropSideSchema(services.system, { schemaName, kind: 'arriving' })),
+        [...unlocked].map((schemaName) => dropShadowSchema(services.system, { schemaName, kind: 'arriving' })),
       )
     },
   }

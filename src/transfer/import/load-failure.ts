@@ -1,18 +1,18 @@
 import pg from 'pg'
 import { SQLSTATE } from '../../database/sqlstate.ts'
-import { databaseTrouble, refusedPart } from '../../database/sqlstate-meanings.ts'
+import { databaseFailure, refusedPart } from '../../database/sqlstate-meanings.ts'
 import { AppError } from '../../errors.ts'
 
 /**
  * What PostgreSQL says against a structure or its rows, in words that name what is broken but quote no row.
  *
- * PostgreSQL has the rows in the details of its complaints, and for some kinds of them also in the message: those say
+ * PostgreSQL has the rows in the details of its errors, and for some kinds of them also in the message: those say
  * no more than their SQLSTATE.
  */
 export function loadFailure(error: unknown): unknown {
   if (!(error instanceof pg.DatabaseError)) return error
   const detail = explain(error)
-  if (detail === undefined) return databaseTrouble(error) ?? error
+  if (detail === undefined) return databaseFailure(error) ?? error
   return new AppError('CONFLICT', `nothing was changed: ${detail}`, { faults: [{ detail }], cause: error })
 }
 

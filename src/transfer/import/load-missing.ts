@@ -5,7 +5,7 @@ import type { ImportOptions, ImportServices } from './import-options.ts'
 import type { EarlyLoads } from './load-early.ts'
 import { type LoadedStage, loadStage } from './load-stage.ts'
 import type { Archive } from './receive-archive.ts'
-import { commitLoaded, createLoadingSchema } from './side-schemas.ts'
+import { commitLoaded, createLoadingSchema } from './shadow-schemas.ts'
 import { identityOf, type TargetStage } from './target-stage.ts'
 import type { TargetProject } from './targets.ts'
 

@@ -76,10 +76,10 @@ async function loadTables(
   const loaded = new Map<string, number>()
   let before = 0
   for await (const table of follower.tablesOf(archived)) {
-    const tell = (rows: number): void =>
+    const report = (rows: number): void =>
       onRows({ project: project.slug, stage: stage.slug, table: table.name, rows: before + rows })
     const rows =
-      table.columns.length > 0 ? await copyParts(client, follower, table, tell) : await insertEmptyRows(client, table)
+      table.columns.length > 0 ? await copyParts(client, follower, table, report) : await insertEmptyRows(client, table)
     if (rows !== table.rows) throw new Error(`${rows} of ${table.rows} rows of a table were loaded`)
     loaded.set(table.name, rows)
     before += rows
@@ -87,23 +87,23 @@ async function loadTables(
   return loaded
 }
 
-/** @param tell is called with about how many rows of the table PostgreSQL has taken. @returns how many it took. */
+/** @param report is called with about how many rows of the table PostgreSQL has taken. @returns how many it took. */
 async function copyParts(
   client: LoadingSession['client'],
   follower: ArchiveFollower,
   table: ArchiveTable,
-  tell: (rows: number) => void,
+  report: (rows: number) => void,
 ): Promise<number> {
   let taken = 0
   for await (const part of follower.partsOf(table)) {
     let bytes = 0
     // By their share of the part's bytes: which bytes are a row, only PostgreSQL looks at now.
     const sent = tap(follower.bytesOf(table, part), (chunk) => {
-      tell(taken + Math.floor((part.rows * bytes) / (part.range.end - part.range.start)))
+      report(taken + Math.floor((part.rows * bytes) / (part.range.end - part.range.start)))
       bytes += chunk.length
     })
     taken += await copyRows(client, table, part, sent)
-    tell(taken)
+    report(taken)
   }
   return taken
 }

@@ -7,7 +7,7 @@ import type { ArchiveProject } from './archive-lists.ts'
 import type { ImportServices } from './import-options.ts'
 import type { SessionOptions } from './loading-session.ts'
 import { busyIfLocked } from './lock-against-writes.ts'
-import { dropSideSchema, listDroppable, type SideSchema } from './side-schemas.ts'
+import { dropShadowSchema, listDroppable, type ShadowSchema } from './shadow-schemas.ts'
 
 /**
  * Runs `use` while nobody else can import into the stages that an archive goes to, and clears away what earlier imports
@@ -73,7 +73,8 @@ async function dropLeftovers(system: Database, stageIds: readonly string[]): Pro
 async function dropThose(
   system: Database,
   stageIds: readonly string[],
-  isMeant: (side: SideSchema) => boolean,
+  isMeant: (schema: ShadowSchema) => boolean,
 ): Promise<void> {
-  for (const side of await listDroppable(system, stageIds)) if (isMeant(side)) await dropSideSchema(system, side)
+  for (const schema of await listDroppable(system, stageIds))
+    if (isMeant(schema)) await dropShadowSchema(system, schema)
 }

@@ -62,20 +62,20 @@ export async function admitLastStage(
 /**
  * The same for one stage, of which it need not be known whether it will come.
  *
- * @param place slugs. A project or a stage that does not exist is complained about by the import.
+ * @param target slugs. A project or a stage that does not exist is reported by the import.
  */
 export async function admitStage(
   { control, projectDatabase }: AdmissionServices,
   tokenId: string | null,
-  place: { readonly project: string; readonly stage: string },
+  target: { readonly project: string; readonly stage: string },
 ): Promise<void> {
   if (tokenId === null) return
   const caller = await callerOf(control.prisma, tokenId)
-  if (mayBuild(caller, place.project)) return
-  const project = await findProject(control.prisma, place.project)
-  const stage = project.stages.find(({ slug }) => slug === place.stage)
+  if (mayBuild(caller, target.project)) return
+  const project = await findProject(control.prisma, target.project)
+  const stage = project.stages.find(({ slug }) => slug === target.stage)
   if (!stage || !(await isEmptyStage(await projectDatabase(project, 'imports'), stage))) return
-  throw lacking(caller, place.project, place.stage)
+  throw lacking(caller, target.project, target.stage)
 }
 
 const lacking = (caller: Caller, project: string, stage: string): Error => {

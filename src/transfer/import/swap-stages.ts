@@ -5,7 +5,7 @@ import { readReference, type StageReference } from '../../events/reference.ts'
 import { RECORD_IMPORT } from '../../events/statements.ts'
 import { giveSchema, renameSchema } from '../../projects/project-objects.ts'
 import { lockAgainstWrites } from './lock-against-writes.ts'
-import { type StageIdentity, sideName } from './side-schemas.ts'
+import { type StageIdentity, shadowName } from './shadow-schemas.ts'
 
 /** A schema that is to take the place of a stage's own. */
 export interface Swap {
@@ -67,15 +67,15 @@ export async function swapStages(
 ): Promise<void> {
   const keptUntil = new Date((await readClock(tx)).getTime() + undoHours * 3_600_000)
   for (const { stage, schemaName, contents } of swaps) {
-    const replaced = sideName(stage, 'old')
+    const replaced = shadowName(stage, 'old')
     await rename(tx, stage.schemaName, replaced)
     await rename(tx, schemaName, stage.schemaName)
     await tx.$executeRawUnsafe(giveSchema(stage.schemaName, stage.login))
     await tx.stageState.update({ where: { stageId: stage.stageId }, data: { generation: { increment: 1 } } })
-    await tx.sideSchema.delete({ where: { schemaName } })
+    await tx.shadowSchema.delete({ where: { schemaName } })
     await expireKept(tx, stage.stageId)
     const replacedBy = { reference: await recordImport(tx, stage.stageId, tokenId), ...contents }
-    await tx.sideSchema.create({
+    await tx.shadowSchema.create({
       data: {
         schemaName: replaced,
         stageId: stage.stageId,
@@ -101,5 +101,5 @@ const rename = (tx: Transaction, from: string, to: string): Promise<number> =>
  * the swap with it, for an export that still reads it.
  */
 export async function expireKept(tx: Transaction, stageId: string): Promise<void> {
-  await tx.sideSchema.updateMany({ where: { stageId, kind: 'kept' }, data: { expiresAt: await readClock(tx) } })
+  await tx.shadowSchema.updateMany({ where: { stageId, kind: 'kept' }, data: { expiresAt: await readClock(tx) } })
 }

@@ -10,7 +10,7 @@ import type { Query } from '../structure/query.ts'
 import { readStructure, type StageStructure } from '../structure/read-structure.ts'
 import type { ArchiveStage } from './archive-lists.ts'
 import { countRows } from './count-rows.ts'
-import type { StageIdentity } from './side-schemas.ts'
+import type { StageIdentity } from './shadow-schemas.ts'
 
 /** How a stage's rows come into it. */
 export type LoadingMode =

@@ -9,7 +9,7 @@ import { withStageLocks } from '../../projects/stage-locks.ts'
 import type { Turns } from '../../projects/turns.ts'
 import { countSchemaRows, listTables, type TableRows } from './count-rows.ts'
 import { busyIfLocked, lockAgainstWrites } from './lock-against-writes.ts'
-import { type StageIdentity, sideName } from './side-schemas.ts'
+import { type StageIdentity, shadowName } from './shadow-schemas.ts'
 import { recordImport } from './swap-stages.ts'
 
 const replacedBySchema = z.object({ reference: z.string(), transaction: z.string(), tables: z.array(z.string()) })
@@ -86,7 +86,7 @@ async function findUndoable(
   stage: StageIdentity,
   force: boolean,
 ): Promise<{ readonly schemaName: string; readonly createdAt: Date }> {
-  const kept = await tx.sideSchema.findFirst({
+  const kept = await tx.shadowSchema.findFirst({
     where: { stageId: stage.stageId, kind: 'kept', expiresAt: { gt: await readClock(tx) } },
   })
   if (!kept) throw conflict(NOTHING_TO_UNDO)
@@ -99,7 +99,7 @@ const NOTHING_TO_UNDO =
   'was loaded in place, as for stages with views, triggers or the like'
 
 async function exchange(tx: Transaction, stage: StageIdentity, keptSchema: string): Promise<void> {
-  const replaced = sideName(stage, 'old')
+  const replaced = shadowName(stage, 'old')
   await tx.$executeRawUnsafe(renameSchema(stage.schemaName, replaced))
   await tx.$executeRawUnsafe(renameSchema(keptSchema, stage.schemaName))
   // Its structure is of many transactions, so that later changes cannot be told from it.

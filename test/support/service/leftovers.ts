@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { sweepSideSchemas } from '../../../src/transfer/import/side-schemas.ts'
+import { sweepShadowSchemas } from '../../../src/transfer/import/shadow-schemas.ts'
 import { eventually } from '../eventually.ts'
 import { LEFT_IN_DATABASE, leftInFolders } from './left-by-jobs.ts'
 import type { TestWharf } from './wharf.ts'
@@ -31,7 +31,7 @@ async function leftoversOf({ database, dataDir }: Pick<TestWharf, 'database' | '
 
 /** What imports have left beside stages when a sweep has been, in a service with `WHARF_UNDO_HOURS` 0. */
 export async function leftAfterSweep({ container, database }: TestWharf) {
-  await sweepSideSchemas(container, container.logger)
+  await sweepShadowSchemas(container, container.logger)
   return {
     records: await database.query('SELECT * FROM system.side_schema'),
     schemas: await database.query(`SELECT nspname FROM pg_namespace WHERE nspname ~ '\\.(new|old)-'`),

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createLogger } from '../../../src/logger.ts'
 import { withStageLocks } from '../../../src/projects/stage-locks.ts'
-import { dropSideSchema, type SideSchema, sweepSideSchemas } from '../../../src/transfer/import/side-schemas.ts'
+import { dropShadowSchema, type ShadowSchema, sweepShadowSchemas } from '../../../src/transfer/import/shadow-schemas.ts'
 import { exportOf, placelessLines, sendArchive } from '../../support/archives/import.ts'
 import { readState } from '../../support/database/database-state.ts'
 import { PAUSE, withPausePoint } from '../../support/database/pause-point.ts'
@@ -68,18 +68,18 @@ test('who imports right after another import, or a refusal, finds nobody in the 
 
 test('several who drop what was kept do not end each other', async () => {
   expect(await sendArchive(wharf.root, few)).toMatchObject({ status: 200 })
-  const [kept] = await wharf.database.query<SideSchema>(
+  const [kept] = await wharf.database.query<ShadowSchema>(
     `SELECT schema_name AS "schemaName", stage_id AS "stageId", kind FROM system.side_schema WHERE kind = 'kept' AND expires_at > now()`,
   )
   if (!kept) throw new Error('nothing was kept')
   const { system } = wharf.container
   await withSession(wharf.database.superuserUrl, async (reader) => {
     await reader.query(`BEGIN; SELECT FROM "${kept.schemaName}".orders`)
-    const first = dropSideSchema(system, kept)
+    const first = dropShadowSchema(system, kept)
     await eventually(async () => (await openTransactions(wharf)).some(({ waits }) => waits === 'Lock')).toBe(true)
-    expect(await Promise.all([first, dropSideSchema(system, kept)])).toEqual([false, false])
+    expect(await Promise.all([first, dropShadowSchema(system, kept)])).toEqual([false, false])
   })
-  expect(await dropSideSchema(system, kept)).toBe(true)
+  expect(await dropShadowSchema(system, kept)).toBe(true)
 })
 
 test('an undo and a sweep keep away from a stage that is being imported into', async () => {
@@ -89,7 +89,7 @@ test('an undo and a sweep keep away from a stage that is being imported into', a
     await pausePoint.reached()
     const undo = await wharf.root.post('/projects/shop/stages/live/undo?force=true')
     expect(undo).toMatchObject({ status: 409, headers: { 'retry-after': expect.any(String) } })
-    await sweepSideSchemas(wharf.container, createLogger('silent'))
+    await sweepShadowSchemas(wharf.container, createLogger('silent'))
     await pausePoint.release()
     expect(await importing).toMatchObject({ status: 200 })
   })
@@ -183,7 +183,7 @@ test('an import does not wait for somebody who goes on reading, nor do the next'
       expect(await sendArchive(wharf.root, archive)).toMatchObject({ status: 200 })
     }
   })
-  await sweepSideSchemas(wharf.container, createLogger('silent'))
+  await sweepShadowSchemas(wharf.container, createLogger('silent'))
   const schemas = await wharf.database.query(`SELECT nspname FROM pg_namespace WHERE nspname LIKE 'shop.live%'`)
   expect(schemas).toHaveLength(2)
 })
@@ -202,6 +202,6 @@ test('a stage that is deleted leaves no locks, and nobody gets those of one that
   const [left] = await rows()
   const lock = withStageLocks(wharf.container, [left?.stage_id ?? ''], async () => 'locked')
   await expect(lock).rejects.toMatchObject({ code: 'NOT_FOUND' })
-  await sweepSideSchemas(wharf.container, createLogger('silent'))
+  await sweepShadowSchemas(wharf.container, createLogger('silent'))
   expect(await rows()).toEqual([])
 })

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createLogger } from '../../../src/logger.ts'
 import { ROOT } from '../../../src/projects/access.ts'
 import { importArchive } from '../../../src/transfer/import/import-archive.ts'
-import { createLoadingSchema, sweepSideSchemas } from '../../../src/transfer/import/side-schemas.ts'
+import { createLoadingSchema, sweepShadowSchemas } from '../../../src/transfer/import/shadow-schemas.ts'
 import { buildArchive, column } from '../../support/archives/archive-builder.ts'
 import { exportOf, placelessLines, sendArchive } from '../../support/archives/import.ts'
 import { readState } from '../../support/database/database-state.ts'
@@ -199,7 +199,7 @@ test('a sweep takes what nobody loads into any more, and nothing else', async ()
   if (!stage) throw new Error('there is no such stage')
   await createLoadingSchema(wharf.container.system, stage, 'arriving')
   expect(await sideSchemas('swept')).toHaveLength(2)
-  await sweepSideSchemas(wharf.container, createLogger('silent'))
+  await sweepShadowSchemas(wharf.container, createLogger('silent'))
   expect(await sideSchemas('swept')).toHaveLength(1)
   await expectImported('swept', await coming.finish())
   expect(await tableOf('swept')).toBe(table)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { findProject } from '../../../src/projects/projects.ts'
 import { findStage } from '../../../src/projects/stages.ts'
-import { sweepSideSchemas } from '../../../src/transfer/import/side-schemas.ts'
+import { sweepShadowSchemas } from '../../../src/transfer/import/shadow-schemas.ts'
 import { undoImport } from '../../../src/transfer/import/undo.ts'
 import { exportOf, placelessLines, sendArchive } from '../../support/archives/import.ts'
 import { readState } from '../../support/database/database-state.ts'
@@ -76,7 +76,7 @@ test.each([1990, 2100])("what is kept is kept by the database's clock, also by a
   vi.useFakeTimers({ toFake: ['Date'], now: new Date(`${year}-01-01`) })
   try {
     const slug = await imported()
-    await sweepSideSchemas(wharf.container, wharf.container.logger)
+    await sweepShadowSchemas(wharf.container, wharf.container.logger)
     const kept = `SELECT expires_at BETWEEN now() + interval '23 hours' AND now() + interval '24 hours' AS a_day
                     FROM system.side_schema WHERE schema_name LIKE '${slug}.%'`
     expect(await wharf.database.query(kept)).toEqual([{ a_day: true }])

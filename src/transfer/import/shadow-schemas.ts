@@ -18,12 +18,12 @@ export interface StageIdentity {
  * What a schema beside a stage is for: an import loads into it, under the stage's lock or `arriving`, without; or it was
  * replaced, and is `kept` for an undo.
  */
-export type SideKind = 'loading' | 'arriving' | 'kept'
+export type ShadowKind = 'loading' | 'arriving' | 'kept'
 
-export interface SideSchema {
+export interface ShadowSchema {
   readonly schemaName: string
   readonly stageId: string
-  readonly kind: SideKind
+  readonly kind: ShadowKind
 }
 
 /**
@@ -35,11 +35,11 @@ export interface SideSchema {
 export async function createLoadingSchema(
   system: Database,
   stage: StageIdentity,
-  kind: Exclude<SideKind, 'kept'>,
+  kind: Exclude<ShadowKind, 'kept'>,
 ): Promise<string> {
-  const name = sideName(stage, 'new')
+  const name = shadowName(stage, 'new')
   await system.prisma.$transaction(async (tx) => {
-    await tx.sideSchema.create({ data: { schemaName: name, stageId: stage.stageId, kind } })
+    await tx.shadowSchema.create({ data: { schemaName: name, stageId: stage.stageId, kind } })
     for (const statement of openSchema(name, stage.login)) await tx.$executeRawUnsafe(statement)
   })
   return name
@@ -73,8 +73,8 @@ export async function commitLoaded(
  *
  * @returns false where it is gone.
  */
-export async function claimSideSchema(system: Database, schemaName: string): Promise<boolean> {
-  const { count } = await system.prisma.sideSchema.updateMany({
+export async function claimShadowSchema(system: Database, schemaName: string): Promise<boolean> {
+  const { count } = await system.prisma.shadowSchema.updateMany({
     where: { schemaName, kind: 'arriving' },
     data: { kind: 'loading' },
   })
@@ -82,7 +82,7 @@ export async function claimSideSchema(system: Database, schemaName: string): Pro
 }
 
 /** A unique name for a schema beside the stage's; stage schema names leave room for it. */
-export const sideName = ({ schemaName }: StageIdentity, suffix: 'new' | 'old'): string =>
+export const shadowName = ({ schemaName }: StageIdentity, suffix: 'new' | 'old'): string =>
   `${schemaName}.${suffix}-${randomUUID().slice(0, 8)}`
 
 /**
@@ -93,14 +93,14 @@ export const sideName = ({ schemaName }: StageIdentity, suffix: 'new' | 'old'): 
  * @returns false where somebody still reads its tables (an export that began before it was replaced, say): it is there
  *   then, for the next sweep.
  */
-export async function dropSideSchema(
+export async function dropShadowSchema(
   system: Database,
-  { schemaName, kind }: Pick<SideSchema, 'schemaName' | 'kind'>,
+  { schemaName, kind }: Pick<ShadowSchema, 'schemaName' | 'kind'>,
 ): Promise<boolean> {
   const drop = async (tx: Transaction): Promise<boolean> => {
     await tx.$executeRawUnsafe(`SET LOCAL lock_timeout = '2s'`)
     await tx.$executeRawUnsafe(dropSchema(schemaName))
-    await tx.sideSchema.deleteMany({ where: { schemaName } })
+    await tx.shadowSchema.deleteMany({ where: { schemaName } })
     return true
   }
   if (kind !== 'kept') await endSessionsIn(system, schemaName)
@@ -123,7 +123,7 @@ const endSessionsIn = (system: Database, schemaName: string): Promise<unknown> =
  * @param stageIds of stages whose locks the caller has, so that nobody else loads into them but archives that are still
  *   arriving; all stages without.
  */
-export const listDroppable = (system: Database, stageIds?: readonly string[]): Promise<readonly SideSchema[]> =>
+export const listDroppable = (system: Database, stageIds?: readonly string[]): Promise<readonly ShadowSchema[]> =>
   system.prisma.$queryRaw`
     SELECT schema_name AS "schemaName", stage_id::text AS "stageId", kind FROM system.side_schema
     WHERE (${stageIds ?? null}::text[] IS NULL OR stage_id::text = ANY (${stageIds ?? null}::text[]))
@@ -136,7 +136,7 @@ export const listDroppable = (system: Database, stageIds?: readonly string[]): P
  * Drops what imports that died have left beside stages, and what was kept for `undo` long enough, with the locks of stages
  * that are gone. A stage that an import has locked is left for the next time.
  */
-export async function sweepSideSchemas(
+export async function sweepShadowSchemas(
   { system, imports }: { readonly system: Database; readonly imports: Database },
   logger: Logger,
 ): Promise<void> {
@@ -154,10 +154,10 @@ export async function sweepSideSchemas(
     })
   }
   await sweepStageLocks(system)
-  for (const side of await listDroppable(system)) {
-    const { schemaName, stageId, kind } = side
+  for (const schema of await listDroppable(system)) {
+    const { schemaName, stageId, kind } = schema
     await whileLocked(stageId, `the schema ${schemaName}`, async () => {
-      const dropped = await dropSideSchema(system, side)
+      const dropped = await dropShadowSchema(system, schema)
       if (dropped) logger.info({ schemaName, kind }, 'schema beside a stage dropped')
     })
   }

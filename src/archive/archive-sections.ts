@@ -19,7 +19,7 @@ const NAME_SPACES: Partial<Record<LineKind, readonly ('types' | 'relations')[]>>
   sequence: ['relations'],
 }
 
-export interface LedgerOptions {
+export interface SectionOptions {
   /** Whether sums are made; without, every sum is empty. */
   readonly sums: boolean
   /** Makes what is thrown where a line cannot stand. */
@@ -30,8 +30,8 @@ export interface LedgerOptions {
  * Follows an archive line by line as it is written or read: checks the order of lines and that names are unique,
  * counts, and sums up. Every method throws a `fault` where the line does not belong.
  */
-export class Ledger {
-  readonly #options: LedgerOptions
+export class ArchiveSections {
+  readonly #options: SectionOptions
   #position: Position = 'start'
   #rowColumns: readonly RowColumn[] = []
   #sum = createHash('sha256')
@@ -51,7 +51,7 @@ export class Ledger {
   /** Tables described in this stage whose rows have not come. */
   readonly #awaited = new Map<string, TableContent>()
 
-  constructor(options: LedgerOptions) {
+  constructor(options: SectionOptions) {
     this.#options = options
   }
 
