@@ -111,6 +111,6 @@ export const gone = (message: string): AppError => new AppError('GONE', message)
 
 /** @param types the media types that there are. */
 export const notAcceptable = (types: readonly string[]): AppError =>
-  new AppError('NOT_ACCEPTABLE', `the Accept header leaves out ${types.join(' and ')}, and there is nothing else`)
+  new AppError('NOT_ACCEPTABLE', `the Accept header excludes ${types.join(' and ')}, and there is nothing else`)
 
 export const wrongUse = (message: string): AppError => new AppError('WRONG_USE', message)

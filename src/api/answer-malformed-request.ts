@@ -12,7 +12,7 @@ interface RequestFault {
 
 const NOT_HTTP: RequestFault = { status: 400, detail: 'what arrived is not a valid HTTP request' }
 
-const NO_TUNNELS: RequestFault = { status: 405, detail: 'this is no proxy, and takes no CONNECT' }
+const NO_TUNNELS: RequestFault = { status: 405, detail: 'this is not a proxy, and does not accept CONNECT' }
 
 const REQUEST_FAULTS: Readonly<Record<string, RequestFault>> = {
   HPE_HEADER_OVERFLOW: {

@@ -163,7 +163,7 @@ function describeFailure(status: number, failures: readonly Failure[]): ZodOpenA
   }
   if (RETRYABLE.has(status)) {
     headers['Retry-After'] = {
-      description: 'Seconds after which it is worth trying again.',
+      description: 'Seconds to wait before trying again.',
       schema: { type: 'integer' },
     }
   }

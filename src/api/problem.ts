@@ -8,8 +8,8 @@ interface ProblemKind {
   readonly detail?: string
 }
 
-const NOT_READY = 'the service is not ready to answer; its operator finds the reason in the log'
-const UNREACHABLE = 'the database cannot be reached, or has no connection to spare; try again later'
+const NOT_READY = 'the service is not ready; its operator finds the reason in the log'
+const UNREACHABLE = 'the database cannot be reached, or has no free connection; try again later'
 
 /** What each expected failure is over HTTP. Total by type, so a new code has to be given its place here. */
 export const PROBLEMS: Readonly<Record<ErrorCode, ProblemKind>> = {
@@ -67,7 +67,7 @@ export const problemType = (code: ErrorCode): string => `urn:wharf:error:${code.
 export function toProblem(thrown: unknown, requestId: string): Problem {
   const instance = `urn:wharf:request:${requestId}`
   if (!(thrown instanceof AppError)) {
-    const detail = 'something went wrong that should not have; the request id finds it in the log'
+    const detail = 'an unexpected error occurred; the request id finds it in the log'
     return { type: PROBLEM_TYPE_INTERNAL, title: 'Internal error', status: 500, detail, instance }
   }
   const { status, title, detail } = PROBLEMS[thrown.code]

@@ -26,7 +26,7 @@ export async function readBody(spec: BodySpec | undefined, exchange: Exchange): 
   if (!hasBody(exchange.request)) {
     // An upload of no bytes is for its reader to judge, who knows what is missing.
     if (spec.kind === 'stream') return toUpload(exchange, 'identity')
-    throw invalidRequest(`a body of the type ${spec.mediaType} is needed`)
+    throw invalidRequest(`a body of the type ${spec.mediaType} is required`)
   }
   assertMediaType(spec.mediaType, exchange.request.headers['content-type'])
   if (spec.kind === 'json') return readJson(spec, exchange)

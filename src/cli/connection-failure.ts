@@ -1,13 +1,12 @@
 import { AppError, isAppError } from '../errors.ts'
 import { errorCode } from '../lib/error-code.ts'
 
-const NO_ROUTE = 'it cannot be reached: check its name and the network between'
+const NO_ROUTE = 'it cannot be reached: check its name and the network in between'
 const BROKE_OFF = 'the connection broke off'
 
 /** What went wrong below HTTP, by Node's, OpenSSL's or undici's code, and what to do about it. */
 const EXPLANATIONS: Readonly<Record<string, string>> = {
-  ECONNREFUSED:
-    'nothing listens there: is the server running, and is that its port (4000, unless it was told otherwise)?',
+  ECONNREFUSED: 'nothing listens there: is the server running, and is that its port (4000 by default)?',
   ENOTFOUND: 'there is no host of this name: check how it is spelt',
   EAI_AGAIN: 'its name could not be looked up: check the network and try again',
   UND_ERR_CONNECT_TIMEOUT: NO_ROUTE,
@@ -54,4 +53,4 @@ export const isConnectionFailure = (error: unknown): error is AppError =>
   isAppError(error, 'REMOTE_FAILED') && error.cause !== undefined
 
 const unexplained = (code: string): string | undefined =>
-  code.startsWith('HPE_') ? 'what it says is not HTTP: is it another port, or https (wharf+https://)?' : undefined
+  code.startsWith('HPE_') ? 'its answer is not HTTP: is it another port, or https (wharf+https://)?' : undefined

@@ -17,7 +17,7 @@ export function toFailure(thrown: unknown): Failure {
   }
   if (isSystemError(thrown)) return { text: maskTokens(`error: ${printable(thrown.message)}`), exitCode: EXIT.failed }
   const stack = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)
-  return { text: maskTokens(`error: something went wrong that should not have\n${stack}`), exitCode: EXIT.failed }
+  return { text: maskTokens(`error: an unexpected error occurred\n${stack}`), exitCode: EXIT.failed }
 }
 
 /** A fault that the message has said already is not said again. */

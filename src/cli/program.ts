@@ -24,7 +24,7 @@ const DESCRIPTION = [
   'Wharf moves the data of PostgreSQL projects: exact exports, imports and transfers.',
   '',
   'A project is addressed by its DSN, wharf://<project>:<TOKEN>@<host>[:port]. ' +
-    'Without one, or with ".", it is the local project, whose server is started for the command where it is not running.',
+    'Without one, or with ".", it is the local project, whose server is started for the command if it is not running.',
 ].join('\n')
 
 /**
@@ -80,7 +80,7 @@ function createProgram(
 
   program
     .command('start')
-    .description('run the service until it is told to stop')
+    .description('run the service until it is stopped')
     .action(() => runStart())
   program
     .command('api')
@@ -88,7 +88,7 @@ function createProgram(
     .action(() => runStart('api'))
   program
     .command('worker')
-    .description('run only the work on jobs of a service that has DATABASE_URL')
+    .description('run only the jobs of a service that has DATABASE_URL')
     .action(() => runStart('worker'))
   addDataCommands(program, run)
   addProjectCommands(program, run)

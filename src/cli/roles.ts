@@ -35,7 +35,7 @@ export async function runRoleSet(
 ): Promise<number> {
   const { content, system } = options
   if (content === undefined && system === undefined) {
-    throw wrongUse('say what the role may do, with --content and --system; --content "" for nothing')
+    throw wrongUse('say what the role may do with --content and --system; --content "" for nothing')
   }
   const body = parsePermissions({ content: content ?? '', system: system ?? '' })
   const role = await withServer(context, parseServerTarget(options.server), (server) => {

@@ -33,7 +33,7 @@ export async function runSchemaApply(
     return printResult(context, options, {
       json: { project, ...change },
       text: () =>
-        `applied ${printable(file)} to ${project}/${printable(change.stage)}, which has ${formatCounted(change.tables, 'table')} now`,
+        `applied ${printable(file)} to ${project}/${printable(change.stage)}, which now has ${formatCounted(change.tables, 'table')}`,
     })
   })
 }
@@ -48,7 +48,7 @@ async function readScript({ environment, signal }: CommandContext, file: string)
       chunks.push(Buffer.from(chunk))
       bytes += chunk.length
       if (bytes > MAX_SCRIPT_BYTES)
-        throw wrongUse(`${file} has more than ${MAX_SCRIPT_BYTES} bytes, the most that is taken`)
+        throw wrongUse(`${file} has more than ${MAX_SCRIPT_BYTES} bytes, the most that is accepted`)
     }
   } catch (error) {
     throw toFileFailure(error, file, 'read')

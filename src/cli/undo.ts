@@ -30,7 +30,7 @@ export async function runUndo(
   return withProject(context, target, async ({ http, location }, project) => {
     const { stage, force = false, yes = false } = options
     const name = `${project}/${printable(stage)}`
-    const consequence = `this puts back what the last import or transfer into ${name}${location} replaced, in the place of all that is there now`
+    const consequence = `this puts back what the last import or transfer into ${name}${location} replaced, in place of all that is there now`
     const undo = async (force: boolean): Promise<Result> => {
       const path = encodedPath`/projects/${project}/stages/${stage}/undo`
       const query = { force: force ? 'true' : undefined }

@@ -94,7 +94,7 @@ export function preferencesOf(prefer: string | undefined): Preferences {
   const isStrict = given.get('handling') === 'strict'
   for (const [name, value] of given) {
     if (KNOWN.get(name)?.includes(value) || !(isStrict || GUARDS.has(name))) continue
-    throw invalidRequest(`the preference "${name}" is not heeded here, so nothing was done: leave it out`)
+    throw invalidRequest(`the preference "${name}" is not supported here, so nothing was done: leave it out`)
   }
   const pick = <V extends string>(name: string, known: readonly V[]): V | undefined =>
     known.find((value) => value === given.get(name))

@@ -101,7 +101,7 @@ function toAnswer({ seen, row, total, offset }: Found, query: RowsQuery, { maxBy
   const body = Buffer.from(row.body ?? '')
   if (body.byteLength > maxBytes) {
     throw invalidRequest(
-      `the answer would have ${body.byteLength} bytes, and at most ${maxBytes} are given at once; ask for fewer rows with "limit"`,
+      `the answer would have ${body.byteLength} bytes, and at most ${maxBytes} are sent at once; ask for fewer rows with "limit"`,
     )
   }
   return {

@@ -7,8 +7,8 @@ import { PERMISSIONS } from './role.ts'
 const undoable = added(
   z.boolean().meta({
     description:
-      'Whether what is replaced is kept, so that `undo` can bring it back: not of a stage that is loaded in place, nor ' +
-      'where the operator has nothing kept.',
+      'Whether what is replaced is kept, so that `undo` can bring it back. It is not where the stage is loaded in place, ' +
+      'or where the operator has turned that off.',
   }),
   true,
 )
@@ -17,7 +17,7 @@ export const importedStage = z.object({ slug, tables: count, rows: count, undoab
 
 const examinedTable = z.object({
   name: z.string(),
-  rowsNow: count.nullable().meta({ description: 'null where the table would be made.' }),
+  rowsNow: count.nullable().meta({ description: 'null where the table would be created.' }),
   rowsAfter: count,
 })
 
@@ -25,8 +25,8 @@ const examinedStage = z.object({
   slug,
   mode: z.enum(['build', 'swap', 'in place']).meta({
     description:
-      '`build`: the stage is empty and would be built from the archive. `swap`: rows would be loaded beside, and change ' +
-      'places with those that are there. `in place`: the stage has things that an archive does not describe, so its ' +
+      '`build`: the stage is empty and would be built from the archive. `swap`: the rows would be loaded beside, and ' +
+      'then replace the existing ones. `in place`: the stage has things that an archive does not describe, so its ' +
       'tables would be emptied and loaded where they are.',
   }),
   undoable,
@@ -37,8 +37,10 @@ const permissions = z.array(z.enum(PERMISSIONS))
 
 const roleLeftOut = z.object({
   role: z.string(),
-  notGiven: permissions.meta({ description: 'What the role has in the archive, and does not get.' }),
-  notTaken: permissions.meta({ description: 'What the role has in the target and not in the archive, and keeps.' }),
+  notGiven: permissions.meta({ description: 'Permissions that the role has in the archive, and does not get.' }),
+  notTaken: permissions.meta({
+    description: 'Permissions that the role has in the target and not in the archive, and keeps.',
+  }),
 })
 
 /** @param stage what is said of each stage. */
@@ -49,7 +51,7 @@ const projectWith = <S extends z.ZodType>(stage: S) =>
     roles: added(
       count.nullable().meta({
         description:
-          'How many roles the target has from the archive, in the place of its own, as it has its event log; null ' +
+          'How many roles of the archive replaced those of the target, as the event log did; null ' +
           'where the archive has no system section, which leaves both as they are.',
       }),
       null,
@@ -57,7 +59,7 @@ const projectWith = <S extends z.ZodType>(stage: S) =>
     rolesLeftOut: added(
       z.array(roleLeftOut).meta({
         description:
-          'In what the roles of the target are not as the archive says. An import gives and takes only permissions that ' +
+          'How the roles of the target differ from those of the archive. An import gives and takes only permissions that ' +
           'its caller has in the target, and leaves the role `public` alone; the root token may do all.',
       }),
       [],

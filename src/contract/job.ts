@@ -31,7 +31,7 @@ export const jobSchema = z
     status: z.enum(JOB_STATUSES),
     request: z.unknown().meta({ description: 'What was asked for; tokens in it are masked.' }),
     progress: progress.nullable(),
-    result: z.unknown().meta({ description: 'What came of it; null while it has not succeeded.' }),
+    result: z.unknown().meta({ description: 'Its result; null until it has succeeded.' }),
     error: z
       .object({
         code: z.string().meta({ description: 'As in `docs/errors.md`.' }),
@@ -42,12 +42,12 @@ export const jobSchema = z
       .meta({ description: 'Why it failed; null where it has not.' }),
     createdBy: id.nullable().meta({ description: 'The token that asked for it; null for the root token.' }),
     scheduleId: id.nullable(),
-    attempt: count.meta({ description: 'How often it has been begun: more than once where a worker died.' }),
+    attempt: count.meta({ description: 'How often it was started: more than once where a worker died.' }),
     cancelRequestedAt: timeText.nullable(),
     createdAt: timeText,
     startedAt: timeText.nullable(),
     finishedAt: timeText.nullable(),
-    expiresAt: timeText.nullable().meta({ description: 'When the archive that it made goes.' }),
+    expiresAt: timeText.nullable().meta({ description: 'When the archive that it made is removed.' }),
     archiveCheckedAt: timeText
       .nullable()
       .meta({ description: 'When the bytes of the archive that it made were last compared with what was written.' }),

@@ -17,6 +17,6 @@ export const schemaChangeSchema = z.object({
 /** What an undo brought back. */
 export const undoneSchema = z.object({
   ok: z.literal(true),
-  replacedAt: timeText.meta({ description: 'When what is back now had been replaced.' }),
+  replacedAt: timeText.meta({ description: 'When the contents that are back now were replaced.' }),
   tables: z.array(z.object({ name: z.string(), rows: count })),
 })

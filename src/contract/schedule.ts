@@ -11,17 +11,17 @@ export const SCHEDULED_KINDS = ['export', 'transfer'] as const
 
 export const runSchema = z
   .object({
-    dueAt: timeText.meta({ description: 'For a run that was asked for by hand, when it was.' }),
+    dueAt: timeText.meta({ description: 'For a run that was started by hand, when that was.' }),
     byHand: z.boolean(),
     jobId: id.nullable().meta({ description: 'Its job; null where it was skipped.' }),
     status: z.enum([...JOB_STATUSES, 'skipped', 'removed']).meta({
       description:
-        'That of its job; `skipped` where the run before had not ended, `removed` where its job was deleted before it was known how it ended.',
+        'The status of its job; `skipped` where the previous run had not ended, `removed` where its job was deleted before its outcome was known.',
     }),
     error: z.object({ code: z.string(), detail: z.string() }).nullable().meta({ description: 'Why it failed.' }),
     finishedAt: timeText.nullable(),
     provenAt: timeText.nullable().meta({
-      description: 'When its archive was restored and compared, and was the same; null where that was not done.',
+      description: 'When its archive was restored and found to be identical; null where that was not done.',
     }),
     notExported: added(
       z
@@ -30,26 +30,31 @@ export const runSchema = z
         .nullable()
         .meta({
           description:
-            'How many views, functions and other things its archive lacks, since none can hold them; the result of its job ' +
-            'names them. null where there is no result, or not any more.',
+            'How many views, functions and other things its archive lacks, since no archive can hold them; the result of its job ' +
+            'names them. null where there is no result, or none any more.',
         }),
       null,
     ),
   })
-  .meta({ id: 'ScheduleRun', description: 'What became of one time at which a schedule was due.' })
+  .meta({ id: 'ScheduleRun', description: 'The outcome of one time at which a schedule was due.' })
 
 export type RunStatus = z.output<typeof runSchema>['status']
 
 const keepSchema = z
   .strictObject({
-    last: z.int().min(1).max(10_000).optional().meta({ description: 'How many; proven ones where there are any.' }),
+    last: z
+      .int()
+      .min(1)
+      .max(10_000)
+      .optional()
+      .meta({ description: 'How many archives; where some are proven, only those count.' }),
     days: z.int().min(1).max(36_500).optional().meta({ description: 'For how many days.' }),
   })
   .meta({
     id: 'Keep',
     description:
-      'Which archives stay: one stays while either wants it; where neither is said, all do. The newest that succeeded and ' +
-      'the newest that is proven always stay.',
+      'Which archives are kept: those that either rule keeps; without a rule, all. The newest that succeeded and ' +
+      'the newest that is proven are always kept.',
   })
 
 /** Which archives of a schedule stay. */
@@ -72,7 +77,7 @@ const fields = {
   lastSuccess: runSchema.nullable(),
   lastProven: runSchema
     .nullable()
-    .meta({ description: 'The last run whose archive is known to be one that can be restored.' }),
+    .meta({ description: 'The last run whose archive is proven to be one that can be restored.' }),
   links: z.object({ self: z.string(), run: z.string() }),
 }
 
@@ -89,8 +94,8 @@ export const scheduleDetailSchema = z
 const name = plainText(200).min(1)
 const cron = plainText(200).meta({
   description:
-    'Minute, hour, day of month, month, day of week; seconds before them or without; or `@daily` and the like. An hour ' +
-    'that is named is what the clocks of the time zone show: what they skip runs at the first moment after, what they ' +
+    'Minute, hour, day of month, month, day of week; seconds may come first; or `@daily` and the like. An hour ' +
+    'means the clocks of the time zone: a time that they skip runs at the first moment after it, a time that they ' +
     'show twice runs once.',
   examples: ['30 2 * * *', '@daily'],
 })
@@ -118,8 +123,11 @@ export const changedSchedule = z.strictObject({
   name: name.optional(),
   cron: cron.optional(),
   timezone: timezone.optional(),
-  request: z.union([exportRequest, transferRequest]).optional().meta({ description: 'Whole, and of the same kind.' }),
-  keep: keepSchema.optional().meta({ description: 'In place of both rules that were there.' }),
+  request: z
+    .union([exportRequest, transferRequest])
+    .optional()
+    .meta({ description: 'The whole request, of the same kind.' }),
+  keep: keepSchema.optional().meta({ description: 'Replaces both rules.' }),
   verify: verify.optional(),
   enabled: z.boolean().optional(),
 })

@@ -21,7 +21,7 @@ const tokenFields = {
   revokedAt: timeText.nullable(),
 }
 
-export const tokenSchema = z.object(tokenFields).meta({ id: 'Token', description: 'A token, without itself.' })
+export const tokenSchema = z.object(tokenFields).meta({ id: 'Token', description: 'A token, without its secret.' })
 
 /** A token, without itself. */
 export type Token = ReadonlyDeep<z.output<typeof tokenSchema>>
@@ -31,7 +31,7 @@ export type Membership = Token['memberships'][number]
 
 export const createdTokenSchema = z
   .object({ ...tokenFields, token: z.string() })
-  .meta({ id: 'NewToken', description: 'A token as it is shown once, when it has been made.' })
+  .meta({ id: 'NewToken', description: 'A token with its secret, which is shown once, when it is created.' })
 
 /** Who a token is, and what it may do. */
 export const callerSchema = z

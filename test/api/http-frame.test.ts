@@ -226,7 +226,7 @@ test('refuses bodies that it cannot read, saying why', async () => {
   const { client, probe } = await start()
   const type = { 'content-type': 'application/json' }
   for (const [what, init, status, detail] of [
-    ['no body', { headers: type }, 400, 'a body of the type application/json is needed'],
+    ['no body', { headers: type }, 400, 'a body of the type application/json is required'],
     ['no type', { body: '{}' }, 415, 'must have the Content-Type application/json'],
     ['other type', { body: '{}', headers: { 'content-type': 'text/plain' } }, 415, 'must have the Content-Type'],
     ['other charset', { body: '{}', headers: { 'content-type': 'application/json;charset=latin1' } }, 415, 'UTF-8'],

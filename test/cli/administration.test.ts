@@ -201,7 +201,7 @@ test('a structure is applied whole or not at all, and what is in it can be expor
   )
   expect(await runCommand(['schema:apply', file, dsnOf(wharf, 'shop')])).toMatchObject({
     code: 0,
-    stdout: `applied ${file} to shop/live, which has 1 table now\n`,
+    stdout: `applied ${file} to shop/live, which now has 1 table\n`,
   })
   const piped = await runCommand(['schema:apply', '-', dsnOf(wharf, 'shop'), '--json'], {
     input: 'CREATE TABLE singer ()',

@@ -56,12 +56,12 @@ test('rows changed and deleted are shown, and counted, where that is asked for',
 })
 
 test.each(['tx=rollback', 'handling=strict, max-affected=1', 'max-affected=1', 'handling=strict, nonsense=1'])(
-  'a safeguard that is not heeded is refused, and nothing is written: %s',
+  'a safeguard that is not supported is refused, and nothing is written: %s',
   async (preference) => {
     const before = (await wharf.root.get(SHIP)).json
     const refused = {
       status: 400,
-      json: { detail: expect.stringContaining('is not heeded here, so nothing was done') },
+      json: { detail: expect.stringContaining('is not supported here, so nothing was done') },
     }
     expect(await wharf.root.delete(`${SHIP}?id=gt.0`, prefer(preference))).toMatchObject(refused)
     expect(await wharf.root.patch(`${SHIP}?id=gt.0`, { json: { tons: 0 }, ...prefer(preference) })).toMatchObject(

@@ -22,7 +22,7 @@ export const asyncHeaders = {
 export const accepted = json(jobSchema, 'The job, which goes on by itself.', {
   location: 'Path of the job.',
   'preference-applied': '`respond-async`, where it was asked for.',
-  'retry-after': 'After how many seconds it is worth asking about the job.',
+  'retry-after': 'How many seconds to wait before asking about the job.',
 })
 
 export const idempotencyOf = (

@@ -34,8 +34,10 @@ export const overviewSchema = z
           }),
         ),
         rows: z.object({
-          count: z.number().nullable().meta({ description: 'Null where PostgreSQL has no idea, as of a view.' }),
-          exact: z.boolean().meta({ description: "Counted; else PostgreSQL's own estimate." }),
+          count: z.number().nullable().meta({ description: 'Null where PostgreSQL has no estimate, as for a view.' }),
+          exact: z
+            .boolean()
+            .meta({ description: "Whether the rows were counted; otherwise this is PostgreSQL's own estimate." }),
         }),
         links: z.object({ rows: z.string() }),
       }),

@@ -10,8 +10,8 @@ const text = (description: string, example: string) =>
 export const readQuery = z.object({
   select: text('Columns, renamed or cast, and rows of related tables.', 'title,artist(name)'),
   order: text('Columns by which the rows are ordered.', 'title.desc.nullslast'),
-  limit: text('At most so many rows.', '20'),
-  offset: text('Leaves out the first rows.', '40'),
+  limit: text('The maximum number of rows.', '20'),
+  offset: text('How many rows to skip.', '40'),
   or: text(
     'One of these filters; any other parameter is a filter on the column of its name.',
     '(year.gte.1990,year.is.null)',
@@ -24,14 +24,14 @@ export const readHeaders = z.object({
     'first',
   ),
   'if-none-match': text('The same as an entity tag.', 'W/"0f8b8a52-2f1f-4d0e-9c5b-0f6d7c1c2a11"'),
-  range: text('Rows from and to.', '0-19'),
+  range: text('The first and the last row.', '0-19'),
   prefer: text('`count=exact`, `count=planned` or `count=estimated`.', 'count=exact'),
 })
 
 export const writeQuery = z.object({
   select: text('What the answer shows of the rows written.', 'id,title'),
   columns: text('Which columns of the body are written; the others are left out.', 'id,title'),
-  on_conflict: text('Columns of the key by which a row counts as there already.', 'title'),
+  on_conflict: text('Columns of the key that decides whether a row exists already.', 'title'),
 })
 
 export const writeHeaders = z.object({

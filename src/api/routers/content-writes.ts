@@ -18,7 +18,7 @@ const MAX_BODY_BYTES = 16 * 1024 * 1024
 const WRITE_HEADERS = {
   'x-service-ref': 'The event that the write caused; missing where it changed nothing.',
   'content-range': 'How many rows were written, with `Prefer: count=exact`.',
-  'preference-applied': 'Which preferences were heeded.',
+  'preference-applied': 'The preferences that were applied.',
 }
 
 const access = { by: 'visitor', permission: 'content.write', project: 'project' } as const satisfies Access
@@ -41,15 +41,15 @@ const insert = defineRoute({
   ...shared,
   method: 'POST',
   operationId: 'insertRows',
-  summary: 'Inserts rows, or with `Prefer: resolution=…` those whose key is not there yet',
+  summary: 'Inserts rows; `Prefer: resolution=…` says what becomes of those whose key exists',
   body,
   answers: {
     201: bytes(
       ROW_TYPES,
-      'The rows are there; they are shown where that was asked for.',
+      'The rows were inserted; the body has them where that was asked for.',
       {
         ...WRITE_HEADERS,
-        location: 'Where the row inserted is, with `Prefer: return=headers-only`.',
+        location: 'Path of the inserted row, with `Prefer: return=headers-only`.',
       },
       rowsSchema,
     ),

@@ -22,16 +22,16 @@ export const tableParams = z.object({ project: slug, stage: slug, table: z.strin
 const VALIDATORS = {
   'x-service-ref': 'The UUID of the latest event of the stage, to be sent with the next request.',
   etag: 'The same as an entity tag.',
-  vary: 'What of the request the answer depends on.',
+  vary: 'The headers of the request that the answer depends on.',
 }
 
 const READ_HEADERS = {
   ...VALIDATORS,
-  'x-cache': '`hit` where the answer was known for this reference, else `miss`.',
-  'content-encoding': '`gzip` where the client takes it and it is shorter.',
+  'x-cache': '`hit` where the answer was in the cache for this reference, otherwise `miss`.',
+  'content-encoding': '`gzip` where the client accepts it and the answer is shorter with it.',
   'content-range':
-    'Which rows these are, and how many there are in all: `0-19/120`, or `0-19/*` where that was not asked for.',
-  'preference-applied': 'Which preferences were heeded.',
+    'Which rows these are, and how many there are in all: `0-19/120`, or `0-19/*` where the total was not asked for.',
+  'preference-applied': 'The preferences that were applied.',
 }
 
 export const rowsSchema = z.union([z.array(z.unknown()), z.record(z.string(), z.unknown())])
@@ -48,7 +48,7 @@ const getStage = defineRoute({
   dialect: { query: z.object({}), headers: readHeaders },
   answers: {
     200: bytes('application/json', 'The stage as it is now.', READ_HEADERS, overviewSchema),
-    304: empty('What the client has is current.', VALIDATORS),
+    304: empty('The client has the current version.', VALIDATORS),
   },
   errors: ['CONFLICT', 'QUERY_TIMED_OUT'],
 })
@@ -67,7 +67,7 @@ const getRows = defineRoute({
   answers: {
     200: bytes(ROW_TYPES, 'The rows.', READ_HEADERS, rowsSchema),
     206: bytes(ROW_TYPES, 'Some of the rows.', READ_HEADERS, rowsSchema),
-    304: empty('What the client has is current.', VALIDATORS),
+    304: empty('The client has the current version.', VALIDATORS),
   },
   errors: ['CONFLICT', 'RANGE_NOT_SATISFIABLE', 'QUERY_TIMED_OUT'],
 })

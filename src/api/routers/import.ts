@@ -29,19 +29,21 @@ const importProjects = defineRoute({
   method: 'POST',
   path: '/import',
   operationId: 'importArchive',
-  summary: 'Imports an archive over what is there',
+  summary: 'Imports an archive over the existing data',
   description:
     'All projects and stages of the archive together, or nothing. The archive is received and checked as a whole before ' +
-    'anything is touched; who reads the stages sees the old rows until all new ones are there. Needs `content.import` in ' +
+    'anything is changed; readers of the stages see the old rows until all new ones are there. Needs `content.import` in ' +
     'every target, `content.structure` where a stage is empty, so that it would be built from the archive, and ' +
     '`system.import` where the archive has the system section. With `Prefer: respond-async` the archive is received and ' +
-    'checked just so, and then imported by a job.',
+    'checked in the same way, and then imported by a job.',
   tag: 'Data',
   access: { by: 'request', permissions: ['content.import'], system: ['system.import'] },
   query: z.object({
     targetSlug: slug.optional().meta({ description: 'Where the data goes, for an archive of one project.' }),
     dryRun: queryFlag().meta({ description: 'Does all the checks, and answers with what would happen.' }),
-    allowEdited: queryFlag().meta({ description: 'Takes an archive whose rows were edited: no counts and sums.' }),
+    allowEdited: queryFlag().meta({
+      description: 'Accepts an archive whose rows were edited: counts and sums may disagree.',
+    }),
   }),
   headers: z.object(asyncHeaders),
   body: streamBody('application/x-ndjson', 'The archive; `Content-Encoding: gzip` where it is compressed.'),
@@ -65,15 +67,15 @@ const undo = defineRoute({
   path: '/projects/{slug}/stages/{stage}/undo',
   operationId: 'undoImport',
   summary: 'Puts back what the last import or transfer replaced',
-  description: 'Needs `content.import`. What the stage had until now is kept in its turn, so an undo can be undone.',
+  description: 'Needs `content.import`. The current contents are kept in turn, so an undo can be undone.',
   tag: 'Data',
   access: { by: 'permission', permission: 'content.import', project: 'slug' },
   params: z.object({ slug, stage: slug }),
   query: z.object({
-    force: queryFlag().meta({ description: 'Also where the stage was written to since, which gives these writes up.' }),
+    force: queryFlag().meta({ description: 'Also where the stage was written to since: those writes are given up.' }),
   }),
   answers: {
-    200: json(undoneSchema, 'It is back.'),
+    200: json(undoneSchema, 'What was replaced is back.'),
   },
   errors: ['CONFLICT', 'WRITTEN_SINCE'],
 })

@@ -23,7 +23,7 @@ const fileHeaders = {
   'content-disposition': 'A name for the file.',
   etag: 'The SHA-256 of the archive, in hexadecimal digits: for `If-Range` and `If-None-Match`.',
   'repr-digest': 'The SHA-256 of the whole archive, also where a part of it is sent (RFC 9530).',
-  'cache-control': 'Always `private, no-cache`: it may be kept, but who asks for it is checked each time.',
+  'cache-control': 'Always `private, no-cache`: it may be cached, but each request is authorised.',
 } as const
 
 const downloadJobFile = defineRoute({

@@ -22,15 +22,16 @@ const tag = 'Jobs'
 /** How long an answer is held back at most, in seconds. */
 const MAX_WAIT_SECONDS = 60
 
-const retryAfterHeader = { 'retry-after': 'After how many seconds it is worth asking again, while it has not ended.' }
+const retryAfterHeader = {
+  'retry-after': 'How many seconds to wait before asking again; missing once the job has ended.',
+}
 
 const list = defineRoute({
   method: 'GET',
   path: '/jobs',
   operationId: 'listJobs',
   summary: 'Jobs, the newest first',
-  description:
-    'The root token sees all; any other token its own, and those of projects in which it might have asked for the same.',
+  description: 'The root token sees all; any other token sees its own, and those that it could have asked for itself.',
   tag,
   access: { by: 'token' },
   query: z.object({
@@ -47,10 +48,10 @@ const show = defineRoute({
   method: 'GET',
   path: '/jobs/{id}',
   operationId: 'showJob',
-  summary: 'One job: how far it is, and what came of it',
+  summary: 'One job: its progress, and its result',
   description:
-    '`Prefer: wait=N` holds the answer for up to N seconds, 60 at most, until something has changed. A job that failed ' +
-    'is a good answer too: its `status` says so.',
+    '`Prefer: wait=N` delays the answer for up to N seconds, 60 at most, until something has changed. A failed job is ' +
+    'answered with 200, too: its `status` says that it failed.',
   tag,
   access: { by: 'viewer', of: 'job' },
   params: z.object({ id }),
@@ -82,7 +83,7 @@ const cancel = defineRoute({
   method: 'POST',
   path: '/jobs/{id}/cancel',
   operationId: 'cancelJob',
-  summary: 'Ends a job, queued or running; what it had begun is undone',
+  summary: 'Cancels a job, queued or running; what it had begun is undone',
   description: 'A queued job has ended at once. A running one ends soon after: its `status` is then `cancelled`.',
   tag,
   access: { by: 'author', of: 'job' },

@@ -29,7 +29,7 @@ const set = defineRoute({
   path: '/projects/{slug}/roles/{role}',
   operationId: 'setRole',
   summary: 'Creates a role, or replaces what it allows; for the root token',
-  description: 'A permission that is left out is not given. Tokens with the role are under the new rules at once.',
+  description: 'A permission that is left out is not given. The change applies to tokens with the role at once.',
   tag,
   access: { by: 'root' },
   params,

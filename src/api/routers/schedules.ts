@@ -36,7 +36,7 @@ const list = defineRoute({
   path: '/schedules',
   operationId: 'listSchedules',
   summary: 'Schedules, in the order in which they were made',
-  description: 'The root token sees all; any other token those whose jobs it might ask for itself.',
+  description: 'The root token sees all; any other token sees those whose jobs it could ask for itself.',
   tag,
   access: { by: 'token' },
   query: z.object({ ...pageQuery, after: id.optional() }),
@@ -47,11 +47,11 @@ const create = defineRoute({
   method: 'POST',
   path: '/schedules',
   operationId: 'createSchedule',
-  summary: 'Creates a schedule: an export or a transfer that is done again and again',
+  summary: 'Creates a schedule: an export or a transfer that is repeated',
   description:
-    'Needs what the job itself needs. Its jobs are asked for in the name of this token, and fail once that may not have ' +
-    'them done any more. Times that are missed while no process runs are made up for by one run; a time at which the run ' +
-    'before goes on is skipped.',
+    'Needs what the job itself needs. Its jobs run in the name of this token, and fail once it is not allowed to start ' +
+    'them any more. Times that are missed while no process runs are made up for by one run; a time at which the previous ' +
+    'run has not ended is skipped.',
   tag,
   access: {
     by: 'request',
@@ -77,9 +77,9 @@ const change = defineRoute({
   method: 'PATCH',
   path: '/schedules/{id}',
   operationId: 'changeSchedule',
-  summary: 'Changes what is named of a schedule; `enabled` pauses and resumes it',
+  summary: 'Changes the given fields of a schedule; `enabled` pauses and resumes it',
   description:
-    'What a schedule missed while it was not enabled is not made up for. With another `request`, it runs in the name of ' +
+    'Runs that were missed while a schedule was paused are not made up for. With another `request`, it runs in the name of ' +
     'the token that changed it from then on: the root token too.',
   tag,
   access: { by: 'author', of: 'schedule' },
@@ -110,7 +110,7 @@ const run = defineRoute({
   answers: {
     202: json(jobSchema, 'The job, which goes on by itself.', {
       location: 'Path of the job.',
-      'retry-after': 'After how many seconds it is worth asking about the job.',
+      'retry-after': 'How many seconds to wait before asking about the job.',
     }),
   },
   errors: ['CONFLICT', 'QUEUE_UNAVAILABLE'],

@@ -22,7 +22,7 @@ const getHealth = defineRoute({
   quiet: true,
   headers: z.object({ 'wharf-challenge': z.string().optional() }),
   answers: {
-    200: json(z.object({ status: z.literal('ok') }), 'It is.', {
+    200: json(z.object({ status: z.literal('ok') }), 'The process is alive.', {
       'wharf-proof':
         'On a connection over loopback, to a `Wharf-Challenge` of 32 random bytes in base64url: what only a server of ' +
         'this data folder can answer. The command line asks for it before it sends a token.',
@@ -38,7 +38,7 @@ const getReadiness = defineRoute({
   tag: 'service',
   access: { by: 'anyone' },
   quiet: true,
-  answers: { 200: json(z.object({ status: z.literal('ready') }), 'It can.') },
+  answers: { 200: json(z.object({ status: z.literal('ready') }), 'The service is ready.') },
   errors: ['NOT_READY'],
 })
 

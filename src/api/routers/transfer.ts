@@ -19,8 +19,8 @@ const transfer = defineRoute({
   operationId: 'transferProject',
   summary: 'Copies a project over another one, on this server or between this one and another',
   description:
-    'Always a job. The target is overwritten as by an import: all of it together, or nothing. One end at least is on this ' +
-    'server. Which other servers may be reached, the operator says (`WHARF_TRANSFER_HOSTS`). Needs `content.export` in a ' +
+    'Always a job. The target is overwritten as by an import: all of it together, or nothing. At least one end is on this ' +
+    'server. The operator decides which other servers may be reached (`WHARF_TRANSFER_HOSTS`). Needs `content.export` in a ' +
     'source and `content.import` in a target that are here, `content.structure` in a target with an ' +
     'empty stage, which is built, and the same in `system` where the system section is asked for.',
   tag: 'Data',

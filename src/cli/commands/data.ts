@@ -23,7 +23,7 @@ function addExport(program: Command, run: Run): void {
     .option('--output <file>', 'output file, "-" for standard output (default: <project>.jsonl.gz or <project>.jsonl)')
     .addOption(repeatable('--stage <slug>', 'export this stage only (default: all stages)'))
     .addOption(repeatable('--exclude-table <name>', 'leave this table out, its structure and its rows'))
-    .option('--async', 'have the server make the archive as a job, and download it then')
+    .option('--async', 'have the server make the archive as a job, then download it')
     .option('--quiet', 'show no progress')
     .action(run(async () => (await import('../export/run-export.ts')).runExport))
 }
@@ -31,15 +31,15 @@ function addExport(program: Command, run: Run): void {
 function addImport(program: Command, run: Run): void {
   program
     .command('data:import <input-file> [target-project]')
-    .summary('import a file over what is there')
+    .summary('import a file over the existing data')
     .description(
-      'Imports a file ("-": standard input) into a project, over what is there: into the one of the DSN, ' +
+      'Imports a file ("-": standard input) into a project, over the existing data: into the one of the DSN, ' +
         'wharf://<project>:<TOKEN>@<host>[:port]; without a DSN into the target that the file names, or else into the ' +
         'local project. A DSN without a project leaves the target to the file. All of it is imported, or nothing.',
     )
     .addOption(yesOption())
     .option('--dry-run', 'only say what would be replaced, or why it cannot be')
-    .option('--allow-edited', 'take a file whose rows were edited: counts and sums may disagree')
+    .option('--allow-edited', 'accept a file whose rows were edited: counts and sums may disagree')
     .option('--quiet', 'show no progress')
     .action(run(async () => (await import('../import/run-import.ts')).runImport))
 }
@@ -47,9 +47,9 @@ function addImport(program: Command, run: Run): void {
 function addTransfer(program: Command, run: Run): void {
   program
     .command('data:transfer <source-project> <target-project>')
-    .summary('move the data of a project into another one')
+    .summary('copy the data of a project into another one')
     .description(
-      'Moves the data of a project directly into another one, over what is there. Each is a DSN, ' +
+      'Copies the data of a project directly into another one, over the existing data. Each is a DSN, ' +
         'wharf://<project>:<TOKEN>@<host>[:port], or "." for the local project. All of it arrives, or nothing.',
     )
     .option('--include-system', 'include the system schema: roles and event log')
@@ -65,9 +65,9 @@ function addVerify(program: Command, run: Run): void {
     .command('data:verify <file>')
     .summary('check a file, without a server')
     .description(
-      'Reads an archive ("-": standard input) through: form, counts, sums, order and end. Ends with 1 at the first fault.',
+      'Checks an archive ("-": standard input) to its end: form, counts, sums and order. Exits with 1 at the first fault.',
     )
-    .option('--allow-edited', 'take a file whose rows were edited: counts and sums may disagree')
+    .option('--allow-edited', 'accept a file whose rows were edited: counts and sums may disagree')
     .option('--quiet', 'show no progress')
     .action(run(async () => (await import('../verify.ts')).runVerify))
 }
@@ -81,7 +81,7 @@ function addUndo(program: Command, run: Run): void {
         'local project, or in another one by its DSN, wharf://<project>:<TOKEN>@<host>[:port].',
     )
     .option('--stage <slug>', 'the stage', 'live')
-    .option('--force', 'also where the stage was written to since, which gives these writes up')
+    .option('--force', 'also where the stage was written to since: those writes are given up')
     .addOption(yesOption())
     .action(run(async () => (await import('../undo.ts')).runUndo))
 }

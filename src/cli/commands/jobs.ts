@@ -16,7 +16,7 @@ export function addJobCommands(program: Command, run: Run): void {
 
   program
     .command('job:show <id>')
-    .description('show a job: how far it is, and what came of it')
+    .description('show a job: its progress, and its result')
     .action(run(async () => (await jobs()).runJobShow))
 
   program
@@ -27,7 +27,7 @@ export function addJobCommands(program: Command, run: Run): void {
 
   program
     .command('job:cancel <id>')
-    .description('end a job, queued or running; what it had begun is undone')
+    .description('cancel a job, queued or running; what it had begun is undone')
     .action(run(async () => (await jobs()).runJobCancel))
 
   program

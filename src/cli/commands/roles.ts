@@ -14,7 +14,7 @@ export function addRoleCommands(program: Command, run: Run): void {
 
   program
     .command('role:set <name>')
-    .description('create a role, or set what it may do; what is not named it may not do')
+    .description('create a role, or set what it may do, to exactly what is named')
     .option('--content <permissions>', 'some of read,write,export,import,structure')
     .option('--system <permissions>', 'some of export,import')
     .addOption(projectOption())

@@ -13,20 +13,20 @@ export function addScheduleCommands(program: Command, run: Run): void {
 function addCreateCommand(program: Command, run: Run): void {
   program
     .command('schedule:create')
-    .description('have projects exported, or one transferred, again and again')
+    .description('export projects, or transfer one, on a schedule')
     .requiredOption('--name <name>', 'what it is for')
     .requiredOption('--cron <cron>', 'when: minute, hour, day of month, month, day of week; or @daily and the like')
-    .option('--timezone <name>', 'whose clocks that means, e.g. Europe/Berlin (default: UTC)')
+    .option('--timezone <name>', 'the time zone of --cron, e.g. Europe/Berlin (default: UTC)')
     .addOption(repeatable('--project <slug>', 'a project to export (default: the local one)'))
     .option('--from <project>', 'transfer from this project of the server, or DSN of another one')
     .option('--to <project>', 'transfer over this project of the server, or DSN of another one')
-    .option('--include-system', 'with roles and event log')
+    .option('--include-system', 'include the system schema: roles and event log')
     .addOption(repeatable('--stage <slug>', 'only this stage'))
     .addOption(repeatable('--exclude-table <name>', 'without this table'))
-    .option('--keep-last <number>', 'keep that many archives, proven ones where there are any')
-    .option('--keep-days <number>', 'keep archives for that many days')
+    .option('--keep-last <number>', 'keep this many archives; where some are proven, only those count')
+    .option('--keep-days <number>', 'keep archives for this many days')
     .option('--verify', 'restore and compare every archive before its run counts as succeeded')
-    .option('--paused', 'do not run it before schedule:resume')
+    .option('--paused', 'do not run it until schedule:resume')
     .action(run(async () => (await schedules()).runScheduleCreate))
 }
 
@@ -38,12 +38,12 @@ function addRunningCommands(program: Command, run: Run): void {
 
   program
     .command('schedule:pause <id>')
-    .description('run a schedule no more, until it is resumed')
+    .description('pause a schedule until it is resumed')
     .action(run(async () => (await schedules()).runSchedulePause))
 
   program
     .command('schedule:resume <id>')
-    .description('run a paused schedule again; what it missed is not made up for')
+    .description('resume a paused schedule; runs that it missed are not made up for')
     .action(run(async () => (await schedules()).runScheduleResume))
 
   program

@@ -17,13 +17,13 @@ export function addTokenCommands(program: Command, run: Run): void {
 
   program
     .command('token:list')
-    .description('list the tokens, without themselves')
+    .description('list the tokens, without their secrets')
     .option('--project <slug>', 'those of one project only')
     .action(run(async () => (await tokens()).runTokenList))
 
   program
     .command('token:revoke <id>')
-    .description('end a token for good')
+    .description('revoke a token for good')
     .addOption(yesOption())
     .action(run(async () => (await tokens()).runTokenRevoke))
 }

@@ -73,6 +73,10 @@ async function upload<S extends z.ZodType>(
 }
 
 const outcomeUnknown = (cause: AppError): AppError =>
-  new AppError('REMOTE_FAILED', `${cause.message}; all of the archive was sent, so it may have been imported or not`, {
-    cause,
-  })
+  new AppError(
+    'REMOTE_FAILED',
+    `${cause.message}; all of the archive was sent, so it may or may not have been imported`,
+    {
+      cause,
+    },
+  )

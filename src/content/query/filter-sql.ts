@@ -74,7 +74,7 @@ function assertTimeless({ operator, values, reader, field }: Filter, { type, col
   if (operator.family === 'search' || !/date|time|ts(tz)?(multi)?range/.test(type.builtIn ?? '')) return
   const word = values.map((value) => CLOCK_WORDS.exec(value)?.[0]).find((found) => found !== undefined)
   if (word === undefined) return
-  const problem = `"${word}" is not taken for "${column}", since answers hold until rows change; say the time itself`
+  const problem = `"${word}" is not accepted for "${column}", since answers are cached until rows change; give the time itself`
   throw reader.refused(problem, field.position)
 }
 

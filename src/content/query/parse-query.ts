@@ -40,7 +40,7 @@ export interface ParsedQuery {
 export function parseQuery(query: QueryParameters): ParsedQuery {
   const length = query.reduce((sum, [name, value]) => sum + name.length + value.length, 0)
   if (length > LIMITS.queryCharacters) {
-    throw invalidRequest(`the query has ${length} characters; at most ${LIMITS.queryCharacters} are taken`)
+    throw invalidRequest(`the query has ${length} characters; at most ${LIMITS.queryCharacters} are allowed`)
   }
   const seen = new Set<string>()
   const once = (name: string): void => {
@@ -124,5 +124,5 @@ function assertFewFilters(parts: readonly TablePart[]): void {
     0,
   )
   if (filters > LIMITS.filters)
-    throw invalidRequest(`the query has ${filters} filters; at most ${LIMITS.filters} are taken`)
+    throw invalidRequest(`the query has ${filters} filters; at most ${LIMITS.filters} are allowed`)
 }

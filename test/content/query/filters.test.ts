@@ -165,7 +165,7 @@ describe('a query that can not be answered is refused', () => {
 
   test('where its answer would change with the clock alone', async () => {
     const { message } = await failureOf(shop.read('artist', 'born=lt.now'))
-    expect(message).toContain('"now" is not taken for "born", since answers hold until rows change')
+    expect(message).toContain('"now" is not accepted for "born", since answers are cached until rows change')
     await failureOf(shop.read('album', 'sold=ov.[today,)'))
     expect(await shop.rows('album', 'select=id&title=eq.now')).toEqual([])
     expect(await shop.delete('artist', 'born=gt.tomorrow')).toMatchObject({ rows: 0 })
