@@ -4,6 +4,7 @@ import * as nodeFiles from 'node:fs/promises'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import { CreateMultipartUploadCommand, S3Client } from '@aws-sdk/client-s3'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -12,21 +13,12 @@ import { createArtifactStore } from '../../src/artifacts/create-artifact-store.t
 import { type FileCalls, openFolderStore } from '../../src/artifacts/folder-store.ts'
 import { partBytes } from '../../src/artifacts/s3-upload.ts'
 import { S3_BUCKET, type S3TestServer, startS3Server } from '../support/servers/s3-server.ts'
+import { keep } from './keep.ts'
 
 const run = promisify(execFile)
 const MEBIBYTE = 1024 * 1024
 
-async function keep(store: ArtifactStore, key: string, chunks: readonly Uint8Array[]): Promise<void> {
-  const writer = await store.create(key)
-  for (const chunk of chunks) await writer.write(chunk)
-  await writer.commit()
-}
-
-async function read(store: ArtifactStore, key: string): Promise<string> {
-  const chunks: Buffer[] = []
-  for await (const chunk of store.read(key)) chunks.push(chunk)
-  return Buffer.concat(chunks).toString()
-}
+const read = async (store: ArtifactStore, key: string): Promise<string> => text(store.read(key))
 
 describe('a folder', () => {
   let folder: string
@@ -44,7 +36,7 @@ describe('a folder', () => {
     for (let failing = 1; outcomes.at(-1) !== 'done'; failing += 1) {
       const files = failingCalls((count) => count === failing)
       const key = randomUUID()
-      outcomes.push(await outcomeOf(openFolderStore(folder, files).then((store) => keep(store, key, CHUNKS))))
+      outcomes.push(await outcomeOf(openFolderStore(folder, files).then((store) => keep(store, CHUNKS, key))))
 
       const kept = await openFolderStore(folder)
       const bytes = await kept.size(key)
@@ -63,7 +55,7 @@ describe('a folder', () => {
     for (let failing = 1; outcomes.at(-1) !== 'done'; failing += 1) {
       const files = failingCalls((count) => count >= failing)
       const key = randomUUID()
-      outcomes.push(await outcomeOf(openFolderStore(folder, files).then((store) => keep(store, key, CHUNKS))))
+      outcomes.push(await outcomeOf(openFolderStore(folder, files).then((store) => keep(store, CHUNKS, key))))
 
       const kept = await openFolderStore(folder)
       await kept.sweep({ olderThan: new Date(Date.now() + 60_000), isUnderWay: async () => false })
@@ -81,7 +73,7 @@ describe('a folder', () => {
       const writes = failingCalls((_count, name) => name === 'appendFile', code)
       const store = await openFolderStore(folder, writes)
 
-      await expect(keep(store, randomUUID(), CHUNKS)).rejects.toMatchObject({ code: 'STORAGE_FULL' })
+      await expect(keep(store, CHUNKS)).rejects.toMatchObject({ code: 'STORAGE_FULL' })
       expect(await readdir(folder)).toEqual([])
     },
   )
@@ -117,9 +109,9 @@ test('frees what it had written when the disk is full, so that a smaller artifac
     const piece = Buffer.alloc(MEBIBYTE / 2, 'x')
     const key = randomUUID()
 
-    await expect(keep(store, randomUUID(), [piece, piece, piece])).rejects.toMatchObject({ code: 'STORAGE_FULL' })
+    await expect(keep(store, [piece, piece, piece])).rejects.toMatchObject({ code: 'STORAGE_FULL' })
     expect(await readdir(folder)).toEqual([])
-    await keep(store, key, [piece])
+    await keep(store, [piece], key)
     expect(await store.size(key)).toBe(piece.length)
   } finally {
     await run('umount', [folder])
@@ -158,7 +150,7 @@ describe('an S3 bucket', () => {
     const key = randomUUID()
     s3.fail(call, status)
 
-    await expect(keep(store, key, chunks)).rejects.toMatchObject({ code })
+    await expect(keep(store, chunks, key)).rejects.toMatchObject({ code })
     expect(await s3.openUploads()).toBe(0)
     expect(await store.size(key)).toBeUndefined()
   })
@@ -166,7 +158,7 @@ describe('an S3 bucket', () => {
   test('leaves to the sweep what the server would not free, and keeps the first failure', async () => {
     s3.fail('UploadPart', 507)
     s3.fail('AbortMultipartUpload', 403)
-    await expect(keep(store, randomUUID(), PARTS)).rejects.toMatchObject({ code: 'STORAGE_FULL' })
+    await expect(keep(store, PARTS)).rejects.toMatchObject({ code: 'STORAGE_FULL' })
     expect(await s3.openUploads()).toBe(1)
 
     s3.failNone()
@@ -203,7 +195,7 @@ describe('an S3 bucket', () => {
 
   test('goes on reading where a connection broke, from the very next byte', async () => {
     const key = randomUUID()
-    await keep(store, key, PARTS)
+    await keep(store, PARTS, key)
     const [hash, cuts] = [createHash('sha256'), [1, 5 * MEBIBYTE, 15 * MEBIBYTE]]
     let taken = 0
     for await (const chunk of store.read(key, { start: 3, end: 18 * MEBIBYTE - 3 })) {
@@ -222,11 +214,11 @@ describe('an S3 bucket', () => {
 
   test('does not go on with another artifact than the one that it began with', async () => {
     const key = randomUUID()
-    await keep(store, key, PARTS)
+    await keep(store, PARTS, key)
     const reading = (async () => {
       let isFirst = true
       for await (const _chunk of store.read(key)) {
-        if (isFirst) await keep(store, key, [...PARTS].reverse())
+        if (isFirst) await keep(store, [...PARTS].reverse(), key)
         if (isFirst) s3.cutConnections()
         isFirst = false
       }
@@ -237,7 +229,7 @@ describe('an S3 bucket', () => {
 
   test('ends a reading with an error when the server does not come back', async () => {
     const key = randomUUID()
-    await keep(store, key, PARTS)
+    await keep(store, PARTS, key)
     const reading = (async () => {
       for await (const _chunk of store.read(key)) {
         s3.fail('GetObject', 503)
@@ -270,7 +262,7 @@ const unfinished = async (folder: string): Promise<string[]> =>
   (await readdir(folder)).filter((name) => name.endsWith('.part'))
 
 /** @returns `done`, or the code of the failure. */
-const outcomeOf = (call: Promise<void>): Promise<string> =>
+const outcomeOf = (call: Promise<unknown>): Promise<string> =>
   call.then(
     () => 'done',
     (error: unknown) => (error instanceof Error && 'code' in error ? String(error.code) : String(error)),

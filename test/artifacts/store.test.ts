@@ -2,25 +2,16 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { ArtifactStore, ByteRange } from '../../src/artifacts/artifact-store.ts'
 import { createArtifactStore } from '../../src/artifacts/create-artifact-store.ts'
 import { S3_BUCKET, type S3TestServer, startS3Server } from '../support/servers/s3-server.ts'
+import { keep } from './keep.ts'
 
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
-async function read(store: ArtifactStore, key: string, range?: ByteRange): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  for await (const chunk of store.read(key, range)) chunks.push(chunk)
-  return Buffer.concat(chunks)
-}
-
-async function keep(store: ArtifactStore, bytes: Uint8Array, key: string = randomUUID()): Promise<string> {
-  const writer = await store.create(key)
-  await writer.write(bytes)
-  await writer.commit()
-  return key
-}
+const read = (store: ArtifactStore, key: string, range?: ByteRange): Promise<Buffer> => buffer(store.read(key, range))
 
 const MEBIBYTE = 1024 * 1024
 /** Three parts of a multipart upload, the last not full. */

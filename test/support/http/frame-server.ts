@@ -6,7 +6,8 @@ import { createServiceRoutes, type ReadinessCheck } from '../../../src/api/route
 import { unauthenticated } from '../../../src/errors.ts'
 import { createLogger } from '../../../src/logger.ts'
 import { createApiClient } from './api-client.ts'
-import { type Caller, type Probe, TOKEN, testRoutes } from './frame-routes.ts'
+import { type Probe, testRoutes } from './frame-handlers.ts'
+import { type Caller, TOKEN } from './frame-routes.ts'
 
 const untilAborted = async (signal: AbortSignal): Promise<void> => {
   if (!signal.aborted) await once(signal, 'abort')

@@ -4,11 +4,12 @@ import { type Grammar, loadGrammar } from '../../../src/archive/sql/grammar.ts'
 import { compareDefinitions } from '../../../src/archive/sql/same-definition.ts'
 import { builtDifferences } from '../../../src/transfer/structure/compare-built.ts'
 import { createStatements, type StructureLines } from '../../../src/transfer/structure/create-statements.ts'
-import { readStructure, type StageStructure } from '../../../src/transfer/structure/read-structure.ts'
+import { readStructure } from '../../../src/transfer/structure/read-structure.ts'
 import { column } from '../../support/archives/archive-builder.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { openStage } from '../../support/database/stage-session.ts'
 import { installedPrograms, type OwnCluster, startOwnCluster } from '../../support/servers/own-cluster.ts'
+import { linesOf } from './lines-of.ts'
 
 let grammar: Grammar
 let database: TestDatabase
@@ -117,12 +118,6 @@ test('others get a turn between two definitions that are compared', async () => 
   expect(await builtDifferences(grammar, linesWith(`CHECK (a IN (${list}))`), built)).toEqual([])
   clearInterval(others)
   expect(turns).toBeGreaterThan(5)
-})
-
-const linesOf = ({ types, sequences, tables }: StageStructure): StructureLines => ({
-  types,
-  sequences,
-  tables: tables.map(({ line }) => line),
 })
 
 test.each([

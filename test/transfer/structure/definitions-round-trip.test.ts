@@ -19,6 +19,7 @@ import {
   MATERIAL,
   NEWER_CONDITIONS,
 } from './expressions.ts'
+import { linesOf } from './lines-of.ts'
 
 const programs = installedPrograms()
 
@@ -84,9 +85,9 @@ async function printedBy(server: string, statements: readonly string[]): Promise
   const stage = await openStage(url, name)
   try {
     await stage.run([statements.join(';\n')])
-    const { types, sequences, tables, notExported } = await readStructure(stage.query, name)
-    expect(notExported).toEqual([])
-    return { types, sequences, tables: tables.map(({ line }) => line) }
+    const structure = await readStructure(stage.query, name)
+    expect(structure.notExported).toEqual([])
+    return linesOf(structure)
   } finally {
     await stage.client.query(`DROP SCHEMA "${name}" CASCADE`)
     await stage.end()

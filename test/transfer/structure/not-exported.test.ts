@@ -4,6 +4,7 @@ import { createStatements } from '../../../src/transfer/structure/create-stateme
 import { readStructure, type StageStructure } from '../../../src/transfer/structure/read-structure.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { openStage, type StageSession } from '../../support/database/stage-session.ts'
+import { linesOf } from './lines-of.ts'
 
 let database: TestDatabase
 let stage: StageSession
@@ -42,12 +43,6 @@ async function asSuperuser(statements: readonly string[]): Promise<void> {
   for (const statement of statements) await client.query(statement)
   await client.end()
 }
-
-const linesOf = ({ types, sequences, tables }: StageStructure) => ({
-  types,
-  sequences,
-  tables: tables.map(({ line }) => line),
-})
 
 const needs = (what: string): string => `needs ${what}, which archives do not describe`
 const withRows = (reason: string): string => `${reason}; its rows are not exported either`

@@ -5,6 +5,7 @@ import { inCreationOrder } from '../../../src/transfer/structure/creation-order.
 import { readStructure, type StageStructure } from '../../../src/transfer/structure/read-structure.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { openStage, type StageSession } from '../../support/database/stage-session.ts'
+import { linesOf } from './lines-of.ts'
 
 let database: TestDatabase
 let stage: StageSession
@@ -20,12 +21,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await stage?.end()
   await database?.drop()
-})
-
-const linesOf = ({ types, sequences, tables }: StageStructure) => ({
-  types,
-  sequences,
-  tables: tables.map(({ line }) => line),
 })
 
 const table = (name: string) => structure.tables.find(({ line }) => line.name === name)?.line
