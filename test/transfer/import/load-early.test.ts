@@ -90,11 +90,11 @@ const tableOf = async (slug: string, name = 'log'): Promise<number | undefined> 
 async function expectImported(slug: string, answer: ApiAnswer): Promise<void> {
   expect(answer, answer.text).toMatchObject({ status: 200 })
   expect(placelessLines(await exportOf(wharf.root, slug))).toEqual(placelessLines(archive))
-  expect(await sideSchemas(slug)).toEqual([{ kind: 'kept' }])
+  expect(await shadowSchemas(slug)).toEqual([{ kind: 'kept' }])
   await noTransactionStaysOpen(wharf)
 }
 
-const sideSchemas = (slug: string): Promise<unknown[]> =>
+const shadowSchemas = (slug: string): Promise<unknown[]> =>
   wharf.database.query(`SELECT kind FROM system.side_schema WHERE schema_name LIKE '${slug}.%'`)
 
 test('rows are loaded while their archive is still arriving, and are those that change places in the end', async () => {
@@ -110,7 +110,7 @@ test('an archive that turns out to be damaged leaves nothing of what was loaded 
   const before = await readState(wharf.database, `nspname NOT LIKE '%.new-%'`)
   await coming.loading()
   expect(await coming.finish('{"row":[9000,"line"]}\n')).toMatchObject({ status: 400 })
-  expect(await sideSchemas('damaged')).toEqual([])
+  expect(await shadowSchemas('damaged')).toEqual([])
   expect(await readdir(wharf.container.spoolFolder)).toEqual([])
   expect(await readState(wharf.database)).toMatchObject({ schemas: before.schemas, relations: before.relations })
   await noTransactionStaysOpen(wharf)
@@ -120,7 +120,7 @@ test('a client that goes away while its archive is loaded leaves nothing', async
   const coming = await arriving('left')
   await coming.loading()
   await coming.leave()
-  await expect.poll(() => sideSchemas('left')).toEqual([])
+  await expect.poll(() => shadowSchemas('left')).toEqual([])
   await expect.poll(() => readdir(wharf.container.spoolFolder)).toEqual([])
   await noTransactionStaysOpen(wharf)
 })
@@ -164,7 +164,7 @@ test('a project can be deleted while an archive arrives for it', async () => {
   await coming.loading()
   expect(await wharf.root.delete('/projects/deleted')).toMatchObject({ status: 204 })
   expect(await coming.finish()).toMatchObject({ status: 404 })
-  expect(await sideSchemas('deleted')).toEqual([])
+  expect(await shadowSchemas('deleted')).toEqual([])
   await noTransactionStaysOpen(wharf)
 })
 
@@ -177,8 +177,8 @@ test('of many stages the first are loaded while the archive arrives, and all are
   const seen: unknown[] = []
   async function* watched(bytes: Buffer): AsyncGenerator<Buffer> {
     yield bytes.subarray(0, -1_000_000)
-    await expect.poll(() => sideSchemas('stages')).toHaveLength(2)
-    seen.push(...(await sideSchemas('stages')))
+    await expect.poll(() => shadowSchemas('stages')).toHaveLength(2)
+    seen.push(...(await shadowSchemas('stages')))
     yield bytes.subarray(-1_000_000)
   }
   const answer = await sendArchive(wharf.root, watched(buildArchive({ slug: 'stages', stages })))
@@ -198,9 +198,9 @@ test('a sweep takes what nobody loads into any more, and nothing else', async ()
   )
   if (!stage) throw new Error('there is no such stage')
   await createLoadingSchema(wharf.container.system, stage, 'arriving')
-  expect(await sideSchemas('swept')).toHaveLength(2)
+  expect(await shadowSchemas('swept')).toHaveLength(2)
   await sweepShadowSchemas(wharf.container, createLogger('silent'))
-  expect(await sideSchemas('swept')).toHaveLength(1)
+  expect(await shadowSchemas('swept')).toHaveLength(1)
   await expectImported('swept', await coming.finish())
   expect(await tableOf('swept')).toBe(table)
 })
