@@ -1,10 +1,5 @@
 import { RangeNotSatisfiable } from '../errors.ts'
-
-/** Bytes from `start` up to, and without, `end`. */
-export interface ByteRange {
-  readonly start: number
-  readonly end: number
-}
+import type { ByteRange } from '../lib/byte-range.ts'
 
 const SINGLE_RANGE = /^bytes=[ \t]*(\d*)-(\d*)[ \t]*$/i
 

@@ -1,10 +1,5 @@
 import { invalidRequest } from '../errors.ts'
-
-/** Bytes from `start` up to, and without, `end`: as `Buffer.subarray` counts. */
-export interface ByteRange {
-  readonly start: number
-  readonly end: number
-}
+import type { ByteRange } from '../lib/byte-range.ts'
 
 export interface FinishedArtifact {
   readonly bytes: number
@@ -14,14 +9,14 @@ export interface FinishedArtifact {
 
 /**
  * An artifact that is being written. It takes one call at a time, each after the one before has ended, and ends with
- * `commit` or `abandon`; `abandon` after either, or after a failure, does nothing, so it can stand in a `finally`.
+ * `commit` or `discard`; `discard` after either, or after a failure, does nothing, so it can stand in a `finally`.
  */
 export interface ArtifactWriter {
   /**
    * Takes bytes, and returns once there is room for more. The store may keep the chunk itself; don't change it.
    *
    * @throws {AppError} STORAGE_FULL where there is no room, STORAGE_UNAVAILABLE where the store can't be reached. The
-   *   artifact is abandoned then: what had been written is freed.
+   *   artifact is discarded then: what had been written is freed.
    */
   write(chunk: Uint8Array): Promise<void>
   /**

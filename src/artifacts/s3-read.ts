@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3'
 import { notFound } from '../errors.ts'
-import type { ByteRange } from './artifact-store.ts'
+import type { ByteRange } from '../lib/byte-range.ts'
 import { httpStatus, storageFault } from './storage-fault.ts'
 
 interface S3Object {

@@ -96,24 +96,23 @@ export const endCancelled = (control: Queryable, attempt: Attempt): Promise<Job 
      WHERE ${isRunning(attempt)} AND cancel_requested_at IS NOT NULL RETURNING ${JOB_COLUMNS}`)
 
 /** Queues a job again whose worker has to stop; that uses none of its attempts up. */
-export const giveBack = (control: Queryable, attempt: Attempt): Promise<Job | undefined> =>
+export const giveBack = (
+  control: Queryable,
+  attempt: Attempt,
+  condition: Prisma.Sql = Prisma.sql`TRUE`,
+): Promise<Job | undefined> =>
   first(control.$queryRaw<Job[]>`
     UPDATE control.job
        SET status = 'queued', max_attempts = max_attempts + 1, progress = NULL, heartbeat_at = NULL,
            revision = revision + 1
-     WHERE ${isRunning(attempt)} AND cancel_requested_at IS NULL RETURNING ${JOB_COLUMNS}`)
+     WHERE ${isRunning(attempt)} AND cancel_requested_at IS NULL AND ${condition} RETURNING ${JOB_COLUMNS}`)
 
 /**
  * Queues a job again that found no room beside others, which uses none of its attempts up; undefined where it was first
  * begun longer ago than that.
  */
 export const waitForRoom = (control: Queryable, attempt: Attempt, forMs: number): Promise<Job | undefined> =>
-  first(control.$queryRaw<Job[]>`
-    UPDATE control.job
-       SET status = 'queued', max_attempts = max_attempts + 1, progress = NULL, heartbeat_at = NULL,
-           revision = revision + 1
-     WHERE ${isRunning(attempt)} AND cancel_requested_at IS NULL
-       AND started_at > now() - make_interval(secs => ${forMs / 1000}::float8) RETURNING ${JOB_COLUMNS}`)
+  giveBack(control, attempt, Prisma.sql`started_at > now() - make_interval(secs => ${forMs / 1000}::float8)`)
 
 /** Queues a job again that failed for a reason that may pass; undefined where it has no attempt left. */
 export const retryLater = (control: Queryable, attempt: Attempt): Promise<Job | undefined> =>

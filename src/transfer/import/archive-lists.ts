@@ -2,8 +2,8 @@ import { EventEmitter, once } from 'node:events'
 import type { ArchiveItem, RowBatch } from '../../archive/archive-item.ts'
 import type { LineContent } from '../../archive/lines.ts'
 import type { RowFormat } from '../../archive/row-encoder.ts'
+import type { ByteRange } from '../../lib/byte-range.ts'
 import type { StructureLines } from '../structure/create-statements.ts'
-import type { ByteRange } from './spool-file.ts'
 
 /** What is known of a project in an archive, but for its rows and events. */
 export interface ArchiveProject {

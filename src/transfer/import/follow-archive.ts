@@ -1,7 +1,7 @@
 import type { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
+import type { ByteRange } from '../../lib/byte-range.ts'
 import type { ArchivePart, ArchiveStage, ArchiveTable } from './archive-lists.ts'
 import type { Archive } from './receive-archive.ts'
-import type { ByteRange } from './spool-file.ts'
 
 export interface FollowOptions {
   /** Ends all following. Pending reads get an AbortError. */

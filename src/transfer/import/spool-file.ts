@@ -3,13 +3,8 @@ import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { AppError } from '../../errors.ts'
 import { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
+import type { ByteRange } from '../../lib/byte-range.ts'
 import { errorCode } from '../../lib/error-code.ts'
-
-/** Bytes of a spool file, `end` not included. */
-export interface ByteRange {
-  readonly start: number
-  readonly end: number
-}
 
 export interface SpoolFile {
   /** How much was appended, which is where the next bytes begin. */

@@ -74,7 +74,7 @@ export function connectRemoteServer(options: {
         body.destroy()
         throw remoteFailed(origin, 'it does not answer as a Wharf server does')
       }
-      return readArchive(body, origin, signal)
+      return readBody(body, origin, signal)
     },
     async sendArchive(bytes, targetSlug) {
       const { body } = await post({
@@ -90,7 +90,7 @@ export function connectRemoteServer(options: {
   }
 }
 
-async function* readArchive(
+async function* readBody(
   body: AsyncIterable<Buffer>,
   origin: string,
   signal: AbortSignal,
