@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { type Dispatcher, request as send } from 'undici'
-import { type Description, describeAnswers, differences } from './described-answers.ts'
+import { type Answer, type Description, describeAnswers, differences } from './described-answers.ts'
 
 export interface ApiRequest {
   readonly headers?: Readonly<Record<string, string>>
@@ -11,14 +11,8 @@ export interface ApiRequest {
   readonly signal?: AbortSignal
 }
 
-export interface ApiAnswer {
-  readonly status: number
-  /** By lower-case name; values of a name that comes twice are joined by a comma. */
-  readonly headers: Readonly<Record<string, string>>
-  readonly bytes: Buffer
+export interface ApiAnswer extends Answer {
   readonly text: string
-  /** The parsed body of a JSON answer, else undefined. Typed loosely, as tests look into it with matchers. */
-  readonly json: unknown
 }
 
 type Send = (path: string, init?: ApiRequest) => Promise<ApiAnswer>

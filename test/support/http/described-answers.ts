@@ -1,7 +1,16 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { z } from 'zod'
-import type { ApiAnswer } from './api-client.ts'
+
+/** What is compared with its description. */
+export interface Answer {
+  readonly status: number
+  /** By lower-case name; values of a name that comes twice are joined by a comma. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly bytes: Buffer
+  /** The parsed body of a JSON answer, else undefined. Typed loosely, as tests look into it with matchers. */
+  readonly json: unknown
+}
 
 const headerSchema = z.looseObject({ $ref: z.string().optional(), required: z.boolean().optional() })
 const answerSchema = z.object({
@@ -55,7 +64,7 @@ export function* differences(
   description: Description,
   method: string,
   pathname: string,
-  answer: ApiAnswer,
+  answer: Answer,
 ): Generator<string> {
   if (!answer.headers['x-request-id']) yield 'it has no X-Request-Id'
   const path = templateOf(description, pathname)
@@ -91,7 +100,7 @@ function templateOf({ paths }: Description, pathname: string): string | undefine
   return matches.toSorted((a, b) => a.split('{').length - b.split('{').length)[0]
 }
 
-function* unknownHeaders(described: z.infer<typeof answerSchema>, { headers }: ApiAnswer): Generator<string> {
+function* unknownHeaders(described: z.infer<typeof answerSchema>, { headers }: Answer): Generator<string> {
   const known = new Set(Object.keys(described.headers).map((name) => name.toLowerCase()))
   for (const name of Object.keys(headers)) {
     if (!known.has(name) && !COMMON_HEADERS.has(name)) yield `the header ${name} is not described`
@@ -104,7 +113,7 @@ function* bodyFaults(validate: ValidateFunction, value: unknown): Generator<stri
     yield `its body is wrong at "${instancePath}": ${message}`
 }
 
-function* problemFaults({ status, headers, json }: ApiAnswer): Generator<string> {
+function* problemFaults({ status, headers, json }: Answer): Generator<string> {
   const problem = z.looseObject({ status: z.number(), instance: z.string() }).parse(json)
   if (problem.status !== status) yield `its problem document says ${problem.status}`
   if (problem.instance !== `urn:wharf:request:${headers['x-request-id']}`) yield `it names another request`
