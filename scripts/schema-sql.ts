@@ -4,8 +4,8 @@
  *
  * Usage: npx tsx scripts/schema-sql.ts <connection URL of any database>
  */
-import { schemaSql } from '../src/database/schema-engine.ts'
 import { createLogger } from '../src/logger.ts'
+import { schemaSql } from './schema-engine.ts'
 
 const [connectionString] = process.argv.slice(2)
 if (!connectionString) throw new Error('usage: schema-sql <connection URL>')
