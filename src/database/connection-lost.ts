@@ -1,5 +1,5 @@
-import { z } from 'zod'
 import { errorCode } from '../lib/error-code.ts'
+import { driverErrorOf } from './driver-error.ts'
 
 /** Codes of the system for a connection that cannot be made, or that broke. */
 const SYSTEM_CODES: ReadonlySet<string | undefined> = new Set([
@@ -32,15 +32,13 @@ const PRISMA_CODES: ReadonlySet<string | undefined> = new Set([
   'P2037',
 ])
 
-/** What Prisma's adapter throws, as it is where a transaction could not be begun or committed. */
-const adapterErrorSchema = z.object({
-  cause: z.object({
-    kind: z.enum(['DatabaseNotReachable', 'ConnectionClosed', 'SocketTimeout', 'TooManyConnections']),
-  }),
-})
-
-/** Prisma's raw queries have one code for every failure; what it was stands here. */
-const prismaErrorSchema = z.object({ meta: z.object({ driverAdapterError: adapterErrorSchema }) })
+/** What Prisma's adapter calls the same. */
+const DRIVER_KINDS: ReadonlySet<string | undefined> = new Set([
+  'DatabaseNotReachable',
+  'ConnectionClosed',
+  'SocketTimeout',
+  'TooManyConnections',
+])
 
 /**
  * What `pg` says, in errors without a code, of a connection that broke, that did not come about in time, or on which no
@@ -59,8 +57,7 @@ export function isConnectionLost(error: unknown): boolean {
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.every(isConnectionLost)
   return (
     PRISMA_CODES.has(errorCode(error)) ||
-    adapterErrorSchema.safeParse(error).success ||
-    prismaErrorSchema.safeParse(error).success ||
+    DRIVER_KINDS.has(driverErrorOf(error)?.kind) ||
     isSocketFailure(error) ||
     PG_MESSAGE.test(error.message)
   )

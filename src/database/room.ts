@@ -2,6 +2,7 @@ import type pg from 'pg'
 import type { Logger } from '../logger.ts'
 import { quoteIdentifier } from './quoting.ts'
 import { withStartLock } from './start-lock.ts'
+import { withClient } from './with-client.ts'
 
 /** What share of the server's connections one project's login may take at most, where nobody says how many. */
 const SHARE = 1 / 3
@@ -47,19 +48,9 @@ export function createRoom(pool: pg.Pool, options: RoomOptions): Room {
     async share() {
       const limit = limitOf(await readServer(pool), options)
       if ((await loginsWithOther(pool, limit)).length === 0) return
-      const client = await pool.connect()
-      // A session that is ended meanwhile says so here, where unheard it would end the process.
-      const onError = (): void => undefined
-      client.on('error', onError)
-      try {
-        await withStartLock(client, options, () => alterLogins(client, limit, options.logger))
-        client.release()
-      } catch (error) {
-        client.release(true)
-        throw error
-      } finally {
-        client.off('error', onError)
-      }
+      await withClient(pool, (client) =>
+        withStartLock(client, options, () => alterLogins(client, limit, options.logger)),
+      )
     },
   }
 }

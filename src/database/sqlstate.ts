@@ -1,16 +1,5 @@
 import pg from 'pg'
-import { z } from 'zod'
-
-/** What Prisma's adapter throws, as it is where a transaction could not be begun or committed. */
-const adapterErrorSchema = z.object({
-  cause: z.object({ originalCode: z.string(), originalMessage: z.string().optional() }),
-})
-
-/** Where Prisma keeps what PostgreSQL said, in the errors of its raw queries. */
-const prismaErrorSchema = z.object({ meta: z.object({ driverAdapterError: adapterErrorSchema }) })
-
-const saidByPostgres = (error: unknown) =>
-  (adapterErrorSchema.safeParse(error).data ?? prismaErrorSchema.safeParse(error).data?.meta.driverAdapterError)?.cause
+import { driverErrorOf } from './driver-error.ts'
 
 /**
  * PostgreSQL's code for a failure, whether it comes from `pg` or through Prisma; undefined for other failures.
@@ -19,13 +8,13 @@ const saidByPostgres = (error: unknown) =>
  */
 export function sqlState(error: unknown): string | undefined {
   if (error instanceof pg.DatabaseError) return error.code
-  return saidByPostgres(error)?.originalCode
+  return driverErrorOf(error)?.originalCode
 }
 
 /** PostgreSQL's own message for a failure; undefined where PostgreSQL did not say anything. */
 export function sqlMessage(error: unknown): string | undefined {
   if (error instanceof pg.DatabaseError) return error.message
-  return saidByPostgres(error)?.originalMessage
+  return driverErrorOf(error)?.originalMessage
 }
 
 /** The codes that Wharf handles by themselves. */

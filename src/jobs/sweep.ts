@@ -4,6 +4,7 @@ import { JOB_KINDS } from '../contract/job.ts'
 import type { Database } from '../database/database.ts'
 import { freeNotificationQueue } from '../database/notification-queue.ts'
 import type { Room } from '../database/room.ts'
+import { withClient } from '../database/with-client.ts'
 import type { Logger } from '../logger.ts'
 import { reopenLogins } from '../projects/project-login.ts'
 import { endStaleSessions } from './end-sessions.ts'
@@ -63,25 +64,14 @@ export async function sweepJobs(services: SweepServices, options: SweepOptions):
  * Runs `use` unless another process does. Two at a time would do no harm, so the lock is given free rather than waited
  * for: PostgreSQL ends the session of a process that was stopped with it, or that takes very long.
  */
-async function alone({ pool }: Database, { leaseMs }: SweepOptions, use: () => Promise<void>): Promise<void> {
-  const client = await pool.connect()
-  // A session that is ended meanwhile says so here, where unheard it would end the process.
-  const onError = (): void => undefined
-  client.on('error', onError)
-  try {
+const alone = ({ pool }: Database, { leaseMs }: SweepOptions, use: () => Promise<void>): Promise<void> =>
+  withClient(pool, async (client) => {
     await client.query('BEGIN')
     await client.query(`SET LOCAL idle_in_transaction_session_timeout = ${Math.round(leaseMs)}`)
     const { rowCount } = await client.query(`SELECT FROM control.lock WHERE name = 'sweep' FOR UPDATE SKIP LOCKED`)
     if (rowCount === 1) await use()
     await client.query('COMMIT')
-    client.release()
-  } catch (error) {
-    client.release(true)
-    throw error
-  } finally {
-    client.off('error', onError)
-  }
-}
+  })
 
 /**
  * The sessions first: a worker that was stopped in the middle of its commit holds on to the job's own row.

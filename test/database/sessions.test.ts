@@ -191,8 +191,8 @@ test('no connection to PostgreSQL is opened past the ones that are listened to',
   )
   const generated = (file: string): boolean => file.startsWith('database/generated/')
   expect(opening.flat().filter((file) => !generated(file))).toEqual([
-    'database/byte-text-client.ts',
     'database/pool.ts',
     'database/restoring-pool.ts',
+    'database/session-client.ts',
   ])
 })
