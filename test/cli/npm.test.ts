@@ -1,11 +1,15 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { expect, test } from 'vitest'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished, test } from 'vitest'
+import { findFreePort } from '../../src/database/embedded/free-port.ts'
 import { type CliResult, runCommand } from '../support/cli/cli.ts'
-import { PROGRAM } from '../support/processes/child.ts'
+import { eventually } from '../support/eventually.ts'
+import { PROGRAM, spawnChild } from '../support/processes/child.ts'
 import { temporaryFolder } from '../support/processes/processes.ts'
 
 /** Runs the built program by npm itself, from a package whose script is as ours. */
@@ -54,4 +58,22 @@ test.each<[what: string, args: readonly string[], variables: Readonly<Record<str
 ])('%s was not taken by npm', async (_, args, variables) => {
   const { code, stderr } = await runCommand(args, { variables })
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('nothing listens there') })
+})
+
+test('SIGTERM to npm start ends the service and its PostgreSQL', async () => {
+  const dataDir = await temporaryFolder()
+  const npm = await spawnChild('npm', ['start', '--silent'], {
+    cwd: fileURLToPath(new URL('../..', import.meta.url)),
+    env: { PATH: process.env.PATH, HOME: dataDir, WHARF_DATA_DIR: dataDir, PORT: String(await findFreePort()) },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  onTestFinished(() => npm.signal('SIGKILL'))
+  let said = ''
+  npm.process.stdout?.on('data', (chunk: Buffer) => (said += chunk.toString()))
+  await eventually(async () => said).toContain('Wharf is at')
+  const runs = (): boolean => existsSync(join(dataDir, 'postgres/postmaster.pid'))
+  expect(runs()).toBe(true)
+  npm.signal('SIGTERM')
+  await npm.ended
+  await eventually(async () => runs()).toBe(false)
 })
