@@ -10,7 +10,7 @@ export interface Welcome {
 
 /** The text for standard output: where the interface is, the root token or where it stands, and what to try next. */
 export function welcome({ url, rootToken, tokenFile, showToken }: Welcome): string {
-  const { said, inShell } = showToken ? { said: rootToken, inShell: rootToken } : placeOf(tokenFile)
+  const { said, inShell } = showToken ? { said: rootToken, inShell: rootToken } : locationOf(tokenFile)
   return `
 Wharf is at ${url}  (interface: ${url}/docs)
 Root token: ${said}
@@ -23,7 +23,7 @@ Three things to try, in another terminal:
 `
 }
 
-const placeOf = (tokenFile: string | undefined): { readonly said: string; readonly inShell: string } =>
+const locationOf = (tokenFile: string | undefined): { readonly said: string; readonly inShell: string } =>
   tokenFile === undefined
     ? { said: 'the one of WHARF_ROOT_TOKEN', inShell: '$WHARF_ROOT_TOKEN' }
     : { said: `in ${tokenFile}`, inShell: `$(cat '${tokenFile}')` }

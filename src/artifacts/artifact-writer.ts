@@ -24,7 +24,7 @@ export function createArtifactWriter(target: ArtifactTarget): ArtifactWriter {
     await target.discard().catch(() => undefined)
   }
 
-  const orAbandon = async <T>(step: () => Promise<T>): Promise<T> => {
+  const orDiscard = async <T>(step: () => Promise<T>): Promise<T> => {
     if (ended) throw new Error('the artifact was committed or discarded before')
     try {
       return await step()
@@ -36,13 +36,13 @@ export function createArtifactWriter(target: ArtifactTarget): ArtifactWriter {
 
   return {
     write: (chunk) =>
-      orAbandon(async () => {
+      orDiscard(async () => {
         hash.update(chunk)
         bytes += chunk.length
         await target.append(chunk)
       }),
     commit: () =>
-      orAbandon(async (): Promise<FinishedArtifact> => {
+      orDiscard(async (): Promise<FinishedArtifact> => {
         await target.publish()
         ended = true
         return { bytes, sha256: hash.digest('hex') }

@@ -24,21 +24,21 @@ const keyOf = (name: string): string => name.slice(0, -'.part'.length)
  * @throws {AppError} STORAGE_UNAVAILABLE where the folder can't be made.
  */
 export async function openFolderStore(folder: string, files: FileCalls = nodeFiles): Promise<ArtifactStore> {
-  await faultsTold(files.mkdir(folder, { recursive: true, mode: 0o700 }))
+  await translateErrors(files.mkdir(folder, { recursive: true, mode: 0o700 }))
   const pathOf = (key: string): string => {
     assertArtifactKey(key)
     return join(folder, key)
   }
   return {
-    create: async (key) => createArtifactWriter(await faultsTold(openTarget(files, folder, pathOf(key)))),
+    create: async (key) => createArtifactWriter(await translateErrors(openTarget(files, folder, pathOf(key)))),
     read: (key, range) => readFile(files, pathOf(key), key, range),
-    size: (key) => faultsTold(sizeOf(files, pathOf(key))),
+    size: (key) => translateErrors(sizeOf(files, pathOf(key))),
     async remove(key) {
       const path = pathOf(key)
       // In this order: a writer that goes on in between finds nothing to rename.
-      for (const file of [unfinished(path), path]) await faultsTold(files.rm(file, { force: true }))
+      for (const file of [unfinished(path), path]) await translateErrors(files.rm(file, { force: true }))
     },
-    sweep: (leftovers) => faultsTold(sweep(files, folder, leftovers)),
+    sweep: (leftovers) => translateErrors(sweep(files, folder, leftovers)),
     close: async () => undefined,
   }
 }
@@ -108,7 +108,7 @@ async function unlessGone<T>(call: Promise<T>): Promise<T | undefined> {
   }
 }
 
-async function faultsTold<T>(call: Promise<T>): Promise<T> {
+async function translateErrors<T>(call: Promise<T>): Promise<T> {
   try {
     return await call
   } catch (error) {

@@ -13,15 +13,15 @@ export const CHALLENGE_PATTERN = /^[\w-]{43}$/
 export const proofSecretPath = (dataDir: string): string => join(dataDir, PROOF_SECRET_FILE)
 
 /** What an answer is bound to, so that no other server can pass on a question and its answer. */
-export interface ProofPlace {
+export interface ProofBinding {
   /** The server's end of the connection, IPv4 in four numbers. */
   readonly address: string
   readonly port: number
   readonly pid: number
 }
 
-/** Answers a challenge for one place. */
-export type Prover = (challenge: string, place: ProofPlace) => string
+/** Answers a challenge for one process on one address. */
+export type Prover = (challenge: string, binding: ProofBinding) => string
 
 /**
  * Makes what proves, to a command line that can read the data folder, that a server can read it too.

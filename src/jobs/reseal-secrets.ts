@@ -40,19 +40,19 @@ async function resealColumn(
   seal: Seal,
   { table, column, subjectOf }: SealedColumn,
 ): Promise<number> {
-  const place = Prisma.raw(`control.${table}`)
+  const qualifiedTable = Prisma.raw(`control.${table}`)
   const value = Prisma.raw(column)
   let replaced = 0
   for (let after = FIRST_ID; ; ) {
     const rows = await prisma.$queryRaw<{ id: string; sealed: Uint8Array }[]>`
-      SELECT id, ${value} AS sealed FROM ${place}
+      SELECT id, ${value} AS sealed FROM ${qualifiedTable}
        WHERE id > ${after}::uuid AND ${value} IS NOT NULL
          AND substring(${value} FROM 1 FOR ${seal.header.length}::int) <> ${seal.header}
        ORDER BY id LIMIT ${PAGE_ROWS}`
     for (const { id, sealed } of rows) {
       const again = seal.seal(unsealOrRefuse(seal, sealed, { table, subject: subjectOf(id) }), subjectOf(id))
       replaced += await prisma.$executeRaw`
-        UPDATE ${place} SET ${value} = ${again} WHERE id = ${id}::uuid AND ${value} = ${sealed}`
+        UPDATE ${qualifiedTable} SET ${value} = ${again} WHERE id = ${id}::uuid AND ${value} = ${sealed}`
     }
     const last = rows.at(-1)
     if (!last || rows.length < PAGE_ROWS) return replaced

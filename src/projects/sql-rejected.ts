@@ -15,8 +15,8 @@ export async function sqlRejected(error: unknown, script: string, pool: pg.Pool)
     : error.message
   const detail = [message, error.detail, error.hint].filter(Boolean).join('; ')
   const fault: Fault = line === undefined ? { detail } : { line, detail }
-  const place = line === undefined ? '' : `line ${line}: `
-  return new AppError('SQL_REJECTED', `nothing was changed: ${place}${message}`, { faults: [fault], cause: error })
+  const location = line === undefined ? '' : `line ${line}: `
+  return new AppError('SQL_REJECTED', `nothing was changed: ${location}${message}`, { faults: [fault], cause: error })
 }
 
 const FEATURE_NOT_SUPPORTED = '0A000'

@@ -52,9 +52,9 @@ export async function createStage(
  */
 export async function deleteStage(tx: Transaction, project: HasStages, slug: string): Promise<void> {
   const stage = findStage(project, slug)
-  const beside = await tx.shadowSchema.findMany({ where: { stageId: stage.id } })
+  const shadows = await tx.shadowSchema.findMany({ where: { stageId: stage.id } })
   await dropPatiently(tx, `stage "${slug}"`, async () => {
-    for (const schemaName of [stage.schemaName, ...beside.map((side) => side.schemaName)]) {
+    for (const schemaName of [stage.schemaName, ...shadows.map((shadow) => shadow.schemaName)]) {
       await tx.$executeRawUnsafe(dropSchema(schemaName))
     }
     const { count } = await tx.stageState.deleteMany({ where: { stageId: stage.id } })

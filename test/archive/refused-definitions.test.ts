@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { buildArchive, column } from '../support/archives/archive-builder.ts'
-import { exportOf, placelessLines, sendArchive } from '../support/archives/import.ts'
+import { comparableLines, exportOf, sendArchive } from '../support/archives/import.ts'
 import { applyScript, createProject } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
@@ -79,7 +79,7 @@ test('what an import would refuse is named as not exported, and the rest can be 
   const answer = await sendArchive(wharf.root, archive, { query: '?targetSlug=restored' })
   expect(answer.json).toMatchObject({ ok: true, projects: [{ stages: [{ rows: 2 }] }] })
   const again = await exportOf(wharf.root, 'restored')
-  const withoutStage = (text: string): string[] => placelessLines(text).filter((line) => !line.startsWith('{"stage":'))
+  const withoutStage = (text: string): string[] => comparableLines(text).filter((line) => !line.startsWith('{"stage":'))
   expect(withoutStage(again)).toEqual(withoutStage(archive))
 })
 
@@ -136,7 +136,7 @@ test('expressions that PostgreSQL prints in other words are built all the same',
   expect(printed).toContain('[1, 2, "a"]')
   // And those of a stage that is there are the stage's own.
   expect(await sendArchive(wharf.root, printed)).toMatchObject({ status: 200 })
-  expect(placelessLines(await exportOf(wharf.root, 'by-hand'))).toEqual(placelessLines(printed))
+  expect(comparableLines(await exportOf(wharf.root, 'by-hand'))).toEqual(comparableLines(printed))
 })
 
 test('a stage is rebuilt whatever its own expressions are printed as', async () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { exportOf, placelessLines } from '../support/archives/import.ts'
+import { comparableLines, exportOf } from '../support/archives/import.ts'
 import { runCommand, spawnWharf } from '../support/cli/cli.ts'
 import { dsnOf } from '../support/cli/dsn.ts'
 import { eventually } from '../support/eventually.ts'
@@ -80,7 +80,7 @@ test('an export as a job is downloaded when it is done, and is the same archive'
     stdout: expect.stringContaining(`exported shop to ${file}`),
   })
   const archive = gunzipSync(await readFile(file)).toString()
-  expect(placelessLines(archive)).toEqual(placelessLines(await exportOf(wharf.root, 'shop')))
+  expect(comparableLines(archive)).toEqual(comparableLines(await exportOf(wharf.root, 'shop')))
   const refused = await runCommand(['data:export', server, '--async', '--no-gzip'])
   expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('--no-gzip') })
 })

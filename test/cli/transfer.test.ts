@@ -196,7 +196,7 @@ const spooledFiles = () => readdir(there.container.spoolFolder)
 const arrival = () => expect.poll(spooledFiles).toHaveLength(1)
 
 /** Until the target has given up what it had taken in. */
-const abandonment = () => expect.poll(spooledFiles).toEqual([])
+const spoolEmptied = () => expect.poll(spooledFiles).toEqual([])
 
 test.each<[how: string, then: RequestListener, message: RegExp]>([
   ['whose connection breaks', (_, response) => response.destroy(), /source: .*the connection broke off/],
@@ -212,7 +212,7 @@ test.each<[how: string, then: RequestListener, message: RegExp]>([
   const source = await serveHalfArchive((request, response) => void arrival().then(() => then(request, response)))
   const { code, stdout, stderr } = await transfer(dsnOf(source, 'shop'), dsnOf(there, slug))
   expect({ code, stdout, stderr }).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(message) })
-  await abandonment()
+  await spoolEmptied()
   expect(await contentsOf(there, slug)).toEqual(before)
 })
 
@@ -229,7 +229,7 @@ test('a target that dies ends the download of a source that has nothing to say',
   const { code, stderr } = await transfer(dsnOf(source, 'shop'), dsnOf(relay, 'dying'))
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/target: .*the connection broke off\n$/) })
   await closed
-  await abandonment()
+  await spoolEmptied()
   await relay.mend()
   expect(await contentsOf(there, 'dying')).toEqual(before)
 })
@@ -300,6 +300,6 @@ test.each(['SIGINT', 'SIGTERM'] as const)('%s ends a transfer, and leaves the ta
   await arrival()
   child.kill(signal)
   expect(await ended).toMatchObject({ code: 130, stdout: '', stderr: expect.stringMatching(/\ninterrupted\n$/) })
-  await abandonment()
+  await spoolEmptied()
   expect(await contentsOf(there, slug)).toEqual(before)
 })

@@ -14,7 +14,7 @@ beforeAll(async () => {
   await createShips(
     wharf,
     `${SHIPS}
-     CREATE TABLE berth (place int4range NOT NULL, EXCLUDE USING gist (place WITH &&));
+     CREATE TABLE berth (section int4range NOT NULL, EXCLUDE USING gist (section WITH &&));
      CREATE TABLE crate (id integer PRIMARY KEY, label text DEFAULT 'empty', weight integer DEFAULT 5);
      CREATE VIEW endless AS SELECT pg_sleep(3600)::text AS nothing;
      CREATE TABLE number AS SELECT n FROM generate_series(1, 120) AS n;`,
@@ -168,10 +168,10 @@ const REFUSED: readonly {
   },
   {
     what: 'a row that another excludes',
-    ask: () => wharf.root.post('/content/ships/live/berth', { json: [{ place: '[1,5)' }, { place: '[4,9)' }] }),
+    ask: () => wharf.root.post('/content/ships/live/berth', { json: [{ section: '[1,5)' }, { section: '[4,9)' }] }),
     status: 409,
     code: '23P01',
-    says: /constraint "berth_place_excl"/,
+    says: /constraint "berth_section_excl"/,
   },
   {
     what: 'a check that is broken',

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { exportOf, placelessLines, sendArchive } from '../support/archives/import.ts'
+import { comparableLines, exportOf, sendArchive } from '../support/archives/import.ts'
 import { openExport, readRest, readSome } from '../support/archives/open-export.ts'
 import { eventually } from '../support/eventually.ts'
 import { askExport, askImport, jobOf, untilEnded } from '../support/jobs/jobs.ts'
@@ -99,13 +99,13 @@ describe.runIf(programs !== undefined)('on a PostgreSQL that can be frozen', () 
     thaw()
 
     const exported = Buffer.concat([beginning, await readRest(response)]).toString()
-    expect(placelessLines(exported)).toEqual(placelessLines(await exportOf(root, 'large')))
+    expect(comparableLines(exported)).toEqual(comparableLines(await exportOf(root, 'large')))
     expect(await importing).toSatisfy(
       ({ status, text }) => status === 200 || (status === 503 && text.includes('urn:wharf:error:database-unavailable')),
     )
     for (const job of jobs) expect(await untilEnded(root, job)).toMatchObject({ status: 'succeeded' })
-    expect(placelessLines(await exportOf(root, 'slow'))).toEqual(placelessLines(archive))
-    expect(placelessLines(await exportOf(root, 'slow-too'))).toEqual(placelessLines(archiveToo))
+    expect(comparableLines(await exportOf(root, 'slow'))).toEqual(comparableLines(archive))
+    expect(comparableLines(await exportOf(root, 'slow-too'))).toEqual(comparableLines(archiveToo))
     await nothingIsLeft(working)
   })
 })

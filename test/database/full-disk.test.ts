@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { chooseServerUser } from '../../src/database/embedded/server-user.ts'
-import { exportOf, placelessLines, sendArchive } from '../support/archives/import.ts'
+import { comparableLines, exportOf, sendArchive } from '../support/archives/import.ts'
 import { eventually } from '../support/eventually.ts'
 import { askExport, askImport, jobOf, untilEnded } from '../support/jobs/jobs.ts'
 import { installedPrograms, type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
@@ -71,7 +71,7 @@ describe.runIf(programs !== undefined && mayMount())(
     const expectUnchanged = async (): Promise<void> => {
       await disk.free()
       await nothingIsLeft(wharf)
-      expect(placelessLines(await exportOf(wharf.root, 'shop'))).toEqual(placelessLines(archive))
+      expect(comparableLines(await exportOf(wharf.root, 'shop'))).toEqual(comparableLines(archive))
       expect(await sendArchive(wharf.root, archive)).toMatchObject({ status: 200 })
     }
 
@@ -103,7 +103,7 @@ describe.runIf(programs !== undefined && mayMount())(
       expect(await wharf.root.get('/content/shop/live/item?select=id&id=lt.3')).toMatchObject({
         json: [{ id: 1 }, { id: 2 }],
       })
-      expect(placelessLines(await exportOf(wharf.root, 'shop'))).toEqual(placelessLines(archive))
+      expect(comparableLines(await exportOf(wharf.root, 'shop'))).toEqual(comparableLines(archive))
       const job = await untilEnded(wharf.root, jobOf(await askExport(wharf.root, [{ slug: 'shop' }])))
       expect(job).toMatchObject({ status: 'succeeded' })
     })

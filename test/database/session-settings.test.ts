@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { exportOf, placelessLines, sendArchive } from '../support/archives/import.ts'
+import { comparableLines, exportOf, sendArchive } from '../support/archives/import.ts'
 import { openExport, readRest, readSome } from '../support/archives/open-export.ts'
 import { createMigratedDatabase, createTestDatabase } from '../support/database/database.ts'
 import { operatorOf } from '../support/database/operator.ts'
@@ -75,7 +75,7 @@ test('a change of structure takes longer than the time-outs of database and role
 test('an import takes longer than the time-outs of database and role', async () => {
   const archive = await exportOf(wharf.root, 'slow')
   expect(await sendArchive(wharf.root, archive)).toMatchObject({ status: 200 })
-  expect(placelessLines(await exportOf(wharf.root, 'slow'))).toEqual(placelessLines(archive))
+  expect(comparableLines(await exportOf(wharf.root, 'slow'))).toEqual(comparableLines(archive))
 })
 
 test('jobs take longer than the time-outs of database and role', async () => {
@@ -107,7 +107,7 @@ test('texts with backslashes come back as they were from an import into an empty
   const imported = await sendArchive(wharf.root, archive, { query: '?targetSlug=empty' })
   expect(imported, imported.text).toMatchObject({ status: 200 })
   // The stage's line names the check that sleeps, which archives can't have.
-  const withoutStage = (text: string): string[] => placelessLines(text).filter((line) => !line.startsWith('{"stage":'))
+  const withoutStage = (text: string): string[] => comparableLines(text).filter((line) => !line.startsWith('{"stage":'))
   expect(withoutStage(await exportOf(wharf.root, 'empty'))).toEqual(withoutStage(archive))
 })
 

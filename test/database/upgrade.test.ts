@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { logStages } from '../../src/events/log-stages.ts'
-import { exportOf, placelessLines, sendArchive } from '../support/archives/import.ts'
+import { comparableLines, exportOf, sendArchive } from '../support/archives/import.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database/database.ts'
 import type { ApiClient } from '../support/http/api-client.ts'
 import { runWhenDue, type SeenSchedule } from '../support/jobs/schedules.ts'
@@ -130,7 +130,7 @@ function describeUpgrade(createDatabase: () => Promise<TestDatabase>): void {
     expect(archive).toContain('"event"')
     const imported = await sendArchive(wharf.root, archive, { query: '?targetSlug=new' })
     expect(imported.status, imported.text).toBe(200)
-    const rows = (text: string) => placelessLines(text).filter((line) => line.startsWith('['))
+    const rows = (text: string) => comparableLines(text).filter((line) => line.startsWith('['))
     expect(rows(await exportOf(wharf.root, 'new'))).toEqual(rows(await exportOf(wharf.root, 'plain')))
     expect(await wharf.root.get('/content/new/live/note?select=id')).toMatchObject({ json: [{ id: 1 }, { id: 2 }] })
   })

@@ -2,7 +2,7 @@ import { request } from 'undici'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { connectRemoteServer } from '../../src/transfer/remote/remote-server.ts'
 import { collect } from '../support/archives/archive-sample.ts'
-import { exportOf, placelessLines } from '../support/archives/import.ts'
+import { comparableLines, exportOf } from '../support/archives/import.ts'
 import { eventually } from '../support/eventually.ts'
 import { askExport, askImport, jobOf, showJob, startBackend, untilEnded } from '../support/jobs/jobs.ts'
 import type { RedisServer } from '../support/servers/redis.ts'
@@ -163,7 +163,9 @@ test('rows go to another server and come from it, and its token is to be found n
   const pushed = jobOf(await wharf.root.post('/transfer', { json: { source: { project: 'shop' }, target: { dsn } } }))
   const sent = await untilEnded(wharf.root, pushed)
   expect(sent, JSON.stringify(sent)).toMatchObject({ status: 'succeeded' })
-  expect(placelessLines(await exportOf(other.root, 'far'))).toEqual(placelessLines(await exportOf(wharf.root, 'shop')))
+  expect(comparableLines(await exportOf(other.root, 'far'))).toEqual(
+    comparableLines(await exportOf(wharf.root, 'shop')),
+  )
 
   await other.database.query(`DELETE FROM "far.live".item WHERE id > 10`)
   const pulled = jobOf(await wharf.root.post('/transfer', { json: { source: { dsn }, target: { project: 'empty' } } }))

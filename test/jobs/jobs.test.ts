@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { exportOf, placelessLines } from '../support/archives/import.ts'
+import { comparableLines, exportOf } from '../support/archives/import.ts'
 import { PAUSE, withPausePoint } from '../support/database/pause-point.ts'
 import { eventually } from '../support/eventually.ts'
 import {
@@ -58,7 +58,7 @@ describe.each(BACKENDS)('with the queue on %s', (backend) => {
     const file = await wharf.root.get(`/jobs/${job.id}/file`)
     expect(file.status).toBe(200)
     const waited = await exportOf(wharf.root, 'shop')
-    expect(placelessLines(gunzipSync(file.bytes).toString())).toEqual(placelessLines(waited))
+    expect(comparableLines(gunzipSync(file.bytes).toString())).toEqual(comparableLines(waited))
   })
 
   test('an import is checked before it is accepted, and then replaces the rows', async () => {
@@ -93,8 +93,8 @@ describe.each(BACKENDS)('with the queue on %s', (backend) => {
       await wharf.root.post('/transfer', { json: { source: { project: 'shop' }, target: { project: 'mirror' } } }),
     )
     expect(await untilEnded(wharf.root, asked)).toMatchObject({ kind: 'transfer', status: 'succeeded' })
-    expect(placelessLines(await exportOf(wharf.root, 'mirror'))).toEqual(
-      placelessLines(await exportOf(wharf.root, 'shop')),
+    expect(comparableLines(await exportOf(wharf.root, 'mirror'))).toEqual(
+      comparableLines(await exportOf(wharf.root, 'shop')),
     )
   })
 

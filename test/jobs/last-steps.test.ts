@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { exportOf, placelessLines } from '../support/archives/import.ts'
+import { comparableLines, exportOf } from '../support/archives/import.ts'
 import { readState } from '../support/database/database-state.ts'
 import { withPausePoint } from '../support/database/pause-point.ts'
 import { openTransactions } from '../support/database/transactions.ts'
@@ -72,8 +72,8 @@ describe.each(BACKENDS)('with the queue on %s', { timeout: 180_000 }, (backend) 
 
   /** The result of each kind is right, and there once. */
   async function expectResults(slugs: readonly string[], exports: readonly SeenJob[]): Promise<void> {
-    const expected = placelessLines(archive)
-    for (const slug of slugs) expect(placelessLines(await exportOf(wharf.root, slug)), slug).toEqual(expected)
+    const expected = comparableLines(archive)
+    for (const slug of slugs) expect(comparableLines(await exportOf(wharf.root, slug)), slug).toEqual(expected)
     const schemas = slugs.map((slug) => `${slug}.live`)
     const imports = await wharf.database.query(
       `SELECT schema_name AS schema, count(*)::int AS n FROM system.event JOIN system.stage_state USING (stage_id)
@@ -83,7 +83,7 @@ describe.each(BACKENDS)('with the queue on %s', { timeout: 180_000 }, (backend) 
     expect(imports).toEqual(schemas.toSorted().map((schema) => ({ schema, n: 1 })))
     for (const { id } of exports) {
       const file = await wharf.root.get(`/jobs/${id}/file`)
-      expect(placelessLines(gunzipSync(file.bytes).toString())).toEqual(expected)
+      expect(comparableLines(gunzipSync(file.bytes).toString())).toEqual(expected)
       const artifacts = await wharf.database.query(
         `SELECT state FROM control.artifact WHERE job_id = $1 AND state NOT IN ('deleted', 'removed')`,
         [id],

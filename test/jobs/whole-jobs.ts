@@ -2,7 +2,7 @@ import { gunzipSync } from 'node:zlib'
 import { expect } from 'vitest'
 import type { ErrorCode } from '../../src/errors.ts'
 import type { JobError, JobKind } from '../../src/jobs/job.ts'
-import { exportOf, placelessLines } from '../support/archives/import.ts'
+import { comparableLines, exportOf } from '../support/archives/import.ts'
 import { eventually } from '../support/eventually.ts'
 import type { LostCall } from '../support/faults/fail-point.ts'
 import type { ApiAnswer } from '../support/http/api-client.ts'
@@ -120,5 +120,5 @@ async function endOfNewJob({ database }: TestWharf, seen: string[]): Promise<End
 async function expectArchive({ root }: TestWharf, jobId: string, expected: string): Promise<void> {
   const file = await root.get(`/jobs/${jobId}/file`)
   expect(file.status, file.text).toBe(200)
-  expect(placelessLines(gunzipSync(file.bytes).toString())).toEqual(placelessLines(expected))
+  expect(comparableLines(gunzipSync(file.bytes).toString())).toEqual(comparableLines(expected))
 }

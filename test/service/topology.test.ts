@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect } from 'vitest'
-import { exportOf, placelessLines } from '../support/archives/import.ts'
+import { comparableLines, exportOf } from '../support/archives/import.ts'
 import { createMigratedDatabase, type TestDatabase } from '../support/database/database.ts'
 import { readState } from '../support/database/database-state.ts'
 import { PAUSE, withPausePoint } from '../support/database/pause-point.ts'
@@ -118,10 +118,10 @@ test(
     const made = await untilEnded(other.root, jobOf(await askExport(one.root, [{ slug: 'source' }])))
     expect(made).toMatchObject({ status: 'succeeded' })
     const file = await other.root.get(`/jobs/${made.id}/file`)
-    expect(placelessLines(gunzipSync(file.bytes).toString())).toEqual(placelessLines(archive))
+    expect(comparableLines(gunzipSync(file.bytes).toString())).toEqual(comparableLines(archive))
     const imported = await untilEnded(one.root, jobOf(await askImport(other.root, file.bytes, '?targetSlug=target')))
     expect(imported, JSON.stringify(imported.error)).toMatchObject({ status: 'succeeded' })
-    expect(placelessLines(await exportOf(one.root, 'target'))).toEqual(placelessLines(archive))
+    expect(comparableLines(await exportOf(one.root, 'target'))).toEqual(comparableLines(archive))
   },
   LIMIT_MS,
 )

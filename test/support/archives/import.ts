@@ -30,11 +30,11 @@ export async function exportOf(
 }
 
 /**
- * The lines of an archive of one project that are the same wherever it goes: all but those that name time and place.
+ * The lines of one project's archive that a restored copy has too: all but those with its time and the project's name.
  */
-export const placelessLines = (archive: string): string[] =>
+export const comparableLines = (archive: string): string[] =>
   archive.split('\n').filter((line) => !/^\{"(archive|project|projectEnd)":/.test(line))
 
 /** All that an archive says about a project's stages: the same for two projects that have the same. */
 export const contentsOf = async ({ root }: { readonly root: ApiClient }, slug: string): Promise<readonly string[]> =>
-  placelessLines(await exportOf(root, slug, { system: false }))
+  comparableLines(await exportOf(root, slug, { system: false }))

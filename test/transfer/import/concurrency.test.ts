@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createLogger } from '../../../src/logger.ts'
 import { withStageLocks } from '../../../src/projects/stage-locks.ts'
 import { dropShadowSchema, type ShadowSchema, sweepShadowSchemas } from '../../../src/transfer/import/shadow-schemas.ts'
-import { exportOf, placelessLines, sendArchive } from '../../support/archives/import.ts'
+import { comparableLines, exportOf, sendArchive } from '../../support/archives/import.ts'
 import { readState } from '../../support/database/database-state.ts'
 import { PAUSE, withPausePoint } from '../../support/database/pause-point.ts'
 import { openTransactions } from '../../support/database/transactions.ts'
@@ -46,7 +46,7 @@ test('of two imports into one stage one is refused, and the other is whole', asy
     await pausePoint.release()
     expect(await first).toMatchObject({ status: 200 })
   })
-  expect(placelessLines(await exportOf(wharf.root, 'shop'))).toEqual(placelessLines(many))
+  expect(comparableLines(await exportOf(wharf.root, 'shop'))).toEqual(comparableLines(many))
 })
 
 test('many imports at once leave one of them, whole', async () => {
@@ -54,7 +54,9 @@ test('many imports at once leave one of them, whole', async () => {
   const statuses = (await Promise.all(asked)).map(({ status }) => status)
   expect(statuses).toContain(200)
   expect(statuses.filter((status) => status !== 200 && status !== 409)).toEqual([])
-  expect([placelessLines(few), placelessLines(many)]).toContainEqual(placelessLines(await exportOf(wharf.root, 'shop')))
+  expect([comparableLines(few), comparableLines(many)]).toContainEqual(
+    comparableLines(await exportOf(wharf.root, 'shop')),
+  )
 })
 
 test('who imports right after another import, or a refusal, finds nobody in the way', async () => {
@@ -161,11 +163,11 @@ test('who reads through an import goes on reading, and sees the old rows or the 
 })
 
 test('an export through imports has the old rows or the new', async () => {
-  const wholes = [few, many].map((archive) => placelessLines(archive).join('\n'))
+  const wholes = [few, many].map((archive) => comparableLines(archive).join('\n'))
   const seen: string[] = []
   let over = false
   const exporting = (async () => {
-    while (!over) seen.push(placelessLines(await exportOf(wharf.root, 'shop')).join('\n'))
+    while (!over) seen.push(comparableLines(await exportOf(wharf.root, 'shop')).join('\n'))
   })()
   for (const archive of [few, many, few, many, few, many]) {
     expect(await sendArchive(wharf.root, archive)).toMatchObject({ status: 200 })

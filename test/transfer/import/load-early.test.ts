@@ -5,7 +5,7 @@ import { ROOT } from '../../../src/projects/access.ts'
 import { importArchive } from '../../../src/transfer/import/import-archive.ts'
 import { createLoadingSchema, sweepShadowSchemas } from '../../../src/transfer/import/shadow-schemas.ts'
 import { buildArchive, column } from '../../support/archives/archive-builder.ts'
-import { exportOf, placelessLines, sendArchive } from '../../support/archives/import.ts'
+import { comparableLines, exportOf, sendArchive } from '../../support/archives/import.ts'
 import { readState } from '../../support/database/database-state.ts'
 import { noTransactionStaysOpen } from '../../support/database/transactions.ts'
 import type { ApiAnswer } from '../../support/http/api-client.ts'
@@ -89,7 +89,7 @@ const tableOf = async (slug: string, name = 'log'): Promise<number | undefined> 
 
 async function expectImported(slug: string, answer: ApiAnswer): Promise<void> {
   expect(answer, answer.text).toMatchObject({ status: 200 })
-  expect(placelessLines(await exportOf(wharf.root, slug))).toEqual(placelessLines(archive))
+  expect(comparableLines(await exportOf(wharf.root, slug))).toEqual(comparableLines(archive))
   expect(await shadowSchemas(slug)).toEqual([{ kind: 'kept' }])
   await noTransactionStaysOpen(wharf)
 }
@@ -222,7 +222,7 @@ test('an archive that arrives too slowly keeps no transaction open, and is loade
     onRows: ({ rows }) => void loaded.push(rows),
     maxWaitMs: 1_000,
   })
-  expect(placelessLines(await exportOf(wharf.root, 'slow'))).toEqual(placelessLines(archive))
+  expect(comparableLines(await exportOf(wharf.root, 'slow'))).toEqual(comparableLines(archive))
   const begunAgain = loaded.findIndex((rows, index) => rows < (loaded[index - 1] ?? 0))
   expect(begunAgain).toBeGreaterThan(0)
   expect(loaded.at(-1)).toBe(10_010)

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Permissions } from '../../../src/contract/role.ts'
 import { buildArchive } from '../../support/archives/archive-builder.ts'
-import { exportOf, placelessLines, sendArchive } from '../../support/archives/import.ts'
+import { comparableLines, exportOf, sendArchive } from '../../support/archives/import.ts'
 import { readState } from '../../support/database/database-state.ts'
 import { applyScript, createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
@@ -193,5 +193,5 @@ test('an archive without the system section leaves the roles as they are', async
   const before = await rolesOf(target)
   expect(await sendArchive(wharf.root, content, { query: `?targetSlug=${target}` })).toMatchObject({ status: 200 })
   expect(await rolesOf(target)).toEqual(before)
-  expect(placelessLines(await exportOf(wharf.root, target))).toEqual(placelessLines(content))
+  expect(comparableLines(await exportOf(wharf.root, target))).toEqual(comparableLines(content))
 })

@@ -244,7 +244,7 @@ describe.each(Object.entries(BROKEN))('%s', (_, { rows, status, says }) => {
   test.each([
     ['in the only project', [project('shop', rows)]],
     ['in the second of two projects', [project('other'), project('shop', rows)]],
-  ])('is refused, %s', async (_place, projects) => {
+  ])('is refused, %s', async (_location, projects) => {
     const answer = await sendArchive(wharf.root, buildArchive(...projects))
     expect(answer.status).toBe(status)
     const offset = (projects.length - 1) * LINES_OF_A_PROJECT

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { quoteLiteral, quoteQualified } from '../../../src/database/quoting.ts'
-import { exportOf, placelessLines, sendArchive } from '../../support/archives/import.ts'
+import { comparableLines, exportOf, sendArchive } from '../../support/archives/import.ts'
 import { createMigratedDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { installedPrograms, type OwnCluster, startOwnCluster } from '../../support/servers/own-cluster.ts'
 import { createProject } from '../../support/service/projects.ts'
@@ -91,7 +91,7 @@ describe.each(SERVERS)('on $server', ({ own }) => {
         ok: true,
         projects: [{ slug, targetSlug: copy, stages: [{ slug: 'live', rows }] }],
       })
-      expect(differences(placelessLines(await exportOf(wharf.root, copy)), placelessLines(archive))).toEqual([])
+      expect(differences(comparableLines(await exportOf(wharf.root, copy)), comparableLines(archive))).toEqual([])
     })
 
     test('its sequences go on where they stood', async () => {

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { linesOf } from '../../support/archives/archive-text.ts'
-import { exportOf, placelessLines, sendArchive } from '../../support/archives/import.ts'
+import { comparableLines, exportOf, sendArchive } from '../../support/archives/import.ts'
 import { applyScript, createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
@@ -78,7 +78,9 @@ test.each(Object.entries(SHAPES).map(([name, script], at) => ({ name, script, st
     for (const time of ['first', 'second']) {
       const answer = await sendArchive(wharf.root, archive, { query: '?targetSlug=target' })
       expect(answer, `${time}: ${answer.text}`).toMatchObject({ status: 200 })
-      expect(placelessLines(await exportOf(wharf.root, 'target', { stages: [stage] }))).toEqual(placelessLines(archive))
+      expect(comparableLines(await exportOf(wharf.root, 'target', { stages: [stage] }))).toEqual(
+        comparableLines(archive),
+      )
     }
   },
 )
@@ -127,7 +129,7 @@ test.each(Object.entries(FORMS))('an archive %s is taken', async (name, toForm) 
   const { body, headers = {} } = toForm(archive)
   const answer = await sendArchive(wharf.root, body, { query: '?targetSlug=target', headers })
   expect(answer, answer.text).toMatchObject({ status: 200 })
-  expect(placelessLines(await exportOf(wharf.root, 'target', { stages: [stage] }))).toEqual(placelessLines(archive))
+  expect(comparableLines(await exportOf(wharf.root, 'target', { stages: [stage] }))).toEqual(comparableLines(archive))
 })
 
 test('rows that were edited by hand are taken where that is allowed, and only there', async () => {

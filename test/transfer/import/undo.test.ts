@@ -3,7 +3,7 @@ import { findProject } from '../../../src/projects/projects.ts'
 import { findStage } from '../../../src/projects/stages.ts'
 import { sweepShadowSchemas } from '../../../src/transfer/import/shadow-schemas.ts'
 import { undoImport } from '../../../src/transfer/import/undo.ts'
-import { exportOf, placelessLines, sendArchive } from '../../support/archives/import.ts'
+import { comparableLines, exportOf, sendArchive } from '../../support/archives/import.ts'
 import { readState } from '../../support/database/database-state.ts'
 import { eventually } from '../../support/eventually.ts'
 import { withSession } from '../../support/servers/sessions.ts'
@@ -43,7 +43,7 @@ async function imported(): Promise<string> {
 
 const undo = (slug: string, query = '') => wharf.root.post(`/projects/${slug}/stages/live/undo${query}`)
 
-const contents = async (slug: string): Promise<string[]> => placelessLines(await exportOf(wharf.root, slug))
+const contents = async (slug: string): Promise<string[]> => comparableLines(await exportOf(wharf.root, slug))
 
 test('an undo gives back exactly what was there, and says what', async () => {
   await createProject(
@@ -54,7 +54,7 @@ test('an undo gives back exactly what was there, and says what', async () => {
   const before = await contents('shop')
   const state = await readState(wharf.database, `nspname = 'shop.live'`)
   await sendArchive(wharf.root, archive, { query: '?targetSlug=shop' })
-  expect(await contents('shop')).toEqual(placelessLines(archive))
+  expect(await contents('shop')).toEqual(comparableLines(archive))
 
   const answer = await undo('shop')
   expect(answer.json).toMatchObject({
@@ -92,7 +92,7 @@ test('an undo can be undone, which has to be asked for', async () => {
   expect(old).toMatchObject({ status: 200 })
   expect(await undo(slug)).toMatchObject({ status: 409, text: expect.stringContaining('force') })
   expect(await undo(slug, '?force=true')).toMatchObject({ status: 200 })
-  expect(await contents(slug)).toEqual(placelessLines(archive))
+  expect(await contents(slug)).toEqual(comparableLines(archive))
   expect(await undo(slug, '?force=true')).toMatchObject({ status: 200 })
   expect(await wharf.database.query(`SELECT name FROM "${slug}.live".artist`)).toEqual([{ name: 'old' }])
 })
@@ -103,7 +103,7 @@ test('only the last import can be undone', async () => {
     query: `?targetSlug=${slug}&allowEdited=true`,
   })
   await undo(slug)
-  expect(await contents(slug)).toEqual(placelessLines(archive))
+  expect(await contents(slug)).toEqual(comparableLines(archive))
 })
 
 /** What can have happened to a stage since an import, and would be lost. */
@@ -161,7 +161,7 @@ test('without an import, or too long after it, there is nothing to undo', async 
     status: 409,
     text: expect.stringContaining('nothing to undo'),
   })
-  expect(await contents(slug)).toEqual(placelessLines(archive))
+  expect(await contents(slug)).toEqual(comparableLines(archive))
 })
 
 test('where nothing is to be kept, nothing is', async () => {
@@ -231,6 +231,6 @@ test('an undo that loses its locks changes nothing', async () => {
     { force: false, tokenId: null, authorise: lose },
   )
   await expect(undone).rejects.toThrow()
-  expect(await contents(slug)).toEqual(placelessLines(archive))
+  expect(await contents(slug)).toEqual(comparableLines(archive))
   expect(await undo(slug)).toMatchObject({ status: 200 })
 })
