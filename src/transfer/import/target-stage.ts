@@ -1,7 +1,7 @@
 import type { Database } from '../../database/database.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
 import { SQLSTATE, sqlState } from '../../database/sqlstate.ts'
-import { stillLocked } from '../../projects/lock-blockers.ts'
+import { stillLocked } from '../../projects/lock-owners.ts'
 import type { Project } from '../../projects/projects.ts'
 import type { Stage } from '../../projects/stages.ts'
 import type { StructureLines } from '../structure/create-statements.ts'
