@@ -208,6 +208,28 @@ export function defineRoute<
   }
 }
 
+/**
+ * Declares the calls that the description of the interface has under one heading.
+ *
+ * @returns as `defineRoute`, with the call written as it is sent: `GET /projects/{slug}`.
+ */
+export const routesUnder =
+  (tag: string) =>
+  <
+    A extends Answers,
+    U extends Access,
+    P extends Fields = undefined,
+    Q extends Fields = undefined,
+    H extends Fields = undefined,
+    B extends BodySpec | undefined = undefined,
+  >(
+    call: `${Method} /${string}`,
+    spec: Omit<RouteSpec<A, U, P, Q, H, B>, 'method' | 'path' | 'tag'>,
+  ): Route<A, U, P, Q, H, B> => {
+    const [method, path] = call.split(' ') as [Method, string]
+    return defineRoute({ ...spec, method, path, tag })
+  }
+
 function callerFor<U extends Access, Caller>(
   access: U,
   exchange: Exchange,

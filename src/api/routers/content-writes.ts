@@ -9,7 +9,7 @@ import type { Caller } from '../../projects/access.ts'
 import type { Access } from '../access.ts'
 import { bytes, empty } from '../answer.ts'
 import { rawBody } from '../body.ts'
-import { type BoundRoute, defineRoute } from '../route.ts'
+import { type BoundRoute, routesUnder } from '../route.ts'
 import { admitTo, rowsSchema, tableParams } from './content.ts'
 import { writeHeaders, writeQuery } from './content-parameters.ts'
 
@@ -21,11 +21,10 @@ const WRITE_HEADERS = {
   'preference-applied': 'The preferences that were applied.',
 }
 
+const route = routesUnder('Content')
 const access = { by: 'visitor', permission: 'content.write', project: 'project' } as const satisfies Access
 
 const shared = {
-  path: '/content/{project}/{stage}/{table}',
-  tag: 'Content',
   access,
   params: tableParams,
   dialect: { query: writeQuery, headers: writeHeaders },
@@ -37,9 +36,8 @@ const body = rawBody('application/json', {
   description: 'One row as an object, or an array of them.',
 })
 
-const insert = defineRoute({
+const insert = route('POST /content/{project}/{stage}/{table}', {
   ...shared,
-  method: 'POST',
   operationId: 'insertRows',
   summary: 'Inserts rows; `Prefer: resolution=…` says what becomes of those whose key exists',
   body,
@@ -61,18 +59,16 @@ const changed = {
   204: empty('Done; `Prefer: return=representation` shows the rows.', WRITE_HEADERS),
 }
 
-const update = defineRoute({
+const update = route('PATCH /content/{project}/{stage}/{table}', {
   ...shared,
-  method: 'PATCH',
   operationId: 'updateRows',
   summary: 'Changes the rows that a filter names',
   body,
   answers: changed,
 })
 
-const remove = defineRoute({
+const remove = route('DELETE /content/{project}/{stage}/{table}', {
   ...shared,
-  method: 'DELETE',
   operationId: 'deleteRows',
   summary: 'Deletes the rows that a filter names',
   answers: changed,

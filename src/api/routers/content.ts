@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { z } from 'zod'
 import type { Container } from '../../container.ts'
 import type { ContentAccess, ContentPermission } from '../../content/admission.ts'
@@ -10,11 +11,11 @@ import type { Caller } from '../../projects/access.ts'
 import type { Access } from '../access.ts'
 import { bytes, empty } from '../answer.ts'
 import { assertAcceptable } from '../assert-acceptable.ts'
-import { type Admit, type BoundRoute, type Call, type Credentials, defineRoute } from '../route.ts'
+import { type Admit, type BoundRoute, type Credentials, routesUnder } from '../route.ts'
 import { overviewSchema } from './content-overview.ts'
 import { readHeaders, readQuery } from './content-parameters.ts'
 
-const tag = 'Content'
+const route = routesUnder('Content')
 const access = { by: 'visitor', permission: 'content.read', project: 'project' } as const satisfies Access
 const stageParams = z.object({ project: slug, stage: slug })
 export const tableParams = z.object({ project: slug, stage: slug, table: z.string() })
@@ -36,13 +37,10 @@ const READ_HEADERS = {
 
 export const rowsSchema = z.union([z.array(z.unknown()), z.record(z.string(), z.unknown())])
 
-const getStage = defineRoute({
-  method: 'GET',
-  path: '/content/{project}/{stage}',
+const getStage = route('GET /content/{project}/{stage}', {
   operationId: 'getStage',
   direct: true,
   summary: 'The stage at a glance: tables, columns, relations, row counts',
-  tag,
   access,
   params: stageParams,
   dialect: { query: z.object({}), headers: readHeaders },
@@ -53,14 +51,11 @@ const getStage = defineRoute({
   errors: ['CONFLICT', 'QUERY_TIMED_OUT'],
 })
 
-const getRows = defineRoute({
-  method: 'GET',
-  path: '/content/{project}/{stage}/{table}',
+const getRows = route('GET /content/{project}/{stage}/{table}', {
   operationId: 'getRows',
   direct: true,
   summary: "A table's rows",
   description: "Filters, selection, embedding, order and paging are in PostgREST's query dialect (docs/content.md).",
-  tag,
   access,
   params: tableParams,
   dialect: { query: readQuery, headers: readHeaders },
@@ -116,12 +111,10 @@ export function contentRoutes(container: Container): readonly BoundRoute<Caller>
   ]
 }
 
-type RequestHeaders = Call<ContentAccess, undefined, undefined, undefined, undefined>['request']['headers']
-
 const header = (value: string | string[] | undefined): string | undefined =>
   typeof value === 'string' ? value : value?.join(', ')
 
-const isKnown = (headers: RequestHeaders, { version }: ContentAccess, form: string): boolean =>
+const isKnown = (headers: IncomingHttpHeaders, { version }: ContentAccess, form: string): boolean =>
   isCurrent(
     { serviceRef: header(headers['x-service-ref']), ifNoneMatch: headers['if-none-match'] },
     version.reference,

@@ -13,13 +13,13 @@ import { withExport } from '../../transfer/export/with-export.ts'
 import { stream } from '../answer.ts'
 import { jsonBody } from '../body.ts'
 import { parsePrefer } from '../prefer.ts'
-import { type BoundRoute, defineRoute } from '../route.ts'
+import { type BoundRoute, routesUnder } from '../route.ts'
 import { whileAuthorised } from '../while-authorised.ts'
 import { accepted, acceptJob, asyncHeaders, idempotencyOf } from './accept-job.ts'
 
-const exportProjects = defineRoute({
-  method: 'POST',
-  path: '/export',
+const route = routesUnder('Data')
+
+const exportProjects = route('POST /export', {
   operationId: 'exportProjects',
   summary: 'Exports projects to one archive',
   description:
@@ -28,7 +28,6 @@ const exportProjects = defineRoute({
     'byte ends the connection abnormally, and its archive lacks the `end` line. Needs `content.export` in every ' +
     'project, and `system.export` where the system section is asked for. With `Prefer: respond-async` it is a job, and its ' +
     'archive, always compressed, is at `/jobs/{id}/file`.',
-  tag: 'Data',
   canWaitLong: true,
   access: { by: 'request', permissions: ['content.export'], system: ['system.export'] },
   headers: z.object({

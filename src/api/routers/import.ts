@@ -21,13 +21,13 @@ import { json } from '../answer.ts'
 import { streamBody } from '../body.ts'
 import { parsePrefer } from '../prefer.ts'
 import { queryFlag } from '../query.ts'
-import { type BoundRoute, defineRoute } from '../route.ts'
+import { type BoundRoute, routesUnder } from '../route.ts'
 import { accepted, asyncHeaders } from './accept-job.ts'
 import { acceptImport } from './import-job.ts'
 
-const importProjects = defineRoute({
-  method: 'POST',
-  path: '/import',
+const route = routesUnder('Data')
+
+const importProjects = route('POST /import', {
   operationId: 'importArchive',
   summary: 'Imports an archive over the existing data',
   description:
@@ -36,7 +36,6 @@ const importProjects = defineRoute({
     'every target, `content.structure` where a stage is empty, so that it would be built from the archive, and ' +
     '`system.import` where the archive has the system section. With `Prefer: respond-async` the archive is received and ' +
     'checked in the same way, and then imported by a job.',
-  tag: 'Data',
   access: { by: 'request', permissions: ['content.import'], system: ['system.import'] },
   query: z.object({
     targetSlug: slug.optional().meta({ description: 'Where the data goes, for an archive of one project.' }),
@@ -62,13 +61,10 @@ const importProjects = defineRoute({
   ],
 })
 
-const undo = defineRoute({
-  method: 'POST',
-  path: '/projects/{slug}/stages/{stage}/undo',
+const undo = route('POST /projects/{slug}/stages/{stage}/undo', {
   operationId: 'undoImport',
   summary: 'Puts back what the last import or transfer replaced',
   description: 'Needs `content.import`. The current contents are kept in turn, so an undo can be undone.',
-  tag: 'Data',
   access: { by: 'permission', permission: 'content.import', project: 'slug' },
   params: z.object({ slug, stage: slug }),
   query: z.object({

@@ -14,8 +14,10 @@ import { collectPassed } from '../../lib/collect-passed.ts'
 import { type Caller, findCallerAgain } from '../../projects/access.ts'
 import { empty, stream } from '../answer.ts'
 import { isKnown, isSameVersion, parseByteRange } from '../byte-range.ts'
-import { type BoundRoute, defineRoute } from '../route.ts'
+import { type BoundRoute, routesUnder } from '../route.ts'
 import { whileAuthorised } from '../while-authorised.ts'
+
+const route = routesUnder('Jobs')
 
 const fileHeaders = {
   'accept-ranges': 'Always `bytes`.',
@@ -26,9 +28,7 @@ const fileHeaders = {
   'cache-control': 'Always `private, no-cache`: it may be cached, but each request is authorised.',
 } as const
 
-const downloadJobFile = defineRoute({
-  method: 'GET',
-  path: '/jobs/{id}/file',
+const downloadJobFile = route('GET /jobs/{id}/file', {
   operationId: 'downloadJobFile',
   summary: 'Downloads the archive that an export has made',
   description:
@@ -37,7 +37,6 @@ const downloadJobFile = defineRoute({
     '`content.export` in every project, and `system.export` where the system section is in the archive. An archive whose ' +
     'bytes in the storage have changed is a 410, or, where that is seen only while it is being sent, ends the connection ' +
     'before its last byte.',
-  tag: 'Jobs',
   access: { by: 'asker', of: 'job' },
   params: z.object({ id }),
   headers: z.object({

@@ -13,11 +13,11 @@ import { assertAuthor } from '../../projects/assert-permission.ts'
 import { empty, json, stream } from '../answer.ts'
 import { pageQuery, readPage } from '../paging.ts'
 import { parsePrefer } from '../prefer.ts'
-import { type BoundRoute, defineRoute } from '../route.ts'
+import { type BoundRoute, routesUnder } from '../route.ts'
 import { retryAfter, toJobBody } from './job-body.ts'
 import { jobEvents } from './job-events.ts'
 
-const tag = 'Jobs'
+const route = routesUnder('Jobs')
 
 /** How long an answer is held back at most, in seconds. */
 const MAX_WAIT_SECONDS = 60
@@ -26,13 +26,10 @@ const retryAfterHeader = {
   'retry-after': 'How many seconds to wait before asking again; missing once the job has ended.',
 }
 
-const list = defineRoute({
-  method: 'GET',
-  path: '/jobs',
+const list = route('GET /jobs', {
   operationId: 'listJobs',
   summary: 'Jobs, the newest first',
   description: 'The root token sees all; any other token sees its own, and those that it could have asked for itself.',
-  tag,
   access: { by: 'token' },
   query: z.object({
     ...pageQuery,
@@ -44,15 +41,12 @@ const list = defineRoute({
   answers: { 200: json(pageOf(jobSchema), 'A page of jobs.') },
 })
 
-const show = defineRoute({
-  method: 'GET',
-  path: '/jobs/{id}',
+const show = route('GET /jobs/{id}', {
   operationId: 'showJob',
   summary: 'One job: its progress, and its result',
   description:
     '`Prefer: wait=N` delays the answer for up to N seconds, 60 at most, until something has changed. A failed job is ' +
     'answered with 200, too: its `status` says that it failed.',
-  tag,
   access: { by: 'viewer', of: 'job' },
   params: z.object({ id }),
   headers: z.object({ prefer: z.string().optional() }),
@@ -65,39 +59,30 @@ const show = defineRoute({
   quiet: true,
 })
 
-const events = defineRoute({
-  method: 'GET',
-  path: '/jobs/{id}/events',
+const events = route('GET /jobs/{id}/events', {
   operationId: 'watchJob',
   summary: 'The job at once, and again on every change, until it has ended',
   description:
     'Server-sent events. Each `data` is the job as `GET /jobs/{id}` has it, in one line; the `event` is `job`. Where the ' +
     'token is revoked or expires meanwhile, the last `event` is `error`, and its `data` the problem document.',
-  tag,
   access: { by: 'viewer', of: 'job' },
   params: z.object({ id }),
   answers: { 200: stream('text/event-stream', 'The events. They end with the job.') },
 })
 
-const cancel = defineRoute({
-  method: 'POST',
-  path: '/jobs/{id}/cancel',
+const cancel = route('POST /jobs/{id}/cancel', {
   operationId: 'cancelJob',
   summary: 'Cancels a job, queued or running; what it had begun is undone',
   description: 'A queued job has ended at once. A running one ends soon after: its `status` is then `cancelled`.',
-  tag,
   access: { by: 'author', of: 'job' },
   params: z.object({ id }),
   answers: { 202: json(jobSchema, 'The job, which ends or has ended.', retryAfterHeader) },
   errors: ['CONFLICT'],
 })
 
-const remove = defineRoute({
-  method: 'DELETE',
-  path: '/jobs/{id}',
+const remove = route('DELETE /jobs/{id}', {
   operationId: 'deleteJob',
   summary: 'Removes a job that has ended, and the archive that it made',
-  tag,
   access: { by: 'author', of: 'job' },
   params: z.object({ id }),
   answers: { 204: empty('The job is gone.') },

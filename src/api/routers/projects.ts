@@ -9,74 +9,56 @@ import { createStage, DEFAULT_STAGE, deleteStage, type Stage } from '../../proje
 import { empty, json } from '../answer.ts'
 import { jsonBody } from '../body.ts'
 import { pageQuery, readPage } from '../paging.ts'
-import { type BoundRoute, defineRoute } from '../route.ts'
+import { type BoundRoute, routesUnder } from '../route.ts'
 
-const tag = 'Projects'
+const route = routesUnder('Projects')
 const stageParams = z.object({ slug, stage: slug })
 
-const list = defineRoute({
-  method: 'GET',
-  path: '/projects',
+const list = route('GET /projects', {
   operationId: 'listProjects',
   summary: 'The projects that the token may know of, by slug',
-  tag,
   access: { by: 'token' },
   query: z.object(pageQuery),
   answers: { 200: json(pageOf(projectSchema), 'A page of projects.') },
 })
 
-const create = defineRoute({
-  method: 'POST',
-  path: '/projects',
+const create = route('POST /projects', {
   operationId: 'createProject',
   summary: 'Creates a project with its stages and the default roles; for the root token',
-  tag,
   access: { by: 'root' },
   body: jsonBody(z.strictObject({ slug, stages: z.array(slug).min(1).max(100).default([DEFAULT_STAGE]) })),
   answers: { 201: json(projectSchema, 'The new project.', { location: 'Path of the project.' }) },
   errors: ['CONFLICT', 'DATABASE_UNSUITABLE'],
 })
 
-const show = defineRoute({
-  method: 'GET',
-  path: '/projects/{slug}',
+const show = route('GET /projects/{slug}', {
   operationId: 'showProject',
   summary: 'One project',
-  tag,
   access: { by: 'member', project: 'slug' },
   params: z.object({ slug }),
   answers: { 200: json(projectSchema, 'The project.') },
 })
 
-const remove = defineRoute({
-  method: 'DELETE',
-  path: '/projects/{slug}',
+const remove = route('DELETE /projects/{slug}', {
   operationId: 'deleteProject',
   summary: 'Deletes a project with all its stages, rows and roles; for the root token',
-  tag,
   access: { by: 'root' },
   params: z.object({ slug }),
   answers: { 204: empty('The project is gone.') },
   errors: ['NOT_FOUND', 'CONFLICT'],
 })
 
-const listStages = defineRoute({
-  method: 'GET',
-  path: '/projects/{slug}/stages',
+const listStages = route('GET /projects/{slug}/stages', {
   operationId: 'listStages',
   summary: "The project's stages, in the order in which they were made",
-  tag,
   access: { by: 'member', project: 'slug' },
   params: z.object({ slug }),
   answers: { 200: json(pageOf(stageSchema), 'All stages.') },
 })
 
-const addStage = defineRoute({
-  method: 'POST',
-  path: '/projects/{slug}/stages',
+const addStage = route('POST /projects/{slug}/stages', {
   operationId: 'createStage',
   summary: 'Adds an empty stage; for the root token',
-  tag,
   access: { by: 'root' },
   params: z.object({ slug }),
   body: jsonBody(z.strictObject({ slug })),
@@ -84,12 +66,9 @@ const addStage = defineRoute({
   errors: ['NOT_FOUND', 'CONFLICT'],
 })
 
-const removeStage = defineRoute({
-  method: 'DELETE',
-  path: '/projects/{slug}/stages/{stage}',
+const removeStage = route('DELETE /projects/{slug}/stages/{stage}', {
   operationId: 'deleteStage',
   summary: 'Deletes a stage with all its rows; for the root token',
-  tag,
   access: { by: 'root' },
   params: stageParams,
   answers: { 204: empty('The stage is gone.') },

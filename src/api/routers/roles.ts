@@ -8,29 +8,23 @@ import { findProject } from '../../projects/projects.ts'
 import { deleteRole, listRoles, setRole } from '../../projects/roles.ts'
 import { empty, json } from '../answer.ts'
 import { jsonBody } from '../body.ts'
-import { type BoundRoute, defineRoute } from '../route.ts'
+import { type BoundRoute, routesUnder } from '../route.ts'
 
-const tag = 'Roles'
+const route = routesUnder('Roles')
 const params = z.object({ slug, role: roleName })
 
-const list = defineRoute({
-  method: 'GET',
-  path: '/projects/{slug}/roles',
+const list = route('GET /projects/{slug}/roles', {
   operationId: 'listRoles',
   summary: "The project's roles, by name",
-  tag,
   access: { by: 'member', project: 'slug' },
   params: z.object({ slug }),
   answers: { 200: json(pageOf(roleSchema), 'All roles.') },
 })
 
-const set = defineRoute({
-  method: 'PUT',
-  path: '/projects/{slug}/roles/{role}',
+const set = route('PUT /projects/{slug}/roles/{role}', {
   operationId: 'setRole',
   summary: 'Creates a role, or replaces what it allows; for the root token',
   description: 'A permission that is left out is not given. The change applies to tokens with the role at once.',
-  tag,
   access: { by: 'root' },
   params,
   body: jsonBody(newPermissions),
@@ -38,12 +32,9 @@ const set = defineRoute({
   errors: ['NOT_FOUND'],
 })
 
-const remove = defineRoute({
-  method: 'DELETE',
-  path: '/projects/{slug}/roles/{role}',
+const remove = route('DELETE /projects/{slug}/roles/{role}', {
   operationId: 'deleteRole',
   summary: 'Deletes a role that no usable token has; for the root token',
-  tag,
   access: { by: 'root' },
   params,
   answers: { 204: empty('The role is gone.') },

@@ -19,40 +19,34 @@ import type { Caller } from '../../projects/access.ts'
 import { empty, json } from '../answer.ts'
 import { jsonBody } from '../body.ts'
 import { pageQuery, readPage } from '../paging.ts'
-import { type BoundRoute, defineRoute } from '../route.ts'
+import { type BoundRoute, routesUnder } from '../route.ts'
 import { jobPath, toJobBody } from './job-body.ts'
 import { schedulePath, toScheduleBody, toScheduleDetailBody } from './schedule-body.ts'
 import { askedFor } from './schedule-request.ts'
 
-const tag = 'Schedules'
+const route = routesUnder('Schedules')
 
 /** How many runs are shown of one schedule. */
 const SHOWN_RUNS = 20
 
 const params = z.object({ id })
 
-const list = defineRoute({
-  method: 'GET',
-  path: '/schedules',
+const list = route('GET /schedules', {
   operationId: 'listSchedules',
   summary: 'Schedules, in the order in which they were made',
   description: 'The root token sees all; any other token sees those whose jobs it could ask for itself.',
-  tag,
   access: { by: 'token' },
   query: z.object({ ...pageQuery, after: id.optional() }),
   answers: { 200: json(pageOf(scheduleSchema), 'A page of schedules.') },
 })
 
-const create = defineRoute({
-  method: 'POST',
-  path: '/schedules',
+const create = route('POST /schedules', {
   operationId: 'createSchedule',
   summary: 'Creates a schedule: an export or a transfer that is repeated',
   description:
     'Needs what the job itself needs. Its jobs run in the name of this token, and fail once it is not allowed to start ' +
     'them any more. Times that are missed while no process runs are made up for by one run; a time at which the previous ' +
     'run has not ended is skipped.',
-  tag,
   access: {
     by: 'request',
     permissions: ['content.export', 'content.import'],
@@ -62,49 +56,37 @@ const create = defineRoute({
   answers: { 201: json(scheduleDetailSchema, 'The new schedule.', { location: 'Path of the schedule.' }) },
 })
 
-const show = defineRoute({
-  method: 'GET',
-  path: '/schedules/{id}',
+const show = route('GET /schedules/{id}', {
   operationId: 'showSchedule',
   summary: 'One schedule, with its newest runs',
-  tag,
   access: { by: 'asker', of: 'schedule' },
   params,
   answers: { 200: json(scheduleDetailSchema, 'The schedule.') },
 })
 
-const change = defineRoute({
-  method: 'PATCH',
-  path: '/schedules/{id}',
+const change = route('PATCH /schedules/{id}', {
   operationId: 'changeSchedule',
   summary: 'Changes the given fields of a schedule; `enabled` pauses and resumes it',
   description:
     'Runs that were missed while a schedule was paused are not made up for. With another `request`, it runs in the name of ' +
     'the token that changed it from then on: the root token too.',
-  tag,
   access: { by: 'author', of: 'schedule' },
   params,
   body: jsonBody(changedSchedule),
   answers: { 200: json(scheduleDetailSchema, 'The schedule as it is now.') },
 })
 
-const remove = defineRoute({
-  method: 'DELETE',
-  path: '/schedules/{id}',
+const remove = route('DELETE /schedules/{id}', {
   operationId: 'deleteSchedule',
   summary: 'Deletes a schedule; its archives stay for as long as those of any other job',
-  tag,
   access: { by: 'author', of: 'schedule' },
   params,
   answers: { 204: empty('The schedule is gone.') },
 })
 
-const run = defineRoute({
-  method: 'POST',
-  path: '/schedules/{id}/run',
+const run = route('POST /schedules/{id}/run', {
   operationId: 'runSchedule',
   summary: 'Runs a schedule now, enabled or not',
-  tag,
   access: { by: 'author', of: 'schedule' },
   params,
   answers: {

@@ -14,22 +14,21 @@ import { findStage } from '../../projects/stages.ts'
 import type { Access } from '../access.ts'
 import { json } from '../answer.ts'
 import { rawBody } from '../body.ts'
-import { type BoundRoute, defineRoute } from '../route.ts'
+import { type BoundRoute, routesUnder } from '../route.ts'
+
+const route = routesUnder('Projects')
 
 const MAX_SCRIPT_BYTES = 64 * 1024 * 1024
 
 const access = { by: 'permission', permission: 'content.structure', project: 'slug' } as const satisfies Access
 
-const apply = defineRoute({
-  method: 'POST',
-  path: '/projects/{slug}/stages/{stage}/schema',
+const apply = route('POST /projects/{slug}/stages/{stage}/schema', {
   operationId: 'applySchema',
   summary: "Runs SQL that changes a stage's structure, whole or not at all",
   description:
     "The script runs as the project's own database login, in one transaction of its own: names without a schema " +
     'are in the stage, and BEGIN, COMMIT and ROLLBACK are refused. Where another transaction holds a table, the script ' +
     'is undone and run again, for WHARF_SCHEMA_LOCK_SECONDS (60); then the answer is `409` and names who holds it.',
-  tag: 'Projects',
   access,
   params: z.object({ slug, stage: slug }),
   body: rawBody('application/sql', { maxBytes: MAX_SCRIPT_BYTES, description: 'Any number of statements, UTF-8.' }),

@@ -7,17 +7,16 @@ import { bytes, json } from '../answer.ts'
 import { DOCS_PAGE_POLICY, renderDocsPage } from '../docs-page.ts'
 import type { Metrics } from '../metrics.ts'
 import { createOpenApiDocument } from '../openapi.ts'
-import { type AnyRouteSpec, type BoundRoute, defineRoute } from '../route.ts'
+import { type AnyRouteSpec, type BoundRoute, routesUnder } from '../route.ts'
+
+const route = routesUnder('service')
 
 const CHECK_MS = 2_000
 const RETRY_AFTER_SECONDS = 5
 
-const getHealth = defineRoute({
-  method: 'GET',
-  path: '/healthz',
+const getHealth = route('GET /healthz', {
   operationId: 'getHealth',
   summary: 'Whether the process is alive',
-  tag: 'service',
   access: { by: 'anyone' },
   quiet: true,
   headers: z.object({ 'wharf-challenge': z.string().optional() }),
@@ -30,45 +29,33 @@ const getHealth = defineRoute({
   },
 })
 
-const getReadiness = defineRoute({
-  method: 'GET',
-  path: '/readyz',
+const getReadiness = route('GET /readyz', {
   operationId: 'getReadiness',
   summary: 'Whether the service can do its work now: everything that it depends on answers, and takes writes',
-  tag: 'service',
   access: { by: 'anyone' },
   quiet: true,
   answers: { 200: json(z.object({ status: z.literal('ready') }), 'The service is ready.') },
   errors: ['NOT_READY'],
 })
 
-const getMetrics = defineRoute({
-  method: 'GET',
-  path: '/metrics',
+const getMetrics = route('GET /metrics', {
   operationId: 'getMetrics',
   summary: 'Figures for Prometheus: jobs, the queue, requests and the process',
-  tag: 'service',
   access: { by: 'anyone' },
   quiet: true,
   answers: { 200: bytes('text/plain', 'The figures, in the text format.') },
 })
 
-const getOpenApi = defineRoute({
-  method: 'GET',
-  path: '/openapi.json',
+const getOpenApi = route('GET /openapi.json', {
   operationId: 'getOpenApi',
   summary: 'This description, as an OpenAPI 3.1 document',
-  tag: 'service',
   access: { by: 'anyone' },
   answers: { 200: bytes('application/json', 'The document.', {}, z.looseObject({ openapi: z.string() })) },
 })
 
-const getDocs = defineRoute({
-  method: 'GET',
-  path: '/docs',
+const getDocs = route('GET /docs', {
   operationId: 'getDocs',
   summary: 'This description, for reading',
-  tag: 'service',
   access: { by: 'anyone' },
   answers: {
     200: bytes('text/html', 'The page.', { 'content-security-policy': 'Allows the page its own style, nothing else.' }),

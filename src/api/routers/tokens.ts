@@ -8,64 +8,49 @@ import { createToken, findToken, listTokens, revokeToken, type Token } from '../
 import { empty, json } from '../answer.ts'
 import { jsonBody } from '../body.ts'
 import { pageQuery, readPage } from '../paging.ts'
-import { type BoundRoute, defineRoute } from '../route.ts'
+import { type BoundRoute, routesUnder } from '../route.ts'
 
-const tag = 'Tokens'
+const route = routesUnder('Tokens')
 
-const list = defineRoute({
-  method: 'GET',
-  path: '/tokens',
+const list = route('GET /tokens', {
   operationId: 'listTokens',
   summary: 'Tokens in the order in which they were made, revoked ones too; for the root token',
-  tag,
   access: { by: 'root' },
   query: z.object({ ...pageQuery, after: id.optional(), project: slug.optional() }),
   answers: { 200: json(pageOf(tokenSchema), 'A page of tokens.') },
 })
 
-const create = defineRoute({
-  method: 'POST',
-  path: '/tokens',
+const create = route('POST /tokens', {
   operationId: 'createToken',
   summary: 'Creates a token with a role in one or more projects; for the root token',
   description: 'The answer is the only place where the token is ever shown.',
-  tag,
   access: { by: 'root' },
   body: jsonBody(newToken),
   answers: { 201: json(createdTokenSchema, 'The new token.', { location: 'Path of the token.' }) },
   errors: ['NOT_FOUND'],
 })
 
-const show = defineRoute({
-  method: 'GET',
-  path: '/tokens/{id}',
+const show = route('GET /tokens/{id}', {
   operationId: 'showToken',
   summary: 'One token; for the root token',
-  tag,
   access: { by: 'root' },
   params: z.object({ id }),
   answers: { 200: json(tokenSchema, 'The token.') },
   errors: ['NOT_FOUND'],
 })
 
-const revoke = defineRoute({
-  method: 'DELETE',
-  path: '/tokens/{id}',
+const revoke = route('DELETE /tokens/{id}', {
   operationId: 'revokeToken',
   summary: 'Revokes a token for good, from the next request on; for the root token',
-  tag,
   access: { by: 'root' },
   params: z.object({ id }),
   answers: { 204: empty('The token is revoked.') },
   errors: ['NOT_FOUND'],
 })
 
-const me = defineRoute({
-  method: 'GET',
-  path: '/me',
+const me = route('GET /me', {
   operationId: 'whoAmI',
   summary: 'Who the token is, and what it may do',
-  tag,
   access: { by: 'token' },
   answers: {
     200: json(callerSchema, 'The caller.'),

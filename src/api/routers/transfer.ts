@@ -10,12 +10,12 @@ import { admitStage } from '../../transfer/import/structure-permission.ts'
 import { assertAllowedHost, assertVettedAddress } from '../../transfer/remote/allowed-hosts.ts'
 import { parseProjectTarget } from '../../transfer/remote/target.ts'
 import { jsonBody } from '../body.ts'
-import { type BoundRoute, defineRoute } from '../route.ts'
+import { type BoundRoute, routesUnder } from '../route.ts'
 import { accepted, acceptJob, asyncHeaders, idempotencyOf } from './accept-job.ts'
 
-const transfer = defineRoute({
-  method: 'POST',
-  path: '/transfer',
+const route = routesUnder('Data')
+
+const transfer = route('POST /transfer', {
   operationId: 'transferProject',
   summary: 'Copies a project over another one, on this server or between this one and another',
   description:
@@ -23,7 +23,6 @@ const transfer = defineRoute({
     'server. The operator decides which other servers may be reached (`WHARF_TRANSFER_HOSTS`). Needs `content.export` in a ' +
     'source and `content.import` in a target that are here, `content.structure` in a target with an ' +
     'empty stage, which is built, and the same in `system` where the system section is asked for.',
-  tag: 'Data',
   access: {
     by: 'request',
     permissions: ['content.export', 'content.import'],
