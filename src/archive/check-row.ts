@@ -36,9 +36,9 @@ export function parsePlainRow(line: Buffer): unknown {
   return isRow ? parseJson(line.toString('utf8', PREFIX.length, last)) : undefined
 }
 
-/** By column, whether JavaScript's numbers hold all that one may be given. */
+/** By column, whether JavaScript's numbers hold all that one may be given. No array is written as a number. */
 export const takesNumbers = (columns: readonly RowColumn[]): readonly boolean[] =>
-  columns.map(({ type }) => !MORE_DIGITS_THAN_NUMBERS.has(withoutModifier(type)))
+  columns.map(({ type }) => !type.endsWith('[]') && !MORE_DIGITS_THAN_NUMBERS.has(withoutModifier(type)))
 
 /** Checks the rows of one table. */
 export class RowCheck {

@@ -158,6 +158,15 @@ const FAULTS: readonly [name: string, archive: string, line: number, detail: str
     at('{"row":'),
     'the value of column "gain" is a number',
   ],
+  ...['numeric(10,2)[]', 'numeric[]', 'integer[]'].map((type): [string, string, number, string] => [
+    `a number for ${type}`,
+    row('{"row":[1,"a",null,true,1.5]}').replace(
+      '"name":"gain","type":"double precision"',
+      `"name":"gain","type":"${type}"`,
+    ),
+    at('{"row":'),
+    'the value of column "gain" is a number',
+  ]),
   [
     'a number beyond all',
     row('{"row":[1,"a",null,true,1e999]}'),
