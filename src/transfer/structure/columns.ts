@@ -1,10 +1,10 @@
-import { quoteIdentifier, quoteLiteral } from '../../database/quoting.ts'
+import { quoteIdentifier, quoteQualified } from '../../database/quoting.ts'
+import { collate, commentOn } from './clauses.ts'
 import type { ObjectKey } from './dependencies.ts'
 import type { LineContext } from './line-context.ts'
 import { type ColumnLine, type Facts, type IdentityLine, present, type TableLine, yesOrNo } from './lines.ts'
 import { jsonObject, type Query } from './query.ts'
 import { type SequenceRow, sequenceOptions, toIdentitySequence } from './sequences.ts'
-import { collate } from './types/type-kind.ts'
 import type { ValueType } from './value-expressions.ts'
 
 export interface ColumnRow {
@@ -88,11 +88,7 @@ export function completeColumns({ name, columns }: TableLine): string[] {
 }
 
 export const columnComments = ({ name: table, columns }: TableLine): string[] =>
-  columns.flatMap(({ name, comment }) =>
-    comment === undefined
-      ? []
-      : [`COMMENT ON COLUMN ${quoteIdentifier(table)}.${quoteIdentifier(name)} IS ${quoteLiteral(comment)}`],
-  )
+  columns.flatMap(({ name, comment }) => commentOn(`COLUMN ${quoteQualified(table, name)}`, comment))
 
 /** What decides about which rows fit. */
 export const columnFacts = (column: ColumnLine): Facts =>

@@ -1,10 +1,10 @@
 import { archiveFault } from '../../archive/archive-invalid.ts'
-import { quoteIdentifier, quoteLiteral } from '../../database/quoting.ts'
+import { quoteIdentifier } from '../../database/quoting.ts'
+import { commentOn, storageParameters } from './clauses.ts'
 import type { ObjectKey } from './dependencies.ts'
 import { describable, type LineContext } from './line-context.ts'
 import type { DefinitionLine, Facts, TableLine } from './lines.ts'
 import { jsonObject, type Query } from './query.ts'
-import { storageParameters } from './storage-parameters.ts'
 
 /** The kinds of constraint and index, by the lists of a table's line. */
 const KINDS = {
@@ -103,9 +103,7 @@ export function addConstraints(table: TableLine, constraints: readonly Definitio
   const tableName = quoteIdentifier(table.name)
   return constraints.flatMap(({ name, definition, comment }) => [
     `ALTER TABLE ${tableName} ADD CONSTRAINT ${quoteIdentifier(name)} ${definition}`,
-    ...(comment === undefined
-      ? []
-      : [`COMMENT ON CONSTRAINT ${quoteIdentifier(name)} ON ${tableName} IS ${quoteLiteral(comment)}`]),
+    ...commentOn(`CONSTRAINT ${quoteIdentifier(name)} ON ${tableName}`, comment),
   ])
 }
 
@@ -117,7 +115,7 @@ export function addConstraints(table: TableLine, constraints: readonly Definitio
 function createIndexes({ name: table, indexes = [] }: TableLine): string[] {
   return indexes.flatMap(({ name, definition, comment }) => [
     assertIndex(definition, name, table),
-    ...(comment === undefined ? [] : [`COMMENT ON INDEX ${quoteIdentifier(name)} IS ${quoteLiteral(comment)}`]),
+    ...commentOn(`INDEX ${quoteIdentifier(name)}`, comment),
   ])
 }
 

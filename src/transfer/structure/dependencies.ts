@@ -20,12 +20,8 @@ export interface Dependency {
  * - collations of table columns are left out, since a column can do without;
  * - a row type that a built-in type hides is not said to be part of its table, since its name can't be written.
  */
-export async function readDependencies(query: Query, schemaOid: string): Promise<Dependency[]> {
-  const rows = await query<{ object: ObjectKey; on_object: ObjectKey; kind: Dependency['kind'] }>(DEPENDENCIES_SQL, [
-    schemaOid,
-  ])
-  return rows.map((row) => ({ object: row.object, on: row.on_object, kind: row.kind }))
-}
+export const readDependencies = (query: Query, schemaOid: string): Promise<Dependency[]> =>
+  query<Dependency>(DEPENDENCIES_SQL, [schemaOid])
 
 // From the schema's objects to what they depend on, and once: the planner knows nothing of a new schema, and would
 // otherwise look for all of them again for each dependency in the whole database (OFFSET 0 keeps it from that).
@@ -50,7 +46,7 @@ WITH object AS MATERIALIZED (
 SELECT DISTINCT
        CASE WHEN t.typtype = 'd' AND d.deptype = 'n' AND d.refobjid NOT IN (t.typbasetype, t.typcollation)
             THEN 'domain default' ELSE object_class.relname::text END || ':' || d.objid AS object,
-       on_class.relname::text || ':' || d.refobjid AS on_object,
+       on_class.relname::text || ':' || d.refobjid AS "on",
        d.deptype::text AS kind
   FROM object o
   CROSS JOIN LATERAL (

@@ -14,7 +14,16 @@ export async function readNotExported(query: Query, schemaOid: string): Promise<
 export const compareNotExported = (a: NotExported, b: NotExported): number =>
   compareText(a.kind, b.kind) || compareText(a.name, b.name) || compareText(a.detail ?? '', b.detail ?? '')
 
-/** Objects with a name in the schema: the catalog, the kind, the name, a detail, and which rows. */
+/** To whom something was granted, of a row `g` of `aclexplode`. */
+const GRANTED_SQL = `
+  g.privilege_type || ' to ' || COALESCE(pg_catalog.pg_get_userbyid(NULLIF(g.grantee, 0)), 'everybody')`
+
+const EXTENSIONS_SQL = `
+SELECT 'extension' AS kind, e.extname::text AS name, NULL::text AS detail
+  FROM pg_catalog.pg_extension e
+ WHERE e.extnamespace = $1::pg_catalog.oid`
+
+/** Objects of a catalog, `o`, with a name in the schema: the kind, the name, a detail, and which rows. */
 const NAMED_OBJECTS: readonly { from: string; kind: string; name: string; detail?: string; where: string }[] = [
   {
     from: 'pg_class',
@@ -72,89 +81,47 @@ const NAMED_OBJECTS: readonly { from: string; kind: string; name: string; detail
   },
 ]
 
-/** What hangs on the schema's tables: name and detail. `c` is the table. */
-const TABLE_OBJECTS: readonly { kind: string; name: string; detail: string; from: string; where: string }[] = [
-  {
-    kind: 'trigger',
-    name: `c.relname || '.' || g.tgname`,
-    detail: 'NULL',
-    from: 'pg_catalog.pg_trigger g JOIN pg_catalog.pg_class c ON c.oid = g.tgrelid',
-    // Those that keep the event log come with every stage.
-    where: `NOT g.tgisinternal AND g.tgfoid IS DISTINCT FROM pg_catalog.to_regproc('${LOG_FUNCTION}')`,
-  },
-  {
-    kind: 'rule',
-    name: `c.relname || '.' || r.rulename`,
-    detail: 'NULL',
-    from: 'pg_catalog.pg_rewrite r JOIN pg_catalog.pg_class c ON c.oid = r.ev_class',
-    where: `r.rulename <> '_RETURN'`,
-  },
-  {
-    kind: 'policy',
-    name: `c.relname || '.' || p.polname`,
-    detail: 'NULL',
-    from: 'pg_catalog.pg_policy p JOIN pg_catalog.pg_class c ON c.oid = p.polrelid',
-    where: 'true',
-  },
-  {
-    kind: 'row level security',
-    name: 'c.relname::text',
-    detail: `CASE WHEN c.relforcerowsecurity THEN 'also for the owner' END`,
-    from: 'pg_catalog.pg_class c',
-    where: 'c.relrowsecurity OR c.relforcerowsecurity',
-  },
-  {
-    kind: 'tablespace',
-    name: 'c.relname::text',
-    detail: `'is in ' || s.spcname`,
-    from: 'pg_catalog.pg_class c JOIN pg_catalog.pg_tablespace s ON s.oid = c.reltablespace',
-    where: `c.relkind IN ('r', 'i')`,
-  },
-  {
-    kind: 'publication',
-    name: 'p.pubname::text',
-    detail: `'of ' || c.relname`,
-    from: `pg_catalog.pg_publication p JOIN pg_catalog.pg_publication_rel l ON l.prpubid = p.oid
-           JOIN pg_catalog.pg_class c ON c.oid = l.prrelid`,
-    where: 'true',
-  },
-  {
-    kind: 'clustering',
-    name: 'c.relname::text',
-    detail: `'by the index ' || x.relname`,
-    from: `pg_catalog.pg_index i JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid
-           JOIN pg_catalog.pg_class c ON c.oid = i.indrelid`,
-    where: 'i.indisclustered',
-  },
-  {
-    kind: 'column options',
-    name: `c.relname || '.' || a.attname`,
-    detail: `pg_catalog.array_to_string(a.attoptions, ', ')`,
-    from: 'pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid',
-    where: `c.relkind = 'r' AND a.attoptions IS NOT NULL AND NOT a.attisdropped`,
-  },
-  {
-    kind: 'index statistics',
-    name: 'c.relname::text',
-    detail: `'column ' || a.attnum || ' has the target ' || a.attstattarget`,
-    from: 'pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid',
-    where: `c.relkind = 'i' AND a.attstattarget >= 0`,
-  },
-  {
-    kind: 'grant',
-    name: 'c.relname::text',
-    detail: `g.privilege_type || ' to ' || COALESCE(pg_catalog.pg_get_userbyid(NULLIF(g.grantee, 0)), 'everybody')`,
-    from: 'pg_catalog.pg_class c CROSS JOIN LATERAL pg_catalog.aclexplode(c.relacl) g',
-    where: `c.relkind IN ('r', 'S') AND g.grantee <> c.relowner`,
-  },
-  {
-    kind: 'grant',
-    name: `c.relname || '.' || a.attname`,
-    detail: `g.privilege_type || ' to ' || COALESCE(pg_catalog.pg_get_userbyid(NULLIF(g.grantee, 0)), 'everybody')`,
-    from: `pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
-           CROSS JOIN LATERAL pg_catalog.aclexplode(a.attacl) g`,
-    where: `c.relkind = 'r' AND g.grantee <> c.relowner`,
-  },
+const ON_TABLE = 'c.relnamespace = $1::pg_catalog.oid'
+
+/** What hangs on the schema's tables, each `c`. */
+const TABLE_OBJECTS: readonly string[] = [
+  // The triggers that keep the event log come with every stage.
+  `SELECT 'trigger', c.relname || '.' || g.tgname, NULL
+     FROM pg_catalog.pg_trigger g JOIN pg_catalog.pg_class c ON c.oid = g.tgrelid
+    WHERE ${ON_TABLE} AND NOT g.tgisinternal AND g.tgfoid IS DISTINCT FROM pg_catalog.to_regproc('${LOG_FUNCTION}')`,
+  `SELECT 'rule', c.relname || '.' || r.rulename, NULL
+     FROM pg_catalog.pg_rewrite r JOIN pg_catalog.pg_class c ON c.oid = r.ev_class
+    WHERE ${ON_TABLE} AND r.rulename <> '_RETURN'`,
+  `SELECT 'policy', c.relname || '.' || p.polname, NULL
+     FROM pg_catalog.pg_policy p JOIN pg_catalog.pg_class c ON c.oid = p.polrelid
+    WHERE ${ON_TABLE}`,
+  `SELECT 'row level security', c.relname::text, CASE WHEN c.relforcerowsecurity THEN 'also for the owner' END
+     FROM pg_catalog.pg_class c
+    WHERE ${ON_TABLE} AND (c.relrowsecurity OR c.relforcerowsecurity)`,
+  `SELECT 'tablespace', c.relname::text, 'is in ' || s.spcname
+     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_tablespace s ON s.oid = c.reltablespace
+    WHERE ${ON_TABLE} AND c.relkind IN ('r', 'i')`,
+  `SELECT 'publication', p.pubname::text, 'of ' || c.relname
+     FROM pg_catalog.pg_publication p JOIN pg_catalog.pg_publication_rel l ON l.prpubid = p.oid
+     JOIN pg_catalog.pg_class c ON c.oid = l.prrelid
+    WHERE ${ON_TABLE}`,
+  `SELECT 'clustering', c.relname::text, 'by the index ' || x.relname
+     FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid
+     JOIN pg_catalog.pg_class c ON c.oid = i.indrelid
+    WHERE ${ON_TABLE} AND i.indisclustered`,
+  `SELECT 'column options', c.relname || '.' || a.attname, pg_catalog.array_to_string(a.attoptions, ', ')
+     FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
+    WHERE ${ON_TABLE} AND c.relkind = 'r' AND a.attoptions IS NOT NULL AND NOT a.attisdropped`,
+  `SELECT 'index statistics', c.relname::text, 'column ' || a.attnum || ' has the target ' || a.attstattarget
+     FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
+    WHERE ${ON_TABLE} AND c.relkind = 'i' AND a.attstattarget >= 0`,
+  `SELECT 'grant', c.relname::text, ${GRANTED_SQL}
+     FROM pg_catalog.pg_class c CROSS JOIN LATERAL pg_catalog.aclexplode(c.relacl) g
+    WHERE ${ON_TABLE} AND c.relkind IN ('r', 'S') AND g.grantee <> c.relowner`,
+  `SELECT 'grant', c.relname || '.' || a.attname, ${GRANTED_SQL}
+     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
+    CROSS JOIN LATERAL pg_catalog.aclexplode(a.attacl) g
+    WHERE ${ON_TABLE} AND c.relkind = 'r' AND g.grantee <> c.relowner`,
 ]
 
 const IS_INTERNAL_SQL = `
@@ -168,16 +135,11 @@ const IS_MEMBER_SQL = `
            WHERE d.classid = o.tableoid AND d.objid = o.oid AND d.deptype = 'e')`
 
 const OTHERS_SQL = `
-SELECT 'extension', e.extname::text, NULL
-  FROM pg_catalog.pg_extension e
- WHERE e.extnamespace = $1::pg_catalog.oid
-UNION ALL
-SELECT 'grant', t.typname::text, g.privilege_type || ' to ' || pg_catalog.pg_get_userbyid(g.grantee)
+SELECT 'grant', t.typname::text, ${GRANTED_SQL}
   FROM pg_catalog.pg_type t CROSS JOIN LATERAL pg_catalog.aclexplode(t.typacl) g
  WHERE t.typnamespace = $1::pg_catalog.oid AND g.grantee NOT IN (0, t.typowner)
 UNION ALL
-SELECT 'grant', 'the stage''s schema',
-       g.privilege_type || ' to ' || COALESCE(pg_catalog.pg_get_userbyid(NULLIF(g.grantee, 0)), 'everybody')
+SELECT 'grant', 'the stage''s schema', ${GRANTED_SQL}
   FROM pg_catalog.pg_namespace n CROSS JOIN LATERAL pg_catalog.aclexplode(n.nspacl) g
  WHERE n.oid = $1::pg_catalog.oid AND g.grantee <> n.nspowner
 UNION ALL
@@ -214,17 +176,13 @@ SELECT 'comment', pg_catalog.pg_describe_object(d.classoid, d.objoid, d.objsubid
            WHERE i.classid = d.classoid AND i.objid = c.oid AND i.deptype = 'i')))`
 
 const NOT_EXPORTED_SQL = [
-  'SELECT NULL::text AS kind, NULL::text AS name, NULL::text AS detail WHERE false',
+  EXTENSIONS_SQL,
   ...NAMED_OBJECTS.map(
     ({ from, kind, name, detail = 'NULL', where }) =>
       `SELECT ${kind}, ${name}, ${detail} FROM pg_catalog.${from} o ${IS_INTERNAL_SQL}
         WHERE ${where} AND NOT ${IS_MEMBER_SQL}`,
   ),
-  ...TABLE_OBJECTS.map(
-    ({ kind, name, detail, from, where }) =>
-      `SELECT '${kind}', ${name}, ${detail} FROM ${from}
-        WHERE c.relnamespace = $1::pg_catalog.oid AND (${where})`,
-  ),
+  ...TABLE_OBJECTS,
   OTHERS_SQL,
   COMMENTS_SQL,
 ].join('\nUNION ALL\n')

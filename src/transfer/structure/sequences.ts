@@ -1,7 +1,8 @@
 import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../database/quoting.ts'
+import { commentOn } from './clauses.ts'
 import type { ObjectKey } from './dependencies.ts'
 import { describable, type LineContext } from './line-context.ts'
-import type { Facts, IdentityLine, SequenceLine } from './lines.ts'
+import { type Facts, type IdentityLine, type SequenceLine, yesOrNo } from './lines.ts'
 import { jsonObject, type Query } from './query.ts'
 
 export interface SequenceRow {
@@ -64,10 +65,8 @@ export function positionSequence(sequence: SequenceLine | IdentityLine['sequence
   return [
     // setval() is not undone by a rollback, but the sequence is: it is new in this transaction.
     `SELECT pg_catalog.setval(${quoteLiteral(name)}, ${sequence.value}, ${sequence.called})`,
-    ...(ownedBy
-      ? [`ALTER SEQUENCE ${name} OWNED BY ${quoteIdentifier(ownedBy.table)}.${quoteIdentifier(ownedBy.column)}`]
-      : []),
-    ...(comment === undefined ? [] : [`COMMENT ON SEQUENCE ${name} IS ${quoteLiteral(comment)}`]),
+    ...(ownedBy ? [`ALTER SEQUENCE ${name} OWNED BY ${quoteQualified(ownedBy.table, ownedBy.column)}`] : []),
+    ...commentOn(`SEQUENCE ${name}`, comment),
   ]
 }
 
@@ -77,7 +76,7 @@ export const sequenceFacts = ({ type, increment, min, max, cycle }: SequenceLine
   increment,
   minimum: min,
   maximum: max,
-  cycle: cycle ? 'yes' : 'no',
+  cycle: yesOrNo(cycle),
 })
 
 const LINE_SQL = jsonObject({

@@ -1,4 +1,5 @@
-import { quoteIdentifier, quoteLiteral } from '../../database/quoting.ts'
+import { quoteIdentifier } from '../../database/quoting.ts'
+import { commentOn, storageParameters } from './clauses.ts'
 import { type ColumnRow, columnComments, columnDefinition, columnFacts, toColumnLine } from './columns.ts'
 import { type ConstraintRow, definitionFacts, toDefinitionLists } from './constraints.ts'
 import type { ObjectKey } from './dependencies.ts'
@@ -6,7 +7,6 @@ import type { LineContext } from './line-context.ts'
 import type { Facts, TableLine } from './lines.ts'
 import { jsonObject, type Query } from './query.ts'
 import type { SequenceRow } from './sequences.ts'
-import { storageParameters } from './storage-parameters.ts'
 import { valueExpression } from './value-expressions.ts'
 
 export interface TableRow {
@@ -94,11 +94,10 @@ export function replicaIdentity({ name, replicaIdentity: identity }: TableLine):
   return [`ALTER TABLE ${quoteIdentifier(name)} REPLICA IDENTITY ${how}`]
 }
 
-export function tableComments(table: TableLine): string[] {
-  const { name, comment } = table
-  const ofTable = comment === undefined ? [] : [`COMMENT ON TABLE ${quoteIdentifier(name)} IS ${quoteLiteral(comment)}`]
-  return [...ofTable, ...columnComments(table)]
-}
+export const tableComments = (table: TableLine): readonly string[] => [
+  ...commentOn(`TABLE ${quoteIdentifier(table.name)}`, table.comment),
+  ...columnComments(table),
+]
 
 /** What decides about which rows fit, of all parts of the table, by what they are called for people. */
 export const tableFacts = (table: TableLine): readonly (readonly [string, Facts])[] => [

@@ -1,4 +1,5 @@
-import { quoteIdentifier, quoteLiteral } from '../../database/quoting.ts'
+import { quoteIdentifier } from '../../database/quoting.ts'
+import { commentOn } from './clauses.ts'
 import { inCreationOrder } from './creation-order.ts'
 import type { ObjectKey } from './dependencies.ts'
 import { describable, type LineContext } from './line-context.ts'
@@ -68,12 +69,8 @@ export const createType = (type: TypeLine): string =>
 /** What a type is given once all types are there: a domain's default and checks, comments. */
 export function completeType(type: TypeLine): string[] {
   const name = quoteIdentifier(type.content.name)
-  const { comment } = type.content
   const noun = type.kind === 'domain' ? 'DOMAIN' : 'TYPE'
-  return [
-    ...(kindOf(type).complete?.(name, type.content) ?? []),
-    ...(comment === undefined ? [] : [`COMMENT ON ${noun} ${name} IS ${quoteLiteral(comment)}`]),
-  ]
+  return [...(kindOf(type).complete?.(name, type.content) ?? []), ...commentOn(`${noun} ${name}`, type.content.comment)]
 }
 
 /** What decides about which rows fit. */

@@ -1,6 +1,7 @@
 import { quoteIdentifier } from '../../../database/quoting.ts'
+import { collate } from '../clauses.ts'
 import { jsonObject } from '../query.ts'
-import { collate, TYPE_COMMENT, type TypeKind, typeColumns } from './type-kind.ts'
+import { TYPE_COMMENT, type TypeKind, typeColumns } from './type-kind.ts'
 
 const ATTRIBUTE_SQL = jsonObject({
   name: 'a.attname',

@@ -1,9 +1,10 @@
 import { quoteIdentifier } from '../../../database/quoting.ts'
+import { collate } from '../clauses.ts'
 import type { ObjectKey } from '../dependencies.ts'
 import { describable, type LineContext } from '../line-context.ts'
 import { type DomainLine, present, yesOrNo } from '../lines.ts'
 import { jsonObject } from '../query.ts'
-import { collate, TYPE_COMMENT, type TypeKind, type TypeRow, typeColumns } from './type-kind.ts'
+import { TYPE_COMMENT, type TypeKind, type TypeRow, typeColumns } from './type-kind.ts'
 
 export interface DomainRow extends TypeRow<DomainLine> {
   readonly default_key: ObjectKey

@@ -32,6 +32,3 @@ export const typeColumns = (line: string): string => `
        ${line} AS line`
 
 export const TYPE_COMMENT = `pg_catalog.obj_description(t.oid, 'pg_type')`
-
-export const collate = ({ collation }: { readonly collation?: string }): string =>
-  collation === undefined ? '' : ` COLLATE ${collation}`

@@ -15,3 +15,10 @@ export function storageParameters(options: readonly string[]): string {
 }
 
 const quoteIfNeeded = (name: string): string => (/^[a-z_]+$/.test(name) ? name : quoteIdentifier(name))
+
+/** The statement that comments on something; none without a comment. @param object e.g. `TABLE "artist"`. */
+export const commentOn = (object: string, comment: string | undefined): readonly string[] =>
+  comment === undefined ? [] : [`COMMENT ON ${object} IS ${quoteLiteral(comment)}`]
+
+export const collate = ({ collation }: { readonly collation?: string }): string =>
+  collation === undefined ? '' : ` COLLATE ${collation}`
