@@ -24,7 +24,7 @@ const DESCRIPTION = [
   'Wharf moves the data of PostgreSQL projects: exact exports, imports and transfers.',
   '',
   'A project is addressed by its DSN, wharf://<project>:<TOKEN>@<host>[:port]. ' +
-    'Without one, or with ".", it is the local project, whose server is started for the command if it is not running.',
+    'Without one, or with ".", a command uses the local project, and runs its server if it is not running.',
 ].join('\n')
 
 /**
@@ -84,11 +84,11 @@ function createProgram(
     .action(() => runStart())
   program
     .command('api')
-    .description('run only the HTTP interface of a service that has DATABASE_URL')
+    .description('run only the HTTP interface; needs DATABASE_URL')
     .action(() => runStart('api'))
   program
     .command('worker')
-    .description('run only the jobs of a service that has DATABASE_URL')
+    .description('run only the jobs; needs DATABASE_URL')
     .action(() => runStart('worker'))
   addDataCommands(program, run)
   addProjectCommands(program, run)

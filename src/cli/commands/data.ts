@@ -16,7 +16,7 @@ function addExport(program: Command, run: Run): void {
     .command('data:export [source-project]')
     .summary('export a project to a file')
     .description(
-      'Exports a project to a file: the local one, or another one by its DSN, wharf://<project>:<TOKEN>@<host>[:port].',
+      'Exports a project to a file: the local project, or another one by its DSN, wharf://<project>:<TOKEN>@<host>[:port].',
     )
     .option('--no-gzip', 'do not compress the output')
     .option('--include-system', 'include the system schema: roles and event log')
@@ -33,9 +33,9 @@ function addImport(program: Command, run: Run): void {
     .command('data:import <input-file> [target-project]')
     .summary('import a file over the existing data')
     .description(
-      'Imports a file ("-": standard input) into a project, over the existing data: into the one of the DSN, ' +
-        'wharf://<project>:<TOKEN>@<host>[:port]; without a DSN into the target that the file names, or else into the ' +
-        'local project. A DSN without a project leaves the target to the file. All of it is imported, or nothing.',
+      'Imports a file ("-": standard input) over the existing data: into the project of the DSN, ' +
+        'wharf://<project>:<TOKEN>@<host>[:port]; without a DSN, into the target that the file names, or else into the ' +
+        'local project. With a DSN that names no project, the file says where to. All of it is imported, or nothing.',
     )
     .addOption(yesOption())
     .option('--dry-run', 'only say what would be replaced, or why it cannot be')
@@ -49,7 +49,7 @@ function addTransfer(program: Command, run: Run): void {
     .command('data:transfer <source-project> <target-project>')
     .summary('copy the data of a project into another one')
     .description(
-      'Copies the data of a project directly into another one, over the existing data. Each is a DSN, ' +
+      'Copies the data of one project directly into another one, over the existing data. Each project is a DSN, ' +
         'wharf://<project>:<TOKEN>@<host>[:port], or "." for the local project. All of it arrives, or nothing.',
     )
     .option('--include-system', 'include the system schema: roles and event log')
@@ -81,7 +81,7 @@ function addUndo(program: Command, run: Run): void {
         'local project, or in another one by its DSN, wharf://<project>:<TOKEN>@<host>[:port].',
     )
     .option('--stage <slug>', 'the stage', 'live')
-    .option('--force', 'also where the stage was written to since: those writes are given up')
+    .option('--force', 'undo even if the stage was written to since, and give those writes up')
     .addOption(yesOption())
     .action(run(async () => (await import('../undo.ts')).runUndo))
 }

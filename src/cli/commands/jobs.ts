@@ -8,9 +8,9 @@ export function addJobCommands(program: Command, run: Run): void {
   program
     .command('job:list')
     .description('list the jobs, the newest first')
-    .option('--status <status>', 'only those that are queued, running, succeeded, failed or cancelled')
-    .option('--kind <kind>', 'only export, import or transfer')
-    .option('--project <slug>', 'only those about this project')
+    .option('--status <status>', 'only jobs that are queued, running, succeeded, failed or cancelled')
+    .option('--kind <kind>', 'only jobs of this kind: export, import or transfer')
+    .option('--project <slug>', 'only jobs about this project')
     .option('--limit <n>', 'how many at most, up to 200', '50')
     .action(run(async () => (await jobs()).runJobList))
 
@@ -21,7 +21,7 @@ export function addJobCommands(program: Command, run: Run): void {
 
   program
     .command('job:watch <id>')
-    .description('wait until a job has ended; the exit code says whether it succeeded. Ctrl-C leaves the job alone')
+    .description('wait until a job has ended, and exit with 0 if it succeeded. Ctrl-C leaves the job alone')
     .option('--quiet', 'show no progress')
     .action(run(async () => (await jobs()).runJobWatch))
 

@@ -14,7 +14,7 @@ export function addRoleCommands(program: Command, run: Run): void {
 
   program
     .command('role:set <name>')
-    .description('create a role, or set what it may do, to exactly what is named')
+    .description('create a role, or change it, with exactly the permissions named')
     .option('--content <permissions>', 'some of read,write,export,import,structure')
     .option('--system <permissions>', 'some of export,import')
     .addOption(projectOption())

@@ -18,14 +18,14 @@ function addCreateCommand(program: Command, run: Run): void {
     .requiredOption('--cron <cron>', 'when: minute, hour, day of month, month, day of week; or @daily and the like')
     .option('--timezone <name>', 'the time zone of --cron, e.g. Europe/Berlin (default: UTC)')
     .addOption(repeatable('--project <slug>', 'a project to export (default: the local one)'))
-    .option('--from <project>', 'transfer from this project of the server, or DSN of another one')
-    .option('--to <project>', 'transfer over this project of the server, or DSN of another one')
+    .option('--from <project>', 'transfer from this project of the server, or from one of another server by its DSN')
+    .option('--to <project>', 'transfer over this project of the server, or over one of another server by its DSN')
     .option('--include-system', 'include the system schema: roles and event log')
-    .addOption(repeatable('--stage <slug>', 'only this stage'))
-    .addOption(repeatable('--exclude-table <name>', 'without this table'))
+    .addOption(repeatable('--stage <slug>', 'this stage only (default: all stages)'))
+    .addOption(repeatable('--exclude-table <name>', 'leave this table out, its structure and its rows'))
     .option('--keep-last <number>', 'keep this many archives; where some are proven, only those count')
     .option('--keep-days <number>', 'keep archives for this many days')
-    .option('--verify', 'restore and compare every archive before its run counts as succeeded')
+    .option('--verify', 'restore and compare every archive before its run succeeds')
     .option('--paused', 'do not run it until schedule:resume')
     .action(run(async () => (await schedules()).runScheduleCreate))
 }
@@ -43,7 +43,7 @@ function addRunningCommands(program: Command, run: Run): void {
 
   program
     .command('schedule:resume <id>')
-    .description('resume a paused schedule; runs that it missed are not made up for')
+    .description('resume a paused schedule; runs missed meanwhile are not made up for')
     .action(run(async () => (await schedules()).runScheduleResume))
 
   program

@@ -7,7 +7,7 @@ export function addSchemaCommands(program: Command, run: Run): void {
     .command('schema:apply <file.sql> [target-project]')
     .summary("run SQL that changes a stage's structure")
     .description(
-      'Runs a file of SQL ("-": standard input) in a stage of a project, whole or not at all: the local project, or ' +
+      'Runs an SQL file ("-": standard input) in a stage, whole or not at all: a stage of the local project, or of ' +
         'another one by its DSN, wharf://<project>:<TOKEN>@<host>[:port].',
     )
     .option('--stage <slug>', 'the stage', 'live')

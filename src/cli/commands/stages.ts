@@ -4,26 +4,26 @@ import type { Run } from './run.ts'
 
 const stages = () => import('../stages.ts')
 
-const TARGET = 'of the local project, or of another one by its DSN, wharf://<project>:<TOKEN>@<host>[:port]'
+const PROJECT = 'the local project, or another one by its DSN, wharf://<project>:<TOKEN>@<host>[:port]'
 
 /** Adds the commands about stages. */
 export function addStageCommands(program: Command, run: Run): void {
   program
     .command('stage:create <slug> [target-project]')
     .summary('add an empty stage to a project')
-    .description(`Adds an empty stage: ${TARGET}.`)
+    .description(`Adds an empty stage to a project: ${PROJECT}.`)
     .action(run(async () => (await stages()).runStageCreate))
 
   program
     .command('stage:list [target-project]')
     .summary("list a project's stages")
-    .description(`Lists the stages ${TARGET}.`)
+    .description(`Lists the stages of a project: ${PROJECT}.`)
     .action(run(async () => (await stages()).runStageList))
 
   program
     .command('stage:delete <slug> [target-project]')
     .summary('delete a stage with all its data')
-    .description(`Deletes a stage with all its tables and rows, for good: ${TARGET}.`)
+    .description(`Deletes a stage of a project, with all its tables and rows, for good: ${PROJECT}.`)
     .addOption(yesOption())
     .action(run(async () => (await stages()).runStageDelete))
 }

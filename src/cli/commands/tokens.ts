@@ -8,7 +8,7 @@ const tokens = () => import('../tokens.ts')
 export function addTokenCommands(program: Command, run: Run): void {
   program
     .command('token:create')
-    .description('create a token, and print it: it is not shown again')
+    .description('create a token, and print it; it is not shown again')
     .addOption(repeatable('--project <slug>', 'a project that it is for (default: the local one)'))
     .addOption(repeatable('--role <role>', 'its role in that project').makeOptionMandatory())
     .requiredOption('--name <name>', 'what it is for')
@@ -18,7 +18,7 @@ export function addTokenCommands(program: Command, run: Run): void {
   program
     .command('token:list')
     .description('list the tokens, without their secrets')
-    .option('--project <slug>', 'those of one project only')
+    .option('--project <slug>', 'only tokens of this project')
     .action(run(async () => (await tokens()).runTokenList))
 
   program
