@@ -8,7 +8,7 @@ type RawIssue = z.core.$ZodRawIssue
 const nameMissing = (issue: RawIssue): string | undefined =>
   issue.code === 'invalid_type' && issue.input === undefined ? 'is missing' : undefined
 
-/** A place in a value and what is wrong there; never the value itself. */
+/** A location in a value and what is wrong there; never the value itself. */
 export interface FieldFault {
   readonly path: readonly PropertyKey[]
   readonly detail: string
@@ -38,7 +38,7 @@ function toFieldFaults(issue: Issue, prefix: readonly PropertyKey[] = []): Field
   return [{ path, detail: issue.message.charAt(0).toLowerCase() + issue.message.slice(1) }]
 }
 
-/** @returns the fault as a fault of a JSON body, its place an RFC 6901 pointer. */
+/** @returns the fault as a fault of a JSON body, its location an RFC 6901 pointer. */
 export const toBodyFault = ({ path, detail }: FieldFault): Fault => ({
   pointer: path.map((key) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`).join(''),
   detail,

@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts'
 
-/** A place in a bucket. `prefix` is empty, or ends in a slash. */
+/** A location in a bucket. `prefix` is empty, or ends in a slash. */
 export interface S3Location {
   readonly kind: 's3'
   readonly bucket: string

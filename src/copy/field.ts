@@ -21,7 +21,7 @@ export interface Field {
   readonly plain: ReadField
 }
 
-/** In the place of a position, for a value that is left alone. */
+/** Instead of a position, for a value that is left alone. */
 export const INVALID = -1
 
 /** How much longer a field may be than its JSON value. */

@@ -1,7 +1,7 @@
 import { LIMITS } from './limits.ts'
 import type { Reader } from './reader.ts'
 
-/** A step into a JSON value: a key, or a place in an array. */
+/** A step into a JSON value: a key, or an index of an array. */
 export interface PathStep {
   readonly key: string | number
   /** `->>`: gives text, and ends the path. */

@@ -41,14 +41,14 @@ export function toRequestFailure(
 
 /**
  * Whether a code of syntax or of names is about a value: the types `tsquery`, `tsvector`, `jsonpath`, `regclass` and their
- * like have no others for malformed ones. Were it about our statement, PostgreSQL would say at which place of it; were it
+ * like have no others for malformed ones. Were it about our statement, PostgreSQL would say at which position; were it
  * about a statement in a project's function, it would have that.
  */
 const isAboutValue = (error: unknown): boolean =>
   error instanceof pg.DatabaseError &&
   /^(3F000|42601|42602|42P01)$/.test(error.code ?? '') &&
   error.internalQuery === undefined &&
-  // The place in the name of a type is one in the value.
+  // The position in the name of a type is one in the value.
   (error.position === undefined || error.where?.startsWith('invalid type name') === true)
 
 /** What stands in quotes in a message: each piece, and all from the first quote to the last, as values have quotes too. */

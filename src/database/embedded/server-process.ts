@@ -11,9 +11,9 @@ export interface ServerOptions {
   readonly port: number
   readonly user: ServerUser
   readonly env: Readonly<Record<string, string>>
-  /** In the place of Wharf's own, and of its guards: of a server of another version, which may not know them. */
+  /** Instead of Wharf's own and its guards: of a server of another version, which may not know them. */
   readonly settings?: Readonly<Record<string, string>>
-  /** In the place of the settings' own. */
+  /** Instead of the settings' own. */
   readonly maxConnections?: number
   readonly log: ServerLog
 }

@@ -56,7 +56,7 @@ function valueFault(error: unknown, table: string, firstLine: number): unknown {
   return new AppError('ARCHIVE_INVALID', `line ${line}: ${detail}`, { faults: [{ line, detail }], cause: error })
 }
 
-/** PostgreSQL's own note of the place, from behind the table's name on: that could read like a place itself. */
+/** PostgreSQL's own note of the location, from behind the table's name on: that could read like a location itself. */
 function locationOf({ where = '' }: pg.DatabaseError, table: string): string {
   const copied = `COPY ${table}`
   const at = where.indexOf(`${copied}, line `)
