@@ -3,6 +3,7 @@ import { gunzip } from 'node:zlib'
 import getRawBody from 'raw-body'
 import type { z } from 'zod'
 import { AppError, invalidRequest } from '../errors.ts'
+import { errorCode } from '../lib/error-code.ts'
 import { isGzip } from '../lib/recognise-gzip.ts'
 import { within } from '../lib/within.ts'
 import type { BodyOf, BodySpec, JsonBody, Upload } from './body.ts'
@@ -69,7 +70,7 @@ const toUpload = (exchange: Exchange, coding: Upload['coding']): Upload => ({
 async function readJson(spec: JsonBody<z.ZodType>, exchange: Exchange): Promise<unknown> {
   admitBody(exchange)
   const packed = await readWhole(exchange, spec.maxBytes)
-  const checked = check(spec.schema, parse(decode(await unpack(packed, spec.maxBytes))))
+  const checked = check(spec.schema, parse(decodeUtf8(await unpack(packed, spec.maxBytes))))
   if ('value' in checked) return checked.value
   throw invalidRequest('the body does not have the expected form', checked.faults.map(toBodyFault))
 }
@@ -105,12 +106,13 @@ async function unpack(packed: Buffer, maxBytes: number): Promise<Buffer> {
   try {
     return await unzip(packed, { maxOutputLength: maxBytes })
   } catch (error) {
-    if (hasCode(error, 'ERR_BUFFER_TOO_LARGE')) throw bodyTooLarge(maxBytes)
+    if (errorCode(error) === 'ERR_BUFFER_TOO_LARGE') throw bodyTooLarge(maxBytes)
     throw invalidRequest('the body begins like gzip and cannot be unpacked')
   }
 }
 
-function decode(text: Buffer): string {
+/** @throws {AppError} INVALID_REQUEST */
+export function decodeUtf8(text: Buffer): string {
   try {
     return utf8.decode(text)
   } catch {
@@ -130,9 +132,6 @@ function parse(text: string): unknown {
 
 const hasType = (error: unknown, type: string): boolean =>
   error instanceof Error && 'type' in error && error.type === type
-
-const hasCode = (error: unknown, code: string): boolean =>
-  error instanceof Error && 'code' in error && error.code === code
 
 const unsupported = (message: string): AppError => new AppError('UNSUPPORTED_MEDIA_TYPE', message)
 

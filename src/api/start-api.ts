@@ -1,6 +1,7 @@
 import type { Container } from '../container.ts'
 import { openProver } from '../data-folder/service-proof.ts'
 import { AppError } from '../errors.ts'
+import { errorCode } from '../lib/error-code.ts'
 import { authenticate, type Caller } from '../projects/access.ts'
 import { authorise } from './authorise.ts'
 import { createApi } from './create-api.ts'
@@ -79,7 +80,7 @@ export async function startApi(
 }
 
 function advice(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  const code = errorCode(error)
   if (code === 'EADDRINUSE') return 'another program listens there; stop it, or set WHARF_PORT to another port'
   if (code === 'EADDRNOTAVAIL') return 'this machine has no such address; set WHARF_HOST'
   if (code === 'EACCES') return 'ports below 1024 need more rights; set WHARF_PORT'

@@ -7,6 +7,12 @@ export interface S3Location {
   readonly prefix: string
 }
 
+/** What the S3 client calls an object. */
+export interface S3Object {
+  readonly Bucket: string
+  readonly Key: string
+}
+
 export type ArtifactLocation = { readonly kind: 'folder'; readonly path: string } | S3Location
 
 const S3 = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/

@@ -4,6 +4,7 @@ import { notFound } from '../errors.ts'
 import { syncFolder } from '../lib/atomic-file.ts'
 import type { ByteRange } from '../lib/byte-range.ts'
 import { errorCode } from '../lib/error-code.ts'
+import { unlessMissing } from '../lib/unless-missing.ts'
 import { type ArtifactStore, assertArtifactKey, type Leftovers } from './artifact-store.ts'
 import { type ArtifactTarget, createArtifactWriter } from './artifact-writer.ts'
 import { storageFault } from './storage-fault.ts'
@@ -83,7 +84,7 @@ async function* readFile(
 const inclusive = ({ start, end }: ByteRange): ByteRange => ({ start, end: end - 1 })
 
 async function sizeOf(files: FileCalls, path: string): Promise<number | undefined> {
-  const found = await unlessGone(files.stat(path))
+  const found = await unlessMissing(files.stat(path))
   return found?.size
 }
 
@@ -91,21 +92,12 @@ async function sweep(files: FileCalls, folder: string, { olderThan, isUnderWay }
   let removed = 0
   for (const name of await files.readdir(folder)) {
     if (!UNFINISHED.test(name)) continue
-    const found = await unlessGone(files.stat(join(folder, name)))
+    const found = await unlessMissing(files.stat(join(folder, name)))
     if (!found || found.mtime >= olderThan || (await isUnderWay(keyOf(name)))) continue
     await files.rm(join(folder, name), { force: true })
     removed += 1
   }
   return removed
-}
-
-async function unlessGone<T>(call: Promise<T>): Promise<T | undefined> {
-  try {
-    return await call
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return undefined
-    throw error
-  }
 }
 
 async function translateErrors<T>(call: Promise<T>): Promise<T> {

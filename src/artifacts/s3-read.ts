@@ -2,12 +2,8 @@ import { Readable } from 'node:stream'
 import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3'
 import { notFound } from '../errors.ts'
 import type { ByteRange } from '../lib/byte-range.ts'
+import type { S3Object } from './artifact-location.ts'
 import { httpStatus, storageFault } from './storage-fault.ts'
-
-interface S3Object {
-  readonly Bucket: string
-  readonly Key: string
-}
 
 /** The range begins at or after the end of the object: nothing of it is there to be read. */
 const HTTP_RANGE_NOT_SATISFIABLE = 416

@@ -1,6 +1,6 @@
 import { DeleteObjectCommand, HeadObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import { notFound } from '../errors.ts'
-import type { S3Location } from './artifact-location.ts'
+import type { S3Location, S3Object } from './artifact-location.ts'
 import { type ArtifactStore, assertArtifactKey } from './artifact-store.ts'
 import { createArtifactWriter } from './artifact-writer.ts'
 import { readS3 } from './s3-read.ts'
@@ -25,7 +25,7 @@ export function openS3Store(location: S3Location): ArtifactStore {
     maxAttempts: ATTEMPTS,
     requestHandler: { connectionTimeout: CONNECT_MS, socketTimeout: IDLE_MS },
   })
-  const objectOf = (key: string): { readonly Bucket: string; readonly Key: string } => {
+  const objectOf = (key: string): S3Object => {
     assertArtifactKey(key)
     return { Bucket: bucket, Key: prefix + key }
   }

@@ -8,12 +8,8 @@ import {
   type S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3'
+import type { S3Object } from './artifact-location.ts'
 import type { ArtifactTarget } from './artifact-writer.ts'
-
-interface S3Object {
-  readonly Bucket: string
-  readonly Key: string
-}
 
 const MEBIBYTE = 1024 * 1024
 const FIRST_PART_BYTES = 8 * MEBIBYTE

@@ -7,7 +7,7 @@ import {
   type MultipartUpload,
   type S3Client,
 } from '@aws-sdk/client-s3'
-import type { S3Location } from './artifact-location.ts'
+import type { S3Location, S3Object } from './artifact-location.ts'
 import { isArtifactKey, type Leftovers } from './artifact-store.ts'
 import { httpStatus } from './storage-fault.ts'
 
@@ -36,10 +36,7 @@ export async function sweepUploads(
 }
 
 /** Ends whatever multipart uploads there are of one object. */
-export async function endUploads(
-  client: S3Client,
-  { Bucket, Key }: { readonly Bucket: string; readonly Key: string },
-): Promise<void> {
+export async function endUploads(client: S3Client, { Bucket, Key }: S3Object): Promise<void> {
   for await (const upload of openUploads(client, { Bucket, Prefix: Key })) {
     const { UploadId } = upload
     if (upload.Key === Key) await unlessGone(client.send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId })))

@@ -92,17 +92,11 @@ function describeStage(
       name: table.name,
       kind: table.kind,
       comment: table.comment,
-      columns: [...table.columns.values()].map(
-        ({ name, declaredType, nullable, hasDefault, generated, identity, comment }) => ({
-          name,
-          type: declaredType,
-          nullable,
-          hasDefault,
-          generated,
-          identity,
-          comment,
-        }),
-      ),
+      columns: [...table.columns.values()].map(({ name, declaredType, type: _, ...column }) => ({
+        name,
+        type: declaredType,
+        ...column,
+      })),
       primaryKey: table.primaryKey,
       relations: relationsOf(table, catalog),
       rows: counts.get(table.name) ?? { count: null, exact: false },
@@ -114,28 +108,9 @@ function describeStage(
 
 /** The foreign keys from the table and to it, each as it is seen from the table. */
 function relationsOf({ name }: CatalogTable, { foreignKeys }: StageCatalog): unknown[] {
-  return foreignKeys.flatMap((key) => [
-    ...(key.table === name
-      ? [
-          {
-            name: key.name,
-            kind: 'to one',
-            columns: key.columns,
-            table: key.foreignTable,
-            foreignColumns: key.foreignColumns,
-          },
-        ]
-      : []),
-    ...(key.foreignTable === name
-      ? [
-          {
-            name: key.name,
-            kind: 'to many',
-            columns: key.foreignColumns,
-            table: key.table,
-            foreignColumns: key.columns,
-          },
-        ]
-      : []),
-  ])
+  return foreignKeys.flatMap(({ name: key, table, columns, foreignTable, foreignColumns }) => {
+    const toOne = { name: key, kind: 'to one', columns, table: foreignTable, foreignColumns }
+    const toMany = { name: key, kind: 'to many', columns: foreignColumns, table, foreignColumns: columns }
+    return [...(table === name ? [toOne] : []), ...(foreignTable === name ? [toMany] : [])]
+  })
 }

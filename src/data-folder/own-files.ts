@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open, realpath, stat } from 'node:fs/promises'
 import { errorCode } from '../lib/error-code.ts'
+import { unlessMissing } from '../lib/unless-missing.ts'
 
 const WRITABLE_BY_OTHERS = 0o022
 const ACCESSIBLE_TO_OTHERS = 0o077
@@ -66,13 +67,4 @@ function distrustOf(path: string, { uid, mode }: Owned, refusedModes: number): s
   const advice = refusedModes === WRITABLE_BY_OTHERS ? 'go-w' : 'go-rwx'
   const problem = refusedModes === WRITABLE_BY_OTHERS ? 'can be written by others' : 'is open to others'
   return `${path} ${problem}: run chmod ${advice} on it`
-}
-
-async function unlessMissing<T>(call: Promise<T>): Promise<T | undefined> {
-  try {
-    return await call
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return undefined
-    throw error
-  }
 }

@@ -53,10 +53,7 @@ export type ImportRequest = JobRequest<'import'>
 export type TransferRequest = JobRequest<'transfer'>
 
 /** What a job asks for, of whichever kind. */
-export type AnyJobRequest =
-  | { readonly kind: 'export'; readonly request: ExportRequest }
-  | { readonly kind: 'import'; readonly request: ImportRequest }
-  | { readonly kind: 'transfer'; readonly request: TransferRequest }
+export type AnyJobRequest = { [K in JobKind]: { readonly kind: K; readonly request: JobRequest<K> } }[JobKind]
 
 /** Reads a record's request. @throws {Error} where another version of Wharf wrote what this one doesn't know. */
 export function parseRequest(kind: JobKind, request: unknown): AnyJobRequest {

@@ -4,11 +4,11 @@ import type { ContentAccess } from '../../content/admission.ts'
 import { appliedOf, type Form, formFor, type Preferences, preferencesOf, ROW_TYPES } from '../../content/preferences.ts'
 import { contentRangeOf } from '../../content/read-rows.ts'
 import type { RowsWrite, Written } from '../../content/write-rows.ts'
-import { invalidRequest } from '../../errors.ts'
 import type { Caller } from '../../projects/access.ts'
 import type { Access } from '../access.ts'
 import { bytes, empty } from '../answer.ts'
 import { rawBody } from '../body.ts'
+import { decodeUtf8 } from '../read-body.ts'
 import { type BoundRoute, routesUnder } from '../route.ts'
 import { admitTo, rowsSchema, tableParams } from './content.ts'
 import { writeHeaders, writeQuery } from './content-parameters.ts'
@@ -97,7 +97,7 @@ export function contentWriteRoutes(container: Container): readonly BoundRoute<Ca
       kind,
       table: params.table,
       parameters: [...request.search],
-      body: body && toText(body),
+      body: body && decodeUtf8(body),
       form,
       preferences,
       tokenId: granted.tokenId === 'root' ? undefined : granted.tokenId,
@@ -142,14 +142,4 @@ function locationOf({ caller: { project, stage }, params: { table } }: WriteCall
     ([column, value]) => `${encodeURIComponent(column)}=eq.${encodeURIComponent(String(value))}`,
   )
   return `/content/${project.slug}/${stage.slug}/${encodeURIComponent(table)}?${filters.join('&')}`
-}
-
-const utf8 = new TextDecoder('utf-8', { fatal: true })
-
-function toText(body: Buffer): string {
-  try {
-    return utf8.decode(body)
-  } catch {
-    throw invalidRequest('the body is not valid UTF-8')
-  }
 }

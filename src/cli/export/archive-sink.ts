@@ -5,6 +5,7 @@ import type { Writable } from 'node:stream'
 import { AppError } from '../../errors.ts'
 import { syncFolder } from '../../lib/atomic-file.ts'
 import { errorCode } from '../../lib/error-code.ts'
+import { unlessMissing } from '../../lib/unless-missing.ts'
 import { toFileFailure } from '../file-failure.ts'
 import { writeBytes } from '../terminal/write.ts'
 import { STDOUT } from './output-path.ts'
@@ -93,14 +94,7 @@ async function isStillThere(file: FileHandle, path: string): Promise<boolean> {
   return there !== undefined && there.ino === open.ino && there.dev === open.dev
 }
 
-async function statIfThere(path: string): Promise<BigIntStats | undefined> {
-  try {
-    return await lstat(path, { bigint: true })
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return undefined
-    throw error
-  }
-}
+const statIfThere = (path: string): Promise<BigIntStats | undefined> => unlessMissing(lstat(path, { bigint: true }))
 
 const replacedMeanwhile = (partPath: string): AppError =>
   new AppError(

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { AppError } from '../../errors.ts'
-import { errorCode } from '../../lib/error-code.ts'
+import { unlessMissing } from '../../lib/unless-missing.ts'
 
 const run = promisify(execFile)
 
@@ -28,13 +28,8 @@ export async function chooseServerUser(clusterDir: string): Promise<ServerUser> 
 }
 
 async function ownerOf(path: string): Promise<Required<ServerUser> | undefined> {
-  try {
-    const { uid, gid } = await stat(path)
-    return { uid, gid }
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return undefined
-    throw error
-  }
+  const found = await unlessMissing(stat(path))
+  return found && { uid: found.uid, gid: found.gid }
 }
 
 async function systemUser(): Promise<ServerUser> {

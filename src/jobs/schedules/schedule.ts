@@ -1,10 +1,8 @@
 import type { Keep, RunStatus } from '../../contract/schedule.ts'
-import type { JobRequest } from '../catalogue.ts'
+import type { AnyJobRequest } from '../catalogue.ts'
 
 /** What a schedule's jobs are asked for with. */
-export type ScheduledRequest =
-  | { readonly kind: 'export'; readonly request: JobRequest<'export'> }
-  | { readonly kind: 'transfer'; readonly request: JobRequest<'transfer'> }
+export type ScheduledRequest = Exclude<AnyJobRequest, { readonly kind: 'import' }>
 
 /** A job that is to be done again and again. */
 export interface Schedule {
