@@ -1,30 +1,23 @@
 import { projectSchema } from '../contract/project.ts'
 import { roleSchema } from '../contract/role.ts'
-import { parseServerTarget } from '../transfer/remote/target.ts'
 import type { CommandContext } from './environment.ts'
 import { encodedPath } from './http.ts'
 import { permissionCells, ROLE_HEADINGS } from './permission-list.ts'
-import { withServer } from './server.ts'
+import { onServer, type ServerOptions } from './server.ts'
 import { get, getAll, listAll, remove, send } from './server-api.ts'
 import { assertCanConfirm, type Confirmation } from './terminal/confirm.ts'
 import { printable } from './terminal/printable.ts'
-import { onceConfirmed, printResult, type ResultOptions } from './terminal/result.ts'
+import { onceConfirmed, printResult } from './terminal/result.ts'
 import { formatFields, formatTable } from './terminal/table.ts'
-
-interface ProjectOptions extends ResultOptions {
-  readonly server?: string
-}
 
 /** `project:create` */
 export async function runProjectCreate(
   context: CommandContext,
   slug: string,
-  options: ProjectOptions & { readonly stage?: readonly string[] },
+  options: ServerOptions & { readonly stage?: readonly string[] },
 ): Promise<number> {
   const call = { method: 'POST', path: '/projects', body: { slug, stages: options.stage } } as const
-  const project = await withServer(context, parseServerTarget(options.server), ({ http }) =>
-    send(http, call, projectSchema),
-  )
+  const project = await onServer(context, options, ({ http }) => send(http, call, projectSchema))
   return printResult(context, options, {
     json: project,
     text: () => `created project ${printable(project.slug)}, stages: ${slugsOf(project.stages)}`,
@@ -32,8 +25,8 @@ export async function runProjectCreate(
 }
 
 /** `project:list` */
-export async function runProjectList(context: CommandContext, options: ProjectOptions): Promise<number> {
-  const projects = await withServer(context, parseServerTarget(options.server), ({ http }) =>
+export async function runProjectList(context: CommandContext, options: ServerOptions): Promise<number> {
+  const projects = await onServer(context, options, ({ http }) =>
     listAll(http, { path: '/projects', item: projectSchema }),
   )
   return printResult(context, options, {
@@ -46,9 +39,9 @@ export async function runProjectList(context: CommandContext, options: ProjectOp
 }
 
 /** `project:show` */
-export async function runProjectShow(context: CommandContext, slug: string, options: ProjectOptions): Promise<number> {
+export async function runProjectShow(context: CommandContext, slug: string, options: ServerOptions): Promise<number> {
   const path = encodedPath`/projects/${slug}`
-  const { project, roles } = await withServer(context, parseServerTarget(options.server), async ({ http }) => ({
+  const { project, roles } = await onServer(context, options, async ({ http }) => ({
     project: await get(http, path, projectSchema),
     roles: await getAll(http, `${path}/roles`, roleSchema),
   }))
@@ -68,10 +61,10 @@ export async function runProjectShow(context: CommandContext, slug: string, opti
 export async function runProjectDelete(
   context: CommandContext,
   slug: string,
-  options: ProjectOptions & Confirmation,
+  options: ServerOptions & Confirmation,
 ): Promise<number> {
   assertCanConfirm(context, options)
-  return withServer(context, parseServerTarget(options.server), async ({ http, location }) => {
+  return onServer(context, options, async ({ http, location }) => {
     const path = encodedPath`/projects/${slug}`
     const { stages } = await get(http, path, projectSchema)
     const consequence = `this deletes project ${printable(slug)}${location} for good: its stages (${slugsOf(stages)}) with all tables and rows, its roles, its event log`

@@ -1,24 +1,22 @@
 import { roleSchema } from '../contract/role.ts'
 import { wrongUse } from '../errors.ts'
-import { parseServerTarget } from '../transfer/remote/target.ts'
 import type { CommandContext } from './environment.ts'
 import { encodedPath } from './http.ts'
 import { parsePermissions, permissionCells, ROLE_HEADINGS } from './permission-list.ts'
-import { projectOf, withServer } from './server.ts'
+import { onServer, projectOf, type ServerOptions } from './server.ts'
 import { getAll, remove, send } from './server-api.ts'
 import { assertCanConfirm, type Confirmation } from './terminal/confirm.ts'
 import { printable } from './terminal/printable.ts'
-import { onceConfirmed, printResult, type ResultOptions } from './terminal/result.ts'
+import { onceConfirmed, printResult } from './terminal/result.ts'
 import { formatTable } from './terminal/table.ts'
 
-interface RoleOptions extends ResultOptions {
+interface RoleOptions extends ServerOptions {
   readonly project?: string
-  readonly server?: string
 }
 
 /** `role:list` */
 export async function runRoleList(context: CommandContext, options: RoleOptions): Promise<number> {
-  const roles = await withServer(context, parseServerTarget(options.server), (server) =>
+  const roles = await onServer(context, options, (server) =>
     getAll(server.http, encodedPath`/projects/${projectOf(options.project, server)}/roles`, roleSchema),
   )
   return printResult(context, options, {
@@ -38,7 +36,7 @@ export async function runRoleSet(
     throw wrongUse('say what the role may do with --content and --system; --content "" for nothing')
   }
   const body = parsePermissions({ content: content ?? '', system: system ?? '' })
-  const role = await withServer(context, parseServerTarget(options.server), (server) => {
+  const role = await onServer(context, options, (server) => {
     const path = encodedPath`/projects/${projectOf(options.project, server)}/roles/${name}`
     return send(server.http, { method: 'PUT', path, body }, roleSchema)
   })
@@ -55,7 +53,7 @@ export async function runRoleDelete(
   options: RoleOptions & Confirmation,
 ): Promise<number> {
   assertCanConfirm(context, options)
-  return withServer(context, parseServerTarget(options.server), async (server) => {
+  return onServer(context, options, async (server) => {
     const project = projectOf(options.project, server)
     const consequence = `this deletes role ${printable(name)} of project ${project}${server.location}`
     return onceConfirmed(context, consequence, options, async () => {

@@ -1,23 +1,18 @@
 import type { TransferEnd } from '../contract/export.ts'
 import { jobSchema } from '../contract/job.ts'
 import { wrongUse } from '../errors.ts'
-import { parseServerTarget } from '../transfer/remote/target.ts'
 import type { CommandContext } from './environment.ts'
 import { type SelectionOptions, toSelection } from './export/export-selection.ts'
 import { encodedPath } from './http.ts'
 import { formatNotExported, formatSchedules, printSchedule, shownSchedule, whatOf } from './schedule-text.ts'
-import { projectOf, type Server, withServer } from './server.ts'
+import { onServer, projectOf, type Server, type ServerOptions } from './server.ts'
 import { get, listAll, remove, send } from './server-api.ts'
 import { assertCanConfirm, type Confirmation } from './terminal/confirm.ts'
 import { printable } from './terminal/printable.ts'
-import { onceConfirmed, printResult, type ResultOptions } from './terminal/result.ts'
+import { onceConfirmed, printResult } from './terminal/result.ts'
 import { print } from './terminal/write.ts'
 
-interface ScheduleOptions extends ResultOptions {
-  readonly server?: string
-}
-
-interface ScheduleCreateOptions extends ScheduleOptions, SelectionOptions {
+interface ScheduleCreateOptions extends ServerOptions, SelectionOptions {
   readonly name: string
   readonly cron: string
   readonly timezone?: string
@@ -36,7 +31,7 @@ const startedJob = jobSchema.pick({ id: true, kind: true, status: true, schedule
 /** `schedule:create` */
 export async function runScheduleCreate(context: CommandContext, options: ScheduleCreateOptions): Promise<number> {
   const { name, cron, timezone, keepLast, keepDays, verify = false, paused } = options
-  const schedule = await withServer(context, parseServerTarget(options.server), (server) => {
+  const schedule = await onServer(context, options, (server) => {
     const keep = { last: toCount('--keep-last', keepLast), days: toCount('--keep-days', keepDays) }
     const body = { name, cron, timezone, ...toAsked(options, server), keep, verify, enabled: !paused }
     return send(server.http, { method: 'POST', path: '/schedules', body }, shownSchedule)
@@ -45,8 +40,8 @@ export async function runScheduleCreate(context: CommandContext, options: Schedu
 }
 
 /** `schedule:list` */
-export async function runScheduleList(context: CommandContext, options: ScheduleOptions): Promise<number> {
-  const schedules = await withServer(context, parseServerTarget(options.server), ({ http }) =>
+export async function runScheduleList(context: CommandContext, options: ServerOptions): Promise<number> {
+  const schedules = await onServer(context, options, ({ http }) =>
     listAll(http, { path: '/schedules', item: shownSchedule }),
   )
   const warning = formatNotExported(schedules)
@@ -55,30 +50,28 @@ export async function runScheduleList(context: CommandContext, options: Schedule
 }
 
 /** `schedule:pause` */
-export const runSchedulePause = (context: CommandContext, id: string, options: ScheduleOptions): Promise<number> =>
+export const runSchedulePause = (context: CommandContext, id: string, options: ServerOptions): Promise<number> =>
   setEnabled(context, id, options, false)
 
 /** `schedule:resume` */
-export const runScheduleResume = (context: CommandContext, id: string, options: ScheduleOptions): Promise<number> =>
+export const runScheduleResume = (context: CommandContext, id: string, options: ServerOptions): Promise<number> =>
   setEnabled(context, id, options, true)
 
 async function setEnabled(
   context: CommandContext,
   id: string,
-  options: ScheduleOptions,
+  options: ServerOptions,
   enabled: boolean,
 ): Promise<number> {
   const call = { method: 'PATCH', path: encodedPath`/schedules/${id}`, body: { enabled } } as const
-  const schedule = await withServer(context, parseServerTarget(options.server), ({ http }) =>
-    send(http, call, shownSchedule),
-  )
+  const schedule = await onServer(context, options, ({ http }) => send(http, call, shownSchedule))
   return printSchedule(context, options, schedule, enabled ? 'resumed' : 'paused')
 }
 
 /** `schedule:run` */
-export async function runScheduleRun(context: CommandContext, id: string, options: ScheduleOptions): Promise<number> {
+export async function runScheduleRun(context: CommandContext, id: string, options: ServerOptions): Promise<number> {
   const call = { method: 'POST', path: encodedPath`/schedules/${id}/run` } as const
-  const job = await withServer(context, parseServerTarget(options.server), ({ http }) => http.json(call, startedJob))
+  const job = await onServer(context, options, ({ http }) => http.json(call, startedJob))
   return printResult(context, options, { json: job, text: () => `started job ${printable(job.id)}` })
 }
 
@@ -86,10 +79,10 @@ export async function runScheduleRun(context: CommandContext, id: string, option
 export async function runScheduleDelete(
   context: CommandContext,
   id: string,
-  options: ScheduleOptions & Confirmation,
+  options: ServerOptions & Confirmation,
 ): Promise<number> {
   assertCanConfirm(context, options)
-  return withServer(context, parseServerTarget(options.server), async ({ http, location }) => {
+  return onServer(context, options, async ({ http, location }) => {
     const path = encodedPath`/schedules/${id}`
     const schedule = await get(http, path, shownSchedule)
     const consequence =

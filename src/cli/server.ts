@@ -1,9 +1,10 @@
 import type { Config } from '../config.ts'
 import { wrongUse } from '../errors.ts'
-import { parseProjectTarget, type RemoteTarget, type Target } from '../transfer/remote/target.ts'
+import { parseProjectTarget, parseServerTarget, type RemoteTarget, type Target } from '../transfer/remote/target.ts'
 import type { CommandContext } from './environment.ts'
 import { createHttpClient, type HttpClient } from './http.ts'
 import { openLocalServer } from './local-server.ts'
+import type { ResultOptions } from './terminal/result.ts'
 
 /** A server that a command talks to. */
 export interface Server {
@@ -22,6 +23,19 @@ export async function withServer<T>(
 ): Promise<T> {
   return target.kind === 'local' ? withLocalServer(context, work) : withRemoteServer(context, target, work)
 }
+
+/** What commands about a server as a whole are given. */
+export interface ServerOptions extends ResultOptions {
+  /** Its DSN; the local server's where it is undefined. */
+  readonly server?: string
+}
+
+/** The same for a command about a server as a whole. */
+export const onServer = <T>(
+  context: CommandContext,
+  { server }: ServerOptions,
+  work: (server: Server) => Promise<T>,
+): Promise<T> => withServer(context, parseServerTarget(server), work)
 
 /** The same for a command about one project. @param address its DSN; the local project's where it is undefined. */
 export const withProject = <T>(

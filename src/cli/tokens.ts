@@ -1,21 +1,16 @@
 import { createdTokenSchema, type Membership, type Token, tokenSchema } from '../contract/token.ts'
 import { type AppError, wrongUse } from '../errors.ts'
-import { parseServerTarget } from '../transfer/remote/target.ts'
 import type { CommandContext } from './environment.ts'
 import { parseExpiry } from './expiry.ts'
 import { encodedPath } from './http.ts'
-import { projectOf, withServer } from './server.ts'
+import { onServer, projectOf, type ServerOptions } from './server.ts'
 import { get, listAll, remove, send } from './server-api.ts'
 import { assertCanConfirm, type Confirmation } from './terminal/confirm.ts'
 import { printable } from './terminal/printable.ts'
-import { onceConfirmed, printResult, type ResultOptions } from './terminal/result.ts'
+import { onceConfirmed, printResult } from './terminal/result.ts'
 import { formatTable } from './terminal/table.ts'
 
-interface TokenOptions extends ResultOptions {
-  readonly server?: string
-}
-
-interface TokenCreateOptions extends TokenOptions {
+interface TokenCreateOptions extends ServerOptions {
   readonly project?: readonly string[]
   readonly role: readonly string[]
   readonly name: string
@@ -31,7 +26,7 @@ const HEADINGS = ['id', 'name', 'for', 'created', 'expires', 'state']
 export async function runTokenCreate(context: CommandContext, options: TokenCreateOptions): Promise<number> {
   const { name, role: roles, project: projects = [], expires } = options
   const expiresAt = expires === undefined ? undefined : parseExpiry(expires, new Date()).toISOString()
-  const created = await withServer(context, parseServerTarget(options.server), (server) => {
+  const created = await onServer(context, options, (server) => {
     const memberships = pairUp(projects.length === 0 ? [projectOf(undefined, server)] : projects, roles)
     const body = { name, memberships, expiresAt }
     return send(server.http, { method: 'POST', path: '/tokens', body }, createdTokenSchema)
@@ -42,9 +37,9 @@ export async function runTokenCreate(context: CommandContext, options: TokenCrea
 /** `token:list` */
 export async function runTokenList(
   context: CommandContext,
-  options: TokenOptions & { readonly project?: string },
+  options: ServerOptions & { readonly project?: string },
 ): Promise<number> {
-  const tokens = await withServer(context, parseServerTarget(options.server), ({ http }) =>
+  const tokens = await onServer(context, options, ({ http }) =>
     listAll(http, { path: '/tokens', item: tokenSchema, query: { project: options.project } }),
   )
   const now = new Date()
@@ -61,11 +56,11 @@ export async function runTokenList(
 export async function runTokenRevoke(
   context: CommandContext,
   id: string,
-  options: TokenOptions & Confirmation,
+  options: ServerOptions & Confirmation,
 ): Promise<number> {
   if (!TOKEN_ID.test(id)) throw notAnId()
   assertCanConfirm(context, options)
-  return withServer(context, parseServerTarget(options.server), async ({ http, location }) => {
+  return onServer(context, options, async ({ http, location }) => {
     const path = encodedPath`/tokens/${id}`
     const { name, memberships } = await get(http, path, tokenSchema)
     const consequence = `this ends token "${printable(name)}" (${formatMemberships(memberships)})${location} for good`

@@ -27,23 +27,21 @@ export const runVerify = (context: CommandContext, file: string, options: Verify
   })
 
 /** @throws {AppError} ARCHIVE_INVALID, naming the file and its first fault. */
-async function readThrough(
-  { environment: { stderr }, signal }: CommandContext,
+function readThrough(
+  context: CommandContext,
   { name, sizeBytes, read }: ArchiveInput,
-  { allowEdited = false, quiet = false }: VerifyOptions,
+  { allowEdited = false, quiet }: VerifyOptions,
 ): Promise<ArchiveSummary> {
   const progress: FileProgress = { bytes: 0, bytesTotal: sizeBytes, waitingFor: undefined }
   const counted = tap(read(), ({ length }) => {
     progress.bytes += length
   })
-  const stopProgress = showProgress((seconds) => fileProgressLine(progress, seconds), { stderr, quiet })
-  try {
-    return await verifyArchive(counted, copyText, { ...GENEROUS_LIMITS, allowEdited, signal })
-  } catch (error) {
+  const options = { ...GENEROUS_LIMITS, allowEdited, signal: context.signal }
+  return showProgress(context, { quiet, line: (seconds) => fileProgressLine(progress, seconds) }, () =>
+    verifyArchive(counted, copyText, options),
+  ).catch((error: unknown) => {
     throw isAppError(error, 'ARCHIVE_INVALID') ? unsound(name, error) : error
-  } finally {
-    stopProgress()
-  }
+  })
 }
 
 function formatSummary(

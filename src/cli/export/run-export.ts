@@ -34,25 +34,21 @@ export async function runExport(
 }
 
 async function exportProject(context: CommandContext, http: HttpClient, project: string, options: ExportOptions) {
-  const { gzip, quiet = false } = options
+  const { gzip, quiet } = options
   const file = options.output ?? `${project}.jsonl${gzip ? '.gz' : ''}`
-  const { stdout, stderr } = context.environment
+  const { stdout } = context.environment
   await assertUsableOutput(file, stdout)
 
   const startedAt = performance.now()
   const progress = createTransferProgress()
-  const stopProgress = showProgress((seconds) => progressLine(progress, seconds), { stderr, quiet })
-  try {
-    const selection = { slug: project, ...toSelection(options) }
-    const { signal } = context
-    const sink = () => openSink(file, stdout)
-    const summary = await downloadArchive({ http, selection, gzip, openSink: sink, progress, signal })
-    return { project, file, ...summary, bytes: progress.bytes, seconds: (performance.now() - startedAt) / 1000 }
-  } catch (error) {
+  const selection = { slug: project, ...toSelection(options) }
+  const sink = () => openSink(file, stdout)
+  const summary = await showProgress(context, { quiet, line: (seconds) => progressLine(progress, seconds) }, () =>
+    downloadArchive({ http, selection, gzip, openSink: sink, progress, signal: context.signal }),
+  ).catch((error: unknown) => {
     throw isAppError(error, 'ARCHIVE_INVALID') ? arrivedDamaged(error) : error
-  } finally {
-    stopProgress()
-  }
+  })
+  return { project, file, ...summary, bytes: progress.bytes, seconds: (performance.now() - startedAt) / 1000 }
 }
 
 const arrivedDamaged = (cause: AppError): AppError =>

@@ -97,17 +97,14 @@ async function importOnceConfirmed(context: CommandContext, planned: Import, opt
 }
 
 /** Sends the archive for one purpose or the other, and shows how far it is. */
-async function send<T>(
-  { environment: { stderr } }: CommandContext,
+function send<T>(
+  context: CommandContext,
   { input, server, targetSlug }: Import,
-  { allowEdited = false, quiet = false }: ImportOptions,
+  { allowEdited = false, quiet }: ImportOptions,
   purpose: (call: ImportCall) => Promise<T>,
 ): Promise<T> {
   const progress: FileProgress = { bytes: 0, bytesTotal: input.sizeBytes, waitingFor: undefined }
-  const stopProgress = showProgress((seconds) => fileProgressLine(progress, seconds), { stderr, quiet })
-  try {
-    return await purpose({ http: server.http, bytes: input.read(), targetSlug, allowEdited, progress })
-  } finally {
-    stopProgress()
-  }
+  return showProgress(context, { quiet, line: (seconds) => fileProgressLine(progress, seconds) }, () =>
+    purpose({ http: server.http, bytes: input.read(), targetSlug, allowEdited, progress }),
+  )
 }

@@ -14,23 +14,22 @@ export interface FollowOptions {
 }
 
 /** Shows how far a job is until it has ended. @returns it as it ended. */
-export async function followJob(
-  { environment, signal }: CommandContext,
+export function followJob(
+  context: CommandContext,
   http: HttpClient,
   job: Job,
-  { quiet = false, cancelOnInterrupt }: FollowOptions,
+  { quiet, cancelOnInterrupt }: FollowOptions,
 ): Promise<Job> {
   let latest = job
-  const stopProgress = showProgress((seconds) => lineOf(latest, seconds), { stderr: environment.stderr, quiet })
-  try {
-    while (!hasEnded(latest)) latest = await awaitJob(http, job.id)
-    return latest
-  } catch (error) {
-    if (signal.aborted && cancelOnInterrupt) await cancelAnyway(http, job.id)
-    throw error
-  } finally {
-    stopProgress()
-  }
+  return showProgress(context, { quiet, line: (seconds) => lineOf(latest, seconds) }, async () => {
+    try {
+      while (!hasEnded(latest)) latest = await awaitJob(http, job.id)
+      return latest
+    } catch (error) {
+      if (context.signal.aborted && cancelOnInterrupt) await cancelAnyway(http, job.id)
+      throw error
+    }
+  })
 }
 
 /** By a client of its own: the command's own ends every call once it is interrupted. */

@@ -1,11 +1,10 @@
 import { z } from 'zod'
-import { parseServerTarget } from '../../transfer/remote/target.ts'
 import type { CommandContext } from '../environment.ts'
 import { EXIT } from '../exit-codes.ts'
 import { openSink } from '../export/archive-sink.ts'
 import { warnOfNotExported } from '../export/export-report.ts'
 import { assertUsableOutput, besideArchive } from '../export/output-path.ts'
-import { type Server, withServer } from '../server.ts'
+import { onServer, type Server, type ServerOptions } from '../server.ts'
 import { printable } from '../terminal/printable.ts'
 import { createTransferProgress, progressLine, showProgress } from '../terminal/progress.ts'
 import { printResult, type ResultOptions } from '../terminal/result.ts'
@@ -16,41 +15,38 @@ import { downloadFile } from './download-file.ts'
 import { assertSucceeded, followJob } from './follow-job.ts'
 import { cancelJob, getJob, type Job, listJobs, notExportedOf, roleNotesOf } from './job-api.ts'
 
-interface JobOptions extends ResultOptions {
-  readonly server?: string
-}
-
-interface JobListOptions extends JobOptions {
+interface JobListOptions extends ServerOptions {
   readonly status?: string
   readonly kind?: string
   readonly project?: string
   readonly limit: string
 }
 
-interface JobWatchOptions extends JobOptions {
+interface JobWatchOptions extends ServerOptions {
   readonly quiet?: boolean
 }
 
 const HEADINGS = ['id', 'kind', 'what', 'status', 'done', 'created']
 
 /** `job:list` */
-export async function runJobList(context: CommandContext, { server, json, ...query }: JobListOptions): Promise<number> {
-  const jobs = await withServer(context, parseServerTarget(server), ({ http }) => listJobs(http, { ...query }))
-  return printResult(context, json ? { json } : {}, {
+export async function runJobList(context: CommandContext, options: JobListOptions): Promise<number> {
+  const { status, kind, project, limit } = options
+  const jobs = await onServer(context, options, ({ http }) => listJobs(http, { status, kind, project, limit }))
+  return printResult(context, options, {
     json: { jobs },
     text: (style) => (jobs.length === 0 ? 'there are no jobs' : formatTable(HEADINGS, jobs.map(toCells), style)),
   })
 }
 
 /** `job:show` */
-export async function runJobShow(context: CommandContext, id: string, options: JobOptions): Promise<number> {
-  const job = await withServer(context, parseServerTarget(options.server), ({ http }) => getJob(http, id))
+export async function runJobShow(context: CommandContext, id: string, options: ServerOptions): Promise<number> {
+  const job = await onServer(context, options, ({ http }) => getJob(http, id))
   return printJob(context, options, job)
 }
 
 /** `job:watch` */
 export async function runJobWatch(context: CommandContext, id: string, options: JobWatchOptions): Promise<number> {
-  const job = await withServer(context, parseServerTarget(options.server), async ({ http }) =>
+  const job = await onServer(context, options, async ({ http }) =>
     followJob(context, http, await getJob(http, id), { quiet: options.quiet, cancelOnInterrupt: false }),
   )
   await printJob(context, options, job)
@@ -58,8 +54,8 @@ export async function runJobWatch(context: CommandContext, id: string, options: 
 }
 
 /** `job:cancel` */
-export async function runJobCancel(context: CommandContext, id: string, options: JobOptions): Promise<number> {
-  const job = await withServer(context, parseServerTarget(options.server), ({ http }) => cancelJob(http, id))
+export async function runJobCancel(context: CommandContext, id: string, options: ServerOptions): Promise<number> {
+  const job = await onServer(context, options, ({ http }) => cancelJob(http, id))
   return printResult(context, options, {
     json: job,
     text: () =>
@@ -75,7 +71,7 @@ export async function runJobDownload(
 ): Promise<number> {
   const { output, quiet = false } = options
   if (output !== undefined) await assertUsableOutput(output, context.environment.stdout)
-  const downloaded = await withServer(context, parseServerTarget(options.server), async (server) => {
+  const downloaded = await onServer(context, options, async (server) => {
     const job = await getJob(server.http, id)
     assertSucceeded(job)
     return downloadJob(context, server, job, { output, quiet })
@@ -88,22 +84,19 @@ export async function runJobDownload(
 
 /** Downloads what an export made, showing how far it is. */
 export async function downloadJob(
-  { environment: { stdout, stderr }, signal }: CommandContext,
+  context: CommandContext,
   { http }: Server,
   job: Job,
-  options: { readonly output: string | undefined; readonly quiet: boolean },
+  { output, quiet }: { readonly output: string | undefined; readonly quiet: boolean },
 ): Promise<{ readonly file: string; readonly bytes: number }> {
-  const file = options.output ?? `${subjectsOf(job).join('-') || 'archive'}.jsonl.gz`
+  const { stdout } = context.environment
+  const file = output ?? `${subjectsOf(job).join('-') || 'archive'}.jsonl.gz`
   await assertUsableOutput(file, stdout)
   const progress = createTransferProgress()
   const line = (seconds: number): string => `downloading  ${progressLine(progress, seconds)}`
-  const stopProgress = showProgress(line, { stderr, quiet: options.quiet })
-  try {
-    await downloadFile({ http, jobId: job.id, openSink: () => openSink(file, stdout), progress, signal })
-    return { file, bytes: progress.bytes }
-  } finally {
-    stopProgress()
-  }
+  const download = { http, jobId: job.id, openSink: () => openSink(file, stdout), progress, signal: context.signal }
+  await showProgress(context, { quiet, line }, () => downloadFile(download))
+  return { file, bytes: progress.bytes }
 }
 
 const endSchema = z.object({ project: z.string().optional(), dsn: z.string().optional() })

@@ -1,4 +1,4 @@
-import type { CliEnvironment } from '../environment.ts'
+import type { CommandContext } from '../environment.ts'
 import { printable } from './printable.ts'
 import { formatBytes, formatCount, formatSeconds } from './units.ts'
 
@@ -37,29 +37,27 @@ export interface FileProgress {
 }
 
 /**
- * Shows how far some work is until it is stopped: one line that is rewritten on a terminal, a line every 10 seconds
- * elsewhere, nothing where it shall be quiet.
+ * Shows how far some work is while it goes on: one line that is rewritten on a terminal and erased at the end, a line
+ * every 10 seconds elsewhere, nothing where it shall be quiet.
  *
  * @param line says it, after so many seconds.
- * @returns stops it, and erases the line.
  */
-export function showProgress(
-  line: (seconds: number) => string,
-  { stderr, quiet }: { readonly stderr: CliEnvironment['stderr']; readonly quiet: boolean },
-): () => void {
-  if (quiet) return () => undefined
+export async function showProgress<T>(
+  { environment: { stderr } }: CommandContext,
+  { quiet, line }: { readonly quiet: boolean | undefined; readonly line: (seconds: number) => string },
+  work: () => Promise<T>,
+): Promise<T> {
+  if (quiet) return work()
   const startedAt = performance.now()
   const currentLine = (): string => printable(line((performance.now() - startedAt) / 1000))
-
-  if (!stderr.isTTY) {
-    const timer = setInterval(() => stderr.write(`${currentLine()}\n`), PLAIN_INTERVAL_MS)
-    return () => clearInterval(timer)
-  }
-  const draw = () => stderr.write(`${ERASE_LINE}${currentLine().slice(0, (stderr.columns || DEFAULT_COLUMNS) - 1)}`)
-  const timer = setInterval(draw, TERMINAL_INTERVAL_MS)
-  return () => {
+  const append = () => stderr.write(`${currentLine()}\n`)
+  const redraw = () => stderr.write(`${ERASE_LINE}${currentLine().slice(0, (stderr.columns || DEFAULT_COLUMNS) - 1)}`)
+  const timer = stderr.isTTY ? setInterval(redraw, TERMINAL_INTERVAL_MS) : setInterval(append, PLAIN_INTERVAL_MS)
+  try {
+    return await work()
+  } finally {
     clearInterval(timer)
-    stderr.write(ERASE_LINE)
+    if (stderr.isTTY) stderr.write(ERASE_LINE)
   }
 }
 

@@ -86,24 +86,23 @@ async function transfer(
   const stopped = new AbortController()
   const line = (seconds: number): string =>
     upload.waitingFor === undefined ? progressLine(progress, seconds) : fileProgressLine(upload, seconds)
-  const stopProgress = showProgress(line, { stderr: context.environment.stderr, quiet: options.quiet ?? false })
   try {
-    const summary = await downloadArchive({
-      http: from.server.http,
-      selection: { slug: from.project, ...toSelection(options) },
-      gzip: true,
-      openSink: async () => openUploadSink(send, stopped),
-      progress,
-      // A target that has refused ends the download, also while the source has nothing to say.
-      signal: AbortSignal.any([context.signal, stopped.signal]),
-    })
+    const summary = await showProgress(context, { quiet: options.quiet, line }, () =>
+      downloadArchive({
+        http: from.server.http,
+        selection: { slug: from.project, ...toSelection(options) },
+        gzip: true,
+        openSink: async () => openUploadSink(send, stopped),
+        progress,
+        // A target that has refused ends the download, also while the source has nothing to say.
+        signal: AbortSignal.any([context.signal, stopped.signal]),
+      }),
+    )
     const seconds = (performance.now() - startedAt) / 1000
     const rolesLeftOut = imported.flatMap((project) => project.rolesLeftOut)
     return { source: from.project, target: to.project, ...summary, rolesLeftOut, bytes: progress.bytes, seconds }
   } catch (error) {
     throw stopped.signal.aborted ? failed('target', stopped.signal.reason) : failed('source', error)
-  } finally {
-    stopProgress()
   }
 }
 
