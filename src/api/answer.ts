@@ -8,7 +8,7 @@ export type HeaderDocs = Readonly<Record<HeaderName, string>>
 
 interface Described<H extends HeaderDocs> {
   readonly description: string
-  readonly headers?: H
+  readonly headers: H | undefined
 }
 
 export interface JsonAnswer<S extends z.ZodType, H extends HeaderDocs> extends Described<H> {
@@ -23,7 +23,7 @@ export interface BytesAnswer<H extends HeaderDocs> extends Described<H> {
   /** Further types that the handler can answer in; it says with each answer which one it is. */
   readonly otherTypes: readonly string[]
   /** The form of the bytes, for the description only; they are not checked. */
-  readonly schema?: z.ZodType
+  readonly schema: z.ZodType | undefined
 }
 
 export interface StreamAnswer<H extends HeaderDocs> extends Described<H> {
@@ -80,17 +80,12 @@ export interface AnyAnswer {
 
 type NoHeaders = Readonly<Record<never, string>>
 
-const described = <H extends HeaderDocs>(description: string, headers: H | undefined): Described<H> => ({
-  description,
-  ...(headers && { headers }),
-})
-
 /** A JSON answer. It is parsed by its schema before it goes out, so nothing undeclared does. */
 export const json = <S extends z.ZodType, H extends HeaderDocs = NoHeaders>(
   schema: S,
   description: string,
   headers?: H,
-): JsonAnswer<S, H> => ({ kind: 'json', mediaType: 'application/json', schema, ...described(description, headers) })
+): JsonAnswer<S, H> => ({ kind: 'json', mediaType: 'application/json', schema, description, headers })
 
 /**
  * An answer whose bytes the handler has at hand: a page, or JSON that is serialised already. One without any bytes is
@@ -105,7 +100,7 @@ export function bytes<H extends HeaderDocs = NoHeaders>(
   schema?: z.ZodType,
 ): BytesAnswer<H> {
   const [first, ...otherTypes] = typeof mediaType === 'string' ? ([mediaType] as const) : mediaType
-  return { kind: 'bytes', mediaType: first, otherTypes, ...described(description, headers), ...(schema && { schema }) }
+  return { kind: 'bytes', mediaType: first, otherTypes, description, headers, schema }
 }
 
 /** An answer of any length, see `StreamSource`. */
@@ -113,10 +108,11 @@ export const stream = <H extends HeaderDocs = NoHeaders>(
   mediaType: string,
   description: string,
   headers?: H,
-): StreamAnswer<H> => ({ kind: 'stream', mediaType, ...described(description, headers) })
+): StreamAnswer<H> => ({ kind: 'stream', mediaType, description, headers })
 
 /** An answer without a body, as 204 and 304 are. */
 export const empty = <H extends HeaderDocs = NoHeaders>(description: string, headers?: H): EmptyAnswer<H> => ({
   kind: 'empty',
-  ...described(description, headers),
+  description,
+  headers,
 })

@@ -7,7 +7,7 @@ import type { AccessLogOptions } from './access-log.ts'
 import { assertRoutes } from './assert-routes.ts'
 import { createAddressOf } from './client-address.ts'
 import { createDirectRoutes, type MatchedPath } from './direct-routes.ts'
-import type { ApiLimits, Exchange, Frame } from './exchange.ts'
+import { type ApiLimits, DEFAULT_LIMITS, type Exchange, type Frame } from './exchange.ts'
 import type { AnsweredRequest } from './metrics.ts'
 import { createRequestLimits, type RequestLimitOptions } from './request-limits.ts'
 import type { Authenticate, BoundRoute } from './route.ts'
@@ -15,18 +15,6 @@ import { createSecurityHeaders } from './security-headers.ts'
 import { sendAnswer, sendWhole } from './send-answer.ts'
 import { sendFailure } from './send-failure.ts'
 import { createServe, type Responder } from './serve.ts'
-
-const SECOND = 1_000
-
-const DEFAULT_LIMITS: ApiLimits = {
-  wholeBodyMs: 30 * SECOND,
-  uploadIdleMs: 120 * SECOND,
-  uploadMs: 600 * SECOND,
-  uploadBytesPerSecond: 8 * 1024,
-  answerIdleMs: 300 * SECOND,
-  answerBytesPerSecond: 4096,
-  lingerMs: 2 * SECOND,
-}
 
 export interface ApiOptions<Caller> {
   readonly routes: readonly BoundRoute<Caller>[]

@@ -9,23 +9,27 @@ import type { RequestLimits } from './request-limits.ts'
 export type HeaderName = Lowercase<string>
 export type AnswerHeaders = Readonly<Record<HeaderName, string | undefined>>
 
+const SECOND = 1_000
+
 /** How long a client may keep us waiting. */
-export interface ApiLimits {
+export const DEFAULT_LIMITS = {
   /** From the head of a request to the last byte of a body that is read as a whole, in milliseconds. */
-  readonly wholeBodyMs: number
+  wholeBodyMs: 30 * SECOND,
   /** Between two pieces of a streamed upload, in milliseconds. */
-  readonly uploadIdleMs: number
+  uploadIdleMs: 120 * SECOND,
   /** How long a streamed upload of any size may keep us waiting in all, in milliseconds. */
-  readonly uploadMs: number
+  uploadMs: 600 * SECOND,
   /** What has to arrive of a streamed upload, on average, for it to take longer than that. */
-  readonly uploadBytesPerSecond: number
+  uploadBytesPerSecond: 8 * 1024,
   /** Without any progress in reading our answer, in milliseconds. */
-  readonly answerIdleMs: number
+  answerIdleMs: 300 * SECOND,
   /** What a client has to take of a streamed answer, on average, while we wait for nothing else. */
-  readonly answerBytesPerSecond: number
+  answerBytesPerSecond: 4096,
   /** How long what is left of an unread upload is thrown away, so that the client comes to read our answer. */
-  readonly lingerMs: number
+  lingerMs: 2 * SECOND,
 }
+
+export type ApiLimits = Readonly<typeof DEFAULT_LIMITS>
 
 /** What all requests share. */
 export interface Frame {

@@ -7,7 +7,7 @@ import { errorCode } from '../lib/error-code.ts'
 import { unlessMissing } from '../lib/unless-missing.ts'
 import { type ArtifactStore, assertArtifactKey, type Leftovers } from './artifact-store.ts'
 import { type ArtifactTarget, createArtifactWriter } from './artifact-writer.ts'
-import { storageFault } from './storage-fault.ts'
+import { storageFault, translateErrors } from './storage-fault.ts'
 
 /** The calls of the file system that a folder of artifacts needs; `node:fs/promises` has them. */
 export type FileCalls = Pick<typeof nodeFiles, 'mkdir' | 'open' | 'readdir' | 'rename' | 'rm' | 'stat'>
@@ -98,12 +98,4 @@ async function sweep(files: FileCalls, folder: string, { olderThan, isUnderWay }
     removed += 1
   }
   return removed
-}
-
-async function translateErrors<T>(call: Promise<T>): Promise<T> {
-  try {
-    return await call
-  } catch (error) {
-    throw storageFault(error)
-  }
 }

@@ -5,7 +5,7 @@ import { type ArtifactStore, assertArtifactKey } from './artifact-store.ts'
 import { createArtifactWriter } from './artifact-writer.ts'
 import { readS3 } from './s3-read.ts'
 import { s3Upload } from './s3-upload.ts'
-import { httpStatus, storageFault } from './storage-fault.ts'
+import { translateErrors, unlessNotFound } from './storage-fault.ts'
 import { endUploads, sweepUploads } from './sweep-uploads.ts'
 
 const CONNECT_MS = 10_000
@@ -31,12 +31,8 @@ export function openS3Store(location: S3Location): ArtifactStore {
   }
   const sizeOf = async (key: string): Promise<number | undefined> => {
     const object = objectOf(key)
-    try {
-      return (await client.send(new HeadObjectCommand(object))).ContentLength
-    } catch (error) {
-      if (httpStatus(error) === 404) return undefined
-      throw storageFault(error)
-    }
+    const found = await translateErrors(unlessNotFound(client.send(new HeadObjectCommand(object))))
+    return found?.ContentLength
   }
   return {
     create: async (key) => createArtifactWriter(s3Upload(client, objectOf(key))),
@@ -49,20 +45,10 @@ export function openS3Store(location: S3Location): ArtifactStore {
     size: sizeOf,
     async remove(key) {
       const object = objectOf(key)
-      try {
-        await endUploads(client, object)
-        await client.send(new DeleteObjectCommand(object))
-      } catch (error) {
-        throw storageFault(error)
-      }
+      await translateErrors(endUploads(client, object))
+      await translateErrors(client.send(new DeleteObjectCommand(object)))
     },
-    async sweep(leftovers) {
-      try {
-        return await sweepUploads(client, location, leftovers)
-      } catch (error) {
-        throw storageFault(error)
-      }
-    },
+    sweep: (leftovers) => translateErrors(sweepUploads(client, location, leftovers)),
     close: async () => client.destroy(),
   }
 }

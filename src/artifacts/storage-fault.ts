@@ -42,3 +42,22 @@ export function httpStatus(error: unknown): number | undefined {
   if (typeof metadata !== 'object' || metadata === null || !('httpStatusCode' in metadata)) return undefined
   return typeof metadata.httpStatusCode === 'number' ? metadata.httpStatusCode : undefined
 }
+
+/** @throws what `storageFault` makes of the failure of a call. */
+export async function translateErrors<T>(call: Promise<T>): Promise<T> {
+  try {
+    return await call
+  } catch (error) {
+    throw storageFault(error)
+  }
+}
+
+/** What an S3 server gave; undefined where it has no such object or upload. */
+export async function unlessNotFound<T>(call: Promise<T>): Promise<T | undefined> {
+  try {
+    return await call
+  } catch (error) {
+    if (httpStatus(error) === 404) return undefined
+    throw error
+  }
+}

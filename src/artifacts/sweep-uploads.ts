@@ -9,7 +9,7 @@ import {
 } from '@aws-sdk/client-s3'
 import type { S3Location, S3Object } from './artifact-location.ts'
 import { isArtifactKey, type Leftovers } from './artifact-store.ts'
-import { httpStatus } from './storage-fault.ts'
+import { unlessNotFound } from './storage-fault.ts'
 
 /**
  * Ends the multipart uploads of artifacts that nobody goes on with. Others in the same bucket are left alone.
@@ -27,9 +27,10 @@ export async function sweepUploads(
     const key = (upload.Key ?? '').slice(location.prefix.length)
     if (!isArtifactKey(key)) continue
     const object = { Bucket: location.bucket, Key: upload.Key, UploadId: upload.UploadId }
-    const touched = await unlessGone(lastTouched(client, object, upload.Initiated))
+    const touched = await unlessNotFound(lastTouched(client, object, upload.Initiated))
     if (!touched || touched >= olderThan || (await isUnderWay(key))) continue
-    await unlessGone(client.send(new AbortMultipartUploadCommand(object)))
+    // Its writer may complete or abort an upload between two of our requests.
+    await unlessNotFound(client.send(new AbortMultipartUploadCommand(object)))
     ended += 1
   }
   return ended
@@ -39,7 +40,8 @@ export async function sweepUploads(
 export async function endUploads(client: S3Client, { Bucket, Key }: S3Object): Promise<void> {
   for await (const upload of openUploads(client, { Bucket, Prefix: Key })) {
     const { UploadId } = upload
-    if (upload.Key === Key) await unlessGone(client.send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId })))
+    if (upload.Key === Key)
+      await unlessNotFound(client.send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId })))
   }
 }
 
@@ -80,14 +82,4 @@ async function lastTouched(client: S3Client, upload: OpenUpload, begun: Date | u
     after = page.IsTruncated ? { PartNumberMarker: page.NextPartNumberMarker } : undefined
   }
   return latest
-}
-
-/** Its writer may complete or abort an upload between two of our requests. */
-async function unlessGone<T>(call: Promise<T>): Promise<T | undefined> {
-  try {
-    return await call
-  } catch (error) {
-    if (httpStatus(error) === 404) return undefined
-    throw error
-  }
 }

@@ -13,6 +13,7 @@ import type { Job, JobKind } from './job.ts'
 import { publishArtifact } from './job-artifacts.ts'
 import { JOB_COLUMNS } from './job-record.ts'
 import type { JobQueue } from './queue.ts'
+import { type Secrets, sealSecrets } from './sealed-secrets.ts'
 
 /** How long a key stands for the job that was made with it. */
 const KEY_HOURS = 24
@@ -31,8 +32,7 @@ export interface NewJob {
   /** The token that asks for it; null for the root token. */
   readonly createdBy: string | null
   readonly scheduleId?: string
-  /** What of the request must not stand in the record as it is, by name. */
-  readonly secrets?: Readonly<Record<string, string>>
+  readonly secrets?: Secrets
   /** An upload that has been committed to the store; it becomes the job's with its record. */
   readonly input?: { readonly id: string; readonly finished: FinishedArtifact }
   readonly idempotency?: Idempotency | undefined
@@ -114,7 +114,7 @@ export async function recordJob(
 ): Promise<Job> {
   const { request, createdBy, secrets, input, idempotency } = newJob
   const id = randomUUID()
-  const sealed = secrets && Object.keys(secrets).length > 0 ? seal.seal(JSON.stringify(secrets), jobSubject(id)) : null
+  const sealed = sealSecrets(seal, secrets ?? {}, jobSubject(id))
   const key = idempotency ? fullKey(request.kind, createdBy, idempotency) : null
   const [job] = await tx.$queryRaw<Job[]>`
     INSERT INTO control.job (id, kind, request, sealed_secrets, project_ids, created_by, schedule_id, max_attempts,

@@ -1,19 +1,11 @@
 import type { Permissions, Role } from '../contract/role.ts'
 import type { Queryable } from '../database/database.ts'
+import type { Role as Row } from '../database/generated/client.ts'
 import { conflict, notFound } from '../errors.ts'
 import { unlessOwnerDeleted } from './deleted-meanwhile.ts'
 
 /** A role as its table has it: one column for each permission. */
-export interface RoleRow {
-  readonly name: string
-  readonly contentRead: boolean
-  readonly contentWrite: boolean
-  readonly contentExport: boolean
-  readonly contentImport: boolean
-  readonly contentStructure: boolean
-  readonly systemExport: boolean
-  readonly systemImport: boolean
-}
+export type RoleRow = Omit<Row, 'id' | 'projectId'>
 
 export const toRole = (row: RoleRow): Role => ({
   name: row.name,

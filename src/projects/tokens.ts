@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { Membership } from '../contract/token.ts'
 import { readClock } from '../database/clock.ts'
 import type { Queryable } from '../database/database.ts'
 import type { Prisma } from '../database/generated/client.ts'
@@ -10,18 +11,11 @@ import { unlessOwnerDeleted } from './deleted-meanwhile.ts'
 const PREFIX = 'wharf_'
 const RANDOM_BYTES = 32
 
-export interface TokenMembership {
-  /** Slug of the project. */
-  readonly project: string
-  /** Name of the role in it. */
-  readonly role: string
-}
-
 /** A token as it may be shown: without itself. */
 export interface Token {
   readonly id: string
   readonly name: string
-  readonly memberships: readonly TokenMembership[]
+  readonly memberships: readonly Membership[]
   readonly createdAt: Date
   readonly expiresAt: Date | null
   readonly revokedAt: Date | null
@@ -29,7 +23,7 @@ export interface Token {
 
 export interface NewToken {
   readonly name: string
-  readonly memberships: readonly TokenMembership[]
+  readonly memberships: readonly Membership[]
   readonly expiresAt: Date | null
 }
 
@@ -66,7 +60,7 @@ export async function createToken(
   return { token, record: toToken(await unlessOwnerDeleted('a project or a role of the token', created)) }
 }
 
-function assertOneRoleEach(memberships: readonly TokenMembership[]): void {
+function assertOneRoleEach(memberships: readonly Membership[]): void {
   const faults = memberships.flatMap(({ project }, index) =>
     memberships.findIndex((other) => other.project === project) < index
       ? [{ pointer: `/memberships/${index}/project`, detail: `project "${project}" is named twice` }]
@@ -110,7 +104,7 @@ export async function revokeToken(control: Queryable, id: string): Promise<void>
 
 async function findRole(
   control: Queryable,
-  { project, role }: TokenMembership,
+  { project, role }: Membership,
 ): Promise<{ readonly id: string; readonly projectId: string }> {
   const found = await control.project.findUnique({
     where: { slug: project },

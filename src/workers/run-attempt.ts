@@ -1,5 +1,4 @@
 import { setMaxListeners } from 'node:events'
-import { z } from 'zod'
 import type { Container } from '../container.ts'
 import { databaseFailure, isWithoutSession } from '../database/sqlstate-meanings.ts'
 import { AppError } from '../errors.ts'
@@ -9,6 +8,7 @@ import { endSessions } from '../jobs/end-sessions.ts'
 import type { Job } from '../jobs/job.ts'
 import { jobTimedOut, toJobError } from '../jobs/job-error.ts'
 import { trackProgress } from '../jobs/progress.ts'
+import { unsealSecrets } from '../jobs/sealed-secrets.ts'
 import {
   beat,
   begin,
@@ -86,8 +86,6 @@ export async function runAttempt(container: Container, id: string, stopping: Abo
   }
 }
 
-const secretsSchema = z.record(z.string(), z.string())
-
 async function work(
   container: Container,
   job: Job,
@@ -96,16 +94,13 @@ async function work(
   const { control, seal } = container
   await assertStillAuthorised(control.prisma, job)
   const row = await control.prisma.job.findUnique({ where: { id: job.id }, select: { sealedSecrets: true } })
-  const secrets = row?.sealedSecrets
-    ? secretsSchema.parse(JSON.parse(seal.unseal(row.sealedSecrets, jobSubject(job.id))))
-    : {}
   const context: AttemptContext = {
     container,
     job,
     signal,
     progress,
     sessionName: sessionNameOf(job),
-    secrets,
+    secrets: unsealSecrets(seal, row?.sealedSecrets, jobSubject(job.id)),
     authorise: (tx) => lockAuthorisation(tx, job),
     async succeed(tx, result, expiresInDays) {
       signal.throwIfAborted()

@@ -1,10 +1,10 @@
-import { z } from 'zod'
 import type { Transaction } from '../../database/database.ts'
 import { conflict } from '../../errors.ts'
 import type { Caller } from '../../projects/access.ts'
 import { scheduleSubject } from '../../projects/sealed-subjects.ts'
 import { projectsOf } from '../authorisation.ts'
 import type { Job } from '../job.ts'
+import { unsealSecrets } from '../sealed-secrets.ts'
 import { notifyWorkers, recordJob, type SubmitServices } from '../submit.ts'
 import { nextRun } from './cron.ts'
 import type { Schedule } from './schedule.ts'
@@ -100,14 +100,12 @@ async function findRunning(tx: Transaction, scheduleId: string): Promise<string 
   return (await tx.job.findFirst({ where, select: { id: true } }))?.id
 }
 
-const secretsSchema = z.record(z.string(), z.string())
-
 /** In the name of the token that the schedule belongs to. What that may not do today makes the job fail, and say so. */
 async function recordRun(tx: Transaction, { seal }: SubmitServices, schedule: Schedule): Promise<Job> {
   const { id, asked, createdBy } = schedule
   const projects = await tx.project.findMany({ where: { slug: { in: [...projectsOf(asked)] } }, select: { id: true } })
   const { sealedSecrets } = await tx.schedule.findUniqueOrThrow({ where: { id }, select: { sealedSecrets: true } })
-  const secrets = sealedSecrets ? secretsSchema.parse(JSON.parse(seal.unseal(sealedSecrets, scheduleSubject(id)))) : {}
+  const secrets = unsealSecrets(seal, sealedSecrets, scheduleSubject(id))
   const newJob = { request: asked, createdBy, scheduleId: id, secrets }
   return recordJob(
     tx,

@@ -9,6 +9,7 @@ import { assertAuthor } from '../../projects/assert-permission.ts'
 import { findProject } from '../../projects/projects.ts'
 import { scheduleSubject } from '../../projects/sealed-subjects.ts'
 import { assertMayRun, projectsOf } from '../authorisation.ts'
+import { type Secrets, sealSecrets } from '../sealed-secrets.ts'
 import { nextRun } from './cron.ts'
 import type { Schedule, ScheduledRequest } from './schedule.ts'
 import { readSchedule, toSchedule } from './schedule-record.ts'
@@ -18,10 +19,10 @@ export interface ScheduleServices {
   readonly seal: Seal
 }
 
-/** What a schedule's jobs are asked for with, and the secrets of it that must not stand in its record, by name. */
+/** What a schedule's jobs are asked for with, and the secrets of it. */
 export interface Asked {
   readonly asked: ScheduledRequest
-  readonly secrets: Readonly<Record<string, string>>
+  readonly secrets: Secrets
 }
 
 export interface NewSchedule extends Asked {
@@ -210,5 +211,5 @@ const keepColumns = ({ last, days }: Keep) => ({ keepLast: last ?? null, keepDay
 const askedColumns = (seal: Seal, id: string, { asked, secrets }: Asked) => ({
   kind: asked.kind,
   request: asked.request,
-  sealedSecrets: Object.keys(secrets).length > 0 ? seal.seal(JSON.stringify(secrets), scheduleSubject(id)) : null,
+  sealedSecrets: sealSecrets(seal, secrets, scheduleSubject(id)),
 })
