@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Database } from '../database/database.ts'
 import type { JobQueue } from '../jobs/queue.ts'
-import { addScheduleMetrics } from './schedule-metrics.ts'
+import { type RunSummary, summariseRuns } from '../jobs/schedules/runs.ts'
 
 /** A request that has been answered, one way or the other. */
 export interface AnsweredRequest {
@@ -19,6 +19,11 @@ export interface Metrics {
 
 const BUCKETS_SECONDS = [0.005, 0.025, 0.1, 0.5, 1, 5, 30, 120, 600]
 
+type Figures = readonly (readonly [labels: Readonly<Record<string, string>>, value: number])[]
+
+/** Adds a figure that is asked for each time that somebody asks for all. */
+type AddGauge = (name: string, help: string, labelNames: readonly string[], read: () => Promise<Figures>) => void
+
 /**
  * Figures for Prometheus. Those about jobs are taken from the records when somebody asks, so that every process that
  * has the interface gives the same, whichever process works on them.
@@ -34,19 +39,24 @@ export function createMetrics({ control, queue }: { readonly control: Database; 
     buckets: BUCKETS_SECONDS,
     registers,
   })
-  addJobMetrics(registers, control)
-  addScheduleMetrics(registers, control)
-  new Gauge({
-    name: 'wharf_queue_waiting',
-    help: 'Jobs that wait in the queue for a worker.',
-    labelNames: ['kind'],
-    registers,
-    async collect() {
-      this.reset()
-      const [depth] = await Promise.allSettled([queue.depth()])
-      if (depth.status === 'rejected') return
-      for (const [kind, count] of depth.value) this.set({ kind }, count)
-    },
+  const addGauge: AddGauge = (name, help, labelNames, read) => {
+    new Gauge({
+      name,
+      help,
+      labelNames,
+      registers,
+      async collect() {
+        const figures = await read()
+        this.reset()
+        for (const [labels, value] of figures) this.set(labels, value)
+      },
+    })
+  }
+  addJobMetrics(addGauge, control)
+  addScheduleMetrics(addGauge, control)
+  addGauge('wharf_queue_waiting', 'Jobs that wait in the queue for a worker.', ['kind'], async () => {
+    const [depth] = await Promise.allSettled([queue.depth()])
+    return depth.status === 'rejected' ? [] : [...depth.value].map(([kind, count]) => [{ kind }, count])
   })
   return {
     observeRequest: ({ operation = 'unknown', status, seconds }) => requests.observe({ operation, status }, seconds),
@@ -54,54 +64,71 @@ export function createMetrics({ control, queue }: { readonly control: Database; 
   }
 }
 
-function addJobMetrics(registers: Registry[], { prisma }: Database): void {
-  new Gauge({
-    name: 'wharf_jobs',
-    help: 'Jobs on record, by kind and status.',
-    labelNames: ['kind', 'status'],
-    registers,
-    async collect() {
-      this.reset()
-      const groups = await prisma.job.groupBy({ by: ['kind', 'status'], _count: true })
-      for (const { kind, status, _count } of groups) this.set({ kind, status }, _count)
-    },
+function addJobMetrics(addGauge: AddGauge, { prisma }: Database): void {
+  addGauge('wharf_jobs', 'Jobs on record, by kind and status.', ['kind', 'status'], async () => {
+    const groups = await prisma.job.groupBy({ by: ['kind', 'status'], _count: true })
+    return groups.map(({ kind, status, _count }) => [{ kind, status }, _count])
   })
-  new Gauge({
-    name: 'wharf_job_oldest_queued_seconds',
-    help: 'For how long the oldest queued job has been waiting.',
-    registers,
-    async collect() {
-      const [row] = await prisma.$queryRaw<{ seconds: number }[]>`
-        SELECT coalesce(extract(epoch FROM now() - min(created_at)), 0)::float8 AS seconds
-          FROM control.job WHERE status = 'queued'`
-      this.set(row?.seconds ?? 0)
-    },
+  addGauge('wharf_job_oldest_queued_seconds', 'For how long the oldest queued job has been waiting.', [], async () => {
+    const [row] = await prisma.$queryRaw<{ seconds: number }[]>`
+      SELECT coalesce(extract(epoch FROM now() - min(created_at)), 0)::float8 AS seconds
+        FROM control.job WHERE status = 'queued'`
+    return [[{}, row?.seconds ?? 0]]
   })
-  new Gauge({
-    name: 'wharf_archives_damaged',
-    help: 'Kept archives whose bytes in the storage are not those that were written.',
-    registers,
-    async collect() {
-      this.set(await prisma.artifact.count({ where: { state: 'ready', damagedAt: { not: null } } }))
-    },
-  })
-  new Gauge({
-    name: 'wharf_job_recent_duration_seconds',
-    help: 'How long jobs took that ended in the last hour, from their first beginning to their end.',
-    labelNames: ['kind', 'status', 'quantile'],
-    registers,
-    async collect() {
-      this.reset()
+  addGauge(
+    'wharf_archives_damaged',
+    'Kept archives whose bytes in the storage are not those that were written.',
+    [],
+    async () => [[{}, await prisma.artifact.count({ where: { state: 'ready', damagedAt: { not: null } } })]],
+  )
+  addGauge(
+    'wharf_job_recent_duration_seconds',
+    'How long jobs took that ended in the last hour, from their first beginning to their end.',
+    ['kind', 'status', 'quantile'],
+    async () => {
       const rows = await prisma.$queryRaw<{ kind: string; status: string; quantiles: number[] }[]>`
         SELECT kind, status, percentile_cont(ARRAY[0.5, 0.95, 1])
                  WITHIN GROUP (ORDER BY extract(epoch FROM finished_at - started_at)::float8) AS quantiles
           FROM control.job WHERE finished_at > now() - interval '1 hour' AND started_at IS NOT NULL
          GROUP BY kind, status`
-      for (const { kind, status, quantiles } of rows) {
-        for (const [index, quantile] of ['0.5', '0.95', '1'].entries()) {
-          this.set({ kind, status, quantile }, quantiles[index] ?? 0)
-        }
-      }
+      return rows.flatMap(({ kind, status, quantiles }) =>
+        ['0.5', '0.95', '1'].map((quantile, index) => [{ kind, status, quantile }, quantiles[index] ?? 0] as const),
+      )
     },
-  })
+  )
 }
+
+/**
+ * Figures about schedules that are enabled, by their ids: what an alarm about a backup that has stopped working needs.
+ * They reveal nothing else about a schedule, since `/metrics` needs no token.
+ */
+function addScheduleMetrics(addGauge: AddGauge, { prisma }: Database): void {
+  const ofSchedules = (figureOf: (runs: RunSummary) => number) => async (): Promise<Figures> => {
+    const enabled = await prisma.schedule.findMany({ where: { enabled: true }, select: { id: true } })
+    const summaries = await summariseRuns(
+      prisma,
+      enabled.map(({ id }) => id),
+    )
+    return [...summaries].map(([schedule, runs]) => [{ schedule }, figureOf(runs)])
+  }
+  addGauge(
+    'wharf_schedule_last_success_timestamp_seconds',
+    'When the last run that succeeded ended; 0 where none has.',
+    ['schedule'],
+    ofSchedules(({ lastSuccess }) => secondsOf(lastSuccess?.finishedAt)),
+  )
+  addGauge(
+    'wharf_schedule_last_proven_timestamp_seconds',
+    'When an archive was last restored, and was the same; 0 where none was.',
+    ['schedule'],
+    ofSchedules(({ lastProven }) => secondsOf(lastProven?.provenAt)),
+  )
+  addGauge(
+    'wharf_schedule_last_run_failed',
+    'Whether the last run failed: 1 or 0.',
+    ['schedule'],
+    ofSchedules(({ last }) => (last?.status === 'failed' ? 1 : 0)),
+  )
+}
+
+const secondsOf = (time: Date | null | undefined): number => (time ? time.getTime() / 1_000 : 0)

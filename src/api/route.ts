@@ -57,11 +57,11 @@ export type AnyRouteSpec = RouteSpec<Answers, Access, Fields, Fields, Fields, Bo
 type CallerOf<U extends Access, Caller> = U extends { readonly by: 'anyone' } ? undefined : Caller
 
 /** What a handler gets. */
-export interface Call<Caller, P extends Fields, Q extends Fields, H extends Fields, B> {
-  readonly params: Parsed<P>
-  readonly query: Parsed<Q>
-  readonly headers: Parsed<H>
-  readonly body: BodyOf<B>
+export interface Call<S extends AnyRouteSpec, Caller> {
+  readonly params: Parsed<Required<S>['params']>
+  readonly query: Parsed<Required<S>['query']>
+  readonly headers: Parsed<Required<S>['headers']>
+  readonly body: BodyOf<Required<S>['body']>
   /** Who calls, or what `admit` made of that; undefined where the route needs no token. */
   readonly caller: Caller
   /** Aborted when the client goes away before the answer has ended, or when the service stops. */
@@ -109,32 +109,17 @@ export interface BoundRoute<Caller> {
   readonly respond: (exchange: Exchange, authenticate: Authenticate<Caller>) => Promise<AnyAnswer>
 }
 
-export interface Route<
-  A extends Answers,
-  U extends Access,
-  P extends Fields,
-  Q extends Fields,
-  H extends Fields,
-  B extends BodySpec | undefined,
-> {
-  readonly spec: RouteSpec<A, U, P, Q, H, B>
+export interface Route<S extends AnyRouteSpec> {
+  readonly spec: S
   /** Binds the handler. What it throws is answered with a problem document. */
-  readonly handle: <Caller>(handler: Handler<A, CallerOf<U, Caller>, P, Q, H, B>) => BoundRoute<Caller>
+  readonly handle: <Caller>(handler: Handler<S, CallerOf<S['access'], Caller>>) => BoundRoute<Caller>
   /** Binds the handler of a `visitor` route, and who is let in. */
-  readonly admit: <Caller, Granted>(
-    admit: Admit<Granted>,
-    handler: Handler<A, Granted, P, Q, H, B>,
-  ) => BoundRoute<Caller>
+  readonly admit: <Caller, Granted>(admit: Admit<Granted>, handler: Handler<S, Granted>) => BoundRoute<Caller>
 }
 
-type Handler<
-  A extends Answers,
-  Caller,
-  P extends Fields,
-  Q extends Fields,
-  H extends Fields,
-  B extends BodySpec | undefined,
-> = (call: Call<Caller, P, Q, H, B>) => AnswerOf<A> | Promise<AnswerOf<A>>
+type Handler<S extends AnyRouteSpec, Caller> = (
+  call: Call<S, Caller>,
+) => AnswerOf<S['answers']> | Promise<AnswerOf<S['answers']>>
 
 /** Declares a call. Requests and answers are checked against, and documented from, this one declaration. */
 export function defineRoute<
@@ -144,14 +129,14 @@ export function defineRoute<
   Q extends Fields = undefined,
   H extends Fields = undefined,
   B extends BodySpec | undefined = undefined,
->(spec: RouteSpec<A, U, P, Q, H, B>): Route<A, U, P, Q, H, B> {
+>(spec: RouteSpec<A, U, P, Q, H, B>): Route<RouteSpec<A, U, P, Q, H, B>> {
   const types = answerTypes(spec.answers)
 
   /** Runs only once the caller is known: an unauthenticated client learns nothing about the API and uploads nothing. */
   const respondTo = async <Caller>(
     exchange: Exchange,
     caller: Caller,
-    handler: Handler<A, Caller, P, Q, H, B>,
+    handler: Handler<RouteSpec<A, U, P, Q, H, B>, Caller>,
   ): Promise<AnyAnswer> => {
     const { request } = exchange
     if (!spec.dialect) assertAcceptable(types, request.headers.accept)
@@ -225,7 +210,7 @@ export const routesUnder =
   >(
     call: `${Method} /${string}`,
     spec: Omit<RouteSpec<A, U, P, Q, H, B>, 'method' | 'path' | 'tag'>,
-  ): Route<A, U, P, Q, H, B> => {
+  ): Route<RouteSpec<A, U, P, Q, H, B>> => {
     const [method, path] = call.split(' ') as [Method, string]
     return defineRoute({ ...spec, method, path, tag })
   }

@@ -6,7 +6,6 @@ import { addProjectCommands } from './commands/projects.ts'
 import { addRoleCommands } from './commands/roles.ts'
 import type { Run } from './commands/run.ts'
 import { addScheduleCommands } from './commands/schedules.ts'
-import { addSchemaCommands } from './commands/schema.ts'
 import { addStageCommands } from './commands/stages.ts'
 import { addTokenCommands } from './commands/tokens.ts'
 import type { CliEnvironment } from './environment.ts'
@@ -93,7 +92,6 @@ function createProgram(
   addDataCommands(program, run)
   addProjectCommands(program, run)
   addStageCommands(program, run)
-  addSchemaCommands(program, run)
   addRoleCommands(program, run)
   addTokenCommands(program, run)
   addJobCommands(program, run)

@@ -6,7 +6,7 @@ import type { ReadonlyDeep } from '../../lib/readonly-deep.ts'
 /** After how many seconds it is worth asking again about a job that goes on. */
 const RETRY_SECONDS = '1'
 
-const timeOrNull = (time: Date | null): string | null => time?.toISOString() ?? null
+export const timeOrNull = (time: Date | null): string | null => time?.toISOString() ?? null
 
 /** A job as the interface shows it. */
 export function toJobBody(job: Job): ReadonlyDeep<z.input<typeof jobSchema>> {

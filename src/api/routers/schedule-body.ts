@@ -4,6 +4,7 @@ import { nextRuns } from '../../jobs/schedules/cron.ts'
 import type { RunSummary } from '../../jobs/schedules/runs.ts'
 import type { Schedule, ScheduleRun } from '../../jobs/schedules/schedule.ts'
 import type { ReadonlyDeep } from '../../lib/readonly-deep.ts'
+import { timeOrNull } from './job-body.ts'
 
 /** How many of the times to come are shown. */
 const NEXT_RUNS = 5
@@ -53,5 +54,3 @@ const toRunBody = (run: ScheduleRun | undefined): z.input<typeof runSchema> | nu
 function toShownRun({ scheduleId: _, dueAt, finishedAt, provenAt, ...same }: ScheduleRun): z.input<typeof runSchema> {
   return { ...same, dueAt: dueAt.toISOString(), finishedAt: timeOrNull(finishedAt), provenAt: timeOrNull(provenAt) }
 }
-
-const timeOrNull = (time: Date | null): string | null => time?.toISOString() ?? null

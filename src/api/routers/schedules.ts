@@ -1,13 +1,16 @@
 import { z } from 'zod'
 import type { Container } from '../../container.ts'
+import type { exportRequest, transferRequest } from '../../contract/export.ts'
 import { id } from '../../contract/fields.ts'
 import { jobSchema } from '../../contract/job.ts'
 import { pageOf } from '../../contract/page.ts'
 import { changedSchedule, newSchedule, scheduleDetailSchema, scheduleSchema } from '../../contract/schedule.ts'
+import { assertMayRun } from '../../jobs/authorisation.ts'
 import { runNow } from '../../jobs/schedules/fire.ts'
 import { listRuns, summariseRuns } from '../../jobs/schedules/runs.ts'
 import type { Schedule } from '../../jobs/schedules/schedule.ts'
 import {
+  type Asked,
   changeSchedule,
   createSchedule,
   deleteSchedule,
@@ -16,13 +19,14 @@ import {
   listSchedules,
 } from '../../jobs/schedules/schedules.ts'
 import type { Caller } from '../../projects/access.ts'
+import { findSelection } from '../../transfer/export/export-selection.ts'
 import { empty, json } from '../answer.ts'
 import { jsonBody } from '../body.ts'
 import { pageQuery, readPage } from '../paging.ts'
 import { type BoundRoute, routesUnder } from '../route.ts'
 import { jobPath, toJobBody } from './job-body.ts'
 import { schedulePath, toScheduleBody, toScheduleDetailBody } from './schedule-body.ts'
-import { askedFor } from './schedule-request.ts'
+import { prepareTransfer } from './transfer.ts'
 
 const route = routesUnder('Schedules')
 
@@ -142,4 +146,22 @@ export function scheduleRoutes(container: Container): readonly BoundRoute<Caller
       return { status: 202, headers: { location: jobPath(job), 'retry-after': '1' }, body: toJobBody(job) }
     }),
   ]
+}
+
+type ScheduledBody = z.output<typeof exportRequest> | z.output<typeof transferRequest>
+
+/**
+ * What the jobs of a schedule are asked for with; the form of the request decides their kind.
+ *
+ * @throws {AppError} what the job would be refused for, as far as that can be known now.
+ */
+async function askedFor(container: Container, caller: Caller, body: ScheduledBody): Promise<Asked> {
+  if (!('projects' in body)) {
+    const { request, secrets } = await prepareTransfer(container, caller, body)
+    return { asked: request, secrets }
+  }
+  const asked = { kind: 'export', request: body } as const
+  assertMayRun(caller, asked)
+  for (const selection of body.projects) await findSelection(container.control.prisma, selection)
+  return { asked, secrets: {} }
 }

@@ -6,7 +6,7 @@ const stages = () => import('../stages.ts')
 
 const PROJECT = 'the local project, or another one by its DSN, wharf://<project>:<TOKEN>@<host>[:port]'
 
-/** Adds the commands about stages. */
+/** Adds the commands about stages, and the one that changes their structure. */
 export function addStageCommands(program: Command, run: Run): void {
   program
     .command('stage:create <slug> [target-project]')
@@ -26,4 +26,14 @@ export function addStageCommands(program: Command, run: Run): void {
     .description(`Deletes a stage of a project, with all its tables and rows, for good: ${PROJECT}.`)
     .addOption(yesOption())
     .action(run(async () => (await stages()).runStageDelete))
+
+  program
+    .command('schema:apply <file.sql> [target-project]')
+    .summary("run SQL that changes a stage's structure")
+    .description(
+      'Runs an SQL file ("-": standard input) in a stage, whole or not at all: a stage of the local project, or of ' +
+        'another one by its DSN, wharf://<project>:<TOKEN>@<host>[:port].',
+    )
+    .option('--stage <slug>', 'the stage', 'live')
+    .action(run(async () => (await import('../schema.ts')).runSchemaApply))
 }
