@@ -52,31 +52,14 @@ export function createRequestLimits(
   const requests = limiterFor(maxRequests)
   const failures = limiterFor(maxFailedLogins)
   const known = new LRUCache<string, true>({ max: MAX_KNOWN })
-  /** Until when, in milliseconds since 1970. */
-  const refused = new LRUCache<string, number>({ max: MAX_REFUSED })
-  /** Until when, in milliseconds since 1970, tokens (by digest) and addresses have no requests left. */
-  const spent = new LRUCache<string, number>({ max: MAX_SPENT })
-
-  const assertMayTry = (request: IncomingMessage, digest: string): void => {
-    if (refused.size === 0 || known.has(digest)) return
-    const address = addressOf(request)
-    const waitMs = (refused.get(address) ?? 0) - Date.now()
-    if (waitMs > 0) throw tooManyFailures(waitMs)
-    refused.delete(address)
-  }
+  /** Addresses that may try no unknown token for now. */
+  const refused = createWaits(MAX_REFUSED, tooManyFailures)
+  /** Tokens (by digest) and addresses that have no requests left. */
+  const spent = createWaits(MAX_SPENT, tooManyRequests)
 
   const countFailure = async (request: IncomingMessage): Promise<void> => {
     const address = addressOf(request)
-    const waitMs = await consume(failures, address)
-    if (waitMs > 0) refused.set(address, Date.now() + waitMs)
-  }
-
-  const assertNotSpent = (request: IncomingMessage, digest: string | undefined): void => {
-    if (spent.size === 0) return
-    const key = digest ?? addressOf(request)
-    const waitMs = (spent.get(key) ?? 0) - Date.now()
-    if (waitMs > 0) throw tooManyRequests(waitMs)
-    spent.delete(key)
+    refused.begin(address, await consume(failures, address))
   }
 
   const count = async (
@@ -88,12 +71,12 @@ export function createRequestLimits(
     const waitMs = await consume(requests, tokenId ?? address)
     if (waitMs === 0) return
     // A token that is not known is none that could have requests of its own.
-    spent.set((tokenId === undefined ? undefined : digest) ?? address, Date.now() + waitMs)
+    spent.begin((tokenId === undefined ? undefined : digest) ?? address, waitMs)
     throw tooManyRequests(waitMs)
   }
 
   const findKnown = async <T>(request: IncomingMessage, digest: string, find: () => Promise<T>): Promise<T> => {
-    assertMayTry(request, digest)
+    if (!known.has(digest)) refused.assertOver(() => addressOf(request))
     try {
       const found = await find()
       known.set(digest, true)
@@ -110,12 +93,30 @@ export function createRequestLimits(
   return {
     async admit(request, token, find, idOf) {
       const digest = token === undefined ? undefined : hash('sha256', token, 'base64')
-      assertNotSpent(request, digest)
+      spent.assertOver(() => digest ?? addressOf(request))
       try {
         return digest === undefined || !failures ? await find() : await findKnown(request, digest, find)
       } finally {
         if (requests) await count(request, digest, idOf())
       }
+    },
+  }
+}
+
+/** Remembers who has to wait, and until when. Nobody's address is looked for while nobody has to. */
+function createWaits(max: number, failure: (waitMs: number) => AppError) {
+  /** In milliseconds since 1970. */
+  const untilMs = new LRUCache<string, number>({ max })
+  return {
+    begin(key: string, waitMs: number): void {
+      if (waitMs > 0) untilMs.set(key, Date.now() + waitMs)
+    },
+    assertOver(keyOf: () => string): void {
+      if (untilMs.size === 0) return
+      const key = keyOf()
+      const waitMs = (untilMs.get(key) ?? 0) - Date.now()
+      if (waitMs > 0) throw failure(waitMs)
+      untilMs.delete(key)
     },
   }
 }

@@ -25,8 +25,6 @@ export interface HttpCall {
   readonly signal?: AbortSignal
 }
 
-type CallUnderWay = HttpCall & { readonly signal: AbortSignal }
-
 export interface HttpAnswer {
   /** By lower-case name; those that came more than once are left out. */
   readonly headers: Readonly<Record<string, string>>
@@ -61,25 +59,20 @@ export function createHttpClient({ origin, token, signal: clientSignal }: HttpCl
   if (!/^[\x21-\x7e]+$/.test(token)) throw wrongUse('the token has characters that no token has')
   const agent = new Agent({ connect: { timeout: CONNECT_TIMEOUT_MS }, headersTimeout: 0, bodyTimeout: 0 })
 
-  const request = async ({ method, path, query = {}, headers = {}, body, signal }: CallUnderWay) => {
-    try {
-      return await agent.request({
-        origin,
-        path: withQuery(path, query),
-        method,
-        headers: { authorization: `Bearer ${token}`, ...headers },
-        body: toRequestBody(body),
-        signal,
-      })
-    } catch (error) {
+  const open = async ({ method, path, query = {}, ...call }: HttpCall): Promise<HttpAnswer> => {
+    const signal = call.signal ? AbortSignal.any([clientSignal, call.signal]) : clientSignal
+    const request = agent.request({
+      origin,
+      path: withQuery(path, query),
+      method,
+      headers: { authorization: `Bearer ${token}`, ...call.headers },
+      body: toRequestBody(call.body),
+      signal,
+    })
+    const answer = await request.catch((error: unknown) => {
       signal.throwIfAborted()
       throw toConnectionFailure(error, { origin })
-    }
-  }
-
-  const open = async (call: HttpCall): Promise<HttpAnswer> => {
-    const signal = call.signal ? AbortSignal.any([clientSignal, call.signal]) : clientSignal
-    const answer = await request({ ...call, signal })
+    })
     const headers = singleHeaders(answer.headers)
     const requestId = headers['x-request-id']
     const body = readBody(answer.body, { origin, requestId, signal })
@@ -130,10 +123,7 @@ const singleHeaders = (headers: Dispatcher.ResponseData['headers']): Record<stri
 
 async function* readBody(
   body: AsyncIterable<Buffer>,
-  {
-    signal,
-    ...request
-  }: { readonly origin: string; readonly requestId: string | undefined; readonly signal: AbortSignal },
+  { signal, ...request }: Parameters<typeof toConnectionFailure>[1] & { readonly signal: AbortSignal },
 ): AsyncGenerator<Buffer, void, undefined> {
   try {
     yield* body

@@ -58,20 +58,15 @@ export function formFor(accept: string | undefined): Form {
   }
 }
 
-/** What the header `Prefer` asks for, of what this interface knows (RFC 7240; the names are PostgREST's). */
-export interface Preferences {
-  readonly count?: CountKind
-  readonly return?: 'representation' | 'headers-only' | 'minimal'
-  readonly missing?: 'default' | 'null'
-  readonly resolution?: 'merge-duplicates' | 'ignore-duplicates'
-}
-
 const PREFERENCES = {
   count: ['exact', 'planned', 'estimated'],
   return: ['representation', 'headers-only', 'minimal'],
   missing: ['default', 'null'],
   resolution: ['merge-duplicates', 'ignore-duplicates'],
-} as const satisfies { [N in keyof Preferences]-?: readonly NonNullable<Preferences[N]>[] }
+} as const satisfies Readonly<Record<string, readonly string[]>> & { readonly count: readonly CountKind[] }
+
+/** What the header `Prefer` asks for, of what this interface knows (RFC 7240; the names are PostgREST's). */
+export type Preferences = { readonly [N in keyof typeof PREFERENCES]?: (typeof PREFERENCES)[N][number] }
 
 const KNOWN: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
   ...Object.entries(PREFERENCES),

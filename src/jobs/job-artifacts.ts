@@ -1,7 +1,18 @@
 import { randomUUID } from 'node:crypto'
-import type { ArtifactKind } from '../artifacts/artifact.ts'
 import type { ArtifactStore, ArtifactWriter, FinishedArtifact } from '../artifacts/artifact-store.ts'
 import type { Database, Queryable, Transaction } from '../database/database.ts'
+import { conflict } from '../errors.ts'
+import { ENDED } from './job.ts'
+
+/*
+ * What is known of a file in the artifact store, as the state of its record.
+ *
+ * `writing`: it is being received or made. `ready`: whole, and checked against its digest when it was committed.
+ * `deleted`: not to be had any more, though the store may still have it. `removed`: the store has let go of it.
+ */
+
+/** `input`: an upload that a job is to import. `output`: the archive that a job made. */
+type ArtifactKind = 'input' | 'output'
 
 /** A file that is being written, with its record. */
 export interface NewArtifact {
@@ -83,4 +94,20 @@ export async function findInput(
 /** Whether a file is recorded as one that is being written. Its record is there before its first byte. */
 export async function isUnderWay(control: Queryable, key: string): Promise<boolean> {
   return (await control.artifact.count({ where: { key, state: 'writing' } })) > 0
+}
+
+/**
+ * Removes the record of a job that has ended. Its files are not to be had from now on, and go with the next sweep.
+ *
+ * @throws {AppError} CONFLICT for a job that goes on.
+ */
+export async function removeJob({ prisma }: Database, id: string): Promise<void> {
+  await prisma.$transaction(async (tx) => {
+    await tx.artifact.updateMany({
+      where: { jobId: id, state: { in: ['writing', 'ready'] }, job: { status: { in: [...ENDED] } } },
+      data: { state: 'deleted' },
+    })
+    const { count } = await tx.job.deleteMany({ where: { id, status: { in: [...ENDED] } } })
+    if (count !== 1) throw conflict('the job goes on; cancel it first')
+  })
 }

@@ -15,25 +15,18 @@ export const DEFAULT_ROLES: readonly Role[] = [
   { name: 'viewer', content: { ...content, read: true }, system },
 ]
 
-/** Whether `permissions` has the key. */
-export function allows(permissions: Permissions, permission: Permission): boolean {
-  switch (permission) {
-    case 'content.read':
-      return permissions.content.read
-    case 'content.write':
-      return permissions.content.write
-    case 'content.export':
-      return permissions.content.export
-    case 'content.import':
-      return permissions.content.import
-    case 'content.structure':
-      return permissions.content.structure
-    case 'system.export':
-      return permissions.system.export
-    case 'system.import':
-      return permissions.system.import
-  }
+const KEYS: Readonly<Record<Permission, (permissions: Permissions) => boolean>> = {
+  'content.read': ({ content }) => content.read,
+  'content.write': ({ content }) => content.write,
+  'content.export': ({ content }) => content.export,
+  'content.import': ({ content }) => content.import,
+  'content.structure': ({ content }) => content.structure,
+  'system.export': ({ system }) => system.export,
+  'system.import': ({ system }) => system.import,
 }
+
+/** Whether `permissions` has the key. */
+export const allows = (permissions: Permissions, permission: Permission): boolean => KEYS[permission](permissions)
 
 /** The permissions for which `has` says yes. */
 export const toPermissions = (has: (permission: Permission) => boolean): Permissions => ({

@@ -123,17 +123,7 @@ const WITH_MEMBERSHIPS = {
   },
 } satisfies Prisma.TokenInclude
 
-interface TokenRow {
-  readonly id: string
-  readonly name: string
-  readonly createdAt: Date
-  readonly expiresAt: Date | null
-  readonly revokedAt: Date | null
-  readonly memberships: readonly {
-    readonly project: { readonly slug: string }
-    readonly role: { readonly name: string }
-  }[]
-}
+type TokenRow = Prisma.TokenGetPayload<{ include: typeof WITH_MEMBERSHIPS }>
 
 const toToken = ({ id, name, createdAt, expiresAt, revokedAt, memberships }: TokenRow): Token => ({
   id,

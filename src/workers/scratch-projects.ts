@@ -1,18 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { Container } from '../container.ts'
 import { Prisma } from '../database/generated/client.ts'
+import type { Attempt } from '../jobs/transitions.ts'
 import { createProject, deleteProject } from '../projects/projects.ts'
 
 type ScratchServices = Pick<Container, 'control' | 'logins' | 'seal' | 'room' | 'logger'>
 
 /** Making a hundred stages takes a while, and so does dropping what is in them. */
 const PATIENT = { timeout: 10 * 60_000 }
-
-/** One go at a job. */
-export interface ScratchOwner {
-  readonly id: string
-  readonly attempt: number
-}
 
 /**
  * Lends empty projects to restore an archive into, which no list shows: each with a login of its own, so that nothing
@@ -24,7 +19,7 @@ export interface ScratchOwner {
  */
 export async function withScratchProjects<T>(
   services: ScratchServices,
-  owner: ScratchOwner,
+  owner: Attempt,
   planned: readonly { readonly stages: readonly { readonly slug: string }[] }[],
   use: (slugs: readonly string[]) => Promise<T>,
 ): Promise<T> {
@@ -59,7 +54,7 @@ export async function createScratchProject(
  * Drops what earlier attempts of the job have left. While this is still the job's attempt there are none of a later
  * one, which must be left alone.
  */
-const dropEarlier = (services: ScratchServices, { id, attempt }: ScratchOwner): Promise<void> =>
+const dropEarlier = (services: ScratchServices, { id, attempt }: Attempt): Promise<void> =>
   dropWhere(
     services,
     Prisma.sql`scratch_for = ${id}::uuid

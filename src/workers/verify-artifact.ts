@@ -5,11 +5,12 @@ import type { FinishedArtifact } from '../artifacts/artifact-store.ts'
 import type { Container } from '../container.ts'
 import { copyText } from '../copy/copy-encoders.ts'
 import { AppError, type ErrorCode, type Fault, isAppError } from '../errors.ts'
+import type { Attempt } from '../jobs/transitions.ts'
 import { tap } from '../lib/tap.ts'
 import { ROOT } from '../projects/access.ts'
 import { withExport } from '../transfer/export/with-export.ts'
 import { importArchive } from '../transfer/import/import-archive.ts'
-import { type ScratchOwner, withScratchProjects } from './scratch-projects.ts'
+import { withScratchProjects } from './scratch-projects.ts'
 import { type Contents, compareContents, readContents, withoutRestore } from './verify-contents.ts'
 
 /** An archive in the store, and what its writer said of it. */
@@ -18,7 +19,7 @@ export interface WrittenArtifact {
   readonly finished: FinishedArtifact
 }
 
-export interface VerifyingJob extends ScratchOwner {
+export interface VerifyingJob extends Attempt {
   /** What PostgreSQL has to call every session. */
   readonly sessionName: string
   readonly signal: AbortSignal

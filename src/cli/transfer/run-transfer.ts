@@ -50,14 +50,8 @@ export async function runTransfer(
 
 /** Also finds out, before anything is sent, whether both projects are there. */
 async function replacementWarning(from: Endpoint, to: Endpoint, options: TransferOptions): Promise<string> {
-  const stages =
-    options.stage?.map(printable) ??
-    (
-      await askEndpoint('source', get(from.server.http, encodedPath`/projects/${from.project}`, projectSchema))
-    ).stages.map(slugOf)
-  const there = (
-    await askEndpoint('target', get(to.server.http, encodedPath`/projects/${to.project}`, projectSchema))
-  ).stages.map(slugOf)
+  const stages = options.stage?.map(printable) ?? (await stagesOf('source', from))
+  const there = await stagesOf('target', to)
   const roles = options.includeSystem ? ', and its roles' : ''
   return [
     `this replaces all rows in ${nameOf(to)}, stages ${stages.join(', ') || 'none'}${roles}, with those of ${nameOf(from)}`,
@@ -65,7 +59,14 @@ async function replacementWarning(from: Endpoint, to: Endpoint, options: Transfe
   ].join('\n')
 }
 
-const slugOf = ({ slug }: { readonly slug: string }): string => printable(slug)
+async function stagesOf(part: Role, { server, project }: Endpoint): Promise<readonly string[]> {
+  try {
+    const { stages } = await get(server.http, encodedPath`/projects/${project}`, projectSchema)
+    return stages.map(({ slug }) => printable(slug))
+  } catch (error) {
+    throw failed(part, error)
+  }
+}
 
 /** The archive goes from one server to the other as it comes, and is checked on the way. */
 async function transfer(
@@ -107,14 +108,6 @@ async function transfer(
 }
 
 type Role = 'source' | 'target'
-
-async function askEndpoint<T>(part: Role, asked: Promise<T>): Promise<T> {
-  try {
-    return await asked
-  } catch (error) {
-    throw failed(part, error)
-  }
-}
 
 /** Says which of the two it was. A bug stays as it is. */
 function failed(part: Role, error: unknown): unknown {

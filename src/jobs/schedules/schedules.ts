@@ -25,18 +25,13 @@ export interface Asked {
   readonly secrets: Secrets
 }
 
-export interface NewSchedule extends Asked {
-  readonly name: string
-  readonly cron: string
-  readonly timezone: string
-  readonly keep: Keep
-  readonly verify: boolean
-  readonly enabled: boolean
-}
+type Settings = Pick<Schedule, 'name' | 'cron' | 'timezone' | 'keep' | 'verify' | 'enabled'>
+
+export type NewSchedule = Asked & Settings
 
 /** What is missing stays as it is. */
 export type ScheduleChange = {
-  readonly [Field in Exclude<keyof NewSchedule, keyof Asked>]?: NewSchedule[Field] | undefined
+  readonly [Field in keyof Settings]?: Settings[Field] | undefined
 } & { readonly request?: Asked | undefined }
 
 const BATCH = 200
