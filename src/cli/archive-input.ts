@@ -34,7 +34,9 @@ export async function withArchiveInput<T>(
   work: (input: ArchiveInput) => Promise<T>,
 ): Promise<T> {
   if (file === STDIN) return withStandardInput(context, work)
-  const handle = await openFile(file)
+  const handle = await open(file, 'r').catch((error: unknown) => {
+    throw toFileFailure(error, file, 'read')
+  })
   try {
     const stats = await handle.stat()
     if (stats.isDirectory()) throw wrongUse(`${file} is a folder; expected an archive`)
@@ -84,14 +86,6 @@ async function withStandardInput<T>(
   } finally {
     signal.removeEventListener('abort', stop)
     stop()
-  }
-}
-
-async function openFile(file: string): Promise<FileHandle> {
-  try {
-    return await open(file, 'r')
-  } catch (error) {
-    throw toFileFailure(error, file, 'read')
   }
 }
 

@@ -58,19 +58,16 @@ export const requestHash = (...parts: readonly unknown[]): Buffer =>
 /**
  * Writes a job's record, then notifies the workers. Where that fails, the sweep does it later: what was recorded is done.
  *
- * @returns the job, and whether it is new; that of the same key otherwise, as it is by now.
+ * @returns the new job; that of the same key where there is one, as it is by now.
  * @throws {AppError} QUEUE_UNAVAILABLE before anything is recorded; NOT_FOUND for an unknown project;
  *   IDEMPOTENCY_KEY_REUSED where the key stands for another request; what `authorise` throws.
  */
-export async function submitJob(
-  services: SubmitServices,
-  newJob: NewJob,
-): Promise<{ readonly job: Job; readonly isNew: boolean }> {
+export async function submitJob(services: SubmitServices, newJob: NewJob): Promise<Job> {
   const { control, queue, logger } = services
   const known = await findByKey(control, newJob)
   if (known) {
     await control.prisma.$transaction(async (tx) => newJob.authorise?.(tx))
-    return { job: known, isNew: false }
+    return known
   }
   await queue.assertAvailable()
   const projects = await Promise.all(projectsOf(newJob.request).map((slug) => findProject(control.prisma, slug)))
@@ -81,12 +78,12 @@ export async function submitJob(
       return recordJob(tx, services.seal, newJob, projectIds)
     })
     await notifyWorkers(queue, job, logger)
-    return { job, isNew: true }
+    return job
   } catch (error) {
     // Of several requests with one key that come at once, the index lets one in.
     const first = isUniqueViolation(error) ? await findByKey(control, newJob) : undefined
     if (!first) throw error
-    return { job: first, isNew: false }
+    return first
   }
 }
 

@@ -112,14 +112,9 @@ async function restoreInto(
     stages: projects[index]?.stages.map((stage) => stage.slug),
   }))
   const options = readOptions(container, signal)
-  return withExport(
-    container,
-    selections,
-    (bytes) => readContents(withoutRestore(readArchive(bytes, copyText, options))),
-    {
-      sessionName,
-    },
-  )
+  const read = (bytes: AsyncIterable<Buffer>): Promise<Contents> =>
+    readContents(withoutRestore(readArchive(bytes, copyText, options)))
+  return withExport(container, selections, read, { sessionName })
 }
 
 /**

@@ -39,7 +39,7 @@ export async function acceptJob(
   newJob: NewJob,
   { isPreferred }: { readonly isPreferred: boolean },
 ) {
-  const { job } = await submitJob(container, newJob)
+  const job = await submitJob(container, newJob)
   return {
     status: 202,
     headers: {
