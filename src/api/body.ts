@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 
-const MEBIBYTE = 1024 * 1024
+/** After unpacking, where the body is gzip. */
+const MAX_JSON_BYTES = 1024 * 1024
 
 export interface JsonBody<S extends z.ZodType> {
   readonly kind: 'json'
@@ -39,17 +40,12 @@ export type BodyOf<B> =
 /**
  * A JSON body, read as a whole and checked. Every object in the schema must be strict, so that a misspelt field is
  * refused and not ignored; `createApi` sees to that.
- *
- * @param options.maxBytes 1 MiB unless said otherwise; after unpacking, where the body is gzip.
  */
-export const jsonBody = <S extends z.ZodType>(
-  schema: S,
-  options: { readonly maxBytes?: number } = {},
-): JsonBody<S> => ({
+export const jsonBody = <S extends z.ZodType>(schema: S): JsonBody<S> => ({
   kind: 'json',
   mediaType: 'application/json',
   schema,
-  maxBytes: options.maxBytes ?? MEBIBYTE,
+  maxBytes: MAX_JSON_BYTES,
 })
 
 /** A body of any type, read as a whole. */

@@ -41,14 +41,7 @@ interface Estimate {
   readonly countable: boolean
 }
 
-async function readOnce(
-  { pool, stage, version }: Source,
-  { catalogs, limits: { timeoutMs } }: ReadingServices,
-): Promise<{
-  readonly seen: SeenVersion
-  readonly catalog: StageCatalog
-  readonly counts: ReadonlyMap<string, RowCount>
-}> {
+async function readOnce({ pool, stage, version }: Source, { catalogs, limits: { timeoutMs } }: ReadingServices) {
   const { id: stageId, schemaName } = stage
   const at = { pool, stageId, schemaName, structure: version.structure, timeoutMs }
   const catalog = await catalogs.plan(at, (known) => known)

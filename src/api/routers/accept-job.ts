@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import type { Container } from '../../container.ts'
 import { jobSchema } from '../../contract/job.ts'
-import type { Idempotency, NewJob } from '../../jobs/submit.ts'
-import { submitJob } from '../../jobs/submit.ts'
+import { type Idempotency, type NewJob, submitJob } from '../../jobs/submit.ts'
 import { json } from '../answer.ts'
 import { jobPath, toJobBody } from './job-body.ts'
 

@@ -22,7 +22,8 @@ export interface Download {
  *
  * @throws {AppError} REMOTE_FAILED, ARCHIVE_INVALID, EXPORT_INTERRUPTED; nothing is left of the archive then.
  */
-export async function downloadArchive({ openSink, progress, ...wanted }: Download): Promise<ArchiveSummary> {
+export async function downloadArchive(wanted: Download): Promise<ArchiveSummary> {
+  const { openSink, progress, signal } = wanted
   const { headers, body } = await requestArchive(wanted)
   const estimate = Number(headers['wharf-rows-estimate'])
   progress.rowsExpected = estimate > 0 ? estimate : undefined
@@ -37,7 +38,7 @@ export async function downloadArchive({ openSink, progress, ...wanted }: Downloa
     }
   }
   const read = (chunks: AsyncIterable<Buffer>): Promise<ArchiveSummary> => readThrough(chunks, progress)
-  const summary = await pipeline(body, keep, read, { signal: wanted.signal }).catch(async (error: unknown) => {
+  const summary = await pipeline(body, keep, read, { signal }).catch(async (error: unknown) => {
     await sink.discard()
     throw error
   })
@@ -45,12 +46,7 @@ export async function downloadArchive({ openSink, progress, ...wanted }: Downloa
   return summary
 }
 
-async function requestArchive({
-  http,
-  selection,
-  gzip,
-  signal,
-}: Omit<Download, 'openSink' | 'progress'>): Promise<HttpAnswer> {
+async function requestArchive({ http, selection, gzip, signal }: Download): Promise<HttpAnswer> {
   const { headers, body } = jsonBody({ projects: [selection] })
   const answer = await http.open({
     method: 'POST',
