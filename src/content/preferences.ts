@@ -66,7 +66,7 @@ const PREFERENCES = {
 } as const satisfies Readonly<Record<string, readonly string[]>> & { readonly count: readonly CountKind[] }
 
 /** What the header `Prefer` asks for, of what this interface knows (RFC 7240; the names are PostgREST's). */
-export type Preferences = { readonly [N in keyof typeof PREFERENCES]?: (typeof PREFERENCES)[N][number] }
+export type Preferences = { readonly [N in keyof typeof PREFERENCES]?: (typeof PREFERENCES)[N][number] | undefined }
 
 const KNOWN: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
   ...Object.entries(PREFERENCES),
@@ -94,15 +94,12 @@ export function preferencesOf(prefer: string | undefined): Preferences {
   const pick = <V extends string>(name: string, known: readonly V[]): V | undefined =>
     known.find((value) => value === given.get(name))
   return {
-    ...present('count', pick('count', PREFERENCES.count)),
-    ...present('return', pick('return', PREFERENCES.return)),
-    ...present('missing', pick('missing', PREFERENCES.missing)),
-    ...present('resolution', pick('resolution', PREFERENCES.resolution)),
+    count: pick('count', PREFERENCES.count),
+    return: pick('return', PREFERENCES.return),
+    missing: pick('missing', PREFERENCES.missing),
+    resolution: pick('resolution', PREFERENCES.resolution),
   }
 }
-
-const present = <N extends string, V>(name: N, value: V | undefined): { readonly [K in N]?: V } =>
-  value === undefined ? {} : ({ [name]: value } as { readonly [K in N]?: V })
 
 /** The preferences that were applied, for the header `Preference-Applied`; undefined for none. */
 export function appliedOf(preferences: Preferences, names: readonly (keyof Preferences)[]): string | undefined {
