@@ -106,6 +106,12 @@ export const notFound = (what: string, name: string, where = ''): AppError =>
 export const conflict = (message: string, faults: readonly Fault[] = []): AppError =>
   new AppError('CONFLICT', message, { faults })
 
+export const databaseUnavailable = (message: string, cause?: unknown): AppError =>
+  new AppError('DATABASE_UNAVAILABLE', message, { cause })
+
+export const databaseUnsuitable = (message: string, faults: readonly Fault[] = []): AppError =>
+  new AppError('DATABASE_UNSUITABLE', message, { faults })
+
 /** What was there, and will not be again. */
 export const gone = (message: string): AppError => new AppError('GONE', message)
 

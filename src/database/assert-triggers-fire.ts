@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { AppError } from '../errors.ts'
+import { type AppError, databaseUnsuitable } from '../errors.ts'
 import { quoteIdentifier } from './quoting.ts'
 
 /** Where the setting is; null where it is for all databases, or for all roles. */
@@ -40,8 +40,7 @@ function toAlter({ database, role }: SettingLocation): string {
 }
 
 const triggersSilenced = (remedy: string): AppError =>
-  new AppError(
-    'DATABASE_UNSUITABLE',
+  databaseUnsuitable(
     'session_replication_role is set to replica, so that the triggers of the event log would not fire and caches would ' +
       `go stale; as a superuser: ${remedy}`,
   )

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { AppError } from '../errors.ts'
+import { type AppError, databaseUnsuitable } from '../errors.ts'
 import { quoteIdentifier } from './quoting.ts'
 import { type StartLockOptions, withStartLock } from './start-lock.ts'
 
@@ -26,8 +26,7 @@ interface Access {
 }
 
 const stillOpen = (login: string): AppError =>
-  new AppError(
-    'DATABASE_UNSUITABLE',
+  databaseUnsuitable(
     `any login of this database can make functions in the schema public, which others then call; a superuser closes it: ${REVOKE}; GRANT CREATE ON SCHEMA public TO ${quoteIdentifier(login)}`,
   )
 

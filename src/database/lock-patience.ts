@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import { AppError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
+import { tableExists, thenCommit } from './clients.ts'
 import { sqlState } from './sqlstate.ts'
 
 /**
@@ -58,8 +59,11 @@ export async function withPatienceForLocks(
     const ending = waitedMs >= options.endAfterMs
     const watch = await startWatching(pid, ending, options)
     try {
-      await inTransaction(client, ending ? LONG_WAIT_MS : SHORT_WAIT_MS, use)
-      return
+      await client.query('BEGIN')
+      return await thenCommit(client, async () => {
+        await client.query(`SET LOCAL lock_timeout = ${ending ? LONG_WAIT_MS : SHORT_WAIT_MS}`)
+        await use()
+      })
     } catch (error) {
       const blockers = await watch.stop()
       if (!LOCK_FAILURE.test(sqlState(error) ?? '')) throw error
@@ -69,19 +73,6 @@ export async function withPatienceForLocks(
       await watch.stop()
     }
     await delay(PAUSE_MS)
-  }
-}
-
-async function inTransaction(client: pg.Client, lockTimeoutMs: number, use: () => Promise<void>): Promise<void> {
-  await client.query('BEGIN')
-  try {
-    await client.query(`SET LOCAL lock_timeout = ${lockTimeoutMs}`)
-    await use()
-    await client.query('COMMIT')
-  } catch (error) {
-    // A session that has ended has nothing to undo.
-    await client.query('ROLLBACK').catch(() => undefined)
-    throw error
   }
 }
 
@@ -125,8 +116,7 @@ async function startWatching(pid: number, ending: boolean, options: PatienceOpti
 }
 
 async function projectLogins(observer: pg.Client): Promise<ReadonlySet<string>> {
-  const table = await observer.query<{ found: boolean }>(`SELECT to_regclass('control.project') IS NOT NULL AS found`)
-  if (!table.rows[0]?.found) return new Set()
+  if (!(await tableExists(observer, 'control.project'))) return new Set()
   const { rows } = await observer.query<{ login: string }>('SELECT login FROM control.project')
   return new Set(rows.map(({ login }) => login))
 }

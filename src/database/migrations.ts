@@ -3,14 +3,18 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
-import { AppError } from '../errors.ts'
+import { databaseUnsuitable } from '../errors.ts'
 import type { Logger } from '../logger.ts'
+import { tableExists } from './clients.ts'
 import { withPatienceForLocks } from './lock-patience.ts'
 import { openSession } from './session-client.ts'
 import { DEFAULT_PATIENCE_MS, type StartLockOptions, withStartLock } from './start-lock.ts'
 
 /** At the same place seen from `src/` and from `dist/`. */
 const MIGRATIONS_FOLDER = fileURLToPath(new URL('../../prisma/migrations/', import.meta.url))
+
+/** Prisma's own, with what has been applied. */
+const MIGRATIONS_TABLE = 'public._prisma_migrations'
 
 /** How long a migration waits for transactions of projects before it ends them, in milliseconds. */
 const END_AFTER_MS = 10_000
@@ -91,11 +95,11 @@ async function applyMigration(client: pg.Client, { name, sql }: Migration): Prom
   await client.query(sql)
   // Earlier versions listed a migration before they ran it, and left that behind where it failed.
   await client.query(
-    'DELETE FROM public._prisma_migrations WHERE migration_name = $1 AND finished_at IS NULL AND rolled_back_at IS NULL',
+    `DELETE FROM ${MIGRATIONS_TABLE} WHERE migration_name = $1 AND finished_at IS NULL AND rolled_back_at IS NULL`,
     [name],
   )
   await client.query(
-    `INSERT INTO public._prisma_migrations (id, checksum, finished_at, migration_name, started_at, applied_steps_count)
+    `INSERT INTO ${MIGRATIONS_TABLE} (id, checksum, finished_at, migration_name, started_at, applied_steps_count)
      VALUES ($1, $2, clock_timestamp(), $3, now(), 1)`,
     [randomUUID(), createHash('sha256').update(sql).digest('hex'), name],
   )
@@ -113,12 +117,9 @@ async function readMigrations(): Promise<readonly Migration[]> {
 
 /** Those that have not been applied, in their order. */
 async function missing(client: pg.Client, migrations: readonly Migration[]): Promise<readonly Migration[]> {
-  const table = await client.query<{ found: boolean }>(
-    `SELECT to_regclass('public._prisma_migrations') IS NOT NULL AS found`,
-  )
-  if (!table.rows[0]?.found) return migrations
+  if (!(await tableExists(client, MIGRATIONS_TABLE))) return migrations
   const { rows } = await client.query<{ name: string }>(
-    `SELECT migration_name AS name FROM public._prisma_migrations
+    `SELECT migration_name AS name FROM ${MIGRATIONS_TABLE}
      WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL`,
   )
   const applied = new Set(rows.map(({ name }) => name))
@@ -127,13 +128,10 @@ async function missing(client: pg.Client, migrations: readonly Migration[]): Pro
 
 /** As Prisma makes it. */
 async function makeTable(client: pg.Client): Promise<void> {
-  const table = await client.query<{ found: boolean }>(
-    `SELECT to_regclass('public._prisma_migrations') IS NOT NULL AS found`,
-  )
-  if (table.rows[0]?.found) return
+  if (await tableExists(client, MIGRATIONS_TABLE)) return
   await assertEmpty(client)
   await client.query(`
-    CREATE TABLE public._prisma_migrations (
+    CREATE TABLE ${MIGRATIONS_TABLE} (
       id varchar(36) PRIMARY KEY NOT NULL,
       checksum varchar(64) NOT NULL,
       finished_at timestamptz,
@@ -152,8 +150,7 @@ async function assertEmpty(client: pg.Client): Promise<void> {
   )
   const [other] = rows
   if (!other) return
-  throw new AppError(
-    'DATABASE_UNSUITABLE',
+  throw databaseUnsuitable(
     `the schema "${other.schema}" of the database has tables that Wharf did not make: give Wharf a database of its own`,
   )
 }

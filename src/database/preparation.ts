@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { AppError } from '../errors.ts'
+import { databaseUnavailable, databaseUnsuitable } from '../errors.ts'
 import { assertTriggersFire } from './assert-triggers-fire.ts'
 import { closePublicSchema } from './close-public-schema.ts'
 import { type MigrationOptions, migrate } from './migrations.ts'
@@ -25,7 +25,7 @@ export type PreparationOptions = MigrationOptions & Partial<RoomOptions>
 export async function prepareDatabase(connectionString: string, options: PreparationOptions): Promise<void> {
   const session = { kind: 'wharf', applicationName: 'wharf start', logger: options.logger } as const
   const client = await openSession(connectionString, session).catch((error: unknown) => {
-    throw new AppError('DATABASE_UNAVAILABLE', `the database cannot be reached: ${reason(error)}`, { cause: error })
+    throw databaseUnavailable(`the database cannot be reached: ${reason(error)}`, error)
   })
   try {
     await assertVersion(client)
@@ -52,7 +52,7 @@ async function assertVersion(client: pg.Client): Promise<void> {
   )
   const version = rows[0]
   if (version && version.num >= OLDEST_VERSION_NUM) return
-  throw new AppError('DATABASE_UNSUITABLE', `PostgreSQL 15 or newer is needed, the database is ${version?.name}`)
+  throw databaseUnsuitable(`PostgreSQL 15 or newer is needed, the database is ${version?.name}`)
 }
 
 async function assertMayMigrate(client: pg.Client): Promise<void> {
@@ -66,8 +66,7 @@ async function assertMayMigrate(client: pg.Client): Promise<void> {
   if (!rights || rights.allowed) return
   const login = quoteIdentifier(rights.login)
   const grants = `GRANT CREATE ON DATABASE ${quoteIdentifier(rights.database)} TO ${login}; GRANT CREATE ON SCHEMA public TO ${login}`
-  throw new AppError(
-    'DATABASE_UNSUITABLE',
+  throw databaseUnsuitable(
     `Wharf's database login "${rights.login}" may not create its tables; a superuser grants it: ${grants}`,
   )
 }

@@ -5,7 +5,7 @@ export const TIMEOUT_MS = 10_000
 
 /** `pg` knows of the time limit, its types do not. */
 export interface TimedQuery extends pg.QueryConfig {
-  readonly query_timeout: number
+  readonly query_timeout: number | undefined
 }
 
 /**

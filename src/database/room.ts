@@ -1,8 +1,8 @@
 import type pg from 'pg'
 import type { Logger } from '../logger.ts'
+import { withClient } from './clients.ts'
 import { quoteIdentifier } from './quoting.ts'
 import { withStartLock } from './start-lock.ts'
-import { withClient } from './with-client.ts'
 
 /** What share of the server's connections one project's login may take at most, where nobody says how many. */
 const SHARE = 1 / 3

@@ -2,6 +2,7 @@ import type { EventEmitter } from 'node:events'
 import pg from 'pg'
 import { forgetResults, giveByteText } from '../lib/runtime.ts'
 import type { Logger } from '../logger.ts'
+import type { TimedQuery } from './prepared-query.ts'
 import { CLIENT_CHECK, type SessionKind, sessionSettings } from './session-settings.ts'
 import { SQLSTATE, sqlState } from './sqlstate.ts'
 
@@ -32,11 +33,6 @@ interface ParameterStatus {
 }
 
 type Callback = (error: Error | null) => void
-
-/** `pg` knows of the time limit, its types do not. */
-interface TimedQuery extends pg.QueryConfig {
-  readonly query_timeout: number | undefined
-}
 
 /**
  * A connection to PostgreSQL, as every one of Wharf's is: it counts as connected when it has its settings, and somebody

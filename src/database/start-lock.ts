@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
-import { AppError } from '../errors.ts'
+import { type AppError, databaseUnavailable } from '../errors.ts'
 import type { Logger } from '../logger.ts'
+import { tableExists, thenCommit } from './clients.ts'
 import { SQLSTATE, sqlState } from './sqlstate.ts'
 
 export interface StartLockOptions {
@@ -41,21 +42,12 @@ export async function withStartLock<T>(
     hasSaidSo = true
     logger.warn({ patienceMs }, 'another process of Wharf is preparing this database; waiting for it')
   }
-  try {
-    const result = await use()
-    await client.query('COMMIT')
-    return result
-  } catch (error) {
-    // A session that has ended has nothing to undo.
-    await client.query('ROLLBACK').catch(() => undefined)
-    throw error
-  }
+  return thenCommit(client, use)
 }
 
 /** In a schema of its own: the others are not there yet when a new database is migrated. */
 async function makeTable(client: pg.ClientBase): Promise<void> {
-  const { rows } = await client.query<{ there: boolean }>(`SELECT to_regclass('wharf_start.lock') IS NOT NULL AS there`)
-  if (rows[0]?.there) return
+  if (await tableExists(client, 'wharf_start.lock')) return
   for (let attempt = 1; ; attempt += 1) {
     try {
       await client.query(`
@@ -86,8 +78,7 @@ async function tryToLock(client: pg.ClientBase): Promise<boolean> {
 }
 
 const stillPreparing = (patienceMs: number): AppError =>
-  new AppError(
-    'DATABASE_UNAVAILABLE',
+  databaseUnavailable(
     `another process of Wharf has been preparing this database for more than ${Math.round(patienceMs / 1_000)} s: ` +
       'start again when it has ended, or end it where it hangs (its session is called "wharf start" or "wharf ' +
       'migrations" in pg_stat_activity)',

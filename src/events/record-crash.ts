@@ -1,12 +1,8 @@
 import type pg from 'pg'
+import type { TimedQuery } from '../database/prepared-query.ts'
 
 /** Readers wait this long at most; then the next one tries again. */
 const TIMEOUT_MS = 2_000
-
-/** `pg` knows of the time limit, its types do not. */
-interface TimedQuery extends pg.QueryConfig {
-  readonly query_timeout: number
-}
 
 /** One message, and so one transaction. */
 const RECORD: TimedQuery = {

@@ -16,7 +16,7 @@ import { JOB_KINDS } from '../contract/job.ts'
 import { createPool } from '../database/pool.ts'
 import { SQLSTATE, sqlState } from '../database/sqlstate.ts'
 import { type StartLockOptions, withStartLock } from '../database/start-lock.ts'
-import { AppError } from '../errors.ts'
+import { AppError, databaseUnavailable } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { queueName } from './job.ts'
 import { replaceAdvisoryLocks } from './queue-locks.ts'
@@ -170,9 +170,8 @@ async function migrateQueue(connection: PgPool, pool: pg.Pool, options: StartLoc
 }
 
 const queueLocked = (cause: unknown): AppError =>
-  new AppError(
-    'DATABASE_UNAVAILABLE',
+  databaseUnavailable(
     `another session holds the tables of the queue (schema ${SCHEMA}), and this start has waited for them: pg_locks has ` +
       'its pid; end it, and start again',
-    { cause },
+    cause,
   )

@@ -4,7 +4,7 @@ import type { Login } from '../database/login-databases.ts'
 import { quoteIdentifier, quoteLiteral } from '../database/quoting.ts'
 import { scramVerifier } from '../database/scram-verifier.ts'
 import { SQLSTATE, sqlState } from '../database/sqlstate.ts'
-import { AppError, conflict } from '../errors.ts'
+import { conflict, databaseUnsuitable } from '../errors.ts'
 import { within } from '../lib/within.ts'
 import type { Logger } from '../logger.ts'
 import { dropOwned } from './project-objects.ts'
@@ -176,9 +176,8 @@ async function assertMayCreateLogins(system: Transaction): Promise<void> {
     ...(schemas ? [] : [`GRANT CREATE ON DATABASE ${quoteIdentifier(database)} TO ${quoteIdentifier(login)}`]),
   ]
   if (missing.length === 0) return
-  throw new AppError(
-    'DATABASE_UNSUITABLE',
+  throw databaseUnsuitable(
     `Wharf's database login "${login}" may not create a project's login and schemas; a superuser grants it: ${missing.join('; ')}`,
-    { faults: missing.map((detail) => ({ detail })) },
+    missing.map((detail) => ({ detail })),
   )
 }

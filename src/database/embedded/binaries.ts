@@ -1,12 +1,13 @@
-import { access, chmod, mkdir, rm, symlink } from 'node:fs/promises'
+import { chmod, mkdir, rm, stat, symlink } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
-import { AppError } from '../../errors.ts'
+import { databaseUnavailable } from '../../errors.ts'
 import { errorCode } from '../../lib/error-code.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { readFileIfThere } from '../../lib/read-file-if-there.ts'
+import { unlessMissing } from '../../lib/unless-missing.ts'
 
 export interface Binaries {
   readonly postgres: string
@@ -35,11 +36,10 @@ function resolvePackage(system: string): string {
     return createRequire(embeddedPostgres).resolve(name)
   } catch (error) {
     if (errorCode(error) !== 'MODULE_NOT_FOUND') throw error
-    throw new AppError(
-      'DATABASE_UNAVAILABLE',
+    throw databaseUnavailable(
       `no embedded PostgreSQL for ${system} is installed (the optional npm package ${name}): ` +
         'set DATABASE_URL to a PostgreSQL of your own, or install with optional dependencies',
-      { cause: error },
+      error,
     )
   }
 }
@@ -60,7 +60,7 @@ export async function libraryEnvironment(binaries: Binaries, linksDir: string): 
   const packageDir = dirname(nativeDir)
   const listed = await readFileIfThere(join(nativeDir, 'pg-symlinks.json'))
   const links = symlinksSchema.parse(listed === undefined ? [] : parseJson(listed))
-  const there = await Promise.all(links.map(({ target }) => exists(join(packageDir, target))))
+  const there = await Promise.all(links.map(({ target }) => unlessMissing(stat(join(packageDir, target)))))
   await rm(linksDir, { recursive: true, force: true })
   if (there.every(Boolean)) return {}
 
@@ -70,14 +70,4 @@ export async function libraryEnvironment(binaries: Binaries, linksDir: string): 
   for (const { source, target } of links) await symlink(join(packageDir, source), join(linksDir, basename(target)))
   const variable = process.platform === 'darwin' ? 'DYLD_LIBRARY_PATH' : 'LD_LIBRARY_PATH'
   return { [variable]: `${linksDir}:${join(nativeDir, 'lib')}` }
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await access(path)
-    return true
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return false
-    throw error
-  }
 }

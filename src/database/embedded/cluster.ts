@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { chown, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { AppError } from '../../errors.ts'
+import { databaseUnavailable } from '../../errors.ts'
 import { syncFolder } from '../../lib/atomic-file.ts'
 import { readFileIfThere } from '../../lib/read-file-if-there.ts'
 import type { ServerUser } from './server-user.ts'
@@ -71,9 +71,7 @@ async function runInitdb(recipe: ClusterRecipe, newClusterDir: string, passwordF
     await run(recipe.initdb, options, { ...recipe.user, cwd: recipe.dataDir, env: recipe.env })
   } catch (error) {
     const reason = error instanceof Error && 'stderr' in error && error.stderr ? String(error.stderr).trim() : error
-    throw new AppError('DATABASE_UNAVAILABLE', `initdb could not make the embedded PostgreSQL's cluster: ${reason}`, {
-      cause: error,
-    })
+    throw databaseUnavailable(`initdb could not make the embedded PostgreSQL's cluster: ${reason}`, error)
   }
 }
 

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
-import { AppError } from '../../errors.ts'
-
+import { type AppError, databaseUnavailable } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
 import { openSession } from '../session-client.ts'
 import { sqlState } from '../sqlstate.ts'
@@ -37,8 +36,7 @@ export async function connectWhenReady(
 }
 
 const loginRefused = (cause: unknown): AppError =>
-  new AppError(
-    'DATABASE_UNAVAILABLE',
+  databaseUnavailable(
     'the embedded PostgreSQL refuses the password in postgres.json: put back the file that belongs to this cluster',
-    { cause },
+    cause,
   )

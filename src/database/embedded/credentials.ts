@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { AppError } from '../../errors.ts'
+import { databaseUnavailable } from '../../errors.ts'
 import { createFileAtomically } from '../../lib/atomic-file.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { readFileIfThere } from '../../lib/read-file-if-there.ts'
@@ -29,8 +29,7 @@ export async function readOrCreateCredentials(dataDir: string, clusterExists: bo
   if (text === undefined && !clusterExists) return createCredentials(path)
   const credentials = credentialsSchema.safeParse(text === undefined ? undefined : parseJson(text)).data
   if (credentials) return credentials
-  throw new AppError(
-    'DATABASE_UNAVAILABLE',
+  throw databaseUnavailable(
     `the passwords of the embedded PostgreSQL, ${path}, are missing or damaged: put the file back from a backup`,
   )
 }

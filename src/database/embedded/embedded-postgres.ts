@@ -1,6 +1,6 @@
 import { realpath } from 'node:fs/promises'
 import { join } from 'node:path'
-import { AppError } from '../../errors.ts'
+import { type AppError, databaseUnavailable } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
 import { findBinaries, libraryEnvironment } from './binaries.ts'
 import { clusterExists, createCluster, removeUnfinishedClusters, SUPERUSER } from './cluster.ts'
@@ -124,12 +124,8 @@ async function stopRunning(server: ServerProcess, logger: Logger): Promise<void>
   if (stoppedBy !== 'SIGINT') logger.warn({ signal: stoppedBy }, 'the embedded PostgreSQL had to be stopped firmly')
 }
 
-async function unexpectedExit(how: string, log: ServerLog): Promise<AppError> {
-  return new AppError(
-    'DATABASE_UNAVAILABLE',
-    `the embedded PostgreSQL ended unexpectedly (${how}); its log says:\n${await log.tail()}`,
-  )
-}
+const unexpectedExit = async (how: string, log: ServerLog): Promise<AppError> =>
+  databaseUnavailable(`the embedded PostgreSQL ended unexpectedly (${how}); its log says:\n${await log.tail()}`)
 
 const connectionUrl =
   (login: string, password: string) =>

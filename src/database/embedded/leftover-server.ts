@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { AppError } from '../../errors.ts'
+import { databaseUnavailable } from '../../errors.ts'
 import { errorCode } from '../../lib/error-code.ts'
 import { readFileIfThere } from '../../lib/read-file-if-there.ts'
 import type { Logger } from '../../logger.ts'
@@ -33,8 +33,7 @@ async function stopLeftover(clusterDir: string, pid: number, logger: Logger): Pr
     hasEnded: async () => !(await isServerOf(clusterDir, pid)),
   })
   if (stoppedBy) return
-  throw new AppError(
-    'DATABASE_UNAVAILABLE',
+  throw databaseUnavailable(
     `the PostgreSQL that an earlier service left running in ${clusterDir} (process ${pid}) doesn't stop: end it`,
   )
 }

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
-import { AppError } from '../../errors.ts'
+import { databaseUnavailable } from '../../errors.ts'
 import { unlessMissing } from '../../lib/unless-missing.ts'
 
 const run = promisify(execFile)
@@ -54,11 +54,10 @@ async function createUser(name: string): Promise<void> {
     const nowhere = ['--no-create-home', '--home-dir', '/nonexistent', '--shell', '/bin/false']
     await run('useradd', ['--system', '--gid', name, ...nowhere, name])
   } catch (error) {
-    throw new AppError(
-      'DATABASE_UNAVAILABLE',
+    throw databaseUnavailable(
       `PostgreSQL doesn't run as root, and the system user "${name}" for it could not be made: ` +
         'run Wharf as an ordinary user, make that user, or set DATABASE_URL',
-      { cause: error },
+      error,
     )
   }
 }
@@ -78,8 +77,7 @@ export async function assertReachable(user: ServerUser, paths: readonly string[]
   const steps = [...new Set(paths.flatMap((path) => [...foldersAbove(path), path]))]
   const { stdout: closed } = await run('/bin/sh', ['-c', FIRST_CLOSED, 'sh', ...steps], { ...user, cwd: '/' })
   if (closed === '') return
-  throw new AppError(
-    'DATABASE_UNAVAILABLE',
+  throw databaseUnavailable(
     `PostgreSQL doesn't run as root, and its user (uid ${user.uid}) may not enter ${closed}: run "chmod o+x ${closed}", ` +
       'move Wharf or (WHARF_DATA_DIR) its data folder elsewhere, run Wharf as an ordinary user, or set DATABASE_URL',
   )

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
-import { AppError } from '../../errors.ts'
+import { databaseUnavailable } from '../../errors.ts'
 import { timeLimit } from '../../lib/time-limit.ts'
 import type { Logger } from '../../logger.ts'
 import { connectWhenReady } from './connect-when-ready.ts'
@@ -56,14 +56,13 @@ export async function startServer(options: StartServerOptions): Promise<StartedS
     const logged = await options.log.tail()
     const otherBegan = logged.includes(OTHER_SERVER_BEGAN)
     const passes = otherBegan || logged.includes(SESSIONS_STILL_RUN) || (await isPortTaken(port))
-    if (!passes || Date.now() > deadline) throw didNotStart(how, logged)
+    if (!passes || Date.now() > deadline) {
+      throw databaseUnavailable(`the embedded PostgreSQL did not start (${how}); its log says:\n${logged}`)
+    }
     if (otherBegan) await stopLeftoverServer(options.clusterDir, options.logger)
     await sleep(RETRY_INTERVAL_MS)
   }
 }
-
-const didNotStart = (how: string, logged: string): AppError =>
-  new AppError('DATABASE_UNAVAILABLE', `the embedded PostgreSQL did not start (${how}); its log says:\n${logged}`)
 
 /** @returns undefined where the server ended, by itself or because it took too long. */
 async function connect(server: ServerProcess, url: string, logger: Logger): Promise<pg.Client | undefined> {
