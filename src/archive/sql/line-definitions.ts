@@ -1,4 +1,4 @@
-import type { Entry } from '../lines.ts'
+import type { Entry, LineContent } from '../lines.ts'
 import type { ConstraintKind, Definition } from './definition.ts'
 
 /** A text of SQL that a line holds. */
@@ -13,70 +13,52 @@ const TYPE: Definition = { form: 'type' }
 const EXPRESSION: Definition = { form: 'expression' }
 
 /** All texts of a line that PostgreSQL will be given as SQL. */
-export function sqlFieldsOf(entry: Entry): readonly SqlField[] {
-  switch (entry.kind) {
-    case 'domain': {
-      const { type, default: expression, checks } = entry.content
+export function sqlFieldsOf({ kind, content }: Entry): readonly SqlField[] {
+  switch (kind) {
+    case 'domain':
       return [
-        { field: 'domain.type', text: type, definition: TYPE },
-        ...some('domain.default', expression, EXPRESSION),
-        ...checks.map(({ definition }, at) => ({
-          field: `domain.checks.${at}.definition`,
-          text: definition,
-          definition: { form: 'domain check' } as const,
-        })),
+        ...field('domain.type', content.type, TYPE),
+        ...field('domain.default', content.default, EXPRESSION),
+        ...definitions('domain.checks', content.checks, () => ({ form: 'domain check' })),
       ]
-    }
     case 'composite':
-      return entry.content.attributes.map(({ type }, at) => ({
-        field: `composite.attributes.${at}.type`,
-        text: type,
-        definition: TYPE,
-      }))
+      return content.attributes.flatMap(({ type }, at) => field(`composite.attributes.${at}.type`, type, TYPE))
     case 'range':
-      return [{ field: 'range.subtype', text: entry.content.subtype, definition: TYPE }]
+      return field('range.subtype', content.subtype, TYPE)
     case 'table':
-      return [...columnFields(entry.content), ...constraintFields(entry.content), ...indexFields(entry.content)]
+      return tableFields(content)
     default:
       return []
   }
 }
 
-type Table = Extract<Entry, { readonly kind: 'table' }>['content']
-
-const columnFields = ({ columns }: Table): readonly SqlField[] =>
-  columns.flatMap(({ type, default: expression, generated }, at) => [
-    { field: `table.columns.${at}.type`, text: type, definition: TYPE },
-    ...some(`table.columns.${at}.default`, expression, EXPRESSION),
-    ...some(`table.columns.${at}.generated`, generated, EXPRESSION),
-  ])
-
-function constraintFields({ primaryKey, unique, checks, foreignKeys, exclusions }: Table): readonly SqlField[] {
-  const fields = (kind: ConstraintKind, field: string, list: readonly { readonly definition: string }[]) =>
-    list.map(({ definition: text }, at) => ({
-      field: `table.${field}.${at}.definition`,
-      text,
-      definition: { form: 'constraint', kind } as const,
-    }))
+function tableFields(table: LineContent<'table'>): readonly SqlField[] {
+  const constraint = (kind: ConstraintKind): Definition => ({ form: 'constraint', kind })
   return [
-    ...some('table.primaryKey.definition', primaryKey?.definition, { form: 'constraint', kind: 'primary key' }),
-    ...fields('unique', 'unique', unique),
-    ...fields('check', 'checks', checks),
-    ...fields('exclusion', 'exclusions', exclusions),
-    ...foreignKeys.map(({ definition: text, references }, at) => ({
-      field: `table.foreignKeys.${at}.definition`,
-      text,
-      definition: { form: 'constraint', kind: 'foreign key', references } as const,
+    ...table.columns.flatMap(({ type, default: expression, generated }, at) => [
+      ...field(`table.columns.${at}.type`, type, TYPE),
+      ...field(`table.columns.${at}.default`, expression, EXPRESSION),
+      ...field(`table.columns.${at}.generated`, generated, EXPRESSION),
+    ]),
+    ...field('table.primaryKey.definition', table.primaryKey?.definition, constraint('primary key')),
+    ...definitions('table.unique', table.unique, () => constraint('unique')),
+    ...definitions('table.checks', table.checks, () => constraint('check')),
+    ...definitions('table.exclusions', table.exclusions, () => constraint('exclusion')),
+    ...definitions('table.foreignKeys', table.foreignKeys, ({ references }) => ({
+      form: 'constraint',
+      kind: 'foreign key',
+      references,
     })),
+    ...definitions('table.indexes', table.indexes, ({ name }) => ({ form: 'index', name, table: table.name })),
   ]
 }
 
-const indexFields = ({ name: table, indexes }: Table): readonly SqlField[] =>
-  indexes.map(({ name, definition: text }, at) => ({
-    field: `table.indexes.${at}.definition`,
-    text,
-    definition: { form: 'index', name, table },
-  }))
+const definitions = <Item extends { readonly definition: string }>(
+  list: string,
+  items: readonly Item[],
+  definitionOf: (item: Item) => Definition,
+): readonly SqlField[] =>
+  items.flatMap((item, at) => field(`${list}.${at}.definition`, item.definition, definitionOf(item)))
 
-const some = (field: string, text: string | undefined, definition: Definition): readonly SqlField[] =>
-  text === undefined ? [] : [{ field, text, definition }]
+const field = (name: string, text: string | undefined, definition: Definition): readonly SqlField[] =>
+  text === undefined ? [] : [{ field: name, text, definition }]

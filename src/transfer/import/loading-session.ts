@@ -38,8 +38,11 @@ export async function openLoadingSession(
   const { client, close } = await openSingleUseSession(pool, signal)
   try {
     if (sessionName !== undefined) await nameSession(client, sessionName)
-    await client.query('BEGIN')
-    await setAll(client, { search_path: quoteIdentifier(schemaName), lock_timeout: LOCK_TIMEOUT, jit: 'off' })
+    await client.query(`
+      BEGIN;
+      SET LOCAL search_path = ${quoteIdentifier(schemaName)};
+      SET LOCAL lock_timeout = '${LOCK_TIMEOUT}';
+      SET LOCAL jit = off`)
   } catch (error) {
     close(new Error('the import did not begin', { cause: error }))
     throw error
@@ -59,11 +62,5 @@ export async function openLoadingSession(
       close()
     },
     rollback: () => close(new Error('the import was given up')),
-  }
-}
-
-async function setAll(client: pg.PoolClient, settings: Readonly<Record<string, string>>): Promise<void> {
-  for (const [name, value] of Object.entries(settings)) {
-    await client.query('SELECT pg_catalog.set_config($1, $2, true)', [name, value])
   }
 }
