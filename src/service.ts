@@ -1,4 +1,4 @@
-import { access, writeFile } from 'node:fs/promises'
+import { stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Listening } from './api/listen.ts'
 import { startApi } from './api/start-api.ts'
@@ -15,6 +15,7 @@ import { startSchedules } from './jobs/schedules/tick.ts'
 import { startSweeping as startJobSweep } from './jobs/start-sweeping.ts'
 import type { JobTimings } from './jobs/timings.ts'
 import { repeat } from './lib/repeat.ts'
+import { unlessMissing } from './lib/unless-missing.ts'
 import { createLifecycle, type Lifecycle } from './lifecycle.ts'
 import type { Logger } from './logger.ts'
 import { ensureDemoProject } from './projects/demo-project.ts'
@@ -183,11 +184,7 @@ function startSweeping(container: Container, lifecycle: Lifecycle): void {
 /** The demo project is made once: after it is deleted, the next start does not make it again. */
 async function makeDemoOnce(container: Container): Promise<void> {
   const marker = join(container.config.dataDir, 'demo-made')
-  const made = await access(marker).then(
-    () => true,
-    () => false,
-  )
-  if (made) return
+  if (await unlessMissing(stat(marker))) return
   await ensureDemoProject(container, AbortSignal.timeout(60_000))
   await writeFile(marker, '')
 }

@@ -1,7 +1,8 @@
 import type { Database, OpenDatabase } from './database.ts'
 
 /** What a connection is for. Each has a pool of its own, so that none can take the connections of another. */
-export type LoginUse = 'content' | 'exports' | 'imports'
+const USES = ['content', 'exports', 'imports'] as const
+export type LoginUse = (typeof USES)[number]
 
 /**
  * How many connections each of a login's pools may open. Changes of structure count as imports. Of those for exports, jobs
@@ -117,8 +118,6 @@ export function createLoginDatabases({
     },
   }
 }
-
-const USES: readonly LoginUse[] = ['content', 'exports', 'imports']
 
 const keyOf = (name: string, use: LoginUse): string => `${name} ${use}`
 

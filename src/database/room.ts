@@ -45,13 +45,8 @@ interface Server {
 export function createRoom(pool: pg.Pool, options: RoomOptions): Room {
   return {
     limitOfNew: async () => limitOf(await readServer(pool), options),
-    async share() {
-      const limit = limitOf(await readServer(pool), options)
-      if ((await loginsWithOther(pool, limit)).length === 0) return
-      await withClient(pool, (client) =>
-        withStartLock(client, options, () => alterLogins(client, limit, options.logger)),
-      )
-    },
+    share: () =>
+      withClient(pool, async (client) => giveLimit(client, limitOf(await readServer(client), options), options)),
   }
 }
 
@@ -72,9 +67,7 @@ export async function limitConnections(client: pg.Client, options: RoomOptions):
       'projects can take connections that Wharf may need: reserve them for it, raise max_connections, or lower WHARF_PROJECT_CONNECTIONS',
     )
   }
-  if ((await loginsWithOther(client, limit)).length > 0) {
-    await withStartLock(client, options, () => alterLogins(client, limit, logger))
-  }
+  await giveLimit(client, limit, options)
 }
 
 /** What Wharf's own logins need of the connections that anybody may take. */
@@ -115,15 +108,22 @@ async function loginsWithOther(client: Asking, limit: number): Promise<readonly 
   return rows.map(({ login }) => login)
 }
 
-async function alterLogins(client: pg.ClientBase, limit: number, logger: Logger): Promise<void> {
-  await client.query(`SET LOCAL lock_timeout = '1s'`)
-  for (const login of await loginsWithOther(client, limit)) {
-    try {
-      await alterLogin(client, login, limit)
-    } catch (error) {
-      logger.warn({ err: error, login }, "a project's login has no limit of its sessions yet; it is tried again later")
+/** Gives a limit to the logins that have another. */
+async function giveLimit(client: pg.ClientBase, limit: number, options: RoomOptions): Promise<void> {
+  if ((await loginsWithOther(client, limit)).length === 0) return
+  await withStartLock(client, options, async () => {
+    await client.query(`SET LOCAL lock_timeout = '1s'`)
+    for (const login of await loginsWithOther(client, limit)) {
+      try {
+        await alterLogin(client, login, limit)
+      } catch (error) {
+        options.logger.warn(
+          { err: error, login },
+          "a project's login has no limit of its sessions yet; it is tried again later",
+        )
+      }
     }
-  }
+  })
 }
 
 /**

@@ -14,10 +14,11 @@ const WORDS: ReadonlyMap<number, string> = new Map(
 const HEX_DIGIT = /^[\da-fA-F]$/
 
 /** What may come next. */
-type State = Between | 'string' | 'escape' | 'hex digit' | 'rest of a word' | NumberState | 'nothing'
+type State = (typeof BETWEEN)[number] | 'string' | 'escape' | 'hex digit' | 'rest of a word' | NumberState | 'nothing'
 
 /** Where spaces may stand. */
-type Between = 'value' | 'value or end' | 'key' | 'key or end' | 'colon' | 'behind a value'
+const BETWEEN = ['value', 'value or end', 'key', 'key or end', 'colon', 'behind a value'] as const
+const TAKES_SPACES: ReadonlySet<State> = new Set(BETWEEN)
 
 type NumberState = 'minus' | 'zero' | 'digits' | 'point' | 'fraction' | 'exponent' | 'sign' | 'exponent digits'
 
@@ -52,30 +53,7 @@ export class JsonCheck {
   }
 
   #step(state: State, code: number): State {
-    switch (state) {
-      case 'string':
-        return this.#inString(code)
-      case 'escape':
-        return this.#behindBackslash(code)
-      case 'hex digit':
-        return this.#inHexDigits(code)
-      case 'rest of a word':
-        return this.#inWord(code)
-      case 'nothing':
-        return state
-      case 'value':
-      case 'value or end':
-      case 'key':
-      case 'key or end':
-      case 'colon':
-      case 'behind a value':
-        return isSpace(code) ? state : this.#between(state, code)
-      default:
-        return inNumber(state, code) ?? (isSpace(code) ? 'behind a value' : this.#endOrGoOn(code))
-    }
-  }
-
-  #between(state: Between, code: number): State {
+    if (isSpace(code) && TAKES_SPACES.has(state)) return state
     switch (state) {
       case 'value':
         return this.#beginValue(code)
@@ -89,6 +67,18 @@ export class JsonCheck {
         return code === COLON ? 'value' : 'nothing'
       case 'behind a value':
         return this.#endOrGoOn(code)
+      case 'string':
+        return this.#inString(code)
+      case 'escape':
+        return this.#behindBackslash(code)
+      case 'hex digit':
+        return this.#inHexDigits(code)
+      case 'rest of a word':
+        return this.#inWord(code)
+      case 'nothing':
+        return state
+      default:
+        return inNumber(state, code) ?? (isSpace(code) ? 'behind a value' : this.#endOrGoOn(code))
     }
   }
 

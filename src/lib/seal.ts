@@ -65,14 +65,10 @@ export function createSeal(secret: string, previous: readonly string[] = []): Se
 
   /** @returns undefined where no key opens it for this subject. */
   const openHeaded = (bytes: Buffer, subject: string): string | undefined => {
-    const found = bytes.subarray(0, HEADER_BYTES)
     if (!isHeaded(bytes)) return undefined
-    const associated = associatedData(found, subject)
-    return openWithAny(
-      keys.filter(({ id }) => id.equals(found.subarray(MAGIC.length))),
-      bytes.subarray(HEADER_BYTES),
-      associated,
-    )
+    const found = bytes.subarray(0, HEADER_BYTES)
+    const named = keys.filter(({ id }) => id.equals(found.subarray(MAGIC.length)))
+    return openWithAny(named, bytes.subarray(HEADER_BYTES), associatedData(found, subject))
   }
   return {
     header: new Uint8Array(header),

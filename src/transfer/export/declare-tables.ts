@@ -1,4 +1,3 @@
-import { ROW_PARTS } from '../../archive/pages.ts'
 import type { ExportSelection } from '../../contract/export.ts'
 import type { Transaction } from '../../database/database.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
@@ -78,7 +77,6 @@ async function declareCursors(
       tableName: table.line.name,
       expressions: table.columns.map(({ expression }) => expression),
       toasted: table.toasted,
-      separator: ROW_PARTS.join,
     }
     const cursor = await declareTableCursor(tx, source, `wharf_${table.oid}`)
     declared.push({ ...table, cursor })

@@ -28,6 +28,7 @@ interface ExportArchiveOptions {
 interface Writing {
   readonly writer: ArchiveWriter
   readonly limits: LineLimits
+  readonly onRows: RowsObserver | undefined
 }
 
 /**
@@ -49,7 +50,7 @@ export async function* exportArchive(
     snapshotAt: snapshotAt.toISOString(),
     generator,
   })
-  for (const project of projects) yield* projectLines({ writer, limits }, tx, project, onRows)
+  for (const project of projects) yield* projectLines({ writer, limits, onRows }, tx, project)
   yield writer.close('end')
 }
 
@@ -57,13 +58,12 @@ async function* projectLines(
   writing: Writing,
   tx: Transaction,
   { project, selection, tx: projectTx, stages }: DeclaredProject,
-  onRows: RowsObserver | undefined,
 ): AsyncGenerator<Buffer> {
   const { writer } = writing
   const { slug, system, targetSlug } = selection
   yield writer.open('project', { slug, ...(targetSlug !== undefined && { targetSlug }), system })
   if (system) yield* systemLines(writing, tx, project.id, stages)
-  for (const stage of stages) yield* stageLines(writing, projectTx, stage, onRows)
+  for (const stage of stages) yield* stageLines(writing, projectTx, stage)
   yield writer.close('projectEnd')
 }
 
@@ -75,10 +75,8 @@ async function* systemLines(
 ): AsyncGenerator<Buffer> {
   yield writer.open('system', {})
   for (const role of await listRoles(tx, projectId)) yield writer.open('role', role)
-  for await (const { events, lines } of eventPages(
-    tx,
-    stages.map(({ stage }) => stage),
-  )) {
+  const logged = stages.map(({ stage }) => stage)
+  for await (const { events, lines } of eventPages(tx, logged)) {
     yield assertReadable(writer.eventPage(events, lines), 'event', 'an event of the log', limits)
   }
   yield writer.close('systemEnd')
@@ -88,7 +86,6 @@ async function* stageLines(
   writing: Writing,
   tx: Transaction,
   { stage, structure, tables }: DeclaredStage,
-  onRows: RowsObserver | undefined,
 ): AsyncGenerator<Buffer> {
   const { writer, limits } = writing
   // Names of the stage's own (in regclass values, say) are printed without a schema only when it is the one searched.
@@ -103,22 +100,20 @@ async function* stageLines(
   for (const { line } of tables) {
     yield assertReadable(writer.open('table', line), 'structure', `table "${line.name}"`, limits)
   }
-  for (const table of tables) {
-    yield* tableRows(writing, tx, table, (rows) => onRows?.({ stage: stage.slug, table: table.line.name, rows }))
-  }
+  for (const table of tables) yield* tableRows(writing, tx, stage.slug, table)
   yield writer.close('stageEnd')
 }
 
 async function* tableRows(
-  { writer, limits }: Writing,
+  { writer, limits, onRows }: Writing,
   tx: Transaction,
+  stage: string,
   { line, columns, cursor }: DeclaredTable,
-  onRows: (rows: number) => void,
 ): AsyncGenerator<Buffer> {
   yield writer.open('rows', { table: line.name, columns: columns.map(({ name }) => name) })
   for await (const { rows, lines } of tablePages(tx, cursor)) {
     yield assertReadable(writer.rowPage(rows, lines), 'row', `a row of table "${line.name}"`, limits)
-    onRows(rows)
+    onRows?.({ stage, table: line.name, rows })
   }
   // Open cursors keep their tables' pages pinned and, on a long export, memory in the server.
   await tx.$executeRawUnsafe(`CLOSE ${quoteIdentifier(cursor.name)}`)

@@ -1,9 +1,10 @@
+import { ROW_PARTS } from '../../archive/pages.ts'
 import type { Transaction } from '../../database/database.ts'
 import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../database/quoting.ts'
 import type { ByteText } from '../../lib/byte-text.ts'
 import { BYTE_TEXT_COLUMN, readByteText } from '../../lib/runtime.ts'
 
-/** Rows of a table as PostgreSQL wrote them: JSON arrays, joined by the separator that was asked for. */
+/** Rows of a table as PostgreSQL wrote them: JSON arrays, joined by `ROW_PARTS.join`. */
 export interface RowPage {
   readonly rows: number
   readonly lines: ByteText
@@ -40,15 +41,12 @@ export interface TableSource {
    * and PostgreSQL joins their rows itself; with them nothing but counting keeps a page small.
    */
   readonly toasted: boolean
-  /** What stands between two rows. */
-  readonly separator: string
 }
 
 /** A cursor that has been declared: it holds on to the table that it found, whatever becomes of the name. */
 export interface TableCursor {
   readonly name: string
   readonly toasted: boolean
-  readonly separator: string
 }
 
 /**
@@ -60,7 +58,7 @@ export interface TableCursor {
 export async function declareTableCursor(tx: Transaction, source: TableSource, name: string): Promise<TableCursor> {
   const query = source.toasted ? rowQuery(source) : pageQuery(source)
   await tx.$executeRawUnsafe(`DECLARE ${quoteIdentifier(name)} NO SCROLL CURSOR FOR ${query}`)
-  return { name, toasted: source.toasted, separator: source.separator }
+  return { name, toasted: source.toasted }
 }
 
 /**
@@ -119,12 +117,12 @@ function pagesToFetch(pages: readonly FetchedPage[], before: number): number {
   return Math.max(1, Math.min(2 * before, MAX_PAGES_PER_FETCH, Math.floor(FETCH_BYTES / largest)))
 }
 
-async function fetchToastedPage(tx: Transaction, { name, separator }: TableCursor): Promise<FetchedPage[]> {
+async function fetchToastedPage(tx: Transaction, { name }: TableCursor): Promise<FetchedPage[]> {
   const pages = await tx.$queryRawUnsafe<FetchedPage[]>(
     `SELECT "rows", "lines" AS ${BYTE_TEXT_COLUMN} FROM wharf.fetch_page($1::text::refcursor, $2::int, $3)`,
     name,
     TOASTED_PAGE_BYTES,
-    separator,
+    ROW_PARTS.join,
   )
   return pages.filter((page) => page.rows > 0)
 }
@@ -136,7 +134,7 @@ const rowQuery = ({ schemaName, tableName, expressions }: TableSource): string =
  * One row for every few heap blocks: how many rows they hold, and these joined. Blocks that are added while the
  * cursor is open hold nothing that its snapshot sees.
  */
-function pageQuery({ schemaName, tableName, expressions, separator }: TableSource): string {
+function pageQuery({ schemaName, tableName, expressions }: TableSource): string {
   const table = quoteQualified(schemaName, tableName)
   const tid = (blocks: number): string => `pg_catalog.format('(%s,0)', wharf_blocks.first + ${blocks})::pg_catalog.tid`
   return `
@@ -148,7 +146,7 @@ function pageQuery({ schemaName, tableName, expressions, separator }: TableSourc
            ${BLOCKS_PER_PAGE}) AS wharf_blocks (first),
          LATERAL (
            SELECT pg_catalog.count(*)::pg_catalog.int4 AS "rows",
-                  pg_catalog.string_agg(${rowExpression(expressions)}, ${quoteLiteral(separator)}) AS ${BYTE_TEXT_COLUMN}
+                  pg_catalog.string_agg(${rowExpression(expressions)}, ${quoteLiteral(ROW_PARTS.join)}) AS ${BYTE_TEXT_COLUMN}
            FROM ONLY ${table} AS wharf_table
            WHERE ctid >= ${tid(0)} AND ctid < ${tid(BLOCKS_PER_PAGE)}) AS page`
 }

@@ -69,7 +69,10 @@ export async function withExport<T>(
   const withDeclared = async (snapshot: Snapshot): Promise<T> => {
     const declared = await declareAll(services.system, snapshot, selections)
     opening.done = true
-    return use(openedArchive(services, snapshot, declared, options.onRows), notInArchive(declared))
+    const source = { tx: snapshot.tx, snapshotAt: snapshot.takenAt, projects: declared }
+    const { generator, config: limits } = services
+    const archive = exportArchive(source, { generator, createdAt: new Date(), limits, onRows: options.onRows })
+    return use(archive, notInArchive(declared))
   }
   signal?.addEventListener('abort', endOpening, { once: true })
   try {
@@ -184,14 +187,3 @@ const isMove = (error: unknown): boolean => {
   const state = sqlState(error)
   return error instanceof StageMoved || state === SQLSTATE.undefinedTable || state === SQLSTATE.undefinedSchema
 }
-
-const openedArchive = (
-  { generator, config }: ExportServices,
-  snapshot: Snapshot,
-  projects: readonly DeclaredProject[],
-  onRows: RowsObserver | undefined,
-): AsyncGenerator<Buffer> =>
-  exportArchive(
-    { tx: snapshot.tx, snapshotAt: snapshot.takenAt, projects },
-    { generator, createdAt: new Date(), limits: config, onRows },
-  )

@@ -68,21 +68,17 @@ export async function swapStages(
   const keptUntil = new Date((await readClock(tx)).getTime() + undoHours * 3_600_000)
   for (const { stage, schemaName, contents } of swaps) {
     const replaced = shadowName(stage, 'old')
-    await rename(tx, stage.schemaName, replaced)
-    await rename(tx, schemaName, stage.schemaName)
+    await tx.$executeRawUnsafe(renameSchema(stage.schemaName, replaced))
+    await tx.$executeRawUnsafe(renameSchema(schemaName, stage.schemaName))
     await tx.$executeRawUnsafe(giveSchema(stage.schemaName, stage.login))
     await tx.stageState.update({ where: { stageId: stage.stageId }, data: { generation: { increment: 1 } } })
     await tx.shadowSchema.delete({ where: { schemaName } })
     await expireKept(tx, stage.stageId)
-    const replacedBy = { reference: await recordImport(tx, stage.stageId, tokenId), ...contents }
+    const { transaction, tables } = contents
+    const replacedBy = { reference: await recordImport(tx, stage.stageId, tokenId), transaction, tables: [...tables] }
+    const { stageId } = stage
     await tx.shadowSchema.create({
-      data: {
-        schemaName: replaced,
-        stageId: stage.stageId,
-        kind: 'kept',
-        expiresAt: keptUntil,
-        replacedBy: { ...replacedBy, tables: [...contents.tables] },
-      },
+      data: { schemaName: replaced, stageId, kind: 'kept', expiresAt: keptUntil, replacedBy },
     })
   }
 }
@@ -92,9 +88,6 @@ export async function recordImport(tx: Transaction, stageId: string, tokenId: st
   const [row] = await tx.$queryRawUnsafe<{ id: string }[]>(RECORD_IMPORT, stageId, tokenId)
   return row?.id ?? ''
 }
-
-const rename = (tx: Transaction, from: string, to: string): Promise<number> =>
-  tx.$executeRawUnsafe(renameSchema(from, to))
 
 /**
  * Only what the last import replaced is kept. The sweep drops what was kept before: dropping it here could wait, and

@@ -7,7 +7,7 @@ import type { Stage } from '../../projects/stages.ts'
 import type { StructureLines } from '../structure/create-statements.ts'
 import { isUsedFromOutside } from '../structure/outside-users.ts'
 import type { Query } from '../structure/query.ts'
-import { readStructure, type StageStructure } from '../structure/read-structure.ts'
+import { readStructure, type StageStructure, toLines } from '../structure/read-structure.ts'
 import type { ArchiveStage } from './archive-lists.ts'
 import { countRows } from './count-rows.ts'
 import type { StageIdentity } from './shadow-schemas.ts'
@@ -113,14 +113,13 @@ function whatBecomesOf(
   archived: ArchiveStage,
   { structure, usedFromOutside }: CurrentStage,
 ): Pick<TargetStage, 'mode' | 'structure' | 'comment'> {
-  const { types, sequences, tables, notExported, comment } = structure
+  const { notExported, comment } = structure
   if (isEmpty(structure)) {
     return { mode: 'build', structure: archived.structure, comment: archived.comment ?? comment }
   }
-  const current = { types, sequences, tables: tables.map(({ line }) => line) }
   return {
     mode: notExported.length > 0 || usedFromOutside ? 'in place' : 'swap',
-    structure: withPositions(current, archived.structure),
+    structure: withPositions(toLines(structure), archived.structure),
     comment,
   }
 }

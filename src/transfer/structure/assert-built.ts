@@ -6,7 +6,7 @@ import { builtDifferences } from './compare-built.ts'
 import { missingThings } from './compare-structures.ts'
 import { createStatements, type StructureLines } from './create-statements.ts'
 import type { Query } from './query.ts'
-import { readWholeStructure } from './read-structure.ts'
+import { readWholeStructure, toLines } from './read-structure.ts'
 
 /** The session that builds, in its transaction. */
 interface BuildingSession {
@@ -41,8 +41,8 @@ export async function assertBuilt(
   { lines, isOwn }: ToBuild,
 ): Promise<void> {
   await session.execute(`SET LOCAL search_path = ${quoteIdentifier(schemaName)}`)
-  const { types, sequences, tables, notExported } = await readWholeStructure(session.query, schemaName)
-  const built = { types, sequences, tables: tables.map(({ line }) => line) }
+  const structure = await readWholeStructure(session.query, schemaName)
+  const built = toLines(structure)
   const differences = await builtDifferences(await loadGrammar(), lines, built)
   const reworded = differences.filter(({ inExpressions }) => inExpressions)
   const mayBeReworded = reworded.length === 0 || isOwn || (await isBuiltTheSameAgain(session, schemaName, built))
@@ -50,7 +50,7 @@ export async function assertBuilt(
     ...missingThings(lines, built).map((thing) => `${thing} was not made`),
     ...missingThings(built, lines).map((thing) => `${thing} was made, without a line that says so`),
     ...differences.filter(({ inExpressions }) => !(inExpressions && mayBeReworded)).map(({ detail }) => detail),
-    ...notExported
+    ...structure.notExported
       // A login's default privileges grant something on every table that it makes.
       .filter(({ kind }) => kind !== 'grant')
       .map(({ kind, name, detail = '' }) => `${kind} "${name}" is more than lines may describe ${detail}`.trimEnd()),
@@ -74,8 +74,7 @@ async function isBuiltTheSameAgain(
   await session.execute('SAVEPOINT wharf_build_again')
   try {
     for (const statement of [...dropStatements(built), ...before, ...after]) await session.execute(statement)
-    const { types, sequences, tables } = await readWholeStructure(session.query, schemaName)
-    const again = { types, sequences, tables: tables.map(({ line }) => line) }
+    const again = toLines(await readWholeStructure(session.query, schemaName))
     return (await builtDifferences(await loadGrammar(), built, again)).length === 0
   } catch (error) {
     if (sqlState(error) === undefined) throw error

@@ -1,6 +1,7 @@
 import { type CatalogRows, readBlockers } from './blockers.ts'
 import { readColumns } from './columns.ts'
 import { readConstraints } from './constraints.ts'
+import type { StructureLines } from './create-statements.ts'
 import { inCreationOrder } from './creation-order.ts'
 import { type Dependency, type ObjectKey, readDependencies, type WholeOf, wholes } from './dependencies.ts'
 import { describable, type LineContext } from './line-context.ts'
@@ -9,7 +10,7 @@ import { compareNotExported, readNotExported } from './not-exported.ts'
 import { groupBy, type Query } from './query.ts'
 import { findRefused } from './refused-lines.ts'
 import { readSequences, toSequenceLines } from './sequences.ts'
-import { readTables, type TableRow, type TableStructure, toTableStructure, type WholeTable } from './tables.ts'
+import { readTables, type TableStructure, toTableStructure } from './tables.ts'
 import { readTypes, toTypeLines } from './types.ts'
 
 export type { TypeLine } from './lines.ts'
@@ -26,6 +27,12 @@ export interface StageStructure {
   /** Everything in the schema that the lines do not describe. */
   readonly notExported: NotExported[]
 }
+
+export const toLines = ({ types, sequences, tables }: StageStructure): StructureLines => ({
+  types,
+  sequences,
+  tables: tables.map(({ line }) => line),
+})
 
 /**
  * Reads the structure of a stage from the catalogs, with the positions of its sequences.
@@ -121,20 +128,22 @@ function neededBy(dependencies: readonly Dependency[], whole: WholeOf): Needs {
 }
 
 function toTables(catalog: CatalogRows, needs: Needs, context: LineContext): TableStructure[] {
-  const { tables, constraints } = catalog
-  const wholeTable = wholeTables(catalog)
+  const { tables, columns, constraints, sequences } = catalog
   const keyOf = new Map(tables.map(({ name, key }) => [name, key]))
+  const columnsOf = groupBy(columns, ({ table_oid }) => table_oid)
   const constraintsOf = groupBy(constraints, ({ table_oid }) => table_oid)
-  const ordered = inCreationOrder(
-    describable(withRows(context), 'table', tables).map((table) => ({
-      key: table.key,
-      name: table.name,
-      needs: needs.get(table.key) ?? new Set<string>(),
-      prefers: new Set((constraintsOf.get(table.oid) ?? []).map((row) => keyOf.get(row.references_table ?? '') ?? '')),
-      table,
-    })),
-  )
-  return ordered.map(({ table }) => toTableStructure(wholeTable(table), context))
+  const identitiesOf = groupBy(sequences, ({ owner }) => (owner?.isIdentity ? owner.key : ''))
+  const whole = describable(withRows(context), 'table', tables).map((table) => ({
+    key: table.key,
+    name: table.name,
+    needs: needs.get(table.key) ?? new Set<string>(),
+    prefers: new Set((constraintsOf.get(table.oid) ?? []).map((row) => keyOf.get(row.references_table ?? '') ?? '')),
+    table,
+    columns: columnsOf.get(table.oid) ?? [],
+    constraints: constraintsOf.get(table.oid) ?? [],
+    identities: new Map((identitiesOf.get(table.key) ?? []).map((row) => [row.owner?.column ?? 0, row])),
+  }))
+  return inCreationOrder(whole).map((each) => toTableStructure(each, context))
 }
 
 /** A table that is left out takes its rows with it, which has to be said. */
@@ -143,17 +152,4 @@ function withRows({ blockerOf, leaveOut }: LineContext): LineContext {
     blockerOf,
     leaveOut: (entry) => leaveOut({ ...entry, detail: `${entry.detail}; its rows are not exported either` }),
   }
-}
-
-function wholeTables({ columns, constraints, sequences }: CatalogRows): (table: TableRow) => WholeTable {
-  const columnsOf = groupBy(columns, ({ table_oid }) => table_oid)
-  const constraintsOf = groupBy(constraints, ({ table_oid }) => table_oid)
-  const identities = sequences.filter(({ owner }) => owner?.isIdentity)
-  const identitiesOf = groupBy(identities, ({ owner }) => owner?.key ?? '')
-  return (table) => ({
-    table,
-    columns: columnsOf.get(table.oid) ?? [],
-    constraints: constraintsOf.get(table.oid) ?? [],
-    identities: new Map((identitiesOf.get(table.key) ?? []).map((row) => [row.owner?.column ?? 0, row])),
-  })
 }
