@@ -113,19 +113,15 @@ async function serveApi(container: Container, lifecycle: Lifecycle, shared: bool
 }
 
 async function startJobs(container: Container, lifecycle: Lifecycle, parts: readonly ServicePart[]): Promise<void> {
-  const sweeping = startJobSweep(container)
-  lifecycle.onClose('sweep of jobs', sweeping.stop)
+  lifecycle.onClose('sweep of jobs', startJobSweep(container).stop)
   if (!parts.includes('worker')) return
   const workers = await startWorkers(container)
   lifecycle.onClose('workers', workers.close)
-  const schedules = startSchedules(container)
-  lifecycle.onClose('schedules', schedules.stop)
-  const checking = startChecking(container, container.config.artifactCheckDays)
-  lifecycle.onClose('checks of archives', checking.stop)
+  lifecycle.onClose('schedules', startSchedules(container).stop)
+  lifecycle.onClose('checks of archives', startChecking(container, container.config.artifactCheckDays).stop)
   // An operator with a database of their own has something that starts this process again, too.
   if (!container.config.databaseUrl) return
-  const watchdog = startWatchdog(container.jobTimings, container.logger)
-  lifecycle.onClose('watchdog', watchdog.stop)
+  lifecycle.onClose('watchdog', startWatchdog(container.jobTimings, container.logger).stop)
   // With an API beside them, there is more to lose than to win: it can do a lot without the queue.
   if (!parts.includes('api')) watchWorker(container, lifecycle)
 }

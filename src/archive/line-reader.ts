@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { type LineLimit, NEWLINE } from '../lib/line-blocks.ts'
+import { BEGINNING_BYTES, type LineLimit, NEWLINE } from '../lib/line-blocks.ts'
 import { archiveFault, lineFault } from './archive-invalid.ts'
 import type { ArchiveItem, EventItem, RowBatch } from './archive-item.ts'
 import { ArchiveSections } from './archive-sections.ts'
@@ -43,9 +43,6 @@ const MAX_PARSED_BYTES = 256 * 1024
 
 /** So many rows that have to be parsed are handed on together. */
 const MAX_PARSED_ROWS = 1_000
-
-/** How much of a line is enough to recognise its kind. */
-const BEGINNING_BYTES = 64
 
 const EVENT_BEGINNING = /^[ \t]*\{[ \t]*"event"[ \t]*:/
 

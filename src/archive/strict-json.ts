@@ -1,3 +1,4 @@
+import { isSpace } from '../lib/check-json.ts'
 import { readCodePoint } from '../lib/json-escapes.ts'
 
 /** Names of one object: no line has fifty. */
@@ -5,9 +6,7 @@ const MAX_KEYS = 1_000
 
 export const UNSTORABLE = 'has text that PostgreSQL cannot store: the character U+0000, or half of a surrogate pair'
 
-const [TAB, NEWLINE, RETURN, SPACE, QUOTE, COLON, BACKSLASH, LETTER_U] = [
-  0x09, 0x0a, 0x0d, 0x20, 0x22, 0x3a, 0x5c, 0x75,
-]
+const [QUOTE, COLON, BACKSLASH, LETTER_U] = [0x22, 0x3a, 0x5c, 0x75]
 const [OPENING_BRACKET, CLOSING_BRACKET, OPENING_BRACE, CLOSING_BRACE] = [0x5b, 0x5d, 0x7b, 0x7d]
 
 /** Whether PostgreSQL can store the text as it is: it refuses U+0000, and half a surrogate pair becomes U+FFFD. */
@@ -71,6 +70,3 @@ function isKey(json: Buffer, position: number): boolean {
   while (isSpace(json[next])) next += 1
   return json[next] === COLON
 }
-
-const isSpace = (byte: number | undefined): boolean =>
-  byte === SPACE || byte === TAB || byte === RETURN || byte === NEWLINE

@@ -1,5 +1,5 @@
 import { errorCode } from '../lib/error-code.ts'
-import { driverErrorOf } from './driver-error.ts'
+import { driverErrorOf } from './sqlstate.ts'
 
 /** Codes of the system for a connection that cannot be made, or that broke. */
 const SYSTEM_CODES: ReadonlySet<string | undefined> = new Set([

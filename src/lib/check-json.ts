@@ -178,4 +178,6 @@ function inNumber(state: NumberState, code: number): State | undefined {
 
 const isDigit = (code: number): boolean => code >= ZERO && code <= NINE
 
-const isSpace = (code: number): boolean => code === SPACE || code === NEWLINE || code === RETURN || code === TAB
+/** Whether a character may stand between two tokens of JSON. */
+export const isSpace = (code: number | undefined): boolean =>
+  code === SPACE || code === NEWLINE || code === RETURN || code === TAB

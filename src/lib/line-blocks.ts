@@ -9,7 +9,7 @@ const BLOCK_BYTES = 256 * 1024
 const MIN_CHUNK_BYTES = 128 * 1024
 
 /** How much of a line is enough to recognise its kind. */
-const BEGINNING_BYTES = 64
+export const BEGINNING_BYTES = 64
 
 /** What is done with a line that has begun, and is long. */
 export interface LineLimit {

@@ -42,23 +42,17 @@ export function toParsedDefinition(grammar: Grammar, text: string, definition: D
 }
 
 function parseDefinition(grammar: Grammar, text: string, definition: Definition): Tree | undefined {
-  const [statement = {}, ...others] = grammar.parse(toStatement(text, definition)) ?? []
+  const [statement = {}, ...others] = grammar.parse(`${STATEMENTS[definition.form]}${text}`) ?? []
   return others.length === 0 ? takeDefinition(statement, definition) : undefined
 }
 
-function toStatement(text: string, definition: Definition): string {
-  switch (definition.form) {
-    case 'type':
-      return `ALTER TABLE t ADD COLUMN c ${text}`
-    case 'expression':
-      return `ALTER TABLE t ALTER COLUMN c SET DEFAULT ${text}`
-    case 'constraint':
-      return `ALTER TABLE t ADD CONSTRAINT c ${text}`
-    case 'domain check':
-      return `ALTER DOMAIN t ADD CONSTRAINT c ${text}`
-    case 'index':
-      return text
-  }
+/** What makes a statement of a text, before it. */
+const STATEMENTS: Readonly<Record<Definition['form'], string>> = {
+  type: 'ALTER TABLE t ADD COLUMN c ',
+  expression: 'ALTER TABLE t ALTER COLUMN c SET DEFAULT ',
+  constraint: 'ALTER TABLE t ADD CONSTRAINT c ',
+  'domain check': 'ALTER DOMAIN t ADD CONSTRAINT c ',
+  index: '',
 }
 
 const CONSTRAINT_TYPES: Readonly<Record<ConstraintKind, string>> = {

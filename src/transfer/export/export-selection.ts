@@ -1,5 +1,5 @@
 import type { ExportSelection } from '../../contract/export.ts'
-import type { Queryable } from '../../database/database.ts'
+import type { Database, Queryable } from '../../database/database.ts'
 import { findProject, type Project } from '../../projects/projects.ts'
 import { findStage, type Stage } from '../../projects/stages.ts'
 
@@ -10,4 +10,23 @@ export async function findSelection(
 ): Promise<{ readonly project: Project; readonly stages: readonly Stage[] }> {
   const project = await findProject(control, selection.slug)
   return { project, stages: selection.stages?.map((slug) => findStage(project, slug)) ?? project.stages }
+}
+
+/**
+ * How many rows an export will have, by PostgreSQL's own estimate, which ANALYZE keeps.
+ *
+ * @returns 0 where nothing has been estimated yet.
+ * @throws {AppError} NOT_FOUND for an unknown project or stage.
+ */
+export async function estimateRows(
+  { control, system }: { readonly control: Database; readonly system: Database },
+  selections: readonly ExportSelection[],
+): Promise<number> {
+  const found = await Promise.all(selections.map((selection) => findSelection(control.prisma, selection)))
+  const schemas = found.flatMap(({ stages }) => stages.map(({ schemaName }) => schemaName))
+  const [row] = await system.prisma.$queryRaw<{ rows: number }[]>`
+    SELECT coalesce(sum(greatest(reltuples, 0)), 0)::float8 AS rows
+    FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+    WHERE relkind = 'r' AND nspname = ANY (${schemas})`
+  return row?.rows ?? 0
 }

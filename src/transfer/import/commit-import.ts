@@ -45,20 +45,15 @@ export async function commitImport(
   const swaps = loaded.flatMap((stage) => toSwap(stage, before))
   const projects = targets.map(({ archived }) => archived)
   const slugs = targets.map(({ project }) => project.slug)
+  const stages = targets.flatMap((target) => target.stages)
+  const withRoles = targets.filter(({ archived }) => archived.system).map(({ project }) => project.id)
   const commit = async (tx: Transaction): Promise<readonly ImportedProject[]> => {
     if (sessionName !== undefined) await nameTransaction(tx, sessionName)
     await lockStages(tx, swaps)
-    await lockRoles(
-      tx,
-      targets.filter(({ archived }) => archived.system).map(({ project }) => project.id),
-    )
+    await lockRoles(tx, withRoles)
     // Before the archive's roles take the place of those by which the import was allowed.
     const caller = await authorise(tx, projects, slugs)
-    await assertMayBuild(
-      tx,
-      tokenId,
-      targets.flatMap(({ stages }) => stages),
-    )
+    await assertMayBuild(tx, tokenId, stages)
     const imported: ImportedProject[] = []
     for (const target of targets) {
       const roles = await planRolesOf(tx, target, caller)

@@ -19,18 +19,18 @@ export async function inPlaceStatements(session: LoadingSession, structure: Stru
     `SELECT relname::text AS table, tgname::text AS name, tgenabled::text AS mode
        FROM pg_catalog.pg_trigger JOIN pg_catalog.pg_class ON pg_class.oid = tgrelid
       WHERE NOT tgisinternal AND tgenabled <> 'D' AND relkind = 'r'
-        AND relnamespace = pg_catalog.to_regnamespace(pg_catalog.quote_ident(pg_catalog.current_schema()))`,
+        AND ${IN_STAGE}`,
   )
   // With these, a table's owner is under its policies too, and COPY refuses to work.
   const forced = await session.query<{ name: string }>(
     `SELECT relname::text AS name FROM pg_catalog.pg_class
       WHERE relkind = 'r' AND relforcerowsecurity
-        AND relnamespace = pg_catalog.to_regnamespace(pg_catalog.quote_ident(pg_catalog.current_schema()))`,
+        AND ${IN_STAGE}`,
   )
   const views = await session.query<{ name: string }>(
     `SELECT relname::text AS name FROM pg_catalog.pg_class
       WHERE relkind = 'm' AND relispopulated
-        AND relnamespace = pg_catalog.to_regnamespace(pg_catalog.quote_ident(pg_catalog.current_schema()))
+        AND ${IN_STAGE}
       ORDER BY oid`,
   )
   return {
@@ -60,6 +60,9 @@ export async function inPlaceStatements(session: LoadingSession, structure: Stru
     ],
   }
 }
+
+/** The stage's schema is the session's whole `search_path`. */
+const IN_STAGE = 'relnamespace = pg_catalog.to_regnamespace(pg_catalog.quote_ident(pg_catalog.current_schema()))'
 
 const ENABLE = { O: '', R: 'REPLICA ', A: 'ALWAYS ' } as const
 
