@@ -88,7 +88,7 @@ const REFUSED: readonly Refused[] = [
     400,
     /"\/projects"/,
   ],
-  ['no body', 'admin', {}, 400, /a body of the type application\/json is needed/],
+  ['no body', 'admin', {}, 400, /a body of the type application\/json is required/],
   ['a body that is not JSON', 'admin', { body: '{"projects":', headers: asJson }, 400, /not valid JSON/],
   [
     'a body of another type',
