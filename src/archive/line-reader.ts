@@ -18,7 +18,7 @@ import { createStructureLimit, STRUCTURE_LIMITS } from './structure-limit.ts'
 export interface LineRules {
   /** The longest line that is read, without its newline. */
   readonly maxLineBytes: number
-  /** The longest event, whose rows are held in memory. */
+  /** The longest event, whose rows are held in memory; half of the longest line where nobody says otherwise. */
   readonly maxEventLineBytes: number
   /** The longest that is neither a row nor an event: it is parsed, and kept, as a whole. */
   readonly maxStructureLineBytes: number

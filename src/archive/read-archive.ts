@@ -2,7 +2,7 @@ import { type CollectStep, collectPassed } from '../lib/collect-passed.ts'
 import { createTurns } from '../lib/give-way.ts'
 import { lineBlocks } from '../lib/line-blocks.ts'
 import type { ArchiveItem } from './archive-item.ts'
-import { LineReader } from './line-reader.ts'
+import { LineReader, type LineRules } from './line-reader.ts'
 import type { CreateEncoders } from './row-encoder.ts'
 import { createSqlCheck } from './sql/check-sql.ts'
 import { unpack } from './unpack.ts'
@@ -15,15 +15,7 @@ export const DEFAULT_MAX_STRUCTURE_LINE_BYTES = 2 * 1024 * 1024
 /** How much gzip data of any size may expand to, besides rows and events. */
 const ALLOWANCE_BYTES = 16 * 1024 * 1024
 
-export interface ReadArchiveOptions {
-  /** The longest line that is read, without its newline. */
-  readonly maxLineBytes?: number
-  /** The longest event, whose rows are held in memory; where that is missing, half of the longest line. */
-  readonly maxEventLineBytes?: number
-  /** The longest that is neither a row nor an event. */
-  readonly maxStructureLineBytes?: number
-  /** Reads an archive whose rows were edited: counts and sums are not compared, everything else is. */
-  readonly allowEdited?: boolean
+export interface ReadArchiveOptions extends Partial<LineRules> {
   /** How memory is given back while the archive is read. */
   readonly step?: CollectStep
   /** Ends the reading between two blocks, with the signal's reason. */

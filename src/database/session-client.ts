@@ -80,14 +80,9 @@ export class SessionClient extends pg.Client {
     await this.query(
       'CLOSE ALL; UNLISTEN *; RESET ALL; DISCARD TEMP; DEALLOCATE ALL; SELECT pg_catalog.pg_advisory_unlock_all()',
     )
-    this.#forgetPrepared()
+    // `pg` keeps the names of what it has prepared, and prepares it again where they are not there.
+    Reflect.set(Reflect.get(this, 'connection'), 'parsedStatements', {})
     await this.#applySettings()
-  }
-
-  /** `pg` keeps the names of what it has prepared, and prepares it again where they are not there. */
-  #forgetPrepared(): void {
-    const connection: object = Reflect.get(this, 'connection')
-    Reflect.set(connection, 'parsedStatements', {})
   }
 
   async #applySettings(): Promise<void> {

@@ -1,12 +1,10 @@
 import type { ImportedProject } from '../../contract/import.ts'
+import type { ImportServices } from './import-options.ts'
 import type { RolePlan } from './import-roles.ts'
 import type { TargetStage } from './target-stage.ts'
 import type { TargetProject } from './targets.ts'
 
-interface Keeping {
-  /** How long what an import replaced is kept, in hours; 0 keeps nothing. */
-  readonly undoHours: number
-}
+type Keeping = Pick<ImportServices, 'undoHours'>
 
 /**
  * @param loaded all stages that were loaded.

@@ -7,14 +7,11 @@ import { copyBinary, copyText } from '../../copy/copy-encoders.ts'
 import { toEventLine } from '../../events/load-log.ts'
 import { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
 import { type ArchiveLists, type ArchiveProject, createArchiveLists } from './archive-lists.ts'
+import type { ImportOptions } from './import-options.ts'
 import { createSpoolFile, type SpoolFile } from './spool-file.ts'
 
 export interface CheckOptions extends ReadArchiveOptions {
-  /**
-   * Throws where what has come so far must not go on; asked at the beginning of each project, and of each stage, before
-   * its structure and its rows.
-   */
-  readonly admit?: ((projects: readonly ArchiveProject[]) => void | Promise<void>) | undefined
+  readonly admit?: ImportOptions['admit'] | undefined
   /** How rows are encoded; as text where it is left out. */
   readonly encoders?: CreateEncoders
 }

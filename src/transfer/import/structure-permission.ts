@@ -2,8 +2,8 @@ import type { Queryable } from '../../database/database.ts'
 import { forbidden, unauthenticated } from '../../errors.ts'
 import { type Caller, findCaller } from '../../projects/access.ts'
 import { findProject } from '../../projects/projects.ts'
-import type { FindProjectDatabase } from '../../projects/stage-database.ts'
 import type { ArchiveProject } from './archive-lists.ts'
+import type { ImportServices } from './import-options.ts'
 import { isEmptyStage, type TargetStage } from './target-stage.ts'
 
 /** Whether the caller may have SQL of an archive run in a project, today. */
@@ -38,10 +38,7 @@ export async function assertMayBuild(
   }
 }
 
-interface AdmissionServices {
-  readonly control: { readonly prisma: Queryable }
-  readonly projectDatabase: FindProjectDatabase
-}
+type AdmissionServices = Pick<ImportServices, 'control' | 'projectDatabase'>
 
 /**
  * The same for the stage that an archive has just begun with, before anything of its structure has been read.

@@ -1,9 +1,8 @@
-import type { Database } from '../../database/database.ts'
 import { conflict, type Fault, invalidRequest } from '../../errors.ts'
 import { findProject, type Project } from '../../projects/projects.ts'
-import type { FindProjectDatabase } from '../../projects/stage-database.ts'
 import { compareStructures } from '../structure/compare-structures.ts'
 import type { ArchiveProject } from './archive-lists.ts'
+import type { ImportServices } from './import-options.ts'
 import { assertMayBuild } from './structure-permission.ts'
 import { examineStage, type TargetStage } from './target-stage.ts'
 
@@ -17,10 +16,7 @@ export interface TargetProject {
   readonly stages: readonly TargetStage[]
 }
 
-export interface TargetServices {
-  readonly control: Database
-  readonly projectDatabase: FindProjectDatabase
-}
+type TargetServices = Pick<ImportServices, 'control' | 'projectDatabase'>
 
 /**
  * Where each project of an archive goes: to what the request says, else to what the file says, else to its own name.
@@ -64,11 +60,8 @@ export async function compareTargets(
   }
   assertNoDifferences(differences)
   assertLoadable(targets)
-  await assertMayBuild(
-    services.control.prisma,
-    tokenId,
-    targets.flatMap(({ stages }) => stages),
-  )
+  const stages = targets.flatMap((target) => target.stages)
+  await assertMayBuild(services.control.prisma, tokenId, stages)
   return targets
 }
 
