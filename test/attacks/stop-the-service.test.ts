@@ -67,7 +67,7 @@ const cases = WAYS.flatMap(([way, how], first) =>
   ).map((archive) => ({ way, how, ...archive })),
 )
 
-test.each(cases)('stops the service by $way of $name', { timeout: 60_000 }, async ({ bytes, says, how }) => {
+test.each(cases)('stops the service by $way of $name', async ({ bytes, says, how }) => {
   const body = bytes()
   await forgetPeakMemory(service.pid)
   let wait = Number.POSITIVE_INFINITY

@@ -117,7 +117,7 @@ test.each(beginnings)('of many starters at one moment exactly one gets $beginnin
   }
 })
 
-test('of ten processes that find a stale lock at one moment exactly one gets it', { timeout: 60_000 }, async () => {
+test('of ten processes that find a stale lock at one moment exactly one gets it', async () => {
   const dataDir = await temporaryFolder()
   await writeLock(join(dataDir, 'lock.json'), { pid: process.pid, birth: 'earlier', id: STALE_ID })
   const starters = await Promise.all(

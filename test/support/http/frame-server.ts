@@ -63,7 +63,7 @@ export async function start(options: Options = {}) {
   const accessLines = () => lines.filter(({ msg, path }) => msg === 'request' && !/healthz|openapi/.test(String(path)))
   /** Waits for something that happens after the answer, such as its line in the log. */
   const until = async (condition: () => boolean): Promise<void> => {
-    await expect.poll(condition, { interval: 5, timeout: 5_000 }).toBe(true)
+    await expect.poll(condition, { interval: 5, timeout: 20_000 }).toBe(true)
   }
   return { api, server, client, lines, accessLines, probe, until }
 }
