@@ -55,18 +55,12 @@ export async function sendWhole(
     return
   }
   exchange.bytesSent = described.sizeBytes
-  if (exchange.bodyFailure) {
-    exchange.sendHead(status, { ...headers, connection: 'close' }, described)
-    response.end(body)
-    return
-  }
-  if (isStillSending(request)) {
-    exchange.sendHead(status, { ...headers, connection: 'close' }, described)
-    return sendEarly(exchange, body)
-  }
-  exchange.sendHead(status, headers, described)
+  const { bodyFailure } = exchange
+  const isEarly = !bodyFailure && isStillSending(request)
+  exchange.sendHead(status, bodyFailure || isEarly ? { ...headers, connection: 'close' } : headers, described)
+  if (isEarly) return sendEarly(exchange, body)
   response.end(body)
-  if (response.writableNeedDrain) dropStalledReader(exchange)
+  if (response.writableNeedDrain && !bodyFailure) dropStalledReader(exchange)
 }
 
 /**

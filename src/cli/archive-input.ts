@@ -2,8 +2,9 @@ import { type FileHandle, mkdtemp, open, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { wrongUse } from '../errors.ts'
+import { rethrowing } from '../lib/rethrowing.ts'
 import type { CommandContext } from './environment.ts'
-import { toFileFailure } from './file-failure.ts'
+import { throwFileFailure, toFileFailure } from './file-failure.ts'
 
 /** The name for standard input. */
 export const STDIN = '-'
@@ -34,9 +35,7 @@ export async function withArchiveInput<T>(
   work: (input: ArchiveInput) => Promise<T>,
 ): Promise<T> {
   if (file === STDIN) return withStandardInput(context, work)
-  const handle = await open(file, 'r').catch((error: unknown) => {
-    throw toFileFailure(error, file, 'read')
-  })
+  const handle = await open(file, 'r').catch(throwFileFailure(file, 'read'))
   try {
     const stats = await handle.stat()
     if (stats.isDirectory()) throw wrongUse(`${file} is a folder; expected an archive`)
@@ -55,14 +54,14 @@ export async function withRepeatableInput<T>(
   work: (input: ArchiveInput) => Promise<T>,
 ): Promise<T> {
   if (input.isRepeatable) return work(input)
-  const folder = await mkdtemp(join(tmpdir(), 'wharf-')).catch((error: unknown) => {
-    throw toFileFailure(error, `a temporary file in ${tmpdir()} (TMPDIR)`, 'write')
-  })
+  const folder = await mkdtemp(join(tmpdir(), 'wharf-')).catch(
+    throwFileFailure(`a temporary file in ${tmpdir()} (TMPDIR)`, 'write'),
+  )
   try {
     const file = join(folder, 'archive')
-    await writeFile(file, input.read(), { mode: 0o600, flag: 'wx', signal: context.signal }).catch((error: unknown) => {
-      throw toFileFailure(error, `the temporary file in ${tmpdir()} (TMPDIR)`, 'write')
-    })
+    await writeFile(file, input.read(), { mode: 0o600, flag: 'wx', signal: context.signal }).catch(
+      throwFileFailure(`the temporary file in ${tmpdir()} (TMPDIR)`, 'write'),
+    )
     return await withArchiveInput(context, file, (spooled) => work({ ...spooled, name: input.name }))
   } finally {
     await rm(folder, { recursive: true, force: true })
@@ -89,13 +88,8 @@ async function withStandardInput<T>(
   }
 }
 
-async function* refusing(chunks: AsyncIterable<Buffer>, file: string): AsyncGenerator<Buffer, void, undefined> {
-  try {
-    yield* chunks
-  } catch (error) {
-    throw toFileFailure(error, file, 'read')
-  }
-}
+const refusing = (chunks: AsyncIterable<Buffer>, file: string): AsyncIterable<Buffer> =>
+  rethrowing(chunks, (error) => toFileFailure(error, file, 'read'))
 
 /** @param isRepeatable whether there are positions to read at; a pipe has none. */
 async function* readChunks(

@@ -60,3 +60,10 @@ export function toFileFailure(error: unknown, file: string, purpose: 'read' | 'w
   const failed = FAILED[code]
   return failed ? new AppError('FILE_FAILED', failed(file), { cause: error }) : error
 }
+
+/** For `catch`: throws what `toFileFailure` makes of an error. */
+export const throwFileFailure =
+  (...about: [file: string, purpose: 'read' | 'write']) =>
+  (error: unknown): never => {
+    throw toFileFailure(error, ...about)
+  }

@@ -5,6 +5,7 @@ import { type FromServer, fromServer } from '../contract/from-server.ts'
 import { AppError, wrongUse } from '../errors.ts'
 import { parseJson } from '../lib/parse-json.ts'
 import { readText } from '../lib/read-text.ts'
+import { rethrowing } from '../lib/rethrowing.ts'
 import { toConnectionFailure } from './connection-failure.ts'
 import { toAnswerError } from './remote-problem.ts'
 
@@ -69,13 +70,16 @@ export function createHttpClient({ origin, token, signal: clientSignal }: HttpCl
       body: toRequestBody(call.body),
       signal,
     })
-    const answer = await request.catch((error: unknown) => {
+    const toFailure = (error: unknown, requestId?: string): unknown => {
       signal.throwIfAborted()
-      throw toConnectionFailure(error, { origin })
+      return toConnectionFailure(error, { origin, requestId })
+    }
+    const answer = await request.catch((error: unknown) => {
+      throw toFailure(error)
     })
     const headers = singleHeaders(answer.headers)
     const requestId = headers['x-request-id']
-    const body = readBody(answer.body, { origin, requestId, signal })
+    const body = rethrowing(answer.body, (error) => toFailure(error, requestId))
     const status = answer.statusCode
     if (status >= 200 && status < 300) return { headers, body }
     throw toAnswerError({ status, text: await readText(body, MAX_JSON_BYTES), requestId, origin })
@@ -120,15 +124,3 @@ const singleHeaders = (headers: Dispatcher.ResponseData['headers']): Record<stri
   Object.fromEntries(
     Object.entries(headers).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : [])),
   )
-
-async function* readBody(
-  body: AsyncIterable<Buffer>,
-  { signal, ...request }: Parameters<typeof toConnectionFailure>[1] & { readonly signal: AbortSignal },
-): AsyncGenerator<Buffer, void, undefined> {
-  try {
-    yield* body
-  } catch (error) {
-    signal.throwIfAborted()
-    throw toConnectionFailure(error, request)
-  }
-}

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { request } from 'undici'
 import type { Config } from '../config.ts'
 import { foreignOwnerAmong, listenerOwners } from '../data-folder/listener-owners.ts'
-import { distrustOfFolder, readOwnFile } from '../data-folder/own-files.ts'
+import { distrusted, distrustOfFolder, type NotOwn, readOwnFile } from '../data-folder/own-files.ts'
 import { rootTokenPath } from '../data-folder/root-token.ts'
 import { readTrustedAddress, type TrustedAddress } from '../data-folder/service-address.ts'
 import { createProver, isProof } from '../data-folder/service-proof.ts'
@@ -44,10 +44,7 @@ export async function openLocalServer(context: CommandContext, config: Config): 
   }
 }
 
-type Found =
-  | { readonly kind: 'running'; readonly service: EmbeddedService }
-  | { readonly kind: 'distrusted'; readonly reason: string }
-  | { readonly kind: 'missing' }
+type Found = NotOwn | { readonly kind: 'running'; readonly service: EmbeddedService }
 
 async function findRunning({ signal }: CommandContext, config: Config): Promise<Found> {
   const trusted = await readTrustedAddress(config.dataDir)
@@ -55,12 +52,12 @@ async function findRunning({ signal }: CommandContext, config: Config): Promise<
   const { url } = trusted.address
   const foreignOwner = await foreignOwnerAt(url)
   if (foreignOwner !== undefined) {
-    return { kind: 'distrusted', reason: `the server at ${url} belongs to the user with the id ${foreignOwner}` }
+    return distrusted(`the server at ${url} belongs to the user with the id ${foreignOwner}`)
   }
   const answer = await askForProof(trusted, signal)
   if (answer === 'silent') return { kind: 'missing' }
   if (answer === 'unproven') {
-    return { kind: 'distrusted', reason: `the server at ${url} did not prove that it is the one of ${config.dataDir}` }
+    return distrusted(`the server at ${url} did not prove that it is the one of ${config.dataDir}`)
   }
   const rootToken = config.rootToken ?? (await readRootToken(config.dataDir))
   return { kind: 'running', service: { url, rootToken, close: async () => {} } }

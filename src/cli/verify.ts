@@ -7,13 +7,12 @@ import { GENEROUS_LIMITS } from './archive-limits.ts'
 import type { CommandContext } from './environment.ts'
 import { printable } from './terminal/printable.ts'
 import { type FileProgress, fileProgressLine, showProgress } from './terminal/progress.ts'
-import { printResult, type ResultOptions } from './terminal/result.ts'
+import { printResult, type ReportOptions } from './terminal/result.ts'
 import { formatFields, formatTable } from './terminal/table.ts'
 import { formatBytes, formatCount, formatCounted } from './terminal/units.ts'
 
-interface VerifyOptions extends ResultOptions {
+interface VerifyOptions extends ReportOptions {
   readonly allowEdited?: boolean
-  readonly quiet?: boolean
 }
 
 /** `data:verify` */

@@ -1,8 +1,7 @@
 import type pg from 'pg'
 import { AppError, invalidRequest } from '../errors.ts'
 import { ENTER_STAGE, STAGE_REFERENCE } from '../events/statements.ts'
-import type { Catalogs } from './catalogs.ts'
-import { isStructureFailure, type RereadVersion, type Source, untilConsistent } from './consistent-read.ts'
+import { isStructureFailure, type Source, untilConsistent } from './consistent-read.ts'
 import type { Form, Preferences } from './preferences.ts'
 import {
   planDelete,
@@ -13,7 +12,7 @@ import {
   type WritePlan,
   type WriteRow,
 } from './query/index.ts'
-import { notOneRow } from './read-rows.ts'
+import { notOneRow, type ReadingLimits, type ReadingServices } from './read-rows.ts'
 import { inStageTransaction } from './stage-transaction.ts'
 import { statementFailure } from './statement-failure.ts'
 
@@ -40,6 +39,8 @@ export interface Written {
   readonly key: string | undefined
 }
 
+export type WritingServices = Omit<ReadingServices, 'limits'> & Pick<ReadingLimits, 'timeoutMs'>
+
 /**
  * Writes rows, whole or not at all.
  *
@@ -49,21 +50,14 @@ export interface Written {
  * to, and with `Retry-After` where the stage is shut; CONSTRAINT_VIOLATED; NOT_ACCEPTABLE where exactly one row was
  * asked for and another number was written; QUERY_TIMED_OUT. Nothing is changed then.
  */
-export const writeRows = (
-  source: Source,
-  write: RowsWrite,
-  {
-    catalogs,
-    rereadVersion,
-    timeoutMs,
-  }: { readonly catalogs: Catalogs; readonly rereadVersion: RereadVersion; readonly timeoutMs: number },
-): Promise<Written> =>
-  untilConsistent(source, { catalogs, rereadVersion }, async ({ structure }, isLast) => {
+export const writeRows = (source: Source, write: RowsWrite, services: WritingServices): Promise<Written> =>
+  untilConsistent(source, services, async ({ structure }, isLast) => {
     const { pool, stage } = source
+    const { catalogs, timeoutMs } = services
     const at = { pool, stageId: stage.id, schemaName: stage.schemaName, structure, timeoutMs }
     const plan = await catalogs.plan(at, (catalog) => planFor(catalog, write))
     if (!plan.filtered) throw unfiltered(write.kind)
-    return tryToWrite(source, plan, write, { structure, rereadVersion, timeoutMs }).catch((error: unknown) => {
+    return tryToWrite(source, plan, write, { structure, ...services }).catch((error: unknown) => {
       if (isStructureFailure(error) && !isLast) return undefined
       throw statementFailure(plan, error)
     })
@@ -90,11 +84,7 @@ function tryToWrite(
   { pool, stage }: Source,
   plan: WritePlan,
   { table, form, preferences, tokenId }: RowsWrite,
-  {
-    structure,
-    rereadVersion,
-    timeoutMs,
-  }: { readonly structure: string; readonly rereadVersion: RereadVersion; readonly timeoutMs: number },
+  { structure, rereadVersion, timeoutMs }: WritingServices & { readonly structure: string },
 ): Promise<Written | undefined> {
   const { schemaName } = stage
   return inStageTransaction(pool, { mode: 'READ WRITE', schemaName, table, timeoutMs, tokenId }, async (client) => {

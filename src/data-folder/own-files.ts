@@ -6,11 +6,13 @@ import { unlessMissing } from '../lib/unless-missing.ts'
 const WRITABLE_BY_OTHERS = 0o022
 const ACCESSIBLE_TO_OTHERS = 0o077
 
-/** A file's text, why it is not to be trusted, or neither where there is no such file. */
-export type OwnFile =
-  | { readonly kind: 'read'; readonly text: string }
-  | { readonly kind: 'distrusted'; readonly reason: string }
-  | { readonly kind: 'missing' }
+/** Why something is not to be trusted, or that it is not there. */
+export type NotOwn = { readonly kind: 'distrusted'; readonly reason: string } | { readonly kind: 'missing' }
+
+/** A file's text, or why it was not read. */
+export type OwnFile = NotOwn | { readonly kind: 'read'; readonly text: string }
+
+export const distrusted = (reason: string): NotOwn => ({ kind: 'distrusted', reason })
 
 interface Owned {
   readonly uid: number
@@ -41,16 +43,14 @@ export async function readOwnFile(path: string, secrecy: 'secret' | 'public'): P
     file = await unlessMissing(open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK))
     if (!file) return { kind: 'missing' }
     const stats = await file.stat()
-    if (!stats.isFile()) return { kind: 'distrusted', reason: `${path} is not a regular file: remove it` }
+    if (!stats.isFile()) return distrusted(`${path} is not a regular file: remove it`)
     const refused = secrecy === 'secret' ? ACCESSIBLE_TO_OTHERS : WRITABLE_BY_OTHERS
     const reason = distrustOf(path, stats, refused)
-    return reason === undefined ? { kind: 'read', text: await file.readFile('utf8') } : { kind: 'distrusted', reason }
+    return reason === undefined ? { kind: 'read', text: await file.readFile('utf8') } : distrusted(reason)
   } catch (error) {
     const code = errorCode(error)
-    if (code === 'ELOOP') return { kind: 'distrusted', reason: `${path} is a symbolic link: remove it` }
-    if (code === 'EACCES') {
-      return { kind: 'distrusted', reason: `${path} may not be read by this user: run the command as its owner` }
-    }
+    if (code === 'ELOOP') return distrusted(`${path} is a symbolic link: remove it`)
+    if (code === 'EACCES') return distrusted(`${path} may not be read by this user: run the command as its owner`)
     throw error
   } finally {
     await file?.close()

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { writeFileAtomically } from '../lib/atomic-file.ts'
 import { parseJson } from '../lib/parse-json.ts'
 import { readFileIfThere } from '../lib/read-file-if-there.ts'
-import { distrustOfFolder, readOwnFile } from './own-files.ts'
+import { distrusted, distrustOfFolder, type NotOwn, readOwnFile } from './own-files.ts'
 import { proofSecretPath } from './service-proof.ts'
 
 const FILE_NAME = 'service.json'
@@ -34,9 +34,8 @@ export async function readServiceAddress(dataDir: string): Promise<ServiceAddres
 
 /** What the command line may rely on: an address with the secret that the service there has to know. */
 export type TrustedAddress =
+  | NotOwn
   | { readonly kind: 'found'; readonly address: ServiceAddress; readonly host: string; readonly secret: string }
-  | { readonly kind: 'distrusted'; readonly reason: string }
-  | { readonly kind: 'missing' }
 
 /**
  * Reads the address for somebody who is about to send a token there. It counts only where folder and files are this
@@ -49,14 +48,13 @@ export async function readTrustedAddress(dataDir: string): Promise<TrustedAddres
   const address = serviceAddressSchema.safeParse(parseJson(file.text)).data
   if (!address) return { kind: 'missing' }
   const reason = await distrustOfFolder(dataDir)
-  if (reason !== undefined) return { kind: 'distrusted', reason }
+  if (reason !== undefined) return distrusted(reason)
   const host = loopbackAddressOf(address.url)
-  if (host === undefined)
-    return { kind: 'distrusted', reason: `${path} names ${address.url}, which is not on loopback` }
+  if (host === undefined) return distrusted(`${path} names ${address.url}, which is not on loopback`)
   const secret = await readOwnFile(proofSecretPath(dataDir), 'secret')
   if (secret.kind === 'read') return { kind: 'found', address, host, secret: secret.text.trim() }
   if (secret.kind === 'distrusted') return secret
-  return { kind: 'distrusted', reason: `${proofSecretPath(dataDir)} is missing: start the service again` }
+  return distrusted(`${proofSecretPath(dataDir)} is missing: start the service again`)
 }
 
 /** @returns the address without brackets; undefined where the URL is not plain http to an address of loopback. */

@@ -6,7 +6,7 @@ import { AppError } from '../../errors.ts'
 import { syncFolder } from '../../lib/atomic-file.ts'
 import { errorCode } from '../../lib/error-code.ts'
 import { unlessMissing } from '../../lib/unless-missing.ts'
-import { toFileFailure } from '../file-failure.ts'
+import { throwFileFailure, toFileFailure } from '../file-failure.ts'
 import { writeBytes } from '../terminal/write.ts'
 import { STDOUT } from './output-path.ts'
 
@@ -35,9 +35,7 @@ const ARCHIVE_MODE = 0o600
  */
 export async function openFileSink(path: string): Promise<ArchiveSink> {
   const partPath = `${path}.part`
-  const refused = (error: unknown): never => {
-    throw toFileFailure(error, partPath, 'write')
-  }
+  const refused = throwFileFailure(partPath, 'write')
   await rm(partPath, { force: true }).catch(refused)
   const file = await open(partPath, 'wx', ARCHIVE_MODE).catch(refused)
   const discard = async (): Promise<void> => {
@@ -53,9 +51,7 @@ export async function openFileSink(path: string): Promise<ArchiveSink> {
         await file.sync().catch(refused)
         if (!(await isStillThere(file, partPath))) throw replacedMeanwhile(partPath)
         await takePermissionsOf(path, file)
-        await rename(partPath, path).catch((error: unknown) => {
-          throw toFileFailure(error, path, 'write')
-        })
+        await rename(partPath, path).catch(throwFileFailure(path, 'write'))
       } catch (error) {
         await discard()
         throw error

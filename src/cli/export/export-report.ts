@@ -2,7 +2,7 @@ import type { NotExported } from '../../contract/job.ts'
 import type { CommandContext } from '../environment.ts'
 import { EXIT } from '../exit-codes.ts'
 import { printable } from '../terminal/printable.ts'
-import { printResult, type ResultOptions } from '../terminal/result.ts'
+import { printResult, type ReportOptions } from '../terminal/result.ts'
 import { formatFields } from '../terminal/table.ts'
 import { formatBytes, formatCount, formatCounted, formatSeconds } from '../terminal/units.ts'
 import { print } from '../terminal/write.ts'
@@ -16,10 +16,6 @@ export interface Copied extends ArchiveSummary {
   readonly seconds: number
 }
 
-export interface ExportReportOptions extends ResultOptions {
-  readonly quiet?: boolean
-}
-
 /**
  * Says what was exported, and warns of what could not be. The result goes to standard output, or to standard error
  * where the archive itself went to standard output.
@@ -30,7 +26,7 @@ export async function reportExport(
   context: CommandContext,
   exported: { readonly project: string; readonly file: string; readonly notExported: readonly NotExported[] },
   fields: string,
-  options: ExportReportOptions,
+  options: ReportOptions,
 ): Promise<number> {
   const { project, file, notExported } = exported
   await warnOfNotExported(context, 'the archive', notExported)

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path'
 import { wrongUse } from '../../errors.ts'
 import { errorCode } from '../../lib/error-code.ts'
 import type { CliEnvironment, CommandContext } from '../environment.ts'
-import { toFileFailure } from '../file-failure.ts'
+import { throwFileFailure, toFileFailure } from '../file-failure.ts'
 
 /** The name for standard output. */
 export const STDOUT = '-'
@@ -27,9 +27,7 @@ export async function assertUsableOutput(path: string, stdout: CliEnvironment['s
   if (path === '' || /[/\\]$/.test(path)) throw wrongUse(`the output "${path}" is not the name of a file`)
   const folder = dirname(resolve(path))
   if (!(await statOf(folder))?.isDirectory()) throw wrongUse(`there is no folder ${folder} for the output`)
-  await access(folder, constants.W_OK | constants.X_OK).catch((error: unknown) => {
-    throw toFileFailure(error, `the output ${path}`, 'write')
-  })
+  await access(folder, constants.W_OK | constants.X_OK).catch(throwFileFailure(`the output ${path}`, 'write'))
   const there = await statOf(path)
   if (there?.isDirectory()) throw wrongUse(`the output ${path} is a folder; expected the name of a file`)
   if (there && !there.isFile()) {

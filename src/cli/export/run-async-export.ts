@@ -3,12 +3,13 @@ import { assertSucceeded, followJob } from '../jobs/follow-job.ts'
 import { notExportedOf, submitJob } from '../jobs/job-api.ts'
 import { downloadJob } from '../jobs/run-jobs.ts'
 import { withProject } from '../server.ts'
+import type { ReportOptions } from '../terminal/result.ts'
 import { formatFields } from '../terminal/table.ts'
 import { formatBytes, formatCount } from '../terminal/units.ts'
-import { type ExportReportOptions, reportExport } from './export-report.ts'
+import { reportExport } from './export-report.ts'
 import { type SelectionOptions, toSelection } from './export-selection.ts'
 
-interface AsyncExportOptions extends SelectionOptions, ExportReportOptions {
+interface AsyncExportOptions extends SelectionOptions, ReportOptions {
   readonly output?: string
 }
 

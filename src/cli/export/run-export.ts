@@ -3,14 +3,15 @@ import type { CommandContext } from '../environment.ts'
 import type { HttpClient } from '../http.ts'
 import { withProject } from '../server.ts'
 import { createTransferProgress, progressLine, showProgress } from '../terminal/progress.ts'
+import type { ReportOptions } from '../terminal/result.ts'
 import { openSink } from './archive-sink.ts'
 import { downloadArchive } from './download-archive.ts'
-import { type ExportReportOptions, formatCopied, reportExport } from './export-report.ts'
+import { formatCopied, reportExport } from './export-report.ts'
 import { type SelectionOptions, toSelection } from './export-selection.ts'
 import { assertUsableOutput } from './output-path.ts'
 import { runAsyncExport } from './run-async-export.ts'
 
-interface ExportOptions extends ExportReportOptions, SelectionOptions {
+interface ExportOptions extends ReportOptions, SelectionOptions {
   readonly gzip: boolean
   readonly output?: string
   /** As a job of the server's, and then downloaded. */

@@ -9,14 +9,13 @@ import { EXIT } from '../exit-codes.ts'
 import { type Server, withServer } from '../server.ts'
 import { assertCanConfirm, type Confirmation, confirm } from '../terminal/confirm.ts'
 import { type FileProgress, fileProgressLine, showProgress } from '../terminal/progress.ts'
-import type { ResultOptions } from '../terminal/result.ts'
+import type { ReportOptions } from '../terminal/result.ts'
 import { examineArchive, type ImportCall, importArchive } from './import-call.ts'
 import { replacementWarning, reportExamination, reportImport } from './import-report.ts'
 
-interface ImportOptions extends ResultOptions, Confirmation {
+interface ImportOptions extends ReportOptions, Confirmation {
   readonly dryRun?: boolean
   readonly allowEdited?: boolean
-  readonly quiet?: boolean
 }
 
 /** What is imported where. */

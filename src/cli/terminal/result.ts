@@ -1,7 +1,7 @@
 import pc from 'picocolors'
 import type { CliEnvironment, CommandContext } from '../environment.ts'
 import { EXIT } from '../exit-codes.ts'
-import { toFileFailure } from '../file-failure.ts'
+import { throwFileFailure } from '../file-failure.ts'
 import { type Confirmation, confirm } from './confirm.ts'
 import { printableJson } from './printable.ts'
 import { print } from './write.ts'
@@ -9,6 +9,11 @@ import { print } from './write.ts'
 export interface ResultOptions {
   /** Whether a program reads the result. */
   readonly json?: boolean
+}
+
+/** The same for a command that shows how far it is. */
+export interface ReportOptions extends ResultOptions {
+  readonly quiet?: boolean
 }
 
 /** The same result twice: as one JSON object, and for people. */
@@ -29,9 +34,9 @@ export async function printResult(
   result: Result,
 ): Promise<number> {
   const colors = pc.isColorSupported && stdout.isTTY === true
-  await print(stdout, json ? printableJson(result.json) : result.text({ colors })).catch((error: unknown) => {
-    throw toFileFailure(error, 'standard output', 'write')
-  })
+  await print(stdout, json ? printableJson(result.json) : result.text({ colors })).catch(
+    throwFileFailure('standard output', 'write'),
+  )
   return EXIT.done
 }
 

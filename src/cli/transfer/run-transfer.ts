@@ -18,12 +18,14 @@ import {
   progressLine,
   showProgress,
 } from '../terminal/progress.ts'
+import type { ReportOptions } from '../terminal/result.ts'
 import { type Endpoint, isSameAccess, isSameProject, nameOf, toEndpoint } from './endpoint.ts'
 import { transferAsJob } from './transfer-as-job.ts'
-import { reportTransfer, type Transfer, type TransferReportOptions } from './transfer-report.ts'
+import { reportTransfer, type Transfer } from './transfer-report.ts'
+
 import { openUploadSink } from './upload-sink.ts'
 
-interface TransferOptions extends SelectionOptions, Confirmation, TransferReportOptions {}
+interface TransferOptions extends SelectionOptions, Confirmation, ReportOptions {}
 
 /** `data:transfer` */
 export async function runTransfer(

@@ -1,7 +1,7 @@
 import type { CommandContext } from '../environment.ts'
 import { type Copied, formatCopied, warnOfNotExported } from '../export/export-report.ts'
 import { type RolesLeftOut, roleNotes } from '../import/role-notes.ts'
-import { printResult, type ResultOptions } from '../terminal/result.ts'
+import { printResult, type ReportOptions } from '../terminal/result.ts'
 import { print } from '../terminal/write.ts'
 
 /** A transfer that is done; as it is, the JSON result. */
@@ -13,15 +13,11 @@ export interface Transfer extends Copied {
   readonly rolesLeftOut: RolesLeftOut
 }
 
-export interface TransferReportOptions extends ResultOptions {
-  readonly quiet?: boolean
-}
-
 /** Says what was transferred, and warns of what could not be. */
 export async function reportTransfer(
   context: CommandContext,
   transferred: Transfer,
-  options: TransferReportOptions,
+  options: ReportOptions,
 ): Promise<number> {
   const { source, target, notExported, rolesLeftOut } = transferred
   for (const note of roleNotes(target, rolesLeftOut)) await print(context.environment.stderr, note)

@@ -7,6 +7,7 @@ import { importedSchema } from '../../contract/import.ts'
 import { AppError, isAppError } from '../../errors.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { readText } from '../../lib/read-text.ts'
+import { rethrowing } from '../../lib/rethrowing.ts'
 import { type AllowedHosts, assertAllowedHost, assertVettedAddress, createVettedLookup } from './allowed-hosts.ts'
 
 const CONNECT_TIMEOUT_MS = 10_000
@@ -48,6 +49,13 @@ export function connectRemoteServer(options: {
     bodyTimeout: IDLE_TIMEOUT_MS,
   })
 
+  const toFailure = (error: unknown): unknown => {
+    signal.throwIfAborted()
+    if (error instanceof AppError) return error
+    if (error instanceof Error && isAppError(error.cause)) return error.cause
+    return remoteFailed(origin, 'it cannot be reached, or the connection broke off', error)
+  }
+
   const post = async (call: {
     readonly path: string
     readonly headers: Readonly<Record<string, string>>
@@ -57,7 +65,7 @@ export function connectRemoteServer(options: {
     const answer = await agent
       .request({ origin, method: 'POST', path: call.path, headers, body: call.body, signal })
       .catch((error: unknown) => {
-        throw toFailure(error, origin, signal)
+        throw toFailure(error)
       })
     if (answer.statusCode === 200) return answer
     throw refused(origin, answer.statusCode, await readText(answer.body, MAX_ANSWER_BYTES))
@@ -74,7 +82,7 @@ export function connectRemoteServer(options: {
         body.destroy()
         throw remoteFailed(origin, 'it does not answer as a Wharf server does')
       }
-      return readBody(body, origin, signal)
+      return rethrowing(body, toFailure)
     },
     async sendArchive(bytes, targetSlug) {
       const { body } = await post({
@@ -90,30 +98,11 @@ export function connectRemoteServer(options: {
   }
 }
 
-async function* readBody(
-  body: AsyncIterable<Buffer>,
-  origin: string,
-  signal: AbortSignal,
-): AsyncGenerator<Buffer, void, undefined> {
-  try {
-    yield* body
-  } catch (error) {
-    throw toFailure(error, origin, signal)
-  }
-}
-
 const problemSchema = z.object({ type: z.string().startsWith('urn:wharf:error:'), detail: z.string().max(2_000) })
 
 function refused(origin: string, status: number, text: string): AppError {
   const problem = problemSchema.safeParse(parseJson(text)).data
   return remoteFailed(origin, problem ? `it says: ${problem.detail}` : `it answered with the status ${status}`)
-}
-
-function toFailure(error: unknown, origin: string, signal: AbortSignal): unknown {
-  signal.throwIfAborted()
-  if (error instanceof AppError) return error
-  if (error instanceof Error && isAppError(error.cause)) return error.cause
-  return remoteFailed(origin, 'it cannot be reached, or the connection broke off', error)
 }
 
 const remoteFailed = (origin: string, reason: string, cause?: unknown): AppError =>
