@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { AppError } from '../errors.ts'
 import { within } from '../lib/within.ts'
 import { answerMalformedRequest, refuseTunnel } from './answer-malformed-request.ts'
@@ -122,10 +121,7 @@ async function close(server: Server, api: Api, graceMs: number): Promise<void> {
 
 function urlOf(server: Server): string {
   const address = server.address()
-  if (!isAddressInfo(address)) throw new Error('the server has no address')
+  if (typeof address !== 'object' || !address) throw new Error('the server has no address')
   const host = address.family === 'IPv6' ? `[${address.address}]` : address.address
   return `http://${host}:${address.port}`
 }
-
-const isAddressInfo = (address: AddressInfo | string | null): address is AddressInfo =>
-  typeof address === 'object' && address !== null

@@ -135,18 +135,14 @@ async function consume(limiter: RateLimiterMemory | undefined, key: string): Pro
   }
 }
 
+const tooMany = (message: string, waitMs: number): AppError =>
+  new AppError('TOO_MANY_REQUESTS', message, { retryAfterSeconds: Math.ceil(waitMs / 1000) })
+
 const tooManyRequests = (waitMs: number): AppError =>
-  new AppError(
-    'TOO_MANY_REQUESTS',
-    'too many requests were made with this token, or without one from this address, in the last minute',
-    {
-      retryAfterSeconds: Math.ceil(waitMs / 1000),
-    },
-  )
+  tooMany('too many requests were made with this token, or without one from this address, in the last minute', waitMs)
 
 const tooManyFailures = (waitMs: number): AppError =>
-  new AppError(
-    'TOO_MANY_REQUESTS',
+  tooMany(
     'too many unknown tokens came from this address in the last minute, so that none is looked up for now; tokens that were good before are',
-    { retryAfterSeconds: Math.ceil(waitMs / 1000) },
+    waitMs,
   )

@@ -4,10 +4,10 @@ import type { Database } from '../database/database.ts'
 import { quoteIdentifier, quoteLiteral } from '../database/quoting.ts'
 import { openSingleUseSession } from '../database/single-use-session.ts'
 import { SQLSTATE, sqlState } from '../database/sqlstate.ts'
-import { AppError } from '../errors.ts'
+import type { AppError } from '../errors.ts'
 import { LOG_TABLES, RECORD_STRUCTURE_CHANGE } from '../events/statements.ts'
 import { stillLocked } from './lock-owners.ts'
-import { sqlRejected } from './sql-rejected.ts'
+import { rejected, sqlRejected } from './sql-rejected.ts'
 import type { StageDatabase } from './stage-database.ts'
 import { type Blockers, watchWaits } from './watch-waits.ts'
 
@@ -93,9 +93,7 @@ export async function applySchema(
 function assertNoNul(script: string): void {
   const at = script.indexOf('\0')
   if (at < 0) return
-  const line = script.slice(0, at).split('\n').length
-  const detail = 'a NUL character can stand in no SQL'
-  throw new AppError('SQL_REJECTED', `nothing was changed: line ${line}: ${detail}`, { faults: [{ line, detail }] })
+  throw rejected('a NUL character can stand in no SQL', { line: script.slice(0, at).split('\n').length })
 }
 
 const heldByOthers = ({ database, schemaName }: StageDatabase, cause: unknown): Promise<AppError> =>
@@ -184,7 +182,5 @@ async function assertSchemaIsThere(client: pg.PoolClient, schemaName: string): P
     'SELECT pg_catalog.to_regnamespace(pg_catalog.quote_ident($1)) IS NOT NULL AS there',
     [schemaName],
   )
-  if (rows[0]?.there) return
-  const detail = "the script drops or renames the stage's own schema"
-  throw new AppError('SQL_REJECTED', `nothing was changed: ${detail}`, { faults: [{ detail }] })
+  if (!rows[0]?.there) throw rejected("the script drops or renames the stage's own schema")
 }

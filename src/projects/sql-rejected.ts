@@ -14,9 +14,18 @@ export async function sqlRejected(error: unknown, script: string, pool: pg.Pool)
     ? 'the script begins or ends a transaction, but it runs in one of its own: leave BEGIN, COMMIT and ROLLBACK out'
     : error.message
   const detail = [message, error.detail, error.hint].filter(Boolean).join('; ')
+  return rejected(message, { line, detail, cause: error })
+}
+
+/** SQL_REJECTED. @param about the line of the script where it is known; more in `detail` than in the message. */
+export function rejected(
+  message: string,
+  about: { readonly line?: number | undefined; readonly detail?: string; readonly cause?: unknown } = {},
+): AppError {
+  const { line, detail = message, cause } = about
   const fault: Fault = line === undefined ? { detail } : { line, detail }
   const location = line === undefined ? '' : `line ${line}: `
-  return new AppError('SQL_REJECTED', `nothing was changed: ${location}${message}`, { faults: [fault], cause: error })
+  return new AppError('SQL_REJECTED', `nothing was changed: ${location}${message}`, { faults: [fault], cause })
 }
 
 const FEATURE_NOT_SUPPORTED = '0A000'

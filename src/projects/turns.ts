@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts'
+import { createTurnLine } from '../lib/turn-line.ts'
 
 export interface Turns {
   /**
@@ -22,71 +23,26 @@ export interface TurnsOptions {
   readonly waitMs: number
 }
 
-interface Waiting {
-  readonly projects: readonly string[]
-  readonly go: () => void
-}
-
 /**
  * Lets each project do only so much of something at once in this process, and leaves some room to others: half of it is
  * for projects that have nothing under way.
- *
- * What has waited the longest goes first, but for what may not go yet.
  */
 export function createTurns({ what, perProject, room, waitMs }: TurnsOptions): Turns {
-  const taken = new Map<string, number>()
-  const waiting = new Set<Waiting>()
-  let total = 0
-
-  const isFull = (project: string): boolean => (taken.get(project) ?? 0) >= perProject
-  const mayGo = (projects: readonly string[]): boolean =>
-    !projects.some(isFull) && total < (projects.some((project) => taken.has(project)) ? room / 2 : room)
-
-  const count = (projects: readonly string[], change: 1 | -1): void => {
-    total += change
-    for (const project of projects) {
-      const now = (taken.get(project) ?? 0) + change
-      if (now === 0) taken.delete(project)
-      else taken.set(project, now)
-    }
-  }
-
-  const giveBack = (projects: readonly string[]): void => {
-    count(projects, -1)
-    for (const next of waiting) {
-      if (!mayGo(next.projects)) continue
-      count(next.projects, 1)
-      next.go()
-    }
-  }
-
-  /** Settles when the turn has been counted. */
-  const wait = (projects: readonly string[]): Promise<void> =>
-    new Promise((resolve, reject) => {
-      const asking: Waiting = {
-        projects,
-        go() {
-          waiting.delete(asking)
-          clearTimeout(timer)
-          resolve()
-        },
-      }
-      const timer = setTimeout(() => {
-        waiting.delete(asking)
-        reject(projects.some((project) => taken.has(project)) ? projectBusy(what) : noRoom(what))
-      }, waitMs)
-      waiting.add(asking)
-    })
-
+  const line = createTurnLine({
+    mayGo: (projects, taken, total) =>
+      projects.every((project) => (taken.get(project) ?? 0) < perProject) &&
+      total < (projects.some((project) => taken.has(project)) ? room / 2 : room),
+    waitMs,
+    failure: (projects, taken) => (projects.some((project) => taken.has(project)) ? projectBusy(what) : noRoom(what)),
+  })
   return {
     async take(ids, use) {
       const projects = [...new Set(ids)]
-      if (mayGo(projects)) count(projects, 1)
-      else await wait(projects)
+      await line.enter(projects)
       try {
         return await use()
       } finally {
-        giveBack(projects)
+        line.leave(projects)
       }
     },
   }
