@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import type { Config } from './config.ts'
-import { rootTokenPath } from './data-folder/root-token.ts'
+import { rootTokenPath } from './data-folder/secrets.ts'
 import { prepareRuntime, startLean } from './lib/runtime.ts'
 import { createLogger } from './logger.ts'
 import type { ServicePart } from './service.ts'

@@ -1,4 +1,8 @@
 import type { Permission } from '../contract/role.ts'
+import { unauthenticated } from '../errors.ts'
+import type { Caller } from '../projects/access.ts'
+import { assertMember, assertPermission, assertRoot } from '../projects/assert-permission.ts'
+import type { MatchedPath } from './direct-routes.ts'
 
 /**
  * Who may make a call, as its route declares it. `anyone`, `token`, `root`, `member` and `permission` are enforced before
@@ -64,3 +68,31 @@ export function describeAccess(access: Access): string {
 }
 
 const toList = (permissions: readonly Permission[]): string => permissions.map((each) => `\`${each}\``).join(' and ')
+
+/**
+ * Makes sure that the caller may make the call, as far as its route's declaration and its path show.
+ *
+ * @throws {AppError} NOT_FOUND where the caller is no member of the project; FORBIDDEN.
+ */
+export function authorise(caller: Caller, access: Access, params: MatchedPath['params']): void {
+  if (access.by === 'root') assertRoot(caller)
+  if (access.by === 'member') assertMember(caller, String(params[access.project]))
+  if (access.by === 'permission') assertPermission(caller, String(params[access.project]), access.permission)
+  // Visitors are let in by their own door, see `Route.admit`. What the others need stands in the body, or in the record of
+  // what is named.
+}
+
+const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*) *$/i
+
+/**
+ * Reads the token of an `Authorization` header (RFC 6750, section 2.1).
+ *
+ * @returns undefined where there is no such header.
+ * @throws {AppError} UNAUTHENTICATED for a header of another form; it is never quoted.
+ */
+export function bearerToken(authorization: string | undefined): string | undefined {
+  if (authorization === undefined) return undefined
+  const token = BEARER.exec(authorization)?.[1]
+  if (token === undefined) throw unauthenticated('the Authorization header must have the form "Bearer <token>"')
+  return token
+}

@@ -1,6 +1,6 @@
+import pg from 'pg'
 import { databaseFailure, isServerFailure } from '../database/sqlstate-meanings.ts'
 import { AppError, isAppError } from '../errors.ts'
-import { constraintFailure } from './constraint-failure.ts'
 import { toRequestFailure } from './query/index.ts'
 
 /**
@@ -13,4 +13,35 @@ export function statementFailure(plan: Parameters<typeof toRequestFailure>[0], e
   const failure = toRequestFailure(plan, error)
   if (failure === error || !isAppError(failure)) return failure
   return new AppError(failure.code, failure.message, { faults: failure.faults, cause: error })
+}
+
+/** @see https://www.postgresql.org/docs/current/errcodes-appendix.html, class 23 */
+const KINDS: Readonly<Record<string, { readonly conflict: boolean; readonly what: string }>> = {
+  '23505': { conflict: true, what: 'there is a row with the same key already' },
+  '23503': { conflict: true, what: 'a row that is referred to is not there, or is still referred to' },
+  '23P01': { conflict: true, what: 'there is a row that excludes this one' },
+  '23514': { conflict: false, what: 'a row breaks a check' },
+  '23502': { conflict: false, what: 'a value that must not be missing is missing' },
+}
+
+/**
+ * What a write broke, by the names of table and constraint, and never by the rows' values.
+ *
+ * @returns undefined where the failure is another one.
+ * @see https://www.postgresql.org/docs/current/protocol-error-fields.html
+ */
+function constraintFailure(error: unknown): AppError | undefined {
+  if (!(error instanceof pg.DatabaseError)) return undefined
+  const kind = KINDS[error.code ?? '']
+  if (!kind) return undefined
+  const parts = [
+    error.table && `table "${error.table}"`,
+    error.column && `column "${error.column}"`,
+    error.constraint && `constraint "${error.constraint}"`,
+  ]
+  const named = parts.filter(Boolean).join(', ')
+  const detail = named === '' ? kind.what : `${named}: ${kind.what}`
+  const options = { faults: [{ detail }], cause: error }
+  if (kind.conflict) return new AppError('CONFLICT', `nothing was changed: ${detail}`, options)
+  return new AppError('CONSTRAINT_VIOLATED', `nothing was changed: ${detail}`, options)
 }

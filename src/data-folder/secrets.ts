@@ -4,6 +4,12 @@ import { AppError } from '../errors.ts'
 import { createFileAtomically } from '../lib/atomic-file.ts'
 import { readFileIfThere } from '../lib/read-file-if-there.ts'
 
+/** The file of the data folder that keeps the root token, where none is configured. */
+export const ROOT_TOKEN_FILE = 'root-token'
+
+/** The path of that file. */
+export const rootTokenPath = (dataDir: string): string => join(dataDir, ROOT_TOKEN_FILE)
+
 const SECRET_BYTES = 32
 
 /** 32 random bytes in base64url. */
@@ -36,4 +42,24 @@ async function readSecret(path: string): Promise<string | undefined> {
     throw new AppError('CONFIG_INVALID', `the secret file ${path} is empty: restore it, or remove it to have a new one`)
   }
   return secret
+}
+
+/** The key that stored secrets are sealed with, and those that sealed some before it. */
+export interface SecretKeys {
+  readonly current: string
+  readonly previous: readonly string[]
+}
+
+/**
+ * The keys: as configured, or from the data folder, where `secret-key` is made if it is missing. To change that one, its
+ * file is renamed to `secret-key-previous`, which may have several keys, one a line.
+ */
+export async function secretKeysOf(config: {
+  readonly dataDir: string
+  readonly secretKey: string | undefined
+  readonly previousSecretKeys: readonly string[]
+}): Promise<SecretKeys> {
+  const kept = await readFileIfThere(join(config.dataDir, 'secret-key-previous'))
+  const previous = [...config.previousSecretKeys, ...(kept ?? '').split(/\s+/).filter((key) => key !== '')]
+  return { current: config.secretKey ?? (await readOrCreateSecret(config.dataDir, 'secret-key')), previous }
 }

@@ -7,7 +7,6 @@ import { quoteIdentifier } from './quoting.ts'
 import { limitConnections, type RoomOptions } from './room.ts'
 import { openSession } from './session-client.ts'
 import { type StartLockOptions, withStartLock } from './start-lock.ts'
-import { warnOfPower } from './warn-of-power.ts'
 
 /** PostgreSQL 15: the oldest version that Wharf is tried on. */
 const OLDEST_VERSION_NUM = 150_000
@@ -35,7 +34,7 @@ export async function prepareDatabase(connectionString: string, options: Prepara
     await migrate(connectionString, options)
     await assertTriggersFire(client)
     await closeToPublic(client, options)
-    await warnOfPower(client, options.logger)
+    await warnOfPower(client, options)
     const { projectConnections = 0, ownConnections = 0 } = options
     await limitConnections(client, { ...options, projectConnections, ownConnections })
   } finally {
@@ -113,4 +112,28 @@ async function readAccess(client: pg.Client): Promise<Access> {
   const [access] = rows
   if (!access) throw new Error('PostgreSQL does not know its own database')
   return access
+}
+
+/** The version since which CREATEROLE no longer gives rights that its holder lacks. */
+const NARROW_CREATEROLE = 160_000
+
+/**
+ * Says where Wharf's login could do more than it has to: as a superuser, and on PostgreSQL 15 with CREATEROLE, which may
+ * grant itself `pg_execute_server_program` there.
+ *
+ * @see https://www.postgresql.org/docs/16/release-16.html
+ */
+async function warnOfPower(client: pg.Client, { logger }: PreparationOptions): Promise<void> {
+  const { rows } = await client.query<{ version: number; superuser: boolean; roles: boolean }>(
+    `SELECT current_setting('server_version_num')::int AS version, rolsuper AS superuser, rolcreaterole AS roles
+     FROM pg_roles WHERE rolname = current_user`,
+  )
+  const [login] = rows
+  if (login?.superuser) {
+    logger.warn("Wharf's database login is a superuser, which it need not be; give it a login with CREATEROLE")
+  } else if (login?.roles && login.version < NARROW_CREATEROLE) {
+    logger.warn(
+      "on PostgreSQL 15, CREATEROLE makes Wharf's database login nearly a superuser; PostgreSQL 16 or newer is recommended",
+    )
+  }
 }

@@ -95,7 +95,13 @@ const MINOR_WITH_RESTRICTED_KINDS: Readonly<Record<number, number>> = { 15: 8, 1
 const BY_KIND: Readonly<Record<SessionKind, Settings>> = {
   wharf: { row_security: 'off', search_path: 'pg_catalog' },
   // No project can lock its tables. A statement that somebody else keeps waiting fails, and BullMQ, or the sweep, tries again.
-  queue: { row_security: 'off', search_path: 'bullmq', lock_timeout: '5s' },
+  // One whose process stands still in a transaction ends, so that its locks do not stop the queue of all.
+  queue: {
+    row_security: 'off',
+    search_path: 'bullmq',
+    lock_timeout: '5s',
+    idle_in_transaction_session_timeout: '10s',
+  },
   project: { row_security: 'on', search_path: 'pg_catalog', default_transaction_read_only: 'off' },
 }
 

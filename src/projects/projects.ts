@@ -3,6 +3,7 @@ import type { Queryable, Transaction } from '../database/database.ts'
 import type { Prisma, PrismaClient } from '../database/generated/client.ts'
 import type { Login } from '../database/login-databases.ts'
 import { isUniqueViolation } from '../database/sqlstate.ts'
+import { databaseFailure } from '../database/sqlstate-meanings.ts'
 import { conflict, isAppError, notFound } from '../errors.ts'
 import type { Seal } from '../lib/seal.ts'
 import { dropPatiently } from './drop-patiently.ts'
@@ -84,7 +85,7 @@ export async function findProject(control: Queryable, slug: string): Promise<Pro
 }
 
 /** How often it is tried to drop a project: a session that was just beginning can still be there the first time. */
-const MAX_ATTEMPTS = 2
+const MAX_ATTEMPTS = 3
 
 /**
  * Deletes a project with its stages, their rows, its roles and its login.
@@ -108,7 +109,9 @@ export async function deleteProject(
         await control.$transaction((tx) => dropProject(tx, project), patience)
         return project
       } catch (error) {
-        if (attempt === MAX_ATTEMPTS || !isAppError(error, 'CONFLICT')) throw error
+        // A deadlock with what was using the project is a conflict, too.
+        const failure = databaseFailure(error) ?? error
+        if (attempt === MAX_ATTEMPTS || !isAppError(failure, 'CONFLICT')) throw error
         await endSessionsOf(control, project.login)
       }
     }

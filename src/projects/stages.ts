@@ -1,10 +1,10 @@
+import { createHash } from 'node:crypto'
 import type { Transaction } from '../database/database.ts'
 import { isUniqueViolation } from '../database/sqlstate.ts'
 import { conflict, notFound } from '../errors.ts'
 import { unlessOwnerDeleted } from './deleted-meanwhile.ts'
 import { dropPatiently } from './drop-patiently.ts'
 import { createSchema, dropSchema } from './project-objects.ts'
-import { stageSchemaName } from './stage-schema-name.ts'
 
 /** The stage of every new project. */
 export const DEFAULT_STAGE = 'live'
@@ -69,4 +69,18 @@ export function findStage(project: HasStages, slug: string): Stage {
   const stage = project.stages.find((candidate) => candidate.slug === slug)
   if (!stage) throw notFound('stage', slug, `in project "${project.slug}"`)
   return stage
+}
+
+/** Longest schema name that leaves room, within PostgreSQL's 63 bytes, for the suffix of a schema beside it. */
+const MAX_SCHEMA_NAME_BYTES = 48
+
+/**
+ * The PostgreSQL schema of a stage: `<project>.<stage>`, which nothing else can be called, since slugs have no dots.
+ * A name that would be too long is cut and ends in a part of its hash.
+ */
+function stageSchemaName(projectSlug: string, stageSlug: string): string {
+  const name = `${projectSlug}.${stageSlug}`
+  if (name.length <= MAX_SCHEMA_NAME_BYTES) return name
+  const hash = createHash('sha256').update(name).digest('hex').slice(0, 8)
+  return `${name.slice(0, MAX_SCHEMA_NAME_BYTES - hash.length - 1)}~${hash}`
 }

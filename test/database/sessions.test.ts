@@ -64,6 +64,9 @@ const ofTable = (values: Readonly<Record<string, unknown>>): readonly unknown[] 
 const OURS = OTHERS.map(([setting, , ours]) => [setting, ours])
 const settingsNow = `SELECT ${OTHERS.map(([setting]) => `current_setting('${setting}') AS "${setting}"`).join(', ')}`
 
+/** What sessions of the queue have instead. */
+const OF_QUEUE: Readonly<Record<string, string>> = { lock_timeout: '5s', idle_in_transaction_session_timeout: '10s' }
+
 test.each(KINDS)(
   'what a database and a role set for themselves changes nothing in a session of kind %s',
   async (kind) => {
@@ -74,10 +77,7 @@ test.each(KINDS)(
       }
     })
     const { rows } = await openPool(kind).query(settingsNow)
-    const ours = OURS.map(([setting, value]) => [
-      setting,
-      kind === 'queue' && setting === 'lock_timeout' ? '5s' : value,
-    ])
+    const ours = OURS.map(([setting, value]) => [setting, kind === 'queue' ? (OF_QUEUE[setting ?? ''] ?? value) : value])
     expect(ofTable(rows[0])).toEqual(ours)
   },
 )

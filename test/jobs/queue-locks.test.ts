@@ -1,5 +1,7 @@
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { openSession } from '../../src/database/session-client.ts'
+import { createLogger } from '../../src/logger.ts'
 import { eventually } from '../support/eventually.ts'
 import { askExport, jobOf, untilEnded } from '../support/jobs/jobs.ts'
 import { createProject } from '../support/service/projects.ts'
@@ -109,4 +111,21 @@ test('the keys that jobs take are there from the start, so that nobody waits for
   for (const job of jobs) expect(await untilEnded(wharf.root, job)).toMatchObject({ status: 'succeeded' })
   await eventually(() => wharf.database.query('SELECT id FROM bullmq.job')).toEqual([])
   expect(await keys()).toEqual(before)
+})
+
+test('a process that stands still in a transaction of the queue stops it for seconds only', async () => {
+  await createProject(wharf, 'waiting')
+  const session = { kind: 'queue', applicationName: 'wharf queue', logger: createLogger('silent') } as const
+  const frozen = await openSession(wharf.database.url, session)
+  await frozen.query('BEGIN')
+  await frozen.query('LOCK TABLE bullmq.job, bullmq.wharf_key')
+  let answer = await askExport(wharf.root, [{ slug: 'waiting' }])
+  expect(answer).toMatchObject({ status: 503, json: { type: 'urn:wharf:error:queue-unavailable' } })
+  await eventually(async () => {
+    answer = await askExport(wharf.root, [{ slug: 'waiting' }])
+    return answer.status
+  }).toBe(202)
+  expect(await untilEnded(wharf.root, jobOf(answer))).toMatchObject({ status: 'succeeded' })
+  await expect(frozen.query('COMMIT')).rejects.toThrow()
+  await frozen.end().catch(() => undefined)
 })

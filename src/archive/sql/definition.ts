@@ -1,7 +1,6 @@
 import { asList, type Grammar, type Tree, treeAt } from './grammar.ts'
 import { findReach } from './reach.ts'
 import { findScanFault, TOO_DEEP } from './scan-sql.ts'
-import { isDeeperThan } from './tree-depth.ts'
 
 /**
  * How deep a tree may be, in objects and lists: what compares two trees calls itself for each level, and runs out of stack
@@ -138,4 +137,15 @@ function takeIndex(index: Tree, { name, table }: { readonly name: string; readon
   const { relname, inh } = treeAt({ relation }, 'relation')
   const isThisOne = idxname === name && relname === table && inh === true
   return isThisOne && !concurrent && !if_not_exists && tableSpace === undefined ? index : undefined
+}
+
+/** Whether more than `limit` objects and lists of a value are one inside the other. */
+function isDeeperThan(value: unknown, limit: number): boolean {
+  // Not by recursion: a tree may be deeper than the stack.
+  let level = [value]
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > limit) return true
+    level = level.flatMap((each) => (typeof each === 'object' && each !== null ? Object.values(each) : []))
+  }
+  return false
 }

@@ -5,7 +5,6 @@ import type { Logger } from '../../logger.ts'
 import { findBinaries, libraryEnvironment } from './binaries.ts'
 import { clusterExists, createCluster, removeUnfinishedClusters, SUPERUSER } from './cluster.ts'
 import { readOrCreateCredentials } from './credentials.ts'
-import { forgetPostgresVariables } from './forget-variables.ts'
 import { stopLeftoverServer } from './leftover-server.ts'
 import { openServerLog, type ServerLog } from './server-log.ts'
 import type { ServerProcess } from './server-process.ts'
@@ -131,3 +130,13 @@ const connectionUrl =
   (login: string, password: string) =>
   (port: number): string =>
     `postgresql://${login}:${password}@127.0.0.1:${port}/${login}`
+
+/**
+ * Forgets the variables of PostgreSQL's own programs (`PGOPTIONS`, `PGSSLMODE`, ...), which every connection of this
+ * process would use: where the database is Wharf's own, they are meant for some other one.
+ */
+function forgetPostgresVariables(environment: NodeJS.ProcessEnv): void {
+  for (const name of Object.keys(environment)) {
+    if (/^PG[A-Z]/.test(name)) delete environment[name]
+  }
+}

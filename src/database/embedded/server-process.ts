@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process'
-import { guardSettings } from './guard-settings.ts'
 import type { ServerLog } from './server-log.ts'
-import { ACCESS_SETTINGS, SETTINGS } from './server-settings.ts'
+import { ACCESS_SETTINGS, guardSettings, SETTINGS } from './server-settings.ts'
 import type { ServerUser } from './server-user.ts'
 import type { RunningServer } from './stop-server.ts'
 
