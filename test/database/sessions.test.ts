@@ -77,7 +77,10 @@ test.each(KINDS)(
       }
     })
     const { rows } = await openPool(kind).query(settingsNow)
-    const ours = OURS.map(([setting, value]) => [setting, kind === 'queue' ? (OF_QUEUE[setting ?? ''] ?? value) : value])
+    const ours = OURS.map(([setting, value]) => [
+      setting,
+      kind === 'queue' ? (OF_QUEUE[setting ?? ''] ?? value) : value,
+    ])
     expect(ofTable(rows[0])).toEqual(ours)
   },
 )
