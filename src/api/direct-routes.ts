@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 
-/** What of a path a route takes its parameters from. */
+/** The parts of a path that give a route its parameters. */
 export interface MatchedPath {
   readonly path: string
   readonly params: Readonly<Record<string, string | readonly string[] | undefined>>

@@ -29,7 +29,7 @@ const selection = z.strictObject({
 /** What an export is asked for with. */
 export const exportRequest = z.strictObject({ projects: z.array(selection).min(1).max(MAX_PROJECTS_PER_ARCHIVE) })
 
-/** What of a project an export takes. */
+/** Which parts of a project to export. */
 export type ExportSelection = ReadonlyDeep<z.output<typeof selection>>
 
 const end = z

@@ -118,7 +118,7 @@ export const newSchedule = z.discriminatedUnion('kind', [
   z.strictObject({ ...newFields, kind: z.literal('transfer'), request: transferRequest }),
 ])
 
-/** What of a schedule is to change. */
+/** Changes to a schedule. */
 export const changedSchedule = z.strictObject({
   name: name.optional(),
   cron: cron.optional(),

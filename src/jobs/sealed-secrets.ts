@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Seal } from '../lib/seal.ts'
 
-/** What of a request must not stand in a record as it is, by name. */
+/** The secrets of a request, by name, which a record only holds sealed. */
 export type Secrets = Readonly<Record<string, string>>
 
 const secretsSchema = z.record(z.string(), z.string())

@@ -1,12 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ArtifactStore } from '../../src/artifacts/artifact-store.ts'
 import { notFound } from '../../src/errors.ts'
 import { checkArchives } from '../../src/jobs/check-archives.ts'
 import { askExport, jobOf, untilStatus } from '../support/jobs/jobs.ts'
 import { makeSchedule, runWhenDue } from '../support/jobs/schedules.ts'
-import { S3_BUCKET, startS3Server } from '../support/servers/s3-server.ts'
+import { S3_BUCKET, startS3Server, stubS3Settings } from '../support/servers/s3-server.ts'
 import { createProject } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
@@ -18,10 +18,7 @@ const stores: [name: string, environment: () => Promise<Record<string, string>>]
     'a bucket',
     async () => {
       const s3 = await startS3Server()
-      vi.stubEnv('AWS_ENDPOINT_URL', s3.url)
-      vi.stubEnv('AWS_REGION', 'eu-central-1')
-      vi.stubEnv('AWS_ACCESS_KEY_ID', 'S3RVER')
-      vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'S3RVER')
+      stubS3Settings(s3)
       return { WHARF_ARTIFACTS: `s3://${S3_BUCKET}/archives` }
     },
   ],

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { ApiClient } from '../support/http/api-client.ts'
-import { S3_BUCKET, startS3Server } from '../support/servers/s3-server.ts'
+import { S3_BUCKET, startS3Server, stubS3Settings } from '../support/servers/s3-server.ts'
 import { createProject } from '../support/service/projects.ts'
 import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/service/wharf.ts'
 
@@ -351,10 +351,7 @@ describe('who may have an archive', () => {
 
 test('an archive that is kept in a bucket is downloaded, and continued, as well', async () => {
   const s3 = await startS3Server()
-  vi.stubEnv('AWS_ENDPOINT_URL', s3.url)
-  vi.stubEnv('AWS_REGION', 'eu-central-1')
-  vi.stubEnv('AWS_ACCESS_KEY_ID', 'S3RVER')
-  vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'S3RVER')
+  stubS3Settings(s3)
   const inFolder = wharf
   try {
     wharf = await startWharf({ environment: { WHARF_ARTIFACTS: `s3://${S3_BUCKET}/archives` } })

@@ -12,7 +12,7 @@ import type { ArtifactStore } from '../../src/artifacts/artifact-store.ts'
 import { createArtifactStore } from '../../src/artifacts/create-artifact-store.ts'
 import { type FileCalls, openFolderStore } from '../../src/artifacts/folder-store.ts'
 import { partBytes } from '../../src/artifacts/s3-upload.ts'
-import { S3_BUCKET, type S3TestServer, startS3Server } from '../support/servers/s3-server.ts'
+import { S3_BUCKET, type S3TestServer, startS3Server, stubS3Settings } from '../support/servers/s3-server.ts'
 import { keep } from './keep.ts'
 
 const run = promisify(execFile)
@@ -125,10 +125,7 @@ describe('an S3 bucket', () => {
 
   beforeAll(async () => {
     s3 = await startS3Server()
-    vi.stubEnv('AWS_ENDPOINT_URL', s3.url)
-    vi.stubEnv('AWS_REGION', 'eu-central-1')
-    vi.stubEnv('AWS_ACCESS_KEY_ID', 'S3RVER')
-    vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'S3RVER')
+    stubS3Settings(s3)
     store = await createArtifactStore(`s3://${S3_BUCKET}/wharf`)
   })
   afterEach(() => s3.failNone())

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { ArtifactStore } from '../../src/artifacts/artifact-store.ts'
 import { createArtifactStore } from '../../src/artifacts/create-artifact-store.ts'
 import type { ByteRange } from '../../src/lib/byte-range.ts'
-import { S3_BUCKET, type S3TestServer, startS3Server } from '../support/servers/s3-server.ts'
+import { S3_BUCKET, type S3TestServer, startS3Server, stubS3Settings } from '../support/servers/s3-server.ts'
 import { keep } from './keep.ts'
 
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
@@ -44,10 +44,7 @@ let s3: S3TestServer
 
 beforeAll(async () => {
   s3 = await startS3Server()
-  vi.stubEnv('AWS_ENDPOINT_URL', s3.url)
-  vi.stubEnv('AWS_REGION', 'eu-central-1')
-  vi.stubEnv('AWS_ACCESS_KEY_ID', 'S3RVER')
-  vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'S3RVER')
+  stubS3Settings(s3)
 })
 
 afterAll(async () => {

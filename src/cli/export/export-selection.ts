@@ -7,7 +7,7 @@ export interface SelectionOptions {
   readonly excludeTable?: readonly string[]
 }
 
-/** What of a project is exported; its slug comes with it. */
+/** Which parts of a project to export, without its slug. */
 export const toSelection = ({
   includeSystem,
   stage,

@@ -7,10 +7,10 @@ import { isConnectionFailure } from '../connection-failure.ts'
 import type { HttpClient } from '../http.ts'
 import type { FileProgress } from '../terminal/progress.ts'
 
-/** What of an archive went where. */
+/** Which stages of an archive were imported, and where. */
 export type ImportedProject = FromServer<z.output<typeof importedSchema>>['projects'][number]
 
-/** What would go where, and in the place of what. */
+/** Which stages of an archive would be imported, where, and what they would replace. */
 export type ExaminedProject = FromServer<z.output<typeof examinedSchema>>['projects'][number]
 
 export interface ImportCall {

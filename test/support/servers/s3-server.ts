@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import S3rver from 's3rver'
+import { vi } from 'vitest'
 import { createUploads, errorXml, send } from './s3-uploads.ts'
 
 export const S3_BUCKET = 'archives'
@@ -34,6 +35,14 @@ export interface S3TestServer {
   /** How many multipart uploads are open. */
   openUploads(): Promise<number>
   stop(): Promise<void>
+}
+
+/** Sets the variables by which the AWS SDK of this process finds the server, and logs in. */
+export function stubS3Settings({ url }: S3TestServer): void {
+  vi.stubEnv('AWS_ENDPOINT_URL', url)
+  vi.stubEnv('AWS_REGION', 'eu-central-1')
+  vi.stubEnv('AWS_ACCESS_KEY_ID', 'S3RVER')
+  vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'S3RVER')
 }
 
 /**
