@@ -1,4 +1,5 @@
 import { EventEmitter, once } from 'node:events'
+import { crc32 } from 'node:zlib'
 import type { ArchiveItem, RowBatch } from '../../archive/archive-item.ts'
 import type { LineContent } from '../../archive/lines.ts'
 import type { RowFormat } from '../../archive/row-encoder.ts'
@@ -51,6 +52,8 @@ export interface ArchivePart {
   readonly firstLine: number
   /** Where in the spool file they are. */
   readonly range: ByteRange
+  /** CRC-32 of these bytes. */
+  readonly crc32: number
 }
 
 /**
@@ -150,7 +153,9 @@ function addRows(table: Growing<ArchiveTable>, { format, count, line, bytes }: R
   if (last?.format === format) {
     last.rows += count
     last.range.end = end
+    last.crc32 = crc32(bytes.now, last.crc32)
   } else {
-    table.parts.push({ format, rows: count, firstLine: line, range: { start: end - bytes.length, end } })
+    const range = { start: end - bytes.length, end }
+    table.parts.push({ format, rows: count, firstLine: line, range, crc32: crc32(bytes.now) })
   }
 }

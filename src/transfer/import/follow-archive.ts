@@ -1,3 +1,5 @@
+import { crc32 } from 'node:zlib'
+import { AppError } from '../../errors.ts'
 import type { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
 import type { ByteRange } from '../../lib/byte-range.ts'
 import type { ArchivePart, ArchiveStage, ArchiveTable } from './archive-lists.ts'
@@ -20,7 +22,7 @@ export interface ArchiveFollower {
   tablesOf(stage: ArchiveStage): AsyncGenerator<ArchiveTable, void, undefined>
   /** The parts of a table, as their rows begin to come. */
   partsOf(table: ArchiveTable): AsyncGenerator<ArchivePart, void, undefined>
-  /** The rows of a part, to its end. */
+  /** The rows of a part, to its end. @throws {AppError} STORAGE_UNAVAILABLE where they are others than were written. */
   bytesOf(table: ArchiveTable, part: ArchivePart): AsyncIterable<BorrowedBytes>
 }
 
@@ -103,6 +105,14 @@ export function followArchive({ lists, file }: Archive, { signal, maxWaitMs = 0 
 
     partsOf: (table) => growing(table.parts, () => table.isWhole),
 
-    bytesOf: (table, part) => file.read(rangesOf(table, part), stopped),
+    async *bytesOf(table, part) {
+      let sum = 0
+      for await (const bytes of file.read(rangesOf(table, part), stopped)) {
+        sum = crc32(bytes.now, sum)
+        yield bytes
+      }
+      if (sum === part.crc32) return
+      throw new AppError('STORAGE_UNAVAILABLE', 'the disk where an import keeps its rows gave back other bytes')
+    },
   }
 }

@@ -1,5 +1,6 @@
 import type { ImportedProject } from '../../contract/import.ts'
 import type { Database, Transaction } from '../../database/database.ts'
+import type { Logger } from '../../logger.ts'
 import type { Caller } from '../../projects/access.ts'
 import type { FindProjectDatabase } from '../../projects/stage-database.ts'
 import type { Turns } from '../../projects/turns.ts'
@@ -23,6 +24,7 @@ export interface ImportServices {
     /** How many bytes stay free on its disk. */
     readonly spoolReserveBytes: number
   }
+  readonly logger: Logger
   /** How long what an import replaced is kept, in hours; 0 keeps nothing. */
   readonly undoHours: number
 }

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Database } from '../../database/database.ts'
+import { isAppError } from '../../errors.ts'
 import { findProject } from '../../projects/projects.ts'
 import { followArchive } from './follow-archive.ts'
 import type { ImportOptions, ImportServices } from './import-options.ts'
@@ -77,8 +78,9 @@ export function loadEarly(
       loaded.push(await loadStage(follower, target, { ...options, schemaName, signal }))
     }
   }
-  const loading = loadAll().catch(() => {
+  const loading = loadAll().catch((error: unknown) => {
     for (const { rollback } of loaded.splice(0)) rollback()
+    if (!isExpected(error)) services.logger.warn({ err: error }, 'an archive could not be loaded while it arrived')
   })
 
   return {
@@ -112,6 +114,10 @@ export function loadEarly(
     },
   }
 }
+
+/** Whether the archive is to blame, which is told when it is loaded again, or loading was ended. */
+const isExpected = (error: unknown): boolean =>
+  isAppError(error) || (error instanceof Error && error.name === 'AbortError')
 
 /** @returns undefined for a stage that does not exist, which the import complains about when the archive has come. */
 async function findStage(

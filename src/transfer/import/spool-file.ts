@@ -51,8 +51,8 @@ export async function createSpoolFile(path: string, reserveBytes = 0): Promise<S
   await assertRoom(path, reserveBytes)
   const file = await open(path, 'wx', 0o600).catch(throwDiskFault)
   let [filling, writing] = [Buffer.allocUnsafeSlow(BUFFER_BYTES), Buffer.allocUnsafeSlow(BUFFER_BYTES)]
-  let filled = 0
-  let size = 0
+  /** How many bytes came before those of `filling`, and how many that has. */
+  let [before, filled] = [0, 0]
   let flushes = 0
   let written = Promise.resolve()
   /** What `writing` has: the bytes before those of `filling`. */
@@ -67,24 +67,23 @@ export async function createSpoolFile(path: string, reserveBytes = 0): Promise<S
     void Promise.allSettled([written])
     ;[filling, writing] = [writing, filling]
     writingBytes = filled
+    before += filled
     filled = 0
   }
 
   /** Copies bytes that are still in memory. @returns how many; 0 where those at `start` are in the file alone. */
   const copyRecent = (target: Buffer, { start, end }: ByteRange): number => {
-    const fillingStart = size - filled
-    const writingStart = fillingStart - writingBytes
-    if (start >= fillingStart) return filling.copy(target, 0, start - fillingStart, end - fillingStart)
+    const writingStart = before - writingBytes
+    if (start >= before) return filling.copy(target, 0, start - before, end - before)
     if (start < writingStart) return 0
-    return writing.copy(target, 0, start - writingStart, Math.min(end, fillingStart) - writingStart)
+    return writing.copy(target, 0, start - writingStart, Math.min(end, before) - writingStart)
   }
 
   return {
     get size() {
-      return size
+      return before + filled
     },
     async append({ now: bytes }) {
-      size += bytes.length
       for (let taken = 0; taken < bytes.length; ) {
         if (filled === BUFFER_BYTES) await flush()
         const copied = bytes.copy(filling, filled, taken)

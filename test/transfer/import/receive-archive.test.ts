@@ -3,9 +3,10 @@ import { readdir } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
-import type { BorrowedBytes } from '../../../src/lib/borrowed-bytes.ts'
+import { BorrowedBytes } from '../../../src/lib/borrowed-bytes.ts'
 import type { ByteRange } from '../../../src/lib/byte-range.ts'
 import { errorCode } from '../../../src/lib/error-code.ts'
+import { followArchive } from '../../../src/transfer/import/follow-archive.ts'
 import { type Archive, openArchive, receiveArchive } from '../../../src/transfer/import/receive-archive.ts'
 import { buildArchive, column } from '../../support/archives/archive-builder.ts'
 import { EVENT, EVENT_ROWS_TEXT, sampleLines, streamOf } from '../../support/archives/archive-sample.ts'
@@ -52,6 +53,27 @@ test('of an archive, the rows of each table and the events are kept, and where t
     expect(await read(archive, shop.eventLines)).toBe(line('create') + line('import'))
   })
   expect(await readdir(folder)).toEqual([])
+})
+
+test('rows that come back from the disk with another byte are not loaded', async () => {
+  const folder = await temporaryFolder()
+  await withReceived(sample, folder, async (archive) => {
+    const [album] = archive.lists.projects[0]?.stages[0]?.tables ?? []
+    const [part] = album?.parts ?? []
+    if (!album || !part) throw new Error('the sample has rows')
+    // The last bytes are read from memory: what stands for the disk has to give them itself.
+    async function* damaged(): AsyncGenerator<BorrowedBytes, void, undefined> {
+      for await (const bytes of archive.file.read([part?.range ?? { start: 0, end: 0 }], signal)) {
+        const copy = bytes.copy()
+        copy[copy.length - 1] = 255 - (copy.at(-1) ?? 0)
+        yield new BorrowedBytes(copy)
+      }
+    }
+    const intact = followArchive(archive, { signal }).bytesOf(album, part)
+    expect((await textOf(intact)).length).toBeGreaterThan(0)
+    const follower = followArchive({ ...archive, file: { ...archive.file, read: damaged } }, { signal })
+    await expect(textOf(follower.bytesOf(album, part))).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' })
+  })
 })
 
 test('rows that take many writes are kept byte by byte', async () => {

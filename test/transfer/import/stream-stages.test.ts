@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import pg from 'pg'
@@ -11,6 +12,7 @@ import type { verifyArchive } from '../../../src/archive/verify-archive.ts'
 import { openFolderStore } from '../../../src/artifacts/folder-store.ts'
 import { copyInto } from '../../../src/copy/copy-into.ts'
 import { BorrowedBytes, copied } from '../../../src/lib/borrowed-bytes.ts'
+import type { ByteRange } from '../../../src/lib/byte-range.ts'
 import { coalesce } from '../../../src/lib/coalesce.ts'
 import { collectPassed } from '../../../src/lib/collect-passed.ts'
 import { fixedBlocks } from '../../../src/lib/fixed-blocks.ts'
@@ -114,6 +116,31 @@ test('every file that has to do with such bytes is among these', async () => {
   const concerned = texts.filter(([, text]) => /\bBorrowedBytes\b/.test(text)).map(([file]) => file)
   const known = [...Object.keys(BORROWERS).filter((file) => concerned.includes(file)), ...HANDING_ON]
   expect(concerned.sort()).toEqual(known.sort())
+})
+
+test('a spool file gives what was appended also to a reader who follows while it is appended', async () => {
+  const file = await createSpoolFile(join(await temporaryFolder(), 'spool'))
+  // 512 KiB is no multiple of this: most buffers are full in the middle of a piece.
+  const pieces = Array.from({ length: 20_000 }, () => randomBytes(997))
+  let appended = 0
+  async function* ranges(): AsyncGenerator<ByteRange, void, undefined> {
+    for (let start = 0; start < pieces.length * 997; ) {
+      const end = appended
+      if (end > start) yield { start, end }
+      start = end
+      await nextTurn()
+    }
+  }
+  const reading = joined(file.read(ranges(), signal))
+  for (const [n, piece] of pieces.entries()) {
+    await file.append(new BorrowedBytes(piece))
+    appended = file.size
+    // So that the reader is at the last bytes when the next buffer is full.
+    if (n % 50 === 0) await nextTurn()
+  }
+  expect((await reading).equals(Buffer.concat(pieces))).toBe(true)
+  await file.finish()
+  await file.remove()
 })
 
 /** True for a stage that may keep what it is given, and so takes nothing that is borrowed. */
