@@ -50,6 +50,8 @@ export class ArchiveSections {
   readonly #domains = new Map<string, string>()
   /** Tables described in this stage whose rows have not come. */
   readonly #awaited = new Map<string, TableContent>()
+  /** Partitioned tables described in this stage, which have no rows but those of their partitions. */
+  readonly #partitioned = new Set<string>()
 
   constructor(options: SectionOptions) {
     this.#options = options
@@ -160,12 +162,20 @@ export class ArchiveSections {
     this.#names.relations.clear()
     this.#enums.clear()
     this.#domains.clear()
+    this.#partitioned.clear()
   }
 
   #openTable(content: TableContent): void {
     const columns = new Set<string>()
     for (const { name } of content.columns) this.#claim(columns, 'column', name)
-    this.#awaited.set(content.name, content)
+    const { name, partitionBy, partitionOf } = content
+    if (partitionOf && !this.#partitioned.has(partitionOf.table)) {
+      throw this.#options.fault(
+        `table "${name}": no line before describes its partitioned table "${partitionOf.table}"`,
+      )
+    }
+    if (partitionBy === undefined) this.#awaited.set(name, content)
+    else this.#partitioned.add(name)
   }
 
   #openRows({ table, columns }: LineContent<'rows'>): void {

@@ -103,15 +103,24 @@ const definition = { name: identifier, definition: sqlText, comment }
 
 const definitions = list(z.object(definition)).default([])
 
+/** A key or an index of a partition can be part of one of the partitioned table's, whose name this is. */
+const indexDefinition = z.object({ ...definition, partitionOf: optional(identifier) })
+
+const indexDefinitions = list(indexDefinition).default([])
+
 export const table = z.object({
   name: identifier,
   columns: list(column),
-  primaryKey: optional(z.object(definition)),
-  unique: definitions,
+  primaryKey: optional(indexDefinition),
+  unique: indexDefinitions,
   checks: definitions,
   foreignKeys: list(z.object({ ...definition, references: identifier })).default([]),
-  exclusions: definitions,
-  indexes: definitions,
+  exclusions: indexDefinitions,
+  indexes: indexDefinitions,
+  /** The partition key of a partitioned table, as `pg_get_partkeydef` prints it. */
+  partitionBy: optional(sqlText),
+  /** The partitioned table that it is a partition of, and for which rows: as `pg_get_expr` prints `relpartbound`. */
+  partitionOf: optional(z.object({ table: identifier, bound: sqlText })),
   unlogged: optional(flag),
   /** Storage parameters, each as `name=value`. */
   options: optional(list(quotedText)),

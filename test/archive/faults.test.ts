@@ -84,6 +84,15 @@ const FAULTS: readonly [name: string, archive: string, line: number, detail: str
     at('{"table":{"name":"empty'),
     'taken',
   ],
+  [
+    'a partition of a table that no line describes',
+    replaced(
+      '{"table":{"name":"album",',
+      '{"table":{"name":"album","partitionOf":{"table":"pg_class","bound":"DEFAULT"},',
+    ),
+    at('{"table"'),
+    'no line before describes its partitioned table "pg_class"',
+  ],
   ['a column twice', replaced('"name":"title"', '"name":"kind"'), at('{"table"'), 'column "kind": the name is taken'],
 
   [

@@ -1,4 +1,4 @@
-import { asList, type Grammar, type Tree, treeAt } from './grammar.ts'
+import { asList, asTree, type Grammar, type Tree, treeAt } from './grammar.ts'
 import { findReach } from './reach.ts'
 import { findScanFault, TOO_DEEP } from './scan-sql.ts'
 
@@ -16,12 +16,15 @@ export type Definition =
   | { readonly form: 'expression' }
   | { readonly form: 'constraint'; readonly kind: ConstraintKind; readonly references?: string }
   | { readonly form: 'domain check' }
-  | { readonly form: 'index'; readonly name: string; readonly table: string }
+  /** `only`: of a partitioned table, without its partitions. */
+  | { readonly form: 'index'; readonly name: string; readonly table: string; readonly only?: boolean }
+  | { readonly form: 'partition key' }
+  | { readonly form: 'partition bound' }
 
 /**
  * Makes sure, by PostgreSQL's own grammar, that a text is what it should be and nothing else: one type, one expression,
- * one constraint, or one statement that makes this index on this table. It reaches nothing outside of the stage and
- * PostgreSQL's own schemas, and calls nothing that acts instead of giving a value.
+ * one constraint, one partition key or bound, or one statement that makes this index on this table. It reaches nothing
+ * outside of the stage and PostgreSQL's own schemas, and calls nothing that acts instead of giving a value.
  *
  * @returns what is wrong, for a message that does not quote the text; undefined if nothing is.
  */
@@ -52,6 +55,8 @@ const STATEMENTS: Readonly<Record<Definition['form'], string>> = {
   constraint: 'ALTER TABLE t ADD CONSTRAINT c ',
   'domain check': 'ALTER DOMAIN t ADD CONSTRAINT c ',
   index: '',
+  'partition key': 'CREATE TABLE t (c integer) PARTITION BY ',
+  'partition bound': 'ALTER TABLE t ATTACH PARTITION c ',
 }
 
 const CONSTRAINT_TYPES: Readonly<Record<ConstraintKind, string>> = {
@@ -76,6 +81,10 @@ function describe(definition: Definition): string {
       return 'one check constraint'
     case 'index':
       return `one CREATE INDEX of index "${definition.name}" on table "${definition.table}"`
+    case 'partition key':
+      return 'one partition key'
+    case 'partition bound':
+      return "one partition's bound"
   }
 }
 
@@ -100,6 +109,10 @@ function takeDefinition(statement: Tree, definition: Definition): Tree | undefin
     }
     case 'index':
       return takeIndex(treeAt(statement, 'IndexStmt'), definition)
+    case 'partition key':
+      return takePartitionKey(treeAt(statement, 'CreateStmt'))
+    case 'partition bound':
+      return takePartitionBound(statement)
   }
 }
 
@@ -132,11 +145,24 @@ function takeConstraint(
   return isElsewhere ? undefined : constraint
 }
 
-function takeIndex(index: Tree, { name, table }: { readonly name: string; readonly table: string }): Tree | undefined {
+type IndexDefinition = Extract<Definition, { readonly form: 'index' }>
+
+function takeIndex(index: Tree, { name, table, only = false }: IndexDefinition): Tree | undefined {
   const { idxname, relation, concurrent, if_not_exists, tableSpace } = index
   const { relname, inh } = treeAt({ relation }, 'relation')
-  const isThisOne = idxname === name && relname === table && inh === true
+  const isThisOne = idxname === name && relname === table && (inh === true) === !only
   return isThisOne && !concurrent && !if_not_exists && tableSpace === undefined ? index : undefined
+}
+
+/** Without what may follow a partition key: storage parameters, an access method, a tablespace. */
+function takePartitionKey({ partspec, relation, tableElts, oncommit, ...more }: Tree): Tree | undefined {
+  return partspec === undefined || Object.keys(more).length > 0 ? undefined : asTree(partspec)
+}
+
+function takePartitionBound(statement: Tree): Tree | undefined {
+  const { subtype, def } = onlyCommand(statement)
+  const { bound } = treeAt({ def }, 'def', 'PartitionCmd')
+  return subtype === 'AT_AttachPartition' && bound !== undefined ? asTree(bound) : undefined
 }
 
 /** Whether more than `limit` objects and lists of a value are one inside the other. */

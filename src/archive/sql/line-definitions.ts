@@ -49,7 +49,14 @@ function tableFields(table: LineContent<'table'>): readonly SqlField[] {
       kind: 'foreign key',
       references,
     })),
-    ...definitions('table.indexes', table.indexes, ({ name }) => ({ form: 'index', name, table: table.name })),
+    ...definitions('table.indexes', table.indexes, ({ name }) => ({
+      form: 'index',
+      name,
+      table: table.name,
+      ...(table.partitionBy !== undefined && { only: true }),
+    })),
+    ...field('table.partitionBy', table.partitionBy, { form: 'partition key' }),
+    ...field('table.partitionOf.bound', table.partitionOf?.bound, { form: 'partition bound' }),
   ]
 }
 

@@ -20,6 +20,7 @@ export interface DeclaredProject {
 export interface DeclaredStage {
   readonly stage: Stage
   readonly structure: StageStructure
+  /** Those that have rows of their own, as partitioned tables have not. */
   readonly tables: readonly DeclaredTable[]
 }
 
@@ -72,6 +73,7 @@ async function declareCursors(
 ): Promise<readonly DeclaredTable[]> {
   const declared: DeclaredTable[] = []
   for (const table of tables) {
+    if (table.line.partitionBy !== undefined) continue
     const source = {
       schemaName: stage.schemaName,
       tableName: table.line.name,

@@ -1,11 +1,15 @@
 import type { StageStructure, TableStructure } from '../structure/read-structure.ts'
 
 /**
- * A structure without some of its tables, what belongs to them, and what refers to them. A foreign key to a table
- * that is left out could not be built again, so it is named among what was not exported.
+ * A structure without some of its tables, what belongs to them, and what refers to them. With a partitioned table go its
+ * partitions. A foreign key to a table that is left out could not be built again, so it is named among what was not
+ * exported.
  */
 export function excludeTables(structure: StageStructure, excluded: readonly string[]): StageStructure {
-  const isExcluded = (table: string): boolean => excluded.includes(table)
+  const without = new Set(excluded)
+  // A partition comes after the table that it is of.
+  for (const { line } of structure.tables) if (without.has(line.partitionOf?.table ?? '')) without.add(line.name)
+  const isExcluded = (table: string): boolean => without.has(table)
   if (!structure.tables.some(({ line }) => isExcluded(line.name))) return structure
 
   const kept = structure.tables.filter(({ line }) => !isExcluded(line.name))

@@ -97,7 +97,7 @@ async function* stageLines(
     yield assertReadable(bytes, 'structure', `${type.kind} "${type.content.name}"`, limits)
   }
   for (const sequence of structure.sequences) yield writer.open('sequence', sequence)
-  for (const { line } of tables) {
+  for (const { line } of structure.tables) {
     yield assertReadable(writer.open('table', line), 'structure', `table "${line.name}"`, limits)
   }
   for (const table of tables) yield* tableRows(writing, tx, stage.slug, table)

@@ -118,7 +118,7 @@ async function lockTables(system: Database, tx: Transaction, schemaName: string)
   const tables = await system.prisma.$queryRaw<{ oid: string; name: string }[]>`
     SELECT pg_class.oid::text AS oid, relname::text AS name
     FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
-    WHERE nspname = ${schemaName} AND relkind = 'r'
+    WHERE nspname = ${schemaName} AND relkind IN ('r', 'p')
     ORDER BY pg_class.oid`
   if (tables.length > 0) {
     const names = tables.map(({ name }) => `ONLY ${quoteQualified(schemaName, name)}`)

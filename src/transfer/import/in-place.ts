@@ -12,19 +12,20 @@ import type { LoadingSession } from './loading-session.ts'
 export async function inPlaceStatements(session: LoadingSession, structure: StructureLines): Promise<CreateStatements> {
   const { tables } = structure
   const names = tables.map(({ name }) => quoteIdentifier(name))
+  const withRows = tables.filter(({ partitionBy }) => partitionBy === undefined)
   const foreignKeys = tables.flatMap((table) =>
     (table.foreignKeys ?? []).map(({ name }) => ({ table: quoteIdentifier(table.name), name: quoteIdentifier(name) })),
   )
   const triggers = await session.query<{ table: string; name: string; mode: 'O' | 'R' | 'A' }>(
     `SELECT relname::text AS table, tgname::text AS name, tgenabled::text AS mode
        FROM pg_catalog.pg_trigger JOIN pg_catalog.pg_class ON pg_class.oid = tgrelid
-      WHERE NOT tgisinternal AND tgenabled <> 'D' AND relkind = 'r'
+      WHERE NOT tgisinternal AND tgenabled <> 'D' AND relkind IN ('r', 'p')
         AND ${IN_STAGE}`,
   )
   // With these, a table's owner is under its policies too, and COPY refuses to work.
   const forced = await session.query<{ name: string }>(
     `SELECT relname::text AS name FROM pg_catalog.pg_class
-      WHERE relkind = 'r' AND relforcerowsecurity
+      WHERE relkind IN ('r', 'p') AND relforcerowsecurity
         AND ${IN_STAGE}`,
   )
   const views = await session.query<{ name: string }>(
@@ -40,10 +41,12 @@ export async function inPlaceStatements(session: LoadingSession, structure: Stru
       ...(names.length > 0 ? [`LOCK TABLE ${names.join(', ')} IN ACCESS EXCLUSIVE MODE`] : []),
       ...foreignKeys.map(({ table, name }) => `ALTER TABLE ${table} DROP CONSTRAINT ${name}`),
       ...triggers.map(
-        ({ table, name }) => `ALTER TABLE ${quoteIdentifier(table)} DISABLE TRIGGER ${quoteIdentifier(name)}`,
+        ({ table, name }) => `ALTER TABLE ONLY ${quoteIdentifier(table)} DISABLE TRIGGER ${quoteIdentifier(name)}`,
       ),
       ...forced.map(({ name }) => `ALTER TABLE ${quoteIdentifier(name)} NO FORCE ROW LEVEL SECURITY`),
-      ...(names.length > 0 ? [`TRUNCATE ${names.map((name) => `ONLY ${name}`).join(', ')}`] : []),
+      ...(withRows.length > 0
+        ? [`TRUNCATE ${withRows.map(({ name }) => `ONLY ${quoteIdentifier(name)}`).join(', ')}`]
+        : []),
     ],
     after: [
       // Tables with checks that are put off cannot be altered.
@@ -52,7 +55,7 @@ export async function inPlaceStatements(session: LoadingSession, structure: Stru
       ...forced.map(({ name }) => `ALTER TABLE ${quoteIdentifier(name)} FORCE ROW LEVEL SECURITY`),
       ...triggers.map(
         ({ table, name, mode }) =>
-          `ALTER TABLE ${quoteIdentifier(table)} ENABLE ${ENABLE[mode]}TRIGGER ${quoteIdentifier(name)}`,
+          `ALTER TABLE ONLY ${quoteIdentifier(table)} ENABLE ${ENABLE[mode]}TRIGGER ${quoteIdentifier(name)}`,
       ),
       ...positions(structure),
       // In the order in which they were made: one can be built on another.

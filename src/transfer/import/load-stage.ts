@@ -49,7 +49,9 @@ export async function loadStage(
     const { before, after } = inPlace ? await inPlaceStatements(session, structure) : createStatements(structure)
     await runAll(session, before)
     const rows = await loadTables(session, follower, target, onRows)
-    const analyze = structure.tables.map(({ name }) => `ANALYZE ${quoteIdentifier(name)}`)
+    // With a partitioned table, its partitions are analyzed.
+    const analyzed = structure.tables.filter(({ partitionOf }) => partitionOf === undefined)
+    const analyze = analyzed.map(({ name }) => `ANALYZE ${quoteIdentifier(name)}`)
     await runAll(session, [...after, ...analyze])
     if (!inPlace) {
       await assertBuilt(session, schemaName, { lines: structure, isOwn: mode === 'swap' })

@@ -100,7 +100,8 @@ function readWithin(database: Database, stage: Stage, countRowsToo: boolean): Pr
       const query: Query = (sql, parameters) => tx.$queryRawUnsafe(sql, ...parameters)
       const structure = await readStructure(query, stage.schemaName)
       const usedFromOutside = await isUsedFromOutside(query, stage.schemaName)
-      const tables = countRowsToo ? structure.tables.map(({ line }) => line.name) : []
+      const withRows = structure.tables.filter(({ line }) => line.partitionBy === undefined)
+      const tables = countRowsToo ? withRows.map(({ line }) => line.name) : []
       const counted = await countRows(tx, stage.schemaName, tables)
       const rows = new Map(counted.map((table) => [table.name, table.rows]))
       return { structure, usedFromOutside, rows }

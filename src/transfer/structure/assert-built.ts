@@ -85,7 +85,8 @@ async function isBuiltTheSameAgain(
 }
 
 const dropStatements = ({ types, sequences, tables }: StructureLines): readonly string[] => [
-  ...tables.map(({ name }) => `DROP TABLE ${quoteIdentifier(name)} CASCADE`),
+  // Partitions are gone with the table that they were of.
+  ...tables.map(({ name }) => `DROP TABLE IF EXISTS ${quoteIdentifier(name)} CASCADE`),
   // Those that belong to a table are gone with it.
   ...sequences.map(({ name }) => `DROP SEQUENCE IF EXISTS ${quoteIdentifier(name)} CASCADE`),
   ...types.map(({ content }) => `DROP TYPE IF EXISTS ${quoteIdentifier(content.name)} CASCADE`),

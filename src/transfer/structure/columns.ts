@@ -21,7 +21,7 @@ export interface ColumnRow {
   readonly collation_built_in: boolean
 }
 
-/** Reads the columns of the schema's ordinary tables, in their order. */
+/** Reads the columns of the schema's tables, in their order. */
 export const readColumns = (query: Query, schemaOid: string): Promise<ColumnRow[]> =>
   query<ColumnRow>(COLUMNS_SQL, [schemaOid])
 
@@ -84,7 +84,7 @@ export function completeColumns({ name, columns }: TableLine): string[] {
       value === undefined ? [] : [`ALTER COLUMN ${quoteIdentifier(column.name)} SET ${setting} ${value}`],
     )
   })
-  return changes.length === 0 ? [] : [`ALTER TABLE ${quoteIdentifier(name)} ${changes.join(', ')}`]
+  return changes.length === 0 ? [] : [`ALTER TABLE ONLY ${quoteIdentifier(name)} ${changes.join(', ')}`]
 }
 
 export const columnComments = ({ name: table, columns }: TableLine): string[] =>
@@ -154,5 +154,5 @@ SELECT a.attrelid::text AS table_oid, a.attnum::int4 AS number, a.attname::text 
   ) unchecked
   LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
   LEFT JOIN pg_catalog.pg_collation l ON l.oid = a.attcollation AND a.attcollation <> t.typcollation
- WHERE c.relnamespace = $1::pg_catalog.oid AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped
+ WHERE c.relnamespace = $1::pg_catalog.oid AND c.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped
  ORDER BY a.attrelid, a.attnum`

@@ -1,7 +1,7 @@
 import type { StructureLines } from './create-statements.ts'
 import type { Facts } from './lines.ts'
 import { sequenceFacts } from './sequences.ts'
-import { tableFacts } from './tables.ts'
+import { ownFacts, tableFacts } from './tables.ts'
 import { typeFacts } from './types.ts'
 
 /** What is compared, by what it is called for people, e.g. `column "name" of table "artist"`. */
@@ -53,7 +53,7 @@ function factsOf({ types, sequences, tables }: StructureLines): Things {
     ...types.map((type) => [`${type.kind} "${type.content.name}"`, typeFacts(type)] as const),
     ...sequences.map((sequence) => [`sequence "${sequence.name}"`, sequenceFacts(sequence)] as const),
     ...tables.flatMap((table) => [
-      [`table "${table.name}"`, {}] as const,
+      [`table "${table.name}"`, ownFacts(table)] as const,
       ...tableFacts(table).map(([thing, facts]) => [`${thing} of table "${table.name}"`, facts] as const),
     ]),
   ])

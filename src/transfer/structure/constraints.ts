@@ -3,7 +3,7 @@ import { quoteIdentifier } from '../../database/quoting.ts'
 import { commentOn, storageParameters } from './clauses.ts'
 import type { ObjectKey } from './dependencies.ts'
 import { describable, type LineContext } from './line-context.ts'
-import type { DefinitionLine, Facts, TableLine } from './lines.ts'
+import type { DefinitionLine, Facts, IndexLine, TableLine } from './lines.ts'
 import { jsonObject, type Query } from './query.ts'
 
 /** The kinds of constraint and index, by the lists of a table's line. */
@@ -26,13 +26,18 @@ export interface ConstraintRow {
   readonly name: string
   readonly line: DefinitionLine
   readonly references_table: string | null
+  /** The key or index of the partitioned table that this one of a partition is a part of. */
+  readonly part_of: { readonly key: ObjectKey; readonly name: string } | null
   /** Storage parameters of a key's index, which `pg_get_constraintdef` leaves out. */
   readonly index_options: string[]
   readonly valid: boolean
   readonly replica_identity: boolean
 }
 
-/** Reads the constraints of the schema's ordinary tables, and the indexes that are not behind one. */
+/**
+ * Reads the constraints of the schema's tables, and the indexes that are not behind one; but not the copies that PostgreSQL
+ * makes by itself, for each partition, of foreign keys and checks of its partitioned table.
+ */
 export const readConstraints = async (query: Query, schemaOid: string): Promise<ConstraintRow[]> => [
   ...(await query<ConstraintRow>(CONSTRAINTS_SQL, [schemaOid])),
   ...(await query<ConstraintRow>(INDEXES_SQL, [schemaOid])),
@@ -53,19 +58,23 @@ export function toDefinitionLists(
       rows.filter((row) => row.kind === kind),
       table,
     )
+  const toIndexed = (row: ConstraintRow): IndexLine => {
+    const isPart = row.part_of !== null && context.blockerOf(row.part_of.key) === undefined
+    return { ...toKey(row), ...(isPart && { partitionOf: row.part_of.name }) }
+  }
   const [primaryKey] = of('primary key')
   const lists = {
-    unique: of('unique').map(toKey),
+    unique: of('unique').map(toIndexed),
     checks: of('check').map(({ line }) => line),
     foreignKeys: of('foreign key').map(({ line, references_table }) => ({
       ...line,
       references: references_table ?? '',
     })),
-    exclusions: of('exclusion').map(({ line }) => line),
-    indexes: of('index').map(({ line }) => line),
+    exclusions: of('exclusion').map(toIndexed),
+    indexes: of('index').map(toIndexed),
   }
   const filled = Object.entries(lists).filter(([, list]) => list.length > 0)
-  return { ...(primaryKey && { primaryKey: toKey(primaryKey) }), ...Object.fromEntries(filled) }
+  return { ...(primaryKey && { primaryKey: toIndexed(primaryKey) }), ...Object.fromEntries(filled) }
 }
 
 function toKey({ line, index_options }: ConstraintRow): DefinitionLine {
@@ -84,45 +93,64 @@ export function definitionFacts(table: TableLine): readonly (readonly [string, F
   })
 }
 
-/** Keys and indexes of all tables, then checks, then foreign keys, which need the keys of any table; with comments. */
+/**
+ * Keys and indexes of all tables, then checks, then foreign keys, which need the keys of any table; with comments.
+ *
+ * Keys and indexes of a partitioned table are made without those of its partitions, which have names and comments of their
+ * own, and are made parts of it afterwards. Checks and foreign keys pass to partitions by themselves.
+ */
 export function constraintStatements(tables: readonly TableLine[]): string[] {
   return [
     ...tables.flatMap((table) => [
-      ...addConstraints(table, table.primaryKey ? [table.primaryKey] : []),
-      ...addConstraints(table, table.unique),
-      ...addConstraints(table, table.exclusions),
+      ...addConstraints(table, table.primaryKey ? [table.primaryKey] : [], 'ONLY '),
+      ...addConstraints(table, table.unique, 'ONLY '),
+      ...addConstraints(table, table.exclusions, 'ONLY '),
       ...createIndexes(table),
-      ...addConstraints(table, table.checks),
     ]),
+    ...tables.flatMap(attachIndexes),
+    ...tables.flatMap((table) => addConstraints(table, table.checks)),
     ...tables.flatMap((table) => addConstraints(table, table.foreignKeys)),
   ]
 }
 
-/** Constraints of one table, with their comments. */
-export function addConstraints(table: TableLine, constraints: readonly DefinitionLine[] = []): string[] {
+/** Constraints of one table, with their comments. @param only `ONLY `: not of its partitions. */
+export function addConstraints(
+  table: TableLine,
+  constraints: readonly DefinitionLine[] = [],
+  only: '' | 'ONLY ' = '',
+): string[] {
   const tableName = quoteIdentifier(table.name)
   return constraints.flatMap(({ name, definition, comment }) => [
-    `ALTER TABLE ${tableName} ADD CONSTRAINT ${quoteIdentifier(name)} ${definition}`,
+    `ALTER TABLE ${only}${tableName} ADD CONSTRAINT ${quoteIdentifier(name)} ${definition}`,
     ...commentOn(`CONSTRAINT ${quoteIdentifier(name)} ON ${tableName}`, comment),
   ])
 }
+
+/** Makes keys and indexes of a partition parts of the partitioned table's. */
+const attachIndexes = ({ primaryKey, unique = [], exclusions = [], indexes = [] }: TableLine): string[] =>
+  [...(primaryKey ? [primaryKey] : []), ...unique, ...exclusions, ...indexes].flatMap(({ name, partitionOf }) =>
+    partitionOf === undefined
+      ? []
+      : [`ALTER INDEX ${quoteIdentifier(partitionOf)} ATTACH PARTITION ${quoteIdentifier(name)}`],
+  )
 
 /**
  * The one kind of definition that is a whole statement.
  *
  * @throws {AppError} ARCHIVE_INVALID where it is another statement than that which makes this index on this table.
  */
-function createIndexes({ name: table, indexes = [] }: TableLine): string[] {
+function createIndexes({ name: table, indexes = [], partitionBy }: TableLine): string[] {
+  const only = partitionBy === undefined ? '' : 'ONLY '
   return indexes.flatMap(({ name, definition, comment }) => [
-    assertIndex(definition, name, table),
+    assertIndex(definition, name, table, only),
     ...commentOn(`INDEX ${quoteIdentifier(name)}`, comment),
   ])
 }
 
-function assertIndex(definition: string, name: string, table: string): string {
+function assertIndex(definition: string, name: string, table: string, only: '' | 'ONLY '): string {
   const [, head = ''] = /^CREATE (?:UNIQUE )?INDEX (.*)$/s.exec(definition) ?? []
   const isThisOne = spellings(name).some((index) =>
-    spellings(table).some((on) => head.startsWith(`${index} ON ${on} USING `)),
+    spellings(table).some((on) => head.startsWith(`${index} ON ${only}${on} USING `)),
   )
   if (isThisOne) return definition
   throw archiveFault(`the definition of index "${name}" is not one of this index on table "${table}"`)
@@ -138,12 +166,25 @@ const CONSTRAINT_SQL = jsonObject({
   comment: `pg_catalog.obj_description(k.oid, 'pg_constraint')`,
 })
 
+/** The index of the partitioned table that an index is a part of, and the constraint that it is behind, if any. */
+const PART_OF_SQL = `CASE WHEN part_of.oid IS NOT NULL THEN ${jsonObject({
+  key: `COALESCE('pg_constraint:' || part_of_key.oid, 'pg_class:' || part_of.oid)`,
+  name: 'part_of.relname',
+})} END`
+
+const partOfJoins = (index: string): string => `
+  LEFT JOIN pg_catalog.pg_inherits part ON part.inhrelid = ${index}
+  LEFT JOIN pg_catalog.pg_class part_of ON part_of.oid = part.inhparent
+  LEFT JOIN pg_catalog.pg_constraint part_of_key
+    ON part_of_key.conindid = part_of.oid AND part_of_key.contype IN ('p', 'u', 'x')`
+
 const CONSTRAINTS_SQL = `
 SELECT 'pg_constraint:' || k.oid AS key, k.conrelid::text AS table_oid,
        CASE k.contype WHEN 'p' THEN 'primary key' WHEN 'u' THEN 'unique' WHEN 'c' THEN 'check'
                       WHEN 'f' THEN 'foreign key' ELSE 'exclusion' END AS kind,
        k.conname::text AS name, ${CONSTRAINT_SQL} AS line,
        target.relname::text AS references_table,
+       ${PART_OF_SQL} AS part_of,
        COALESCE(own_index.reloptions, '{}') AS index_options,
        true AS valid, COALESCE(i.indisreplident, false) AS replica_identity
   FROM pg_catalog.pg_constraint k
@@ -151,7 +192,9 @@ SELECT 'pg_constraint:' || k.oid AS key, k.conrelid::text AS table_oid,
   LEFT JOIN pg_catalog.pg_class target ON target.oid = k.confrelid
   LEFT JOIN pg_catalog.pg_class own_index ON own_index.oid = k.conindid AND k.contype IN ('p', 'u')
   LEFT JOIN pg_catalog.pg_index i ON i.indexrelid = k.conindid AND k.contype IN ('p', 'u', 'x')
- WHERE c.relnamespace = $1::pg_catalog.oid AND c.relkind = 'r' AND k.contype IN ('p', 'u', 'c', 'f', 'x')
+  ${partOfJoins('i.indexrelid')}
+ WHERE c.relnamespace = $1::pg_catalog.oid AND c.relkind IN ('r', 'p') AND k.contype IN ('p', 'u', 'c', 'f', 'x')
+   AND (k.contype <> 'f' OR k.conparentid = 0) AND (k.contype <> 'c' OR k.conislocal)
  ORDER BY k.conrelid, k.conname`
 
 const INDEX_SQL = jsonObject({
@@ -163,12 +206,16 @@ const INDEX_SQL = jsonObject({
 const INDEXES_SQL = `
 SELECT 'pg_class:' || x.oid AS key, i.indrelid::text AS table_oid, 'index' AS kind,
        x.relname::text AS name, ${INDEX_SQL} AS line,
-       NULL AS references_table, '{}'::text[] AS index_options,
-       i.indisvalid AND i.indisready AS valid, i.indisreplident AS replica_identity
+       NULL AS references_table,
+       ${PART_OF_SQL} AS part_of,
+       '{}'::text[] AS index_options,
+       -- That of a partitioned table is valid once all partitions have theirs, which is as it may be.
+       i.indisready AND (i.indisvalid OR x.relkind = 'I') AS valid, i.indisreplident AS replica_identity
   FROM pg_catalog.pg_index i
   JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid
   JOIN pg_catalog.pg_class c ON c.oid = i.indrelid
- WHERE c.relnamespace = $1::pg_catalog.oid AND c.relkind = 'r'
+  ${partOfJoins('x.oid')}
+ WHERE c.relnamespace = $1::pg_catalog.oid AND c.relkind IN ('r', 'p')
    AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint k
                     WHERE k.conindid = x.oid AND k.contype IN ('p', 'u', 'x'))
  ORDER BY i.indrelid, x.relname`

@@ -2,7 +2,7 @@ import { completeColumns } from './columns.ts'
 import { constraintStatements } from './constraints.ts'
 import type { SequenceLine, TableLine, TypeLine } from './lines.ts'
 import { createSequence, positionSequence } from './sequences.ts'
-import { createTable, replicaIdentity, tableComments } from './tables.ts'
+import { attachPartition, createTable, replicaIdentity, tableComments } from './tables.ts'
 import { completeType, createType } from './types.ts'
 
 /** What structure lines say of a stage. */
@@ -37,6 +37,7 @@ export function createStatements({ types, sequences, tables }: StructureLines): 
       ...tables.map(createTable),
       // After all tables, since a default may name any of them as a regclass.
       ...tables.flatMap(completeColumns),
+      ...tables.flatMap(attachPartition),
     ],
     after: [
       ...constraintStatements(tables),

@@ -61,7 +61,7 @@ SELECT DISTINCT
    AND d.refclassid <> 'pg_catalog.pg_namespace'::pg_catalog.regclass
    AND d.deptype IN ('n', 'a', 'i', 'e')
    AND l.collnamespace IS DISTINCT FROM 'pg_catalog'::pg_catalog.regnamespace
-   AND NOT (l.oid IS NOT NULL AND o.kind IS NOT DISTINCT FROM 'r')
+   AND NOT (l.oid IS NOT NULL AND COALESCE(o.kind IN ('r', 'p'), false))
    AND NOT (d.deptype = 'i' AND t.oid IS NOT NULL AND t.typelem = 0 AND NOT pg_catalog.pg_type_is_visible(t.oid))`
 
 /** What a part belongs to: an array type to its element's, a row type to its table, a key's index to the key. */

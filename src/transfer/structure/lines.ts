@@ -21,7 +21,10 @@ export type ColumnLine = TableLine['columns'][number]
 export type IdentityLine = NonNullable<ColumnLine['identity']>
 
 /** A constraint or an index. */
-export type DefinitionLine = NonNullable<TableLine['indexes']>[number]
+export type DefinitionLine = NonNullable<TableLine['checks']>[number]
+
+/** An index, or a constraint that has one. */
+export type IndexLine = NonNullable<TableLine['indexes']>[number]
 
 /** What decides about which rows fit into something, by what it is called for people. */
 export type Facts = Readonly<Record<string, string>>

@@ -27,11 +27,10 @@ SELECT 'extension' AS kind, e.extname::text AS name, NULL::text AS detail
 const NAMED_OBJECTS: readonly { from: string; kind: string; name: string; detail?: string; where: string }[] = [
   {
     from: 'pg_class',
-    kind: `CASE o.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view' WHEN 'f' THEN 'foreign table'
-                          ELSE 'partitioned table' END`,
+    kind: `CASE o.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view' ELSE 'foreign table' END`,
     name: 'o.relname::text',
-    detail: `CASE WHEN o.relkind IN ('f', 'p') THEN 'its rows are not exported either' END`,
-    where: `o.relnamespace = $1::pg_catalog.oid AND o.relkind IN ('v', 'm', 'f', 'p')`,
+    detail: `CASE o.relkind WHEN 'f' THEN 'its rows are not exported either' END`,
+    where: `o.relnamespace = $1::pg_catalog.oid AND o.relkind IN ('v', 'm', 'f')`,
   },
   {
     // The constructors of ranges come with their ranges.
@@ -100,7 +99,7 @@ const TABLE_OBJECTS: readonly string[] = [
     WHERE ${ON_TABLE} AND (c.relrowsecurity OR c.relforcerowsecurity)`,
   `SELECT 'tablespace', c.relname::text, 'is in ' || s.spcname
      FROM pg_catalog.pg_class c JOIN pg_catalog.pg_tablespace s ON s.oid = c.reltablespace
-    WHERE ${ON_TABLE} AND c.relkind IN ('r', 'i')`,
+    WHERE ${ON_TABLE} AND c.relkind IN ('r', 'p', 'i', 'I')`,
   `SELECT 'publication', p.pubname::text, 'of ' || c.relname
      FROM pg_catalog.pg_publication p JOIN pg_catalog.pg_publication_rel l ON l.prpubid = p.oid
      JOIN pg_catalog.pg_class c ON c.oid = l.prrelid
@@ -111,17 +110,17 @@ const TABLE_OBJECTS: readonly string[] = [
     WHERE ${ON_TABLE} AND i.indisclustered`,
   `SELECT 'column options', c.relname || '.' || a.attname, pg_catalog.array_to_string(a.attoptions, ', ')
      FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
-    WHERE ${ON_TABLE} AND c.relkind = 'r' AND a.attoptions IS NOT NULL AND NOT a.attisdropped`,
+    WHERE ${ON_TABLE} AND c.relkind IN ('r', 'p') AND a.attoptions IS NOT NULL AND NOT a.attisdropped`,
   `SELECT 'index statistics', c.relname::text, 'column ' || a.attnum || ' has the target ' || a.attstattarget
      FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
-    WHERE ${ON_TABLE} AND c.relkind = 'i' AND a.attstattarget >= 0`,
+    WHERE ${ON_TABLE} AND c.relkind IN ('i', 'I') AND a.attstattarget >= 0`,
   `SELECT 'grant', c.relname::text, ${GRANTED_SQL}
      FROM pg_catalog.pg_class c CROSS JOIN LATERAL pg_catalog.aclexplode(c.relacl) g
-    WHERE ${ON_TABLE} AND c.relkind IN ('r', 'S') AND g.grantee <> c.relowner`,
+    WHERE ${ON_TABLE} AND c.relkind IN ('r', 'p', 'S') AND g.grantee <> c.relowner`,
   `SELECT 'grant', c.relname || '.' || a.attname, ${GRANTED_SQL}
      FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
     CROSS JOIN LATERAL pg_catalog.aclexplode(a.attacl) g
-    WHERE ${ON_TABLE} AND c.relkind = 'r' AND g.grantee <> c.relowner`,
+    WHERE ${ON_TABLE} AND c.relkind IN ('r', 'p') AND g.grantee <> c.relowner`,
 ]
 
 const IS_INTERNAL_SQL = `
@@ -171,7 +170,7 @@ SELECT 'comment', pg_catalog.pg_describe_object(d.classoid, d.objoid, d.objsubid
   FROM pg_catalog.pg_description d
   JOIN pg_catalog.pg_class c ON d.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objoid = c.oid
  WHERE c.relnamespace = $1::pg_catalog.oid
-   AND ((c.relkind = 'c' AND d.objsubid > 0) OR (c.relkind IN ('i', 'S') AND EXISTS (
+   AND ((c.relkind = 'c' AND d.objsubid > 0) OR (c.relkind IN ('i', 'I', 'S') AND EXISTS (
           SELECT FROM pg_catalog.pg_depend i
            WHERE i.classid = d.classoid AND i.objid = c.oid AND i.deptype = 'i')))`
 

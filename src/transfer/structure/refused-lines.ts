@@ -49,6 +49,7 @@ function partAt(line: Line, field: string): string | undefined {
     return check && named(check.name)
   }
   if (line.kind !== 'table') return undefined
+  if (list === 'partitionBy' || list === 'partitionOf') return undefined
   const { columns, primaryKey } = line.content
   if (list === 'columns') return property === 'type' ? undefined : defaultOf(columns[Number(index)]?.name ?? '')
   if (list === 'primaryKey') return named(primaryKey?.name ?? '')

@@ -91,7 +91,7 @@ const LINE_SQL = jsonObject({
   // Read from the sequence itself.
   value: `''`,
   called: 'false',
-  ownedBy: `CASE WHEN owner.relkind = 'r' THEN ${jsonObject({ table: 'owner.relname', column: 'a.attname' })} END`,
+  ownedBy: `CASE WHEN owner.relkind IN ('r', 'p') THEN ${jsonObject({ table: 'owner.relname', column: 'a.attname' })} END`,
   unlogged: `CASE c.relpersistence WHEN 'u' THEN true END`,
   comment: `pg_catalog.obj_description(c.oid, 'pg_class')`,
 })

@@ -4,7 +4,7 @@ import { type ColumnRow, columnComments, columnDefinition, columnFacts, toColumn
 import { type ConstraintRow, definitionFacts, toDefinitionLists } from './constraints.ts'
 import type { ObjectKey } from './dependencies.ts'
 import type { LineContext } from './line-context.ts'
-import type { Facts, TableLine } from './lines.ts'
+import { type Facts, present, type TableLine } from './lines.ts'
 import { jsonObject, type Query } from './query.ts'
 import type { SequenceRow } from './sequences.ts'
 import { valueExpression } from './value-expressions.ts'
@@ -41,7 +41,7 @@ export interface TableStructure {
   readonly toasted: boolean
 }
 
-/** Reads the schema's ordinary tables. */
+/** Reads the schema's tables, partitioned ones too. */
 export const readTables = (query: Query, schemaOid: string): Promise<TableRow[]> =>
   query<TableRow>(TABLES_SQL, [schemaOid])
 
@@ -80,11 +80,19 @@ function indexIdentity(
   return index && context.blockerOf(index.key) === undefined ? { index: index.name } : 'nothing'
 }
 
-/** `CREATE TABLE` with columns alone. */
-export function createTable({ name, columns, unlogged, options = [] }: TableLine): string {
+/** `CREATE TABLE` with columns alone. A partition is a table of its own at first. */
+export function createTable({ name, columns, unlogged, options = [], partitionBy }: TableLine): string {
   const kind = unlogged ? 'UNLOGGED TABLE' : 'TABLE'
+  const key = partitionBy === undefined ? '' : ` PARTITION BY ${partitionBy}`
   const parameters = options.length === 0 ? '' : ` WITH (${storageParameters(options)})`
-  return `CREATE ${kind} ${quoteIdentifier(name)} (${columns.map(columnDefinition).join(', ')})${parameters}`
+  return `CREATE ${kind} ${quoteIdentifier(name)} (${columns.map(columnDefinition).join(', ')})${key}${parameters}`
+}
+
+/** Makes a table a partition, before it has rows: those that come are held against its bound. */
+export function attachPartition({ name, partitionOf }: TableLine): string[] {
+  if (partitionOf === undefined) return []
+  const { table, bound } = partitionOf
+  return [`ALTER TABLE ONLY ${quoteIdentifier(table)} ATTACH PARTITION ${quoteIdentifier(name)} ${bound}`]
 }
 
 /** What names an old row in logical replication, once constraints and indexes are there. */
@@ -99,7 +107,15 @@ export const tableComments = (table: TableLine): readonly string[] => [
   ...columnComments(table),
 ]
 
-/** What decides about which rows fit, of all parts of the table, by what they are called for people. */
+/** What decides about which rows fit into the table as a whole. */
+export const ownFacts = ({ partitionBy, partitionOf }: TableLine): Facts =>
+  present({
+    'partition key': partitionBy,
+    'partitioned table': partitionOf?.table,
+    bound: partitionOf?.bound,
+  })
+
+/** The same of all parts of the table, by what they are called for people. */
 export const tableFacts = (table: TableLine): readonly (readonly [string, Facts])[] => [
   ...table.columns.map((column) => [`column "${column.name}"`, columnFacts(column)] as const),
   ...definitionFacts(table),
@@ -111,16 +127,20 @@ const LINE_SQL = jsonObject({
   options: `NULLIF(COALESCE(c.reloptions, '{}')
          || ARRAY(SELECT 'toast.' || o FROM pg_catalog.unnest(toast.reloptions) o), '{}')`,
   replicaIdentity: `CASE c.relreplident WHEN 'n' THEN 'nothing' WHEN 'f' THEN 'full' WHEN 'i' THEN 'nothing' END`,
+  partitionBy: `CASE c.relkind WHEN 'p' THEN pg_catalog.pg_get_partkeydef(c.oid) END`,
+  partitionOf: `CASE WHEN c.relispartition THEN ${jsonObject({
+    table: 'parent.relname',
+    bound: 'pg_catalog.pg_get_expr(c.relpartbound, c.oid)',
+  })} END`,
   comment: `pg_catalog.obj_description(c.oid, 'pg_class')`,
 })
 
 const TABLES_SQL = `
 SELECT c.oid::text AS oid, 'pg_class:' || c.oid AS key, c.relname::text AS name,
        CASE WHEN NOT pg_catalog.pg_table_is_visible(c.oid) THEN 'a table that PostgreSQL brings has the same name'
-            WHEN c.relispartition THEN 'it is a partition of another table'
-            WHEN EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhrelid = c.oid)
+            WHEN EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhrelid = c.oid) AND NOT c.relispartition
               THEN 'it inherits from another table'
-            WHEN EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhparent = c.oid)
+            WHEN EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhparent = c.oid) AND c.relkind <> 'p'
               THEN 'other tables inherit from it'
             WHEN c.reloftype <> 0 THEN 'it is a table of a composite type'
             WHEN m.amname <> 'heap' THEN 'it uses the access method ' || m.amname
@@ -132,5 +152,7 @@ SELECT c.oid::text AS oid, 'pg_class:' || c.oid AS key, c.relname::text AS name,
   FROM pg_catalog.pg_class c
   LEFT JOIN pg_catalog.pg_class toast ON toast.oid = c.reltoastrelid
   LEFT JOIN pg_catalog.pg_am m ON m.oid = c.relam
- WHERE c.relnamespace = $1::pg_catalog.oid AND c.relkind = 'r'
+  LEFT JOIN pg_catalog.pg_inherits i ON i.inhrelid = c.oid AND c.relispartition
+  LEFT JOIN pg_catalog.pg_class parent ON parent.oid = i.inhparent
+ WHERE c.relnamespace = $1::pg_catalog.oid AND c.relkind IN ('r', 'p')
  ORDER BY c.relname`

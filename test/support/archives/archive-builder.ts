@@ -59,7 +59,8 @@ function writeStage(writer: ArchiveWriter, stage: StageToWrite, pages: Buffer[])
   for (const type of types) pages.push(writer.open(type.kind, type.content))
   for (const sequence of sequences) pages.push(writer.open('sequence', sequence))
   for (const { rows: _, ...line } of tables) pages.push(writer.open('table', line))
-  for (const { name, columns, rows = [] } of tables) {
+  for (const { name, columns, partitionBy, rows = [] } of tables) {
+    if (partitionBy !== undefined) continue
     const withValues = columns.filter(({ generated }) => generated === undefined)
     pages.push(writer.open('rows', { table: name, columns: withValues.map((each) => each.name) }))
     pages.push(writer.rowPage(rows.length, toByteText(rows.map((row) => JSON.stringify(row)).join(ROW_PARTS.join))))

@@ -26,6 +26,10 @@ const withDefault = (expression: string): StageToWrite =>
   withTable({ columns: [column('a', 'integer', { default: expression })] })
 const withIndex = (definition: string): StageToWrite => withTable({ indexes: [{ name: 'i', definition }] })
 
+const withPartition = (bound: string): StageToWrite => ({
+  tables: [table({ partitionBy: 'LIST (a)' }), table({ name: 'u', partitionOf: { table: 't', bound } })],
+})
+
 const sequence = {
   name: 's',
   type: 'bigint' as const,
@@ -70,6 +74,23 @@ const TRICKS: Readonly<Record<string, readonly [StageToWrite, number]>> = {
   ],
   'a type that refers to another stage': [withType('integer REFERENCES "guest.safe".thing'), 400],
   'a type that makes it a partitioned table': [withType('integer) PARTITION BY LIST (a'), 400],
+  'a partition key that ends the statement': [withTable({ partitionBy: `LIST (a); ${DROP}` }), 400],
+  'a partition key that brings a tablespace': [withTable({ partitionBy: 'LIST (a) TABLESPACE pg_global' }), 400],
+  'a partition key that brings a query': [
+    withTable({ partitionBy: 'LIST (a) WITH (fillfactor = 70) AS SELECT 1' }),
+    400,
+  ],
+  'a partition key that reads a file of the server': [
+    withTable({ partitionBy: `LIST (pg_read_file('/etc/passwd'))` }),
+    400,
+  ],
+  'a bound that ends the statement': [withPartition(`DEFAULT; ${DROP}`), 400],
+  'a bound that is another action': [withPartition('DEFAULT, OWNER TO wharf'), 400],
+  'a bound that reads a file of the server': [withPartition(`FOR VALUES IN (pg_read_file('/etc/passwd'))`), 400],
+  'an index of a partitioned table on its partitions, too': [
+    withTable({ partitionBy: 'LIST (a)', indexes: [{ name: 'i', definition: 'CREATE INDEX i ON t USING btree (a)' }] }),
+    400,
+  ],
   'a domain that ends the statement': [
     { types: [{ kind: 'domain', content: { name: 'd', type: `integer; ${DROP}; --`, nullable: true } }] },
     400,

@@ -22,6 +22,7 @@ const DATABASES = [
   { slug: 'northwind', path: '../../../../shared/data/northwind/northwind.sql' },
   { slug: 'edge-values', path: '../../fixtures/edge-values.sql', after: WITHOUT_FUNCTIONS },
   { slug: 'structures', path: '../../fixtures/structures.sql' },
+  { slug: 'partitions', path: '../../fixtures/partitions.sql' },
 ]
   .map(({ slug, path, after = '' }) => ({ slug, path: fileURLToPath(new URL(path, import.meta.url)), after }))
   .filter(({ path }) => existsSync(path))

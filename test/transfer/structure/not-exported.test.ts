@@ -15,6 +15,9 @@ beforeAll(async () => {
   await asSuperuser([
     'CREATE SCHEMA elsewhere',
     'CREATE EXTENSION hstore SCHEMA elsewhere',
+    'CREATE FOREIGN DATA WRAPPER none',
+    'CREATE SERVER nowhere FOREIGN DATA WRAPPER none',
+    'GRANT USAGE ON FOREIGN SERVER nowhere TO PUBLIC',
     'GRANT USAGE ON SCHEMA elsewhere TO PUBLIC',
   ])
   stage = await openStage(database.url, 'stage')
@@ -70,6 +73,7 @@ const EXPECTED: readonly (readonly [kind: string, name: string, detail?: string]
   ['exclusion', 'parts.excluded', needs('function f(integer)')],
   ['extension', 'cube'],
   ['foreign key', 'refers_to_ancestor.refers_to_ancestor_id_fkey', needs('table ancestor')],
+  ['foreign table', 'parted_in_part_2', 'its rows are not exported either'],
   ['function', 'distance(double precision, double precision)'],
   ['function', 'f(integer)'],
   ['function', 'f_mood(mood)'],
@@ -86,7 +90,6 @@ const EXPECTED: readonly (readonly [kind: string, name: string, detail?: string]
   ['operator', '=== (integer, integer)'],
   ['operator class', 'odd_ops'],
   ['operator family', 'odd_ops'],
-  ['partitioned table', 'parted', 'its rows are not exported either'],
   ['policy', 'base.nobody'],
   ['procedure', 'p()'],
   ['range', 'measured', needs('function distance(double precision,double precision)')],
@@ -97,7 +100,8 @@ const EXPECTED: readonly (readonly [kind: string, name: string, detail?: string]
   ['table', 'ancestor', withRows('other tables inherit from it')],
   ['table', 'descendant', withRows('it inherits from another table')],
   ['table', 'of_shape', withRows('it is a table of a composite type')],
-  ['table', 'parted_1', withRows('it is a partition of another table')],
+  ['table', 'parted', withRows(needs('function f(integer)'))],
+  ['table', 'parted_1', withRows(needs('table parted'))],
   ['table', 'with_cube', withRows(needs('type cube'))],
   ['table', 'with_folded_text', withRows(needs('type folded_text[]'))],
   ['table', 'with_hidden_row_type', withRows(needs('type stage.path[]'))],
