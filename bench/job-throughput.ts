@@ -1,6 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createPostgresBackend, type PgPool, Queue, runMigrations, Worker } from 'bullmq'
 import pg from 'pg'
@@ -27,9 +25,7 @@ const PROJECT = 'small'
  * is nothing to do: what is between them are records, archives and progress.
  */
 export async function measureJobThroughput(bench: BenchRun): Promise<Measurement[]> {
-  const dataDir = join(bench.outputDir, 'jobs')
-  await mkdir(dataDir)
-  const options = { databaseUrl: bench.postgres.url, dataDir }
+  const options = { databaseUrl: bench.postgres.url, dataDir: bench.dataDir }
   const client = new pg.Client({ connectionString: bench.postgres.superuserUrl })
   await client.connect()
   const api = await startService({ ...options, part: 'api' })

@@ -1,12 +1,13 @@
 import { z } from 'zod'
 import { count, flag, identifier, list, MAX_PROBLEMS, optional, roleName, sha256, slug, timestamp } from './fields.ts'
+import { functionLine, materializedView, policy, rule, statistics, trigger, view } from './object-lines.ts'
 import { composite, domain, enumType, range, sequence, stage, table } from './structure-lines.ts'
 
 /** The versions of the format that are read. */
-export const KNOWN_VERSIONS: readonly number[] = [1]
+export const KNOWN_VERSIONS: readonly number[] = [1, 2]
 
 /** The version of the format that is written. */
-export const ARCHIVE_VERSION = 1
+export const ARCHIVE_VERSION = 2
 
 const archive = z.object({
   version: z.int(),
@@ -64,6 +65,13 @@ export const LINES = {
   range,
   sequence,
   table,
+  function: functionLine,
+  view,
+  materializedView,
+  statistics,
+  rule,
+  trigger,
+  policy,
   rows: z.object({ table: identifier, columns: list(identifier) }),
   rowsEnd: z.object({ table: identifier, rows: count, sha256 }),
   stageEnd: z.object({ slug, tables: count, rows: count }),
@@ -75,6 +83,16 @@ type Lines = typeof LINES
 
 /** Every kind of line but `row`. */
 export type LineKind = keyof Lines
+
+/** The lines that describe objects beside types, sequences and tables. */
+export const OBJECT_KINDS = ['function', 'view', 'materializedView', 'statistics', 'rule', 'trigger', 'policy'] as const
+export type ObjectLineKind = (typeof OBJECT_KINDS)[number]
+
+/** The lines that describe the structure of a stage. */
+export const STRUCTURE_KINDS = [
+  ...(['enum', 'domain', 'composite', 'range', 'sequence', 'table'] as const),
+  ...OBJECT_KINDS,
+] as const
 
 /** The lines that end what another began, and count and sum up what was between. */
 const CLOSING_KINDS = ['systemEnd', 'rowsEnd', 'stageEnd', 'projectEnd', 'end'] as const
@@ -114,6 +132,9 @@ export function toEntry<K extends LineKind>(kind: K, content: unknown): Parsed<K
 export function isClosing(entry: Entry): entry is Entry<ClosingKind> {
   return CLOSING_KINDS.some((kind) => kind === entry.kind)
 }
+
+export const isObject = (entry: Entry): entry is Entry<ObjectLineKind> =>
+  OBJECT_KINDS.some((kind) => kind === entry.kind)
 
 /** Whether the format knows this kind of line. */
 export function isLineKind(kind: string): kind is LineKind {

@@ -1,4 +1,4 @@
-import type { LineKind } from './lines.ts'
+import { type LineKind, STRUCTURE_KINDS } from './lines.ts'
 
 export type AnyKind = LineKind | 'row'
 
@@ -15,6 +15,10 @@ export type Position =
   | 'tables'
   | 'finished'
 
+const STRUCTURE_LINES: Partial<Record<AnyKind, Position>> = Object.fromEntries(
+  STRUCTURE_KINDS.map((kind) => [kind, 'structure']),
+)
+
 /** What may follow at each position, and where that leads. A reader and a writer keep to the same table. */
 const ORDER: Readonly<Record<Position, Partial<Record<AnyKind, Position>>>> = {
   start: { archive: 'archive' },
@@ -24,12 +28,7 @@ const ORDER: Readonly<Record<Position, Partial<Record<AnyKind, Position>>>> = {
   events: { event: 'events', systemEnd: 'stages' },
   stages: { stage: 'structure', projectEnd: 'archive' },
   structure: {
-    enum: 'structure',
-    domain: 'structure',
-    composite: 'structure',
-    range: 'structure',
-    sequence: 'structure',
-    table: 'structure',
+    ...STRUCTURE_LINES,
     rows: 'rows',
     stageEnd: 'stages',
   },

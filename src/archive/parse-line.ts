@@ -59,5 +59,5 @@ export function parseEntry({ kind, content }: ParsedLine, position: Position, fa
 function checkVersion(content: unknown, fault: LineFault): void {
   const version = typeof content === 'object' && content !== null && 'version' in content ? content.version : undefined
   if (!Number.isInteger(version) || KNOWN_VERSIONS.some((known) => known === version)) return
-  throw fault(`the archive is of version ${version}; known is version ${KNOWN_VERSIONS.join(', ')}`)
+  throw fault(`the archive is of version ${version}; known are versions ${KNOWN_VERSIONS.join(' and ')}`)
 }

@@ -1,4 +1,4 @@
-import type { LineKind } from './lines.ts'
+import { type LineKind, STRUCTURE_KINDS } from './lines.ts'
 
 /** Limits on the lines that a reader keeps in memory: everything but rows and events. */
 export interface StructureLimits {
@@ -17,9 +17,7 @@ export const STRUCTURE_LIMITS: StructureLimits = {
 }
 
 /** The lines that are kept. `rows` and closing lines come with one of these. */
-const KEPT: ReadonlySet<LineKind> = new Set([
-  ...(['project', 'role', 'stage', 'enum', 'domain', 'composite', 'range', 'sequence', 'table'] as const),
-])
+const KEPT: ReadonlySet<LineKind> = new Set([...(['project', 'role', 'stage'] as const), ...STRUCTURE_KINDS])
 
 /**
  * Counts the lines that are kept.

@@ -30,7 +30,7 @@ export const runSchema = z
         .nullable()
         .meta({
           description:
-            'How many views, functions and other things its archive lacks, since no archive can hold them; the result of its job ' +
+            'How many publications, casts and other things its archive lacks, since no archive can hold them; the result of its job ' +
             'names them. null where there is no result, or none any more.',
         }),
       null,

@@ -94,7 +94,7 @@ test('an archive is loaded over the stage that it came from, where that has such
 
 /** A stage as somebody wrote it by hand, in words that PostgreSQL does not print. */
 const BY_HAND = {
-  types: [
+  beforeTables: [
     {
       kind: 'domain' as const,
       content: {

@@ -86,18 +86,18 @@ test('an export as a job is downloaded when it is done, and is the same archive'
 })
 
 test('an export as a job names what no archive can hold', async () => {
-  await createProject(wharf, 'viewed', `${SONGS} CREATE VIEW loud AS SELECT upper(name) AS name FROM song`)
+  await createProject(wharf, 'viewed', `${SONGS} GRANT SELECT ON song TO PUBLIC`)
   const output = join(await temporaryFolder(), 'viewed.jsonl.gz')
   const exported = await runCommand(['data:export', dsnOf(wharf, 'viewed'), '--async', '--output', output])
-  expect(exported).toMatchObject({ code: 0, stderr: expect.stringContaining('live: view loud') })
+  expect(exported).toMatchObject({ code: 0, stderr: expect.stringContaining('live: grant song (SELECT to everybody)') })
   const { items } = z
     .object({ items: z.array(z.object({ result: z.unknown() })) })
     .parse((await wharf.root.get('/jobs?project=viewed')).json)
-  expect(items[0]?.result).toMatchObject({ notExported: [{ stage: 'live', kind: 'view', name: 'loud' }] })
+  expect(items[0]?.result).toMatchObject({ notExported: [{ stage: 'live', kind: 'grant', name: 'song' }] })
 })
 
 test('a schedule reports what its archives cannot hold, and its job names it', async () => {
-  await createProject(wharf, 'nightly', `${SONGS} CREATE VIEW loud AS SELECT upper(name) AS name FROM song`)
+  await createProject(wharf, 'nightly', `${SONGS} GRANT SELECT ON song TO PUBLIC`)
   const schedule = await makeSchedule(wharf.root, 'nightly', { name: 'nightly' })
   const { id } = jobOf(await wharf.root.post(`/schedules/${schedule.id}/run`))
   await untilStatus(wharf.root, id, 'succeeded')
@@ -110,7 +110,7 @@ test('a schedule reports what its archives cannot hold, and its job names it', a
   expect(await runCommand(['job:show', id, ...there])).toMatchObject({
     code: 0,
     stderr: expect.stringContaining(
-      'the archive has all rows, but not these, which no archive can hold:\n  live: view loud',
+      'the archive has all rows, but not these, which no archive can hold:\n  live: grant song (SELECT to everybody)',
     ),
   })
 })

@@ -94,13 +94,15 @@ test("a project's login that the operator has locked is the operator's affair, a
   expect(await wharf.root.post('/export', { json: { projects: [{ slug: 'shop' }] } })).toMatchObject(UNAVAILABLE)
 })
 
-/** As PostgreSQL says it where its disk is full, for every row that is written after the first. */
+/** As PostgreSQL says it where its disk is full, for every row that is written after the first, and for all of an import. */
 const DISK_FULL = `
-  CREATE TABLE filled (id integer PRIMARY KEY);
-  INSERT INTO filled VALUES (1);
-  CREATE FUNCTION fill(id integer) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+  CREATE SEQUENCE filled_blocks START 10;
+  SELECT setval('filled_blocks', 1);
+  CREATE FUNCTION fill() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+    IF nextval('filled_blocks') < 3 THEN RETURN true; END IF;
     RAISE SQLSTATE '53100' USING MESSAGE = 'could not extend file "base/1/2": No space left on device'; END $$;
-  ALTER TABLE filled ADD CHECK (fill(id)) NOT VALID`
+  CREATE TABLE filled (id integer PRIMARY KEY CHECK (fill()));
+  INSERT INTO filled VALUES (1)`
 
 test('a disk of the database that is full is told as such, whatever was written', async () => {
   await createProject(wharf, 'full', DISK_FULL)

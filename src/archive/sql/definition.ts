@@ -1,4 +1,11 @@
 import { asList, asTree, type Grammar, type Tree, treeAt } from './grammar.ts'
+import {
+  describeObject,
+  isObjectDefinition,
+  OBJECT_STATEMENTS,
+  type ObjectDefinition,
+  takeObject,
+} from './object-definition.ts'
 import { findReach } from './reach.ts'
 import { findScanFault, TOO_DEEP } from './scan-sql.ts'
 
@@ -20,28 +27,33 @@ export type Definition =
   | { readonly form: 'index'; readonly name: string; readonly table: string; readonly only?: boolean }
   | { readonly form: 'partition key' }
   | { readonly form: 'partition bound' }
+  | ObjectDefinition
 
 /**
  * Makes sure, by PostgreSQL's own grammar, that a text is what it should be and nothing else: one type, one expression,
- * one constraint, one partition key or bound, or one statement that makes this index on this table. It reaches nothing
- * outside of the stage and PostgreSQL's own schemas, and calls nothing that acts instead of giving a value.
+ * one constraint, one partition key or bound, or one statement that makes this index on this table, or this object. It
+ * reaches nothing outside of the stage and PostgreSQL's own schemas, and calls nothing that acts instead of giving a
+ * value, except in objects: a function's body can do what the project's login may, whatever it looks like.
  *
  * @returns what is wrong, for a message that does not quote the text; undefined if nothing is.
  */
 export function findDefinitionFault(grammar: Grammar, text: string, definition: Definition): string | undefined {
-  const fault = findScanFault(text)
+  const fault = findScanFault(text, scanOptions(definition))
   if (fault !== undefined) return fault
   const parsed = parseDefinition(grammar, text, definition)
   if (parsed === undefined) return `must be ${describe(definition)}, and nothing else`
-  return isDeeperThan(parsed, MAX_DEPTH) ? TOO_DEEP : findReach(parsed)
+  return isDeeperThan(parsed, MAX_DEPTH) ? TOO_DEEP : findReach(parsed, { mayAct: isObjectDefinition(definition) })
 }
 
 /** The tree of a text; undefined where that is something else, or more, or is too large or too deep to be compared. */
 export function toParsedDefinition(grammar: Grammar, text: string, definition: Definition): Tree | undefined {
-  if (findScanFault(text) !== undefined) return undefined
+  if (findScanFault(text, scanOptions(definition)) !== undefined) return undefined
   const parsed = parseDefinition(grammar, text, definition)
   return parsed === undefined || isDeeperThan(parsed, MAX_DEPTH) ? undefined : parsed
 }
+
+/** Bodies of functions are quoted by dollars, or have statements in them; a rule can have several statements. */
+const scanOptions = ({ form }: Definition) => ({ mayHaveBody: form === 'function' || form === 'rule' })
 
 function parseDefinition(grammar: Grammar, text: string, definition: Definition): Tree | undefined {
   const [statement = {}, ...others] = grammar.parse(`${STATEMENTS[definition.form]}${text}`) ?? []
@@ -57,6 +69,7 @@ const STATEMENTS: Readonly<Record<Definition['form'], string>> = {
   index: '',
   'partition key': 'CREATE TABLE t (c integer) PARTITION BY ',
   'partition bound': 'ALTER TABLE t ATTACH PARTITION c ',
+  ...OBJECT_STATEMENTS,
 }
 
 const CONSTRAINT_TYPES: Readonly<Record<ConstraintKind, string>> = {
@@ -85,6 +98,8 @@ function describe(definition: Definition): string {
       return 'one partition key'
     case 'partition bound':
       return "one partition's bound"
+    default:
+      return describeObject(definition)
   }
 }
 
@@ -113,6 +128,8 @@ function takeDefinition(statement: Tree, definition: Definition): Tree | undefin
       return takePartitionKey(treeAt(statement, 'CreateStmt'))
     case 'partition bound':
       return takePartitionBound(statement)
+    default:
+      return takeObject(statement, definition)
   }
 }
 

@@ -27,10 +27,42 @@ export function sqlFieldsOf({ kind, content }: Entry): readonly SqlField[] {
       return field('range.subtype', content.subtype, TYPE)
     case 'table':
       return tableFields(content)
+    case 'function':
+      return field('function.definition', content.definition, {
+        form: 'function',
+        name: content.name,
+        kind: content.kind,
+      })
+    case 'view':
+      return viewFields('view', content)
+    case 'materializedView':
+      return [
+        ...viewFields('materializedView', content),
+        ...definitions('materializedView.indexes', content.indexes, ({ name }) => ({
+          form: 'index',
+          name,
+          table: content.name,
+        })),
+      ]
+    case 'trigger':
+    case 'rule':
+    case 'policy':
+    case 'statistics': {
+      const { name, table, definition } = content
+      return field(`${kind}.definition`, definition, { form: kind, name, table })
+    }
     default:
       return []
   }
 }
+
+const viewFields = (
+  kind: 'view' | 'materializedView',
+  { definition, columns }: Pick<LineContent<'view'>, 'definition' | 'columns'>,
+): readonly SqlField[] => [
+  ...field(`${kind}.definition`, definition, { form: 'query' }),
+  ...columns.flatMap((column, at) => field(`${kind}.columns.${at}.default`, column.default, EXPRESSION)),
+]
 
 function tableFields(table: LineContent<'table'>): readonly SqlField[] {
   const constraint = (kind: ConstraintKind): Definition => ({ form: 'constraint', kind })

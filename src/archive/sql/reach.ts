@@ -4,23 +4,33 @@ import { asList, asTree, type Tree, treeAt } from './grammar.ts'
 /** The schemas of PostgreSQL's own whose types and functions structure may name. */
 const OWN_SCHEMAS: ReadonlySet<string> = new Set(['pg_catalog', 'information_schema'])
 
+/** Lists of names of which the first can be a schema; in other lists they are columns, arguments, kinds of statistics. */
+const QUALIFIED: ReadonlySet<string> = new Set([
+  ...(['names', 'name', 'funcname', 'collname', 'opclass', 'useOp', 'operName', 'defnames'] as const),
+])
+
 /** Lists of names that are columns: `a.b` there is a column of a table. */
 const COLUMN_LISTS: ReadonlySet<string> = new Set([
   ...(['fields', 'keys', 'including', 'fk_attrs', 'pk_attrs', 'fk_del_set_cols', 'indirection'] as const),
 ])
 
+export interface ReachOptions {
+  /** Whether it may have subqueries and parameters, and call functions that act. */
+  readonly mayAct: boolean
+}
+
 /**
- * Finds what a definition must not name: anything in a schema but PostgreSQL's own, subqueries, parameters, and functions
- * that act.
+ * Finds what a definition must not name: anything in a schema but PostgreSQL's own, and, where it may not act, subqueries,
+ * parameters, and functions that act.
  *
  * @param parsed a tree of PostgreSQL's parser. @returns what it is, for a message; undefined if there is nothing.
  */
-export function findReach(parsed: Tree): string | undefined {
+export function findReach(parsed: Tree, { mayAct }: ReachOptions): string | undefined {
   // Not by recursion: a tree may be deeper than the stack.
   const pending: Tree[] = [parsed]
   for (let tree = pending.pop(); tree; tree = pending.pop()) {
     for (const [key, value] of Object.entries(tree)) {
-      const fault = findFaultOf(key, value)
+      const fault = mayAct ? findOutside(key, value, QUALIFIED.has(key)) : findReachOf(key, value)
       if (fault !== undefined) return fault
       const inner = Array.isArray(value) ? value : [value]
       for (const each of inner) if (typeof each === 'object' && each !== null) pending.push(asTree(each))
@@ -29,13 +39,20 @@ export function findReach(parsed: Tree): string | undefined {
   return undefined
 }
 
-function findFaultOf(key: string, value: unknown): string | undefined {
+function findReachOf(key: string, value: unknown): string | undefined {
   if (key === 'SubLink' || key.endsWith('Stmt')) return 'must not have a subquery'
   if (key === 'ParamRef') return 'must not have parameters'
-  if (key === 'schemaname' || key === 'catalogname') return OUTSIDE
-  if (key === 'FuncCall') return findCallFault(asTree(value))
+  if (key === 'schemaname') return OUTSIDE
   if (key === 'TypeCast') return findCastFault(asTree(value))
-  const names = COLUMN_LISTS.has(key) ? [] : namesOf(value)
+  if (key === 'FuncCall') return findCallFault(asTree(value))
+  return findOutside(key, value, !COLUMN_LISTS.has(key))
+}
+
+/** @param isQualified whether the first of several names is a schema. */
+function findOutside(key: string, value: unknown, isQualified: boolean): string | undefined {
+  if (key === 'catalogname') return OUTSIDE
+  if (key === 'schemaname') return typeof value === 'string' && OWN_SCHEMAS.has(value) ? undefined : OUTSIDE
+  const names = isQualified ? namesOf(value) : []
   return names.length > 1 && !OWN_SCHEMAS.has(names[0] ?? '') ? OUTSIDE : undefined
 }
 

@@ -21,6 +21,11 @@ const WORD = /[A-Za-z0-9_.\u0080-\u{10FFFF}][A-Za-z0-9_.$\u0080-\u{10FFFF}]*/uy
 const OPERATOR = /[~!@#^&|`?+\-*/%<>=]+/y
 const CONTINUED = /[ \t\f\v]*[\n\r][ \t\n\r\f\v]*'/y
 
+export interface ScanOptions {
+  /** Whether it may be a function: with a body that is quoted by dollars, or of statements that semicolons end. */
+  readonly mayHaveBody?: boolean
+}
+
 /**
  * Looks over SQL before it is parsed, in time that grows with its length: PostgreSQL's scanner needs hours for some
  * texts of a megabyte (comments inside comments), and its parser runs out of stack for others.
@@ -30,12 +35,12 @@ const CONTINUED = /[ \t\f\v]*[\n\r][ \t\n\r\f\v]*'/y
  *
  * @returns what is wrong, for a message; undefined if nothing is.
  */
-export function findScanFault(text: string): string | undefined {
+export function findScanFault(text: string, { mayHaveBody = false }: ScanOptions = {}): string | undefined {
   if (text.length > MAX_LENGTH) return `must have at most ${MAX_LENGTH} characters`
   const nesting = createNesting(text)
   let tokens = 0
   for (let at = skip(SPACES, text, 0); at < text.length; at = skip(SPACES, text, at)) {
-    const end = endOfToken(text, at)
+    const end = (mayHaveBody ? endOfBodyToken(text, at) : undefined) ?? endOfToken(text, at)
     if (typeof end === 'string') return end
     tokens += 1
     if (tokens > MAX_TOKENS) return `must have at most ${MAX_TOKENS} words, constants and signs`
@@ -103,6 +108,21 @@ function createNesting(text: string) {
     isClosed: () => open.length === 0,
   }
 }
+
+const DOLLARS = /\$(?:[A-Za-z_\u0080-\u{10FFFF}][A-Za-z0-9_\u0080-\u{10FFFF}]*)?\$/uy
+
+/** The same for a dollar quote, the number of an argument and a semicolon; undefined for anything else. */
+function endOfBodyToken(text: string, at: number): number | string | undefined {
+  if (text.charAt(at) === ';') return at + 1
+  if (text.charAt(at) !== '$') return undefined
+  const argumentEnd = skip(ARGUMENT, text, at)
+  if (argumentEnd > at) return argumentEnd
+  const tagEnd = skip(DOLLARS, text, at)
+  const end = tagEnd === at ? -1 : text.indexOf(text.slice(at, tagEnd), tagEnd)
+  return end < 0 ? 'has a dollar quote that does not end' : end + (tagEnd - at)
+}
+
+const ARGUMENT = /\$\d{1,5}\b/y
 
 /** @returns the position after the token that begins at `at`; or what is wrong with it. */
 function endOfToken(text: string, at: number): number | string {

@@ -108,7 +108,7 @@ const inPlaceNotes = (projects: readonly ExaminedProject[]): readonly string[] =
       .filter(({ mode }) => mode === 'in place')
       .map(
         ({ slug }) =>
-          `${printable(targetSlug)}/${printable(slug)} has things that an archive does not describe (views, triggers, ...), so it is loaded ` +
+          `${printable(targetSlug)}/${printable(slug)} has things that an archive does not describe (rights, casts, ...), so it is loaded ` +
           'where it is: readers wait meanwhile',
       ),
   ),

@@ -1,4 +1,5 @@
-import type { StageStructure, TableStructure } from '../structure/read-structure.ts'
+import { objectName } from '../structure/objects/objects.ts'
+import type { ObjectStructure, StageStructure, TableStructure } from '../structure/read-structure.ts'
 
 /**
  * A structure without some of its tables, what belongs to them, and what refers to them. With a partitioned table go its
@@ -22,6 +23,16 @@ export function excludeTables(structure: StageStructure, excluded: readonly stri
         detail: `refers to the excluded table ${references}`,
       })),
   )
+  const isLost = ({ tables }: ObjectStructure): boolean => tables.some(isExcluded)
+  const lostObjects = structure.afterTables
+    .filter(isLost)
+    // What is of a table goes with it.
+    .filter(({ line: { content } }) => !('table' in content && isExcluded(content.table)))
+    .map(({ line, tables }) => ({
+      kind: line.kind,
+      name: objectName(line),
+      detail: `needs the excluded table ${tables.find(isExcluded)}`,
+    }))
   const withoutLostKeys = (table: TableStructure): TableStructure => ({
     ...table,
     line: {
@@ -33,6 +44,7 @@ export function excludeTables(structure: StageStructure, excluded: readonly stri
     ...structure,
     sequences: structure.sequences.filter(({ ownedBy }) => ownedBy === undefined || !isExcluded(ownedBy.table)),
     tables: kept.map(withoutLostKeys),
-    notExported: [...structure.notExported, ...lostKeys],
+    afterTables: structure.afterTables.filter((object) => !isLost(object)),
+    notExported: [...structure.notExported, ...lostKeys, ...lostObjects],
   }
 }

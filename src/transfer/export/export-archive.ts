@@ -4,6 +4,7 @@ import type { Transaction } from '../../database/database.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
 import { eventPages } from '../../events/event-pages.ts'
 import { listRoles } from '../../projects/roles.ts'
+import type { ObjectLine, TypeLine } from '../structure/lines.ts'
 import type { DeclaredProject, DeclaredStage, DeclaredTable } from './declare-tables.ts'
 import { assertReadable, type LineLimits } from './line-limits.ts'
 import { tablePages } from './table-pages.ts'
@@ -92,14 +93,14 @@ async function* stageLines(
   await tx.$executeRawUnsafe(`SET LOCAL search_path = ${quoteIdentifier(stage.schemaName)}`)
   const { notExported, comment } = structure
   yield writer.open('stage', { slug: stage.slug, notExported, ...(comment !== undefined && { comment }) })
-  for (const type of structure.types) {
-    const bytes = writer.open(type.kind, type.content)
-    yield assertReadable(bytes, 'structure', `${type.kind} "${type.content.name}"`, limits)
-  }
+  const describe = ({ kind, content }: TypeLine | ObjectLine): Buffer =>
+    assertReadable(writer.open(kind, content), 'structure', `${kind} "${content.name}"`, limits)
+  yield* structure.beforeTables.map(describe)
   for (const sequence of structure.sequences) yield writer.open('sequence', sequence)
   for (const { line } of structure.tables) {
     yield assertReadable(writer.open('table', line), 'structure', `table "${line.name}"`, limits)
   }
+  yield* structure.afterTables.map(({ line }) => describe(line))
   for (const table of tables) yield* tableRows(writing, tx, stage.slug, table)
   yield writer.close('stageEnd')
 }

@@ -1,10 +1,11 @@
 import { EventEmitter, once } from 'node:events'
 import { crc32 } from 'node:zlib'
 import type { ArchiveItem, RowBatch } from '../../archive/archive-item.ts'
-import type { LineContent } from '../../archive/lines.ts'
+import type { Entry, LineContent, ObjectLineKind } from '../../archive/lines.ts'
 import type { RowFormat } from '../../archive/row-encoder.ts'
 import type { ByteRange } from '../../lib/byte-range.ts'
 import type { StructureLines } from '../structure/create-statements.ts'
+import type { ObjectLine, TypeLine } from '../structure/lines.ts'
 
 /** What is known of a project in an archive, but for its rows and events. */
 export interface ArchiveProject {
@@ -95,7 +96,7 @@ export function createArchiveLists(): ArchiveLists {
       project.eventLines.end = end
     }
     if (item.kind === 'stage') {
-      const structure = { types: [], sequences: [], tables: [] }
+      const structure = { beforeTables: [], sequences: [], tables: [], afterTables: [] }
       project.stages.push({ comment: undefined, ...item.content, structure, tables: [], isWhole: false })
     }
     const stage = project.stages.at(-1)
@@ -125,13 +126,22 @@ function addToStage(stage: Growing<ArchiveStage>, item: ArchiveItem, end: number
     case 'domain':
     case 'composite':
     case 'range':
-      stage.structure.types.push({ kind: item.kind, content: item.content } as StructureLines['types'][number])
+      stage.structure.beforeTables.push({ kind: item.kind, content: item.content } as Growing<TypeLine>)
       break
     case 'sequence':
       stage.structure.sequences.push(item.content)
       break
     case 'table':
       stage.structure.tables.push(item.content)
+      break
+    case 'function':
+    case 'view':
+    case 'materializedView':
+    case 'statistics':
+    case 'rule':
+    case 'trigger':
+    case 'policy':
+      addObject(stage, item)
       break
     case 'rows':
       stage.tables.push({ name: item.content.table, columns: item.content.columns, rows: 0, parts: [], isWhole: false })
@@ -145,6 +155,13 @@ function addToStage(stage: Growing<ArchiveStage>, item: ArchiveItem, end: number
     case 'stageEnd':
       stage.isWhole = true
   }
+}
+
+/** A function that comes before the first table can be made before it; everything else needs tables. */
+function addObject({ structure }: Growing<ArchiveStage>, { kind, content }: Entry<ObjectLineKind>): void {
+  const isEarly = kind === 'function' && structure.tables.length === 0
+  const list = isEarly ? structure.beforeTables : structure.afterTables
+  list.push({ kind, content } as Growing<ObjectLine>)
 }
 
 function addRows(table: Growing<ArchiveTable>, { format, count, line, bytes }: RowBatch, end: number): void {

@@ -64,8 +64,8 @@ export async function examineStage(
 }
 
 /** Whether there is nothing in a stage, so that an archive would build it. */
-export const isEmpty = ({ types, sequences, tables, notExported }: StageStructure): boolean =>
-  [types, sequences, tables, notExported].every((list) => list.length === 0)
+export const isEmpty = ({ beforeTables, sequences, tables, afterTables, notExported }: StageStructure): boolean =>
+  [beforeTables, sequences, tables, afterTables, notExported].every((list) => list.length === 0)
 
 /** Whether a stage is empty now. @param database as the project's own login sees it. */
 export const isEmptyStage = async (database: Database, stage: Stage): Promise<boolean> =>
@@ -129,7 +129,7 @@ function whatBecomesOf(
  * A structure whose sequences go on where those of the archive stood. Those of identity columns go by their columns:
  * a sequence keeps its name when its table is renamed.
  */
-function withPositions({ types, sequences, tables }: StructureLines, archive: StructureLines): StructureLines {
+function withPositions(structure: StructureLines, archive: StructureLines): StructureLines {
   const positions = new Map<string, Position>(
     archive.sequences.map((sequence) => [sequence.name, positionOf(sequence)]),
   )
@@ -141,9 +141,9 @@ function withPositions({ types, sequences, tables }: StructureLines, archive: St
     ),
   )
   return {
-    types,
-    sequences: sequences.map((sequence) => ({ ...sequence, ...positions.get(sequence.name) })),
-    tables: tables.map((table) => ({
+    ...structure,
+    sequences: structure.sequences.map((sequence) => ({ ...sequence, ...positions.get(sequence.name) })),
+    tables: structure.tables.map((table) => ({
       ...table,
       columns: table.columns.map((column) => {
         if (!column.identity) return column

@@ -96,7 +96,7 @@ async function findUndoable(
 
 const NOTHING_TO_UNDO =
   'there is nothing to undo: no import replaced this stage, or what it replaced is not kept any more, or the last one ' +
-  'was loaded in place, as for stages with views, triggers or the like'
+  'was loaded in place, as for stages that have what archives do not describe'
 
 async function exchange(tx: Transaction, stage: StageIdentity, keptSchema: string): Promise<void> {
   const replaced = shadowName(stage, 'old')

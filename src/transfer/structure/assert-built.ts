@@ -3,8 +3,10 @@ import { quoteIdentifier } from '../../database/quoting.ts'
 import { sqlState } from '../../database/sqlstate.ts'
 import { conflict } from '../../errors.ts'
 import { builtDifferences } from './compare-built.ts'
-import { missingThings } from './compare-structures.ts'
+import { missingObjects, missingThings } from './compare-structures.ts'
 import { createStatements, type StructureLines } from './create-statements.ts'
+import { isObjectLine } from './lines.ts'
+import { dropObject } from './objects/objects.ts'
 import type { Query } from './query.ts'
 import { readWholeStructure, toLines } from './read-structure.ts'
 
@@ -47,8 +49,10 @@ export async function assertBuilt(
   const reworded = differences.filter(({ inExpressions }) => inExpressions)
   const mayBeReworded = reworded.length === 0 || isOwn || (await isBuiltTheSameAgain(session, schemaName, built))
   const faults = [
-    ...missingThings(lines, built).map((thing) => `${thing} was not made`),
-    ...missingThings(built, lines).map((thing) => `${thing} was made, without a line that says so`),
+    ...[...missingThings(lines, built), ...missingObjects(lines, built)].map((thing) => `${thing} was not made`),
+    ...[...missingThings(built, lines), ...missingObjects(built, lines)].map(
+      (thing) => `${thing} was made, without a line that says so`,
+    ),
     ...differences.filter(({ inExpressions }) => !(inExpressions && mayBeReworded)).map(({ detail }) => detail),
     ...structure.notExported
       // A login's default privileges grant something on every table that it makes.
@@ -84,10 +88,15 @@ async function isBuiltTheSameAgain(
   }
 }
 
-const dropStatements = ({ types, sequences, tables }: StructureLines): readonly string[] => [
+const dropStatements = ({ beforeTables, sequences, tables, afterTables }: StructureLines): readonly string[] => [
+  ...afterTables.toReversed().map(dropObject),
   // Partitions are gone with the table that they were of.
   ...tables.map(({ name }) => `DROP TABLE IF EXISTS ${quoteIdentifier(name)} CASCADE`),
   // Those that belong to a table are gone with it.
   ...sequences.map(({ name }) => `DROP SEQUENCE IF EXISTS ${quoteIdentifier(name)} CASCADE`),
-  ...types.map(({ content }) => `DROP TYPE IF EXISTS ${quoteIdentifier(content.name)} CASCADE`),
+  ...beforeTables
+    .toReversed()
+    .map((line) =>
+      isObjectLine(line) ? dropObject(line) : `DROP TYPE IF EXISTS ${quoteIdentifier(line.content.name)} CASCADE`,
+    ),
 ]

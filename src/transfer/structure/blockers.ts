@@ -1,7 +1,16 @@
 import type { ColumnRow } from './columns.ts'
 import type { ConstraintRow } from './constraints.ts'
-import { type Candidates, type Dependency, findBlockers, type ObjectKey, readDescriptions } from './dependencies.ts'
+import {
+  type Candidates,
+  type Dependency,
+  findBlockers,
+  findCircle,
+  neededBy,
+  type ObjectKey,
+  readDescriptions,
+} from './dependencies.ts'
 import type { BlockerOf } from './line-context.ts'
+import { type AnyObjectRow, neededLate } from './objects/objects.ts'
 import type { Query } from './query.ts'
 import type { SequenceRow } from './sequences.ts'
 import type { TableRow } from './tables.ts'
@@ -11,6 +20,7 @@ export interface CatalogRows {
   readonly types: readonly AnyTypeRow[]
   readonly sequences: readonly SequenceRow[]
   readonly tables: readonly TableRow[]
+  readonly objects: readonly AnyObjectRow[]
   readonly constraints: readonly ConstraintRow[]
   readonly columns: readonly ColumnRow[]
   readonly dependencies: readonly Dependency[]
@@ -26,7 +36,7 @@ export async function readBlockers(
   catalog: CatalogRows,
   refused: ReadonlyMap<ObjectKey, string>,
 ): Promise<BlockerOf> {
-  const reasons = new Map([...refused, ...ownBlockers(catalog)])
+  const reasons = new Map([...refused, ...ownBlockers(catalog), ...circular(catalog)])
   const needed = findBlockers(toCandidates(catalog, reasons), catalog.dependencies)
   const descriptions = await readDescriptions(query, needed.values())
   for (const [key, on] of needed) {
@@ -39,24 +49,35 @@ export async function readBlockers(
 
 const HIDDEN = 'a built-in object of the same name hides it'
 
-function ownBlockers({ types, sequences, tables, constraints }: CatalogRows): Map<ObjectKey, string> {
+function ownBlockers({ types, sequences, tables, objects, constraints }: CatalogRows): Map<ObjectKey, string> {
   const hidden = [...types, ...sequences].filter(({ visible }) => !visible)
   const invalid = constraints.filter(({ valid }) => !valid)
   return new Map([
     ...hidden.map(({ key }): [ObjectKey, string] => [key, HIDDEN]),
-    ...tables.flatMap(({ key, blocker }): [ObjectKey, string][] => (blocker ? [[key, blocker]] : [])),
+    ...[...tables, ...objects].flatMap(({ key, blocker }): [ObjectKey, string][] => (blocker ? [[key, blocker]] : [])),
     ...invalid.map(({ key }): [ObjectKey, string] => [key, 'it is not valid: PostgreSQL did not finish building it']),
   ])
 }
 
+function circular({ types, objects, dependencies }: CatalogRows): [ObjectKey, string][] {
+  const keys = [...types, ...objects].map(({ key }) => key)
+  const inCircle = findCircle(keys, neededBy(dependencies))
+  return [...inCircle].map((key) => [key, 'it and what it needs need each other, so none can be made first'])
+}
+
 function toCandidates(catalog: CatalogRows, reasons: ReadonlyMap<ObjectKey, string>): Candidates {
-  const { types, sequences, tables, constraints, columns } = catalog
+  const { types, sequences, tables, objects, constraints, columns, dependencies } = catalog
   const keysOf = (rows: readonly { readonly key: ObjectKey }[]): Set<ObjectKey> =>
     new Set(rows.map(({ key }) => key).filter((key) => !reasons.has(key)))
   return {
     types: keysOf(types),
     sequences: keysOf(sequences.filter(({ owner }) => !owner?.isIdentity)),
     tables: keysOf(tables),
+    objects: keysOf(objects),
+    late: neededLate(objects, tables, neededBy(dependencies)),
+    generated: new Set(
+      columns.flatMap(({ line, default_key }) => (line.generated === undefined ? [] : (default_key ?? []))),
+    ),
     tableParts: new Set([...keysOf(constraints), ...columns.flatMap(({ default_key }) => default_key ?? [])]),
     typeParts: new Set(
       types.flatMap((row) => (row.kind === 'domain' ? [row.default_key, ...row.check_keys.map(({ key }) => key)] : [])),

@@ -71,15 +71,24 @@ function identityDefinition({ generation, sequence }: IdentityLine): string {
   return `GENERATED ${generation.toUpperCase()} AS IDENTITY (${options})`
 }
 
-/** What `CREATE TABLE` does not take in every version, or can't yet know: one `ALTER TABLE`, or none. */
-export function completeColumns({ name, columns }: TableLine): string[] {
+/** What `CREATE TABLE` does not take in every version: one `ALTER TABLE`, or none. */
+export const completeColumns = (table: TableLine): string[] =>
+  setInColumns(table, ({ storage, compression, statistics }) => ({
+    STORAGE: storage,
+    COMPRESSION: compression,
+    STATISTICS: statistics,
+  }))
+
+/** The defaults of a table's columns: one `ALTER TABLE`, or none. Rows that are loaded have a value in every column. */
+export const setDefaults = (table: TableLine): string[] =>
+  setInColumns(table, ({ default: expression }) => ({ DEFAULT: expression }))
+
+function setInColumns(
+  { name, columns }: TableLine,
+  settingsOf: (column: ColumnLine) => Readonly<Record<string, string | number | undefined>>,
+): string[] {
   const changes = columns.flatMap((column) => {
-    const settings = {
-      DEFAULT: column.default,
-      STORAGE: column.storage,
-      COMPRESSION: column.compression,
-      STATISTICS: column.statistics,
-    }
+    const settings = settingsOf(column)
     return Object.entries(settings).flatMap(([setting, value]) =>
       value === undefined ? [] : [`ALTER COLUMN ${quoteIdentifier(column.name)} SET ${setting} ${value}`],
     )

@@ -1,13 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type Entry, toEntry } from '../../archive/lines.ts'
+import { type Entry, isObject, type STRUCTURE_KINDS, toEntry } from '../../archive/lines.ts'
 import type { Grammar } from '../../archive/sql/grammar.ts'
 import { sqlFieldsOf } from '../../archive/sql/line-definitions.ts'
 import { compareDefinitions } from '../../archive/sql/same-definition.ts'
 import { createTurns } from '../../lib/give-way.ts'
 import type { StructureLines } from './create-statements.ts'
+import { objectName } from './objects/objects.ts'
 import { compareText } from './query.ts'
 
-type StructureEntry = Entry<'enum' | 'domain' | 'composite' | 'range' | 'sequence' | 'table'>
+type StructureEntry = Entry<(typeof STRUCTURE_KINDS)[number]>
 
 /** How much of a definition is quoted in a message. */
 const MAX_QUOTED = 200
@@ -48,11 +49,12 @@ export async function builtDifferences(
   return found
 }
 
-const nameOf = ({ kind, content }: StructureEntry): string => `${kind} "${content.name}"`
+const nameOf = (entry: StructureEntry): string =>
+  `${entry.kind} "${isObject(entry) ? objectName(entry) : entry.content.name}"`
 
-function entriesOf({ types, sequences, tables }: StructureLines): readonly StructureEntry[] {
+function entriesOf({ beforeTables, sequences, tables, afterTables }: StructureLines): readonly StructureEntry[] {
   return [
-    ...types.map(({ kind, content }) => entryOf(kind, content)),
+    ...[...beforeTables, ...afterTables].map(({ kind, content }) => entryOf(kind, content)),
     ...sequences.map((content) => entryOf('sequence', content)),
     ...tables.map((content) => entryOf('table', content)),
   ]

@@ -1,5 +1,6 @@
 import type { StructureLines } from './create-statements.ts'
-import type { Facts } from './lines.ts'
+import { type Facts, isObjectLine, isTypeLine } from './lines.ts'
+import { objectName } from './objects/objects.ts'
 import { sequenceFacts } from './sequences.ts'
 import { ownFacts, tableFacts } from './tables.ts'
 import { typeFacts } from './types.ts'
@@ -10,8 +11,8 @@ type Things = ReadonlyMap<string, Facts>
 /**
  * Every difference between an archive's structure and its target's, in words.
  *
- * What does not decide about which rows fit is not compared: comments, storage parameters, the order of columns, and
- * where sequences stand.
+ * What does not decide about which rows fit is not compared: comments, storage parameters, the order of columns, where
+ * sequences stand, and functions, views, triggers and the like, which stay as the target has them.
  *
  * @returns an empty list where the archive's rows fit into the target.
  */
@@ -34,6 +35,15 @@ export function missingThings(from: StructureLines, other: StructureLines): read
   return [...here.keys()].filter((thing) => !there.has(thing) && !isInside(thing, here, there))
 }
 
+/** The functions, views, triggers and the like of one structure that another has not, as they are called for people. */
+export function missingObjects(from: StructureLines, other: StructureLines): readonly string[] {
+  const there = new Set(objectsOf(other))
+  return objectsOf(from).filter((object) => !there.has(object))
+}
+
+const objectsOf = ({ beforeTables, afterTables }: StructureLines): readonly string[] =>
+  [...beforeTables.filter(isObjectLine), ...afterTables].map((line) => `${line.kind} "${objectName(line)}"`)
+
 /** Whether a thing goes without saying, since the whole table that it belongs to is missing on the other side. */
 function isInside(thing: string, here: Things, there: Things): boolean {
   const table = / of (table ".*")$/s.exec(thing)?.[1]
@@ -48,9 +58,9 @@ function differences(thing: string, facts: Facts, others: Facts): readonly strin
     )
 }
 
-function factsOf({ types, sequences, tables }: StructureLines): Things {
+function factsOf({ beforeTables, sequences, tables }: StructureLines): Things {
   return new Map([
-    ...types.map((type) => [`${type.kind} "${type.content.name}"`, typeFacts(type)] as const),
+    ...beforeTables.filter(isTypeLine).map((type) => [`${type.kind} "${type.content.name}"`, typeFacts(type)] as const),
     ...sequences.map((sequence) => [`sequence "${sequence.name}"`, sequenceFacts(sequence)] as const),
     ...tables.flatMap((table) => [
       [`table "${table.name}"`, ownFacts(table)] as const,

@@ -94,24 +94,27 @@ export function definitionFacts(table: TableLine): readonly (readonly [string, F
 }
 
 /**
- * Keys and indexes of all tables, then checks, then foreign keys, which need the keys of any table; with comments.
+ * Keys and indexes of all tables, with comments.
  *
- * Keys and indexes of a partitioned table are made without those of its partitions, which have names and comments of their
- * own, and are made parts of it afterwards. Checks and foreign keys pass to partitions by themselves.
+ * Those of a partitioned table are made without those of its partitions, which have names and comments of their own, and
+ * are made parts of it afterwards. Checks and foreign keys pass to partitions by themselves.
  */
-export function constraintStatements(tables: readonly TableLine[]): string[] {
-  return [
-    ...tables.flatMap((table) => [
-      ...addConstraints(table, table.primaryKey ? [table.primaryKey] : [], 'ONLY '),
-      ...addConstraints(table, table.unique, 'ONLY '),
-      ...addConstraints(table, table.exclusions, 'ONLY '),
-      ...createIndexes(table),
-    ]),
-    ...tables.flatMap(attachIndexes),
-    ...tables.flatMap((table) => addConstraints(table, table.checks)),
-    ...tables.flatMap((table) => addConstraints(table, table.foreignKeys)),
-  ]
-}
+export const constraintStatements = (tables: readonly TableLine[]): string[] => [
+  ...tables.flatMap((table) => [
+    ...addConstraints(table, table.primaryKey ? [table.primaryKey] : [], 'ONLY '),
+    ...addConstraints(table, table.unique, 'ONLY '),
+    ...addConstraints(table, table.exclusions, 'ONLY '),
+    ...createIndexes(table),
+  ]),
+  ...tables.flatMap(attachIndexes),
+]
+
+export const checkStatements = (tables: readonly TableLine[]): string[] =>
+  tables.flatMap((table) => addConstraints(table, table.checks))
+
+/** Once all keys are there. */
+export const foreignKeyStatements = (tables: readonly TableLine[]): string[] =>
+  tables.flatMap((table) => addConstraints(table, table.foreignKeys))
 
 /** Constraints of one table, with their comments. @param only `ONLY `: not of its partitions. */
 export function addConstraints(

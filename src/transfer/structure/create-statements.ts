@@ -1,22 +1,26 @@
-import { completeColumns } from './columns.ts'
-import { constraintStatements } from './constraints.ts'
-import type { SequenceLine, TableLine, TypeLine } from './lines.ts'
+import { completeColumns, setDefaults } from './columns.ts'
+import { checkStatements, constraintStatements, foreignKeyStatements } from './constraints.ts'
+import { isObjectLine, isTypeLine, type ObjectLine, type SequenceLine, type TableLine, type TypeLine } from './lines.ts'
+import { completeObject, createObject } from './objects/objects.ts'
 import { createSequence, positionSequence } from './sequences.ts'
 import { attachPartition, createTable, replicaIdentity, tableComments } from './tables.ts'
 import { completeType, createType } from './types.ts'
 
 /** What structure lines say of a stage. */
 export interface StructureLines {
-  readonly types: readonly TypeLine[]
+  /** Types, and functions that need no table: each can be made after those before it. */
+  readonly beforeTables: readonly (TypeLine | ObjectLine)[]
   readonly sequences: readonly SequenceLine[]
   readonly tables: readonly TableLine[]
+  /** Views and what else may need tables: each can be made after those before it. */
+  readonly afterTables: readonly ObjectLine[]
 }
 
 /** SQL that builds a structure, one statement each, in order. */
 export interface CreateStatements {
-  /** Types, sequences, and tables without constraints and indexes: what rows can be loaded into. */
+  /** Types, functions, sequences, and tables without constraints and indexes: what rows can be loaded into. */
   readonly before: readonly string[]
-  /** Keys, indexes, checks, foreign keys, comments, and where the sequences stand: after the rows. */
+  /** Everything else, and where the sequences stand: after the rows. */
   readonly after: readonly string[]
 }
 
@@ -27,20 +31,30 @@ export interface CreateStatements {
  * file, run the statements as the project's own login, one by one, so that an expression can do no more than the
  * project could.
  */
-export function createStatements({ types, sequences, tables }: StructureLines): CreateStatements {
+export function createStatements({ beforeTables, sequences, tables, afterTables }: StructureLines): CreateStatements {
+  const [functions, others] = splitAtView(afterTables)
   return {
     before: [
+      // A body may name what is made later.
+      'SET LOCAL check_function_bodies = off',
       // First, since the default of a domain may draw from one.
       ...sequences.map(createSequence),
-      ...types.map(createType),
-      ...types.flatMap(completeType),
+      ...beforeTables.flatMap((line) => (isObjectLine(line) ? createObject(line) : createType(line))),
+      ...beforeTables.filter(isTypeLine).flatMap(completeType),
       ...tables.map(createTable),
-      // After all tables, since a default may name any of them as a regclass.
       ...tables.flatMap(completeColumns),
       ...tables.flatMap(attachPartition),
     ],
     after: [
+      // An index can be over one of these, and a view needs the key that it groups by.
+      ...functions.flatMap(createObject),
       ...constraintStatements(tables),
+      ...others.flatMap(createObject),
+      // A default may name any table as a regclass; a check can call a function that reads a view.
+      ...tables.flatMap(setDefaults),
+      ...checkStatements(tables),
+      ...foreignKeyStatements(tables),
+      ...afterTables.flatMap(completeObject),
       ...tables.flatMap(replicaIdentity),
       ...tables.flatMap(tableComments),
       ...sequences.flatMap(positionSequence),
@@ -49,4 +63,10 @@ export function createStatements({ types, sequences, tables }: StructureLines): 
         .flatMap(positionSequence),
     ],
   }
+}
+
+/** Functions that need nothing but tables, and everything else, in their order. */
+function splitAtView(afterTables: readonly ObjectLine[]): readonly [readonly ObjectLine[], readonly ObjectLine[]] {
+  const at = afterTables.findIndex(({ kind }) => kind !== 'function')
+  return at < 0 ? [afterTables, []] : [afterTables.slice(0, at), afterTables.slice(at)]
 }

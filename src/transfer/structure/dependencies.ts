@@ -42,6 +42,21 @@ WITH object AS MATERIALIZED (
   SELECT 'pg_catalog.pg_attrdef'::pg_catalog.regclass, d.oid, NULL
     FROM pg_catalog.pg_attrdef d JOIN pg_catalog.pg_class c ON c.oid = d.adrelid
    WHERE c.relnamespace = $1::pg_catalog.oid
+  UNION ALL
+  SELECT 'pg_catalog.pg_rewrite'::pg_catalog.regclass, r.oid, NULL
+    FROM pg_catalog.pg_rewrite r JOIN pg_catalog.pg_class c ON c.oid = r.ev_class
+   WHERE c.relnamespace = $1::pg_catalog.oid
+  UNION ALL
+  SELECT 'pg_catalog.pg_trigger'::pg_catalog.regclass, t.oid, NULL
+    FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_class c ON c.oid = t.tgrelid
+   WHERE c.relnamespace = $1::pg_catalog.oid
+  UNION ALL
+  SELECT 'pg_catalog.pg_policy'::pg_catalog.regclass, p.oid, NULL
+    FROM pg_catalog.pg_policy p JOIN pg_catalog.pg_class c ON c.oid = p.polrelid
+   WHERE c.relnamespace = $1::pg_catalog.oid
+  UNION ALL
+  SELECT 'pg_catalog.pg_statistic_ext'::pg_catalog.regclass, oid, NULL
+    FROM pg_catalog.pg_statistic_ext WHERE stxnamespace = $1::pg_catalog.oid
 )
 SELECT DISTINCT
        CASE WHEN t.typtype = 'd' AND d.deptype = 'n' AND d.refobjid NOT IN (t.typbasetype, t.typcollation)
@@ -84,6 +99,11 @@ export interface Candidates {
   readonly types: ReadonlySet<ObjectKey>
   readonly sequences: ReadonlySet<ObjectKey>
   readonly tables: ReadonlySet<ObjectKey>
+  readonly objects: ReadonlySet<ObjectKey>
+  /** Of the objects, those that are made after tables. */
+  readonly late: ReadonlySet<ObjectKey>
+  /** The expressions of generated columns, which are made with their tables. */
+  readonly generated: ReadonlySet<ObjectKey>
   /** Constraints, indexes and defaults of tables. */
   readonly tableParts: ReadonlySet<ObjectKey>
   /** Constraints and defaults of domains. */
@@ -98,8 +118,8 @@ export interface Candidates {
  */
 export function findBlockers(candidates: Candidates, dependencies: readonly Dependency[]): Map<ObjectKey, ObjectKey> {
   const whole = wholes(dependencies)
-  const { types, sequences, tables, tableParts, typeParts } = candidates
-  const all = new Set([...types, ...sequences, ...tables, ...tableParts, ...typeParts])
+  const { types, sequences, tables, objects, late, generated, tableParts, typeParts } = candidates
+  const all = new Set([...types, ...sequences, ...tables, ...objects, ...tableParts, ...typeParts])
   const needs = dependencies
     .map(({ object, on, kind }) => ({
       object: all.has(object) ? object : whole(object),
@@ -112,9 +132,12 @@ export function findBlockers(candidates: Candidates, dependencies: readonly Depe
     .filter(({ object, kind }) => !(sequences.has(object) && kind === 'a'))
 
   const blockers = new Map<ObjectKey, ObjectKey>()
-  // Types are made before tables, so none may need a table's row type.
+  // Types are made before tables, and tables before what needs one: none may need what is made later.
+  const isType = (key: ObjectKey): boolean => types.has(key) || typeParts.has(key)
+  const isTooLate = (object: ObjectKey, on: ObjectKey): boolean =>
+    isType(object) ? tables.has(on) || late.has(on) : late.has(on) && (tables.has(object) || generated.has(object))
   const isMissing = (object: ObjectKey, on: ObjectKey): boolean =>
-    !all.has(on) || blockers.has(on) || (tables.has(on) && (types.has(object) || typeParts.has(object)))
+    !all.has(on) || blockers.has(on) || isTooLate(object, on)
   for (let found = -1; found !== blockers.size; ) {
     found = blockers.size
     for (const { object, on, part } of needs) {
@@ -122,6 +145,34 @@ export function findBlockers(candidates: Candidates, dependencies: readonly Depe
     }
   }
   return blockers
+}
+
+export type Needs = ReadonlyMap<ObjectKey, ReadonlySet<ObjectKey>>
+
+/** What each object needs, without the parts of others: the wholes that these belong to. */
+export function neededBy(dependencies: readonly Dependency[]): Needs {
+  const whole = wholes(dependencies)
+  const needs = new Map<ObjectKey, Set<ObjectKey>>()
+  const add = (object: ObjectKey, on: ObjectKey): void => {
+    if (object !== on) needs.set(object, (needs.get(object) ?? new Set()).add(on))
+  }
+  for (const { object, on } of dependencies) {
+    add(object, whole(on))
+    add(whole(object), whole(on))
+  }
+  return needs
+}
+
+/** Those of some objects that need each other in a circle, or need what does: none of them can be made first. */
+export function findCircle(keys: Iterable<ObjectKey>, needs: Needs): ReadonlySet<ObjectKey> {
+  const pending = new Set(keys)
+  for (let found = -1; found !== pending.size; ) {
+    found = pending.size
+    for (const key of pending) {
+      if (![...(needs.get(key) ?? [])].some((on) => pending.has(on))) pending.delete(key)
+    }
+  }
+  return pending
 }
 
 /** Names objects for people, e.g. `function slug(text)`. */

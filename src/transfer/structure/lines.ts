@@ -1,4 +1,4 @@
-import type { LineInput } from '../../archive/lines.ts'
+import { type LineInput, OBJECT_KINDS, type ObjectLineKind } from '../../archive/lines.ts'
 
 export type EnumLine = LineInput<'enum'>
 export type DomainLine = LineInput<'domain'>
@@ -13,6 +13,9 @@ export type TypeLine =
   | { readonly kind: 'domain'; readonly content: DomainLine }
   | { readonly kind: 'composite'; readonly content: CompositeLine }
   | { readonly kind: 'range'; readonly content: RangeLine }
+
+/** A line of an object beside types, sequences and tables, with its kind. */
+export type ObjectLine = { [K in ObjectLineKind]: { readonly kind: K; readonly content: LineInput<K> } }[ObjectLineKind]
 
 /** Something that no structure line describes. */
 export type NotExported = NonNullable<LineInput<'stage'>['notExported']>[number]
@@ -30,6 +33,11 @@ export type IndexLine = NonNullable<TableLine['indexes']>[number]
 export type Facts = Readonly<Record<string, string>>
 
 export const yesOrNo = (flag: boolean): string => (flag ? 'yes' : 'no')
+
+export const isObjectLine = (line: TypeLine | ObjectLine): line is ObjectLine =>
+  OBJECT_KINDS.some((kind) => kind === line.kind)
+
+export const isTypeLine = (line: TypeLine | ObjectLine): line is TypeLine => !isObjectLine(line)
 
 /** The facts that there are. */
 export const present = (facts: Readonly<Record<string, string | undefined>>): Facts =>

@@ -1,10 +1,9 @@
-import { LOG_FUNCTION } from '../../events/statements.ts'
 import type { NotExported } from './lines.ts'
 import { compareText, type Query, withoutNulls } from './query.ts'
 
 /**
- * Reads what stands in the schema, or hangs on its tables, that has no line of its own: views, functions, triggers,
- * policies, rights, and so on. Members of an extension are not listed one by one, the extension is.
+ * Reads what stands in the schema, or hangs on its tables, that has no line of its own: base types, operators, rights,
+ * publications, and so on. Members of an extension are not listed one by one, the extension is.
  */
 export async function readNotExported(query: Query, schemaOid: string): Promise<NotExported[]> {
   const rows = await query<{ kind: string; name: string; detail: string | null }>(NOT_EXPORTED_SQL, [schemaOid])
@@ -27,17 +26,10 @@ SELECT 'extension' AS kind, e.extname::text AS name, NULL::text AS detail
 const NAMED_OBJECTS: readonly { from: string; kind: string; name: string; detail?: string; where: string }[] = [
   {
     from: 'pg_class',
-    kind: `CASE o.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view' ELSE 'foreign table' END`,
+    kind: `'foreign table'`,
     name: 'o.relname::text',
-    detail: `CASE o.relkind WHEN 'f' THEN 'its rows are not exported either' END`,
-    where: `o.relnamespace = $1::pg_catalog.oid AND o.relkind IN ('v', 'm', 'f')`,
-  },
-  {
-    // The constructors of ranges come with their ranges.
-    from: 'pg_proc',
-    kind: `CASE o.prokind WHEN 'p' THEN 'procedure' WHEN 'a' THEN 'aggregate' ELSE 'function' END`,
-    name: `o.proname || '(' || pg_catalog.pg_get_function_identity_arguments(o.oid) || ')'`,
-    where: `o.pronamespace = $1::pg_catalog.oid AND NOT internal.found`,
+    detail: `'its rows are not exported either'`,
+    where: `o.relnamespace = $1::pg_catalog.oid AND o.relkind = 'f'`,
   },
   {
     from: 'pg_type',
@@ -58,7 +50,6 @@ const NAMED_OBJECTS: readonly { from: string; kind: string; name: string; detail
     ['pg_opfamily', 'operator family', 'opf'],
     ['pg_collation', 'collation', 'coll'],
     ['pg_conversion', 'conversion', 'con'],
-    ['pg_statistic_ext', 'statistics', 'stx'],
     ['pg_ts_config', 'text search configuration', 'cfg'],
     ['pg_ts_dict', 'text search dictionary', 'dict'],
     ['pg_ts_parser', 'text search parser', 'prs'],
@@ -84,16 +75,6 @@ const ON_TABLE = 'c.relnamespace = $1::pg_catalog.oid'
 
 /** What hangs on the schema's tables, each `c`. */
 const TABLE_OBJECTS: readonly string[] = [
-  // The triggers that keep the event log come with every stage.
-  `SELECT 'trigger', c.relname || '.' || g.tgname, NULL
-     FROM pg_catalog.pg_trigger g JOIN pg_catalog.pg_class c ON c.oid = g.tgrelid
-    WHERE ${ON_TABLE} AND NOT g.tgisinternal AND g.tgfoid IS DISTINCT FROM pg_catalog.to_regproc('${LOG_FUNCTION}')`,
-  `SELECT 'rule', c.relname || '.' || r.rulename, NULL
-     FROM pg_catalog.pg_rewrite r JOIN pg_catalog.pg_class c ON c.oid = r.ev_class
-    WHERE ${ON_TABLE} AND r.rulename <> '_RETURN'`,
-  `SELECT 'policy', c.relname || '.' || p.polname, NULL
-     FROM pg_catalog.pg_policy p JOIN pg_catalog.pg_class c ON c.oid = p.polrelid
-    WHERE ${ON_TABLE}`,
   `SELECT 'row level security', c.relname::text, CASE WHEN c.relforcerowsecurity THEN 'also for the owner' END
      FROM pg_catalog.pg_class c
     WHERE ${ON_TABLE} AND (c.relrowsecurity OR c.relforcerowsecurity)`,

@@ -3,35 +3,44 @@ import { readColumns } from './columns.ts'
 import { readConstraints } from './constraints.ts'
 import type { StructureLines } from './create-statements.ts'
 import { inCreationOrder } from './creation-order.ts'
-import { type Dependency, type ObjectKey, readDependencies, type WholeOf, wholes } from './dependencies.ts'
+import { type Needs, neededBy, type ObjectKey, readDependencies } from './dependencies.ts'
 import { describable, type LineContext } from './line-context.ts'
-import type { NotExported, SequenceLine, TypeLine } from './lines.ts'
+import type { NotExported, ObjectLine, SequenceLine, TypeLine } from './lines.ts'
 import { compareNotExported, readNotExported } from './not-exported.ts'
+import { neededLate, readObjects, toObjectLines } from './objects/objects.ts'
 import { groupBy, type Query } from './query.ts'
 import { findRefused } from './refused-lines.ts'
 import { readSequences, toSequenceLines } from './sequences.ts'
 import { readTables, type TableStructure, toTableStructure } from './tables.ts'
 import { readTypes, toTypeLines } from './types.ts'
 
-export type { TypeLine } from './lines.ts'
 export type { TableStructure } from './tables.ts'
 
 /** A stage's structure, as an archive's lines have it. */
 export interface StageStructure {
   readonly comment?: string
-  /** Each can be made after those before it. */
-  readonly types: readonly TypeLine[]
+  /** Types, and functions that need no table: each can be made after those before it. */
+  readonly beforeTables: readonly (TypeLine | ObjectLine)[]
   readonly sequences: readonly SequenceLine[]
   /** Parents before children where foreign keys allow, else by name. */
   readonly tables: readonly TableStructure[]
+  /** Views and what else may need tables: each can be made after those before it. */
+  readonly afterTables: readonly ObjectStructure[]
   /** Everything in the schema that the lines do not describe. */
   readonly notExported: NotExported[]
 }
 
-export const toLines = ({ types, sequences, tables }: StageStructure): StructureLines => ({
-  types,
+export interface ObjectStructure {
+  readonly line: ObjectLine
+  /** The tables that it is of, or needs, directly or not. */
+  readonly tables: readonly string[]
+}
+
+export const toLines = ({ beforeTables, sequences, tables, afterTables }: StageStructure): StructureLines => ({
+  beforeTables,
   sequences,
   tables: tables.map(({ line }) => line),
+  afterTables: afterTables.map(({ line }) => line),
 })
 
 /**
@@ -76,6 +85,7 @@ async function readCatalog(query: Query, schema: string): Promise<Catalog> {
     types: await readTypes(query, oid),
     sequences: await readSequences(query, schema, oid),
     tables: await readTables(query, oid),
+    objects: await readObjects(query, oid),
     constraints: await readConstraints(query, oid),
     columns: await readColumns(query, oid),
     notExported: await readNotExported(query, oid),
@@ -91,17 +101,21 @@ async function describeStage(
   const notExported = [...catalog.notExported]
   const blockerOf = await readBlockers(query, catalog, refused)
   const context: LineContext = { blockerOf, leaveOut: (entry) => notExported.push(entry) }
-  const whole = wholes(catalog.dependencies)
-  const needs = neededBy(catalog.dependencies, whole)
+  const needs = neededBy(catalog.dependencies)
 
-  const types = toTypeLines(catalog.types, needs, context)
+  const objects = toObjectLines(catalog.objects, needs, context)
+  const late = neededLate(catalog.objects, catalog.tables, needs)
+  const early = objects.filter(({ key }) => !late.has(key))
+  const beforeTables = inCreationOrder([...toTypeLines(catalog.types, needs, context), ...early])
   const tables = toTables(catalog, needs, context)
   const sequences = toSequenceLines(catalog.sequences, context)
+  const afterTables = inCreationOrder(objects.filter(({ key }) => late.has(key)))
   return {
     ...(catalog.comment === null ? {} : { comment: catalog.comment }),
-    types,
+    beforeTables: beforeTables.map(({ line }) => line),
     sequences,
     tables,
+    afterTables: afterTables.map(({ key, line }) => ({ line, tables: tablesNeededBy(key, catalog.tables, needs) })),
     notExported: notExported.sort(compareNotExported),
   }
 }
@@ -116,15 +130,11 @@ async function readSchema(query: Query, schema: string): Promise<{ oid: string; 
   return row
 }
 
-type Needs = ReadonlyMap<ObjectKey, ReadonlySet<ObjectKey>>
-
-function neededBy(dependencies: readonly Dependency[], whole: WholeOf): Needs {
-  const needs = new Map<ObjectKey, Set<ObjectKey>>()
-  for (const { object, on } of dependencies) {
-    const needed = needs.get(whole(object)) ?? new Set()
-    needs.set(whole(object), needed.add(whole(on)))
-  }
-  return needs
+/** Names of the tables that an object needs, directly or not. */
+function tablesNeededBy(key: ObjectKey, tables: CatalogRows['tables'], needs: Needs): readonly string[] {
+  const found = new Set<ObjectKey>([key])
+  for (const each of found) for (const on of needs.get(each) ?? []) found.add(on)
+  return tables.filter((table) => found.has(table.key)).map(({ name }) => name)
 }
 
 function toTables(catalog: CatalogRows, needs: Needs, context: LineContext): TableStructure[] {

@@ -1,10 +1,12 @@
 import { createLineCheck } from '../../archive/check-line.ts'
 import type { CatalogRows } from './blockers.ts'
 import type { ObjectKey } from './dependencies.ts'
-import type { TableLine, TypeLine } from './lines.ts'
+import { isTypeLine, type ObjectLine, type TableLine, type TypeLine } from './lines.ts'
+import { objectName, toObjectLine } from './objects/objects.ts'
 
 interface Lines {
-  readonly types: readonly TypeLine[]
+  readonly beforeTables: readonly (TypeLine | ObjectLine)[]
+  readonly afterTables: readonly { readonly line: ObjectLine }[]
   readonly tables: readonly { readonly line: TableLine }[]
 }
 
@@ -15,14 +17,18 @@ interface Lines {
  * @returns by object, why it must not: a default, a constraint or an index; or the whole table or type, where no such part
  *   of it is to blame.
  */
-export async function findRefused(catalog: CatalogRows, { types, tables }: Lines): Promise<Map<ObjectKey, string>> {
+export async function findRefused(
+  catalog: CatalogRows,
+  { beforeTables, tables, afterTables }: Lines,
+): Promise<Map<ObjectKey, string>> {
   const check = createLineCheck()
   const keys = keysByLocation(catalog)
   const refused = new Map<ObjectKey, string>()
-  for (const line of [...types, ...tables.map(({ line: content }) => ({ kind: 'table' as const, content }))]) {
-    const { name } = line.content
+  const ofTables = tables.map(({ line: content }) => ({ kind: 'table' as const, content }))
+  for (const line of [...beforeTables, ...ofTables, ...afterTables.map((object) => object.line)]) {
+    const name = isTypeOrTable(line) ? line.content.name : objectLocation(line)
     for (const { field, detail } of await check(line.kind, line.content)) {
-      const part = field === undefined ? undefined : partAt(line, field)
+      const part = field === undefined || !isTypeOrTable(line) ? undefined : partAt(line, field)
       const key = keys.get(location(name, part))
       if (key === undefined) throw new Error(`a line has what the catalogs have not: ${field}`)
       refused.set(
@@ -35,6 +41,10 @@ export async function findRefused(catalog: CatalogRows, { types, tables }: Lines
 }
 
 type Line = TypeLine | { readonly kind: 'table'; readonly content: TableLine }
+
+const isTypeOrTable = (line: Line | ObjectLine): line is Line => line.kind === 'table' || isTypeLine(line)
+
+const objectLocation = (line: ObjectLine): string => JSON.stringify([line.kind, objectName(line)])
 
 const DEFAULT = 'default'
 const defaultOf = (column: string): string => `default of ${column}`
@@ -62,12 +72,13 @@ function partAt(line: Line, field: string): string | undefined {
 const location = (owner: string, part?: string): string => JSON.stringify([owner, part])
 
 /** The objects of the catalogs by their location in a line. */
-function keysByLocation({ types, tables, constraints, columns }: CatalogRows): ReadonlyMap<string, ObjectKey> {
+function keysByLocation({ types, tables, objects, constraints, columns }: CatalogRows): ReadonlyMap<string, ObjectKey> {
   const names = new Map(tables.map(({ oid, name }) => [oid, name]))
   const ofTable = (oid: string): string => names.get(oid) ?? ''
   const domains = types.filter((row) => row.kind === 'domain')
   return new Map([
     ...[...types, ...tables].map(({ key, name }) => [location(name), key] as const),
+    ...objects.map((row) => [location(objectLocation(toObjectLine(row))), row.key] as const),
     ...domains.map(({ name, default_key }) => [location(name, DEFAULT), default_key] as const),
     ...domains.flatMap((domain) =>
       domain.check_keys.map(({ key, name }) => [location(domain.name, named(name)), key] as const),

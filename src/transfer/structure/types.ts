@@ -1,7 +1,7 @@
 import { quoteIdentifier } from '../../database/quoting.ts'
 import { commentOn } from './clauses.ts'
-import { inCreationOrder } from './creation-order.ts'
-import type { ObjectKey } from './dependencies.ts'
+import type { Orderable } from './creation-order.ts'
+import type { Needs } from './dependencies.ts'
 import { describable, type LineContext } from './line-context.ts'
 import type { CompositeLine, EnumLine, Facts, RangeLine, TypeLine } from './lines.ts'
 import type { Query } from './query.ts'
@@ -29,17 +29,13 @@ export async function readTypes(query: Query, schemaOid: string): Promise<AnyTyp
   return rows
 }
 
-/**
- * The lines of the schema's types, in an order in which they can be made.
- *
- * @param needs by type, what it depends on.
- */
-export function toTypeLines(
+/** The lines of the schema's types, each with what tells in which order they are made. */
+export const toTypeLines = (
   rows: readonly AnyTypeRow[],
-  needs: ReadonlyMap<ObjectKey, ReadonlySet<ObjectKey>>,
+  needs: Needs,
   context: LineContext,
-): TypeLine[] {
-  const types = rows
+): readonly (Orderable & { readonly line: TypeLine })[] =>
+  rows
     .flatMap((row) => describable(context, KINDS[row.kind].noun, [row]))
     .map((row) => ({
       key: row.key,
@@ -48,8 +44,6 @@ export function toTypeLines(
       prefers: new Set<string>(),
       line: toTypeLine(row, context),
     }))
-  return inCreationOrder(types).map(({ line }) => line)
-}
 
 const toTypeLine = (row: AnyTypeRow, context: LineContext): TypeLine =>
   ({ kind: row.kind, content: row.kind === 'domain' ? toDomainLine(row, context) : row.line }) as TypeLine

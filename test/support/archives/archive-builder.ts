@@ -54,11 +54,12 @@ export function buildArchive(...projects: readonly ProjectToWrite[]): Buffer {
 }
 
 function writeStage(writer: ArchiveWriter, stage: StageToWrite, pages: Buffer[]): void {
-  const { slug = 'live', comment, types = [], sequences = [], tables = [] } = stage
+  const { slug = 'live', comment, beforeTables = [], sequences = [], tables = [], afterTables = [] } = stage
   pages.push(writer.open('stage', { slug, ...(comment !== undefined && { comment }) }))
-  for (const type of types) pages.push(writer.open(type.kind, type.content))
+  for (const line of beforeTables) pages.push(writer.open(line.kind, line.content))
   for (const sequence of sequences) pages.push(writer.open('sequence', sequence))
   for (const { rows: _, ...line } of tables) pages.push(writer.open('table', line))
+  for (const line of afterTables) pages.push(writer.open(line.kind, line.content))
   for (const { name, columns, partitionBy, rows = [] } of tables) {
     if (partitionBy !== undefined) continue
     const withValues = columns.filter(({ generated }) => generated === undefined)

@@ -114,7 +114,7 @@ describe.each(DATABASES)('$slug', ({ slug, path }) => {
     expect(withoutFirstLine(again.text)).toBe(withoutFirstLine(archive))
     expect(JSON.parse(linesOf(again.text)[0] ?? '')).toEqual({
       archive: {
-        version: 1,
+        version: 2,
         createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
         snapshotAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
         generator: `wharf/${readVersion()}`,

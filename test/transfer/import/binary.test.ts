@@ -211,7 +211,7 @@ test('a stage with a type that is named like one of PostgreSQL’s gets its rows
   const tables = [{ name: 't', columns: [column('v', 'uuid')], rows: [['00000000-0000-0000-0000-00000000abcd']] }]
   const archive = buildArchive({
     slug: 'shop',
-    stages: [{ types: [{ kind: 'enum', content: { name: 'uuid', values: ['a'] } }], tables }],
+    stages: [{ beforeTables: [{ kind: 'enum', content: { name: 'uuid', values: ['a'] } }], tables }],
   })
   const [project] = await checkArchive(streamOf(archive), { encoders: copyBinary })
   expect(project?.stages[0]?.tables[0]?.parts).toMatchObject([{ format: 'text' }])

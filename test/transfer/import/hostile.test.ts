@@ -50,7 +50,7 @@ const TRICKS: Readonly<Record<string, readonly [StageToWrite, number]>> = {
   'a constraint name that ends its quotes': [withTable({ checks: [{ name: OUT, definition: 'CHECK (true)' }] }), 200],
   'a sequence name that ends its quotes': [{ sequences: [{ ...sequence, ...position, name: OUT }] }, 200],
   'an enum whose name and values end their quotes': [
-    { types: [{ kind: 'enum', content: { name: OUT, values: [`x'); ${DROP}; --`, '\\'] } }] },
+    { beforeTables: [{ kind: 'enum', content: { name: OUT, values: [`x'); ${DROP}; --`, '\\'] } }] },
     200,
   ],
   'comments that end their quotes': [
@@ -92,11 +92,11 @@ const TRICKS: Readonly<Record<string, readonly [StageToWrite, number]>> = {
     400,
   ],
   'a domain that ends the statement': [
-    { types: [{ kind: 'domain', content: { name: 'd', type: `integer; ${DROP}; --`, nullable: true } }] },
+    { beforeTables: [{ kind: 'domain', content: { name: 'd', type: `integer; ${DROP}; --`, nullable: true } }] },
     400,
   ],
   'a range that ends the statement': [
-    { types: [{ kind: 'range', content: { name: 'r', subtype: `int4); ${DROP}; --` } }] },
+    { beforeTables: [{ kind: 'range', content: { name: 'r', subtype: `int4); ${DROP}; --` } }] },
     400,
   ],
 
@@ -157,7 +157,7 @@ const TRICKS: Readonly<Record<string, readonly [StageToWrite, number]>> = {
   ],
   'a domain whose check reads a file': [
     {
-      types: [
+      beforeTables: [
         {
           kind: 'domain',
           content: {
@@ -274,7 +274,7 @@ test.each(tricks)('$name does no harm', async ({ stage, status }) => {
   const answer = await send(stage)
   expect(answer, answer.text).toMatchObject({ status })
   expect(answer.text).not.toMatch(/root:|rolpassword/)
-  expect((await relationsOf(`guest.${stage.slug}`)).length > 0).toBe(status === 200 && !stage.types)
+  expect((await relationsOf(`guest.${stage.slug}`)).length > 0).toBe(status === 200 && !stage.beforeTables)
   expect(await leftovers()).toEqual([])
   expect(await readState(wharf.database, BYSTANDERS)).toEqual(before)
 })

@@ -142,8 +142,8 @@ const DAMAGED: Readonly<Record<string, { body: string | Buffer; says: string | R
   'a line with two keys': { body: withLine('projectEnd', '{"projectEnd":{"slug":"shop"},"x":1}\n'), says: /one key/ },
   'a kind that is not known': { body: withLine('row', '{"file":{}}\n'), says: /cannot stand here/ },
   'a version that is not known': {
-    body: GOOD.toString().replace('"version":1', '"version":2'),
-    says: /version 2; known is version 1/,
+    body: GOOD.toString().replace('"version":1', '"version":3'),
+    says: /version 3; known are versions 1 and 2/,
     line: 1,
   },
   'a line that is too long': { body: withLine('row', `{"row":[1,"${'x'.repeat(3000)}"]}\n`), says: /longer than 2048/ },

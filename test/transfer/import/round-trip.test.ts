@@ -23,6 +23,7 @@ const DATABASES = [
   { slug: 'edge-values', path: '../../fixtures/edge-values.sql', after: WITHOUT_FUNCTIONS },
   { slug: 'structures', path: '../../fixtures/structures.sql' },
   { slug: 'partitions', path: '../../fixtures/partitions.sql' },
+  { slug: 'objects', path: '../../fixtures/objects.sql' },
 ]
   .map(({ slug, path, after = '' }) => ({ slug, path: fileURLToPath(new URL(path, import.meta.url)), after }))
   .filter(({ path }) => existsSync(path))

@@ -4,12 +4,11 @@ import { type Grammar, loadGrammar } from '../../../src/archive/sql/grammar.ts'
 import { compareDefinitions } from '../../../src/archive/sql/same-definition.ts'
 import { builtDifferences } from '../../../src/transfer/structure/compare-built.ts'
 import { createStatements, type StructureLines } from '../../../src/transfer/structure/create-statements.ts'
-import { readStructure } from '../../../src/transfer/structure/read-structure.ts'
+import { readStructure, toLines } from '../../../src/transfer/structure/read-structure.ts'
 import { column } from '../../support/archives/archive-builder.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { openStage } from '../../support/database/stage-session.ts'
 import { installedPrograms, type OwnCluster, startOwnCluster } from '../../support/servers/own-cluster.ts'
-import { linesOf } from './lines-of.ts'
 
 let grammar: Grammar
 let database: TestDatabase
@@ -100,7 +99,8 @@ test.each(NESTED)('%s may be nested as deep as can be compared, and no deeper', 
 test('others get a turn between two definitions that are compared', async () => {
   const list = Array.from({ length: 2_000 }, (_, at) => at).join(', ')
   const linesWith = (check: string): StructureLines => ({
-    types: [],
+    beforeTables: [],
+    afterTables: [],
     sequences: [],
     tables: [
       {
@@ -143,7 +143,7 @@ test.each([
 
 test('every property that lines have is compared', async () => {
   const table = { name: 't', columns: [column('a', 'integer')] }
-  const lines: StructureLines = { types: [], sequences: [], tables: [table] }
+  const lines: StructureLines = { beforeTables: [], sequences: [], tables: [table], afterTables: [] }
   const built = (more: object): StructureLines => ({ ...lines, tables: [{ ...table, ...more }] })
   expect(await builtDifferences(grammar, lines, built({}))).toEqual([])
   const column1 = (more: object) => ({ columns: [{ ...column('a', 'integer'), ...more }] })
@@ -196,10 +196,10 @@ test.runIf(installedPrograms())(
         await source.run(SCHEMA)
         const nameOf = async (stage: typeof source): Promise<string> =>
           (await stage.query<{ name: string }>('SELECT current_schema()::text AS name', []))[0]?.name ?? ''
-        const lines = linesOf(await readStructure(source.query, await nameOf(source)))
+        const lines = toLines(await readStructure(source.query, await nameOf(source)))
         const { before, after } = createStatements(lines)
         await target.run([...before, ...after])
-        const built = linesOf(await readStructure(target.query, await nameOf(target)))
+        const built = toLines(await readStructure(target.query, await nameOf(target)))
         expect(built.tables).toHaveLength(2)
         expect(await builtDifferences(grammar, lines, built)).toEqual([])
       } finally {

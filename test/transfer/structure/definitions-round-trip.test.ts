@@ -5,7 +5,7 @@ import { type Grammar, loadGrammar } from '../../../src/archive/sql/grammar.ts'
 import { builtDifferences } from '../../../src/transfer/structure/compare-built.ts'
 import { missingThings } from '../../../src/transfer/structure/compare-structures.ts'
 import { createStatements, type StructureLines } from '../../../src/transfer/structure/create-statements.ts'
-import { readStructure } from '../../../src/transfer/structure/read-structure.ts'
+import { readStructure, toLines } from '../../../src/transfer/structure/read-structure.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { openStage } from '../../support/database/stage-session.ts'
 import { installedPrograms, type OwnCluster, startOwnCluster } from '../../support/servers/own-cluster.ts'
@@ -19,7 +19,6 @@ import {
   MATERIAL,
   NEWER_CONDITIONS,
 } from './expressions.ts'
-import { linesOf } from './lines-of.ts'
 
 const programs = installedPrograms()
 
@@ -87,7 +86,7 @@ async function printedBy(server: string, statements: readonly string[]): Promise
     await stage.run([statements.join(';\n')])
     const structure = await readStructure(stage.query, name)
     expect(structure.notExported).toEqual([])
-    return linesOf(structure)
+    return toLines(structure)
   } finally {
     await stage.client.query(`DROP SCHEMA "${name}" CASCADE`)
     await stage.end()
@@ -105,7 +104,8 @@ async function expectTheSame(built: StructureLines, lines: StructureLines): Prom
   expect(await builtDifferences(grammar, lines, built)).toEqual([])
 }
 
-const printedOf = (server: string): StructureLines => printed.get(server) ?? { types: [], sequences: [], tables: [] }
+const printedOf = (server: string): StructureLines =>
+  printed.get(server) ?? { beforeTables: [], sequences: [], tables: [], afterTables: [] }
 
 const PAIRS =
   programs === undefined
@@ -131,7 +131,7 @@ test('what came with newer versions says the same, too', async () => {
 test('every line of it may be written and read', async () => {
   const findFaults = createLineCheck()
   for (const lines of printed.values()) {
-    for (const { kind, content } of lines.types) expect(await findFaults(kind, content)).toEqual([])
+    for (const { kind, content } of lines.beforeTables) expect(await findFaults(kind, content)).toEqual([])
     for (const table of lines.tables) expect(await findFaults('table', table)).toEqual([])
   }
 })

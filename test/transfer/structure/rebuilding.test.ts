@@ -2,10 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { toEntry } from '../../../src/archive/lines.ts'
 import { createStatements } from '../../../src/transfer/structure/create-statements.ts'
 import { inCreationOrder } from '../../../src/transfer/structure/creation-order.ts'
-import { readStructure, type StageStructure } from '../../../src/transfer/structure/read-structure.ts'
+import { readStructure, type StageStructure, toLines } from '../../../src/transfer/structure/read-structure.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { openStage, type StageSession } from '../../support/database/stage-session.ts'
-import { linesOf } from './lines-of.ts'
 
 let database: TestDatabase
 let stage: StageSession
@@ -27,10 +26,10 @@ const table = (name: string) => structure.tables.find(({ line }) => line.name ==
 const column = (tableName: string, name: string) => table(tableName)?.columns.find((each) => each.name === name)
 
 test('a stage built from its lines has the same lines', async () => {
-  const { before, after } = createStatements(linesOf(structure))
+  const { before, after } = createStatements(toLines(structure))
   const second = await openStage(database.url, 'second')
   await second.run([...before, ...after])
-  expect(linesOf(await readStructure(second.query, 'second'))).toEqual(linesOf(structure))
+  expect(toLines(await readStructure(second.query, 'second'))).toEqual(toLines(structure))
   await second.end()
 })
 
@@ -45,9 +44,9 @@ test('what came with PostgreSQL 18 is rebuilt too', async () => {
   const [old, fresh] = [await openStage(database.url, 'old'), await openStage(database.url, 'fresh')]
   await old.run(statements)
   const original = await readStructure(old.query, 'old')
-  const { before, after } = createStatements(linesOf(original))
+  const { before, after } = createStatements(toLines(original))
   await fresh.run([...before, ...after])
-  expect(linesOf(await readStructure(fresh.query, 'fresh'))).toEqual(linesOf(original))
+  expect(toLines(await readStructure(fresh.query, 'fresh'))).toEqual(toLines(original))
   expect(original.tables[0]?.line.columns).toMatchObject([{}, {}, { nullable: true }, { generatedKind: 'virtual' }])
   expect(original.notExported).toMatchObject([{ kind: 'not null constraint', name: 'modern.n' }])
   await Promise.all([old.end(), fresh.end()])
@@ -58,13 +57,13 @@ test('the lines leave nothing of it out', () => {
 })
 
 test('lines never name the schema', () => {
-  expect(JSON.stringify(linesOf(structure))).not.toContain('first')
+  expect(JSON.stringify(toLines(structure))).not.toContain('first')
 })
 
 test('every line is one that archives take, as it is', () => {
-  const { types, sequences, tables } = linesOf(structure)
+  const { beforeTables, sequences, tables } = toLines(structure)
   const entries = [
-    ...types,
+    ...beforeTables,
     ...sequences.map((content) => ({ kind: 'sequence' as const, content })),
     ...tables.map((content) => ({ kind: 'table' as const, content })),
   ]
@@ -148,7 +147,7 @@ test('constraints and indexes are defined as PostgreSQL prints them, with their 
 })
 
 test('types come after the types that they are made of', () => {
-  const names = structure.types.map(({ content }) => content.name)
+  const names = structure.beforeTables.map(({ content }) => content.name)
   expect(names.indexOf('z_inner')).toBeGreaterThan(names.indexOf('percentage'))
   expect(names.indexOf('a_outer')).toBeGreaterThan(names.indexOf('z_inner'))
   expect(names.indexOf('Composite')).toBeGreaterThan(names.indexOf('a_outer'))

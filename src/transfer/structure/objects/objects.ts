@@ -1,0 +1,99 @@
+import type { ObjectLineKind } from '../../../archive/lines.ts'
+import type { Orderable } from '../creation-order.ts'
+import type { Needs, ObjectKey } from '../dependencies.ts'
+import { describable, type LineContext } from '../line-context.ts'
+import type { ObjectLine } from '../lines.ts'
+import type { Query } from '../query.ts'
+import { FUNCTION } from './functions.ts'
+import { MATERIALIZED_VIEW } from './materialized-views.ts'
+import type { ObjectKind, ObjectLineOf, ObjectRow } from './object-kind.ts'
+import { STATISTICS } from './statistics.ts'
+import { POLICY, RULE, TRIGGER } from './table-objects.ts'
+import { VIEW } from './views.ts'
+
+/** An object of the schema, as read from the catalogs. */
+export type AnyObjectRow = { [K in ObjectLineKind]: { readonly kind: K } & ObjectRow<K> }[ObjectLineKind]
+
+/** In the order in which they are made where nothing needs another order. */
+const KINDS: { readonly [K in ObjectLineKind]: ObjectKind<K> } = {
+  function: FUNCTION,
+  view: VIEW,
+  materializedView: MATERIALIZED_VIEW,
+  statistics: STATISTICS,
+  rule: RULE,
+  trigger: TRIGGER,
+  policy: POLICY,
+}
+
+/** Reads the schema's objects beside types, sequences and tables. */
+export async function readObjects(query: Query, schemaOid: string): Promise<AnyObjectRow[]> {
+  const rows: AnyObjectRow[] = []
+  for (const [kind, { sql }] of Object.entries(KINDS)) {
+    for (const row of await query<object>(sql, [schemaOid])) rows.push({ kind, ...row } as AnyObjectRow)
+  }
+  return rows
+}
+
+/** Calls one of the methods of an object's kind: the compiler does not follow that kind and content go together. */
+const kindOf = ({ kind }: { readonly kind: ObjectLineKind }) => KINDS[kind] as ObjectKind<ObjectLineKind>
+
+/** The lines of the schema's objects, each with what tells in which order they are made. */
+export const toObjectLines = (
+  rows: readonly AnyObjectRow[],
+  needs: Needs,
+  context: LineContext,
+): readonly (Orderable & { readonly key: ObjectKey; readonly line: ObjectLine })[] =>
+  rows
+    .flatMap((row) => describable(context, nounOf(row), [row]))
+    .map((row) => ({
+      key: row.key,
+      name: `${RANKS.indexOf(row.kind)} ${row.name}`,
+      needs: needs.get(row.key) ?? new Set<string>(),
+      prefers: new Set<string>(),
+      line: toObjectLine(row),
+    }))
+
+export const toObjectLine = ({ kind, line }: AnyObjectRow): ObjectLine => ({ kind, content: line }) as ObjectLine
+
+/** In which order kinds come where nothing needs another. */
+const RANKS = Object.keys(KINDS)
+
+/** What people call the kind of an object. */
+function nounOf(object: { readonly kind: ObjectLineKind; readonly line: ObjectLineOf<ObjectLineKind> }): string {
+  const { noun } = kindOf(object)
+  return typeof noun === 'string' ? noun : noun(object.line)
+}
+
+/** Names an object among its kind. */
+export const objectName = (object: ObjectLine): string => kindOf(object).nameOf(object.content)
+
+export const createObject = (object: ObjectLine): readonly string[] => kindOf(object).create(object.content)
+
+/** What is done once everything else is there: when triggers act. */
+export const completeObject = (object: ObjectLine): readonly string[] => kindOf(object).complete?.(object.content) ?? []
+
+export const dropObject = (object: ObjectLine): string => kindOf(object).drop(object.content)
+
+const OF_TABLES: ReadonlySet<ObjectLineKind> = new Set([
+  'view',
+  'materializedView',
+  'statistics',
+  'rule',
+  'trigger',
+  'policy',
+])
+
+/** The objects that are made after the tables: all but functions, and the functions that need a table or one of these. */
+export function neededLate(
+  objects: readonly AnyObjectRow[],
+  tables: readonly { readonly key: ObjectKey }[],
+  needs: Needs,
+): ReadonlySet<ObjectKey> {
+  const late = new Set(objects.filter(({ kind }) => OF_TABLES.has(kind)).map(({ key }) => key))
+  const isLate = (key: ObjectKey): boolean => late.has(key) || tables.some((table) => table.key === key)
+  for (let found = -1; found !== late.size; ) {
+    found = late.size
+    for (const { key } of objects) if ([...(needs.get(key) ?? [])].some(isLate)) late.add(key)
+  }
+  return late
+}

@@ -1,0 +1,108 @@
+import { quoteIdentifier } from '../../../database/quoting.ts'
+import { LOG_FUNCTION } from '../../../events/statements.ts'
+import { commentOn } from '../clauses.ts'
+import { jsonObject } from '../query.ts'
+import { ENABLE, enabledSql, type ObjectKind, type ObjectLineOf } from './object-kind.ts'
+
+type TableObject = 'trigger' | 'rule' | 'policy'
+type Line = Pick<ObjectLineOf<TableObject>, 'name' | 'table' | 'definition' | 'comment'>
+
+const nameOf = ({ table, name }: Line): string => `${table}.${name}`
+
+/** `TRIGGER "t" ON "table"` */
+const target = (noun: string, { name, table }: Line): string =>
+  `${noun} ${quoteIdentifier(name)} ON ${quoteIdentifier(table)}`
+
+const drop =
+  (noun: string) =>
+  (line: Line): string =>
+    `DROP ${noun} IF EXISTS ${target('', line).trimStart()} CASCADE`
+
+const create =
+  (noun: string) =>
+  (line: Line): readonly string[] => [line.definition, ...commentOn(target(noun, line), line.comment)]
+
+/** Once all are there: a trigger that acts always would do so for what is made after it. */
+const enable =
+  (noun: string) =>
+  ({ name, table, enabled }: ObjectLineOf<'trigger'>): readonly string[] => {
+    const how = ENABLE[enabled]
+    return how === undefined ? [] : [`ALTER TABLE ${quoteIdentifier(table)} ${how} ${noun} ${quoteIdentifier(name)}`]
+  }
+
+const lineSql = (catalog: string, prefix: string, properties: Readonly<Record<string, string>>): string =>
+  jsonObject({
+    name: `o.${prefix}name`,
+    table: 'c.relname',
+    ...properties,
+    comment: `pg_catalog.obj_description(o.oid, '${catalog}')`,
+  })
+
+const objectSql = (catalog: string, prefix: string, line: string, blocker = 'NULL'): string => `
+SELECT '${catalog}:' || o.oid AS key, c.relname || '.' || o.${prefix}name AS name, ${blocker} AS blocker, ${line} AS line
+  FROM pg_catalog.${catalog} o`
+
+/** The triggers of tables and views, but for those that keep the event log, and copies that partitions have of others. */
+export const TRIGGER: ObjectKind<'trigger'> = {
+  noun: 'trigger',
+  sql: `${objectSql(
+    'pg_trigger',
+    'tg',
+    lineSql('pg_trigger', 'tg', {
+      definition: 'pg_catalog.pg_get_triggerdef(o.oid, true)',
+      enabled: enabledSql('o.tgenabled'),
+    }),
+  )}
+  JOIN pg_catalog.pg_class c ON c.oid = o.tgrelid
+ WHERE c.relnamespace = $1::pg_catalog.oid AND NOT o.tgisinternal AND o.tgparentid = 0
+   AND o.tgfoid IS DISTINCT FROM pg_catalog.to_regproc('${LOG_FUNCTION}')
+ ORDER BY c.relname, o.tgname`,
+  nameOf,
+  create: create('TRIGGER'),
+  complete: enable('TRIGGER'),
+  drop: drop('TRIGGER'),
+}
+
+export const RULE: ObjectKind<'rule'> = {
+  noun: 'rule',
+  sql: `${objectSql(
+    'pg_rewrite',
+    'rule',
+    lineSql('pg_rewrite', 'rule', {
+      definition: `pg_catalog.rtrim(pg_catalog.pg_get_ruledef(o.oid, true), ';')`,
+      enabled: enabledSql('o.ev_enabled'),
+    }),
+  )}
+  JOIN pg_catalog.pg_class c ON c.oid = o.ev_class
+ WHERE c.relnamespace = $1::pg_catalog.oid AND o.rulename <> '_RETURN'
+ ORDER BY c.relname, o.rulename`,
+  nameOf,
+  create: create('RULE'),
+  complete: enable('RULE'),
+  drop: drop('RULE'),
+}
+
+const POLICY_SQL = `
+  'CREATE POLICY ' || pg_catalog.quote_ident(o.polname::text) || ' ON ' || pg_catalog.quote_ident(c.relname::text)
+  || CASE WHEN o.polpermissive THEN '' ELSE ' AS RESTRICTIVE' END
+  || CASE o.polcmd WHEN 'r' THEN ' FOR SELECT' WHEN 'a' THEN ' FOR INSERT' WHEN 'w' THEN ' FOR UPDATE'
+                   WHEN 'd' THEN ' FOR DELETE' ELSE '' END
+  || COALESCE(' USING (' || pg_catalog.pg_get_expr(o.polqual, o.polrelid) || ')', '')
+  || COALESCE(' WITH CHECK (' || pg_catalog.pg_get_expr(o.polwithcheck, o.polrelid) || ')', '')`
+
+/** Roles are of the server, so a policy can be described that is for everybody. */
+export const POLICY: ObjectKind<'policy'> = {
+  noun: 'policy',
+  sql: `${objectSql(
+    'pg_policy',
+    'pol',
+    lineSql('pg_policy', 'pol', { definition: POLICY_SQL }),
+    `CASE WHEN o.polroles <> '{0}' THEN 'it is for some roles only' END`,
+  )}
+  JOIN pg_catalog.pg_class c ON c.oid = o.polrelid
+ WHERE c.relnamespace = $1::pg_catalog.oid
+ ORDER BY c.relname, o.polname`,
+  nameOf,
+  create: create('POLICY'),
+  drop: drop('POLICY'),
+}
