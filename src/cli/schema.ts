@@ -1,58 +1,89 @@
-import { createReadStream } from 'node:fs'
+import type { z } from 'zod'
+import type { FromServer } from '../contract/from-server.ts'
 import { schemaChangeSchema } from '../contract/project.ts'
 import { wrongUse } from '../errors.ts'
+import { recogniseGzip } from '../lib/recognise-gzip.ts'
+import { type ArchiveInput, withArchiveInput } from './archive-input.ts'
 import type { CommandContext } from './environment.ts'
-import { toFileFailure } from './file-failure.ts'
-import { encodedPath } from './http.ts'
+import { encodedPath, type HttpClient } from './http.ts'
 import { withProject } from './server.ts'
 import { printable } from './terminal/printable.ts'
-import { printResult, type ResultOptions } from './terminal/result.ts'
-import { formatCounted } from './terminal/units.ts'
+import { type FileProgress, fileProgressLine, showProgress } from './terminal/progress.ts'
+import { printResult, type ReportOptions } from './terminal/result.ts'
+import { formatCount, formatCounted } from './terminal/units.ts'
 
-/** The server takes no more; it has to hold the script as a whole, too. */
-const MAX_SCRIPT_BYTES = 64 * 1024 * 1024
+interface ApplyOptions extends ReportOptions {
+  readonly stage: string
+  readonly schema?: string
+  readonly strict?: boolean
+}
+
+type SchemaChange = FromServer<z.output<typeof schemaChangeSchema>>
 
 /** `schema:apply` */
-export async function runSchemaApply(
+export function runSchemaApply(
   context: CommandContext,
   file: string,
   target: string | undefined,
-  { stage, ...options }: ResultOptions & { readonly stage: string },
+  options: ApplyOptions,
 ): Promise<number> {
-  const script = await readScript(context, file)
-  return withProject(context, target, async ({ http }, project) => {
-    const change = await http.json(
+  return withArchiveInput(context, file, (input) =>
+    withProject(context, target, async ({ http }, project) => {
+      const change = await apply(context, { input, http, project }, options)
+      return printResult(context, options, {
+        json: { project, ...change },
+        text: () => reportOf(change, { file, project, schema: options.schema ?? 'public' }),
+      })
+    }),
+  )
+}
+
+/** Sends the script, and shows how much of it is sent. */
+function apply(
+  context: CommandContext,
+  { input, http, project }: { readonly input: ArchiveInput; readonly http: HttpClient; readonly project: string },
+  { stage, schema, strict, quiet }: ApplyOptions,
+): Promise<SchemaChange> {
+  const progress: FileProgress = { bytes: 0, bytesTotal: input.sizeBytes, waitingFor: undefined }
+  return showProgress(context, { quiet, line: (seconds) => fileProgressLine(progress, seconds) }, async () => {
+    const script = await recogniseGzip(input.read())
+    const first = await script.bytes.next()
+    if (first.done) throw wrongUse(`${input.name} is empty; expected SQL`)
+    async function* counted(): AsyncGenerator<Buffer, void, undefined> {
+      for (let next = first; !next.done; next = await script.bytes.next()) {
+        yield next.value
+        progress.bytes += next.value.length
+      }
+      progress.waitingFor = 'applying'
+    }
+    return http.json(
       {
         method: 'POST',
         path: encodedPath`/projects/${project}/stages/${stage}/schema`,
-        headers: { 'content-type': 'application/sql' },
-        body: script,
+        query: { schema, strict: strict ? 'true' : undefined },
+        headers: { 'content-type': 'application/sql', ...(script.isGzip && { 'content-encoding': 'gzip' }) },
+        body: counted(),
       },
       schemaChangeSchema,
     )
-    return printResult(context, options, {
-      json: { project, ...change },
-      text: () =>
-        `applied ${printable(file)} to ${project}/${printable(change.stage)}, which now has ${formatCounted(change.tables, 'table')}`,
-    })
   })
 }
 
-/** @throws {AppError} WRONG_USE where there is no file that can be read, or nothing in it, or too much. */
-async function readScript({ environment, signal }: CommandContext, file: string): Promise<Buffer> {
-  const input = file === '-' ? environment.stdin : createReadStream(file, { signal })
-  const chunks: Buffer[] = []
-  let bytes = 0
-  try {
-    for await (const chunk of input) {
-      chunks.push(Buffer.from(chunk))
-      bytes += chunk.length
-      if (bytes > MAX_SCRIPT_BYTES)
-        throw wrongUse(`${file} has more than ${MAX_SCRIPT_BYTES} bytes, the most that is accepted`)
-    }
-  } catch (error) {
-    throw toFileFailure(error, file, 'read')
-  }
-  if (bytes === 0) throw wrongUse(`${file} is empty; expected SQL`)
-  return Buffer.concat(chunks)
+function reportOf(
+  { stage, tables, rows, passedOver, unmappedFunctions }: SchemaChange,
+  { file, project, schema }: { readonly file: string; readonly project: string; readonly schema: string },
+): string {
+  const copied = rows === 0 ? '' : `, with ${formatCounted(rows, 'row')}`
+  const done = `applied ${printable(file)} to ${project}/${printable(stage)}${copied}, which now has ${formatCounted(tables, 'table')}`
+  const kinds = passedOver.map(({ statement, count }) => `${formatCount(count)} × ${printable(statement)}`)
+  const functions = unmappedFunctions.map(({ name, line }) => `${printable(name)} (line ${line})`)
+  return [
+    done,
+    ...(kinds.length > 0 ? [`passed over, since they say nothing about a stage: ${kinds.join(', ')}`] : []),
+    ...(functions.length > 0
+      ? [
+          `these functions name the schema "${printable(schema)}" in their body, which is as it was: ${functions.join(', ')}`,
+        ]
+      : []),
+  ].join('\n')
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { count, id, slug, timeText } from './fields.ts'
+import { added } from './from-server.ts'
 
 export const stageSchema = z.object({ slug, createdAt: timeText }).meta({ id: 'Stage' })
 
@@ -7,11 +8,34 @@ export const projectSchema = z
   .object({ slug, createdAt: timeText, stages: z.array(stageSchema) })
   .meta({ id: 'Project' })
 
+const lineNumber = z.int().min(1)
+
 /** What `schema:apply` did. */
 export const schemaChangeSchema = z.object({
   id: id.meta({ description: 'The record of this change.' }),
   stage: slug,
   tables: z.int().meta({ description: 'How many tables the stage has now.' }),
+  statements: added(count.meta({ description: 'How many statements were run.' }), 0),
+  rows: added(count.meta({ description: 'How many rows the COPY blocks of the script had.' }), 0),
+  passedOver: added(
+    z
+      .array(
+        z.object({
+          statement: z.string().meta({ description: "What it is in SQL's words, e.g. `OWNER TO`." }),
+          count,
+          line: lineNumber.meta({ description: 'Where the first of them is.' }),
+        }),
+      )
+      .meta({ description: 'The statements of a dump that say nothing about a stage, and were not run.' }),
+    [],
+  ),
+  unmappedFunctions: added(
+    z.array(z.object({ name: z.string(), line: lineNumber })).meta({
+      description:
+        "The functions of a dump whose body names the dump's schema and is not in SQL, so that it stays as it is.",
+    }),
+    [],
+  ),
 })
 
 /** What an undo brought back. */

@@ -1,12 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Database } from '../database/database.ts'
-import { quoteIdentifier, quoteLiteral } from '../database/quoting.ts'
+import { quoteIdentifier } from '../database/quoting.ts'
 import { openSingleUseSession } from '../database/single-use-session.ts'
 import { SQLSTATE, sqlState } from '../database/sqlstate.ts'
 import type { AppError } from '../errors.ts'
 import { LOG_TABLES, RECORD_STRUCTURE_CHANGE } from '../events/statements.ts'
+import type { BorrowedBytes } from '../lib/borrowed-bytes.ts'
 import { stillLocked } from './lock-owners.ts'
+import { recordScript } from './script/record-script.ts'
+import { type FailureSite, runScript, type ScriptOptions, type ScriptResult } from './script/run-script.ts'
 import { rejected, sqlRejected } from './sql-rejected.ts'
 import type { StageDatabase } from './stage-database.ts'
 import { type Blockers, watchWaits } from './watch-waits.ts'
@@ -35,9 +38,9 @@ const PAUSE_MS = 1_000
 /** How long it is tried, in milliseconds, where nobody says otherwise. */
 const DEFAULT_WAIT_MS = 60_000
 
-export interface SchemaChange {
-  /** Any number of statements; names without a schema are in the stage. */
-  readonly script: string
+export interface SchemaChange extends ScriptOptions {
+  /** Reads the script, from its beginning each time: any number of statements; names without a schema are in the stage. */
+  readonly read: (signal: AbortSignal) => AsyncIterable<BorrowedBytes>
   /** The token that asks for it; null for the root token. */
   readonly tokenId: string | null
   /** For how long, in milliseconds, it is tried to get the locks that the script needs. */
@@ -47,6 +50,11 @@ export interface SchemaChange {
    * Where it throws before, nothing has changed.
    */
   readonly committing?: (commit: () => Promise<void>) => Promise<void>
+}
+
+export interface AppliedChange extends ScriptResult {
+  /** Of the record. */
+  readonly id: string
 }
 
 /**
@@ -60,24 +68,23 @@ export interface SchemaChange {
  *
  * @param system as Wharf's own login: ends the session where it waits for longer than it may.
  * @param signal ends the session; nothing of the script remains.
- * @returns the id of the record.
- * @throws {AppError} SQL_REJECTED with PostgreSQL's own words, and the line where PostgreSQL says which; CONFLICT where
- *   others hold the tables for too long. The reason of the signal where that was aborted.
+ * @throws {AppError} SQL_REJECTED with PostgreSQL's own words and the line; CONFLICT where others hold the tables for too
+ *   long. The reason of the signal where that was aborted.
  */
 export async function applySchema(
   system: Database,
   stage: StageDatabase,
   { waitMs = DEFAULT_WAIT_MS, ...change }: SchemaChange,
   signal: AbortSignal,
-): Promise<string> {
-  assertNoNul(change.script)
+): Promise<AppliedChange> {
+  const site: FailureSite = {}
   const sinceMs = performance.now()
   let longAttempts = 0
   let lockTimeoutMs = LOCK_TIMEOUT_MS
   try {
     for (;;) {
-      const attempt = await tryToApply({ system, stage, change, lockTimeoutMs }, signal)
-      if (attempt.id !== undefined) return attempt.id
+      const attempt = await tryToApply({ system, stage, change, lockTimeoutMs, site }, signal)
+      if (attempt.applied) return attempt.applied
       const sendsAway = attempt.blockers === 'autovacuum' && longAttempts < MAX_LONG_ATTEMPTS
       if (sendsAway) longAttempts += 1
       lockTimeoutMs = sendsAway ? (await readDeadlockTimeout(system)) + AUTOVACUUM_ENDS_MS : LOCK_TIMEOUT_MS
@@ -85,15 +92,10 @@ export async function applySchema(
       await delay(PAUSE_MS, undefined, { signal })
     }
   } catch (error) {
-    throw signal.aborted ? signal.reason : await sqlRejected(error, change.script, stage.database.pool)
+    throw signal.aborted
+      ? signal.reason
+      : await sqlRejected(error, { ...site, stageSchema: stage.schemaName }, stage.database.pool)
   }
-}
-
-/** PostgreSQL's protocol ends a statement at its first NUL: it would see another message than was sent. */
-function assertNoNul(script: string): void {
-  const at = script.indexOf('\0')
-  if (at < 0) return
-  throw rejected('a NUL character can stand in no SQL', { line: script.slice(0, at).split('\n').length })
 }
 
 const heldByOthers = ({ database, schemaName }: StageDatabase, cause: unknown): Promise<AppError> =>
@@ -109,10 +111,10 @@ async function readDeadlockTimeout({ prisma }: Database): Promise<number> {
   return row?.ms ?? 1_000
 }
 
-/** The id of the record, or what it said of a lock that was not to be had. */
+/** What was done, or what it said of a lock that was not to be had. */
 type Attempt =
-  | { readonly id: string }
-  | { readonly id?: undefined; readonly error: unknown; readonly blockers: Blockers | undefined }
+  | { readonly applied: AppliedChange }
+  | { readonly applied?: undefined; readonly error: unknown; readonly blockers: Blockers | undefined }
 
 interface Try {
   readonly system: Database
@@ -120,14 +122,17 @@ interface Try {
   readonly change: SchemaChange
   /** How long each wait for a lock may take, in milliseconds. */
   readonly lockTimeoutMs: number
+  /** Learns where the script failed. */
+  readonly site: FailureSite
 }
 
 /** @throws PostgreSQL's own error, but for a lock that was not to be had. */
-async function tryToApply({ system, stage, change, lockTimeoutMs }: Try, signal: AbortSignal): Promise<Attempt> {
+async function tryToApply(attempt: Try, signal: AbortSignal): Promise<Attempt> {
+  const { system, stage, lockTimeoutMs } = attempt
   const { client, pid, close } = await openSingleUseSession(stage.database.pool, signal)
   const waits = watchWaits(system, pid, lockTimeoutMs + GRACE_MS)
   try {
-    return { id: await runScript(client, stage, change, { lockTimeoutMs, signal }) }
+    return { applied: await applyIn(client, attempt, signal) }
   } catch (error) {
     await waits.stop()
     if (!waits.hasEndedIt() && sqlState(error) !== SQLSTATE.lockNotAvailable) throw error
@@ -138,13 +143,14 @@ async function tryToApply({ system, stage, change, lockTimeoutMs }: Try, signal:
   }
 }
 
-/** Runs it in one transaction. @returns the id of the record. */
-async function runScript(
+/** Runs it in one transaction. */
+async function applyIn(
   client: pg.PoolClient,
-  { stageId, schemaName }: StageDatabase,
-  { script, tokenId, committing = (commit) => commit() }: SchemaChange,
-  { lockTimeoutMs, signal }: { readonly lockTimeoutMs: number; readonly signal: AbortSignal },
-): Promise<string> {
+  { stage: { stageId, schemaName }, change, lockTimeoutMs, site }: Try,
+  signal: AbortSignal,
+): Promise<AppliedChange> {
+  const { tokenId, committing = (commit) => commit() } = change
+  const record = recordScript()
   const shortWaits = `SET LOCAL lock_timeout = ${lockTimeoutMs}`
   await client.query('BEGIN')
   // Whatever the login's own settings say, which its SQL may have changed.
@@ -152,10 +158,11 @@ async function runScript(
   await client.query('SET LOCAL statement_timeout = 0')
   await client.query(`SET LOCAL search_path = ${quoteIdentifier(schemaName)}`)
   await client.query(shortWaits)
-  await client.query(asBlock(script))
+  const options = { ...change, stageSchema: schemaName, onRead: record.add }
+  const result = await runScript(client, change.read(signal), options, site)
   // The script may have set it for itself.
   await client.query(shortWaits)
-  const { rows } = await client.query<{ id: string }>(RECORD_STRUCTURE_CHANGE, [stageId, script, tokenId])
+  const { rows } = await client.query<{ id: string }>(RECORD_STRUCTURE_CHANGE, [stageId, record.text(), tokenId])
   await assertSchemaIsThere(client, schemaName)
   // Tables that the script made, and those whose triggers it dropped or disabled.
   // A table with checks that are put off cannot have a trigger replaced.
@@ -166,15 +173,11 @@ async function runScript(
     signal.throwIfAborted()
     await client.query('COMMIT')
   })
-  return rows[0]?.id ?? ''
+  return { id: rows[0]?.id ?? '', ...result }
 }
 
 /** A script's own triggers can run as late as in COMMIT, for which somebody may be waiting. */
 const SHORT_COMMIT = `SET LOCAL statement_timeout = '10s'`
-
-/** A block that runs a script of any number of statements. EXECUTE refuses BEGIN, COMMIT and ROLLBACK. */
-const asBlock = (script: string): string =>
-  `DO LANGUAGE plpgsql ${quoteLiteral(`BEGIN EXECUTE ${quoteLiteral(script)}; END`)}`
 
 /** A stage without its schema could not be imported into, exported or changed any more. */
 async function assertSchemaIsThere(client: pg.PoolClient, schemaName: string): Promise<void> {

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import type { Database } from '../database/database.ts'
 import type { Room } from '../database/room.ts'
+import { BorrowedBytes } from '../lib/borrowed-bytes.ts'
 import type { Seal } from '../lib/seal.ts'
 import { applySchema } from './apply-schema.ts'
 import { createProject } from './projects.ts'
@@ -38,7 +39,12 @@ export async function ensureDemoProject(
   const [state] = await control.prisma.$queryRaw<{ empty: boolean }[]>`
     SELECT NOT EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace(quote_ident(${stage.schemaName}))) AS empty`
   if (!state?.empty) return
-  const script = await readFile(DEMO_SCRIPT, 'utf8')
+  const script = await readFile(DEMO_SCRIPT)
   const database = await projectDatabase(project, 'imports')
-  await applySchema(control, toStageDatabase(database, stage), { script, tokenId: null }, signal)
+  const change = { read: () => inOnePiece(script), maxBytes: script.length, tokenId: null }
+  await applySchema(control, toStageDatabase(database, stage), change, signal)
+}
+
+async function* inOnePiece(script: Buffer): AsyncGenerator<BorrowedBytes, void, undefined> {
+  yield new BorrowedBytes(script)
 }

@@ -1,20 +1,36 @@
 import pg from 'pg'
+import { quoteIdentifier } from '../database/quoting.ts'
 import { databaseFailure, refusedPart } from '../database/sqlstate-meanings.ts'
 import { AppError, type Fault } from '../errors.ts'
+
+/** Where a script failed. */
+interface Site {
+  readonly line?: number | undefined
+  /** What the script calls the stage's schema, which it may not know; undefined for the name that it has. */
+  readonly schema?: string | undefined
+  readonly stageSchema: string
+}
 
 /**
  * PostgreSQL's error about a user's script, as SQL_REJECTED; any other error stays as it is.
  *
  * @param pool of the login that ran it.
  */
-export async function sqlRejected(error: unknown, script: string, pool: pg.Pool): Promise<unknown> {
+export async function sqlRejected(error: unknown, { line, ...names }: Site, pool: pg.Pool): Promise<unknown> {
   if (!(error instanceof pg.DatabaseError) || refusedPart(error) === undefined) return databaseFailure(error) ?? error
-  const line = faultyLine(error, script)
   const message = (await isTransactionCommand(error, pool))
     ? 'the script begins or ends a transaction, but it runs in one of its own: leave BEGIN, COMMIT and ROLLBACK out'
     : error.message
   const detail = [message, error.detail, error.hint].filter(Boolean).join('; ')
-  return rejected(message, { line, detail, cause: error })
+  return rejected(inScriptsNames(message, names), { line, detail: inScriptsNames(detail, names), cause: error })
+}
+
+/** A message about the names that the script has, and not those that they were given in the stage. */
+function inScriptsNames(message: string, { schema, stageSchema }: Pick<Site, 'schema' | 'stageSchema'>): string {
+  if (schema === undefined) return message
+  return message
+    .replaceAll(`${quoteIdentifier(stageSchema)}.`, `${schema}.`)
+    .replaceAll(`${stageSchema}.`, `${schema}.`)
 }
 
 /** SQL_REJECTED. @param about the line of the script where it is known; more in `detail` than in the message. */
@@ -44,19 +60,3 @@ async function isTransactionCommand(error: pg.DatabaseError, pool: pg.Pool): Pro
 const REFUSED_COMMIT = `DO LANGUAGE plpgsql $$ BEGIN EXECUTE 'COMMIT'; END $$`
 
 const sourceOf = ({ code, file, line, routine }: pg.DatabaseError): string => [code, file, line, routine].join(' ')
-
-/**
- * The 1-based line of the script at which it failed, where PostgreSQL says so: it does for all that it cannot parse.
- */
-function faultyLine(error: pg.DatabaseError, script: string): number | undefined {
-  if (!error.internalPosition || error.internalQuery !== script) return undefined
-  // PostgreSQL counts characters, JavaScript UTF-16 units.
-  const charactersBefore = Number(error.internalPosition) - 1
-  let line = 1
-  let seen = 0
-  for (const character of script) {
-    if (seen++ === charactersBefore) break
-    if (character === '\n') line += 1
-  }
-  return line
-}

@@ -29,11 +29,15 @@ export function addStageCommands(program: Command, run: Run): void {
 
   program
     .command('schema:apply <file.sql> [target-project]')
-    .summary("run SQL that changes a stage's structure")
+    .summary("run SQL that changes a stage's structure, or a dump")
     .description(
-      'Runs an SQL file ("-": standard input) in a stage, whole or not at all: a stage of the local project, or of ' +
-        'another one by its DSN, wharf://<project>:<TOKEN>@<host>[:port].',
+      'Runs an SQL file ("-": standard input; plain or gzip) in a stage, whole or not at all: a stage of the local ' +
+        'project, or of another one by its DSN, wharf://<project>:<TOKEN>@<host>[:port]. It takes a plain dump as pg_dump ' +
+        'writes it, rows included: pg_dump app | wharf schema:apply -',
     )
     .option('--stage <slug>', 'the stage', 'live')
+    .option('--schema <name>', 'the schema of the script that means the stage (in a dump: "public")')
+    .option('--strict', 'refuse a dump with statements that would be passed over, such as OWNER TO')
+    .option('--quiet', 'show no progress')
     .action(run(async () => (await import('../schema.ts')).runSchemaApply))
 }

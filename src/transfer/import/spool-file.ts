@@ -113,7 +113,7 @@ async function assertRoom(path: string, reserveBytes: number): Promise<void> {
   if (bavail * bsize >= reserveBytes) return
   throw new AppError(
     'STORAGE_FULL',
-    `an import keeps its rows on a disk on which ${reserveBytes} bytes stay free (WHARF_SPOOL_RESERVE_BYTES), ` +
+    `what arrives is kept on a disk on which ${reserveBytes} bytes stay free (WHARF_SPOOL_RESERVE_BYTES), ` +
       'and there is no more room beside them; free some',
   )
 }
@@ -168,11 +168,11 @@ function throwDiskFault(error: unknown): never {
   const code = errorCode(error)
   if (code === undefined || !/^E[A-Z0-9]+$/.test(code)) throw error
   if (FULL.has(code)) {
-    throw new AppError('STORAGE_FULL', 'there is no more room on the disk where an import keeps its rows; free some', {
+    throw new AppError('STORAGE_FULL', 'there is no more room on the disk where what arrives is kept; free some', {
       cause: error,
     })
   }
-  throw new AppError('STORAGE_UNAVAILABLE', 'the disk where an import keeps its rows cannot be used for now', {
+  throw new AppError('STORAGE_UNAVAILABLE', 'the disk where what arrives is kept cannot be used for now', {
     cause: error,
   })
 }

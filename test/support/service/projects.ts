@@ -11,7 +11,7 @@ export async function createProject({ root }: Pick<TestWharf, 'root'>, slug: str
 export const applyScript = (
   { root }: Pick<TestWharf, 'root'>,
   slug: string,
-  script: string,
+  script: string | Uint8Array,
   stage = 'live',
 ): Promise<ApiAnswer> =>
   root.post(`/projects/${slug}/stages/${stage}/schema`, {

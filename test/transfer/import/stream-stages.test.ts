@@ -20,6 +20,7 @@ import { gzipMembers } from '../../../src/lib/gzip-members.ts'
 import { lineBlocks } from '../../../src/lib/line-blocks.ts'
 import type { readText } from '../../../src/lib/read-text.ts'
 import { recogniseGzip } from '../../../src/lib/recognise-gzip.ts'
+import { createScriptWindow } from '../../../src/projects/script/script-window.ts'
 import type { checkArchive, receiveArchive } from '../../../src/transfer/import/receive-archive.ts'
 import { createSpoolFile } from '../../../src/transfer/import/spool-file.ts'
 import { collect, streamOf } from '../../support/archives/archive-sample.ts'
@@ -80,6 +81,11 @@ const BORROWERS: Readonly<Record<string, (chunks: AsyncIterable<BorrowedBytes>) 
     await file.remove()
     return read
   },
+  async 'projects/script/script-window.ts'(chunks) {
+    const window = createScriptWindow(chunks)
+    while (!window.isLast) await window.more()
+    return Buffer.from(window.bytes)
+  },
   'events/load-log.ts': async (chunks) => Buffer.concat(await collect(lineBlocks(copied(chunks), whole))),
   async 'copy/copy-into.ts'(chunks) {
     const client = await pool.connect()
@@ -93,9 +99,15 @@ const BORROWERS: Readonly<Record<string, (chunks: AsyncIterable<BorrowedBytes>) 
 
 /** Files that only hand such bytes on to one of these, unread. */
 const HANDING_ON = new Set([
+  'api/routers/receive-script.ts',
   'archive/archive-item.ts',
   'archive/row-encoder.ts',
   'lib/growing-buffer.ts',
+  'projects/apply-schema.ts',
+  'projects/demo-project.ts',
+  'projects/script/read-rows.ts',
+  'projects/script/read-script.ts',
+  'projects/script/run-script.ts',
   'transfer/import/copy-rows.ts',
   'transfer/import/follow-archive.ts',
   'transfer/import/receive-archive.ts',

@@ -1,0 +1,13 @@
+/** A schema of a dump, and what takes its place. */
+export interface NameMap {
+  readonly schema: string
+  /** The schema that names get instead; undefined takes it away and leaves the rest to the search path. */
+  readonly to: string | undefined
+}
+
+/** Bytes of a statement that are replaced. */
+export interface Change {
+  readonly start: number
+  readonly end: number
+  readonly text: string
+}

@@ -1,0 +1,59 @@
+import { asList, asTree, type Tree, treeAt } from '../../archive/sql/grammar.ts'
+import { quoteIdentifier } from '../../database/quoting.ts'
+import type { Change, NameMap } from './name-map.ts'
+import { foldCase, type Nodes, type ParsedStatement, textsOf } from './parse-statement.ts'
+
+const OBJECT_NAME_TYPE = /^_?reg(?:class|collation|config|dictionary|oper|operator|proc|procedure|type)$/
+const OF_OBJECT_NAMES: ReadonlySet<unknown> = new Set(['nextval', 'currval', 'setval', 'pg_get_serial_sequence'])
+
+/** Strings that name an object, and the schemas of search paths. */
+export function objectNames({ tokens }: ParsedStatement, nodes: Nodes, { schema, to }: NameMap): readonly Change[] {
+  const tokenAt = new Map(tokens.map((token) => [token.start, token]))
+  const changes = new Map<number, Change>()
+  const add = (constant: Tree, change: (text: string) => string | undefined): void => {
+    const token = tokenAt.get(Number(constant.location ?? 0))
+    const { sval } = asTree(constant.sval)
+    if (!token || typeof sval !== 'string') return
+    const text = change(sval)
+    if (text !== undefined) changes.set(token.start, { start: token.start, end: token.end, text })
+  }
+  const changeName = (text: string): string | undefined => {
+    const mapped = mapObjectName(text, schema, to)
+    return mapped === text ? undefined : quoteString(mapped)
+  }
+  for (const { name, node } of nodes) {
+    if (name === 'TypeCast' && OBJECT_NAME_TYPE.test(String(textsOf(treeAt(node, 'typeName').names).at(-1)))) {
+      add(constantOf(node.arg), changeName)
+    }
+    if (name === 'FuncCall' && OF_OBJECT_NAMES.has(textsOf(node.funcname).at(-1))) {
+      add(constantOf(asList(node.args)[0]), changeName)
+    }
+    if (name === 'VariableSetStmt' && node.name === 'search_path' && to !== undefined) {
+      for (const argument of asList(node.args)) {
+        add(constantOf(argument), (text) => (text === schema ? quoteIdentifier(to) : undefined))
+      }
+    }
+  }
+  return [...changes.values()]
+}
+
+/** A constant behind any number of casts. */
+function constantOf(value: unknown): Tree {
+  let tree = asTree(value)
+  while (tree.TypeCast !== undefined) tree = asTree(treeAt(tree, 'TypeCast').arg)
+  return treeAt(tree, 'A_Const')
+}
+
+const quoteString = (text: string): string => `'${text.replaceAll("'", "''")}'`
+
+/** Names at the beginning, and behind brackets and commas: those of the arguments of a function. */
+function mapObjectName(text: string, schema: string, to: string | undefined): string {
+  return text.replace(
+    /(^|[(,])(\s*)("(?:[^"]|"")*"|[^\s".,()[\]]+)(\s*\.\s*)/g,
+    (whole, before, spaces, name: string) => {
+      const named = name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : foldCase(name)
+      if (named !== schema) return whole
+      return `${before}${spaces}${to === undefined ? '' : `${quoteIdentifier(to)}.`}`
+    },
+  )
+}
