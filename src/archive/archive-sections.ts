@@ -52,6 +52,9 @@ export class ArchiveSections {
   readonly #awaited = new Map<string, TableContent>()
   /** Partitioned tables described in this stage, which have no rows but those of their partitions. */
   readonly #partitioned = new Set<string>()
+  /** Tables described in this stage that others can inherit from. */
+  readonly #parents = new Set<string>()
+  readonly #composites = new Set<string>()
 
   constructor(options: SectionOptions) {
     this.#options = options
@@ -85,6 +88,7 @@ export class ArchiveSections {
     }
     if (entry.kind === 'project') this.#openProject(entry.content)
     if (entry.kind === 'stage') this.#openStage(entry.content)
+    if (entry.kind === 'composite') this.#composites.add(entry.content.name)
     if (entry.kind === 'enum') this.#enums.add(entry.content.name)
     if (entry.kind === 'domain') this.#domains.set(entry.content.name, this.#baseOf(entry.content.type))
     if (entry.kind === 'table') this.#openTable(entry.content)
@@ -163,17 +167,27 @@ export class ArchiveSections {
     this.#enums.clear()
     this.#domains.clear()
     this.#partitioned.clear()
+    this.#parents.clear()
+    this.#composites.clear()
   }
 
   #openTable(content: TableContent): void {
     const columns = new Set<string>()
     for (const { name } of content.columns) this.#claim(columns, 'column', name)
-    const { name, partitionBy, partitionOf } = content
+    const { name, partitionBy, partitionOf, inherits = [], of } = content
     if (partitionOf && !this.#partitioned.has(partitionOf.table)) {
       throw this.#options.fault(
         `table "${name}": no line before describes its partitioned table "${partitionOf.table}"`,
       )
     }
+    const unknown = inherits.find((parent) => !this.#parents.has(parent))
+    if (unknown !== undefined) {
+      throw this.#options.fault(`table "${name}": no line before describes "${unknown}", which it inherits from`)
+    }
+    if (of !== undefined && !this.#composites.has(of)) {
+      throw this.#options.fault(`table "${name}": no line before describes its composite type "${of}"`)
+    }
+    if (partitionBy === undefined && !partitionOf) this.#parents.add(name)
     if (partitionBy === undefined) this.#awaited.set(name, content)
     else this.#partitioned.add(name)
   }

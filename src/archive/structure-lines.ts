@@ -95,6 +95,19 @@ export const column = z.object({
   compression: optional(z.enum(['pglz', 'lz4'])),
   /** How much ANALYZE looks at, where not the default. */
   statistics: optional(z.int()),
+  /** Of its not-null constraint in PostgreSQL 18 and later, what is not as NOT NULL in `CREATE TABLE` has it. */
+  notNull: optional(
+    z.object({
+      name: optional(identifier),
+      /** Whether the table has it only from the one that it inherits from. */
+      inherited: optional(flag),
+      noInherit: optional(flag),
+      /** The rows that there were have not been checked: there may be NULLs. */
+      notValid: optional(flag),
+    }),
+  ),
+  /** Whether it is there only because a table has it from which this one inherits. */
+  inherited: optional(flag),
   comment,
 })
 
@@ -121,6 +134,13 @@ export const table = z.object({
   partitionBy: optional(sqlText),
   /** The partitioned table that it is a partition of, and for which rows: as `pg_get_expr` prints `relpartbound`. */
   partitionOf: optional(z.object({ table: identifier, bound: sqlText })),
+  /** The tables that it inherits from, in their order. */
+  inherits: optional(list(identifier)),
+  /** The composite type that it is a table of. */
+  of: optional(identifier),
+  /** The index by which it was clustered last. */
+  clusterOn: optional(identifier),
+  rowSecurity: optional(z.object({ enabled: flag, forced: flag })),
   unlogged: optional(flag),
   /** Storage parameters, each as `name=value`. */
   options: optional(list(quotedText)),

@@ -85,6 +85,24 @@ const FAULTS: readonly [name: string, archive: string, line: number, detail: str
     'taken',
   ],
   [
+    'a table that inherits from one that no line describes',
+    replaced('{"table":{"name":"album",', '{"table":{"name":"album","inherits":["pg_class"],'),
+    at('{"table"'),
+    'no line before describes "pg_class"',
+  ],
+  [
+    'a table that inherits from itself',
+    replaced('{"table":{"name":"album",', '{"table":{"name":"album","inherits":["album"],'),
+    at('{"table"'),
+    'no line before describes "album"',
+  ],
+  [
+    'a table of a type that no line describes',
+    replaced('{"table":{"name":"album",', '{"table":{"name":"album","of":"genre",'),
+    at('{"table"'),
+    'no line before describes its composite type "genre"',
+  ],
+  [
     'a partition of a table that no line describes',
     replaced(
       '{"table":{"name":"album",',

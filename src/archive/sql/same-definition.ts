@@ -54,7 +54,7 @@ function withoutImplied(tree: unknown, other: unknown): unknown {
 
 /** What says how a tree was written, or is told by PostgreSQL only in some versions. */
 const FORMAL: ReadonlySet<string> = new Set([
-  ...(['location', 'funcformat', 'typemod', 'is_enforced', 'initially_valid', 'relpersistence', 'behavior'] as const),
+  ...(['location', 'funcformat', 'typemod', 'relpersistence', 'behavior'] as const),
   ...(['name_location', 'list_start', 'list_end', 'rexpr_list_start', 'rexpr_list_end'] as const),
 ])
 

@@ -1,7 +1,7 @@
 import type { ExportSelection } from '../../contract/export.ts'
 import type { Transaction } from '../../database/database.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
-import { notFound } from '../../errors.ts'
+import { conflict, notFound } from '../../errors.ts'
 import type { Project } from '../../projects/projects.ts'
 import type { Stage } from '../../projects/stages.ts'
 import { readStructure, type StageStructure, type TableStructure } from '../structure/read-structure.ts'
@@ -38,7 +38,8 @@ export class StageMoved extends Error {
  * cursor holds on to the table that it found, so a swap that comes later cannot change what it reads.
  *
  * @throws {StageMoved} where the tables are not those that were locked.
- * @throws {AppError} NOT_FOUND for a table to exclude that no stage has.
+ * @throws {AppError} NOT_FOUND for a table to exclude that no stage has; CONFLICT for tables whose policies the project's
+ *   own login is under, too.
  */
 export async function declareTables(
   { project, stages, tx, lockedTables }: ProjectSnapshot,
@@ -53,6 +54,7 @@ export async function declareTables(
     assertLocked(whole.tables, lockedTables.get(stage.slug))
     for (const { line } of whole.tables) found.add(line.name)
     const structure = excludeTables(whole, excluded)
+    await assertAllRowsVisible(tx, structure.tables)
     declared.push({ stage, structure, tables: await declareCursors(tx, stage, structure.tables) })
   }
   const unknown = excluded.find((name) => !found.has(name))
@@ -64,6 +66,26 @@ function assertLocked(tables: readonly TableStructure[], locked: ReadonlySet<str
   for (const { oid } of tables) {
     if (!locked?.has(String(oid))) throw new StageMoved('a table came after the locks were taken')
   }
+}
+
+/**
+ * FORCE ROW LEVEL SECURITY puts a table's owner under its policies. No session can do without them but that of a login with
+ * BYPASSRLS, and to alter the table for the time of an export would lock out its readers.
+ */
+async function assertAllRowsVisible(tx: Transaction, tables: readonly TableStructure[]): Promise<void> {
+  const forced = tables.filter(({ line: { rowSecurity } }) => rowSecurity?.enabled && rowSecurity.forced)
+  if (forced.length === 0) return
+  const [login] = await tx.$queryRaw<{ name: string; bypasses: boolean }[]>`
+    SELECT rolname::pg_catalog.text AS name, rolbypassrls OR rolsuper AS bypasses FROM pg_catalog.pg_roles
+    WHERE rolname OPERATOR(pg_catalog.=) CURRENT_USER`
+  if (!login || login.bypasses) return
+  const names = forced.map(({ line }) => quoteIdentifier(line.name))
+  throw conflict(
+    `the project's own login may not read all rows of ${names.join(', ')}, which FORCE ROW LEVEL SECURITY puts under ` +
+      `policies for their owner, too: ALTER TABLE ${names[0]} NO FORCE ROW LEVEL SECURITY for as long as the export takes, ` +
+      `or, as a superuser, ALTER ROLE ${quoteIdentifier(login.name)} BYPASSRLS, or leave the table out (excludeTables)`,
+    forced.map(({ line }) => ({ detail: `table "${line.name}" has FORCE ROW LEVEL SECURITY` })),
+  )
 }
 
 async function declareCursors(

@@ -1,10 +1,11 @@
 import { objectName } from '../structure/objects/objects.ts'
+import { withOwnColumns } from '../structure/own-columns.ts'
 import type { ObjectStructure, StageStructure, TableStructure } from '../structure/read-structure.ts'
 
 /**
  * A structure without some of its tables, what belongs to them, and what refers to them. With a partitioned table go its
- * partitions. A foreign key to a table that is left out could not be built again, so it is named among what was not
- * exported.
+ * partitions. A foreign key to a table that is left out could not be built again, nor what a table inherits from one, so
+ * they are named among what was not exported.
  */
 export function excludeTables(structure: StageStructure, excluded: readonly string[]): StageStructure {
   const without = new Set(excluded)
@@ -33,18 +34,37 @@ export function excludeTables(structure: StageStructure, excluded: readonly stri
       name: objectName(line),
       detail: `needs the excluded table ${tables.find(isExcluded)}`,
     }))
-  const withoutLostKeys = (table: TableStructure): TableStructure => ({
-    ...table,
-    line: {
-      ...table.line,
-      foreignKeys: (table.line.foreignKeys ?? []).filter(({ references }) => !isExcluded(references)),
-    },
-  })
+  const lostParents = kept.flatMap(({ line }) =>
+    (line.inherits ?? []).filter(isExcluded).map((parent) => ({
+      kind: 'inheritance',
+      name: line.name,
+      detail: `from the excluded table ${parent}, with the checks that it has from there`,
+    })),
+  )
+  const remaining = inheritOnlyFrom(
+    kept.map((table) => ({
+      ...table,
+      line: {
+        ...table.line,
+        foreignKeys: (table.line.foreignKeys ?? []).filter(({ references }) => !isExcluded(references)),
+      },
+    })),
+    isExcluded,
+  )
   return {
     ...structure,
     sequences: structure.sequences.filter(({ ownedBy }) => ownedBy === undefined || !isExcluded(ownedBy.table)),
-    tables: kept.map(withoutLostKeys),
+    tables: remaining,
     afterTables: structure.afterTables.filter((object) => !isLost(object)),
-    notExported: [...structure.notExported, ...lostKeys, ...lostObjects],
+    notExported: [...structure.notExported, ...lostKeys, ...lostParents, ...lostObjects],
   }
+}
+
+/** Tables that inherit from none that is excluded: their columns, and those of their descendants, become their own. */
+function inheritOnlyFrom(tables: readonly TableStructure[], isExcluded: (table: string) => boolean): TableStructure[] {
+  if (!tables.some(({ line }) => line.inherits?.some(isExcluded))) return [...tables]
+  return tables.map((table) => {
+    const inherits = (table.line.inherits ?? []).filter((parent) => !isExcluded(parent))
+    return { ...table, line: { ...withOwnColumns(table.line), inherits } }
+  })
 }

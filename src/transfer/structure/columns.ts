@@ -14,8 +14,6 @@ export interface ColumnRow {
   /** Of an identity column, without its sequence. */
   readonly line: ColumnLine
   readonly value_type: ValueType
-  /** PostgreSQL 18: the column has a NOT NULL that the rows in it were never checked against. */
-  readonly not_null_unchecked: boolean
   readonly default_key: ObjectKey | null
   /** Whether the collation is PostgreSQL's own and not the project's. */
   readonly collation_built_in: boolean
@@ -34,9 +32,6 @@ export function toColumnLine(
 ): ColumnLine {
   const { default: expression, generated, generatedKind, identity, collation, ...others } = row.line
   const name = `${table}.${row.name}`
-  if (row.not_null_unchecked) {
-    leaveOut({ kind: 'not null constraint', name, detail: 'rows that it was not checked against' })
-  }
   const blocker = row.default_key === null ? undefined : blockerOf(row.default_key)
   if (blocker !== undefined && generated !== undefined) {
     leaveOut({ kind: 'generated column', name, detail: `becomes a plain column with its values: ${blocker}` })
@@ -57,18 +52,51 @@ export function toColumnLine(
 
 /** As `CREATE TABLE` takes it: its type, NOT NULL, identity and expression. */
 export function columnDefinition(column: ColumnLine): string {
-  const { name, type, nullable, generated, generatedKind = 'stored', identity } = column
+  const { name, type, generated, generatedKind = 'stored', identity } = column
   return [
     `${quoteIdentifier(name)} ${type}${collate(column)}`,
-    nullable ? '' : ' NOT NULL',
+    notNull(column),
     generated === undefined ? '' : ` GENERATED ALWAYS AS (${generated}) ${generatedKind.toUpperCase()}`,
     identity ? ` ${identityDefinition(identity)}` : '',
   ].join('')
 }
 
+function notNull({ nullable, notNull: { name, inherited, noInherit } = {} }: ColumnLine): string {
+  if (nullable || inherited) return ''
+  return `${name === undefined ? '' : ` CONSTRAINT ${quoteIdentifier(name)}`} NOT NULL${noInherit ? ' NO INHERIT' : ''}`
+}
+
+/** NOT NULL constraints that rows need not fulfil which are there before them. */
+export const uncheckedNotNulls = ({ name: table, columns }: TableLine): string[] =>
+  columns.flatMap(({ name, notNull: { name: constraint, inherited, notValid, noInherit } = {} }) =>
+    constraint === undefined || inherited || !notValid
+      ? []
+      : [
+          `ALTER TABLE ${quoteIdentifier(table)} ADD CONSTRAINT ${quoteIdentifier(constraint)} ` +
+            `NOT NULL ${quoteIdentifier(name)}${noInherit ? ' NO INHERIT' : ''} NOT VALID`,
+        ],
+  )
+
 function identityDefinition({ generation, sequence }: IdentityLine): string {
   const options = `SEQUENCE NAME ${quoteIdentifier(sequence.name)} ${sequenceOptions(sequence)}`
   return `GENERATED ${generation.toUpperCase()} AS IDENTITY (${options})`
+}
+
+/**
+ * NOT NULL of columns that a table inherits without.
+ *
+ * @param parents the tables that it inherits from.
+ */
+export function inheritedNotNulls({ name, columns }: TableLine, parents: readonly TableLine[]): string[] {
+  const hasFromParent = (column: ColumnLine): boolean =>
+    parents.some((parent) => parent.columns.some((other) => other.name === column.name && !other.nullable))
+  return (
+    columns
+      .filter(({ inherited, nullable, notNull: constraint }) => inherited && !nullable && !constraint?.inherited)
+      .filter((column) => column.notNull !== undefined || !hasFromParent(column))
+      // Tables that inherit from this one get it, too.
+      .map((column) => `ALTER TABLE ${quoteIdentifier(name)} ALTER COLUMN ${quoteIdentifier(column.name)} SET NOT NULL`)
+  )
 }
 
 /** What `CREATE TABLE` does not take in every version: one `ALTER TABLE`, or none. */
@@ -110,11 +138,22 @@ export const columnFacts = (column: ColumnLine): Facts =>
     collation: column.collation,
   })
 
+// A partition has the constraints of its partitioned table under its own names; other children have the parents' names.
+const NOT_NULL_SQL = jsonObject({
+  name: `CASE WHEN (not_null.conislocal OR c.relispartition)
+               AND (not_null.conname <> c.relname || '_' || a.attname || '_not_null' OR NOT not_null.convalidated)
+              THEN not_null.conname END`,
+  inherited: 'CASE WHEN NOT (not_null.conislocal OR c.relispartition) THEN true END',
+  noInherit: 'CASE WHEN not_null.connoinherit THEN true END',
+  notValid: 'CASE WHEN NOT not_null.convalidated THEN true END',
+})
+
 // The statistics target is -1 by default up to PostgreSQL 16, and NULL from 17.
 const LINE_SQL = jsonObject({
   name: 'a.attname',
   type: 'pg_catalog.format_type(a.atttypid, a.atttypmod)',
-  nullable: 'NOT a.attnotnull OR unchecked.found',
+  nullable: 'NOT a.attnotnull OR NOT COALESCE(not_null.convalidated, true)',
+  notNull: `NULLIF(${NOT_NULL_SQL}::pg_catalog.text, '{}')::pg_catalog.json`,
   default: `CASE a.attgenerated WHEN '' THEN pg_catalog.pg_get_expr(d.adbin, d.adrelid) END`,
   generated: `CASE WHEN a.attgenerated <> '' THEN pg_catalog.pg_get_expr(d.adbin, d.adrelid) END`,
   generatedKind: `CASE a.attgenerated WHEN 's' THEN 'stored' WHEN 'v' THEN 'virtual' END`,
@@ -126,6 +165,8 @@ const LINE_SQL = jsonObject({
        END`,
   compression: `CASE a.attcompression WHEN 'p' THEN 'pglz' WHEN 'l' THEN 'lz4' END`,
   statistics: 'NULLIF(a.attstattarget, -1)',
+  // Those of a partition are all its partitioned table's.
+  inherited: 'CASE WHEN NOT (a.attislocal OR c.relispartition) THEN true END',
   comment: 'pg_catalog.col_description(a.attrelid, a.attnum)',
 })
 
@@ -140,7 +181,6 @@ SELECT a.attrelid::text AS table_oid, a.attnum::int4 AS number, a.attname::text 
             WHERE p.castsource = base.oid AND p.oid >= 16384
               AND p.casttarget IN ('pg_catalog.text'::pg_catalog.regtype, 'pg_catalog.json'::pg_catalog.regtype))
        ) AS value_type,
-       unchecked.found AS not_null_unchecked,
        'pg_attrdef:' || d.oid AS default_key,
        COALESCE(l.collnamespace = 'pg_catalog'::pg_catalog.regnamespace, true) AS collation_built_in
   FROM pg_catalog.pg_attribute a
@@ -156,11 +196,8 @@ SELECT a.attrelid::text AS table_oid, a.attnum::int4 AS number, a.attname::text 
     )
     SELECT b.* FROM chain JOIN pg_catalog.pg_type b ON b.oid = chain.oid WHERE chain.typtype <> 'd'
   ) base
-  CROSS JOIN LATERAL (
-    SELECT EXISTS (SELECT FROM pg_catalog.pg_constraint n
-                    WHERE n.conrelid = a.attrelid AND n.contype = 'n' AND NOT n.convalidated
-                      AND n.conkey[1] = a.attnum) AS found
-  ) unchecked
+  LEFT JOIN pg_catalog.pg_constraint not_null
+    ON not_null.conrelid = a.attrelid AND not_null.contype = 'n' AND not_null.conkey[1] = a.attnum
   LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
   LEFT JOIN pg_catalog.pg_collation l ON l.oid = a.attcollation AND a.attcollation <> t.typcollation
  WHERE c.relnamespace = $1::pg_catalog.oid AND c.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped

@@ -1,6 +1,7 @@
 import { archiveFault } from '../../archive/archive-invalid.ts'
-import { quoteIdentifier } from '../../database/quoting.ts'
+import { quoteIdentifier, quoteLiteral } from '../../database/quoting.ts'
 import { commentOn, storageParameters } from './clauses.ts'
+import { uncheckedNotNulls } from './columns.ts'
 import type { ObjectKey } from './dependencies.ts'
 import { describable, type LineContext } from './line-context.ts'
 import type { DefinitionLine, Facts, IndexLine, TableLine } from './lines.ts'
@@ -32,6 +33,8 @@ export interface ConstraintRow {
   readonly index_options: string[]
   readonly valid: boolean
   readonly replica_identity: boolean
+  /** Whether it is the index by which the table was clustered last. */
+  readonly clustered: boolean
 }
 
 /**
@@ -97,20 +100,21 @@ export function definitionFacts(table: TableLine): readonly (readonly [string, F
  * Keys and indexes of all tables, with comments.
  *
  * Those of a partitioned table are made without those of its partitions, which have names and comments of their own, and
- * are made parts of it afterwards. Checks and foreign keys pass to partitions by themselves.
+ * are made parts of it afterwards. Checks and foreign keys pass to partitions by themselves; exclusion constraints do, too,
+ * since PostgreSQL makes none a part of another.
  */
 export const constraintStatements = (tables: readonly TableLine[]): string[] => [
   ...tables.flatMap((table) => [
     ...addConstraints(table, table.primaryKey ? [table.primaryKey] : [], 'ONLY '),
     ...addConstraints(table, table.unique, 'ONLY '),
-    ...addConstraints(table, table.exclusions, 'ONLY '),
+    ...addExclusions(table),
     ...createIndexes(table),
   ]),
   ...tables.flatMap(attachIndexes),
 ]
 
 export const checkStatements = (tables: readonly TableLine[]): string[] =>
-  tables.flatMap((table) => addConstraints(table, table.checks))
+  tables.flatMap((table) => [...addConstraints(table, table.checks), ...uncheckedNotNulls(table)])
 
 /** Once all keys are there. */
 export const foreignKeyStatements = (tables: readonly TableLine[]): string[] =>
@@ -129,9 +133,34 @@ export function addConstraints(
   ])
 }
 
+function addExclusions(table: TableLine): string[] {
+  return (table.exclusions ?? []).flatMap((exclusion) => {
+    const { name, comment, partitionOf } = exclusion
+    if (partitionOf === undefined) return addConstraints(table, [exclusion])
+    const constraint = `CONSTRAINT ${quoteIdentifier(name)} ON ${quoteIdentifier(table.name)}`
+    return [renameCopy(table.name, partitionOf, name), ...commentOn(constraint, comment)]
+  })
+}
+
+/** Gives a constraint that a partition has from its partitioned table the name that it should have. */
+function renameCopy(table: string, original: string, name: string): string {
+  const body = `
+    DECLARE
+      copy name;
+    BEGIN
+      SELECT k.conname INTO copy
+        FROM pg_catalog.pg_constraint k JOIN pg_catalog.pg_constraint p ON p.oid = k.conparentid
+       WHERE k.conrelid = ${quoteLiteral(quoteIdentifier(table))}::pg_catalog.regclass AND p.conname = ${quoteLiteral(original)};
+      IF copy <> ${quoteLiteral(name)} THEN
+        EXECUTE pg_catalog.format('ALTER TABLE %I RENAME CONSTRAINT %I TO %I', ${quoteLiteral(table)}, copy, ${quoteLiteral(name)});
+      END IF;
+    END`
+  return `DO LANGUAGE plpgsql ${quoteLiteral(body)}`
+}
+
 /** Makes keys and indexes of a partition parts of the partitioned table's. */
-const attachIndexes = ({ primaryKey, unique = [], exclusions = [], indexes = [] }: TableLine): string[] =>
-  [...(primaryKey ? [primaryKey] : []), ...unique, ...exclusions, ...indexes].flatMap(({ name, partitionOf }) =>
+const attachIndexes = ({ primaryKey, unique = [], indexes = [] }: TableLine): string[] =>
+  [...(primaryKey ? [primaryKey] : []), ...unique, ...indexes].flatMap(({ name, partitionOf }) =>
     partitionOf === undefined
       ? []
       : [`ALTER INDEX ${quoteIdentifier(partitionOf)} ATTACH PARTITION ${quoteIdentifier(name)}`],
@@ -189,7 +218,8 @@ SELECT 'pg_constraint:' || k.oid AS key, k.conrelid::text AS table_oid,
        target.relname::text AS references_table,
        ${PART_OF_SQL} AS part_of,
        COALESCE(own_index.reloptions, '{}') AS index_options,
-       true AS valid, COALESCE(i.indisreplident, false) AS replica_identity
+       true AS valid, COALESCE(i.indisreplident, false) AS replica_identity,
+       COALESCE(i.indisclustered, false) AS clustered
   FROM pg_catalog.pg_constraint k
   JOIN pg_catalog.pg_class c ON c.oid = k.conrelid
   LEFT JOIN pg_catalog.pg_class target ON target.oid = k.confrelid
@@ -213,7 +243,7 @@ SELECT 'pg_class:' || x.oid AS key, i.indrelid::text AS table_oid, 'index' AS ki
        ${PART_OF_SQL} AS part_of,
        '{}'::text[] AS index_options,
        -- That of a partitioned table is valid once all partitions have theirs, which is as it may be.
-       i.indisready AND (i.indisvalid OR x.relkind = 'I') AS valid, i.indisreplident AS replica_identity
+       i.indisready AND (i.indisvalid OR x.relkind = 'I') AS valid, i.indisreplident AS replica_identity, i.indisclustered AS clustered
   FROM pg_catalog.pg_index i
   JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid
   JOIN pg_catalog.pg_class c ON c.oid = i.indrelid

@@ -1,9 +1,17 @@
-import { completeColumns, setDefaults } from './columns.ts'
+import { setDefaults } from './columns.ts'
 import { checkStatements, constraintStatements, foreignKeyStatements } from './constraints.ts'
 import { isObjectLine, isTypeLine, type ObjectLine, type SequenceLine, type TableLine, type TypeLine } from './lines.ts'
 import { completeObject, createObject } from './objects/objects.ts'
 import { createSequence, positionSequence } from './sequences.ts'
-import { attachPartition, createTable, replicaIdentity, tableComments } from './tables.ts'
+import {
+  attachPartition,
+  clusterOn,
+  completeTables,
+  createTables,
+  replicaIdentity,
+  secureRows,
+  tableComments,
+} from './tables.ts'
 import { completeType, createType } from './types.ts'
 
 /** What structure lines say of a stage. */
@@ -41,8 +49,8 @@ export function createStatements({ beforeTables, sequences, tables, afterTables 
       ...sequences.map(createSequence),
       ...beforeTables.flatMap((line) => (isObjectLine(line) ? createObject(line) : createType(line))),
       ...beforeTables.filter(isTypeLine).flatMap(completeType),
-      ...tables.map(createTable),
-      ...tables.flatMap(completeColumns),
+      ...createTables(tables),
+      ...completeTables(tables),
       ...tables.flatMap(attachPartition),
     ],
     after: [
@@ -56,6 +64,8 @@ export function createStatements({ beforeTables, sequences, tables, afterTables 
       ...foreignKeyStatements(tables),
       ...afterTables.flatMap(completeObject),
       ...tables.flatMap(replicaIdentity),
+      ...tables.flatMap(clusterOn),
+      ...tables.flatMap(secureRows),
       ...tables.flatMap(tableComments),
       ...sequences.flatMap(positionSequence),
       ...tables

@@ -75,9 +75,6 @@ const ON_TABLE = 'c.relnamespace = $1::pg_catalog.oid'
 
 /** What hangs on the schema's tables, each `c`. */
 const TABLE_OBJECTS: readonly string[] = [
-  `SELECT 'row level security', c.relname::text, CASE WHEN c.relforcerowsecurity THEN 'also for the owner' END
-     FROM pg_catalog.pg_class c
-    WHERE ${ON_TABLE} AND (c.relrowsecurity OR c.relforcerowsecurity)`,
   `SELECT 'tablespace', c.relname::text, 'is in ' || s.spcname
      FROM pg_catalog.pg_class c JOIN pg_catalog.pg_tablespace s ON s.oid = c.reltablespace
     WHERE ${ON_TABLE} AND c.relkind IN ('r', 'p', 'i', 'I')`,
@@ -85,10 +82,6 @@ const TABLE_OBJECTS: readonly string[] = [
      FROM pg_catalog.pg_publication p JOIN pg_catalog.pg_publication_rel l ON l.prpubid = p.oid
      JOIN pg_catalog.pg_class c ON c.oid = l.prrelid
     WHERE ${ON_TABLE}`,
-  `SELECT 'clustering', c.relname::text, 'by the index ' || x.relname
-     FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid
-     JOIN pg_catalog.pg_class c ON c.oid = i.indrelid
-    WHERE ${ON_TABLE} AND i.indisclustered`,
   `SELECT 'column options', c.relname || '.' || a.attname, pg_catalog.array_to_string(a.attoptions, ', ')
      FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
     WHERE ${ON_TABLE} AND c.relkind IN ('r', 'p') AND a.attoptions IS NOT NULL AND NOT a.attisdropped`,

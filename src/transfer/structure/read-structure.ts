@@ -8,6 +8,7 @@ import { describable, type LineContext } from './line-context.ts'
 import type { NotExported, ObjectLine, SequenceLine, TypeLine } from './lines.ts'
 import { compareNotExported, readNotExported } from './not-exported.ts'
 import { neededLate, readObjects, toObjectLines } from './objects/objects.ts'
+import { withColumnsInOrder } from './own-columns.ts'
 import { groupBy, type Query } from './query.ts'
 import { findRefused } from './refused-lines.ts'
 import { readSequences, toSequenceLines } from './sequences.ts'
@@ -153,7 +154,10 @@ function toTables(catalog: CatalogRows, needs: Needs, context: LineContext): Tab
     constraints: constraintsOf.get(table.oid) ?? [],
     identities: new Map((identitiesOf.get(table.key) ?? []).map((row) => [row.owner?.column ?? 0, row])),
   }))
-  return inCreationOrder(whole).map((each) => toTableStructure(each, context))
+  return withColumnsInOrder(
+    inCreationOrder(whole).map((each) => toTableStructure(each, context)),
+    context,
+  )
 }
 
 /** A table that is left out takes its rows with it, which has to be said. */

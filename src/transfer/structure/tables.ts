@@ -1,8 +1,17 @@
 import { quoteIdentifier } from '../../database/quoting.ts'
 import { commentOn, storageParameters } from './clauses.ts'
-import { type ColumnRow, columnComments, columnDefinition, columnFacts, toColumnLine } from './columns.ts'
+import {
+  type ColumnRow,
+  columnComments,
+  columnDefinition,
+  columnFacts,
+  completeColumns,
+  inheritedNotNulls,
+  toColumnLine,
+} from './columns.ts'
 import { type ConstraintRow, definitionFacts, toDefinitionLists } from './constraints.ts'
 import type { ObjectKey } from './dependencies.ts'
+import { planColumns } from './inheritance.ts'
 import type { LineContext } from './line-context.ts'
 import { type Facts, present, type TableLine } from './lines.ts'
 import { jsonObject, type Query } from './query.ts'
@@ -52,6 +61,7 @@ export function toTableStructure(whole: WholeTable, context: LineContext): Table
     return { row, line: toColumnLine(row, table.name, identities.get(row.number), context) }
   })
   const { name, ...properties } = table.line
+  const clustered = constraints.find((row) => row.clustered)
   return {
     oid: table.oid,
     line: {
@@ -60,6 +70,7 @@ export function toTableStructure(whole: WholeTable, context: LineContext): Table
       ...toDefinitionLists(constraints, name, context),
       ...properties,
       ...(table.by_index && { replicaIdentity: indexIdentity(constraints, context) }),
+      ...(clustered && context.blockerOf(clustered.key) === undefined && { clusterOn: clustered.name }),
     },
     columns: columns
       .filter(({ line }) => line.generated === undefined)
@@ -80,12 +91,46 @@ function indexIdentity(
   return index && context.blockerOf(index.key) === undefined ? { index: index.name } : 'nothing'
 }
 
-/** `CREATE TABLE` with columns alone. A partition is a table of its own at first. */
-export function createTable({ name, columns, unlogged, options = [], partitionBy }: TableLine): string {
+/** Tables with their columns alone, in an order that fits what inherits from what. Partitions are tables of their own yet. */
+export function createTables(tables: readonly TableLine[]): string[] {
+  const { created, added, linked } = planColumns(tables)
+  return [
+    ...tables.map((table) => {
+      const { name, inherits = [], columns } = table
+      return createTable({
+        ...table,
+        inherits: linked.has(name) ? [] : inherits,
+        columns: [...(created.get(name) ?? columns)],
+      })
+    }),
+    ...added.map(({ table, column }) => `ALTER TABLE ${quoteIdentifier(table)} ADD COLUMN ${columnDefinition(column)}`),
+    ...tables
+      .filter(({ name }) => linked.has(name))
+      .flatMap(({ name, inherits = [] }) =>
+        inherits.map((parent) => `ALTER TABLE ONLY ${quoteIdentifier(name)} INHERIT ${quoteIdentifier(parent)}`),
+      ),
+    ...tables.flatMap(({ name, of }) =>
+      of === undefined ? [] : [`ALTER TABLE ONLY ${quoteIdentifier(name)} OF ${quoteIdentifier(of)}`],
+    ),
+  ]
+}
+
+function createTable({ name, columns, unlogged, options = [], partitionBy, inherits = [] }: TableLine): string {
   const kind = unlogged ? 'UNLOGGED TABLE' : 'TABLE'
   const key = partitionBy === undefined ? '' : ` PARTITION BY ${partitionBy}`
+  const parents = inherits.length === 0 ? '' : ` INHERITS (${inherits.map(quoteIdentifier).join(', ')})`
   const parameters = options.length === 0 ? '' : ` WITH (${storageParameters(options)})`
-  return `CREATE ${kind} ${quoteIdentifier(name)} (${columns.map(columnDefinition).join(', ')})${key}${parameters}`
+  const list = columns.map(columnDefinition).join(', ')
+  return `CREATE ${kind} ${quoteIdentifier(name)} (${list})${parents}${key}${parameters}`
+}
+
+/** What columns are given once all tables are there. */
+export function completeTables(tables: readonly TableLine[]): string[] {
+  const byName = new Map(tables.map((table) => [table.name, table]))
+  return tables.flatMap((table) => {
+    const parents = (table.inherits ?? []).flatMap((name) => byName.get(name) ?? [])
+    return [...inheritedNotNulls(table, parents), ...completeColumns(table)]
+  })
 }
 
 /** Makes a table a partition, before it has rows: those that come are held against its bound. */
@@ -102,14 +147,28 @@ export function replicaIdentity({ name, replicaIdentity: identity }: TableLine):
   return [`ALTER TABLE ${quoteIdentifier(name)} REPLICA IDENTITY ${how}`]
 }
 
+/** By which index it was clustered last, once that is there. */
+export const clusterOn = ({ name, clusterOn: index }: TableLine): string[] =>
+  index === undefined ? [] : [`ALTER TABLE ${quoteIdentifier(name)} CLUSTER ON ${quoteIdentifier(index)}`]
+
+/** Once the rows are there: COPY takes none for a login that is under policies itself. */
+export const secureRows = ({ name, rowSecurity: { enabled, forced } = NO_ROW_SECURITY }: TableLine): string[] => [
+  ...(enabled ? [`ALTER TABLE ${quoteIdentifier(name)} ENABLE ROW LEVEL SECURITY`] : []),
+  ...(forced ? [`ALTER TABLE ${quoteIdentifier(name)} FORCE ROW LEVEL SECURITY`] : []),
+]
+
+const NO_ROW_SECURITY = { enabled: false, forced: false }
+
 export const tableComments = (table: TableLine): readonly string[] => [
   ...commentOn(`TABLE ${quoteIdentifier(table.name)}`, table.comment),
   ...columnComments(table),
 ]
 
 /** What decides about which rows fit into the table as a whole. */
-export const ownFacts = ({ partitionBy, partitionOf }: TableLine): Facts =>
+export const ownFacts = ({ partitionBy, partitionOf, inherits = [], of }: TableLine): Facts =>
   present({
+    'composite type': of,
+    'what it inherits from': inherits.join(', ') || undefined,
     'partition key': partitionBy,
     'partitioned table': partitionOf?.table,
     bound: partitionOf?.bound,
@@ -132,17 +191,20 @@ const LINE_SQL = jsonObject({
     table: 'parent.relname',
     bound: 'pg_catalog.pg_get_expr(c.relpartbound, c.oid)',
   })} END`,
+  inherits: `(SELECT pg_catalog.json_agg(p.relname ORDER BY h.inhseqno)
+                FROM pg_catalog.pg_inherits h JOIN pg_catalog.pg_class p ON p.oid = h.inhparent
+               WHERE h.inhrelid = c.oid AND NOT c.relispartition)`,
+  of: '(SELECT t.typname FROM pg_catalog.pg_type t WHERE t.oid = c.reloftype)',
+  rowSecurity: `CASE WHEN c.relrowsecurity OR c.relforcerowsecurity THEN ${jsonObject({
+    enabled: 'c.relrowsecurity',
+    forced: 'c.relforcerowsecurity',
+  })} END`,
   comment: `pg_catalog.obj_description(c.oid, 'pg_class')`,
 })
 
 const TABLES_SQL = `
 SELECT c.oid::text AS oid, 'pg_class:' || c.oid AS key, c.relname::text AS name,
        CASE WHEN NOT pg_catalog.pg_table_is_visible(c.oid) THEN 'a table that PostgreSQL brings has the same name'
-            WHEN EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhrelid = c.oid) AND NOT c.relispartition
-              THEN 'it inherits from another table'
-            WHEN EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhparent = c.oid) AND c.relkind <> 'p'
-              THEN 'other tables inherit from it'
-            WHEN c.reloftype <> 0 THEN 'it is a table of a composite type'
             WHEN m.amname <> 'heap' THEN 'it uses the access method ' || m.amname
         END AS blocker,
        ${LINE_SQL} AS line,

@@ -1,10 +1,12 @@
 import { readdir } from 'node:fs/promises'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { quoteIdentifier } from '../../../src/database/quoting.ts'
 import { tablesOf } from '../../support/archives/archive-text.ts'
 import { noTransactionStaysOpen } from '../../support/database/transactions.ts'
 import type { ApiClient, ApiRequest } from '../../support/http/api-client.ts'
-import { createProject } from '../../support/service/projects.ts'
+import { query } from '../../support/servers/sessions.ts'
+import { createProject, loginUrl } from '../../support/service/projects.ts'
 import { createToken } from '../../support/service/tokens.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
@@ -182,7 +184,20 @@ test('rows that a policy hides from the login are refused aloud, not left out', 
   )
   const answer = await wharf.root.post('/export', projects({ slug: 'guarded' }))
   expect(answer.status).toBe(409)
-  expect(answer.text).toMatch(/may not read all of it: .*row-level security policy for table .*secret/)
+  expect(answer.text).toMatch(/may not read all rows of .*secret.* NO FORCE ROW LEVEL SECURITY .* BYPASSRLS/)
+})
+
+test('a table whose policies are for its owner, too, is exported by a login that they do not bind', async () => {
+  await createProject(
+    wharf,
+    'bypassing',
+    `CREATE TABLE secret AS SELECT 1 AS n; CREATE POLICY none ON secret USING (false);
+     ALTER TABLE secret ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;`,
+  )
+  const login = (await loginUrl(wharf, 'bypassing')).username
+  await query(wharf.database.superuserUrl, `ALTER ROLE ${quoteIdentifier(login)} BYPASSRLS`)
+  const answer = await wharf.root.post('/export', projects({ slug: 'bypassing' }))
+  expect(answer).toMatchObject({ status: 200, text: expect.stringContaining('{"row":[1]}') })
 })
 
 test('a table that the login took its own rights to is refused by name', async () => {

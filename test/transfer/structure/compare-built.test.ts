@@ -124,6 +124,18 @@ test.each([
   ['expressions', EXPRESSION, '1', '2'],
   ['expressions', CHECK, 'CHECK (a BETWEEN 1 AND 2)', 'CHECK (((a >= 1) AND (a <= 2)))'],
   ['more', CHECK, 'CHECK (a > 1) NOT VALID', 'CHECK (a > 2)'],
+  ['more', CHECK, 'CHECK (a > 1) NOT ENFORCED', 'CHECK (a > 1)'],
+  ['more', { form: 'partition key' }, 'LIST (a)', 'RANGE (a)'],
+  ['expressions', { form: 'partition key' }, 'LIST (f(a))', 'LIST (g(a))'],
+  ['more', { form: 'partition bound' }, 'FOR VALUES IN (1)', 'FOR VALUES IN (1, 2)'],
+  ['more', { form: 'partition bound' }, 'FOR VALUES FROM (1) TO (2)', 'FOR VALUES FROM (1) TO (3)'],
+  [
+    'more',
+    { form: 'partition bound' },
+    'FOR VALUES WITH (modulus 2, remainder 0)',
+    'FOR VALUES WITH (modulus 2, remainder 1)',
+  ],
+  ['more', { form: 'partition bound' }, 'DEFAULT', 'FOR VALUES IN (1)'],
   ['more', { form: 'constraint', kind: 'unique' }, 'UNIQUE (a)', 'UNIQUE (b)'],
   ['expressions', INDEX, 'CREATE INDEX i ON t USING gin (f(a))', 'CREATE INDEX i ON t USING gin (f(b))'],
   [
@@ -162,6 +174,16 @@ test('every property that lines have is compared', async () => {
     { replicaIdentity: 'full' },
     { comment: 'x' },
     { checks: [check] },
+    column1({ notNull: { noInherit: true } }),
+    column1({ notNull: { name: 'n', notValid: true } }),
+    column1({ inherited: true }),
+    { partitionBy: 'LIST (a)' },
+    { partitionOf: { table: 'p', bound: 'DEFAULT' } },
+    { indexes: [{ name: 'i', definition: 'CREATE INDEX i ON t USING btree (a)', partitionOf: 'j' }] },
+    { inherits: ['p'] },
+    { of: 'c' },
+    { clusterOn: 'i' },
+    { rowSecurity: { enabled: true, forced: false } },
   ]) {
     expect(await builtDifferences(grammar, lines, built(more)), JSON.stringify(more)).not.toEqual([])
     expect(await builtDifferences(grammar, built(more), lines), JSON.stringify(more)).not.toEqual([])
@@ -180,6 +202,12 @@ const SCHEMA = [
   `CREATE INDEX ON p ((lower(s)) text_pattern_ops DESC) WHERE s NOT IN ('a', 'b')`,
   'ALTER TABLE p ADD UNIQUE NULLS NOT DISTINCT (s) INCLUDE (b) DEFERRABLE',
   `ALTER TABLE q ADD EXCLUDE USING btree (a WITH =) WHERE (a > 0)`,
+  'ALTER TABLE q ADD CHECK (a > 3) NOT VALID, ADD FOREIGN KEY (id) REFERENCES p NOT VALID',
+  'CREATE TABLE child (more text NOT NULL) INHERITS (p, q)',
+  'CREATE TABLE parted (a int NOT NULL, at timestamptz NOT NULL) PARTITION BY RANGE (at, (a % 3))',
+  `CREATE TABLE part PARTITION OF parted FOR VALUES FROM ('2026-01-01', 0) TO (MAXVALUE, MAXVALUE)`,
+  `CREATE TABLE listed PARTITION OF parted DEFAULT PARTITION BY LIST ((a::text || 'x'))`,
+  `CREATE TABLE part_of_listed PARTITION OF listed FOR VALUES IN ('a', NULL)`,
 ]
 
 test.runIf(installedPrograms())(
@@ -200,7 +228,7 @@ test.runIf(installedPrograms())(
         const { before, after } = createStatements(lines)
         await target.run([...before, ...after])
         const built = toLines(await readStructure(target.query, await nameOf(target)))
-        expect(built.tables).toHaveLength(2)
+        expect(built.tables).toHaveLength(7)
         expect(await builtDifferences(grammar, lines, built)).toEqual([])
       } finally {
         await Promise.all([source.end(), target.end()])
