@@ -189,7 +189,7 @@ test('large objects that a column refers to are counted, and missing', async () 
 })
 
 test('large objects of another project are nothing to a column that has their numbers', async () => {
-  await createProject(wharf, 'stranger', 'SELECT lo_create(424242)')
+  await createProject(wharf, 'neighbour', 'SELECT lo_create(424242)')
   await createProject(wharf, 'numbers', 'CREATE TABLE number (o oid); INSERT INTO number VALUES (424242)')
   expect(stageLine(await exportOf(wharf.root, 'numbers'))).toEqual({ stage: { slug: 'live', complete: true } })
 })

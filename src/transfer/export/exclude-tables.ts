@@ -3,7 +3,7 @@ import { withOwnColumns } from '../structure/own-columns.ts'
 import type { Query } from '../structure/query.ts'
 import type { ObjectStructure, StageStructure, TableStructure } from '../structure/read-structure.ts'
 
-/** What archives may lack that is a table to whoever excludes it. */
+/** What archives may lack that can be excluded as a table. */
 const TABLE_KINDS: ReadonlySet<string> = new Set(['table', 'partitioned table', 'foreign table'])
 
 /** The names of a stage's tables, with those that no archive can hold. */
