@@ -1,5 +1,13 @@
 import { createHash } from 'node:crypto'
-import type { ClosingKind, Entry, LineContent, LineKind, OpeningKind } from './lines.ts'
+import {
+  type ClosingKind,
+  type Entry,
+  isObject,
+  type LineContent,
+  type LineKind,
+  type ObjectLineKind,
+  type OpeningKind,
+} from './lines.ts'
 import { type AnyKind, follow, misplaced, type Position } from './order.ts'
 import type { OwnTypes, RowColumn } from './row-encoder.ts'
 import { unquoted } from './type-names.ts'
@@ -17,6 +25,8 @@ const NAME_SPACES: Partial<Record<LineKind, readonly ('types' | 'relations')[]>>
   composite: ['types', 'relations'],
   table: ['types', 'relations'],
   sequence: ['relations'],
+  view: ['types', 'relations'],
+  materializedView: ['types', 'relations'],
 }
 
 export interface SectionOptions {
@@ -45,6 +55,8 @@ export class ArchiveSections {
   readonly #projects = new Set<string>()
   readonly #stages = new Set<string>()
   readonly #names = { types: new Set<string>(), relations: new Set<string>() }
+  /** Functions and the like, by all that tells them apart. */
+  readonly #objects = new Set<string>()
   readonly #enums = new Set<string>()
   /** By the stage's domains, the type that each is over in the end. */
   readonly #domains = new Map<string, string>()
@@ -86,6 +98,7 @@ export class ArchiveSections {
     if ('name' in entry.content) {
       for (const space of NAME_SPACES[entry.kind] ?? []) this.#claim(this.#names[space], entry.kind, entry.content.name)
     }
+    if (isObject(entry)) this.#claimObject(entry)
     if (entry.kind === 'project') this.#openProject(entry.content)
     if (entry.kind === 'stage') this.#openStage(entry.content)
     if (entry.kind === 'composite') this.#composites.add(entry.content.name)
@@ -140,6 +153,14 @@ export class ArchiveSections {
     taken.add(name)
   }
 
+  #claimObject({ kind, content }: Entry<ObjectLineKind>): void {
+    // The names that PostgreSQL itself tells these kinds apart by, where they have them.
+    const { name, table, arguments: types, left, right }: Partial<Record<string, unknown>> = { ...content }
+    const identity = JSON.stringify([kind, name, table, types, left, right])
+    if (this.#objects.has(identity)) throw this.#options.fault(`${kind} "${content.name}": a line before describes it`)
+    this.#objects.add(identity)
+  }
+
   #sumUp(kind: SummedKind, count: number, bytes: Buffer): void {
     this.#counts[kind] += count
     if (this.#options.sums) this.#sum.update(bytes)
@@ -164,6 +185,7 @@ export class ArchiveSections {
     this.#stage = { slug, tables: 0, rows: 0 }
     this.#names.types.clear()
     this.#names.relations.clear()
+    this.#objects.clear()
     this.#enums.clear()
     this.#domains.clear()
     this.#partitioned.clear()

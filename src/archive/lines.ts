@@ -1,6 +1,19 @@
 import { z } from 'zod'
 import { count, flag, identifier, list, MAX_PROBLEMS, optional, roleName, sha256, slug, timestamp } from './fields.ts'
-import { functionLine, materializedView, policy, rule, statistics, trigger, view } from './object-lines.ts'
+import {
+  cast,
+  collation,
+  functionLine,
+  materializedView,
+  operator,
+  policy,
+  rule,
+  statistics,
+  textSearchConfiguration,
+  textSearchDictionary,
+  trigger,
+  view,
+} from './object-lines.ts'
 import { composite, domain, enumType, range, sequence, stage, table } from './structure-lines.ts'
 
 /** The versions of the format that are read. */
@@ -65,7 +78,12 @@ export const LINES = {
   range,
   sequence,
   table,
+  collation,
+  textSearchDictionary,
+  textSearchConfiguration,
   function: functionLine,
+  operator,
+  cast,
   view,
   materializedView,
   statistics,
@@ -85,7 +103,10 @@ type Lines = typeof LINES
 export type LineKind = keyof Lines
 
 /** The lines that describe objects beside types, sequences and tables. */
-export const OBJECT_KINDS = ['function', 'view', 'materializedView', 'statistics', 'rule', 'trigger', 'policy'] as const
+export const OBJECT_KINDS = [
+  ...(['collation', 'textSearchDictionary', 'textSearchConfiguration', 'function', 'operator', 'cast'] as const),
+  ...(['view', 'materializedView', 'statistics', 'rule', 'trigger', 'policy'] as const),
+] as const
 export type ObjectLineKind = (typeof OBJECT_KINDS)[number]
 
 /** The lines that describe the structure of a stage. */

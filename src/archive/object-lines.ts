@@ -1,15 +1,50 @@
 import { z } from 'zod'
-import { comment, flag, identifier, list, optional, quotedText, sqlText } from './fields.ts'
+import { builtInName, comment, flag, identifier, list, optional, quotedText, sqlText, texts } from './fields.ts'
 
 /** The kinds of lines that hold an object beside types, sequences and tables: each one statement, and what goes with it. */
+
+export const collation = z.object({ name: identifier, definition: sqlText, comment })
+
+export const textSearchDictionary = z.object({ name: identifier, definition: sqlText, comment })
+
+export const textSearchConfiguration = z.object({
+  name: identifier,
+  parser: builtInName,
+  /** Which dictionaries are asked about a kind of word, one after the other. */
+  mappings: list(z.object({ token: identifier, dictionaries: list(builtInName) })),
+  comment,
+})
 
 /** Functions, procedures, window functions and aggregates. */
 export const functionLine = z.object({
   name: identifier,
   /** The types of its arguments, as `pg_get_function_identity_arguments` prints them. */
-  arguments: quotedText,
+  arguments: z.string().register(texts, { holds: 'SQL' }),
   kind: z.enum(['function', 'procedure', 'window', 'aggregate']),
   /** `CREATE FUNCTION`, `CREATE PROCEDURE` or `CREATE AGGREGATE`. */
+  definition: sqlText,
+  comment,
+})
+
+/** PostgreSQL's characters for operators. */
+const operatorName = identifier.regex(/^[-+*/<>=~!@#%^&|`?]+$/, { error: 'must be the name of an operator' })
+
+export const operator = z.object({
+  name: operatorName,
+  /** The types of its operands; a prefix operator has no left one. */
+  left: optional(sqlText),
+  right: sqlText,
+  /** `CREATE OPERATOR`. */
+  definition: sqlText,
+  comment,
+})
+
+export const cast = z.object({
+  /** For people: its types. */
+  name: quotedText,
+  source: sqlText,
+  target: sqlText,
+  /** `CREATE CAST`. */
   definition: sqlText,
   comment,
 })

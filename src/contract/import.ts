@@ -2,7 +2,6 @@ import { z } from 'zod'
 import type { ReadonlyDeep } from '../lib/readonly-deep.ts'
 import { count, slug } from './fields.ts'
 import { added } from './from-server.ts'
-import { completenessFields } from './not-exported.ts'
 import { PERMISSIONS } from './role.ts'
 
 const undoable = added(
@@ -69,17 +68,16 @@ const projectWith = <S extends z.ZodType>(stage: S) =>
   })
 
 /** What came of an import. */
-export const importedSchema = z.object({ projects: z.array(projectWith(importedStage)), ...completenessFields })
+export const importedSchema = z.object({ projects: z.array(projectWith(importedStage)) })
 
 /** What came of a dry run. */
-export const examinedSchema = z.object({ projects: z.array(projectWith(examinedStage)), ...completenessFields })
+export const examinedSchema = z.object({ projects: z.array(projectWith(examinedStage)) })
 
 /** The answer to either. */
 export const importAnswerSchema = z.object({
   ok: z.literal(true),
   dryRun: z.boolean(),
   projects: z.array(projectWith(z.union([importedStage, examinedStage]))),
-  ...completenessFields,
 })
 
 /** What went into a project. */

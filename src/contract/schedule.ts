@@ -30,19 +30,8 @@ export const runSchema = z
         .nullable()
         .meta({
           description:
-            'How many publications, casts and other things its archive lacks, since no archive can hold them; the result of its job ' +
+            'How many rights, publications and other things its archive lacks, since no archive can hold them; the result of its job ' +
             'names them. null where there is no result, or none any more.',
-        }),
-      null,
-    ),
-    lacksRows: added(
-      z
-        .boolean()
-        .nullable()
-        .meta({
-          description:
-            'Whether its archive lacks rows, which `allowIncomplete` of the request accepted. It is never proven then. null ' +
-            'where there is no result, or one that does not say so.',
         }),
       null,
     ),

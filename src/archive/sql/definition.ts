@@ -2,8 +2,8 @@ import { asList, asTree, type Grammar, type Tree, treeAt } from './grammar.ts'
 import {
   describeObject,
   isObjectDefinition,
-  OBJECT_STATEMENTS,
   type ObjectDefinition,
+  objectStatement,
   takeObject,
 } from './object-definition.ts'
 import { findReach } from './reach.ts'
@@ -56,12 +56,15 @@ export function toParsedDefinition(grammar: Grammar, text: string, definition: D
 const scanOptions = ({ form }: Definition) => ({ mayHaveBody: form === 'function' || form === 'rule' })
 
 function parseDefinition(grammar: Grammar, text: string, definition: Definition): Tree | undefined {
-  const [statement = {}, ...others] = grammar.parse(`${STATEMENTS[definition.form]}${text}`) ?? []
+  const whole = isObjectDefinition(definition)
+    ? objectStatement(text, definition)
+    : `${STATEMENTS[definition.form]}${text}`
+  const [statement = {}, ...others] = grammar.parse(whole) ?? []
   return others.length === 0 ? takeDefinition(statement, definition) : undefined
 }
 
 /** What makes a statement of a text, before it. */
-const STATEMENTS: Readonly<Record<Definition['form'], string>> = {
+const STATEMENTS: Readonly<Record<Exclude<Definition, ObjectDefinition>['form'], string>> = {
   type: 'ALTER TABLE t ADD COLUMN c ',
   expression: 'ALTER TABLE t ALTER COLUMN c SET DEFAULT ',
   constraint: 'ALTER TABLE t ADD CONSTRAINT c ',
@@ -69,7 +72,6 @@ const STATEMENTS: Readonly<Record<Definition['form'], string>> = {
   index: '',
   'partition key': 'CREATE TABLE t (c integer) PARTITION BY ',
   'partition bound': 'ALTER TABLE t ATTACH PARTITION c ',
-  ...OBJECT_STATEMENTS,
 }
 
 const CONSTRAINT_TYPES: Readonly<Record<ConstraintKind, string>> = {

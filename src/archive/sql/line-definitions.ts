@@ -27,12 +27,31 @@ export function sqlFieldsOf({ kind, content }: Entry): readonly SqlField[] {
       return field('range.subtype', content.subtype, TYPE)
     case 'table':
       return tableFields(content)
-    case 'function':
-      return field('function.definition', content.definition, {
-        form: 'function',
-        name: content.name,
-        kind: content.kind,
-      })
+    case 'function': {
+      const { name, kind: function_, arguments: types, definition } = content
+      return [
+        ...field('function.arguments', types, { form: 'arguments', kind: function_ }),
+        ...field('function.definition', definition, { form: 'function', name, kind: function_ }),
+      ]
+    }
+    case 'operator':
+      return [
+        ...field('operator.left', content.left, TYPE),
+        ...field('operator.right', content.right, TYPE),
+        ...field('operator.definition', content.definition, { form: 'operator', name: content.name }),
+      ]
+    case 'cast':
+      return [
+        ...field('cast.source', content.source, TYPE),
+        ...field('cast.target', content.target, TYPE),
+        ...field('cast.definition', content.definition, { form: 'cast' }),
+      ]
+    case 'collation':
+      return field('collation.definition', content.definition, { form: 'collation', name: content.name })
+    case 'textSearchDictionary': {
+      const { name, definition } = content
+      return field('textSearchDictionary.definition', definition, { form: 'text search dictionary', name })
+    }
     case 'view':
       return viewFields('view', content)
     case 'materializedView':

@@ -5,23 +5,29 @@ export type ObjectDefinition =
   /** The query of a view. */
   | { readonly form: 'query' }
   | { readonly form: 'function'; readonly name: string; readonly kind: FunctionKind }
+  /** The types of a function's arguments. */
+  | { readonly form: 'arguments'; readonly kind: FunctionKind }
+  | { readonly form: 'operator' | 'collation' | 'text search dictionary'; readonly name: string }
+  | { readonly form: 'cast' }
   | { readonly form: ObjectOfTable; readonly name: string; readonly table: string }
 
 export type FunctionKind = 'function' | 'procedure' | 'window' | 'aggregate'
 type ObjectOfTable = 'trigger' | 'rule' | 'policy' | 'statistics'
 
-/** What makes a statement of a text, before it. */
-export const OBJECT_STATEMENTS: Readonly<Record<ObjectDefinition['form'], string>> = {
-  query: 'CREATE VIEW v AS ',
-  function: '',
-  trigger: '',
-  rule: '',
-  policy: '',
-  statistics: '',
-}
+const FORMS: ReadonlySet<string> = new Set<ObjectDefinition['form']>([
+  ...(['query', 'function', 'arguments', 'operator', 'collation', 'text search dictionary', 'cast'] as const),
+  ...(['trigger', 'rule', 'policy', 'statistics'] as const),
+])
 
 export const isObjectDefinition = (definition: { readonly form: string }): definition is ObjectDefinition =>
-  Object.hasOwn(OBJECT_STATEMENTS, definition.form)
+  FORMS.has(definition.form)
+
+/** A statement with the text in it. */
+export function objectStatement(text: string, definition: ObjectDefinition): string {
+  if (definition.form === 'query') return `CREATE VIEW v AS ${text}`
+  if (definition.form !== 'arguments') return text
+  return definition.kind === 'aggregate' ? `DROP AGGREGATE f(${text || '*'})` : `DROP FUNCTION f(${text})`
+}
 
 /** What the text has to be, for a message. */
 export function describeObject(definition: ObjectDefinition): string {
@@ -30,6 +36,14 @@ export function describeObject(definition: ObjectDefinition): string {
       return 'one query'
     case 'function':
       return `one statement that creates ${definition.kind} "${definition.name}"`
+    case 'arguments':
+      return "the types of a function's arguments"
+    case 'cast':
+      return 'one statement that creates a cast'
+    case 'operator':
+    case 'collation':
+    case 'text search dictionary':
+      return `one statement that creates ${definition.form} "${definition.name}"`
     default:
       return `one statement that creates ${definition.form} "${definition.name}" on table "${definition.table}"`
   }
@@ -42,6 +56,19 @@ export function takeObject(statement: Tree, definition: ObjectDefinition): Tree 
       return takeQuery(treeAt(statement, 'ViewStmt'))
     case 'function':
       return isFunction(statement, definition) ? statement : undefined
+    case 'arguments': {
+      const { objects } = treeAt(statement, 'DropStmt')
+      return asList(objects).length === 1 ? statement : undefined
+    }
+    case 'operator':
+    case 'collation':
+    case 'text search dictionary': {
+      const { kind, defnames, if_not_exists } = treeAt(statement, 'DefineStmt')
+      const isThisOne = kind === OBJECT_TYPES[definition.form] && onlyName(defnames) === definition.name
+      return isThisOne && !if_not_exists ? statement : undefined
+    }
+    case 'cast':
+      return Object.hasOwn(statement, 'CreateCastStmt') ? statement : undefined
     case 'trigger': {
       const { trigname, relation } = treeAt(statement, 'CreateTrigStmt')
       return trigname === definition.name && isTable(relation, definition.table) ? statement : undefined
@@ -60,6 +87,12 @@ export function takeObject(statement: Tree, definition: ObjectDefinition): Tree 
     }
   }
 }
+
+const OBJECT_TYPES = {
+  operator: 'OBJECT_OPERATOR',
+  collation: 'OBJECT_COLLATION',
+  'text search dictionary': 'OBJECT_TSDICTIONARY',
+} as const
 
 function takeQuery({ query, withCheckOption }: Tree): Tree | undefined {
   const { intoClause } = treeAt({ query }, 'query', 'SelectStmt')

@@ -35,8 +35,7 @@ export async function runExport(
 }
 
 async function exportProject(context: CommandContext, http: HttpClient, project: string, options: ExportOptions) {
-  const { gzip, quiet, allowIncomplete } = options
-  const { signal } = context
+  const { gzip, quiet } = options
   const file = options.output ?? `${project}.jsonl${gzip ? '.gz' : ''}`
   const { stdout } = context.environment
   await assertUsableOutput(file, stdout)
@@ -46,7 +45,7 @@ async function exportProject(context: CommandContext, http: HttpClient, project:
   const selection = { slug: project, ...toSelection(options) }
   const sink = () => openSink(file, stdout)
   const summary = await showProgress(context, { quiet, line: (seconds) => progressLine(progress, seconds) }, () =>
-    downloadArchive({ http, selection, gzip, openSink: sink, progress, signal, allowIncomplete }),
+    downloadArchive({ http, selection, gzip, openSink: sink, progress, signal: context.signal }),
   ).catch((error: unknown) => {
     throw isAppError(error, 'ARCHIVE_INVALID') ? arrivedDamaged(error) : error
   })

@@ -1,10 +1,9 @@
 import type { CommandContext } from '../environment.ts'
-import { missingLines, warnOfMissing } from '../missing-text.ts'
 import { printable } from '../terminal/printable.ts'
 import { printResult, type ResultOptions } from '../terminal/result.ts'
 import { formatTable } from '../terminal/table.ts'
 import { formatCount, formatCounted, formatSeconds } from '../terminal/units.ts'
-import type { Examined, ExaminedProject, Imported, ImportedProject } from './import-call.ts'
+import type { ExaminedProject, ImportedProject } from './import-call.ts'
 import { roleNotes } from './role-notes.ts'
 
 interface ReportOptions extends ResultOptions {
@@ -13,19 +12,21 @@ interface ReportOptions extends ResultOptions {
 }
 
 /** An archive, and what the server found when it compared it with its target. */
-export interface Examination extends Examined {
+export interface Examination {
   readonly file: string
+  readonly projects: readonly ExaminedProject[]
 }
 
 /** An import that is done; as it is, the JSON result. */
-export interface Import extends Imported {
+export interface Import {
   readonly file: string
+  readonly projects: readonly ImportedProject[]
   readonly seconds: number
 }
 
 /** What an import would replace by what, as a warning before it. */
 export function replacementWarning(
-  { file, projects, ...lacking }: Examination,
+  { file, projects }: Examination,
   { location }: { readonly location: string },
 ): string {
   const lines = [
@@ -33,20 +34,18 @@ export function replacementWarning(
     formatExamined(projects, { colors: false }),
     ...systemNotes(projects),
     ...inPlaceNotes(projects),
-    ...missingLines('the archive', lacking),
   ]
   return lines.join('\n')
 }
 
 /** Prints what an import would do. */
-export async function reportExamination(
+export function reportExamination(
   context: CommandContext,
-  { file, projects, ...lacking }: Examination,
+  { file, projects }: Examination,
   { location, ...options }: ReportOptions,
 ): Promise<number> {
-  await warnOfMissing(context, 'the archive', lacking)
   return printResult(context, options, {
-    json: { dryRun: true, file, projects, ...lacking },
+    json: { dryRun: true, file, projects },
     text: (style) => {
       const heading = `${printable(file)} can be imported${location}; nothing was changed`
       return [heading, formatExamined(projects, style), ...systemNotes(projects), ...inPlaceNotes(projects)].join('\n')
@@ -109,7 +108,7 @@ const inPlaceNotes = (projects: readonly ExaminedProject[]): readonly string[] =
       .filter(({ mode }) => mode === 'in place')
       .map(
         ({ slug }) =>
-          `${printable(targetSlug)}/${printable(slug)} has things that an archive does not describe (rights, casts, ...), so it is loaded ` +
+          `${printable(targetSlug)}/${printable(slug)} has things that an archive does not describe (rights, publications, ...), so it is loaded ` +
           'where it is: readers wait meanwhile',
       ),
   ),

@@ -7,7 +7,6 @@ import { createPassedOver, type PassedOver } from './passed-over-list.ts'
 import { createPreparation, type PreparedStatement } from './prepare-statement.ts'
 import { readScript, type Statement } from './read-script.ts'
 import { asBlock, failedLine, failedRowLine, type LocatedStatement, lineBehind } from './run-statements.ts'
-import { type EnsureExtension, openExtensions } from './script-extensions.ts'
 import { createScriptText } from './script-text.ts'
 
 export interface ScriptOptions {
@@ -51,11 +50,7 @@ const MAX_BATCH_CHARS = 64 * 1024
 export async function runScript(
   client: pg.PoolClient,
   chunks: AsyncIterable<BorrowedBytes>,
-  options: ScriptOptions & {
-    readonly stageSchema: string
-    readonly onRead: (bytes: Buffer) => void
-    readonly ensureExtension: EnsureExtension
-  },
+  options: ScriptOptions & { readonly stageSchema: string; readonly onRead: (bytes: Buffer) => void },
   site: FailureSite,
 ): Promise<ScriptResult> {
   const {
@@ -69,8 +64,7 @@ export async function runScript(
     onComment: dump.onComment,
     onRead: options.onRead,
   })
-  const extensions = await openExtensions(client, options.stageSchema, options.ensureExtension)
-  const prepare = createPreparation(dump.map, extensions)
+  const prepare = createPreparation(dump.map)
   const passedOver = createPassedOver(options.strict ?? false)
   const unmappedFunctions: { name: string; line: number }[] = []
   const batch: LocatedStatement[] = []
@@ -106,11 +100,6 @@ export async function runScript(
     if (!isInsert || batchChars + prepared.text.length > MAX_BATCH_CHARS) await runBatch()
     site.line = line
     site.schema = dump.map()?.schema
-    if (prepared.extension !== undefined) {
-      await extensions.make(prepared.extension, line)
-      statements += 1
-      return
-    }
     if (prepared.refused !== undefined) throw rejected(prepared.refused, { line })
     if (prepared.passedOver !== undefined) return passedOver.add(prepared.passedOver, line)
     if (prepared.leavesBodyOf !== undefined) unmappedFunctions.push({ name: prepared.leavesBodyOf, line })

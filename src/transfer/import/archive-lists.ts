@@ -1,11 +1,11 @@
 import { EventEmitter, once } from 'node:events'
 import { crc32 } from 'node:zlib'
 import type { ArchiveItem, RowBatch } from '../../archive/archive-item.ts'
-import type { Entry, LineContent, ObjectLineKind } from '../../archive/lines.ts'
+import { type Entry, isObject, type LineContent, type ObjectLineKind } from '../../archive/lines.ts'
 import type { RowFormat } from '../../archive/row-encoder.ts'
 import type { ByteRange } from '../../lib/byte-range.ts'
 import type { StructureLines } from '../structure/create-statements.ts'
-import type { ObjectLine, TypeLine } from '../structure/lines.ts'
+import { isMadeAfterTables, type ObjectLine, type TypeLine } from '../structure/lines.ts'
 
 /** What is known of a project in an archive, but for its rows and events. */
 export interface ArchiveProject {
@@ -26,8 +26,6 @@ export interface ArchiveStage {
   readonly comment: string | undefined
   /** What the archive could not describe of it. */
   readonly notExported: LineContent<'stage'>['notExported']
-  /** Whether that is nothing; undefined where an earlier version wrote the archive, which did not look for everything. */
-  readonly complete: boolean | undefined
   readonly structure: StructureLines
   /** Those whose rows have begun to come. */
   readonly tables: readonly ArchiveTable[]
@@ -99,8 +97,7 @@ export function createArchiveLists(): ArchiveLists {
     }
     if (item.kind === 'stage') {
       const structure = { beforeTables: [], sequences: [], tables: [], afterTables: [] }
-      const unsaid = { comment: undefined, complete: undefined }
-      project.stages.push({ ...unsaid, ...item.content, structure, tables: [], isWhole: false })
+      project.stages.push({ comment: undefined, ...item.content, structure, tables: [], isWhole: false })
     }
     const stage = project.stages.at(-1)
     if (stage) addToStage(stage, item, end)
@@ -124,6 +121,7 @@ export function createArchiveLists(): ArchiveLists {
 
 function addToStage(stage: Growing<ArchiveStage>, item: ArchiveItem, end: number): void {
   const table = stage.tables.at(-1)
+  if (item.kind !== 'row' && isObject(item)) addObject(stage, item)
   switch (item.kind) {
     case 'enum':
     case 'domain':
@@ -136,15 +134,6 @@ function addToStage(stage: Growing<ArchiveStage>, item: ArchiveItem, end: number
       break
     case 'table':
       stage.structure.tables.push(item.content)
-      break
-    case 'function':
-    case 'view':
-    case 'materializedView':
-    case 'statistics':
-    case 'rule':
-    case 'trigger':
-    case 'policy':
-      addObject(stage, item)
       break
     case 'rows':
       stage.tables.push({ name: item.content.table, columns: item.content.columns, rows: 0, parts: [], isWhole: false })
@@ -160,9 +149,9 @@ function addToStage(stage: Growing<ArchiveStage>, item: ArchiveItem, end: number
   }
 }
 
-/** A function that comes before the first table can be made before it; everything else needs tables. */
+/** What comes before the first table can be made before it, views and the like excepted. */
 function addObject({ structure }: Growing<ArchiveStage>, { kind, content }: Entry<ObjectLineKind>): void {
-  const isEarly = kind === 'function' && structure.tables.length === 0
+  const isEarly = !isMadeAfterTables(kind) && structure.tables.length === 0
   const list = isEarly ? structure.beforeTables : structure.afterTables
   list.push({ kind, content } as Growing<ObjectLine>)
 }

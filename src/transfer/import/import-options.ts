@@ -1,4 +1,3 @@
-import type { RowsPolicy } from '../../archive/assert-rows.ts'
 import type { ImportedProject } from '../../contract/import.ts'
 import type { Database, Transaction } from '../../database/database.ts'
 import type { Logger } from '../../logger.ts'
@@ -45,7 +44,7 @@ export interface LoadedRows {
   readonly rows: number
 }
 
-export interface ImportOptions extends SessionOptions, RowsPolicy {
+export interface ImportOptions extends SessionOptions {
   /**
    * Where the projects of an archive go.
    *

@@ -93,8 +93,8 @@ async function compareTarget(
 }
 
 /** How what is to come differs from what is there, in words. */
-export const differencesOf = ({ mode, archived, structure, reasonsAgainst }: TargetStage): readonly string[] =>
-  mode === 'build' ? [] : [...compareStructures(archived.structure, structure), ...reasonsAgainst]
+export const differencesOf = ({ mode, archived, structure }: TargetStage): readonly string[] =>
+  mode === 'build' ? [] : compareStructures(archived.structure, structure)
 
 /** @throws {AppError} CONFLICT, where there are any. */
 function assertNoDifferences(differences: readonly Fault[]): void {
@@ -111,7 +111,7 @@ function assertLoadable(targets: readonly TargetProject[]): void {
   if (!inPlace || (stages.length === 1 && !targets.some(({ archived }) => archived.system))) return
   throw conflict(
     `stage "${inPlace.stage.slug}" of project "${inPlace.project.slug}" has things that an archive does not describe ` +
-      '(rights, casts, ...), so it can only be imported into alone: use an archive of this one stage, without the ' +
+      '(rights, publications, ...), so it can only be imported into alone: use an archive of this one stage, without the ' +
       'system section',
   )
 }

@@ -15,8 +15,10 @@ export interface ColumnRow {
   readonly line: ColumnLine
   readonly value_type: ValueType
   readonly default_key: ObjectKey | null
-  /** Whether the collation is PostgreSQL's own and not the project's. */
-  readonly collation_built_in: boolean
+  /** The collation, where it is not PostgreSQL's own. */
+  readonly collation_key: ObjectKey | null
+  /** Whether that is in another schema. */
+  readonly collation_elsewhere: boolean
 }
 
 /** Reads the columns of the schema's tables, in their order. */
@@ -38,16 +40,25 @@ export function toColumnLine(
   } else if (blocker !== undefined) {
     leaveOut({ kind: 'default', name, detail: blocker })
   }
-  if (!row.collation_built_in) {
-    leaveOut({ kind: 'collation of a column', name, detail: `${collation} is not PostgreSQL's own` })
+  const collationBlocker = blockerOfCollation(row, blockerOf)
+  if (collationBlocker !== undefined) {
+    leaveOut({ kind: 'collation of a column', name, detail: `${collation}: ${collationBlocker}` })
   }
   return {
     ...others,
     ...(blocker === undefined && expression !== undefined && { default: expression }),
     ...(blocker === undefined && generated !== undefined && { generated, ...(generatedKind && { generatedKind }) }),
     ...(identity && sequence && { identity: { ...identity, sequence: toIdentitySequence(sequence) } }),
-    ...(collation !== undefined && row.collation_built_in && { collation }),
+    ...(collation !== undefined && collationBlocker === undefined && { collation }),
   }
+}
+
+function blockerOfCollation(
+  { collation_key: key, collation_elsewhere }: ColumnRow,
+  blockerOf: LineContext['blockerOf'],
+): string | undefined {
+  if (key === null) return undefined
+  return collation_elsewhere ? 'it is in another schema' : blockerOf(key)
 }
 
 /** As `CREATE TABLE` takes it: its type, NOT NULL, identity and expression. */
@@ -182,7 +193,9 @@ SELECT a.attrelid::text AS table_oid, a.attnum::int4 AS number, a.attname::text 
               AND p.casttarget IN ('pg_catalog.text'::pg_catalog.regtype, 'pg_catalog.json'::pg_catalog.regtype))
        ) AS value_type,
        'pg_attrdef:' || d.oid AS default_key,
-       COALESCE(l.collnamespace = 'pg_catalog'::pg_catalog.regnamespace, true) AS collation_built_in
+       CASE WHEN l.collnamespace <> 'pg_catalog'::pg_catalog.regnamespace THEN 'pg_collation:' || l.oid END AS collation_key,
+       COALESCE(l.collnamespace NOT IN ('pg_catalog'::pg_catalog.regnamespace, c.relnamespace), false)
+         AS collation_elsewhere
   FROM pg_catalog.pg_attribute a
   JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
   JOIN pg_catalog.pg_type t ON t.oid = a.atttypid

@@ -1,6 +1,14 @@
 import { setDefaults } from './columns.ts'
 import { checkStatements, constraintStatements, foreignKeyStatements } from './constraints.ts'
-import { isObjectLine, isTypeLine, type ObjectLine, type SequenceLine, type TableLine, type TypeLine } from './lines.ts'
+import {
+  isMadeAfterTables,
+  isObjectLine,
+  isTypeLine,
+  type ObjectLine,
+  type SequenceLine,
+  type TableLine,
+  type TypeLine,
+} from './lines.ts'
 import { completeObject, createObject } from './objects/objects.ts'
 import { createSequence, positionSequence } from './sequences.ts'
 import {
@@ -75,8 +83,8 @@ export function createStatements({ beforeTables, sequences, tables, afterTables 
   }
 }
 
-/** Functions that need nothing but tables, and everything else, in their order. */
+/** What comes before the first view or the like: functions that need nothing but tables; and everything else. */
 function splitAtView(afterTables: readonly ObjectLine[]): readonly [readonly ObjectLine[], readonly ObjectLine[]] {
-  const at = afterTables.findIndex(({ kind }) => kind !== 'function')
+  const at = afterTables.findIndex(({ kind }) => isMadeAfterTables(kind))
   return at < 0 ? [afterTables, []] : [afterTables.slice(0, at), afterTables.slice(at)]
 }

@@ -55,6 +55,21 @@ WITH object AS MATERIALIZED (
     FROM pg_catalog.pg_policy p JOIN pg_catalog.pg_class c ON c.oid = p.polrelid
    WHERE c.relnamespace = $1::pg_catalog.oid
   UNION ALL
+  SELECT 'pg_catalog.pg_operator'::pg_catalog.regclass, oid, NULL
+    FROM pg_catalog.pg_operator WHERE oprnamespace = $1::pg_catalog.oid
+  UNION ALL
+  SELECT 'pg_catalog.pg_cast'::pg_catalog.regclass, k.oid, NULL
+    FROM pg_catalog.pg_cast k
+   WHERE k.oid >= 16384 AND EXISTS (
+           SELECT FROM pg_catalog.pg_type t
+            WHERE t.oid IN (k.castsource, k.casttarget) AND t.typnamespace = $1::pg_catalog.oid)
+  UNION ALL
+  SELECT 'pg_catalog.pg_ts_dict'::pg_catalog.regclass, oid, NULL
+    FROM pg_catalog.pg_ts_dict WHERE dictnamespace = $1::pg_catalog.oid
+  UNION ALL
+  SELECT 'pg_catalog.pg_ts_config'::pg_catalog.regclass, oid, NULL
+    FROM pg_catalog.pg_ts_config WHERE cfgnamespace = $1::pg_catalog.oid
+  UNION ALL
   SELECT 'pg_catalog.pg_statistic_ext'::pg_catalog.regclass, oid, NULL
     FROM pg_catalog.pg_statistic_ext WHERE stxnamespace = $1::pg_catalog.oid
 )

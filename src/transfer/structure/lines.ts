@@ -34,6 +34,13 @@ export type Facts = Readonly<Record<string, string>>
 
 export const yesOrNo = (flag: boolean): string => (flag ? 'yes' : 'no')
 
+const MADE_AFTER_TABLES: ReadonlySet<ObjectLineKind> = new Set([
+  ...(['view', 'materializedView', 'statistics', 'rule', 'trigger', 'policy'] as const),
+])
+
+/** Whether objects of a kind are made after the tables, even those that need none. */
+export const isMadeAfterTables = (kind: ObjectLineKind): boolean => MADE_AFTER_TABLES.has(kind)
+
 export const isObjectLine = (line: TypeLine | ObjectLine): line is ObjectLine =>
   OBJECT_KINDS.some((kind) => kind === line.kind)
 

@@ -38,20 +38,10 @@ const NAMED_OBJECTS: readonly { from: string; kind: string; name: string; detail
     where: `o.typnamespace = $1::pg_catalog.oid AND o.typtype IN ('b', 'p')
             AND NOT EXISTS (SELECT FROM pg_catalog.pg_type e WHERE e.typarray = o.oid)`,
   },
-  {
-    from: 'pg_operator',
-    kind: `'operator'`,
-    name: `o.oprname || ' (' || CASE WHEN o.oprleft = 0 THEN 'none' ELSE pg_catalog.format_type(o.oprleft, NULL) END
-           || ', ' || pg_catalog.format_type(o.oprright, NULL) || ')'`,
-    where: 'o.oprnamespace = $1::pg_catalog.oid',
-  },
   ...[
     ['pg_opclass', 'operator class', 'opc'],
     ['pg_opfamily', 'operator family', 'opf'],
-    ['pg_collation', 'collation', 'coll'],
     ['pg_conversion', 'conversion', 'con'],
-    ['pg_ts_config', 'text search configuration', 'cfg'],
-    ['pg_ts_dict', 'text search dictionary', 'dict'],
     ['pg_ts_parser', 'text search parser', 'prs'],
     ['pg_ts_template', 'text search template', 'tmpl'],
   ].map(([from = '', kind = '', prefix = '']) => ({
@@ -60,15 +50,6 @@ const NAMED_OBJECTS: readonly { from: string; kind: string; name: string; detail
     name: `o.${prefix}name::text`,
     where: `o.${prefix}namespace = $1::pg_catalog.oid`,
   })),
-  {
-    // That of a range to its multirange comes with the range.
-    from: 'pg_cast',
-    kind: `'cast'`,
-    name: `pg_catalog.format_type(o.castsource, NULL) || ' as ' || pg_catalog.format_type(o.casttarget, NULL)`,
-    where: `o.oid >= 16384 AND NOT internal.found AND EXISTS (
-              SELECT FROM pg_catalog.pg_type t
-               WHERE t.oid IN (o.castsource, o.casttarget) AND t.typnamespace = $1::pg_catalog.oid)`,
-  },
 ]
 
 const ON_TABLE = 'c.relnamespace = $1::pg_catalog.oid'
@@ -96,12 +77,6 @@ const TABLE_OBJECTS: readonly string[] = [
     CROSS JOIN LATERAL pg_catalog.aclexplode(a.attacl) g
     WHERE ${ON_TABLE} AND c.relkind IN ('r', 'p') AND g.grantee <> c.relowner`,
 ]
-
-const IS_INTERNAL_SQL = `
-  CROSS JOIN LATERAL (
-    SELECT EXISTS (SELECT FROM pg_catalog.pg_depend d
-                    WHERE d.classid = o.tableoid AND d.objid = o.oid AND d.deptype = 'i') AS found
-  ) internal`
 
 const IS_MEMBER_SQL = `
   EXISTS (SELECT FROM pg_catalog.pg_depend d
@@ -152,7 +127,7 @@ const NOT_EXPORTED_SQL = [
   EXTENSIONS_SQL,
   ...NAMED_OBJECTS.map(
     ({ from, kind, name, detail = 'NULL', where }) =>
-      `SELECT ${kind}, ${name}, ${detail} FROM pg_catalog.${from} o ${IS_INTERNAL_SQL}
+      `SELECT ${kind}, ${name}, ${detail} FROM pg_catalog.${from} o
         WHERE ${where} AND NOT ${IS_MEMBER_SQL}`,
   ),
   ...TABLE_OBJECTS,

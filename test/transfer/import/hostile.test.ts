@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { ObjectLine } from '../../../src/transfer/structure/lines.ts'
 import { buildArchive, column, type StageToWrite, type TableToWrite } from '../../support/archives/archive-builder.ts'
 import { sendArchive } from '../../support/archives/import.ts'
 import { type DatabaseState, readState } from '../../support/database/database-state.ts'
@@ -25,6 +26,25 @@ const withCheck = (definition: string): StageToWrite => withTable({ checks: [{ n
 const withDefault = (expression: string): StageToWrite =>
   withTable({ columns: [column('a', 'integer', { default: expression })] })
 const withIndex = (definition: string): StageToWrite => withTable({ indexes: [{ name: 'i', definition }] })
+
+const withObject = (kind: ObjectLine['kind'], more: object): StageToWrite => ({
+  tables: [table({})],
+  afterTables: [{ kind, content: { name: 'o', ...more } } as ObjectLine],
+})
+const withFunction = (definition: string, more: object = {}): StageToWrite => ({
+  beforeTables: [
+    { kind: 'function', content: { name: 'o', arguments: '', kind: 'function', definition, ...more } } as ObjectLine,
+  ],
+})
+
+/** A table with a row and a check that calls a function, then one with another check. */
+const withChecked = (body: string): StageToWrite => ({
+  ...withFunction(`CREATE FUNCTION o() RETURNS boolean LANGUAGE plpgsql AS $f$ BEGIN ${body} END $f$`),
+  tables: [
+    table({ checks: [{ name: 'c', definition: 'CHECK (o())' }], rows: [[1]] }),
+    table({ name: 'z', checks: [{ name: 'd', definition: 'CHECK (a > 0)' }] }),
+  ],
+})
 
 const withPartition = (bound: string): StageToWrite => ({
   tables: [table({ partitionBy: 'LIST (a)' }), table({ name: 'u', partitionOf: { table: 't', bound } })],
@@ -135,6 +155,147 @@ const TRICKS: Readonly<Record<string, readonly [StageToWrite, number]>> = {
           checks: [{ name: 'c', definition: `CHECK (set_config('search_path', '"guest.safe"', true) IS NOT NULL)` }],
         }),
         table({ name: 'z', checks: [{ name: 'd', definition: 'CHECK (a > 0)' }] }),
+      ],
+    },
+    400,
+  ],
+  'a view that makes a table': [withObject('view', { columns: [], definition: 'SELECT 1 AS n INTO x' }), 400],
+  'a view of another stage': [
+    withObject('view', { columns: [], definition: 'SELECT id FROM "guest.safe".thing' }),
+    400,
+  ],
+  'a view that ends the statement': [withObject('view', { columns: [], definition: `SELECT 1; ${DROP}` }), 400],
+  'a view that ends its columns': [withObject('view', { columns: [{ name: OUT }], definition: 'SELECT 1' }), 200],
+  'a view that is a command': [
+    withObject('view', { columns: [], definition: 'WITH w AS (DELETE FROM t RETURNING a) SELECT a FROM w' }),
+    409,
+  ],
+  'a materialized view of the tokens': [
+    withObject('materializedView', { columns: [], definition: 'SELECT * FROM control.token', populated: true }),
+    400,
+  ],
+  'a materialized view that reads the tokens by a function': [
+    withObject('materializedView', {
+      columns: [],
+      definition: `SELECT query_to_xml('SELECT * FROM control.token', true, true, '')`,
+      populated: true,
+    }),
+    409,
+  ],
+  'an index of a materialized view on another table': [
+    withObject('materializedView', {
+      columns: [],
+      definition: 'SELECT 1 AS n',
+      indexes: [{ name: 'i', definition: 'CREATE INDEX i ON "guest.safe".thing USING btree (id)' }],
+      populated: true,
+    }),
+    400,
+  ],
+  'a function in another stage': [
+    withFunction(`CREATE FUNCTION "guest.safe".o() RETURNS integer LANGUAGE sql AS 'SELECT 1'`),
+    400,
+  ],
+  'a function of another name': [withFunction(`CREATE FUNCTION p() RETURNS integer LANGUAGE sql AS 'SELECT 1'`), 400],
+  'a function with a statement behind it': [
+    withFunction(`CREATE FUNCTION o() RETURNS integer LANGUAGE sql AS 'SELECT 1'; ${DROP}`),
+    400,
+  ],
+  'a function that ends its own dollar quote': [
+    withFunction(`CREATE FUNCTION o() RETURNS integer LANGUAGE sql AS $a$SELECT 1$a$; ${DROP} -- $a$`),
+    400,
+  ],
+  'a function whose arguments end the comment on it': [
+    withFunction(`CREATE FUNCTION o() RETURNS integer LANGUAGE sql AS 'SELECT 1'`, {
+      arguments: `), "guest.safe".f(`,
+      comment: 'x',
+    }),
+    400,
+  ],
+  'a function with other arguments than it says': [
+    withFunction(`CREATE FUNCTION o(integer) RETURNS integer LANGUAGE sql AS 'SELECT 1'`),
+    409,
+  ],
+  'a function in C': [withFunction(`CREATE FUNCTION o() RETURNS integer LANGUAGE c AS 'libc', 'system'`), 409],
+  'a function that is internal': [
+    withFunction(`CREATE FUNCTION o() RETURNS integer LANGUAGE internal AS 'pg_backend_pid'`),
+    409,
+  ],
+  'a function that a check calls, and that makes a table': [withChecked(`CREATE TABLE extra (); RETURN true;`), 409],
+  'a function that a check calls, and that becomes Wharf': [
+    withChecked(`PERFORM set_config('role', 'wharf', false); RETURN true;`),
+    409,
+  ],
+  'a function that a check calls, and that ends the transaction': [withChecked('COMMIT; RETURN true;'), 409],
+  'a function that a check calls, and that turns the rest to another stage': [
+    withChecked(`PERFORM set_config('search_path', '"guest.safe"', true); RETURN true;`),
+    409,
+  ],
+  'a trigger on a table of another stage': [
+    withObject('trigger', {
+      table: 'thing',
+      definition: 'CREATE TRIGGER o AFTER INSERT ON "guest.safe".thing EXECUTE FUNCTION wharf.log_statement()',
+      enabled: 'origin',
+    }),
+    400,
+  ],
+  'a rule with a statement behind it': [
+    withObject('rule', {
+      table: 't',
+      definition: `CREATE RULE o AS ON INSERT TO t DO INSTEAD NOTHING; ${DROP}`,
+      enabled: 'origin',
+    }),
+    400,
+  ],
+  'a rule that takes the place of another': [
+    withObject('rule', { table: 't', definition: 'CREATE RULE p AS ON INSERT TO t DO NOTHING', enabled: 'origin' }),
+    400,
+  ],
+  'a policy for a role of the server': [
+    withObject('policy', { table: 't', definition: 'CREATE POLICY o ON t TO wharf USING (true)' }),
+    400,
+  ],
+  'an operator that calls another stage': [
+    {
+      beforeTables: [
+        {
+          kind: 'operator',
+          content: {
+            name: '===',
+            right: 'integer',
+            definition: 'CREATE OPERATOR === (FUNCTION = "guest.safe".f, RIGHTARG = integer)',
+          },
+        },
+      ],
+    },
+    400,
+  ],
+  "a cast of PostgreSQL's own types": [
+    {
+      beforeTables: [
+        {
+          kind: 'cast',
+          content: {
+            name: 'c',
+            source: 'integer',
+            target: 'boolean',
+            definition: 'CREATE CAST (integer AS boolean) WITH INOUT AS IMPLICIT',
+          },
+        },
+      ],
+    },
+    409,
+  ],
+  'statistics of a table of another stage': [
+    withObject('statistics', { table: 'thing', definition: 'CREATE STATISTICS o ON id, name FROM "guest.safe".thing' }),
+    400,
+  ],
+  'a text search dictionary that is another': [
+    {
+      beforeTables: [
+        {
+          kind: 'textSearchDictionary',
+          content: { name: 'o', definition: 'CREATE TEXT SEARCH DICTIONARY p (TEMPLATE = simple)' },
+        },
       ],
     },
     400,

@@ -1,7 +1,7 @@
 import { quoteIdentifier } from '../../../database/quoting.ts'
 import { commentOn } from '../clauses.ts'
 import { jsonObject } from '../query.ts'
-import { IS_OWN_SQL, type ObjectKind, type ObjectLineOf } from './object-kind.ts'
+import { functionNameSql, IS_OWN_SQL, type ObjectKind, type ObjectLineOf } from './object-kind.ts'
 
 const NOUNS: Readonly<Record<ObjectLineOf<'function'>['kind'], string>> = {
   function: 'FUNCTION',
@@ -17,8 +17,6 @@ const target = (line: ObjectLineOf<'function'>): string =>
   line.kind === 'aggregate'
     ? `AGGREGATE ${quoteIdentifier(line.name)}(${line.arguments || '*'})`
     : `${NOUNS[line.kind]} ${signature(line)}`
-
-const FUNCTION_NAME = (oid: string): string => `NULLIF(${oid}, 0)::pg_catalog.regproc::text`
 
 /** `NAME = value` of an aggregate, where there is a value. @param value SQL of a text. */
 const option = (name: string, value: string): string => `', ${name} = ' || ${value}`
@@ -36,22 +34,22 @@ const modifyOption = (name: string, column: string, usual: string): string =>
 const USUAL_MODIFY = `CASE g.aggkind WHEN 'n' THEN 'r'::"char" ELSE 'w'::"char" END`
 const AGGREGATE_OPTIONS = [
   option('SSPACE', 'NULLIF(g.aggtransspace, 0)::text'),
-  option('FINALFUNC', FUNCTION_NAME('g.aggfinalfn')),
+  option('FINALFUNC', functionNameSql('g.aggfinalfn')),
   flagOption('FINALFUNC_EXTRA', 'g.aggfinalextra'),
   modifyOption('FINALFUNC_MODIFY', 'g.aggfinalmodify', USUAL_MODIFY),
-  option('COMBINEFUNC', FUNCTION_NAME('g.aggcombinefn')),
-  option('SERIALFUNC', FUNCTION_NAME('g.aggserialfn')),
-  option('DESERIALFUNC', FUNCTION_NAME('g.aggdeserialfn')),
+  option('COMBINEFUNC', functionNameSql('g.aggcombinefn')),
+  option('SERIALFUNC', functionNameSql('g.aggserialfn')),
+  option('DESERIALFUNC', functionNameSql('g.aggdeserialfn')),
   textOption('INITCOND', 'g.agginitval'),
-  option('MSFUNC', FUNCTION_NAME('g.aggmtransfn')),
-  option('MINVFUNC', FUNCTION_NAME('g.aggminvtransfn')),
+  option('MSFUNC', functionNameSql('g.aggmtransfn')),
+  option('MINVFUNC', functionNameSql('g.aggminvtransfn')),
   option('MSTYPE', 'pg_catalog.format_type(NULLIF(g.aggmtranstype, 0), NULL)'),
   option('MSSPACE', 'NULLIF(g.aggmtransspace, 0)::text'),
-  option('MFINALFUNC', FUNCTION_NAME('g.aggmfinalfn')),
+  option('MFINALFUNC', functionNameSql('g.aggmfinalfn')),
   flagOption('MFINALFUNC_EXTRA', 'g.aggmfinalextra'),
   modifyOption('MFINALFUNC_MODIFY', 'g.aggmfinalmodify', USUAL_MODIFY),
   textOption('MINITCOND', 'g.aggminitval'),
-  option('SORTOP', `NULLIF(g.aggsortop, 0)::pg_catalog.regoperator::text`).replace('regoperator', 'regoper'),
+  option('SORTOP', '(SELECT s.oprname::text FROM pg_catalog.pg_operator s WHERE s.oid = g.aggsortop)'),
   flagOption('HYPOTHETICAL', `g.aggkind = 'h'`),
   `CASE o.proparallel WHEN 's' THEN ', PARALLEL = safe' WHEN 'r' THEN ', PARALLEL = restricted' END`,
 ]
@@ -59,7 +57,7 @@ const AGGREGATE_OPTIONS = [
 const AGGREGATE_SQL = `
   'CREATE AGGREGATE ' || pg_catalog.quote_ident(o.proname::text)
   || '(' || COALESCE(NULLIF(pg_catalog.pg_get_function_arguments(o.oid), ''), '*') || ') (SFUNC = '
-  || g.aggtransfn::pg_catalog.regproc::text || ', STYPE = ' || pg_catalog.format_type(g.aggtranstype, NULL)
+  || ${functionNameSql('g.aggtransfn')} || ', STYPE = ' || pg_catalog.format_type(g.aggtranstype, NULL)
   || ${AGGREGATE_OPTIONS.map((sql) => `COALESCE(${sql}, '')`).join('\n  || ')} || ')'`
 
 // The schema of a function is always written: it is cut off, so that the function is made in the schema of the session.

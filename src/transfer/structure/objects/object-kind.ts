@@ -33,6 +33,15 @@ export interface ObjectKind<K extends Kind> {
 export const IS_OWN_SQL = `NOT EXISTS (SELECT FROM pg_catalog.pg_depend e
                     WHERE e.classid = o.tableoid AND e.objid = o.oid AND e.deptype = 'e')`
 
+/**
+ * SQL of the name of a function of the stage or of PostgreSQL itself, without its schema: `regproc` writes the schema
+ * before the name that several functions have. NULL for no function. @param oid SQL.
+ */
+export const functionNameSql = (oid: string): string =>
+  `(SELECT CASE WHEN f.pronamespace IN ($1::pg_catalog.oid, 'pg_catalog'::pg_catalog.regnamespace)
+               THEN pg_catalog.quote_ident(f.proname::text) ELSE f.oid::pg_catalog.regproc::text END
+     FROM pg_catalog.pg_proc f WHERE f.oid = ${oid})`
+
 /** `enabled` of a line, from a column of the catalogs. */
 export const enabledSql = (column: string): string =>
   `CASE ${column} WHEN 'O' THEN 'origin' WHEN 'D' THEN 'disabled' WHEN 'R' THEN 'replica' ELSE 'always' END`

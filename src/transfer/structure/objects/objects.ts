@@ -2,13 +2,16 @@ import type { ObjectLineKind } from '../../../archive/lines.ts'
 import type { Orderable } from '../creation-order.ts'
 import type { Needs, ObjectKey } from '../dependencies.ts'
 import { describable, type LineContext } from '../line-context.ts'
-import type { ObjectLine } from '../lines.ts'
+import { isMadeAfterTables, type ObjectLine } from '../lines.ts'
 import type { Query } from '../query.ts'
+import { COLLATION } from './collations.ts'
 import { FUNCTION } from './functions.ts'
 import { MATERIALIZED_VIEW } from './materialized-views.ts'
 import type { ObjectKind, ObjectLineOf, ObjectRow } from './object-kind.ts'
+import { CAST, OPERATOR } from './operators.ts'
 import { STATISTICS } from './statistics.ts'
 import { POLICY, RULE, TRIGGER } from './table-objects.ts'
+import { TEXT_SEARCH_CONFIGURATION, TEXT_SEARCH_DICTIONARY } from './text-search.ts'
 import { VIEW } from './views.ts'
 
 /** An object of the schema, as read from the catalogs. */
@@ -16,7 +19,12 @@ export type AnyObjectRow = { [K in ObjectLineKind]: { readonly kind: K } & Objec
 
 /** In the order in which they are made where nothing needs another order. */
 const KINDS: { readonly [K in ObjectLineKind]: ObjectKind<K> } = {
+  collation: COLLATION,
+  textSearchDictionary: TEXT_SEARCH_DICTIONARY,
+  textSearchConfiguration: TEXT_SEARCH_CONFIGURATION,
   function: FUNCTION,
+  operator: OPERATOR,
+  cast: CAST,
   view: VIEW,
   materializedView: MATERIALIZED_VIEW,
   statistics: STATISTICS,
@@ -47,7 +55,7 @@ export const toObjectLines = (
     .flatMap((row) => describable(context, nounOf(row), [row]))
     .map((row) => ({
       key: row.key,
-      name: `${RANKS.indexOf(row.kind)} ${row.name}`,
+      name: `${String(RANKS.indexOf(row.kind)).padStart(2, '0')} ${row.name}`,
       needs: needs.get(row.key) ?? new Set<string>(),
       prefers: new Set<string>(),
       line: toObjectLine(row),
@@ -74,22 +82,13 @@ export const completeObject = (object: ObjectLine): readonly string[] => kindOf(
 
 export const dropObject = (object: ObjectLine): string => kindOf(object).drop(object.content)
 
-const OF_TABLES: ReadonlySet<ObjectLineKind> = new Set([
-  'view',
-  'materializedView',
-  'statistics',
-  'rule',
-  'trigger',
-  'policy',
-])
-
-/** The objects that are made after the tables: all but functions, and the functions that need a table or one of these. */
+/** The objects that are made after the tables: views and the like, and whatever needs a table or one of these. */
 export function neededLate(
   objects: readonly AnyObjectRow[],
   tables: readonly { readonly key: ObjectKey }[],
   needs: Needs,
 ): ReadonlySet<ObjectKey> {
-  const late = new Set(objects.filter(({ kind }) => OF_TABLES.has(kind)).map(({ key }) => key))
+  const late = new Set(objects.filter(({ kind }) => isMadeAfterTables(kind)).map(({ key }) => key))
   const isLate = (key: ObjectKey): boolean => late.has(key) || tables.some((table) => table.key === key)
   for (let found = -1; found !== late.size; ) {
     found = late.size
