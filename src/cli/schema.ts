@@ -75,7 +75,12 @@ function reportOf(
 ): string {
   const copied = rows === 0 ? '' : `, with ${formatCounted(rows, 'row')}`
   const done = `applied ${printable(file)} to ${project}/${printable(stage)}${copied}, which now has ${formatCounted(tables, 'table')}`
-  const kinds = passedOver.map(({ statement, count }) => `${formatCount(count)} × ${printable(statement)}`)
+  const counts = new Map<string, number>()
+  for (const { statement, count } of passedOver) {
+    const kind = statement.startsWith('SET ') ? 'SET' : statement
+    counts.set(kind, (counts.get(kind) ?? 0) + count)
+  }
+  const kinds = [...counts].map(([kind, count]) => `${formatCount(count)} × ${printable(kind)}`)
   const functions = unmappedFunctions.map(({ name, line }) => `${printable(name)} (line ${line})`)
   return [
     done,

@@ -25,7 +25,10 @@ export function parseStatement(grammar: Grammar, text: string | Buffer): ParsedS
   const bytes = Buffer.from(text)
   const all = tokensOf(bytes)
   const tokens = all.filter(({ kind }) => kind !== 'space' && kind !== 'comment')
-  if (tokens.length > MAX_TOKENS || deepestBracket(tokens) > MAX_BRACKETS) return { bytes, tokens, trees: undefined }
+  const isUnfinished = tokens.some(({ kind }) => kind === 'unfinished')
+  if (isUnfinished || tokens.length > MAX_TOKENS || deepestBracket(tokens) > MAX_BRACKETS) {
+    return { bytes, tokens, trees: undefined }
+  }
   const blanked = Buffer.from(bytes)
   for (const { kind, start, end } of all) if (kind === 'comment') blanked.fill(' ', start, end)
   return { bytes, tokens, trees: grammar.parse(blanked.toString()) }

@@ -2,6 +2,8 @@
 export type TokenKind =
   | 'space'
   | 'comment'
+  /** A comment that the text ends in. */
+  | 'unfinished'
   | 'word'
   /** A name in double quotes. */
   | 'name'
@@ -100,7 +102,10 @@ function read(input: Input, progress: Progress, standardStrings: () => boolean):
   if (byte === MINUS && next === MINUS) return token('comment', start, run(input, progress, isInLine))
   const { continuable } = progress
   progress.continuable = 'no'
-  if (byte === SLASH && next === STAR) return token('comment', start, endOfBlockComment(input, progress))
+  if (byte === SLASH && next === STAR) {
+    const end = endOfBlockComment(input, progress)
+    return token(progress.depth === 0 ? 'comment' : 'unfinished', start, end)
+  }
   if (byte === QUOTE) {
     const found = readString(input, progress, { quoteAt: start, escapes: continuable === 'here' || !standardStrings() })
     if (!found) progress.continuable = continuable

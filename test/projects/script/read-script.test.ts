@@ -99,6 +99,11 @@ const SCRIPTS: readonly [what: string, script: string, statements: readonly stri
   ],
   ['what restricts psql', '\\restrict a\nSELECT 1;\n\n\\unrestrict a\nSELECT 2', ['2 SELECT 1', '5 SELECT 2']],
   ['what does not end', "SELECT 'a;\nb", ["1 SELECT 'a;\nb"]],
+  [
+    'a comment that does not end',
+    'SELECT 1;\n/* a; /* b; */\nSELECT 2;',
+    ['1 SELECT 1', '2 /* a; /* b; */\nSELECT 2;'],
+  ],
   ['nothing', ' \n-- nothing\n', []],
 ]
 
