@@ -84,6 +84,14 @@ const SETTINGS = {
       error: 'must be hosts, each with a port or without, with commas between them',
     }),
   ),
+  /** The extensions that scripts may make; undefined: those that PostgreSQL trusts. */
+  extensions: setting(
+    'WHARF_EXTENSIONS',
+    z
+      .string()
+      .transform((text) => (text === 'none' ? [] : text.split(/[\s,]+/).filter((name) => name !== '')))
+      .optional(),
+  ),
   /** Addresses, and ranges of them, of the proxies whose `X-Forwarded-For` is believed. */
   trustedProxies: setting(
     'WHARF_TRUSTED_PROXIES',

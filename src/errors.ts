@@ -17,6 +17,7 @@ export type ErrorCode =
   | 'NOT_ACCEPTABLE'
   | 'REQUEST_TIMEOUT'
   | 'CONFLICT'
+  | 'INCOMPLETE'
   | 'GONE'
   | 'WRITTEN_SINCE'
   | 'BODY_TOO_LARGE'

@@ -103,13 +103,16 @@ function addJobMetrics(addGauge: AddGauge, { prisma }: Database): void {
  * They reveal nothing else about a schedule, since `/metrics` needs no token.
  */
 function addScheduleMetrics(addGauge: AddGauge, { prisma }: Database): void {
-  const ofSchedules = (figureOf: (runs: RunSummary) => number) => async (): Promise<Figures> => {
+  const ofSchedules = (figureOf: (runs: RunSummary) => number | undefined) => async (): Promise<Figures> => {
     const enabled = await prisma.schedule.findMany({ where: { enabled: true }, select: { id: true } })
     const summaries = await summariseRuns(
       prisma,
       enabled.map(({ id }) => id),
     )
-    return [...summaries].map(([schedule, runs]) => [{ schedule }, figureOf(runs)])
+    return [...summaries].flatMap(([schedule, runs]) => {
+      const figure = figureOf(runs)
+      return figure === undefined ? [] : [[{ schedule }, figure] as const]
+    })
   }
   addGauge(
     'wharf_schedule_last_success_timestamp_seconds',
@@ -129,6 +132,15 @@ function addScheduleMetrics(addGauge: AddGauge, { prisma }: Database): void {
     ['schedule'],
     ofSchedules(({ last }) => (last?.status === 'failed' ? 1 : 0)),
   )
+  addGauge(
+    'wharf_schedule_last_incomplete',
+    'Whether what the last run that succeeded made lacks rows: 1 or 0; left out where that is not known.',
+    ['schedule'],
+    ofSchedules(({ lastSuccess }) => toFigure(lastSuccess?.lacksRows)),
+  )
 }
+
+const toFigure = (flag: boolean | null | undefined): number | undefined =>
+  flag === null || flag === undefined ? undefined : Number(flag)
 
 const secondsOf = (time: Date | null | undefined): number => (time ? time.getTime() / 1_000 : 0)

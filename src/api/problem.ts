@@ -27,6 +27,7 @@ export const PROBLEMS: Readonly<Record<ErrorCode, ProblemKind>> = {
   NOT_ACCEPTABLE: { status: 406, title: 'Not acceptable' },
   REQUEST_TIMEOUT: { status: 408, title: 'Request took too long' },
   CONFLICT: { status: 409, title: 'Conflict' },
+  INCOMPLETE: { status: 409, title: 'Rows are missing' },
   GONE: { status: 410, title: 'Gone' },
   WRITTEN_SINCE: { status: 409, title: 'Written to since' },
   BODY_TOO_LARGE: { status: 413, title: 'Body is too large' },

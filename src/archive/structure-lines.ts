@@ -17,9 +17,21 @@ import {
 const shownText = z.string().min(1).register(texts, { holds: 'value' })
 
 /** Something of the stage that structure lines cannot describe; it is named rather than dropped silently. */
-const notExported = z.object({ kind: shownText, name: shownText, detail: optional(quotedText) })
+const notExported = z.object({
+  kind: shownText,
+  name: shownText,
+  detail: optional(quotedText),
+  /** Whether rows are missing for lack of it. Earlier versions say it of nothing. */
+  rows: optional(flag),
+})
 
-export const stage = z.object({ slug, notExported: list(notExported).default([]), comment })
+/** `complete` says that nothing is missing. Earlier versions did not look for everything, and say nothing. */
+export const stage = z
+  .object({ slug, notExported: list(notExported).default([]), complete: optional(flag), comment })
+  .refine(({ complete, notExported: things }) => complete === undefined || complete === (things.length === 0), {
+    path: ['complete'],
+    error: 'must be true where notExported has nothing, and false where it has something',
+  })
 
 const check = z.object({ name: identifier, definition: sqlText })
 

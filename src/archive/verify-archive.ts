@@ -14,6 +14,9 @@ export interface StageSummary {
   /** In the order in which their rows come. */
   readonly tables: TableSummary[]
   rows: number
+  /** Whether `notExported` is empty; null where that is not known, since an earlier version wrote the archive. */
+  readonly complete: boolean | null
+  readonly notExported: LineContent<'stage'>['notExported']
 }
 
 export interface ProjectSummary extends LineContent<'project'> {
@@ -65,7 +68,10 @@ function count(item: ArchiveItem, projects: ProjectSummary[]): void {
   if (!project) return
   if (item.kind === 'role') project.roles += 1
   if (item.kind === 'event') project.events += 1
-  if (item.kind === 'stage') project.stages.push({ slug: item.content.slug, tables: [], rows: 0 })
+  if (item.kind === 'stage') {
+    const { slug, complete = null, notExported } = item.content
+    project.stages.push({ slug, tables: [], rows: 0, complete, notExported })
+  }
   const stage = project.stages.at(-1)
   if (item.kind === 'rows') stage?.tables.push({ name: item.content.table, rows: 0 })
   const table = stage?.tables.at(-1)

@@ -9,7 +9,7 @@ import { addScheduleCommands } from './commands/schedules.ts'
 import { addStageCommands } from './commands/stages.ts'
 import { addTokenCommands } from './commands/tokens.ts'
 import type { CliEnvironment } from './environment.ts'
-import { EXIT } from './exit-codes.ts'
+import { EXIT, EXIT_HELP } from './exit-codes.ts'
 import { toFailure } from './failure.ts'
 import { createInterrupts } from './interrupts.ts'
 import { maskTokens } from './mask.ts'
@@ -30,7 +30,7 @@ const DESCRIPTION = [
  * Runs one command. Nothing but commander is loaded before it is known which, so that `--help` is quick.
  *
  * @param argv the arguments after the program's name.
- * @returns the exit code: 0 done, 1 failed, 2 wrong use, 130 interrupted. All output is written by then.
+ * @returns the exit code, as `EXIT` has them. All output is written by then.
  */
 export async function runCli(argv: readonly string[], environment: CliEnvironment): Promise<number> {
   const interrupts = createInterrupts(process)
@@ -75,6 +75,7 @@ function createProgram(
       writeErr: (text) => void stderr.write(harmless(maskTokens(text))),
     })
     .showHelpAfterError('(--help says more)')
+    .addHelpText('after', `\n${EXIT_HELP}`)
     .configureHelp({ subcommandTerm: (command) => command.name() })
 
   program

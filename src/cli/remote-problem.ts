@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import { fromServer } from '../contract/from-server.ts'
-import { problemSchema } from '../contract/problem.ts'
+import { INCOMPLETE_TYPE, problemSchema } from '../contract/problem.ts'
 import { AppError, type Fault } from '../errors.ts'
 import { parseJson } from '../lib/parse-json.ts'
 
@@ -13,7 +13,7 @@ export class RemoteProblem extends AppError {
   readonly type: string | undefined
 
   constructor(message: string, options: { readonly type: string | undefined; readonly faults: readonly Fault[] }) {
-    super('REMOTE_FAILED', message, { faults: options.faults })
+    super(options.type === INCOMPLETE_TYPE ? 'INCOMPLETE' : 'REMOTE_FAILED', message, { faults: options.faults })
     this.type = options.type
   }
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { COMPLETENESS_TEXT } from '../contract/completeness.ts'
 import { exportRequest, type TransferEnd, transferRequest } from '../contract/export.ts'
 import { added, type FromServer } from '../contract/from-server.ts'
 import { runSchema, scheduleDetailSchema } from '../contract/schedule.ts'
@@ -83,17 +84,17 @@ function keepsOf({ last, days }: Schedule['keep']): string | undefined {
   return rules.length === 0 ? undefined : rules.join(', and ')
 }
 
-/** What the archives of the last runs that succeeded lack; undefined where nothing is known that they do. */
-export function formatNotExported(schedules: readonly Schedule[]): string | undefined {
+/** What came of the last runs that succeeded, and lacks something; undefined where nothing is known that it does. */
+export function formatLacking(schedules: readonly Schedule[]): string | undefined {
   const lacking = schedules.flatMap(({ name, lastSuccess: run }) =>
-    run?.notExported && run.jobId ? [{ name, count: run.notExported, jobId: run.jobId }] : [],
+    run?.notExported && run.jobId ? [{ ...run, name, count: run.notExported, jobId: run.jobId }] : [],
   )
-  if (lacking.length === 0) return undefined
-  const lines = lacking.map(
-    ({ name, count, jobId }) =>
-      `  ${printable(name)}: ${formatCounted(count, 'thing')}, named by job:show ${printable(jobId)}`,
-  )
-  return ['warning: the last archives of these schedules have all rows, but not all else:', ...lines].join('\n')
+  const lines = lacking.map(({ name, count, jobId, lacksRows }) => {
+    const text = COMPLETENESS_TEXT[lacksRows === null ? 'not known' : lacksRows ? 'rows missing' : 'no rows missing']
+    const named = `${formatCounted(count, 'thing')}, named by job:show ${printable(jobId)}`
+    return `warning: the last successful run of ${printable(name)} ${text}: ${named}`
+  })
+  return lines.length === 0 ? undefined : lines.join('\n')
 }
 
 const runOf = (run: Schedule['lastRun']): string =>

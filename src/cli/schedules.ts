@@ -4,7 +4,7 @@ import { wrongUse } from '../errors.ts'
 import type { CommandContext } from './environment.ts'
 import { type SelectionOptions, toSelection } from './export/export-selection.ts'
 import { encodedPath } from './http.ts'
-import { formatNotExported, formatSchedules, printSchedule, shownSchedule, whatOf } from './schedule-text.ts'
+import { formatLacking, formatSchedules, printSchedule, shownSchedule, whatOf } from './schedule-text.ts'
 import { onServer, projectOf, type Server, type ServerOptions } from './server.ts'
 import { get, listAll, remove, send } from './server-api.ts'
 import { assertCanConfirm, type Confirmation } from './terminal/confirm.ts'
@@ -44,7 +44,7 @@ export async function runScheduleList(context: CommandContext, options: ServerOp
   const schedules = await onServer(context, options, ({ http }) =>
     listAll(http, { path: '/schedules', item: shownSchedule }),
   )
-  const warning = formatNotExported(schedules)
+  const warning = formatLacking(schedules)
   if (warning) await print(context.environment.stderr, warning)
   return printResult(context, options, { json: { schedules }, text: (style) => formatSchedules(schedules, style) })
 }
@@ -98,13 +98,17 @@ export async function runScheduleDelete(
 /** An export of `--project`, unless `--from` or `--to` makes it a transfer. */
 function toAsked(options: ScheduleCreateOptions, server: Server): object {
   const { project: projects = [], from, to } = options
+  const allowed = options.allowIncomplete ? { allowIncomplete: true } : {}
   if (from === undefined && to === undefined) {
     const slugs = projects.length === 0 ? [projectOf(undefined, server)] : projects
-    return { kind: 'export', request: { projects: slugs.map((slug) => ({ slug, ...toSelection(options) })) } }
+    return {
+      kind: 'export',
+      request: { projects: slugs.map((slug) => ({ slug, ...toSelection(options) })), ...allowed },
+    }
   }
   if (from === undefined || to === undefined) throw wrongUse('a transfer needs both --from and --to')
   if (projects.length > 0) throw wrongUse('--project names what is exported; a transfer has --from and --to')
-  return { kind: 'transfer', request: { source: toEnd(from), target: toEnd(to), ...toSelection(options) } }
+  return { kind: 'transfer', request: { source: toEnd(from), target: toEnd(to), ...toSelection(options), ...allowed } }
 }
 
 const toEnd = (text: string): TransferEnd => (text.includes('://') ? { dsn: text } : { project: text })

@@ -1,9 +1,10 @@
 import type { z } from 'zod'
 import type { FromServer } from '../contract/from-server.ts'
 import { schemaChangeSchema } from '../contract/project.ts'
-import { wrongUse } from '../errors.ts'
+import { AppError, wrongUse } from '../errors.ts'
 import { recogniseGzip } from '../lib/recognise-gzip.ts'
 import { type ArchiveInput, withArchiveInput } from './archive-input.ts'
+import { isConnectionFailure } from './connection-failure.ts'
 import type { CommandContext } from './environment.ts'
 import { encodedPath, type HttpClient } from './http.ts'
 import { withProject } from './server.ts'
@@ -45,7 +46,7 @@ function apply(
   { stage, schema, strict, quiet }: ApplyOptions,
 ): Promise<SchemaChange> {
   const progress: FileProgress = { bytes: 0, bytesTotal: input.sizeBytes, waitingFor: undefined }
-  return showProgress(context, { quiet, line: (seconds) => fileProgressLine(progress, seconds) }, async () => {
+  const work = async (): Promise<SchemaChange> => {
     const script = await recogniseGzip(input.read())
     const first = await script.bytes.next()
     if (first.done) throw wrongUse(`${input.name} is empty; expected SQL`)
@@ -66,8 +67,22 @@ function apply(
       },
       schemaChangeSchema,
     )
-  })
+  }
+  return showProgress(context, { quiet, line: (seconds) => fileProgressLine(progress, seconds) }, () =>
+    work().catch((error: unknown) => {
+      throw progress.waitingFor !== undefined && isConnectionFailure(error) ? outcomeUnknown(error) : error
+    }),
+  )
 }
+
+const outcomeUnknown = (cause: AppError): AppError =>
+  new AppError(
+    'REMOTE_FAILED',
+    `${cause.message}; all of the script was sent, so it may or may not have been applied`,
+    {
+      cause,
+    },
+  )
 
 function reportOf(
   { stage, tables, rows, passedOver, unmappedFunctions }: SchemaChange,

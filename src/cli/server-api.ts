@@ -1,6 +1,8 @@
 import type { z } from 'zod'
 import type { FromServer } from '../contract/from-server.ts'
 import { pageOf } from '../contract/page.ts'
+import { refusesField } from '../contract/problem.ts'
+import { isAppError } from '../errors.ts'
 import { type HttpClient, jsonBody } from './http.ts'
 
 const PAGE_ITEMS = '200'
@@ -15,6 +17,24 @@ export const send = <S extends z.ZodType>(
   call: { readonly method: 'POST' | 'PUT' | 'PATCH'; readonly path: string; readonly body: object },
   schema: S,
 ): Promise<FromServer<z.output<S>>> => http.json({ ...call, ...jsonBody(call.body) }, schema)
+
+/**
+ * Makes a call that says that rows may be missing, where that was asked for. A server of an earlier version doesn't know
+ * the field, and refuses nothing for missing rows: it is called again without.
+ */
+export async function withAllowance<T>(
+  request: object,
+  allowIncomplete: boolean,
+  call: (request: object) => Promise<T>,
+): Promise<T> {
+  if (!allowIncomplete) return call(request)
+  try {
+    return await call({ ...request, allowIncomplete })
+  } catch (error) {
+    if (isAppError(error) && refusesField(error.faults, 'allowIncomplete')) return call(request)
+    throw error
+  }
+}
 
 /** Reads a list that the server gives whole, as it does where one project has all of it. */
 export const getAll = async <S extends z.ZodType>(

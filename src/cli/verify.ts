@@ -1,10 +1,13 @@
 import { type ArchiveSummary, verifyArchive } from '../archive/verify-archive.ts'
+import { allComplete, COMPLETENESS_TEXT, completenessOf, type Stated } from '../contract/completeness.ts'
 import { copyText } from '../copy/copy-encoders.ts'
 import { AppError, isAppError } from '../errors.ts'
 import { tap } from '../lib/tap.ts'
 import { type ArchiveInput, withArchiveInput } from './archive-input.ts'
 import { GENEROUS_LIMITS } from './archive-limits.ts'
 import type { CommandContext } from './environment.ts'
+import { EXIT } from './exit-codes.ts'
+import { warnOfMissing } from './missing-text.ts'
 import { printable } from './terminal/printable.ts'
 import { type FileProgress, fileProgressLine, showProgress } from './terminal/progress.ts'
 import { printResult, type ReportOptions } from './terminal/result.ts'
@@ -13,16 +16,20 @@ import { formatBytes, formatCount, formatCounted } from './terminal/units.ts'
 
 interface VerifyOptions extends ReportOptions {
   readonly allowEdited?: boolean
+  readonly allowIncomplete?: boolean
 }
 
 /** `data:verify` */
 export const runVerify = (context: CommandContext, file: string, options: VerifyOptions): Promise<number> =>
   withArchiveInput(context, file, async (input) => {
     const summary = await readThrough(context, input, options)
-    return printResult(context, options, {
-      json: { file: input.name, ...summary },
+    const stated = statedBy(summary)
+    await warnOfMissing(context, 'the archive', stated)
+    const done = await printResult(context, options, {
+      json: { file: input.name, complete: stated.complete, ...summary },
       text: (style) => formatSummary(input.name, summary, style),
     })
+    return completenessOf(stated) === 'rows missing' && !options.allowIncomplete ? EXIT.incomplete : done
   })
 
 /** @throws {AppError} ARCHIVE_INVALID, naming the file and its first fault. */
@@ -43,11 +50,18 @@ function readThrough(
   })
 }
 
-function formatSummary(
-  name: string,
-  { version, generator, snapshotAt, bytes, lines, rows, projects }: ArchiveSummary,
-  style: { readonly colors: boolean },
-): string {
+/** What an archive says of all its stages. */
+function statedBy({ projects }: ArchiveSummary): Stated & { readonly complete: boolean | null } {
+  const stages = projects.flatMap((project) => project.stages)
+  return {
+    complete: allComplete(stages.map(({ complete }) => complete)),
+    notExported: stages.flatMap(({ slug, notExported }) => notExported.map((thing) => ({ stage: slug, ...thing }))),
+  }
+}
+
+function formatSummary(name: string, summary: ArchiveSummary, style: { readonly colors: boolean }): string {
+  const { version, generator, snapshotAt, bytes, lines, rows, projects } = summary
+  const completeness = completenessOf(statedBy(summary))
   const fields = formatFields([
     ['format', `version ${version}, written by ${generator}`],
     ['moment', snapshotAt],
@@ -58,7 +72,7 @@ function formatSummary(
   const cells = projects.flatMap(({ slug, stages }) =>
     stages.flatMap((stage) => stage.tables.map((table) => [slug, stage.slug, table.name, formatCount(table.rows)])),
   )
-  return `${printable(name)} is whole and sound\n${fields}\n\n${formatTable(['project', 'stage', 'table', 'rows'], cells, style)}`
+  return `${printable(name)} is as it was written, and ${COMPLETENESS_TEXT[completeness]}\n${fields}\n\n${formatTable(['project', 'stage', 'table', 'rows'], cells, style)}`
 }
 
 function describeProject({ targetSlug, system, roles, events, stages }: ArchiveSummary['projects'][number]): string {

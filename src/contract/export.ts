@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { ReadonlyDeep } from '../lib/readonly-deep.ts'
 import { slug } from './fields.ts'
+import { notExportedSchema } from './not-exported.ts'
 import { plainText } from './plain-text.ts'
 
 /**
@@ -26,8 +27,20 @@ const selection = z.strictObject({
   excludeTables: parts.excludeTables.meta({ description: 'Tables whose structure and rows are left out.' }),
 })
 
+const allowIncomplete = z.boolean().optional().meta({
+  description: 'Whether rows may be missing that no archive can hold. By default that is refused.',
+})
+
+const projects = z.array(selection).min(1).max(MAX_PROJECTS_PER_ARCHIVE)
+
 /** What an export is asked for with. */
-export const exportRequest = z.strictObject({ projects: z.array(selection).min(1).max(MAX_PROJECTS_PER_ARCHIVE) })
+export const exportRequest = z.strictObject({ projects, allowIncomplete })
+
+/** What an export would be asked for with. */
+export const exportDryRunRequest = z.strictObject({ projects })
+
+/** What an export would not have. */
+export const exportDryRunSchema = z.object({ complete: z.boolean(), notExported: notExportedSchema })
 
 /** Which parts of a project to export. */
 export type ExportSelection = ReadonlyDeep<z.output<typeof selection>>
@@ -51,4 +64,5 @@ export const transferRequest = z.strictObject({
   system: z.boolean().default(false),
   stages: parts.stages.meta({ description: 'Only these stages; all if missing.' }),
   excludeTables: parts.excludeTables,
+  allowIncomplete,
 })

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { ReadonlyDeep } from '../lib/readonly-deep.ts'
 import { count, slug } from './fields.ts'
 import { added } from './from-server.ts'
+import { completenessFields } from './not-exported.ts'
 import { PERMISSIONS } from './role.ts'
 
 const undoable = added(
@@ -68,16 +69,17 @@ const projectWith = <S extends z.ZodType>(stage: S) =>
   })
 
 /** What came of an import. */
-export const importedSchema = z.object({ projects: z.array(projectWith(importedStage)) })
+export const importedSchema = z.object({ projects: z.array(projectWith(importedStage)), ...completenessFields })
 
 /** What came of a dry run. */
-export const examinedSchema = z.object({ projects: z.array(projectWith(examinedStage)) })
+export const examinedSchema = z.object({ projects: z.array(projectWith(examinedStage)), ...completenessFields })
 
 /** The answer to either. */
 export const importAnswerSchema = z.object({
   ok: z.literal(true),
   dryRun: z.boolean(),
   projects: z.array(projectWith(z.union([importedStage, examinedStage]))),
+  ...completenessFields,
 })
 
 /** What went into a project. */

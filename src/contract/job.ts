@@ -3,6 +3,7 @@ import type { ReadonlyDeep } from '../lib/readonly-deep.ts'
 import { count, id, timeText } from './fields.ts'
 import { added } from './from-server.ts'
 import { importedSchema } from './import.ts'
+import { completenessFields } from './not-exported.ts'
 import { faultSchema } from './problem.ts'
 
 export const JOB_KINDS = ['export', 'import', 'transfer'] as const
@@ -66,16 +67,9 @@ export const jobSchema = z
   })
   .meta({ id: 'Job' })
 
-const notExported = z.array(
-  z.object({ stage: z.string(), kind: z.string(), name: z.string(), detail: z.string().exactOptional() }),
-)
-
-/** Something of a stage that no archive can hold, e.g. a view. */
-export type NotExported = ReadonlyDeep<z.output<typeof notExported>>[number]
-
 /** What clients read from the `result` of a job of any kind. */
 export const jobResultSchema = z.object({
   projects: added(importedSchema.shape.projects, []),
   system: added(z.object({ roles: count, events: count }).nullable(), null),
-  notExported: added(notExported, []),
+  ...completenessFields,
 })

@@ -30,4 +30,11 @@ export const problemSchema = z
   })
   .meta({ id: 'Problem', description: 'An error, as an RFC 9457 problem document.' })
 
+/** Whether a server refuses a field of the body, as one of an earlier version does that doesn't know it. */
+export const refusesField = (faults: readonly { readonly pointer?: string }[], field: string): boolean =>
+  faults.some(({ pointer }) => pointer === `/${field}`)
+
+/** The `type` of a problem where rows are missing. */
+export const INCOMPLETE_TYPE = 'urn:wharf:error:incomplete'
+
 export type Problem = z.output<typeof problemSchema>

@@ -35,6 +35,17 @@ export const runSchema = z
         }),
       null,
     ),
+    lacksRows: added(
+      z
+        .boolean()
+        .nullable()
+        .meta({
+          description:
+            'Whether its archive lacks rows, which `allowIncomplete` of the request accepted. It is never proven then. null ' +
+            'where there is no result, or one that does not say so.',
+        }),
+      null,
+    ),
   })
   .meta({ id: 'ScheduleRun', description: 'The outcome of one time at which a schedule was due.' })
 

@@ -10,6 +10,7 @@ const importRequest = z.strictObject({
   /** The archive's projects, in its order, and where each goes. */
   projects: z.array(z.strictObject({ slug, targetSlug: slug, system: z.boolean(), stages: z.array(slug) })),
   allowEdited: z.boolean(),
+  allowIncomplete: z.boolean().optional(),
 })
 
 /** A DSN stands here with its token masked, which makes some longer; the token itself is sealed. */

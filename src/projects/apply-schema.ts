@@ -7,6 +7,7 @@ import { SQLSTATE, sqlState } from '../database/sqlstate.ts'
 import type { AppError } from '../errors.ts'
 import { LOG_TABLES, RECORD_STRUCTURE_CHANGE } from '../events/statements.ts'
 import type { BorrowedBytes } from '../lib/borrowed-bytes.ts'
+import { ensureExtension } from './extensions.ts'
 import { stillLocked } from './lock-owners.ts'
 import { recordScript } from './script/record-script.ts'
 import { type FailureSite, runScript, type ScriptOptions, type ScriptResult } from './script/run-script.ts'
@@ -43,6 +44,8 @@ export interface SchemaChange extends ScriptOptions {
   readonly read: (signal: AbortSignal) => AsyncIterable<BorrowedBytes>
   /** The token that asks for it; null for the root token. */
   readonly tokenId: string | null
+  /** The extensions that it may make; undefined for those that PostgreSQL trusts. */
+  readonly extensions?: readonly string[] | undefined
   /** For how long, in milliseconds, it is tried to get the locks that the script needs. */
   readonly waitMs?: number
   /**
@@ -146,7 +149,7 @@ async function tryToApply(attempt: Try, signal: AbortSignal): Promise<Attempt> {
 /** Runs it in one transaction. */
 async function applyIn(
   client: pg.PoolClient,
-  { stage: { stageId, schemaName }, change, lockTimeoutMs, site }: Try,
+  { system, stage: { stageId, schemaName }, change, lockTimeoutMs, site }: Try,
   signal: AbortSignal,
 ): Promise<AppliedChange> {
   const { tokenId, committing = (commit) => commit() } = change
@@ -158,7 +161,12 @@ async function applyIn(
   await client.query('SET LOCAL statement_timeout = 0')
   await client.query(`SET LOCAL search_path = ${quoteIdentifier(schemaName)}`)
   await client.query(shortWaits)
-  const options = { ...change, stageSchema: schemaName, onRead: record.add }
+  const options = {
+    ...change,
+    stageSchema: schemaName,
+    onRead: record.add,
+    ensureExtension: (name: string) => ensureExtension(system, name, change.extensions),
+  }
   const result = await runScript(client, change.read(signal), options, site)
   // The script may have set it for itself.
   await client.query(shortWaits)

@@ -173,6 +173,10 @@ const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     { request: body({ projects: [{ slug: 'shop', system: true }] }), system: true },
     { request: { json: { projects: [{ slug: 'shop' }] }, headers: { prefer: 'respond-async' } }, answer: 202 },
   ],
+  examineExport: [
+    { path: '/export/dry-run', request: body({ projects: [{ slug: 'shop' }] }) },
+    { path: '/export/dry-run', request: body({ projects: [{ slug: 'shop', system: true }] }), system: true },
+  ],
   importArchive: [
     { path: '/import?dryRun=true', request: () => importOf('content') },
     { request: () => importOf('content') },

@@ -79,6 +79,8 @@ test('verifying tells what is in the archive', async () => {
               { name: 'empty', rows: 0 },
             ],
             rows: 3,
+            complete: false,
+            notExported: [{ kind: 'view', name: 'best_albums' }],
           },
         ],
       },

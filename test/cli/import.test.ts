@@ -86,6 +86,8 @@ test('what is replaced by what is shown, and done only after a yes', async () =>
   expect(done.code).toBe(0)
   expect(JSON.parse(done.stdout)).toEqual({
     file: expect.stringMatching(/shop\.jsonl$/),
+    complete: true,
+    notExported: [],
     projects: [
       {
         slug: 'shop',

@@ -97,7 +97,7 @@ test('what no archive can hold is reported', async () => {
   expect({ code, stderr }).toEqual({
     code: 0,
     stderr: expect.stringMatching(
-      /\nwarning: the target has all rows, .*\n {2}live: grant song \(SELECT to everybody\)\n$/,
+      /\nwarning: the target lacks things that no archive .*:\n {2}live: grant song \(SELECT to everybody\)\n$/,
     ),
   })
 })

@@ -279,7 +279,16 @@ describe('a dump as pg_dump 18 writes it', () => {
     ['UTF-16', Buffer.from('\uFEFFSELECT 1', 'utf16le'), /UTF-16, as .* of PowerShell/],
     ['a dump of a whole server', '--\n-- PostgreSQL database cluster dump\n--\n', /pg_dumpall/],
     ['\\connect', '--\n-- PostgreSQL database dump\n--\n\\connect app\n', /line 4: \\\\connect .*without --create/],
-    ['an extension', '-- PostgreSQL database dump\nCREATE EXTENSION citext;\n', /line 2: .*extension \\"citext\\"/],
+    [
+      'an extension that PostgreSQL does not trust',
+      '-- PostgreSQL database dump\nCREATE EXTENSION dblink;\n',
+      /line 2: .*dblink.* not among those that the operator allows/,
+    ],
+    [
+      'an extension that there is not',
+      'SELECT 1;\nCREATE EXTENSION nothing',
+      /line 2: .*server does not have .*nothing/,
+    ],
     [
       'another encoding than it says',
       Buffer.from("SELECT 1;\nSELECT\n'\xe9'", 'latin1'),
@@ -355,6 +364,48 @@ describe('a dump as pg_dump 18 writes it', () => {
       expect(await asked).toMatchObject({ status: 200, json: { rows: 2, statements: 3 } })
     })
     expect(await wharf.database.query('SELECT a FROM "held.live".t')).toEqual([{ a: 1 }, { a: 2 }])
+  })
+})
+
+const WITH_EXTENSIONS = `
+  CREATE EXTENSION citext;
+  CREATE EXTENSION pg_trgm;
+  CREATE TABLE person (name citext PRIMARY KEY CHECK (name <> 'nobody'), note text);
+  CREATE INDEX by_note ON person USING gin (note gin_trgm_ops);
+  CREATE VIEW alike AS SELECT name, similarity(note, 'x') AS likeness FROM person WHERE name = 'ADA' AND note % 'x';
+  INSERT INTO person VALUES ('Ada', 'x'), ('Bob', NULL);`
+
+describe.skipIf(programs === undefined)('a dump with extensions', () => {
+  let cluster: OwnCluster
+  let wharf: TestWharf
+  let source: TestDatabase
+
+  beforeAll(async () => {
+    cluster = await startOwnCluster(programs ?? '')
+    source = await cluster.createDatabase()
+    await query(source.superuserUrl, WITH_EXTENSIONS)
+    wharf = await startWharf({ database: await cluster.createDatabase() })
+  })
+
+  afterAll(async () => {
+    await wharf?.close()
+    await cluster?.remove()
+  })
+
+  test('that PostgreSQL trusts has them made for all projects, and names what they have', async () => {
+    const { stdout } = await run(join(programs ?? '', 'pg_dump'), [source.superuserUrl])
+    for (const slug of ['first', 'second']) {
+      await createProject(wharf, slug)
+      const answer = await applyScript(wharf, slug, stdout)
+      expect(answer.status, answer.text).toBe(200)
+      expect(await query(wharf.database.superuserUrl, `SELECT name::text, likeness FROM "${slug}.live".alike`)).toEqual(
+        [{ name: 'Ada', likeness: 1 }],
+      )
+    }
+    const later = 'CREATE EXTENSION IF NOT EXISTS hstore; CREATE TABLE more (h hstore, name citext)'
+    expect(await applyScript(wharf, 'first', later)).toMatchObject({ status: 200, json: { statements: 2 } })
+    const made = await applyScript(wharf, 'first', 'CREATE TABLE extensions.mine ()')
+    expect(made.text).toMatch(/permission denied for schema extensions/)
   })
 })
 

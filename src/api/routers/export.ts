@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
 import type { Container } from '../../container.ts'
-import { type ExportSelection, exportRequest } from '../../contract/export.ts'
+import { type ExportSelection, exportDryRunRequest, exportDryRunSchema, exportRequest } from '../../contract/export.ts'
 import { requestHash } from '../../jobs/submit.ts'
 import { coalesce } from '../../lib/coalesce.ts'
 import { gzipMembers } from '../../lib/gzip-members.ts'
@@ -9,8 +9,8 @@ import { takesGzip } from '../../lib/weighted-list.ts'
 import { type Caller, findCallerAgain, tokenIdOf } from '../../projects/access.ts'
 import { assertMayMove } from '../../projects/assert-permission.ts'
 import { estimateRows } from '../../transfer/export/export-selection.ts'
-import { withExport } from '../../transfer/export/with-export.ts'
-import { stream } from '../answer.ts'
+import { type NotInArchive, withExport } from '../../transfer/export/with-export.ts'
+import { json, stream } from '../answer.ts'
 import { jsonBody } from '../body.ts'
 import { parsePrefer } from '../prefer.ts'
 import { type BoundRoute, routesUnder } from '../route.ts'
@@ -26,7 +26,8 @@ const exportProjects = route('POST /export', {
     'Streams the archive (JSON Lines). `Content-Encoding: gzip` on the request, whose body is plain JSON ' +
     'nevertheless, or `Accept-Encoding: gzip`, asks for a gzip-compressed one. An export that fails after its first ' +
     'byte ends the connection abnormally, and its archive lacks the `end` line. Needs `content.export` in every ' +
-    'project, and `system.export` where the system section is asked for. With `Prefer: respond-async` it is a job, and its ' +
+    'project, and `system.export` where the system section is asked for. Where rows would be missing that no archive can ' +
+    'hold, it is refused (`INCOMPLETE`) before the first byte, unless `allowIncomplete` is true. With `Prefer: respond-async` it is a job, and its ' +
     'archive, always compressed, is at `/jobs/{id}/file`.',
   canWaitLong: true,
   access: { by: 'request', permissions: ['content.export'], system: ['system.export'] },
@@ -44,21 +45,33 @@ const exportProjects = route('POST /export', {
     }),
     202: accepted,
   },
-  errors: ['CONFLICT', 'DATABASE_UNAVAILABLE', 'QUEUE_UNAVAILABLE', 'IDEMPOTENCY_KEY_REUSED'],
+  errors: ['CONFLICT', 'INCOMPLETE', 'DATABASE_UNAVAILABLE', 'QUEUE_UNAVAILABLE', 'IDEMPOTENCY_KEY_REUSED'],
+})
+
+const examineExport = route('POST /export/dry-run', {
+  operationId: 'examineExport',
+  summary: 'Says what an archive of projects would lack',
+  description: 'Looks at the projects as an export does, and reads no rows. Needs what the export needs.',
+  canWaitLong: true,
+  access: { by: 'request', permissions: ['content.export'], system: ['system.export'] },
+  body: jsonBody(exportDryRunRequest),
+  answers: { 200: json(exportDryRunSchema, 'What it would lack, since no archive can hold it.') },
+  errors: ['CONFLICT', 'DATABASE_UNAVAILABLE'],
 })
 
 /** `/export` */
 export function exportRoutes(container: Container): readonly BoundRoute<Caller>[] {
   return [
-    exportProjects.handle<Caller>(async ({ body: { projects }, headers, caller, signal }) => {
+    exportProjects.handle<Caller>(async ({ body, headers, caller, signal }) => {
+      const { projects, allowIncomplete } = body
       assertMayExport(caller, projects)
       const compressed = wantsGzip(headers)
       const estimate = await estimateRows(container, projects)
       if (parsePrefer(headers.prefer).respondAsync) {
         const newJob = {
-          request: { kind: 'export', request: { projects } },
+          request: { kind: 'export', request: body },
           createdBy: tokenIdOf(caller),
-          idempotency: idempotencyOf(headers, () => requestHash(projects)),
+          idempotency: idempotencyOf(headers, () => hashOf(body)),
         } as const
         return acceptJob(container, newJob, { isPreferred: true })
       }
@@ -80,12 +93,22 @@ export function exportRoutes(container: Container): readonly BoundRoute<Caller>[
               const authorised = whileAuthorised(bytes, assertStill, container.jobTimings.authorisationMs)
               return pipeline(authorised, sink, { signal })
             },
-            { signal },
+            { signal, allowIncomplete },
           ),
       }
     }),
+    examineExport.handle<Caller>(async ({ body: { projects }, caller, signal }) => {
+      assertMayExport(caller, projects)
+      const look = async (_archive: unknown, notExported: readonly NotInArchive[]) => [...notExported]
+      const notExported = await withExport(container, projects, look, { signal, allowIncomplete: true })
+      return { status: 200, body: { complete: notExported.length === 0, notExported } }
+    }),
   ]
 }
+
+/** As before `allowIncomplete` was known, where it does not say yes: a key stands for the same request. */
+const hashOf = ({ projects, allowIncomplete }: z.output<typeof exportRequest>): Buffer =>
+  allowIncomplete ? requestHash(projects, 'incomplete') : requestHash(projects)
 
 function assertMayExport(caller: Caller, projects: readonly ExportSelection[]): void {
   for (const { slug, system } of projects) assertMayMove(caller, 'export', slug, system)

@@ -48,6 +48,7 @@ export async function acceptImport(container: Container, upload: ImportUpload) {
         stages: stages.map((stage) => stage.slug),
       })),
       allowEdited: options.allowEdited ?? false,
+      ...(options.allowIncomplete && { allowIncomplete: true }),
     }
     const newJob = {
       request: { kind: 'import', request },

@@ -11,7 +11,7 @@ import { findProject } from '../../projects/projects.ts'
 import { findStage } from '../../projects/stages.ts'
 import type { ArchiveProject } from '../../transfer/import/archive-lists.ts'
 import { importArchive } from '../../transfer/import/import-archive.ts'
-import { isUndoable, toRolesResult } from '../../transfer/import/import-result.ts'
+import { isUndoable, toCompleteness, toRolesResult } from '../../transfer/import/import-result.ts'
 import { planRolesOf } from '../../transfer/import/import-roles.ts'
 import { type CheckOptions, checkArchive } from '../../transfer/import/receive-archive.ts'
 import { admitLastStage } from '../../transfer/import/structure-permission.ts'
@@ -43,6 +43,9 @@ const importProjects = route('POST /import', {
     allowEdited: queryFlag().meta({
       description: 'Accepts an archive whose rows were edited: counts and sums may disagree.',
     }),
+    allowIncomplete: queryFlag().meta({
+      description: 'Accepts an archive that lacks rows of what it was made from. By default that is refused.',
+    }),
   }),
   headers: z.object(asyncHeaders),
   body: streamBody('application/x-ndjson', 'The archive; `Content-Encoding: gzip` where it is compressed.'),
@@ -52,6 +55,7 @@ const importProjects = route('POST /import', {
   },
   errors: [
     'CONFLICT',
+    'INCOMPLETE',
     'ARCHIVE_INVALID',
     'DATABASE_UNAVAILABLE',
     'QUEUE_UNAVAILABLE',
@@ -81,7 +85,7 @@ export function importRoutes(container: Container): readonly BoundRoute<Caller>[
   const { control, config } = container
   return [
     importProjects.handle<Caller>(async ({ query, headers, body, caller, signal }) => {
-      const { targetSlug, dryRun, allowEdited } = query
+      const { targetSlug, dryRun, allowEdited, allowIncomplete } = query
       const admit = async (projects: readonly ArchiveProject[]): Promise<void> => {
         const targets = targetSlugs(projects, targetSlug)
         assertMayImport(caller, projects, targets)
@@ -91,6 +95,7 @@ export function importRoutes(container: Container): readonly BoundRoute<Caller>[
         maxLineBytes: config.maxLineBytes,
         maxStructureLineBytes: config.maxStructureLineBytes,
         allowEdited,
+        allowIncomplete,
         signal,
         admit,
       }
@@ -116,12 +121,14 @@ export function importRoutes(container: Container): readonly BoundRoute<Caller>[
             ok: true,
             dryRun,
             projects: await Promise.all(examined.map((target) => toExaminedBody(container, caller, target))),
+            ...toCompleteness(projects),
           },
         }
       }
       if (parsePrefer(headers.prefer).respondAsync) {
         return acceptImport(container, { bytes: body.bytes, targetSlug, options, caller, authorise, headers })
       }
+      let lacking = toCompleteness([])
       const imported = await importArchive(container, (use) => use(body.bytes), {
         targetsOf: (projects) => targetsOf(projects, targetSlug),
         tokenId: tokenIdOf(caller),
@@ -129,8 +136,12 @@ export function importRoutes(container: Container): readonly BoundRoute<Caller>[
         authorise,
         signal,
         allowEdited,
+        allowIncomplete,
+        onReceived: (projects) => {
+          lacking = toCompleteness(projects)
+        },
       })
-      return { status: 200, body: { ok: true, dryRun, projects: imported } }
+      return { status: 200, body: { ok: true, dryRun, projects: imported, ...lacking } }
     }),
     undo.handle<Caller>(async ({ params, query, caller }) => {
       const project = await findProject(control.prisma, params.slug)

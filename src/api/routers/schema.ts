@@ -69,6 +69,7 @@ export function schemaRoutes(container: Container): readonly BoundRoute<Caller>[
           read,
           schema,
           strict,
+          extensions: config.extensions,
           maxBytes: config.maxLineBytes,
           tokenId: tokenIdOf(caller),
           waitMs: config.schemaLockSeconds * 1_000,

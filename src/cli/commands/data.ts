@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { repeatable, yesOption } from './options.ts'
+import { allowIncompleteOption, repeatable, yesOption } from './options.ts'
 import type { Run } from './run.ts'
 
 /** Adds the commands about data. */
@@ -23,6 +23,7 @@ function addExport(program: Command, run: Run): void {
     .option('--output <file>', 'output file, "-" for standard output (default: <project>.jsonl.gz or <project>.jsonl)')
     .addOption(repeatable('--stage <slug>', 'export this stage only (default: all stages)'))
     .addOption(repeatable('--exclude-table <name>', 'leave this table out, its structure and its rows'))
+    .addOption(allowIncompleteOption())
     .option('--async', 'have the server make the archive as a job, then download it')
     .option('--quiet', 'show no progress')
     .action(run(async () => (await import('../export/run-export.ts')).runExport))
@@ -40,6 +41,7 @@ function addImport(program: Command, run: Run): void {
     .addOption(yesOption())
     .option('--dry-run', 'only say what would be replaced, or why it cannot be')
     .option('--allow-edited', 'accept a file whose rows were edited: counts and sums may disagree')
+    .addOption(allowIncompleteOption())
     .option('--quiet', 'show no progress')
     .action(run(async () => (await import('../import/run-import.ts')).runImport))
 }
@@ -55,6 +57,7 @@ function addTransfer(program: Command, run: Run): void {
     .option('--include-system', 'include the system schema: roles and event log')
     .addOption(repeatable('--stage <slug>', 'transfer this stage only (default: all stages)'))
     .addOption(repeatable('--exclude-table <name>', 'leave this table out, its structure and its rows'))
+    .addOption(allowIncompleteOption())
     .addOption(yesOption())
     .option('--quiet', 'show no progress')
     .action(run(async () => (await import('../transfer/run-transfer.ts')).runTransfer))
@@ -65,9 +68,11 @@ function addVerify(program: Command, run: Run): void {
     .command('data:verify <file>')
     .summary('check a file, without a server')
     .description(
-      'Checks an archive ("-": standard input) to its end: form, counts, sums and order. Exits with 1 at the first fault.',
+      'Checks an archive ("-": standard input) to its end: form, counts, sums and order. Exits with 1 at the first fault, and ' +
+        'with 3 where rows are missing.',
     )
     .option('--allow-edited', 'accept a file whose rows were edited: counts and sums may disagree')
+    .addOption(allowIncompleteOption())
     .option('--quiet', 'show no progress')
     .action(run(async () => (await import('../verify.ts')).runVerify))
 }

@@ -9,6 +9,9 @@ export const repeatable = (flags: string, description: string): Option =>
 
 export const yesOption = (): Option => new Option('--yes', 'do not ask for confirmation')
 
+export const allowIncompleteOption = (): Option =>
+  new Option('--allow-incomplete', 'accept that rows are missing that no archive can hold; without it that is refused')
+
 export const projectOption = (): Option =>
   new Option('--project <slug>', 'the project (default: that of --server, or the local one)')
 

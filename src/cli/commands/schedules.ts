@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { repeatable, yesOption } from './options.ts'
+import { allowIncompleteOption, repeatable, yesOption } from './options.ts'
 import type { Run } from './run.ts'
 
 const schedules = () => import('../schedules.ts')
@@ -23,6 +23,7 @@ function addCreateCommand(program: Command, run: Run): void {
     .option('--include-system', 'include the system schema: roles and event log')
     .addOption(repeatable('--stage <slug>', 'this stage only (default: all stages)'))
     .addOption(repeatable('--exclude-table <name>', 'leave this table out, its structure and its rows'))
+    .addOption(allowIncompleteOption())
     .option('--keep-last <number>', 'keep this many archives; where some are proven, only those count')
     .option('--keep-days <number>', 'keep archives for this many days')
     .option('--verify', 'restore and compare every archive before its run succeeds')

@@ -1,12 +1,14 @@
 import { pipeline } from 'node:stream/promises'
+import type { RowsPolicy } from '../../archive/assert-rows.ts'
 import type { ExportSelection } from '../../contract/export.ts'
 import { AppError } from '../../errors.ts'
 import { type HttpAnswer, type HttpClient, jsonBody } from '../http.ts'
+import { withAllowance } from '../server-api.ts'
 import type { TransferProgress } from '../terminal/progress.ts'
 import type { ArchiveSink } from './archive-sink.ts'
 import { type ArchiveSummary, readThrough } from './read-through.ts'
 
-export interface Download {
+export interface Download extends RowsPolicy {
   readonly http: HttpClient
   readonly selection: ExportSelection
   readonly gzip: boolean
@@ -20,7 +22,7 @@ export interface Download {
  * Has a server export a project, and writes the archive as it comes. It is read meanwhile, and gets its name only if
  * it is whole and sound: whatever the way did to it is noticed here, and not when the backup is needed.
  *
- * @throws {AppError} REMOTE_FAILED, ARCHIVE_INVALID, EXPORT_INTERRUPTED; nothing is left of the archive then.
+ * @throws {AppError} REMOTE_FAILED, INCOMPLETE, ARCHIVE_INVALID, EXPORT_INTERRUPTED; nothing is left of the archive then.
  */
 export async function downloadArchive(wanted: Download): Promise<ArchiveSummary> {
   const { openSink, progress, signal } = wanted
@@ -37,7 +39,7 @@ export async function downloadArchive(wanted: Download): Promise<ArchiveSummary>
       yield chunk
     }
   }
-  const read = (chunks: AsyncIterable<Buffer>): Promise<ArchiveSummary> => readThrough(chunks, progress)
+  const read = (chunks: AsyncIterable<Buffer>): Promise<ArchiveSummary> => readThrough(chunks, progress, wanted)
   const summary = await pipeline(body, keep, read, { signal }).catch(async (error: unknown) => {
     await sink.discard()
     throw error
@@ -46,15 +48,27 @@ export async function downloadArchive(wanted: Download): Promise<ArchiveSummary>
   return summary
 }
 
-async function requestArchive({ http, selection, gzip, signal }: Download): Promise<HttpAnswer> {
-  const { headers, body } = jsonBody({ projects: [selection] })
-  const answer = await http.open({
-    method: 'POST',
-    path: '/export',
-    // About the answer, as the interface document has it. Accept-Encoding keeps what is between from changing it.
-    headers: { ...headers, ...(gzip && { 'content-encoding': 'gzip' }), 'accept-encoding': gzip ? 'gzip' : 'identity' },
-    body,
-    signal,
+async function requestArchive({
+  http,
+  selection,
+  gzip,
+  signal,
+  allowIncomplete = false,
+}: Download): Promise<HttpAnswer> {
+  const answer = await withAllowance({ projects: [selection] }, allowIncomplete, (request) => {
+    const { headers, body } = jsonBody(request)
+    return http.open({
+      method: 'POST',
+      path: '/export',
+      // About the answer, as the interface document has it. Accept-Encoding keeps what is between from changing it.
+      headers: {
+        ...headers,
+        ...(gzip && { 'content-encoding': 'gzip' }),
+        'accept-encoding': gzip ? 'gzip' : 'identity',
+      },
+      body,
+      signal,
+    })
   })
   if ((answer.headers['content-encoding'] === 'gzip') === gzip) return answer
   throw unexpectedCoding(gzip)

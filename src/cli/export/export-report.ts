@@ -1,11 +1,11 @@
-import type { NotExported } from '../../contract/job.ts'
+import type { Stated } from '../../contract/completeness.ts'
 import type { CommandContext } from '../environment.ts'
 import { EXIT } from '../exit-codes.ts'
+import { warnOfMissing } from '../missing-text.ts'
 import { printable } from '../terminal/printable.ts'
 import { printResult, type ReportOptions } from '../terminal/result.ts'
 import { formatFields } from '../terminal/table.ts'
 import { formatBytes, formatCount, formatCounted, formatSeconds } from '../terminal/units.ts'
-import { print } from '../terminal/write.ts'
 import { besideArchive, STDOUT } from './output-path.ts'
 import type { ArchiveSummary } from './read-through.ts'
 
@@ -24,12 +24,12 @@ export interface Copied extends ArchiveSummary {
  */
 export async function reportExport(
   context: CommandContext,
-  exported: { readonly project: string; readonly file: string; readonly notExported: readonly NotExported[] },
+  exported: { readonly project: string; readonly file: string } & Stated,
   fields: string,
   options: ReportOptions,
 ): Promise<number> {
-  const { project, file, notExported } = exported
-  await warnOfNotExported(context, 'the archive', notExported)
+  const { project, file } = exported
+  await warnOfMissing(context, 'the archive', exported)
   if (file === STDOUT && options.quiet && !options.json) return EXIT.done
   const name = file === STDOUT ? 'standard output' : printable(file)
   return printResult(besideArchive(context, file), options, {
@@ -48,21 +48,4 @@ export function formatCopied({ stages, tables, rows, system, bytes, seconds }: C
     ['size', formatBytes(bytes)],
     ['time', formatSeconds(seconds)],
   ])
-}
-
-/** Names what no archive can hold, where there is such a thing. @param where what lacks it, e.g. `the archive`. */
-export async function warnOfNotExported(
-  { environment: { stderr } }: CommandContext,
-  where: string,
-  things: readonly NotExported[],
-): Promise<void> {
-  if (things.length === 0) return
-  const lines = things.map(({ stage, kind, name, detail }) => {
-    const reason = detail === undefined ? '' : ` (${detail})`
-    return `  ${printable(`${stage}: ${kind} ${name}${reason}`)}`
-  })
-  await print(
-    stderr,
-    [`warning: ${where} has all rows, but not these, which no archive can hold:`, ...lines].join('\n'),
-  )
 }

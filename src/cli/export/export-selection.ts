@@ -5,6 +5,7 @@ export interface SelectionOptions {
   readonly includeSystem?: boolean
   readonly stage?: readonly string[]
   readonly excludeTable?: readonly string[]
+  readonly allowIncomplete?: boolean
 }
 
 /** Which parts of a project to export, without its slug. */

@@ -1,6 +1,7 @@
+import { assertRowsThere } from '../../archive/assert-rows.ts'
 import type { CommandContext } from '../environment.ts'
 import { assertSucceeded, followJob } from '../jobs/follow-job.ts'
-import { notExportedOf, submitJob } from '../jobs/job-api.ts'
+import { lackingOf, submitJob } from '../jobs/job-api.ts'
 import { downloadJob } from '../jobs/run-jobs.ts'
 import { withProject } from '../server.ts'
 import type { ReportOptions } from '../terminal/result.ts'
@@ -19,15 +20,18 @@ export async function runAsyncExport(
   source: string | undefined,
   options: AsyncExportOptions,
 ): Promise<number> {
-  const { quiet = false, output } = options
+  const { quiet = false, output, allowIncomplete } = options
   const exported = await withProject(context, source, async (server, project) => {
     const request = { projects: [{ slug: project, ...toSelection(options) }] }
-    const submitted = await submitJob(server.http, '/export', request)
+    const submitted = await submitJob(server.http, '/export', request, allowIncomplete)
     const job = await followJob(context, server.http, submitted, { quiet, cancelOnInterrupt: true })
     assertSucceeded(job)
+    const lacking = lackingOf(job)
+    // A server of an earlier version does not refuse it.
+    assertRowsThere(lacking.notExported, options)
     const file = output ?? `${project}.jsonl.gz`
     const downloaded = await downloadJob(context, server, job, { output: file, quiet })
-    return { project, jobId: job.id, rows: job.progress?.rows ?? 0, ...downloaded, notExported: notExportedOf(job) }
+    return { project, jobId: job.id, rows: job.progress?.rows ?? 0, ...downloaded, ...lacking }
   })
   const fields = formatFields([
     ['job', exported.jobId],

@@ -35,7 +35,8 @@ export async function runExport(
 }
 
 async function exportProject(context: CommandContext, http: HttpClient, project: string, options: ExportOptions) {
-  const { gzip, quiet } = options
+  const { gzip, quiet, allowIncomplete } = options
+  const { signal } = context
   const file = options.output ?? `${project}.jsonl${gzip ? '.gz' : ''}`
   const { stdout } = context.environment
   await assertUsableOutput(file, stdout)
@@ -45,7 +46,7 @@ async function exportProject(context: CommandContext, http: HttpClient, project:
   const selection = { slug: project, ...toSelection(options) }
   const sink = () => openSink(file, stdout)
   const summary = await showProgress(context, { quiet, line: (seconds) => progressLine(progress, seconds) }, () =>
-    downloadArchive({ http, selection, gzip, openSink: sink, progress, signal: context.signal }),
+    downloadArchive({ http, selection, gzip, openSink: sink, progress, signal, allowIncomplete }),
   ).catch((error: unknown) => {
     throw isAppError(error, 'ARCHIVE_INVALID') ? arrivedDamaged(error) : error
   })

@@ -7,11 +7,13 @@ import { isConnectionFailure } from '../connection-failure.ts'
 import type { HttpClient } from '../http.ts'
 import type { FileProgress } from '../terminal/progress.ts'
 
-/** Which stages of an archive were imported, and where. */
-export type ImportedProject = FromServer<z.output<typeof importedSchema>>['projects'][number]
+/** Which stages of an archive were imported, and where, and what it lacked. */
+export type Imported = FromServer<z.output<typeof importedSchema>>
+export type ImportedProject = Imported['projects'][number]
 
-/** Which stages of an archive would be imported, where, and what they would replace. */
-export type ExaminedProject = FromServer<z.output<typeof examinedSchema>>['projects'][number]
+/** Which stages of an archive would be imported, where, what they would replace, and what it lacks. */
+export type Examined = FromServer<z.output<typeof examinedSchema>>
+export type ExaminedProject = Examined['projects'][number]
 
 export interface ImportCall {
   readonly http: HttpClient
@@ -21,6 +23,8 @@ export interface ImportCall {
   readonly targetSlug: string | undefined
   /** Whether counts and sums may disagree. */
   readonly allowEdited: boolean
+  /** Whether rows may be missing from it. */
+  readonly allowIncomplete?: boolean | undefined
   readonly progress: FileProgress
 }
 
@@ -30,22 +34,22 @@ export interface ImportCall {
  * @throws {AppError} REMOTE_FAILED where the server refuses, which it may do long before it has got all of the archive;
  *   its answer is what is thrown then. Nothing has changed there, unless the message says that this is not known.
  */
-export async function importArchive(call: ImportCall): Promise<readonly ImportedProject[]> {
+export async function importArchive(call: ImportCall): Promise<Imported> {
   try {
-    return (await upload(call, { schema: importedSchema, query: {}, thenWaitFor: 'loading' })).projects
+    return await upload(call, { schema: importedSchema, query: {}, thenWaitFor: 'loading' })
   } catch (error) {
     throw call.progress.waitingFor !== undefined && isConnectionFailure(error) ? outcomeUnknown(error) : error
   }
 }
 
 /** Has a server look at an archive and its target, and change nothing. @throws {AppError} as `importArchive`. */
-export async function examineArchive(call: ImportCall): Promise<readonly ExaminedProject[]> {
+export async function examineArchive(call: ImportCall): Promise<Examined> {
   const query = { dryRun: 'true' }
-  return (await upload(call, { schema: examinedSchema, query, thenWaitFor: 'checking' })).projects
+  return await upload(call, { schema: examinedSchema, query, thenWaitFor: 'checking' })
 }
 
 async function upload<S extends z.ZodType>(
-  { http, bytes, targetSlug, allowEdited, progress }: ImportCall,
+  { http, bytes, targetSlug, allowEdited, allowIncomplete, progress }: ImportCall,
   expected: {
     readonly schema: S
     readonly query: Readonly<Record<string, string>>
@@ -64,7 +68,12 @@ async function upload<S extends z.ZodType>(
     {
       method: 'POST',
       path: '/import',
-      query: { ...expected.query, targetSlug, allowEdited: allowEdited ? 'true' : undefined },
+      query: {
+        ...expected.query,
+        targetSlug,
+        allowEdited: allowEdited ? 'true' : undefined,
+        allowIncomplete: allowIncomplete ? 'true' : undefined,
+      },
       headers: { 'content-type': 'application/x-ndjson', ...(archive.isGzip && { 'content-encoding': 'gzip' }) },
       body: counted(),
     },

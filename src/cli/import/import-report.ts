@@ -1,9 +1,10 @@
 import type { CommandContext } from '../environment.ts'
+import { missingLines, warnOfMissing } from '../missing-text.ts'
 import { printable } from '../terminal/printable.ts'
 import { printResult, type ResultOptions } from '../terminal/result.ts'
 import { formatTable } from '../terminal/table.ts'
 import { formatCount, formatCounted, formatSeconds } from '../terminal/units.ts'
-import type { ExaminedProject, ImportedProject } from './import-call.ts'
+import type { Examined, ExaminedProject, Imported, ImportedProject } from './import-call.ts'
 import { roleNotes } from './role-notes.ts'
 
 interface ReportOptions extends ResultOptions {
@@ -12,21 +13,19 @@ interface ReportOptions extends ResultOptions {
 }
 
 /** An archive, and what the server found when it compared it with its target. */
-export interface Examination {
+export interface Examination extends Examined {
   readonly file: string
-  readonly projects: readonly ExaminedProject[]
 }
 
 /** An import that is done; as it is, the JSON result. */
-export interface Import {
+export interface Import extends Imported {
   readonly file: string
-  readonly projects: readonly ImportedProject[]
   readonly seconds: number
 }
 
 /** What an import would replace by what, as a warning before it. */
 export function replacementWarning(
-  { file, projects }: Examination,
+  { file, projects, ...lacking }: Examination,
   { location }: { readonly location: string },
 ): string {
   const lines = [
@@ -34,18 +33,20 @@ export function replacementWarning(
     formatExamined(projects, { colors: false }),
     ...systemNotes(projects),
     ...inPlaceNotes(projects),
+    ...missingLines('the archive', lacking),
   ]
   return lines.join('\n')
 }
 
 /** Prints what an import would do. */
-export function reportExamination(
+export async function reportExamination(
   context: CommandContext,
-  { file, projects }: Examination,
+  { file, projects, ...lacking }: Examination,
   { location, ...options }: ReportOptions,
 ): Promise<number> {
+  await warnOfMissing(context, 'the archive', lacking)
   return printResult(context, options, {
-    json: { dryRun: true, file, projects },
+    json: { dryRun: true, file, projects, ...lacking },
     text: (style) => {
       const heading = `${printable(file)} can be imported${location}; nothing was changed`
       return [heading, formatExamined(projects, style), ...systemNotes(projects), ...inPlaceNotes(projects)].join('\n')

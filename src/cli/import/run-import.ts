@@ -6,6 +6,7 @@ import { type ArchiveInput, STDIN, withArchiveInput, withRepeatableInput } from 
 import { GENEROUS_LIMITS } from '../archive-limits.ts'
 import type { CommandContext } from '../environment.ts'
 import { EXIT } from '../exit-codes.ts'
+import { warnOfMissing } from '../missing-text.ts'
 import { type Server, withServer } from '../server.ts'
 import { assertCanConfirm, type Confirmation, confirm } from '../terminal/confirm.ts'
 import { type FileProgress, fileProgressLine, showProgress } from '../terminal/progress.ts'
@@ -16,6 +17,7 @@ import { replacementWarning, reportExamination, reportImport } from './import-re
 interface ImportOptions extends ReportOptions, Confirmation {
   readonly dryRun?: boolean
   readonly allowEdited?: boolean
+  readonly allowIncomplete?: boolean
 }
 
 /** What is imported where. */
@@ -78,32 +80,34 @@ async function defaultTarget(
 
 async function examine(context: CommandContext, planned: Import, options: ImportOptions): Promise<number> {
   const { input, server } = planned
-  const projects = await send(context, planned, options, examineArchive)
-  return reportExamination(context, { file: input.name, projects }, { ...options, location: server.location })
+  const examined = await send(context, planned, options, examineArchive)
+  return reportExamination(context, { file: input.name, ...examined }, { ...options, location: server.location })
 }
 
 async function importOnceConfirmed(context: CommandContext, planned: Import, options: ImportOptions): Promise<number> {
   const { input, server } = planned
   if (!options.yes) {
     const examined = await send(context, planned, options, examineArchive)
-    const warning = replacementWarning({ file: input.name, projects: examined }, server)
+    const warning = replacementWarning({ file: input.name, ...examined }, server)
     if (!(await confirm(context, warning, options))) return EXIT.failed
   }
   const startedAt = performance.now()
-  const projects = await send(context, planned, options, importArchive)
+  const imported = await send(context, planned, options, importArchive)
   const seconds = (performance.now() - startedAt) / 1000
-  return reportImport(context, { file: input.name, projects, seconds }, { ...options, location: server.location })
+  // Who was asked has been told before.
+  if (options.yes) await warnOfMissing(context, 'the archive', imported)
+  return reportImport(context, { file: input.name, ...imported, seconds }, { ...options, location: server.location })
 }
 
 /** Sends the archive for one purpose or the other, and shows how far it is. */
 function send<T>(
   context: CommandContext,
   { input, server, targetSlug }: Import,
-  { allowEdited = false, quiet }: ImportOptions,
+  { allowEdited = false, allowIncomplete, quiet }: ImportOptions,
   purpose: (call: ImportCall) => Promise<T>,
 ): Promise<T> {
   const progress: FileProgress = { bytes: 0, bytesTotal: input.sizeBytes, waitingFor: undefined }
   return showProgress(context, { quiet, line: (seconds) => fileProgressLine(progress, seconds) }, () =>
-    purpose({ http: server.http, bytes: input.read(), targetSlug, allowEdited, progress }),
+    purpose({ http: server.http, bytes: input.read(), targetSlug, allowEdited, allowIncomplete, progress }),
   )
 }

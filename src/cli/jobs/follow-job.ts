@@ -47,9 +47,10 @@ function lineOf({ status, progress, attempt }: Job, seconds: number): string {
   return `${phase}  ${progressLine({ table: table ?? '', rows, bytes, rowsExpected: rowsTotal ?? undefined }, seconds)}${again}`
 }
 
-/** @throws {AppError} REMOTE_FAILED where the job did not succeed, in the server's own words. */
+/** @throws {AppError} REMOTE_FAILED where the job did not succeed, or INCOMPLETE, in the server's own words. */
 export function assertSucceeded({ id, status, error }: Job): void {
   if (status === 'succeeded') return
   const reason = error ? `failed: ${error.detail} (${error.code})` : 'was cancelled'
-  throw new AppError('REMOTE_FAILED', `job ${id} ${reason}`, { faults: error?.errors ?? [] })
+  const code = error?.code === 'INCOMPLETE' ? 'INCOMPLETE' : 'REMOTE_FAILED'
+  throw new AppError(code, `job ${id} ${reason}`, { faults: error?.errors ?? [] })
 }

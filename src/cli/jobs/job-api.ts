@@ -1,10 +1,11 @@
 import type { z } from 'zod'
 import { type FromServer, fromServer } from '../../contract/from-server.ts'
-import { jobResultSchema, jobSchema, type NotExported } from '../../contract/job.ts'
+import { jobResultSchema, jobSchema } from '../../contract/job.ts'
+import type { NotExported } from '../../contract/not-exported.ts'
 import { pageOf } from '../../contract/page.ts'
 import { encodedPath, type HttpCall, type HttpClient, jsonBody } from '../http.ts'
 import { roleNotes } from '../import/role-notes.ts'
-import { get } from '../server-api.ts'
+import { get, withAllowance } from '../server-api.ts'
 
 const shown = jobSchema.omit({
   createdBy: true,
@@ -21,8 +22,14 @@ const jobResult = fromServer(jobResultSchema)
 /** What the result of a job says; undefined where it has none, or one that is not understood. */
 export const resultOf = ({ result }: Job): z.output<typeof jobResult> | undefined => jobResult.safeParse(result).data
 
-/** What the archive of a job lacks, since no archive can hold it. */
-export const notExportedOf = (job: Job): readonly FromServer<NotExported>[] => resultOf(job)?.notExported ?? []
+/** What the archive of a job lacks, since no archive can hold it; nothing is known of it before the job has succeeded. */
+export function lackingOf(job: Job): {
+  readonly complete: boolean | null
+  readonly notExported: readonly FromServer<NotExported>[]
+} {
+  const { complete = null, notExported = [] } = resultOf(job) ?? {}
+  return { complete, notExported }
+}
 
 /** What an import or a transfer did not do to roles, in words. */
 export const roleNotesOf = (job: Job): readonly string[] =>
@@ -45,8 +52,14 @@ export const awaitJob = (http: HttpClient, id: string): Promise<Job> =>
 export const cancelJob = (http: HttpClient, id: string): Promise<Job> =>
   http.json({ method: 'POST', path: encodedPath`/jobs/${id}/cancel` }, shown)
 
-/** Has a server do something as a job. */
-export const submitJob = (http: HttpClient, path: '/export' | '/transfer', request: object): Promise<Job> => {
-  const { headers, body } = jsonBody(request)
-  return http.json({ method: 'POST', path, headers: { ...headers, prefer: 'respond-async' }, body }, shown)
-}
+/** Has a server do something as a job. @param allowIncomplete whether rows may be missing. */
+export const submitJob = (
+  http: HttpClient,
+  path: '/export' | '/transfer',
+  request: object,
+  allowIncomplete = false,
+): Promise<Job> =>
+  withAllowance(request, allowIncomplete, (asked) => {
+    const { headers, body } = jsonBody(asked)
+    return http.json({ method: 'POST', path, headers: { ...headers, prefer: 'respond-async' }, body }, shown)
+  })

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import type { CommandContext } from '../environment.ts'
 import { EXIT } from '../exit-codes.ts'
 import { openSink } from '../export/archive-sink.ts'
-import { warnOfNotExported } from '../export/export-report.ts'
 import { assertUsableOutput, besideArchive } from '../export/output-path.ts'
+import { warnOfMissing } from '../missing-text.ts'
 import { onServer, type Server, type ServerOptions } from '../server.ts'
 import { printable } from '../terminal/printable.ts'
 import { createTransferProgress, progressLine, showProgress } from '../terminal/progress.ts'
@@ -13,7 +13,7 @@ import { formatBytes, formatCount } from '../terminal/units.ts'
 import { print } from '../terminal/write.ts'
 import { downloadFile } from './download-file.ts'
 import { assertSucceeded, followJob } from './follow-job.ts'
-import { cancelJob, getJob, type Job, listJobs, notExportedOf, roleNotesOf } from './job-api.ts'
+import { cancelJob, getJob, type Job, lackingOf, listJobs, roleNotesOf } from './job-api.ts'
 
 interface JobListOptions extends ServerOptions {
   readonly status?: string
@@ -50,6 +50,7 @@ export async function runJobWatch(context: CommandContext, id: string, options: 
     followJob(context, http, await getJob(http, id), { quiet: options.quiet, cancelOnInterrupt: false }),
   )
   await printJob(context, options, job)
+  if (job.error?.code === 'INCOMPLETE') return EXIT.incomplete
   return job.status === 'succeeded' ? EXIT.done : EXIT.failed
 }
 
@@ -74,6 +75,7 @@ export async function runJobDownload(
   const downloaded = await onServer(context, options, async (server) => {
     const job = await getJob(server.http, id)
     assertSucceeded(job)
+    await warnOfMissing(context, 'the archive', lackingOf(job))
     return downloadJob(context, server, job, { output, quiet })
   })
   return printResult(besideArchive(context, downloaded.file), options, {
@@ -122,8 +124,10 @@ const toCells = (job: Job): string[] => [
   job.createdAt,
 ]
 
+const subjectOf = ({ kind }: Job): string => (kind === 'export' ? 'the archive' : 'the target')
+
 async function printJob(context: CommandContext, options: ResultOptions, job: Job): Promise<number> {
-  await warnOfNotExported(context, job.kind === 'export' ? 'the archive' : 'the target', notExportedOf(job))
+  if (job.status === 'succeeded') await warnOfMissing(context, subjectOf(job), lackingOf(job))
   for (const note of roleNotesOf(job)) await print(context.environment.stderr, note)
   return printResult(context, options, { json: job, text: () => formatJob(job) })
 }

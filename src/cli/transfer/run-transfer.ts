@@ -1,12 +1,15 @@
+import { assertRowsThere } from '../../archive/assert-rows.ts'
 import { projectSchema } from '../../contract/project.ts'
 import { AppError, isAppError, wrongUse } from '../../errors.ts'
 import { parseProjectTarget } from '../../transfer/remote/target.ts'
 import type { CommandContext } from '../environment.ts'
 import { EXIT } from '../exit-codes.ts'
 import { downloadArchive } from '../export/download-archive.ts'
+import { examineExport } from '../export/examine-export.ts'
 import { type SelectionOptions, toSelection } from '../export/export-selection.ts'
 import { encodedPath } from '../http.ts'
 import { type ImportedProject, importArchive } from '../import/import-call.ts'
+import { missingLines } from '../missing-text.ts'
 import { withServer } from '../server.ts'
 import { get } from '../server-api.ts'
 import { assertCanConfirm, type Confirmation, confirm } from '../terminal/confirm.ts'
@@ -43,7 +46,9 @@ export async function runTransfer(
       const [from, to] = [toEndpoint(sourceServer), toEndpoint(targetServer)]
       if (isSameProject(from, to)) throw sameProject()
       const warning = await replacementWarning(from, to, options)
-      if (!(await confirm(context, warning, options))) return EXIT.failed
+      // With --yes there is nobody to tell: the export refuses what would be refused here, and the report names the rest.
+      const missing = options.yes ? [] : await examineSource(from, options)
+      if (!(await confirm(context, [warning, ...missing].join('\n'), options))) return EXIT.failed
       const move = isSameAccess(from, to) ? transferAsJob : transfer
       return reportTransfer(context, await move(context, from, to, options), options)
     }),
@@ -59,6 +64,17 @@ async function replacementWarning(from: Endpoint, to: Endpoint, options: Transfe
     `this replaces all rows in ${nameOf(to)}, stages ${stages.join(', ') || 'none'}${roles}, with those of ${nameOf(from)}`,
     `the target has the stages ${there.join(', ') || 'none'}`,
   ].join('\n')
+}
+
+/** What the target will lack, in words. @throws {AppError} INCOMPLETE where rows would be missing, and that is not allowed. */
+async function examineSource({ server, project }: Endpoint, options: TransferOptions): Promise<readonly string[]> {
+  try {
+    const found = await examineExport(server.http, { slug: project, ...toSelection(options) })
+    assertRowsThere(found.notExported, options)
+    return missingLines('the target', found)
+  } catch (error) {
+    throw failed('source', error)
+  }
 }
 
 async function stagesOf(part: Role, { server, project }: Endpoint): Promise<readonly string[]> {
@@ -82,8 +98,9 @@ async function transfer(
   const upload: FileProgress = { bytes: 0, bytesTotal: undefined, waitingFor: undefined }
   let imported: readonly ImportedProject[] = []
   const send = async (bytes: AsyncIterable<Buffer>): Promise<void> => {
-    const call = { http: to.server.http, targetSlug: to.project, allowEdited: false, progress: upload }
-    imported = await importArchive({ ...call, bytes })
+    const { allowIncomplete } = options
+    const call = { http: to.server.http, targetSlug: to.project, allowEdited: false, allowIncomplete, progress: upload }
+    imported = (await importArchive({ ...call, bytes })).projects
   }
 
   const stopped = new AbortController()
@@ -95,6 +112,7 @@ async function transfer(
         http: from.server.http,
         selection: { slug: from.project, ...toSelection(options) },
         gzip: true,
+        allowIncomplete: options.allowIncomplete,
         openSink: async () => openUploadSink(send, stopped),
         progress,
         // A target that has refused ends the download, also while the source has nothing to say.

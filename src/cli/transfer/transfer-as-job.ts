@@ -16,7 +16,7 @@ export async function transferAsJob(
   const startedAt = performance.now()
   const { http } = to.server
   const ends = { source: { project: from.project }, target: { project: to.project } }
-  const submitted = await submitJob(http, '/transfer', { ...ends, ...toSelection(options) })
+  const submitted = await submitJob(http, '/transfer', { ...ends, ...toSelection(options) }, options.allowIncomplete)
   const job = await followJob(context, http, submitted, { quiet: options.quiet, cancelOnInterrupt: true })
   assertSucceeded(job)
   const result = resultOf(job)
@@ -30,6 +30,7 @@ export async function transferAsJob(
     tables: stages.reduce((sum, { tables }) => sum + tables, 0),
     rows: stages.reduce((sum, { rows }) => sum + rows, 0),
     system: result.system ?? undefined,
+    complete: result.complete,
     notExported: result.notExported,
     bytes: job.progress?.bytes ?? 0,
     seconds: (performance.now() - startedAt) / 1000,

@@ -1,6 +1,7 @@
 import type { CommandContext } from '../environment.ts'
-import { type Copied, formatCopied, warnOfNotExported } from '../export/export-report.ts'
+import { type Copied, formatCopied } from '../export/export-report.ts'
 import { type RolesLeftOut, roleNotes } from '../import/role-notes.ts'
+import { warnOfMissing } from '../missing-text.ts'
 import { printResult, type ReportOptions } from '../terminal/result.ts'
 import { print } from '../terminal/write.ts'
 
@@ -19,9 +20,9 @@ export async function reportTransfer(
   transferred: Transfer,
   options: ReportOptions,
 ): Promise<number> {
-  const { source, target, notExported, rolesLeftOut } = transferred
+  const { source, target, rolesLeftOut } = transferred
   for (const note of roleNotes(target, rolesLeftOut)) await print(context.environment.stderr, note)
-  await warnOfNotExported(context, 'the target', notExported)
+  await warnOfMissing(context, 'the target', transferred)
   return printResult(context, options, {
     json: transferred,
     text: () => `transferred ${source} to ${target}\n${formatCopied(transferred)}`,

@@ -20,7 +20,9 @@ const RUNS = Prisma.sql`
          coalesce(run.proven_at, (SELECT max(artifact.proven_at) FROM control.artifact WHERE artifact.job_id = job.id))
            AS "provenAt",
          CASE jsonb_typeof(job.result->'notExported')
-              WHEN 'array' THEN jsonb_array_length(job.result->'notExported') END AS "notExported"
+              WHEN 'array' THEN jsonb_array_length(job.result->'notExported') END AS "notExported",
+         CASE jsonb_typeof(job.result->'lacksRows')
+              WHEN 'boolean' THEN (job.result->'lacksRows')::boolean END AS "lacksRows"
     FROM control.schedule_run AS run LEFT JOIN control.job ON job.id = run.job_id`
 
 /** The newest runs of a schedule, the newest first. */

@@ -38,4 +38,6 @@ export interface ScheduleRun {
   readonly provenAt: Date | null
   /** How many things no archive can hold, which its job's result names; null where there is no result, or not any more. */
   readonly notExported: number | null
+  /** Whether rows are among them; null where there is no result, or one that does not say so. */
+  readonly lacksRows: boolean | null
 }

@@ -2,7 +2,7 @@ import type { Grammar } from '../../archive/sql/grammar.ts'
 import { bodyOf } from './function-body.ts'
 import type { Change, NameMap } from './name-map.ts'
 import { objectNames } from './object-names.ts'
-import { nodesOf, type ParsedStatement, parseStatement } from './parse-statement.ts'
+import { foldCase, nodesOf, type ParsedStatement, parseStatement } from './parse-statement.ts'
 import { qualifiers } from './qualifiers.ts'
 
 /**
@@ -26,7 +26,8 @@ export function mapNames(
   const body = bodyOf(statement, nodes)
   if (body === undefined) return { changes, leavesBody: false }
   if (body.language !== 'sql') return { changes, leavesBody: namesSchema(body.text, map.schema) }
-  const mapped = mapBody(grammar, body.text, map.schema)
+  const mapped = mapBody(grammar, body.text, map)
+  if (mapped === body.text) return { changes, leavesBody: false }
   if (mapped === undefined) return { changes, leavesBody: namesSchema(body.text, map.schema) }
   const { start, end } = body.token
   return { changes: [...changes, { start, end, text: body.quote(mapped) }], leavesBody: false }
@@ -44,15 +45,27 @@ export function applyChanges(bytes: Buffer, changes: readonly Change[]): string 
 }
 
 /** @returns the body without the schema; undefined where the grammar can't parse it. */
-function mapBody(grammar: Grammar, text: string, schema: string): string | undefined {
-  if (!namesSchema(text, schema)) return text
+function mapBody(grammar: Grammar, text: string, map: NameMap): string | undefined {
+  if (!namesSchema(text, map.schema)) return text
   const parsed = parseStatement(grammar, text)
   if (!parsed.trees) return undefined
-  return applyChanges(parsed.bytes, mapNames(grammar, parsed, { schema, to: undefined }).changes)
+  return applyChanges(parsed.bytes, mapNames(grammar, parsed, { ...map, to: undefined }).changes)
 }
 
 /** Whether a text may name the schema before something. */
 export function namesSchema(text: string, schema: string): boolean {
-  const name = schema.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
-  return new RegExp(`(?<![\\w$])"?${name}"?\\s*\\.`, 'iu').test(text)
+  return new RegExp(qualifier(schema), 'iu').test(text)
 }
+
+/** The names, and the operators, that a text has behind the schema. */
+export function namesIn(text: string, schema: string): readonly string[] {
+  const names = new RegExp(
+    `${qualifier(schema)}\\s*("(?:[^"]|"")+"|[\\p{L}_][\\p{L}\\d_$]*|[~!@#^&|\`?+\\-*/%<>=]+)`,
+    'giu',
+  )
+  return [...text.matchAll(names)].map(([, name = '']) =>
+    name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : foldCase(name),
+  )
+}
+
+const qualifier = (schema: string): string => `(?<![\\w$])"?${schema.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}"?\\s*\\.`

@@ -3,6 +3,8 @@ export interface NameMap {
   readonly schema: string
   /** The schema that names get instead; undefined takes it away and leaves the rest to the search path. */
   readonly to: string | undefined
+  /** The schemas of names that extensions have, wherever the dump has them. */
+  readonly extensionNames?: ReadonlyMap<string, string>
 }
 
 /** Bytes of a statement that are replaced. */

@@ -7,7 +7,8 @@ const OBJECT_NAME_TYPE = /^_?reg(?:class|collation|config|dictionary|oper|operat
 const OF_OBJECT_NAMES: ReadonlySet<unknown> = new Set(['nextval', 'currval', 'setval', 'pg_get_serial_sequence'])
 
 /** Strings that name an object, and the schemas of search paths. */
-export function objectNames({ tokens }: ParsedStatement, nodes: Nodes, { schema, to }: NameMap): readonly Change[] {
+export function objectNames({ tokens }: ParsedStatement, nodes: Nodes, map: NameMap): readonly Change[] {
+  const { schema, to } = map
   const tokenAt = new Map(tokens.map((token) => [token.start, token]))
   const changes = new Map<number, Change>()
   const add = (constant: Tree, change: (text: string) => string | undefined): void => {
@@ -18,7 +19,7 @@ export function objectNames({ tokens }: ParsedStatement, nodes: Nodes, { schema,
     if (text !== undefined) changes.set(token.start, { start: token.start, end: token.end, text })
   }
   const changeName = (text: string): string | undefined => {
-    const mapped = mapObjectName(text, schema, to)
+    const mapped = mapObjectName(text, map)
     return mapped === text ? undefined : quoteString(mapped)
   }
   for (const { name, node } of nodes) {
@@ -47,13 +48,15 @@ function constantOf(value: unknown): Tree {
 const quoteString = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
 /** Names at the beginning, and behind brackets and commas: those of the arguments of a function. */
-function mapObjectName(text: string, schema: string, to: string | undefined): string {
-  return text.replace(
-    /(^|[(,])(\s*)("(?:[^"]|"")*"|[^\s".,()[\]]+)(\s*\.\s*)/g,
-    (whole, before, spaces, name: string) => {
-      const named = name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : foldCase(name)
-      if (named !== schema) return whole
-      return `${before}${spaces}${to === undefined ? '' : `${quoteIdentifier(to)}.`}`
-    },
-  )
+function mapObjectName(text: string, { schema, to, extensionNames }: NameMap): string {
+  return text.replace(NAME, (whole, before: string, written: string, next: string) => {
+    if (nameOf(written) !== schema) return whole
+    const target = extensionNames?.get(nameOf(next)) ?? to
+    return `${before}${target === undefined ? '' : `${quoteIdentifier(target)}.`}${next}`
+  })
 }
+
+const NAME = /((?:^|[(,])\s*)("(?:[^"]|"")*"|[^\s".,()[\]]+)\s*\.\s*("(?:[^"]|"")*"|[^\s".,()[\]]+)/g
+
+const nameOf = (written: string): string =>
+  written.startsWith('"') ? written.slice(1, -1).replaceAll('""', '"') : foldCase(written)

@@ -1,4 +1,5 @@
 import { asList, asTree, type Tree, treeAt } from '../../archive/sql/grammar.ts'
+import { EXTENSIONS_SCHEMA } from '../extensions.ts'
 import { textsOf } from './parse-statement.ts'
 
 /** Whose dump is loaded into what. */
@@ -42,11 +43,15 @@ const KINDS: Readonly<Record<string, (node: Tree, target: DumpTarget) => string 
   // Every database has it.
   CreateExtensionStmt: ({ extname }) => (extname === 'plpgsql' ? 'CREATE EXTENSION plpgsql' : undefined),
   CreateSchemaStmt: ({ schemaname, schemaElts }, { schema }) =>
-    schemaname === schema && schemaElts === undefined ? 'CREATE SCHEMA' : undefined,
+    (schemaname === schema || schemaname === EXTENSIONS_SCHEMA) && schemaElts === undefined
+      ? 'CREATE SCHEMA'
+      : undefined,
   CommentStmt: ({ objtype, object }, { schema }) => {
     if (objtype === 'OBJECT_EXTENSION') return 'COMMENT ON EXTENSION'
-    const isOfStage = objtype === 'OBJECT_SCHEMA' && treeAt(asTree(object), 'String').sval === schema
-    return isOfStage ? 'COMMENT ON SCHEMA' : undefined
+    const { sval } = treeAt(asTree(object), 'String')
+    return objtype === 'OBJECT_SCHEMA' && (sval === schema || sval === EXTENSIONS_SCHEMA)
+      ? 'COMMENT ON SCHEMA'
+      : undefined
   },
 }
 

@@ -1,5 +1,6 @@
 import { asList, type Grammar, loadGrammar, type Tree, treeAt } from '../../archive/sql/grammar.ts'
-import { applyChanges, mapNames } from './map-names.ts'
+import { type ExtensionNames, noExtensionNames } from './extension-names.ts'
+import { applyChanges, mapNames, namesIn } from './map-names.ts'
 import { type ParsedStatement, parseStatement } from './parse-statement.ts'
 import { type DumpTarget, passedOverAs } from './passed-over.ts'
 import { refusedInDump } from './refused-in-dump.ts'
@@ -14,6 +15,8 @@ export interface PreparedStatement {
   readonly hasOptions?: boolean
   /** What it is, where it is not to be run. */
   readonly passedOver?: string
+  /** The extension that it makes. */
+  readonly extension?: string
   /** Why no stage can run it. */
   readonly refused?: string
   /** The function whose body names the schema of the dump, and stays as it is. */
@@ -26,16 +29,19 @@ export interface DumpMap extends DumpTarget {
 }
 
 /** Prepares statements one by one. @param dump gives how, for those of a dump; undefined leaves them as they are. */
-export function createPreparation(dump: () => DumpMap | undefined): (text: string) => Promise<PreparedStatement> {
+export function createPreparation(
+  dump: () => DumpMap | undefined,
+  extensions: Pick<ExtensionNames, 'find'> = noExtensionNames,
+): (text: string) => Promise<PreparedStatement> {
   const mapHead = rememberLast(async (head: string, map: DumpMap) => {
     const grammar = await loadGrammar()
-    const mapped = mapText(grammar, parseStatement(grammar, `${head} (NULL)`), map)
+    const mapped = await mapText(grammar, parseStatement(grammar, `${head} (NULL)`), map, extensions)
     return mapped.text.slice(0, -' (NULL)'.length)
   })
   return async (text) => {
     const map = dump()
     const isCopy = /^copy\b/i.test(text)
-    if (!map && !isCopy) return { text }
+    if (!map && !isCopy && !/^create\s+extension\b/i.test(text)) return { text }
     const insert = map && /^insert\b/i.test(text) ? splitInsert(text) : undefined
     if (map && insert) return { text: (await mapHead(insert.head, map)) + insert.rows }
     const grammar = await loadGrammar()
@@ -43,19 +49,27 @@ export function createPreparation(dump: () => DumpMap | undefined): (text: strin
     const { trees } = statement
     const tree = trees?.length === 1 ? trees[0] : undefined
     const copy = isCopy && tree ? copyOf(tree) : {}
+    const extension = treeAt(tree ?? {}, 'CreateExtensionStmt').extname
+    if (typeof extension === 'string' && extension !== 'plpgsql') return { text, extension }
     if (!map || !tree) return { text, ...copy }
     const passedOver = passedOverAs(tree, map)
     if (passedOver !== undefined) return { text, passedOver }
     const refused = refusedInDump(tree, map.schema)
     if (refused !== undefined) return { text, refused }
-    return { ...mapText(grammar, statement, map), ...copy }
+    return { ...(await mapText(grammar, statement, map, extensions)), ...copy }
   }
 }
 
-function mapText(grammar: Grammar, statement: ParsedStatement, { schema, stageSchema }: DumpMap): PreparedStatement {
+async function mapText(
+  grammar: Grammar,
+  statement: ParsedStatement,
+  { schema, stageSchema }: DumpMap,
+  extensions: Pick<ExtensionNames, 'find'>,
+): Promise<PreparedStatement> {
   const text = statement.bytes.toString()
   if (!text.toLowerCase().includes(schema.toLowerCase())) return { text }
-  const { changes, leavesBody } = mapNames(grammar, statement, { schema, to: stageSchema })
+  const extensionNames = await extensions.find(namesIn(text, schema))
+  const { changes, leavesBody } = mapNames(grammar, statement, { schema, to: stageSchema, extensionNames })
   const mapped = changes.length === 0 ? text : applyChanges(statement.bytes, changes)
   const name = treeAt(statement.trees?.[0] ?? {}, 'CreateFunctionStmt').funcname
   return leavesBody ? { text: mapped, leavesBodyOf: lastName(name) } : { text: mapped }

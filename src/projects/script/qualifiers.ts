@@ -9,7 +9,7 @@ export function qualifiers(
   grammar: Grammar,
   { bytes, tokens }: ParsedStatement,
   nodes: Nodes,
-  { schema, to }: NameMap,
+  { schema, to, extensionNames }: NameMap,
 ): readonly Change[] {
   const others = positionsOfOthers(nodes, schema)
   return tokens.flatMap((token, index): Change[] => {
@@ -18,7 +18,11 @@ export function qualifiers(
     const before = tokens[index - 1]
     if ((before && bytes[before.start] === POINT) || others.at.has(token.start) || others.isOwner(token, tokens, bytes))
       return []
-    if (to !== undefined) return [{ start: token.start, end: token.end, text: quoteIdentifier(to) }]
+    const extensionSchema = isMade(bytes, tokens, index)
+      ? undefined
+      : extensionNames?.get(nameAt(bytes, tokens, index + 2))
+    const target = extensionSchema ?? to
+    if (target !== undefined) return [{ start: token.start, end: token.end, text: quoteIdentifier(target) }]
     const needsQuotes = next.kind === 'word' && !isPlainName(grammar, bytes.toString('utf8', next.start, next.end))
     const text = needsQuotes ? quoteIdentifier(nameOf(bytes, next) ?? '') : ''
     return [{ start: token.start, end: needsQuotes ? next.end : next.start, text }]
@@ -26,6 +30,25 @@ export function qualifiers(
 }
 
 const POINT = 0x2e
+
+/** Whether a name is that of what a statement makes: `CREATE FUNCTION public.f`. */
+function isMade(bytes: Buffer, tokens: readonly Token[], index: number): boolean {
+  const [first] = tokens
+  if (!first || index > MAX_WORDS_BEFORE_NAME || nameOf(bytes, first) !== 'create') return false
+  return tokens.slice(0, index).every(({ kind }) => kind === 'word')
+}
+
+/** `CREATE OR REPLACE TEMPORARY RECURSIVE VIEW name` has five. */
+const MAX_WORDS_BEFORE_NAME = 8
+
+/** The name, or the operator, that begins with a token. */
+function nameAt(bytes: Buffer, tokens: readonly Token[], index: number): string {
+  const first = tokens[index]
+  if (first?.kind !== 'other') return first ? (nameOf(bytes, first) ?? '') : ''
+  let last = index
+  while (tokens[last + 1]?.kind === 'other') last += 1
+  return bytes.toString('latin1', first.start, tokens[last]?.end)
+}
 
 /** Where a table, a column or a setting has the name of the schema and a point behind it. */
 function positionsOfOthers(nodes: Nodes, schema: string) {

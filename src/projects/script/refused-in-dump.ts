@@ -11,12 +11,6 @@ export function refusedInDump(tree: Tree, schema: string): string | undefined {
       `(pg_dump --schema), and load "${name}" with --schema ${name}`
     )
   }
-  if (kind === 'CreateExtensionStmt') {
-    return (
-      `the dump needs the extension "${String(node.extname)}", which a stage cannot have: leave out what needs it, and ` +
-      'CREATE EXTENSION (pg_dump --extension=plpgsql writes none but that)'
-    )
-  }
   if (kind === 'CreateRoleStmt' || kind === 'CreatedbStmt') {
     return 'this is a dump of a whole server: dump one database, with pg_dump and not with pg_dumpall'
   }

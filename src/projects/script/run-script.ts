@@ -7,6 +7,7 @@ import { createPassedOver, type PassedOver } from './passed-over-list.ts'
 import { createPreparation, type PreparedStatement } from './prepare-statement.ts'
 import { readScript, type Statement } from './read-script.ts'
 import { asBlock, failedLine, failedRowLine, type LocatedStatement, lineBehind } from './run-statements.ts'
+import { type EnsureExtension, openExtensions } from './script-extensions.ts'
 import { createScriptText } from './script-text.ts'
 
 export interface ScriptOptions {
@@ -50,7 +51,11 @@ const MAX_BATCH_CHARS = 64 * 1024
 export async function runScript(
   client: pg.PoolClient,
   chunks: AsyncIterable<BorrowedBytes>,
-  options: ScriptOptions & { readonly stageSchema: string; readonly onRead: (bytes: Buffer) => void },
+  options: ScriptOptions & {
+    readonly stageSchema: string
+    readonly onRead: (bytes: Buffer) => void
+    readonly ensureExtension: EnsureExtension
+  },
   site: FailureSite,
 ): Promise<ScriptResult> {
   const {
@@ -64,7 +69,8 @@ export async function runScript(
     onComment: dump.onComment,
     onRead: options.onRead,
   })
-  const prepare = createPreparation(dump.map)
+  const extensions = await openExtensions(client, options.stageSchema, options.ensureExtension)
+  const prepare = createPreparation(dump.map, extensions)
   const passedOver = createPassedOver(options.strict ?? false)
   const unmappedFunctions: { name: string; line: number }[] = []
   const batch: LocatedStatement[] = []
@@ -100,6 +106,11 @@ export async function runScript(
     if (!isInsert || batchChars + prepared.text.length > MAX_BATCH_CHARS) await runBatch()
     site.line = line
     site.schema = dump.map()?.schema
+    if (prepared.extension !== undefined) {
+      await extensions.make(prepared.extension, line)
+      statements += 1
+      return
+    }
     if (prepared.refused !== undefined) throw rejected(prepared.refused, { line })
     if (prepared.passedOver !== undefined) return passedOver.add(prepared.passedOver, line)
     if (prepared.leavesBodyOf !== undefined) unmappedFunctions.push({ name: prepared.leavesBodyOf, line })

@@ -1,11 +1,15 @@
+import { withRowsMarked } from '../../contract/completeness.ts'
 import type { ExportSelection } from '../../contract/export.ts'
 import type { Transaction } from '../../database/database.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
 import { conflict, notFound } from '../../errors.ts'
 import type { Project } from '../../projects/projects.ts'
 import type { Stage } from '../../projects/stages.ts'
+import { compareNotExported } from '../structure/not-exported.ts'
+import type { Query } from '../structure/query.ts'
 import { readStructure, type StageStructure, type TableStructure } from '../structure/read-structure.ts'
-import { excludeTables } from './exclude-tables.ts'
+import { excludeTables, tableNames, withPartitions } from './exclude-tables.ts'
+import { findLargeObjects } from './large-objects.ts'
 import type { ProjectSnapshot } from './snapshot.ts'
 import { declareTableCursor, type TableCursor } from './table-pages.ts'
 
@@ -50,11 +54,16 @@ export async function declareTables(
   const declared: DeclaredStage[] = []
   for (const stage of stages) {
     await tx.$executeRawUnsafe(`SET LOCAL search_path = ${quoteIdentifier(stage.schemaName)}`)
-    const whole = await readStructure((sql, parameters) => tx.$queryRawUnsafe(sql, ...parameters), stage.schemaName)
+    const query: Query = (sql, parameters) => tx.$queryRawUnsafe(sql, ...parameters)
+    const whole = await readStructure(query, stage.schemaName)
     assertLocked(whole.tables, lockedTables.get(stage.slug))
-    for (const { line } of whole.tables) found.add(line.name)
-    const structure = excludeTables(whole, excluded)
-    await assertAllRowsVisible(tx, structure.tables)
+    for (const name of tableNames(whole)) found.add(name)
+    const rest = excludeTables(whole, await withPartitions(query, stage.schemaName, excluded))
+    await assertAllRowsVisible(tx, rest.tables)
+    const names = rest.tables.map(({ line }) => line.name)
+    const objects = await findLargeObjects(query, stage.schemaName, names)
+    const notExported = withRowsMarked([...rest.notExported, ...objects]).sort(compareNotExported)
+    const structure = { ...rest, notExported }
     declared.push({ stage, structure, tables: await declareCursors(tx, stage, structure.tables) })
   }
   const unknown = excluded.find((name) => !found.has(name))

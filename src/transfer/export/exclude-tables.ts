@@ -1,19 +1,56 @@
 import { objectName } from '../structure/objects/objects.ts'
 import { withOwnColumns } from '../structure/own-columns.ts'
+import type { Query } from '../structure/query.ts'
 import type { ObjectStructure, StageStructure, TableStructure } from '../structure/read-structure.ts'
 
+/** What archives may lack that can be excluded as a table. */
+const TABLE_KINDS: ReadonlySet<string> = new Set(['table', 'partitioned table', 'foreign table'])
+
+/** The names of a stage's tables, with those that no archive can hold. */
+export const tableNames = ({ tables, notExported }: StageStructure): readonly string[] => [
+  ...tables.map(({ line }) => line.name),
+  ...notExported.filter(({ kind }) => TABLE_KINDS.has(kind)).map(({ name }) => name),
+]
+
 /**
- * A structure without some of its tables, what belongs to them, and what refers to them. With a partitioned table go its
- * partitions. A foreign key to a table that is left out could not be built again, nor what a table inherits from one, so
- * they are named among what was not exported.
+ * The tables to exclude, with their partitions.
+ *
+ * @param query asks within the export's snapshot.
+ */
+export async function withPartitions(
+  query: Query,
+  schemaName: string,
+  excluded: readonly string[],
+): Promise<readonly string[]> {
+  if (excluded.length === 0) return excluded
+  const rows = await query<{ name: string }>(PARTITIONS_SQL, [schemaName, JSON.stringify(excluded)])
+  return rows.map(({ name }) => name)
+}
+
+const PARTITIONS_SQL = `
+WITH RECURSIVE named AS (
+  SELECT c.oid, c.relname
+    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+   WHERE n.nspname = $1::pg_catalog.name AND c.relkind IN ('r', 'p', 'f')
+), excluded AS (
+  SELECT oid FROM named
+   WHERE relname IN (SELECT pg_catalog.jsonb_array_elements_text($2::pg_catalog.jsonb))
+   UNION
+  SELECT p.oid FROM excluded e
+    JOIN pg_catalog.pg_inherits i ON i.inhparent = e.oid
+    JOIN pg_catalog.pg_class p ON p.oid = i.inhrelid AND p.relispartition
+)
+SELECT named.relname::text AS name FROM named JOIN excluded ON excluded.oid = named.oid`
+
+/**
+ * A structure without some of its tables, what belongs to them, and what refers to them. A foreign key to a table
+ * that is left out could not be built again, nor what a table inherits from one, so they are named among what was not
+ * exported. The tables themselves are not: somebody has asked for them to be left out.
  */
 export function excludeTables(structure: StageStructure, excluded: readonly string[]): StageStructure {
-  const without = new Set(excluded)
-  // A partition comes after the table that it is of.
-  for (const { line } of structure.tables) if (without.has(line.partitionOf?.table ?? '')) without.add(line.name)
-  const isExcluded = (table: string): boolean => without.has(table)
-  if (!structure.tables.some(({ line }) => isExcluded(line.name))) return structure
-
+  if (excluded.length === 0) return structure
+  const names = new Set(excluded)
+  const isExcluded = (table: string): boolean => names.has(table)
   const kept = structure.tables.filter(({ line }) => !isExcluded(line.name))
   const lostKeys = kept.flatMap(({ line }) =>
     (line.foreignKeys ?? [])
@@ -51,12 +88,13 @@ export function excludeTables(structure: StageStructure, excluded: readonly stri
     })),
     isExcluded,
   )
+  const left = structure.notExported.filter(({ kind, name }) => !(TABLE_KINDS.has(kind) && isExcluded(name)))
   return {
     ...structure,
     sequences: structure.sequences.filter(({ ownedBy }) => ownedBy === undefined || !isExcluded(ownedBy.table)),
     tables: remaining,
     afterTables: structure.afterTables.filter((object) => !isLost(object)),
-    notExported: [...structure.notExported, ...lostKeys, ...lostParents, ...lostObjects],
+    notExported: [...left, ...lostKeys, ...lostParents, ...lostObjects],
   }
 }
 

@@ -92,7 +92,8 @@ async function* stageLines(
   // Names of the stage's own (in regclass values, say) are printed without a schema only when it is the one searched.
   await tx.$executeRawUnsafe(`SET LOCAL search_path = ${quoteIdentifier(stage.schemaName)}`)
   const { notExported, comment } = structure
-  yield writer.open('stage', { slug: stage.slug, notExported, ...(comment !== undefined && { comment }) })
+  const complete = notExported.length === 0
+  yield writer.open('stage', { slug: stage.slug, notExported, complete, ...(comment !== undefined && { comment }) })
   const describe = ({ kind, content }: TypeLine | ObjectLine): Buffer =>
     assertReadable(writer.open(kind, content), 'structure', `${kind} "${content.name}"`, limits)
   yield* structure.beforeTables.map(describe)

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { assertRowsThere, type RowsPolicy } from '../../archive/assert-rows.ts'
 import type { ExportSelection } from '../../contract/export.ts'
 import type { Database } from '../../database/database.ts'
 import { endSessionsNamed } from '../../database/end-sessions.ts'
@@ -30,7 +31,7 @@ export interface ExportServices {
   readonly config: LineLimits
 }
 
-export interface ExportOptions {
+export interface ExportOptions extends RowsPolicy {
   /** What PostgreSQL calls the export's sessions (`application_name`), so that others can find and end them. */
   readonly sessionName?: string
   /**
@@ -49,7 +50,7 @@ export interface ExportOptions {
  * @param use gets the archive, plain, to be read once, and what of the stages it cannot hold; by then everything that
  *   could be refused has been checked.
  * @throws {AppError} INVALID_REQUEST where a project is selected twice; NOT_FOUND for an unknown project, stage or
- *   table; CONFLICT where a table may not be read, or stays locked, or stages keep being swapped, for too long;
+ *   table; INCOMPLETE where rows would be missing, and that is not allowed; CONFLICT where a table may not be read, or stays locked, or stages keep being swapped, for too long;
  *   PROJECT_BUSY where it has too many exports under way;
  *   DATABASE_UNAVAILABLE where no connection becomes free.
  */
@@ -68,11 +69,13 @@ export async function withExport<T>(
   }
   const withDeclared = async (snapshot: Snapshot): Promise<T> => {
     const declared = await declareAll(services.system, snapshot, selections)
+    const notExported = notInArchive(declared)
+    assertRowsThere(notExported, options)
     opening.done = true
     const source = { tx: snapshot.tx, snapshotAt: snapshot.takenAt, projects: declared }
     const { generator, config: limits } = services
     const archive = exportArchive(source, { generator, createdAt: new Date(), limits, onRows: options.onRows })
-    return use(archive, notInArchive(declared))
+    return use(archive, notExported)
   }
   signal?.addEventListener('abort', endOpening, { once: true })
   try {

@@ -26,6 +26,8 @@ export interface ArchiveStage {
   readonly comment: string | undefined
   /** What the archive could not describe of it. */
   readonly notExported: LineContent<'stage'>['notExported']
+  /** Whether that is nothing; undefined where an earlier version wrote the archive, which did not look for everything. */
+  readonly complete: boolean | undefined
   readonly structure: StructureLines
   /** Those whose rows have begun to come. */
   readonly tables: readonly ArchiveTable[]
@@ -97,7 +99,8 @@ export function createArchiveLists(): ArchiveLists {
     }
     if (item.kind === 'stage') {
       const structure = { beforeTables: [], sequences: [], tables: [], afterTables: [] }
-      project.stages.push({ comment: undefined, ...item.content, structure, tables: [], isWhole: false })
+      const unsaid = { comment: undefined, complete: undefined }
+      project.stages.push({ ...unsaid, ...item.content, structure, tables: [], isWhole: false })
     }
     const stage = project.stages.at(-1)
     if (stage) addToStage(stage, item, end)

@@ -14,8 +14,8 @@ import { compareTargets } from './targets.ts'
  * projects' own logins, and then all schemas change places in one short transaction of Wharf's. Whatever dies before
  * that leaves the old data in place; what it leaves beside is dropped by the next import of the stage, or by the sweep.
  *
- * @throws {AppError} ARCHIVE_INVALID at the first fault of the archive, and for a value that a column refuses; NOT_FOUND
- *   for an unknown project; CONFLICT where another import runs, the archive's structure does not fit (every difference
+ * @throws {AppError} ARCHIVE_INVALID at the first fault of the archive, and for a value that a column refuses; INCOMPLETE
+ *   where rows are missing, and that is not allowed; NOT_FOUND for an unknown project; CONFLICT where another import runs, the archive's structure does not fit (every difference
  *   listed), or its rows break a constraint; STORAGE_FULL; what the options throw. Nothing has changed then.
  */
 export async function importArchive(
@@ -24,8 +24,8 @@ export async function importArchive(
   options: ImportOptions,
 ): Promise<readonly ImportedProject[]> {
   const { maxLineBytes, maxStructureLineBytes, spoolReserveBytes } = services.config
-  const { tokenId, targetsOf, admit, allowEdited = false } = options
-  const checks = { maxLineBytes, maxStructureLineBytes, allowEdited, admit, signal: options.signal }
+  const { tokenId, targetsOf, admit, allowEdited = false, allowIncomplete, signal } = options
+  const checks = { maxLineBytes, maxStructureLineBytes, allowEdited, allowIncomplete, admit, signal }
   const archive = await openArchive(services.spoolFolder, spoolReserveBytes)
   const early = loadEarly(services, archive, options)
   try {

@@ -1,3 +1,4 @@
+import type { RowsPolicy } from '../../archive/assert-rows.ts'
 import type { ImportedProject } from '../../contract/import.ts'
 import type { Database, Transaction } from '../../database/database.ts'
 import type { Logger } from '../../logger.ts'
@@ -44,7 +45,7 @@ export interface LoadedRows {
   readonly rows: number
 }
 
-export interface ImportOptions extends SessionOptions {
+export interface ImportOptions extends SessionOptions, RowsPolicy {
   /**
    * Where the projects of an archive go.
    *

@@ -1,11 +1,11 @@
 import { quoteIdentifier, quoteLiteral } from '../../database/quoting.ts'
-import { addConstraints } from '../structure/constraints.ts'
+import { commentOn } from '../structure/clauses.ts'
 import type { CreateStatements, StructureLines } from '../structure/create-statements.ts'
 import type { LoadingSession } from './loading-session.ts'
 
 /**
- * What stands around loading a stage's tables where they are: foreign keys and the project's own triggers are out of
- * the way while rows come in whatever order, and back before the end.
+ * What stands around loading a stage's tables where they are: foreign keys, constraints that are NOT VALID and the project's
+ * own triggers are out of the way while rows come in whatever order, and back before the end.
  *
  * Readers wait for as long as it takes; what they would lose by a swap is what the structure lines do not describe.
  */
@@ -13,9 +13,7 @@ export async function inPlaceStatements(session: LoadingSession, structure: Stru
   const { tables } = structure
   const names = tables.map(({ name }) => quoteIdentifier(name))
   const withRows = tables.filter(({ partitionBy }) => partitionBy === undefined)
-  const foreignKeys = tables.flatMap((table) =>
-    (table.foreignKeys ?? []).map(({ name }) => ({ table: quoteIdentifier(table.name), name: quoteIdentifier(name) })),
-  )
+  const constraints = await session.query<SetAside>(SET_ASIDE_SQL)
   const triggers = await session.query<{ table: string; name: string; mode: 'O' | 'R' | 'A' }>(
     `SELECT relname::text AS table, tgname::text AS name, tgenabled::text AS mode
        FROM pg_catalog.pg_trigger JOIN pg_catalog.pg_class ON pg_class.oid = tgrelid
@@ -39,7 +37,7 @@ export async function inPlaceStatements(session: LoadingSession, structure: Stru
       // While we wait for this lock behind a reader, everybody else waits behind us.
       `SET LOCAL lock_timeout = '2s'`,
       ...(names.length > 0 ? [`LOCK TABLE ${names.join(', ')} IN ACCESS EXCLUSIVE MODE`] : []),
-      ...foreignKeys.map(({ table, name }) => `ALTER TABLE ${table} DROP CONSTRAINT ${name}`),
+      ...constraints.map(({ table, name }) => `ALTER TABLE ${table} DROP CONSTRAINT ${quoteIdentifier(name)}`),
       ...triggers.map(
         ({ table, name }) => `ALTER TABLE ONLY ${quoteIdentifier(table)} DISABLE TRIGGER ${quoteIdentifier(name)}`,
       ),
@@ -51,7 +49,10 @@ export async function inPlaceStatements(session: LoadingSession, structure: Stru
     after: [
       // Tables with checks that are put off cannot be altered.
       'SET CONSTRAINTS ALL IMMEDIATE',
-      ...tables.flatMap((table) => addConstraints(table, table.foreignKeys)),
+      ...constraints.flatMap(({ table, name, definition, comment }) => [
+        `ALTER TABLE ${table} ADD CONSTRAINT ${quoteIdentifier(name)} ${definition}`,
+        ...commentOn(`CONSTRAINT ${quoteIdentifier(name)} ON ${table}`, comment ?? undefined),
+      ]),
       ...forced.map(({ name }) => `ALTER TABLE ${quoteIdentifier(name)} FORCE ROW LEVEL SECURITY`),
       ...triggers.map(
         ({ table, name, mode }) =>
@@ -63,6 +64,29 @@ export async function inPlaceStatements(session: LoadingSession, structure: Stru
     ],
   }
 }
+
+/** A constraint that is dropped, and made again. */
+interface SetAside {
+  /** With its schema, quoted. */
+  readonly table: string
+  readonly name: string
+  readonly definition: string
+  readonly comment: string | null
+}
+
+// Foreign keys also of tables that have no lines, and of other schemas: nothing can be truncated that is referred to. What is
+// inherited goes, and comes, with what it is inherited from.
+const SET_ASIDE_SQL = `
+SELECT pg_catalog.format('%I.%I', n.nspname, c.relname) AS table, k.conname::text AS name,
+       pg_catalog.pg_get_constraintdef(k.oid) AS definition, pg_catalog.obj_description(k.oid, 'pg_constraint') AS comment
+  FROM pg_catalog.pg_constraint k
+  JOIN pg_catalog.pg_class c ON c.oid = k.conrelid
+  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+  LEFT JOIN pg_catalog.pg_class target ON target.oid = k.confrelid
+ WHERE pg_catalog.to_regnamespace(pg_catalog.quote_ident(pg_catalog.current_schema())) IN (n.oid, target.relnamespace)
+   AND k.conparentid = 0 AND k.conislocal
+   AND (k.contype = 'f' OR (k.contype IN ('c', 'n') AND NOT k.convalidated))
+ ORDER BY k.coninhcount, k.oid`
 
 /** The stage's schema is the session's whole `search_path`. */
 const IN_STAGE = 'relnamespace = pg_catalog.to_regnamespace(pg_catalog.quote_ident(pg_catalog.current_schema()))'

@@ -49,8 +49,10 @@ export async function loadStage(
     const { before, after } = inPlace ? await inPlaceStatements(session, structure) : createStatements(structure)
     await runAll(session, before)
     const rows = await loadTables(session, follower, target, onRows)
-    // With a partitioned table, its partitions are analyzed.
-    const analyzed = structure.tables.filter(({ partitionOf }) => partitionOf === undefined)
+    // With a partitioned table, its partitions are analyzed: in place, also those that are elsewhere.
+    const analyzed = structure.tables.filter(
+      ({ partitionOf, partitionBy }) => (inPlace ? partitionBy : partitionOf) === undefined,
+    )
     const analyze = analyzed.map(({ name }) => `ANALYZE ${quoteIdentifier(name)}`)
     await runAll(session, [...after, ...analyze])
     if (!inPlace) {

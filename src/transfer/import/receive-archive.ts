@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import type { ArchiveItem } from '../../archive/archive-item.ts'
+import { assertRowsThere, type RowsPolicy } from '../../archive/assert-rows.ts'
 import { type ReadArchiveOptions, readArchive } from '../../archive/read-archive.ts'
 import type { CreateEncoders } from '../../archive/row-encoder.ts'
 import { copyBinary, copyText } from '../../copy/copy-encoders.ts'
@@ -8,9 +9,10 @@ import { toEventLine } from '../../events/load-log.ts'
 import { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
 import { type ArchiveLists, type ArchiveProject, createArchiveLists } from './archive-lists.ts'
 import type { ImportOptions } from './import-options.ts'
+import { notExportedOf } from './import-result.ts'
 import { createSpoolFile, type SpoolFile } from './spool-file.ts'
 
-export interface CheckOptions extends ReadArchiveOptions {
+export interface CheckOptions extends ReadArchiveOptions, RowsPolicy {
   readonly admit?: ImportOptions['admit'] | undefined
   /** How rows are encoded; as text where it is left out. */
   readonly encoders?: CreateEncoders
@@ -22,7 +24,8 @@ export interface CheckOptions extends ReadArchiveOptions {
  * @param bytes plain or gzip.
  * @param into `lists` gets what is known of the archive; `keep` is given each item first, and returns where in the spool
  *   file its bytes end. Without, rows and events are kept nowhere.
- * @throws {AppError} ARCHIVE_INVALID at the first fault; what `admit` and `keep` throw.
+ * @throws {AppError} ARCHIVE_INVALID at the first fault; INCOMPLETE where rows are missing, and that is not allowed; what
+ *   `admit` and `keep` throw.
  */
 export async function checkArchive(
   bytes: AsyncIterable<Buffer>,
@@ -34,6 +37,7 @@ export async function checkArchive(
   for await (const item of readArchive(bytes, encoders, options)) {
     lists.add(item, (await keep?.(item)) ?? 0)
     if (item.kind === 'project' || item.kind === 'stage') await admit?.(lists.projects)
+    if (item.kind === 'stage') assertRowsThere(notExportedOf(item.content), options)
   }
   return lists.projects
 }

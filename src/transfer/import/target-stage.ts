@@ -45,6 +45,8 @@ export interface TargetStage extends StageOfProject {
   /** What the stage is after the import; for `build` the archive's structure, else its own. */
   readonly structure: StructureLines
   readonly comment: string | undefined
+  /** What keeps the archive's rows from being loaded in place, in words. */
+  readonly reasonsAgainst: readonly string[]
   /** Rows in the tables now, by table; empty where nobody asked for them. */
   readonly rowsNow: ReadonlyMap<string, number>
 }
@@ -113,12 +115,17 @@ function readWithin(database: Database, stage: Stage, countRowsToo: boolean): Pr
 function whatBecomesOf(
   archived: ArchiveStage,
   { structure, usedFromOutside }: CurrentStage,
-): Pick<TargetStage, 'mode' | 'structure' | 'comment'> {
+): Pick<TargetStage, 'mode' | 'structure' | 'comment' | 'reasonsAgainst'> {
   const { notExported, comment } = structure
   if (isEmpty(structure)) {
-    return { mode: 'build', structure: archived.structure, comment: archived.comment ?? comment }
+    return { mode: 'build', structure: archived.structure, comment: archived.comment ?? comment, reasonsAgainst: [] }
   }
+  const generated = notExported.filter(({ kind }) => kind === 'generated column')
   return {
+    // Its values would have been left out if an archive could say how they are made.
+    reasonsAgainst: generated.map(
+      ({ name }) => `column ${name} is generated, so it does not take the values of the archive`,
+    ),
     mode: notExported.length > 0 || usedFromOutside ? 'in place' : 'swap',
     structure: withPositions(toLines(structure), archived.structure),
     comment,

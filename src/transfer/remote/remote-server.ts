@@ -1,10 +1,12 @@
 import { Readable } from 'node:stream'
 import { Agent, type Dispatcher } from 'undici'
-import { z } from 'zod'
+import type { z } from 'zod'
+import type { RowsPolicy } from '../../archive/assert-rows.ts'
 import type { ExportSelection } from '../../contract/export.ts'
 import { fromServer } from '../../contract/from-server.ts'
 import { importedSchema } from '../../contract/import.ts'
-import { AppError, isAppError } from '../../errors.ts'
+import { INCOMPLETE_TYPE, problemSchema, refusesField } from '../../contract/problem.ts'
+import { AppError, type AppErrorOptions, isAppError } from '../../errors.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { readText } from '../../lib/read-text.ts'
 import { rethrowing } from '../../lib/rethrowing.ts'
@@ -16,12 +18,19 @@ const ANSWER_TIMEOUT_MS = 6 * 60 * 60_000
 const IDLE_TIMEOUT_MS = 5 * 60_000
 /** Far above any answer but an archive. */
 const MAX_ANSWER_BYTES = 1024 * 1024
+/** How long a text may be that is passed on, and how many there may be. */
+const MAX_DETAIL = 2_000
+const MAX_FAULTS = 100
 
 export interface RemoteServer {
   /** The archive of a project there, compressed. Ends abnormally where the export does. */
-  openExport(selection: ExportSelection): Promise<AsyncIterable<Buffer>>
+  openExport(selection: ExportSelection, policy?: RowsPolicy): Promise<AsyncIterable<Buffer>>
   /** Has it import an archive, compressed with gzip. */
-  sendArchive(bytes: AsyncIterable<Buffer>, targetSlug: string): Promise<z.output<typeof imported>['projects']>
+  sendArchive(
+    bytes: AsyncIterable<Buffer>,
+    targetSlug: string,
+    policy: RowsPolicy,
+  ): Promise<z.output<typeof imported>['projects']>
   close(): Promise<void>
 }
 
@@ -29,10 +38,11 @@ const imported = fromServer(importedSchema)
 
 /**
  * Another Wharf server, for a transfer. Only those that are allowed are reached, on addresses that have been vetted,
- * and redirects are not followed. What it says in an error is not passed on, but for the detail of a problem document.
+ * and redirects are not followed. What it says in an error is not passed on, but for the detail of a problem document and
+ * what rows are missing for.
  *
- * Every method throws {AppError} REMOTE_FAILED where the server refuses, can't be reached or breaks off; FORBIDDEN
- * where it may not be reached.
+ * Every method throws {AppError} REMOTE_FAILED where the server refuses, can't be reached or breaks off; INCOMPLETE where
+ * it refuses since rows are missing; FORBIDDEN where it may not be reached.
  */
 export function connectRemoteServer(options: {
   readonly origin: string
@@ -53,7 +63,7 @@ export function connectRemoteServer(options: {
     signal.throwIfAborted()
     if (error instanceof AppError) return error
     if (error instanceof Error && isAppError(error.cause)) return error.cause
-    return remoteFailed(origin, 'it cannot be reached, or the connection broke off', error)
+    return remoteFailed(origin, 'it cannot be reached, or the connection broke off', { cause: error })
   }
 
   const post = async (call: {
@@ -71,22 +81,32 @@ export function connectRemoteServer(options: {
     throw refused(origin, answer.statusCode, await readText(answer.body, MAX_ANSWER_BYTES))
   }
 
+  const postExport = (request: object): Promise<Dispatcher.ResponseData> =>
+    post({
+      path: '/export',
+      headers: { 'content-type': 'application/json', 'accept-encoding': 'gzip' },
+      body: JSON.stringify(request),
+    })
+
   return {
-    async openExport(selection) {
-      const { body, headers } = await post({
-        path: '/export',
-        headers: { 'content-type': 'application/json', 'accept-encoding': 'gzip' },
-        body: JSON.stringify({ projects: [selection] }),
-      })
+    async openExport(selection, { allowIncomplete } = {}) {
+      const request = { projects: [selection] }
+      const { body, headers } = await (allowIncomplete
+        ? postExport({ ...request, allowIncomplete }).catch((error: unknown) => {
+            // Earlier versions don't know the field, and refuse nothing that lacks rows.
+            if (isAppError(error) && refusesField(error.faults, 'allowIncomplete')) return postExport(request)
+            throw error
+          })
+        : postExport(request))
       if (!String(headers['content-type']).startsWith('application/x-ndjson')) {
         body.destroy()
         throw remoteFailed(origin, 'it does not answer as a Wharf server does')
       }
       return rethrowing(body, toFailure)
     },
-    async sendArchive(bytes, targetSlug) {
+    async sendArchive(bytes, targetSlug, { allowIncomplete }) {
       const { body } = await post({
-        path: `/import?targetSlug=${encodeURIComponent(targetSlug)}`,
+        path: `/import?targetSlug=${encodeURIComponent(targetSlug)}${allowIncomplete ? '&allowIncomplete=true' : ''}`,
         headers: { 'content-type': 'application/x-ndjson', 'content-encoding': 'gzip' },
         body: Readable.from(bytes, { objectMode: false }),
       })
@@ -98,12 +118,28 @@ export function connectRemoteServer(options: {
   }
 }
 
-const problemSchema = z.object({ type: z.string().startsWith('urn:wharf:error:'), detail: z.string().max(2_000) })
+const problem = fromServer(problemSchema.pick({ type: true, detail: true, errors: true })).refine(
+  ({ type, detail }) => type.startsWith('urn:wharf:error:') && detail.length <= MAX_DETAIL,
+)
 
 function refused(origin: string, status: number, text: string): AppError {
-  const problem = problemSchema.safeParse(parseJson(text)).data
-  return remoteFailed(origin, problem ? `it says: ${problem.detail}` : `it answered with the status ${status}`)
+  const said = problem.safeParse(parseJson(text)).data
+  if (!said) return remoteFailed(origin, `it answered with the status ${status}`)
+  const reason = `it says: ${said.detail}`
+  const faults = said.errors ?? []
+  if (said.type !== INCOMPLETE_TYPE) {
+    return remoteFailed(origin, reason, { faults: refusesField(faults, 'allowIncomplete') ? UNKNOWN_FIELD : [] })
+  }
+  const missing = faults.filter(({ detail }) => detail.length <= MAX_DETAIL).slice(0, MAX_FAULTS)
+  return new AppError('INCOMPLETE', failureWith(origin, reason), {
+    faults: missing.map(({ detail }) => ({ detail })),
+  })
 }
 
-const remoteFailed = (origin: string, reason: string, cause?: unknown): AppError =>
-  new AppError('REMOTE_FAILED', `the transfer with ${new URL(origin).host} failed: ${reason}`, { cause })
+const UNKNOWN_FIELD = [{ pointer: '/allowIncomplete', detail: 'is not a known field' }]
+
+const failureWith = (origin: string, reason: string): string =>
+  `the transfer with ${new URL(origin).host} failed: ${reason}`
+
+const remoteFailed = (origin: string, reason: string, options: AppErrorOptions = {}): AppError =>
+  new AppError('REMOTE_FAILED', failureWith(origin, reason), options)

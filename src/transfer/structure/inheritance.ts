@@ -17,10 +17,11 @@ export interface ColumnPlan {
   readonly linked: ReadonlySet<string>
 }
 
-/** So much work settles what has to be added later; no structure that somebody made needs as much. */
-const MAX_STEPS = 5_000_000
+/** So many columns are looked at: all others wait for this. No structure that somebody made needs as many looks. */
+const MAX_LOOKS = 3_000_000
 
-const maxPasses = (stepsOfPass: number): number => Math.max(20, MAX_STEPS / stepsOfPass)
+/** At most so many columns of tables and of their parents, counted for each child. */
+const MAX_COLUMNS = 1_000_000
 
 /** @throws {AppError} ARCHIVE_INVALID where no order of statements gives the tables their columns in these orders. */
 export function planColumns(tables: readonly TableLine[]): ColumnPlan {
@@ -31,9 +32,19 @@ export function planColumns(tables: readonly TableLine[]): ColumnPlan {
 
 /** @param tables parents before their children. @returns undefined where nothing gives them their columns in these orders. */
 export function findColumnPlan(tables: readonly TableLine[]): ColumnPlan | undefined {
+  if (countColumns(tables) > MAX_COLUMNS) return undefined
   const family = createFamily(tables)
   const late = findLateColumns(family)
   return late && addInOrder(family, late)
+}
+
+function countColumns(tables: readonly TableLine[]): number {
+  const counts = new Map(tables.map(({ name, columns }) => [name, columns.length]))
+  return tables.reduce(
+    (sum, { columns, inherits = [] }) =>
+      inherits.reduce((inner, parent) => inner + (counts.get(parent) ?? 0), sum + columns.length),
+    0,
+  )
 }
 
 interface Member {
@@ -46,6 +57,8 @@ interface Member {
   readonly columns: ReadonlyMap<string, ColumnLine>
   /** Of the columns, in their order. */
   readonly names: readonly string[]
+  /** Where each column stands among them. */
+  readonly positions: ReadonlyMap<string, number>
 }
 
 function createFamily(tables: readonly TableLine[]): readonly Member[] {
@@ -56,14 +69,9 @@ function createFamily(tables: readonly TableLine[]): readonly Member[] {
     const names = [...columns.keys()]
     const isAllItsOwn = !line.columns.some(({ inherited }) => inherited)
     const isMerged = [...mergedNames(parents)].every((name, at) => names[at] === name)
-    const member = {
-      line,
-      parents,
-      children: [],
-      isLinked: parents.length > 0 && isAllItsOwn && !isMerged,
-      columns,
-      names,
-    }
+    const positions = new Map(names.map((name, position) => [name, position]))
+    const isLinked = parents.length > 0 && isAllItsOwn && !isMerged
+    const member = { line, parents, children: [], isLinked, columns, names, positions }
     members.set(line.name, member)
     if (!member.isLinked) for (const parent of parents) parent.children.push(member)
   }
@@ -91,8 +99,8 @@ function findLateColumns(family: readonly Member[]): LateColumns | undefined {
     if (column.inherited) for (const parent of member.parents) add(parent, name)
   }
   const relatives = family.filter(({ parents, children }) => parents.length > 0 || children.length > 0)
-  const columns = relatives.reduce((sum, { names }) => sum + names.length, 1)
-  for (let pass = 0; pass < maxPasses(columns); pass += 1) {
+  const looks = countColumns(relatives.map(({ line }) => line))
+  for (let left = Math.max(MAX_LOOKS, 8 * looks); left > 0; left -= looks + 1) {
     found = false
     for (const member of relatives) settle(member, late, add)
     if (!found) return late
@@ -122,12 +130,14 @@ function addInOrder(family: readonly Member[], late: LateColumns): ColumnPlan | 
   const has = new Map(early)
   const next = (member: Member): string | undefined => member.names[has.get(member) ?? 0]
   const added: { table: string; column: ColumnLine }[] = []
-  for (let pass = 0; pass < maxPasses(family.length); pass += 1) {
+  for (let left = MAX_LOOKS; left > 0; ) {
     const before = added.length
     for (const member of family) {
+      if (left < 0) break
       for (let name = next(member); name !== undefined; name = next(member)) {
         const column = member.columns.get(name)
         const takers = takersOf(member, name, has)
+        left -= takers.length + 1
         const isNext = takers.every((taker) => next(taker) === name && taker.columns.get(name)?.inherited)
         // PostgreSQL adds no identity column to a table that has children.
         if (!column || column.inherited || !isNext || (column.identity && member.children.length > 0)) break
@@ -150,7 +160,7 @@ function takersOf(member: Member, name: string, has: ReadonlyMap<Member, number>
   const takers = new Set<Member>()
   const pending = [...member.children]
   for (let child = pending.pop(); child; child = pending.pop()) {
-    if (takers.has(child) || child.names.indexOf(name) < (has.get(child) ?? 0)) continue
+    if (takers.has(child) || (child.positions.get(name) ?? -1) < (has.get(child) ?? 0)) continue
     takers.add(child)
     pending.push(...child.children)
   }

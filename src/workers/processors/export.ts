@@ -1,3 +1,4 @@
+import { completenessOf } from '../../contract/completeness.ts'
 import { nameTransaction } from '../../database/session-name.ts'
 import type { ExportRequest } from '../../jobs/catalogue.ts'
 import { beginArtifact, publishArtifact } from '../../jobs/job-artifacts.ts'
@@ -12,7 +13,7 @@ import type { AttemptContext } from './processor.ts'
  * Writes an archive into the store. It may be had once the whole of it is there, and never if the attempt is not the
  * job's.
  */
-export async function runExport(context: AttemptContext, { projects }: ExportRequest): Promise<void> {
+export async function runExport(context: AttemptContext, { projects, allowIncomplete }: ExportRequest): Promise<void> {
   const { container, job, signal, progress, sessionName, authorise, succeed } = context
   const { control, config } = container
   const estimate = await estimateRows(container, projects)
@@ -34,7 +35,11 @@ export async function runExport(context: AttemptContext, { projects }: ExportReq
       progress.addRows(rows)
       progress.update({ stage, table })
     }
-    const notExported = await withExport(container, projects, write, { sessionName, signal, onRows })
+    const notExported = await withExport(container, projects, write, {
+      ...{ sessionName, signal, onRows, allowIncomplete },
+    })
+    const lacking = { complete: notExported.length === 0, notExported }
+    const rowsMissing = completenessOf(lacking) === 'rows missing'
     progress.update({ phase: 'finishing', table: null })
     const finished = await artifact.writer.commit()
     const schedule = await findScheduleOf(control.prisma, job)
@@ -48,8 +53,9 @@ export async function runExport(context: AttemptContext, { projects }: ExportReq
       await nameTransaction(tx, sessionName)
       await authorise(tx)
       await publishArtifact(tx, { id: artifact.id, jobId: job.id, finished }, days ?? null)
-      if (schedule?.verify) await markProven(tx, artifact.id)
-      await succeed(tx, { ...finished, notExported }, days)
+      // A restore brings back what the archive has: no proof of what it lacks.
+      if (schedule?.verify && !rowsMissing) await markProven(tx, artifact.id)
+      await succeed(tx, { ...finished, ...lacking, lacksRows: rowsMissing }, days)
     })
   } finally {
     await artifact.discard()

@@ -1,3 +1,5 @@
+import type { RowsPolicy } from '../../archive/assert-rows.ts'
+import { completenessOf } from '../../contract/completeness.ts'
 import { gone } from '../../errors.ts'
 import type { ImportRequest } from '../../jobs/catalogue.ts'
 import { findInput } from '../../jobs/job-artifacts.ts'
@@ -6,28 +8,38 @@ import { tap } from '../../lib/tap.ts'
 import type { ArchiveProject } from '../../transfer/import/archive-lists.ts'
 import { importArchive } from '../../transfer/import/import-archive.ts'
 import type { ArchiveSource, LoadedRows } from '../../transfer/import/import-options.ts'
+import { toCompleteness } from '../../transfer/import/import-result.ts'
 import { admitLastStage } from '../../transfer/import/structure-permission.ts'
 import type { AttemptContext } from './processor.ts'
 
 /** Imports the upload that was stored with the job. */
-export async function runImport(context: AttemptContext, { projects, allowEdited }: ImportRequest): Promise<void> {
+export async function runImport(
+  context: AttemptContext,
+  { projects, allowEdited, allowIncomplete }: ImportRequest,
+): Promise<void> {
   const { container, job } = context
   const input = await findInput(container.control.prisma, job.id)
   if (!input) throw gone('the upload is not there any more')
   context.progress.update({ phase: 'checking' })
   const targets = projects.map(({ targetSlug }) => targetSlug)
-  await importForJob(context, (use) => use(container.artifacts.read(input.key)), { targets, allowEdited })
+  await importForJob(context, (use) => use(container.artifacts.read(input.key)), {
+    ...{ targets, allowEdited, allowIncomplete },
+  })
+}
+
+interface Arriving extends RowsPolicy {
+  /** Slugs, in the order of the archive's projects. */
+  readonly targets: readonly string[]
+  readonly allowEdited: boolean
 }
 
 /**
  * Imports an archive, and ends the job in the transaction that makes its rows visible.
- *
- * @param targets slugs, in the order of the archive's projects.
  */
 export async function importForJob(
   { container, job, signal, progress, sessionName, authorise, succeed }: AttemptContext,
   source: ArchiveSource,
-  { targets, allowEdited }: { readonly targets: readonly string[]; readonly allowEdited: boolean },
+  { targets, ...policy }: Arriving,
 ): Promise<void> {
   const { onRows, onReceived } = trackLoading(progress)
   const count = (chunk: Buffer): void => {
@@ -40,7 +52,7 @@ export async function importForJob(
     admit: (projects) => admitLastStage(container, job.createdBy, projects, targets),
     authorise,
     signal,
-    allowEdited,
+    ...policy,
     sessionName,
     onReceived,
     onRows,
@@ -79,16 +91,16 @@ const totalRows = (projects: readonly ArchiveProject[]): number =>
     .flatMap(({ tables }) => tables)
     .reduce((total, { rows }) => total + rows, 0)
 
-/** What the result says of an archive besides its rows. */
+/** What the result says of an archive besides what went where. */
 const toRestOfResult = (projects: readonly ArchiveProject[]) => {
+  const lacking = toCompleteness(projects)
   const systems = projects.filter(({ system }) => system)
   const sum = (count: (project: ArchiveProject) => number): number =>
     systems.reduce((total, project) => total + count(project), 0)
   const system = { roles: sum(({ roles }) => roles.length), events: sum(({ events }) => events) }
   return {
     system: systems.length === 0 ? null : system,
-    notExported: projects.flatMap(({ stages }) =>
-      stages.flatMap(({ slug, notExported }) => notExported.map((thing) => ({ stage: slug, ...thing }))),
-    ),
+    ...lacking,
+    lacksRows: completenessOf(lacking) === 'rows missing',
   }
 }

@@ -1,3 +1,5 @@
+import type { RowsPolicy } from '../../archive/assert-rows.ts'
+import { lacksRows } from '../../contract/completeness.ts'
 import type { ExportSelection } from '../../contract/export.ts'
 import { nameTransaction } from '../../database/session-name.ts'
 import { wrongUse } from '../../errors.ts'
@@ -5,21 +7,28 @@ import type { TransferRequest } from '../../jobs/catalogue.ts'
 import { gzipMembers } from '../../lib/gzip-members.ts'
 import { tap } from '../../lib/tap.ts'
 import { estimateRows } from '../../transfer/export/export-selection.ts'
-import { withExport } from '../../transfer/export/with-export.ts'
+import { type NotInArchive, withExport } from '../../transfer/export/with-export.ts'
 import type { RemoteServer } from '../../transfer/remote/remote-server.ts'
 import { parseProjectTarget } from '../../transfer/remote/target.ts'
 import { importForJob } from './import.ts'
 import type { AttemptContext } from './processor.ts'
 
-type Selection = Omit<ExportSelection, 'slug'>
+interface Asked extends RowsPolicy {
+  readonly selection: Omit<ExportSelection, 'slug'>
+}
 
 /** Moves a project's rows to another project: on this server, from another one, or to another one. */
 export async function runTransfer(context: AttemptContext, request: TransferRequest): Promise<void> {
-  const { source, target, system, stages, excludeTables } = request
-  const selection: Selection = { system, ...(stages && { stages }), ...(excludeTables && { excludeTables }) }
-  if ('dsn' in source && 'project' in target) return pull(context, source.dsn, target.project, selection)
-  if ('project' in source && 'dsn' in target) return push(context, source.project, target.dsn, selection)
-  if ('project' in source && 'project' in target) return move(context, source.project, target.project, selection)
+  const { source, target, system, stages, excludeTables, allowIncomplete } = request
+  const selection = {
+    system,
+    ...(stages && { stages }),
+    ...(excludeTables && { excludeTables }),
+  }
+  const asked: Asked = { selection, allowIncomplete }
+  if ('dsn' in source && 'project' in target) return pull(context, source.dsn, target.project, asked)
+  if ('project' in source && 'dsn' in target) return push(context, source.project, target.dsn, asked)
+  if ('project' in source && 'project' in target) return move(context, source.project, target.project, asked)
   throw wrongUse('one end of a transfer must be a project of this server')
 }
 
@@ -27,35 +36,37 @@ export async function runTransfer(context: AttemptContext, request: TransferRequ
  * The export's stream is the import's: nothing is stored in between but what an import keeps while it checks. The
  * export is over by the time the rows change places, so it holds no lock that the import might wait for.
  */
-async function move(context: AttemptContext, slug: string, target: string, selection: Selection): Promise<void> {
-  await importForJob(context, (use) => withSource(context, slug, selection, use), toWhole(target))
+async function move(context: AttemptContext, slug: string, target: string, asked: Asked): Promise<void> {
+  await importForJob(context, (use) => withSource(context, slug, asked, use), toWhole(target, asked))
 }
 
-async function pull(context: AttemptContext, dsn: string, target: string, selection: Selection): Promise<void> {
+async function pull(context: AttemptContext, dsn: string, target: string, asked: Asked): Promise<void> {
   await withRemote(context, dsn, context.secrets.source, async (server, slug) => {
     context.progress.update({ phase: 'checking' })
-    const bytes = await server.openExport({ slug, ...selection })
-    await importForJob(context, (use) => use(bytes), toWhole(target))
+    const bytes = await server.openExport({ slug, ...asked.selection }, asked)
+    await importForJob(context, (use) => use(bytes), toWhole(target, asked))
   })
 }
 
 /** Nobody edits an archive on its way. */
-const toWhole = (target: string) => ({ targets: [target], allowEdited: false })
+const toWhole = (target: string, { allowIncomplete }: RowsPolicy) => ({
+  ...{ targets: [target], allowEdited: false, allowIncomplete },
+})
 
 /** What the other server has committed is there, whatever comes then: run again, it is replaced by the same. */
-async function push(context: AttemptContext, slug: string, dsn: string, selection: Selection): Promise<void> {
+async function push(context: AttemptContext, slug: string, dsn: string, asked: Asked): Promise<void> {
   const { container, progress, sessionName, authorise, succeed } = context
   await withRemote(context, dsn, context.secrets.target, async (server, targetSlug) => {
-    const projects = await withSource(context, slug, selection, (archive) =>
-      server.sendArchive(
-        tap(gzipMembers(archive), ({ length }) => progress.addBytes(length)),
-        targetSlug,
-      ),
-    )
+    const result = await withSource(context, slug, asked, async (archive, notExported) => {
+      const bytes = tap(gzipMembers(archive), ({ length }) => progress.addBytes(length))
+      const allowIncomplete = notExported.some(lacksRows)
+      const projects = await server.sendArchive(bytes, targetSlug, { allowIncomplete })
+      return { projects, complete: notExported.length === 0, notExported, lacksRows: allowIncomplete }
+    })
     await container.control.prisma.$transaction(async (tx) => {
       await nameTransaction(tx, sessionName)
       await authorise(tx)
-      await succeed(tx, { projects })
+      await succeed(tx, result)
     })
   })
 }
@@ -63,14 +74,15 @@ async function push(context: AttemptContext, slug: string, dsn: string, selectio
 async function withSource<T>(
   { container, progress, sessionName }: AttemptContext,
   slug: string,
-  selection: Selection,
-  use: (archive: AsyncIterable<Buffer>) => Promise<T>,
+  { selection, allowIncomplete }: Asked,
+  use: (archive: AsyncIterable<Buffer>, notExported: readonly NotInArchive[]) => Promise<T>,
 ): Promise<T> {
   const projects = [{ slug, ...selection }]
   const estimate = await estimateRows(container, projects)
   progress.update({ phase: 'reading', rowsTotal: estimate > 0 ? Math.round(estimate) : null })
   return withExport(container, projects, use, {
     sessionName,
+    allowIncomplete,
     onRows({ stage, table, rows }) {
       progress.addRows(rows)
       progress.update({ stage, table })

@@ -198,8 +198,8 @@ test('an archive with a line that is longer than usual is proven under the limit
     environment: { WHARF_MAX_STRUCTURE_LINE_BYTES: String(32 * 1024 * 1024) },
   })
   onTestFinished(() => roomy.close())
-  const comment = `DO $$ BEGIN EXECUTE format('COMMENT ON TABLE item IS %L', repeat('x', 9 * 1024 * 1024)); END $$;`
-  await createProject(roomy, 'shop', `CREATE TABLE item (id int PRIMARY KEY); ${comment}`)
+  const comment = `DO $$ BEGIN EXECUTE format('COMMENT ON SEQUENCE counter IS %L', repeat('x', 9 * 1024 * 1024)); END $$;`
+  await createProject(roomy, 'shop', `CREATE TABLE item (id int PRIMARY KEY); CREATE SEQUENCE counter; ${comment}`)
   const schedule = await makeSchedule(roomy.root, 'shop', { verify: true })
   const { lastRun } = await runWhenDue(roomy, schedule)
   expect(lastRun, JSON.stringify(lastRun)).toMatchObject({ status: 'succeeded', provenAt: expect.any(String) })

@@ -126,7 +126,6 @@ test.for(PASSED_OVER)('%s is passed over as %s', async ([statement, as]) => {
 
 test.for([
   ['CREATE SCHEMA app', /schema "app" beside "public".*--schema app/],
-  ['CREATE EXTENSION IF NOT EXISTS citext WITH SCHEMA public', /extension "citext"/],
   ['CREATE ROLE postgres', /pg_dumpall/],
 ] as const)('%s says what to do', async ([statement, said]) => {
   expect((await prepare(statement)).refused).toMatch(said)
@@ -136,4 +135,28 @@ test('a body in another language stays as it is, and is named where it has the s
   const named = 'CREATE FUNCTION public.f() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RETURN public.g(); END $$'
   expect(await prepare(named)).toEqual({ text: named.replace('public.f', '"shop.live".f'), leavesBodyOf: 'f' })
   expect(await prepare(named.replace('public.g', 'g'))).not.toHaveProperty('leavesBodyOf')
+})
+
+test('names of extensions get the schema in which the database has them, wherever the dump has them', async () => {
+  const has = new Map([...['citext', 'similarity', '%>', 'gin_trgm_ops'].map((name) => [name, 'extensions'] as const)])
+  const find = async (names: readonly string[]) => new Map([...has].filter(([name]) => names.includes(name)))
+  const withExtensions = createPreparation(() => map, { find })
+  const mapped = async (text: string) => (await withExtensions(text)).text.replaceAll('"shop.live"', '@')
+  expect(await mapped('CREATE TABLE public.t (a public.citext, b public.mood)')).toBe(
+    'CREATE TABLE @.t (a "extensions".citext, b @.mood)',
+  )
+  expect(await mapped('CREATE INDEX i ON public.t USING gin (a public.gin_trgm_ops)')).toBe(
+    'CREATE INDEX i ON @.t USING gin (a "extensions".gin_trgm_ops)',
+  )
+  expect(await mapped("SELECT 1 OPERATOR(public.%>) 2, 'public.citext'::regtype")).toBe(
+    `SELECT 1 OPERATOR("extensions".%>) 2, '"extensions".citext'::regtype`,
+  )
+  expect(await mapped('CREATE FUNCTION public.similarity(public.citext) RETURNS int RETURN 1')).toBe(
+    'CREATE FUNCTION @.similarity("extensions".citext) RETURNS int RETURN 1',
+  )
+  expect(
+    await mapped(
+      'CREATE FUNCTION public.f() RETURNS int LANGUAGE sql AS $$ SELECT public.similarity(a) FROM public.t $$',
+    ),
+  ).toBe('CREATE FUNCTION @.f() RETURNS int LANGUAGE sql AS $$ SELECT "extensions".similarity(a) FROM t $$')
 })

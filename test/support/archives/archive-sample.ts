@@ -42,7 +42,7 @@ export function sampleLines(): Buffer[] {
     writer.open('event', EVENT),
     writer.eventPage(1, toByteText(JSON.stringify({ ...EVENT, kind: 'import' }))),
     writer.close('systemEnd'),
-    writer.open('stage', { slug: 'live', notExported: [{ kind: 'view', name: 'best_albums' }] }),
+    writer.open('stage', { slug: 'live', notExported: [{ kind: 'view', name: 'best_albums' }], complete: false }),
     writer.open('enum', { name: 'genre', values: ['rock', 'jazz'] }),
     writer.open('domain', { name: 'price', type: 'numeric(10,2)', nullable: true }),
     writer.open('composite', { name: 'size', attributes: [{ name: 'width', type: 'integer' }] }),

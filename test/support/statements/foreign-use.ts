@@ -27,6 +27,8 @@ const FOR_PROJECTS: ReadonlySet<string> = new Set(['wharf.log_tables', 'wharf.lo
  */
 const NAMING = new Set([
   ...['CreateSchemaStmt', 'DropOwnedStmt', 'LockStmt'],
+  // Its script is of the server's own files, and in a schema where only Wharf's login makes anything.
+  'CreateExtensionStmt',
   ...['CreateRoleStmt', 'AlterRoleStmt', 'DropRoleStmt', 'GrantStmt', 'GrantRoleStmt'],
   ...['TransactionStmt', 'ListenStmt', 'UnlistenStmt', 'NotifyStmt', 'ConstraintsSetStmt', 'DeallocateStmt'],
   ...['FetchStmt', 'ClosePortalStmt', 'VariableShowStmt', 'DiscardStmt'],

@@ -156,7 +156,7 @@ test('takes only the stages that are named, and leaves named tables out with wha
   expect(text).not.toContain('parent_id_seq')
   expect(text).toContain('"notExported":[{"kind":"foreign key","name":"child.child_id_fkey"')
   const all = await wharf.root.post('/export', { json: { projects: [{ slug: 'partly' }] } })
-  expect(all.text).toContain('{"stage":{"slug":"draft"}}')
+  expect(all.text).toContain('{"stage":{"slug":"draft","complete":true}}')
 })
 
 test('the system section has the roles, and the event log in the order of commit', async () => {

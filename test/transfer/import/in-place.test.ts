@@ -97,6 +97,40 @@ test('its triggers fire again, and its sequences go on where those of the archiv
   expect(await wharf.database.query('SELECT what FROM "target.live".audit')).toEqual([{ what: 'usual' }])
 })
 
+test('tables without a line may refer to those that are replaced, and rows may break what is NOT VALID', async () => {
+  const script = `
+    CREATE TABLE t (id integer PRIMARY KEY, n integer);
+    CREATE TYPE "date" AS ENUM ('a');
+    CREATE TABLE without_line (id integer CONSTRAINT "to t" REFERENCES t, d "$SCHEMA".date);
+    COMMENT ON CONSTRAINT "to t" ON without_line IS 'kept';
+    CREATE TABLE child (m integer) INHERITS (t);
+    INSERT INTO t VALUES (1, -1), (2, -2); INSERT INTO child VALUES (3, -3, 4); INSERT INTO without_line VALUES (1, 'a');
+    ALTER TABLE t ADD CONSTRAINT "from now on" CHECK (n > 0) NOT VALID;
+    ALTER TABLE child ADD CONSTRAINT "refers, from now on" FOREIGN KEY (m) REFERENCES t NOT VALID;`
+  await createProject(wharf, 'unfinished')
+  await applyScript(wharf, 'unfinished', script.replaceAll('$SCHEMA', 'unfinished.live'))
+  const [before, lines] = [await surroundings('unfinished.live'), await exportOf(wharf.root, 'unfinished')]
+  expect(before.length).toBeGreaterThan(5)
+  const answer = await sendArchive(wharf.root, lines)
+  expect(answer.json).toMatchObject({ ok: true, projects: [{ stages: [{ rows: 3, undoable: false }] }] })
+  expect(await surroundings('unfinished.live')).toEqual(before)
+  expect(comparableLines(await exportOf(wharf.root, 'unfinished'))).toEqual(comparableLines(lines))
+})
+
+test('a dry run says of a generated column that its values cannot be loaded', async () => {
+  const list = Array.from({ length: 6_000 }, (_, at) => at).join(', ')
+  await createProject(
+    wharf,
+    'generating',
+    `CREATE TABLE t (id integer, listed boolean GENERATED ALWAYS AS (id IN (${list})) STORED); INSERT INTO t VALUES (1)`,
+  )
+  const lines = await exportOf(wharf.root, 'generating')
+  for (const query of ['?dryRun=true', '']) {
+    const answer = await sendArchive(wharf.root, lines, { query })
+    expect(answer).toMatchObject({ status: 409, text: expect.stringContaining('column t.listed is generated') })
+  }
+})
+
 test('an import in place cannot be undone, and the undo says why', async () => {
   const answer = await wharf.root.post('/projects/target/stages/live/undo?force=true')
   expect(answer).toMatchObject({ status: 409, text: expect.stringContaining('in place') })
@@ -174,9 +208,23 @@ test('a foreign key of another stage is not left without its rows', async () => 
   await wharf.root.post('/projects', { json: { slug: 'held', stages: ['live', 'draft'] } })
   await applyScript(wharf, 'held', 'CREATE TABLE t (n integer PRIMARY KEY); INSERT INTO t VALUES (1)')
   const one = await exportOf(wharf.root, 'held', { stages: ['live'] })
-  await applyScript(wharf, 'held', 'CREATE TABLE u (n integer REFERENCES "held.live".t)', 'draft')
+  await applyScript(wharf, 'held', 'INSERT INTO t VALUES (2)')
+  await applyScript(
+    wharf,
+    'held',
+    'CREATE TABLE u (n integer CONSTRAINT "to live" REFERENCES "held.live".t); INSERT INTO u VALUES (2)',
+    'draft',
+  )
   const before = await readState(wharf.database)
   const answer = await sendArchive(wharf.root, one)
-  expect(answer).toMatchObject({ status: 409, text: expect.stringContaining('foreign key') })
+  expect(answer).toMatchObject({ status: 409, text: expect.stringContaining('to live') })
   expect(await readState(wharf.database)).toEqual(before)
+
+  await applyScript(wharf, 'held', 'UPDATE u SET n = 1', 'draft')
+  const foreignKeys = () =>
+    wharf.database.query(`SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'to live'`)
+  const key = await foreignKeys()
+  expect(key).toHaveLength(1)
+  expect(await sendArchive(wharf.root, one)).toMatchObject({ status: 200 })
+  expect(await foreignKeys()).toEqual(key)
 })

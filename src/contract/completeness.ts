@@ -1,0 +1,85 @@
+/** Something of a stage that an archive has no line for. */
+export interface NotInArchive {
+  readonly kind: string
+  readonly name: string
+  readonly detail?: string | undefined
+  /** Whether rows are missing with it; undefined where an earlier version wrote it. */
+  readonly rows?: boolean | undefined
+  readonly stage?: string
+}
+
+/** What is known of an archive, or of something made from one. */
+export type Completeness =
+  /** It has everything that it was asked to have. */
+  | 'complete'
+  /** Views, functions and the like are missing, and no rows. */
+  | 'no rows missing'
+  | 'rows missing'
+  /** A version that did not look for everything made it. */
+  | 'not known'
+
+/** What takes rows with it, where the entry does not say so itself. */
+const KINDS_WITH_ROWS: ReadonlySet<string> = new Set(['table', 'partitioned table', 'foreign table', 'large object'])
+
+/** Whether rows are missing for lack of it. */
+export const lacksRows = ({ kind, rows }: NotInArchive): boolean => rows ?? KINDS_WITH_ROWS.has(kind)
+
+/** Says of each entry whether rows are missing for lack of it. */
+export const withRowsMarked = <T extends NotInArchive>(things: readonly T[]): T[] =>
+  things.map((thing) => (lacksRows(thing) ? { ...thing, rows: true } : thing))
+
+/** What an archive says of itself. */
+export interface Stated {
+  /** null or undefined where it does not say so: an earlier version made it. */
+  readonly complete?: boolean | null | undefined
+  readonly notExported: readonly NotInArchive[]
+}
+
+export function completenessOf({ complete, notExported }: Stated): Completeness {
+  if (notExported.some(lacksRows)) return 'rows missing'
+  if (complete === null || complete === undefined) return 'not known'
+  return complete ? 'complete' : 'no rows missing'
+}
+
+/** Whether all of several are complete; null where that is not known. */
+export function allComplete(each: readonly (boolean | null | undefined)[]): boolean | null {
+  if (each.includes(false)) return false
+  return each.every((complete) => complete === true) ? true : null
+}
+
+/** What is said of something that is not complete, wherever it is said. */
+export const COMPLETENESS_TEXT = {
+  complete: 'is complete',
+  'no rows missing': 'lacks things that no archive can hold; no rows are missing with them',
+  'rows missing': 'lacks rows that no archive can hold',
+  'not known': 'may lack something: an earlier version made it, and did not look for everything',
+} as const satisfies Record<Completeness, string>
+
+/** An entry in words. */
+export function nameMissing({ stage, kind, name, detail }: NotInArchive): string {
+  const reason = detail === undefined ? '' : ` (${detail})`
+  return `${stage === undefined ? '' : `${stage}: `}${kind} ${name}${reason}`
+}
+
+/** A sentence about what is missing, and what it is. */
+export interface MissingPart {
+  readonly sentence: string
+  readonly things: readonly string[]
+}
+
+/**
+ * What is missing, in words, before and after it is copied; empty where nothing is.
+ *
+ * @param subject what lacks it, e.g. `the archive`.
+ */
+export function describeMissing(subject: string, { complete, notExported }: Stated): readonly MissingPart[] {
+  const sentence = (completeness: Completeness): string => `${subject} ${COMPLETENESS_TEXT[completeness]}`
+  const things = (wanted: boolean): readonly string[] =>
+    notExported.filter((thing) => lacksRows(thing) === wanted).map(nameMissing)
+  const parts = [
+    { sentence: sentence('rows missing'), things: things(true) },
+    { sentence: sentence('no rows missing'), things: things(false) },
+  ].filter((part) => part.things.length > 0)
+  const isUnknown = complete === undefined || complete === null
+  return isUnknown ? [...parts, { sentence: sentence('not known'), things: [] }] : parts
+}
