@@ -75,7 +75,7 @@ function createProgram(
       writeErr: (text) => void stderr.write(harmless(maskTokens(text))),
     })
     .showHelpAfterError('(--help says more)')
-    .addHelpText('after', `\n${EXIT_HELP}`)
+    .addHelpText('afterAll', `\n${EXIT_HELP}`)
     .configureHelp({ subcommandTerm: (command) => command.name() })
 
   program

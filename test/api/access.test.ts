@@ -99,6 +99,7 @@ const CALLS: readonly Call[] = [
   { operation: 'GET /tokens/{id}', path: () => `/tokens/${spare.id}`, statuses: forRoot(200) },
   { operation: 'DELETE /tokens/{id}', path: () => `/tokens/${spare.id}`, statuses: forRoot(204) },
   { operation: 'POST /export', request: { json: { projects: [{ slug: 'shop' }] } }, statuses: forExport },
+  { operation: 'POST /export/dry-run', request: { json: { projects: [{ slug: 'shop' }] } }, statuses: forExport },
 ]
 
 test.for(CALLS)('$operation answers each caller as its role says', async ({ operation, path, request, statuses }) => {

@@ -1,9 +1,14 @@
 import { access, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import type { ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { buffer } from 'node:stream/consumers'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { connectRemoteServer } from '../../src/transfer/remote/remote-server.ts'
 import { type CliResult, runCommand } from '../support/cli/cli.ts'
 import { dsnOf } from '../support/cli/dsn.ts'
+import { serveHttp } from '../support/http/serve-http.ts'
 import { askExport, jobOf, untilEnded } from '../support/jobs/jobs.ts'
 import { LACKS_ROWS, SAYS_ALL_IS_THERE } from '../support/service/lacks-rows.ts'
 import { createProject } from '../support/service/projects.ts'
@@ -110,7 +115,7 @@ test('data:verify exits with 3 for a file that lacks rows, and says so first', a
   expect(stdout).not.toMatch(SAYS_ALL_IS_THERE)
   expectWarned(await runCommand(['data:verify', file, '--allow-incomplete']))
   const older = join(folder, 'older.jsonl')
-  await writeFile(older, (await readFile(file, 'utf8')).replaceAll(/,"rows":true|,"complete":false/g, ''))
+  await writeFile(older, asBefore(await readFile(file, 'utf8')))
   expect(await runCommand(['data:verify', older])).toMatchObject({ code: 3, stderr: expect.stringMatching(MISSING) })
 })
 
@@ -119,4 +124,68 @@ test('job:watch exits with 3 for a job that failed since rows would be missing',
   const { code, stdout } = await runCommand(['job:watch', job.id, '--server', dsnOf(wharf, 'tour')])
   expect({ code, stdout }).toEqual({ code: 3, stdout: expect.stringContaining('live: table concert') })
   expect(stdout).not.toMatch(SAYS_ALL_IS_THERE)
+})
+
+/** As versions before `rows` and `complete` wrote it. */
+const asBefore = (text: string): string => text.replaceAll(/,"rows":true|,"complete":(true|false)/g, '')
+
+const refuse = (response: ServerResponse, status: number, problem: object): void => {
+  response.writeHead(status, { 'content-type': 'application/problem+json' })
+  response.end(JSON.stringify({ title: 'Refused', status, instance: 'urn:wharf:request:1', ...problem }))
+}
+
+/** A server of an earlier version, which knows no `allowIncomplete`, and sends what it has. */
+async function serveOlder() {
+  const archive = asBefore(await readFile(file, 'utf8'))
+  const server = await serveHttp((request, response) => {
+    const { body = '' } = server.requests.at(-1) ?? {}
+    if (request.method === 'GET') {
+      const createdAt = '2026-11-20T21:00:00.000Z'
+      return void response.end(JSON.stringify({ slug: 'tour', createdAt, stages: [{ slug: 'live', createdAt }] }))
+    }
+    if (request.url !== '/export') {
+      const detail = `there is no path "${request.url}"`
+      return refuse(response, 404, { type: 'urn:wharf:error:not-found', detail })
+    }
+    if (body.includes('allowIncomplete')) {
+      const errors = [{ pointer: '/allowIncomplete', detail: 'is not a known field' }]
+      const detail = 'the body does not have the expected form'
+      return refuse(response, 400, { type: 'urn:wharf:error:invalid-request', detail, errors })
+    }
+    const gzip = request.headers['accept-encoding'] === 'gzip'
+    response.writeHead(200, {
+      'content-type': 'application/x-ndjson',
+      ...(gzip && { 'content-encoding': 'gzip' }),
+    })
+    response.end(gzip ? gzipSync(archive) : archive)
+  })
+  return server
+}
+
+test('a server of an earlier version refuses nothing, so the command does', async () => {
+  const older = await serveOlder()
+  const output = join(folder, 'from-older.jsonl.gz')
+  const args = ['data:export', dsnOf(older, 'tour'), '--output', output]
+  expectRefused(await runCommand(args))
+  expect(await exists(output)).toBe(false)
+  expectWarned(await runCommand([...args, '--allow-incomplete']))
+  expect(await exists(output)).toBe(true)
+})
+
+test('before a transfer from a server of an earlier version, it is not known what is missing', async () => {
+  const older = await serveOlder()
+  const args = ['data:transfer', dsnOf(older, 'tour'), dsnOf(wharf, 'moved')]
+  const asked = await runCommand(args, { terminal: true, input: 'n\n' })
+  expect(asked).toMatchObject({ code: 1, stderr: expect.stringContaining('warning: the target may lack something') })
+  expectRefused(await runCommand([...args, '--yes']))
+  expectWarned(await runCommand([...args, '--yes', '--allow-incomplete']))
+})
+
+test('a server asks one of an earlier version again, without a field that it does not know', async () => {
+  const older = await serveOlder()
+  const { origin, host } = new URL(older.url)
+  const server = connectRemoteServer({ origin, token: 'T', allowed: [host], signal: AbortSignal.timeout(20_000) })
+  onTestFinished(() => server.close())
+  const bytes = await server.openExport({ slug: 'tour', system: false }, { allowIncomplete: true })
+  expect(gunzipSync(await buffer(bytes)).toString()).toContain('"notExported"')
 })

@@ -1,8 +1,9 @@
+import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runCommand } from '../../support/cli/cli.ts'
 import { dsnOf } from '../../support/cli/dsn.ts'
 import { showJob } from '../../support/jobs/jobs.ts'
-import { makeSchedule, runWhenDue } from '../../support/jobs/schedules.ts'
+import { makeSchedule, runWhenDue, showSchedule } from '../../support/jobs/schedules.ts'
 import { LACKS_ROWS, SAYS_ALL_IS_THERE } from '../../support/service/lacks-rows.ts'
 import { applyScript, createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
@@ -60,5 +61,21 @@ test('where that is allowed, its archive is made and never proven, until one lac
   })
   expect(await figure('last_incomplete', schedule)).toBe('0')
 })
+
+test('what an earlier version took for a proof of an archive that lacks rows does not count', async () => {
+  await createProject(wharf, 'before', 'CREATE TABLE song (id integer PRIMARY KEY)')
+  const schedule = await makeSchedule(wharf.root, 'before', { verify: true })
+  expect(await runWhenDue(wharf, schedule)).toMatchObject({ lastProven: { provenAt: expect.any(String) } })
+  const result = { notExported: [{ stage: 'live', kind: 'partitioned table', name: 'payment' }] }
+  await wharf.database.query('UPDATE control.job SET result = $2 WHERE schedule_id = $1', [schedule.id, result])
+  await wharf.database.query(await readFile(MIGRATION, 'utf8'))
+  expect(await showSchedule(wharf.root, schedule)).toMatchObject({
+    lastSuccess: { provenAt: null, notExported: 1, lacksRows: true },
+    lastProven: null,
+  })
+  expect(await figure('last_incomplete', schedule)).toBe('1')
+})
+
+const MIGRATION = 'prisma/migrations/20261122160000_proofs_of_incomplete_archives/migration.sql'
 
 const concert = expect.objectContaining({ kind: 'table', name: 'concert', rows: true })
