@@ -109,12 +109,13 @@ test('tables without a line may refer to those that are replaced, and rows may b
     ALTER TABLE child ADD CONSTRAINT "refers, from now on" FOREIGN KEY (m) REFERENCES t NOT VALID;`
   await createProject(wharf, 'unfinished')
   await applyScript(wharf, 'unfinished', script.replaceAll('$SCHEMA', 'unfinished.live'))
-  const [before, lines] = [await surroundings('unfinished.live'), await exportOf(wharf.root, 'unfinished')]
+  const exported = () => exportOf(wharf.root, 'unfinished', { excludeTables: ['without_line'] })
+  const [before, lines] = [await surroundings('unfinished.live'), await exported()]
   expect(before.length).toBeGreaterThan(5)
   const answer = await sendArchive(wharf.root, lines)
   expect(answer.json).toMatchObject({ ok: true, projects: [{ stages: [{ rows: 3, undoable: false }] }] })
   expect(await surroundings('unfinished.live')).toEqual(before)
-  expect(comparableLines(await exportOf(wharf.root, 'unfinished'))).toEqual(comparableLines(lines))
+  expect(comparableLines(await exported())).toEqual(comparableLines(lines))
 })
 
 test('a dry run says of a generated column that its values cannot be loaded', async () => {

@@ -20,6 +20,7 @@ const DATABASES = [
   { slug: 'structures', path: '../../fixtures/structures.sql' },
   { slug: 'partitions', path: '../../fixtures/partitions.sql' },
   { slug: 'objects', path: '../../fixtures/objects.sql' },
+  { slug: 'rental', path: '../../fixtures/rental.sql' },
   { slug: 'inheritance', path: '../../fixtures/inheritance.sql' },
   { slug: 'tables-of-18', path: '../../fixtures/tables-18.sql', embedded: true },
 ]
