@@ -28,7 +28,18 @@ describe.runIf(programs !== undefined && speaksGerman(programs))('on a PostgreSQ
 
   test('what PostgreSQL says of a script is in its language', async () => {
     const answer = await applyScript(wharf, 'shop', 'SELECT 1/0')
-    expect(answer).toMatchObject({ status: 422, json: { detail: 'nothing was changed: Division durch Null' } })
+    expect(answer).toMatchObject({ status: 422, json: { detail: 'nothing was changed: line 1: Division durch Null' } })
+  })
+
+  test.for([
+    ['a row of COPY', 'CREATE TABLE t9 (n int);\nCOPY t9 FROM stdin;\n1\nx\n\\.\n', 4],
+    [
+      'an INSERT among others',
+      'CREATE TABLE t9 (n int UNIQUE);\nINSERT INTO t9\nVALUES (1);\nINSERT INTO t9 VALUES (1);',
+      4,
+    ],
+  ] as const)('the line of %s is found in what it says', async ([, script, line]) => {
+    expect(await applyScript(wharf, 'shop', script)).toMatchObject({ status: 422, json: { errors: [{ line }] } })
   })
 
   test.each([
