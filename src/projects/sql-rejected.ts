@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { quoteIdentifier } from '../database/quoting.ts'
+import { SQLSTATE } from '../database/sqlstate.ts'
 import { databaseFailure, refusedPart } from '../database/sqlstate-meanings.ts'
 import { AppError, type Fault } from '../errors.ts'
 
@@ -17,13 +18,17 @@ interface Site {
  * @param pool of the login that ran it.
  */
 export async function sqlRejected(error: unknown, { line, ...names }: Site, pool: pg.Pool): Promise<unknown> {
-  if (!(error instanceof pg.DatabaseError) || refusedPart(error) === undefined) return databaseFailure(error) ?? error
+  if (!(error instanceof pg.DatabaseError) || !isOfScript(error)) return databaseFailure(error) ?? error
   const message = (await isTransactionCommand(error, pool))
     ? 'the script begins or ends a transaction, but it runs in one of its own: leave BEGIN, COMMIT and ROLLBACK out'
     : error.message
   const detail = [message, error.detail, error.hint].filter(Boolean).join('; ')
   return rejected(inScriptsNames(message, names), { line, detail: inScriptsNames(detail, names), cause: error })
 }
+
+/** PostgreSQL says `internal_error` also for what it does not support, such as an index over rows of a partitioned table. */
+const isOfScript = (error: pg.DatabaseError): boolean =>
+  refusedPart(error) !== undefined || error.code === SQLSTATE.internalError
 
 /** A message about the names that the script has, and not those that they were given in the stage. */
 function inScriptsNames(message: string, { schema, stageSchema }: Pick<Site, 'schema' | 'stageSchema'>): string {

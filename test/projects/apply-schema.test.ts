@@ -65,6 +65,14 @@ const FAILING: readonly [what: string, script: string, line: number | undefined,
     undefined,
     /foreign key/,
   ],
+  [
+    'it asks for what PostgreSQL does not support',
+    `CREATE TABLE p (n int) PARTITION BY LIST (n);
+    CREATE TABLE c (more int, n int); ALTER TABLE c DROP more; ALTER TABLE p ATTACH PARTITION c DEFAULT;
+    CREATE FUNCTION f(p) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 1'; CREATE INDEX ON p (f(p.*))`,
+    3,
+    /whole-row table reference/,
+  ],
   ['it reaches for what is not its own', 'SELECT * FROM control.token', 1, /permission denied for schema control/],
 ]
 
