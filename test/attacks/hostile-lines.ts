@@ -55,6 +55,8 @@ export const SQL_FIELDS: readonly SqlFieldSample[] = [
     'CREATE INDEX name ON t USING btree (a)',
     (inner) => `CREATE INDEX name ON t USING btree (a) WHERE (${inner}) IS NULL`,
   ),
+  field('table', ['partitionBy'], 'LIST (a)', (inner) => `LIST ((${inner}))`),
+  field('table', ['partitionOf', 'bound'], 'FOR VALUES IN (1)', (inner) => `FOR VALUES IN (${inner})`),
 ]
 
 const named = { name: 'name' }
@@ -73,6 +75,7 @@ const LEAST: Readonly<Record<SqlFieldSample['kind'], object>> = {
 const BESIDE: Readonly<Record<string, object>> = {
   primaryKey: { primaryKey: named },
   ...Object.fromEntries(['unique', 'checks', 'exclusions', 'indexes'].map((list) => [list, { [list]: [named] }])),
+  partitionOf: { partitionOf: { table: 'p' } },
   foreignKeys: {
     primaryKey: { name: 'key', definition: 'PRIMARY KEY (a)' },
     foreignKeys: [{ ...named, references: 't' }],
@@ -94,7 +97,8 @@ function put(parent: unknown, [key, ...path]: SqlFieldSample['path'], text: stri
 
 /** A whole archive with one line of structure, so that there is nothing else in it to be refused. */
 export function archiveAround(slug: string, stage: string, line: string): string {
-  const isTable = line.startsWith('{"table":')
+  const isTable = line.startsWith('{"table":') && !line.includes('"partitionBy":')
+  const parent = JSON.stringify({ table: { name: 'p', columns: [columnA, columnB], partitionBy: 'LIST (a)' } })
   // A row, so that what is computed for each is computed.
   const isGenerated = line.includes('"generated":')
   const row = JSON.stringify({ row: isGenerated ? ['1'] : ['1', '1'] })
@@ -108,6 +112,7 @@ export function archiveAround(slug: string, stage: string, line: string): string
     JSON.stringify({ archive: { version: 1, createdAt: at, snapshotAt: at, generator: 'x/1' } }),
     JSON.stringify({ project: { slug, system: false } }),
     JSON.stringify({ stage: { slug: stage } }),
+    ...(line.includes('"partitionOf":') ? [parent] : []),
     line,
     ...(isTable ? rows : []),
     JSON.stringify({ stageEnd: { slug: stage, tables: isTable ? 1 : 0, rows: isTable ? 1 : 0 } }),
@@ -117,8 +122,12 @@ export function archiveAround(slug: string, stage: string, line: string): string
   ].join('\n')
 }
 
-/** In which line of that it stands. */
+/** In which line of that it stands, but for a partition. */
 export const HOSTILE_LINE = 4
+
+/** The same for any field: the partitioned table comes before its partition. */
+export const hostileLineOf = ({ path }: SqlFieldSample): number =>
+  path[0] === 'partitionOf' ? HOSTILE_LINE + 1 : HOSTILE_LINE
 
 /** All text fields of the lines that structure is built from, as `table.columns.0.type`, and what each holds. */
 export function declaredTexts(): ReadonlyMap<string, unknown> {
