@@ -136,7 +136,7 @@ test('a target that differs only in what decides about no row takes the archive'
   const after = await exportOf(wharf.root, 'target', { stages: ['same'] })
   expect(after).toContain('who plays')
   expect(after).toContain('and how they are called')
-  expect(after).toContain('{"slug":"same","comment":"the stage itself"}')
+  expect(after).toContain('{"slug":"same","complete":true,"comment":"the stage itself"}')
   expect(after).toContain('"options":["fillfactor=70"]')
   expect(after).toContain('"statistics":200')
   expect(after).not.toContain('4711')
