@@ -121,11 +121,15 @@ const ACTING: readonly string[] = [
   `ts_rewrite('a', 'SELECT 1')`,
 ]
 
-const hostileTexts = ({ honest, around }: SqlFieldSample): readonly string[] => [
+const hostileTexts = ({ honest, around, mayAct }: SqlFieldSample): readonly string[] => [
   ...BEHIND.map((text) => honest + text),
-  ...INSTEAD.filter((text) => text !== honest),
-  ...ACTING.map(around),
+  // A query in the place of another is one.
+  ...INSTEAD.filter((text) => text !== honest && !(text.startsWith('SELECT') && honest.startsWith('SELECT'))),
+  ...ACTING.filter((text) => !mayAct || REACHES_OUT.test(text)).map(around),
 ]
+
+/** What names something in another schema as such, and not in a text. */
+const REACHES_OUT = /^"?wharf"?\.|(?:FROM |OPERATOR\(|::|COLLATE )"guest\.safe"\./i
 
 const line = (kind: string, content: unknown): string => JSON.stringify({ [kind]: content })
 

@@ -1,16 +1,18 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { lists, texts } from '../../src/archive/fields.ts'
-import { LINES } from '../../src/archive/lines.ts'
+import { LINES, OBJECT_KINDS, STRUCTURE_KINDS } from '../../src/archive/lines.ts'
 
 /** A field of a line that holds SQL, with text that is right for it. */
 export interface SqlFieldSample {
-  readonly kind: 'domain' | 'composite' | 'range' | 'table'
+  readonly kind: (typeof STRUCTURE_KINDS)[number]
   /** Keys below the kind; a number is a place in a list. */
   readonly path: readonly (string | number)[]
   readonly honest: string
   /** Text of the right form that has an expression inside. */
   readonly around: (expression: string) => string
+  /** Whether that expression may act, as in what runs as the project's login anyway: it may reach no other stage then. */
+  readonly mayAct?: boolean
 }
 
 const field = (
@@ -19,6 +21,13 @@ const field = (
   honest: string,
   around: SqlFieldSample['around'],
 ): SqlFieldSample => ({ kind, path, honest, around })
+
+/** The definition of an object. */
+const definition = (
+  kind: SqlFieldSample['kind'],
+  honest: string,
+  around: SqlFieldSample['around'],
+): SqlFieldSample => ({ kind, path: ['definition'], honest, around, mayAct: true })
 
 const itself = (expression: string): string => expression
 const asModifier = (expression: string): string => `numeric(${expression})`
@@ -57,6 +66,66 @@ export const SQL_FIELDS: readonly SqlFieldSample[] = [
   ),
   field('table', ['partitionBy'], 'LIST (a)', (inner) => `LIST ((${inner}))`),
   field('table', ['partitionOf', 'bound'], 'FOR VALUES IN (1)', (inner) => `FOR VALUES IN (${inner})`),
+  definition(
+    'collation',
+    `CREATE COLLATION name (PROVIDER = libc, LOCALE = 'C')`,
+    (inner) => `CREATE COLLATION name (PROVIDER = libc, LOCALE = ${inner})`,
+  ),
+  definition(
+    'textSearchDictionary',
+    'CREATE TEXT SEARCH DICTIONARY name (TEMPLATE = simple)',
+    (inner) => `CREATE TEXT SEARCH DICTIONARY name (TEMPLATE = ${inner})`,
+  ),
+  { ...field('function', ['arguments'], 'integer', asModifier), mayAct: true },
+  definition(
+    'function',
+    `CREATE FUNCTION name(integer) RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT 1'`,
+    (inner) => `CREATE FUNCTION name(integer) RETURNS text LANGUAGE sql RETURN ${inner}`,
+  ),
+  field('operator', ['left'], 'integer', asModifier),
+  field('operator', ['right'], 'integer', asModifier),
+  definition(
+    'operator',
+    'CREATE OPERATOR === (FUNCTION = int4eq, LEFTARG = integer, RIGHTARG = integer)',
+    (inner) => `CREATE OPERATOR === (FUNCTION = ${inner}, LEFTARG = integer, RIGHTARG = integer)`,
+  ),
+  field('cast', ['source'], 'integer', asModifier),
+  field('cast', ['target'], 'integer', asModifier),
+  definition(
+    'cast',
+    'CREATE CAST (t AS integer) WITH INOUT',
+    (inner) => `CREATE CAST (t AS numeric(${inner})) WITH INOUT`,
+  ),
+  field('view', ['columns', 0, 'default'], '1', itself),
+  definition('view', 'SELECT a FROM t', (inner) => `SELECT ${inner} AS a FROM t`),
+  field('materializedView', ['columns', 0, 'default'], '1', itself),
+  definition('materializedView', 'SELECT a FROM t', (inner) => `SELECT ${inner} AS a FROM t`),
+  field(
+    'materializedView',
+    ['indexes', 0, 'definition'],
+    'CREATE INDEX name ON v USING btree (a)',
+    (inner) => `CREATE INDEX name ON v USING btree (a) WHERE (${inner}) IS NULL`,
+  ),
+  definition(
+    'statistics',
+    'CREATE STATISTICS name ON a, b FROM t',
+    (inner) => `CREATE STATISTICS name ON a, (${inner}) FROM t`,
+  ),
+  definition(
+    'rule',
+    'CREATE RULE name AS ON UPDATE TO t DO ALSO NOTHING',
+    (inner) => `CREATE RULE name AS ON UPDATE TO t WHERE (${inner}) IS NULL DO ALSO NOTHING`,
+  ),
+  definition(
+    'trigger',
+    'CREATE TRIGGER name BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()',
+    (inner) => `CREATE TRIGGER name BEFORE UPDATE ON t FOR EACH ROW WHEN ((${inner}) IS NULL) EXECUTE FUNCTION f()`,
+  ),
+  definition(
+    'policy',
+    'CREATE POLICY name ON t USING (true)',
+    (inner) => `CREATE POLICY name ON t USING ((${inner}) IS NULL)`,
+  ),
 ]
 
 const named = { name: 'name' }
@@ -64,11 +133,28 @@ const columnA = { name: 'a', type: 'integer', nullable: false }
 const columnB = { name: 'b', type: 'integer', nullable: true }
 
 /** Lines without any field that may be missing. */
-const LEAST: Readonly<Record<SqlFieldSample['kind'], object>> = {
+const LEAST: Readonly<Partial<Record<SqlFieldSample['kind'], object>>> = {
   domain: { name: 'd', type: 'integer', nullable: true },
   composite: { name: 'c', attributes: [{ name: 'a', type: 'integer' }] },
   range: { name: 'r', subtype: 'integer' },
   table: { name: 't', columns: [columnA, columnB] },
+  collation: named,
+  textSearchDictionary: named,
+  function: {
+    ...{ ...named, arguments: 'integer', kind: 'function' },
+    definition: `CREATE FUNCTION name(integer) RETURNS integer LANGUAGE sql AS 'SELECT 1'`,
+  },
+  operator: {
+    ...{ name: '===', left: 'integer', right: 'integer' },
+    definition: 'CREATE OPERATOR === (FUNCTION = int4eq, LEFTARG = integer, RIGHTARG = integer)',
+  },
+  cast: { name: 'c', source: 't', target: 'integer', definition: 'CREATE CAST (t AS integer) WITH INOUT' },
+  view: { name: 'v', columns: [{ name: 'a' }], definition: 'SELECT a FROM t' },
+  materializedView: { name: 'v', columns: [{ name: 'a' }], definition: 'SELECT a FROM t', populated: false },
+  statistics: { ...named, table: 't' },
+  rule: { ...named, table: 't', enabled: 'origin' },
+  trigger: { ...named, table: 't', enabled: 'origin' },
+  policy: { ...named, table: 't' },
 }
 
 /** What goes with a field of those, by the first key of its path, so that it can be built. */
@@ -97,7 +183,8 @@ function put(parent: unknown, [key, ...path]: SqlFieldSample['path'], text: stri
 
 /** A whole archive with one line of structure, so that there is nothing else in it to be refused. */
 export function archiveAround(slug: string, stage: string, line: string): string {
-  const isTable = line.startsWith('{"table":') && !line.includes('"partitionBy":')
+  const isObject = OBJECT_KINDS.some((kind) => line.startsWith(`{"${kind}":`))
+  const isTable = (line.startsWith('{"table":') && !line.includes('"partitionBy":')) || isObject
   const parent = JSON.stringify({ table: { name: 'p', columns: [columnA, columnB], partitionBy: 'LIST (a)' } })
   // A row, so that what is computed for each is computed.
   const isGenerated = line.includes('"generated":')
@@ -109,11 +196,12 @@ export function archiveAround(slug: string, stage: string, line: string): string
   ]
   const at = '2026-11-20T21:00:00.000Z'
   return [
-    JSON.stringify({ archive: { version: 1, createdAt: at, snapshotAt: at, generator: 'x/1' } }),
+    JSON.stringify({ archive: { version: 2, createdAt: at, snapshotAt: at, generator: 'x/1' } }),
     JSON.stringify({ project: { slug, system: false } }),
     JSON.stringify({ stage: { slug: stage } }),
     ...(line.includes('"partitionOf":') ? [parent] : []),
     line,
+    ...(isObject ? [JSON.stringify({ table: LEAST.table })] : []),
     ...(isTable ? rows : []),
     JSON.stringify({ stageEnd: { slug: stage, tables: isTable ? 1 : 0, rows: isTable ? 1 : 0 } }),
     JSON.stringify({ projectEnd: { slug } }),
@@ -132,7 +220,7 @@ export const hostileLineOf = ({ path }: SqlFieldSample): number =>
 /** All text fields of the lines that structure is built from, as `table.columns.0.type`, and what each holds. */
 export function declaredTexts(): ReadonlyMap<string, unknown> {
   const found = new Map<string, unknown>()
-  for (const kind of ['stage', 'enum', 'domain', 'composite', 'range', 'sequence', 'table'] as const) {
+  for (const kind of ['stage', ...STRUCTURE_KINDS] as const) {
     collect(LINES[kind], kind, found)
   }
   return found

@@ -26,6 +26,7 @@ export const isObjectDefinition = (definition: { readonly form: string }): defin
 export function objectStatement(text: string, definition: ObjectDefinition): string {
   if (definition.form === 'query') return `CREATE VIEW v AS ${text}`
   if (definition.form !== 'arguments') return text
+  if (text !== text.trim()) return ''
   return definition.kind === 'aggregate' ? `DROP AGGREGATE f(${text || '*'})` : `DROP FUNCTION f(${text})`
 }
 
