@@ -12,7 +12,7 @@ export interface NotInArchive {
 export type Completeness =
   /** It has everything that it was asked to have. */
   | 'complete'
-  /** Views, functions and the like are missing, and no rows. */
+  /** Rights, publications and the like are missing, and no rows. */
   | 'no rows missing'
   | 'rows missing'
   /** A version that did not look for everything made it. */
