@@ -23,6 +23,8 @@ export const functionLine = z.object({
   kind: z.enum(['function', 'procedure', 'window', 'aggregate']),
   /** `CREATE FUNCTION`, `CREATE PROCEDURE` or `CREATE AGGREGATE`. */
   definition: sqlText,
+  /** The schemas of its `SET search_path`, where the stage's own is among them: that is written as `$stage`. */
+  searchPath: optional(list(quotedText)),
   comment,
 })
 

@@ -2,7 +2,7 @@ import { quoteIdentifier } from '../../database/quoting.ts'
 import { LOG_TABLES, RECORD_IMPORT } from '../../events/statements.ts'
 import { tap } from '../../lib/tap.ts'
 import { assertBuilt } from '../structure/assert-built.ts'
-import { createStatements } from '../structure/create-statements.ts'
+import { createStatements, settleStatements } from '../structure/create-statements.ts'
 import type { ArchiveTable } from './archive-lists.ts'
 import { copyRows, insertEmptyRows } from './copy-rows.ts'
 import type { ArchiveFollower } from './follow-archive.ts'
@@ -57,6 +57,7 @@ export async function loadStage(
     await runAll(session, [...after, ...analyze])
     if (!inPlace) {
       await assertBuilt(session, schemaName, { lines: structure, isOwn: mode === 'swap' })
+      await runAll(session, settleStatements(structure, stage.schemaName))
     }
     // Only now: the rows that were loaded are one event, the import's.
     await session.query(LOG_TABLES, [schemaName ?? stage.schemaName])

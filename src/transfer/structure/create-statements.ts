@@ -9,7 +9,7 @@ import {
   type TableLine,
   type TypeLine,
 } from './lines.ts'
-import { completeObject, createObject } from './objects/objects.ts'
+import { completeObject, createObject, settleObject } from './objects/objects.ts'
 import { createSequence, positionSequence } from './sequences.ts'
 import {
   attachPartition,
@@ -82,6 +82,13 @@ export function createStatements({ beforeTables, sequences, tables, afterTables 
     ],
   }
 }
+
+/** What is left to do when a structure has been built and compared, before the stage gets it. */
+export const settleStatements = (
+  { beforeTables, afterTables }: StructureLines,
+  stageSchema: string,
+): readonly string[] =>
+  [...beforeTables.filter(isObjectLine), ...afterTables].flatMap((object) => settleObject(object, stageSchema))
 
 /** What comes before the first view or the like: functions that need nothing but tables; and everything else. */
 function splitAtView(afterTables: readonly ObjectLine[]): readonly [readonly ObjectLine[], readonly ObjectLine[]] {

@@ -2,6 +2,7 @@ import { quoteIdentifier } from '../../../database/quoting.ts'
 import { commentOn } from '../clauses.ts'
 import { jsonObject } from '../query.ts'
 import { functionNameSql, IS_OWN_SQL, type ObjectKind, type ObjectLineOf } from './object-kind.ts'
+import { setBuildingPath, setStagePath, withoutStagePath } from './search-paths.ts'
 
 const NOUNS: Readonly<Record<ObjectLineOf<'function'>['kind'], string>> = {
   function: 'FUNCTION',
@@ -74,6 +75,12 @@ const LINE_SQL = jsonObject({
   comment: `pg_catalog.obj_description(o.oid, 'pg_proc')`,
 })
 
+/** What tells whether a function names its schema. */
+interface PathRow {
+  readonly search_path: string | null
+  readonly schema_name: string
+}
+
 /** Functions, procedures and aggregates, but for those that come with another object, such as constructors of ranges. */
 export const FUNCTION: ObjectKind<'function'> = {
   noun: ({ kind }) => (kind === 'window' ? 'function' : kind),
@@ -81,7 +88,8 @@ export const FUNCTION: ObjectKind<'function'> = {
 SELECT 'pg_proc:' || o.oid AS key,
        o.proname || '(' || pg_catalog.pg_get_function_identity_arguments(o.oid) || ')' AS name,
        CASE WHEN o.prokind <> 'a' AND l.lanname IN ('c', 'internal') THEN 'it is written in ' || l.lanname END AS blocker,
-       ${LINE_SQL} AS line
+       ${LINE_SQL} AS line, n.nspname::text AS schema_name,
+       (SELECT pg_catalog.substr(c, 13) FROM pg_catalog.unnest(o.proconfig) c WHERE c LIKE 'search_path=%') AS search_path
   FROM pg_catalog.pg_proc o
   JOIN pg_catalog.pg_namespace n ON n.oid = o.pronamespace
   JOIN pg_catalog.pg_language l ON l.oid = o.prolang
@@ -95,7 +103,16 @@ SELECT 'pg_proc:' || o.oid AS key,
    AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
                     WHERE d.classid = o.tableoid AND d.objid = o.oid AND d.deptype = 'i')
  ORDER BY o.proname, pg_catalog.pg_get_function_identity_arguments(o.oid)`,
+  toLine({ line, ...row }) {
+    const { search_path = null, schema_name = '' } = row as Partial<PathRow>
+    return { ...line, ...withoutStagePath(line.definition, search_path, schema_name) }
+  },
   nameOf: ({ name, arguments: types }) => `${name}(${types})`,
-  create: (line) => [line.definition, ...commentOn(target(line), line.comment)],
+  create: (line) => [
+    line.definition,
+    ...setBuildingPath(`ROUTINE ${signature(line)}`, line.searchPath),
+    ...commentOn(target(line), line.comment),
+  ],
+  settle: (line, schemaName) => setStagePath(`ROUTINE ${signature(line)}`, line.searchPath, schemaName),
   drop: (line) => `DROP ROUTINE IF EXISTS ${signature(line)} CASCADE`,
 }

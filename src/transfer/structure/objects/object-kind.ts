@@ -19,12 +19,16 @@ export interface ObjectKind<K extends Kind> {
   readonly noun: string | ((line: ObjectLineOf<K>) => string)
   /** Reads those of the schema whose OID is `$1`: the columns of `ObjectRow`. */
   readonly sql: string
+  /** What the line is, where that is more than the row says. */
+  toLine?(row: ObjectRow<K>): ObjectLineOf<K>
   /** Names it among its kind. */
   nameOf(line: ObjectLineOf<K>): string
   /** The statements that make it. */
   create(line: ObjectLineOf<K>): readonly string[]
   /** What is done once everything else is there. */
   complete?(line: ObjectLineOf<K>): readonly string[]
+  /** The last thing that is done, before the stage gets this schema. */
+  settle?(line: ObjectLineOf<K>, schemaName: string): readonly string[]
   /** The statement that drops it, if it is still there. */
   drop(line: ObjectLineOf<K>): string
 }

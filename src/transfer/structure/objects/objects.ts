@@ -61,7 +61,10 @@ export const toObjectLines = (
       line: toObjectLine(row),
     }))
 
-export const toObjectLine = ({ kind, line }: AnyObjectRow): ObjectLine => ({ kind, content: line }) as ObjectLine
+export function toObjectLine(row: AnyObjectRow): ObjectLine {
+  const content = kindOf(row).toLine?.(row) ?? row.line
+  return { kind: row.kind, content } as ObjectLine
+}
 
 /** In which order kinds come where nothing needs another. */
 const RANKS = Object.keys(KINDS)
@@ -80,6 +83,10 @@ export const createObject = (object: ObjectLine): readonly string[] => kindOf(ob
 /** What is done once everything else is there: when triggers act. */
 export const completeObject = (object: ObjectLine): readonly string[] => kindOf(object).complete?.(object.content) ?? []
 
+/** The last thing that is done, before the stage gets this schema. @param schemaName that of the stage. */
+export const settleObject = (object: ObjectLine, schemaName: string): readonly string[] =>
+  kindOf(object).settle?.(object.content, schemaName) ?? []
+
 export const dropObject = (object: ObjectLine): string => kindOf(object).drop(object.content)
 
 /** The objects that are made after the tables: views and the like, and whatever needs a table or one of these. */
@@ -89,7 +96,8 @@ export function neededLate(
   needs: Needs,
 ): ReadonlySet<ObjectKey> {
   const late = new Set(objects.filter(({ kind }) => isMadeAfterTables(kind)).map(({ key }) => key))
-  const isLate = (key: ObjectKey): boolean => late.has(key) || tables.some((table) => table.key === key)
+  const tableKeys = new Set(tables.map(({ key }) => key))
+  const isLate = (key: ObjectKey): boolean => late.has(key) || tableKeys.has(key)
   for (let found = -1; found !== late.size; ) {
     found = late.size
     for (const { key } of objects) if ([...(needs.get(key) ?? [])].some(isLate)) late.add(key)
