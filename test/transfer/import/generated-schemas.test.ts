@@ -8,7 +8,7 @@ import { applyScript, createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 /** How many: `SCHEMAS=500` takes a quarter of an hour. `SEED` repeats those of another run, and `SHRINK=1` makes a failing one small. */
-const SCHEMAS = Number(process.env.SCHEMAS ?? 6)
+const SCHEMAS = Number(process.env.SCHEMAS ?? 4)
 
 const programs = installedPrograms()
 
