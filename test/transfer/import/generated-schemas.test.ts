@@ -7,8 +7,11 @@ import { installedPrograms, type OwnCluster, startOwnCluster } from '../../suppo
 import { applyScript, createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
-/** How many: `SCHEMAS=500` takes a quarter of an hour. `SEED` repeats those of another run, and `SHRINK=1` makes a failing one small. */
-const SCHEMAS = Number(process.env.SCHEMAS ?? 4)
+/**
+ * How many: `SCHEMAS=500` takes a quarter of an hour. They are the same ones each time, unless `SEED` says otherwise;
+ * `SHRINK=1` makes one that fails small.
+ */
+const SCHEMAS = Number(process.env.SCHEMAS ?? 3)
 
 const programs = installedPrograms()
 
@@ -67,7 +70,7 @@ async function assertComesBack(script: string): Promise<void> {
 test('schemas that are made up at random come back as they were', { timeout: 3_600_000 }, async () => {
   await fc.assert(fc.asyncProperty(generatedSchema, assertComesBack), {
     numRuns: SCHEMAS,
-    ...(process.env.SEED !== undefined && { seed: Number(process.env.SEED) }),
+    seed: Number(process.env.SEED ?? 1),
     endOnFailure: process.env.SHRINK === undefined,
   })
   expect(taken).toBeGreaterThan(SCHEMAS / 3)
