@@ -13,7 +13,7 @@ export const notExportedSchema = z.array(
   }),
 )
 
-/** Something of a stage that no archive can hold, e.g. a view. */
+/** Something of a stage that no archive can hold, e.g. a publication. */
 export type NotExported = ReadonlyDeep<z.output<typeof notExportedSchema>>[number]
 
 /** What answers say of an archive, and of what was made from one. */
