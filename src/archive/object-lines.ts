@@ -51,14 +51,15 @@ export const cast = z.object({
   comment,
 })
 
-const viewColumns = list(z.object({ name: identifier, default: optional(sqlText), comment }))
+const viewColumn = { name: identifier, default: optional(sqlText), comment }
 
 /** Storage parameters, each as `name=value`. */
 const options = optional(list(quotedText))
 
 export const view = z.object({
   name: identifier,
-  columns: viewColumns,
+  /** With their types where the view is made in two steps, since something that it calls needs its columns. */
+  columns: list(z.object({ ...viewColumn, type: optional(sqlText), collation: optional(builtInName) })),
   /** The query. */
   definition: sqlText,
   options,
@@ -68,7 +69,7 @@ export const view = z.object({
 
 export const materializedView = z.object({
   name: identifier,
-  columns: viewColumns,
+  columns: list(z.object(viewColumn)),
   definition: sqlText,
   options,
   /** Each a `CREATE INDEX`. */

@@ -42,6 +42,7 @@ export const SQLSTATE = {
   undefinedTable: '42P01',
   undefinedObject: '42704',
   undefinedSchema: '3F000',
+  notInRequiredState: '55000',
   lockNotAvailable: '55P03',
   readOnlyTransaction: '25006',
   internalError: 'XX000',

@@ -53,7 +53,10 @@ export function sqlFieldsOf({ kind, content }: Entry): readonly SqlField[] {
       return field('textSearchDictionary.definition', definition, { form: 'text search dictionary', name })
     }
     case 'view':
-      return viewFields('view', content)
+      return [
+        ...viewFields('view', content),
+        ...content.columns.flatMap(({ type }, at) => field(`view.columns.${at}.type`, type, TYPE)),
+      ]
     case 'materializedView':
       return [
         ...viewFields('materializedView', content),

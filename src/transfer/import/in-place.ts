@@ -59,9 +59,9 @@ export async function inPlaceStatements(session: LoadingSession, structure: Stru
           `ALTER TABLE ONLY ${quoteIdentifier(table)} ENABLE ${ENABLE[mode]}TRIGGER ${quoteIdentifier(name)}`,
       ),
       ...positions(structure),
-      // In the order in which they were made: one can be built on another.
-      ...views.map(({ name }) => `REFRESH MATERIALIZED VIEW ${quoteIdentifier(name)}`),
     ],
+    filled: views.map(({ name }) => name),
+    last: [],
   }
 }
 

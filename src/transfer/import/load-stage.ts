@@ -3,6 +3,7 @@ import { LOG_TABLES, RECORD_IMPORT } from '../../events/statements.ts'
 import { tap } from '../../lib/tap.ts'
 import { assertBuilt } from '../structure/assert-built.ts'
 import { createStatements, settleStatements } from '../structure/create-statements.ts'
+import { fillViews } from '../structure/fill-views.ts'
 import type { ArchiveTable } from './archive-lists.ts'
 import { copyRows, insertEmptyRows } from './copy-rows.ts'
 import type { ArchiveFollower } from './follow-archive.ts'
@@ -46,15 +47,19 @@ export async function loadStage(
   const session = await openLoadingSession(database.pool, schemaName ?? stage.schemaName, sessionOptions)
   try {
     const inPlace = schemaName === undefined
-    const { before, after } = inPlace ? await inPlaceStatements(session, structure) : createStatements(structure)
-    await runAll(session, before)
+    const statements = inPlace ? await inPlaceStatements(session, structure) : createStatements(structure)
+    await runAll(session, statements.before)
     const rows = await loadTables(session, follower, target, onRows)
     // With a partitioned table, its partitions are analyzed: in place, also those that are elsewhere.
     const analyzed = structure.tables.filter(
       ({ partitionOf, partitionBy }) => (inPlace ? partitionBy : partitionOf) === undefined,
     )
     const analyze = analyzed.map(({ name }) => `ANALYZE ${quoteIdentifier(name)}`)
-    await runAll(session, [...after, ...analyze])
+    await runAll(session, statements.after)
+    await fillViews(session, statements.filled).catch((error: unknown) => {
+      throw loadFailure(error)
+    })
+    await runAll(session, [...statements.last, ...analyze])
     if (!inPlace) {
       await assertBuilt(session, schemaName, { lines: structure, isOwn: mode === 'swap' })
       await runAll(session, settleStatements(structure, stage.schemaName))

@@ -5,6 +5,7 @@ import { conflict } from '../../errors.ts'
 import { builtDifferences } from './compare-built.ts'
 import { missingObjects, missingThings } from './compare-structures.ts'
 import { createStatements, type StructureLines } from './create-statements.ts'
+import { fillViews } from './fill-views.ts'
 import { isObjectLine } from './lines.ts'
 import { dropObject } from './objects/objects.ts'
 import type { Query } from './query.ts'
@@ -74,10 +75,12 @@ async function isBuiltTheSameAgain(
   schemaName: string,
   built: StructureLines,
 ): Promise<boolean> {
-  const { before, after } = createStatements(built)
+  const { before, after, filled, last } = createStatements(built)
   await session.execute('SAVEPOINT wharf_build_again')
   try {
     for (const statement of [...dropStatements(built), ...before, ...after]) await session.execute(statement)
+    await fillViews(session, filled)
+    for (const statement of last) await session.execute(statement)
     const again = toLines(await readWholeStructure(session.query, schemaName))
     return (await builtDifferences(await loadGrammar(), built, again)).length === 0
   } catch (error) {

@@ -1,11 +1,11 @@
+import { findCircle } from './circles.ts'
 import type { ColumnRow } from './columns.ts'
 import type { ConstraintRow } from './constraints.ts'
 import {
   type Candidates,
   type Dependency,
   findBlockers,
-  findCircle,
-  neededBy,
+  type Needs,
   type ObjectKey,
   readDescriptions,
 } from './dependencies.ts'
@@ -24,6 +24,10 @@ export interface CatalogRows {
   readonly constraints: readonly ConstraintRow[]
   readonly columns: readonly ColumnRow[]
   readonly dependencies: readonly Dependency[]
+  /** What each object needs. */
+  readonly needs: Needs
+  /** The same, without the circles that are cut by making views in two steps. */
+  readonly orderedNeeds: Needs
 }
 
 /**
@@ -59,14 +63,14 @@ function ownBlockers({ types, sequences, tables, objects, constraints }: Catalog
   ])
 }
 
-function circular({ types, objects, dependencies }: CatalogRows): [ObjectKey, string][] {
+function circular({ types, objects, orderedNeeds }: CatalogRows): [ObjectKey, string][] {
   const keys = [...types, ...objects].map(({ key }) => key)
-  const inCircle = findCircle(keys, neededBy(dependencies))
+  const inCircle = findCircle(keys, orderedNeeds)
   return [...inCircle].map((key) => [key, 'it and what it needs need each other, so none can be made first'])
 }
 
 function toCandidates(catalog: CatalogRows, reasons: ReadonlyMap<ObjectKey, string>): Candidates {
-  const { types, sequences, tables, objects, constraints, columns, dependencies } = catalog
+  const { types, sequences, tables, objects, constraints, columns, needs } = catalog
   const keysOf = (rows: readonly { readonly key: ObjectKey }[]): Set<ObjectKey> =>
     new Set(rows.map(({ key }) => key).filter((key) => !reasons.has(key)))
   return {
@@ -74,7 +78,7 @@ function toCandidates(catalog: CatalogRows, reasons: ReadonlyMap<ObjectKey, stri
     sequences: keysOf(sequences.filter(({ owner }) => !owner?.isIdentity)),
     tables: keysOf(tables),
     objects: keysOf(objects),
-    late: neededLate(objects, tables, neededBy(dependencies)),
+    late: neededLate(objects, tables, needs),
     generated: new Set(
       columns.flatMap(({ line, default_key }) => (line.generated === undefined ? [] : (default_key ?? []))),
     ),

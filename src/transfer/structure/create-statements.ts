@@ -9,7 +9,7 @@ import {
   type TableLine,
   type TypeLine,
 } from './lines.ts'
-import { completeObject, createObject, settleObject } from './objects/objects.ts'
+import { completeObject, createFirst, createObject, settleObject } from './objects/objects.ts'
 import { createSequence, positionSequence } from './sequences.ts'
 import {
   attachPartition,
@@ -36,8 +36,12 @@ export interface StructureLines {
 export interface CreateStatements {
   /** Types, functions, sequences, and tables without constraints and indexes: what rows can be loaded into. */
   readonly before: readonly string[]
-  /** Everything else, and where the sequences stand: after the rows. */
+  /** After the rows: keys, indexes, views, and what else may need tables. */
   readonly after: readonly string[]
+  /** The materialized views that are then filled, by name. */
+  readonly filled: readonly string[]
+  /** In the end: what is checked, what acts when rows change, and where the sequences stand. */
+  readonly last: readonly string[]
 }
 
 /**
@@ -62,10 +66,17 @@ export function createStatements({ beforeTables, sequences, tables, afterTables 
       ...tables.flatMap(attachPartition),
     ],
     after: [
+      // Functions may need the columns of views that call them.
+      ...afterTables.flatMap(createFirst),
       // An index can be over one of these, and a view needs the key that it groups by.
       ...functions.flatMap(createObject),
       ...constraintStatements(tables),
       ...others.flatMap(createObject),
+    ],
+    filled: others.flatMap(({ kind, content }) =>
+      kind === 'materializedView' && content.populated ? [content.name] : [],
+    ),
+    last: [
       // A default may name any table as a regclass; a check can call a function that reads a view.
       ...tables.flatMap(setDefaults),
       ...checkStatements(tables),

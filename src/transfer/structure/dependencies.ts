@@ -178,18 +178,6 @@ export function neededBy(dependencies: readonly Dependency[]): Needs {
   return needs
 }
 
-/** Those of some objects that need each other in a circle, or need what does: none of them can be made first. */
-export function findCircle(keys: Iterable<ObjectKey>, needs: Needs): ReadonlySet<ObjectKey> {
-  const pending = new Set(keys)
-  for (let found = -1; found !== pending.size; ) {
-    found = pending.size
-    for (const key of pending) {
-      if (![...(needs.get(key) ?? [])].some((on) => pending.has(on))) pending.delete(key)
-    }
-  }
-  return pending
-}
-
 /** Names objects for people, e.g. `function slug(text)`. */
 export async function readDescriptions(query: Query, keys: Iterable<ObjectKey>): Promise<Map<ObjectKey, string>> {
   const objects = [...new Set(keys)].map((key) => ({ class: key.split(':')[0], oid: key.split(':')[1] }))

@@ -1,4 +1,5 @@
 import { type CatalogRows, readBlockers } from './blockers.ts'
+import { cutAtViews } from './circles.ts'
 import { readColumns } from './columns.ts'
 import { readConstraints } from './constraints.ts'
 import type { StructureLines } from './create-statements.ts'
@@ -7,7 +8,7 @@ import { type Needs, neededBy, type ObjectKey, readDependencies } from './depend
 import { describable, type LineContext } from './line-context.ts'
 import type { NotExported, ObjectLine, SequenceLine, TypeLine } from './lines.ts'
 import { compareNotExported, readNotExported } from './not-exported.ts'
-import { neededLate, readObjects, toObjectLines } from './objects/objects.ts'
+import { breakableViews, inTwoSteps, neededLate, readObjects, toObjectLines } from './objects/objects.ts'
 import { withColumnsInOrder } from './own-columns.ts'
 import { groupBy, type Query } from './query.ts'
 import { findRefused } from './refused-lines.ts'
@@ -80,13 +81,19 @@ interface Catalog extends CatalogRows {
 
 async function readCatalog(query: Query, schema: string): Promise<Catalog> {
   const { oid, comment } = await readSchema(query, schema)
+  const dependencies = await readDependencies(query, oid)
+  const objects = await readObjects(query, oid)
+  const needs = neededBy(dependencies)
+  const cut = cutAtViews(needs, breakableViews(objects))
   return {
     comment,
-    dependencies: await readDependencies(query, oid),
+    dependencies,
+    needs,
+    orderedNeeds: cut.needs,
     types: await readTypes(query, oid),
     sequences: await readSequences(query, schema, oid),
     tables: await readTables(query, oid),
-    objects: await readObjects(query, oid),
+    objects: inTwoSteps(objects, cut.inTwoSteps),
     constraints: await readConstraints(query, oid),
     columns: await readColumns(query, oid),
     notExported: await readNotExported(query, oid),
@@ -102,9 +109,9 @@ async function describeStage(
   const notExported = [...catalog.notExported]
   const blockerOf = await readBlockers(query, catalog, refused)
   const context: LineContext = { blockerOf, leaveOut: (entry) => notExported.push(entry) }
-  const needs = neededBy(catalog.dependencies)
+  const { needs, orderedNeeds } = catalog
 
-  const objects = toObjectLines(catalog.objects, needs, context)
+  const objects = toObjectLines(catalog.objects, orderedNeeds, context)
   const late = neededLate(catalog.objects, catalog.tables, needs)
   const early = objects.filter(({ key }) => !late.has(key))
   const beforeTables = inCreationOrder([...toTypeLines(catalog.types, needs, context), ...early])

@@ -1,5 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import pg from 'pg'
+import { createStatements, type StructureLines } from '../../../src/transfer/structure/create-statements.ts'
+import { fillViews } from '../../../src/transfer/structure/fill-views.ts'
 import type { Query } from '../../../src/transfer/structure/query.ts'
 
 /** A session in which one schema is the whole `search_path`, as exports and imports have it. */
@@ -7,6 +9,8 @@ export interface StageSession {
   readonly client: pg.Client
   readonly query: Query
   run(statements: readonly string[]): Promise<void>
+  /** Builds what lines describe, without rows. */
+  build(lines: StructureLines): Promise<void>
   /** Runs a file of test/fixtures. */
   runFixture(name: string): Promise<void>
   end(): Promise<void>
@@ -28,6 +32,12 @@ export async function openStage(url: string, schema: string): Promise<StageSessi
       return rows
     },
     run,
+    async build(lines) {
+      const { before, after, filled, last } = createStatements(lines)
+      await run(['BEGIN', ...before, ...after])
+      await fillViews({ execute: (statement) => run([statement]) }, filled)
+      await run([...last, 'COMMIT'])
+    },
     runFixture: async (file) => run([await readFile(new URL(`../../fixtures/${file}`, import.meta.url), 'utf8')]),
     end: () => client.end(),
   }

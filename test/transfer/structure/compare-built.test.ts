@@ -3,7 +3,7 @@ import { type Definition, findDefinitionFault } from '../../../src/archive/sql/d
 import { type Grammar, loadGrammar } from '../../../src/archive/sql/grammar.ts'
 import { compareDefinitions } from '../../../src/archive/sql/same-definition.ts'
 import { builtDifferences } from '../../../src/transfer/structure/compare-built.ts'
-import { createStatements, type StructureLines } from '../../../src/transfer/structure/create-statements.ts'
+import type { StructureLines } from '../../../src/transfer/structure/create-statements.ts'
 import { readStructure, toLines } from '../../../src/transfer/structure/read-structure.ts'
 import { column } from '../../support/archives/archive-builder.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts'
@@ -225,8 +225,7 @@ test.runIf(installedPrograms())(
         const nameOf = async (stage: typeof source): Promise<string> =>
           (await stage.query<{ name: string }>('SELECT current_schema()::text AS name', []))[0]?.name ?? ''
         const lines = toLines(await readStructure(source.query, await nameOf(source)))
-        const { before, after } = createStatements(lines)
-        await target.run([...before, ...after])
+        await target.build(lines)
         const built = toLines(await readStructure(target.query, await nameOf(target)))
         expect(built.tables).toHaveLength(7)
         expect(await builtDifferences(grammar, lines, built)).toEqual([])

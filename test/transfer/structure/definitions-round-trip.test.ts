@@ -94,8 +94,8 @@ async function printedBy(server: string, statements: readonly string[]): Promise
 }
 
 async function rebuiltBy(server: string, lines: StructureLines): Promise<StructureLines> {
-  const { before, after } = createStatements(lines)
-  return printedBy(server, [...before, ...after])
+  const { before, after, last } = createStatements(lines)
+  return printedBy(server, [...before, ...after, ...last])
 }
 
 async function expectTheSame(built: StructureLines, lines: StructureLines): Promise<void> {

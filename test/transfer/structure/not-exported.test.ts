@@ -1,6 +1,5 @@
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createStatements } from '../../../src/transfer/structure/create-statements.ts'
 import { readStructure, type StageStructure, toLines } from '../../../src/transfer/structure/read-structure.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { openStage, type StageSession } from '../../support/database/stage-session.ts'
@@ -84,9 +83,8 @@ test('everything that lines cannot describe is named, with the reason where it i
 })
 
 test('what is left can be built without it', async () => {
-  const { before, after } = createStatements(toLines(structure))
   const empty = await openStage(database.url, 'empty')
-  await empty.run([...before, ...after])
+  await empty.build(toLines(structure))
   expect(toLines(await readStructure(empty.query, 'empty'))).toEqual(toLines(structure))
   await empty.end()
 })

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { toEntry } from '../../../src/archive/lines.ts'
-import { createStatements } from '../../../src/transfer/structure/create-statements.ts'
 import { inCreationOrder } from '../../../src/transfer/structure/creation-order.ts'
 import { readStructure, type StageStructure, toLines } from '../../../src/transfer/structure/read-structure.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts'
@@ -26,9 +25,8 @@ const table = (name: string) => structure.tables.find(({ line }) => line.name ==
 const column = (tableName: string, name: string) => table(tableName)?.columns.find((each) => each.name === name)
 
 test('a stage built from its lines has the same lines', async () => {
-  const { before, after } = createStatements(toLines(structure))
   const second = await openStage(database.url, 'second')
-  await second.run([...before, ...after])
+  await second.build(toLines(structure))
   expect(toLines(await readStructure(second.query, 'second'))).toEqual(toLines(structure))
   await second.end()
 })
@@ -44,8 +42,7 @@ test('what came with PostgreSQL 18 is rebuilt too', async () => {
   const [old, fresh] = [await openStage(database.url, 'old'), await openStage(database.url, 'fresh')]
   await old.run(statements)
   const original = await readStructure(old.query, 'old')
-  const { before, after } = createStatements(toLines(original))
-  await fresh.run([...before, ...after])
+  await fresh.build(toLines(original))
   expect(toLines(await readStructure(fresh.query, 'fresh'))).toEqual(toLines(original))
   expect(original.tables[0]?.line.columns).toMatchObject([{}, {}, { nullable: true }, { generatedKind: 'virtual' }])
   expect(original.notExported).toEqual([])

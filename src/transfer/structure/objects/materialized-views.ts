@@ -23,7 +23,7 @@ const LINE_SQL = jsonObject({
   comment: `pg_catalog.obj_description(o.oid, 'pg_class')`,
 })
 
-/** A materialized view has rows only where it had some: they are worked out again, since what they are of has changed. */
+/** A materialized view comes without rows: `fillViews` works them out again, where it had some. */
 export const MATERIALIZED_VIEW: ObjectKind<'materializedView'> = {
   noun: 'materialized view',
   sql: `
@@ -33,7 +33,7 @@ SELECT 'pg_class:' || o.oid AS key, o.relname::text AS name, NULL AS blocker, ${
  ORDER BY o.relname`,
   nameOf: ({ name }) => name,
   create: (line) => [
-    `CREATE MATERIALIZED VIEW ${viewClauses(line)} WITH ${line.populated ? '' : 'NO '}DATA`,
+    `CREATE MATERIALIZED VIEW ${viewClauses(line)} WITH NO DATA`,
     ...(line.indexes ?? []).flatMap(({ name, definition, comment }) => [
       definition,
       ...commentOn(`INDEX ${quoteIdentifier(name)}`, comment),

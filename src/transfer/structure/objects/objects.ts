@@ -12,7 +12,7 @@ import { CAST, OPERATOR } from './operators.ts'
 import { STATISTICS } from './statistics.ts'
 import { POLICY, RULE, TRIGGER } from './table-objects.ts'
 import { TEXT_SEARCH_CONFIGURATION, TEXT_SEARCH_DICTIONARY } from './text-search.ts'
-import { VIEW } from './views.ts'
+import { createColumns, typedColumns, VIEW } from './views.ts'
 
 /** An object of the schema, as read from the catalogs. */
 export type AnyObjectRow = { [K in ObjectLineKind]: { readonly kind: K } & ObjectRow<K> }[ObjectLineKind]
@@ -41,6 +41,21 @@ export async function readObjects(query: Query, schemaOid: string): Promise<AnyO
   }
   return rows
 }
+
+/** The views that can be made in two steps. */
+export const breakableViews = (rows: readonly AnyObjectRow[]): readonly ObjectKey[] =>
+  rows.flatMap((row) => (row.kind === 'view' && typedColumns(row) ? [row.key] : []))
+
+/** The objects, with the types of columns for those views that are made in two steps. */
+export const inTwoSteps = (rows: readonly AnyObjectRow[], views: ReadonlySet<ObjectKey>): readonly AnyObjectRow[] =>
+  rows.map((row) => {
+    const columns = row.kind === 'view' && views.has(row.key) ? typedColumns(row) : null
+    return row.kind === 'view' && columns ? { ...row, line: { ...row.line, columns } } : row
+  })
+
+/** The first step of the views that are made in two. */
+export const createFirst = (object: ObjectLine): readonly string[] =>
+  object.kind === 'view' ? createColumns(object.content) : []
 
 /** Calls one of the methods of an object's kind: the compiler does not follow that kind and content go together. */
 const kindOf = ({ kind }: { readonly kind: ObjectLineKind }) => KINDS[kind] as ObjectKind<ObjectLineKind>

@@ -1,20 +1,46 @@
 import { quoteIdentifier, quoteQualified } from '../../../database/quoting.ts'
 import { commentOn, storageParameters } from '../clauses.ts'
 import { jsonObject } from '../query.ts'
-import { IS_OWN_SQL, type ObjectKind, type ObjectLineOf } from './object-kind.ts'
+import { IS_OWN_SQL, type ObjectKind, type ObjectLineOf, type ObjectRow } from './object-kind.ts'
 
 type ViewLine = ObjectLineOf<'view'>
 
-/** The columns of a relation `o` that has no rows of its own. */
-export const VIEW_COLUMNS_SQL = `COALESCE((
-         SELECT pg_catalog.json_agg(${jsonObject({
-           name: 'a.attname',
-           default: 'pg_catalog.pg_get_expr(d.adbin, d.adrelid)',
-           comment: 'pg_catalog.col_description(a.attrelid, a.attnum)',
-         })} ORDER BY a.attnum)
+/** SQL for a list of the columns of a relation `o` that has no rows of its own. */
+const columnsSql = (properties: Readonly<Record<string, string>>): string => `COALESCE((
+         SELECT pg_catalog.json_agg(${jsonObject(properties)} ORDER BY a.attnum)
            FROM pg_catalog.pg_attribute a
+           JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+           LEFT JOIN pg_catalog.pg_collation l ON l.oid = a.attcollation AND a.attcollation <> t.typcollation
            LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
           WHERE a.attrelid = o.oid AND a.attnum > 0 AND NOT a.attisdropped), '[]')`
+
+const COLUMN = {
+  name: 'a.attname',
+  default: 'pg_catalog.pg_get_expr(d.adbin, d.adrelid)',
+  comment: 'pg_catalog.col_description(a.attrelid, a.attnum)',
+}
+
+/** The columns of a relation `o` that has no rows of its own. */
+export const VIEW_COLUMNS_SQL = columnsSql(COLUMN)
+
+const TYPED_COLUMNS_SQL = columnsSql({
+  ...COLUMN,
+  type: 'pg_catalog.format_type(a.atttypid, a.atttypmod)',
+  collation: 'pg_catalog.quote_ident(l.collname::text)',
+})
+
+/** Whether the type of one of the columns of `o` is the row type of a view, or an array of it. */
+const HAS_VIEW_TYPE_SQL = `EXISTS (
+    SELECT FROM pg_catalog.pg_attribute a
+      JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+      LEFT JOIN pg_catalog.pg_type e ON e.oid = t.typelem
+      JOIN pg_catalog.pg_class c ON c.oid IN (t.typrelid, e.typrelid) AND c.relkind IN ('v', 'm')
+     WHERE a.attrelid = o.oid AND a.attnum > 0)`
+
+/** The columns of a view with their types, where it can be made of columns alone. */
+export const typedColumns = (
+  row: ObjectRow<'view'> & { readonly typed_columns?: unknown },
+): ViewLine['columns'] | null => (row.typed_columns ?? null) as ViewLine['columns'] | null
 
 /** The query of a view, without the semicolon at its end. */
 export const QUERY_SQL = `pg_catalog.rtrim(pg_catalog.pg_get_viewdef(o.oid), ';')`
@@ -30,6 +56,19 @@ export function viewClauses({ name, columns, options = [], definition }: Omit<Vi
 export const viewColumnComments = ({ name, columns }: Pick<ViewLine, 'name' | 'columns'>): readonly string[] =>
   columns.flatMap((column) => commentOn(`COLUMN ${quoteQualified(name, column.name)}`, column.comment))
 
+const isInTwoSteps = ({ columns }: ViewLine): boolean =>
+  columns.length > 0 && columns.every(({ type }) => type !== undefined)
+
+/** The first step of a view that is made in two: its columns, without rows. */
+export function createColumns(line: ViewLine): readonly string[] {
+  if (!isInTwoSteps(line)) return []
+  const nulls = line.columns.map(({ name, type, collation }) => {
+    const collate = collation === undefined ? '' : ` COLLATE ${collation}`
+    return `NULL::${type}${collate} AS ${quoteIdentifier(name)}`
+  })
+  return [`CREATE VIEW ${quoteIdentifier(line.name)} AS SELECT ${nulls.join(', ')}`]
+}
+
 const LINE_SQL = jsonObject({
   name: 'o.relname',
   columns: VIEW_COLUMNS_SQL,
@@ -42,7 +81,8 @@ const LINE_SQL = jsonObject({
 export const VIEW: ObjectKind<'view'> = {
   noun: 'view',
   sql: `
-SELECT 'pg_class:' || o.oid AS key, o.relname::text AS name, NULL AS blocker, ${LINE_SQL} AS line
+SELECT 'pg_class:' || o.oid AS key, o.relname::text AS name, NULL AS blocker, ${LINE_SQL} AS line,
+       CASE WHEN NOT ${HAS_VIEW_TYPE_SQL} THEN ${TYPED_COLUMNS_SQL} END AS typed_columns
   FROM pg_catalog.pg_class o
  WHERE o.relnamespace = $1::pg_catalog.oid AND o.relkind = 'v' AND ${IS_OWN_SQL}
  ORDER BY o.relname`,
@@ -53,7 +93,7 @@ SELECT 'pg_class:' || o.oid AS key, o.relname::text AS name, NULL AS blocker, ${
       expression === undefined ? [] : [`ALTER COLUMN ${quoteIdentifier(name)} SET DEFAULT ${expression}`],
     )
     return [
-      `CREATE VIEW ${viewClauses(line)}${check}`,
+      `CREATE ${isInTwoSteps(line) ? 'OR REPLACE ' : ''}VIEW ${viewClauses(line)}${check}`,
       ...defaults.map((change) => `ALTER VIEW ${quoteIdentifier(line.name)} ${change}`),
       ...commentOn(`VIEW ${quoteIdentifier(line.name)}`, line.comment),
       ...viewColumnComments(line),
