@@ -33,7 +33,7 @@ export const stage = z
     error: 'must be true where notExported has nothing, and false where it has something',
   })
 
-const check = z.object({ name: identifier, definition: sqlText })
+const check = z.object({ name: identifier, definition: sqlText, comment })
 
 export const enumType = z.object({ name: identifier, values: list(quotedText), comment })
 
@@ -49,7 +49,7 @@ export const domain = z.object({
 
 export const composite = z.object({
   name: identifier,
-  attributes: list(z.object({ name: identifier, type: sqlText, collation: optional(builtInName) })),
+  attributes: list(z.object({ name: identifier, type: sqlText, collation: optional(builtInName), comment })),
   comment,
 })
 
@@ -99,7 +99,7 @@ export const column = z.object({
   identity: optional(
     z.object({
       generation: z.enum(['always', 'by default']),
-      sequence: z.object({ name: identifier, ...sequenceState }),
+      sequence: z.object({ name: identifier, ...sequenceState, comment }),
     }),
   ),
   collation: optional(builtInName),
@@ -107,6 +107,8 @@ export const column = z.object({
   compression: optional(z.enum(['pglz', 'lz4'])),
   /** How much ANALYZE looks at, where not the default. */
   statistics: optional(z.int()),
+  /** Options for ANALYZE, each as `name=value`. */
+  options: optional(list(quotedText)),
   /** Of its not-null constraint in PostgreSQL 18 and later, what is not as NOT NULL in `CREATE TABLE` has it. */
   notNull: optional(
     z.object({
@@ -129,7 +131,12 @@ const definition = { name: identifier, definition: sqlText, comment }
 const definitions = list(z.object(definition)).default([])
 
 /** A key or an index of a partition can be part of one of the partitioned table's, whose name this is. */
-const indexDefinition = z.object({ ...definition, partitionOf: optional(identifier) })
+const indexDefinition = z.object({
+  ...definition,
+  partitionOf: optional(identifier),
+  /** The comment on the index behind a constraint. */
+  indexComment: comment,
+})
 
 const indexDefinitions = list(indexDefinition).default([])
 

@@ -1,5 +1,5 @@
 import { quoteIdentifier, quoteQualified } from '../../database/quoting.ts'
-import { collate, commentOn } from './clauses.ts'
+import { collate, commentOn, storageParameters } from './clauses.ts'
 import type { ObjectKey } from './dependencies.ts'
 import type { LineContext } from './line-context.ts'
 import { type ColumnLine, type Facts, type IdentityLine, present, type TableLine, yesOrNo } from './lines.ts'
@@ -112,26 +112,24 @@ export function inheritedNotNulls({ name, columns }: TableLine, parents: readonl
 
 /** What `CREATE TABLE` does not take in every version: one `ALTER TABLE`, or none. */
 export const completeColumns = (table: TableLine): string[] =>
-  setInColumns(table, ({ storage, compression, statistics }) => ({
-    STORAGE: storage,
-    COMPRESSION: compression,
-    STATISTICS: statistics,
-  }))
+  changeColumns(table, ({ storage, compression, statistics, options = [] }) => [
+    ...setTo('STORAGE', storage),
+    ...setTo('COMPRESSION', compression),
+    ...setTo('STATISTICS', statistics),
+    ...(options.length === 0 ? [] : [`SET (${storageParameters(options)})`]),
+  ])
 
 /** The defaults of a table's columns: one `ALTER TABLE`, or none. Rows that are loaded have a value in every column. */
 export const setDefaults = (table: TableLine): string[] =>
-  setInColumns(table, ({ default: expression }) => ({ DEFAULT: expression }))
+  changeColumns(table, ({ default: expression }) => setTo('DEFAULT', expression))
 
-function setInColumns(
-  { name, columns }: TableLine,
-  settingsOf: (column: ColumnLine) => Readonly<Record<string, string | number | undefined>>,
-): string[] {
-  const changes = columns.flatMap((column) => {
-    const settings = settingsOf(column)
-    return Object.entries(settings).flatMap(([setting, value]) =>
-      value === undefined ? [] : [`ALTER COLUMN ${quoteIdentifier(column.name)} SET ${setting} ${value}`],
-    )
-  })
+const setTo = (setting: string, value: string | number | undefined): readonly string[] =>
+  value === undefined ? [] : [`SET ${setting} ${value}`]
+
+function changeColumns({ name, columns }: TableLine, changesOf: (column: ColumnLine) => readonly string[]): string[] {
+  const changes = columns.flatMap((column) =>
+    changesOf(column).map((change) => `ALTER COLUMN ${quoteIdentifier(column.name)} ${change}`),
+  )
   return changes.length === 0 ? [] : [`ALTER TABLE ONLY ${quoteIdentifier(name)} ${changes.join(', ')}`]
 }
 
@@ -176,6 +174,7 @@ const LINE_SQL = jsonObject({
        END`,
   compression: `CASE a.attcompression WHEN 'p' THEN 'pglz' WHEN 'l' THEN 'lz4' END`,
   statistics: 'NULLIF(a.attstattarget, -1)',
+  options: 'a.attoptions',
   // Those of a partition are all its partitioned table's.
   inherited: 'CASE WHEN NOT (a.attislocal OR c.relispartition) THEN true END',
   comment: 'pg_catalog.col_description(a.attrelid, a.attnum)',

@@ -31,6 +31,8 @@ export interface ConstraintRow {
   readonly part_of: { readonly key: ObjectKey; readonly name: string } | null
   /** Storage parameters of a key's index, which `pg_get_constraintdef` leaves out. */
   readonly index_options: string[]
+  /** The comment on a key's index. */
+  readonly index_comment: string | null
   readonly valid: boolean
   readonly replica_identity: boolean
   /** Whether it is the index by which the table was clustered last. */
@@ -63,7 +65,11 @@ export function toDefinitionLists(
     )
   const toIndexed = (row: ConstraintRow): IndexLine => {
     const isPart = row.part_of !== null && context.blockerOf(row.part_of.key) === undefined
-    return { ...toKey(row), ...(isPart && { partitionOf: row.part_of.name }) }
+    return {
+      ...toKey(row),
+      ...(isPart && { partitionOf: row.part_of.name }),
+      ...(row.index_comment !== null && { indexComment: row.index_comment }),
+    }
   }
   const [primaryKey] = of('primary key')
   const lists = {
@@ -123,22 +129,27 @@ export const foreignKeyStatements = (tables: readonly TableLine[]): string[] =>
 /** Constraints of one table, with their comments. @param only `ONLY `: not of its partitions. */
 export function addConstraints(
   table: TableLine,
-  constraints: readonly DefinitionLine[] = [],
+  constraints: readonly (DefinitionLine & Pick<IndexLine, 'indexComment'>)[] = [],
   only: '' | 'ONLY ' = '',
 ): string[] {
   const tableName = quoteIdentifier(table.name)
-  return constraints.flatMap(({ name, definition, comment }) => [
+  return constraints.flatMap(({ name, definition, comment, indexComment }) => [
     `ALTER TABLE ${only}${tableName} ADD CONSTRAINT ${quoteIdentifier(name)} ${definition}`,
     ...commentOn(`CONSTRAINT ${quoteIdentifier(name)} ON ${tableName}`, comment),
+    ...commentOn(`INDEX ${quoteIdentifier(name)}`, indexComment),
   ])
 }
 
 function addExclusions(table: TableLine): string[] {
   return (table.exclusions ?? []).flatMap((exclusion) => {
-    const { name, comment, partitionOf } = exclusion
+    const { name, comment, partitionOf, indexComment } = exclusion
     if (partitionOf === undefined) return addConstraints(table, [exclusion])
     const constraint = `CONSTRAINT ${quoteIdentifier(name)} ON ${quoteIdentifier(table.name)}`
-    return [renameCopy(table.name, partitionOf, name), ...commentOn(constraint, comment)]
+    return [
+      renameCopy(table.name, partitionOf, name),
+      ...commentOn(constraint, comment),
+      ...commentOn(`INDEX ${quoteIdentifier(name)}`, indexComment),
+    ]
   })
 }
 
@@ -218,6 +229,7 @@ SELECT 'pg_constraint:' || k.oid AS key, k.conrelid::text AS table_oid,
        target.relname::text AS references_table,
        ${PART_OF_SQL} AS part_of,
        COALESCE(own_index.reloptions, '{}') AS index_options,
+       pg_catalog.obj_description(i.indexrelid, 'pg_class') AS index_comment,
        true AS valid, COALESCE(i.indisreplident, false) AS replica_identity,
        COALESCE(i.indisclustered, false) AS clustered
   FROM pg_catalog.pg_constraint k
@@ -242,6 +254,7 @@ SELECT 'pg_class:' || x.oid AS key, i.indrelid::text AS table_oid, 'index' AS ki
        NULL AS references_table,
        ${PART_OF_SQL} AS part_of,
        '{}'::text[] AS index_options,
+       NULL AS index_comment,
        -- That of a partitioned table is valid once all partitions have theirs, which is as it may be.
        i.indisready AND (i.indisvalid OR x.relkind = 'I') AS valid, i.indisreplident AS replica_identity, i.indisclustered AS clustered
   FROM pg_catalog.pg_index i

@@ -65,7 +65,7 @@ const TABLE_OBJECTS: readonly string[] = [
     WHERE ${ON_TABLE}`,
   `SELECT 'column options', c.relname || '.' || a.attname, pg_catalog.array_to_string(a.attoptions, ', ')
      FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
-    WHERE ${ON_TABLE} AND c.relkind IN ('r', 'p') AND a.attoptions IS NOT NULL AND NOT a.attisdropped`,
+    WHERE ${ON_TABLE} AND c.relkind = 'm' AND a.attoptions IS NOT NULL AND NOT a.attisdropped`,
   `SELECT 'index statistics', c.relname::text, 'column ' || a.attnum || ' has the target ' || a.attstattarget
      FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
     WHERE ${ON_TABLE} AND c.relkind IN ('i', 'I') AND a.attstattarget >= 0`,
@@ -106,22 +106,13 @@ SELECT 'security label', pg_catalog.pg_describe_object(l.classoid, l.objoid, l.o
  WHERE l.objoid IN (SELECT oid FROM pg_catalog.pg_class WHERE relnamespace = $1::pg_catalog.oid
                     UNION ALL SELECT oid FROM pg_catalog.pg_type WHERE typnamespace = $1::pg_catalog.oid)`
 
-// On constraints of domains, NOT NULL constraints, attributes of composite types, indexes behind constraints and
-// sequences behind identity columns.
+// On NOT NULL constraints, which PostgreSQL has as objects of their own since version 18; those of domains since 17.
 const COMMENTS_SQL = `
 SELECT 'comment', pg_catalog.pg_describe_object(d.classoid, d.objoid, d.objsubid), NULL
   FROM pg_catalog.pg_description d
   JOIN pg_catalog.pg_constraint k
     ON d.classoid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND d.objoid = k.oid
- WHERE k.connamespace = $1::pg_catalog.oid AND (k.contypid <> 0 OR k.contype = 'n')
-UNION ALL
-SELECT 'comment', pg_catalog.pg_describe_object(d.classoid, d.objoid, d.objsubid), NULL
-  FROM pg_catalog.pg_description d
-  JOIN pg_catalog.pg_class c ON d.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objoid = c.oid
- WHERE c.relnamespace = $1::pg_catalog.oid
-   AND ((c.relkind = 'c' AND d.objsubid > 0) OR (c.relkind IN ('i', 'I', 'S') AND EXISTS (
-          SELECT FROM pg_catalog.pg_depend i
-           WHERE i.classid = d.classoid AND i.objid = c.oid AND i.deptype = 'i')))`
+ WHERE k.connamespace = $1::pg_catalog.oid AND k.contype = 'n'`
 
 const NOT_EXPORTED_SQL = [
   EXTENSIONS_SQL,

@@ -41,7 +41,7 @@ export function toSequenceLines(sequences: readonly SequenceRow[], context: Line
 
 /** The sequence of an identity column, whose type and owner are the column's. */
 export function toIdentitySequence({ line }: SequenceRow): IdentityLine['sequence'] {
-  const { type, ownedBy, unlogged, comment, ...sequence } = line
+  const { type, ownedBy, unlogged, ...sequence } = line
   return sequence
 }
 
@@ -61,12 +61,12 @@ export function sequenceOptions({ start, increment, min, max, cache, cycle }: Id
 /** Sets a sequence's position, its owner and its comment. */
 export function positionSequence(sequence: SequenceLine | IdentityLine['sequence']): string[] {
   const name = quoteIdentifier(sequence.name)
-  const { ownedBy, comment } = { ownedBy: undefined, comment: undefined, ...sequence }
+  const { ownedBy } = { ownedBy: undefined, ...sequence }
   return [
     // setval() is not undone by a rollback, but the sequence is: it is new in this transaction.
     `SELECT pg_catalog.setval(${quoteLiteral(name)}, ${sequence.value}, ${sequence.called})`,
     ...(ownedBy ? [`ALTER SEQUENCE ${name} OWNED BY ${quoteQualified(ownedBy.table, ownedBy.column)}`] : []),
-    ...commentOn(`SEQUENCE ${name}`, comment),
+    ...commentOn(`SEQUENCE ${name}`, sequence.comment),
   ]
 }
 

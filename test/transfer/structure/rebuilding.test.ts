@@ -102,6 +102,7 @@ test('an identity carries its sequence, which has no line of its own', () => {
       cycle: true,
       value: '20',
       called: true,
+      comment: 'its numbers',
     },
   })
   expect(structure.sequences.map(({ name }) => name)).not.toContain('Parent ids')

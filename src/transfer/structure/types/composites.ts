@@ -1,5 +1,5 @@
 import { quoteIdentifier } from '../../../database/quoting.ts'
-import { collate } from '../clauses.ts'
+import { collate, commentOn } from '../clauses.ts'
 import { jsonObject } from '../query.ts'
 import { TYPE_COMMENT, type TypeKind, typeColumns } from './type-kind.ts'
 
@@ -7,6 +7,7 @@ const ATTRIBUTE_SQL = jsonObject({
   name: 'a.attname',
   type: 'pg_catalog.format_type(a.atttypid, a.atttypmod)',
   collation: 'pg_catalog.quote_ident(l.collname::text)',
+  comment: 'pg_catalog.col_description(a.attrelid, a.attnum)',
 })
 
 const LINE_SQL = jsonObject({
@@ -33,5 +34,7 @@ SELECT ${typeColumns(LINE_SQL)}
     const list = attributes.map((each) => `${quoteIdentifier(each.name)} ${each.type}${collate(each)}`)
     return `CREATE TYPE ${name} AS (${list.join(', ')})`
   },
+  complete: (name, { attributes }) =>
+    attributes.flatMap((each) => commentOn(`COLUMN ${name}.${quoteIdentifier(each.name)}`, each.comment)),
   facts: ({ attributes }) => ({ attributes: attributes.map(({ name, type }) => `${name} ${type}`).join(', ') }),
 }

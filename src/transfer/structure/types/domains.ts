@@ -1,5 +1,5 @@
 import { quoteIdentifier } from '../../../database/quoting.ts'
-import { collate } from '../clauses.ts'
+import { collate, commentOn } from '../clauses.ts'
 import type { ObjectKey } from '../dependencies.ts'
 import { describable, type LineContext } from '../line-context.ts'
 import { type DomainLine, present, yesOrNo } from '../lines.ts'
@@ -12,7 +12,11 @@ export interface DomainRow extends TypeRow<DomainLine> {
   readonly check_keys: readonly { readonly name: string; readonly key: ObjectKey }[]
 }
 
-const CHECK_SQL = jsonObject({ name: 'c.conname', definition: 'pg_catalog.pg_get_constraintdef(c.oid)' })
+const CHECK_SQL = jsonObject({
+  name: 'c.conname',
+  definition: 'pg_catalog.pg_get_constraintdef(c.oid)',
+  comment: `pg_catalog.obj_description(c.oid, 'pg_constraint')`,
+})
 
 const LINE_SQL = jsonObject({
   name: 't.typname',
@@ -43,7 +47,10 @@ SELECT ${typeColumns(LINE_SQL)}, 'domain default:' || t.oid AS default_key, chec
   create: (name, line) => `CREATE DOMAIN ${name} AS ${line.type}${collate(line)}${line.nullable ? '' : ' NOT NULL'}`,
   complete: (name, { default: expression, checks = [] }) => [
     ...(expression === undefined ? [] : [`ALTER DOMAIN ${name} SET DEFAULT ${expression}`]),
-    ...checks.map((check) => `ALTER DOMAIN ${name} ADD CONSTRAINT ${quoteIdentifier(check.name)} ${check.definition}`),
+    ...checks.flatMap((check) => [
+      `ALTER DOMAIN ${name} ADD CONSTRAINT ${quoteIdentifier(check.name)} ${check.definition}`,
+      ...commentOn(`CONSTRAINT ${quoteIdentifier(check.name)} ON DOMAIN ${name}`, check.comment),
+    ]),
   ],
   facts: ({ type, nullable, default: expression, collation, checks }) =>
     present({
