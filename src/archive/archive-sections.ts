@@ -10,6 +10,7 @@ import {
 } from './lines.ts'
 import { type AnyKind, follow, misplaced, type Position } from './order.ts'
 import type { OwnTypes, RowColumn } from './row-encoder.ts'
+import { isLastPart, partFault } from './table-parts.ts'
 import { unquoted } from './type-names.ts'
 
 export type TableContent = LineContent<'table'>
@@ -47,7 +48,8 @@ export class ArchiveSections {
   #sum = createHash('sha256')
   /** Of the section that is open. */
   #counts = { role: 0, event: 0, row: 0 }
-  #table = ''
+  /** The section of rows that is open, or came last. */
+  #rows: LineContent<'rows'> = { table: '', columns: [] }
   #stage = { slug: '', tables: 0, rows: 0 }
   #project = ''
   #totalRows = 0
@@ -79,7 +81,7 @@ export class ArchiveSections {
 
   /** The table whose rows are due, or came last. */
   get table(): string {
-    return this.#table
+    return this.#rows.table
   }
 
   /** The columns of that table, in the order of their values. */
@@ -94,6 +96,7 @@ export class ArchiveSections {
 
   /** Enters a line that begins or describes something. @param bytes the whole line, newline included. */
   open(entry: Entry<OpeningKind>, bytes: Buffer): void {
+    const isContinued = this.#position === 'parts'
     this.#step(entry.kind)
     if ('name' in entry.content) {
       for (const space of NAME_SPACES[entry.kind] ?? []) this.#claim(this.#names[space], entry.kind, entry.content.name)
@@ -105,7 +108,7 @@ export class ArchiveSections {
     if (entry.kind === 'enum') this.#enums.add(entry.content.name)
     if (entry.kind === 'domain') this.#domains.set(entry.content.name, this.#baseOf(entry.content.type))
     if (entry.kind === 'table') this.#openTable(entry.content)
-    if (entry.kind === 'rows') this.#openRows(entry.content)
+    if (entry.kind === 'rows') this.#openRows(entry.content, isContinued)
     if (entry.kind === 'role' || entry.kind === 'event') this.#sumUp(entry.kind, 1, bytes)
   }
 
@@ -115,8 +118,13 @@ export class ArchiveSections {
     this.#sumUp(kind, count, bytes)
   }
 
-  /** Enters a closing line. @returns what that line has to say about all since what it closes. */
-  close(kind: ClosingKind): Entry<ClosingKind> {
+  /**
+   * Enters a closing line.
+   *
+   * @param last of `rowsEnd`: whether the table has no more parts.
+   * @returns what that line has to say about all since what it closes.
+   */
+  close(kind: ClosingKind, { last = true }: { readonly last?: boolean } = {}): Entry<ClosingKind> {
     this.#step(kind)
     switch (kind) {
       case 'systemEnd': {
@@ -124,10 +132,14 @@ export class ArchiveSections {
         return { kind, content: { roles: role, events: event, sha256 } }
       }
       case 'rowsEnd': {
-        const { row, sha256 } = this.#takeCounts()
-        this.#stage.tables += 1
-        this.#stage.rows += row
-        return { kind, content: { table: this.#table, rows: row, sha256 } }
+        const { row: rows, sha256 } = this.#takeCounts()
+        this.#stage.rows += rows
+        const { table, part } = this.#rows
+        const isLast = isLastPart({ part, last })
+        if (isLast) this.#stage.tables += 1
+        else this.#position = 'parts'
+        if (part === undefined) return { kind, content: { table, rows, sha256 } }
+        return { kind, content: { table, part, rows, sha256, ...(isLast && { last }) } }
       }
       case 'stageEnd': {
         const [missing] = this.#awaited.keys()
@@ -214,13 +226,17 @@ export class ArchiveSections {
     else this.#partitioned.add(name)
   }
 
-  #openRows({ table, columns }: LineContent<'rows'>): void {
+  #openRows(rows: LineContent<'rows'>, isContinued: boolean): void {
+    const problem = partFault(rows, isContinued ? this.#rows : undefined)
+    if (problem !== undefined) throw this.#options.fault(problem)
+    this.#rows = rows
+    if (isContinued) return
+    const { table, columns } = rows
     const described = this.#awaited.get(table)
     if (!described) {
       throw this.#options.fault(`table "${table}" is not described in this stage, or its rows came before`)
     }
     this.#awaited.delete(table)
-    this.#table = table
     this.#rowColumns = this.#columnsOfRows(described, columns)
   }
 

@@ -20,8 +20,12 @@ export interface ArchiveWriter {
   rowPage(rows: number, joined: ByteText): Buffer
   /** Writes the next events: `events` objects, each as JSON, joined by `EVENT_PARTS.join`. They are not looked into. */
   eventPage(events: number, joined: ByteText): Buffer
-  /** Writes a line that ends something, with the counts and the sum of what was written since its beginning. */
-  close(kind: ClosingKind): Buffer
+  /**
+   * Writes a line that ends something, with the counts and the sum of what was written since its beginning.
+   *
+   * @param last of `rowsEnd`: whether the table has no more parts.
+   */
+  close(kind: ClosingKind, last?: { readonly last: boolean }): Buffer
 }
 
 /** Creates the writer of one archive. */
@@ -46,8 +50,8 @@ export function createArchiveWriter(): ArchiveWriter {
       if (events > 0) sections.add('event', events, bytes)
       return bytes
     },
-    close(kind) {
-      return encodeLine(kind, sections.close(kind).content)
+    close(kind, last) {
+      return encodeLine(kind, sections.close(kind, last).content)
     },
   }
 }

@@ -14,6 +14,7 @@ import { expectedAt } from './order.ts'
 import { countValues, type LineFault, type ParsedLine, parseEntry, parseLine, STEP_BYTES } from './parse-line.ts'
 import type { CreateEncoders, Encoders, EventRowsEncoder } from './row-encoder.ts'
 import { createStructureLimit, STRUCTURE_LIMITS } from './structure-limit.ts'
+import { isFirstPart, isLastPart } from './table-parts.ts'
 
 export interface LineRules {
   /** The longest line that is read, without its newline. */
@@ -317,7 +318,8 @@ export class LineReader {
     if (excess !== undefined) throw this.#fault(excess)
     if (isClosing(entry)) {
       const rules = { allowEdited: this.#rules.allowEdited, hasCrLf: this.#hasCrLf }
-      const problem = closingFault(entry, this.#sections.close(entry.kind), rules)
+      const last = entry.kind !== 'rowsEnd' || isLastPart(entry.content)
+      const problem = closingFault(entry, this.#sections.close(entry.kind, { last }), rules)
       if (problem !== undefined) throw this.#fault(problem)
     } else {
       this.#sections.open(entry, bytes)
@@ -327,7 +329,8 @@ export class LineReader {
       return yield* this.#toEvent(entry.content)
     }
     const item = { ...entry, line: this.#line }
-    if (item.kind === 'rows') {
+    // All parts of a table are encoded as one: it goes on in text where it had to change to text.
+    if (item.kind === 'rows' && isFirstPart(item.content)) {
       this.#rowCheck = new RowCheck(this.#sections.rowColumns, this.#fault)
       this.#encoders.rows.begin(this.#sections.rowColumns, this.#sections.ownTypes)
     }

@@ -60,6 +60,9 @@ const event = z.object({
   occurredAt: timestamp,
 })
 
+/** The sections that a table's rows are in are numbered from 1. */
+const partNumber = z.int().min(1)
+
 /**
  * What each kind of line holds, but for `row`, of which there are too many for a schema
  * (see `row-lines.ts`). Unknown fields are left out, so that later writers may add some.
@@ -90,8 +93,8 @@ export const LINES = {
   rule,
   trigger,
   policy,
-  rows: z.object({ table: identifier, columns: list(identifier) }),
-  rowsEnd: z.object({ table: identifier, rows: count, sha256 }),
+  rows: z.object({ table: identifier, columns: list(identifier), part: optional(partNumber) }),
+  rowsEnd: z.object({ table: identifier, part: optional(partNumber), rows: count, sha256, last: optional(flag) }),
   stageEnd: z.object({ slug, tables: count, rows: count }),
   projectEnd: z.object({ slug }),
   end: z.object({ projects: count, rows: count }),

@@ -12,6 +12,7 @@ export type Position =
   | 'stages'
   | 'structure'
   | 'rows'
+  | 'parts'
   | 'tables'
   | 'finished'
 
@@ -33,6 +34,7 @@ const ORDER: Readonly<Record<Position, Partial<Record<AnyKind, Position>>>> = {
     stageEnd: 'stages',
   },
   rows: { row: 'rows', rowsEnd: 'tables' },
+  parts: { rows: 'rows' },
   tables: { rows: 'rows', stageEnd: 'stages' },
   finished: {},
 }

@@ -1,4 +1,5 @@
 import { type LineKind, STRUCTURE_KINDS } from './lines.ts'
+import { MAX_PARTS } from './table-parts.ts'
 
 /** Limits on the lines that a reader keeps in memory: everything but rows and events. */
 export interface StructureLimits {
@@ -7,6 +8,8 @@ export interface StructureLimits {
   /** Names and values in these lines, about. */
   readonly values: number
   readonly projects: number
+  /** Sections with rows: a table may have many. */
+  readonly parts: number
 }
 
 export const STRUCTURE_LIMITS: StructureLimits = {
@@ -14,9 +17,10 @@ export const STRUCTURE_LIMITS: StructureLimits = {
   bytes: 64 * 1024 * 1024,
   values: 3_000_000,
   projects: 1_000,
+  parts: MAX_PARTS,
 }
 
-/** The lines that are kept. `rows` and closing lines come with one of these. */
+/** The lines that are kept. The first `rows` of a table and closing lines come with one of these. */
 const KEPT: ReadonlySet<LineKind> = new Set([...(['project', 'role', 'stage'] as const), ...STRUCTURE_KINDS])
 
 /**
@@ -27,8 +31,10 @@ const KEPT: ReadonlySet<LineKind> = new Set([...(['project', 'role', 'stage'] as
 export function createStructureLimit(
   limits: StructureLimits,
 ): (kind: LineKind, size: { readonly bytes: number; readonly values: number }) => string | undefined {
-  let [lines, total, totalValues, projects] = [0, 0, 0, 0]
+  let [lines, total, totalValues, projects, parts] = [0, 0, 0, 0, 0]
   return (kind, { bytes, values }) => {
+    if (kind === 'rows') parts += 1
+    if (parts > limits.parts) return `is one more than the ${limits.parts} parts of tables that are read`
     if (!KEPT.has(kind)) return undefined
     lines += 1
     total += bytes

@@ -3,6 +3,7 @@ import type { ArchiveItem } from './archive-item.ts'
 import type { LineContent } from './lines.ts'
 import { type ReadArchiveOptions, readArchive } from './read-archive.ts'
 import type { CreateEncoders } from './row-encoder.ts'
+import { isFirstPart } from './table-parts.ts'
 
 export interface TableSummary {
   readonly name: string
@@ -73,7 +74,7 @@ function count(item: ArchiveItem, projects: ProjectSummary[]): void {
     project.stages.push({ slug, tables: [], rows: 0, complete, notExported })
   }
   const stage = project.stages.at(-1)
-  if (item.kind === 'rows') stage?.tables.push({ name: item.content.table, rows: 0 })
+  if (item.kind === 'rows' && isFirstPart(item.content)) stage?.tables.push({ name: item.content.table, rows: 0 })
   const table = stage?.tables.at(-1)
   if (item.kind !== 'row' || !stage || !table) return
   table.rows += item.count

@@ -1,19 +1,31 @@
+/** What a chunk is to a section of the stream: some bytes that are wanted by themselves. */
+export type SectionOf = (chunk: Buffer) => 'begins' | 'ends' | undefined
+
 /**
- * Cuts bytes into blocks of exactly `blockBytes`, but for the last, however the chunks that come are cut.
+ * Cuts bytes into blocks of `blockBytes`, however the chunks that come are cut, but for the last one, and where a section
+ * would share a block with a part of another: each stands whole in a block, or begins and ends where blocks do.
  *
+ * @param sectionOf whether a section begins or ends with a chunk.
  * @yields blocks that share memory with a chunk where one lies inside it; none is empty.
  */
 export async function* fixedBlocks(
   chunks: AsyncIterable<Buffer>,
   blockBytes: number,
+  sectionOf: SectionOf = () => undefined,
 ): AsyncGenerator<Buffer, void, undefined> {
   let block: Buffer | undefined
   let filled = 0
+  /** Where in this block the open section begins; 0 where it began before. */
+  let sectionStart: number | undefined
+  let isSplit = false
   for await (const chunk of chunks) {
+    const boundary = sectionOf(chunk)
+    if (boundary === 'begins') sectionStart = filled
     for (let position = 0; position < chunk.length; ) {
       if (!block && chunk.length - position >= blockBytes) {
         yield chunk.subarray(position, position + blockBytes)
         position += blockBytes
+        isSplit = sectionStart !== undefined
         continue
       }
       block ??= Buffer.allocUnsafe(blockBytes)
@@ -21,10 +33,23 @@ export async function* fixedBlocks(
       position += copied
       filled += copied
       if (filled < blockBytes) continue
-      yield block
+      // A section that others have begun the block with does not fit into it: it gets blocks of its own.
+      const end: number = sectionStart || filled
+      yield block.subarray(0, end)
+      const rest: Buffer = block.subarray(end, filled)
+      block = rest.length > 0 ? Buffer.allocUnsafe(blockBytes) : undefined
+      filled = block ? rest.copy(block) : 0
+      isSplit = sectionStart === 0
+      if (sectionStart !== undefined) sectionStart = 0
+    }
+    if (boundary !== 'ends') continue
+    if (isSplit && block) {
+      yield block.subarray(0, filled)
       block = undefined
       filled = 0
     }
+    sectionStart = undefined
+    isSplit = false
   }
   if (block) yield block.subarray(0, filled)
 }

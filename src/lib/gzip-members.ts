@@ -1,6 +1,6 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import { fixedBlocks } from './fixed-blocks.ts'
+import { fixedBlocks, type SectionOf } from './fixed-blocks.ts'
 
 const compress = promisify<Buffer, { level: number; chunkSize: number }, Buffer>(gzip)
 
@@ -15,17 +15,19 @@ export interface GzipMembersOptions {
   readonly level?: number
   /** How many members are compressed at once, on libuv's threads. */
   readonly concurrency?: number
+  /** Of which chunks sections begin and end that share no member with a part of another; of none where it is left out. */
+  readonly sectionOf?: SectionOf
 }
 
 /**
  * Compresses bytes as gzip, one member after another (RFC 1952, section 2.2), several at once.
  *
- * The same bytes give the same output, however they are cut into chunks. No bytes at all give one empty member.
+ * The same bytes with the same sections give the same output, however they are cut into chunks. No bytes at all give one empty member.
  * When the consumer leaves or the source fails, the source is closed and whatever is being compressed is waited for.
  */
 export async function* gzipMembers(
   chunks: AsyncIterable<Buffer>,
-  { level = 1, concurrency = 4 }: GzipMembersOptions = {},
+  { level = 1, concurrency = 4, sectionOf }: GzipMembersOptions = {},
 ): AsyncGenerator<Buffer, void, undefined> {
   /** In the order of their blocks. */
   const members: Promise<Buffer>[] = []
@@ -38,7 +40,7 @@ export async function* gzipMembers(
 
   try {
     let isEmpty = true
-    for await (const block of fixedBlocks(chunks, MEMBER_BYTES)) {
+    for await (const block of fixedBlocks(chunks, MEMBER_BYTES, sectionOf)) {
       isEmpty = false
       compressNext(block)
       if (members.length >= concurrency) yield* members.splice(0, 1)

@@ -1,22 +1,29 @@
 import { createHash, type Hash } from 'node:crypto'
 import type { ArchiveItem } from '../archive/archive-item.ts'
+import { isLastPart } from '../archive/table-parts.ts'
 import type { Fault } from '../errors.ts'
 
 /**
  * What must be the same after a restore, each by its name: roles, of each stage the number and the sum of its events,
- * the lines of structure, and of each table rows and their sum.
+ * the lines of structure, and of each table the number and the sum of its rows. They may stand in other parts: a table
+ * that was restored has no gaps in its blocks.
  */
 export type Contents = ReadonlyMap<string, string>
 
 const MAX_FAULTS = 20
 
-/** Reads an archive through. What it keeps grows with the number of tables and roles, and not with that of rows. */
+/**
+ * Reads an archive through. What it keeps grows with the number of tables and roles, and not with that of rows.
+ *
+ * @param items with rows encoded as text, in which the same rows are the same bytes.
+ */
 export async function readContents(items: AsyncIterable<ArchiveItem>): Promise<Contents> {
   const contents = new Map<string, string>()
   const logs = new Map<string, { count: number; readonly hash: Hash }>()
   // Projects by their number: those that are restored have other names.
   let project = 0
   let stage = ''
+  let rows = { count: 0, hash: createHash('sha256') }
   for await (const item of items) {
     if (item.kind === 'project') project += 1
     if (item.kind === 'stage') stage = item.content.slug
@@ -30,6 +37,15 @@ export async function readContents(items: AsyncIterable<ArchiveItem>): Promise<C
       // Rows come beside the rest of an event, in pieces.
       for (const piece of item.rows ?? []) log.hash.update(piece)
       logs.set(name, log)
+    }
+    if (item.kind === 'row') {
+      rows.count += item.count
+      rows.hash.update(item.bytes.now)
+    }
+    if (item.kind === 'rowsEnd' && isLastPart(item.content)) {
+      const name = `the rows of table "${item.content.table}" of stage "${stage}" of project ${project}`
+      contents.set(name, `${rows.count} ${rows.hash.digest('hex')}`)
+      rows = { count: 0, hash: createHash('sha256') }
     }
     const name = nameOf(item)
     if (name === undefined || !('content' in item)) continue
@@ -59,8 +75,6 @@ function nameOf(item: ArchiveItem): string | undefined {
     case 'sequence':
     case 'table':
       return `${item.kind} "${item.content.name}"`
-    case 'rowsEnd':
-      return `the rows of table "${item.content.table}"`
     default:
       return undefined
   }

@@ -308,23 +308,23 @@ test('an archive with more structure than fits into memory is refused', async ()
 
 test('lines besides rows and events are limited together, in number, in bytes and in values', () => {
   const one = { bytes: 1, values: 1 }
-  const byNumber = createStructureLimit({ lines: 2, bytes: 1_000, values: 100, projects: 2 })
+  const byNumber = createStructureLimit({ lines: 2, bytes: 1_000, values: 100, projects: 2, parts: 1 })
   expect([byNumber('project', one), byNumber('table', one), byNumber('event', one), byNumber('rows', one)]).toEqual(
     Array.from({ length: 4 }, () => undefined),
   )
   expect(byNumber('role', one)).toContain('2 lines')
-  const bySize = createStructureLimit({ lines: 100, bytes: 10, values: 100, projects: 1 })
+  const bySize = createStructureLimit({ lines: 100, bytes: 10, values: 100, projects: 1, parts: 1 })
   expect([bySize('table', { bytes: 10, values: 99 }), bySize('event', { bytes: 10, values: 99 })]).toEqual([
     undefined,
     undefined,
   ])
   expect(bySize('sequence', one)).toContain('10 bytes')
-  const byValues = createStructureLimit({ lines: 100, bytes: 100, values: 10, projects: 1 })
+  const byValues = createStructureLimit({ lines: 100, bytes: 100, values: 10, projects: 1, parts: 1 })
   expect([byValues('table', { bytes: 1, values: 10 }), byValues('table', one)]).toEqual([
     undefined,
     expect.stringContaining('10 values'),
   ])
-  const byProjects = createStructureLimit({ lines: 100, bytes: 100, values: 10, projects: 1 })
+  const byProjects = createStructureLimit({ lines: 100, bytes: 100, values: 10, projects: 1, parts: 1 })
   expect([byProjects('project', one), byProjects('project', one)]).toEqual([
     undefined,
     expect.stringContaining('1 projects'),

@@ -1,10 +1,10 @@
 import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
+import { gzipArchive } from '../../archive/gzip-archive.ts'
 import type { Container } from '../../container.ts'
 import { type ExportSelection, exportDryRunRequest, exportDryRunSchema, exportRequest } from '../../contract/export.ts'
 import { requestHash } from '../../jobs/submit.ts'
 import { coalesce } from '../../lib/coalesce.ts'
-import { gzipMembers } from '../../lib/gzip-members.ts'
 import { takesGzip } from '../../lib/weighted-list.ts'
 import { type Caller, findCallerAgain, tokenIdOf } from '../../projects/access.ts'
 import { assertMayMove } from '../../projects/assert-permission.ts'
@@ -89,7 +89,7 @@ export function exportRoutes(container: Container): readonly BoundRoute<Caller>[
             container,
             projects,
             (archive) => {
-              const bytes = compressed ? gzipMembers(archive) : coalesce(archive)
+              const bytes = compressed ? gzipArchive(archive) : coalesce(archive)
               const authorised = whileAuthorised(bytes, assertStill, container.jobTimings.authorisationMs)
               return pipeline(authorised, sink, { signal })
             },

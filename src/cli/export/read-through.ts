@@ -1,5 +1,6 @@
 import { assertRowsThere, type RowsPolicy } from '../../archive/assert-rows.ts'
 import { readArchive } from '../../archive/read-archive.ts'
+import { isLastPart } from '../../archive/table-parts.ts'
 import { allComplete } from '../../contract/completeness.ts'
 import type { NotExported } from '../../contract/not-exported.ts'
 import { copyText } from '../../copy/copy-encoders.ts'
@@ -38,7 +39,7 @@ export async function readThrough(
   for await (const item of readArchive(bytes, copyText, GENEROUS_LIMITS)) {
     if (item.kind === 'row') progress.rows += item.count
     if (item.kind === 'rows') progress.table = item.content.table
-    if (item.kind === 'rowsEnd') tables += 1
+    if (item.kind === 'rowsEnd' && isLastPart(item.content)) tables += 1
     if (item.kind === 'systemEnd') system = { roles: item.content.roles, events: item.content.events }
     if (item.kind === 'stage') {
       const { slug, notExported: left } = item.content

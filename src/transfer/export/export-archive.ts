@@ -112,8 +112,19 @@ async function* tableRows(
   stage: string,
   { line, columns, cursor }: DeclaredTable,
 ): AsyncGenerator<Buffer> {
-  yield writer.open('rows', { table: line.name, columns: columns.map(({ name }) => name) })
-  for await (const { rows, lines } of tablePages(tx, cursor)) {
+  const open = (part: number): Buffer =>
+    writer.open('rows', { table: line.name, columns: columns.map(({ name }) => name), part })
+  let part = 1
+  /** The blocks that the part is of: blocks without rows have no part. */
+  let blocks: number | undefined
+  yield open(part)
+  for await (const { part: among, rows, lines } of tablePages(tx, cursor)) {
+    if (blocks !== undefined && blocks !== among) {
+      yield writer.close('rowsEnd', { last: false })
+      part += 1
+      yield open(part)
+    }
+    blocks = among
     yield assertReadable(writer.rowPage(rows, lines), 'row', `a row of table "${line.name}"`, limits)
     onRows?.({ stage, table: line.name, rows })
   }

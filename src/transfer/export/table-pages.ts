@@ -6,9 +6,18 @@ import { BYTE_TEXT_COLUMN, readByteText } from '../../lib/runtime.ts'
 
 /** Rows of a table as PostgreSQL wrote them: JSON arrays, joined by `ROW_PARTS.join`. */
 export interface RowPage {
+  /** Which of the table's runs of `BLOCKS_PER_PART` blocks the rows are stored in, from 0. */
+  readonly part: number
   readonly rows: number
   readonly lines: ByteText
 }
+
+/**
+ * Heap blocks whose rows are one part of a table's in an archive: 32 MiB, so that a table of half a gigabyte has enough parts for
+ * several processes, the largest that PostgreSQL can have (32 TiB) has about a million, and the lines around one weigh nothing.
+ * Archives of the same rows are the same as long as it is not changed.
+ */
+const BLOCKS_PER_PART = 4096
 
 /**
  * Heap blocks whose rows PostgreSQL joins into one page: some 80 kB of JSON, where rows are not toasted. Text of more
@@ -69,7 +78,7 @@ export async function declareTableCursor(tx: Transaction, source: TableSource, n
 export async function* tablePages(tx: Transaction, cursor: TableCursor): AsyncGenerator<RowPage> {
   let count = 1
   const fetch = async (): Promise<FetchedPage[]> => {
-    const pages = await (cursor.toasted ? fetchToastedPage(tx, cursor) : fetchPages(tx, cursor, count))
+    const pages = await (cursor.toasted ? fetchToastedPages(tx, cursor) : fetchPages(tx, cursor, count))
     count = pagesToFetch(pages, count)
     return pages
   }
@@ -80,10 +89,10 @@ export async function* tablePages(tx: Transaction, cursor: TableCursor): AsyncGe
       const pages = await fetches.shift()
       if (!pages?.length) return
       for (const page of pages) {
-        const { rows, [BYTE_TEXT_COLUMN]: lines } = page
+        const { part, rows, [BYTE_TEXT_COLUMN]: lines } = page
         // Whatever still refers to the fetched pages (a promise does, until it is collected) is not to keep their text.
         page[BYTE_TEXT_COLUMN] = null
-        if (lines !== null) yield { rows, lines: readByteText(lines) }
+        if (lines !== null) yield { part, rows, lines: readByteText(lines) }
       }
     }
   } finally {
@@ -103,6 +112,7 @@ function fetchAfter(
 }
 
 interface FetchedPage {
+  readonly part: number
   readonly rows: number
   /** Null where the blocks hold no rows, or the page has been used. */
   [BYTE_TEXT_COLUMN]: string | null
@@ -117,39 +127,52 @@ function pagesToFetch(pages: readonly FetchedPage[], before: number): number {
   return Math.max(1, Math.min(2 * before, MAX_PAGES_PER_FETCH, Math.floor(FETCH_BYTES / largest)))
 }
 
-async function fetchToastedPage(tx: Transaction, { name }: TableCursor): Promise<FetchedPage[]> {
-  const pages = await tx.$queryRawUnsafe<FetchedPage[]>(
-    `SELECT "rows", "lines" AS ${BYTE_TEXT_COLUMN} FROM wharf.fetch_page($1::text::refcursor, $2::int, $3)`,
+const fetchToastedPages = (tx: Transaction, { name }: TableCursor): Promise<FetchedPage[]> =>
+  tx.$queryRawUnsafe<FetchedPage[]>(
+    `SELECT "part", "rows", "lines" AS ${BYTE_TEXT_COLUMN} FROM wharf.fetch_pages($1::text::refcursor, $2::int, $3)`,
     name,
     TOASTED_PAGE_BYTES,
     ROW_PARTS.join,
   )
-  return pages.filter((page) => page.rows > 0)
-}
 
-const rowQuery = ({ schemaName, tableName, expressions }: TableSource): string =>
-  `SELECT ${rowExpression(expressions)} FROM ONLY ${quoteQualified(schemaName, tableName)}`
+/** Each row by itself, with the number of its part. */
+const rowQuery = (source: TableSource): string => `
+    SELECT wharf_blocks."part", wharf_row."line"
+    FROM ${blockRanges(source, BLOCKS_PER_PART)},
+         LATERAL (
+           SELECT ${rowExpression(source.expressions)} AS "line"
+           ${rowsInRange(source, BLOCKS_PER_PART)}
+           OFFSET 0) AS wharf_row`
 
-/**
- * One row for every few heap blocks: how many rows they hold, and these joined. Blocks that are added while the
- * cursor is open hold nothing that its snapshot sees.
- */
-function pageQuery({ schemaName, tableName, expressions }: TableSource): string {
-  const table = quoteQualified(schemaName, tableName)
-  const tid = (blocks: number): string => `pg_catalog.format('(%s,0)', wharf_blocks.first + ${blocks})::pg_catalog.tid`
-  return `
-    SELECT page."rows", page.${BYTE_TEXT_COLUMN}
-    FROM pg_catalog.generate_series(
-           0::pg_catalog.int8,
-           pg_catalog.pg_relation_size(${quoteLiteral(table)}::pg_catalog.regclass)
-             / pg_catalog.current_setting('block_size')::pg_catalog.int8,
-           ${BLOCKS_PER_PAGE}) AS wharf_blocks (first),
+/** One row for every few heap blocks: their part, how many rows they hold, and these joined. */
+const pageQuery = (source: TableSource): string => `
+    SELECT wharf_blocks."part", page."rows", page.${BYTE_TEXT_COLUMN}
+    FROM ${blockRanges(source, BLOCKS_PER_PAGE)},
          LATERAL (
            SELECT pg_catalog.count(*)::pg_catalog.int4 AS "rows",
-                  pg_catalog.string_agg(${rowExpression(expressions)}, ${quoteLiteral(ROW_PARTS.join)}) AS ${BYTE_TEXT_COLUMN}
-           FROM ONLY ${table} AS wharf_table
-           WHERE ctid >= ${tid(0)} AND ctid < ${tid(BLOCKS_PER_PAGE)}) AS page`
+                  pg_catalog.string_agg(${rowExpression(source.expressions)}, ${quoteLiteral(ROW_PARTS.join)}) AS ${BYTE_TEXT_COLUMN}
+           ${rowsInRange(source, BLOCKS_PER_PAGE)}) AS page`
+
+/**
+ * The table's blocks, some at a time, in their order: the first block, and the part that it is in.
+ *
+ * The table is as large as when the cursor is opened. Blocks that come later hold nothing that its snapshot sees, and none
+ * with rows that it sees can go: to cut a table short, VACUUM needs a lock that the export's own lock does not allow.
+ */
+const blockRanges = (source: TableSource, blocks: number): string => `(
+           SELECT wharf_first AS "first", (wharf_first / ${BLOCKS_PER_PART})::pg_catalog.int4 AS "part"
+           FROM pg_catalog.generate_series(
+             0::pg_catalog.int8,
+             pg_catalog.pg_relation_size(${quoteLiteral(nameOf(source))}::pg_catalog.regclass)
+               / pg_catalog.current_setting('block_size')::pg_catalog.int8,
+             ${blocks}) AS wharf_first) AS wharf_blocks`
+
+function rowsInRange(source: TableSource, blocks: number): string {
+  const tid = (more: number): string => `pg_catalog.format('(%s,0)', wharf_blocks."first" + ${more})::pg_catalog.tid`
+  return `FROM ONLY ${nameOf(source)} AS wharf_table WHERE ctid >= ${tid(0)} AND ctid < ${tid(blocks)}`
 }
+
+const nameOf = ({ schemaName, tableName }: TableSource): string => quoteQualified(schemaName, tableName)
 
 /** A row as the text of one JSON array; more columns than a function takes are built in parts and joined. */
 function rowExpression(expressions: readonly string[]): string {

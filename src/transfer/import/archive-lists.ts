@@ -3,6 +3,7 @@ import { crc32 } from 'node:zlib'
 import type { ArchiveItem, RowBatch } from '../../archive/archive-item.ts'
 import { type Entry, isObject, type LineContent, type ObjectLineKind } from '../../archive/lines.ts'
 import type { RowFormat } from '../../archive/row-encoder.ts'
+import { isFirstPart, isLastPart } from '../../archive/table-parts.ts'
 import type { ByteRange } from '../../lib/byte-range.ts'
 import type { StructureLines } from '../structure/create-statements.ts'
 import { isMadeAfterTables, type ObjectLine, type TypeLine } from '../structure/lines.ts'
@@ -41,18 +42,20 @@ export interface ArchiveTable {
   /** Those that have values, in the order of the values. */
   readonly columns: readonly string[]
   readonly rows: number
-  /** The rows in their order: at most a part in the binary format, and then one in text. */
-  readonly parts: readonly ArchivePart[]
+  /** The rows of all parts in their order: at most some in the binary format, and then some in text. */
+  readonly copies: readonly ArchiveCopy[]
   /** Whether nothing of it is still to come. */
   readonly isWhole: boolean
 }
 
-/** Rows of a table that one COPY loads. */
-export interface ArchivePart {
+/** Rows of a table that one COPY loads, from one part or from several. */
+export interface ArchiveCopy {
   readonly format: RowFormat
   readonly rows: number
-  /** Line of the archive at which the rows begin: they stand one after the other. */
+  /** Line of the archive at which the rows begin: those of a part stand one after the other. */
   readonly firstLine: number
+  /** After how many of its rows each other part begins, which is a number for each however small they are. */
+  readonly partStarts: readonly number[]
   /** Where in the spool file they are. */
   readonly range: ByteRange
   /** CRC-32 of these bytes. */
@@ -139,18 +142,28 @@ function addToStage(stage: Growing<ArchiveStage>, item: ArchiveItem, end: number
       stage.structure.tables.push(item.content)
       break
     case 'rows':
-      stage.tables.push({ name: item.content.table, columns: item.content.columns, rows: 0, parts: [], isWhole: false })
+      if (isFirstPart(item.content)) {
+        const { table: name, columns } = item.content
+        stage.tables.push({ name, columns, rows: 0, copies: [], isWhole: false })
+      } else {
+        const copy = table?.copies.at(-1)
+        copy?.partStarts.push(copy.rows)
+      }
       break
     case 'row':
       if (table) addRows(table, item, end)
       break
     case 'rowsEnd':
-      if (table) table.isWhole = true
+      if (table && isLastPart(item.content)) table.isWhole = true
       break
     case 'stageEnd':
       stage.isWhole = true
   }
 }
+
+/** @param row counted from 0. @returns its line in the archive: the lines that end a part and begin the next come between. */
+export const lineOf = ({ firstLine, partStarts }: ArchiveCopy, row: number): number =>
+  firstLine + row + 2 * partStarts.filter((start) => start <= row).length
 
 /** What comes before the first table can be made before it, views and the like excepted. */
 function addObject({ structure }: Growing<ArchiveStage>, { kind, content }: Entry<ObjectLineKind>): void {
@@ -161,13 +174,13 @@ function addObject({ structure }: Growing<ArchiveStage>, { kind, content }: Entr
 
 function addRows(table: Growing<ArchiveTable>, { format, count, line, bytes }: RowBatch, end: number): void {
   table.rows += count
-  const last = table.parts.at(-1)
+  const last = table.copies.at(-1)
   if (last?.format === format) {
     last.rows += count
     last.range.end = end
     last.crc32 = crc32(bytes.now, last.crc32)
   } else {
     const range = { start: end - bytes.length, end }
-    table.parts.push({ format, rows: count, firstLine: line, range, crc32: crc32(bytes.now) })
+    table.copies.push({ format, rows: count, firstLine: line, partStarts: [], range, crc32: crc32(bytes.now) })
   }
 }

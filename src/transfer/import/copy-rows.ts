@@ -5,27 +5,27 @@ import { quoteIdentifier } from '../../database/quoting.ts'
 import { isServerFailure } from '../../database/sqlstate-meanings.ts'
 import { AppError } from '../../errors.ts'
 import { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
-import type { ArchivePart, ArchiveTable } from './archive-lists.ts'
+import { type ArchiveCopy, type ArchiveTable, lineOf } from './archive-lists.ts'
 import { loadFailure } from './load-failure.ts'
 
 /**
  * Loads rows of a table.
  *
- * @param bytes the rows of the part.
+ * @param bytes these rows.
  * @returns how many PostgreSQL took. @throws {AppError} ARCHIVE_INVALID for a value that it refused.
  */
 export async function copyRows(
   client: pg.PoolClient,
   { name, columns }: ArchiveTable,
-  { format, firstLine }: ArchivePart,
+  rows: ArchiveCopy,
   bytes: AsyncIterable<BorrowedBytes>,
 ): Promise<number> {
   // FREEZE spares the first readers, and a later vacuum, writing every row again.
   const copy =
     `COPY ${quoteIdentifier(name)} (${columns.map(quoteIdentifier).join(', ')}) ` +
-    `FROM STDIN WITH (FREEZE, FORMAT ${format})`
-  return copyInto(client, copy, format === 'binary' ? framed(bytes) : bytes).catch((error: unknown) => {
-    throw valueFault(error, name, firstLine)
+    `FROM STDIN WITH (FREEZE, FORMAT ${rows.format})`
+  return copyInto(client, copy, rows.format === 'binary' ? framed(bytes) : bytes).catch((error: unknown) => {
+    throw valueFault(error, name, rows)
   })
 }
 
@@ -45,12 +45,12 @@ async function* framed(rows: AsyncIterable<BorrowedBytes>): AsyncGenerator<Borro
 }
 
 /** What PostgreSQL says about a value, with the line of the archive, and without the value. */
-function valueFault(error: unknown, table: string, firstLine: number): unknown {
+function valueFault(error: unknown, table: string, rows: ArchiveCopy): unknown {
   if (!(error instanceof pg.DatabaseError) || isServerFailure(error)) return loadFailure(error)
   const [, number, column] = /^, line (\d+)(?:, column ([^:]*))?/.exec(locationOf(error, table)) ?? []
   // Whatever is said about a column is said about its value, such as that there is no function of that name.
   if (number === undefined || !(column !== undefined || /^2[23]/.test(error.code ?? ''))) return loadFailure(error)
-  const line = firstLine + Number(number) - 1
+  const line = lineOf(rows, Number(number) - 1)
   const where = column === undefined ? `table "${table}"` : `column "${column}" of table "${table}"`
   const detail = `${where} does not take the value (${reason(error)})`
   return new AppError('ARCHIVE_INVALID', `line ${line}: ${detail}`, { faults: [{ line, detail }], cause: error })

@@ -2,7 +2,7 @@ import { crc32 } from 'node:zlib'
 import { AppError } from '../../errors.ts'
 import type { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
 import type { ByteRange } from '../../lib/byte-range.ts'
-import type { ArchivePart, ArchiveStage, ArchiveTable } from './archive-lists.ts'
+import type { ArchiveCopy, ArchiveStage, ArchiveTable } from './archive-lists.ts'
 import type { Archive } from './receive-archive.ts'
 
 export interface FollowOptions {
@@ -20,10 +20,10 @@ export interface ArchiveFollower {
   until(condition: () => boolean): Promise<boolean>
   /** The tables of a stage, as their rows begin to come; one without columns when it is whole. */
   tablesOf(stage: ArchiveStage): AsyncGenerator<ArchiveTable, void, undefined>
-  /** The parts of a table, as their rows begin to come. */
-  partsOf(table: ArchiveTable): AsyncGenerator<ArchivePart, void, undefined>
-  /** The rows of a part, to its end. @throws {AppError} STORAGE_UNAVAILABLE where they are others than were written. */
-  bytesOf(table: ArchiveTable, part: ArchivePart): AsyncIterable<BorrowedBytes>
+  /** What each COPY of a table loads, as its rows begin to come. */
+  copiesOf(table: ArchiveTable): AsyncGenerator<ArchiveCopy, void, undefined>
+  /** The rows of a COPY, to its end. @throws {AppError} STORAGE_UNAVAILABLE where they are others than were written. */
+  bytesOf(table: ArchiveTable, copy: ArchiveCopy): AsyncIterable<BorrowedBytes>
 }
 
 /** Follows an archive while it arrives. One that has arrived is followed to its end without waiting. */
@@ -62,10 +62,10 @@ export function followArchive({ lists, file }: Archive, { signal, maxWaitMs = 0 
     }
   }
 
-  async function* rangesOf(table: ArchiveTable, part: ArchivePart): AsyncGenerator<ByteRange, void, undefined> {
-    for (let { start } = part.range; ; ) {
-      const { end } = part.range
-      const isWhole = table.isWhole || table.parts.at(-1) !== part
+  async function* rangesOf(table: ArchiveTable, copy: ArchiveCopy): AsyncGenerator<ByteRange, void, undefined> {
+    for (let { start } = copy.range; ; ) {
+      const { end } = copy.range
+      const isWhole = table.isWhole || table.copies.at(-1) !== copy
       if (start < end) {
         yield { start, end }
         start = end
@@ -103,15 +103,15 @@ export function followArchive({ lists, file }: Archive, { signal, maxWaitMs = 0 
         (table) => table.isWhole || table.columns.length > 0,
       ),
 
-    partsOf: (table) => growing(table.parts, () => table.isWhole),
+    copiesOf: (table) => growing(table.copies, () => table.isWhole),
 
-    async *bytesOf(table, part) {
+    async *bytesOf(table, copy) {
       let sum = 0
-      for await (const bytes of file.read(rangesOf(table, part), stopped)) {
+      for await (const bytes of file.read(rangesOf(table, copy), stopped)) {
         sum = crc32(bytes.now, sum)
         yield bytes
       }
-      if (sum === part.crc32) return
+      if (sum === copy.crc32) return
       throw new AppError('STORAGE_UNAVAILABLE', 'the disk where an import keeps its rows gave back other bytes')
     },
   }

@@ -89,7 +89,7 @@ async function loadTables(
     const report = (rows: number): void =>
       onRows({ project: project.slug, stage: stage.slug, table: table.name, rows: before + rows })
     const rows =
-      table.columns.length > 0 ? await copyParts(client, follower, table, report) : await insertEmptyRows(client, table)
+      table.columns.length > 0 ? await copyTable(client, follower, table, report) : await insertEmptyRows(client, table)
     if (rows !== table.rows) throw new Error(`${rows} of ${table.rows} rows of a table were loaded`)
     loaded.set(table.name, rows)
     before += rows
@@ -98,21 +98,21 @@ async function loadTables(
 }
 
 /** @param report is called with about how many rows of the table PostgreSQL has taken. @returns how many it took. */
-async function copyParts(
+async function copyTable(
   client: LoadingSession['client'],
   follower: ArchiveFollower,
   table: ArchiveTable,
   report: (rows: number) => void,
 ): Promise<number> {
   let taken = 0
-  for await (const part of follower.partsOf(table)) {
+  for await (const copy of follower.copiesOf(table)) {
     let bytes = 0
-    // By their share of the part's bytes: which bytes are a row, only PostgreSQL looks at now.
-    const sent = tap(follower.bytesOf(table, part), (chunk) => {
-      report(taken + Math.floor((part.rows * bytes) / (part.range.end - part.range.start)))
+    // By their share of all bytes: which bytes are a row, only PostgreSQL looks at now.
+    const sent = tap(follower.bytesOf(table, copy), (chunk) => {
+      report(taken + Math.floor((copy.rows * bytes) / (copy.range.end - copy.range.start)))
       bytes += chunk.length
     })
-    taken += await copyRows(client, table, part, sent)
+    taken += await copyRows(client, table, copy, sent)
     report(taken)
   }
   return taken

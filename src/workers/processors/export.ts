@@ -1,9 +1,9 @@
+import { gzipArchive } from '../../archive/gzip-archive.ts'
 import { completenessOf } from '../../contract/completeness.ts'
 import { nameTransaction } from '../../database/session-name.ts'
 import type { ExportRequest } from '../../jobs/catalogue.ts'
 import { beginArtifact, publishArtifact } from '../../jobs/job-artifacts.ts'
 import { findScheduleOf, markProven } from '../../jobs/schedules/schedule-record.ts'
-import { gzipMembers } from '../../lib/gzip-members.ts'
 import { estimateRows } from '../../transfer/export/export-selection.ts'
 import { type NotInArchive, withExport } from '../../transfer/export/with-export.ts'
 import { verifyArtifact } from '../verify-artifact.ts'
@@ -24,7 +24,7 @@ export async function runExport(context: AttemptContext, { projects, allowIncomp
       archive: AsyncIterable<Buffer>,
       notExported: readonly NotInArchive[],
     ): Promise<readonly NotInArchive[]> => {
-      for await (const chunk of gzipMembers(archive)) {
+      for await (const chunk of gzipArchive(archive)) {
         signal.throwIfAborted()
         await artifact.writer.write(chunk)
         progress.addBytes(chunk.length)

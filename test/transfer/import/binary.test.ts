@@ -114,8 +114,8 @@ test('values of every type that has a binary form come back as they were', async
   const [project] = await checkArchive(streamOf(Buffer.from(archive)), { encoders: copyBinary })
   const tables = project?.stages[0]?.tables ?? []
   expect(tables.map(({ name }) => name).toSorted()).toEqual(Object.keys(TYPES).map(nameOf).toSorted())
-  for (const { name, parts } of tables)
-    expect({ name, formats: parts.map(({ format }) => format) }).toEqual({ name, formats: ['binary'] })
+  for (const { name, copies } of tables)
+    expect({ name, formats: copies.map(({ format }) => format) }).toEqual({ name, formats: ['binary'] })
 })
 
 /** Values that PostgreSQL takes as text, though it does not write them so, or not in so few bytes. */
@@ -214,5 +214,5 @@ test('a stage with a type that is named like one of PostgreSQL’s gets its rows
     stages: [{ beforeTables: [{ kind: 'enum', content: { name: 'uuid', values: ['a'] } }], tables }],
   })
   const [project] = await checkArchive(streamOf(archive), { encoders: copyBinary })
-  expect(project?.stages[0]?.tables[0]?.parts).toMatchObject([{ format: 'text' }])
+  expect(project?.stages[0]?.tables[0]?.copies).toMatchObject([{ format: 'text' }])
 })

@@ -43,11 +43,11 @@ test('of an archive, the rows of each table and the events are kept, and where t
     const [shop, blog] = archive.lists.projects
     if (!shop || !blog) throw new Error('the sample has two projects')
     const [album, empty] = shop.stages[0]?.tables ?? []
-    const [part, ...others] = album?.parts ?? []
+    const [copy, ...others] = album?.copies ?? []
     expect(album).toMatchObject({ name: 'album', rows: 3, isWhole: true })
-    expect([part, ...others]).toMatchObject([{ format: 'binary', rows: 3, firstLine: 17 }])
-    expect(await read(archive, part?.range)).toContain('For Those About To Rock')
-    expect(empty).toMatchObject({ name: 'empty', rows: 0, columns: [], parts: [] })
+    expect([copy, ...others]).toMatchObject([{ format: 'binary', rows: 3, firstLine: 17 }])
+    expect(await read(archive, copy?.range)).toContain('For Those About To Rock')
+    expect(empty).toMatchObject({ name: 'empty', rows: 0, columns: [], copies: [] })
     const line = (kind: string): string =>
       [EVENT.stage, EVENT.id, kind, 'album', '{"album_id"}', EVENT_ROWS_TEXT, '\\N', `${EVENT.occurredAt}\n`].join('\t')
     expect(await read(archive, shop.eventLines)).toBe(line('create') + line('import'))
@@ -59,20 +59,20 @@ test('rows that come back from the disk with another byte are not loaded', async
   const folder = await temporaryFolder()
   await withReceived(sample, folder, async (archive) => {
     const [album] = archive.lists.projects[0]?.stages[0]?.tables ?? []
-    const [part] = album?.parts ?? []
-    if (!album || !part) throw new Error('the sample has rows')
+    const [copy] = album?.copies ?? []
+    if (!album || !copy) throw new Error('the sample has rows')
     // The last bytes are read from memory: what stands for the disk has to give them itself.
     async function* damaged(): AsyncGenerator<BorrowedBytes, void, undefined> {
-      for await (const bytes of archive.file.read([part?.range ?? { start: 0, end: 0 }], signal)) {
+      for await (const bytes of archive.file.read([copy?.range ?? { start: 0, end: 0 }], signal)) {
         const copy = bytes.copy()
         copy[copy.length - 1] = 255 - (copy.at(-1) ?? 0)
         yield new BorrowedBytes(copy)
       }
     }
-    const intact = followArchive(archive, { signal }).bytesOf(album, part)
+    const intact = followArchive(archive, { signal }).bytesOf(album, copy)
     expect((await textOf(intact)).length).toBeGreaterThan(0)
     const follower = followArchive({ ...archive, file: { ...archive.file, read: damaged } }, { signal })
-    await expect(textOf(follower.bytesOf(album, part))).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' })
+    await expect(textOf(follower.bytesOf(album, copy))).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' })
   })
 })
 
@@ -85,7 +85,7 @@ test('rows that take many writes are kept byte by byte', async () => {
   const bytes = buildArchive({ slug: 'shop', stages: [{ tables }] })
   await withReceived(bytes, await temporaryFolder(), async (archive) => {
     for (const [at, { rows }] of tables.entries()) {
-      const range = archive.lists.projects[0]?.stages[0]?.tables[at]?.parts[0]?.range
+      const range = archive.lists.projects[0]?.stages[0]?.tables[at]?.copies[0]?.range
       expect(await read(archive, range)).toBe(rows.map((row) => `${row.join('\t')}\n`).join(''))
     }
   })
@@ -110,7 +110,7 @@ test.each([
     const readBack = (): Promise<string> =>
       withReceived(sample, folder, async (archive) => {
         const [album] = archive.lists.projects[0]?.stages[0]?.tables ?? []
-        return read(archive, album?.parts[0]?.range)
+        return read(archive, album?.copies[0]?.range)
       }).catch((error: unknown) => errorCode(error) ?? String(error))
     const whole = await readBack()
     expect(whole).toContain('For Those About To Rock')
