@@ -16,6 +16,7 @@ import { planRolesOf } from '../../transfer/import/import-roles.ts'
 import { type CheckOptions, checkArchive } from '../../transfer/import/receive-archive.ts'
 import { admitLastStage } from '../../transfer/import/structure-permission.ts'
 import { compareTargets, type TargetProject, targetSlugs } from '../../transfer/import/targets.ts'
+import { tryBuilding } from '../../transfer/import/try-building.ts'
 import { undoImport } from '../../transfer/import/undo.ts'
 import { json } from '../answer.ts'
 import { streamBody } from '../body.ts'
@@ -115,6 +116,7 @@ export function importRoutes(container: Container): readonly BoundRoute<Caller>[
           countRows: true,
           tokenId: tokenIdOf(caller),
         })
+        await tryBuilding(container, examined, signal)
         return {
           status: 200,
           body: {

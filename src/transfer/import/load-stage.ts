@@ -10,7 +10,7 @@ import type { ArchiveFollower } from './follow-archive.ts'
 import type { ImportOptions } from './import-options.ts'
 import { inPlaceStatements } from './in-place.ts'
 import { loadFailure } from './load-failure.ts'
-import { type LoadingSession, openLoadingSession, type SessionOptions } from './loading-session.ts'
+import { type LoadingSession, openLoadingSession, runAll, type SessionOptions } from './loading-session.ts'
 import type { TargetStage } from './target-stage.ts'
 
 /** A stage whose rows are there, but that nobody sees yet. */
@@ -120,13 +120,3 @@ async function copyTable(
 
 const LOW_HALF_OF_TRANSACTION_ID =
   'SELECT (pg_catalog.pg_current_xact_id()::text::numeric % 4294967296)::text AS transaction'
-
-async function runAll(session: LoadingSession, statements: readonly string[]): Promise<void> {
-  for (const statement of statements) {
-    try {
-      await session.execute(statement)
-    } catch (error) {
-      throw loadFailure(error)
-    }
-  }
-}

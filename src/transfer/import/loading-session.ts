@@ -2,6 +2,7 @@ import type pg from 'pg'
 import { quoteIdentifier } from '../../database/quoting.ts'
 import { nameSession } from '../../database/session-name.ts'
 import { openSingleUseSession } from '../../database/single-use-session.ts'
+import { loadFailure } from './load-failure.ts'
 
 export interface SessionOptions {
   /** Ends the session, together with the statement that runs in it. */
@@ -62,5 +63,16 @@ export async function openLoadingSession(
       close()
     },
     rollback: () => close(new Error('the import was given up')),
+  }
+}
+
+/** @throws {AppError} what PostgreSQL says against the structure or its rows (`loadFailure`). */
+export async function runAll(session: LoadingSession, statements: readonly string[]): Promise<void> {
+  for (const statement of statements) {
+    try {
+      await session.execute(statement)
+    } catch (error) {
+      throw loadFailure(error)
+    }
   }
 }

@@ -66,7 +66,11 @@ test('a stage with partitions is replaced beside, and an undo gives back what it
 })
 
 test('a stage with partitions that can only be loaded in place is, with its foreign keys', async () => {
-  await createProject(wharf, 'tuned', `${STRUCTURE} ALTER TABLE customer ALTER COLUMN name SET (n_distinct = 5)`)
+  await createProject(
+    wharf,
+    'tuned',
+    `${STRUCTURE} CREATE CONVERSION odd FOR 'UTF8' TO 'LATIN1' FROM utf8_to_iso8859_1`,
+  )
   const structure = (await contentsOf(wharf, 'tuned')).filter((line) => line.startsWith('{"table":'))
   for (const _ of [1, 2]) {
     const answer = await sendArchive(wharf.root, archive, { query: '?targetSlug=tuned' })
