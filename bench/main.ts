@@ -2,7 +2,7 @@
  * Measures what we claim about exports, imports, writes, jobs and the content endpoint; exits with 1 where a bound of
  * `bounds.ts` is broken.
  *
- * Usage: npm run bench -- [time] [import] [memory] [writes] [content] [jobs] [job-memory] [--quick]
+ * Usage: npm run bench -- [time] [import] [waits] [memory] [writes] [content] [jobs] [job-memory] [--quick]
  *   [--rows 1000000,3000000,10000000]
  */
 import { execFile } from 'node:child_process'
@@ -15,6 +15,7 @@ import { measureContent } from './content.ts'
 import { measureExportMemory } from './export-memory.ts'
 import { measureExportTime } from './export-time.ts'
 import { measureImport } from './import-time.ts'
+import { measureImportWait } from './import-wait.ts'
 import { measureJobMemory } from './job-memory.ts'
 import { measureJobThroughput } from './job-throughput.ts'
 import { type BenchRun, serviceRunner } from './support/bench-run.ts'
@@ -29,7 +30,7 @@ const QUICK_SIZES = [100_000]
 const JOB_ROWS = 3_000_000
 /** Those that share a PostgreSQL and its rows. */
 const SHARING_PARTS = ['time', 'content', 'writes', 'jobs', 'memory']
-const PARTS = [...SHARING_PARTS, 'job-memory', 'import']
+const PARTS = [...SHARING_PARTS, 'job-memory', 'import', 'waits']
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -68,6 +69,13 @@ if (parts.has('import')) {
   measurements.push(...(await withBench('as initdb leaves them', measure)))
   // For the figures alone: who has a PostgreSQL of their own cannot expect them.
   await withBench('of the embedded one', measure)
+}
+if (parts.has('waits')) {
+  const measure = async (bench: BenchRun): Promise<Measurement[]> => {
+    await bench.table.fill(first)
+    return measureImportWait(bench, first)
+  }
+  measurements.push(...(await withBench('as initdb leaves them', measure)))
 }
 for (const { sentence, measured, holds } of measurements)
   console.log(`${holds ? 'holds ' : 'BROKEN'}  ${sentence} (${measured})`)

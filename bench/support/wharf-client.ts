@@ -9,7 +9,12 @@ export const PROJECT = 'bench'
 /** Creates the bench's project with the tables that `schema` describes. */
 export async function createProject(service: BenchService, schema: string): Promise<void> {
   await post(service, '/projects', 'application/json', JSON.stringify({ slug: PROJECT }))
-  await post(service, `/projects/${PROJECT}/stages/live/schema`, 'application/sql', schema)
+  await applyScript(service, schema)
+}
+
+/** Applies SQL to the stage of the bench's project. */
+export async function applyScript(service: BenchService, script: string): Promise<void> {
+  await post(service, `/projects/${PROJECT}/stages/live/schema`, 'application/sql', script)
 }
 
 /** Makes a token with a role in the bench's project. */
