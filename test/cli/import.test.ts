@@ -153,7 +153,11 @@ test('a dry run says what would be replaced, and replaces nothing', async () => 
 })
 
 test('what cannot be undone is said before and after', async () => {
-  await createProject(wharf, 'kept-not', `${ONE_SONG}; GRANT SELECT ON song TO PUBLIC`)
+  await createProject(
+    wharf,
+    'kept-not',
+    `${ONE_SONG}; CREATE CONVERSION odd FOR 'LATIN1' TO 'UTF8' FROM iso8859_1_to_utf8`,
+  )
   const warning = 'data:undo cannot bring back what kept-not/live had before: it is not kept\n'
   expect((await importInto('kept-not', ['--dry-run'])).stdout).toContain(warning)
   expect(await importInto('kept-not', [], { terminal: true, input: 'y\n' })).toMatchObject({
@@ -187,7 +191,11 @@ test.each([['--dry-run'], ['--yes']])('with %s, every difference of structure is
 })
 
 test('a stage that is loaded in place is reported beforehand', async () => {
-  await createProject(wharf, 'viewed', `${ONE_SONG}; GRANT SELECT ON song TO PUBLIC`)
+  await createProject(
+    wharf,
+    'viewed',
+    `${ONE_SONG}; CREATE CONVERSION odd FOR 'LATIN1' TO 'UTF8' FROM iso8859_1_to_utf8`,
+  )
   const { code, stderr } = await importInto('viewed', [], { terminal: true, input: 'n\n' })
   expect({ code, stderr }).toEqual({
     code: 1,

@@ -80,7 +80,11 @@ describe.each(BACKENDS)('with the queue on %s', (backend) => {
   })
 
   test('a stage that is loaded where it is has its rows just when the job has succeeded', async () => {
-    await createProject(wharf, 'placed', `${STRUCTURE} GRANT SELECT ON item TO PUBLIC;`)
+    await createProject(
+      wharf,
+      'placed',
+      `${STRUCTURE} CREATE CONVERSION odd FOR 'LATIN1' TO 'UTF8' FROM iso8859_1_to_utf8;`,
+    )
     const archive = await exportOf(wharf.root, 'shop')
     const job = await untilEnded(wharf.root, jobOf(await askImport(wharf.root, archive, '?targetSlug=placed')))
     expect(job, JSON.stringify(job.error)).toMatchObject({ status: 'succeeded', attempt: 1 })

@@ -109,7 +109,7 @@ const inPlaceNotes = (projects: readonly ExaminedProject[]): readonly string[] =
       .filter(({ mode }) => mode === 'in place')
       .map(
         ({ slug }) =>
-          `${printable(targetSlug)}/${printable(slug)} has things that an archive does not describe (rights, publications, ...), so it is loaded ` +
+          `${printable(targetSlug)}/${printable(slug)} has things that an archive does not describe (publications, rights that others granted, ...), so it is loaded ` +
           'where it is: readers wait meanwhile',
       ),
   ),

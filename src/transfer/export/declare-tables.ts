@@ -5,6 +5,7 @@ import { quoteIdentifier } from '../../database/quoting.ts'
 import { conflict, notFound } from '../../errors.ts'
 import type { Project } from '../../projects/projects.ts'
 import type { Stage } from '../../projects/stages.ts'
+import { readStageGrants, toNotExported } from '../structure/grants/stage-grants.ts'
 import { compareNotExported } from '../structure/not-exported.ts'
 import type { Query } from '../structure/query.ts'
 import { readStructure, type StageStructure, type TableStructure } from '../structure/read-structure.ts'
@@ -62,7 +63,8 @@ export async function declareTables(
     await assertAllRowsVisible(tx, rest.tables)
     const names = rest.tables.map(({ line }) => line.name)
     const objects = await findLargeObjects(query, stage.schemaName, names)
-    const notExported = withRowsMarked([...rest.notExported, ...objects]).sort(compareNotExported)
+    const grants = toNotExported(await readStageGrants(query, stage.schemaName))
+    const notExported = withRowsMarked([...rest.notExported, ...objects, ...grants]).sort(compareNotExported)
     const structure = { ...rest, notExported }
     declared.push({ stage, structure, tables: await declareCursors(tx, stage, structure.tables) })
   }

@@ -85,5 +85,7 @@ function toSwap(
 ): Swap[] {
   const before = references.get(target.stage.id)
   if (schemaName === undefined || !before) return []
-  return [{ stage: identityOf(target), before, schemaName, contents: { transaction, tables: [...rows.keys()] } }]
+  const { rightsState, rights } = target
+  const contents = { transaction, tables: [...rows.keys()] }
+  return [{ stage: identityOf(target), before, rightsState, schemaName, contents, grants: rights.grants }]
 }

@@ -136,4 +136,5 @@ const outcomeOf = (target: TargetStage): readonly unknown[] => [
   target.mode,
   target.structure,
   target.comment,
+  target.rights,
 ]

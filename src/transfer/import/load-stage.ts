@@ -4,6 +4,7 @@ import { tap } from '../../lib/tap.ts'
 import { assertBuilt } from '../structure/assert-built.ts'
 import { createStatements, settleStatements } from '../structure/create-statements.ts'
 import { fillViews } from '../structure/fill-views.ts'
+import type { Query } from '../structure/query.ts'
 import type { ArchiveTable } from './archive-lists.ts'
 import { copyRows, insertEmptyRows } from './copy-rows.ts'
 import type { ArchiveFollower } from './follow-archive.ts'
@@ -11,6 +12,7 @@ import type { ImportOptions } from './import-options.ts'
 import { inPlaceStatements } from './in-place.ts'
 import { loadFailure } from './load-failure.ts'
 import { type LoadingSession, openLoadingSession, runAll, type SessionOptions } from './loading-session.ts'
+import { rightsAfter, rightsBefore } from './stage-rights.ts'
 import type { TargetStage } from './target-stage.ts'
 
 /** A stage whose rows are there, but that nobody sees yet. */
@@ -20,7 +22,7 @@ export interface LoadedStage {
   readonly schemaName: string | undefined
   /** By table, as PostgreSQL counted them. */
   readonly rows: ReadonlyMap<string, number>
-  /** The id of the transaction that loaded them, as `xmin` has it. */
+  /** The ids of the transaction that loaded them, as `xmin` has them, separated by commas. */
   readonly transaction: string
   commit(): Promise<void>
   /** Gives up what has not been committed. */
@@ -43,11 +45,12 @@ export async function loadStage(
   target: TargetStage,
   { schemaName, tokenId, onRows, ...sessionOptions }: LoadStageOptions,
 ): Promise<LoadedStage> {
-  const { stage, mode, structure, database } = target
+  const { stage, project, mode, structure, rights, database } = target
   const session = await openLoadingSession(database.pool, schemaName ?? stage.schemaName, sessionOptions)
   try {
     const inPlace = schemaName === undefined
     const statements = inPlace ? await inPlaceStatements(session, structure) : createStatements(structure)
+    if (!inPlace) await runAll(session, rightsBefore(rights, project.login, schemaName))
     await runAll(session, statements.before)
     const rows = await loadTables(session, follower, target, onRows)
     // With a partitioned table, its partitions are analyzed: in place, also those that are elsewhere.
@@ -63,10 +66,12 @@ export async function loadStage(
     if (!inPlace) {
       await assertBuilt(session, schemaName, { lines: structure, isOwn: mode === 'swap' })
       await runAll(session, settleStatements(structure, stage.schemaName))
+      const query: Query = (sql, parameters) => session.query(sql, parameters)
+      await runAll(session, await rightsAfter(query, rights, project.login, schemaName))
     }
     // Only now: the rows that were loaded are one event, the import's.
     await session.query(LOG_TABLES, [schemaName ?? stage.schemaName])
-    const [id] = await session.query<{ transaction: string }>(LOW_HALF_OF_TRANSACTION_ID)
+    const [id] = await session.query<{ transaction: string }>(TRANSACTION_IDS, [schemaName ?? null])
     if (inPlace) await session.query(RECORD_IMPORT, [stage.id, tokenId])
     const { commit, rollback } = session
     return { target, schemaName, rows, transaction: id?.transaction ?? '', commit, rollback }
@@ -118,5 +123,11 @@ async function copyTable(
   return taken
 }
 
-const LOW_HALF_OF_TRANSACTION_ID =
-  'SELECT (pg_catalog.pg_current_xact_id()::text::numeric % 4294967296)::text AS transaction'
+/** The ids by which what was made here is known: its own, and those of its subtransactions, in which views were filled. */
+const TRANSACTION_IDS = `
+  SELECT pg_catalog.string_agg(DISTINCT id, ',') AS transaction FROM (
+    SELECT (pg_catalog.pg_current_xact_id()::text::numeric % 4294967296)::text AS id
+    UNION ALL
+    SELECT c.xmin::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+     WHERE n.nspname = $1::pg_catalog.name
+  ) made`

@@ -1,11 +1,15 @@
 import { readClock } from '../../database/clock.ts'
 import type { Transaction } from '../../database/database.ts'
+import { quoteIdentifier } from '../../database/quoting.ts'
 import { conflict } from '../../errors.ts'
 import { readReference, type StageReference } from '../../events/reference.ts'
 import { RECORD_IMPORT } from '../../events/statements.ts'
 import { giveSchema, renameSchema } from '../../projects/project-objects.ts'
+import type { ObjectGrants } from '../structure/grants/grants.ts'
+import type { Query } from '../structure/query.ts'
 import { lockAgainstWrites } from './lock-against-writes.ts'
 import { type StageIdentity, shadowName } from './shadow-schemas.ts'
+import { assertSameRights, schemaRights } from './stage-rights.ts'
 
 /** A schema that is to take the place of a stage's own. */
 export interface Swap {
@@ -14,14 +18,20 @@ export interface Swap {
    * Where the stage stood when the schema's loading began; elsewhere says that somebody wrote or swapped in between.
    */
   readonly before: StageReference
+  /** What the rights in the stage were then. */
+  readonly rightsState: string
   /** The schema that becomes the stage's own. */
   readonly schemaName: string
   readonly contents: LoadedContents
+  /** The rights in the stage, of which those on the schema itself are still to be given. */
+  readonly grants: readonly ObjectGrants[]
 }
 
 /** What a loaded schema holds, by which `undo` tells whether its structure was changed since. */
 export interface LoadedContents {
-  /** The id of the transaction that made everything in it, as `xmin` has it: 32 bits, in decimal. */
+  /**
+   * The ids of the transaction that made everything in it, as `xmin` has them: 32 bits, in decimal, separated by commas.
+   */
   readonly transaction: string
   readonly tables: readonly string[]
 }
@@ -30,7 +40,7 @@ export interface LoadedContents {
  * Closes the stages to writers until the transaction ends, and makes sure that nobody wrote to them since their loading
  * began: what was written meanwhile would be lost with the schema that is replaced.
  *
- * @throws {AppError} CONFLICT where somebody wrote, is writing, or swapped.
+ * @throws {AppError} CONFLICT where somebody wrote, is writing, or swapped, or granted rights or took some.
  */
 export async function lockStages(tx: Transaction, swaps: readonly Swap[]): Promise<void> {
   await lockAgainstWrites(
@@ -40,7 +50,8 @@ export async function lockStages(tx: Transaction, swaps: readonly Swap[]): Promi
   await tx.$queryRaw`
     SELECT 1 FROM system.stage_state WHERE stage_id::text = ANY (${swaps.map(({ stage }) => stage.stageId)}::text[])
     ORDER BY stage_id FOR NO KEY UPDATE`
-  for (const { stage, before } of swaps) {
+  const query: Query = (sql, parameters) => tx.$queryRawUnsafe(sql, ...parameters)
+  for (const { stage, before, rightsState } of swaps) {
     const now = await readReference({ prisma: tx }, stage.stageId)
     if (now.generation !== before.generation) {
       throw conflict('the stage was replaced by somebody else in the meantime; try again')
@@ -48,6 +59,7 @@ export async function lockStages(tx: Transaction, swaps: readonly Swap[]): Promi
     if (now.reference !== before.reference) {
       throw conflict('the stage was written to while the import ran; nothing was changed')
     }
+    await assertSameRights(query, stage.schemaName, rightsState)
   }
 }
 
@@ -66,11 +78,14 @@ export async function swapStages(
   { tokenId, undoHours }: { readonly tokenId: string | null; readonly undoHours: number },
 ): Promise<void> {
   const keptUntil = new Date((await readClock(tx)).getTime() + undoHours * 3_600_000)
-  for (const { stage, schemaName, contents } of swaps) {
+  for (const { stage, schemaName, contents, grants } of swaps) {
     const replaced = shadowName(stage, 'old')
     await tx.$executeRawUnsafe(renameSchema(stage.schemaName, replaced))
     await tx.$executeRawUnsafe(renameSchema(schemaName, stage.schemaName))
     await tx.$executeRawUnsafe(giveSchema(stage.schemaName, stage.login))
+    for (const right of schemaRights(grants, stage.login, quoteIdentifier(stage.schemaName))) {
+      await tx.$executeRawUnsafe(right)
+    }
     await tx.stageState.update({ where: { stageId: stage.stageId }, data: { generation: { increment: 1 } } })
     await tx.shadowSchema.delete({ where: { schemaName } })
     await expireKept(tx, stage.stageId)

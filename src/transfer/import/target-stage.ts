@@ -5,12 +5,15 @@ import { stillLocked } from '../../projects/lock-owners.ts'
 import type { Project } from '../../projects/projects.ts'
 import type { Stage } from '../../projects/stages.ts'
 import type { StructureLines } from '../structure/create-statements.ts'
+import type { ObjectGrants } from '../structure/grants/grants.ts'
+import { readGrantsState, readStageGrants } from '../structure/grants/stage-grants.ts'
 import { isUsedFromOutside } from '../structure/outside-users.ts'
 import type { Query } from '../structure/query.ts'
 import { readStructure, type StageStructure, toLines } from '../structure/read-structure.ts'
 import type { ArchiveStage } from './archive-lists.ts'
 import { countRows } from './count-rows.ts'
 import type { StageIdentity } from './shadow-schemas.ts'
+import type { StageRights } from './stage-rights.ts'
 
 /** How a stage's rows come into it. */
 export type LoadingMode =
@@ -45,6 +48,10 @@ export interface TargetStage extends StageOfProject {
   /** What the stage is after the import; for `build` the archive's structure, else its own. */
   readonly structure: StructureLines
   readonly comment: string | undefined
+  /** Who may do what in it after the import; in place, the rights stay as they are. */
+  readonly rights: StageRights
+  /** What tells whether rights in the stage were changed since it was looked at. */
+  readonly rightsState: string
   /** What keeps the archive's rows from being loaded in place, in words. */
   readonly reasonsAgainst: readonly string[]
   /** Rows in the tables now, by table; empty where nobody asked for them. */
@@ -62,7 +69,8 @@ export async function examineStage(
   { countRows }: { readonly countRows: boolean },
 ): Promise<TargetStage> {
   const current = await readTarget(database, stage, countRows)
-  return { project, database, stage, archived, rowsNow: current.rows, ...whatBecomesOf(archived, current) }
+  const { rows: rowsNow, rightsState } = current
+  return { project, database, stage, archived, rowsNow, rightsState, ...whatBecomesOf(archived, current) }
 }
 
 /** Whether there is nothing in a stage, so that an archive would build it. */
@@ -76,6 +84,8 @@ export const isEmptyStage = async (database: Database, stage: Stage): Promise<bo
 interface CurrentStage {
   readonly structure: StageStructure
   readonly usedFromOutside: boolean
+  readonly grants: readonly ObjectGrants[]
+  readonly rightsState: string
   readonly rows: ReadonlyMap<string, number>
 }
 
@@ -102,33 +112,50 @@ function readWithin(database: Database, stage: Stage, countRowsToo: boolean): Pr
       const query: Query = (sql, parameters) => tx.$queryRawUnsafe(sql, ...parameters)
       const structure = await readStructure(query, stage.schemaName)
       const usedFromOutside = await isUsedFromOutside(query, stage.schemaName)
-      const withRows = structure.tables.filter(({ line }) => line.partitionBy === undefined)
+      const grants = await readStageGrants(query, stage.schemaName)
+      const rightsState = await readGrantsState(query, stage.schemaName)
+      const ofOthers = tablesOfOthers(structure)
+      const withRows = structure.tables.filter(
+        ({ line }) => line.partitionBy === undefined && !ofOthers.some(({ name }) => name === line.name),
+      )
       const tables = countRowsToo ? withRows.map(({ line }) => line.name) : []
       const counted = await countRows(tx, stage.schemaName, tables)
       const rows = new Map(counted.map((table) => [table.name, table.rows]))
-      return { structure, usedFromOutside, rows }
+      return { structure, usedFromOutside, grants, rightsState, rows }
     },
     { isolationLevel: 'RepeatableRead', timeout: 10 * 60_000 },
   )
 }
 
+/** The tables that do not belong to the project's own login, each with whose they are. */
+function tablesOfOthers({ tables, notExported }: StageStructure): StageStructure['notExported'] {
+  const names = new Set(tables.map(({ line }) => line.name))
+  return notExported.filter(({ kind, name }) => kind === 'owner' && names.has(name))
+}
+
 function whatBecomesOf(
   archived: ArchiveStage,
-  { structure, usedFromOutside }: CurrentStage,
-): Pick<TargetStage, 'mode' | 'structure' | 'comment' | 'reasonsAgainst'> {
+  { structure, usedFromOutside, grants }: CurrentStage,
+): Pick<TargetStage, 'mode' | 'structure' | 'comment' | 'rights' | 'reasonsAgainst'> {
   const { notExported, comment } = structure
   if (isEmpty(structure)) {
-    return { mode: 'build', structure: archived.structure, comment: archived.comment ?? comment, reasonsAgainst: [] }
+    const rights = { grants, isAll: false }
+    const { structure: coming, comment: comingComment = comment } = archived
+    return { mode: 'build', structure: coming, comment: comingComment, rights, reasonsAgainst: [] }
   }
   const generated = notExported.filter(({ kind }) => kind === 'generated column')
   return {
     // Its values would have been left out if an archive could say how they are made.
-    reasonsAgainst: generated.map(
-      ({ name }) => `column ${name} is generated, so it does not take the values of the archive`,
-    ),
+    reasonsAgainst: [
+      ...generated.map(({ name }) => `column ${name} is generated, so it does not take the values of the archive`),
+      ...tablesOfOthers(structure).map(
+        ({ name, detail }) => `table "${name}" ${detail}, so the project's own login cannot load it`,
+      ),
+    ],
     mode: notExported.length > 0 || usedFromOutside ? 'in place' : 'swap',
     structure: withPositions(toLines(structure), archived.structure),
     comment,
+    rights: { grants, isAll: true },
   }
 }
 

@@ -111,7 +111,7 @@ function assertLoadable(targets: readonly TargetProject[]): void {
   if (!inPlace || (stages.length === 1 && !targets.some(({ archived }) => archived.system))) return
   throw conflict(
     `stage "${inPlace.stage.slug}" of project "${inPlace.project.slug}" has things that an archive does not describe ` +
-      '(rights, publications, ...), so it can only be imported into alone: use an archive of this one stage, without the ' +
+      '(publications, rights that others granted, ...), so it can only be imported into alone: use an archive of this one stage, without the ' +
       'system section',
   )
 }

@@ -127,14 +127,15 @@ async function isBuiltAsLoaded(
   { transaction, tables }: z.infer<typeof replacedBySchema>,
 ): Promise<boolean> {
   if ((await listTables(tx, schemaName)).length !== tables.length) return false
+  const made = transaction.split(',')
   const changed = await tx.$queryRaw<unknown[]>`
     WITH schema AS (SELECT to_regnamespace(quote_ident(${schemaName})) AS oid)
-    SELECT 1 FROM pg_class, schema WHERE relnamespace = schema.oid AND pg_class.xmin::text <> ${transaction}
+    SELECT 1 FROM pg_class, schema WHERE relnamespace = schema.oid AND pg_class.xmin::text <> ALL (${made})
     UNION ALL
-    SELECT 1 FROM pg_proc, schema WHERE pronamespace = schema.oid AND pg_proc.xmin::text <> ${transaction}
+    SELECT 1 FROM pg_proc, schema WHERE pronamespace = schema.oid AND pg_proc.xmin::text <> ALL (${made})
     UNION ALL
     SELECT 1 FROM schema JOIN pg_class ON relnamespace = schema.oid JOIN pg_trigger ON tgrelid = pg_class.oid
-    WHERE pg_trigger.xmin::text <> ${transaction}
+    WHERE pg_trigger.xmin::text <> ALL (${made})
     LIMIT 1`
   return changed.length === 0
 }

@@ -13,9 +13,16 @@ export async function readNotExported(query: Query, schemaOid: string): Promise<
 export const compareNotExported = (a: NotExported, b: NotExported): number =>
   compareText(a.kind, b.kind) || compareText(a.name, b.name) || compareText(a.detail ?? '', b.detail ?? '')
 
-/** To whom something was granted, of a row `g` of `aclexplode`. */
+/** To whom somebody else than the owner granted something, of a row `g` of `aclexplode`. */
 const GRANTED_SQL = `
-  g.privilege_type || ' to ' || COALESCE(pg_catalog.pg_get_userbyid(NULLIF(g.grantee, 0)), 'everybody')`
+  g.privilege_type || ' to ' || COALESCE(pg_catalog.pg_get_userbyid(NULLIF(g.grantee, 0)), 'everybody')
+  || ', granted by ' || pg_catalog.pg_get_userbyid(g.grantor)`
+
+/** What others than their owners have granted on objects: only they could grant it again. @param prefix of the columns. */
+const grantedByOthers = (catalog: string, alias: string, prefix: string, name: string): string =>
+  `SELECT 'grant', ${name}, ${GRANTED_SQL}
+     FROM pg_catalog.${catalog} ${alias} CROSS JOIN LATERAL pg_catalog.aclexplode(${alias}.${prefix}acl) g
+    WHERE ${alias}.${prefix}namespace = $1::pg_catalog.oid AND g.grantor <> ${alias}.${prefix}owner`
 
 const EXTENSIONS_SQL = `
 SELECT 'extension' AS kind, e.extname::text AS name, NULL::text AS detail
@@ -69,33 +76,58 @@ const TABLE_OBJECTS: readonly string[] = [
   `SELECT 'index statistics', c.relname::text, 'column ' || a.attnum || ' has the target ' || a.attstattarget
      FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
     WHERE ${ON_TABLE} AND c.relkind IN ('i', 'I') AND a.attstattarget >= 0`,
-  `SELECT 'grant', c.relname::text, ${GRANTED_SQL}
-     FROM pg_catalog.pg_class c CROSS JOIN LATERAL pg_catalog.aclexplode(c.relacl) g
-    WHERE ${ON_TABLE} AND c.relkind IN ('r', 'p', 'S') AND g.grantee <> c.relowner`,
+  `SELECT 'subscription', s.subname::text, 'of ' || c.relname
+     FROM pg_catalog.pg_subscription s JOIN pg_catalog.pg_subscription_rel l ON l.srsubid = s.oid
+     JOIN pg_catalog.pg_class c ON c.oid = l.srrelid
+    WHERE ${ON_TABLE}`,
+  grantedByOthers('pg_class', 'c', 'rel', 'c.relname::text'),
   `SELECT 'grant', c.relname || '.' || a.attname, ${GRANTED_SQL}
      FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
     CROSS JOIN LATERAL pg_catalog.aclexplode(a.attacl) g
-    WHERE ${ON_TABLE} AND c.relkind IN ('r', 'p') AND g.grantee <> c.relowner`,
+    WHERE ${ON_TABLE} AND g.grantor <> c.relowner`,
+  grantedByOthers('pg_proc', 'p', 'pro', 'p.oid::pg_catalog.regprocedure::text'),
+  grantedByOthers('pg_type', 't', 'typ', 't.typname::text'),
 ]
 
 const IS_MEMBER_SQL = `
   EXISTS (SELECT FROM pg_catalog.pg_depend d
            WHERE d.classid = o.tableoid AND d.objid = o.oid AND d.deptype = 'e')`
 
+/** Objects that the session's own login does not own: a superuser may make some in the schema. */
+const OWNED_BY_OTHERS: readonly string[] = [
+  ['pg_class', 'rel', `AND o.relkind IN ('r', 'p', 'v', 'm', 'f', 'S')`],
+  // Those of a range, which come with it, belong to PostgreSQL.
+  [
+    'pg_proc',
+    'pro',
+    `AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend i
+                    WHERE i.classid = o.tableoid AND i.objid = o.oid AND i.deptype = 'i')`,
+  ],
+  ['pg_type', 'typ', `AND o.typtype IN ('d', 'e', 'r')`],
+  ['pg_operator', 'opr', ''],
+  ['pg_collation', 'coll', ''],
+  ['pg_statistic_ext', 'stx', ''],
+  ['pg_ts_dict', 'dict', ''],
+  ['pg_ts_config', 'cfg', ''],
+].map(
+  ([catalog = '', prefix = '', where = '']) =>
+    `SELECT 'owner', o.${prefix}name::text, 'belongs to ' || pg_catalog.pg_get_userbyid(o.${prefix}owner)
+       FROM pg_catalog.${catalog} o
+      WHERE o.${prefix}namespace = $1::pg_catalog.oid ${where}
+        AND pg_catalog.pg_get_userbyid(o.${prefix}owner) <> CURRENT_USER AND NOT ${IS_MEMBER_SQL}`,
+)
+
 const OTHERS_SQL = `
-SELECT 'grant', t.typname::text, ${GRANTED_SQL}
-  FROM pg_catalog.pg_type t CROSS JOIN LATERAL pg_catalog.aclexplode(t.typacl) g
- WHERE t.typnamespace = $1::pg_catalog.oid AND g.grantee NOT IN (0, t.typowner)
-UNION ALL
 SELECT 'grant', 'the stage''s schema', ${GRANTED_SQL}
   FROM pg_catalog.pg_namespace n CROSS JOIN LATERAL pg_catalog.aclexplode(n.nspacl) g
- WHERE n.oid = $1::pg_catalog.oid AND g.grantee <> n.nspowner
+ WHERE n.oid = $1::pg_catalog.oid AND g.grantor <> n.nspowner
 UNION ALL
 SELECT 'default privileges', pg_catalog.pg_get_userbyid(a.defaclrole)::text,
        CASE a.defaclobjtype WHEN 'r' THEN 'for tables' WHEN 'S' THEN 'for sequences' WHEN 'f' THEN 'for functions'
                             WHEN 'T' THEN 'for types' END
   FROM pg_catalog.pg_default_acl a
  WHERE a.defaclnamespace = $1::pg_catalog.oid
+   AND pg_catalog.pg_get_userbyid(a.defaclrole) <> CURRENT_USER
 UNION ALL
 SELECT 'publication', p.pubname::text, 'of the whole schema'
   FROM pg_catalog.pg_publication p JOIN pg_catalog.pg_publication_namespace n ON n.pnpubid = p.oid
@@ -103,8 +135,14 @@ SELECT 'publication', p.pubname::text, 'of the whole schema'
 UNION ALL
 SELECT 'security label', pg_catalog.pg_describe_object(l.classoid, l.objoid, l.objsubid), l.provider
   FROM pg_catalog.pg_seclabel l
- WHERE l.objoid IN (SELECT oid FROM pg_catalog.pg_class WHERE relnamespace = $1::pg_catalog.oid
-                    UNION ALL SELECT oid FROM pg_catalog.pg_type WHERE typnamespace = $1::pg_catalog.oid)`
+ WHERE (l.classoid, l.objoid) IN (
+         SELECT 'pg_catalog.pg_class'::pg_catalog.regclass, oid
+           FROM pg_catalog.pg_class WHERE relnamespace = $1::pg_catalog.oid
+         UNION ALL SELECT 'pg_catalog.pg_type'::pg_catalog.regclass, oid
+           FROM pg_catalog.pg_type WHERE typnamespace = $1::pg_catalog.oid
+         UNION ALL SELECT 'pg_catalog.pg_proc'::pg_catalog.regclass, oid
+           FROM pg_catalog.pg_proc WHERE pronamespace = $1::pg_catalog.oid
+         UNION ALL SELECT 'pg_catalog.pg_namespace'::pg_catalog.regclass, $1::pg_catalog.oid)`
 
 // On NOT NULL constraints, which PostgreSQL has as objects of their own since version 18; those of domains since 17.
 const COMMENTS_SQL = `
@@ -122,6 +160,7 @@ const NOT_EXPORTED_SQL = [
         WHERE ${where} AND NOT ${IS_MEMBER_SQL}`,
   ),
   ...TABLE_OBJECTS,
+  ...OWNED_BY_OTHERS,
   OTHERS_SQL,
   COMMENTS_SQL,
 ].join('\nUNION ALL\n')

@@ -11,7 +11,8 @@ export async function isUsedFromOutside(query: Query, schemaName: string): Promi
   return rows[0]?.used ?? false
 }
 
-// The names of what depends begin with its schema, but for types, which are looked up. What is internal is a part of
+// The names of what depends begin with its schema, but for types, which are looked up, and casts, which belong where one
+// of their types does. What is internal is a part of
 // what it depends on, such as a TOAST table.
 const USED_SQL = `
 WITH own AS MATERIALIZED (
@@ -23,6 +24,18 @@ WITH own AS MATERIALIZED (
   UNION ALL
   SELECT 'pg_catalog.pg_proc'::pg_catalog.regclass, p.oid
     FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = $1::pg_catalog.name
+  UNION ALL
+  SELECT 'pg_catalog.pg_operator'::pg_catalog.regclass, o.oid
+    FROM pg_catalog.pg_operator o JOIN pg_catalog.pg_namespace n ON n.oid = o.oprnamespace WHERE n.nspname = $1::pg_catalog.name
+  UNION ALL
+  SELECT 'pg_catalog.pg_collation'::pg_catalog.regclass, c.oid
+    FROM pg_catalog.pg_collation c JOIN pg_catalog.pg_namespace n ON n.oid = c.collnamespace WHERE n.nspname = $1::pg_catalog.name
+  UNION ALL
+  SELECT 'pg_catalog.pg_ts_config'::pg_catalog.regclass, c.oid
+    FROM pg_catalog.pg_ts_config c JOIN pg_catalog.pg_namespace n ON n.oid = c.cfgnamespace WHERE n.nspname = $1::pg_catalog.name
+  UNION ALL
+  SELECT 'pg_catalog.pg_ts_dict'::pg_catalog.regclass, d.oid
+    FROM pg_catalog.pg_ts_dict d JOIN pg_catalog.pg_namespace n ON n.oid = d.dictnamespace WHERE n.nspname = $1::pg_catalog.name
 )
 SELECT EXISTS (
   SELECT FROM own
@@ -35,6 +48,9 @@ SELECT EXISTS (
     LEFT JOIN pg_catalog.pg_constraint k
       ON d.classid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND k.oid = d.objid
     LEFT JOIN pg_catalog.pg_namespace n ON n.oid = COALESCE(t.typnamespace, k.connamespace)
-   WHERE $1::pg_catalog.name IS DISTINCT FROM
+    LEFT JOIN pg_catalog.pg_cast ca ON d.classid = 'pg_catalog.pg_cast'::pg_catalog.regclass AND ca.oid = d.objid
+   WHERE NOT EXISTS (SELECT FROM own o WHERE o.class = 'pg_catalog.pg_type'::pg_catalog.regclass
+                        AND o.oid IN (ca.castsource, ca.casttarget))
+     AND $1::pg_catalog.name IS DISTINCT FROM
          COALESCE(n.nspname, (pg_catalog.pg_identify_object_as_address(d.classid, d.objid, d.objsubid)).object_names[1])
 ) AS used`

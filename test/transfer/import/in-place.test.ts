@@ -25,7 +25,7 @@ const STRUCTURE = `
   CREATE TRIGGER always AFTER INSERT OR UPDATE OR DELETE ON artist FOR EACH ROW EXECUTE FUNCTION note();
   ALTER TABLE album DISABLE TRIGGER "never, ever", ENABLE REPLICA TRIGGER "of replicas";
   ALTER TABLE artist ENABLE ALWAYS TRIGGER always;
-  GRANT SELECT ON album TO PUBLIC;
+  CREATE CONVERSION odd FOR 'LATIN1' TO 'UTF8' FROM iso8859_1_to_utf8;
   ALTER TABLE album ENABLE ROW LEVEL SECURITY;
   CREATE POLICY everybody ON album USING (true);
   ALTER TABLE artist ENABLE ROW LEVEL SECURITY;
@@ -142,7 +142,11 @@ test('nor can an import be undone that came before it', async () => {
   const plain = await exportOf(wharf.root, 'plain')
   const undoable = (yes: boolean) => ({ status: 200, json: { projects: [{ stages: [{ undoable: yes }] }] } })
   expect(await sendArchive(wharf.root, plain)).toMatchObject(undoable(true))
-  expect(await applyScript(wharf, 'plain', 'GRANT SELECT ON t TO PUBLIC')).toMatchObject({ status: 200 })
+  expect(
+    await applyScript(wharf, 'plain', `CREATE CONVERSION odd FOR 'LATIN1' TO 'UTF8' FROM iso8859_1_to_utf8`),
+  ).toMatchObject({
+    status: 200,
+  })
   expect(await sendArchive(wharf.root, plain, { query: '?dryRun=true' })).toMatchObject(undoable(false))
   expect(await sendArchive(wharf.root, plain)).toMatchObject(undoable(false))
   const answer = await wharf.root.post('/projects/plain/stages/live/undo?force=true')
@@ -228,4 +232,39 @@ test('a foreign key of another stage is not left without its rows', async () => 
   expect(key).toHaveLength(1)
   expect(await sendArchive(wharf.root, one)).toMatchObject({ status: 200 })
   expect(await foreignKeys()).toEqual(key)
+})
+
+test.each([
+  [
+    'an operator',
+    'CREATE OPERATOR === (LEFTARG = integer, RIGHTARG = integer, FUNCTION = int4eq)',
+    '1 OPERATOR($.===) 1',
+  ],
+  ['a collation', `CREATE COLLATION own (provider = icu, locale = 'und')`, `'a' COLLATE $.own < 'b'`],
+  [
+    'a text search configuration',
+    'CREATE TEXT SEARCH CONFIGURATION words (COPY = simple)',
+    `to_tsvector('$.words', 'a')`,
+  ],
+])('%s that another stage uses is not swapped away', async (what, script, expression) => {
+  const slug = what.replaceAll(' ', '-')
+  const mode = async () =>
+    sendArchive(wharf.root, await exportOf(wharf.root, slug, { stages: ['live'] }), { query: '?dryRun=true' })
+  await wharf.root.post('/projects', { json: { slug, stages: ['live', 'draft'] } })
+  await applyScript(wharf, slug, `CREATE TABLE t (n integer); ${script}`)
+  expect(await mode()).toMatchObject({ json: { projects: [{ stages: [{ mode: 'swap' }] }] } })
+  const view = `CREATE VIEW v AS SELECT ${expression.replace('$', `"${slug}.live"`)} AS used`
+  expect(await applyScript(wharf, slug, view, 'draft')).toMatchObject({ status: 200 })
+  expect(await mode()).toMatchObject({ json: { projects: [{ stages: [{ mode: 'in place' }] }] } })
+})
+
+test('a stage with a cast of its own is swapped', async () => {
+  await createProject(
+    wharf,
+    'casting',
+    `CREATE TYPE mood AS ENUM ('good'); CREATE FUNCTION f(mood) RETURNS integer LANGUAGE sql AS 'SELECT 1';
+     CREATE CAST (mood AS integer) WITH FUNCTION f(mood); CREATE TABLE t (m mood)`,
+  )
+  const dry = await sendArchive(wharf.root, await exportOf(wharf.root, 'casting'), { query: '?dryRun=true' })
+  expect(dry).toMatchObject({ json: { projects: [{ stages: [{ mode: 'swap' }] }] } })
 })

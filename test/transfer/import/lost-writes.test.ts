@@ -70,6 +70,23 @@ test('a write that commits while an import loads is not lost: the import is refu
   expect(await notesOf(slug)).toEqual(['new'])
 })
 
+test.each([
+  'GRANT SELECT ON "$.live".note TO PUBLIC',
+  'GRANT USAGE ON SCHEMA "$.live" TO PUBLIC',
+  'ALTER DEFAULT PRIVILEGES IN SCHEMA "$.live" GRANT SELECT ON TABLES TO PUBLIC',
+])('rights that are granted while an import loads are not lost: %s', async (statement) => {
+  const slug = await makeTarget()
+  await withPausePoint(wharf, async (pausePoint) => {
+    const importing = importInto(slug)
+    await pausePoint.reached()
+    await asLogin(slug, (client) => client.query(statement.replace('$', slug)))
+    await pausePoint.release()
+    expect(await importing).toMatchObject({ status: 409, text: expect.stringContaining('rights on the stage') })
+  })
+  expect(await notesOf(slug)).toEqual(['old'])
+  expect(await importInto(slug)).toMatchObject({ status: 200 })
+})
+
 test('a write that has not committed when all is loaded is not lost: the import is refused', async () => {
   const slug = await makeTarget()
   await asLogin(slug, async (writer) => {

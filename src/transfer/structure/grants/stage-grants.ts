@@ -1,0 +1,62 @@
+import type { NotExported } from '../lines.ts'
+import type { Query } from '../query.ts'
+import {
+  granteeName,
+  isByItself,
+  nameOf,
+  type ObjectGrants,
+  privilegesOf,
+  rightsByItself,
+  sameGrants,
+} from './grants.ts'
+import { readGrants } from './read-grants.ts'
+
+/** The rights in a stage that are others than PostgreSQL gives by itself. */
+export async function readStageGrants(query: Query, schemaName: string): Promise<readonly ObjectGrants[]> {
+  const [schema] = await query<{ oid: string }>(
+    'SELECT oid::text FROM pg_catalog.pg_namespace WHERE nspname = $1::pg_catalog.name',
+    [schemaName],
+  )
+  const all = schema ? await readGrants(query, schema.oid) : []
+  return all.filter((object) => !isByItself(object)).map(({ target: _, ...object }) => object)
+}
+
+/** The same as entries of what an archive lacks. */
+export const toNotExported = (grants: readonly ObjectGrants[]): readonly NotExported[] =>
+  grants.flatMap((object) => {
+    const given = object.grants.filter((grant) => !rightsByItself(object).some((own) => sameGrants([own], [grant])))
+    const taken = rightsByItself(object).filter(({ to }) => !object.grants.some((grant) => grant.to === to))
+    const details = [
+      ...given.map((grant) => `${privilegesOf(grant) || 'nothing'} to ${granteeName(grant.to)}`),
+      ...taken.map((grant) => `${privilegesOf(grant)} taken from ${granteeName(grant.to)}`),
+    ]
+    return details.map((detail) => ({ kind: 'grant', name: nameOf(object), detail }))
+  })
+
+/**
+ * What tells whether rights in a schema were changed since: nothing else writes it down.
+ *
+ * @param query in a session of any login.
+ */
+export async function readGrantsState(query: Query, schemaName: string): Promise<string> {
+  const [row] = await query<{ state: string }>(STATE_SQL, [schemaName])
+  return row?.state ?? ''
+}
+
+const STATE_SQL = `
+WITH schema AS (SELECT * FROM pg_catalog.pg_namespace WHERE nspname = $1::pg_catalog.name)
+SELECT pg_catalog.md5(pg_catalog.string_agg(acl, E'\\n' ORDER BY acl COLLATE "C")) AS state
+  FROM (
+    SELECT nspacl::text AS acl FROM schema
+    UNION ALL SELECT 'relation ' || c.oid || c.relacl::text
+      FROM pg_catalog.pg_class c JOIN schema ON c.relnamespace = schema.oid
+    UNION ALL SELECT 'column ' || c.oid || '.' || a.attnum || a.attacl::text
+      FROM schema JOIN pg_catalog.pg_class c ON c.relnamespace = schema.oid
+      JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attacl IS NOT NULL
+    UNION ALL SELECT 'function ' || p.oid || p.proacl::text
+      FROM pg_catalog.pg_proc p JOIN schema ON p.pronamespace = schema.oid
+    UNION ALL SELECT 'type ' || t.oid || t.typacl::text
+      FROM pg_catalog.pg_type t JOIN schema ON t.typnamespace = schema.oid
+    UNION ALL SELECT 'new ' || d.defaclrole || d.defaclobjtype::text || d.defaclacl::text
+      FROM pg_catalog.pg_default_acl d JOIN schema ON d.defaclnamespace = schema.oid
+  ) rights`
