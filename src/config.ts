@@ -84,7 +84,7 @@ const SETTINGS = {
       error: 'must be hosts, each with a port or without, with commas between them',
     }),
   ),
-  /** The extensions that scripts may make; undefined: those that PostgreSQL trusts. */
+  /** The extensions that scripts and archives may make; undefined: those that PostgreSQL trusts. */
   extensions: setting(
     'WHARF_EXTENSIONS',
     z

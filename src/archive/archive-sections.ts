@@ -57,6 +57,7 @@ export class ArchiveSections {
   readonly #projects = new Set<string>()
   readonly #stages = new Set<string>()
   readonly #names = { types: new Set<string>(), relations: new Set<string>() }
+  readonly #extensions = new Set<string>()
   /** Functions and the like, by all that tells them apart. */
   readonly #objects = new Set<string>()
   readonly #enums = new Set<string>()
@@ -104,6 +105,7 @@ export class ArchiveSections {
     if (isObject(entry)) this.#claimObject(entry)
     if (entry.kind === 'project') this.#openProject(entry.content)
     if (entry.kind === 'stage') this.#openStage(entry.content)
+    if (entry.kind === 'extension') this.#claim(this.#extensions, 'extension', entry.content.name)
     if (entry.kind === 'composite') this.#composites.add(entry.content.name)
     if (entry.kind === 'enum') this.#enums.add(entry.content.name)
     if (entry.kind === 'domain') this.#domains.set(entry.content.name, this.#baseOf(entry.content.type))
@@ -197,6 +199,7 @@ export class ArchiveSections {
     this.#stage = { slug, tables: 0, rows: 0 }
     this.#names.types.clear()
     this.#names.relations.clear()
+    this.#extensions.clear()
     this.#objects.clear()
     this.#enums.clear()
     this.#domains.clear()

@@ -37,11 +37,11 @@ export const roleName = z
 /** SQL as PostgreSQL prints it; `sql/line-definitions.ts` says of which form. */
 export const sqlText = z.string().min(1).register(texts, { holds: 'SQL' })
 
-/** The name of a collation, an operator class or a function: of the stage, or PostgreSQL's own. Quoted where it has to be. */
+/** The name of a collation, an operator class or a function: of the stage, an extension or PostgreSQL. Quoted where it has to be. */
 export const builtInName = z
   .string()
-  .regex(/^(?:pg_catalog\.)?(?:[a-z_][a-z0-9_]*|"(?:[^"]|"")+")$/, {
-    error: "must be the name of something of PostgreSQL's own, in quotes where it needs them",
+  .regex(/^(?:(?:pg_catalog|extensions)\.)?(?:[a-z_][a-z0-9_]*|"(?:[^"]|"")+")$/, {
+    error: 'must be the name of something of the stage, an extension or PostgreSQL, in quotes where it needs them',
   })
   .register(texts, { holds: 'value' })
 

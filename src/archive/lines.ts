@@ -14,7 +14,7 @@ import {
   trigger,
   view,
 } from './object-lines.ts'
-import { composite, domain, enumType, range, sequence, stage, table } from './structure-lines.ts'
+import { composite, domain, enumType, extension, range, sequence, stage, table } from './structure-lines.ts'
 
 /** The versions of the format that are read. */
 export const KNOWN_VERSIONS: readonly number[] = [1, 2]
@@ -75,6 +75,7 @@ export const LINES = {
   event,
   systemEnd: z.object({ roles: count, events: count, sha256 }),
   stage,
+  extension,
   enum: enumType,
   domain,
   composite,
@@ -114,7 +115,7 @@ export type ObjectLineKind = (typeof OBJECT_KINDS)[number]
 
 /** The lines that describe the structure of a stage. */
 export const STRUCTURE_KINDS = [
-  ...(['enum', 'domain', 'composite', 'range', 'sequence', 'table'] as const),
+  ...(['extension', 'enum', 'domain', 'composite', 'range', 'sequence', 'table'] as const),
   ...OBJECT_KINDS,
 ] as const
 

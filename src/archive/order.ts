@@ -10,15 +10,19 @@ export type Position =
   | 'system'
   | 'events'
   | 'stages'
+  | 'extensions'
   | 'structure'
   | 'rows'
   | 'parts'
   | 'tables'
   | 'finished'
 
-const STRUCTURE_LINES: Partial<Record<AnyKind, Position>> = Object.fromEntries(
-  STRUCTURE_KINDS.map((kind) => [kind, 'structure']),
-)
+/** What may stand in a stage before its rows. Extensions come before everything else. */
+const IN_STAGE: Partial<Record<AnyKind, Position>> = {
+  ...Object.fromEntries(STRUCTURE_KINDS.filter((kind) => kind !== 'extension').map((kind) => [kind, 'structure'])),
+  rows: 'rows',
+  stageEnd: 'stages',
+}
 
 /** What may follow at each position, and where that leads. A reader and a writer keep to the same table. */
 const ORDER: Readonly<Record<Position, Partial<Record<AnyKind, Position>>>> = {
@@ -27,12 +31,9 @@ const ORDER: Readonly<Record<Position, Partial<Record<AnyKind, Position>>>> = {
   project: { system: 'system' },
   system: { role: 'system', event: 'events', systemEnd: 'stages' },
   events: { event: 'events', systemEnd: 'stages' },
-  stages: { stage: 'structure', projectEnd: 'archive' },
-  structure: {
-    ...STRUCTURE_LINES,
-    rows: 'rows',
-    stageEnd: 'stages',
-  },
+  stages: { stage: 'extensions', projectEnd: 'archive' },
+  extensions: { extension: 'extensions', ...IN_STAGE },
+  structure: IN_STAGE,
   rows: { row: 'rows', rowsEnd: 'tables' },
   parts: { rows: 'rows' },
   tables: { rows: 'rows', stageEnd: 'stages' },

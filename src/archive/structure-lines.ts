@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { EXTENSIONS_SCHEMA } from '../contract/extensions-schema.ts'
 import {
   builtInName,
   comment,
@@ -32,6 +33,14 @@ export const stage = z
     path: ['complete'],
     error: 'must be true where notExported has nothing, and false where it has something',
   })
+
+/** What has to be there before the stage can be made, with what it needs itself before it. Its members have no lines. */
+export const extension = z.object({
+  name: identifier,
+  /** Another one may be there: it is for people. */
+  version: shownText,
+  schema: z.enum([EXTENSIONS_SCHEMA, 'pg_catalog']),
+})
 
 const check = z.object({ name: identifier, definition: sqlText, comment })
 

@@ -1,8 +1,9 @@
 import type pg from 'pg'
-import { quoteIdentifier, quoteLiteral } from '../database/quoting.ts'
+import { quoteLiteral } from '../database/quoting.ts'
 import { resetSession } from '../database/session-client.ts'
 import { SQLSTATE, sqlState } from '../database/sqlstate.ts'
 import { AppError } from '../errors.ts'
+import { searchStage } from '../projects/stage-path.ts'
 import { connectFor } from './table-shares.ts'
 
 export interface TransactionOptions {
@@ -35,7 +36,7 @@ export async function inStageTransaction<T>(
     await client.query(
       `BEGIN ISOLATION LEVEL READ COMMITTED ${mode}; SET LOCAL statement_timeout = ${timeoutMs};
        SET LOCAL lock_timeout = ${lockTimeout(timeoutMs)};
-       SET LOCAL search_path = ${quoteIdentifier(schemaName)}${tokenId === undefined ? '' : `; SET LOCAL wharf.token_id = ${quoteLiteral(tokenId)}`}`,
+       ${searchStage(schemaName)}${tokenId === undefined ? '' : `; SET LOCAL wharf.token_id = ${quoteLiteral(tokenId)}`}`,
     )
     const result = await use(client)
     // A function that a read called may have changed settings of the session: rolled back, they are as before.

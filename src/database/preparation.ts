@@ -3,6 +3,7 @@ import { databaseUnavailable, databaseUnsuitable } from '../errors.ts'
 import { assertTriggersFire } from './assert-triggers-fire.ts'
 import { closePublicSchema } from './close-public-schema.ts'
 import { type MigrationOptions, migrate } from './migrations.ts'
+import { openExtensionsSchema } from './open-extensions-schema.ts'
 import { quoteIdentifier } from './quoting.ts'
 import { limitConnections, type RoomOptions } from './room.ts'
 import { openSession } from './session-client.ts'
@@ -32,6 +33,7 @@ export async function prepareDatabase(connectionString: string, options: Prepara
     // Before anything is made: what projects may have put where names are looked up is kept out of it.
     await closePublicSchema(client, options)
     await migrate(connectionString, options)
+    await openExtensionsSchema(client, options)
     await assertTriggersFire(client)
     await closeToPublic(client, options)
     await warnOfPower(client, options)

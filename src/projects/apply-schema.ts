@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Database } from '../database/database.ts'
-import { quoteIdentifier } from '../database/quoting.ts'
 import { openSingleUseSession } from '../database/single-use-session.ts'
 import { SQLSTATE, sqlState } from '../database/sqlstate.ts'
 import type { AppError } from '../errors.ts'
@@ -13,6 +12,7 @@ import { recordScript } from './script/record-script.ts'
 import { type FailureSite, runScript, type ScriptOptions, type ScriptResult } from './script/run-script.ts'
 import { rejected, sqlRejected } from './sql-rejected.ts'
 import type { StageDatabase } from './stage-database.ts'
+import { searchStage } from './stage-path.ts'
 import { type Blockers, watchWaits } from './watch-waits.ts'
 
 /**
@@ -159,7 +159,7 @@ async function applyIn(
   // Whatever the login's own settings say, which its SQL may have changed.
   await client.query('SET TRANSACTION READ WRITE')
   await client.query('SET LOCAL statement_timeout = 0')
-  await client.query(`SET LOCAL search_path = ${quoteIdentifier(schemaName)}`)
+  await client.query(searchStage(schemaName))
   await client.query(shortWaits)
   const options = {
     ...change,

@@ -1,8 +1,9 @@
+import { EXTENSIONS_SCHEMA } from '../../contract/extensions-schema.ts'
 import { mayBeCalled } from './called-functions.ts'
 import { asList, asTree, type Tree, treeAt } from './grammar.ts'
 
-/** The schemas of PostgreSQL's own whose types and functions structure may name. */
-const OWN_SCHEMAS: ReadonlySet<string> = new Set(['pg_catalog', 'information_schema'])
+/** The schemas whose types and functions structure may name: PostgreSQL's own, and that of extensions. */
+const SHARED_SCHEMAS: ReadonlySet<string> = new Set(['pg_catalog', 'information_schema', EXTENSIONS_SCHEMA])
 
 /** Lists of names of which the first can be a schema; in other lists they are columns, arguments, kinds of statistics. */
 const QUALIFIED: ReadonlySet<string> = new Set([
@@ -20,7 +21,7 @@ export interface ReachOptions {
 }
 
 /**
- * Finds what a definition must not name: anything in a schema but PostgreSQL's own, and, where it may not act, subqueries,
+ * Finds what a definition must not name: anything in a schema but PostgreSQL's own and that of extensions, and, where it may not act, subqueries,
  * parameters, and functions that act.
  *
  * @param parsed a tree of PostgreSQL's parser. @returns what it is, for a message; undefined if there is nothing.
@@ -51,12 +52,12 @@ function findReachOf(key: string, value: unknown): string | undefined {
 /** @param isQualified whether the first of several names is a schema. */
 function findOutside(key: string, value: unknown, isQualified: boolean): string | undefined {
   if (key === 'catalogname') return OUTSIDE
-  if (key === 'schemaname') return typeof value === 'string' && OWN_SCHEMAS.has(value) ? undefined : OUTSIDE
+  if (key === 'schemaname') return typeof value === 'string' && SHARED_SCHEMAS.has(value) ? undefined : OUTSIDE
   const names = isQualified ? namesOf(value) : []
-  return names.length > 1 && !OWN_SCHEMAS.has(names[0] ?? '') ? OUTSIDE : undefined
+  return names.length > 1 && !SHARED_SCHEMAS.has(names[0] ?? '') ? OUTSIDE : undefined
 }
 
-const OUTSIDE = "must not name anything outside of the stage but what is PostgreSQL's own"
+const OUTSIDE = "must not name anything outside of the stage but what is PostgreSQL's own, or an extension's"
 
 /** The names of a list that has nothing else in it; an empty list for any other. */
 function namesOf(value: unknown): readonly string[] {
@@ -120,5 +121,5 @@ function findReferenceFault(argument: unknown): string | undefined {
   const { sval } = asTree(value)
   if (typeof sval !== 'string' || /^\s*\d+\s*$/.test(sval)) return 'must name an object by a constant'
   const names = sval.matchAll(/("(?:[^"]|"")*"|[^".,()[\]\s]+)(\s*\.)?/g)
-  return [...names].every(([, name = '', dot]) => dot === undefined || OWN_SCHEMAS.has(name)) ? undefined : OUTSIDE
+  return [...names].every(([, name = '', dot]) => dot === undefined || SHARED_SCHEMAS.has(name)) ? undefined : OUTSIDE
 }

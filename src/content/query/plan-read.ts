@@ -12,7 +12,7 @@ import { buildTree, type TableNode } from './tree.ts'
 /**
  * Turns a query into one statement, which gives one row (`ReadRow`, after the columns of the reference).
  *
- * The transaction's `search_path` has to be the stage's schema alone (`pg_catalog` comes before it by itself).
+ * The transaction's `search_path` has to be that of the stage (`stagePath`; `pg_catalog` comes before it by itself).
  *
  * @throws {AppError} NOT_FOUND for an unknown table; INVALID_REQUEST for a query that is malformed, names what the
  * stage does not have, or exceeds a limit.

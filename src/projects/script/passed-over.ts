@@ -1,5 +1,5 @@
 import { asList, asTree, type Tree, treeAt } from '../../archive/sql/grammar.ts'
-import { EXTENSIONS_SCHEMA } from '../extensions.ts'
+import { EXTENSIONS_SCHEMA } from '../../contract/extensions-schema.ts'
 import { textsOf } from './parse-statement.ts'
 
 /** Whose dump is loaded into what. */

@@ -1,6 +1,4 @@
 import type pg from 'pg'
-import { quoteIdentifier } from '../../database/quoting.ts'
-import { EXTENSIONS_SCHEMA } from '../extensions.ts'
 import { rejected } from '../sql-rejected.ts'
 import { createExtensionNames, type ExtensionNames } from './extension-names.ts'
 
@@ -13,32 +11,20 @@ export interface ScriptExtensions extends Pick<ExtensionNames, 'find'> {
   make(name: string, line: number): Promise<void>
 }
 
-/** Behind the stage's own names, those of extensions are found too, unless anybody else can make something there. */
-const MAY_BE_SEARCHED = `SELECT coalesce(
-  pg_catalog.has_schema_privilege(oid, 'USAGE') AND NOT pg_catalog.has_schema_privilege(oid, 'CREATE'), false) AS may
-  FROM pg_catalog.pg_namespace WHERE nspname = $1`
-
-/** @param client in which a script is going to run, whose `search_path` is the stage's schema. */
+/** @param client in which a script is going to run. */
 export async function openExtensions(
   client: pg.PoolClient,
   stageSchema: string,
   ensure: EnsureExtension,
 ): Promise<ScriptExtensions> {
   const names = createExtensionNames(client, stageSchema)
-  const look = async (): Promise<void> => {
-    await names.refresh()
-    const { rows } = await client.query<{ may: boolean }>(MAY_BE_SEARCHED, [EXTENSIONS_SCHEMA])
-    if (!rows[0]?.may) return
-    const path = [stageSchema, EXTENSIONS_SCHEMA].map(quoteIdentifier).join(', ')
-    await client.query(`SET LOCAL search_path = ${path}`)
-  }
-  await look()
+  await names.refresh()
   return {
     find: names.find,
     async make(name, line) {
       const reason = await ensure(name)
       if (reason !== undefined) throw rejected(reason, { line })
-      await look()
+      await names.refresh()
     },
   }
 }

@@ -4,6 +4,7 @@ import type { Transaction } from '../../database/database.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
 import { conflict, notFound } from '../../errors.ts'
 import type { Project } from '../../projects/projects.ts'
+import { searchStage } from '../../projects/stage-path.ts'
 import type { Stage } from '../../projects/stages.ts'
 import { readStageGrants, toNotExported } from '../structure/grants/stage-grants.ts'
 import { compareNotExported } from '../structure/not-exported.ts'
@@ -54,7 +55,7 @@ export async function declareTables(
   const found = new Set<string>()
   const declared: DeclaredStage[] = []
   for (const stage of stages) {
-    await tx.$executeRawUnsafe(`SET LOCAL search_path = ${quoteIdentifier(stage.schemaName)}`)
+    await tx.$executeRawUnsafe(searchStage(stage.schemaName))
     const query: Query = (sql, parameters) => tx.$queryRawUnsafe(sql, ...parameters)
     const whole = await readStructure(query, stage.schemaName)
     assertLocked(whole.tables, lockedTables.get(stage.slug))

@@ -1,3 +1,4 @@
+import type { ObjectKey } from '../structure/dependencies.ts'
 import { objectName } from '../structure/objects/objects.ts'
 import { withOwnColumns } from '../structure/own-columns.ts'
 import type { Query } from '../structure/query.ts'
@@ -88,9 +89,14 @@ export function excludeTables(structure: StageStructure, excluded: readonly stri
     })),
     isExcluded,
   )
+  const gone = new Set<ObjectKey>([
+    ...structure.tables.filter(({ line }) => isExcluded(line.name)).map(({ oid }): ObjectKey => `pg_class:${oid}`),
+    ...structure.afterTables.filter(isLost).map(({ key }) => key),
+  ])
   const left = structure.notExported.filter(({ kind, name }) => !(TABLE_KINDS.has(kind) && isExcluded(name)))
   return {
     ...structure,
+    extensions: structure.extensions.filter(({ neededBy }) => [...neededBy].some((key) => !gone.has(key))),
     sequences: structure.sequences.filter(({ ownedBy }) => ownedBy === undefined || !isExcluded(ownedBy.table)),
     tables: remaining,
     afterTables: structure.afterTables.filter((object) => !isLost(object)),

@@ -4,6 +4,7 @@ import type { Transaction } from '../../database/database.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
 import { eventPages } from '../../events/event-pages.ts'
 import { listRoles } from '../../projects/roles.ts'
+import { searchStage } from '../../projects/stage-path.ts'
 import type { ObjectLine, TypeLine } from '../structure/lines.ts'
 import type { DeclaredProject, DeclaredStage, DeclaredTable } from './declare-tables.ts'
 import { assertReadable, type LineLimits } from './line-limits.ts'
@@ -89,11 +90,12 @@ async function* stageLines(
   { stage, structure, tables }: DeclaredStage,
 ): AsyncGenerator<Buffer> {
   const { writer, limits } = writing
-  // Names of the stage's own (in regclass values, say) are printed without a schema only when it is the one searched.
-  await tx.$executeRawUnsafe(`SET LOCAL search_path = ${quoteIdentifier(stage.schemaName)}`)
+  // Names of the stage's own (in regclass values, say) are printed without a schema only where it is searched.
+  await tx.$executeRawUnsafe(searchStage(stage.schemaName))
   const { notExported, comment } = structure
   const complete = notExported.length === 0
   yield writer.open('stage', { slug: stage.slug, notExported, complete, ...(comment !== undefined && { comment }) })
+  for (const { line } of structure.extensions) yield writer.open('extension', line)
   const describe = ({ kind, content }: TypeLine | ObjectLine): Buffer =>
     assertReadable(writer.open(kind, content), 'structure', `${kind} "${content.name}"`, limits)
   yield* structure.beforeTables.map(describe)

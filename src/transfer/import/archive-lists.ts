@@ -101,7 +101,7 @@ export function createArchiveLists(): ArchiveLists {
       project.eventLines.end = end
     }
     if (item.kind === 'stage') {
-      const structure = { beforeTables: [], sequences: [], tables: [], afterTables: [] }
+      const structure = { extensions: [], beforeTables: [], sequences: [], tables: [], afterTables: [] }
       const unsaid = { comment: undefined, complete: undefined }
       project.stages.push({ ...unsaid, ...item.content, structure, tables: [], isWhole: false })
     }
@@ -129,6 +129,9 @@ function addToStage(stage: Growing<ArchiveStage>, item: ArchiveItem, end: number
   const table = stage.tables.at(-1)
   if (item.kind !== 'row' && isObject(item)) addObject(stage, item)
   switch (item.kind) {
+    case 'extension':
+      stage.structure.extensions.push(item.content)
+      break
     case 'enum':
     case 'domain':
     case 'composite':

@@ -2,6 +2,7 @@ import type { Database, Transaction } from '../../database/database.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
 import { sqlMessage } from '../../database/sqlstate.ts'
 import { conflict } from '../../errors.ts'
+import { searchStage } from '../../projects/stage-path.ts'
 
 /** For how long the tables of a schema may be counted, in milliseconds. */
 const MAX_COUNTING_MS = 10 * 60_000
@@ -47,7 +48,7 @@ export async function countSchemaRows(database: Database, schemaName: string): P
     await tx.$executeRawUnsafe(`SET LOCAL lock_timeout = '${LOCK_TIMEOUT}'`)
     // The project's own policies may hide rows from its own login; rows are counted as that sees them.
     await tx.$executeRawUnsafe('SET LOCAL row_security = on')
-    await tx.$executeRawUnsafe(`SET LOCAL search_path = ${quoteIdentifier(schemaName)}`)
+    await tx.$executeRawUnsafe(searchStage(schemaName))
     return countRows(tx, schemaName, await listTables(tx, schemaName))
   }
   return database.prisma

@@ -5,6 +5,7 @@ import { loadEarly } from './load-early.ts'
 import { loadMissing } from './load-missing.ts'
 import { withTargetsLocked } from './lock-targets.ts'
 import { openArchive, receiveArchive } from './receive-archive.ts'
+import { makeExtensions } from './target-extensions.ts'
 import { compareTargets } from './targets.ts'
 
 /**
@@ -35,6 +36,10 @@ export async function importArchive(
     options.onReceived?.(projects)
     return await withTargetsLocked(services, { projects, slugs }, options, async (stageIds, signal) => {
       const targets = await compareTargets(services, projects, slugs, { countRows: false, tokenId })
+      await makeExtensions(
+        services,
+        targets.flatMap((target) => target.stages),
+      )
       const before = await readReferences(services.system, stageIds)
       const loaded = await loadMissing(services, archive, { targets, early }, { ...options, signal })
       return commitImport(services, { targets, loaded, before }, options)

@@ -24,6 +24,8 @@ export interface ImportServices {
   readonly config: LineLimits & {
     /** How many bytes stay free on its disk. */
     readonly spoolReserveBytes: number
+    /** The extensions that archives may have made; undefined for those that PostgreSQL trusts. */
+    readonly extensions?: readonly string[] | undefined
   }
   readonly logger: Logger
   /** How long what an import replaced is kept, in hours; 0 keeps nothing. */

@@ -88,7 +88,7 @@ SELECT pg_catalog.format('%I.%I', n.nspname, c.relname) AS table, k.conname::tex
    AND (k.contype = 'f' OR (k.contype IN ('c', 'n') AND NOT k.convalidated))
  ORDER BY k.coninhcount, k.oid`
 
-/** The stage's schema is the session's whole `search_path`. */
+/** The stage's schema is the first of the session's `search_path`. */
 const IN_STAGE = 'relnamespace = pg_catalog.to_regnamespace(pg_catalog.quote_ident(pg_catalog.current_schema()))'
 
 const ENABLE = { O: '', R: 'REPLICA ', A: 'ALWAYS ' } as const

@@ -8,6 +8,7 @@ import { type LoadedStage, loadStage } from './load-stage.ts'
 import type { Archive } from './receive-archive.ts'
 import { claimShadowSchema, commitLoaded, createLoadingSchema, dropShadowSchema } from './shadow-schemas.ts'
 import { assertMayBuild } from './structure-permission.ts'
+import { hasExtensions } from './target-extensions.ts'
 import { examineStage, identityOf, type StageOfProject, type TargetStage } from './target-stage.ts'
 import { differencesOf } from './targets.ts'
 
@@ -73,6 +74,8 @@ export function loadEarly(
       const target = await examineStage(found, stage, { countRows: false })
       if (target.mode === 'in place' || differencesOf(target).length > 0) continue
       await assertMayBuild(services.control.prisma, options.tokenId, [target])
+      // They are made once all of the archive has come.
+      if (!(await hasExtensions(services.system, target))) continue
       const schemaName = await createLoadingSchema(services.system, identityOf(target), 'arriving')
       unlocked.add(schemaName)
       loaded.push(await loadStage(follower, target, { ...options, schemaName, signal }))

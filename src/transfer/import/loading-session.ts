@@ -1,7 +1,7 @@
 import type pg from 'pg'
-import { quoteIdentifier } from '../../database/quoting.ts'
 import { nameSession } from '../../database/session-name.ts'
 import { openSingleUseSession } from '../../database/single-use-session.ts'
+import { searchStage } from '../../projects/stage-path.ts'
 import { loadFailure } from './load-failure.ts'
 
 export interface SessionOptions {
@@ -29,7 +29,7 @@ const LOCK_TIMEOUT = '10s'
  * Opens a session, and a transaction in it.
  *
  * @param pool of the project's own login.
- * @param schemaName where names without a schema are looked up, and nowhere else.
+ * @param schemaName where names without a schema are looked up; behind it only in what extensions have.
  */
 export async function openLoadingSession(
   pool: pg.Pool,
@@ -41,7 +41,7 @@ export async function openLoadingSession(
     if (sessionName !== undefined) await nameSession(client, sessionName)
     await client.query(`
       BEGIN;
-      SET LOCAL search_path = ${quoteIdentifier(schemaName)};
+      ${searchStage(schemaName)};
       SET LOCAL lock_timeout = '${LOCK_TIMEOUT}';
       SET LOCAL jit = off`)
   } catch (error) {

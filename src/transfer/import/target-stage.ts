@@ -1,8 +1,8 @@
 import type { Database } from '../../database/database.ts'
-import { quoteIdentifier } from '../../database/quoting.ts'
 import { SQLSTATE, sqlState } from '../../database/sqlstate.ts'
 import { stillLocked } from '../../projects/lock-owners.ts'
 import type { Project } from '../../projects/projects.ts'
+import { searchStage } from '../../projects/stage-path.ts'
 import type { Stage } from '../../projects/stages.ts'
 import type { StructureLines } from '../structure/create-statements.ts'
 import type { ObjectGrants } from '../structure/grants/grants.ts'
@@ -107,7 +107,7 @@ function readWithin(database: Database, stage: Stage, countRowsToo: boolean): Pr
   return database.prisma.$transaction(
     async (tx) => {
       await tx.$executeRawUnsafe('SET TRANSACTION READ ONLY')
-      await tx.$executeRawUnsafe(`SET LOCAL search_path = ${quoteIdentifier(stage.schemaName)}`)
+      await tx.$executeRawUnsafe(searchStage(stage.schemaName))
       await tx.$executeRawUnsafe(`SET LOCAL lock_timeout = '${LOCK_TIMEOUT}'`)
       const query: Query = (sql, parameters) => tx.$queryRawUnsafe(sql, ...parameters)
       const structure = await readStructure(query, stage.schemaName)

@@ -4,6 +4,7 @@ import { compareStructures } from '../structure/compare-structures.ts'
 import type { ArchiveProject } from './archive-lists.ts'
 import type { ImportServices } from './import-options.ts'
 import { assertMayBuild } from './structure-permission.ts'
+import { assertExtensions } from './target-extensions.ts'
 import { examineStage, type TargetStage } from './target-stage.ts'
 
 /** At most this many differences are listed; there may be as many as an archive has lines. */
@@ -16,7 +17,7 @@ export interface TargetProject {
   readonly stages: readonly TargetStage[]
 }
 
-type TargetServices = Pick<ImportServices, 'control' | 'projectDatabase'>
+type TargetServices = Pick<ImportServices, 'control' | 'system' | 'projectDatabase' | 'config'>
 
 /**
  * Where each project of an archive goes: to what the request says, else to what the file says, else to its own name.
@@ -44,7 +45,8 @@ export function targetSlugs(projects: readonly ArchiveProject[], requested: stri
  * @param slugs of the projects that those of the archive go to, in their order.
  * @param options `countRows`: whether to count the rows that there are now, which reads every table; `tokenId`: the token
  *   that asks; null for the root token.
- * @throws {AppError} NOT_FOUND; CONFLICT with every difference of every target, or where they can't be loaded together;
+ * @throws {AppError} NOT_FOUND; CONFLICT with every difference of every target, where they can't be loaded together, or
+ *   with every extension that can't be had;
  *   FORBIDDEN where a stage would be built, and the token lacks `content.structure`.
  */
 export async function compareTargets(
@@ -62,12 +64,13 @@ export async function compareTargets(
   assertLoadable(targets)
   const stages = targets.flatMap((target) => target.stages)
   await assertMayBuild(services.control.prisma, tokenId, stages)
+  await assertExtensions(services, stages)
   return targets
 }
 
 /** @param differences gets every difference in words; nothing can be loaded if there is one. */
 async function compareTarget(
-  { control, projectDatabase }: TargetServices,
+  { control, projectDatabase }: Pick<TargetServices, 'control' | 'projectDatabase'>,
   archived: ArchiveProject,
   slug: string,
   { countRows, differences }: { readonly countRows: boolean; readonly differences: Fault[] },

@@ -2,6 +2,7 @@ import { loadGrammar } from '../../archive/sql/grammar.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
 import { sqlState } from '../../database/sqlstate.ts'
 import { conflict } from '../../errors.ts'
+import { searchStage } from '../../projects/stage-path.ts'
 import { builtDifferences } from './compare-built.ts'
 import { missingObjects, missingThings } from './compare-structures.ts'
 import { createStatements, type StructureLines } from './create-statements.ts'
@@ -43,7 +44,7 @@ export async function assertBuilt(
   schemaName: string,
   { lines, isOwn }: ToBuild,
 ): Promise<void> {
-  await session.execute(`SET LOCAL search_path = ${quoteIdentifier(schemaName)}`)
+  await session.execute(searchStage(schemaName))
   const structure = await readWholeStructure(session.query, schemaName)
   const built = toLines(structure)
   const differences = await builtDifferences(await loadGrammar(), lines, built)

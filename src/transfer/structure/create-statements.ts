@@ -1,6 +1,7 @@
 import { setDefaults } from './columns.ts'
 import { checkStatements, constraintStatements, foreignKeyStatements } from './constraints.ts'
 import {
+  type ExtensionLine,
   isMadeAfterTables,
   isObjectLine,
   isTypeLine,
@@ -24,6 +25,8 @@ import { completeType, createType } from './types.ts'
 
 /** What structure lines say of a stage. */
 export interface StructureLines {
+  /** What has to be there before: nothing of a stage's own. */
+  readonly extensions: readonly ExtensionLine[]
   /** Types, and functions that need no table: each can be made after those before it. */
   readonly beforeTables: readonly (TypeLine | ObjectLine)[]
   readonly sequences: readonly SequenceLine[]
@@ -45,7 +48,7 @@ export interface CreateStatements {
 }
 
 /**
- * The statements that build a stage in an empty schema, which is the session's whole `search_path`.
+ * The statements that build a stage in an empty schema, which is the first of the session's `search_path`.
  *
  * Names are quoted. Types, defaults, expressions and definitions are SQL, and run as such. If the lines come from a
  * file, run the statements as the project's own login, one by one, so that an expression can do no more than the

@@ -1,5 +1,6 @@
 import { type LineInput, OBJECT_KINDS, type ObjectLineKind } from '../../archive/lines.ts'
 
+export type ExtensionLine = LineInput<'extension'>
 export type EnumLine = LineInput<'enum'>
 export type DomainLine = LineInput<'domain'>
 export type CompositeLine = LineInput<'composite'>

@@ -2,9 +2,9 @@
  * How the structure is asked for: one SQL text with parameters in, rows out. All questions of one reading
  * run in one transaction, so that the answers fit together.
  *
- * The SQL of this folder expects the session's `search_path` to be the stage's schema alone. PostgreSQL then
- * prints the stage's own names unqualified, and looks into `pg_catalog` first without being told to, so that no
- * table or operator of a project takes the place of a built-in one. Functions are qualified nevertheless, since
+ * The SQL of this folder expects the session's `search_path` to be that of a stage (`stagePath`). PostgreSQL then
+ * prints the names of the stage's own, and of extensions, unqualified, and looks into `pg_catalog` first without being
+ * told to, so that no table or operator of a project takes the place of a built-in one. Functions are qualified nevertheless, since
  * an overload whose argument types match better would win. Only plain types come back (text, integer, boolean,
  * json, text[]): Prisma's raw queries do not read the catalogs' own.
  */

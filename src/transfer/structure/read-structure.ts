@@ -5,6 +5,13 @@ import { readConstraints } from './constraints.ts'
 import type { StructureLines } from './create-statements.ts'
 import { inCreationOrder } from './creation-order.ts'
 import { type Needs, neededBy, type ObjectKey, readDependencies } from './dependencies.ts'
+import {
+  type ExtensionNeeds,
+  type ExtensionStructure,
+  type Owners,
+  readExtensionNeeds,
+  toExtensionStructures,
+} from './extensions.ts'
 import { describable, type LineContext } from './line-context.ts'
 import type { NotExported, ObjectLine, SequenceLine, TypeLine } from './lines.ts'
 import { compareNotExported, readNotExported } from './not-exported.ts'
@@ -21,6 +28,8 @@ export type { TableStructure } from './tables.ts'
 /** A stage's structure, as an archive's lines have it. */
 export interface StageStructure {
   readonly comment?: string
+  /** What has to be there before: each can be made after those before it. */
+  readonly extensions: readonly ExtensionStructure[]
   /** Types, and functions that need no table: each can be made after those before it. */
   readonly beforeTables: readonly (TypeLine | ObjectLine)[]
   readonly sequences: readonly SequenceLine[]
@@ -33,12 +42,20 @@ export interface StageStructure {
 }
 
 export interface ObjectStructure {
+  readonly key: ObjectKey
   readonly line: ObjectLine
   /** The tables that it is of, or needs, directly or not. */
   readonly tables: readonly string[]
 }
 
-export const toLines = ({ beforeTables, sequences, tables, afterTables }: StageStructure): StructureLines => ({
+export const toLines = ({
+  extensions,
+  beforeTables,
+  sequences,
+  tables,
+  afterTables,
+}: StageStructure): StructureLines => ({
+  extensions: extensions.map(({ line }) => line),
   beforeTables,
   sequences,
   tables: tables.map(({ line }) => line),
@@ -52,7 +69,7 @@ export const toLines = ({ beforeTables, sequences, tables, afterTables }: StageS
  * a function of the project's, for one, could not be made in an empty stage. So is what must not stand in a line: every
  * line is one that `readArchive` reads.
  *
- * @param query asks within one transaction whose `search_path` is the schema alone (see `query.ts`).
+ * @param query asks within one transaction whose `search_path` is the stage's (see `query.ts`).
  * @throws Error if there is no such schema.
  */
 export async function readStructure(query: Query, schema: string): Promise<StageStructure> {
@@ -75,19 +92,21 @@ export const readWholeStructure = async (query: Query, schema: string): Promise<
   describeStage(query, await readCatalog(query, schema), new Map())
 
 interface Catalog extends CatalogRows {
+  readonly extensionNeeds: ExtensionNeeds
   readonly comment: string | null
   readonly notExported: readonly NotExported[]
 }
 
 async function readCatalog(query: Query, schema: string): Promise<Catalog> {
   const { oid, comment } = await readSchema(query, schema)
-  const dependencies = await readDependencies(query, oid)
+  const { dependencies, extensionNeeds } = await readExtensionNeeds(query, await readDependencies(query, oid))
   const objects = await readObjects(query, oid)
   const needs = neededBy(dependencies)
   const cut = cutAtViews(needs, breakableViews(objects))
   return {
     comment,
     dependencies,
+    extensionNeeds,
     needs,
     orderedNeeds: cut.needs,
     types: await readTypes(query, oid),
@@ -109,7 +128,7 @@ async function describeStage(
   const notExported = [...catalog.notExported]
   const blockerOf = await readBlockers(query, catalog, refused)
   const context: LineContext = { blockerOf, leaveOut: (entry) => notExported.push(entry) }
-  const { needs, orderedNeeds } = catalog
+  const { needs, orderedNeeds, dependencies, extensionNeeds } = catalog
 
   const objects = toObjectLines(catalog.objects, orderedNeeds, context)
   const late = neededLate(catalog.objects, catalog.tables, needs)
@@ -120,10 +139,15 @@ async function describeStage(
   const afterTables = inCreationOrder(objects.filter(({ key }) => late.has(key)))
   return {
     ...(catalog.comment === null ? {} : { comment: catalog.comment }),
+    extensions: toExtensionStructures(extensionNeeds, ownersIn(catalog), dependencies, blockerOf),
     beforeTables: beforeTables.map(({ line }) => line),
     sequences,
     tables,
-    afterTables: afterTables.map(({ key, line }) => ({ line, tables: tablesNeededBy(key, catalog.tables, needs) })),
+    afterTables: afterTables.map(({ key, line }) => ({
+      key,
+      line,
+      tables: tablesNeededBy(key, catalog.tables, needs),
+    })),
     notExported: notExported.sort(compareNotExported),
   }
 }
@@ -136,6 +160,23 @@ async function readSchema(query: Query, schema: string): Promise<{ oid: string; 
   )
   if (!row) throw new Error(`there is no schema "${schema}" to read the structure of`)
   return row
+}
+
+function ownersIn({ types, sequences, tables, objects, constraints, columns }: CatalogRows): Owners {
+  const domains = types.filter((row) => row.kind === 'domain')
+  const ofTable = (oid: string): ObjectKey => `pg_class:${oid}`
+  return {
+    own: new Set([...types, ...sequences, ...tables, ...objects].map(({ key }) => key)),
+    ownerOf: new Map<ObjectKey, ObjectKey>([
+      ...domains.flatMap(({ key, default_key, check_keys }) =>
+        [default_key, ...check_keys.map((check) => check.key)].map((part) => [part, key] as const),
+      ),
+      ...constraints.map(({ key, table_oid }) => [key, ofTable(table_oid)] as const),
+      ...columns.flatMap(({ default_key, table_oid }) =>
+        default_key === null ? [] : [[default_key, ofTable(table_oid)] as const],
+      ),
+    ]),
+  }
 }
 
 /** Names of the tables that an object needs, directly or not. */

@@ -99,6 +99,7 @@ test.each(NESTED)('%s may be nested as deep as can be compared, and no deeper', 
 test('others get a turn between two definitions that are compared', async () => {
   const list = Array.from({ length: 2_000 }, (_, at) => at).join(', ')
   const linesWith = (check: string): StructureLines => ({
+    extensions: [],
     beforeTables: [],
     afterTables: [],
     sequences: [],
@@ -155,7 +156,7 @@ test.each([
 
 test('every property that lines have is compared', async () => {
   const table = { name: 't', columns: [column('a', 'integer')] }
-  const lines: StructureLines = { beforeTables: [], sequences: [], tables: [table], afterTables: [] }
+  const lines: StructureLines = { extensions: [], beforeTables: [], sequences: [], tables: [table], afterTables: [] }
   const built = (more: object): StructureLines => ({ ...lines, tables: [{ ...table, ...more }] })
   expect(await builtDifferences(grammar, lines, built({}))).toEqual([])
   const column1 = (more: object) => ({ columns: [{ ...column('a', 'integer'), ...more }] })

@@ -105,7 +105,7 @@ async function expectTheSame(built: StructureLines, lines: StructureLines): Prom
 }
 
 const printedOf = (server: string): StructureLines =>
-  printed.get(server) ?? { beforeTables: [], sequences: [], tables: [], afterTables: [] }
+  printed.get(server) ?? { extensions: [], beforeTables: [], sequences: [], tables: [], afterTables: [] }
 
 const PAIRS =
   programs === undefined

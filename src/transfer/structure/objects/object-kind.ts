@@ -1,4 +1,5 @@
 import type { ObjectLineKind as Kind, LineInput } from '../../../archive/lines.ts'
+import { EXTENSIONS_SCHEMA } from '../../../contract/extensions-schema.ts'
 import type { ObjectKey } from '../dependencies.ts'
 
 export type ObjectLineOf<K extends Kind> = LineInput<K>
@@ -38,11 +39,13 @@ export const IS_OWN_SQL = `NOT EXISTS (SELECT FROM pg_catalog.pg_depend e
                     WHERE e.classid = o.tableoid AND e.objid = o.oid AND e.deptype = 'e')`
 
 /**
- * SQL of the name of a function of the stage or of PostgreSQL itself, without its schema: `regproc` writes the schema
- * before the name that several functions have. NULL for no function. @param oid SQL.
+ * SQL of the name of a function of the stage, of an extension or of PostgreSQL itself, without its schema: `regproc` writes
+ * the schema before the name that several functions have. NULL for no function. @param oid SQL.
  */
 export const functionNameSql = (oid: string): string =>
   `(SELECT CASE WHEN f.pronamespace IN ($1::pg_catalog.oid, 'pg_catalog'::pg_catalog.regnamespace)
+                 OR (f.pronamespace = pg_catalog.to_regnamespace('${EXTENSIONS_SCHEMA}')
+                     AND pg_catalog.pg_function_is_visible(f.oid))
                THEN pg_catalog.quote_ident(f.proname::text) ELSE f.oid::pg_catalog.regproc::text END
      FROM pg_catalog.pg_proc f WHERE f.oid = ${oid})`
 

@@ -34,23 +34,25 @@ export function withoutStagePath(
 }
 
 /**
- * The statements that give a function its `search_path` while its stage is being built. The session's own is the schema that
- * the stage is built in, and the same afterwards.
+ * The statements that give a function its `search_path` while its stage is being built. The session's own begins with the
+ * schema that the stage is built in, and is the same afterwards.
  *
  * @param routine as `ROUTINE "name"(types)`.
  */
 export function setBuildingPath(routine: string, searchPath: readonly string[] | undefined): readonly string[] {
   if (!searchPath) return []
-  const path = searchPath.map((each) => (each === STAGE ? KEPT : quoteLiteral(quote(each)))).join(` || ', ' || `)
+  const path = searchPath.map((each) => (each === STAGE ? BUILT_IN : quoteLiteral(quote(each)))).join(` || ', ' || `)
   return [
-    `SELECT pg_catalog.set_config('wharf.schema', pg_catalog.current_setting('search_path'), true)`,
+    `SELECT pg_catalog.set_config('wharf.path', pg_catalog.current_setting('search_path'), true),
+            pg_catalog.set_config('wharf.schema', pg_catalog.quote_ident(pg_catalog.current_schema()), true)`,
     `SELECT pg_catalog.set_config('search_path', ${path}, true)`,
     `ALTER ${routine} SET search_path FROM CURRENT`,
     `SELECT pg_catalog.set_config('search_path', ${KEPT}, true)`,
   ]
 }
 
-const KEPT = `pg_catalog.current_setting('wharf.schema')`
+const KEPT = `pg_catalog.current_setting('wharf.path')`
+const BUILT_IN = `pg_catalog.current_setting('wharf.schema')`
 
 /** The statement that gives it the `search_path` that it has from the moment at which the stage is there. */
 export const setStagePath = (

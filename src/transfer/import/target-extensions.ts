@@ -1,0 +1,101 @@
+import { EXTENSIONS_SCHEMA } from '../../contract/extensions-schema.ts'
+import type { Database } from '../../database/database.ts'
+import { conflict, type Fault } from '../../errors.ts'
+import { type ExtensionState, makeExtension, readExtension, reasonAgainst } from '../../projects/extensions.ts'
+import type { ExtensionLine } from '../structure/lines.ts'
+import type { ImportServices } from './import-options.ts'
+import type { TargetStage } from './target-stage.ts'
+
+type ExtensionServices = Pick<ImportServices, 'system'> & {
+  readonly config: Pick<ImportServices['config'], 'extensions'>
+}
+
+/** An extension that an archive names, and what the database has of it. */
+interface FoundExtension {
+  readonly name: string
+  readonly state: ExtensionState
+}
+
+/**
+ * Makes sure that the extensions are there, or can be made, without which stages could not be built from an archive.
+ *
+ * @throws {AppError} CONFLICT with each that is not, and why. Nothing has changed then.
+ */
+export async function assertExtensions(
+  { system, config }: ExtensionServices,
+  stages: readonly TargetStage[],
+): Promise<void> {
+  const found = await findExtensions(system, stages)
+  if (found.length === 0) return
+  const reasons = found.flatMap(({ name, state }) => reasonToRefuse(name, state, config.extensions) ?? [])
+  throwReasons([...reasons, ...(await unusableSchemas(system, stages))])
+}
+
+/** Whether the extensions are there without which a stage could not be built from an archive. */
+export async function hasExtensions(system: Database, stage: TargetStage): Promise<boolean> {
+  const found = await findExtensions(system, [stage])
+  return found.every(({ state: { schema } }) => schema !== null)
+}
+
+/**
+ * Makes the extensions that stages to be built need and that are not there, for all projects: they stay, whatever becomes
+ * of the import. To be called once it is known that they may be made.
+ *
+ * @throws {AppError} CONFLICT for one that cannot be made.
+ */
+export async function makeExtensions(
+  { system }: Pick<ExtensionServices, 'system'>,
+  stages: readonly TargetStage[],
+): Promise<void> {
+  for (const { name, state } of await findExtensions(system, stages)) {
+    const reason = state.schema === null ? await makeExtension(system, name, state) : undefined
+    throwReasons(reason === undefined ? [] : [reason])
+  }
+}
+
+/** In an order in which each can be made. */
+async function findExtensions(system: Database, stages: readonly TargetStage[]): Promise<readonly FoundExtension[]> {
+  const lines = stages.flatMap(({ mode, structure }): readonly ExtensionLine[] =>
+    mode === 'build' ? structure.extensions : [],
+  )
+  const found: FoundExtension[] = []
+  for (const name of new Set(lines.map((line) => line.name)))
+    found.push({ name, state: await readExtension(system, name) })
+  return found
+}
+
+const SEARCHED: ReadonlySet<string> = new Set([EXTENSIONS_SCHEMA, 'pg_catalog'])
+
+function reasonToRefuse(
+  name: string,
+  state: ExtensionState,
+  allowed: readonly string[] | undefined,
+): string | undefined {
+  const reason = state.schema === null ? reasonAgainst(name, state, allowed) : undefined
+  if (reason !== undefined) return reason
+  const schema = state.schema ?? state.ownSchema ?? EXTENSIONS_SCHEMA
+  if (SEARCHED.has(schema)) return undefined
+  const remedy = state.schema === null ? '' : `; the operator moves it to the schema "${EXTENSIONS_SCHEMA}"`
+  return `the extension "${name}" is in the schema "${schema}" of this database, where stages do not look${remedy}`
+}
+
+/** Where an operator has made the schema of extensions, projects may have no right to use it. */
+async function unusableSchemas({ prisma }: Database, stages: readonly TargetStage[]): Promise<readonly string[]> {
+  const logins = stages.map(({ project }) => project.login)
+  const rows = await prisma.$queryRaw<{ login: string }[]>`
+    SELECT rolname::text AS login FROM pg_roles JOIN pg_namespace ON nspname = ${EXTENSIONS_SCHEMA}
+    WHERE rolname = ANY (${logins}::text[]) AND NOT has_schema_privilege(pg_roles.oid, pg_namespace.oid, 'USAGE')`
+  return rows.map(
+    ({ login }) =>
+      `the login "${login}" may not use the schema "${EXTENSIONS_SCHEMA}": its owner allows it ` +
+      `(GRANT USAGE ON SCHEMA ${EXTENSIONS_SCHEMA} TO PUBLIC)`,
+  )
+}
+
+function throwReasons(reasons: readonly string[]): void {
+  const faults: readonly Fault[] = reasons.map((detail) => ({ detail }))
+  const [first, ...others] = faults
+  if (!first) return
+  const more = others.length === 0 ? '' : ` (and ${others.length} more)`
+  throw conflict(`the stage cannot be built from the archive: ${first.detail}${more}`, faults)
+}

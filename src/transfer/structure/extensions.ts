@@ -1,0 +1,141 @@
+import { EXTENSIONS_SCHEMA } from '../../contract/extensions-schema.ts'
+import { inCreationOrder } from './creation-order.ts'
+import { type Dependency, type ObjectKey, wholes } from './dependencies.ts'
+import type { BlockerOf } from './line-context.ts'
+import type { ExtensionLine } from './lines.ts'
+import { jsonObject, type Query } from './query.ts'
+
+/** What a stage needs of extensions that archives can name. */
+export interface ExtensionNeeds {
+  readonly extensions: readonly ExtensionRow[]
+  /** What of the stage needs which of them. */
+  readonly needs: readonly { readonly object: ObjectKey; readonly extension: ObjectKey }[]
+}
+
+interface ExtensionRow {
+  readonly key: ObjectKey
+  readonly line: ExtensionLine
+  /** The extensions that it needs itself. */
+  readonly requires: readonly ObjectKey[]
+}
+
+/** An extension, and the types, tables and other objects of the stage for which it has to be there. */
+export interface ExtensionStructure {
+  readonly line: ExtensionLine
+  readonly neededBy: ReadonlySet<ObjectKey>
+}
+
+/**
+ * Finds what of the dependencies is on members of extensions that are where every stage looks names up. These need no
+ * lines of their own: the extension has one.
+ *
+ * @returns them, and the dependencies that are left.
+ */
+export async function readExtensionNeeds(
+  query: Query,
+  dependencies: readonly Dependency[],
+): Promise<{ readonly extensionNeeds: ExtensionNeeds; readonly dependencies: readonly Dependency[] }> {
+  const own = new Set(dependencies.map(({ object }) => object))
+  const others = [...new Set(dependencies.map(({ on }) => on))].filter((key) => !own.has(key))
+  if (others.length === 0) return { extensionNeeds: { extensions: [], needs: [] }, dependencies }
+  const objects = others.map((key) => ({ key, class: key.split(':')[0], oid: key.split(':')[1] }))
+  const members = await query<{ key: ObjectKey; extension: ObjectKey }>(MEMBERS_SQL, [JSON.stringify(objects)])
+  if (members.length === 0) return { extensionNeeds: { extensions: [], needs: [] }, dependencies }
+  const extensions = describable(await query<ExtensionRow>(EXTENSIONS_SQL, []))
+  const known = new Set(extensions.map(({ key }) => key))
+  const extensionOf = new Map(
+    members.filter(({ extension }) => known.has(extension)).map(({ key, extension }) => [key, extension]),
+  )
+  const needs = dependencies.flatMap(({ object, on }) => {
+    const extension = extensionOf.get(on)
+    return extension === undefined ? [] : [{ object, extension }]
+  })
+  return {
+    extensionNeeds: { extensions, needs },
+    dependencies: dependencies.filter(({ on }) => !extensionOf.has(on)),
+  }
+}
+
+/** Without those that need one which is in another schema. */
+function describable(rows: readonly ExtensionRow[]): readonly ExtensionRow[] {
+  const found = new Map(rows.map((row) => [row.key, row]))
+  for (let size = -1; size !== found.size; ) {
+    size = found.size
+    for (const { key, requires } of found.values()) if (!requires.every((on) => found.has(on))) found.delete(key)
+  }
+  return [...found.values()]
+}
+
+/** Where the parts of what lines describe belong: constraints, defaults and indexes to their tables and types. */
+export interface Owners {
+  /** All that has a line of its own. */
+  readonly own: ReadonlySet<ObjectKey>
+  readonly ownerOf: ReadonlyMap<ObjectKey, ObjectKey>
+}
+
+/**
+ * The extensions that something needs which is described, each after those that it needs itself.
+ *
+ * @param dependencies of the stage.
+ */
+export function toExtensionStructures(
+  { extensions, needs }: ExtensionNeeds,
+  { own, ownerOf }: Owners,
+  dependencies: readonly Dependency[],
+  blockerOf: BlockerOf,
+): ExtensionStructure[] {
+  if (needs.length === 0) return []
+  const whole = wholes(dependencies)
+  const byKey = new Map(extensions.map((row) => [row.key, row]))
+  const neededBy = new Map<ObjectKey, Set<ObjectKey>>()
+  const add = (extension: ObjectKey, owner: ObjectKey): void => {
+    neededBy.set(extension, (neededBy.get(extension) ?? new Set()).add(owner))
+    for (const required of byKey.get(extension)?.requires ?? []) add(required, owner)
+  }
+  for (const { object, extension } of needs) {
+    const part = own.has(object) || ownerOf.has(object) ? object : whole(object)
+    const owner = ownerOf.get(part) ?? part
+    if (own.has(owner) && [object, part, owner].every((key) => blockerOf(key) === undefined)) add(extension, owner)
+  }
+  const ordered = inCreationOrder(
+    extensions.map((row) => ({
+      ...row,
+      name: row.line.name,
+      needs: new Set(row.requires),
+      prefers: new Set<string>(),
+    })),
+  )
+  return ordered.flatMap(({ key, line }) => {
+    const owners = neededBy.get(key)
+    return owners ? [{ line, neededBy: owners }] : []
+  })
+}
+
+const SEARCHED = `('${EXTENSIONS_SCHEMA}', 'pg_catalog')`
+
+// An array type is no member itself, but a part of one; so is the row type of a table.
+const MEMBERS_SQL = `
+WITH RECURSIVE part AS (
+  SELECT o.key, ('pg_catalog.' || o.class)::pg_catalog.regclass::pg_catalog.oid AS class, o.oid
+    FROM pg_catalog.json_to_recordset($1::pg_catalog.json) AS o(key text, class text, oid pg_catalog.oid)
+   UNION
+  SELECT part.key, d.refclassid, d.refobjid
+    FROM part CROSS JOIN LATERAL (
+      SELECT * FROM pg_catalog.pg_depend WHERE classid = part.class AND objid = part.oid AND deptype = 'i' OFFSET 0
+    ) d
+)
+SELECT part.key, 'pg_extension:' || d.refobjid AS extension
+  FROM part CROSS JOIN LATERAL (
+    SELECT * FROM pg_catalog.pg_depend
+     WHERE classid = part.class AND objid = part.oid AND deptype = 'e'
+       AND refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass OFFSET 0
+  ) d
+ WHERE COALESCE((pg_catalog.pg_identify_object(part.class, part.oid, 0)).schema, 'pg_catalog') IN ${SEARCHED}`
+
+const EXTENSIONS_SQL = `
+SELECT 'pg_extension:' || x.oid AS key,
+       ${jsonObject({ name: 'x.extname', version: 'x.extversion', schema: 'n.nspname' })} AS line,
+       ARRAY(SELECT 'pg_extension:' || d.refobjid FROM pg_catalog.pg_depend d
+              WHERE d.classid = x.tableoid AND d.objid = x.oid AND d.refclassid = x.tableoid) AS requires
+  FROM pg_catalog.pg_extension x JOIN pg_catalog.pg_namespace n ON n.oid = x.extnamespace
+ WHERE n.nspname IN ${SEARCHED}`
