@@ -54,8 +54,17 @@ export function buildArchive(...projects: readonly ProjectToWrite[]): Buffer {
 }
 
 function writeStage(writer: ArchiveWriter, stage: StageToWrite, pages: Buffer[]): void {
-  const { slug = 'live', comment, beforeTables = [], sequences = [], tables = [], afterTables = [] } = stage
+  const {
+    slug = 'live',
+    comment,
+    extensions = [],
+    beforeTables = [],
+    sequences = [],
+    tables = [],
+    afterTables = [],
+  } = stage
   pages.push(writer.open('stage', { slug, ...(comment !== undefined && { comment }) }))
+  for (const extension of extensions) pages.push(writer.open('extension', extension))
   for (const line of beforeTables) pages.push(writer.open(line.kind, line.content))
   for (const sequence of sequences) pages.push(writer.open('sequence', sequence))
   for (const { rows: _, ...line } of tables) pages.push(writer.open('table', line))

@@ -1,8 +1,13 @@
 import { expect, test } from 'vitest'
+import type { ExtensionLine } from '../../../src/transfer/structure/lines.ts'
+import { buildArchive, column } from '../../support/archives/archive-builder.ts'
 import { comparableLines, exportOf, sendArchive } from '../../support/archives/import.ts'
+import { jobOf, untilEnded } from '../../support/jobs/jobs.ts'
+import { makeSchedule, runWhenDue } from '../../support/jobs/schedules.ts'
 import { describeOnEachServer } from '../../support/servers/each-server.ts'
 import { query } from '../../support/servers/sessions.ts'
-import { applyScript, createProject } from '../../support/service/projects.ts'
+import { createProject } from '../../support/service/projects.ts'
+import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 /** Every way in which something of a stage can need an extension. */
 const SCRIPT = `
@@ -72,27 +77,144 @@ const NEEDED = [
 const extensionsOf = (archive: string): readonly string[] =>
   archive.split('\n').flatMap((line) => /^\{"extension":\{"name":"([^"]*)"/.exec(line)?.[1] ?? [])
 
-describeOnEachServer((wharf) => {
-  test('what a stage has of extensions goes out, and comes back wherever they can be made', async () => {
-    const { root, database } = wharf()
-    // Only a superuser may make this one.
-    await query(database.superuserUrl, 'CREATE EXTENSION earthdistance SCHEMA extensions CASCADE')
-    await createProject(wharf(), 'source', SCRIPT)
-    const archive = await exportOf(root, 'source')
-    expect(archive).toContain('"complete":true')
-    expect(extensionsOf(archive)).toEqual(NEEDED)
-    await createProject(wharf(), 'copy')
-    const imported = await sendArchive(root, archive, { query: '?targetSlug=copy' })
-    expect(imported.status, imported.text).toBe(200)
-    expect(comparableLines(await exportOf(root, 'copy'))).toEqual(comparableLines(archive))
-    for (const slug of ['copy', 'source']) {
-      const over = await sendArchive(root, archive, { query: `?targetSlug=${slug}` })
-      expect(over.status, over.text).toBe(200)
-      expect(comparableLines(await exportOf(root, slug))).toEqual(comparableLines(archive))
-      const undone = await root.post(`/projects/${slug}/stages/live/undo`)
-      expect(undone.status, undone.text).toBe(200)
-      expect(comparableLines(await exportOf(root, slug))).toEqual(comparableLines(archive))
-    }
-    expect(await query(database.superuserUrl, 'SELECT * FROM "copy.live".hidden')).toEqual([{ theirs: 3, own: 1 }])
-  })
-})
+const ARCHIVE_OF = (...extensions: readonly object[]): string =>
+  buildArchive({
+    slug: 'empty',
+    stages: [
+      { extensions: extensions as ExtensionLine[], tables: [{ name: 'person', columns: [column('name', 'citext')] }] },
+    ],
+  }).toString()
+
+const line = (name: string, more: object = {}) => ({ name, version: '1.0', schema: 'extensions', ...more })
+
+const installed = async ({ database }: TestWharf): Promise<readonly string[]> => {
+  const rows = await query<{ name: string }>(database.superuserUrl, 'SELECT extname AS name FROM pg_extension')
+  return rows.map(({ name }) => name).filter((name) => name !== 'plpgsql')
+}
+
+describeOnEachServer(
+  (wharf, createDatabase) => {
+    let archive: string
+
+    test('what a stage has of extensions goes out, and comes back over itself and into an empty stage', async () => {
+      const { root, database } = wharf()
+      // Only a superuser may make this one.
+      await query(database.superuserUrl, 'CREATE EXTENSION earthdistance SCHEMA extensions CASCADE')
+      await createProject(wharf(), 'source', SCRIPT)
+      archive = await exportOf(root, 'source')
+      expect(archive).toContain('"complete":true')
+      expect(extensionsOf(archive)).toEqual(NEEDED)
+      await createProject(wharf(), 'copy')
+      const imported = await sendArchive(root, archive, { query: '?targetSlug=copy' })
+      expect(imported.status, imported.text).toBe(200)
+      expect(comparableLines(await exportOf(root, 'copy'))).toEqual(comparableLines(archive))
+      for (const slug of ['copy', 'source']) {
+        const over = await sendArchive(root, archive, { query: `?targetSlug=${slug}` })
+        expect(over.status, over.text).toBe(200)
+        expect(comparableLines(await exportOf(root, slug))).toEqual(comparableLines(archive))
+        const undone = await root.post(`/projects/${slug}/stages/live/undo`)
+        expect(undone.status, undone.text).toBe(200)
+        expect(comparableLines(await exportOf(root, slug))).toEqual(comparableLines(archive))
+      }
+      expect(await query(database.superuserUrl, 'SELECT * FROM "copy.live".hidden')).toEqual([{ theirs: 3, own: 1 }])
+    })
+
+    test('a transfer takes them along, and a restore proves them', async () => {
+      await createProject(wharf(), 'moved')
+      const json = { source: { project: 'source' }, target: { project: 'moved' } }
+      const moved = await untilEnded(wharf().root, jobOf(await wharf().root.post('/transfer', { json })))
+      expect(moved).toMatchObject({ status: 'succeeded', error: null })
+      expect(comparableLines(await exportOf(wharf().root, 'moved'))).toEqual(comparableLines(archive))
+      const ran = await runWhenDue(wharf(), await makeSchedule(wharf().root, 'source', { verify: true }))
+      expect(ran, JSON.stringify(ran.lastRun)).toMatchObject({
+        lastRun: { status: 'succeeded', provenAt: expect.any(String) },
+      })
+    })
+
+    test('a table that is left out needs none of them', async () => {
+      const names = ['person', 'pet', 'logged']
+      const rest = await exportOf(wharf().root, 'source', { excludeTables: names })
+      expect(extensionsOf(rest)).toEqual(['citext', 'cube', 'fuzzystrmatch', 'hstore', 'unaccent'])
+      await createProject(wharf(), 'plain', 'CREATE TABLE a (n int); CREATE TABLE b (name citext)')
+      expect(extensionsOf(await exportOf(wharf().root, 'plain'))).toEqual(['citext'])
+      expect(extensionsOf(await exportOf(wharf().root, 'plain', { excludeTables: ['b'] }))).toEqual([])
+    })
+
+    test('an import makes those that are missing, and says before it begins which it may not make', async () => {
+      const other = await startWharf({ database: await createDatabase() })
+      const narrow = await startWharf({ beside: other, environment: { WHARF_EXTENSIONS: 'citext cube' } })
+      try {
+        await createProject(other, 'source')
+        for (const dryRun of ['?dryRun=true', '']) {
+          const refused = await sendArchive(narrow.root, archive, { query: dryRun })
+          expect(refused, refused.text).toMatchObject({
+            status: 409,
+            json: {
+              detail: expect.stringMatching(
+                /^the stage cannot be built from the archive: the extension "btree_gist" is not among those that the operator allows \(WHARF_EXTENSIONS\) \(and 8 more\)$/,
+              ),
+            },
+          })
+          // Nothing is made before everything may be.
+          expect(await installed(other)).toEqual([])
+        }
+        expect((await sendArchive(other.root, archive)).text).toMatch(/"earthdistance\\" is not among those/)
+        await query(other.database.superuserUrl, 'CREATE EXTENSION earthdistance SCHEMA extensions CASCADE')
+        const examined = await sendArchive(other.root, archive, { query: '?dryRun=true' })
+        expect(examined.status, examined.text).toBe(200)
+        expect((await installed(other)).length).toBe(2)
+        const imported = await sendArchive(other.root, archive)
+        expect(imported.status, imported.text).toBe(200)
+        expect((await installed(other)).toSorted()).toEqual(NEEDED)
+        expect(comparableLines(await exportOf(other.root, 'source'))).toEqual(comparableLines(archive))
+      } finally {
+        await narrow.close()
+        await other.close()
+      }
+    })
+
+    test('one that the server does not have, or has elsewhere, is named before anything is changed', async () => {
+      const other = await startWharf({ database: await createDatabase() })
+      try {
+        await createProject(other, 'empty')
+        await query(other.database.superuserUrl, 'CREATE EXTENSION hstore SCHEMA public')
+        const cases = [
+          [
+            line('nothing'),
+            /the database server does not have the extension \\"nothing\\": its operator has to install/,
+          ],
+          [line('hstore'), /the extension \\"hstore\\" is in the schema \\"public\\" of this database, .* moves it/],
+          [line(`citext"; DROP SCHEMA "empty.live"; --`), /the database server does not have the extension/],
+        ] as const
+        for (const [extension, said] of cases) {
+          const refused = await sendArchive(other.root, ARCHIVE_OF(line('citext'), extension))
+          expect(refused.status, refused.text).toBe(409)
+          expect(refused.text).toMatch(said)
+        }
+        expect(await installed(other)).toEqual(['hstore'])
+        // Its version is for people.
+        const odd = await sendArchive(other.root, ARCHIVE_OF(line('citext', { version: `1'; DROP TABLE x; --` })))
+        expect(odd.status, odd.text).toBe(200)
+      } finally {
+        await other.close()
+      }
+    })
+
+    test('nobody has one made who may not change structure', async () => {
+      const other = await startWharf({ database: await createDatabase() })
+      try {
+        await createProject(other, 'empty')
+        const role = { content: { read: true, write: true, export: true, import: true }, system: {} }
+        expect((await other.root.put('/projects/empty/roles/loader', { json: role })).status).toBe(200)
+        const loader = await other.member('empty', 'loader')
+        for (const dryRun of ['?dryRun=true', '']) {
+          expect((await sendArchive(loader, ARCHIVE_OF(line('citext')), { query: dryRun })).status).toBe(403)
+        }
+        expect(await installed(other)).toEqual([])
+      } finally {
+        await other.close()
+      }
+    })
+  },
+  { wharf: { worker: true } },
+)
