@@ -4,6 +4,7 @@ import type { ImportServices } from './import-options.ts'
 import { loadFailure } from './load-failure.ts'
 import { openLoadingSession, runAll } from './loading-session.ts'
 import { createLoadingSchema, dropShadowSchema } from './shadow-schemas.ts'
+import { hasExtensions } from './target-extensions.ts'
 import { identityOf, type TargetStage } from './target-stage.ts'
 import type { TargetProject } from './targets.ts'
 
@@ -11,7 +12,7 @@ type BuildingServices = Pick<ImportServices, 'system' | 'importTurns'>
 
 /**
  * Builds what an import would build beside its stages, without rows, and takes it back: only PostgreSQL knows what it
- * takes. Stages that would be loaded in place are left alone.
+ * takes. Stages that would be loaded in place are left alone, and those that need an extension which is to be made.
  *
  * @throws {AppError} CONFLICT as the import would, but for what rows do; PROJECT_BUSY.
  */
@@ -22,7 +23,9 @@ export async function tryBuilding(
 ): Promise<void> {
   for (const { project, stages } of targets) {
     for (const stage of stages.filter(({ mode }) => mode !== 'in place')) {
-      await importTurns.take([project.id], () => tryStage(system, stage, signal))
+      if (await hasExtensions(system, stage)) {
+        await importTurns.take([project.id], () => tryStage(system, stage, signal))
+      }
     }
   }
 }
