@@ -101,7 +101,7 @@ describe.skipIf(programs === undefined)('a dump that pg_dump makes', () => {
     const { code, stdout, stderr } = await runCommand(command, { input: dump })
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(/^applied - to piped\/live, with 108 rows, which now has 9 tables\n/)
-    expect(stdout).toMatch(/passed over, since they say nothing about a stage: 7 × SET, \d+ × OWNER TO/)
+    expect(stdout).toMatch(/passed over, since they say nothing about a stage: \d+ × SET, \d+ × OWNER TO/)
     await assertSame('dumped', 'piped')
     const again = await runCommand(command, { input: dump })
     expect(again).toMatchObject({ code: 1, stdout: '' })

@@ -13,8 +13,13 @@ const run = promisify(execFile)
 
 const INSTALLED = '/usr/lib/postgresql'
 
-/** The folder of programs of the newest PostgreSQL that the system has installed whole; undefined where it has none. */
+/**
+ * The folder of programs that `TEST_POSTGRES` names, else that of the newest PostgreSQL that the system has installed
+ * whole; undefined where it has none.
+ */
 export function installedPrograms(): string | undefined {
+  const { TEST_POSTGRES } = process.env
+  if (TEST_POSTGRES) return TEST_POSTGRES
   const versions = existsSync(INSTALLED) ? readdirSync(INSTALLED) : []
   return versions
     .toSorted((a, b) => Number(b) - Number(a))
@@ -22,9 +27,12 @@ export function installedPrograms(): string | undefined {
     .find((bin) => ['initdb', 'postgres', 'pg_dump'].every((program) => existsSync(join(bin, program))))
 }
 
+/** The major version of the PostgreSQL of these programs. */
+export const versionOf = (programs: string): number => Number(basename(dirname(programs)))
+
 /** Whether the PostgreSQL of these programs can speak German: its translations are installed. */
 export const speaksGerman = (programs: string): boolean =>
-  existsSync(`/usr/share/locale/de/LC_MESSAGES/plpgsql-${basename(dirname(programs))}.mo`)
+  existsSync(`/usr/share/locale/de/LC_MESSAGES/plpgsql-${versionOf(programs)}.mo`)
 
 /** A PostgreSQL server that belongs to one test file, which may do to it what it likes. */
 export interface OwnCluster extends TestCluster {

@@ -4,13 +4,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { quoteLiteral, quoteQualified } from '../../../src/database/quoting.ts'
 import { comparableLines, exportOf, sendArchive } from '../../support/archives/import.ts'
 import { createMigratedDatabase, type TestDatabase } from '../../support/database/database.ts'
-import { installedPrograms, type OwnCluster, startOwnCluster } from '../../support/servers/own-cluster.ts'
+import { installedPrograms, type OwnCluster, startOwnCluster, versionOf } from '../../support/servers/own-cluster.ts'
 import { createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 /**
- * Scripts of whole databases; those that are not part of the project may be missing, and those that are only for the embedded
- * PostgreSQL need its version.
+ * Scripts of whole databases; those that are not part of the project may be missing, and those that are of a version
+ * need that one or a newer one.
  */
 const DATABASES = [
   { slug: 'harbour', path: '../../../demo/harbour.sql' },
@@ -22,10 +22,10 @@ const DATABASES = [
   { slug: 'objects', path: '../../fixtures/objects.sql' },
   { slug: 'rental', path: '../../fixtures/rental.sql' },
   { slug: 'inheritance', path: '../../fixtures/inheritance.sql' },
-  { slug: 'tables-of-18', path: '../../fixtures/tables-18.sql', embedded: true },
+  { slug: 'tables-of-18', path: '../../fixtures/tables-18.sql', since: 18 },
 ]
-  .map(({ path, embedded = false, ...others }) => {
-    return { ...others, path: fileURLToPath(new URL(path, import.meta.url)), embedded }
+  .map(({ path, since = 0, ...others }) => {
+    return { ...others, path: fileURLToPath(new URL(path, import.meta.url)), since }
   })
   .filter(({ path }) => existsSync(path))
 
@@ -77,44 +77,47 @@ describe.each(SERVERS)('on $server', ({ own }) => {
     return values
   }
 
-  describe.each(DATABASES.filter(({ embedded }) => own === undefined || !embedded))('$slug', ({ slug, path }) => {
-    const copy = `${slug}-copy`
-    let archive: string
+  describe.each(DATABASES.filter(({ since }) => own === undefined || versionOf(own) >= since))(
+    '$slug',
+    ({ slug, path }) => {
+      const copy = `${slug}-copy`
+      let archive: string
 
-    beforeAll(async () => {
-      await createProject(wharf, slug, readFileSync(path, 'utf8'))
-      await createProject(wharf, copy)
-      archive = await exportOf(wharf.root, slug)
-    })
-
-    test.each(['into an empty project', 'over what is there'])('comes back the same, %s', async () => {
-      const answer = await sendArchive(wharf.root, archive, { query: `?targetSlug=${copy}` })
-      const rows = archive.split('\n').filter((line) => line.startsWith('{"row":')).length
-      expect(answer.json).toMatchObject({
-        ok: true,
-        projects: [{ slug, targetSlug: copy, stages: [{ slug: 'live', rows }] }],
+      beforeAll(async () => {
+        await createProject(wharf, slug, readFileSync(path, 'utf8'))
+        await createProject(wharf, copy)
+        archive = await exportOf(wharf.root, slug)
       })
-      expect(archive).not.toContain('"notExported"')
-      expect(differences(comparableLines(await exportOf(wharf.root, copy)), comparableLines(archive))).toEqual([])
-    })
 
-    test('its sequences go on where they stood', async () => {
-      expect(await nextValues(`${copy}.live`)).toEqual(await nextValues(`${slug}.live`))
-    })
+      test.each(['into an empty project', 'over what is there'])('comes back the same, %s', async () => {
+        const answer = await sendArchive(wharf.root, archive, { query: `?targetSlug=${copy}` })
+        const rows = archive.split('\n').filter((line) => line.startsWith('{"row":')).length
+        expect(answer.json).toMatchObject({
+          ok: true,
+          projects: [{ slug, targetSlug: copy, stages: [{ slug: 'live', rows }] }],
+        })
+        expect(archive).not.toContain('"notExported"')
+        expect(differences(comparableLines(await exportOf(wharf.root, copy)), comparableLines(archive))).toEqual([])
+      })
 
-    const registerDump = own === undefined ? [] : ['pg_dump']
-    test.each(registerDump)('is the same to %s', async () => {
-      const dump = async (schema: string): Promise<string[]> => {
-        const text = (await cluster?.dump(database, schema)) ?? ''
-        return text
-          .replaceAll(`"${schema}"`, 'stage')
-          .replaceAll(schema, 'stage')
-          .split('\n')
-          .filter((line) => !/^\\(un)?restrict /.test(line))
-      }
-      const source = await dump(`${slug}.live`)
-      expect(source.length).toBeGreaterThan(50)
-      expect(differences(await dump(`${copy}.live`), source)).toEqual([])
-    })
-  })
+      test('its sequences go on where they stood', async () => {
+        expect(await nextValues(`${copy}.live`)).toEqual(await nextValues(`${slug}.live`))
+      })
+
+      const registerDump = own === undefined ? [] : ['pg_dump']
+      test.each(registerDump)('is the same to %s', async () => {
+        const dump = async (schema: string): Promise<string[]> => {
+          const text = (await cluster?.dump(database, schema)) ?? ''
+          return text
+            .replaceAll(`"${schema}"`, 'stage')
+            .replaceAll(schema, 'stage')
+            .split('\n')
+            .filter((line) => !/^\\(un)?restrict /.test(line))
+        }
+        const source = await dump(`${slug}.live`)
+        expect(source.length).toBeGreaterThan(50)
+        expect(differences(await dump(`${copy}.live`), source)).toEqual([])
+      })
+    },
+  )
 })
