@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { LongestFirst } from './test/support/longest-first.ts'
 
 export default defineConfig({
   test: {
@@ -10,6 +11,7 @@ export default defineConfig({
     expect: { poll: { timeout: 45_000 } },
     // Every file has processes and databases of its own; more files at once than this starve each other.
     maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
     // Files share a process, one after the other: loading all that they import took a sixth of the whole run.
     isolate: false,
   },
