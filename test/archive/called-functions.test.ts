@@ -3,24 +3,20 @@ import { mayBeCalled } from '../../src/archive/sql/called-functions.ts'
 import { findDefinitionFault } from '../../src/archive/sql/definition.ts'
 import { type Grammar, loadGrammar } from '../../src/archive/sql/grammar.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database/database.ts'
-import { installedPrograms, type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
+import { installedCluster } from '../support/servers/installed-cluster.ts'
 
 let grammar: Grammar
-let cluster: OwnCluster | undefined
 const databases: TestDatabase[] = []
 
 beforeAll(async () => {
   grammar = await loadGrammar()
   databases.push(await createTestDatabase())
-  const programs = installedPrograms()
-  if (programs === undefined) return
-  cluster = await startOwnCluster(programs)
-  databases.push(await cluster.createDatabase())
+  const cluster = installedCluster()
+  if (cluster) databases.push(await cluster.createDatabase())
 })
 
 afterAll(async () => {
   for (const database of databases) await database.drop()
-  await cluster?.remove()
 })
 
 /** What gives another value each time, and does nothing else; and locks of a transaction, for which a wait can be cancelled. */

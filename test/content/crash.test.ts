@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ApiAnswer } from '../support/http/api-client.ts'
-import { installedPrograms, type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
+import { installedPrograms } from '../support/servers/installed-programs.ts'
+import { type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
 import { isRedisInstalled, type RedisServer, startRedis } from '../support/servers/redis.ts'
 import { withSession } from '../support/servers/sessions.ts'
 import { createProject, loginUrl } from '../support/service/projects.ts'

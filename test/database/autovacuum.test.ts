@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { eventually } from '../support/eventually.ts'
-import { installedPrograms, type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
+import { installedPrograms } from '../support/servers/installed-programs.ts'
+import { type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
 import { withSession } from '../support/servers/sessions.ts'
 import { applyScript, createProject } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { installedPrograms, type OwnCluster, speaksGerman, startOwnCluster } from '../support/servers/own-cluster.ts'
+import { installedPrograms, speaksGerman } from '../support/servers/installed-programs.ts'
+import { type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
 import { applyScript, createProject } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 

@@ -4,7 +4,8 @@ import type { SessionKind } from '../../src/database/session-settings.ts'
 import { createLogger } from '../../src/logger.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database/database.ts'
 import { operatorOf } from '../support/database/operator.ts'
-import { installedPrograms, type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
+import { installedPrograms } from '../support/servers/installed-programs.ts'
+import { type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
 
 /*
  * Every setting that a login can give itself is either set by each of Wharf's sessions, or the operator's or the database's

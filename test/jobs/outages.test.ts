@@ -19,7 +19,8 @@ import {
   startWorkerProcess,
   untilEnded,
 } from '../support/jobs/jobs.ts'
-import { installedPrograms, type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
+import { installedPrograms } from '../support/servers/installed-programs.ts'
+import { type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
 import { isRedisInstalled, type RedisServer, startRedis } from '../support/servers/redis.ts'
 import { withSession } from '../support/servers/sessions.ts'
 import { nothingIsLeft } from '../support/service/leftovers.ts'

@@ -8,7 +8,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runCommand } from '../support/cli/cli.ts'
 import { dsnOf } from '../support/cli/dsn.ts'
 import { createMigratedDatabase, type TestDatabase } from '../support/database/database.ts'
-import { installedPrograms, type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
+import { type InstalledCluster, installedCluster } from '../support/servers/installed-cluster.ts'
+import { installedPrograms } from '../support/servers/installed-programs.ts'
 import { query, withSession } from '../support/servers/sessions.ts'
 import { applyScript, createProject, loginUrl } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
@@ -37,15 +38,21 @@ const comparable = (dump: string, schema: string): string[] =>
       (line) => !/^\\(?:un)?restrict |^-- Name: |^-- Data for Name: |^(?:--)?$|^COMMENT ON SCHEMA |wharf/.test(line),
     )
 
+function sharedCluster(): InstalledCluster {
+  const cluster = installedCluster()
+  if (!cluster) throw new Error('no PostgreSQL is installed')
+  return cluster
+}
+
 describe.skipIf(programs === undefined)('a dump that pg_dump makes', () => {
-  let cluster: OwnCluster
+  let cluster: InstalledCluster
   let wharf: TestWharf
   /** By the slug of the project that gets it. */
   const sources = new Map<string, TestDatabase>()
 
   beforeAll(async () => {
-    cluster = await startOwnCluster(programs ?? '')
-    wharf = await startWharf({ database: await cluster.createDatabase() })
+    cluster = sharedCluster()
+    wharf = await startWharf({ database: await cluster.createServiceDatabase() })
     for (const { slug, path } of DATABASES) {
       const source = await cluster.createDatabase()
       await query(source.superuserUrl, await readFile(path, 'utf8'))
@@ -55,7 +62,7 @@ describe.skipIf(programs === undefined)('a dump that pg_dump makes', () => {
 
   afterAll(async () => {
     await wharf?.close()
-    await cluster?.remove()
+    for (const source of sources.values()) await source.drop()
   })
 
   const dumpOf = async (slug: string, ...options: string[]): Promise<string> => {
@@ -376,20 +383,20 @@ const WITH_EXTENSIONS = `
   INSERT INTO person VALUES ('Ada', 'x'), ('Bob', NULL);`
 
 describe.skipIf(programs === undefined)('a dump with extensions', () => {
-  let cluster: OwnCluster
+  let cluster: InstalledCluster
   let wharf: TestWharf
   let source: TestDatabase
 
   beforeAll(async () => {
-    cluster = await startOwnCluster(programs ?? '')
+    cluster = sharedCluster()
     source = await cluster.createDatabase()
     await query(source.superuserUrl, WITH_EXTENSIONS)
-    wharf = await startWharf({ database: await cluster.createDatabase() })
+    wharf = await startWharf({ database: await cluster.createServiceDatabase() })
   })
 
   afterAll(async () => {
     await wharf?.close()
-    await cluster?.remove()
+    await source?.drop()
   })
 
   test('that PostgreSQL trusts has them made for all projects, and names what they have', async () => {

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { inject } from 'vitest'
-import { TEMPLATE_DATABASE } from '../servers/global-setup.ts'
 import { query } from '../servers/sessions.ts'
+import { TEMPLATE_DATABASE } from '../servers/template-database.ts'
 
 export interface TestDatabase {
   /** Connection URL of an owner that is no superuser. */

@@ -12,7 +12,9 @@ import {
 } from '../database/database.ts'
 import { startWharf, type TestWharf, type TestWharfOptions } from '../service/wharf.ts'
 import { assertNothingForeign, startRecording } from '../statements/record-statements.ts'
-import { installedPrograms, startOwnCluster } from './own-cluster.ts'
+import { installedCluster } from './installed-cluster.ts'
+import { installedPrograms } from './installed-programs.ts'
+import { startOwnCluster } from './own-cluster.ts'
 
 export interface EachServerOptions {
   readonly wharf?: TestWharfOptions
@@ -40,8 +42,8 @@ export function describeOnEachServer(describeOn: DescribeOn, options: EachServer
     return
   }
   const installed = async (): Promise<Server> => {
-    const cluster = await startOwnCluster(programs)
-    return { ...cluster, createServiceDatabase: cluster.createDatabase }
+    const shared = options.alone ? undefined : installedCluster()
+    return shared ? { ...shared, remove: async () => undefined } : startOwnCluster(programs)
   }
   describe(`on the PostgreSQL of ${programs}`, () => describeWharf(installed, describeOn, options.wharf))
 }

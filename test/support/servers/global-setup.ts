@@ -1,15 +1,13 @@
-import { execFileSync } from 'node:child_process'
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import type { TestProject } from 'vitest/node'
-import { startEmbeddedPostgres } from '../../../src/database/embedded/embedded-postgres.ts'
-import { prepareDatabase } from '../../../src/database/preparation.ts'
-import { openPostgresBackend } from '../../../src/jobs/queue-backend.ts'
-import { createLogger } from '../../../src/logger.ts'
 import { isInstalled } from '../processes/is-installed.ts'
-import { assertNothingForeign, startRecording } from '../statements/record-statements.ts'
+import { installedPrograms } from './installed-programs.ts'
 import { query } from './sessions.ts'
+import { type SharedServer, startEmbedded, startInstalled } from './shared-servers.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -17,61 +15,67 @@ declare module 'vitest' {
     clusterUrl: string
     /** The login that Wharf uses in tests: like the embedded one, no superuser. */
     wharfUrl: string
+    /** The same of a PostgreSQL that the system has installed, and the folder of its programs; null where it has none. */
+    installed: { readonly bin: string; readonly url: string; readonly superuserUrl: string } | null
     /** The home folder of programs that tests run, which is not that of who runs the tests. */
     home: string
   }
 }
 
-/** Name of the migrated database that test files clone. */
-export const TEMPLATE_DATABASE = 'wharf_template'
-
 /** From how many test files on a run is one of the whole suite, and how many statements it asks at least. */
 const MANY_FILES = 100
 const LEAST_STATEMENTS = 1_000
 
-/** The services of several test files share the server; each may take as many as a server of its own gives. */
-const MAX_CONNECTIONS = 600
-
-/** Builds the program once, for the tests that run it, and starts one PostgreSQL for all test files. */
+/** Builds the program once, for the tests that run it, and starts the PostgreSQLs that all test files share. */
 export default async function setup({ provide, vitest }: TestProject): Promise<() => Promise<void>> {
-  execFileSync('npx', ['tsc', '-p', 'tsconfig.build.json'], { stdio: 'inherit' })
   if (!isInstalled('redis-server')) {
     if (process.env.CI) throw new Error('redis-server is not installed, which .ci/run should have seen to')
     process.stderr.write('redis-server is not installed: tests of Redis are left out\n')
   }
-  const dataDir = await mkdtemp(join(tmpdir(), 'wharf-test-cluster-'))
-  await chmod(dataDir, 0o755)
+  const bin = installedPrograms()
+  const [embedded, installed] = await allStarted(build(), startEmbedded(), bin && startInstalled(bin))
   const home = await mkdtemp(join(tmpdir(), 'wharf-test-home-'))
-  const logger = createLogger('error')
-  const postgres = await startEmbeddedPostgres({ dataDir, logger, maxConnections: MAX_CONNECTIONS })
-  await forgetDisks(postgres.superuserUrl)
-  await makeTemplate(postgres.superuserUrl, postgres.url)
-  await startRecording(postgres.superuserUrl)
-  provide('clusterUrl', postgres.superuserUrl)
-  provide('wharfUrl', postgres.url)
+  provide('clusterUrl', embedded.superuserUrl)
+  provide('wharfUrl', embedded.url)
+  const { url = '', superuserUrl = '' } = installed ?? {}
+  provide('installed', bin === undefined ? null : { bin, url, superuserUrl })
   provide('home', home)
   return async () => {
-    await askAsWharf(postgres.url)
-    await postgres.stop()
+    await askAsWharf(embedded.url)
     try {
-      assertRecorded(await assertNothingForeign(join(dataDir, 'postgres.log')), vitest.state.getFiles().length)
+      const [statements, others = 0] = await Promise.all([embedded.end(), installed?.end()])
+      assertRecorded(statements + others, vitest.state.getFiles().length)
     } catch (error) {
       // Vitest prints what a teardown throws, and passes all the same.
       process.exitCode = 1
       throw error
     } finally {
-      for (const folder of [dataDir, home]) await rm(folder, { recursive: true, force: true })
+      await rm(home, { recursive: true, force: true })
     }
   }
 }
 
-/**
- * Nothing outlives this server, so that it need not wait for disks: to make and drop a database of its own for each file took up
- * to two seconds on a busy machine. Where a server is to crash, it is one of the test's own.
- */
-async function forgetDisks(superuserUrl: string): Promise<void> {
-  await query(superuserUrl, 'ALTER SYSTEM SET fsync = off')
-  await query(superuserUrl, 'SELECT pg_reload_conf()')
+/** Where the build, or one of the servers, fails, no server stays. */
+async function allStarted(
+  built: Promise<void>,
+  embedded: Promise<SharedServer>,
+  installed: Promise<SharedServer> | undefined | '',
+): Promise<[SharedServer, SharedServer | undefined]> {
+  const settled = await Promise.allSettled([embedded, installed || undefined, built])
+  if (settled.some(({ status }) => status === 'rejected')) {
+    for (const server of settled) if (server.status === 'fulfilled') await server.value?.end()
+  }
+  await built
+  return [await embedded, (await installed) || undefined]
+}
+
+async function build(): Promise<void> {
+  try {
+    await promisify(execFile)('npx', ['tsc', '-p', 'tsconfig.build.json'])
+  } catch (error) {
+    if (error instanceof Error && 'stdout' in error) process.stderr.write(String(error.stdout))
+    throw error
+  }
 }
 
 /** Asks something as Wharf does, so that there is at least one statement to be recorded, whichever files ran. */
@@ -84,13 +88,4 @@ function assertRecorded(statements: number, files: number): void {
   const least = files < MANY_FILES ? 1 : LEAST_STATEMENTS
   if (statements >= least) return
   throw new Error(`${statements} statements of Wharf's own login were recorded, which must be at least ${least}`)
-}
-
-async function makeTemplate(superuserUrl: string, wharfUrl: string): Promise<void> {
-  await query(superuserUrl, `CREATE DATABASE ${TEMPLATE_DATABASE} OWNER wharf`)
-  const url = new URL(wharfUrl)
-  url.pathname = `/${TEMPLATE_DATABASE}`
-  await prepareDatabase(url.href, { logger: createLogger('error') })
-  const queue = await openPostgresBackend(url.href, createLogger('error'))
-  await queue.close()
 }

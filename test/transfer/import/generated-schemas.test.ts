@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { generatedSchema } from '../../support/archives/generated-schema.ts'
 import { comparableLines, exportOf, sendArchive } from '../../support/archives/import.ts'
 import { createMigratedDatabase, type TestDatabase } from '../../support/database/database.ts'
-import { installedPrograms, type OwnCluster, startOwnCluster } from '../../support/servers/own-cluster.ts'
+import { type InstalledCluster, installedCluster } from '../../support/servers/installed-cluster.ts'
 import { applyScript, createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
@@ -13,23 +13,20 @@ import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
  */
 const SCHEMAS = Number(process.env.SCHEMAS ?? 3)
 
-const programs = installedPrograms()
-
-let cluster: OwnCluster | undefined
+let cluster: InstalledCluster | undefined
 let database: TestDatabase
 let wharf: TestWharf
 /** How many schemas PostgreSQL took. */
 let taken = 0
 
 beforeAll(async () => {
-  cluster = programs === undefined ? undefined : await startOwnCluster(programs)
-  database = await (cluster?.createDatabase() ?? createMigratedDatabase())
+  cluster = installedCluster()
+  database = await (cluster?.createServiceDatabase() ?? createMigratedDatabase())
   wharf = await startWharf({ database })
 })
 
 afterAll(async () => {
   await wharf?.close()
-  await cluster?.remove()
 })
 
 /** A stage as `pg_dump` has it, where it is installed, without the order that it gives things. */

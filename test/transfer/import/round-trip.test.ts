@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { quoteLiteral, quoteQualified } from '../../../src/database/quoting.ts'
 import { comparableLines, exportOf, sendArchive } from '../../support/archives/import.ts'
 import { createMigratedDatabase, type TestDatabase } from '../../support/database/database.ts'
-import { installedPrograms, type OwnCluster, startOwnCluster, versionOf } from '../../support/servers/own-cluster.ts'
+import { type InstalledCluster, installedCluster } from '../../support/servers/installed-cluster.ts'
+import { installedPrograms, versionOf } from '../../support/servers/installed-programs.ts'
 import { createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
@@ -45,19 +46,18 @@ const differences = (found: readonly string[], expected: readonly string[]): str
     .map((at) => `line ${at}: ${found[at]?.slice(0, 300)} instead of ${expected[at]?.slice(0, 300)}`)
 
 describe.each(SERVERS)('on $server', ({ own }) => {
-  let cluster: OwnCluster | undefined
+  let cluster: InstalledCluster | undefined
   let database: TestDatabase
   let wharf: TestWharf
 
   beforeAll(async () => {
-    cluster = own === undefined ? undefined : await startOwnCluster(own)
-    database = await (cluster?.createDatabase() ?? createMigratedDatabase())
+    cluster = own === undefined ? undefined : installedCluster()
+    database = await (cluster?.createServiceDatabase() ?? createMigratedDatabase())
     wharf = await startWharf({ database })
   })
 
   afterAll(async () => {
     await wharf?.close()
-    await cluster?.remove()
   })
 
   /** What each sequence of a stage gives next, or why it gives nothing. */

@@ -8,22 +8,21 @@ import { readStructure, toLines } from '../../../src/transfer/structure/read-str
 import { column } from '../../support/archives/archive-builder.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { openStage } from '../../support/database/stage-session.ts'
-import { installedPrograms, type OwnCluster, startOwnCluster } from '../../support/servers/own-cluster.ts'
+import { type InstalledCluster, installedCluster } from '../../support/servers/installed-cluster.ts'
+import { installedPrograms } from '../../support/servers/installed-programs.ts'
 
 let grammar: Grammar
 let database: TestDatabase
-let older: OwnCluster | undefined
+let older: InstalledCluster | undefined
 
 beforeAll(async () => {
   grammar = await loadGrammar()
   database = await createTestDatabase()
-  const programs = installedPrograms()
-  older = programs === undefined ? undefined : await startOwnCluster(programs)
+  older = installedCluster()
 })
 
 afterAll(async () => {
   await database?.drop()
-  await older?.remove()
 })
 
 const TYPE: Definition = { form: 'type' }

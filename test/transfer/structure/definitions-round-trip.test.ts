@@ -8,7 +8,8 @@ import { createStatements, type StructureLines } from '../../../src/transfer/str
 import { readStructure, toLines } from '../../../src/transfer/structure/read-structure.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { openStage } from '../../support/database/stage-session.ts'
-import { installedPrograms, type OwnCluster, startOwnCluster } from '../../support/servers/own-cluster.ts'
+import { type InstalledCluster, installedCluster } from '../../support/servers/installed-cluster.ts'
+import { installedPrograms } from '../../support/servers/installed-programs.ts'
 import {
   CONDITIONS,
   DEFAULTS,
@@ -24,7 +25,7 @@ const programs = installedPrograms()
 
 let grammar: Grammar
 let own: TestDatabase
-let cluster: OwnCluster | undefined
+let cluster: InstalledCluster | undefined
 let installed: TestDatabase | undefined
 /** What one server printed, by the server. */
 const printed = new Map<string, StructureLines>()
@@ -35,8 +36,8 @@ const INSTALLED = 'the installed PostgreSQL'
 beforeAll(async () => {
   grammar = await loadGrammar()
   own = await createTestDatabase()
-  if (programs !== undefined) {
-    cluster = await startOwnCluster(programs)
+  cluster = installedCluster()
+  if (cluster) {
     installed = await cluster.createDatabase()
     printed.set(INSTALLED, await printedBy(INSTALLED, statementsOf(CONDITIONS)))
   }
@@ -45,7 +46,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await own?.drop()
-  await cluster?.remove()
+  await installed?.drop()
 })
 
 const check = (condition: string, at: number): string =>

@@ -1,0 +1,2 @@
+/** Name of the migrated database that test files clone. */
+export const TEMPLATE_DATABASE = 'wharf_template'
