@@ -52,6 +52,8 @@ export class ArchiveSections {
   #rows: LineContent<'rows'> = { table: '', columns: [] }
   #stage = { slug: '', tables: 0, rows: 0 }
   #project = ''
+  /** Whether the stage that is open says that lines have its rights. */
+  #hasGrants = false
   #totalRows = 0
 
   readonly #projects = new Set<string>()
@@ -103,6 +105,7 @@ export class ArchiveSections {
       for (const space of NAME_SPACES[entry.kind] ?? []) this.#claim(this.#names[space], entry.kind, entry.content.name)
     }
     if (isObject(entry)) this.#claimObject(entry)
+    if (entry.kind === 'grants') this.#claimGrants(entry.content)
     if (entry.kind === 'project') this.#openProject(entry.content)
     if (entry.kind === 'stage') this.#openStage(entry.content)
     if (entry.kind === 'extension') this.#claim(this.#extensions, 'extension', entry.content.name)
@@ -175,6 +178,13 @@ export class ArchiveSections {
     this.#objects.add(identity)
   }
 
+  #claimGrants({ object, name, arguments: types, column }: LineContent<'grants'>): void {
+    if (!this.#hasGrants) throw this.#options.fault('the stage does not say that its rights follow')
+    const identity = JSON.stringify(['grants', object, name, types, column])
+    if (this.#objects.has(identity)) throw this.#options.fault(`the rights on this ${object} stand in a line before`)
+    this.#objects.add(identity)
+  }
+
   #sumUp(kind: SummedKind, count: number, bytes: Buffer): void {
     this.#counts[kind] += count
     if (this.#options.sums) this.#sum.update(bytes)
@@ -194,8 +204,9 @@ export class ArchiveSections {
     if (!system) this.#position = 'stages'
   }
 
-  #openStage({ slug }: LineContent<'stage'>): void {
+  #openStage({ slug, grants = false }: LineContent<'stage'>): void {
     this.#claim(this.#stages, 'stage', slug)
+    this.#hasGrants = grants
     this.#stage = { slug, tables: 0, rows: 0 }
     this.#names.types.clear()
     this.#names.relations.clear()

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { count, flag, identifier, list, MAX_PROBLEMS, optional, roleName, sha256, slug, timestamp } from './fields.ts'
+import { grants } from './grant-lines.ts'
 import {
   cast,
   collation,
@@ -94,6 +95,7 @@ export const LINES = {
   rule,
   trigger,
   policy,
+  grants,
   rows: z.object({ table: identifier, columns: list(identifier), part: optional(partNumber) }),
   rowsEnd: z.object({ table: identifier, part: optional(partNumber), rows: count, sha256, last: optional(flag) }),
   stageEnd: z.object({ slug, tables: count, rows: count }),

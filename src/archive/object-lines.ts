@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { builtInName, comment, flag, identifier, list, optional, quotedText, sqlText, texts } from './fields.ts'
+import { namedRole } from './grant-lines.ts'
 
 /** The kinds of lines that hold an object beside types, sequences and tables: each one statement, and what goes with it. */
 
@@ -86,5 +87,8 @@ const ofTable = { name: identifier, table: identifier, definition: sqlText, comm
 
 export const trigger = z.object({ ...ofTable, enabled })
 export const rule = z.object({ ...ofTable, enabled })
-export const policy = z.object(ofTable)
+/** A policy is for everybody, or for some roles. */
+export const policy = z
+  .object({ ...ofTable, roles: optional(list(namedRole)) })
+  .refine(({ roles }) => roles?.length !== 0, { path: ['roles'], error: 'must have one at least' })
 export const statistics = z.object({ ...ofTable, target: optional(z.int()) })

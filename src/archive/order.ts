@@ -20,6 +20,7 @@ export type Position =
 /** What may stand in a stage before its rows. Extensions come before everything else. */
 const IN_STAGE: Partial<Record<AnyKind, Position>> = {
   ...Object.fromEntries(STRUCTURE_KINDS.filter((kind) => kind !== 'extension').map((kind) => [kind, 'structure'])),
+  grants: 'structure',
   rows: 'rows',
   stageEnd: 'stages',
 }

@@ -21,7 +21,7 @@ export const STRUCTURE_LIMITS: StructureLimits = {
 }
 
 /** The lines that are kept. The first `rows` of a table and closing lines come with one of these. */
-const KEPT: ReadonlySet<LineKind> = new Set([...(['project', 'role', 'stage'] as const), ...STRUCTURE_KINDS])
+const KEPT: ReadonlySet<LineKind> = new Set([...(['project', 'role', 'stage', 'grants'] as const), ...STRUCTURE_KINDS])
 
 /**
  * Counts the lines that are kept.

@@ -28,7 +28,14 @@ const notExported = z.object({
 
 /** `complete` says that nothing is missing. Earlier versions did not look for everything, and say nothing. */
 export const stage = z
-  .object({ slug, notExported: list(notExported).default([]), complete: optional(flag), comment })
+  .object({
+    slug,
+    notExported: list(notExported).default([]),
+    complete: optional(flag),
+    /** Whether its lines have all rights on it: those that its target has are replaced then. */
+    grants: optional(flag),
+    comment,
+  })
   .refine(({ complete, notExported: things }) => complete === undefined || complete === (things.length === 0), {
     path: ['complete'],
     error: 'must be true where notExported has nothing, and false where it has something',

@@ -14,6 +14,14 @@ const MAX_PROJECTS_PER_ARCHIVE = 32
 const parts = {
   stages: z.array(slug).min(1).max(100).optional(),
   excludeTables: z.array(plainText(63).min(1)).max(10_000).optional(),
+  grants: z
+    .boolean()
+    .optional()
+    .meta({
+      description:
+        'Whether the archive has the rights of other roles on the stages, which an import gives to those that exist at the target, ' +
+        'in place of those that there are. Importing them needs `content.structure`. By default they are named, and left out.',
+    }),
 }
 
 const selection = z.strictObject({
@@ -25,6 +33,7 @@ const selection = z.strictObject({
   targetSlug: slug.optional().meta({ description: 'Where an import of the archive goes, instead of to `slug`.' }),
   stages: parts.stages.meta({ description: 'Only these stages; all where it is missing.' }),
   excludeTables: parts.excludeTables.meta({ description: 'Tables whose structure and rows are left out.' }),
+  grants: parts.grants,
 })
 
 const allowIncomplete = z.boolean().optional().meta({
@@ -64,5 +73,6 @@ export const transferRequest = z.strictObject({
   system: z.boolean().default(false),
   stages: parts.stages.meta({ description: 'Only these stages; all if missing.' }),
   excludeTables: parts.excludeTables,
+  grants: parts.grants,
   allowIncomplete,
 })

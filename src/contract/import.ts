@@ -14,7 +14,15 @@ const undoable = added(
   true,
 )
 
-export const importedStage = z.object({ slug, tables: count, rows: count, undoable })
+const leftOut = added(
+  z.array(z.object({ kind: z.enum(['grant', 'policy']), name: z.string(), detail: z.string() })).meta({
+    description:
+      'Rights and policies of the archive that the stage does not get, for instance since their role does not exist there.',
+  }),
+  [],
+)
+
+export const importedStage = z.object({ slug, tables: count, rows: count, undoable, leftOut })
 
 const examinedTable = z.object({
   name: z.string(),
@@ -31,6 +39,7 @@ const examinedStage = z.object({
       'tables would be emptied and loaded where they are.',
   }),
   undoable,
+  leftOut,
   tables: z.array(examinedTable),
 })
 

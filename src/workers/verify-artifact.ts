@@ -72,12 +72,17 @@ async function restore(container: Container, artifact: WrittenArtifact, job: Ver
 
 interface ArchivedProject {
   readonly system: boolean
+  /** Whether its lines have the rights of its stages. */
+  grants: boolean
   readonly stages: { readonly slug: string }[]
 }
 
 function addStages(projects: ArchivedProject[], item: ArchiveItem): void {
-  if (item.kind === 'project') projects.push({ system: item.content.system, stages: [] })
-  if (item.kind === 'stage') projects.at(-1)?.stages.push({ slug: item.content.slug })
+  if (item.kind === 'project') projects.push({ system: item.content.system, grants: false, stages: [] })
+  const project = projects.at(-1)
+  if (item.kind !== 'stage' || !project) return
+  project.stages.push({ slug: item.content.slug })
+  if (item.content.grants) project.grants = true
 }
 
 const readOptions = ({ config }: Container, signal: AbortSignal): ReadArchiveOptions => ({
@@ -111,6 +116,7 @@ async function restoreInto(
   const selections = targets.map((slug, index) => ({
     slug,
     system: projects[index]?.system ?? false,
+    grants: projects[index]?.grants ?? false,
     stages: projects[index]?.stages.map((stage) => stage.slug),
   }))
   const options = readOptions(container, signal)

@@ -2,6 +2,7 @@ import { createHash, type Hash } from 'node:crypto'
 import type { ArchiveItem } from '../archive/archive-item.ts'
 import { isLastPart } from '../archive/table-parts.ts'
 import type { Fault } from '../errors.ts'
+import { keyOf as nameOfGranted } from '../transfer/structure/grants/grants.ts'
 
 /**
  * What must be the same after a restore, each by its name: roles, of each stage the number and the sum of its events,
@@ -75,6 +76,8 @@ function nameOf(item: ArchiveItem): string | undefined {
     case 'sequence':
     case 'table':
       return `${item.kind} "${item.content.name}"`
+    case 'grants':
+      return `the rights on ${nameOfGranted(item.content)}`
     default:
       return undefined
   }

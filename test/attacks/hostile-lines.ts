@@ -220,7 +220,7 @@ export const hostileLineOf = ({ path }: SqlFieldSample): number =>
 /** All text fields of the lines that structure is built from, as `table.columns.0.type`, and what each holds. */
 export function declaredTexts(): ReadonlyMap<string, unknown> {
   const found = new Map<string, unknown>()
-  for (const kind of ['stage', ...STRUCTURE_KINDS] as const) {
+  for (const kind of ['stage', 'grants', ...STRUCTURE_KINDS] as const) {
     collect(LINES[kind], kind, found)
   }
   return found

@@ -17,7 +17,15 @@ const run = {
   ...{ dueAt: EVIL, jobId: EVIL, status: EVIL, error: { code: EVIL, detail: EVIL }, finishedAt: EVIL, provenAt: EVIL },
   notExported: 3,
 }
-const stage = { slug: EVIL, createdAt: EVIL, mode: 'in place', undoable: false, rows: 1, tables: 1 }
+const stage = {
+  slug: EVIL,
+  createdAt: EVIL,
+  mode: 'in place',
+  undoable: false,
+  rows: 1,
+  tables: 1,
+  leftOut: [{ kind: EVIL, name: EVIL, detail: EVIL }],
+}
 const fields = {
   ...{ id: EVIL, slug: EVIL, name: EVIL, createdAt: EVIL, startedAt: EVIL, finishedAt: EVIL, expiresAt: EVIL },
   ...{ token: EVIL, revokedAt: null, memberships: [{ project: EVIL, role: EVIL }] },

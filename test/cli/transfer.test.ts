@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
-import { readdir } from 'node:fs/promises'
+import { readdir, writeFile } from 'node:fs/promises'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { gzip, gzipSync } from 'node:zlib'
@@ -100,6 +101,29 @@ test('what no archive can hold is reported', async () => {
       /\nwarning: the target lacks things that no archive .*:\n {2}live: grant song \(SELECT to everybody\)\n$/,
     ),
   })
+})
+
+test('rights come along where they are asked for, and roles that are not there are named', async () => {
+  await createProject(here, 'granting', `${OLD_SONG}; GRANT SELECT ON song TO PUBLIC, pg_monitor`)
+  await createProject(there, 'granting')
+  const ends = [dsnOf(here, 'granting'), dsnOf(there, 'granting')]
+  const run = () => runCommand(['data:transfer', ...ends, '--grants', '--yes', '--json'])
+  expect(await run()).toMatchObject({ code: 0, stdout: expect.stringContaining('"leftOut":[]') })
+  const rights = await there.database.query(
+    `SELECT grantee::regrole::text FROM pg_class, aclexplode(relacl) WHERE oid = '"granting.live".song'::regclass
+      AND grantee <> relowner ORDER BY 1`,
+  )
+  expect(rights).toEqual([{ grantee: '-' }, { grantee: 'pg_monitor' }])
+
+  const exported = await exportOf(here.root, 'granting', { grants: true })
+  const file = join(await temporaryFolder(), 'granting.jsonl')
+  await writeFile(file, exported.replace('"pg_monitor"', '"gone"'))
+  const warning =
+    'granting/live does not get these rights and policies of the archive:\n  grant song (SELECT to gone: there is no such role)'
+  for (const option of ['--dry-run', '--yes']) {
+    const { code, stderr } = await runCommand(['data:import', file, dsnOf(there, 'granting'), option])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining(warning) })
+  }
 })
 
 test('confirmation comes from a terminal or from --yes', async () => {

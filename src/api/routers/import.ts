@@ -187,6 +187,7 @@ async function toExaminedBody(container: Container, caller: Caller, target: Targ
       slug: target.stage.slug,
       mode: target.mode,
       undoable: isUndoable(target, container),
+      leftOut: [...target.leftOut],
       tables: target.archived.tables.map(({ name, rows }) => ({
         name,
         rowsNow: target.rowsNow.get(name) ?? null,

@@ -23,6 +23,7 @@ function addCreateCommand(program: Command, run: Run): void {
     .option('--include-system', 'include the system schema: roles and event log')
     .addOption(repeatable('--stage <slug>', 'this stage only (default: all stages)'))
     .addOption(repeatable('--exclude-table <name>', 'leave this table out, its structure and its rows'))
+    .option('--grants', 'include the rights of other roles, for those that exist at the target')
     .addOption(allowIncompleteOption())
     .option('--keep-last <number>', 'keep this many archives; where some are proven, only those count')
     .option('--keep-days <number>', 'keep archives for this many days')

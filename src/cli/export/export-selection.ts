@@ -5,6 +5,7 @@ export interface SelectionOptions {
   readonly includeSystem?: boolean
   readonly stage?: readonly string[]
   readonly excludeTable?: readonly string[]
+  readonly grants?: boolean
   readonly allowIncomplete?: boolean
 }
 
@@ -13,8 +14,11 @@ export const toSelection = ({
   includeSystem,
   stage,
   excludeTable,
+  grants,
 }: SelectionOptions): Omit<ExportSelection, 'slug' | 'targetSlug'> => ({
   system: includeSystem ?? false,
   stages: stage,
   excludeTables: excludeTable,
+  // Older servers do not know it.
+  ...(grants && { grants }),
 })

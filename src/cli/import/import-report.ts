@@ -4,7 +4,9 @@ import { printable } from '../terminal/printable.ts'
 import { printResult, type ResultOptions } from '../terminal/result.ts'
 import { formatTable } from '../terminal/table.ts'
 import { formatCount, formatCounted, formatSeconds } from '../terminal/units.ts'
+import { print } from '../terminal/write.ts'
 import type { Examined, ExaminedProject, Imported, ImportedProject } from './import-call.ts'
+import { leftOutNotes, type WithLeftOut } from './left-out-notes.ts'
 import { roleNotes } from './role-notes.ts'
 
 interface ReportOptions extends ResultOptions {
@@ -33,6 +35,7 @@ export function replacementWarning(
     formatExamined(projects, { colors: false }),
     ...systemNotes(projects),
     ...inPlaceNotes(projects),
+    ...leftOutNotes(projects),
     ...missingLines('the archive', lacking),
   ]
   return lines.join('\n')
@@ -45,6 +48,7 @@ export async function reportExamination(
   { location, ...options }: ReportOptions,
 ): Promise<number> {
   await warnOfMissing(context, 'the archive', lacking)
+  await warnOfLeftOut(context, projects)
   return printResult(context, options, {
     json: { dryRun: true, file, projects, ...lacking },
     text: (style) => {
@@ -55,11 +59,12 @@ export async function reportExamination(
 }
 
 /** Prints what an import did. */
-export function reportImport(
+export async function reportImport(
   context: CommandContext,
   imported: Import,
   { location, ...options }: ReportOptions,
 ): Promise<number> {
+  await warnOfLeftOut(context, imported.projects)
   return printResult(context, options, {
     json: imported,
     text: (style) => {
@@ -72,6 +77,14 @@ export function reportImport(
       return [heading, table, ...allRoleNotes(projects), ...undoNotes(projects)].join('\n')
     },
   })
+}
+
+async function warnOfLeftOut(
+  { environment: { stderr } }: CommandContext,
+  projects: readonly WithLeftOut[],
+): Promise<void> {
+  const notes = leftOutNotes(projects)
+  if (notes.length > 0) await print(stderr, notes.join('\n'))
 }
 
 function formatExamined(projects: readonly ExaminedProject[], style: { readonly colors: boolean }): string {

@@ -4,6 +4,7 @@ import { jobResultSchema, jobSchema } from '../../contract/job.ts'
 import type { NotExported } from '../../contract/not-exported.ts'
 import { pageOf } from '../../contract/page.ts'
 import { encodedPath, type HttpCall, type HttpClient, jsonBody } from '../http.ts'
+import { leftOutNotes } from '../import/left-out-notes.ts'
 import { roleNotes } from '../import/role-notes.ts'
 import { get, withAllowance } from '../server-api.ts'
 
@@ -31,9 +32,12 @@ export function lackingOf(job: Job): {
   return { complete, notExported }
 }
 
-/** What an import or a transfer did not do to roles, in words. */
-export const roleNotesOf = (job: Job): readonly string[] =>
-  resultOf(job)?.projects.flatMap(({ targetSlug, rolesLeftOut }) => roleNotes(targetSlug, rolesLeftOut)) ?? []
+/** What an import or a transfer did not do to roles and rights, in words. */
+export function leftOutNotesOf(job: Job): readonly string[] {
+  const { projects = [] } = resultOf(job) ?? {}
+  const roles = projects.flatMap(({ targetSlug, rolesLeftOut }) => roleNotes(targetSlug, rolesLeftOut))
+  return [...roles, ...leftOutNotes(projects)]
+}
 
 /** How long the server may hold an answer until something has changed, in seconds. */
 const WAIT_SECONDS = 20

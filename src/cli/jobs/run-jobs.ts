@@ -13,7 +13,7 @@ import { formatBytes, formatCount } from '../terminal/units.ts'
 import { print } from '../terminal/write.ts'
 import { downloadFile } from './download-file.ts'
 import { assertSucceeded, followJob } from './follow-job.ts'
-import { cancelJob, getJob, type Job, lackingOf, listJobs, roleNotesOf } from './job-api.ts'
+import { cancelJob, getJob, type Job, lackingOf, leftOutNotesOf, listJobs } from './job-api.ts'
 
 interface JobListOptions extends ServerOptions {
   readonly status?: string
@@ -128,7 +128,7 @@ const subjectOf = ({ kind }: Job): string => (kind === 'export' ? 'the archive' 
 
 async function printJob(context: CommandContext, options: ResultOptions, job: Job): Promise<number> {
   if (job.status === 'succeeded') await warnOfMissing(context, subjectOf(job), lackingOf(job))
-  for (const note of roleNotesOf(job)) await print(context.environment.stderr, note)
+  for (const note of leftOutNotesOf(job)) await print(context.environment.stderr, note)
   return printResult(context, options, { json: job, text: () => formatJob(job) })
 }
 

@@ -24,7 +24,7 @@ import {
 import type { ReportOptions } from '../terminal/result.ts'
 import { type Endpoint, isSameAccess, isSameProject, nameOf, toEndpoint } from './endpoint.ts'
 import { transferAsJob } from './transfer-as-job.ts'
-import { reportTransfer, type Transfer } from './transfer-report.ts'
+import { leftOutOf, reportTransfer, type Transfer } from './transfer-report.ts'
 
 import { openUploadSink } from './upload-sink.ts'
 
@@ -121,7 +121,9 @@ async function transfer(
     )
     const seconds = (performance.now() - startedAt) / 1000
     const rolesLeftOut = imported.flatMap((project) => project.rolesLeftOut)
-    return { source: from.project, target: to.project, ...summary, rolesLeftOut, bytes: progress.bytes, seconds }
+    const leftOut = leftOutOf(imported)
+    const ends = { source: from.project, target: to.project }
+    return { ...ends, ...summary, rolesLeftOut, leftOut, bytes: progress.bytes, seconds }
   } catch (error) {
     throw stopped.signal.aborted ? failed('target', stopped.signal.reason) : failed('source', error)
   }

@@ -4,7 +4,7 @@ import { type SelectionOptions, toSelection } from '../export/export-selection.t
 import { assertSucceeded, followJob } from '../jobs/follow-job.ts'
 import { resultOf, submitJob } from '../jobs/job-api.ts'
 import type { Endpoint } from './endpoint.ts'
-import type { Transfer } from './transfer-report.ts'
+import { leftOutOf, type Transfer } from './transfer-report.ts'
 
 /** Has one server move a project into another of its own. Ctrl-C cancels it there. */
 export async function transferAsJob(
@@ -25,6 +25,7 @@ export async function transferAsJob(
   return {
     source: from.project,
     target: to.project,
+    leftOut: leftOutOf(result.projects),
     rolesLeftOut: result.projects.flatMap(({ rolesLeftOut }) => rolesLeftOut),
     stages: stages.map((stage) => stage.slug),
     tables: stages.reduce((sum, { tables }) => sum + tables, 0),

@@ -1,9 +1,18 @@
 import type { CommandContext } from '../environment.ts'
 import { type Copied, formatCopied } from '../export/export-report.ts'
+import { leftOutNotes, type WithLeftOut } from '../import/left-out-notes.ts'
 import { type RolesLeftOut, roleNotes } from '../import/role-notes.ts'
 import { warnOfMissing } from '../missing-text.ts'
 import { printResult, type ReportOptions } from '../terminal/result.ts'
 import { print } from '../terminal/write.ts'
+
+type StageLeftOut = WithLeftOut['stages'][number]
+
+/** The stages of a result that lack something of what came. */
+export const leftOutOf = (projects: readonly WithLeftOut[]): readonly StageLeftOut[] =>
+  projects
+    .flatMap(({ stages }) => stages.map(({ slug, leftOut }) => ({ slug, leftOut })))
+    .filter(({ leftOut }) => leftOut.length > 0)
 
 /** A transfer that is done; as it is, the JSON result. */
 export interface Transfer extends Copied {
@@ -12,6 +21,8 @@ export interface Transfer extends Copied {
   readonly target: string
   /** In what the roles of the target are not as those of the source. */
   readonly rolesLeftOut: RolesLeftOut
+  /** Rights and policies of the source that the target does not get. */
+  readonly leftOut: readonly StageLeftOut[]
 }
 
 /** Says what was transferred, and warns of what could not be. */
@@ -20,8 +31,10 @@ export async function reportTransfer(
   transferred: Transfer,
   options: ReportOptions,
 ): Promise<number> {
-  const { source, target, rolesLeftOut } = transferred
+  const { source, target, rolesLeftOut, leftOut } = transferred
   for (const note of roleNotes(target, rolesLeftOut)) await print(context.environment.stderr, note)
+  for (const note of leftOutNotes([{ targetSlug: target, stages: leftOut }]))
+    await print(context.environment.stderr, note)
   await warnOfMissing(context, 'the target', transferred)
   return printResult(context, options, {
     json: transferred,

@@ -1,15 +1,16 @@
 import { withRowsMarked } from '../../contract/completeness.ts'
 import type { ExportSelection } from '../../contract/export.ts'
-import type { Transaction } from '../../database/database.ts'
+import type { Queryable, Transaction } from '../../database/database.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
 import { conflict, notFound } from '../../errors.ts'
 import type { Project } from '../../projects/projects.ts'
 import { searchStage } from '../../projects/stage-path.ts'
 import type { Stage } from '../../projects/stages.ts'
-import { readStageGrants, toNotExported } from '../structure/grants/stage-grants.ts'
+import type { ObjectGrants } from '../structure/grants/grants.ts'
 import { compareNotExported } from '../structure/not-exported.ts'
 import type { Query } from '../structure/query.ts'
 import { readStructure, type StageStructure, type TableStructure } from '../structure/read-structure.ts'
+import { chooseRights } from './choose-rights.ts'
 import { excludeTables, tableNames, withPartitions } from './exclude-tables.ts'
 import { findLargeObjects } from './large-objects.ts'
 import type { ProjectSnapshot } from './snapshot.ts'
@@ -26,6 +27,8 @@ export interface DeclaredProject {
 export interface DeclaredStage {
   readonly stage: Stage
   readonly structure: StageStructure
+  /** Undefined where they were not asked for. */
+  readonly grants: readonly ObjectGrants[] | undefined
   /** Those that have rows of their own, as partitioned tables have not. */
   readonly tables: readonly DeclaredTable[]
 }
@@ -48,6 +51,7 @@ export class StageMoved extends Error {
  *   own login is under, too.
  */
 export async function declareTables(
+  control: Queryable,
   { project, stages, tx, lockedTables }: ProjectSnapshot,
   selection: ExportSelection,
 ): Promise<DeclaredProject> {
@@ -64,10 +68,12 @@ export async function declareTables(
     await assertAllRowsVisible(tx, rest.tables)
     const names = rest.tables.map(({ line }) => line.name)
     const objects = await findLargeObjects(query, stage.schemaName, names)
-    const grants = toNotExported(await readStageGrants(query, stage.schemaName))
-    const notExported = withRowsMarked([...rest.notExported, ...objects, ...grants]).sort(compareNotExported)
-    const structure = { ...rest, notExported }
-    declared.push({ stage, structure, tables: await declareCursors(tx, stage, structure.tables) })
+    const { grants, afterTables, leftOut } = await chooseRights(control, query, {
+      ...{ structure: rest, schemaName: stage.schemaName, withGrants: selection.grants === true },
+    })
+    const notExported = withRowsMarked([...rest.notExported, ...objects, ...leftOut]).sort(compareNotExported)
+    const structure = { ...rest, afterTables, notExported }
+    declared.push({ stage, structure, grants, tables: await declareCursors(tx, stage, structure.tables) })
   }
   const unknown = excluded.find((name) => !found.has(name))
   if (unknown !== undefined) throw notFound('table', unknown, `in project "${project.slug}"`)

@@ -5,6 +5,7 @@ import { quoteIdentifier } from '../../database/quoting.ts'
 import { eventPages } from '../../events/event-pages.ts'
 import { listRoles } from '../../projects/roles.ts'
 import { searchStage } from '../../projects/stage-path.ts'
+import { nameOf, toGrantsLine } from '../structure/grants/grants.ts'
 import type { ObjectLine, TypeLine } from '../structure/lines.ts'
 import type { DeclaredProject, DeclaredStage, DeclaredTable } from './declare-tables.ts'
 import { assertReadable, type LineLimits } from './line-limits.ts'
@@ -87,14 +88,18 @@ async function* systemLines(
 async function* stageLines(
   writing: Writing,
   tx: Transaction,
-  { stage, structure, tables }: DeclaredStage,
+  { stage, structure, grants, tables }: DeclaredStage,
 ): AsyncGenerator<Buffer> {
   const { writer, limits } = writing
   // Names of the stage's own (in regclass values, say) are printed without a schema only where it is searched.
   await tx.$executeRawUnsafe(searchStage(stage.schemaName))
   const { notExported, comment } = structure
   const complete = notExported.length === 0
-  yield writer.open('stage', { slug: stage.slug, notExported, complete, ...(comment !== undefined && { comment }) })
+  yield writer.open('stage', {
+    ...{ slug: stage.slug, notExported, complete },
+    ...(grants && { grants: true }),
+    ...(comment !== undefined && { comment }),
+  })
   for (const { line } of structure.extensions) yield writer.open('extension', line)
   const describe = ({ kind, content }: TypeLine | ObjectLine): Buffer =>
     assertReadable(writer.open(kind, content), 'structure', `${kind} "${content.name}"`, limits)
@@ -104,6 +109,14 @@ async function* stageLines(
     yield assertReadable(writer.open('table', line), 'structure', `table "${line.name}"`, limits)
   }
   yield* structure.afterTables.map(({ line }) => describe(line))
+  for (const object of grants ?? []) {
+    yield assertReadable(
+      writer.open('grants', toGrantsLine(object)),
+      'structure',
+      `the rights on ${nameOf(object)}`,
+      limits,
+    )
+  }
   for (const table of tables) yield* tableRows(writing, tx, stage.slug, table)
   yield writer.close('stageEnd')
 }

@@ -68,7 +68,7 @@ export async function withExport<T>(
     if (!opening.done) void Promise.allSettled([endSessionsNamed(services.system.prisma, sessionName)])
   }
   const withDeclared = async (snapshot: Snapshot): Promise<T> => {
-    const declared = await declareAll(services.system, snapshot, selections)
+    const declared = await declareAll(services, snapshot, selections)
     const notExported = notInArchive(declared)
     assertRowsThere(notExported, options)
     opening.done = true
@@ -156,14 +156,14 @@ async function findSelected(
 }
 
 async function declareAll(
-  system: Database,
+  { system, control }: Pick<ExportServices, 'system' | 'control'>,
   snapshot: Snapshot,
   selections: readonly ExportSelection[],
 ): Promise<readonly DeclaredProject[]> {
   const declared: DeclaredProject[] = []
   for (const [index, project] of snapshot.projects.entries()) {
     const selection = selections[index]
-    if (selection) declared.push(await declareTables(project, selection))
+    if (selection) declared.push(await declareTables(control.prisma, project, selection))
   }
   await assertNotSwapped(system, snapshot)
   return declared

@@ -6,6 +6,7 @@ import type { RowFormat } from '../../archive/row-encoder.ts'
 import { isFirstPart, isLastPart } from '../../archive/table-parts.ts'
 import type { ByteRange } from '../../lib/byte-range.ts'
 import type { StructureLines } from '../structure/create-statements.ts'
+import type { ObjectGrants } from '../structure/grants/grants.ts'
 import { isMadeAfterTables, type ObjectLine, type TypeLine } from '../structure/lines.ts'
 
 /** What is known of a project in an archive, but for its rows and events. */
@@ -30,6 +31,8 @@ export interface ArchiveStage {
   /** Whether that is nothing; undefined where an earlier version wrote the archive, which did not look for everything. */
   readonly complete: boolean | undefined
   readonly structure: StructureLines
+  /** All rights on it; undefined where the archive says nothing of them. */
+  readonly grants: readonly ObjectGrants[] | undefined
   /** Those whose rows have begun to come. */
   readonly tables: readonly ArchiveTable[]
   /** Whether nothing of it is still to come. */
@@ -103,7 +106,8 @@ export function createArchiveLists(): ArchiveLists {
     if (item.kind === 'stage') {
       const structure = { extensions: [], beforeTables: [], sequences: [], tables: [], afterTables: [] }
       const unsaid = { comment: undefined, complete: undefined }
-      project.stages.push({ ...unsaid, ...item.content, structure, tables: [], isWhole: false })
+      const grants = item.content.grants ? [] : undefined
+      project.stages.push({ ...unsaid, ...item.content, structure, grants, tables: [], isWhole: false })
     }
     const stage = project.stages.at(-1)
     if (stage) addToStage(stage, item, end)
@@ -143,6 +147,9 @@ function addToStage(stage: Growing<ArchiveStage>, item: ArchiveItem, end: number
       break
     case 'table':
       stage.structure.tables.push(item.content)
+      break
+    case 'grants':
+      stage.grants?.push(item.content as Growing<ObjectGrants>)
       break
     case 'rows':
       if (isFirstPart(item.content)) {

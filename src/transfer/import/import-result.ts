@@ -27,7 +27,8 @@ export function toImported(
       const { id, slug } = target.stage
       const rows = [...(loaded.find((each) => each.target.stage.id === id)?.rows.values() ?? [])]
       const sum = rows.reduce((total, count) => total + count, 0)
-      return { slug, tables: rows.length, rows: sum, undoable: isUndoable(target, services) }
+      const leftOut = [...target.leftOut]
+      return { slug, tables: rows.length, rows: sum, undoable: isUndoable(target, services), leftOut }
     }),
   }
 }

@@ -71,7 +71,7 @@ export function loadEarly(
     for await (const { project, stage } of follower.stages()) {
       const found = await findStage(services, targetsOf(lists.projects)[project] ?? '', stage.slug)
       if (!found || !(await follower.until(() => mayLoadNow(found.database)))) continue
-      const target = await examineStage(found, stage, { countRows: false })
+      const target = await examineStage(found, stage, { control: services.control.prisma, countRows: false })
       if (target.mode === 'in place' || differencesOf(target).length > 0) continue
       await assertMayBuild(services.control.prisma, options.tokenId, [target])
       // They are made once all of the archive has come.

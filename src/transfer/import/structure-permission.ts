@@ -22,7 +22,7 @@ async function callerOf(control: Queryable, tokenId: string | null): Promise<Cal
  * Makes sure that a token may have done, today, what building stages from an archive takes.
  *
  * @param tokenId null for the root token.
- * @throws {AppError} FORBIDDEN where one of them would be built, and the token lacks `content.structure`;
+ * @throws {AppError} FORBIDDEN where one of them would be built, or gets the archive's rights, and the token lacks `content.structure`;
  *   UNAUTHENTICATED where it has been revoked or has expired.
  */
 export async function assertMayBuild(
@@ -30,11 +30,11 @@ export async function assertMayBuild(
   tokenId: string | null,
   stages: readonly TargetStage[],
 ): Promise<void> {
-  const built = stages.filter(({ mode }) => mode === 'build')
-  if (built.length === 0) return
+  const asking = stages.filter(({ mode, archived }) => mode === 'build' || archived.grants !== undefined)
+  if (asking.length === 0) return
   const caller = await callerOf(control, tokenId)
-  for (const { project, stage } of built) {
-    if (!mayBuild(caller, project.slug)) throw lacking(caller, project.slug, stage.slug)
+  for (const { project, stage, mode } of asking) {
+    if (!mayBuild(caller, project.slug)) throw lacking(caller, project.slug, stage.slug, mode !== 'build')
   }
 }
 
@@ -53,7 +53,9 @@ export async function admitLastStage(
 ): Promise<void> {
   const stage = projects.at(-1)?.stages.at(-1)
   const project = targets[projects.length - 1]
-  if (stage && project !== undefined) await admitStage(services, tokenId, { project, stage: stage.slug })
+  if (!stage || project === undefined) return
+  const hasGrants = stage.grants !== undefined
+  await admitStage(services, tokenId, { project, stage: stage.slug, hasGrants })
 }
 
 /**
@@ -64,21 +66,26 @@ export async function admitLastStage(
 export async function admitStage(
   { control, projectDatabase }: AdmissionServices,
   tokenId: string | null,
-  target: { readonly project: string; readonly stage: string },
+  target: { readonly project: string; readonly stage: string; readonly hasGrants?: boolean },
 ): Promise<void> {
   if (tokenId === null) return
   const caller = await callerOf(control.prisma, tokenId)
   if (mayBuild(caller, target.project)) return
+  if (target.hasGrants) throw lacking(caller, target.project, target.stage, true)
   const project = await findProject(control.prisma, target.project)
   const stage = project.stages.find(({ slug }) => slug === target.stage)
   if (!stage || !(await isEmptyStage(await projectDatabase(project, 'imports'), stage))) return
   throw lacking(caller, target.project, target.stage)
 }
 
-const lacking = (caller: Caller, project: string, stage: string): Error => {
+/** @param hasGrants whether it is for the rights that the archive has. */
+const lacking = (caller: Caller, project: string, stage: string, hasGrants = false): Error => {
   const role = caller.kind === 'root' ? undefined : caller.roles.get(project)
   return forbidden(
-    `stage "${stage}" of project "${project}" is empty, so its structure would be built from the archive: ` +
-      `role "${role?.name ?? ''}" lacks the permission content.structure`,
+    `stage "${stage}" of project "${project}" ${
+      hasGrants
+        ? 'would get the rights that the archive has'
+        : 'is empty, so its structure would be built from the archive'
+    }: ` + `role "${role?.name ?? ''}" lacks the permission content.structure`,
   )
 }

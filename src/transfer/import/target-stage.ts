@@ -1,17 +1,19 @@
-import type { Database } from '../../database/database.ts'
+import type { Database, Queryable } from '../../database/database.ts'
 import { SQLSTATE, sqlState } from '../../database/sqlstate.ts'
 import { stillLocked } from '../../projects/lock-owners.ts'
 import type { Project } from '../../projects/projects.ts'
 import { searchStage } from '../../projects/stage-path.ts'
 import type { Stage } from '../../projects/stages.ts'
 import type { StructureLines } from '../structure/create-statements.ts'
-import type { ObjectGrants } from '../structure/grants/grants.ts'
+import { nameOf, type ObjectGrants } from '../structure/grants/grants.ts'
 import { readGrantsState, readStageGrants } from '../structure/grants/stage-grants.ts'
+import type { LeftOut } from '../structure/grants/without-roles.ts'
 import { isUsedFromOutside } from '../structure/outside-users.ts'
 import type { Query } from '../structure/query.ts'
 import { readStructure, type StageStructure, toLines } from '../structure/read-structure.ts'
 import type { ArchiveStage } from './archive-lists.ts'
 import { countRows } from './count-rows.ts'
+import { type KnownRights, knownRights, rightsIn } from './rights-of-archive.ts'
 import type { StageIdentity } from './shadow-schemas.ts'
 import type { StageRights } from './stage-rights.ts'
 
@@ -52,6 +54,8 @@ export interface TargetStage extends StageOfProject {
   readonly rights: StageRights
   /** What tells whether rights in the stage were changed since it was looked at. */
   readonly rightsState: string
+  /** Rights and policies of the archive that it does not get. */
+  readonly leftOut: readonly LeftOut[]
   /** What keeps the archive's rows from being loaded in place, in words. */
   readonly reasonsAgainst: readonly string[]
   /** Rows in the tables now, by table; empty where nobody asked for them. */
@@ -61,16 +65,17 @@ export interface TargetStage extends StageOfProject {
 /**
  * Looks at a stage as it is.
  *
- * @param countRows whether to count the rows that there are now, which reads every table.
+ * @param options `control`: where roles and logins are looked up; `countRows`: whether to count the rows that there are now, which reads every table.
  */
 export async function examineStage(
   { project, database, stage }: StageOfProject,
   archived: ArchiveStage,
-  { countRows }: { readonly countRows: boolean },
+  { control, countRows }: { readonly control: Queryable; readonly countRows: boolean },
 ): Promise<TargetStage> {
   const current = await readTarget(database, stage, countRows)
   const { rows: rowsNow, rightsState } = current
-  return { project, database, stage, archived, rowsNow, rightsState, ...whatBecomesOf(archived, current) }
+  const coming = await knownRights(control, archived)
+  return { project, database, stage, archived, rowsNow, rightsState, ...whatBecomesOf(archived, coming, current) }
 }
 
 /** Whether there is nothing in a stage, so that an archive would build it. */
@@ -86,6 +91,8 @@ interface CurrentStage {
   readonly usedFromOutside: boolean
   readonly grants: readonly ObjectGrants[]
   readonly rightsState: string
+  /** PostgreSQL's major version. */
+  readonly version: number
   readonly rows: ReadonlyMap<string, number>
 }
 
@@ -121,7 +128,11 @@ function readWithin(database: Database, stage: Stage, countRowsToo: boolean): Pr
       const tables = countRowsToo ? withRows.map(({ line }) => line.name) : []
       const counted = await countRows(tx, stage.schemaName, tables)
       const rows = new Map(counted.map((table) => [table.name, table.rows]))
-      return { structure, usedFromOutside, grants, rightsState, rows }
+      const [server] = await query<{ version: number }>(
+        `SELECT pg_catalog.current_setting('server_version_num')::integer / 10000 AS version`,
+        [],
+      )
+      return { structure, usedFromOutside, grants, rightsState, version: server?.version ?? 0, rows }
     },
     { isolationLevel: 'RepeatableRead', timeout: 10 * 60_000 },
   )
@@ -135,16 +146,21 @@ function tablesOfOthers({ tables, notExported }: StageStructure): StageStructure
 
 function whatBecomesOf(
   archived: ArchiveStage,
-  { structure, usedFromOutside, grants }: CurrentStage,
-): Pick<TargetStage, 'mode' | 'structure' | 'comment' | 'rights' | 'reasonsAgainst'> {
+  coming: KnownRights,
+  { structure, usedFromOutside, grants, version }: CurrentStage,
+): Pick<TargetStage, 'mode' | 'structure' | 'comment' | 'rights' | 'leftOut' | 'reasonsAgainst'> {
   const { notExported, comment } = structure
   if (isEmpty(structure)) {
-    const rights = { grants, isAll: false }
-    const { structure: coming, comment: comingComment = comment } = archived
-    return { mode: 'build', structure: coming, comment: comingComment, rights, reasonsAgainst: [] }
+    const given = coming.grants && rightsIn(coming.structure, coming.grants, version)
+    const rights = given ? { grants: given.grants, isAll: true } : { grants, isAll: false }
+    const leftOut = [...coming.leftOut, ...(given?.leftOut ?? [])]
+    const { comment: comingComment = comment } = archived
+    return { mode: 'build', structure: coming.structure, comment: comingComment, rights, leftOut, reasonsAgainst: [] }
   }
   const generated = notExported.filter(({ kind }) => kind === 'generated column')
+  const isInPlace = notExported.length > 0 || usedFromOutside
   return {
+    ...rightsOver(structure, coming, { grants, version, isInPlace }),
     // Its values would have been left out if an archive could say how they are made.
     reasonsAgainst: [
       ...generated.map(({ name }) => `column ${name} is generated, so it does not take the values of the archive`),
@@ -152,11 +168,29 @@ function whatBecomesOf(
         ({ name, detail }) => `table "${name}" ${detail}, so the project's own login cannot load it`,
       ),
     ],
-    mode: notExported.length > 0 || usedFromOutside ? 'in place' : 'swap',
+    mode: isInPlace ? 'in place' : 'swap',
     structure: withPositions(toLines(structure), archived.structure),
     comment,
-    rights: { grants, isAll: true },
   }
+}
+
+/** What becomes of the rights on a stage that is not empty; its own policies stay. */
+function rightsOver(
+  structure: StageStructure,
+  coming: KnownRights,
+  now: Pick<CurrentStage, 'grants' | 'version'> & { readonly isInPlace: boolean },
+): Pick<TargetStage, 'rights' | 'leftOut'> {
+  const ofRights = coming.leftOut.filter(({ kind }) => kind === 'grant')
+  if (coming.grants === undefined) return { rights: { grants: now.grants, isAll: true }, leftOut: [] }
+  if (now.isInPlace) {
+    const leftOut = coming.grants.map((object) => ({
+      ...{ kind: 'grant' as const, name: nameOf(object) },
+      detail: 'the stage is loaded in place, and keeps its rights',
+    }))
+    return { rights: { grants: now.grants, isAll: true }, leftOut: [...ofRights, ...leftOut] }
+  }
+  const given = rightsIn(toLines(structure), coming.grants, now.version)
+  return { rights: { grants: given.grants, isAll: true }, leftOut: [...ofRights, ...given.leftOut] }
 }
 
 /**

@@ -1,9 +1,11 @@
 import { assertBuilt } from '../structure/assert-built.ts'
 import { createStatements, type StructureLines } from '../structure/create-statements.ts'
+import type { Query } from '../structure/query.ts'
 import type { ImportServices } from './import-options.ts'
 import { loadFailure } from './load-failure.ts'
 import { openLoadingSession, runAll } from './loading-session.ts'
 import { createLoadingSchema, dropShadowSchema } from './shadow-schemas.ts'
+import { rightsAfter, rightsBefore } from './stage-rights.ts'
 import { hasExtensions } from './target-extensions.ts'
 import { identityOf, type TargetStage } from './target-stage.ts'
 import type { TargetProject } from './targets.ts'
@@ -40,13 +42,20 @@ async function tryStage(system: BuildingServices['system'], target: TargetStage,
   }
 }
 
-async function buildAndTakeBack({ database, structure, mode }: TargetStage, schemaName: string, signal: AbortSignal) {
+async function buildAndTakeBack(
+  { database, project, structure, mode, rights }: TargetStage,
+  schemaName: string,
+  signal: AbortSignal,
+) {
   const lines = withoutFilledViews(structure)
   const { before, after, last } = createStatements(lines)
   const session = await openLoadingSession(database.pool, schemaName, { signal })
   try {
+    await runAll(session, rightsBefore(rights, project.login, schemaName))
     await runAll(session, [...before, ...after, ...last])
     await assertBuilt(session, schemaName, { lines, isOwn: mode === 'swap' })
+    const query: Query = (sql, parameters) => session.query(sql, parameters)
+    await runAll(session, await rightsAfter(query, rights, project.login, schemaName))
   } catch (error) {
     throw loadFailure(error)
   } finally {

@@ -19,11 +19,12 @@ interface Asked extends RowsPolicy {
 
 /** Moves a project's rows to another project: on this server, from another one, or to another one. */
 export async function runTransfer(context: AttemptContext, request: TransferRequest): Promise<void> {
-  const { source, target, system, stages, excludeTables, allowIncomplete } = request
+  const { source, target, system, stages, excludeTables, grants, allowIncomplete } = request
   const selection = {
     system,
     ...(stages && { stages }),
     ...(excludeTables && { excludeTables }),
+    ...(grants && { grants }),
   }
   const asked: Asked = { selection, allowIncomplete }
   if ('dsn' in source && 'project' in target) return pull(context, source.dsn, target.project, asked)

@@ -6,6 +6,7 @@ import { installedPrograms } from '../../support/servers/installed-programs.ts'
 import { type OwnCluster, startOwnCluster } from '../../support/servers/own-cluster.ts'
 import { query, withSession } from '../../support/servers/sessions.ts'
 import { createProject, loginUrl } from '../../support/service/projects.ts'
+import { createToken } from '../../support/service/tokens.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 const programs = installedPrograms()
@@ -173,6 +174,146 @@ describe.each(SERVERS)('on $server', ({ own }) => {
     await asLogin('ruled', `ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO PUBLIC`)
     expect(await sendArchive(wharf.root, archive)).toMatchObject({ status: 200 })
     expect(await rightsIn('ruled.live')).toEqual([])
+  })
+
+  const withGrants = (slug: string) => exportOf(wharf.root, slug, { grants: true })
+
+  test('an archive has the rights where they are asked for, and brings them anywhere', async () => {
+    await createProject(wharf, 'rights', STRUCTURE + RIGHTS)
+    await asLogin('rights', ON_SCHEMA)
+    const archive = await withGrants('rights')
+    expect(archive).toContain('"complete":true,"grants":true')
+    const [lines, rights] = [comparableLines(archive), await rightsIn('rights.live')]
+    await createProject(wharf, 'brought')
+    await createProject(wharf, 'replaced', STRUCTURE)
+    await asLogin(
+      'replaced',
+      `GRANT ALL ON $SCHEMA.artist TO PUBLIC; GRANT CREATE ON SCHEMA $SCHEMA TO PUBLIC;
+      ALTER DEFAULT PRIVILEGES IN SCHEMA $SCHEMA GRANT INSERT ON TABLES TO PUBLIC`,
+    )
+    for (const slug of ['brought', 'replaced', 'brought']) {
+      const query = `?targetSlug=${slug}`
+      const dry = await sendArchive(wharf.root, archive, { query: `${query}&dryRun=true` })
+      expect(dry, dry.text).toMatchObject({ status: 200, json: { projects: [{ stages: [{ leftOut: [] }] }] } })
+      const answer = await sendArchive(wharf.root, archive, { query })
+      expect(answer, answer.text).toMatchObject({ status: 200, json: { projects: [{ stages: [{ leftOut: [] }] }] } })
+      expect(await rightsIn(`${slug}.live`)).toEqual(rights)
+      expect(comparableLines(await withGrants(slug))).toEqual(lines)
+    }
+    const none = await exportOf(wharf.root, 'plain', { grants: true })
+    expect(await sendArchive(wharf.root, none, { query: '?targetSlug=empty' })).toMatchObject({ status: 200 })
+    expect(await rightsIn('empty.live')).toEqual([])
+  })
+
+  test('rights for roles that are not there, and for logins of Wharf, are named and not given', async () => {
+    await createProject(wharf, 'victim')
+    const victim = (await loginUrl(wharf, 'victim')).username
+    await createProject(wharf, 'giver', 'CREATE TABLE t (n integer)')
+    await asLogin('giver', `GRANT SELECT ON $SCHEMA.t TO ${quoted(READER)}; GRANT INSERT ON $SCHEMA.t TO ${victim}`)
+    const honest = await withGrants('giver')
+    expect(honest).not.toContain(`"role":"${victim}"`)
+    expect(honest).toContain(`INSERT to ${victim}: it is a login of Wharf`)
+    const { rows } = await withSession(wharf.database.url, (session) => session.query('SELECT current_user AS name'))
+    await createProject(wharf, 'given')
+    for (const role of ['nobody at all', victim, rows[0]?.name]) {
+      const archive = honest.replaceAll(JSON.stringify({ role: READER }), JSON.stringify({ role }))
+      expect(archive).not.toBe(honest)
+      const leftOut = [{ kind: 'grant', name: 't', detail: expect.stringContaining(`SELECT to ${role}: `) }]
+      for (const query of ['?targetSlug=given&dryRun=true', '?targetSlug=given']) {
+        const answer = await sendArchive(wharf.root, archive, { query })
+        expect(answer, answer.text).toMatchObject({ status: 200, json: { projects: [{ stages: [{ leftOut }] }] } })
+      }
+      expect(await rightsIn('given.live')).toEqual([])
+    }
+  })
+
+  test('an archive gives nothing but rights, to roles that there are', async () => {
+    const archive = await withGrants('giver')
+    const line = archive.split('\n').find((each) => each.startsWith('{"grants":')) ?? ''
+    expect(line).not.toBe('')
+    const replaced = async (by: string) =>
+      sendArchive(wharf.root, archive.replace(line, by), { query: '?targetSlug=hostile' })
+    await createProject(wharf, 'hostile')
+    const evil = 'x"; CREATE TABLE canary (); --'
+    const names = [...['CURRENT_USER', 'PUBLIC', 'public', evil, "x'", 'a\u0000b', '\ud800']]
+    for (const role of names) {
+      const answer = await replaced(line.replace(/\{"role":"(?:[^"\\]|\\.)*"\}/, () => JSON.stringify({ role })))
+      expect([200, 400], answer.text).toContain(answer.status)
+      expect(await rightsIn('hostile.live'), role).toEqual([])
+    }
+    const grants = [{ to: { role: READER }, privileges: ['SELECT'] }]
+    for (const content of [
+      { object: 'table', name: 'pg_class', grants },
+      { object: 'table', name: '"giver.live".t', grants },
+      { object: 'table', name: 't', column: `n) ON t TO PUBLIC; --`, grants },
+      { object: 'function', name: 'f', arguments: '); CREATE TABLE canary (', grants: [] },
+    ]) {
+      const answer = await replaced(JSON.stringify({ grants: content }))
+      expect(answer, answer.text).toMatchObject({
+        status: 200,
+        json: {
+          projects: [{ stages: [{ leftOut: [{ kind: 'grant', detail: expect.stringContaining('no such') }] }] }],
+        },
+      })
+      expect(await rightsIn('hostile.live')).toEqual([])
+    }
+    expect(await replaced(`${line}\n${line}`)).toMatchObject({ status: 400 })
+    expect(await sendArchive(wharf.root, archive.replace(',"grants":true', ''))).toMatchObject({ status: 400 })
+    expect(await query(database.superuserUrl, `SELECT FROM pg_class WHERE relname = 'canary'`)).toEqual([])
+  })
+
+  test('an archive with rights needs content.structure, whatever it replaces', async () => {
+    const archive = await withGrants('giver')
+    await wharf.root.put('/projects/giver/roles/importer', { json: { content: { import: true, export: true } } })
+    const { client: importer } = await createToken(wharf, 'importer', 'giver')
+    for (const query of ['?dryRun=true', '']) {
+      const answer = await sendArchive(importer, archive, { query })
+      expect(answer).toMatchObject({ status: 403, text: expect.stringContaining('content.structure') })
+    }
+    expect(await sendArchive(importer, await exportOf(wharf.root, 'giver'))).toMatchObject({ status: 200 })
+  })
+
+  test('policies for some roles come back, and none is ever for everybody', async () => {
+    await createProject(
+      wharf,
+      'guarded',
+      `CREATE TABLE t (n integer); ALTER TABLE t ENABLE ROW LEVEL SECURITY;
+      CREATE POLICY "for one" ON t TO ${quoted(READER)} USING (n > 0);
+      CREATE POLICY two ON t AS RESTRICTIVE FOR SELECT TO ${quoted(WRITER)}, ${quoted(READER)}, CURRENT_USER USING (n > 1);
+      CREATE POLICY everybody ON t FOR SELECT USING (true); INSERT INTO t VALUES (1), (2)`,
+    )
+    const policies = (schema: string) =>
+      database.query(
+        `SELECT policyname, permissive, (SELECT json_agg(role ORDER BY role) FROM unnest(array_replace(roles, tableowner, 'owner')) role) AS roles, cmd, qual
+           FROM pg_policies JOIN pg_tables USING (schemaname, tablename) WHERE schemaname = $1 ORDER BY 1`,
+        [schema],
+      )
+    const [archive, dump, found] = [
+      await exportOf(wharf.root, 'guarded'),
+      await dumpOf('guarded'),
+      await policies('guarded.live'),
+    ]
+    expect(archive).toContain('"complete":true')
+    expect(await sendArchive(wharf.root, archive)).toMatchObject({ status: 200 })
+    expect([await policies('guarded.live'), await dumpOf('guarded')]).toEqual([found, dump])
+    await createProject(wharf, 'elsewhere')
+    expect(await sendArchive(wharf.root, archive, { query: '?targetSlug=elsewhere' })).toMatchObject({ status: 200 })
+    expect(await policies('elsewhere.live')).toEqual(found)
+
+    await createProject(wharf, 'without')
+    const unknown = archive.replaceAll(JSON.stringify({ role: READER }), '{"role":"gone"}')
+    const leftOut = [
+      { kind: 'policy', name: 't.for one', detail: 'it is for gone: there is no such role' },
+      { kind: 'policy', name: 't.two', detail: 'it is for gone: there is no such role' },
+    ]
+    for (const query of ['?targetSlug=without&dryRun=true', '?targetSlug=without']) {
+      const answer = await sendArchive(wharf.root, unknown, { query })
+      expect(answer, answer.text).toMatchObject({ status: 200, json: { projects: [{ stages: [{ leftOut }] }] } })
+    }
+    expect(await policies('without.live')).toMatchObject([
+      { policyname: 'everybody', roles: ['public'] },
+      { policyname: 'two', roles: ['owner', WRITER] },
+    ])
   })
 
   test('rights that the owner could not grant again keep a stage in place', async () => {

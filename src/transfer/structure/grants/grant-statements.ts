@@ -89,15 +89,21 @@ function changeStatements(owner: string, changes: readonly Change[]): readonly s
   const from = column === undefined ? [...new Set([...grantees, toSql(owner, 'owner')])] : grantees
   return [
     ...(from.length === 0 ? [] : [`REVOKE ALL${ofColumn} ${on} FROM ${from.join(', ')}`]),
-    ...withOwner(object, column, wanted).flatMap((grant) => give(owner, grant, on, ofColumn)),
+    ...withOwner(object, column, wanted).flatMap((grant) =>
+      grant === 'owner' ? [`GRANT ALL ${on} TO ${toSql(owner, 'owner')}`] : give(owner, grant, on, ofColumn),
+    ),
   ]
 }
 
 /** The owner's own rights are taken with all others, so that the rights come in the order of the list. */
-const withOwner = (object: GrantedKind, column: string | undefined, wanted: readonly Grant[]): readonly Grant[] =>
+const withOwner = (
+  object: GrantedKind,
+  column: string | undefined,
+  wanted: readonly Grant[],
+): readonly (Grant | 'owner')[] =>
   column !== undefined || object.startsWith('new ') || wanted.some(({ to }) => to === 'owner')
     ? wanted
-    : [{ to: 'owner', privileges: ['ALL'], grantable: [] }, ...wanted]
+    : ['owner', ...wanted]
 
 function give(owner: string, { to, privileges, grantable }: Grant, on: string, ofColumn = ''): readonly string[] {
   const list = (names: readonly string[]): string => names.map((name) => `${name}${ofColumn}`).join(', ')

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { LineContent, LineInput } from '../../../archive/lines.ts'
 
 /** What rights are on; `new …` stands for what will be made in the schema (`ALTER DEFAULT PRIVILEGES IN SCHEMA`). */
 export type GrantedKind =
@@ -15,13 +16,16 @@ export type GrantedKind =
 /** `public` is everybody; `owner` the login that owns the object, which is the project's. */
 export type Grantee = 'owner' | 'public' | { readonly role: string }
 
+/** In PostgreSQL's words, such as `SELECT`. */
+export type Privilege = LineContent<'grants'>['grants'][number]['privileges'][number]
+
 /** What one grantee may do with an object. */
 export interface Grant {
   readonly to: Grantee
-  /** In PostgreSQL's words, such as `SELECT`: those that it may not grant to others. */
-  readonly privileges: readonly string[]
+  /** Those that it may not grant to others. */
+  readonly privileges: readonly Privilege[]
   /** Those that it may grant to others. */
-  readonly grantable: readonly string[]
+  readonly grantable: readonly Privilege[]
 }
 
 /** What tells an object from all others of its schema. Tables are also views and materialized views. */
@@ -45,6 +49,16 @@ export interface ObjectGrants extends GrantedObject {
 
 export const keyOf = ({ object, name, arguments: types, column }: GrantedObject): string =>
   JSON.stringify([object, name ?? null, types ?? null, column ?? null])
+
+/** The line that has the rights of an object. */
+export const toGrantsLine = ({ grants, ...object }: ObjectGrants): LineInput<'grants'> => ({
+  ...object,
+  grants: grants.map(({ to, privileges, grantable }) => ({
+    to,
+    privileges: [...privileges],
+    grantable: [...grantable],
+  })),
+})
 
 /** What people call an object. */
 export function nameOf({ object, name, arguments: types, column }: GrantedObject): string {

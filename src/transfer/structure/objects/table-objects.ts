@@ -38,8 +38,8 @@ const lineSql = (catalog: string, prefix: string, properties: Readonly<Record<st
     comment: `pg_catalog.obj_description(o.oid, '${catalog}')`,
   })
 
-const objectSql = (catalog: string, prefix: string, line: string, blocker = 'NULL'): string => `
-SELECT '${catalog}:' || o.oid AS key, c.relname || '.' || o.${prefix}name AS name, ${blocker} AS blocker, ${line} AS line
+const objectSql = (catalog: string, prefix: string, line: string): string => `
+SELECT '${catalog}:' || o.oid AS key, c.relname || '.' || o.${prefix}name AS name, NULL AS blocker, ${line} AS line
   FROM pg_catalog.${catalog} o`
 
 /** The triggers of tables and views, but for those that keep the event log, and copies that partitions have of others. */
@@ -90,19 +90,29 @@ const POLICY_SQL = `
   || COALESCE(' USING (' || pg_catalog.pg_get_expr(o.polqual, o.polrelid) || ')', '')
   || COALESCE(' WITH CHECK (' || pg_catalog.pg_get_expr(o.polwithcheck, o.polrelid) || ')', '')`
 
-/** Roles are of the server, so a policy can be described that is for everybody. */
+/** The roles that a policy is for, but for everybody. The session's own login has another name at the target. */
+const POLICY_ROLES = `CASE WHEN o.polroles <> '{0}' THEN (
+    SELECT pg_catalog.json_agg(CASE WHEN r.rolname = CURRENT_USER THEN '"owner"'::json
+                                    ELSE pg_catalog.json_build_object('role', r.rolname) END
+                               ORDER BY r.rolname <> CURRENT_USER, r.rolname COLLATE "C")
+      FROM pg_catalog.pg_roles r WHERE r.oid = ANY (o.polroles)) END`
+
+type Roles = NonNullable<ObjectLineOf<'policy'>['roles']>
+
+const rolesSql = (roles: Roles): string =>
+  roles.map((role) => (role === 'owner' ? 'CURRENT_USER' : quoteIdentifier(role.role))).join(', ')
+
 export const POLICY: ObjectKind<'policy'> = {
   noun: 'policy',
-  sql: `${objectSql(
-    'pg_policy',
-    'pol',
-    lineSql('pg_policy', 'pol', { definition: POLICY_SQL }),
-    `CASE WHEN o.polroles <> '{0}' THEN 'it is for some roles only' END`,
-  )}
+  sql: `${objectSql('pg_policy', 'pol', lineSql('pg_policy', 'pol', { definition: POLICY_SQL, roles: POLICY_ROLES }))}
   JOIN pg_catalog.pg_class c ON c.oid = o.polrelid
  WHERE c.relnamespace = $1::pg_catalog.oid
  ORDER BY c.relname, o.polname`,
   nameOf,
-  create: create('POLICY'),
+  create: (line) => {
+    const to = line.roles?.length ? ` TO ${rolesSql(line.roles)}` : ''
+    const roles = to === '' ? [] : [`ALTER ${target('POLICY', line)}${to}`]
+    return [...create('POLICY')(line), ...roles]
+  },
   drop: drop('POLICY'),
 }

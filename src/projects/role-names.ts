@@ -1,0 +1,23 @@
+import type { Queryable } from '../database/database.ts'
+
+/** What the server knows of names of roles. */
+export interface KnownRoles {
+  readonly existing: ReadonlySet<string>
+  /** Logins of Wharf itself and of its projects. */
+  readonly logins: ReadonlySet<string>
+}
+
+/** @param names of roles, which need not exist. */
+export async function readRoles(control: Queryable, names: readonly string[]): Promise<KnownRoles> {
+  const rows =
+    names.length === 0
+      ? []
+      : await control.$queryRaw<{ name: string; login: boolean }[]>`
+    SELECT rolname::text AS name, rolname = current_user OR EXISTS (
+             SELECT FROM control.project WHERE project.login = rolname::text) AS login
+    FROM pg_roles WHERE rolname = ANY (${names}::name[])`
+  return {
+    existing: new Set(rows.map(({ name }) => name)),
+    logins: new Set(rows.filter(({ login }) => login).map(({ name }) => name)),
+  }
+}
