@@ -7,7 +7,7 @@ import { SAMPLE_TABLE } from './support/sample-table.ts'
 import { applyScript, exportToFile, importFile } from './support/wharf-client.ts'
 
 const PARTITIONS = 12
-const ROUNDS = 3
+const REPEATS = 3
 
 /** What a stage has besides tables: partitions, functions, views, one of them materialized, and triggers. */
 const objects = (rows: number): string => {
@@ -46,7 +46,7 @@ export async function measureImportWait({ postgres, table, outputDir, withServic
     const measurements: Measurement[] = []
     for (const name of ['parted', 'few', 'per_quantity']) {
       const reader = await watchReads(postgres.superuserUrl, `${schema}.${name}`)
-      for (let round = 0; round < ROUNDS; round += 1) await importFile(service, archive)
+      for (let round = 0; round < REPEATS; round += 1) await importFile(service, archive)
       const longestMs = await reader.stop()
       measurements.push({
         sentence: `${readerWait.sentence} Here of "${name}", in a stage with partitions, views and triggers.`,
