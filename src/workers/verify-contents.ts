@@ -1,5 +1,6 @@
 import { createHash, type Hash } from 'node:crypto'
 import type { ArchiveItem } from '../archive/archive-item.ts'
+import { STRUCTURE_KINDS } from '../archive/lines.ts'
 import { isLastPart } from '../archive/table-parts.ts'
 import type { Fault } from '../errors.ts'
 import { keyOf as nameOfGranted } from '../transfer/structure/grants/grants.ts'
@@ -67,20 +68,14 @@ export async function* withoutRestore(items: AsyncIterable<ArchiveItem>): AsyncG
   }
 }
 
+/** What a line of structure describes, with all that PostgreSQL tells it apart by; undefined for another line. */
 function nameOf(item: ArchiveItem): string | undefined {
-  switch (item.kind) {
-    case 'enum':
-    case 'domain':
-    case 'composite':
-    case 'range':
-    case 'sequence':
-    case 'table':
-      return `${item.kind} "${item.content.name}"`
-    case 'grants':
-      return `the rights on ${nameOfGranted(item.content)}`
-    default:
-      return undefined
-  }
+  if (item.kind === 'grants') return `the rights on ${nameOfGranted(item.content)}`
+  if (item.kind === 'row' || !STRUCTURE_KINDS.some((kind) => kind === item.kind)) return undefined
+  const { name, table, arguments: types, left = '', right }: Partial<Record<string, unknown>> = { ...item.content }
+  const operands = types === undefined && right !== undefined ? `${left}, ${right}` : types
+  const called = operands === undefined ? `"${name}"` : `"${name}"(${operands})`
+  return table === undefined ? `${item.kind} ${called}` : `${item.kind} ${called} of table "${table}"`
 }
 
 /** Every difference in words, up to a number of them. */

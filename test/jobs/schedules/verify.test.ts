@@ -1,11 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
+import { readArchive } from '../../../src/archive/read-archive.ts'
 import type { FinishedArtifact } from '../../../src/artifacts/artifact-store.ts'
+import { copyText } from '../../../src/copy/copy-encoders.ts'
 import { isAppError } from '../../../src/errors.ts'
 import { createScratchProject, sweepScratchProjects } from '../../../src/workers/scratch-projects.ts'
 import { verifyArtifact } from '../../../src/workers/verify-artifact.ts'
-import { compareContents } from '../../../src/workers/verify-contents.ts'
+import { compareContents, readContents } from '../../../src/workers/verify-contents.ts'
+import { streamOf } from '../../support/archives/archive-sample.ts'
 import { exportOf, sendArchive } from '../../support/archives/import.ts'
 import { PAUSE, withPausePoint } from '../../support/database/pause-point.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -28,7 +31,12 @@ const SHOP = `
   CREATE INDEX ON item (price);
   INSERT INTO kind (name) VALUES ('shirts'), ('hats');
   INSERT INTO item (kind_id, size, price, tags)
-    SELECT 1 + n % 2, 'm', n * 1.5, ARRAY['n' || n, NULL] FROM generate_series(1, 3000) AS n;`
+    SELECT 1 + n % 2, 'm', n * 1.5, ARRAY['n' || n, NULL] FROM generate_series(1, 3000) AS n;
+  CREATE FUNCTION twice(n integer) RETURNS integer LANGUAGE sql RETURN n * 2;
+  CREATE FUNCTION twice(t text) RETURNS text LANGUAGE sql RETURN t || t;
+  CREATE VIEW hats AS SELECT id, twice(id), price FROM item WHERE kind_id = 2;
+  CREATE FUNCTION stop() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+  CREATE TRIGGER stop BEFORE DELETE ON kind FOR EACH ROW EXECUTE FUNCTION stop();`
 
 /** What was true of its row when it came in is true no more when it comes in again. */
 const NOT_RESTORABLE = `
@@ -221,6 +229,22 @@ test('what is not the same after a restore is reported by its name', () => {
     'the rows of table "a" is not the same',
     'table "b" was not restored',
     'table "c" was added',
+  ])
+})
+
+test.each([
+  ['function "twice"(t text)', '{"function":{"name":"twice","arguments":"t text"'],
+  ['view "hats"', '{"view":{"name":"hats"'],
+  ['trigger "stop" of table "kind"', '{"trigger":{"name":"stop","table":"kind"'],
+])('a restore without the %s is seen', async (name, beginning) => {
+  const archive = await exportOf(wharf.root, 'shop')
+  const contentsOf = (lines: readonly string[]) => {
+    return readContents(readArchive(streamOf(Buffer.from(lines.join('\n'))), copyText))
+  }
+  const lines = archive.split('\n')
+  const without = lines.filter((line) => !line.startsWith(beginning))
+  expect(compareContents(await contentsOf(lines), await contentsOf(without))).toEqual([
+    { detail: `${name} of stage "live" of project 1 was not restored` },
   ])
 })
 
