@@ -78,12 +78,20 @@ function assertTimeless({ operator, values, reader, field }: Filter, { type, col
   throw reader.refused(problem, field.position)
 }
 
+/**
+ * Extensions may have operators of their own for arrays, as intarray does, which no project has asked for but the one that
+ * had it made, and which refuse what PostgreSQL's own take.
+ */
+const operatorSql = ({ operator: { family, sql } }: Filter, { builtIn, category }: CatalogType): string =>
+  family === 'set' && category === 'A' && builtIn !== null ? `OPERATOR(pg_catalog.${sql})` : sql
+
 function comparison(scope: FilterScope, filter: Filter, left: TypedSql, type: CatalogType): string {
   const { operator, quantifier, values, reader, source } = filter
   const [text = ''] = values
   const value = operator.family === 'pattern' ? text.replaceAll('*', '%') : text
   const use = { source, column: left.column, values: [value] }
-  if (quantifier === null) return `(${left.sql} ${operator.sql} ${scope.parameters.of(value, type.baseSql, use)})`
+  if (quantifier === null)
+    return `(${left.sql} ${operatorSql(filter, type)} ${scope.parameters.of(value, type.baseSql, use)})`
   if (type.baseArraySql === null || type.category === 'A') {
     throw reader.refused(
       `"(${quantifier})" does not go with the type of "${left.column}", ${type.name}`,

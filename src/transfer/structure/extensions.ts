@@ -9,7 +9,12 @@ import { jsonObject, type Query } from './query.ts'
 export interface ExtensionNeeds {
   readonly extensions: readonly ExtensionRow[]
   /** What of the stage needs which of them. */
-  readonly needs: readonly { readonly object: ObjectKey; readonly extension: ObjectKey }[]
+  readonly needs: readonly Need[]
+}
+
+interface Need {
+  readonly object: ObjectKey
+  readonly extension: ObjectKey
 }
 
 interface ExtensionRow {
@@ -27,33 +32,43 @@ export interface ExtensionStructure {
 
 /**
  * Finds what of the dependencies is on members of extensions that are where every stage looks names up. These need no
- * lines of their own: the extension has one.
+ * lines of their own: the extension has one. What the body of a function names, PostgreSQL does not know as long as it is
+ * a text: an extension is taken to be needed that has something of that name.
  *
  * @returns them, and the dependencies that are left.
  */
 export async function readExtensionNeeds(
   query: Query,
+  schemaOid: string,
   dependencies: readonly Dependency[],
 ): Promise<{ readonly extensionNeeds: ExtensionNeeds; readonly dependencies: readonly Dependency[] }> {
-  const own = new Set(dependencies.map(({ object }) => object))
-  const others = [...new Set(dependencies.map(({ on }) => on))].filter((key) => !own.has(key))
-  if (others.length === 0) return { extensionNeeds: { extensions: [], needs: [] }, dependencies }
-  const objects = others.map((key) => ({ key, class: key.split(':')[0], oid: key.split(':')[1] }))
-  const members = await query<{ key: ObjectKey; extension: ObjectKey }>(MEMBERS_SQL, [JSON.stringify(objects)])
-  if (members.length === 0) return { extensionNeeds: { extensions: [], needs: [] }, dependencies }
   const extensions = describable(await query<ExtensionRow>(EXTENSIONS_SQL, []))
+  if (extensions.length === 0) return { extensionNeeds: { extensions, needs: [] }, dependencies }
   const known = new Set(extensions.map(({ key }) => key))
   const extensionOf = new Map(
-    members.filter(({ extension }) => known.has(extension)).map(({ key, extension }) => [key, extension]),
+    (await readMembers(query, dependencies))
+      .filter(({ extension }) => known.has(extension))
+      .map(({ key, extension }) => [key, extension]),
   )
   const needs = dependencies.flatMap(({ object, on }) => {
     const extension = extensionOf.get(on)
     return extension === undefined ? [] : [{ object, extension }]
   })
+  const named = await query<Need>(NAMED_IN_BODIES_SQL, [schemaOid])
   return {
-    extensionNeeds: { extensions, needs },
+    extensionNeeds: { extensions, needs: [...needs, ...named.filter(({ extension }) => known.has(extension))] },
     dependencies: dependencies.filter(({ on }) => !extensionOf.has(on)),
   }
+}
+
+async function readMembers(
+  query: Query,
+  dependencies: readonly Dependency[],
+): Promise<readonly { readonly key: ObjectKey; readonly extension: ObjectKey }[]> {
+  const own = new Set(dependencies.map(({ object }) => object))
+  const others = [...new Set(dependencies.map(({ on }) => on))].filter((key) => !own.has(key))
+  const objects = others.map((key) => ({ key, class: key.split(':')[0], oid: key.split(':')[1] }))
+  return objects.length === 0 ? [] : query(MEMBERS_SQL, [JSON.stringify(objects)])
 }
 
 /** Without those that need one which is in another schema. */
@@ -139,3 +154,31 @@ SELECT 'pg_extension:' || x.oid AS key,
               WHERE d.classid = x.tableoid AND d.objid = x.oid AND d.refclassid = x.tableoid) AS requires
   FROM pg_catalog.pg_extension x JOIN pg_catalog.pg_namespace n ON n.oid = x.extnamespace
  WHERE n.nspname IN ${SEARCHED}`
+
+// Functions that are called, and types, of names that neither PostgreSQL itself nor the stage has.
+const NAMED_IN_BODIES_SQL = `
+WITH member AS (
+  SELECT p.proname::text AS name, true AS called, d.refobjid AS extension
+    FROM pg_catalog.pg_depend d
+    JOIN pg_catalog.pg_proc p ON p.oid = d.objid AND d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass
+   WHERE d.deptype = 'e' AND p.pronamespace = pg_catalog.to_regnamespace('${EXTENSIONS_SCHEMA}')
+     AND NOT EXISTS (SELECT FROM pg_catalog.pg_proc other
+                      WHERE other.proname = p.proname
+                        AND other.pronamespace IN ('pg_catalog'::pg_catalog.regnamespace, $1::pg_catalog.oid))
+   UNION
+  SELECT t.typname::text, false, d.refobjid
+    FROM pg_catalog.pg_depend d
+    JOIN pg_catalog.pg_type t ON t.oid = d.objid AND d.classid = 'pg_catalog.pg_type'::pg_catalog.regclass
+   WHERE d.deptype = 'e' AND t.typnamespace = pg_catalog.to_regnamespace('${EXTENSIONS_SCHEMA}')
+     AND NOT EXISTS (SELECT FROM pg_catalog.pg_type other
+                      WHERE other.typname = t.typname
+                        AND other.typnamespace IN ('pg_catalog'::pg_catalog.regnamespace, $1::pg_catalog.oid))
+), word AS (
+  SELECT DISTINCT p.oid, pg_catalog.lower(found[1]) AS name, found[2] IS NOT NULL AS called
+    FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_language l ON l.oid = p.prolang
+   CROSS JOIN LATERAL pg_catalog.regexp_matches(p.prosrc, '([a-zA-Z_][a-zA-Z0-9_]*)(\\s*\\()?', 'g') AS found
+   WHERE p.pronamespace = $1::pg_catalog.oid AND p.prosqlbody IS NULL AND p.prokind <> 'a'
+     AND l.lanname NOT IN ('c', 'internal')
+)
+SELECT DISTINCT 'pg_proc:' || word.oid AS object, 'pg_extension:' || member.extension AS extension
+  FROM word JOIN member ON member.name = word.name AND (word.called OR NOT member.called)`

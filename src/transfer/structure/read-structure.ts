@@ -99,7 +99,7 @@ interface Catalog extends CatalogRows {
 
 async function readCatalog(query: Query, schema: string): Promise<Catalog> {
   const { oid, comment } = await readSchema(query, schema)
-  const { dependencies, extensionNeeds } = await readExtensionNeeds(query, await readDependencies(query, oid))
+  const { dependencies, extensionNeeds } = await readExtensionNeeds(query, oid, await readDependencies(query, oid))
   const objects = await readObjects(query, oid)
   const needs = neededBy(dependencies)
   const cut = cutAtViews(needs, breakableViews(objects))

@@ -131,10 +131,23 @@ describeOnEachServer(
       })
     })
 
+    test('what the bodies of functions name is needed, too', async () => {
+      const body = (text: string) => `LANGUAGE plpgsql AS $$ BEGIN ${text} END $$`
+      await createProject(
+        wharf(),
+        'bodies',
+        `CREATE FUNCTION a() RETURNS text ${body("RETURN crypt('a', gen_salt('bf', 4));")};
+         CREATE FUNCTION b() RETURNS text ${body(`EXECUTE 'SELECT ''a=>1''::"hstore"'; RETURN replace('a', 'b', 'c');`)};
+         CREATE FUNCTION word_similarity(text) RETURNS int LANGUAGE sql AS 'SELECT 1';
+         CREATE FUNCTION c() RETURNS int ${body("RETURN word_similarity('soundex');")}`,
+      )
+      expect(extensionsOf(await exportOf(wharf().root, 'bodies'))).toEqual(['hstore', 'pgcrypto'])
+    })
+
     test('a table that is left out needs none of them', async () => {
       const names = ['person', 'pet', 'logged']
       const rest = await exportOf(wharf().root, 'source', { excludeTables: names })
-      expect(extensionsOf(rest)).toEqual(['citext', 'cube', 'fuzzystrmatch', 'hstore', 'unaccent'])
+      expect(extensionsOf(rest)).toEqual(['citext', 'cube', 'fuzzystrmatch', 'hstore', 'pgcrypto', 'unaccent'])
       await createProject(wharf(), 'plain', 'CREATE TABLE a (n int); CREATE TABLE b (name citext)')
       expect(extensionsOf(await exportOf(wharf().root, 'plain'))).toEqual(['citext'])
       expect(extensionsOf(await exportOf(wharf().root, 'plain', { excludeTables: ['b'] }))).toEqual([])
