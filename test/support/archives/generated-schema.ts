@@ -216,9 +216,44 @@ const addComment: Add = (script, name, a) => {
   if (view) script.statements.push(`COMMENT ON COLUMN ${view}.id IS 'its key'`)
 }
 
+/** Something that needs an extension. */
+const addExtended: Add = ({ statements, tables }, name, a, b) => {
+  const table = pick(tables, a)
+  const keyed = pick(
+    tables.filter(({ isKeyed, isPlain }) => isKeyed && isPlain),
+    a,
+  )
+  const more: readonly (readonly [extension: string, made: readonly string[]])[] = [
+    [
+      'citext',
+      [
+        `CREATE DOMAIN ${name} AS citext DEFAULT 'A' CHECK (VALUE <> 'never')`,
+        ...(table ? [`ALTER TABLE ${table.name} ADD COLUMN ${name} ${name}, ADD COLUMN c citext DEFAULT 'C'`] : []),
+      ],
+    ],
+    ['hstore', table ? [`ALTER TABLE ${table.name} ADD COLUMN ${name} hstore[] DEFAULT ARRAY['a=>1'::hstore]`] : []],
+    ['pg_trgm', table ? [`CREATE INDEX ${name} ON ${table.name} USING gin ((n::text) gin_trgm_ops)`] : []],
+    [
+      'btree_gist',
+      keyed ? [`ALTER TABLE ONLY ${keyed.name} ADD CONSTRAINT ${name} EXCLUDE USING gist (id WITH =, n WITH <>)`] : [],
+    ],
+    [
+      'citext',
+      [
+        `CREATE FUNCTION ${name}(citext, integer) RETURNS integer LANGUAGE sql IMMUTABLE RETURN ($1 = 'A')::integer + $2`,
+        ...(table ? [`CREATE INDEX ON ${table.name} (${name}('a', n))`] : []),
+      ],
+    ],
+    ['ltree', table ? [`CREATE VIEW ${name} AS SELECT ('top.' || id)::ltree <@ 'top' AS l FROM ${table.name}`] : []],
+  ]
+  const [extension, made] = more[b % more.length] ?? ['citext', []]
+  statements.push(`CREATE EXTENSION IF NOT EXISTS ${extension}`, ...made)
+}
+
 const ADDS: readonly Add[] = [
   ...[addFunction, addType, addTable, addTable, addPartitioned, addChild, addForeignKey, addIndex, addRowFunction],
   ...[addView, addView, addTrigger, addPolicy, addRule, addStatistics, addComment],
+  addExtended,
 ]
 
 function toScript(steps: readonly Step[]): string {
@@ -239,7 +274,7 @@ const step = fc.record({
 
 /**
  * Scripts of schemas that hang together at random: tables, partitions to three levels, inheritance, foreign keys in any
- * direction, generated columns over functions, domains over domains, views over views over functions, triggers, policies.
+ * direction, generated columns over functions, domains over domains, views over views over functions, triggers, policies, types and operator classes of extensions.
  */
 export const generatedSchema: fc.Arbitrary<string> = fc
   .array(step, { minLength: 4, maxLength: 28 })
