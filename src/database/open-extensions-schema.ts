@@ -14,24 +14,25 @@ const CLOSE = `REVOKE CREATE ON SCHEMA ${SCHEMA} FROM PUBLIC`
  * look names up there.
  *
  * @throws {AppError} DATABASE_UNSUITABLE, naming what a superuser has to do, where everybody may make something there and
- *   Wharf's login can't change that.
+ *   Wharf's login can't change that, or where a project has made something there before.
  */
 export async function openExtensionsSchema(client: pg.Client, options: StartLockOptions): Promise<void> {
-  const missing = await missingStatements(client)
-  if (missing.length === 0) return
-  await withStartLock(client, options, async () => {
-    for (const statement of await missingStatements(client)) await client.query(statement)
-  })
-
-  async function missingStatements(session: pg.Client): Promise<readonly string[]> {
-    const access = await readAccess(session)
-    if (!access) return [MAKE, OPEN]
-    const { owner, usable, open } = access
-    if (owner) return [...(usable ? [] : [OPEN]), ...(open ? [CLOSE] : [])]
-    if (open) throw stillOpen()
-    if (!usable) options.logger.warn({ advice: OPEN }, 'projects may not use what extensions have')
-    return []
+  if ((await missingStatements(client, options)).length > 0) {
+    await withStartLock(client, options, async () => {
+      for (const statement of await missingStatements(client, options)) await client.query(statement)
+    })
   }
+  await assertNothingPlanted(client)
+}
+
+async function missingStatements(client: pg.Client, { logger }: StartLockOptions): Promise<readonly string[]> {
+  const access = await readAccess(client)
+  if (!access) return [MAKE, OPEN]
+  const { owner, usable, open } = access
+  if (owner) return [...(usable ? [] : [OPEN]), ...(open ? [CLOSE] : [])]
+  if (open) throw stillOpen()
+  if (!usable) logger.warn({ advice: OPEN }, 'projects may not use what extensions have')
+  return []
 }
 
 const stillOpen = (): Error =>
@@ -59,4 +60,24 @@ async function readAccess(client: pg.Client): Promise<Access | undefined> {
     [EXTENSIONS_SCHEMA],
   )
   return rows[0]
+}
+
+/** What projects made while everybody could would be found, and called, by others. */
+async function assertNothingPlanted(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ login: string; object: string }>(
+    `SELECT login, pg_describe_object(refclassid, object.oid, 0) AS object
+     FROM (SELECT 'pg_proc'::regclass AS refclassid, oid, pronamespace AS schema, proowner AS owner FROM pg_proc
+           UNION ALL SELECT 'pg_operator'::regclass, oid, oprnamespace, oprowner FROM pg_operator
+           UNION ALL SELECT 'pg_class'::regclass, oid, relnamespace, relowner FROM pg_class
+           UNION ALL SELECT 'pg_type'::regclass, oid, typnamespace, typowner FROM pg_type) object
+     JOIN pg_namespace ON pg_namespace.oid = schema JOIN pg_roles ON pg_roles.oid = owner
+     JOIN control.project ON login = rolname
+     WHERE nspname = $1 LIMIT 10`,
+    [EXTENSIONS_SCHEMA],
+  )
+  if (rows.length === 0) return
+  const named = rows.map(({ login, object }) => `${object} of ${login}`).join(', ')
+  throw databaseUnsuitable(
+    `the schema ${EXTENSIONS_SCHEMA}, which the sessions of all projects search, has what projects made there: ${named}; a superuser drops it`,
+  )
 }

@@ -67,6 +67,27 @@ test("waits in a schema public that Wharf's own login cannot close", async () =>
   expect(await caught()).toEqual([])
 })
 
+test('waits in a schema extensions that everybody could make things in', async () => {
+  await asSuperuser('CREATE SCHEMA extensions; GRANT USAGE, CREATE ON SCHEMA extensions TO PUBLIC')
+  await withSession(mallory.url, (session) =>
+    session.query(`CREATE FUNCTION extensions.lower(varchar) RETURNS text LANGUAGE sql AS 'SELECT 1'`),
+  )
+  await expect(prepareDatabase(database.url, { logger })).rejects.toMatchObject({
+    code: 'DATABASE_UNSUITABLE',
+    message: expect.stringContaining('REVOKE CREATE ON SCHEMA "extensions" FROM PUBLIC'),
+  })
+  await asSuperuser('ALTER SCHEMA extensions OWNER TO wharf')
+  await expect(prepareDatabase(database.url, { logger })).rejects.toMatchObject({
+    code: 'DATABASE_UNSUITABLE',
+    message: expect.stringContaining('function extensions.lower(character varying) of '),
+  })
+  await withSession(mallory.url, async (session) => {
+    await expect(session.query('CREATE TABLE extensions.t ()')).rejects.toMatchObject({ code: '42501' })
+  })
+  await asSuperuser('DROP FUNCTION extensions.lower(varchar)')
+  await prepareDatabase(database.url, { logger })
+})
+
 test.each([
   ['a view', 'CREATE VIEW v AS SELECT wharf.execute_script($$SELECT 1$$)::text AS a'],
   ['a default', 'CREATE TABLE t (a text DEFAULT wharf.execute_script($$SELECT 1$$)::text)'],
