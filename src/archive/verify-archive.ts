@@ -12,6 +12,8 @@ export interface TableSummary {
 
 export interface StageSummary {
   readonly slug: string
+  /** Those that it needs, in the order in which they can be made. */
+  readonly extensions: { readonly name: string; readonly version: string }[]
   /** In the order in which their rows come. */
   readonly tables: TableSummary[]
   rows: number
@@ -71,9 +73,10 @@ function count(item: ArchiveItem, projects: ProjectSummary[]): void {
   if (item.kind === 'event') project.events += 1
   if (item.kind === 'stage') {
     const { slug, complete = null, notExported } = item.content
-    project.stages.push({ slug, tables: [], rows: 0, complete, notExported })
+    project.stages.push({ slug, extensions: [], tables: [], rows: 0, complete, notExported })
   }
   const stage = project.stages.at(-1)
+  if (item.kind === 'extension') stage?.extensions.push({ name: item.content.name, version: item.content.version })
   if (item.kind === 'rows' && isFirstPart(item.content)) stage?.tables.push({ name: item.content.table, rows: 0 })
   const table = stage?.tables.at(-1)
   if (item.kind !== 'row' || !stage || !table) return

@@ -76,9 +76,12 @@ function formatSummary(name: string, summary: ArchiveSummary, style: { readonly 
 }
 
 function describeProject({ targetSlug, system, roles, events, stages }: ArchiveSummary['projects'][number]): string {
+  const extensions = stages.flatMap((stage) => stage.extensions.map(({ name, version }) => `${name} ${version}`))
+  const needed = [...new Set(extensions)]
   const parts = [
     `stages: ${stages.map(({ slug }) => slug).join(', ') || 'none'}`,
     ...(targetSlug === undefined ? [] : [`goes to ${targetSlug}`]),
+    ...(needed.length === 0 ? [] : [`needs extensions: ${needed.join(', ')}`]),
     ...(system ? [`system: ${formatCounted(roles, 'role')}, ${formatCounted(events, 'event')}`] : []),
   ]
   return parts.join('; ')

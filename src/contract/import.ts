@@ -30,6 +30,12 @@ const examinedTable = z.object({
   rowsAfter: count,
 })
 
+const examinedExtension = z.object({
+  name: z.string(),
+  version: z.string().meta({ description: 'Where the archive was made. Another one is no reason to refuse it.' }),
+  versionNow: z.string().nullable().meta({ description: 'null where it would be made, for all projects.' }),
+})
+
 const examinedStage = z.object({
   slug,
   mode: z.enum(['build', 'swap', 'in place']).meta({
@@ -41,6 +47,10 @@ const examinedStage = z.object({
   undoable,
   leftOut,
   tables: z.array(examinedTable),
+  extensions: added(
+    z.array(examinedExtension).meta({ description: 'Those that a stage which is built from the archive needs.' }),
+    [],
+  ),
 })
 
 const permissions = z.array(z.enum(PERMISSIONS))

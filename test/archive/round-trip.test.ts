@@ -80,6 +80,7 @@ test('verifying tells what is in the archive', async () => {
             ],
             rows: 3,
             complete: false,
+            extensions: [],
             notExported: [{ kind: 'view', name: 'best_albums' }],
           },
         ],

@@ -152,6 +152,21 @@ test('a dry run says what would be replaced, and replaces nothing', async () => 
   expect((await contentsOf(wharf, 'dry')).join('')).toContain('old')
 })
 
+test('extensions that would be made, or are of another version, are named before', async () => {
+  await createProject(wharf, 'extended')
+  const line = (name: string) => `{"extension":{"name":"${name}","version":"0.1","schema":"extensions"}}`
+  const needing = archive.replace(/^(\{"stage":.*)$/m, `$1\n${line('citext')}\n${line('hstore')}`)
+  await wharf.database.query('CREATE EXTENSION hstore SCHEMA extensions')
+  const dsn = dsnOf(wharf, 'extended')
+  const { stdout } = await runCommand(['data:import', await fileOf(needing), dsn, '--dry-run'])
+  expect(stdout).toContain('the extension citext, which extended/live needs, is made for all projects\n')
+  expect(stdout).toMatch(/^the extension hstore is of version [\d.]+ here, and 0\.1 in the file$/m)
+  const asked = await runCommand(['data:import', await fileOf(needing), dsn], { terminal: true, input: 'y\n' })
+  expect(asked).toMatchObject({ code: 0, stderr: expect.stringContaining('the extension citext, which extended/live') })
+  const verified = await runCommand(['data:verify', await fileOf(needing)])
+  expect(verified.stdout).toContain('needs extensions: citext 0.1, hstore 0.1')
+})
+
 test('what cannot be undone is said before and after', async () => {
   await createProject(
     wharf,

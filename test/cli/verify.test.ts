@@ -67,6 +67,7 @@ test('a program gets it as one JSON object', async () => {
             rows: 3,
             complete: false,
             notExported: [{ kind: 'view', name: 'best_albums' }],
+            extensions: [],
             tables: [
               { name: 'album', rows: 3 },
               { name: 'empty', rows: 0 },

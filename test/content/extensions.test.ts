@@ -10,7 +10,7 @@ beforeAll(async () => {
     wharf,
     'people',
     `CREATE EXTENSION citext; CREATE EXTENSION hstore; CREATE EXTENSION ltree; CREATE EXTENSION intarray;
-     CREATE TABLE person (name citext PRIMARY KEY, tags hstore, place ltree, numbers integer[],
+     CREATE TABLE person (name citext PRIMARY KEY, tags hstore, path ltree, numbers integer[],
        folded text GENERATED ALWAYS AS (lower(name::text)) STORED);
      INSERT INTO person VALUES ('Ada', 'a=>1, b=>NULL', 'top.left', '{1,2}'), ('Bob', 'a=>2', 'top', '{NULL,3}'),
        ('Eve', NULL, NULL, NULL);
@@ -40,8 +40,8 @@ test.for([
   ['tags=cs.a=>1', ['Ada']],
   ['tags=cd.a=>2,c=>3', ['Bob']],
   ['tags=eq.a=>2', ['Bob']],
-  ['place=cd.top', ['Ada', 'Bob']],
-  ['place=eq.top', ['Bob']],
+  ['path=cd.top', ['Ada', 'Bob']],
+  ['path=eq.top', ['Bob']],
   ['numbers=cs.{3}', ['Bob']],
   ['numbers=ov.{1,3}', ['Ada', 'Bob']],
   ['and=(name.eq.ADA,tags.cs."a=>1")', ['Ada']],
@@ -51,7 +51,7 @@ test.for([
 
 test('rows have the values of such types, and a view is what it was made as', async () => {
   expect((await wharf.root.get(`${PERSON}?name=eq.ada`)).json).toEqual([
-    { name: 'Ada', tags: { a: '1', b: null }, place: 'top.left', numbers: [1, 2], folded: 'ada' },
+    { name: 'Ada', tags: { a: '1', b: null }, path: 'top.left', numbers: [1, 2], folded: 'ada' },
   ])
   expect((await wharf.root.get('/content/people/live/ada')).json).toEqual([{ name: 'Ada' }])
   const csv = await wharf.root.get(`${PERSON}?select=tags&name=eq.ada`, { headers: { accept: 'text/csv' } })
@@ -64,20 +64,20 @@ test('rows are written, merged by a key of such a type, and told apart from an a
   const etag = before.headers.etag ?? ''
   const headers = { 'if-none-match': etag }
   expect((await wharf.root.get(`${PERSON}?name=eq.zoe`, { headers })).status).toBe(304)
-  const inserted = await wharf.root.post(PERSON, { json: { name: 'Zoe', tags: '"a"=>"3"', place: 'top.right' } })
+  const inserted = await wharf.root.post(PERSON, { json: { name: 'Zoe', tags: '"a"=>"3"', path: 'top.right' } })
   expect(inserted.status, inserted.text).toBe(201)
   expect((await wharf.root.get(`${PERSON}?name=eq.zoe`, { headers })).json).toMatchObject([{ tags: { a: '3' } }])
   const merged = await wharf.root.post(PERSON, {
-    json: { name: 'ZOE', place: 'top' },
+    json: { name: 'ZOE', path: 'top' },
     headers: { prefer: 'resolution=merge-duplicates' },
   })
   expect(merged.status, merged.text).toBe(201)
   expect((await wharf.root.patch(`${PERSON}?name=eq.zOe`, { json: { numbers: [7] } })).status).toBe(204)
-  expect((await wharf.root.get(`${PERSON}?name=eq.zoe`)).json).toMatchObject([{ place: 'top', numbers: [7] }])
+  expect((await wharf.root.get(`${PERSON}?name=eq.zoe`)).json).toMatchObject([{ path: 'top', numbers: [7] }])
   expect((await wharf.root.delete(`${PERSON}?name=eq.ZOE&tags=cs.a=>3`)).status).toBe(204)
   expect((await wharf.root.get(`${PERSON}?name=eq.zoe`)).json).toEqual([])
 })
 
-test("what a project had made of an extension does not take the place of PostgreSQL's own for others", async () => {
+test("what a project had made of an extension does not take the path of PostgreSQL's own for others", async () => {
   expect((await wharf.root.get('/content/plain/live/t?n=cs.{1}')).json).toEqual([{ n: [1, null] }])
 })

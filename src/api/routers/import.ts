@@ -15,6 +15,8 @@ import { isUndoable, toCompleteness, toRolesResult } from '../../transfer/import
 import { planRolesOf } from '../../transfer/import/import-roles.ts'
 import { type CheckOptions, checkArchive } from '../../transfer/import/receive-archive.ts'
 import { admitLastStage } from '../../transfer/import/structure-permission.ts'
+import { examineExtensions } from '../../transfer/import/target-extensions.ts'
+import type { TargetStage } from '../../transfer/import/target-stage.ts'
 import { compareTargets, type TargetProject, targetSlugs } from '../../transfer/import/targets.ts'
 import { tryBuilding } from '../../transfer/import/try-building.ts'
 import { undoImport } from '../../transfer/import/undo.ts'
@@ -183,16 +185,21 @@ async function toExaminedBody(container: Container, caller: Caller, target: Targ
     slug: archived.slug,
     targetSlug: project.slug,
     ...toRolesResult(await planRolesOf(container.control.prisma, target, caller)),
-    stages: stages.map((target) => ({
-      slug: target.stage.slug,
-      mode: target.mode,
-      undoable: isUndoable(target, container),
-      leftOut: [...target.leftOut],
-      tables: target.archived.tables.map(({ name, rows }) => ({
-        name,
-        rowsNow: target.rowsNow.get(name) ?? null,
-        rowsAfter: rows,
-      })),
+    stages: await Promise.all(stages.map((target) => toExaminedStage(container, target))),
+  }
+}
+
+async function toExaminedStage(container: Container, target: TargetStage) {
+  return {
+    slug: target.stage.slug,
+    mode: target.mode,
+    undoable: isUndoable(target, container),
+    leftOut: [...target.leftOut],
+    tables: target.archived.tables.map(({ name, rows }) => ({
+      name,
+      rowsNow: target.rowsNow.get(name) ?? null,
+      rowsAfter: rows,
     })),
+    extensions: await examineExtensions(container.system, target),
   }
 }

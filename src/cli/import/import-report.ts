@@ -34,6 +34,7 @@ export function replacementWarning(
     `this replaces all rows of these tables${location} with those of ${printable(file)}:`,
     formatExamined(projects, { colors: false }),
     ...systemNotes(projects),
+    ...extensionNotes(projects),
     ...inPlaceNotes(projects),
     ...leftOutNotes(projects),
     ...missingLines('the archive', lacking),
@@ -53,7 +54,8 @@ export async function reportExamination(
     json: { dryRun: true, file, projects, ...lacking },
     text: (style) => {
       const heading = `${printable(file)} can be imported${location}; nothing was changed`
-      return [heading, formatExamined(projects, style), ...systemNotes(projects), ...inPlaceNotes(projects)].join('\n')
+      const notes = [...systemNotes(projects), ...extensionNotes(projects), ...inPlaceNotes(projects)]
+      return [heading, formatExamined(projects, style), ...notes].join('\n')
     },
   })
 }
@@ -115,6 +117,20 @@ const systemNotes = (projects: readonly ExaminedProject[]): readonly string[] =>
 
 const allRoleNotes = (projects: readonly ImportedProject[]): readonly string[] =>
   projects.flatMap(({ targetSlug, rolesLeftOut }) => roleNotes(targetSlug, rolesLeftOut))
+
+/** Extensions are made for all projects, and may be of another version than where the archive was made. */
+const extensionNotes = (projects: readonly ExaminedProject[]): readonly string[] =>
+  projects.flatMap(({ targetSlug, stages }) =>
+    stages.flatMap(({ slug, extensions }) =>
+      extensions.flatMap(({ name, version, versionNow }) => {
+        const stage = `${printable(targetSlug)}/${printable(slug)}`
+        if (versionNow === null)
+          return [`the extension ${printable(name)}, which ${stage} needs, is made for all projects`]
+        const differs = `the extension ${printable(name)} is of version ${printable(versionNow)} here, and ${printable(version)} in the file`
+        return version === versionNow ? [] : [differs]
+      }),
+    ),
+  )
 
 const inPlaceNotes = (projects: readonly ExaminedProject[]): readonly string[] => [
   ...projects.flatMap(({ targetSlug, stages }) =>

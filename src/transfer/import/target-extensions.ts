@@ -13,6 +13,8 @@ type ExtensionServices = Pick<ImportServices, 'system'> & {
 /** An extension that an archive names, and what the database has of it. */
 interface FoundExtension {
   readonly name: string
+  /** Where the archive was made. */
+  readonly version: string
   readonly state: ExtensionState
 }
 
@@ -29,6 +31,15 @@ export async function assertExtensions(
   if (found.length === 0) return
   const reasons = found.flatMap(({ name, state }) => reasonToRefuse(name, state, config.extensions) ?? [])
   throwReasons([...reasons, ...(await unusableSchemas(system, stages))])
+}
+
+/** The extensions that a stage needs which would be built, in the archive and in the database; null where there is none. */
+export async function examineExtensions(
+  system: Database,
+  stage: TargetStage,
+): Promise<{ name: string; version: string; versionNow: string | null }[]> {
+  const found = await findExtensions(system, [stage])
+  return found.map(({ name, version, state }) => ({ name, version, versionNow: state.version }))
 }
 
 /** Whether the extensions are there without which a stage could not be built from an archive. */
@@ -59,8 +70,9 @@ async function findExtensions(system: Database, stages: readonly TargetStage[]):
     mode === 'build' ? structure.extensions : [],
   )
   const found: FoundExtension[] = []
-  for (const name of new Set(lines.map((line) => line.name)))
-    found.push({ name, state: await readExtension(system, name) })
+  for (const { name, version } of new Map(lines.map((line) => [line.name, line])).values()) {
+    found.push({ name, version, state: await readExtension(system, name) })
+  }
   return found
 }
 

@@ -174,7 +174,25 @@ describeOnEachServer(
         expect((await sendArchive(other.root, archive)).text).toMatch(/"earthdistance\\" is not among those/)
         await query(other.database.superuserUrl, 'CREATE EXTENSION earthdistance SCHEMA extensions CASCADE')
         const examined = await sendArchive(other.root, archive, { query: '?dryRun=true' })
-        expect(examined.status, examined.text).toBe(200)
+        expect(examined, examined.text).toMatchObject({
+          status: 200,
+          json: {
+            projects: [
+              {
+                stages: [
+                  {
+                    mode: 'build',
+                    extensions: NEEDED.map((name) => ({
+                      name,
+                      version: expect.any(String),
+                      versionNow: /^(cube|earthdistance)$/.test(name) ? expect.any(String) : null,
+                    })),
+                  },
+                ],
+              },
+            ],
+          },
+        })
         expect((await installed(other)).length).toBe(2)
         const imported = await sendArchive(other.root, archive)
         expect(imported.status, imported.text).toBe(200)

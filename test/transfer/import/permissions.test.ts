@@ -114,7 +114,7 @@ test('a dry run says for each table what there is, and what there would be', asy
           targetSlug: 'dry',
           roles: null,
           rolesLeftOut: [],
-          stages: [{ slug: stage, mode, undoable: mode !== 'in place', leftOut: [], tables }],
+          stages: [{ slug: stage, mode, undoable: mode !== 'in place', leftOut: [], tables, extensions: [] }],
         },
       ],
     })
