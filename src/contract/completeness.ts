@@ -50,7 +50,8 @@ export function allComplete(each: readonly (boolean | null | undefined)[]): bool
 /** What is said of something that is not complete, wherever it is said. */
 export const COMPLETENESS_TEXT = {
   complete: 'is complete',
-  'no rows missing': 'lacks things that no archive can hold; no rows are missing with them',
+  'no rows missing':
+    'lacks things that no archive can hold, or rights that were not asked for; no rows are missing with them',
   'rows missing': 'lacks rows that no archive can hold',
   'not known': 'may lack something: an earlier version made it, and did not look for everything',
 } as const satisfies Record<Completeness, string>

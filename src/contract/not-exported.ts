@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { ReadonlyDeep } from '../lib/readonly-deep.ts'
 import { added } from './from-server.ts'
 
-/** What archives lack, since no archive can hold it. */
+/** What archives lack, since no archive can hold it; and rights that were not asked for. */
 export const notExportedSchema = z.array(
   z.object({
     stage: z.string(),

@@ -30,7 +30,7 @@ export const runSchema = z
         .nullable()
         .meta({
           description:
-            'How many rights, publications and other things its archive lacks, since no archive can hold them; the result of its job ' +
+            'How many rights, publications and other things its archive lacks, since no archive can hold them, or since `grants` was not asked for; the result of its job ' +
             'names them. null where there is no result, or none any more.',
         }),
       null,

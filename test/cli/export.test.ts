@@ -95,7 +95,7 @@ test('the options say what is exported', async () => {
 test('what the archive cannot hold is reported', async () => {
   const { stderr, stdout } = await exportOver(answerWith(packed), ['--json', '--quiet'])
   expect(stderr).toBe(
-    'warning: the archive lacks things that no archive can hold; no rows are missing with them:\n  live: view best_albums\n',
+    'warning: the archive lacks things that no archive can hold, or rights that were not asked for; no rows are missing with them:\n  live: view best_albums\n',
   )
   expect(JSON.parse(stdout)).toEqual({
     project: 'shop',

@@ -112,7 +112,7 @@ test('a schedule reports what its archives cannot hold, and its job names it', a
   expect(await runCommand(['job:show', id, ...there])).toMatchObject({
     code: 0,
     stderr: expect.stringContaining(
-      'the archive lacks things that no archive can hold; no rows are missing with them:\n  live: grant song (SELECT to everybody)',
+      'the archive lacks things that no archive can hold, or rights that were not asked for; no rows are missing with them:\n  live: grant song (SELECT to everybody)',
     ),
   })
 })

@@ -31,7 +31,7 @@ test.each([
     ),
   })
   expect(stdout.split('\n')).toEqual([
-    `${file} is as it was written, and lacks things that no archive can hold; no rows are missing with them`,
+    `${file} is as it was written, and lacks things that no archive can hold, or rights that were not asked for; no rows are missing with them`,
     '  format        version 1, written by wharf/1.0.0',
     '  moment        2026-11-20T21:00:00.000Z',
     `  size          ${bytes.length < 1000 ? `${bytes.length} B` : `${(bytes.length / 1000).toFixed(1)} kB`}, ${lines.length} lines`,

@@ -55,7 +55,12 @@ const examineExport = route('POST /export/dry-run', {
   canWaitLong: true,
   access: { by: 'request', permissions: ['content.export'], system: ['system.export'] },
   body: jsonBody(exportDryRunRequest),
-  answers: { 200: json(exportDryRunSchema, 'What it would lack, since no archive can hold it.') },
+  answers: {
+    200: json(
+      exportDryRunSchema,
+      'What it would lack, since no archive can hold it, or since `grants` was not asked for.',
+    ),
+  },
   errors: ['CONFLICT', 'DATABASE_UNAVAILABLE'],
 })
 

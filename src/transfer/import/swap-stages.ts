@@ -6,6 +6,7 @@ import { readReference, type StageReference } from '../../events/reference.ts'
 import { RECORD_IMPORT } from '../../events/statements.ts'
 import { giveSchema, renameSchema } from '../../projects/project-objects.ts'
 import type { ObjectGrants } from '../structure/grants/grants.ts'
+import { readGrantsState } from '../structure/grants/stage-grants.ts'
 import type { Query } from '../structure/query.ts'
 import { lockAgainstWrites } from './lock-against-writes.ts'
 import { type StageIdentity, shadowName } from './shadow-schemas.ts'
@@ -77,6 +78,7 @@ export async function swapStages(
   swaps: readonly Swap[],
   { tokenId, undoHours }: { readonly tokenId: string | null; readonly undoHours: number },
 ): Promise<void> {
+  const query: Query = (sql, parameters) => tx.$queryRawUnsafe(sql, ...parameters)
   const keptUntil = new Date((await readClock(tx)).getTime() + undoHours * 3_600_000)
   for (const { stage, schemaName, contents, grants } of swaps) {
     const replaced = shadowName(stage, 'old')
@@ -90,7 +92,9 @@ export async function swapStages(
     await tx.shadowSchema.delete({ where: { schemaName } })
     await expireKept(tx, stage.stageId)
     const { transaction, tables } = contents
-    const replacedBy = { reference: await recordImport(tx, stage.stageId, tokenId), transaction, tables: [...tables] }
+    const rights = await readGrantsState(query, stage.schemaName)
+    const reference = await recordImport(tx, stage.stageId, tokenId)
+    const replacedBy = { reference, transaction, tables: [...tables], rights }
     const { stageId } = stage
     await tx.shadowSchema.create({
       data: { schemaName: replaced, stageId, kind: 'kept', expiresAt: keptUntil, replacedBy },

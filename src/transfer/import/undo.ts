@@ -7,12 +7,20 @@ import { readReference } from '../../events/reference.ts'
 import { renameSchema } from '../../projects/project-objects.ts'
 import { withStageLocks } from '../../projects/stage-locks.ts'
 import type { Turns } from '../../projects/turns.ts'
+import { readGrantsState } from '../structure/grants/stage-grants.ts'
+import type { Query } from '../structure/query.ts'
 import { countSchemaRows, listTables, type TableRows } from './count-rows.ts'
 import { busyIfLocked, lockAgainstWrites } from './lock-against-writes.ts'
 import { type StageIdentity, shadowName } from './shadow-schemas.ts'
 import { recordImport } from './swap-stages.ts'
 
-const replacedBySchema = z.object({ reference: z.string(), transaction: z.string(), tables: z.array(z.string()) })
+const replacedBySchema = z.object({
+  reference: z.string(),
+  transaction: z.string(),
+  tables: z.array(z.string()),
+  /** Earlier versions did not write down which rights there were. */
+  rights: z.string().optional(),
+})
 
 export interface Undone {
   /** When what was given back had been replaced. */
@@ -109,7 +117,7 @@ async function exchange(tx: Transaction, stage: StageIdentity, keptSchema: strin
   await tx.stageState.update({ where: { stageId: stage.stageId }, data: { generation: { increment: 1 } } })
 }
 
-/** The last event must be the import's, and the structure the one that it made: plain SQL can change that unlogged. */
+/** The last event must be the import's, and the structure and the rights those that it made: plain SQL can change these unlogged. */
 async function assertUnwritten(tx: Transaction, { stageId, schemaName }: StageIdentity, of: unknown): Promise<void> {
   const replacedBy = replacedBySchema.safeParse(of).data
   const { reference } = await readReference({ prisma: tx }, stageId)
@@ -124,9 +132,11 @@ async function assertUnwritten(tx: Transaction, { stageId, schemaName }: StageId
 async function isBuiltAsLoaded(
   tx: Transaction,
   schemaName: string,
-  { transaction, tables }: z.infer<typeof replacedBySchema>,
+  { transaction, tables, rights }: z.infer<typeof replacedBySchema>,
 ): Promise<boolean> {
   if ((await listTables(tx, schemaName)).length !== tables.length) return false
+  const query: Query = (sql, parameters) => tx.$queryRawUnsafe(sql, ...parameters)
+  if (rights !== undefined && (await readGrantsState(query, schemaName)) !== rights) return false
   const made = transaction.split(',')
   const changed = await tx.$queryRaw<unknown[]>`
     WITH schema AS (SELECT to_regnamespace(quote_ident(${schemaName})) AS oid)

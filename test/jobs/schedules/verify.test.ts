@@ -47,7 +47,7 @@ let wharf: TestWharf
 beforeAll(async () => {
   wharf = await startWharf({ worker: true })
   await createProject(wharf, 'shop', SHOP)
-  await createProject(wharf, 'odd', 'CREATE TABLE item (id integer PRIMARY KEY);')
+  await createProject(wharf, 'odd', 'CREATE TABLE item (id integer PRIMARY KEY); GRANT SELECT ON item TO PUBLIC')
 })
 afterAll(() => wharf?.close())
 
@@ -58,7 +58,12 @@ test('an archive that can be restored is proven, and nothing is left of the rest
   expect(before).toMatchObject({ projects: { length: 2 }, logins: { length: 3 } })
   const schedule = await makeSchedule(wharf.root, 'shop', {
     verify: true,
-    request: { projects: [{ slug: 'shop', system: true }, { slug: 'odd' }] },
+    request: {
+      projects: [
+        { slug: 'shop', system: true },
+        { slug: 'odd', grants: true },
+      ],
+    },
   })
   const ran = await runWhenDue(wharf, schedule)
   expect(ran.lastRun, JSON.stringify(ran.lastRun)).toMatchObject({

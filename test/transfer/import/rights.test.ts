@@ -141,7 +141,11 @@ describe.each(SERVERS)('on $server', ({ own }) => {
       expect(await dumpOf('granted')).toEqual(dump)
       expect(comparableLines(await exportOf(wharf.root, 'granted'))).toEqual(comparableLines(archive))
     }
-    expect(await wharf.root.post('/projects/granted/stages/live/undo')).toMatchObject({ status: 200 })
+    const undo = () => wharf.root.post('/projects/granted/stages/live/undo')
+    await asLogin('granted', 'GRANT USAGE ON SCHEMA $SCHEMA TO PUBLIC')
+    expect(await undo()).toMatchObject({ status: 409, text: expect.stringContaining('written to since') })
+    await asLogin('granted', 'REVOKE USAGE ON SCHEMA $SCHEMA FROM PUBLIC')
+    expect(await undo()).toMatchObject({ status: 200 })
     expect(await rightsIn('granted.live')).toEqual(rights)
     expect(await dumpOf('granted')).toEqual(dump)
   })
