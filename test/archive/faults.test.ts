@@ -32,6 +32,8 @@ const row = (line: string) => replaced(/{"row":\[1.*\n/, `${line}\n`)
 
 const VALUES = '"title","rock",true,1.5'
 
+const EXTENSION = '{"extension":{"name":"citext","version":"1.6","schema":"extensions"}}\n'
+
 const FAULTS: readonly [name: string, archive: string, line: number, detail: string][] = [
   ['something else', 'CREATE TABLE album ();\n', 1, 'is not JSON; expected "archive"'],
   ['another JSON Lines file', '{"name":"x"}\n', 1, 'a line of kind "name" cannot stand here; expected "archive"'],
@@ -76,6 +78,24 @@ const FAULTS: readonly [name: string, archive: string, line: number, detail: str
   ['a project twice', twice('{"project"'), 3, 'expected "system"'],
   ['a project of the same name', replaced('"slug":"blog"', '"slug":"shop"'), at('{"project":{"slug":"blog'), 'taken'],
   ['a type twice', twice('{"enum"'), at('{"enum"') + 1, 'enum "genre": the name is taken'],
+  [
+    'an extension behind a type',
+    replaced('{"table"', `${EXTENSION}{"table"`),
+    at('{"table"'),
+    'a line of kind "extension" cannot stand here',
+  ],
+  [
+    'an extension twice',
+    replaced('{"enum"', `${EXTENSION}${EXTENSION}{"enum"`),
+    at('{"enum"') + 1,
+    'extension "citext": the name is taken',
+  ],
+  ...(['public', 'pg_temp', 'shop.live', 'extensions"; --'] as const).map((schema): (typeof FAULTS)[number] => [
+    `an extension in the schema ${schema}`,
+    replaced('{"enum"', `${EXTENSION.replace('"extensions"', JSON.stringify(schema))}{"enum"`),
+    at('{"enum"'),
+    'extension.schema',
+  ]),
   ['a table twice', twice('{"table"'), at('{"table"') + 1, 'table "album": the name is taken'],
   ['a table named as a type', replaced('"genre","values"', '"album","values"'), at('{"table"'), 'the name is taken'],
   [
