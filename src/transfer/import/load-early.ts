@@ -104,7 +104,8 @@ export function loadEarly(
       const [committed] = await Promise.allSettled([committing])
       if (committed.status === 'rejected') return undefined
       unlocked.delete(early.schemaName)
-      return early
+      // As it is now: what was loaded is the same, but another import may have replaced the stage meanwhile.
+      return { ...early, target }
     },
     async end() {
       stopping.abort(new Error('what was loaded while the archive arrived is not needed'))
