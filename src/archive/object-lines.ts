@@ -52,7 +52,7 @@ export const cast = z.object({
   comment,
 })
 
-const viewColumn = { name: identifier, default: optional(sqlText), comment }
+const viewColumn = { name: identifier, comment }
 
 /** Storage parameters, each as `name=value`. */
 const options = optional(list(quotedText))
@@ -60,7 +60,14 @@ const options = optional(list(quotedText))
 export const view = z.object({
   name: identifier,
   /** With their types where the view is made in two steps, since something that it calls needs its columns. */
-  columns: list(z.object({ ...viewColumn, type: optional(sqlText), collation: optional(builtInName) })),
+  columns: list(
+    z.object({
+      ...viewColumn,
+      default: optional(sqlText),
+      type: optional(sqlText),
+      collation: optional(builtInName),
+    }),
+  ),
   /** The query. */
   definition: sqlText,
   options,

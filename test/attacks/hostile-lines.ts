@@ -89,7 +89,7 @@ export const SQL_FIELDS: readonly SqlFieldSample[] = [
     'CREATE OPERATOR === (FUNCTION = int4eq, LEFTARG = integer, RIGHTARG = integer)',
     (inner) => `CREATE OPERATOR === (FUNCTION = ${inner}, LEFTARG = integer, RIGHTARG = integer)`,
   ),
-  field('cast', ['source'], 'integer', asModifier),
+  field('cast', ['source'], 't', asModifier),
   field('cast', ['target'], 'integer', asModifier),
   definition(
     'cast',
@@ -97,8 +97,8 @@ export const SQL_FIELDS: readonly SqlFieldSample[] = [
     (inner) => `CREATE CAST (t AS numeric(${inner})) WITH INOUT`,
   ),
   field('view', ['columns', 0, 'default'], '1', itself),
+  field('view', ['columns', 0, 'type'], 'integer', asModifier),
   definition('view', 'SELECT a FROM t', (inner) => `SELECT ${inner} AS a FROM t`),
-  field('materializedView', ['columns', 0, 'default'], '1', itself),
   definition('materializedView', 'SELECT a FROM t', (inner) => `SELECT ${inner} AS a FROM t`),
   field(
     'materializedView',
@@ -136,7 +136,7 @@ const columnB = { name: 'b', type: 'integer', nullable: true }
 const LEAST: Readonly<Partial<Record<SqlFieldSample['kind'], object>>> = {
   domain: { name: 'd', type: 'integer', nullable: true },
   composite: { name: 'c', attributes: [{ name: 'a', type: 'integer' }] },
-  range: { name: 'r', subtype: 'integer' },
+  range: { name: 'r', subtype: 'integer', multirange: 'r_multirange' },
   table: { name: 't', columns: [columnA, columnB] },
   collation: named,
   textSearchDictionary: named,
@@ -148,7 +148,7 @@ const LEAST: Readonly<Partial<Record<SqlFieldSample['kind'], object>>> = {
     ...{ name: '===', left: 'integer', right: 'integer' },
     definition: 'CREATE OPERATOR === (FUNCTION = int4eq, LEFTARG = integer, RIGHTARG = integer)',
   },
-  cast: { name: 'c', source: 't', target: 'integer', definition: 'CREATE CAST (t AS integer) WITH INOUT' },
+  cast: { name: 't AS integer', source: 't', target: 'integer', definition: 'CREATE CAST (t AS integer) WITH INOUT' },
   view: { name: 'v', columns: [{ name: 'a' }], definition: 'SELECT a FROM t' },
   materializedView: { name: 'v', columns: [{ name: 'a' }], definition: 'SELECT a FROM t', populated: false },
   statistics: { ...named, table: 't' },
@@ -185,6 +185,8 @@ function put(parent: unknown, [key, ...path]: SqlFieldSample['path'], text: stri
 export function archiveAround(slug: string, stage: string, line: string): string {
   const isObject = OBJECT_KINDS.some((kind) => line.startsWith(`{"${kind}":`))
   const isTable = (line.startsWith('{"table":') && !line.includes('"partitionBy":')) || isObject
+  const isCast = line.startsWith('{"cast":')
+  const table = JSON.stringify({ table: LEAST.table })
   const parent = JSON.stringify({ table: { name: 'p', columns: [columnA, columnB], partitionBy: 'LIST (a)' } })
   // A row, so that what is computed for each is computed.
   const isGenerated = line.includes('"generated":')
@@ -200,8 +202,9 @@ export function archiveAround(slug: string, stage: string, line: string): string
     JSON.stringify({ project: { slug, system: false } }),
     JSON.stringify({ stage: { slug: stage } }),
     ...(line.includes('"partitionOf":') ? [parent] : []),
+    ...(isCast ? [table] : []),
     line,
-    ...(isObject ? [JSON.stringify({ table: LEAST.table })] : []),
+    ...(isObject && !isCast ? [table] : []),
     ...(isTable ? rows : []),
     JSON.stringify({ stageEnd: { slug: stage, tables: isTable ? 1 : 0, rows: isTable ? 1 : 0 } }),
     JSON.stringify({ projectEnd: { slug } }),
@@ -213,9 +216,9 @@ export function archiveAround(slug: string, stage: string, line: string): string
 /** In which line of that it stands, but for a partition. */
 export const HOSTILE_LINE = 4
 
-/** The same for any field: the partitioned table comes before its partition. */
-export const hostileLineOf = ({ path }: SqlFieldSample): number =>
-  path[0] === 'partitionOf' ? HOSTILE_LINE + 1 : HOSTILE_LINE
+/** The same for any field: the partitioned table comes before its partition, and a table before a cast of its rows. */
+export const hostileLineOf = ({ kind, path }: SqlFieldSample): number =>
+  kind === 'cast' || path[0] === 'partitionOf' ? HOSTILE_LINE + 1 : HOSTILE_LINE
 
 /** All text fields of the lines that structure is built from, as `table.columns.0.type`, and what each holds. */
 export function declaredTexts(): ReadonlyMap<string, unknown> {

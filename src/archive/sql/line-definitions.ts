@@ -54,12 +54,15 @@ export function sqlFieldsOf({ kind, content }: Entry): readonly SqlField[] {
     }
     case 'view':
       return [
-        ...viewFields('view', content),
-        ...content.columns.flatMap(({ type }, at) => field(`view.columns.${at}.type`, type, TYPE)),
+        ...field('view.definition', content.definition, { form: 'query' }),
+        ...content.columns.flatMap(({ type, default: expression }, at) => [
+          ...field(`view.columns.${at}.type`, type, TYPE),
+          ...field(`view.columns.${at}.default`, expression, EXPRESSION),
+        ]),
       ]
     case 'materializedView':
       return [
-        ...viewFields('materializedView', content),
+        ...field('materializedView.definition', content.definition, { form: 'query' }),
         ...definitions('materializedView.indexes', content.indexes, ({ name }) => ({
           form: 'index',
           name,
@@ -77,14 +80,6 @@ export function sqlFieldsOf({ kind, content }: Entry): readonly SqlField[] {
       return []
   }
 }
-
-const viewFields = (
-  kind: 'view' | 'materializedView',
-  { definition, columns }: Pick<LineContent<'view'>, 'definition' | 'columns'>,
-): readonly SqlField[] => [
-  ...field(`${kind}.definition`, definition, { form: 'query' }),
-  ...columns.flatMap((column, at) => field(`${kind}.columns.${at}.default`, column.default, EXPRESSION)),
-]
 
 function tableFields(table: LineContent<'table'>): readonly SqlField[] {
   const constraint = (kind: ConstraintKind): Definition => ({ form: 'constraint', kind })

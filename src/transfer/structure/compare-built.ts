@@ -126,6 +126,8 @@ function saysNothing(field: string, value: unknown): boolean {
     (key === 'unlogged' && value === false) ||
     (key === 'comment' && value === '') ||
     (key === 'statistics' && value === -1) ||
+    // A step on the way to the view: it has the types that its query gives.
+    /^view\.columns\.\d+\.(type|collation)$/.test(field) ||
     // Told only by PostgreSQL 18 and later.
     (field.endsWith('.notNull.inherited') && value === true) ||
     (key === 'generatedKind' && value === 'stored')

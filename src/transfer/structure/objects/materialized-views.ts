@@ -2,7 +2,7 @@ import { quoteIdentifier } from '../../../database/quoting.ts'
 import { commentOn } from '../clauses.ts'
 import { jsonObject } from '../query.ts'
 import { IS_OWN_SQL, type ObjectKind } from './object-kind.ts'
-import { QUERY_SQL, VIEW_COLUMNS_SQL, viewClauses, viewColumnComments } from './views.ts'
+import { COLUMNS_SQL, QUERY_SQL, viewClauses, viewColumnComments } from './views.ts'
 
 const INDEXES_SQL = `COALESCE((
          SELECT pg_catalog.json_agg(${jsonObject({
@@ -15,7 +15,7 @@ const INDEXES_SQL = `COALESCE((
 
 const LINE_SQL = jsonObject({
   name: 'o.relname',
-  columns: VIEW_COLUMNS_SQL,
+  columns: COLUMNS_SQL,
   definition: QUERY_SQL,
   options: 'o.reloptions',
   indexes: INDEXES_SQL,

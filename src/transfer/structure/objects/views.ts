@@ -16,15 +16,16 @@ const columnsSql = (properties: Readonly<Record<string, string>>): string => `CO
 
 const COLUMN = {
   name: 'a.attname',
-  default: 'pg_catalog.pg_get_expr(d.adbin, d.adrelid)',
   comment: 'pg_catalog.col_description(a.attrelid, a.attnum)',
 }
 
-/** The columns of a relation `o` that has no rows of its own. */
-export const VIEW_COLUMNS_SQL = columnsSql(COLUMN)
+/** The columns of a materialized view `o`. */
+export const COLUMNS_SQL = columnsSql(COLUMN)
+
+const VIEW_COLUMN = { ...COLUMN, default: 'pg_catalog.pg_get_expr(d.adbin, d.adrelid)' }
 
 const TYPED_COLUMNS_SQL = columnsSql({
-  ...COLUMN,
+  ...VIEW_COLUMN,
   type: 'pg_catalog.format_type(a.atttypid, a.atttypmod)',
   collation: 'pg_catalog.quote_ident(l.collname::text)',
 })
@@ -71,7 +72,7 @@ export function createColumns(line: ViewLine): readonly string[] {
 
 const LINE_SQL = jsonObject({
   name: 'o.relname',
-  columns: VIEW_COLUMNS_SQL,
+  columns: columnsSql(VIEW_COLUMN),
   definition: QUERY_SQL,
   options: `NULLIF(ARRAY(SELECT p FROM pg_catalog.unnest(o.reloptions) p WHERE p NOT LIKE 'check_option=%'), '{}')`,
   checkOption: `(SELECT pg_catalog.substr(p, 14) FROM pg_catalog.unnest(o.reloptions) p WHERE p LIKE 'check_option=%')`,
