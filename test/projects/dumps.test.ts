@@ -253,6 +253,15 @@ describe('a dump as pg_dump 18 writes it', () => {
     expect(strict.text).toMatch(/line 9: SET statement_timeout says nothing about the stage/)
   })
 
+  test('is taken without the comments before its first statement, as Rails and Supabase keep it', async () => {
+    await createProject(wharf, 'bare')
+    const bare = `${dump.replaceAll(/^--.*$/gm, '')}SET search_path TO "$user", public;
+INSERT INTO "part" (id) VALUES\n(3);\n`
+    expect(await post('bare', bare)).toMatchObject({ status: 200, json: { rows: 2 } })
+    const rows = await wharf.database.query(`SELECT id FROM "bare.live".part ORDER BY id`)
+    expect(rows).toEqual([{ id: 1 }, { id: 2 }, { id: 3 }])
+  })
+
   test('is taken compressed as well', async () => {
     await createProject(wharf, 'packed')
     expect(await post('packed', gzipSync(dump), '', { 'content-encoding': 'gzip' })).toMatchObject({ status: 200 })

@@ -6,10 +6,13 @@ const BEGINNING = '-- PostgreSQL database dump'
 const END = '-- PostgreSQL database dump complete'
 const OF_A_SERVER = '-- PostgreSQL database cluster dump'
 
+/** The first statement of a dump: Rails' `db/structure.sql` and `supabase db dump` leave out the comments before it. */
+const FIRST_STATEMENT = /^set\s+statement_timeout\s*=\s*0$/i
+
 /** What pg_dump calls the schema that a database begins with. */
 const DEFAULT_SCHEMA = 'public'
 
-/** Follows whether a script is a dump, which its comments say. */
+/** Follows whether a script is a dump, which its comments say, or its first statement. */
 export function createDumpState(
   { schema, stageSchema }: { readonly schema?: string | undefined; readonly stageSchema: string },
   login: string,
@@ -17,6 +20,7 @@ export function createDumpState(
   const named: DumpMap = { schema: schema ?? DEFAULT_SCHEMA, login, stageSchema }
   let map = schema === undefined ? undefined : named
   let isOpen = false
+  let isAtStart = true
   return {
     /** How names become those of the stage; undefined where they are left as they are. */
     map: (): DumpMap | undefined => map,
@@ -29,6 +33,11 @@ export function createDumpState(
       }
       if (text === BEGINNING) [map, isOpen] = [named, true]
       if (text === END) isOpen = false
+    },
+    /** @param text without the semicolon behind it. */
+    onStatement(text: string): void {
+      if (isAtStart && FIRST_STATEMENT.test(text)) map = named
+      isAtStart = false
     },
     /** @throws {AppError} SQL_REJECTED for a dump without its end. */
     assertWhole(line: number): void {

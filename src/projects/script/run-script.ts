@@ -100,7 +100,9 @@ export async function runScript(
 
   const run = async (statement: Statement): Promise<void> => {
     site.line = statement.line
-    const prepared = await prepare(await text.decode(statement))
+    const sql = await text.decode(statement)
+    dump.onStatement(sql)
+    const prepared = await prepare(sql)
     const { line } = statement
     const isInsert = /^insert\b/i.test(prepared.text)
     if (!isInsert || batchChars + prepared.text.length > MAX_BATCH_CHARS) await runBatch()
