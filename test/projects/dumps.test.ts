@@ -296,6 +296,11 @@ INSERT INTO "part" (id) VALUES\n(3);\n`
     ['a dump of a whole server', '--\n-- PostgreSQL database cluster dump\n--\n', /pg_dumpall/],
     ['\\connect', '--\n-- PostgreSQL database dump\n--\n\\connect app\n', /line 4: \\\\connect .*without --create/],
     [
+      'a dump with large objects',
+      "-- PostgreSQL database dump\nSELECT pg_catalog.lo_create('123');\nBEGIN;\n",
+      /line 2: the dump has large objects.*--no-blobs/,
+    ],
+    [
       'an extension that PostgreSQL does not trust',
       '-- PostgreSQL database dump\nCREATE EXTENSION dblink;\n',
       /line 2: .*dblink.* not among those that the operator allows/,

@@ -1,4 +1,5 @@
 import type { Grammar } from '../../archive/sql/grammar.ts'
+import { bodyPath } from './body-path.ts'
 import { bodyOf } from './function-body.ts'
 import type { Change, NameMap } from './name-map.ts'
 import { objectNames } from './object-names.ts'
@@ -30,7 +31,8 @@ export function mapNames(
   if (mapped === body.text) return { changes, leavesBody: false }
   if (mapped === undefined) return { changes, leavesBody: namesSchema(body.text, map.schema) }
   const { start, end } = body.token
-  return { changes: [...changes, { start, end, text: body.quote(mapped) }], leavesBody: false }
+  const path = bodyPath(statement, nodes, map)
+  return { changes: [...changes, ...path, { start, end, text: body.quote(mapped) }], leavesBody: false }
 }
 
 /** Makes the changes. */

@@ -6,6 +6,12 @@ import { foldCase, type Nodes, type ParsedStatement, textsOf } from './parse-sta
 const OBJECT_NAME_TYPE = /^_?reg(?:class|collation|config|dictionary|oper|operator|proc|procedure|type)$/
 const OF_OBJECT_NAMES: ReadonlySet<unknown> = new Set(['nextval', 'currval', 'setval', 'pg_get_serial_sequence'])
 
+/** Functions whose first argument is the name of a dictionary or a configuration, where they have another one. */
+const OF_TEXT_SEARCH: ReadonlySet<unknown> = new Set([
+  ...(['unaccent', 'ts_lexize', 'ts_headline', 'to_tsvector', 'to_tsquery'] as const),
+  ...(['plainto_tsquery', 'phraseto_tsquery', 'websearch_to_tsquery'] as const),
+])
+
 /** Strings that name an object, and the schemas of search paths. */
 export function objectNames({ tokens }: ParsedStatement, nodes: Nodes, map: NameMap): readonly Change[] {
   const { schema, to } = map
@@ -26,8 +32,10 @@ export function objectNames({ tokens }: ParsedStatement, nodes: Nodes, map: Name
     if (name === 'TypeCast' && OBJECT_NAME_TYPE.test(String(textsOf(treeAt(node, 'typeName').names).at(-1)))) {
       add(constantOf(node.arg), changeName)
     }
-    if (name === 'FuncCall' && OF_OBJECT_NAMES.has(textsOf(node.funcname).at(-1))) {
-      add(constantOf(asList(node.args)[0]), changeName)
+    if (name === 'FuncCall') {
+      const [called, [argument, another]] = [textsOf(node.funcname).at(-1), asList(node.args)]
+      const isName = OF_OBJECT_NAMES.has(called) || (another !== undefined && OF_TEXT_SEARCH.has(called))
+      if (isName) add(constantOf(argument), changeName)
     }
     if (name === 'VariableSetStmt' && node.name === 'search_path' && to !== undefined) {
       for (const argument of asList(node.args)) {

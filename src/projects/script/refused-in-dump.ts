@@ -1,4 +1,5 @@
-import { asTree, type Tree } from '../../archive/sql/grammar.ts'
+import { asList, asTree, type Tree, treeAt } from '../../archive/sql/grammar.ts'
+import { textsOf } from './parse-statement.ts'
 
 /** What to do about a statement of a dump that no stage can run; undefined for any other. */
 export function refusedInDump(tree: Tree, schema: string): string | undefined {
@@ -14,5 +15,11 @@ export function refusedInDump(tree: Tree, schema: string): string | undefined {
   if (kind === 'CreateRoleStmt' || kind === 'CreatedbStmt') {
     return 'this is a dump of a whole server: dump one database, with pg_dump and not with pg_dumpall'
   }
+  if (kind === 'SelectStmt' && asList(node.targetList).some(makesLargeObject)) {
+    return 'the dump has large objects, which no stage holds: dump without them (pg_dump --no-blobs)'
+  }
   return undefined
 }
+
+const makesLargeObject = (target: unknown): boolean =>
+  textsOf(treeAt(asTree(target), 'ResTarget', 'val', 'FuncCall').funcname).join('.') === 'pg_catalog.lo_create'

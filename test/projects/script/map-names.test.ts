@@ -63,6 +63,26 @@ const MAPPED: readonly [statement: string, mapped: string][] = [
     "CREATE FUNCTION public.f() RETURNS int SET search_path TO 'public' BEGIN ATOMIC SELECT public.g(); END",
     'CREATE FUNCTION @.f() RETURNS int SET search_path TO @ BEGIN ATOMIC SELECT @.g(); END',
   ],
+  [
+    "CREATE FUNCTION public.f() RETURNS int LANGUAGE sql SECURITY DEFINER SET search_path TO '' AS $$ SELECT public.g() $$",
+    'CREATE FUNCTION @.f() RETURNS int LANGUAGE sql SECURITY DEFINER SET search_path TO @ AS $$ SELECT g() $$',
+  ],
+  [
+    "CREATE FUNCTION f() RETURNS int LANGUAGE sql SET search_path TO 'pg_catalog', 'pg_temp' AS $$ SELECT public.g() $$",
+    "CREATE FUNCTION f() RETURNS int LANGUAGE sql SET search_path TO 'pg_catalog', @, 'pg_temp' AS $$ SELECT g() $$",
+  ],
+  [
+    'CREATE FUNCTION f() RETURNS int LANGUAGE sql SET search_path TO pg_temp AS $$ SELECT public.g() $$',
+    'CREATE FUNCTION f() RETURNS int LANGUAGE sql SET search_path TO @, pg_temp AS $$ SELECT g() $$',
+  ],
+  [
+    "CREATE FUNCTION f() RETURNS int LANGUAGE sql SET search_path TO '' AS $$ SELECT 1 FROM public $$",
+    "CREATE FUNCTION f() RETURNS int LANGUAGE sql SET search_path TO '' AS $$ SELECT 1 FROM public $$",
+  ],
+  [
+    "CREATE FUNCTION f(text) RETURNS text LANGUAGE sql AS $$ SELECT public.own_unaccent('public.d', $1), unaccent('public.d', $1), to_tsvector('public.d') $$",
+    "CREATE FUNCTION f(text) RETURNS text LANGUAGE sql AS $$ SELECT own_unaccent('public.d', $1), unaccent('d', $1), to_tsvector('public.d') $$",
+  ],
   ["SELECT 'é', 'public.t'::regclass, 1 FROM public.é", "SELECT 'é', '@.t'::regclass, 1 FROM @.é"],
   // PostgreSQL 18's own.
   [
