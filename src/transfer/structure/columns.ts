@@ -77,6 +77,25 @@ function notNull({ nullable, notNull: { name, inherited, noInherit } = {} }: Col
   return `${name === undefined ? '' : ` CONSTRAINT ${quoteIdentifier(name)}`} NOT NULL${noInherit ? ' NO INHERIT' : ''}`
 }
 
+/**
+ * A table whose NOT NULL constraints leave the names of its other constraints free. Versions before 18 have no names for
+ * them, so there a check may have the one that PostgreSQL would choose.
+ */
+export function withFreeNotNullNames(table: TableLine): TableLine {
+  const { name, columns, primaryKey, unique = [], checks = [], exclusions = [], foreignKeys = [] } = table
+  const others = [...(primaryKey ? [primaryKey] : []), ...unique, ...checks, ...exclusions, ...foreignKeys]
+  const taken = new Set([...others.map((constraint) => constraint.name), ...columns.map((c) => c.notNull?.name)])
+  return {
+    ...table,
+    columns: columns.map((column, index) => {
+      if (column.notNull?.name !== undefined || !taken.has(`${name}_${column.name}_not_null`)) return column
+      let free = `not_null_${index + 1}`
+      while (taken.has(free)) free += '_'
+      return { ...column, notNull: { ...column.notNull, name: free } }
+    }),
+  }
+}
+
 /** NOT NULL constraints that rows need not fulfil which are there before them. */
 export const uncheckedNotNulls = ({ name: table, columns }: TableLine): string[] =>
   columns.flatMap(({ name, notNull: { name: constraint, inherited, notValid, noInherit } = {} }) =>

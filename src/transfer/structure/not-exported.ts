@@ -76,6 +76,20 @@ const TABLE_OBJECTS: readonly string[] = [
   `SELECT 'index statistics', c.relname::text, 'column ' || a.attnum || ' has the target ' || a.attstattarget
      FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
     WHERE ${ON_TABLE} AND c.relkind IN ('i', 'I') AND a.attstattarget >= 0`,
+  `SELECT 'column statistics', c.relname || '.' || a.attname, 'the target ' || a.attstattarget
+     FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
+    WHERE ${ON_TABLE} AND c.relkind = 'm' AND a.attnum > 0 AND a.attstattarget >= 0 AND NOT a.attisdropped`,
+  `SELECT 'clustering', c.relname::text, 'by index ' || x.relname
+     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_index i ON i.indrelid = c.oid AND i.indisclustered
+     JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid
+    WHERE ${ON_TABLE} AND c.relkind = 'm'`,
+  // A partition has its partitioned table's triggers, and each may be disabled there alone.
+  `SELECT 'trigger of a partition', c.relname || '.' || g.tgname,
+          CASE g.tgenabled WHEN 'D' THEN 'disabled' WHEN 'A' THEN 'enabled always' WHEN 'R' THEN 'enabled for replicas'
+                           ELSE 'enabled' END || ', other than that of ' || root.relname
+     FROM pg_catalog.pg_trigger g JOIN pg_catalog.pg_class c ON c.oid = g.tgrelid
+     JOIN pg_catalog.pg_trigger o ON o.oid = g.tgparentid JOIN pg_catalog.pg_class root ON root.oid = o.tgrelid
+    WHERE ${ON_TABLE} AND g.tgenabled <> o.tgenabled AND NOT g.tgisinternal`,
   `SELECT 'subscription', s.subname::text, 'of ' || c.relname
      FROM pg_catalog.pg_subscription s JOIN pg_catalog.pg_subscription_rel l ON l.srsubid = s.oid
      JOIN pg_catalog.pg_class c ON c.oid = l.srrelid
@@ -144,13 +158,38 @@ SELECT 'security label', pg_catalog.pg_describe_object(l.classoid, l.objoid, l.o
            FROM pg_catalog.pg_proc WHERE pronamespace = $1::pg_catalog.oid
          UNION ALL SELECT 'pg_catalog.pg_namespace'::pg_catalog.regclass, $1::pg_catalog.oid)`
 
-// On NOT NULL constraints, which PostgreSQL has as objects of their own since version 18; those of domains since 17.
+/** Comments on what has no line of its own. */
+const COMMENTED: readonly string[] = [
+  // NOT NULL constraints, which PostgreSQL has as objects of their own since version 18 (those of domains since 17), and
+  // what a table has only because its partitioned table, or one that it inherits from, has it. Keys have lines.
+  `SELECT k.tableoid, k.oid FROM pg_catalog.pg_constraint k
+    WHERE k.connamespace = $1::pg_catalog.oid
+      AND (k.contype = 'n' OR (k.contype = 'c' AND k.conrelid <> 0 AND NOT k.conislocal)
+           OR (k.contype = 'f' AND k.conparentid <> 0))`,
+  `SELECT g.tableoid, g.oid FROM pg_catalog.pg_trigger g JOIN pg_catalog.pg_class c ON c.oid = g.tgrelid
+    WHERE c.relnamespace = $1::pg_catalog.oid AND g.tgparentid <> 0`,
+  `SELECT r.tableoid, r.oid FROM pg_catalog.pg_rewrite r JOIN pg_catalog.pg_class c ON c.oid = r.ev_class
+    WHERE c.relnamespace = $1::pg_catalog.oid AND r.rulename = '_RETURN'`,
+  `SELECT t.tableoid, t.oid FROM pg_catalog.pg_type t
+    WHERE t.typnamespace = $1::pg_catalog.oid AND t.typtype = 'm'`,
+]
+
 const COMMENTS_SQL = `
 SELECT 'comment', pg_catalog.pg_describe_object(d.classoid, d.objoid, d.objsubid), NULL
   FROM pg_catalog.pg_description d
-  JOIN pg_catalog.pg_constraint k
-    ON d.classoid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND d.objoid = k.oid
- WHERE k.connamespace = $1::pg_catalog.oid AND k.contype = 'n'`
+  JOIN (${COMMENTED.join(' UNION ALL ')}) o (class, oid) ON d.classoid = o.class AND d.objoid = o.oid`
+
+/** What `ALTER … DEPENDS ON EXTENSION` said of functions, triggers, indexes and materialized views. */
+const DEPENDS_ON_EXTENSION_SQL = `
+SELECT 'dependency', pg_catalog.pg_describe_object(d.classid, d.objid, 0), 'on extension ' || e.extname
+  FROM pg_catalog.pg_depend d
+  JOIN pg_catalog.pg_extension e
+    ON d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass AND d.refobjid = e.oid
+ WHERE d.deptype = 'x' AND (d.classid, d.objid) IN (
+         SELECT c.tableoid, c.oid FROM pg_catalog.pg_class c WHERE ${ON_TABLE}
+         UNION ALL SELECT p.tableoid, p.oid FROM pg_catalog.pg_proc p WHERE p.pronamespace = $1::pg_catalog.oid
+         UNION ALL SELECT g.tableoid, g.oid FROM pg_catalog.pg_trigger g
+                     JOIN pg_catalog.pg_class c ON c.oid = g.tgrelid WHERE ${ON_TABLE})`
 
 const NOT_EXPORTED_SQL = [
   EXTENSIONS_SQL,
@@ -163,4 +202,5 @@ const NOT_EXPORTED_SQL = [
   ...OWNED_BY_OTHERS,
   OTHERS_SQL,
   COMMENTS_SQL,
+  DEPENDS_ON_EXTENSION_SQL,
 ].join('\nUNION ALL\n')

@@ -8,6 +8,7 @@ import {
   completeColumns,
   inheritedNotNulls,
   toColumnLine,
+  withFreeNotNullNames,
 } from './columns.ts'
 import { type ConstraintRow, definitionFacts, toDefinitionLists } from './constraints.ts'
 import type { ObjectKey } from './dependencies.ts'
@@ -93,9 +94,9 @@ function indexIdentity(
 
 /** Tables with their columns alone, in an order that fits what inherits from what. Partitions are tables of their own yet. */
 export function createTables(tables: readonly TableLine[]): string[] {
-  const { created, added, linked } = planColumns(tables)
+  const { created, added, linked } = planColumns(tables.map(withFreeNotNullNames))
   return [
-    ...tables.map((table) => {
+    ...tables.map(withFreeNotNullNames).map((table) => {
       const { name, inherits = [], columns } = table
       return createTable({
         ...table,

@@ -50,11 +50,19 @@ const needs = (what: string): string => `needs ${what}, which archives do not de
 const withRows = (reason: string): string => `${reason}; its rows are not exported either`
 
 const EXPECTED: readonly (readonly [kind: string, name: string, detail?: string])[] = [
+  ['clustering', 'a_snapshot', 'by index by_id'],
   ['column options', 'a_snapshot.id', 'n_distinct=5'],
+  ['column statistics', 'a_snapshot.id', 'the target 7'],
   ['comment', 'constraint base_n_not_null on table base'],
+  ['comment', 'constraint positive on table piece'],
+  ['comment', 'constraint refers on table piece'],
+  ['comment', 'rule _RETURN on view a_view'],
+  ['comment', 'trigger acts on table piece'],
+  ['comment', 'type measured_multirange'],
   ['composite type', 'of_hstore', needs('type elsewhere.hstore')],
   ['composite type', 'of_row', needs('type base')],
   ['default', 'parts.hidden', needs('type elsewhere.hstore')],
+  ['dependency', 'function needed()', 'on extension plpgsql'],
   ['enum', 'date', 'a built-in object of the same name hides it'],
   ['extension', 'cube'],
   ['foreign key', 'refers_to_ancestor.refers_to_ancestor_id_fkey', needs('table ancestor')],
@@ -71,6 +79,7 @@ const EXPECTED: readonly (readonly [kind: string, name: string, detail?: string]
   ['table', 'with_hidden_row_type', withRows(needs('type stage.path[]'))],
   ['table', 'with_hidden_type', withRows(needs('type stage.date'))],
   ['table', 'with_hstore', withRows(needs('type elsewhere.hstore'))],
+  ['trigger of a partition', 'piece.acts', 'disabled, other than that of whole'],
 ]
 
 test('everything that lines cannot describe is named, with the reason where it is not plain', () => {

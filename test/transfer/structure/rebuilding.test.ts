@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { toEntry } from '../../../src/archive/lines.ts'
+import { loadGrammar } from '../../../src/archive/sql/grammar.ts'
+import { builtDifferences } from '../../../src/transfer/structure/compare-built.ts'
 import { inCreationOrder } from '../../../src/transfer/structure/creation-order.ts'
 import { readStructure, type StageStructure, toLines } from '../../../src/transfer/structure/read-structure.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts'
@@ -47,6 +49,26 @@ test('what came with PostgreSQL 18 is rebuilt too', async () => {
   expect(original.tables[0]?.line.columns).toMatchObject([{}, {}, { nullable: true }, { generatedKind: 'virtual' }])
   expect(original.notExported).toEqual([])
   await Promise.all([old.end(), fresh.end()])
+})
+
+test('lines of versions before 18, which have no names for NOT NULL, are rebuilt whatever the names of tables and checks', async () => {
+  const long = `customer_${'subscription_'.repeat(2)}billing_history`
+  const notNull = [{ name: `${long}_id`, type: 'integer', nullable: false }]
+  const check = { name: 'users_email_not_null', definition: 'CHECK ((email IS NOT NULL))' }
+  const tables = [
+    { name: long, columns: notNull },
+    { name: 'users', columns: [{ name: 'email', type: 'text', nullable: false }], checks: [check] },
+  ]
+  const lines = { extensions: [], beforeTables: [], sequences: [], tables, afterTables: [] }
+  const session = await openStage(database.url, 'named')
+  await session.build(lines)
+  const built = toLines(await readStructure(session.query, 'named'))
+  expect(await builtDifferences(await loadGrammar(), lines, built)).toEqual([])
+  expect(built.tables.map(({ columns, checks }) => [columns[0]?.nullable, checks?.length])).toEqual([
+    [false, undefined],
+    [false, 1],
+  ])
+  await session.end()
 })
 
 test('the lines leave nothing of it out', () => {
