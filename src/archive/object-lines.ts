@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { builtInName, comment, flag, identifier, list, optional, quotedText, sqlText, texts } from './fields.ts'
 import { namedRole } from './grant-lines.ts'
+import { columnStorage } from './structure-lines.ts'
 
 /** The kinds of lines that hold an object beside types, sequences and tables: each one statement, and what goes with it. */
 
@@ -77,11 +78,13 @@ export const view = z.object({
 
 export const materializedView = z.object({
   name: identifier,
-  columns: list(z.object(viewColumn)),
+  columns: list(z.object({ ...viewColumn, ...columnStorage })),
   definition: sqlText,
   options,
   /** Each a `CREATE INDEX`. */
   indexes: list(z.object({ name: identifier, definition: sqlText, comment })).default([]),
+  /** The index by which it was clustered last. */
+  clusterOn: optional(identifier),
   /** Whether it had rows: then it is filled again. */
   populated: flag,
   comment,
@@ -92,7 +95,12 @@ const enabled = z.enum(['origin', 'disabled', 'replica', 'always'])
 
 const ofTable = { name: identifier, table: identifier, definition: sqlText, comment }
 
-export const trigger = z.object({ ...ofTable, enabled })
+export const trigger = z.object({
+  ...ofTable,
+  enabled,
+  /** Of a trigger of a partitioned table, the partitions for which it acts at other times. */
+  partitions: optional(list(z.object({ table: identifier, enabled }))),
+})
 export const rule = z.object({ ...ofTable, enabled })
 /** A policy is for everybody, or for some roles. */
 export const policy = z

@@ -57,6 +57,8 @@ export const domain = z.object({
   name: identifier,
   type: sqlText,
   nullable: flag,
+  /** The name of its not-null constraint, where that is not `<name>_not_null`: PostgreSQL 17 and later have one. */
+  notNull: optional(identifier),
   default: optional(sqlText),
   collation: optional(builtInName),
   checks: list(check).default([]),
@@ -102,6 +104,16 @@ export const sequence = z.object({
   comment,
 })
 
+/** How the values of a column are kept, where that is not as by default. */
+export const columnStorage = {
+  storage: optional(z.enum(['plain', 'external', 'extended', 'main'])),
+  compression: optional(z.enum(['pglz', 'lz4'])),
+  /** How much ANALYZE looks at. */
+  statistics: optional(z.int()),
+  /** Options for ANALYZE, each as `name=value`. */
+  options: optional(list(quotedText)),
+}
+
 /** A column of a table. */
 export const column = z.object({
   name: identifier,
@@ -115,16 +127,12 @@ export const column = z.object({
   identity: optional(
     z.object({
       generation: z.enum(['always', 'by default']),
-      sequence: z.object({ name: identifier, ...sequenceState, comment }),
+      /** `unlogged` where it is not as its table is. */
+      sequence: z.object({ name: identifier, ...sequenceState, unlogged: optional(flag), comment }),
     }),
   ),
   collation: optional(builtInName),
-  storage: optional(z.enum(['plain', 'external', 'extended', 'main'])),
-  compression: optional(z.enum(['pglz', 'lz4'])),
-  /** How much ANALYZE looks at, where not the default. */
-  statistics: optional(z.int()),
-  /** Options for ANALYZE, each as `name=value`. */
-  options: optional(list(quotedText)),
+  ...columnStorage,
   /** Of its not-null constraint in PostgreSQL 18 and later, what is not as NOT NULL in `CREATE TABLE` has it. */
   notNull: optional(
     z.object({

@@ -99,10 +99,20 @@ export function excludeTables(structure: StageStructure, excluded: readonly stri
     extensions: structure.extensions.filter(({ neededBy }) => [...neededBy].some((key) => !gone.has(key))),
     sequences: structure.sequences.filter(({ ownedBy }) => ownedBy === undefined || !isExcluded(ownedBy.table)),
     tables: remaining,
-    afterTables: structure.afterTables.filter((object) => !isLost(object)),
+    afterTables: structure.afterTables.filter((object) => !isLost(object)).map(withoutTables(isExcluded)),
     notExported: [...left, ...lostKeys, ...lostParents, ...lostObjects],
   }
 }
+
+/** A trigger says when it acts on some partitions: only on those that are there. */
+const withoutTables =
+  (isExcluded: (table: string) => boolean) =>
+  (object: ObjectStructure): ObjectStructure => {
+    const { line } = object
+    if (line.kind !== 'trigger' || !line.content.partitions) return object
+    const partitions = line.content.partitions.filter(({ table }) => !isExcluded(table))
+    return { ...object, line: { ...line, content: { ...line.content, partitions } } }
+  }
 
 /** Tables that inherit from none that is excluded: their columns, and those of their descendants, become their own. */
 function inheritOnlyFrom(tables: readonly TableStructure[], isExcluded: (table: string) => boolean): TableStructure[] {

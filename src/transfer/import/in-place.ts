@@ -37,7 +37,7 @@ export async function inPlaceStatements(session: LoadingSession, structure: Stru
       // While we wait for this lock behind a reader, everybody else waits behind us.
       `SET LOCAL lock_timeout = '2s'`,
       ...(names.length > 0 ? [`LOCK TABLE ${names.join(', ')} IN ACCESS EXCLUSIVE MODE`] : []),
-      ...constraints.map(({ table, name }) => `ALTER TABLE ${table} DROP CONSTRAINT ${quoteIdentifier(name)}`),
+      ...constraints.map(({ noun, of, name }) => `ALTER ${noun} ${of} DROP CONSTRAINT ${quoteIdentifier(name)}`),
       ...triggers.map(
         ({ table, name }) => `ALTER TABLE ONLY ${quoteIdentifier(table)} DISABLE TRIGGER ${quoteIdentifier(name)}`,
       ),
@@ -49,9 +49,12 @@ export async function inPlaceStatements(session: LoadingSession, structure: Stru
     after: [
       // Tables with checks that are put off cannot be altered.
       'SET CONSTRAINTS ALL IMMEDIATE',
-      ...constraints.flatMap(({ table, name, definition, comment }) => [
-        `ALTER TABLE ${table} ADD CONSTRAINT ${quoteIdentifier(name)} ${definition}`,
-        ...commentOn(`CONSTRAINT ${quoteIdentifier(name)} ON ${table}`, comment ?? undefined),
+      ...constraints.flatMap(({ noun, of, name, definition, comment }) => [
+        `ALTER ${noun} ${of} ADD CONSTRAINT ${quoteIdentifier(name)} ${definition}`,
+        ...commentOn(
+          `CONSTRAINT ${quoteIdentifier(name)} ON ${noun === 'TABLE' ? '' : 'DOMAIN '}${of}`,
+          comment ?? undefined,
+        ),
       ]),
       ...forced.map(({ name }) => `ALTER TABLE ${quoteIdentifier(name)} FORCE ROW LEVEL SECURITY`),
       ...triggers.map(
@@ -67,8 +70,9 @@ export async function inPlaceStatements(session: LoadingSession, structure: Stru
 
 /** A constraint that is dropped, and made again. */
 interface SetAside {
-  /** With its schema, quoted. */
-  readonly table: string
+  readonly noun: 'TABLE' | 'DOMAIN'
+  /** The table or domain, with its schema, quoted. */
+  readonly of: string
   readonly name: string
   readonly definition: string
   readonly comment: string | null
@@ -77,8 +81,9 @@ interface SetAside {
 // Foreign keys also of tables that have no lines, and of other schemas: nothing can be truncated that is referred to. What is
 // inherited goes, and comes, with what it is inherited from.
 const SET_ASIDE_SQL = `
-SELECT pg_catalog.format('%I.%I', n.nspname, c.relname) AS table, k.conname::text AS name,
-       pg_catalog.pg_get_constraintdef(k.oid) AS definition, pg_catalog.obj_description(k.oid, 'pg_constraint') AS comment
+SELECT 'TABLE' AS noun, pg_catalog.format('%I.%I', n.nspname, c.relname) AS of, k.conname::text AS name,
+       pg_catalog.pg_get_constraintdef(k.oid) AS definition, pg_catalog.obj_description(k.oid, 'pg_constraint') AS comment,
+       k.coninhcount AS inherited, k.oid
   FROM pg_catalog.pg_constraint k
   JOIN pg_catalog.pg_class c ON c.oid = k.conrelid
   JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
@@ -86,7 +91,15 @@ SELECT pg_catalog.format('%I.%I', n.nspname, c.relname) AS table, k.conname::tex
  WHERE pg_catalog.to_regnamespace(pg_catalog.quote_ident(pg_catalog.current_schema())) IN (n.oid, target.relnamespace)
    AND k.conparentid = 0 AND k.conislocal
    AND (k.contype = 'f' OR (k.contype IN ('c', 'n') AND NOT k.convalidated))
- ORDER BY k.coninhcount, k.oid`
+ UNION ALL
+SELECT 'DOMAIN', pg_catalog.format('%I.%I', n.nspname, t.typname), k.conname::text,
+       pg_catalog.pg_get_constraintdef(k.oid), pg_catalog.obj_description(k.oid, 'pg_constraint'), 0, k.oid
+  FROM pg_catalog.pg_constraint k
+  JOIN pg_catalog.pg_type t ON t.oid = k.contypid
+  JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace
+ WHERE n.oid = pg_catalog.to_regnamespace(pg_catalog.quote_ident(pg_catalog.current_schema()))
+   AND k.contype = 'c' AND NOT k.convalidated
+ ORDER BY inherited, oid`
 
 /** The stage's schema is the first of the session's `search_path`. */
 const IN_STAGE = 'relnamespace = pg_catalog.to_regnamespace(pg_catalog.quote_ident(pg_catalog.current_schema()))'

@@ -1,4 +1,4 @@
-import { quoteIdentifier, quoteQualified } from '../../database/quoting.ts'
+import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../database/quoting.ts'
 import { collate, commentOn, storageParameters } from './clauses.ts'
 import type { ObjectKey } from './dependencies.ts'
 import type { LineContext } from './line-context.ts'
@@ -119,18 +119,35 @@ function identityDefinition({ generation, sequence }: IdentityLine): string {
  */
 export function inheritedNotNulls({ name, columns }: TableLine, parents: readonly TableLine[]): string[] {
   const hasFromParent = (column: ColumnLine): boolean =>
-    parents.some((parent) => parent.columns.some((other) => other.name === column.name && !other.nullable))
+    parents.some((parent) =>
+      parent.columns.some((other) => other.name === column.name && !other.nullable && !other.notNull?.noInherit),
+    )
   return (
     columns
       .filter(({ inherited, nullable, notNull: constraint }) => inherited && !nullable && !constraint?.inherited)
       .filter((column) => column.notNull !== undefined || !hasFromParent(column))
       // Tables that inherit from this one get it, too.
-      .map((column) => `ALTER TABLE ${quoteIdentifier(name)} ALTER COLUMN ${quoteIdentifier(column.name)} SET NOT NULL`)
+      .map((column) => setNotNull(name, column))
   )
 }
 
+/** By its name, where it has one of its own: PostgreSQL takes that since version 18. */
+function setNotNull(table: string, { name, notNull: { name: constraint, noInherit } = {} }: ColumnLine): string {
+  const alter = `ALTER TABLE ${quoteIdentifier(table)}`
+  const set = `${alter} ALTER COLUMN ${quoteIdentifier(name)} SET NOT NULL`
+  if (constraint === undefined && !noInherit) return set
+  const named = constraint === undefined ? 'ADD' : `ADD CONSTRAINT ${quoteIdentifier(constraint)}`
+  const add = `${alter} ${named} NOT NULL ${quoteIdentifier(name)}${noInherit ? ' NO INHERIT' : ''}`
+  const body = `
+    BEGIN
+      EXECUTE CASE WHEN pg_catalog.current_setting('server_version_num')::integer >= 180000
+                   THEN ${quoteLiteral(add)} ELSE ${quoteLiteral(set)} END;
+    END`
+  return `DO LANGUAGE plpgsql ${quoteLiteral(body)}`
+}
+
 /** What `CREATE TABLE` does not take in every version: one `ALTER TABLE`, or none. */
-export const completeColumns = (table: TableLine): string[] =>
+export const completeColumns = (table: Changed<StoredColumn>): string[] =>
   changeColumns(table, ({ storage, compression, statistics, options = [] }) => [
     ...setTo('STORAGE', storage),
     ...setTo('COMPRESSION', compression),
@@ -139,13 +156,24 @@ export const completeColumns = (table: TableLine): string[] =>
   ])
 
 /** The defaults of a table's columns: one `ALTER TABLE`, or none. Rows that are loaded have a value in every column. */
-export const setDefaults = (table: TableLine): string[] =>
+export const setDefaults = (table: Changed<ColumnLine>): string[] =>
   changeColumns(table, ({ default: expression }) => setTo('DEFAULT', expression))
 
 const setTo = (setting: string, value: string | number | undefined): readonly string[] =>
   value === undefined ? [] : [`SET ${setting} ${value}`]
 
-function changeColumns({ name, columns }: TableLine, changesOf: (column: ColumnLine) => readonly string[]): string[] {
+/** A table, or a materialized view. */
+interface Changed<Column> {
+  readonly name: string
+  readonly columns: readonly Column[]
+}
+
+type StoredColumn = Pick<ColumnLine, 'name' | 'storage' | 'compression' | 'statistics' | 'options'>
+
+function changeColumns<Column extends { readonly name: string }>(
+  { name, columns }: Changed<Column>,
+  changesOf: (column: Column) => readonly string[],
+): string[] {
   const changes = columns.flatMap((column) =>
     changesOf(column).map((change) => `ALTER COLUMN ${quoteIdentifier(column.name)} ${change}`),
   )
@@ -176,7 +204,16 @@ const NOT_NULL_SQL = jsonObject({
   notValid: 'CASE WHEN NOT not_null.convalidated THEN true END',
 })
 
-// The statistics target is -1 by default up to PostgreSQL 16, and NULL from 17.
+/** How the values of a column `a` of a type `t` are kept. The statistics target is -1 by default up to PostgreSQL 16, and NULL from 17. */
+export const COLUMN_STORAGE = {
+  storage: `CASE WHEN a.attstorage <> t.typstorage THEN
+         CASE a.attstorage WHEN 'p' THEN 'plain' WHEN 'e' THEN 'external' WHEN 'm' THEN 'main' ELSE 'extended' END
+       END`,
+  compression: `CASE a.attcompression WHEN 'p' THEN 'pglz' WHEN 'l' THEN 'lz4' END`,
+  statistics: 'NULLIF(a.attstattarget, -1)',
+  options: 'a.attoptions',
+}
+
 const LINE_SQL = jsonObject({
   name: 'a.attname',
   type: 'pg_catalog.format_type(a.atttypid, a.atttypmod)',
@@ -188,12 +225,7 @@ const LINE_SQL = jsonObject({
   identity: `CASE WHEN a.attidentity <> '' THEN pg_catalog.json_build_object(
                'generation', CASE a.attidentity WHEN 'a' THEN 'always' ELSE 'by default' END) END`,
   collation: 'pg_catalog.quote_ident(l.collname::text)',
-  storage: `CASE WHEN a.attstorage <> t.typstorage THEN
-         CASE a.attstorage WHEN 'p' THEN 'plain' WHEN 'e' THEN 'external' WHEN 'm' THEN 'main' ELSE 'extended' END
-       END`,
-  compression: `CASE a.attcompression WHEN 'p' THEN 'pglz' WHEN 'l' THEN 'lz4' END`,
-  statistics: 'NULLIF(a.attstattarget, -1)',
-  options: 'a.attoptions',
+  ...COLUMN_STORAGE,
   // Those of a partition are all its partitioned table's.
   inherited: 'CASE WHEN NOT (a.attislocal OR c.relispartition) THEN true END',
   comment: 'pg_catalog.col_description(a.attrelid, a.attnum)',

@@ -86,8 +86,8 @@ function comparisons(
   const [said, made] = [propertiesOf(line), propertiesOf(built)]
   return [...new Set([...said.keys(), ...made.keys()])].flatMap((field) => {
     const [a, b] = [said.get(field), made.get(field)]
-    // Versions before 18 keep no such names, and write none into archives: PostgreSQL chooses them.
-    const isUnknown = (a === undefined || b === undefined) && field.endsWith('.notNull.name')
+    // Versions before 18 keep no such names (of domains: before 17), and write none into archives: PostgreSQL chooses them.
+    const isUnknown = (a === undefined || b === undefined) && /\.notNull\.name$|^domain\.notNull$/.test(field)
     if (isDeepStrictEqual(a, b) || isUnknown) return []
     return () => {
       const definition = definitions.get(field)
@@ -124,7 +124,8 @@ function propertiesOf({ kind, content }: StructureEntry): ReadonlyMap<string, un
 function saysNothing(field: string, value: unknown): boolean {
   const key = field.slice(field.lastIndexOf('.') + 1)
   return (
-    (key === 'unlogged' && value === false) ||
+    // The sequence of an identity column is as its table is by itself.
+    (key === 'unlogged' && value === false && !field.endsWith('.sequence.unlogged')) ||
     (key === 'comment' && value === '') ||
     (key === 'statistics' && value === -1) ||
     // A step on the way to the view: it has the types that its query gives.

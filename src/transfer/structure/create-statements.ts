@@ -21,7 +21,7 @@ import {
   secureRows,
   tableComments,
 } from './tables.ts'
-import { completeType, createType } from './types.ts'
+import { completeType, createType, uncheckedChecks } from './types.ts'
 
 /** What structure lines say of a stage. */
 export interface StructureLines {
@@ -83,6 +83,7 @@ export function createStatements({ beforeTables, sequences, tables, afterTables 
       // A default may name any table as a regclass; a check can call a function that reads a view.
       ...tables.flatMap(setDefaults),
       ...checkStatements(tables),
+      ...beforeTables.filter(isTypeLine).flatMap(uncheckedChecks),
       ...foreignKeyStatements(tables),
       ...afterTables.flatMap(completeObject),
       ...tables.flatMap(replicaIdentity),

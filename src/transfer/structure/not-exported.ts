@@ -65,31 +65,23 @@ const ON_TABLE = 'c.relnamespace = $1::pg_catalog.oid'
 const TABLE_OBJECTS: readonly string[] = [
   `SELECT 'tablespace', c.relname::text, 'is in ' || s.spcname
      FROM pg_catalog.pg_class c JOIN pg_catalog.pg_tablespace s ON s.oid = c.reltablespace
-    WHERE ${ON_TABLE} AND c.relkind IN ('r', 'p', 'i', 'I')`,
+    WHERE ${ON_TABLE} AND c.relkind IN ('r', 'p', 'i', 'I', 'm')`,
+  // A reader of the table reads their rows, too.
+  `SELECT CASE WHEN child.relispartition THEN 'partitioned table' ELSE 'table' END, c.relname::text,
+          CASE WHEN child.relispartition THEN 'its partition ' ELSE 'its child table ' END
+          || pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(child.relname)
+          || ' is in another schema; the rows of that are not exported'
+     FROM pg_catalog.pg_inherits h JOIN pg_catalog.pg_class c ON c.oid = h.inhparent
+     JOIN pg_catalog.pg_class child ON child.oid = h.inhrelid
+     JOIN pg_catalog.pg_namespace n ON n.oid = child.relnamespace
+    WHERE ${ON_TABLE} AND c.relkind IN ('r', 'p') AND child.relnamespace <> c.relnamespace`,
   `SELECT 'publication', p.pubname::text, 'of ' || c.relname
      FROM pg_catalog.pg_publication p JOIN pg_catalog.pg_publication_rel l ON l.prpubid = p.oid
      JOIN pg_catalog.pg_class c ON c.oid = l.prrelid
     WHERE ${ON_TABLE}`,
-  `SELECT 'column options', c.relname || '.' || a.attname, pg_catalog.array_to_string(a.attoptions, ', ')
-     FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
-    WHERE ${ON_TABLE} AND c.relkind = 'm' AND a.attoptions IS NOT NULL AND NOT a.attisdropped`,
   `SELECT 'index statistics', c.relname::text, 'column ' || a.attnum || ' has the target ' || a.attstattarget
      FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
     WHERE ${ON_TABLE} AND c.relkind IN ('i', 'I') AND a.attstattarget >= 0`,
-  `SELECT 'column statistics', c.relname || '.' || a.attname, 'the target ' || a.attstattarget
-     FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
-    WHERE ${ON_TABLE} AND c.relkind = 'm' AND a.attnum > 0 AND a.attstattarget >= 0 AND NOT a.attisdropped`,
-  `SELECT 'clustering', c.relname::text, 'by index ' || x.relname
-     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_index i ON i.indrelid = c.oid AND i.indisclustered
-     JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid
-    WHERE ${ON_TABLE} AND c.relkind = 'm'`,
-  // A partition has its partitioned table's triggers, and each may be disabled there alone.
-  `SELECT 'trigger of a partition', c.relname || '.' || g.tgname,
-          CASE g.tgenabled WHEN 'D' THEN 'disabled' WHEN 'A' THEN 'enabled always' WHEN 'R' THEN 'enabled for replicas'
-                           ELSE 'enabled' END || ', other than that of ' || root.relname
-     FROM pg_catalog.pg_trigger g JOIN pg_catalog.pg_class c ON c.oid = g.tgrelid
-     JOIN pg_catalog.pg_trigger o ON o.oid = g.tgparentid JOIN pg_catalog.pg_class root ON root.oid = o.tgrelid
-    WHERE ${ON_TABLE} AND g.tgenabled <> o.tgenabled AND NOT g.tgisinternal`,
   `SELECT 'subscription', s.subname::text, 'of ' || c.relname
      FROM pg_catalog.pg_subscription s JOIN pg_catalog.pg_subscription_rel l ON l.srsubid = s.oid
      JOIN pg_catalog.pg_class c ON c.oid = l.srrelid
@@ -142,6 +134,19 @@ SELECT 'default privileges', pg_catalog.pg_get_userbyid(a.defaclrole)::text,
   FROM pg_catalog.pg_default_acl a
  WHERE a.defaclnamespace = $1::pg_catalog.oid
    AND pg_catalog.pg_get_userbyid(a.defaclrole) <> CURRENT_USER
+UNION ALL
+SELECT 'event trigger', e.evtname::text, 'calls ' || p.proname
+  FROM pg_catalog.pg_event_trigger e JOIN pg_catalog.pg_proc p ON p.oid = e.evtfoid
+ WHERE p.pronamespace = $1::pg_catalog.oid
+UNION ALL
+SELECT 'cast', pg_catalog.format_type(k.castsource, NULL) || ' AS ' || pg_catalog.format_type(k.casttarget, NULL),
+       'neither of its types is in the schema'
+  FROM pg_catalog.pg_cast k JOIN pg_catalog.pg_proc p ON p.oid = k.castfunc
+ WHERE p.pronamespace = $1::pg_catalog.oid
+   AND NOT EXISTS (SELECT FROM pg_catalog.pg_type t
+                    WHERE t.oid IN (k.castsource, k.casttarget) AND t.typnamespace = $1::pg_catalog.oid)
+   AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
+                    WHERE d.classid = k.tableoid AND d.objid = k.oid AND d.deptype IN ('e', 'i'))
 UNION ALL
 SELECT 'publication', p.pubname::text, 'of the whole schema'
   FROM pg_catalog.pg_publication p JOIN pg_catalog.pg_publication_namespace n ON n.pnpubid = p.oid

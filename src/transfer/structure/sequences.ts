@@ -12,7 +12,13 @@ export interface SequenceRow {
   readonly visible: boolean
   readonly line: SequenceLine
   /** The column that it belongs to, as `OWNED BY` says or because it is the column's identity. */
-  readonly owner: { readonly key: ObjectKey; readonly column: number; readonly isIdentity: boolean } | null
+  readonly owner: {
+    readonly key: ObjectKey
+    readonly column: number
+    readonly isIdentity: boolean
+    /** Whether the table is. */
+    readonly unlogged: boolean
+  } | null
 }
 
 /** Reads the schema's sequences, those behind identity columns too, and where each stands. */
@@ -40,9 +46,9 @@ export function toSequenceLines(sequences: readonly SequenceRow[], context: Line
 }
 
 /** The sequence of an identity column, whose type and owner are the column's. */
-export function toIdentitySequence({ line }: SequenceRow): IdentityLine['sequence'] {
-  const { type, ownedBy, unlogged, ...sequence } = line
-  return sequence
+export function toIdentitySequence({ line, owner }: SequenceRow): IdentityLine['sequence'] {
+  const { type, ownedBy, unlogged = false, ...sequence } = line
+  return unlogged === owner?.unlogged ? sequence : { ...sequence, unlogged }
 }
 
 /** The statement that makes a sequence; its owner and its position are set later. */
@@ -62,9 +68,11 @@ export function sequenceOptions({ start, increment, min, max, cache, cycle }: Id
 export function positionSequence(sequence: SequenceLine | IdentityLine['sequence']): string[] {
   const name = quoteIdentifier(sequence.name)
   const { ownedBy } = { ownedBy: undefined, ...sequence }
+  const unlogged = 'type' in sequence ? undefined : sequence.unlogged
   return [
     // setval() is not undone by a rollback, but the sequence is: it is new in this transaction.
     `SELECT pg_catalog.setval(${quoteLiteral(name)}, ${sequence.value}, ${sequence.called})`,
+    ...(unlogged === undefined ? [] : [`ALTER SEQUENCE ${name} SET ${unlogged ? 'UNLOGGED' : 'LOGGED'}`]),
     ...(ownedBy ? [`ALTER SEQUENCE ${name} OWNED BY ${quoteQualified(ownedBy.table, ownedBy.column)}`] : []),
     ...commentOn(`SEQUENCE ${name}`, sequence.comment),
   ]
@@ -103,6 +111,7 @@ SELECT 'pg_class:' || c.oid AS key, c.relname::text AS name, pg_catalog.pg_table
          key: `'pg_class:' || owner.oid`,
          column: 'd.refobjsubid',
          isIdentity: `d.deptype = 'i'`,
+         unlogged: `owner.relpersistence = 'u'`,
        })} END AS owner
   FROM pg_catalog.pg_class c
   JOIN pg_catalog.pg_sequence s ON s.seqrelid = c.oid

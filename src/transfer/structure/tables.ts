@@ -149,7 +149,7 @@ export function replicaIdentity({ name, replicaIdentity: identity }: TableLine):
 }
 
 /** By which index it was clustered last, once that is there. */
-export const clusterOn = ({ name, clusterOn: index }: TableLine): string[] =>
+export const clusterOn = ({ name, clusterOn: index }: Pick<TableLine, 'name' | 'clusterOn'>): string[] =>
   index === undefined ? [] : [`ALTER TABLE ${quoteIdentifier(name)} CLUSTER ON ${quoteIdentifier(index)}`]
 
 /** Once the rows are there: COPY takes none for a login that is under policies itself. */

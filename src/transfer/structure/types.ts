@@ -6,7 +6,7 @@ import { describable, type LineContext } from './line-context.ts'
 import type { CompositeLine, EnumLine, Facts, RangeLine, TypeLine } from './lines.ts'
 import type { Query } from './query.ts'
 import { COMPOSITE } from './types/composites.ts'
-import { DOMAIN, type DomainRow, toDomainLine } from './types/domains.ts'
+import { DOMAIN, type DomainRow, toDomainLine, uncheckedDomainChecks } from './types/domains.ts'
 import { ENUM } from './types/enums.ts'
 import { RANGE } from './types/ranges.ts'
 import type { TypeRow } from './types/type-kind.ts'
@@ -66,6 +66,10 @@ export function completeType(type: TypeLine): string[] {
   const noun = type.kind === 'domain' ? 'DOMAIN' : 'TYPE'
   return [...(kindOf(type).complete?.(name, type.content) ?? []), ...commentOn(`${noun} ${name}`, type.content.comment)]
 }
+
+/** What a type is given once the rows are there: checks that are NOT VALID. */
+export const uncheckedChecks = ({ kind, content }: TypeLine): string[] =>
+  kind === 'domain' ? uncheckedDomainChecks(quoteIdentifier(content.name), content) : []
 
 /** What decides about which rows fit. */
 export const typeFacts = (type: TypeLine): Facts => kindOf(type).facts(type.content)

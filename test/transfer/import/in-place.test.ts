@@ -103,8 +103,11 @@ test('tables without a line may refer to those that are replaced, and rows may b
     CREATE TYPE "date" AS ENUM ('a');
     CREATE TABLE without_line (id integer CONSTRAINT "to t" REFERENCES t, d "$SCHEMA".date);
     COMMENT ON CONSTRAINT "to t" ON without_line IS 'kept';
-    CREATE TABLE child (m integer) INHERITS (t);
-    INSERT INTO t VALUES (1, -1), (2, -2); INSERT INTO child VALUES (3, -3, 4); INSERT INTO without_line VALUES (1, 'a');
+    CREATE DOMAIN amount AS integer;
+    CREATE TABLE child (m integer, a amount) INHERITS (t);
+    INSERT INTO t VALUES (1, -1), (2, -2); INSERT INTO child VALUES (3, -3, 4, -5); INSERT INTO without_line VALUES (1, 'a');
+    ALTER DOMAIN amount ADD CONSTRAINT "no debts, from now on" CHECK (VALUE > 0) NOT VALID;
+    COMMENT ON CONSTRAINT "no debts, from now on" ON DOMAIN amount IS 'kept, too';
     ALTER TABLE t ADD CONSTRAINT "from now on" CHECK (n > 0) NOT VALID;
     ALTER TABLE child ADD CONSTRAINT "refers, from now on" FOREIGN KEY (m) REFERENCES t NOT VALID;`
   await createProject(wharf, 'unfinished')

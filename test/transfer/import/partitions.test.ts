@@ -12,7 +12,11 @@ const STRUCTURE = `
   CREATE TABLE payment_2 PARTITION OF payment FOR VALUES FROM ('2026-02-01') TO ('2026-03-01') PARTITION BY LIST (id);
   CREATE TABLE payment_2_all PARTITION OF payment_2 DEFAULT;
   CREATE TABLE refund (id integer PRIMARY KEY, paid_at date, payment_id integer,
-    CONSTRAINT "of a payment" FOREIGN KEY (paid_at, payment_id) REFERENCES payment);`
+    CONSTRAINT "of a payment" FOREIGN KEY (paid_at, payment_id) REFERENCES payment);
+  CREATE FUNCTION pass() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+  CREATE TRIGGER passes BEFORE INSERT ON payment FOR EACH ROW EXECUTE FUNCTION pass();
+  ALTER TABLE payment_1 DISABLE TRIGGER passes;
+  ALTER TABLE payment_2_all ENABLE ALWAYS TRIGGER passes;`
 
 const ROWS = `
   INSERT INTO customer VALUES (1, 'Ada'), (2, 'Grace');
@@ -134,6 +138,8 @@ test('a partitioned table is excluded with its partitions, a partition alone', a
     'customer',
     'payment_2_all',
   ])
+  const [trigger = ''] = linesLike(smaller, /^\{"trigger":/)
+  expect(JSON.parse(trigger).trigger.partitions).toEqual([{ table: 'payment_2_all', enabled: 'always' }])
   await createProject(wharf, 'smaller')
   expect(await sendArchive(wharf.root, smaller, { query: '?targetSlug=smaller' })).toMatchObject({ status: 200 })
   expect(await count('smaller.live', 'payment')).toBe(20)

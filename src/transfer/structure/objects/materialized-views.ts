@@ -1,8 +1,10 @@
 import { quoteIdentifier } from '../../../database/quoting.ts'
 import { commentOn } from '../clauses.ts'
+import { COLUMN_STORAGE, completeColumns } from '../columns.ts'
 import { jsonObject } from '../query.ts'
+import { clusterOn } from '../tables.ts'
 import { IS_OWN_SQL, type ObjectKind } from './object-kind.ts'
-import { COLUMNS_SQL, QUERY_SQL, viewClauses, viewColumnComments } from './views.ts'
+import { COLUMN, columnsSql, QUERY_SQL, viewClauses, viewColumnComments } from './views.ts'
 
 const INDEXES_SQL = `COALESCE((
          SELECT pg_catalog.json_agg(${jsonObject({
@@ -15,10 +17,13 @@ const INDEXES_SQL = `COALESCE((
 
 const LINE_SQL = jsonObject({
   name: 'o.relname',
-  columns: COLUMNS_SQL,
+  columns: columnsSql({ ...COLUMN, ...COLUMN_STORAGE }),
   definition: QUERY_SQL,
-  options: 'o.reloptions',
+  options: `NULLIF(COALESCE(o.reloptions, '{}')
+         || ARRAY(SELECT 'toast.' || p FROM pg_catalog.unnest(toast.reloptions) p), '{}')`,
   indexes: INDEXES_SQL,
+  clusterOn: `(SELECT x.relname FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid
+                WHERE i.indrelid = o.oid AND i.indisvalid AND i.indisclustered)`,
   populated: 'o.relispopulated',
   comment: `pg_catalog.obj_description(o.oid, 'pg_class')`,
 })
@@ -29,15 +34,18 @@ export const MATERIALIZED_VIEW: ObjectKind<'materializedView'> = {
   sql: `
 SELECT 'pg_class:' || o.oid AS key, o.relname::text AS name, NULL AS blocker, ${LINE_SQL} AS line
   FROM pg_catalog.pg_class o
+  LEFT JOIN pg_catalog.pg_class toast ON toast.oid = o.reltoastrelid
  WHERE o.relnamespace = $1::pg_catalog.oid AND o.relkind = 'm' AND ${IS_OWN_SQL}
  ORDER BY o.relname`,
   nameOf: ({ name }) => name,
   create: (line) => [
     `CREATE MATERIALIZED VIEW ${viewClauses(line)} WITH NO DATA`,
+    ...completeColumns(line),
     ...(line.indexes ?? []).flatMap(({ name, definition, comment }) => [
       definition,
       ...commentOn(`INDEX ${quoteIdentifier(name)}`, comment),
     ]),
+    ...clusterOn(line),
     ...commentOn(`MATERIALIZED VIEW ${quoteIdentifier(line.name)}`, line.comment),
     ...viewColumnComments(line),
   ],

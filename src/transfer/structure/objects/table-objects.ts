@@ -42,6 +42,18 @@ const objectSql = (catalog: string, prefix: string, line: string): string => `
 SELECT '${catalog}:' || o.oid AS key, c.relname || '.' || o.${prefix}name AS name, NULL AS blocker, ${line} AS line
   FROM pg_catalog.${catalog} o`
 
+/** The copies that partitions have of a trigger, where they act at other times than it does. */
+const PARTITIONS_SQL = `(
+         WITH RECURSIVE copy AS (
+           SELECT k.oid, k.tgrelid, k.tgenabled FROM pg_catalog.pg_trigger k WHERE k.tgparentid = o.oid
+            UNION ALL
+           SELECT k.oid, k.tgrelid, k.tgenabled FROM copy JOIN pg_catalog.pg_trigger k ON k.tgparentid = copy.oid
+         )
+         SELECT pg_catalog.json_agg(pg_catalog.json_build_object(
+                  'table', p.relname, 'enabled', ${enabledSql('copy.tgenabled')}) ORDER BY p.relname)
+           FROM copy JOIN pg_catalog.pg_class p ON p.oid = copy.tgrelid
+          WHERE copy.tgenabled <> o.tgenabled AND p.relnamespace = c.relnamespace)`
+
 /** The triggers of tables and views, but for those that keep the event log, and copies that partitions have of others. */
 export const TRIGGER: ObjectKind<'trigger'> = {
   noun: 'trigger',
@@ -51,6 +63,7 @@ export const TRIGGER: ObjectKind<'trigger'> = {
     lineSql('pg_trigger', 'tg', {
       definition: 'pg_catalog.pg_get_triggerdef(o.oid, true)',
       enabled: enabledSql('o.tgenabled'),
+      partitions: PARTITIONS_SQL,
     }),
   )}
   JOIN pg_catalog.pg_class c ON c.oid = o.tgrelid
@@ -59,7 +72,13 @@ export const TRIGGER: ObjectKind<'trigger'> = {
  ORDER BY c.relname, o.tgname`,
   nameOf,
   create: create('TRIGGER'),
-  complete: enable('TRIGGER'),
+  complete: (line) => [
+    ...enable('TRIGGER')(line),
+    ...(line.partitions ?? []).map(
+      ({ table, enabled }) =>
+        `ALTER TABLE ONLY ${quoteIdentifier(table)} ${ENABLE[enabled] ?? 'ENABLE'} TRIGGER ${quoteIdentifier(line.name)}`,
+    ),
+  ],
   drop: drop('TRIGGER'),
 }
 

@@ -6,7 +6,7 @@ import { IS_OWN_SQL, type ObjectKind, type ObjectLineOf, type ObjectRow } from '
 type ViewLine = ObjectLineOf<'view'>
 
 /** SQL for a list of the columns of a relation `o` that has no rows of its own. */
-const columnsSql = (properties: Readonly<Record<string, string>>): string => `COALESCE((
+export const columnsSql = (properties: Readonly<Record<string, string>>): string => `COALESCE((
          SELECT pg_catalog.json_agg(${jsonObject(properties)} ORDER BY a.attnum)
            FROM pg_catalog.pg_attribute a
            JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
@@ -14,13 +14,11 @@ const columnsSql = (properties: Readonly<Record<string, string>>): string => `CO
            LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
           WHERE a.attrelid = o.oid AND a.attnum > 0 AND NOT a.attisdropped), '[]')`
 
-const COLUMN = {
+/** Of a view, or a materialized view. */
+export const COLUMN = {
   name: 'a.attname',
   comment: 'pg_catalog.col_description(a.attrelid, a.attnum)',
 }
-
-/** The columns of a materialized view `o`. */
-export const COLUMNS_SQL = columnsSql(COLUMN)
 
 const VIEW_COLUMN = { ...COLUMN, default: 'pg_catalog.pg_get_expr(d.adbin, d.adrelid)' }
 

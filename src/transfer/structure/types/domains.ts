@@ -22,6 +22,8 @@ const LINE_SQL = jsonObject({
   name: 't.typname',
   type: 'pg_catalog.format_type(t.typbasetype, t.typtypmod)',
   nullable: 'NOT t.typnotnull',
+  notNull: `(SELECT n.conname FROM pg_catalog.pg_constraint n
+              WHERE n.contypid = t.oid AND n.contype = 'n' AND n.conname <> t.typname || '_not_null')`,
   default: 'pg_catalog.pg_get_expr(t.typdefaultbin, 0)',
   collation: 'pg_catalog.quote_ident(l.collname::text)',
   checks: 'checks.lines',
@@ -44,13 +46,13 @@ SELECT ${typeColumns(LINE_SQL)}, 'domain default:' || t.oid AS default_key, chec
   ) checks
  WHERE t.typnamespace = $1::pg_catalog.oid AND t.typtype = 'd'
  ORDER BY t.typname`,
-  create: (name, line) => `CREATE DOMAIN ${name} AS ${line.type}${collate(line)}${line.nullable ? '' : ' NOT NULL'}`,
+  create: (name, line) => `CREATE DOMAIN ${name} AS ${line.type}${collate(line)}${notNull(line)}`,
   complete: (name, { default: expression, checks = [] }) => [
     ...(expression === undefined ? [] : [`ALTER DOMAIN ${name} SET DEFAULT ${expression}`]),
-    ...checks.flatMap((check) => [
-      `ALTER DOMAIN ${name} ADD CONSTRAINT ${quoteIdentifier(check.name)} ${check.definition}`,
-      ...commentOn(`CONSTRAINT ${quoteIdentifier(check.name)} ON DOMAIN ${name}`, check.comment),
-    ]),
+    ...addChecks(
+      name,
+      checks.filter((check) => !isUnchecked(check)),
+    ),
   ],
   facts: ({ type, nullable, default: expression, collation, checks }) =>
     present({
@@ -61,6 +63,25 @@ SELECT ${typeColumns(LINE_SQL)}, 'domain default:' || t.oid AS default_key, chec
       checks: checks?.map(({ name, definition }) => `${name} ${definition}`).join(', ') || undefined,
     }),
 }
+
+function notNull({ nullable, notNull: name }: DomainLine): string {
+  if (nullable) return ''
+  return name === undefined ? ' NOT NULL' : ` CONSTRAINT ${quoteIdentifier(name)} NOT NULL`
+}
+
+type Check = NonNullable<DomainLine['checks']>[number]
+
+const isUnchecked = ({ definition }: Check): boolean => definition.endsWith(' NOT VALID')
+
+const addChecks = (name: string, checks: readonly Check[]): string[] =>
+  checks.flatMap((check) => [
+    `ALTER DOMAIN ${name} ADD CONSTRAINT ${quoteIdentifier(check.name)} ${check.definition}`,
+    ...commentOn(`CONSTRAINT ${quoteIdentifier(check.name)} ON DOMAIN ${name}`, check.comment),
+  ])
+
+/** Checks that values need not fulfil which are there before them. @param name quoted. */
+export const uncheckedDomainChecks = (name: string, { checks = [] }: DomainLine): string[] =>
+  addChecks(name, checks.filter(isUnchecked))
 
 /** The line of a domain, without a default or checks that cannot be described. */
 export function toDomainLine({ line, name, default_key, check_keys }: DomainRow, context: LineContext): DomainLine {
