@@ -25,7 +25,10 @@ export async function runService(config: Config, parts?: readonly ServicePart[])
   })
   const { url, rootToken } = service
   const showToken = makesToken || process.stdout.isTTY
-  process.stdout.write(url === undefined ? 'Wharf works on jobs\n' : welcome({ url, rootToken, tokenFile, showToken }))
+  const hasDemo = !config.databaseUrl
+  process.stdout.write(
+    url === undefined ? 'Wharf works on jobs\n' : welcome({ url, rootToken, tokenFile, showToken, hasDemo }),
+  )
   const reason = await Promise.race([stop, service.failed])
   if (typeof reason === 'string') {
     logger.info({ signal: reason }, 'stopping')

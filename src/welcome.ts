@@ -6,22 +6,29 @@ export interface Welcome {
   readonly tokenFile: string | undefined
   /** Whether it may be printed: standard output is often kept as a log, which more people read than may have the token. */
   readonly showToken: boolean
+  /** Whether there is the demo project, unless somebody has deleted it. */
+  readonly hasDemo: boolean
 }
 
 /** The text for standard output: where the interface is, the root token or where it stands, and what to try next. */
-export function welcome({ url, rootToken, tokenFile, showToken }: Welcome): string {
+export function welcome({ url, rootToken, tokenFile, showToken, hasDemo }: Welcome): string {
   const { said, inShell } = showToken ? { said: rootToken, inShell: rootToken } : locationOf(tokenFile)
   return `
 Wharf is at ${url}  (interface: ${url}/docs)
 Root token: ${said}
 
 Three things to try, in another terminal:
-  npm run wharf project:show demo
-  npm run wharf data:export                      # writes demo.jsonl.gz
+${hasDemo ? DEMO : OWN}
   curl -H "Authorization: Bearer ${inShell}" ${url}/me
 
 `
 }
+
+const DEMO = `  npm run wharf project:show demo
+  npm run wharf data:export                      # writes demo.jsonl.gz`
+
+const OWN = `  npm run wharf project:create shop
+  pg_dump "$DATABASE" | npm run -s wharf schema:apply - shop`
 
 const locationOf = (tokenFile: string | undefined): { readonly said: string; readonly inShell: string } =>
   tokenFile === undefined

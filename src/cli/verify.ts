@@ -72,7 +72,8 @@ function formatSummary(name: string, summary: ArchiveSummary, style: { readonly 
   const cells = projects.flatMap(({ slug, stages }) =>
     stages.flatMap((stage) => stage.tables.map((table) => [slug, stage.slug, table.name, formatCount(table.rows)])),
   )
-  return `${printable(name)} is as it was written, and ${COMPLETENESS_TEXT[completeness]}\n${fields}\n\n${formatTable(['project', 'stage', 'table', 'rows'], cells, style)}`
+  const verdict = `the rows, roles and events in ${printable(name)} are as they were written; it ${COMPLETENESS_TEXT[completeness]}`
+  return `${verdict}\n${fields}\n\n${formatTable(['project', 'stage', 'table', 'rows'], cells, style)}`
 }
 
 function describeProject({ targetSlug, system, roles, events, stages }: ArchiveSummary['projects'][number]): string {

@@ -109,7 +109,7 @@ test('data:verify exits with 3 for a file that lacks rows, and says so first', a
   const { code, stdout, stderr } = await runCommand(['data:verify', file])
   expect({ code, stdout, stderr }).toEqual({
     code: 3,
-    stdout: expect.stringContaining('is as it was written, and lacks rows that no archive can hold\n'),
+    stdout: expect.stringContaining('are as they were written; it lacks rows that no archive can hold\n'),
     stderr: expect.stringMatching(MISSING),
   })
   expect(stdout).not.toMatch(SAYS_ALL_IS_THERE)

@@ -150,10 +150,18 @@ test.each([
     '"Authorization: Bearer $WHARF_ROOT',
   ],
 ])('the welcome says what the root token is, or where: it %s', (_, showToken, tokenFile, said, inShell) => {
-  const text = welcome({ url: 'http://127.0.0.1:4000', rootToken: 'the-token', tokenFile, showToken })
+  const text = welcome({ url: 'http://127.0.0.1:4000', rootToken: 'the-token', tokenFile, showToken, hasDemo: true })
   expect(text).toContain(said)
   expect(text).toContain(inShell)
   expect(text.includes('the-token')).toBe(showToken)
+})
+
+test('the welcome names the demo project only where there is one', () => {
+  const [withDemo, without] = [true, false].map((hasDemo) =>
+    welcome({ url: 'http://127.0.0.1:4000', rootToken: 'token', tokenFile: undefined, showToken: false, hasDemo }),
+  )
+  expect(withDemo).toContain('project:show demo')
+  expect(without).not.toContain('demo')
 })
 
 test('commands that come at the same moment to a machine without a service all get through', async () => {

@@ -31,7 +31,7 @@ test.each([
     ),
   })
   expect(stdout.split('\n')).toEqual([
-    `${file} is as it was written, and lacks things that no archive can hold, or rights that were not asked for; no rows are missing with them`,
+    `the rows, roles and events in ${file} are as they were written; it lacks things that no archive can hold, or rights that were not asked for; no rows are missing with them`,
     '  format        version 1, written by wharf/1.0.0',
     '  moment        2026-11-20T21:00:00.000Z',
     `  size          ${bytes.length < 1000 ? `${bytes.length} B` : `${(bytes.length / 1000).toFixed(1)} kB`}, ${lines.length} lines`,
@@ -107,7 +107,9 @@ test('an archive can come through standard input', async () => {
   const { code, stdout } = await runCommand(['data:verify', '-'], { variables, input: gzipSync(plain) })
   expect({ code, stdout }).toEqual({
     code: 0,
-    stdout: expect.stringMatching(/^standard input is as it was written, and lacks things /),
+    stdout: expect.stringMatching(
+      /^the rows, roles and events in standard input are as they were written; it lacks things /,
+    ),
   })
 })
 
