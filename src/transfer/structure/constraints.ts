@@ -103,19 +103,22 @@ export function definitionFacts(table: TableLine): readonly (readonly [string, F
 }
 
 /**
- * Keys and indexes of all tables, with comments.
+ * Keys of all tables, with comments.
  *
  * Those of a partitioned table are made without those of its partitions, which have names and comments of their own, and
  * are made parts of it afterwards. Checks and foreign keys pass to partitions by themselves; exclusion constraints do, too,
  * since PostgreSQL makes none a part of another.
  */
-export const constraintStatements = (tables: readonly TableLine[]): string[] => [
-  ...tables.flatMap((table) => [
+export const keyStatements = (tables: readonly TableLine[]): string[] =>
+  tables.flatMap((table) => [
     ...addConstraints(table, table.primaryKey ? [table.primaryKey] : [], 'ONLY '),
     ...addConstraints(table, table.unique, 'ONLY '),
     ...addExclusions(table),
-    ...createIndexes(table),
-  ]),
+  ])
+
+/** Indexes once views are there, since one can be over a function that reads a view; parts of keys as well. */
+export const indexStatements = (tables: readonly TableLine[]): string[] => [
+  ...tables.flatMap(createIndexes),
   ...tables.flatMap(attachIndexes),
 ]
 

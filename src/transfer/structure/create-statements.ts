@@ -1,5 +1,5 @@
 import { setDefaults } from './columns.ts'
-import { checkStatements, constraintStatements, foreignKeyStatements } from './constraints.ts'
+import { checkStatements, foreignKeyStatements, indexStatements, keyStatements } from './constraints.ts'
 import {
   type ExtensionLine,
   isMadeAfterTables,
@@ -71,10 +71,11 @@ export function createStatements({ beforeTables, sequences, tables, afterTables 
     after: [
       // Functions may need the columns of views that call them.
       ...afterTables.flatMap(createFirst),
-      // An index can be over one of these, and a view needs the key that it groups by.
+      // A key can be over one of these, and a view needs the key that it groups by.
       ...functions.flatMap(createObject),
-      ...constraintStatements(tables),
+      ...keyStatements(tables),
       ...others.flatMap(createObject),
+      ...indexStatements(tables),
     ],
     filled: others.flatMap(({ kind, content }) =>
       kind === 'materializedView' && content.populated ? [content.name] : [],

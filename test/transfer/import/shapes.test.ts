@@ -48,6 +48,11 @@ const SHAPES: Readonly<Record<string, string>> = {
   'a primary key without overlaps': `
     CREATE TABLE t (id int4range, at daterange, PRIMARY KEY (id, at WITHOUT OVERLAPS));
     INSERT INTO t VALUES ('[1,2)', '[2026-01-01,2026-02-01)'), ('[1,2)', '[2026-02-01,2026-03-01)');`,
+  'an index over a function that reads a view': `
+    CREATE TABLE t (n integer PRIMARY KEY); INSERT INTO t VALUES (1), (2);
+    CREATE TABLE u (); CREATE VIEW v AS SELECT count(*) AS rows FROM u;
+    CREATE FUNCTION parsed() RETURNS bigint LANGUAGE sql IMMUTABLE BEGIN ATOMIC SELECT rows FROM v; END;
+    CREATE UNIQUE INDEX over_it ON t ((n + parsed()));`,
   'a table as wide as a page is': `
     CREATE TABLE t (${Array.from({ length: 250 }, (_, at) => `"column ${at}" text`).join(', ')});
     INSERT INTO t SELECT ${Array.from({ length: 250 }, (_, at) => `repeat('x', ${at})`).join(', ')};`,
