@@ -116,7 +116,7 @@ test('what a script sets does not reach later sessions', async () => {
     SELECT set_config('wharf.own', 'left behind', false), pg_advisory_lock(7); CREATE TEMPORARY TABLE kept (left_behind int)`
   expect((await applyScript(wharf, 'shop', settings)).status).toBe(200)
   const check = `DO $$ BEGIN
-      IF current_setting('search_path') <> '"shop.live"' OR current_setting('statement_timeout') <> '0'
+      IF current_setting('search_path') <> '"shop.live", extensions' OR current_setting('statement_timeout') <> '0'
          OR current_setting('DateStyle') <> 'ISO, MDY' OR current_setting('wharf.own', true) <> ''
          OR NOT pg_try_advisory_xact_lock(7) OR NOT EXISTS (SELECT n FROM kept) THEN
         RAISE 'something was left behind';
