@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { EXTENSIONS_SCHEMA } from '../contract/extensions-schema.ts'
+import { SEARCHED_SCHEMAS } from '../contract/extensions-schema.ts'
 import {
   builtInName,
   comment,
@@ -46,7 +46,7 @@ export const extension = z.object({
   name: identifier,
   /** Another one may be there: it is for people. */
   version: shownText,
-  schema: z.enum([EXTENSIONS_SCHEMA, 'pg_catalog']),
+  schema: z.enum(SEARCHED_SCHEMAS),
 })
 
 const check = z.object({ name: identifier, definition: sqlText, comment })

@@ -3,3 +3,6 @@
  * without a schema are looked up there behind those of a stage.
  */
 export const EXTENSIONS_SCHEMA = 'extensions'
+
+/** The schemas behind that of a stage in which names without a schema are found. */
+export const SEARCHED_SCHEMAS = [EXTENSIONS_SCHEMA, 'pg_catalog'] as const

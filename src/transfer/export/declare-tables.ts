@@ -69,7 +69,9 @@ export async function declareTables(
     const names = rest.tables.map(({ line }) => line.name)
     const objects = await findLargeObjects(query, stage.schemaName, names)
     const { grants, afterTables, leftOut } = await chooseRights(control, query, {
-      ...{ structure: rest, schemaName: stage.schemaName, withGrants: selection.grants === true },
+      structure: rest,
+      schemaName: stage.schemaName,
+      withGrants: selection.grants === true,
     })
     const notExported = withRowsMarked([...rest.notExported, ...objects, ...leftOut]).sort(compareNotExported)
     const structure = { ...rest, afterTables, notExported }

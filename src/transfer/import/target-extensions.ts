@@ -1,4 +1,4 @@
-import { EXTENSIONS_SCHEMA } from '../../contract/extensions-schema.ts'
+import { EXTENSIONS_SCHEMA, SEARCHED_SCHEMAS } from '../../contract/extensions-schema.ts'
 import type { Database } from '../../database/database.ts'
 import { conflict, type Fault } from '../../errors.ts'
 import { type ExtensionState, makeExtension, readExtension, reasonAgainst } from '../../projects/extensions.ts'
@@ -76,7 +76,7 @@ async function findExtensions(system: Database, stages: readonly TargetStage[]):
   return found
 }
 
-const SEARCHED: ReadonlySet<string> = new Set([EXTENSIONS_SCHEMA, 'pg_catalog'])
+const SEARCHED: ReadonlySet<string> = new Set(SEARCHED_SCHEMAS)
 
 function reasonToRefuse(
   name: string,

@@ -86,9 +86,7 @@ async function compareTarget(
       })
       continue
     }
-    const target = await examineStage({ project, database, stage }, coming, {
-      ...{ control: control.prisma, countRows },
-    })
+    const target = await examineStage({ project, database, stage }, coming, { control: control.prisma, countRows })
     for (const difference of differencesOf(target)) {
       differences.push({ detail: `${slug}/${stage.slug}: ${difference}` })
     }

@@ -1,4 +1,5 @@
-import { EXTENSIONS_SCHEMA } from '../../contract/extensions-schema.ts'
+import { EXTENSIONS_SCHEMA, SEARCHED_SCHEMAS } from '../../contract/extensions-schema.ts'
+import { quoteLiteral } from '../../database/quoting.ts'
 import { inCreationOrder } from './creation-order.ts'
 import { type Dependency, type ObjectKey, wholes } from './dependencies.ts'
 import type { BlockerOf } from './line-context.ts'
@@ -8,7 +9,7 @@ import { jsonObject, type Query } from './query.ts'
 /** What a stage needs of extensions that archives can name. */
 export interface ExtensionNeeds {
   readonly extensions: readonly ExtensionRow[]
-  /** What of the stage needs which of them. */
+  /** Which objects of the stage need which extension. */
   readonly needs: readonly Need[]
 }
 
@@ -31,8 +32,8 @@ export interface ExtensionStructure {
 }
 
 /**
- * Finds what of the dependencies is on members of extensions that are where every stage looks names up. These need no
- * lines of their own: the extension has one. What the body of a function names, PostgreSQL does not know as long as it is
+ * Finds the dependencies on members of extensions in the schemas that every stage searches. Members need no lines of
+ * their own: the extension has one. What the body of a function names, PostgreSQL does not know as long as it is
  * a text: an extension is taken to be needed that has something of that name.
  *
  * @returns them, and the dependencies that are left.
@@ -126,7 +127,7 @@ export function toExtensionStructures(
   })
 }
 
-const SEARCHED = `('${EXTENSIONS_SCHEMA}', 'pg_catalog')`
+const SEARCHED = `(${SEARCHED_SCHEMAS.map(quoteLiteral).join(', ')})`
 
 // An array type is no member itself, but a part of one; so is the row type of a table.
 const MEMBERS_SQL = `
@@ -155,24 +156,19 @@ SELECT 'pg_extension:' || x.oid AS key,
   FROM pg_catalog.pg_extension x JOIN pg_catalog.pg_namespace n ON n.oid = x.extnamespace
  WHERE n.nspname IN ${SEARCHED}`
 
-// Functions that are called, and types, of names that neither PostgreSQL itself nor the stage has.
+/** Members of extensions in their schema, of names that neither PostgreSQL itself nor the stage has. */
+const membersOf = (catalog: 'pg_proc' | 'pg_type', prefix: 'pro' | 'typ', called: boolean): string => `
+  SELECT o.${prefix}name::text AS name, ${called} AS called, d.refobjid AS extension
+    FROM pg_catalog.pg_depend d
+    JOIN pg_catalog.${catalog} o ON o.oid = d.objid AND d.classid = 'pg_catalog.${catalog}'::pg_catalog.regclass
+   WHERE d.deptype = 'e' AND o.${prefix}namespace = pg_catalog.to_regnamespace('${EXTENSIONS_SCHEMA}')
+     AND NOT EXISTS (SELECT FROM pg_catalog.${catalog} other
+                      WHERE other.${prefix}name = o.${prefix}name
+                        AND other.${prefix}namespace IN ('pg_catalog'::pg_catalog.regnamespace, $1::pg_catalog.oid))`
+
 const NAMED_IN_BODIES_SQL = `
-WITH member AS (
-  SELECT p.proname::text AS name, true AS called, d.refobjid AS extension
-    FROM pg_catalog.pg_depend d
-    JOIN pg_catalog.pg_proc p ON p.oid = d.objid AND d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass
-   WHERE d.deptype = 'e' AND p.pronamespace = pg_catalog.to_regnamespace('${EXTENSIONS_SCHEMA}')
-     AND NOT EXISTS (SELECT FROM pg_catalog.pg_proc other
-                      WHERE other.proname = p.proname
-                        AND other.pronamespace IN ('pg_catalog'::pg_catalog.regnamespace, $1::pg_catalog.oid))
-   UNION
-  SELECT t.typname::text, false, d.refobjid
-    FROM pg_catalog.pg_depend d
-    JOIN pg_catalog.pg_type t ON t.oid = d.objid AND d.classid = 'pg_catalog.pg_type'::pg_catalog.regclass
-   WHERE d.deptype = 'e' AND t.typnamespace = pg_catalog.to_regnamespace('${EXTENSIONS_SCHEMA}')
-     AND NOT EXISTS (SELECT FROM pg_catalog.pg_type other
-                      WHERE other.typname = t.typname
-                        AND other.typnamespace IN ('pg_catalog'::pg_catalog.regnamespace, $1::pg_catalog.oid))
+WITH member AS (${membersOf('pg_proc', 'pro', true)}
+   UNION${membersOf('pg_type', 'typ', false)}
 ), word AS (
   SELECT DISTINCT p.oid, pg_catalog.lower(found[1]) AS name, found[2] IS NOT NULL AS called
     FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_language l ON l.oid = p.prolang

@@ -11,31 +11,28 @@ export async function isUsedFromOutside(query: Query, schemaName: string): Promi
   return rows[0]?.used ?? false
 }
 
+/** What a schema holds that something outside of it can hang on: the catalogs, and what begins their columns' names. */
+const CATALOGS = [
+  ['pg_class', 'rel'],
+  ['pg_type', 'typ'],
+  ['pg_proc', 'pro'],
+  ['pg_operator', 'opr'],
+  ['pg_collation', 'coll'],
+  ['pg_ts_config', 'cfg'],
+  ['pg_ts_dict', 'dict'],
+] as const
+
+const OWN_SQL = CATALOGS.map(
+  ([catalog, prefix]) => `
+  SELECT 'pg_catalog.${catalog}'::pg_catalog.regclass AS class, o.oid
+    FROM pg_catalog.${catalog} o JOIN pg_catalog.pg_namespace n ON n.oid = o.${prefix}namespace
+   WHERE n.nspname = $1::pg_catalog.name`,
+).join('\n  UNION ALL')
+
 // The names of what depends begin with its schema, but for types, which are looked up, and casts, which belong where one
-// of their types does. What is internal is a part of
-// what it depends on, such as a TOAST table.
+// of their types does. What is internal is a part of what it depends on, such as a TOAST table.
 const USED_SQL = `
-WITH own AS MATERIALIZED (
-  SELECT 'pg_catalog.pg_class'::pg_catalog.regclass AS class, c.oid
-    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1::pg_catalog.name
-  UNION ALL
-  SELECT 'pg_catalog.pg_type'::pg_catalog.regclass, t.oid
-    FROM pg_catalog.pg_type t JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace WHERE n.nspname = $1::pg_catalog.name
-  UNION ALL
-  SELECT 'pg_catalog.pg_proc'::pg_catalog.regclass, p.oid
-    FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = $1::pg_catalog.name
-  UNION ALL
-  SELECT 'pg_catalog.pg_operator'::pg_catalog.regclass, o.oid
-    FROM pg_catalog.pg_operator o JOIN pg_catalog.pg_namespace n ON n.oid = o.oprnamespace WHERE n.nspname = $1::pg_catalog.name
-  UNION ALL
-  SELECT 'pg_catalog.pg_collation'::pg_catalog.regclass, c.oid
-    FROM pg_catalog.pg_collation c JOIN pg_catalog.pg_namespace n ON n.oid = c.collnamespace WHERE n.nspname = $1::pg_catalog.name
-  UNION ALL
-  SELECT 'pg_catalog.pg_ts_config'::pg_catalog.regclass, c.oid
-    FROM pg_catalog.pg_ts_config c JOIN pg_catalog.pg_namespace n ON n.oid = c.cfgnamespace WHERE n.nspname = $1::pg_catalog.name
-  UNION ALL
-  SELECT 'pg_catalog.pg_ts_dict'::pg_catalog.regclass, d.oid
-    FROM pg_catalog.pg_ts_dict d JOIN pg_catalog.pg_namespace n ON n.oid = d.dictnamespace WHERE n.nspname = $1::pg_catalog.name
+WITH own AS MATERIALIZED (${OWN_SQL}
 )
 SELECT EXISTS (
   SELECT FROM own

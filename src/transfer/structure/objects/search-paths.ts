@@ -1,4 +1,4 @@
-import { quoteLiteral } from '../../../database/quoting.ts'
+import { quoteIdentifier, quoteLiteral } from '../../../database/quoting.ts'
 
 /** Stands for the stage's own schema, which has another name in every stage. */
 const STAGE = '$stage'
@@ -6,8 +6,6 @@ const STAGE = '$stage'
 /** The schemas of a `search_path`, as the catalogs keep it: separated by commas, in quotes where they need them. */
 const schemasOf = (searchPath: string): readonly string[] =>
   [...searchPath.matchAll(/"((?:[^"]|"")*)"|[^,\s]+/g)].map(([name, quoted]) => quoted?.replaceAll('""', '"') ?? name)
-
-const quote = (schema: string): string => `"${schema.replaceAll('"', '""')}"`
 
 /**
  * Takes the `SET search_path` out of a function's definition where it names the stage's own schema, which has another name
@@ -41,7 +39,9 @@ export function withoutStagePath(
  */
 export function setBuildingPath(routine: string, searchPath: readonly string[] | undefined): readonly string[] {
   if (!searchPath) return []
-  const path = searchPath.map((each) => (each === STAGE ? BUILT_IN : quoteLiteral(quote(each)))).join(` || ', ' || `)
+  const path = searchPath
+    .map((each) => (each === STAGE ? BUILT_IN : quoteLiteral(quoteIdentifier(each))))
+    .join(` || ', ' || `)
   return [
     `SELECT pg_catalog.set_config('wharf.path', pg_catalog.current_setting('search_path'), true),
             pg_catalog.set_config('wharf.schema', pg_catalog.quote_ident(pg_catalog.current_schema()), true)`,
@@ -62,6 +62,6 @@ export const setStagePath = (
 ): readonly string[] =>
   searchPath
     ? [
-        `ALTER ${routine} SET search_path = ${searchPath.map((each) => quote(each === STAGE ? schema : each)).join(', ')}`,
+        `ALTER ${routine} SET search_path = ${searchPath.map((each) => quoteIdentifier(each === STAGE ? schema : each)).join(', ')}`,
       ]
     : []
