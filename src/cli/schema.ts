@@ -102,7 +102,7 @@ function reportOf(
     ...(kinds.length > 0 ? [`passed over, since they say nothing about a stage: ${kinds.join(', ')}`] : []),
     ...(functions.length > 0
       ? [
-          `these functions name the schema "${printable(schema)}" in their body, which is as it was: ${functions.join(', ')}`,
+          `these functions still name the schema "${printable(schema)}" in their body, as in SQL that is a string: ${functions.join(', ')}`,
         ]
       : []),
   ].join('\n')

@@ -32,7 +32,7 @@ export const schemaChangeSchema = z.object({
   unmappedFunctions: added(
     z.array(z.object({ name: z.string(), line: lineNumber })).meta({
       description:
-        "The functions of a dump whose body names the dump's schema and is not in SQL, so that it stays as it is.",
+        "The functions of a dump whose body names the dump's schema where that could not be mapped, such as SQL in strings; `DO` is a block.",
     }),
     [],
   ),

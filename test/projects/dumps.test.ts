@@ -177,6 +177,7 @@ SET client_min_messages = warning;
 SET row_security = off;
 
 CREATE FUNCTION public.tripled(n integer) RETURNS integer LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN public.times(n, 3); END $$;
+CREATE FUNCTION public.counted() RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN EXECUTE 'LOCK public.part'; RETURN count(*) FROM public.part; END $$;
 CREATE FUNCTION public.times(a integer, b integer) RETURNS integer LANGUAGE sql IMMUTABLE RETURN (a * b);
 ALTER FUNCTION public.tripled(n integer) OWNER TO postgres;
 
@@ -196,6 +197,7 @@ COPY public.part (id, "during") FROM stdin;
 
 SELECT pg_catalog.setval('public.part_number', 7, true);
 ALTER TABLE ONLY public.part ADD CONSTRAINT part_range NOT NULL id NO INHERIT NOT VALID;
+CREATE INDEX part_tripled ON public.part USING btree (public.tripled(id));
 GRANT SELECT ON TABLE public.part TO reader;
 
 --
@@ -232,10 +234,10 @@ describe('a dump as pg_dump 18 writes it', () => {
         stage: 'live',
         tables: 1,
         rows: 2,
-        unmappedFunctions: [{ name: 'tripled', line: 21 }],
+        unmappedFunctions: [{ name: 'counted', line: 22 }],
         passedOver: expect.arrayContaining([
           { statement: 'SET transaction_timeout', count: 1, line: 12 },
-          { statement: 'OWNER TO', count: 1, line: 23 },
+          { statement: 'OWNER TO', count: 1, line: 24 },
           { statement: 'GRANT', count: 1, line: expect.any(Number) },
         ]),
       },

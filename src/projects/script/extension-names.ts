@@ -8,6 +8,8 @@ export interface ExtensionNames {
   refresh(): Promise<void>
   /** Of some names, those that an extension has and the stage has not, with the schema that they are in. */
   find(names: readonly string[]): Promise<SchemaByName>
+  /** Of some names, those that types and tables of PostgreSQL's own have. */
+  findBuiltIn(names: readonly string[]): Promise<ReadonlySet<string>>
 }
 
 /** What an extension can make that has a name in a schema: catalog, name and schema. */
@@ -36,6 +38,10 @@ const IN_SCHEMA = `SELECT name::text FROM (${union(
   (catalog, name, schema) => `SELECT ${name} AS name, ${schema} AS schema FROM pg_catalog.${catalog}`,
 )}) thing JOIN pg_catalog.pg_namespace ON pg_namespace.oid = thing.schema WHERE nspname = $1 AND name = ANY ($2)`
 
+/** `$1`: the names. Tables have a type of the same name. */
+const BUILT_IN = `SELECT typname::text AS name FROM pg_catalog.pg_type
+  WHERE typnamespace = 'pg_catalog'::pg_catalog.regnamespace AND typname = ANY ($1)`
+
 /** @param client in which a script runs. */
 export function createExtensionNames(client: pg.PoolClient, stageSchema: string): ExtensionNames {
   let members: SchemaByName = new Map()
@@ -56,7 +62,15 @@ export function createExtensionNames(client: pg.PoolClient, stageSchema: string)
       for (const { name } of rows) found.delete(name)
       return found
     },
+    async findBuiltIn(names) {
+      if (names.length === 0) return new Set()
+      const { rows } = await client.query<{ name: string }>(BUILT_IN, [[...names]])
+      return new Set(rows.map(({ name }) => name))
+    },
   }
 }
 
-export const noExtensionNames: Pick<ExtensionNames, 'find'> = { find: async () => new Map() }
+/** What is asked about the names of a statement. */
+export type KnownNames = Pick<ExtensionNames, 'find' | 'findBuiltIn'>
+
+export const noKnownNames: KnownNames = { find: async () => new Map(), findBuiltIn: async () => new Set() }

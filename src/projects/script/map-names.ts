@@ -1,19 +1,24 @@
 import type { Grammar } from '../../archive/sql/grammar.ts'
+import { quoteIdentifier } from '../../database/quoting.ts'
 import { bodyPath } from './body-path.ts'
-import { bodyOf } from './function-body.ts'
+import { bodyOf, type FunctionBody } from './function-body.ts'
+import { wouldBeHidden } from './hiding-names.ts'
 import type { Change, NameMap } from './name-map.ts'
 import { objectNames } from './object-names.ts'
-import { foldCase, nodesOf, type ParsedStatement, parseStatement } from './parse-statement.ts'
+import { nodesOf, type ParsedStatement, parseStatement } from './parse-statement.ts'
+import { plpgsqlNames } from './plpgsql-names.ts'
 import { qualifiers } from './qualifiers.ts'
+import { namesSchema } from './schema-names.ts'
+import type { Token } from './tokens.ts'
 
 /**
  * Finds where a statement names the schema of a dump: before the name of a table, a type, a function or anything else; in
  * strings that are the name of an object (`nextval('public.s'::regclass)`); in a search path; in the body of a function
- * in SQL.
+ * in SQL or PL/pgSQL.
  *
  * What is written the same and is no schema (a table or a column of that name, a string with that text) stays.
  *
- * @returns what to change; and whether it names the schema in a body of another language, which stays as it is.
+ * @returns what to change; and whether a body names the schema where that stays as it is.
  */
 export function mapNames(
   grammar: Grammar,
@@ -25,14 +30,15 @@ export function mapNames(
   const nodes = [...nodesOf(trees)]
   const changes = [...qualifiers(grammar, statement, nodes, map), ...objectNames(statement, nodes, map)]
   const body = bodyOf(statement, nodes)
-  if (body === undefined) return { changes, leavesBody: false }
-  if (body.language !== 'sql') return { changes, leavesBody: namesSchema(body.text, map.schema) }
-  const mapped = mapBody(grammar, body.text, map)
-  if (mapped === body.text) return { changes, leavesBody: false }
-  if (mapped === undefined) return { changes, leavesBody: namesSchema(body.text, map.schema) }
+  if (body === undefined || !namesSchema(body.text, map.schema)) return { changes, leavesBody: false }
+  // A block is run here and now; a function is to work in any stage.
+  const mapped = mapBody(grammar, body, body.isBlock ? map : { ...map, to: undefined })
+  if (mapped.changes.length === 0) return { changes, leavesBody: mapped.leavesSome }
   const { start, end } = body.token
-  const path = bodyPath(statement, nodes, map)
-  return { changes: [...changes, ...path, { start, end, text: body.quote(mapped) }], leavesBody: false }
+  const losesSchema = !body.isBlock && mapped.changes.some((change) => !isOfExtension(change, map))
+  const path = losesSchema ? bodyPath(statement, nodes, body, map) : []
+  const text = body.quote(applyChanges(mapped.bytes, mapped.changes))
+  return { changes: [...changes, ...path, { start, end, text }], leavesBody: mapped.leavesSome }
 }
 
 /** Makes the changes. */
@@ -46,28 +52,33 @@ export function applyChanges(bytes: Buffer, changes: readonly Change[]): string 
   return Buffer.concat([...pieces, bytes.subarray(at)]).toString()
 }
 
-/** @returns the body without the schema; undefined where the grammar can't parse it. */
-function mapBody(grammar: Grammar, text: string, map: NameMap): string | undefined {
-  if (!namesSchema(text, map.schema)) return text
-  const parsed = parseStatement(grammar, text)
-  if (!parsed.trees) return undefined
-  return applyChanges(parsed.bytes, mapNames(grammar, parsed, { ...map, to: undefined }).changes)
+/** Whether a change gives a name the schema of an extension. */
+const isOfExtension = ({ text }: Change, { extensionNames }: NameMap): boolean =>
+  [...(extensionNames?.values() ?? [])]
+    .map(quoteIdentifier)
+    .some((schema) => text === schema || text.startsWith(`'${schema}.`))
+
+interface MappedBody {
+  readonly bytes: Buffer
+  readonly changes: readonly Change[]
+  /** Whether the schema is named where it stays. */
+  readonly leavesSome: boolean
 }
 
-/** Whether a text may name the schema before something. */
-export function namesSchema(text: string, schema: string): boolean {
-  return new RegExp(qualifier(schema), 'iu').test(text)
+function mapBody(grammar: Grammar, body: FunctionBody, map: NameMap): MappedBody {
+  if (body.language === 'plpgsql') return plpgsqlNames(grammar, body, map)
+  const parsed = parseStatement(grammar, body.text)
+  const { bytes, trees } = parsed
+  if (body.language !== 'sql' || !trees) return { bytes, changes: [], leavesSome: true }
+  const { changes } = mapNames(grammar, parsed, map)
+  return isHiding(parsed, changes, map)
+    ? { bytes, changes: [], leavesSome: true }
+    : { bytes, changes, leavesSome: false }
 }
 
-/** The names, and the operators, that a text has behind the schema. */
-export function namesIn(text: string, schema: string): readonly string[] {
-  const names = new RegExp(
-    `${qualifier(schema)}\\s*("(?:[^"]|"")+"|[\\p{L}_][\\p{L}\\d_$]*|[~!@#^&|\`?+\\-*/%<>=]+)`,
-    'giu',
-  )
-  return [...text.matchAll(names)].map(([, name = '']) =>
-    name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : foldCase(name),
-  )
+function isHiding(parsed: ParsedStatement, changes: readonly Change[], map: NameMap): boolean {
+  const starts = new Set(changes.map(({ start }) => start))
+  const isQualifier = ({ kind, start }: Token): boolean => kind !== 'string' && starts.has(start)
+  const indexes = parsed.tokens.flatMap((token, index) => (isQualifier(token) ? [index] : []))
+  return wouldBeHidden(parsed, indexes, map)
 }
-
-const qualifier = (schema: string): string => `(?<![\\w$])"?${schema.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}"?\\s*\\.`

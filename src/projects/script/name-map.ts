@@ -5,6 +5,8 @@ export interface NameMap {
   readonly to: string | undefined
   /** The schemas of names that extensions have, wherever the dump has them. */
   readonly extensionNames?: ReadonlyMap<string, string>
+  /** Of the names that a body has, those of PostgreSQL's own types and tables: without a schema, they mean these. */
+  readonly builtInNames?: ReadonlySet<string>
 }
 
 /** Bytes of a statement that are replaced. */

@@ -3,8 +3,10 @@ import { quoteIdentifier } from '../../database/quoting.ts'
 import type { Change, NameMap } from './name-map.ts'
 import { foldCase, type Nodes, type ParsedStatement, textsOf } from './parse-statement.ts'
 
-const OBJECT_NAME_TYPE = /^_?reg(?:class|collation|config|dictionary|oper|operator|proc|procedure|type)$/
-const OF_OBJECT_NAMES: ReadonlySet<unknown> = new Set(['nextval', 'currval', 'setval', 'pg_get_serial_sequence'])
+/** The types whose values are names of objects, and arrays of them. */
+export const OBJECT_NAME_TYPE = /^_?reg(?:class|collation|config|dictionary|oper|operator|proc|procedure|type)$/
+/** Functions whose first argument is the name of a sequence or a table. */
+export const OF_OBJECT_NAMES: ReadonlySet<unknown> = new Set(['nextval', 'currval', 'setval', 'pg_get_serial_sequence'])
 
 /** Functions whose first argument is the name of a dictionary or a configuration, where they have another one. */
 const OF_TEXT_SEARCH: ReadonlySet<unknown> = new Set([
@@ -53,10 +55,10 @@ function constantOf(value: unknown): Tree {
   return treeAt(tree, 'A_Const')
 }
 
-const quoteString = (text: string): string => `'${text.replaceAll("'", "''")}'`
+export const quoteString = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
 /** Names at the beginning, and behind brackets and commas: those of the arguments of a function. */
-function mapObjectName(text: string, { schema, to, extensionNames }: NameMap): string {
+export function mapObjectName(text: string, { schema, to, extensionNames }: NameMap): string {
   return text.replace(NAME, (whole, before: string, written: string, next: string) => {
     if (nameOf(written) !== schema) return whole
     const target = extensionNames?.get(nameOf(next)) ?? to

@@ -1,9 +1,10 @@
 import { asList, type Grammar, loadGrammar, type Tree, treeAt } from '../../archive/sql/grammar.ts'
-import { type ExtensionNames, noExtensionNames } from './extension-names.ts'
-import { applyChanges, mapNames, namesIn } from './map-names.ts'
+import { type KnownNames, noKnownNames } from './extension-names.ts'
+import { applyChanges, mapNames } from './map-names.ts'
 import { type ParsedStatement, parseStatement } from './parse-statement.ts'
 import { type DumpTarget, passedOverAs } from './passed-over.ts'
 import { refusedInDump } from './refused-in-dump.ts'
+import { namesIn } from './schema-names.ts'
 import { type Token, tokensOf } from './tokens.ts'
 
 /** A statement as it is run. */
@@ -19,7 +20,7 @@ export interface PreparedStatement {
   readonly extension?: string
   /** Why no stage can run it. */
   readonly refused?: string
-  /** The function whose body names the schema of the dump, and stays as it is. */
+  /** The function whose body names the schema of the dump where that stays as it is; `DO` for a block. */
   readonly leavesBodyOf?: string
 }
 
@@ -31,11 +32,11 @@ export interface DumpMap extends DumpTarget {
 /** Prepares statements one by one. @param dump gives how, for those of a dump; undefined leaves them as they are. */
 export function createPreparation(
   dump: () => DumpMap | undefined,
-  extensions: Pick<ExtensionNames, 'find'> = noExtensionNames,
+  known: KnownNames = noKnownNames,
 ): (text: string) => Promise<PreparedStatement> {
   const mapHead = rememberLast(async (head: string, map: DumpMap) => {
     const grammar = await loadGrammar()
-    const mapped = await mapText(grammar, parseStatement(grammar, `${head} (NULL)`), map, extensions)
+    const mapped = await mapText(grammar, parseStatement(grammar, `${head} (NULL)`), map, known)
     return mapped.text.slice(0, -' (NULL)'.length)
   })
   return async (text) => {
@@ -56,7 +57,7 @@ export function createPreparation(
     if (passedOver !== undefined) return { text, passedOver }
     const refused = refusedInDump(tree, map.schema)
     if (refused !== undefined) return { text, refused }
-    return { ...(await mapText(grammar, statement, map, extensions)), ...copy }
+    return { ...(await mapText(grammar, statement, map, known)), ...copy }
   }
 }
 
@@ -64,15 +65,20 @@ async function mapText(
   grammar: Grammar,
   statement: ParsedStatement,
   { schema, stageSchema }: DumpMap,
-  extensions: Pick<ExtensionNames, 'find'>,
+  known: KnownNames,
 ): Promise<PreparedStatement> {
   const text = statement.bytes.toString()
   if (!text.toLowerCase().includes(schema.toLowerCase())) return { text }
-  const extensionNames = await extensions.find(namesIn(text, schema))
-  const { changes, leavesBody } = mapNames(grammar, statement, { schema, to: stageSchema, extensionNames })
+  const names = namesIn(text, schema)
+  const extensionNames = await known.find(names)
+  const tree = statement.trees?.[0] ?? {}
+  const builtInNames = tree.CreateFunctionStmt === undefined ? new Set<string>() : await known.findBuiltIn(names)
+  const map = { schema, to: stageSchema, extensionNames, builtInNames }
+  const { changes, leavesBody } = mapNames(grammar, statement, map)
   const mapped = changes.length === 0 ? text : applyChanges(statement.bytes, changes)
-  const name = treeAt(statement.trees?.[0] ?? {}, 'CreateFunctionStmt').funcname
-  return leavesBody ? { text: mapped, leavesBodyOf: lastName(name) } : { text: mapped }
+  if (!leavesBody) return { text: mapped }
+  const leavesBodyOf = tree.DoStmt === undefined ? lastName(treeAt(tree, 'CreateFunctionStmt').funcname) : 'DO'
+  return { text: mapped, leavesBodyOf }
 }
 
 const lastName = (names: unknown): string =>

@@ -2,6 +2,7 @@ import { asList, asTree, type Grammar, type Tree, treeAt } from '../../archive/s
 import { quoteIdentifier } from '../../database/quoting.ts'
 import type { Change, NameMap } from './name-map.ts'
 import { foldCase, type Nodes, nodesOf, type ParsedStatement, textsOf } from './parse-statement.ts'
+import { isSign, nameAt, nameOf } from './token-names.ts'
 import type { Token } from './tokens.ts'
 
 /** Names of the schema with a point behind, but for those that the grammar has as something else. */
@@ -9,27 +10,46 @@ export function qualifiers(
   grammar: Grammar,
   { bytes, tokens }: ParsedStatement,
   nodes: Nodes,
-  { schema, to, extensionNames }: NameMap,
+  map: NameMap,
 ): readonly Change[] {
-  const others = positionsOfOthers(nodes, schema)
+  const others = positionsOfOthers(nodes, map.schema)
   return tokens.flatMap((token, index): Change[] => {
     const [point, next] = [tokens[index + 1], tokens[index + 2]]
-    if (nameOf(bytes, token) !== schema || !point || bytes[point.start] !== POINT || !next) return []
-    const before = tokens[index - 1]
-    if ((before && bytes[before.start] === POINT) || others.at.has(token.start) || others.isOwner(token, tokens, bytes))
-      return []
-    const extensionSchema = isMade(bytes, tokens, index)
-      ? undefined
-      : extensionNames?.get(nameAt(bytes, tokens, index + 2))
-    const target = extensionSchema ?? to
-    if (target !== undefined) return [{ start: token.start, end: token.end, text: quoteIdentifier(target) }]
-    const needsQuotes = next.kind === 'word' && !isPlainName(grammar, bytes.toString('utf8', next.start, next.end))
-    const text = needsQuotes ? quoteIdentifier(nameOf(bytes, next) ?? '') : ''
-    return [{ start: token.start, end: needsQuotes ? next.end : next.start, text }]
+    if (nameOf(bytes, token) !== map.schema || !isSign(bytes, point, '.') || !next) return []
+    if (isSign(bytes, tokens[index - 1], '.') || others.at.has(token.start)) return []
+    if (others.isOwner(token, tokens, bytes)) return []
+    return changeQualifier(
+      grammar,
+      { bytes, tokens, index },
+      isMade(bytes, tokens, index) ? withoutExtensions(map) : map,
+    )
   })
 }
 
-const POINT = 0x2e
+const withoutExtensions = ({ schema, to }: NameMap): NameMap => ({ schema, to })
+
+/** Where a schema stands before a point and a name. */
+export interface QualifierSite {
+  readonly bytes: Buffer
+  readonly tokens: readonly Token[]
+  /** Of the schema. */
+  readonly index: number
+}
+
+/** Gives a name the schema that it has now, or takes its schema away. */
+export function changeQualifier(
+  grammar: Grammar,
+  { bytes, tokens, index }: QualifierSite,
+  { to, extensionNames }: NameMap,
+): Change[] {
+  const [token, next] = [tokens[index], tokens[index + 2]]
+  if (!token || !next) return []
+  const target = extensionNames?.get(nameAt(bytes, tokens, index + 2)) ?? to
+  if (target !== undefined) return [{ start: token.start, end: token.end, text: quoteIdentifier(target) }]
+  const needsQuotes = next.kind === 'word' && !isPlainName(grammar, bytes.toString('utf8', next.start, next.end))
+  const text = needsQuotes ? quoteIdentifier(nameOf(bytes, next) ?? '') : ''
+  return [{ start: token.start, end: needsQuotes ? next.end : next.start, text }]
+}
 
 /** Whether a name is that of what a statement makes: `CREATE FUNCTION public.f`. */
 function isMade(bytes: Buffer, tokens: readonly Token[], index: number): boolean {
@@ -40,15 +60,6 @@ function isMade(bytes: Buffer, tokens: readonly Token[], index: number): boolean
 
 /** `CREATE OR REPLACE TEMPORARY RECURSIVE VIEW name` has five. */
 const MAX_WORDS_BEFORE_NAME = 8
-
-/** The name, or the operator, that begins with a token. */
-function nameAt(bytes: Buffer, tokens: readonly Token[], index: number): string {
-  const first = tokens[index]
-  if (first?.kind !== 'other') return first ? (nameOf(bytes, first) ?? '') : ''
-  let last = index
-  while (tokens[last + 1]?.kind === 'other') last += 1
-  return bytes.toString('latin1', first.start, tokens[last]?.end)
-}
 
 /** Where a table, a column or a setting has the name of the schema and a point behind it. */
 function positionsOfOthers(nodes: Nodes, schema: string) {
@@ -76,14 +87,21 @@ function positionsOfOthers(nodes: Nodes, schema: string) {
   }
 }
 
-/** The name that a word, or a name in quotes, is; undefined for any other token. */
-function nameOf(bytes: Buffer, { kind, start, end }: Token): string | undefined {
-  if (kind === 'word') return foldCase(bytes.toString('utf8', start, end))
-  return kind === 'name' ? bytes.toString('utf8', start + 1, end - 1).replaceAll('""', '"') : undefined
-}
-
 /** Whether a word means a name wherever one can stand without its schema. */
 function isPlainName(grammar: Grammar, word: string): boolean {
+  const isKnown = plainNames.get(word)
+  if (isKnown !== undefined) return isKnown
+  const isPlain = findPlain(grammar, word)
+  if (plainNames.size < MAX_PLAIN_NAMES) plainNames.set(word, isPlain)
+  return isPlain
+}
+
+/** A body has the same names many times, and each is parsed three times. */
+const plainNames = new Map<string, boolean>()
+const MAX_PLAIN_NAMES = 10_000
+
+function findPlain(grammar: Grammar, word: string): boolean {
+  if (PLPGSQL_WORDS.has(foldCase(word))) return false
   const [table] = grammar.parse(`SELECT FROM ${word}`) ?? []
   const [call] = grammar.parse(`SELECT ${word}()`) ?? []
   const [type] = grammar.parse(`SELECT NULL::${word}`) ?? []
@@ -96,3 +114,15 @@ function isPlainName(grammar: Grammar, word: string): boolean {
   const name = foldCase(word)
   return relname === name && [...names(call), ...names(type)].every((texts) => texts.join('.') === name)
 }
+
+/** Words that PL/pgSQL reserves, and SQL does not. */
+const PLPGSQL_WORDS: ReadonlySet<string> = new Set([
+  'begin',
+  'by',
+  'declare',
+  'execute',
+  'foreach',
+  'if',
+  'loop',
+  'while',
+])

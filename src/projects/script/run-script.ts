@@ -26,7 +26,7 @@ export interface ScriptResult {
   /** How many rows COPY took. */
   readonly rows: number
   readonly passedOver: readonly PassedOver[]
-  /** The functions that name the schema of the dump in their body, which was left as it is. */
+  /** The functions, and blocks, that name the schema of the dump in their body where it stays as it is. */
   readonly unmappedFunctions: readonly { readonly name: string; readonly line: number }[]
 }
 

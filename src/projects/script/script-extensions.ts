@@ -1,12 +1,12 @@
 import type pg from 'pg'
 import { rejected } from '../sql-rejected.ts'
-import { createExtensionNames, type ExtensionNames } from './extension-names.ts'
+import { createExtensionNames, type KnownNames } from './extension-names.ts'
 
 /** Makes sure that an extension is there. @returns why it is not; undefined where it is. */
 export type EnsureExtension = (name: string) => Promise<string | undefined>
 
 /** The extensions that a script can use. */
-export interface ScriptExtensions extends Pick<ExtensionNames, 'find'> {
+export interface ScriptExtensions extends KnownNames {
   /** Carries out a CREATE EXTENSION of the script. @throws {AppError} SQL_REJECTED where it cannot be there. */
   make(name: string, line: number): Promise<void>
 }
@@ -21,6 +21,7 @@ export async function openExtensions(
   await names.refresh()
   return {
     find: names.find,
+    findBuiltIn: names.findBuiltIn,
     async make(name, line) {
       const reason = await ensure(name)
       if (reason !== undefined) throw rejected(reason, { line })

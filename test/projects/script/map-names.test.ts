@@ -151,16 +151,128 @@ test.for([
   expect((await prepare(statement)).refused).toMatch(said)
 })
 
+/** Bodies in PL/pgSQL, what they become, and whether some of them names the schema afterwards. */
+const BODIES: readonly [body: string, mapped: string, left?: 'some'][] = [
+  ['BEGIN RETURN public.g(public.t.a) FROM public.t; END', 'BEGIN RETURN g(t.a) FROM t; END'],
+  [
+    'DECLARE x public.t.id%TYPE; y public.t%ROWTYPE; z CONSTANT public."Quoted Name" := 1; w public.t%ROWTYPE[]; BEGIN END',
+    'DECLARE x t.id%TYPE; y t%ROWTYPE; z CONSTANT "Quoted Name" := 1; w t%ROWTYPE[]; BEGIN END',
+  ],
+  [
+    'DECLARE c CURSOR (k public.k) FOR SELECT * FROM public.t; BEGIN OPEN c(public.f()); FETCH c INTO k; END',
+    'DECLARE c CURSOR (k k) FOR SELECT * FROM t; BEGIN OPEN c(f()); FETCH c INTO k; END',
+  ],
+  [
+    'BEGIN FOR i IN 1..public.n() LOOP PERFORM PUBLIC . f(i); END LOOP; FOR i IN a..public.n() LOOP END LOOP; END',
+    'BEGIN FOR i IN 1..n() LOOP PERFORM f(i); END LOOP; FOR i IN a..n() LOOP END LOOP; END',
+  ],
+  [
+    'BEGIN -- public.t\n PERFORM public.f(); /* public.u /* public.v */ */ RETURN; END',
+    'BEGIN -- public.t\n PERFORM f(); /* public.u /* public.v */ */ RETURN; END',
+  ],
+  [
+    `BEGIN PERFORM nextval('public.s'), 'public."A"'::regclass, currval('public.s'::pg_catalog.regclass); END`,
+    `BEGIN PERFORM nextval('s'), '"A"'::regclass, currval('s'::pg_catalog.regclass); END`,
+  ],
+  [
+    "BEGIN RAISE NOTICE 'public.x %', public.f() USING HINT = 'x'; RAISE 'public.y'; END",
+    "BEGIN RAISE NOTICE 'public.x %', f() USING HINT = 'x'; RAISE 'public.y'; END",
+  ],
+  [
+    'BEGIN INSERT INTO public.loop(a) VALUES (public.user()); END',
+    'BEGIN INSERT INTO "loop"(a) VALUES ("user"()); END',
+  ],
+  ['BEGIN NEW.public := public.f(OLD.public); END', 'BEGIN NEW.public := f(OLD.public); END'],
+  // A column of a table that has the schema's name.
+  ['DECLARE x public.id%TYPE; BEGIN PERFORM public.f(); END', 'DECLARE x public.id%TYPE; BEGIN PERFORM f(); END'],
+  // SQL that is a string is run as it stands.
+  [
+    "BEGIN PERFORM public.f(); EXECUTE 'SELECT public.x'; END",
+    "BEGIN PERFORM f(); EXECUTE 'SELECT public.x'; END",
+    'some',
+  ],
+  ['BEGIN EXECUTE $q$ SELECT public.x $q$; END', 'BEGIN EXECUTE $q$ SELECT public.x $q$; END', 'some'],
+  ["BEGIN EXECUTE format('SELECT public.%I', a); END", "BEGIN EXECUTE format('SELECT public.%I', a); END", 'some'],
+  ["BEGIN PERFORM nextval(E'public.s'); END", "BEGIN PERFORM nextval(E'public.s'); END", 'some'],
+  // The schema's name may be that of something else.
+  [
+    'BEGIN PERFORM public.a FROM public.t AS public; END',
+    'BEGIN PERFORM public.a FROM public.t AS public; END',
+    'some',
+  ],
+  ['DECLARE public record; BEGIN RETURN public.a; END', 'DECLARE public record; BEGIN RETURN public.a; END', 'some'],
+  [
+    '<<public>> DECLARE a int; BEGIN RETURN public.a; END',
+    '<<public>> DECLARE a int; BEGIN RETURN public.a; END',
+    'some',
+  ],
+  ['BEGIN PERFORM public.a FROM app.public; END', 'BEGIN PERFORM public.a FROM app.public; END', 'some'],
+  // The name would mean something else.
+  [
+    'BEGIN RETURN QUERY WITH t AS (SELECT 1), u AS (SELECT * FROM public.t) SELECT * FROM u; END',
+    'BEGIN RETURN QUERY WITH t AS (SELECT 1), u AS (SELECT * FROM public.t) SELECT * FROM u; END',
+    'some',
+  ],
+  [
+    'BEGIN CREATE TEMP TABLE IF NOT EXISTS t AS SELECT * FROM public.t; END',
+    'BEGIN CREATE TEMP TABLE IF NOT EXISTS t AS SELECT * FROM public.t; END',
+    'some',
+  ],
+  ['DECLARE t record; x public.t.id%TYPE; BEGIN END', 'DECLARE t record; x public.t.id%TYPE; BEGIN END', 'some'],
+  ['DECLARE x public.point; BEGIN END', 'DECLARE x public.point; BEGIN END', 'some'],
+]
+
+const known = {
+  find: async () => new Map<string, string>(),
+  findBuiltIn: async (names: readonly string[]) => new Set(names.filter((name) => name === 'point')),
+}
+
+test.for(BODIES)('in PL/pgSQL: %s', async ([body, mapped, left]) => {
+  const statement = (name: string, text: string) =>
+    `CREATE FUNCTION ${name}() RETURNS int LANGUAGE plpgsql AS $body$${text}$body$`
+  expect(await createPreparation(() => map, known)(statement('public.fun', body))).toEqual({
+    text: statement('"shop.live".fun', mapped),
+    ...(left === undefined ? {} : { leavesBodyOf: 'fun' }),
+  })
+})
+
+test('an argument of the name of the schema leaves a body as it is', async () => {
+  const named = 'CREATE FUNCTION f(public t) RETURNS int LANGUAGE plpgsql AS $$ BEGIN RETURN public.a; END $$'
+  expect(await prepare(named)).toEqual({ text: named, leavesBodyOf: 'f' })
+})
+
+test('a WITH in a body in SQL that would hide a table leaves the body as it is', async () => {
+  const sql = 'WITH t AS (SELECT 1 AS a) SELECT t.a FROM public.t AS other, t'
+  const named = `CREATE FUNCTION f() RETURNS int LANGUAGE sql AS $$ ${sql} $$`
+  expect(await prepare(named)).toEqual({ text: named, leavesBodyOf: 'f' })
+})
+
+test('an immutable function whose body lost the schema gets the stage as its search path', async () => {
+  const statement = (path: string, call: string) =>
+    `CREATE FUNCTION f() RETURNS int LANGUAGE plpgsql IMMUTABLE ${path}AS $$ BEGIN RETURN ${call}; END $$`
+  expect(await prepare(statement('', 'public.g()'))).toEqual({
+    text: statement('SET search_path TO "shop.live", "extensions" ', 'g()'),
+  })
+})
+
+test('blocks are run with the names of the stage, and named where they hold SQL as strings', async () => {
+  expect(await prepare(`DO $$ BEGIN PERFORM public.f(), nextval('public.s'); END $$`)).toEqual({
+    text: `DO $$ BEGIN PERFORM "shop.live".f(), nextval('"shop.live".s'); END $$`,
+  })
+  const dynamic = `DO LANGUAGE plpgsql 'BEGIN EXECUTE ''SELECT public.f()''; END'`
+  expect(await prepare(dynamic)).toEqual({ text: dynamic, leavesBodyOf: 'DO' })
+})
+
 test('a body in another language stays as it is, and is named where it has the schema', async () => {
-  const named = 'CREATE FUNCTION public.f() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RETURN public.g(); END $$'
+  const named = 'CREATE FUNCTION public.f() RETURNS int LANGUAGE plperl AS $$ spi_query("SELECT * FROM public.t") $$'
   expect(await prepare(named)).toEqual({ text: named.replace('public.f', '"shop.live".f'), leavesBodyOf: 'f' })
-  expect(await prepare(named.replace('public.g', 'g'))).not.toHaveProperty('leavesBodyOf')
+  expect(await prepare(named.replace('public.t', 't'))).not.toHaveProperty('leavesBodyOf')
 })
 
 test('names of extensions get the schema in which the database has them, wherever the dump has them', async () => {
   const has = new Map([...['citext', 'similarity', '%>', 'gin_trgm_ops'].map((name) => [name, 'extensions'] as const)])
   const find = async (names: readonly string[]) => new Map([...has].filter(([name]) => names.includes(name)))
-  const withExtensions = createPreparation(() => map, { find })
+  const withExtensions = createPreparation(() => map, { ...known, find })
   const mapped = async (text: string) => (await withExtensions(text)).text.replaceAll('"shop.live"', '@')
   expect(await mapped('CREATE TABLE public.t (a public.citext, b public.mood)')).toBe(
     'CREATE TABLE @.t (a "extensions".citext, b @.mood)',

@@ -1,0 +1,88 @@
+import type { NameMap } from './name-map.ts'
+import { isSign, nameAt, nameOf, wordOf } from './token-names.ts'
+import type { Token } from './tokens.ts'
+
+/** A body, and its tokens without spaces and comments. */
+export interface BodyTokens {
+  readonly bytes: Buffer
+  readonly tokens: readonly Token[]
+}
+
+/**
+ * Whether a name of a body would mean something else without its schema: what a WITH of the body calls so, a temporary table
+ * that it makes, a variable, or a type of PostgreSQL's own.
+ *
+ * @param indexes where the schema stands that is taken away. @param variables those that the body does not declare itself.
+ */
+export function wouldBeHidden(
+  { bytes, tokens }: BodyTokens,
+  indexes: readonly number[],
+  { extensionNames, builtInNames }: NameMap,
+  variables: readonly unknown[] = [],
+): boolean {
+  const tables = tablesOf(bytes, tokens)
+  const own = new Set([...variables, ...variablesOf(bytes, tokens)])
+  return indexes.some((index) => {
+    const name = nameAt(bytes, tokens, index + 2)
+    if (extensionNames?.has(name)) return false
+    if (isSign(bytes, tokens[index + 3], '.') && own.has(name)) return true
+    const isCall = tokens[index + 3]?.kind === 'open' && wordOf(bytes, tokens[index - 1]) !== 'into'
+    return !isCall && (tables.has(name) || builtInNames?.has(name) === true)
+  })
+}
+
+const OF_TEMPORARY: ReadonlySet<unknown> = new Set(['temp', 'temporary'])
+const BEFORE_TEMPORARY: ReadonlySet<unknown> = new Set([
+  'table',
+  'view',
+  'sequence',
+  'recursive',
+  'if',
+  'not',
+  'exists',
+])
+
+const BEFORE_QUERY: ReadonlySet<unknown> = new Set(['materialized', 'not'])
+
+/** The names that WITH gives, and those of temporary tables. */
+function tablesOf(bytes: Buffer, tokens: readonly Token[]): ReadonlySet<string> {
+  const names = new Set<string>()
+  tokens.forEach((token, index) => {
+    if (OF_TEMPORARY.has(wordOf(bytes, token))) {
+      let at = index + 1
+      while (BEFORE_TEMPORARY.has(wordOf(bytes, tokens[at]))) at += 1
+      names.add(nameOf(bytes, tokens[at]) ?? '')
+    }
+    const before = tokens[index - 1]
+    const word = wordOf(bytes, before)
+    const mayBeOfWith = word === 'with' || word === 'recursive' || isSign(bytes, before, ',')
+    if (!mayBeOfWith || nameOf(bytes, token) === undefined) return
+    const behind = tokens[index + 1]?.kind === 'open' ? closeOf(tokens, index + 1) + 1 : index + 1
+    const isQuery = tokens[behind + 1]?.kind === 'open' || BEFORE_QUERY.has(wordOf(bytes, tokens[behind + 1]))
+    if (wordOf(bytes, tokens[behind]) === 'as' && isQuery) names.add(nameOf(bytes, token) ?? '')
+  })
+  return names
+}
+
+/** The index of the bracket that closes another one. */
+function closeOf(tokens: readonly Token[], open: number): number {
+  let depth = 0
+  for (let index = open; index < tokens.length; index += 1) {
+    if (tokens[index]?.kind === 'open') depth += 1
+    if (tokens[index]?.kind === 'close') depth -= 1
+    if (depth === 0) return index
+  }
+  return tokens.length
+}
+
+const BEFORE_VARIABLE: ReadonlySet<unknown> = new Set(['declare', 'for', 'foreach'])
+
+/** The names that PL/pgSQL can declare, or assign to: those at the beginning of a statement, and behind FOR. */
+function variablesOf(bytes: Buffer, tokens: readonly Token[]): readonly (string | undefined)[] {
+  return tokens
+    .filter((_token, index) => {
+      const before = tokens[index - 1]
+      return before?.kind === 'semicolon' || isSign(bytes, before, '>') || BEFORE_VARIABLE.has(wordOf(bytes, before))
+    })
+    .map((token) => nameOf(bytes, token))
+}
