@@ -1,5 +1,6 @@
 import type { Database, Queryable } from '../../database/database.ts'
-import { SQLSTATE, sqlState } from '../../database/sqlstate.ts'
+import { SQLSTATE, sqlMessage, sqlState } from '../../database/sqlstate.ts'
+import { conflict } from '../../errors.ts'
 import { stillLocked } from '../../projects/lock-owners.ts'
 import type { Project } from '../../projects/projects.ts'
 import { searchStage } from '../../projects/stage-path.ts'
@@ -99,9 +100,12 @@ interface CurrentStage {
 /** How long it is waited for a table that another session has locked: nobody can write to the stage meanwhile. */
 const LOCK_TIMEOUT = '5s'
 
-/** @throws {AppError} CONFLICT where a table stays locked. */
+/** @throws {AppError} CONFLICT where a table stays locked, or is not the login's to read. */
 async function readTarget(database: Database, stage: Stage, countRowsToo: boolean): Promise<CurrentStage> {
   return readWithin(database, stage, countRowsToo).catch(async (error: unknown) => {
+    if (sqlState(error) === SQLSTATE.insufficientPrivilege) {
+      throw conflict(`the project's own login may not look at all of stage "${stage.slug}": ${sqlMessage(error)}`)
+    }
     if (sqlState(error) !== SQLSTATE.lockNotAvailable) throw error
     const { schemaName } = stage
     const query = async (sql: string, parameters: readonly unknown[]) =>

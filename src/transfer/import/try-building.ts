@@ -9,12 +9,13 @@ import { rightsAfter, rightsBefore } from './stage-rights.ts'
 import { hasExtensions } from './target-extensions.ts'
 import { identityOf, type TargetStage } from './target-stage.ts'
 import type { TargetProject } from './targets.ts'
+import { tryInPlace } from './try-in-place.ts'
 
 type BuildingServices = Pick<ImportServices, 'system' | 'importTurns'>
 
 /**
- * Builds what an import would build beside its stages, without rows, and takes it back: only PostgreSQL knows what it
- * takes. Stages that would be loaded in place are left alone, and those that need an extension which is to be made.
+ * Does what an import would do to build its stages, beside or in place, without rows, and takes it back: only PostgreSQL
+ * knows what it takes. Stages that need an extension which is to be made are left alone.
  *
  * @throws {AppError} CONFLICT as the import would, but for what rows do; PROJECT_BUSY.
  */
@@ -24,10 +25,10 @@ export async function tryBuilding(
   signal: AbortSignal,
 ): Promise<void> {
   for (const { project, stages } of targets) {
-    for (const stage of stages.filter(({ mode }) => mode !== 'in place')) {
-      if (await hasExtensions(system, stage)) {
-        await importTurns.take([project.id], () => tryStage(system, stage, signal))
-      }
+    for (const stage of stages) {
+      const attempt = (): Promise<void> =>
+        stage.mode === 'in place' ? tryInPlace(stage, signal) : tryStage(system, stage, signal)
+      if (await hasExtensions(system, stage)) await importTurns.take([project.id], attempt)
     }
   }
 }
