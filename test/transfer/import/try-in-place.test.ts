@@ -45,7 +45,7 @@ afterAll(() => wharf?.close())
 const dryRun = () => sendArchive(wharf.root, archive, { query: '?dryRun=true' })
 
 /** What stands in the way, how it is taken away, and what is said of it. */
-const OBSTACLES: Readonly<Record<string, readonly [string, string, string]>> = {
+const REFUSED: Readonly<Record<string, readonly [string, string, string]>> = {
   'a foreign key of a table elsewhere that is not its own': [
     `GRANT REFERENCES ON $STAGE.t TO PUBLIC; CREATE TABLE elsewhere.u (id integer REFERENCES $STAGE.t)`,
     `DROP TABLE elsewhere.u; REVOKE REFERENCES ON $STAGE.t FROM PUBLIC`,
@@ -78,7 +78,7 @@ const OBSTACLES: Readonly<Record<string, readonly [string, string, string]>> = {
   ],
 }
 
-test.each(Object.entries(OBSTACLES))(
+test.each(Object.entries(REFUSED))(
   'a dry run of an import in place says no to %s',
   async (_, [make, remove, words]) => {
     await operator.run(fill(make))
