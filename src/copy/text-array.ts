@@ -6,7 +6,8 @@ import { escapeText } from './text-fields.ts'
 export const toArrayText = (texts: readonly string[]): string =>
   `{${texts.map((text) => `"${escapeItem(text)}"`).join(',')}}`
 
-const escapeItem = (text: string): string => text.replace(/[\\"]/g, '\\$&')
+/** A text as it stands in the quotes of an element of an array. */
+export const escapeItem = (text: string): string => text.replace(/[\\"]/g, '\\$&')
 
 /** Writes texts as a field of COPY that is an array of text, a few characters at a time. */
 export function createTextArray(): EventRowsEncoder {

@@ -283,6 +283,48 @@ INSERT INTO "part" (id) VALUES\n(3);\n`
     expect(name.text).toContain('relation \\"public.part_number\\" does not exist')
   })
 
+  const NAMED = [
+    ['public.part', '{public.part,NULL}', 'public.times(integer,integer)', 'x', 'public.part'],
+    ['public."A ""part"""', '{"public.\\"A \\"\\"part\\"\\"\\""}', '\\N', 'y\\\\', 'public.x'],
+    ['pg_class', '{}', 'upper(text)', 'z', '\\N'],
+  ] as const
+  const named = (rows: string): string => `--
+-- PostgreSQL database dump
+--
+CREATE TABLE public.part (id integer);
+CREATE TABLE public."A ""part""" (id integer);
+CREATE FUNCTION public.times(integer, integer) RETURNS integer LANGUAGE sql AS $$ SELECT 1 $$;
+CREATE DOMAIN public.one AS regclass;
+CREATE TABLE public.named (a public.one, many regclass[], f regprocedure, skipped int GENERATED ALWAYS AS (1) STORED, s text, t text);
+${rows}
+--
+-- PostgreSQL database dump complete
+--
+`
+  const INSERTED = NAMED.map((row) =>
+    row.map((value) => (value === '\\N' ? 'NULL' : `'${value.replaceAll('\\\\', '\\')}'`)).join(', '),
+  )
+  const copied = NAMED.map((row) => row.join('\t').replaceAll('\\"', '\\\\"')).join('\n')
+
+  test.for([
+    ['copied', `COPY public.named (a, many, f, s, t) FROM stdin;\n${copied}\n\\.\n`],
+    ['copied-all', `COPY public.named FROM stdin;\r\n${copied.replaceAll('\n', '\r\n')}\r\n\\.\r\n`],
+    ['inserted', INSERTED.map((row) => `INSERT INTO public.named (a, many, f, s, t) VALUES (${row});`).join('\n')],
+    ['inserted-all', `INSERT INTO public.named VALUES\n(${INSERTED.join('),\n(')});`],
+  ] as const)('has rows %s whose values are names of objects, which are those of the stage', async ([slug, rows]) => {
+    await createProject(wharf, slug)
+    const all = slug.endsWith('-all') && slug.startsWith('inserted')
+    const script = named(rows).replace(/skipped .*? STORED, /, all ? '' : '$&')
+    expect(await post(slug, script)).toMatchObject({ status: 200 })
+    const stage = (name: string) => `"${slug}.live".${name}`
+    const sql = `SELECT a::text, many::text[], f::text, s, t FROM ${stage('named')} ORDER BY s`
+    expect(await wharf.database.query(sql)).toEqual([
+      { a: stage('part'), many: [stage('part'), null], f: stage('times(integer,integer)'), s: 'x', t: 'public.part' },
+      { a: stage('"A ""part"""'), many: [stage('"A ""part"""')], f: null, s: 'y\\', t: 'public.x' },
+      { a: 'pg_class', many: [], f: 'upper(text)', s: 'z', t: null },
+    ])
+  })
+
   test('of another schema means the stage with ?schema', async () => {
     await createProject(wharf, 'app')
     const app = dump.replaceAll('public.', 'app.').replace('CREATE FUNCTION', 'CREATE SCHEMA app;\nCREATE FUNCTION')

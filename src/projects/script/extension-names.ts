@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { type NameColumn, readNameColumns, type TableName } from './name-columns.ts'
 
 /** The schemas of names that extensions have made. */
 export type SchemaByName = ReadonlyMap<string, string>
@@ -10,6 +11,8 @@ export interface ExtensionNames {
   find(names: readonly string[]): Promise<SchemaByName>
   /** Of some names, those that types and tables of PostgreSQL's own have. */
   findBuiltIn(names: readonly string[]): Promise<ReadonlySet<string>>
+  /** The columns of a table, of some or of all, whose values are names of objects. */
+  findNameColumns(table: TableName, columns: readonly string[] | undefined): Promise<readonly NameColumn[]>
 }
 
 /** What an extension can make that has a name in a schema: catalog, name and schema. */
@@ -67,10 +70,15 @@ export function createExtensionNames(client: pg.PoolClient, stageSchema: string)
       const { rows } = await client.query<{ name: string }>(BUILT_IN, [[...names]])
       return new Set(rows.map(({ name }) => name))
     },
+    findNameColumns: (table, columns) => readNameColumns(client, table, columns),
   }
 }
 
 /** What is asked about the names of a statement. */
-export type KnownNames = Pick<ExtensionNames, 'find' | 'findBuiltIn'>
+export type KnownNames = Pick<ExtensionNames, 'find' | 'findBuiltIn' | 'findNameColumns'>
 
-export const noKnownNames: KnownNames = { find: async () => new Map(), findBuiltIn: async () => new Set() }
+export const noKnownNames: KnownNames = {
+  find: async () => new Map(),
+  findBuiltIn: async () => new Set(),
+  findNameColumns: async () => [],
+}

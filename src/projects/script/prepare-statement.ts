@@ -1,7 +1,10 @@
-import { asList, type Grammar, loadGrammar, type Tree, treeAt } from '../../archive/sql/grammar.ts'
+import { asList, asTree, type Grammar, loadGrammar, type Tree, treeAt } from '../../archive/sql/grammar.ts'
+import type { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
 import { type KnownNames, noKnownNames } from './extension-names.ts'
 import { applyChanges, mapNames } from './map-names.ts'
-import { type ParsedStatement, parseStatement } from './parse-statement.ts'
+import type { NameColumn } from './name-columns.ts'
+import { type MapFor, mapCopiedNames, mapInsertedNames } from './object-values.ts'
+import { type ParsedStatement, parseStatement, textsOf } from './parse-statement.ts'
 import { type DumpTarget, passedOverAs } from './passed-over.ts'
 import { refusedInDump } from './refused-in-dump.ts'
 import { namesIn } from './schema-names.ts'
@@ -14,6 +17,8 @@ export interface PreparedStatement {
   readonly copiesInto?: string
   /** Whether the COPY says itself how its rows are written. */
   readonly hasOptions?: boolean
+  /** Gives the rows behind a COPY the names of the stage; undefined leaves them as they are. */
+  readonly mapRows?: (rows: AsyncIterable<BorrowedBytes>) => AsyncIterable<BorrowedBytes>
   /** What it is, where it is not to be run. */
   readonly passedOver?: string
   /** The extension that it makes. */
@@ -36,15 +41,23 @@ export function createPreparation(
 ): (text: string) => Promise<PreparedStatement> {
   const mapHead = rememberLast(async (head: string, map: DumpMap) => {
     const grammar = await loadGrammar()
-    const mapped = await mapText(grammar, parseStatement(grammar, `${head} (NULL)`), map, known)
-    return mapped.text.slice(0, -' (NULL)'.length)
+    const statement = parseStatement(grammar, `${head} (NULL)`)
+    const mapped = await mapText(grammar, statement, map, known)
+    const insert = treeAt(statement.trees?.[0] ?? {}, 'InsertStmt')
+    const nameColumns = await nameColumnsOf(insert, namesOf(insert.cols), map, known)
+    return { text: mapped.text.slice(0, -' (NULL)'.length), nameColumns }
   })
   return async (text) => {
     const map = dump()
     const isCopy = /^copy\b/i.test(text)
     if (!map && !isCopy && !/^create\s+extension\b/i.test(text)) return { text }
     const insert = map && /^insert\b/i.test(text) ? splitInsert(text) : undefined
-    if (map && insert) return { text: (await mapHead(insert.head, map)) + insert.rows }
+    if (map && insert) {
+      const { text: head, nameColumns } = await mapHead(insert.head, map)
+      const mapFor = mapForNames(map, known)
+      const isMapped = nameColumns.length > 0
+      return { text: head + (isMapped ? await mapInsertedNames(insert.rows, nameColumns, mapFor) : insert.rows) }
+    }
     const grammar = await loadGrammar()
     const statement = parseStatement(grammar, text)
     const { trees } = statement
@@ -57,9 +70,34 @@ export function createPreparation(
     if (passedOver !== undefined) return { text, passedOver }
     const refused = refusedInDump(tree, map.schema)
     if (refused !== undefined) return { text, refused }
-    return { ...(await mapText(grammar, statement, map, known)), ...copy }
+    const prepared = { ...(await mapText(grammar, statement, map, known)), ...copy }
+    if (copy.copiesInto === undefined || copy.hasOptions) return prepared
+    const node = treeAt(tree, 'CopyStmt')
+    const columns = await nameColumnsOf(node, textsOf(node.attlist).map(String), map, known)
+    if (columns.length === 0) return prepared
+    return { ...prepared, mapRows: (rows) => mapCopiedNames(rows, columns, mapForNames(map, known)) }
   }
 }
+
+/** The columns whose values are names of objects. @param columns those that rows have; none for all. */
+function nameColumnsOf(
+  { relation }: Tree,
+  columns: readonly string[],
+  { schema, stageSchema }: DumpMap,
+  known: KnownNames,
+): Promise<readonly NameColumn[]> {
+  const { schemaname, relname } = asTree(relation)
+  const written = schemaname === undefined ? undefined : String(schemaname)
+  const table = { schema: written === schema ? stageSchema : written, name: String(relname) }
+  return known.findNameColumns(table, columns.length === 0 ? undefined : columns)
+}
+
+const namesOf = (targets: unknown): readonly string[] =>
+  asList(targets).map((target) => String(treeAt(asTree(target), 'ResTarget').name))
+
+const mapForNames =
+  ({ schema, stageSchema }: DumpMap, known: KnownNames): MapFor =>
+  async (text) => ({ schema, to: stageSchema, extensionNames: await known.find(namesIn(text, schema)) })
 
 async function mapText(
   grammar: Grammar,
@@ -113,9 +151,9 @@ const SIGN = /^[-+,]$/
 const textOf = (bytes: Buffer, { start, end }: Token): string => bytes.toString('utf8', start, end)
 
 /** Calls a function again only for other arguments than the last ones. */
-function rememberLast(use: (head: string, map: DumpMap) => Promise<string>) {
-  let last: { readonly head: string; readonly map: DumpMap; readonly answer: Promise<string> } | undefined
-  return (head: string, map: DumpMap): Promise<string> => {
+function rememberLast<Answer>(use: (head: string, map: DumpMap) => Promise<Answer>) {
+  let last: { readonly head: string; readonly map: DumpMap; readonly answer: Promise<Answer> } | undefined
+  return (head: string, map: DumpMap): Promise<Answer> => {
     if (last?.head !== head || last.map !== map) last = { head, map, answer: use(head, map) }
     return last.answer
   }

@@ -91,7 +91,8 @@ export async function runScript(
   const copy = async ({ bytes, line }: Statement, prepared: PreparedStatement, table: string): Promise<void> => {
     const firstLine = lineBehind(line, bytes)
     const statement = copyStatement(prepared, line, text)
-    rows += await copyInto(client, statement, reader.rows()).catch((error: unknown) => {
+    const { mapRows = (unmapped) => unmapped } = prepared
+    rows += await copyInto(client, statement, mapRows(reader.rows())).catch((error: unknown) => {
       site.line = failedRowLine(error, table, firstLine) ?? line
       throw error
     })

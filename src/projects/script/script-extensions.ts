@@ -22,6 +22,7 @@ export async function openExtensions(
   return {
     find: names.find,
     findBuiltIn: names.findBuiltIn,
+    findNameColumns: names.findNameColumns,
     async make(name, line) {
       const reason = await ensure(name)
       if (reason !== undefined) throw rejected(reason, { line })

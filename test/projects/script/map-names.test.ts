@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { loadGrammar } from '../../../src/archive/sql/grammar.ts'
+import { noKnownNames } from '../../../src/projects/script/extension-names.ts'
 import { createPreparation } from '../../../src/projects/script/prepare-statement.ts'
 
 const map = { schema: 'public', login: 'own', stageSchema: 'shop.live' }
@@ -223,7 +224,7 @@ const BODIES: readonly [body: string, mapped: string, left?: 'some'][] = [
 ]
 
 const known = {
-  find: async () => new Map<string, string>(),
+  ...noKnownNames,
   findBuiltIn: async (names: readonly string[]) => new Set(names.filter((name) => name === 'point')),
 }
 

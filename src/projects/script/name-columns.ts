@@ -1,0 +1,45 @@
+import type pg from 'pg'
+import { quoteIdentifier, quoteQualified } from '../../database/quoting.ts'
+import { OBJECT_NAME_TYPE } from './object-names.ts'
+
+/** A table, as a statement names it. */
+export interface TableName {
+  /** Undefined for the first in the search path. */
+  readonly schema: string | undefined
+  readonly name: string
+}
+
+/** A column whose values are names of objects, as `regclass` has them. */
+export interface NameColumn {
+  /** Counted from 0, among those that a row has. */
+  readonly index: number
+  readonly isArray: boolean
+}
+
+/** `$1`: the table. The types that domains are over, and those of the elements of arrays. */
+const COLUMNS = `SELECT attname::text AS name, type.typname::text AS type
+  FROM pg_catalog.pg_attribute
+  CROSS JOIN LATERAL (
+    WITH RECURSIVE base (oid) AS (
+      SELECT atttypid UNION ALL SELECT typbasetype FROM base JOIN pg_catalog.pg_type domain ON domain.oid = base.oid
+      WHERE typtype = 'd'
+    )
+    SELECT typname, typnamespace FROM base JOIN pg_catalog.pg_type found ON found.oid = base.oid WHERE typtype <> 'd'
+  ) type
+  WHERE attrelid = pg_catalog.to_regclass($1) AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
+  ORDER BY attnum`
+
+/** @param columns those that a row has, in their order; undefined for all. */
+export async function readNameColumns(
+  client: pg.PoolClient,
+  { schema, name }: TableName,
+  columns: readonly string[] | undefined,
+): Promise<readonly NameColumn[]> {
+  const table = schema === undefined ? quoteIdentifier(name) : quoteQualified(schema, name)
+  const { rows } = await client.query<{ name: string; type: string }>(COLUMNS, [table])
+  const typeOf = new Map(rows.map((column) => [column.name, column.type]))
+  return (columns ?? [...typeOf.keys()]).flatMap((column, index) => {
+    const type = typeOf.get(column) ?? ''
+    return OBJECT_NAME_TYPE.test(type) ? [{ index, isArray: type.startsWith('_') }] : []
+  })
+}
