@@ -188,6 +188,7 @@ describeOnEachServer(
   },
   {
     alone: true,
+    oneIsEnough: true,
     wharf: {
       environment: {
         WHARF_PROJECT_CONNECTIONS: String(LIMIT),

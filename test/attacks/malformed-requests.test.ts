@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createShips, SHIP } from '../support/content/content.ts'
 import { sendRaw } from '../support/http/raw-http.ts'
@@ -46,6 +47,7 @@ test('makes the requests of others fail by bytes in any place of a request, or g
     for (; !isOver; read += 1) {
       const answer = await wharf.root.get(`${SHIP}?id=eq.${(reader + read) % READERS}&select=id`)
       if (answer.status !== 200) wrong.push(`a good reader: ${answer.status} ${answer.text}`)
+      await delay(100)
     }
   }
   const reading = Promise.all(Array.from({ length: READERS }, readOn))
@@ -54,6 +56,6 @@ test('makes the requests of others fail by bytes in any place of a request, or g
   })
   await reading
   expect(wrong).toEqual([])
-  expect(sent).toBeGreaterThan(5_000)
+  expect(sent).toBeGreaterThan(2_500)
   expect(read).toBeGreaterThan(READERS)
 }, 900_000)

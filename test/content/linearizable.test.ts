@@ -5,9 +5,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createShips, SHIP } from '../support/content/content.ts'
 import { SECRET_KEY, type ServiceProcess, startServiceProcess } from '../support/service/service-process.ts'
 import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/service/wharf.ts'
+import { isThorough } from '../support/thorough.ts'
 import { checkHistory, type Operation } from './reference-history.ts'
 
-const OPERATIONS = 10_000
+const OPERATIONS = isThorough ? 10_000 : 4_000
 const CLIENTS = 16
 
 /** Far more than it takes, for machines that do much else. */
@@ -43,7 +44,7 @@ const actions = fc.array(
 )
 
 test(
-  '304 says that nothing has changed: 10,000 writes and conditional reads through two processes, in any order',
+  '304 says that nothing has changed: thousands of writes and conditional reads through two processes, in any order',
   async () => {
     const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31)
     console.log(`seed ${seed} (set SEED to run the same again)`)
@@ -85,7 +86,7 @@ test(
     )
     expect(history.length).toBe(OPERATIONS)
     expect(history.filter(({ status }) => status === 304).length).toBeGreaterThan(100)
-    expect(history.filter(({ kind }) => kind === 'write').length).toBeGreaterThan(300)
+    expect(history.filter(({ kind }) => kind === 'write').length).toBeGreaterThan(OPERATIONS / 40)
     expect(
       checkHistory(
         history,

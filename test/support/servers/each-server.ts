@@ -12,6 +12,7 @@ import {
 } from '../database/database.ts'
 import { startWharf, type TestWharf, type TestWharfOptions } from '../service/wharf.ts'
 import { assertNothingForeign, startRecording } from '../statements/record-statements.ts'
+import { isThorough } from '../thorough.ts'
 import { installedCluster } from './installed-cluster.ts'
 import { installedPrograms } from './installed-programs.ts'
 import { startOwnCluster } from './own-cluster.ts'
@@ -20,6 +21,8 @@ export interface EachServerOptions {
   readonly wharf?: TestWharfOptions
   /** Whether no other test file uses the server: for tests that take of it what all share, such as its connections. */
   readonly alone?: boolean
+  /** Whether the installed one is enough unless tests are thorough: for what hardly depends on its version. */
+  readonly oneIsEnough?: boolean
 }
 
 interface Server {
@@ -36,7 +39,9 @@ type DescribeOn = (wharf: () => TestWharf, createDatabase: () => Promise<TestDat
 export function describeOnEachServer(describeOn: DescribeOn, options: EachServerOptions = {}): void {
   const programs = installedPrograms()
   const embedded = options.alone ? startEmbedded : async () => SHARED
-  describe('on the embedded PostgreSQL', () => describeWharf(embedded, describeOn, options.wharf))
+  if (programs === undefined || isThorough || !options.oneIsEnough) {
+    describe('on the embedded PostgreSQL', () => describeWharf(embedded, describeOn, options.wharf))
+  }
   if (programs === undefined) {
     if (process.env.CI) throw new Error('no PostgreSQL is installed, which .ci/run should have seen to')
     return

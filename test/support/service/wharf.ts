@@ -86,14 +86,14 @@ export async function startWharf(options: TestWharfOptions = {}): Promise<TestWh
 
 /** So that no test has to wait for what a crash takes in production. */
 export const SHORT_TIMINGS: Partial<JobTimings> = {
-  heartbeatMs: 100,
+  heartbeatMs: 250,
   leaseMs: 4_000,
   authorisationMs: 200,
-  sweepMs: 300,
+  sweepMs: 700,
   lockMs: 4_000,
   stalledMs: 1_000,
   graceMs: 1_000,
-  watchMs: 50,
+  watchMs: 100,
   eventsMs: 500,
   retryMs: [200],
   busyMs: 300,

@@ -6,6 +6,7 @@ import { type RowValue, tablesOf } from '../../support/archives/archive-text.ts'
 import { noTransactionStaysOpen } from '../../support/database/transactions.ts'
 import { applyScript, createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
+import { isThorough } from '../../support/thorough.ts'
 import { type Observer, observeDatabase } from './observed-database.ts'
 
 /** Two tables and a sequence; what is in them says of which content they are, and how much of it there has to be. */
@@ -90,6 +91,8 @@ test('a swap before any statement of an export leaves it with all of the old or 
   for (const [at, statement] of statements.entries()) {
     // One setting after another is the same moment.
     if (statement.startsWith('SET LOCAL "')) continue
+    // So are most of those by which the structure is read.
+    if (!isThorough && at % 3 !== 0 && /^\s*(SELECT|WITH)\b/.test(statement)) continue
     let count = 0
     const archive = await exportLive({
       before: async () => {

@@ -8,12 +8,13 @@ import { query, withSession } from '../../support/servers/sessions.ts'
 import { createProject, loginUrl } from '../../support/service/projects.ts'
 import { createToken } from '../../support/service/tokens.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
+import { isThorough } from '../../support/thorough.ts'
 
 const programs = installedPrograms()
 
 /** The server that all tests share, and the system's own where it has one, which also has a `pg_dump` that fits. */
 const SERVERS: readonly { server: string; own?: string }[] = [
-  { server: 'the embedded PostgreSQL' },
+  ...(programs === undefined || isThorough ? [{ server: 'the embedded PostgreSQL' }] : []),
   ...(programs === undefined ? [] : [{ server: `the PostgreSQL in ${programs}`, own: programs }]),
 ]
 
