@@ -22,7 +22,16 @@ const leftOut = added(
   [],
 )
 
-export const importedStage = z.object({ slug, tables: count, rows: count, undoable, leftOut })
+const notReplaced = added(
+  z.array(z.object({ kind: z.string(), name: z.string(), detail: z.string().exactOptional() })).meta({
+    description:
+      'What keeps its rows in a stage that is loaded in place, since no archive can hold them: for instance partitions ' +
+      'in another schema.',
+  }),
+  [],
+)
+
+export const importedStage = z.object({ slug, tables: count, rows: count, undoable, leftOut, notReplaced })
 
 const examinedTable = z.object({
   name: z.string(),
@@ -46,6 +55,7 @@ const examinedStage = z.object({
   }),
   undoable,
   leftOut,
+  notReplaced,
   tables: z.array(examinedTable),
   extensions: added(
     z.array(examinedExtension).meta({ description: 'Those that a stage which is built from the archive needs.' }),

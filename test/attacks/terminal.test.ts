@@ -25,6 +25,7 @@ const stage = {
   rows: 1,
   tables: 1,
   leftOut: [{ kind: EVIL, name: EVIL, detail: EVIL }],
+  notReplaced: [{ kind: EVIL, name: EVIL, detail: EVIL }],
 }
 const fields = {
   ...{ id: EVIL, slug: EVIL, name: EVIL, createdAt: EVIL, startedAt: EVIL, finishedAt: EVIL, expiresAt: EVIL },

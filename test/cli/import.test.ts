@@ -94,7 +94,7 @@ test('what is replaced by what is shown, and done only after a yes', async () =>
         targetSlug: 'asked',
         roles: null,
         rolesLeftOut: [],
-        stages: [{ slug: 'live', tables: 1, rows: 2, undoable: true, leftOut: [] }],
+        stages: [{ slug: 'live', tables: 1, rows: 2, undoable: true, leftOut: [], notReplaced: [] }],
       },
     ],
     seconds: expect.any(Number),

@@ -11,7 +11,7 @@ import { findProject } from '../../projects/projects.ts'
 import { findStage } from '../../projects/stages.ts'
 import type { ArchiveProject } from '../../transfer/import/archive-lists.ts'
 import { importArchive } from '../../transfer/import/import-archive.ts'
-import { isUndoable, toCompleteness, toRolesResult } from '../../transfer/import/import-result.ts'
+import { isUndoable, notReplacedOf, toCompleteness, toRolesResult } from '../../transfer/import/import-result.ts'
 import { planRolesOf } from '../../transfer/import/import-roles.ts'
 import { type CheckOptions, checkArchive } from '../../transfer/import/receive-archive.ts'
 import { admitLastStage } from '../../transfer/import/structure-permission.ts'
@@ -195,6 +195,7 @@ async function toExaminedStage(container: Container, target: TargetStage) {
     mode: target.mode,
     undoable: isUndoable(target, container),
     leftOut: [...target.leftOut],
+    notReplaced: notReplacedOf(target),
     tables: target.archived.tables.map(({ name, rows }) => ({
       name,
       rowsNow: target.rowsNow.get(name) ?? null,

@@ -8,11 +8,11 @@ import { print } from '../terminal/write.ts'
 
 type StageLeftOut = WithLeftOut['stages'][number]
 
-/** The stages of a result that lack something of what came. */
+/** The stages of a result that lack something of what came, or have more. */
 export const leftOutOf = (projects: readonly WithLeftOut[]): readonly StageLeftOut[] =>
   projects
-    .flatMap(({ stages }) => stages.map(({ slug, leftOut }) => ({ slug, leftOut })))
-    .filter(({ leftOut }) => leftOut.length > 0)
+    .flatMap(({ stages }) => stages.map(({ slug, leftOut, notReplaced }) => ({ slug, leftOut, notReplaced })))
+    .filter(({ leftOut, notReplaced }) => leftOut.length + notReplaced.length > 0)
 
 /** A transfer that is done; as it is, the JSON result. */
 export interface Transfer extends Copied {
@@ -21,7 +21,7 @@ export interface Transfer extends Copied {
   readonly target: string
   /** In what the roles of the target are not as those of the source. */
   readonly rolesLeftOut: RolesLeftOut
-  /** Rights and policies of the source that the target does not get. */
+  /** Rights and policies of the source that the target does not get, and what keeps its rows there. */
   readonly leftOut: readonly StageLeftOut[]
 }
 

@@ -28,7 +28,8 @@ export function toImported(
       const rows = [...(loaded.find((each) => each.target.stage.id === id)?.rows.values() ?? [])]
       const sum = rows.reduce((total, count) => total + count, 0)
       const leftOut = [...target.leftOut]
-      return { slug, tables: rows.length, rows: sum, undoable: isUndoable(target, services), leftOut }
+      const undoable = isUndoable(target, services)
+      return { slug, tables: rows.length, rows: sum, undoable, leftOut, notReplaced: notReplacedOf(target) }
     }),
   }
 }
@@ -36,6 +37,10 @@ export function toImported(
 /** Nothing is kept of what is replaced where it is. */
 export const isUndoable = ({ mode }: TargetStage, { undoHours }: Keeping): boolean =>
   mode !== 'in place' && undoHours > 0
+
+/** What of a stage keeps its rows: what would be missing from an archive of it. */
+export const notReplacedOf = ({ notReplaced }: Pick<TargetStage, 'notReplaced'>) =>
+  notReplaced.map(({ kind, name, detail }) => ({ kind, name, ...(detail !== undefined && { detail }) }))
 
 /** What the result says of the roles that a target gets from an archive. */
 export const toRolesResult = (plan: RolePlan | undefined) => ({

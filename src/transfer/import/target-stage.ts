@@ -1,3 +1,4 @@
+import { lacksRows } from '../../contract/completeness.ts'
 import type { Database, Queryable } from '../../database/database.ts'
 import { SQLSTATE, sqlMessage, sqlState } from '../../database/sqlstate.ts'
 import { conflict } from '../../errors.ts'
@@ -57,6 +58,8 @@ export interface TargetStage extends StageOfProject {
   readonly rightsState: string
   /** Rights and policies of the archive that it does not get. */
   readonly leftOut: readonly LeftOut[]
+  /** What keeps its rows, since no archive can hold them. */
+  readonly notReplaced: StageStructure['notExported']
   /** What keeps the archive's rows from being loaded in place, in words. */
   readonly reasonsAgainst: readonly string[]
   /** Rows in the tables now, by table; empty where nobody asked for them. */
@@ -152,14 +155,15 @@ function whatBecomesOf(
   archived: ArchiveStage,
   coming: KnownRights,
   { structure, usedFromOutside, grants, version }: CurrentStage,
-): Pick<TargetStage, 'mode' | 'structure' | 'comment' | 'rights' | 'leftOut' | 'reasonsAgainst'> {
+): Pick<TargetStage, 'mode' | 'structure' | 'comment' | 'rights' | 'leftOut' | 'notReplaced' | 'reasonsAgainst'> {
   const { notExported, comment } = structure
   if (isEmpty(structure)) {
     const given = coming.grants && rightsIn(coming.structure, coming.grants, version)
     const rights = given ? { grants: given.grants, isAll: true } : { grants, isAll: false }
     const leftOut = [...coming.leftOut, ...(given?.leftOut ?? [])]
     const { comment: comingComment = comment } = archived
-    return { mode: 'build', structure: coming.structure, comment: comingComment, rights, leftOut, reasonsAgainst: [] }
+    const built = { structure: coming.structure, comment: comingComment, rights, leftOut }
+    return { mode: 'build', ...built, notReplaced: [], reasonsAgainst: [] }
   }
   const generated = notExported.filter(({ kind }) => kind === 'generated column')
   const isInPlace = notExported.length > 0 || usedFromOutside
@@ -173,6 +177,7 @@ function whatBecomesOf(
       ),
     ],
     mode: isInPlace ? 'in place' : 'swap',
+    notReplaced: notExported.filter(lacksRows),
     structure: withPositions(toLines(structure), archived.structure),
     comment,
   }

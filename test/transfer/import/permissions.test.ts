@@ -114,7 +114,9 @@ test('a dry run says for each table what there is, and what there would be', asy
           targetSlug: 'dry',
           roles: null,
           rolesLeftOut: [],
-          stages: [{ slug: stage, mode, undoable: mode !== 'in place', leftOut: [], tables, extensions: [] }],
+          stages: [
+            { slug: stage, mode, undoable: mode !== 'in place', leftOut: [], notReplaced: [], tables, extensions: [] },
+          ],
         },
       ],
     })

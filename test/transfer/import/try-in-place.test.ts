@@ -1,6 +1,11 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { exportOf, sendArchive } from '../../support/archives/import.ts'
+import { runCommand } from '../../support/cli/cli.ts'
+import { dsnOf } from '../../support/cli/dsn.ts'
 import { type Operator, operatorOf } from '../../support/database/operator.ts'
+import { temporaryFolder } from '../../support/processes/processes.ts'
 import { withSession } from '../../support/servers/sessions.ts'
 import { createProject, loginUrl } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
@@ -114,4 +119,23 @@ test('to all else it says yes, and the import works', async () => {
             FROM pg_constraint WHERE conrelid = '$STAGE.part'::regclass AND contype = 'f'`),
   )
   expect(kept).toEqual([{ comment: 'kept', valid: true, rule: 'A' }])
+})
+
+test('rows of partitions elsewhere stay, and are named before the question and after', async () => {
+  await operator.run(fill('CREATE TABLE elsewhere.far PARTITION OF $STAGE.parted FOR VALUES FROM (10) TO (20)'))
+  const detail = 'its partition elsewhere.far is in another schema; the rows of that are not exported'
+  const notReplaced = [{ kind: 'partitioned table', name: 'parted', detail }]
+  for (const query of ['?dryRun=true', '']) {
+    const answer = await sendArchive(wharf.root, archive, { query })
+    expect(answer).toMatchObject({ status: 200, json: { projects: [{ stages: [{ notReplaced }] }] } })
+  }
+  const words = `warning: shop/live keeps rows that no archive can hold:\n  partitioned table parted (${detail})\n`
+  const file = join(await temporaryFolder(), 'shop.jsonl')
+  await writeFile(file, archive)
+  const asked = await runCommand(['data:import', file, dsnOf(wharf, 'shop')], { terminal: true, input: 'n\n' })
+  expect(asked).toMatchObject({ code: 1, stderr: expect.stringContaining(words) })
+  for (const option of ['--dry-run', '--yes']) {
+    const done = await runCommand(['data:import', file, dsnOf(wharf, 'shop'), option])
+    expect(done).toMatchObject({ code: 0, stderr: expect.stringContaining(words) })
+  }
 })
