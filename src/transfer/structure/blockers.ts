@@ -9,6 +9,7 @@ import {
   type ObjectKey,
   readDescriptions,
 } from './dependencies.ts'
+import { HIDDEN, readHiddenTypes } from './hidden-types.ts'
 import type { BlockerOf } from './line-context.ts'
 import { type AnyObjectRow, neededLate } from './objects/objects.ts'
 import type { Query } from './query.ts'
@@ -43,15 +44,15 @@ export async function readBlockers(
   const reasons = new Map([...refused, ...ownBlockers(catalog), ...circular(catalog)])
   const needed = findBlockers(toCandidates(catalog, reasons), catalog.dependencies)
   const descriptions = await readDescriptions(query, needed.values())
+  const hidden = await readHiddenTypes(query, needed.values())
   for (const [key, on] of needed) {
     const description = descriptions.get(on) ?? on
     const isMember = on.startsWith('pg_extension:')
-    reasons.set(key, isMember ? `belongs to ${description}` : `needs ${description}, which archives do not describe`)
+    const missing = hidden.get(on) ?? `needs ${description}, which archives do not describe`
+    reasons.set(key, isMember ? `belongs to ${description}` : missing)
   }
   return (key) => reasons.get(key)
 }
-
-const HIDDEN = 'a built-in object of the same name hides it'
 
 function ownBlockers({ types, sequences, tables, objects, constraints }: CatalogRows): Map<ObjectKey, string> {
   const hidden = [...types, ...sequences].filter(({ visible }) => !visible)

@@ -56,6 +56,8 @@ async function asSuperuser(statements: readonly string[]): Promise<void> {
 }
 
 const needs = (what: string): string => `needs ${what}, which archives do not describe`
+const hidden = (what: string, renamed: string): string =>
+  `needs ${what}, which PostgreSQL's own type of that name hides: rename the ${renamed}`
 const withRows = (reason: string): string => `${reason}; its rows are not exported either`
 
 const EXPECTED: readonly (readonly [kind: string, name: string, detail?: string])[] = [
@@ -73,7 +75,7 @@ const EXPECTED: readonly (readonly [kind: string, name: string, detail?: string]
   ['dependency', 'function needed()', 'on extension plpgsql'],
   ['dependency', 'index kept_index', 'on extension plpgsql'],
   ['dependency', 'trigger their_own on table base', 'on extension plpgsql'],
-  ['enum', 'date', 'a built-in object of the same name hides it'],
+  ['enum', 'date', 'a built-in object of the same name hides it: rename it'],
   ['event trigger', 'on_cast', 'calls on_event'],
   ['extension', 'cube'],
   ['foreign key', 'refers_to_ancestor.refers_to_ancestor_id_fkey', needs('table ancestor')],
@@ -95,8 +97,8 @@ const EXPECTED: readonly (readonly [kind: string, name: string, detail?: string]
   ['table', 'base', 'its child table elsewhere.heir is in another schema; the rows of that are not exported'],
   ['table', 'descendant', withRows(needs('table ancestor'))],
   ['table', 'with_cube', withRows(needs('type cube'))],
-  ['table', 'with_hidden_row_type', withRows(needs('type stage.path[]'))],
-  ['table', 'with_hidden_type', withRows(needs('type stage.date'))],
+  ['table', 'with_hidden_row_type', withRows(hidden('the row type of table path', 'table'))],
+  ['table', 'with_hidden_type', withRows(hidden('type date', 'type'))],
   ['table', 'with_hstore', withRows(needs('type elsewhere.hstore'))],
 ]
 

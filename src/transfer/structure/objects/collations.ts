@@ -1,5 +1,6 @@
 import { quoteIdentifier } from '../../../database/quoting.ts'
 import { commentOn } from '../clauses.ts'
+import { HIDDEN } from '../hidden-types.ts'
 import { jsonObject } from '../query.ts'
 import { IS_OWN_SQL, type ObjectKind } from './object-kind.ts'
 
@@ -28,7 +29,7 @@ export const COLLATION: ObjectKind<'collation'> = {
   noun: 'collation',
   sql: `
 SELECT 'pg_collation:' || o.oid AS key, o.collname::text AS name,
-       CASE WHEN NOT pg_catalog.pg_collation_is_visible(o.oid) THEN 'a built-in object of the same name hides it' END
+       CASE WHEN NOT pg_catalog.pg_collation_is_visible(o.oid) THEN '${HIDDEN}' END
          AS blocker,
        ${LINE_SQL} AS line
   FROM pg_catalog.pg_collation o

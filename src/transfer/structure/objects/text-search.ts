@@ -1,9 +1,8 @@
 import { quoteIdentifier } from '../../../database/quoting.ts'
 import { commentOn } from '../clauses.ts'
+import { HIDDEN } from '../hidden-types.ts'
 import { jsonObject } from '../query.ts'
 import { IS_OWN_SQL, type ObjectKind } from './object-kind.ts'
-
-const HIDDEN = 'a built-in object of the same name hides it'
 
 const DICTIONARY_SQL = `
   'CREATE TEXT SEARCH DICTIONARY ' || pg_catalog.quote_ident(o.dictname::text)
