@@ -4,6 +4,8 @@ import { nameTransaction } from '../../database/session-name.ts'
 import { replaceLog } from '../../events/load-log.ts'
 import { recordCrash } from '../../events/record-crash.ts'
 import { readReference, type StageReference } from '../../events/reference.ts'
+import type { Query } from '../structure/query.ts'
+import { assertSettled } from './assert-settled.ts'
 import type { ImportOptions, ImportServices } from './import-options.ts'
 import { toImported } from './import-result.ts'
 import { applyRoles, lockRoles, planRolesOf } from './import-roles.ts'
@@ -63,11 +65,14 @@ export async function commitImport(
       }
       imported.push(toImported(target, loaded, roles, services))
     }
-    await swapStages(tx, swaps, { tokenId, undoHours })
+    const replaced = await swapStages(tx, swaps, { tokenId, undoHours })
     // Nothing is kept of what was loaded in place, nor of what an import before that had replaced.
     const inPlace = loaded.filter(({ schemaName }) => schemaName === undefined)
     for (const { target } of inPlace) await expireKept(tx, target.stage.id)
     await beforeCommit?.(tx, imported, projects)
+    // Until this transaction has ended, others give rights on what has the stage's name for them.
+    const query: Query = (sql, parameters) => tx.$queryRawUnsafe(sql, ...parameters)
+    for (const schema of replaced) await assertSettled(query, schema)
     // A separate transaction, of the project's login: if this one ends first, both are undone.
     for (const stage of inPlace) await stage.commit()
     return imported
@@ -80,12 +85,12 @@ export async function commitImport(
 }
 
 function toSwap(
-  { target, schemaName, rows, transaction }: LoadedStage,
+  { target, schemaName, rows, transactions }: LoadedStage,
   references: ReadonlyMap<string, StageReference>,
 ): Swap[] {
   const before = references.get(target.stage.id)
   if (schemaName === undefined || !before) return []
   const { rightsState, rights } = target
-  const contents = { transaction, tables: [...rows.keys()] }
+  const contents = { transactions, tables: [...rows.keys()] }
   return [{ stage: identityOf(target), before, rightsState, schemaName, contents, grants: rights.grants }]
 }

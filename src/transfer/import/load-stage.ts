@@ -22,8 +22,8 @@ export interface LoadedStage {
   readonly schemaName: string | undefined
   /** By table, as PostgreSQL counted them. */
   readonly rows: ReadonlyMap<string, number>
-  /** The ids of the transaction that loaded them, as `xmin` has them, separated by commas. */
-  readonly transaction: string
+  /** The ids of the transaction that loaded them, as `xmin` has them. */
+  readonly transactions: readonly string[]
   commit(): Promise<void>
   /** Gives up what has not been committed. */
   rollback(): void
@@ -71,10 +71,10 @@ export async function loadStage(
     }
     // Only now: the rows that were loaded are one event, the import's.
     await session.query(LOG_TABLES, [schemaName ?? stage.schemaName])
-    const [id] = await session.query<{ transaction: string }>(TRANSACTION_IDS, [schemaName ?? null])
+    const ids = await session.query<{ id: string }>(TRANSACTION_IDS, [schemaName ?? null])
     if (inPlace) await session.query(RECORD_IMPORT, [stage.id, tokenId])
     const { commit, rollback } = session
-    return { target, schemaName, rows, transaction: id?.transaction ?? '', commit, rollback }
+    return { target, schemaName, rows, transactions: ids.map(({ id }) => id), commit, rollback }
   } catch (error) {
     session.rollback()
     throw error
@@ -125,9 +125,7 @@ async function copyTable(
 
 /** The ids by which what was made here is known: its own, and those of its subtransactions, in which views were filled. */
 const TRANSACTION_IDS = `
-  SELECT pg_catalog.string_agg(DISTINCT id, ',') AS transaction FROM (
-    SELECT (pg_catalog.pg_current_xact_id()::text::numeric % 4294967296)::text AS id
-    UNION ALL
-    SELECT c.xmin::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-     WHERE n.nspname = $1::pg_catalog.name
-  ) made`
+  SELECT (pg_catalog.pg_current_xact_id()::text::numeric % 4294967296)::text AS id
+   UNION
+  SELECT c.xmin::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+   WHERE n.nspname = $1::pg_catalog.name`

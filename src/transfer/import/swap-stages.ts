@@ -8,9 +8,10 @@ import { giveSchema, renameSchema } from '../../projects/project-objects.ts'
 import type { ObjectGrants } from '../structure/grants/grants.ts'
 import { readGrantsState } from '../structure/grants/stage-grants.ts'
 import type { Query } from '../structure/query.ts'
+import { assertSettled, type Replaced } from './assert-settled.ts'
 import { lockAgainstWrites } from './lock-against-writes.ts'
 import { type StageIdentity, shadowName } from './shadow-schemas.ts'
-import { assertSameRights, schemaRights } from './stage-rights.ts'
+import { schemaRights } from './stage-rights.ts'
 
 /** A schema that is to take the place of a stage's own. */
 export interface Swap {
@@ -31,9 +32,9 @@ export interface Swap {
 /** What a loaded schema holds, by which `undo` tells whether its structure was changed since. */
 export interface LoadedContents {
   /**
-   * The ids of the transaction that made everything in it, as `xmin` has them: 32 bits, in decimal, separated by commas.
+   * The ids of the transaction that made everything in it, and of its subtransactions, as `xmin` has them: 32 bits, in decimal.
    */
-  readonly transaction: string
+  readonly transactions: readonly string[]
   readonly tables: readonly string[]
 }
 
@@ -41,7 +42,7 @@ export interface LoadedContents {
  * Closes the stages to writers until the transaction ends, and makes sure that nobody wrote to them since their loading
  * began: what was written meanwhile would be lost with the schema that is replaced.
  *
- * @throws {AppError} CONFLICT where somebody wrote, is writing, or swapped, or granted rights or took some.
+ * @throws {AppError} CONFLICT where somebody wrote, is writing, or swapped, or granted rights or took some, or is about to.
  */
 export async function lockStages(tx: Transaction, swaps: readonly Swap[]): Promise<void> {
   await lockAgainstWrites(
@@ -60,7 +61,7 @@ export async function lockStages(tx: Transaction, swaps: readonly Swap[]): Promi
     if (now.reference !== before.reference) {
       throw conflict('the stage was written to while the import ran; nothing was changed')
     }
-    await assertSameRights(query, stage.schemaName, rightsState)
+    await assertSettled(query, { schemaName: stage.schemaName, rightsState })
   }
 }
 
@@ -72,15 +73,17 @@ export async function lockStages(tx: Transaction, swaps: readonly Swap[]): Promi
  *
  * @param tx a transaction of Wharf's own login, which is the last thing of the import, and holds the stages.
  * @param undoHours after how long the schemas that were replaced may be dropped.
+ * @returns what was replaced, by the names that it has now.
  */
 export async function swapStages(
   tx: Transaction,
   swaps: readonly Swap[],
   { tokenId, undoHours }: { readonly tokenId: string | null; readonly undoHours: number },
-): Promise<void> {
+): Promise<readonly Replaced[]> {
   const query: Query = (sql, parameters) => tx.$queryRawUnsafe(sql, ...parameters)
   const keptUntil = new Date((await readClock(tx)).getTime() + undoHours * 3_600_000)
-  for (const { stage, schemaName, contents, grants } of swaps) {
+  const kept: Replaced[] = []
+  for (const { stage, schemaName, contents, grants, rightsState } of swaps) {
     const replaced = shadowName(stage, 'old')
     await tx.$executeRawUnsafe(renameSchema(stage.schemaName, replaced))
     await tx.$executeRawUnsafe(renameSchema(schemaName, stage.schemaName))
@@ -91,15 +94,17 @@ export async function swapStages(
     await tx.stageState.update({ where: { stageId: stage.stageId }, data: { generation: { increment: 1 } } })
     await tx.shadowSchema.delete({ where: { schemaName } })
     await expireKept(tx, stage.stageId)
-    const { transaction, tables } = contents
+    const { transactions, tables } = contents
     const rights = await readGrantsState(query, stage.schemaName)
     const reference = await recordImport(tx, stage.stageId, tokenId)
-    const replacedBy = { reference, transaction, tables: [...tables], rights }
+    const replacedBy = { reference, transactions: [...transactions], tables: [...tables], rights }
     const { stageId } = stage
     await tx.shadowSchema.create({
       data: { schemaName: replaced, stageId, kind: 'kept', expiresAt: keptUntil, replacedBy },
     })
+    kept.push({ schemaName: replaced, rightsState })
   }
+  return kept
 }
 
 /** Logs an `import` event. @returns its id, which becomes the stage's reference. */

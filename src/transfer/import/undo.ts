@@ -9,6 +9,7 @@ import { withStageLocks } from '../../projects/stage-locks.ts'
 import type { Turns } from '../../projects/turns.ts'
 import { readGrantsState } from '../structure/grants/stage-grants.ts'
 import type { Query } from '../structure/query.ts'
+import { isChanging } from './assert-settled.ts'
 import { countSchemaRows, listTables, type TableRows } from './count-rows.ts'
 import { busyIfLocked, lockAgainstWrites } from './lock-against-writes.ts'
 import { type StageIdentity, shadowName } from './shadow-schemas.ts'
@@ -16,7 +17,9 @@ import { recordImport } from './swap-stages.ts'
 
 const replacedBySchema = z.object({
   reference: z.string(),
-  transaction: z.string(),
+  transactions: z.array(z.string()).optional(),
+  /** The same, separated by commas: what earlier versions wrote. */
+  transaction: z.string().optional(),
   tables: z.array(z.string()),
   /** Earlier versions did not write down which rights there were. */
   rights: z.string().optional(),
@@ -132,12 +135,13 @@ async function assertUnwritten(tx: Transaction, { stageId, schemaName }: StageId
 async function isBuiltAsLoaded(
   tx: Transaction,
   schemaName: string,
-  { transaction, tables, rights }: z.infer<typeof replacedBySchema>,
+  { transactions, transaction = '', tables, rights }: z.infer<typeof replacedBySchema>,
 ): Promise<boolean> {
   if ((await listTables(tx, schemaName)).length !== tables.length) return false
   const query: Query = (sql, parameters) => tx.$queryRawUnsafe(sql, ...parameters)
+  if (await isChanging(query, schemaName)) return false
   if (rights !== undefined && (await readGrantsState(query, schemaName)) !== rights) return false
-  const made = transaction.split(',')
+  const made = transactions ?? transaction.split(',')
   const changed = await tx.$queryRaw<unknown[]>`
     WITH schema AS (SELECT to_regnamespace(quote_ident(${schemaName})) AS oid)
     SELECT 1 FROM pg_class, schema WHERE relnamespace = schema.oid AND pg_class.xmin::text <> ALL (${made})

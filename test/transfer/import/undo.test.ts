@@ -234,3 +234,13 @@ test('an undo that loses its locks changes nothing', async () => {
   expect(await contents(slug)).toEqual(comparableLines(archive))
   expect(await undo(slug)).toMatchObject({ status: 200 })
 })
+
+test('what an earlier version kept can be undone: it wrote down ids as one text', async () => {
+  const slug = await imported()
+  const changed = await wharf.database.query(`
+    UPDATE system.side_schema SET replaced_by = replaced_by - 'transactions' || jsonb_build_object('transaction',
+             (SELECT string_agg(id, ',') FROM jsonb_array_elements_text(replaced_by->'transactions') id))
+     WHERE schema_name LIKE '${slug}.live.%' AND replaced_by ? 'transactions' RETURNING replaced_by->>'transaction' AS ids`)
+  expect(changed).toEqual([{ ids: expect.stringMatching(/^\d+/) }])
+  expect(await undo(slug)).toMatchObject({ status: 200 })
+})
