@@ -62,7 +62,19 @@ export async function lockStages(tx: Transaction, swaps: readonly Swap[]): Promi
       throw conflict('the stage was written to while the import ran; nothing was changed')
     }
     await assertSettled(query, { schemaName: stage.schemaName, rightsState })
+    await assertOwned(query, stage)
   }
+}
+
+/** @throws {AppError} CONFLICT where the schema was given to another login, which what replaces it would not belong to. */
+async function assertOwned(query: Query, { schemaName, login }: StageIdentity): Promise<void> {
+  const [schema] = await query<{ owner: string }>(
+    `SELECT pg_catalog.pg_get_userbyid(nspowner)::text AS owner FROM pg_catalog.pg_namespace
+      WHERE nspname = $1::pg_catalog.name`,
+    [schemaName],
+  )
+  if (schema?.owner === login) return
+  throw conflict("the stage's schema was given to another login while the import ran; nothing was changed, try again")
 }
 
 /**

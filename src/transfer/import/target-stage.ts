@@ -60,7 +60,7 @@ export interface TargetStage extends StageOfProject {
   readonly leftOut: readonly LeftOut[]
   /** What keeps its rows, since no archive can hold them. */
   readonly notReplaced: StageStructure['notExported']
-  /** What keeps the archive's rows from being loaded in place, in words. */
+  /** What keeps the archive from being loaded as the mode says, in words. */
   readonly reasonsAgainst: readonly string[]
   /** Rows in the tables now, by table; empty where nobody asked for them. */
   readonly rowsNow: ReadonlyMap<string, number>
@@ -92,6 +92,8 @@ export const isEmptyStage = async (database: Database, stage: Stage): Promise<bo
 
 interface CurrentStage {
   readonly structure: StageStructure
+  /** Whose the schema is, where it is not the project's login's: only they could give it to what replaces it. */
+  readonly schemaOwner: string | undefined
   readonly usedFromOutside: boolean
   readonly grants: readonly ObjectGrants[]
   readonly rightsState: string
@@ -124,6 +126,7 @@ function readWithin(database: Database, stage: Stage, countRowsToo: boolean): Pr
       await tx.$executeRawUnsafe(searchStage(stage.schemaName))
       await tx.$executeRawUnsafe(`SET LOCAL lock_timeout = '${LOCK_TIMEOUT}'`)
       const query: Query = (sql, parameters) => tx.$queryRawUnsafe(sql, ...parameters)
+      const schemaOwner = await findOtherOwner(query, stage)
       const structure = await readStructure(query, stage.schemaName)
       const usedFromOutside = await isUsedFromOutside(query, stage.schemaName)
       const grants = await readStageGrants(query, stage.schemaName)
@@ -139,10 +142,26 @@ function readWithin(database: Database, stage: Stage, countRowsToo: boolean): Pr
         `SELECT pg_catalog.current_setting('server_version_num')::integer / 10000 AS version`,
         [],
       )
-      return { structure, usedFromOutside, grants, rightsState, version: server?.version ?? 0, rows }
+      return { structure, schemaOwner, usedFromOutside, grants, rightsState, version: server?.version ?? 0, rows }
     },
     { isolationLevel: 'RepeatableRead', timeout: 10 * 60_000 },
   )
+}
+
+/** @throws {AppError} CONFLICT where the login may not even name what is in the schema. */
+async function findOtherOwner(query: Query, { slug, schemaName }: Stage): Promise<string | undefined> {
+  const [other] = await query<{ owner: string; usable: boolean }>(
+    `SELECT pg_catalog.pg_get_userbyid(nspowner)::text AS owner,
+            pg_catalog.has_schema_privilege(oid, 'USAGE') AS usable
+       FROM pg_catalog.pg_namespace
+      WHERE nspname = $1::pg_catalog.name AND pg_catalog.pg_get_userbyid(nspowner) <> CURRENT_USER`,
+    [schemaName],
+  )
+  if (other?.usable === false) {
+    const schema = `the schema of stage "${slug}", which belongs to ${other.owner}`
+    throw conflict(`the project's own login may not use ${schema}`)
+  }
+  return other?.owner
 }
 
 /** The tables that do not belong to the project's own login, each with whose they are. */
@@ -154,7 +173,7 @@ function tablesOfOthers({ tables, notExported }: StageStructure): StageStructure
 function whatBecomesOf(
   archived: ArchiveStage,
   coming: KnownRights,
-  { structure, usedFromOutside, grants, version }: CurrentStage,
+  { structure, schemaOwner, usedFromOutside, grants, version }: CurrentStage,
 ): Pick<TargetStage, 'mode' | 'structure' | 'comment' | 'rights' | 'leftOut' | 'notReplaced' | 'reasonsAgainst'> {
   const { notExported, comment } = structure
   if (isEmpty(structure)) {
@@ -163,10 +182,12 @@ function whatBecomesOf(
     const leftOut = [...coming.leftOut, ...(given?.leftOut ?? [])]
     const { comment: comingComment = comment } = archived
     const built = { structure: coming.structure, comment: comingComment, rights, leftOut }
-    return { mode: 'build', ...built, notReplaced: [], reasonsAgainst: [] }
+    const reasonsAgainst =
+      schemaOwner === undefined ? [] : [`its schema belongs to ${schemaOwner}, so nothing can be built in its place`]
+    return { mode: 'build', ...built, notReplaced: [], reasonsAgainst }
   }
   const generated = notExported.filter(({ kind }) => kind === 'generated column')
-  const isInPlace = notExported.length > 0 || usedFromOutside
+  const isInPlace = notExported.length > 0 || usedFromOutside || schemaOwner !== undefined
   return {
     ...rightsOver(structure, coming, { grants, version, isInPlace }),
     // Its values would have been left out if an archive could say how they are made.

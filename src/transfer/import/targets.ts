@@ -96,8 +96,10 @@ async function compareTarget(
 }
 
 /** How what is to come differs from what is there, in words. */
-export const differencesOf = ({ mode, archived, structure, reasonsAgainst }: TargetStage): readonly string[] =>
-  mode === 'build' ? [] : [...compareStructures(archived.structure, structure), ...reasonsAgainst]
+export const differencesOf = ({ mode, archived, structure, reasonsAgainst }: TargetStage): readonly string[] => [
+  ...(mode === 'build' ? [] : compareStructures(archived.structure, structure)),
+  ...reasonsAgainst,
+]
 
 /** @throws {AppError} CONFLICT, where there are any. */
 function assertNoDifferences(differences: readonly Fault[]): void {

@@ -139,3 +139,23 @@ test('rows of partitions elsewhere stay, and are named before the question and a
     expect(done).toMatchObject({ code: 0, stderr: expect.stringContaining(words) })
   }
 })
+
+test('a schema that belongs to another login keeps its owner, and where that cannot be, the dry run says so', async () => {
+  const schemaOwner = () =>
+    wharf.database.query(`SELECT nspowner::regrole::text AS owner FROM pg_namespace WHERE nspname = 'owned.live'`)
+  await createProject(wharf, 'owned', 'CREATE TABLE t (n integer); INSERT INTO t VALUES (1)')
+  const lines = await exportOf(wharf.root, 'owned')
+  const send = (query: string) => sendArchive(wharf.root, lines, { query })
+  await operator.run(`GRANT ALL ON SCHEMA "owned.live" TO PUBLIC; ALTER SCHEMA "owned.live" OWNER TO CURRENT_USER`)
+  expect(await send('?dryRun=true')).toMatchObject({ json: { projects: [{ stages: [{ mode: 'in place' }] }] } })
+  expect(await send('')).toMatchObject({ json: { projects: [{ stages: [{ rows: 1 }] }] } })
+  expect(await schemaOwner()).toEqual([{ owner: 'postgres' }])
+
+  await operator.run(`REVOKE ALL ON SCHEMA "owned.live" FROM PUBLIC`)
+  const unusable = { status: 409, text: expect.stringContaining('may not use the schema') }
+  for (const query of ['?dryRun=true', '']) expect(await send(query)).toMatchObject(unusable)
+  await operator.run(`GRANT ALL ON SCHEMA "owned.live" TO PUBLIC; DROP TABLE "owned.live".t`)
+  const empty = { status: 409, text: expect.stringContaining('nothing can be built') }
+  for (const query of ['?dryRun=true', '']) expect(await send(query)).toMatchObject(empty)
+  expect(await schemaOwner()).toEqual([{ owner: 'postgres' }])
+})
