@@ -1,5 +1,5 @@
 import type { Problem } from '../contract/problem.ts'
-import { sqlState } from '../database/sqlstate.ts'
+import { shownSqlState } from '../database/sqlstate.ts'
 import { AppError } from '../errors.ts'
 
 /**
@@ -22,5 +22,5 @@ export function toPostgrestError(failure: unknown, problem: Problem): PostgrestE
 
 function codeOf(failure: unknown): string {
   if (!(failure instanceof AppError)) return 'INTERNAL'
-  return sqlState(failure.cause) ?? CODES[failure.code] ?? failure.code
+  return shownSqlState(failure.cause) ?? CODES[failure.code] ?? failure.code
 }

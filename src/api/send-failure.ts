@@ -1,4 +1,4 @@
-import { databaseFailure } from '../database/sqlstate-meanings.ts'
+import { databaseFailure, reportsDamage } from '../database/sqlstate-meanings.ts'
 import { AppError, type ErrorCode, RangeNotSatisfiable } from '../errors.ts'
 import { type AnswerHeaders, ClientGone, type Exchange } from './exchange.ts'
 import { toPostgrestError } from './postgrest-error.ts'
@@ -41,8 +41,11 @@ const causeOf = ({ abortReason }: Exchange, thrown: unknown): unknown => {
   return databaseFailure(cause) ?? cause
 }
 
+const DAMAGE = 'PostgreSQL said, in a request, that its data or its disk is damaged'
+
 function logFailure({ log }: Exchange, failure: unknown, status: number): void {
   if (!(failure instanceof AppError)) log.error({ err: failure }, 'request failed unexpectedly')
+  else if (reportsDamage(failure)) log.error({ err: failure, code: failure.code }, DAMAGE)
   else if (status >= 500) log.warn({ err: failure, code: failure.code }, 'request failed')
 }
 

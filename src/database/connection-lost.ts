@@ -1,3 +1,4 @@
+import pg from 'pg'
 import { errorCode } from '../lib/error-code.ts'
 import { driverErrorOf } from './sqlstate.ts'
 
@@ -53,7 +54,8 @@ const PG_MESSAGE =
  * @param error anything that was thrown, by `pg` or by Prisma.
  */
 export function isConnectionLost(error: unknown): boolean {
-  if (!(error instanceof Error)) return false
+  // What PostgreSQL says can have any text: that of an exception that a project's function raised.
+  if (!(error instanceof Error) || error instanceof pg.DatabaseError) return false
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.every(isConnectionLost)
   return (
     PRISMA_CODES.has(errorCode(error)) ||

@@ -117,6 +117,10 @@ const MEANINGS: readonly (Meaning & { readonly states: RegExp })[] = [
   },
 ]
 
+/** Whether PostgreSQL says that its disk or its data is damaged, be it the cause of an expected failure: operators have to know. */
+export const reportsDamage = (error: unknown): boolean =>
+  /^(58...|XX00[12])$/.test(sqlState(error) ?? '') || (error instanceof AppError && reportsDamage(error.cause))
+
 const meaningOf = (error: unknown): Meaning | undefined => {
   const state = sqlState(error)
   if (state === undefined) return isConnectionLost(error) ? UNREACHABLE : undefined
@@ -157,7 +161,7 @@ export function isServerFailure(error: unknown): boolean {
  */
 export function refusedPart(error: unknown): 'constraint' | 'statement' | 'expression' | undefined {
   if (!(error instanceof pg.DatabaseError) || isServerFailure(error) || meaningOf(error)) return undefined
-  const kind = error.code?.slice(0, 2) ?? ''
+  const kind = sqlState(error)?.slice(0, 2) ?? ''
   if (kind === '23') return 'constraint'
   return ['0A', '2B', '2F', '3F', '42', '54', '55'].includes(kind) ? 'statement' : 'expression'
 }

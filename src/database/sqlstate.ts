@@ -17,12 +17,29 @@ const prismaErrorSchema = z.object({ meta: z.object({ driverAdapterError: adapte
 export const driverErrorOf = (error: unknown): z.infer<typeof adapterErrorSchema>['cause'] | undefined =>
   (adapterErrorSchema.safeParse(error).data ?? prismaErrorSchema.safeParse(error).data?.meta.driverAdapterError)?.cause
 
+/** What `RAISE` of PL/pgSQL gives an exception that is given no code. */
+const RAISED = 'P0001'
+
 /**
- * PostgreSQL's code for a failure, whether it comes from `pg` or through Prisma; undefined for other failures.
+ * Whether an exception is one that a function of a project raised by itself: it can give it any code, also one by which
+ * PostgreSQL says that it shuts down. Known by where in PostgreSQL it comes from.
+ */
+export const isRaised = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError && error.routine === 'exec_stmt_raise' && !OF_WHARF.test(error.where ?? '')
+
+/** How the context begins of what Wharf's own functions raise. What projects name with such signs is in quotes there. */
+const OF_WHARF = /^[^"\n]*\bwharf\.\w+\(/
+
+/**
+ * PostgreSQL's code for a failure, whether it comes from `pg` or through Prisma; undefined for other failures. All
+ * exceptions that a project's functions raise by themselves have the same one, whatever code they were given.
  *
  * @see https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
-export function sqlState(error: unknown): string | undefined {
+export const sqlState = (error: unknown): string | undefined => (isRaised(error) ? RAISED : shownSqlState(error))
+
+/** The same for people and programs of a project: with the code that an exception was given. */
+export function shownSqlState(error: unknown): string | undefined {
   if (error instanceof pg.DatabaseError) return error.code
   return driverErrorOf(error)?.originalCode
 }

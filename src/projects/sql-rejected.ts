@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { quoteIdentifier } from '../database/quoting.ts'
-import { SQLSTATE } from '../database/sqlstate.ts'
-import { databaseFailure, refusedPart } from '../database/sqlstate-meanings.ts'
+import { SQLSTATE, sqlState } from '../database/sqlstate.ts'
+import { databaseFailure, refusedPart, reportsDamage } from '../database/sqlstate-meanings.ts'
 import { AppError, type Fault } from '../errors.ts'
 
 /** Where a script failed. */
@@ -21,14 +21,24 @@ export async function sqlRejected(error: unknown, { line, ...names }: Site, pool
   if (!(error instanceof pg.DatabaseError) || !isOfScript(error)) return databaseFailure(error) ?? error
   const message = (await isTransactionCommand(error, pool))
     ? 'the script begins or ends a transaction, but it runs in one of its own: leave BEGIN, COMMIT and ROLLBACK out'
-    : error.message
+    : reportsDamage(error)
+      ? `${error.message}: ${WHAT_DAMAGE_MEANS}`
+      : error.message
   const detail = [message, error.detail, error.hint].filter(Boolean).join('; ')
   return rejected(inScriptsNames(message, names), { line, detail: inScriptsNames(detail, names), cause: error })
 }
 
-/** PostgreSQL says `internal_error` also for what it does not support, such as an index over rows of a partitioned table. */
+/**
+ * PostgreSQL says `internal_error` also for what it does not support, such as an index over rows of a partitioned table; and
+ * that data is damaged, or that a file is missing, where a function reads the table that an index is being made of, or
+ * where LOAD names a file that there is not.
+ */
 const isOfScript = (error: pg.DatabaseError): boolean =>
-  refusedPart(error) !== undefined || error.code === SQLSTATE.internalError
+  refusedPart(error) !== undefined || sqlState(error) === SQLSTATE.internalError || reportsDamage(error)
+
+const WHAT_DAMAGE_MEANS =
+  'a function reads the table that an index is made of, or a file is not there; if not, data is damaged, and the log of ' +
+  'PostgreSQL says more'
 
 /** A message about the names that the script has, and not those that they were given in the stage. */
 function inScriptsNames(message: string, { schema, stageSchema }: Pick<Site, 'schema' | 'stageSchema'>): string {
@@ -57,7 +67,8 @@ const INVALID_TRANSACTION_TERMINATION = '2D000'
  * code of much else and a message in the server's language, so it is known by where in PostgreSQL it comes from.
  */
 async function isTransactionCommand(error: pg.DatabaseError, pool: pg.Pool): Promise<boolean> {
-  if (error.code !== FEATURE_NOT_SUPPORTED) return error.code === INVALID_TRANSACTION_TERMINATION
+  const state = sqlState(error)
+  if (state !== FEATURE_NOT_SUPPORTED) return state === INVALID_TRANSACTION_TERMINATION
   const expected: unknown = await pool.query(REFUSED_COMMIT).catch((refused: unknown) => refused)
   return expected instanceof pg.DatabaseError && sourceOf(expected) === sourceOf(error)
 }

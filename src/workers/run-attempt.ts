@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import type { Container } from '../container.ts'
-import { databaseFailure, isWithoutSession } from '../database/sqlstate-meanings.ts'
+import { databaseFailure, isWithoutSession, reportsDamage } from '../database/sqlstate-meanings.ts'
 import { AppError } from '../errors.ts'
 import { assertStillAuthorised, lockAuthorisation } from '../jobs/authorisation.ts'
 import { CATALOGUE, parseRequest } from '../jobs/catalogue.ts'
@@ -120,6 +120,8 @@ async function work(
   }
 }
 
+const DAMAGE = 'PostgreSQL said, in a job, that its data or its disk is damaged'
+
 /** Records how an attempt failed. */
 async function settle(container: Container, job: Job, cause: unknown): Promise<Outcome> {
   const {
@@ -157,6 +159,7 @@ async function settle(container: Container, job: Job, cause: unknown): Promise<O
   }
   const error = toJobError(why === 'timed out' ? jobTimedOut() : cause)
   if (error.code === 'INTERNAL') log.error({ err: cause }, 'job failed unexpectedly')
+  else if (reportsDamage(cause)) log.error({ err: cause, code: error.code }, DAMAGE)
   else log.warn({ code: error.code, detail: error.detail }, 'job failed')
   await fail(prisma, job, error)
   return OVER

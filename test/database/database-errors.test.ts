@@ -94,18 +94,20 @@ test("a project's login that the operator has locked is the operator's affair, a
   expect(await wharf.root.post('/export', { json: { projects: [{ slug: 'shop' }] } })).toMatchObject(UNAVAILABLE)
 })
 
-/** As PostgreSQL says it where its disk is full, for every row that is written after the first, and for all of an import. */
+/** Takes more temporary files than the login may have for every row after the first, and for all of an import. */
 const DISK_FULL = `
   CREATE SEQUENCE filled_blocks START 10;
   SELECT setval('filled_blocks', 1);
-  CREATE FUNCTION fill() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+  CREATE FUNCTION fill() RETURNS boolean LANGUAGE plpgsql SET work_mem = '64kB' AS $$ BEGIN
     IF nextval('filled_blocks') < 3 THEN RETURN true; END IF;
-    RAISE SQLSTATE '53100' USING MESSAGE = 'could not extend file "base/1/2": No space left on device'; END $$;
+    RETURN count(*) > 0 FROM generate_series(1, 100000); END $$;
   CREATE TABLE filled (id integer PRIMARY KEY CHECK (fill()));
   INSERT INTO filled VALUES (1)`
 
 test('a disk of the database that is full is told as such, whatever was written', async () => {
-  await createProject(wharf, 'full', DISK_FULL)
+  await createProject(wharf, 'full')
+  await operator.run(`ALTER ROLE "${(await loginUrl(wharf, 'full')).username}" SET temp_file_limit = '128kB'`)
+  expect(await applyScript(wharf, 'full', DISK_FULL)).toMatchObject({ status: 200 })
   expect(await wharf.root.post('/content/full/live/filled', { json: { id: 2 } })).toMatchObject(FULL)
   expect(await applyScript(wharf, 'full', 'INSERT INTO filled VALUES (2)')).toMatchObject(FULL)
   expect(await sendArchive(wharf.root, await exportOf(wharf.root, 'full'))).toMatchObject(FULL)

@@ -1,6 +1,6 @@
 import pg from 'pg'
-import { SQLSTATE } from '../../database/sqlstate.ts'
-import { databaseFailure, refusedPart } from '../../database/sqlstate-meanings.ts'
+import { SQLSTATE, sqlState } from '../../database/sqlstate.ts'
+import { databaseFailure, refusedPart, reportsDamage } from '../../database/sqlstate-meanings.ts'
 import { AppError } from '../../errors.ts'
 
 /**
@@ -16,13 +16,17 @@ export function loadFailure(error: unknown): unknown {
   return new AppError('CONFLICT', `nothing was changed: ${detail}`, { faults: [{ detail }], cause: error })
 }
 
+const DAMAGED =
+  'it reads the table that an index is made of, or PostgreSQL finds its data damaged, of which its log says more'
+
 /** @returns undefined for what has nothing to do with the archive. */
 function explain(error: pg.DatabaseError): string | undefined {
-  const { code = '', message, constraint, table } = error
-  if (code === '53200') {
+  const { code, message, constraint, table } = error
+  const state = sqlState(error)
+  if (state === '53200') {
     return 'PostgreSQL has no memory for so many locks; its operator can raise max_locks_per_transaction'
   }
-  if (code === SQLSTATE.lockNotAvailable)
+  if (state === SQLSTATE.lockNotAvailable)
     return 'the stage is being read, perhaps by an export; try again when that has ended'
   switch (refusedPart(error)) {
     case 'constraint': {
@@ -35,6 +39,9 @@ function explain(error: pg.DatabaseError): string | undefined {
     case 'expression':
       return `an expression of the structure fails, perhaps on a row (SQLSTATE ${code})`
     default:
-      return undefined
+      // In a function, that can be one over a table of which an index is being made.
+      return reportsDamage(error) && error.where !== undefined
+        ? `an expression of the structure fails in a function: ${DAMAGED} (SQLSTATE ${code})`
+        : undefined
   }
 }
