@@ -7,11 +7,12 @@ import { parsePlainRow, RowCheck } from './check-row.ts'
 import { closingFault } from './closing-fault.ts'
 import { EventRows } from './event-rows.ts'
 import { createJsonCounter, type JsonCounter } from './json-counter.ts'
-import { isClosing, type LineContent } from './lines.ts'
+import { type Entry, isClosing, type LineContent } from './lines.ts'
 import { LongEvent } from './long-event.ts'
 import { beginsAsRow, LongRow } from './long-row.ts'
 import { expectedAt } from './order.ts'
 import { countValues, type LineFault, type ParsedLine, parseEntry, parseLine, STEP_BYTES } from './parse-line.ts'
+import { PartLines } from './part-lines.ts'
 import type { CreateEncoders, Encoders, EventRowsEncoder } from './row-encoder.ts'
 import { createStructureLimit, STRUCTURE_LIMITS } from './structure-limit.ts'
 import { isFirstPart, isLastPart } from './table-parts.ts'
@@ -66,6 +67,7 @@ export class LineReader {
   readonly #exceedsStructure = createStructureLimit(STRUCTURE_LIMITS)
   readonly #encoders: Encoders
   readonly #eventRows: EventRowsEncoder
+  readonly #partLines = new PartLines()
   #rowCheck: RowCheck
   #end: ArchiveItem | undefined
   /** Of the line that is being read. */
@@ -143,7 +145,16 @@ export class LineReader {
       if (end - start > MAX_PARSED_BYTES && this.#beginsRow(lines, start)) return yield* this.#readLong(lines)
       this.#line += 1
       if (this.#isBlankAfterEnd(lines, start, end)) continue
-      const { line, values } = yield* this.#parse(lines.subarray(start, end))
+      const bytes = lines.subarray(start, end)
+      const known = this.#recognise(bytes)
+      if (known) {
+        this.#checkLength(bytes)
+        if (rows > 0) yield takeRows(start)
+        this.#enterEntry(known, 0, lines.subarray(start, end + 1))
+        yield { ...known, line: this.#line }
+        continue
+      }
+      const { line, values } = yield* this.#parse(bytes)
       if (line.kind === 'row' && this.#sections.position === 'rows') {
         if (this.#encoders.rows.format === 'binary') {
           // Only its type's input function may know what a value is, so from here on they get them all.
@@ -294,6 +305,18 @@ export class LineReader {
     return { line: yield* parseLine(bytes, this.#sections.position, this.#fault), values }
   }
 
+  /** What a line is that stands around a part of a table; undefined for most lines, which are parsed. */
+  #recognise(bytes: Buffer): Entry<'rows' | 'rowsEnd'> | undefined {
+    switch (this.#sections.position) {
+      case 'rows':
+        return this.#partLines.closing(bytes)
+      case 'parts':
+        return this.#partLines.opening(bytes)
+      default:
+        return undefined
+    }
+  }
+
   #addRow(row: unknown): void {
     const check: RowCheck = this.#rowCheck
     check.checkRow(row)
@@ -314,6 +337,19 @@ export class LineReader {
   ): Generator<undefined, Exclude<ArchiveItem, RowBatch>, undefined> {
     const entry = parseEntry(line, this.#sections.position, this.#fault)
     if (bytes.length > STEP_BYTES) yield
+    this.#enterEntry(entry, values, bytes)
+    if (entry.kind === 'event') {
+      this.#passedBytes += bytes.length
+      return yield* this.#toEvent(entry.content)
+    }
+    const item = { ...entry, line: this.#line }
+    if (item.kind === 'rows') this.#beginRows(item.content)
+    if (item.kind === 'end') this.#end = item
+    return item
+  }
+
+  /** Checks a line in its place. */
+  #enterEntry(entry: Entry, values: number, bytes: Buffer): void {
     const excess = this.#exceedsStructure(entry.kind, { bytes: bytes.length, values })
     if (excess !== undefined) throw this.#fault(excess)
     if (isClosing(entry)) {
@@ -324,18 +360,14 @@ export class LineReader {
     } else {
       this.#sections.open(entry, bytes)
     }
-    if (entry.kind === 'event') {
-      this.#passedBytes += bytes.length
-      return yield* this.#toEvent(entry.content)
-    }
-    const item = { ...entry, line: this.#line }
+  }
+
+  #beginRows(rows: LineContent<'rows'>): void {
+    this.#partLines.begin(rows)
     // All parts of a table are encoded as one: it goes on in text where it had to change to text.
-    if (item.kind === 'rows' && isFirstPart(item.content)) {
-      this.#rowCheck = new RowCheck(this.#sections.rowColumns, this.#fault)
-      this.#encoders.rows.begin(this.#sections.rowColumns, this.#sections.ownTypes)
-    }
-    if (item.kind === 'end') this.#end = item
-    return item
+    if (!isFirstPart(rows)) return
+    this.#rowCheck = new RowCheck(this.#sections.rowColumns, this.#fault)
+    this.#encoders.rows.begin(this.#sections.rowColumns, this.#sections.ownTypes)
   }
 }
 

@@ -57,10 +57,13 @@ export async function* readArchive(
     signal?.throwIfAborted()
     for (const item of reader.read(block)) {
       if (item) {
-        await checkSql(item)
+        const checked = checkSql(item)
+        // Awaiting nothing takes time, too, and an archive may have millions of parts.
+        if (checked !== undefined) await checked
         yield item
       }
-      await turn()
+      const others = turn()
+      if (others !== undefined) await others
     }
   }
   yield reader.finish()
