@@ -30,6 +30,8 @@ const NAME_SPACES: Partial<Record<LineKind, readonly ('types' | 'relations')[]>>
   materializedView: ['types', 'relations'],
 }
 
+const divisibleKey = (kind: string, name: string): string => JSON.stringify([kind, name])
+
 export interface SectionOptions {
   /** Whether sums are made; without, every sum is empty. */
   readonly sums: boolean
@@ -72,6 +74,8 @@ export class ArchiveSections {
   /** Tables described in this stage that others can inherit from. */
   readonly #parents = new Set<string>()
   readonly #composites = new Set<string>()
+  /** What can have a second step, by its kind and name: of tables, with the columns that it can be about. */
+  readonly #divisible = new Map<string, ReadonlySet<string>>()
 
   constructor(options: SectionOptions) {
     this.#options = options
@@ -113,6 +117,8 @@ export class ArchiveSections {
     if (entry.kind === 'enum') this.#enums.add(entry.content.name)
     if (entry.kind === 'domain') this.#domains.set(entry.content.name, this.#baseOf(entry.content.type))
     if (entry.kind === 'table') this.#openTable(entry.content)
+    if (entry.kind === 'secondStep') this.#claimSecondStep(entry.content)
+    else this.#addDivisible(entry)
     if (entry.kind === 'rows') this.#openRows(entry.content, isContinued)
     if (entry.kind === 'role' || entry.kind === 'event') this.#sumUp(entry.kind, 1, bytes)
   }
@@ -185,6 +191,24 @@ export class ArchiveSections {
     this.#objects.add(identity)
   }
 
+  #addDivisible({ kind, content }: Entry): void {
+    const isInColumns = kind === 'view' && content.columns.length > 0 && content.columns.every((column) => column.type)
+    if (kind === 'domain' || isInColumns) this.#divisible.set(divisibleKey(kind, content.name), new Set())
+    if (kind !== 'table') return
+    const generated = content.columns.filter((column) => column.generated !== undefined)
+    this.#divisible.set(divisibleKey(kind, content.name), new Set(generated.map(({ name }) => name)))
+  }
+
+  #claimSecondStep({ object, name, columns = [] }: LineContent<'secondStep'>): void {
+    const known = this.#divisible.get(divisibleKey(object, name))
+    if (!known || !columns.every((column) => known.has(column))) {
+      throw this.#options.fault(
+        `${object} "${name}": no line before describes its first step, or this is not the first`,
+      )
+    }
+    this.#divisible.delete(divisibleKey(object, name))
+  }
+
   #sumUp(kind: SummedKind, count: number, bytes: Buffer): void {
     this.#counts[kind] += count
     if (this.#options.sums) this.#sum.update(bytes)
@@ -217,6 +241,7 @@ export class ArchiveSections {
     this.#partitioned.clear()
     this.#parents.clear()
     this.#composites.clear()
+    this.#divisible.clear()
   }
 
   #openTable(content: TableContent): void {

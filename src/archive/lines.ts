@@ -15,7 +15,7 @@ import {
   trigger,
   view,
 } from './object-lines.ts'
-import { composite, domain, enumType, extension, range, sequence, stage, table } from './structure-lines.ts'
+import { composite, domain, enumType, extension, range, secondStep, sequence, stage, table } from './structure-lines.ts'
 
 /** The versions of the format that are read. */
 export const KNOWN_VERSIONS: readonly number[] = [1, 2]
@@ -95,6 +95,7 @@ export const LINES = {
   rule,
   trigger,
   policy,
+  secondStep,
   grants,
   rows: z.object({ table: identifier, columns: list(identifier), part: optional(partNumber) }),
   rowsEnd: z.object({ table: identifier, part: optional(partNumber), rows: count, sha256, last: optional(flag) }),
@@ -119,6 +120,7 @@ export type ObjectLineKind = (typeof OBJECT_KINDS)[number]
 export const STRUCTURE_KINDS = [
   ...(['extension', 'enum', 'domain', 'composite', 'range', 'sequence', 'table'] as const),
   ...OBJECT_KINDS,
+  'secondStep',
 ] as const
 
 /** The lines that end what another began, and count and sum up what was between. */

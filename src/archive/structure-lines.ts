@@ -51,6 +51,22 @@ export const extension = z.object({
 
 const check = z.object({ name: identifier, definition: sqlText, comment })
 
+/**
+ * What is made in two steps, since it and something else need each other, gets its second one where this line stands: a
+ * view its query, a domain its default and checks, a table what generates some of its columns.
+ */
+export const secondStep = z
+  .object({
+    object: z.enum(['view', 'domain', 'table']),
+    name: identifier,
+    /** Of a table, the generated columns. */
+    columns: optional(list(identifier)),
+  })
+  .refine(({ object, columns = [] }) => (object === 'table') === columns.length > 0, {
+    path: ['columns'],
+    error: 'must name columns of a table, and of nothing else',
+  })
+
 export const enumType = z.object({ name: identifier, values: list(quotedText), comment })
 
 export const domain = z.object({

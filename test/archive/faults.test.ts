@@ -34,6 +34,8 @@ const VALUES = '"title","rock",true,1.5'
 
 const EXTENSION = '{"extension":{"name":"citext","version":"1.6","schema":"extensions"}}\n'
 
+const SECOND_STEP = '{"secondStep":{"object":"domain","name":"price"}}\n'
+
 const FAULTS: readonly [name: string, archive: string, line: number, detail: string][] = [
   ['something else', 'CREATE TABLE album ();\n', 1, 'is not JSON; expected "archive"'],
   ['another JSON Lines file', '{"name":"x"}\n', 1, 'a line of kind "name" cannot stand here; expected "archive"'],
@@ -121,6 +123,30 @@ const FAULTS: readonly [name: string, archive: string, line: number, detail: str
     replaced('{"table":{"name":"album",', '{"table":{"name":"album","of":"genre",'),
     at('{"table"'),
     'no line before describes its composite type "genre"',
+  ],
+  ...(
+    [
+      ['without a first one', { object: 'view', name: 'album' }],
+      ['of a table, about a column that is not generated', { object: 'table', name: 'album', columns: ['title'] }],
+      ['of a table that no line describes', { object: 'table', name: 'pg_class', columns: ['loud'] }],
+    ] as const
+  ).map(([what, secondStep]): (typeof FAULTS)[number] => [
+    `a second step ${what}`,
+    replaced('{"rows":{"table":"album"', `${JSON.stringify({ secondStep })}\n{"rows":{"table":"album"`),
+    at('{"rows"'),
+    'no line before describes its first step',
+  ]),
+  [
+    'a second step twice',
+    replaced('{"rows":{"table":"album"', `${SECOND_STEP}${SECOND_STEP}{"rows":{"table":"album"`),
+    at('{"rows"') + 1,
+    'or this is not the first',
+  ],
+  [
+    'a second step of a table that names no columns',
+    replaced('{"rows":{"table":"album"', '{"secondStep":{"object":"table","name":"album"}}\n{"rows":{"table":"album"'),
+    at('{"rows"'),
+    'secondStep.columns',
   ],
   [
     'a partition of a table that no line describes',

@@ -11,7 +11,7 @@ import { type StageStructure, toLines } from '../structure/read-structure.ts'
 interface Chosen {
   /** Undefined where they are not asked for. */
   readonly grants: readonly ObjectGrants[] | undefined
-  readonly afterTables: StageStructure['afterTables']
+  readonly inOrder: StageStructure['inOrder']
   readonly leftOut: readonly NotExported[]
 }
 
@@ -33,17 +33,17 @@ export async function chooseRights(
   const reasonAgainst = (role: string) =>
     logins.has(role) ? 'it is a login of Wharf, which no archive has' : undefined
   const ofPolicies: NotExported[] = []
-  const afterTables = structure.afterTables.flatMap((object) => {
+  const inOrder = structure.inOrder.flatMap((object) => {
     const { line, leftOut } = policyWithoutRoles(object.line, reasonAgainst)
     ofPolicies.push(...leftOut)
     return line ? [{ ...object, line }] : []
   })
-  if (!withGrants) return { grants: undefined, afterTables, leftOut: [...ofPolicies, ...toNotExported(found)] }
+  if (!withGrants) return { grants: undefined, inOrder, leftOut: [...ofPolicies, ...toNotExported(found)] }
   const { grants, leftOut } = grantsWithoutRoles(
     found.filter(describedBy(lines)).map(withoutOwnerOfSchema),
     reasonAgainst,
   )
-  return { grants, afterTables, leftOut: [...ofPolicies, ...leftOut] }
+  return { grants, inOrder, leftOut: [...ofPolicies, ...leftOut] }
 }
 
 /** An archive must not take a stage from its own project. */

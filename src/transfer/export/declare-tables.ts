@@ -9,7 +9,7 @@ import type { Stage } from '../../projects/stages.ts'
 import type { ObjectGrants } from '../structure/grants/grants.ts'
 import { compareNotExported } from '../structure/not-exported.ts'
 import type { Query } from '../structure/query.ts'
-import { readStructure, type StageStructure, type TableStructure } from '../structure/read-structure.ts'
+import { readStructure, type StageStructure, type TableStructure, tablesOf } from '../structure/read-structure.ts'
 import { chooseRights } from './choose-rights.ts'
 import { excludeTables, tableNames, withPartitions } from './exclude-tables.ts'
 import { findLargeObjects } from './large-objects.ts'
@@ -62,20 +62,21 @@ export async function declareTables(
     await tx.$executeRawUnsafe(searchStage(stage.schemaName))
     const query: Query = (sql, parameters) => tx.$queryRawUnsafe(sql, ...parameters)
     const whole = await readStructure(query, stage.schemaName)
-    assertLocked(whole.tables, lockedTables.get(stage.slug))
+    assertLocked(tablesOf(whole), lockedTables.get(stage.slug))
     for (const name of tableNames(whole)) found.add(name)
     const rest = excludeTables(whole, await withPartitions(query, stage.schemaName, excluded))
-    await assertAllRowsVisible(tx, rest.tables)
-    const names = rest.tables.map(({ line }) => line.name)
+    const tables = tablesOf(rest)
+    await assertAllRowsVisible(tx, tables)
+    const names = tables.map(({ line }) => line.name)
     const objects = await findLargeObjects(query, stage.schemaName, names)
-    const { grants, afterTables, leftOut } = await chooseRights(control, query, {
+    const { grants, inOrder, leftOut } = await chooseRights(control, query, {
       structure: rest,
       schemaName: stage.schemaName,
       withGrants: selection.grants === true,
     })
     const notExported = withRowsMarked([...rest.notExported, ...objects, ...leftOut]).sort(compareNotExported)
-    const structure = { ...rest, afterTables, notExported }
-    declared.push({ stage, structure, grants, tables: await declareCursors(tx, stage, structure.tables) })
+    const structure = { ...rest, inOrder, notExported }
+    declared.push({ stage, structure, grants, tables: await declareCursors(tx, stage, tables) })
   }
   const unknown = excluded.find((name) => !found.has(name))
   if (unknown !== undefined) throw notFound('table', unknown, `in project "${project.slug}"`)

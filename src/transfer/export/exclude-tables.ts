@@ -1,16 +1,16 @@
-import type { ObjectKey } from '../structure/dependencies.ts'
+import { isObjectLine, type NotExported, type OrderedLine } from '../structure/lines.ts'
 import { objectName } from '../structure/objects/objects.ts'
 import { withOwnColumns } from '../structure/own-columns.ts'
 import type { Query } from '../structure/query.ts'
-import type { ObjectStructure, StageStructure, TableStructure } from '../structure/read-structure.ts'
+import { type OrderedStructure, type StageStructure, tablesOf } from '../structure/read-structure.ts'
 
 /** What archives may lack that can be excluded as a table. */
 const TABLE_KINDS: ReadonlySet<string> = new Set(['table', 'partitioned table', 'foreign table'])
 
 /** The names of a stage's tables, with those that no archive can hold. */
-export const tableNames = ({ tables, notExported }: StageStructure): readonly string[] => [
-  ...tables.map(({ line }) => line.name),
-  ...notExported.filter(({ kind }) => TABLE_KINDS.has(kind)).map(({ name }) => name),
+export const tableNames = (structure: StageStructure): readonly string[] => [
+  ...tablesOf(structure).map(({ line }) => line.name),
+  ...structure.notExported.filter(({ kind }) => TABLE_KINDS.has(kind)).map(({ name }) => name),
 ]
 
 /**
@@ -52,73 +52,62 @@ export function excludeTables(structure: StageStructure, excluded: readonly stri
   if (excluded.length === 0) return structure
   const names = new Set(excluded)
   const isExcluded = (table: string): boolean => names.has(table)
-  const kept = structure.tables.filter(({ line }) => !isExcluded(line.name))
-  const lostKeys = kept.flatMap(({ line }) =>
-    (line.foreignKeys ?? [])
-      .filter(({ references }) => isExcluded(references))
+  const isLost = ({ tables }: OrderedStructure): boolean => tables.some(isExcluded)
+  const lost = structure.inOrder.filter(isLost)
+  const gone = new Set([...names, ...lost.flatMap(({ line }) => (line.kind === 'table' ? [line.content.name] : []))])
+  const isGone = (table: string): boolean => gone.has(table)
+  const kept = structure.inOrder.filter((each) => !isLost(each))
+  const tables = kept.flatMap(({ line }) => (line.kind === 'table' ? [line.content] : []))
+  const lostKeys = tables.flatMap(({ name: table, foreignKeys = [] }) =>
+    foreignKeys
+      .filter(({ references }) => isGone(references))
       .map(({ name, references }) => ({
         kind: 'foreign key',
-        name: `${line.name}.${name}`,
+        name: `${table}.${name}`,
         detail: `refers to the excluded table ${references}`,
       })),
   )
-  const isLost = ({ tables }: ObjectStructure): boolean => tables.some(isExcluded)
-  const lostObjects = structure.afterTables
-    .filter(isLost)
-    // What is of a table goes with it.
-    .filter(({ line: { content } }) => !('table' in content && isExcluded(content.table)))
-    .map(({ line, tables }) => ({
-      kind: line.kind,
-      name: objectName(line),
-      detail: `needs the excluded table ${tables.find(isExcluded)}`,
-    }))
-  const lostParents = kept.flatMap(({ line }) =>
-    (line.inherits ?? []).filter(isExcluded).map((parent) => ({
+  const lostParents = tables.flatMap(({ name, inherits = [] }) =>
+    inherits.filter(isGone).map((parent) => ({
       kind: 'inheritance',
-      name: line.name,
+      name,
       detail: `from the excluded table ${parent}, with the checks that it has from there`,
     })),
   )
-  const remaining = inheritOnlyFrom(
-    kept.map((table) => ({
-      ...table,
-      line: {
-        ...table.line,
-        foreignKeys: (table.line.foreignKeys ?? []).filter(({ references }) => !isExcluded(references)),
-      },
-    })),
-    isExcluded,
-  )
-  const gone = new Set<ObjectKey>([
-    ...structure.tables.filter(({ line }) => isExcluded(line.name)).map(({ oid }): ObjectKey => `pg_class:${oid}`),
-    ...structure.afterTables.filter(isLost).map(({ key }) => key),
-  ])
+  const isOrphaned = tables.some(({ inherits = [] }) => inherits.some(isGone))
+  const goneKeys = new Set(lost.map(({ key }) => key))
   const left = structure.notExported.filter(({ kind, name }) => !(TABLE_KINDS.has(kind) && isExcluded(name)))
   return {
     ...structure,
-    extensions: structure.extensions.filter(({ neededBy }) => [...neededBy].some((key) => !gone.has(key))),
-    sequences: structure.sequences.filter(({ ownedBy }) => ownedBy === undefined || !isExcluded(ownedBy.table)),
-    tables: remaining,
-    afterTables: structure.afterTables.filter((object) => !isLost(object)).map(withoutTables(isExcluded)),
-    notExported: [...left, ...lostKeys, ...lostParents, ...lostObjects],
+    extensions: structure.extensions.filter(({ neededBy }) => [...neededBy].some((key) => !goneKeys.has(key))),
+    sequences: structure.sequences.filter(({ ownedBy }) => ownedBy === undefined || !isGone(ownedBy.table)),
+    inOrder: kept.map(({ line, ...each }) => ({ ...each, line: withoutTables(line, isGone, isOrphaned) })),
+    notExported: [...left, ...lostKeys, ...lostParents, ...lost.flatMap((each) => nameLost(each, isExcluded))],
   }
 }
 
-/** A trigger says when it acts on some partitions: only on those that are there. */
-const withoutTables =
-  (isExcluded: (table: string) => boolean) =>
-  (object: ObjectStructure): ObjectStructure => {
-    const { line } = object
-    if (line.kind !== 'trigger' || !line.content.partitions) return object
-    const partitions = line.content.partitions.filter(({ table }) => !isExcluded(table))
-    return { ...object, line: { ...line, content: { ...line.content, partitions } } }
-  }
+/** Says what goes with an excluded table; but not the table itself, nor what is of it. */
+function nameLost({ line, tables }: OrderedStructure, isExcluded: (table: string) => boolean): NotExported[] {
+  const detail = `needs the excluded table ${tables.find(isExcluded)}`
+  if (line.kind === 'secondStep' || ('table' in line.content && isExcluded(line.content.table))) return []
+  if (isObjectLine(line)) return [{ kind: line.kind, name: objectName(line), detail }]
+  const { name } = line.content
+  if (line.kind !== 'table') return [{ kind: line.kind, name, detail }]
+  return isExcluded(name) ? [] : [{ kind: 'table', name, detail: `${detail}; its rows are not exported either` }]
+}
 
-/** Tables that inherit from none that is excluded: their columns, and those of their descendants, become their own. */
-function inheritOnlyFrom(tables: readonly TableStructure[], isExcluded: (table: string) => boolean): TableStructure[] {
-  if (!tables.some(({ line }) => line.inherits?.some(isExcluded))) return [...tables]
-  return tables.map((table) => {
-    const inherits = (table.line.inherits ?? []).filter((parent) => !isExcluded(parent))
-    return { ...table, line: { ...withOwnColumns(table.line), inherits } }
-  })
+/** A line that says nothing of some tables. @param isOrphaned whether one of the tables inherits from one of those. */
+function withoutTables(line: OrderedLine, isGone: (table: string) => boolean, isOrphaned: boolean): OrderedLine {
+  // A trigger says when it acts on some partitions: only on those that are there.
+  if (line.kind === 'trigger' && line.content.partitions) {
+    const partitions = line.content.partitions.filter(({ table }) => !isGone(table))
+    return { ...line, content: { ...line.content, partitions } }
+  }
+  if (line.kind !== 'table') return line
+  const foreignKeys = (line.content.foreignKeys ?? []).filter(({ references }) => !isGone(references))
+  const content = { ...line.content, foreignKeys }
+  if (!isOrphaned) return { ...line, content }
+  // Its columns, and those of all descendants, become their own.
+  const inherits = (content.inherits ?? []).filter((parent) => !isGone(parent))
+  return { ...line, content: { ...withOwnColumns(content), inherits } }
 }

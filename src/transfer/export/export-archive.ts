@@ -6,7 +6,6 @@ import { eventPages } from '../../events/event-pages.ts'
 import { listRoles } from '../../projects/roles.ts'
 import { searchStage } from '../../projects/stage-path.ts'
 import { nameOf, toGrantsLine } from '../structure/grants/grants.ts'
-import type { ObjectLine, TypeLine } from '../structure/lines.ts'
 import type { DeclaredProject, DeclaredStage, DeclaredTable } from './declare-tables.ts'
 import { assertReadable, type LineLimits } from './line-limits.ts'
 import { tablePages } from './table-pages.ts'
@@ -101,14 +100,11 @@ async function* stageLines(
     ...(comment !== undefined && { comment }),
   })
   for (const { line } of structure.extensions) yield writer.open('extension', line)
-  const describe = ({ kind, content }: TypeLine | ObjectLine): Buffer =>
-    assertReadable(writer.open(kind, content), 'structure', `${kind} "${content.name}"`, limits)
-  yield* structure.beforeTables.map(describe)
   for (const sequence of structure.sequences) yield writer.open('sequence', sequence)
-  for (const { line } of structure.tables) {
-    yield assertReadable(writer.open('table', line), 'structure', `table "${line.name}"`, limits)
+  for (const { line } of structure.inOrder) {
+    const { kind, content } = line
+    yield assertReadable(writer.open(kind, content), 'structure', `${kind} "${content.name}"`, limits)
   }
-  yield* structure.afterTables.map(({ line }) => describe(line))
   for (const object of grants ?? []) {
     yield assertReadable(
       writer.open('grants', toGrantsLine(object)),

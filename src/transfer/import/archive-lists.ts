@@ -1,13 +1,13 @@
 import { EventEmitter, once } from 'node:events'
 import { crc32 } from 'node:zlib'
 import type { ArchiveItem, RowBatch } from '../../archive/archive-item.ts'
-import { type Entry, isObject, type LineContent, type ObjectLineKind } from '../../archive/lines.ts'
+import { type Entry, type LineContent, STRUCTURE_KINDS } from '../../archive/lines.ts'
 import type { RowFormat } from '../../archive/row-encoder.ts'
 import { isFirstPart, isLastPart } from '../../archive/table-parts.ts'
 import type { ByteRange } from '../../lib/byte-range.ts'
 import type { StructureLines } from '../structure/create-statements.ts'
 import type { ObjectGrants } from '../structure/grants/grants.ts'
-import { isMadeAfterTables, type ObjectLine, type TypeLine } from '../structure/lines.ts'
+import type { OrderedLine } from '../structure/lines.ts'
 
 /** What is known of a project in an archive, but for its rows and events. */
 export interface ArchiveProject {
@@ -104,7 +104,7 @@ export function createArchiveLists(): ArchiveLists {
       project.eventLines.end = end
     }
     if (item.kind === 'stage') {
-      const structure = { extensions: [], beforeTables: [], sequences: [], tables: [], afterTables: [] }
+      const structure = { extensions: [], sequences: [], inOrder: [] }
       const unsaid = { comment: undefined, complete: undefined }
       const grants = item.content.grants ? [] : undefined
       project.stages.push({ ...unsaid, ...item.content, structure, grants, tables: [], isWhole: false })
@@ -131,22 +131,15 @@ export function createArchiveLists(): ArchiveLists {
 
 function addToStage(stage: Growing<ArchiveStage>, item: ArchiveItem, end: number): void {
   const table = stage.tables.at(-1)
-  if (item.kind !== 'row' && isObject(item)) addObject(stage, item)
+  if (item.kind !== 'row' && isOrdered(item)) {
+    stage.structure.inOrder.push({ kind: item.kind, content: item.content } as Growing<OrderedLine>)
+  }
   switch (item.kind) {
     case 'extension':
       stage.structure.extensions.push(item.content)
       break
-    case 'enum':
-    case 'domain':
-    case 'composite':
-    case 'range':
-      stage.structure.beforeTables.push({ kind: item.kind, content: item.content } as Growing<TypeLine>)
-      break
     case 'sequence':
       stage.structure.sequences.push(item.content)
-      break
-    case 'table':
-      stage.structure.tables.push(item.content)
       break
     case 'grants':
       stage.grants?.push(item.content as Growing<ObjectGrants>)
@@ -175,12 +168,8 @@ function addToStage(stage: Growing<ArchiveStage>, item: ArchiveItem, end: number
 export const lineOf = ({ firstLine, partStarts }: ArchiveCopy, row: number): number =>
   firstLine + row + 2 * partStarts.filter((start) => start <= row).length
 
-/** What comes before the first table can be made before it, views and the like excepted. */
-function addObject({ structure }: Growing<ArchiveStage>, { kind, content }: Entry<ObjectLineKind>): void {
-  const isEarly = !isMadeAfterTables(kind) && structure.tables.length === 0
-  const list = isEarly ? structure.beforeTables : structure.afterTables
-  list.push({ kind, content } as Growing<ObjectLine>)
-}
+const isOrdered = ({ kind }: Entry): boolean =>
+  STRUCTURE_KINDS.some((each) => each === kind) && kind !== 'extension' && kind !== 'sequence'
 
 function addRows(table: Growing<ArchiveTable>, { format, count, line, bytes }: RowBatch, end: number): void {
   table.rows += count

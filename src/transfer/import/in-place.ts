@@ -1,5 +1,6 @@
 import { quoteIdentifier, quoteLiteral } from '../../database/quoting.ts'
 import type { CreateStatements, StructureLines } from '../structure/create-statements.ts'
+import { tablesIn } from '../structure/lines.ts'
 import type { LoadingSession } from './loading-session.ts'
 import { makeAgain, SET_ASIDE_SQL, type SetAside } from './set-aside.ts'
 
@@ -17,7 +18,7 @@ export async function inPlaceStatements(
   structure: StructureLines,
   { lockTimeout = '2s', withRows = true }: { readonly lockTimeout?: string; readonly withRows?: boolean } = {},
 ): Promise<CreateStatements> {
-  const { tables } = structure
+  const tables = tablesIn(structure)
   const names = tables.map(({ name }) => quoteIdentifier(name))
   const emptied = tables.filter(({ partitionBy }) => partitionBy === undefined)
   const constraints = await session.query<SetAside>(SET_ASIDE_SQL)
@@ -89,9 +90,11 @@ SELECT relname::text, 'RULE', rulename::text, ev_enabled::text
 const ENABLE = { O: '', R: 'REPLICA ', A: 'ALWAYS ' } as const
 
 /** RESTART, since `setval` would outlive a rollback; then `setval` says whether the value was used already. */
-function positions({ sequences, tables }: StructureLines): readonly string[] {
-  const identities = tables.flatMap(({ columns }) => columns.flatMap(({ identity }) => identity?.sequence ?? []))
-  return [...sequences, ...identities].flatMap((sequence) => [
+function positions(lines: StructureLines): readonly string[] {
+  const identities = tablesIn(lines).flatMap(({ columns }) =>
+    columns.flatMap(({ identity }) => identity?.sequence ?? []),
+  )
+  return [...lines.sequences, ...identities].flatMap((sequence) => [
     `ALTER SEQUENCE ${quoteIdentifier(sequence.name)} RESTART WITH ${sequence.value}`,
     `SELECT pg_catalog.setval(${quoteLiteral(quoteIdentifier(sequence.name))}, ${sequence.value}, ${sequence.called})`,
   ])

@@ -4,6 +4,7 @@ import { tap } from '../../lib/tap.ts'
 import { assertBuilt } from '../structure/assert-built.ts'
 import { createStatements, settleStatements } from '../structure/create-statements.ts'
 import { fillViews } from '../structure/fill-views.ts'
+import { tablesIn } from '../structure/lines.ts'
 import type { Query } from '../structure/query.ts'
 import type { ArchiveTable } from './archive-lists.ts'
 import { copyRows, insertEmptyRows } from './copy-rows.ts'
@@ -54,7 +55,7 @@ export async function loadStage(
     await runAll(session, statements.before)
     const rows = await loadTables(session, follower, target, onRows)
     // With a partitioned table, its partitions are analyzed: in place, also those that are elsewhere.
-    const analyzed = structure.tables.filter(
+    const analyzed = tablesIn(structure).filter(
       ({ partitionOf, partitionBy }) => (inPlace ? partitionBy : partitionOf) === undefined,
     )
     const analyze = analyzed.map(({ name }) => `ANALYZE ${quoteIdentifier(name)}`)

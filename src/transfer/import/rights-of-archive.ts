@@ -37,14 +37,14 @@ export async function knownRights(
     return existing.has(role) ? undefined : 'there is no such role'
   }
   const leftOut: LeftOut[] = []
-  const afterTables = structure.afterTables.flatMap((line) => {
+  const inOrder = structure.inOrder.flatMap((line) => {
     const known = policyWithoutRoles(line, reasonAgainst)
     leftOut.push(...known.leftOut)
     return known.line ?? []
   })
   const given = grants && grantsWithoutRoles(grants, reasonAgainst)
   return {
-    structure: { ...structure, afterTables },
+    structure: { ...structure, inOrder },
     grants: given?.grants,
     leftOut: [...leftOut, ...(given?.leftOut ?? [])],
   }

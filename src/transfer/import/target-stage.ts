@@ -10,9 +10,10 @@ import type { StructureLines } from '../structure/create-statements.ts'
 import { nameOf, type ObjectGrants } from '../structure/grants/grants.ts'
 import { readGrantsState, readStageGrants } from '../structure/grants/stage-grants.ts'
 import type { LeftOut } from '../structure/grants/without-roles.ts'
+import { isTableEntry, type TableLine, tablesIn } from '../structure/lines.ts'
 import { isUsedFromOutside } from '../structure/outside-users.ts'
 import type { Query } from '../structure/query.ts'
-import { readStructure, type StageStructure, toLines } from '../structure/read-structure.ts'
+import { readStructure, type StageStructure, tablesOf, toLines } from '../structure/read-structure.ts'
 import type { ArchiveStage } from './archive-lists.ts'
 import { countRows } from './count-rows.ts'
 import { type KnownRights, knownRights, rightsIn } from './rights-of-archive.ts'
@@ -83,8 +84,8 @@ export async function examineStage(
 }
 
 /** Whether there is nothing in a stage, so that an archive would build it. */
-export const isEmpty = ({ beforeTables, sequences, tables, afterTables, notExported }: StageStructure): boolean =>
-  [beforeTables, sequences, tables, afterTables, notExported].every((list) => list.length === 0)
+export const isEmpty = ({ sequences, inOrder, notExported }: StageStructure): boolean =>
+  [sequences, inOrder, notExported].every((list) => list.length === 0)
 
 /** Whether a stage is empty now. @param database as the project's own login sees it. */
 export const isEmptyStage = async (database: Database, stage: Stage): Promise<boolean> =>
@@ -132,7 +133,7 @@ function readWithin(database: Database, stage: Stage, countRowsToo: boolean): Pr
       const grants = await readStageGrants(query, stage.schemaName)
       const rightsState = await readGrantsState(query, stage.schemaName)
       const ofOthers = tablesOfOthers(structure)
-      const withRows = structure.tables.filter(
+      const withRows = tablesOf(structure).filter(
         ({ line }) => line.partitionBy === undefined && !ofOthers.some(({ name }) => name === line.name),
       )
       const tables = countRowsToo ? withRows.map(({ line }) => line.name) : []
@@ -165,9 +166,9 @@ async function findOtherOwner(query: Query, { slug, schemaName }: Stage): Promis
 }
 
 /** The tables that do not belong to the project's own login, each with whose they are. */
-function tablesOfOthers({ tables, notExported }: StageStructure): StageStructure['notExported'] {
-  const names = new Set(tables.map(({ line }) => line.name))
-  return notExported.filter(({ kind, name }) => kind === 'owner' && names.has(name))
+function tablesOfOthers(structure: StageStructure): StageStructure['notExported'] {
+  const names = new Set(tablesOf(structure).map(({ line }) => line.name))
+  return structure.notExported.filter(({ kind, name }) => kind === 'owner' && names.has(name))
 }
 
 function whatBecomesOf(
@@ -232,7 +233,7 @@ function withPositions(structure: StructureLines, archive: StructureLines): Stru
     archive.sequences.map((sequence) => [sequence.name, positionOf(sequence)]),
   )
   const identities = new Map<string, Position>(
-    archive.tables.flatMap(({ name, columns }) =>
+    tablesIn(archive).flatMap(({ name, columns }) =>
       columns.flatMap((column) =>
         column.identity ? [[columnKey(name, column.name), positionOf(column.identity.sequence)] as const] : [],
       ),
@@ -241,16 +242,20 @@ function withPositions(structure: StructureLines, archive: StructureLines): Stru
   return {
     ...structure,
     sequences: structure.sequences.map((sequence) => ({ ...sequence, ...positions.get(sequence.name) })),
-    tables: structure.tables.map((table) => ({
-      ...table,
-      columns: table.columns.map((column) => {
-        if (!column.identity) return column
-        const position = identities.get(columnKey(table.name, column.name))
-        return { ...column, identity: { ...column.identity, sequence: { ...column.identity.sequence, ...position } } }
-      }),
-    })),
+    inOrder: structure.inOrder.map((line) =>
+      isTableEntry(line) ? { ...line, content: withIdentities(line.content, identities) } : line,
+    ),
   }
 }
+
+const withIdentities = (table: TableLine, positions: ReadonlyMap<string, Position>): TableLine => ({
+  ...table,
+  columns: table.columns.map((column) => {
+    if (!column.identity) return column
+    const position = positions.get(columnKey(table.name, column.name))
+    return { ...column, identity: { ...column.identity, sequence: { ...column.identity.sequence, ...position } } }
+  }),
+})
 
 interface Position {
   readonly value: string

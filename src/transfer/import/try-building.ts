@@ -67,7 +67,7 @@ async function buildAndTakeBack(
 /** What a view gives without rows tells nothing about what it gives with them. */
 const withoutFilledViews = (lines: StructureLines): StructureLines => ({
   ...lines,
-  afterTables: lines.afterTables.map((line) =>
+  inOrder: lines.inOrder.map((line) =>
     line.kind === 'materializedView' ? { ...line, content: { ...line.content, populated: false } } : line,
   ),
 })

@@ -7,7 +7,7 @@ import { builtDifferences } from './compare-built.ts'
 import { missingObjects, missingThings } from './compare-structures.ts'
 import { createStatements, type StructureLines } from './create-statements.ts'
 import { fillViews } from './fill-views.ts'
-import { isObjectLine } from './lines.ts'
+import { isObjectLine, isSecondStep, isTypeLine, type OrderedLine } from './lines.ts'
 import { dropObject } from './objects/objects.ts'
 import type { Query } from './query.ts'
 import { readWholeStructure, toLines } from './read-structure.ts'
@@ -92,15 +92,14 @@ async function isBuiltTheSameAgain(
   }
 }
 
-const dropStatements = ({ beforeTables, sequences, tables, afterTables }: StructureLines): readonly string[] => [
-  ...afterTables.toReversed().map(dropObject),
-  // Partitions are gone with the table that they were of.
-  ...tables.map(({ name }) => `DROP TABLE IF EXISTS ${quoteIdentifier(name)} CASCADE`),
-  // Those that belong to a table are gone with it.
+const dropStatements = ({ sequences, inOrder }: StructureLines): readonly string[] => [
+  // What needs one of these goes with it: nothing is said of what is gone.
+  ...inOrder.toReversed().flatMap(dropStatement),
   ...sequences.map(({ name }) => `DROP SEQUENCE IF EXISTS ${quoteIdentifier(name)} CASCADE`),
-  ...beforeTables
-    .toReversed()
-    .map((line) =>
-      isObjectLine(line) ? dropObject(line) : `DROP TYPE IF EXISTS ${quoteIdentifier(line.content.name)} CASCADE`,
-    ),
 ]
+
+function dropStatement(line: OrderedLine): readonly string[] {
+  if (isSecondStep(line)) return []
+  if (isObjectLine(line)) return [dropObject(line)]
+  return [`DROP ${isTypeLine(line) ? 'TYPE' : 'TABLE'} IF EXISTS ${quoteIdentifier(line.content.name)} CASCADE`]
+}

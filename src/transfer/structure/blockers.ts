@@ -1,19 +1,12 @@
-import { findCircle } from './circles.ts'
 import type { ColumnRow } from './columns.ts'
 import type { ConstraintRow } from './constraints.ts'
-import {
-  type Candidates,
-  type Dependency,
-  findBlockers,
-  type Needs,
-  type ObjectKey,
-  readDescriptions,
-} from './dependencies.ts'
+import { type Candidates, type Dependency, findBlockers, type ObjectKey, readDescriptions } from './dependencies.ts'
 import { HIDDEN, readHiddenTypes } from './hidden-types.ts'
 import type { BlockerOf } from './line-context.ts'
-import { type AnyObjectRow, neededLate } from './objects/objects.ts'
+import type { AnyObjectRow } from './objects/objects.ts'
 import type { Query } from './query.ts'
 import type { SequenceRow } from './sequences.ts'
+import type { Steps } from './steps.ts'
 import type { TableRow } from './tables.ts'
 import type { AnyTypeRow } from './types.ts'
 
@@ -25,10 +18,7 @@ export interface CatalogRows {
   readonly constraints: readonly ConstraintRow[]
   readonly columns: readonly ColumnRow[]
   readonly dependencies: readonly Dependency[]
-  /** What each object needs. */
-  readonly needs: Needs
-  /** The same, without the circles that are cut by making views in two steps. */
-  readonly orderedNeeds: Needs
+  readonly steps: Steps
 }
 
 /**
@@ -41,7 +31,7 @@ export async function readBlockers(
   catalog: CatalogRows,
   refused: ReadonlyMap<ObjectKey, string>,
 ): Promise<BlockerOf> {
-  const reasons = new Map([...refused, ...ownBlockers(catalog), ...circular(catalog)])
+  const reasons = new Map([...refused, ...ownBlockers(catalog), ...catalog.steps.impossible])
   const needed = findBlockers(toCandidates(catalog, reasons), catalog.dependencies)
   const descriptions = await readDescriptions(query, needed.values())
   const hidden = await readHiddenTypes(query, needed.values())
@@ -64,28 +54,16 @@ function ownBlockers({ types, sequences, tables, objects, constraints }: Catalog
   ])
 }
 
-function circular({ types, objects, orderedNeeds }: CatalogRows): [ObjectKey, string][] {
-  const keys = [...types, ...objects].map(({ key }) => key)
-  const inCircle = findCircle(keys, orderedNeeds)
-  return [...inCircle].map((key) => [key, 'it and what it needs need each other, so none can be made first'])
-}
-
 function toCandidates(catalog: CatalogRows, reasons: ReadonlyMap<ObjectKey, string>): Candidates {
-  const { types, sequences, tables, objects, constraints, columns, needs } = catalog
-  const keysOf = (rows: readonly { readonly key: ObjectKey }[]): Set<ObjectKey> =>
-    new Set(rows.map(({ key }) => key).filter((key) => !reasons.has(key)))
-  return {
-    types: keysOf(types),
-    sequences: keysOf(sequences.filter(({ owner }) => !owner?.isIdentity)),
-    tables: keysOf(tables),
-    objects: keysOf(objects),
-    late: neededLate(objects, tables, needs),
-    generated: new Set(
-      columns.flatMap(({ line, default_key }) => (line.generated === undefined ? [] : (default_key ?? []))),
-    ),
-    tableParts: new Set([...keysOf(constraints), ...columns.flatMap(({ default_key }) => default_key ?? [])]),
-    typeParts: new Set(
-      types.flatMap((row) => (row.kind === 'domain' ? [row.default_key, ...row.check_keys.map(({ key }) => key)] : [])),
-    ),
-  }
+  const { types, sequences, tables, objects, constraints, columns } = catalog
+  const keysOf = (rows: readonly { readonly key: ObjectKey }[]): ObjectKey[] => rows.map(({ key }) => key)
+  const domains = types.filter((row) => row.kind === 'domain')
+  const ownSequences = keysOf(sequences.filter(({ owner }) => !owner?.isIdentity))
+  const all = [
+    ...keysOf([...types, ...tables, ...objects, ...constraints]),
+    ...ownSequences,
+    ...columns.flatMap(({ default_key }) => default_key ?? []),
+    ...domains.flatMap((row) => [row.default_key, ...keysOf(row.check_keys)]),
+  ]
+  return { sequences: new Set(ownSequences), all: new Set(all.filter((key) => !reasons.has(key))) }
 }

@@ -1,45 +1,80 @@
 import type { Needs, ObjectKey } from './dependencies.ts'
 
-/** What objects need, without the circles that could be cut. */
-export interface CutCircles {
-  readonly needs: Needs
-  /** The views that are made in two steps. */
-  readonly inTwoSteps: ReadonlySet<ObjectKey>
+/** Something that can be made in two steps. */
+export interface Divisible {
+  readonly key: ObjectKey
+  /** What the first step needs. @param isInCircle whether something needs this thing itself, directly or not. */
+  first(isInCircle: (key: ObjectKey) => boolean): Iterable<ObjectKey>
 }
+
+/** What steps need, without the circles that could be cut. */
+export interface CutCircles {
+  /** By the keys of things; the second steps have keys of their own. */
+  readonly needs: Map<ObjectKey, Set<ObjectKey>>
+  readonly inTwoSteps: Set<ObjectKey>
+}
+
+export const secondStepOf = (key: ObjectKey): ObjectKey => `second step of ${key}`
 
 /**
- * Cuts circles at the views that are in them, as pg_dump does: a function that returns a view's rows, and is called by
- * that view, needs its columns only. So the view is made twice: with columns alone, and in the end with its query.
- *
- * @param views those whose columns can be made without any other view.
+ * Cuts circles where something in them can be made in two steps, as pg_dump does: a function that returns a view's rows,
+ * and is called by that view, needs its columns only. So the view is made twice: with columns alone, and later with its query.
  */
-export function cutAtViews(needs: Needs, views: Iterable<ObjectKey>): CutCircles {
-  const left = new Map([...needs].map(([key, on]) => [key, new Set(on)]))
+export function cutCircles(all: Needs, divisible: readonly Divisible[]): CutCircles {
+  const needs = new Map([...all].map(([key, on]) => [key, new Set(on)]))
   const inTwoSteps = new Set<ObjectKey>()
-  for (const view of views) {
-    const below = reach(view, left)
-    const circle = [...below].filter((key) => key !== view && left.get(key)?.has(view))
-    for (const key of circle) left.get(key)?.delete(view)
-    if (circle.length > 0) inTwoSteps.add(view)
+  const between = betweenCircles(needs)
+  for (const thing of divisible.filter(({ key }) => between.has(key))) {
+    const below = reach(thing.key, needs)
+    if (![...below].some((key) => needs.get(key)?.has(thing.key))) continue
+    divide({ needs, inTwoSteps }, thing, (key) => below.has(key))
   }
-  return { needs: left, inTwoSteps }
+  return { needs, inTwoSteps }
 }
 
-/** What an object needs, directly or not. */
-function reach(from: ObjectKey, needs: Needs): ReadonlySet<ObjectKey> {
-  const found = new Set<ObjectKey>([from])
+/** Makes something in two steps. @param needsFirst what goes on after the first one. */
+export function divide(
+  { needs, inTwoSteps }: CutCircles,
+  { key, first }: Divisible,
+  needsFirst: (key: ObjectKey) => boolean,
+): void {
+  const isInCircle = (other: ObjectKey): boolean => reach(other, needs).has(key)
+  const ofFirst = new Set([...first(isInCircle)].filter((on) => on !== key))
+  const second = secondStepOf(key)
+  const ofSecond = new Set(needs.get(key)).add(key)
+  needs.set(key, ofFirst)
+  for (const [other, on] of needs) if (!needsFirst(other) && on.delete(key)) on.add(second)
+  needs.set(second, ofSecond)
+  inTwoSteps.add(key)
+}
+
+/** Makes what was to be made in two steps in its first one alone. */
+export function joinSteps(key: ObjectKey, { needs, inTwoSteps }: CutCircles): void {
+  needs.delete(secondStepOf(key))
+  for (const on of needs.values()) if (on.delete(secondStepOf(key))) on.add(key)
+  inTwoSteps.delete(key)
+}
+
+/** What something needs, directly or not, and itself. */
+export function reach(from: ObjectKey | Iterable<ObjectKey>, needs: Needs): ReadonlySet<ObjectKey> {
+  const found = new Set<ObjectKey>(typeof from === 'string' ? [from] : from)
   for (const key of found) for (const on of needs.get(key) ?? []) found.add(on)
   return found
 }
 
-/** Those of some objects that need each other in a circle, or need what does: none of them can be made first. */
-export function findCircle(keys: Iterable<ObjectKey>, needs: Needs): ReadonlySet<ObjectKey> {
-  const pending = new Set(keys)
+/** Those that need each other in a circle: none of them can be made first. */
+export function findCircles(needs: Needs): readonly ObjectKey[] {
+  return [...betweenCircles(needs)].filter((key) => [...(needs.get(key) ?? [])].some((on) => reach(on, needs).has(key)))
+}
+
+/** What is in circles, or both needs one and is needed by one. */
+function betweenCircles(needs: Needs): ReadonlySet<ObjectKey> {
+  const pending = new Set(needs.keys())
   for (let found = -1; found !== pending.size; ) {
     found = pending.size
-    for (const key of pending) {
-      if (![...(needs.get(key) ?? [])].some((on) => pending.has(on))) pending.delete(key)
-    }
+    for (const key of pending) if (![...(needs.get(key) ?? [])].some((on) => pending.has(on))) pending.delete(key)
+    const needed = new Set([...pending].flatMap((key) => [...(needs.get(key) ?? [])]))
+    for (const key of pending) if (!needed.has(key)) pending.delete(key)
   }
   return pending
 }

@@ -5,6 +5,7 @@ import { sqlFieldsOf } from '../../archive/sql/line-definitions.ts'
 import { compareDefinitions } from '../../archive/sql/same-definition.ts'
 import { createTurns } from '../../lib/give-way.ts'
 import type { StructureLines } from './create-statements.ts'
+import { isSecondStep } from './lines.ts'
 import { objectName } from './objects/objects.ts'
 import { compareText } from './query.ts'
 
@@ -52,11 +53,11 @@ export async function builtDifferences(
 const nameOf = (entry: StructureEntry): string =>
   `${entry.kind} "${isObject(entry) ? objectName(entry) : entry.content.name}"`
 
-function entriesOf({ beforeTables, sequences, tables, afterTables }: StructureLines): readonly StructureEntry[] {
+function entriesOf({ sequences, inOrder }: StructureLines): readonly StructureEntry[] {
   return [
-    ...[...beforeTables, ...afterTables].map(({ kind, content }) => entryOf(kind, content)),
     ...sequences.map((content) => entryOf('sequence', content)),
-    ...tables.map((content) => entryOf('table', content)),
+    // What was made in two steps is what it would be in one.
+    ...inOrder.filter((line) => !isSecondStep(line)).map(({ kind, content }) => entryOf(kind, content)),
   ]
 }
 

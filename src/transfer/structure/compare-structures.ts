@@ -1,5 +1,5 @@
 import type { StructureLines } from './create-statements.ts'
-import { type Facts, isObjectLine, isTypeLine } from './lines.ts'
+import { type Facts, objectsIn, tablesIn, typesIn } from './lines.ts'
 import { objectName } from './objects/objects.ts'
 import { sequenceFacts } from './sequences.ts'
 import { ownFacts, tableFacts } from './tables.ts'
@@ -41,8 +41,8 @@ export function missingObjects(from: StructureLines, other: StructureLines): rea
   return objectsOf(from).filter((object) => !there.has(object))
 }
 
-const objectsOf = ({ beforeTables, afterTables }: StructureLines): readonly string[] =>
-  [...beforeTables.filter(isObjectLine), ...afterTables].map((line) => `${line.kind} "${objectName(line)}"`)
+const objectsOf = (lines: StructureLines): readonly string[] =>
+  objectsIn(lines).map((line) => `${line.kind} "${objectName(line)}"`)
 
 /** Whether a thing goes without saying, since the whole table that it belongs to is missing on the other side. */
 function isInside(thing: string, here: Things, there: Things): boolean {
@@ -58,11 +58,11 @@ function differences(thing: string, facts: Facts, others: Facts): readonly strin
     )
 }
 
-function factsOf({ beforeTables, sequences, tables }: StructureLines): Things {
+function factsOf(lines: StructureLines): Things {
   return new Map([
-    ...beforeTables.filter(isTypeLine).map((type) => [`${type.kind} "${type.content.name}"`, typeFacts(type)] as const),
-    ...sequences.map((sequence) => [`sequence "${sequence.name}"`, sequenceFacts(sequence)] as const),
-    ...tables.flatMap((table) => [
+    ...typesIn(lines).map((type) => [`${type.kind} "${type.content.name}"`, typeFacts(type)] as const),
+    ...lines.sequences.map((sequence) => [`sequence "${sequence.name}"`, sequenceFacts(sequence)] as const),
+    ...tablesIn(lines).flatMap((table) => [
       [`table "${table.name}"`, ownFacts(table)] as const,
       ...tableFacts(table).map(([thing, facts]) => [`${thing} of table "${table.name}"`, facts] as const),
     ]),

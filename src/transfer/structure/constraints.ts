@@ -103,7 +103,7 @@ export function definitionFacts(table: TableLine): readonly (readonly [string, F
 }
 
 /**
- * Keys of all tables, with comments.
+ * Primary keys and unique constraints of all tables, with comments.
  *
  * Those of a partitioned table are made without those of its partitions, which have names and comments of their own, and
  * are made parts of it afterwards. Checks and foreign keys pass to partitions by themselves; exclusion constraints do, too,
@@ -113,8 +113,10 @@ export const keyStatements = (tables: readonly TableLine[]): string[] =>
   tables.flatMap((table) => [
     ...addConstraints(table, table.primaryKey ? [table.primaryKey] : [], 'ONLY '),
     ...addConstraints(table, table.unique, 'ONLY '),
-    ...addExclusions(table),
   ])
+
+/** Exclusion constraints once functions are there, since one can be over what they give. */
+export const exclusionStatements = (tables: readonly TableLine[]): string[] => tables.flatMap(addExclusions)
 
 /** Indexes once views are there, since one can be over a function that reads a view; parts of keys as well. */
 export const indexStatements = (tables: readonly TableLine[]): string[] => [

@@ -1,43 +1,40 @@
 import { setDefaults } from './columns.ts'
-import { checkStatements, foreignKeyStatements, indexStatements, keyStatements } from './constraints.ts'
+import {
+  checkStatements,
+  exclusionStatements,
+  foreignKeyStatements,
+  indexStatements,
+  keyStatements,
+} from './constraints.ts'
+import { lineStatements } from './line-statements.ts'
 import {
   type ExtensionLine,
-  isMadeAfterTables,
-  isObjectLine,
-  isTypeLine,
-  type ObjectLine,
+  isMadeAfterRows,
+  isTableEntry,
+  mayNeedKeys,
+  type OrderedLine,
+  objectsIn,
   type SequenceLine,
-  type TableLine,
-  type TypeLine,
+  tablesIn,
+  typesIn,
 } from './lines.ts'
-import { completeObject, createFirst, createObject, settleObject } from './objects/objects.ts'
+import { completeObject, settleObject } from './objects/objects.ts'
 import { createSequence, positionSequence } from './sequences.ts'
-import {
-  attachPartition,
-  clusterOn,
-  completeTables,
-  createTables,
-  replicaIdentity,
-  secureRows,
-  tableComments,
-} from './tables.ts'
-import { completeType, createType, uncheckedChecks } from './types.ts'
+import { clusterOn, replicaIdentity, secureRows, tableComments } from './tables.ts'
+import { uncheckedChecks } from './types.ts'
 
 /** What structure lines say of a stage. */
 export interface StructureLines {
   /** What has to be there before: nothing of a stage's own. */
   readonly extensions: readonly ExtensionLine[]
-  /** Types, and functions that need no table: each can be made after those before it. */
-  readonly beforeTables: readonly (TypeLine | ObjectLine)[]
   readonly sequences: readonly SequenceLine[]
-  readonly tables: readonly TableLine[]
-  /** Views and what else may need tables: each can be made after those before it. */
-  readonly afterTables: readonly ObjectLine[]
+  /** Types, tables, functions, views and all else: each can be made after those before it. */
+  readonly inOrder: readonly OrderedLine[]
 }
 
 /** SQL that builds a structure, one statement each, in order. */
 export interface CreateStatements {
-  /** Types, functions, sequences, and tables without constraints and indexes: what rows can be loaded into. */
+  /** Sequences, tables without constraints and indexes, and all that these need: what rows can be loaded into. */
   readonly before: readonly string[]
   /** After the rows: keys, indexes, views, and what else may need tables. */
   readonly after: readonly string[]
@@ -50,43 +47,49 @@ export interface CreateStatements {
 /**
  * The statements that build a stage in an empty schema, which is the first of the session's `search_path`.
  *
+ * Everything is made in the order of its lines: up to the last table before the rows, the rest after them.
+ *
  * Names are quoted. Types, defaults, expressions and definitions are SQL, and run as such. If the lines come from a
  * file, run the statements as the project's own login, one by one, so that an expression can do no more than the
  * project could.
  */
-export function createStatements({ beforeTables, sequences, tables, afterTables }: StructureLines): CreateStatements {
-  const [functions, others] = splitAtView(afterTables)
+export function createStatements(lines: StructureLines): CreateStatements {
+  const { sequences, inOrder } = lines
+  const tables = tablesIn(lines)
+  const { early, late } = splitAtRows(inOrder)
+  const [types, others] = splitBefore(early, isTableEntry)
+  const [functions, views] = splitBefore(late, mayNeedKeys)
+  const statements = lineStatements(inOrder, types)
   return {
     before: [
       // A body may name what is made later.
       'SET LOCAL check_function_bodies = off',
       // First, since the default of a domain may draw from one.
       ...sequences.map(createSequence),
-      ...beforeTables.flatMap((line) => (isObjectLine(line) ? createObject(line) : createType(line))),
-      ...beforeTables.filter(isTypeLine).flatMap(completeType),
-      ...createTables(tables),
-      ...completeTables(tables),
-      ...tables.flatMap(attachPartition),
+      ...types.flatMap(statements.of),
+      ...types.flatMap(statements.completing),
+      ...others.flatMap(statements.of),
     ],
     after: [
       // Functions may need the columns of views that call them.
-      ...afterTables.flatMap(createFirst),
-      // A key can be over one of these, and a view needs the key that it groups by.
-      ...functions.flatMap(createObject),
+      ...late.flatMap(statements.firstOf),
+      // What groups by a key needs it.
       ...keyStatements(tables),
-      ...others.flatMap(createObject),
+      ...functions.flatMap(statements.of),
+      ...exclusionStatements(tables),
+      ...views.flatMap(statements.of),
       ...indexStatements(tables),
     ],
-    filled: others.flatMap(({ kind, content }) =>
+    filled: inOrder.flatMap(({ kind, content }) =>
       kind === 'materializedView' && content.populated ? [content.name] : [],
     ),
     last: [
       // A default may name any table as a regclass; a check can call a function that reads a view.
       ...tables.flatMap(setDefaults),
       ...checkStatements(tables),
-      ...beforeTables.filter(isTypeLine).flatMap(uncheckedChecks),
+      ...typesIn(lines).flatMap(uncheckedChecks),
       ...foreignKeyStatements(tables),
-      ...afterTables.flatMap(completeObject),
+      ...objectsIn(lines).flatMap(completeObject),
       ...tables.flatMap(replicaIdentity),
       ...tables.flatMap(clusterOn),
       ...tables.flatMap(secureRows),
@@ -100,14 +103,29 @@ export function createStatements({ beforeTables, sequences, tables, afterTables 
 }
 
 /** What is left to do when a structure has been built and compared, before the stage gets it. */
-export const settleStatements = (
-  { beforeTables, afterTables }: StructureLines,
-  stageSchema: string,
-): readonly string[] =>
-  [...beforeTables.filter(isObjectLine), ...afterTables].flatMap((object) => settleObject(object, stageSchema))
+export const settleStatements = (lines: StructureLines, stageSchema: string): readonly string[] =>
+  objectsIn(lines).flatMap((object) => settleObject(object, stageSchema))
 
-/** What comes before the first view or the like: functions that need nothing but tables; and everything else. */
-function splitAtView(afterTables: readonly ObjectLine[]): readonly [readonly ObjectLine[], readonly ObjectLine[]] {
-  const at = afterTables.findIndex(({ kind }) => isMadeAfterTables(kind))
-  return at < 0 ? [afterTables, []] : [afterTables.slice(0, at), afterTables.slice(at)]
+interface Split {
+  readonly early: readonly OrderedLine[]
+  readonly late: readonly OrderedLine[]
+}
+
+/** The rows come after the last table, and before what acts when they change. Without tables, after types and functions. */
+function splitAtRows(inOrder: readonly OrderedLine[]): Split {
+  const last = inOrder.findLastIndex(isTableEntry)
+  const [before, after] =
+    last < 0 ? splitBefore(inOrder, mayNeedKeys) : [inOrder.slice(0, last + 1), inOrder.slice(last + 1)]
+  return {
+    early: before.filter((line) => !isMadeAfterRows(line)),
+    late: [...before.filter(isMadeAfterRows), ...after],
+  }
+}
+
+function splitBefore(
+  lines: readonly OrderedLine[],
+  isBorder: (line: OrderedLine) => boolean,
+): readonly [readonly OrderedLine[], readonly OrderedLine[]] {
+  const at = lines.findIndex(isBorder)
+  return at < 0 ? [lines, []] : [lines.slice(0, at), lines.slice(at)]
 }

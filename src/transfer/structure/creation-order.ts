@@ -1,4 +1,12 @@
+import type { ObjectKey } from './dependencies.ts'
 import { compareText } from './query.ts'
+
+/** A line, with what it is known and ordered by. */
+export interface Unordered<Line> {
+  readonly key: ObjectKey
+  readonly name: string
+  readonly line: Line
+}
 
 export interface Orderable {
   readonly key: string

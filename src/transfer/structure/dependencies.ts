@@ -111,18 +111,9 @@ export function wholes(dependencies: readonly Dependency[]): WholeOf {
 
 /** What archives can describe, as far as the objects' own properties tell. */
 export interface Candidates {
-  readonly types: ReadonlySet<ObjectKey>
   readonly sequences: ReadonlySet<ObjectKey>
-  readonly tables: ReadonlySet<ObjectKey>
-  readonly objects: ReadonlySet<ObjectKey>
-  /** Of the objects, those that are made after tables. */
-  readonly late: ReadonlySet<ObjectKey>
-  /** The expressions of generated columns, which are made with their tables. */
-  readonly generated: ReadonlySet<ObjectKey>
-  /** Constraints, indexes and defaults of tables. */
-  readonly tableParts: ReadonlySet<ObjectKey>
-  /** Constraints and defaults of domains. */
-  readonly typeParts: ReadonlySet<ObjectKey>
+  /** All, sequences too. */
+  readonly all: ReadonlySet<ObjectKey>
 }
 
 /**
@@ -131,10 +122,11 @@ export interface Candidates {
  *
  * @returns for each of them, what it needs.
  */
-export function findBlockers(candidates: Candidates, dependencies: readonly Dependency[]): Map<ObjectKey, ObjectKey> {
+export function findBlockers(
+  { all, sequences }: Candidates,
+  dependencies: readonly Dependency[],
+): Map<ObjectKey, ObjectKey> {
   const whole = wholes(dependencies)
-  const { types, sequences, tables, objects, late, generated, tableParts, typeParts } = candidates
-  const all = new Set([...types, ...sequences, ...tables, ...objects, ...tableParts, ...typeParts])
   const needs = dependencies
     .map(({ object, on, kind }) => ({
       object: all.has(object) ? object : whole(object),
@@ -147,16 +139,10 @@ export function findBlockers(candidates: Candidates, dependencies: readonly Depe
     .filter(({ object, kind }) => !(sequences.has(object) && kind === 'a'))
 
   const blockers = new Map<ObjectKey, ObjectKey>()
-  // Types are made before tables, and tables before what needs one: none may need what is made later.
-  const isType = (key: ObjectKey): boolean => types.has(key) || typeParts.has(key)
-  const isTooLate = (object: ObjectKey, on: ObjectKey): boolean =>
-    isType(object) ? tables.has(on) || late.has(on) : late.has(on) && (tables.has(object) || generated.has(object))
-  const isMissing = (object: ObjectKey, on: ObjectKey): boolean =>
-    !all.has(on) || blockers.has(on) || isTooLate(object, on)
   for (let found = -1; found !== blockers.size; ) {
     found = blockers.size
     for (const { object, on, part } of needs) {
-      if (!blockers.has(object) && isMissing(object, on)) blockers.set(object, part)
+      if (!blockers.has(object) && (!all.has(on) || blockers.has(on))) blockers.set(object, part)
     }
   }
   return blockers

@@ -18,6 +18,20 @@ export type TypeLine =
 /** A line of an object beside types, sequences and tables, with its kind. */
 export type ObjectLine = { [K in ObjectLineKind]: { readonly kind: K; readonly content: LineInput<K> } }[ObjectLineKind]
 
+export interface TableEntry {
+  readonly kind: 'table'
+  readonly content: TableLine
+}
+
+/** Where something that is made in two steps gets its second one. */
+export interface SecondStepEntry {
+  readonly kind: 'secondStep'
+  readonly content: LineInput<'secondStep'>
+}
+
+/** A line whose place among the others says when it is made. */
+export type OrderedLine = TypeLine | TableEntry | ObjectLine | SecondStepEntry
+
 /** Something that no structure line describes. */
 export type NotExported = NonNullable<LineInput<'stage'>['notExported']>[number]
 
@@ -35,17 +49,42 @@ export type Facts = Readonly<Record<string, string>>
 
 export const yesOrNo = (flag: boolean): string => (flag ? 'yes' : 'no')
 
-const MADE_AFTER_TABLES: ReadonlySet<ObjectLineKind> = new Set([
-  ...(['view', 'materializedView', 'statistics', 'rule', 'trigger', 'policy'] as const),
+interface OfKind {
+  readonly kind: OrderedLine['kind']
+}
+
+const MADE_AFTER_ROWS: ReadonlySet<OrderedLine['kind']> = new Set(['statistics', 'rule', 'trigger', 'policy'] as const)
+
+/** Whether objects of a kind are made after the rows in any case: they act when rows change, or read them. */
+export const isMadeAfterRows = ({ kind }: OfKind): boolean => MADE_AFTER_ROWS.has(kind)
+
+const MAY_NEED_KEYS: ReadonlySet<OrderedLine['kind']> = new Set([
+  ...(['view', 'materializedView', 'secondStep'] as const),
+  ...MADE_AFTER_ROWS,
 ])
 
-/** Whether objects of a kind are made after the tables, even those that need none. */
-export const isMadeAfterTables = (kind: ObjectLineKind): boolean => MADE_AFTER_TABLES.has(kind)
+/** Whether objects of a kind are made after keys and the rows, where no table needs them: a view may group by a key. */
+export const mayNeedKeys = ({ kind }: OfKind): boolean => MAY_NEED_KEYS.has(kind)
 
-export const isObjectLine = (line: TypeLine | ObjectLine): line is ObjectLine =>
-  OBJECT_KINDS.some((kind) => kind === line.kind)
+export const isObjectLine = (line: OrderedLine): line is ObjectLine => OBJECT_KINDS.some((kind) => kind === line.kind)
 
-export const isTypeLine = (line: TypeLine | ObjectLine): line is TypeLine => !isObjectLine(line)
+export const isTableEntry = (line: OrderedLine): line is TableEntry => line.kind === 'table'
+
+export const isSecondStep = (line: OrderedLine): line is SecondStepEntry => line.kind === 'secondStep'
+
+export const isTypeLine = (line: OrderedLine): line is TypeLine =>
+  !isObjectLine(line) && !isTableEntry(line) && !isSecondStep(line)
+
+interface InOrder {
+  readonly inOrder: readonly OrderedLine[]
+}
+
+export const typesIn = ({ inOrder }: InOrder): TypeLine[] => inOrder.filter(isTypeLine)
+
+export const objectsIn = ({ inOrder }: InOrder): ObjectLine[] => inOrder.filter(isObjectLine)
+
+export const tablesIn = ({ inOrder }: InOrder): TableLine[] =>
+  inOrder.filter(isTableEntry).map(({ content }) => content)
 
 /** The facts that there are. */
 export const present = (facts: Readonly<Record<string, string | undefined>>): Facts =>

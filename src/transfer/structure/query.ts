@@ -29,8 +29,8 @@ export function jsonObject(properties: Readonly<Record<string, string>>): string
 export const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 /** Groups rows by a key, in the order in which they came. */
-export function groupBy<Row>(rows: readonly Row[], keyOf: (row: Row) => string): Map<string, Row[]> {
-  const groups = new Map<string, Row[]>()
+export function groupBy<Row, Key>(rows: readonly Row[], keyOf: (row: Row) => Key): Map<Key, Row[]> {
+  const groups = new Map<Key, Row[]>()
   for (const row of rows) {
     const group = groups.get(keyOf(row))
     if (group) group.push(row)

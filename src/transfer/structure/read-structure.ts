@@ -1,10 +1,8 @@
 import { type CatalogRows, readBlockers } from './blockers.ts'
-import { cutAtViews } from './circles.ts'
 import { readColumns } from './columns.ts'
 import { readConstraints } from './constraints.ts'
 import type { StructureLines } from './create-statements.ts'
-import { inCreationOrder } from './creation-order.ts'
-import { type Needs, neededBy, type ObjectKey, readDependencies } from './dependencies.ts'
+import { type ObjectKey, readDependencies } from './dependencies.ts'
 import {
   type ExtensionNeeds,
   type ExtensionStructure,
@@ -12,17 +10,19 @@ import {
   readExtensionNeeds,
   toExtensionStructures,
 } from './extensions.ts'
-import { describable, type LineContext } from './line-context.ts'
-import type { NotExported, ObjectLine, SequenceLine, TypeLine } from './lines.ts'
+import type { LineContext } from './line-context.ts'
+import type { NotExported, SequenceLine } from './lines.ts'
 import { compareNotExported, readNotExported } from './not-exported.ts'
-import { breakableViews, inTwoSteps, neededLate, readObjects, toObjectLines } from './objects/objects.ts'
-import { withColumnsInOrder } from './own-columns.ts'
-import { groupBy, type Query } from './query.ts'
+import { inTwoSteps, readObjects } from './objects/objects.ts'
+import { type OrderedStructure, toOrderedStructures } from './ordered-structures.ts'
+import type { Query } from './query.ts'
 import { findRefused } from './refused-lines.ts'
 import { readSequences, toSequenceLines } from './sequences.ts'
-import { readTables, type TableStructure, toTableStructure } from './tables.ts'
-import { readTypes, toTypeLines } from './types.ts'
+import { planSteps } from './steps.ts'
+import { readTables, type TableStructure } from './tables.ts'
+import { readTypes } from './types.ts'
 
+export type { OrderedStructure } from './ordered-structures.ts'
 export type { TableStructure } from './tables.ts'
 
 /** A stage's structure, as an archive's lines have it. */
@@ -30,37 +30,22 @@ export interface StageStructure {
   readonly comment?: string
   /** What has to be there before: each can be made after those before it. */
   readonly extensions: readonly ExtensionStructure[]
-  /** Types, and functions that need no table: each can be made after those before it. */
-  readonly beforeTables: readonly (TypeLine | ObjectLine)[]
   readonly sequences: readonly SequenceLine[]
-  /** Parents before children where foreign keys allow, else by name. */
-  readonly tables: readonly TableStructure[]
-  /** Views and what else may need tables: each can be made after those before it. */
-  readonly afterTables: readonly ObjectStructure[]
+  /** Types, tables, functions, views and all else: each can be made after those before it. */
+  readonly inOrder: readonly OrderedStructure[]
   /** Everything in the schema that the lines do not describe. */
   readonly notExported: NotExported[]
 }
 
-export interface ObjectStructure {
-  readonly key: ObjectKey
-  readonly line: ObjectLine
-  /** The tables that it is of, or needs, directly or not. */
-  readonly tables: readonly string[]
-}
-
-export const toLines = ({
-  extensions,
-  beforeTables,
-  sequences,
-  tables,
-  afterTables,
-}: StageStructure): StructureLines => ({
+export const toLines = ({ extensions, sequences, inOrder }: StageStructure): StructureLines => ({
   extensions: extensions.map(({ line }) => line),
-  beforeTables,
   sequences,
-  tables: tables.map(({ line }) => line),
-  afterTables: afterTables.map(({ line }) => line),
+  inOrder: inOrder.map(({ line }) => line),
 })
+
+/** The tables, in their order, and how their rows are read. */
+export const tablesOf = ({ inOrder }: StageStructure): TableStructure[] =>
+  inOrder.flatMap(({ line, rows }) => (line.kind === 'table' && rows ? [{ ...rows, line: line.content }] : []))
 
 /**
  * Reads the structure of a stage from the catalogs, with the positions of its sequences.
@@ -98,23 +83,24 @@ interface Catalog extends CatalogRows {
 }
 
 async function readCatalog(query: Query, schema: string): Promise<Catalog> {
-  const { oid, comment } = await readSchema(query, schema)
+  const { oid, comment, version } = await readSchema(query, schema)
   const { dependencies, extensionNeeds } = await readExtensionNeeds(query, oid, await readDependencies(query, oid))
   const objects = await readObjects(query, oid)
-  const needs = neededBy(dependencies)
-  const cut = cutAtViews(needs, breakableViews(objects))
-  return {
-    comment,
-    dependencies,
-    extensionNeeds,
-    needs,
-    orderedNeeds: cut.needs,
+  const rows = {
     types: await readTypes(query, oid),
-    sequences: await readSequences(query, schema, oid),
     tables: await readTables(query, oid),
-    objects: inTwoSteps(objects, cut.inTwoSteps),
     constraints: await readConstraints(query, oid),
     columns: await readColumns(query, oid),
+    dependencies,
+  }
+  const steps = planSteps({ ...rows, objects, version })
+  return {
+    ...rows,
+    comment,
+    extensionNeeds,
+    steps,
+    objects: inTwoSteps(objects, steps.inTwoSteps),
+    sequences: await readSequences(query, schema, oid),
     notExported: await readNotExported(query, oid),
   }
 }
@@ -128,33 +114,28 @@ async function describeStage(
   const notExported = [...catalog.notExported]
   const blockerOf = await readBlockers(query, catalog, refused)
   const context: LineContext = { blockerOf, leaveOut: (entry) => notExported.push(entry) }
-  const { needs, orderedNeeds, dependencies, extensionNeeds } = catalog
-
-  const objects = toObjectLines(catalog.objects, orderedNeeds, context)
-  const late = neededLate(catalog.objects, catalog.tables, needs)
-  const early = objects.filter(({ key }) => !late.has(key))
-  const beforeTables = inCreationOrder([...toTypeLines(catalog.types, needs, context), ...early])
-  const tables = toTables(catalog, needs, context)
-  const sequences = toSequenceLines(catalog.sequences, context)
-  const afterTables = inCreationOrder(objects.filter(({ key }) => late.has(key)))
+  const { dependencies, extensionNeeds } = catalog
+  const inOrder = toOrderedStructures(catalog, context)
   return {
     ...(catalog.comment === null ? {} : { comment: catalog.comment }),
     extensions: toExtensionStructures(extensionNeeds, ownersIn(catalog), dependencies, blockerOf),
-    beforeTables: beforeTables.map(({ line }) => line),
-    sequences,
-    tables,
-    afterTables: afterTables.map(({ key, line }) => ({
-      key,
-      line,
-      tables: tablesNeededBy(key, catalog.tables, needs),
-    })),
+    sequences: toSequenceLines(catalog.sequences, context),
+    inOrder,
     notExported: notExported.sort(compareNotExported),
   }
 }
 
-async function readSchema(query: Query, schema: string): Promise<{ oid: string; comment: string | null }> {
-  const [row] = await query<{ oid: string; comment: string | null }>(
-    `SELECT n.oid::text AS oid, pg_catalog.obj_description(n.oid, 'pg_namespace') AS comment
+interface SchemaRow {
+  readonly oid: string
+  readonly comment: string | null
+  /** PostgreSQL's major version. */
+  readonly version: number
+}
+
+async function readSchema(query: Query, schema: string): Promise<SchemaRow> {
+  const [row] = await query<SchemaRow>(
+    `SELECT n.oid::text AS oid, pg_catalog.obj_description(n.oid, 'pg_namespace') AS comment,
+            pg_catalog.current_setting('server_version_num')::integer / 10000 AS version
        FROM pg_catalog.pg_namespace n WHERE n.nspname = $1::pg_catalog.name`,
     [schema],
   )
@@ -176,42 +157,5 @@ function ownersIn({ types, sequences, tables, objects, constraints, columns }: C
         default_key === null ? [] : [[default_key, ofTable(table_oid)] as const],
       ),
     ]),
-  }
-}
-
-/** Names of the tables that an object needs, directly or not. */
-function tablesNeededBy(key: ObjectKey, tables: CatalogRows['tables'], needs: Needs): readonly string[] {
-  const found = new Set<ObjectKey>([key])
-  for (const each of found) for (const on of needs.get(each) ?? []) found.add(on)
-  return tables.filter((table) => found.has(table.key)).map(({ name }) => name)
-}
-
-function toTables(catalog: CatalogRows, needs: Needs, context: LineContext): TableStructure[] {
-  const { tables, columns, constraints, sequences } = catalog
-  const keyOf = new Map(tables.map(({ name, key }) => [name, key]))
-  const columnsOf = groupBy(columns, ({ table_oid }) => table_oid)
-  const constraintsOf = groupBy(constraints, ({ table_oid }) => table_oid)
-  const identitiesOf = groupBy(sequences, ({ owner }) => (owner?.isIdentity ? owner.key : ''))
-  const whole = describable(withRows(context), 'table', tables).map((table) => ({
-    key: table.key,
-    name: table.name,
-    needs: needs.get(table.key) ?? new Set<string>(),
-    prefers: new Set((constraintsOf.get(table.oid) ?? []).map((row) => keyOf.get(row.references_table ?? '') ?? '')),
-    table,
-    columns: columnsOf.get(table.oid) ?? [],
-    constraints: constraintsOf.get(table.oid) ?? [],
-    identities: new Map((identitiesOf.get(table.key) ?? []).map((row) => [row.owner?.column ?? 0, row])),
-  }))
-  return withColumnsInOrder(
-    inCreationOrder(whole).map((each) => toTableStructure(each, context)),
-    context,
-  )
-}
-
-/** A table that is left out takes its rows with it, which has to be said. */
-function withRows({ blockerOf, leaveOut }: LineContext): LineContext {
-  return {
-    blockerOf,
-    leaveOut: (entry) => leaveOut({ ...entry, detail: `${entry.detail}; its rows are not exported either` }),
   }
 }

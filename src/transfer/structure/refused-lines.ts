@@ -1,13 +1,19 @@
 import { createLineCheck } from '../../archive/check-line.ts'
 import type { CatalogRows } from './blockers.ts'
 import type { ObjectKey } from './dependencies.ts'
-import { isTypeLine, type ObjectLine, type TableLine, type TypeLine } from './lines.ts'
+import {
+  isSecondStep,
+  isTableEntry,
+  isTypeLine,
+  type ObjectLine,
+  type OrderedLine,
+  type TableEntry,
+  type TypeLine,
+} from './lines.ts'
 import { objectName, toObjectLine } from './objects/objects.ts'
 
 interface Lines {
-  readonly beforeTables: readonly (TypeLine | ObjectLine)[]
-  readonly afterTables: readonly { readonly line: ObjectLine }[]
-  readonly tables: readonly { readonly line: TableLine }[]
+  readonly inOrder: readonly { readonly line: OrderedLine }[]
 }
 
 /**
@@ -17,15 +23,12 @@ interface Lines {
  * @returns by object, why it must not: a default, a constraint or an index; or the whole table or type, where no such part
  *   of it is to blame.
  */
-export async function findRefused(
-  catalog: CatalogRows,
-  { beforeTables, tables, afterTables }: Lines,
-): Promise<Map<ObjectKey, string>> {
+export async function findRefused(catalog: CatalogRows, { inOrder }: Lines): Promise<Map<ObjectKey, string>> {
   const check = createLineCheck()
   const keys = keysByLocation(catalog)
   const refused = new Map<ObjectKey, string>()
-  const ofTables = tables.map(({ line: content }) => ({ kind: 'table' as const, content }))
-  for (const line of [...beforeTables, ...ofTables, ...afterTables.map((object) => object.line)]) {
+  for (const { line } of inOrder) {
+    if (isSecondStep(line)) continue
     const name = isTypeOrTable(line) ? line.content.name : objectLocation(line)
     for (const { field, detail } of await check(line.kind, line.content)) {
       const part = field === undefined || !isTypeOrTable(line) ? undefined : partAt(line, field)
@@ -40,9 +43,9 @@ export async function findRefused(
   return refused
 }
 
-type Line = TypeLine | { readonly kind: 'table'; readonly content: TableLine }
+type Line = TypeLine | TableEntry
 
-const isTypeOrTable = (line: Line | ObjectLine): line is Line => line.kind === 'table' || isTypeLine(line)
+const isTypeOrTable = (line: Line | ObjectLine): line is Line => isTableEntry(line) || isTypeLine(line)
 
 const objectLocation = (line: ObjectLine): string => JSON.stringify([line.kind, objectName(line)])
 

@@ -12,7 +12,7 @@ import {
 } from './columns.ts'
 import { type ConstraintRow, definitionFacts, toDefinitionLists } from './constraints.ts'
 import type { ObjectKey } from './dependencies.ts'
-import { planColumns } from './inheritance.ts'
+import type { ColumnPlan } from './inheritance.ts'
 import type { LineContext } from './line-context.ts'
 import { type Facts, present, type TableLine } from './lines.ts'
 import { jsonObject, type Query } from './query.ts'
@@ -92,40 +92,39 @@ function indexIdentity(
   return index && context.blockerOf(index.key) === undefined ? { index: index.name } : 'nothing'
 }
 
-/** Tables with their columns alone, in an order that fits what inherits from what. Partitions are tables of their own yet. */
-export function createTables(tables: readonly TableLine[]): string[] {
-  const { created, added, linked } = planColumns(tables.map(withFreeNotNullNames))
-  return [
-    ...tables.map(withFreeNotNullNames).map((table) => {
-      const { name, inherits = [], columns } = table
-      return createTable({
-        ...table,
-        inherits: linked.has(name) ? [] : inherits,
-        columns: [...(created.get(name) ?? columns)],
-      })
-    }),
-    ...added.map(({ table, column }) => `ALTER TABLE ${quoteIdentifier(table)} ADD COLUMN ${columnDefinition(column)}`),
-    ...tables
-      .filter(({ name }) => linked.has(name))
-      .flatMap(({ name, inherits = [] }) =>
-        inherits.map((parent) => `ALTER TABLE ONLY ${quoteIdentifier(name)} INHERIT ${quoteIdentifier(parent)}`),
-      ),
-    ...tables.flatMap(({ name, of }) =>
-      of === undefined ? [] : [`ALTER TABLE ONLY ${quoteIdentifier(name)} OF ${quoteIdentifier(of)}`],
-    ),
-  ]
-}
-
-function createTable({ name, columns, unlogged, options = [], partitionBy, inherits = [] }: TableLine): string {
+/**
+ * A table with its columns alone. A partition is a table of its own yet.
+ *
+ * @param plan says which columns it is created with, and what it inherits from; without one, it is as it stands.
+ */
+export function createTable(table: TableLine, plan?: ColumnPlan): string {
+  const { name, inherits = [], columns, unlogged, options = [], partitionBy } = withFreeNotNullNames(table)
   const kind = unlogged ? 'UNLOGGED TABLE' : 'TABLE'
   const key = partitionBy === undefined ? '' : ` PARTITION BY ${partitionBy}`
-  const parents = inherits.length === 0 ? '' : ` INHERITS (${inherits.map(quoteIdentifier).join(', ')})`
+  const from = plan?.linked.has(name) ? [] : inherits
+  const parents = from.length === 0 ? '' : ` INHERITS (${from.map(quoteIdentifier).join(', ')})`
   const parameters = options.length === 0 ? '' : ` WITH (${storageParameters(options)})`
-  const list = columns.map(columnDefinition).join(', ')
+  const list = (plan?.created.get(name) ?? columns).map(columnDefinition).join(', ')
   return `CREATE ${kind} ${quoteIdentifier(name)} (${list})${parents}${key}${parameters}`
 }
 
-/** What columns are given once all tables are there. */
+/** A column that a table is given once all its relatives are there. */
+export const addColumn = ({ table, column }: ColumnPlan['added'][number]): string =>
+  `ALTER TABLE ${quoteIdentifier(table)} ADD COLUMN ${columnDefinition(column)}`
+
+/** What tables inherit from, where they are made without, and their composite types. */
+export const inheritAndType = (family: readonly TableLine[], { linked }: ColumnPlan): string[] => [
+  ...family
+    .filter(({ name }) => linked.has(name))
+    .flatMap(({ name, inherits = [] }) =>
+      inherits.map((parent) => `ALTER TABLE ONLY ${quoteIdentifier(name)} INHERIT ${quoteIdentifier(parent)}`),
+    ),
+  ...family.flatMap(({ name, of }) =>
+    of === undefined ? [] : [`ALTER TABLE ONLY ${quoteIdentifier(name)} OF ${quoteIdentifier(of)}`],
+  ),
+]
+
+/** What columns are given once all relatives of a table are there. @param tables all of a family. */
 export function completeTables(tables: readonly TableLine[]): string[] {
   const byName = new Map(tables.map((table) => [table.name, table]))
   return tables.flatMap((table) => {

@@ -1,7 +1,6 @@
 import { quoteIdentifier } from '../../database/quoting.ts'
 import { commentOn } from './clauses.ts'
-import type { Orderable } from './creation-order.ts'
-import type { Needs } from './dependencies.ts'
+import type { Unordered } from './creation-order.ts'
 import { describable, type LineContext } from './line-context.ts'
 import type { CompositeLine, EnumLine, Facts, RangeLine, TypeLine } from './lines.ts'
 import type { Query } from './query.ts'
@@ -29,21 +28,11 @@ export async function readTypes(query: Query, schemaOid: string): Promise<AnyTyp
   return rows
 }
 
-/** The lines of the schema's types, each with what tells in which order they are made. */
-export const toTypeLines = (
-  rows: readonly AnyTypeRow[],
-  needs: Needs,
-  context: LineContext,
-): readonly (Orderable & { readonly line: TypeLine })[] =>
+/** The lines of the schema's types, each with a name by which they are ordered. */
+export const toTypeLines = (rows: readonly AnyTypeRow[], context: LineContext): readonly Unordered<TypeLine>[] =>
   rows
     .flatMap((row) => describable(context, KINDS[row.kind].noun, [row]))
-    .map((row) => ({
-      key: row.key,
-      name: row.name,
-      needs: needs.get(row.key) ?? new Set<string>(),
-      prefers: new Set<string>(),
-      line: toTypeLine(row, context),
-    }))
+    .map((row) => ({ key: row.key, name: row.name, line: toTypeLine(row, context) }))
 
 const toTypeLine = (row: AnyTypeRow, context: LineContext): TypeLine =>
   ({ kind: row.kind, content: row.kind === 'domain' ? toDomainLine(row, context) : row.line }) as TypeLine

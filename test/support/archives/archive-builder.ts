@@ -3,17 +3,19 @@ import type { LineInput, RowValue } from '../../../src/archive/lines.ts'
 import { ROW_PARTS } from '../../../src/archive/pages.ts'
 import { toByteText } from '../../../src/lib/byte-text.ts'
 import type { StructureLines } from '../../../src/transfer/structure/create-statements.ts'
-import type { ColumnLine, TableLine } from '../../../src/transfer/structure/lines.ts'
+import type { ColumnLine, OrderedLine, TableLine } from '../../../src/transfer/structure/lines.ts'
 
 export interface TableToWrite extends Omit<TableLine, 'columns'> {
   readonly columns: ColumnLine[]
   readonly rows?: readonly (readonly RowValue[])[]
 }
 
-export interface StageToWrite extends Partial<Omit<StructureLines, 'tables'>> {
+export interface StageToWrite extends Partial<Omit<StructureLines, 'inOrder'>> {
   readonly slug?: string
   readonly comment?: string
+  readonly beforeTables?: readonly OrderedLine[]
   readonly tables?: readonly TableToWrite[]
+  readonly afterTables?: readonly OrderedLine[]
 }
 
 export interface ProjectToWrite {

@@ -159,6 +159,30 @@ test('takes only the stages that are named, and leaves named tables out with wha
   expect(all.text).toContain('{"stage":{"slug":"draft","complete":true}}')
 })
 
+test('what is built on the rows of an excluded table is left out with it, and named', async () => {
+  await createProject(
+    wharf,
+    'held',
+    `CREATE TABLE a_row (id integer PRIMARY KEY); INSERT INTO a_row VALUES (1);
+     CREATE TYPE pair AS (a a_row, b a_row); CREATE FUNCTION of_pair(pair) RETURNS integer LANGUAGE sql AS 'SELECT 1';
+     CREATE TABLE holder (id integer PRIMARY KEY, p pair); INSERT INTO holder VALUES (1, NULL);
+     CREATE TABLE other (id integer REFERENCES holder); INSERT INTO other VALUES (1)`,
+  )
+  const projects = [{ slug: 'held', excludeTables: ['a_row'] }]
+  const refused = await wharf.root.post('/export', { json: { projects } })
+  expect(refused.status, refused.text).toBe(409)
+  const { text } = await wharf.root.post('/export', { json: { projects, allowIncomplete: true } })
+  expect(tablesOf(text).map(({ path, rows }) => [path, rows])).toEqual([['held/live/other', [[1]]]])
+  const stage = linesOf(text).find((line) => line.startsWith('{"stage":')) ?? ''
+  const needs = 'needs the excluded table a_row'
+  expect(JSON.parse(stage).stage.notExported).toEqual([
+    { kind: 'composite', name: 'pair', detail: needs },
+    { kind: 'foreign key', name: 'other.other_id_fkey', detail: 'refers to the excluded table holder' },
+    { kind: 'function', name: 'of_pair(pair)', detail: needs },
+    { kind: 'table', name: 'holder', detail: `${needs}; its rows are not exported either`, rows: true },
+  ])
+})
+
 test('the system section has the roles, and the event log in the order of commit', async () => {
   await createProject(wharf, 'logged', 'CREATE TABLE t (id bigint PRIMARY KEY, note text)')
   await wharf.database.query('INSERT INTO "logged.live".t VALUES (9007199254740993), (9007199254740995)')

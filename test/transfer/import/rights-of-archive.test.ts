@@ -9,10 +9,8 @@ const to = (...privileges: Grant['privileges']): Grant => ({ to: reporting, priv
 
 const LINES: StructureLines = {
   extensions: [],
-  beforeTables: [],
   sequences: [],
-  tables: [{ name: 't', columns: [{ name: 'c', type: 'integer', nullable: true }] }],
-  afterTables: [],
+  inOrder: [{ kind: 'table', content: { name: 't', columns: [{ name: 'c', type: 'integer', nullable: true }] } }],
 }
 
 describe('rights that a stage gets of an archive', () => {

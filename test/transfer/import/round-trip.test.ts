@@ -23,6 +23,7 @@ const DATABASES = [
   { slug: 'objects', path: '../../fixtures/objects.sql' },
   { slug: 'rental', path: '../../fixtures/rental.sql' },
   { slug: 'inheritance', path: '../../fixtures/inheritance.sql' },
+  { slug: 'row-types', path: '../../fixtures/row-types.sql' },
   { slug: 'tables-of-18', path: '../../fixtures/tables-18.sql', since: 18 },
 ]
   .map(({ path, since = 0, ...others }) => {

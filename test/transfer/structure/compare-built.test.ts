@@ -4,6 +4,7 @@ import { type Grammar, loadGrammar } from '../../../src/archive/sql/grammar.ts'
 import { compareDefinitions } from '../../../src/archive/sql/same-definition.ts'
 import { builtDifferences } from '../../../src/transfer/structure/compare-built.ts'
 import type { StructureLines } from '../../../src/transfer/structure/create-statements.ts'
+import { type TableLine, tablesIn } from '../../../src/transfer/structure/lines.ts'
 import { readStructure, toLines } from '../../../src/transfer/structure/read-structure.ts'
 import { column } from '../../support/archives/archive-builder.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts'
@@ -99,14 +100,15 @@ test('others get a turn between two definitions that are compared', async () => 
   const list = Array.from({ length: 2_000 }, (_, at) => at).join(', ')
   const linesWith = (check: string): StructureLines => ({
     extensions: [],
-    beforeTables: [],
-    afterTables: [],
     sequences: [],
-    tables: [
+    inOrder: [
       {
-        name: 't',
-        columns: [column('a', 'integer')],
-        checks: Array.from({ length: 30 }, (_, at) => ({ name: `c${at}`, definition: check })),
+        kind: 'table',
+        content: {
+          name: 't',
+          columns: [column('a', 'integer')],
+          checks: Array.from({ length: 30 }, (_, at) => ({ name: `c${at}`, definition: check })),
+        },
       },
     ],
   })
@@ -155,8 +157,11 @@ test.each([
 
 test('every property that lines have is compared', async () => {
   const table = { name: 't', columns: [column('a', 'integer')] }
-  const lines: StructureLines = { extensions: [], beforeTables: [], sequences: [], tables: [table], afterTables: [] }
-  const built = (more: object): StructureLines => ({ ...lines, tables: [{ ...table, ...more }] })
+  const linesOf = (content: TableLine): StructureLines => {
+    return { extensions: [], sequences: [], inOrder: [{ kind: 'table', content }] }
+  }
+  const lines = linesOf(table)
+  const built = (more: object): StructureLines => linesOf({ ...table, ...more })
   expect(await builtDifferences(grammar, lines, built({}))).toEqual([])
   const column1 = (more: object) => ({ columns: [{ ...column('a', 'integer'), ...more }] })
   const check = { name: 'c', definition: 'CHECK (true)' }
@@ -227,7 +232,7 @@ test.runIf(installedPrograms())(
         const lines = toLines(await readStructure(source.query, await nameOf(source)))
         await target.build(lines)
         const built = toLines(await readStructure(target.query, await nameOf(target)))
-        expect(built.tables).toHaveLength(7)
+        expect(tablesIn(built)).toHaveLength(7)
         expect(await builtDifferences(grammar, lines, built)).toEqual([])
       } finally {
         await Promise.all([source.end(), target.end()])

@@ -5,6 +5,7 @@ import { type Grammar, loadGrammar } from '../../../src/archive/sql/grammar.ts'
 import { builtDifferences } from '../../../src/transfer/structure/compare-built.ts'
 import { missingThings } from '../../../src/transfer/structure/compare-structures.ts'
 import { createStatements, type StructureLines } from '../../../src/transfer/structure/create-statements.ts'
+import { tablesIn } from '../../../src/transfer/structure/lines.ts'
 import { readStructure, toLines } from '../../../src/transfer/structure/read-structure.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { openStage } from '../../support/database/stage-session.ts'
@@ -106,7 +107,7 @@ async function expectTheSame(built: StructureLines, lines: StructureLines): Prom
 }
 
 const printedOf = (server: string): StructureLines =>
-  printed.get(server) ?? { extensions: [], beforeTables: [], sequences: [], tables: [], afterTables: [] }
+  printed.get(server) ?? { extensions: [], sequences: [], inOrder: [] }
 
 const PAIRS =
   programs === undefined
@@ -115,7 +116,7 @@ const PAIRS =
 
 test.each(PAIRS)('what %s printed of every kind of expression says the same when %s has built it', async (from, to) => {
   const lines = printedOf(from)
-  const [, , material] = lines.tables
+  const [, , material] = tablesIn(lines)
   expect((material?.checks ?? []).length + (material?.indexes ?? []).length).toBeGreaterThan(CONDITIONS.length)
   const built = await rebuiltBy(to, lines)
   await expectTheSame(built, lines)
@@ -125,15 +126,14 @@ test.each(PAIRS)('what %s printed of every kind of expression says the same when
 
 test('what came with newer versions says the same, too', async () => {
   const lines = await printedBy(EMBEDDED, [...MATERIAL, ...NEWER_CONDITIONS.map(check)])
-  expect(lines.tables[0]?.checks).toHaveLength(NEWER_CONDITIONS.length)
+  expect(tablesIn(lines)[0]?.checks).toHaveLength(NEWER_CONDITIONS.length)
   await expectTheSame(await rebuiltBy(EMBEDDED, lines), lines)
 })
 
 test('every line of it may be written and read', async () => {
   const findFaults = createLineCheck()
   for (const lines of printed.values()) {
-    for (const { kind, content } of lines.beforeTables) expect(await findFaults(kind, content)).toEqual([])
-    for (const table of lines.tables) expect(await findFaults('table', table)).toEqual([])
+    for (const { kind, content } of lines.inOrder) expect(await findFaults(kind, content)).toEqual([])
   }
 })
 

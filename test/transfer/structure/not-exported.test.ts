@@ -69,7 +69,6 @@ const EXPECTED: readonly (readonly [kind: string, name: string, detail?: string]
   ['comment', 'trigger acts on table piece'],
   ['comment', 'type measured_multirange'],
   ['composite type', 'of_hstore', needs('type elsewhere.hstore')],
-  ['composite type', 'of_row', needs('type base')],
   ['default', 'parts.hidden', needs('type elsewhere.hstore')],
   ['dependency', 'function f(integer)', 'on extension plpgsql'],
   ['dependency', 'function needed()', 'on extension plpgsql'],

@@ -2,8 +2,15 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { toEntry } from '../../../src/archive/lines.ts'
 import { loadGrammar } from '../../../src/archive/sql/grammar.ts'
 import { builtDifferences } from '../../../src/transfer/structure/compare-built.ts'
+import type { StructureLines } from '../../../src/transfer/structure/create-statements.ts'
 import { inCreationOrder } from '../../../src/transfer/structure/creation-order.ts'
-import { readStructure, type StageStructure, toLines } from '../../../src/transfer/structure/read-structure.ts'
+import { type OrderedLine, tablesIn, typesIn } from '../../../src/transfer/structure/lines.ts'
+import {
+  readStructure,
+  type StageStructure,
+  tablesOf,
+  toLines,
+} from '../../../src/transfer/structure/read-structure.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { openStage, type StageSession } from '../../support/database/stage-session.ts'
 
@@ -23,7 +30,7 @@ afterAll(async () => {
   await database?.drop()
 })
 
-const table = (name: string) => structure.tables.find(({ line }) => line.name === name)?.line
+const table = (name: string) => tablesOf(structure).find(({ line }) => line.name === name)?.line
 const column = (tableName: string, name: string) => table(tableName)?.columns.find((each) => each.name === name)
 
 test('a stage built from its lines has the same lines', async () => {
@@ -46,7 +53,7 @@ test('what came with PostgreSQL 18 is rebuilt too', async () => {
   const original = await readStructure(old.query, 'old')
   await fresh.build(toLines(original))
   expect(toLines(await readStructure(fresh.query, 'fresh'))).toEqual(toLines(original))
-  expect(original.tables[0]?.line.columns).toMatchObject([{}, {}, { nullable: true }, { generatedKind: 'virtual' }])
+  expect(tablesOf(original)[0]?.line.columns).toMatchObject([{}, {}, { nullable: true }, { generatedKind: 'virtual' }])
   expect(original.notExported).toEqual([])
   await Promise.all([old.end(), fresh.end()])
 })
@@ -59,16 +66,85 @@ test('lines of versions before 18, which have no names for NOT NULL, are rebuilt
     { name: long, columns: notNull },
     { name: 'users', columns: [{ name: 'email', type: 'text', nullable: false }], checks: [check] },
   ]
-  const lines = { extensions: [], beforeTables: [], sequences: [], tables, afterTables: [] }
+  const inOrder = tables.map((content) => ({ kind: 'table' as const, content }))
+  const lines = { extensions: [], sequences: [], inOrder }
   const session = await openStage(database.url, 'named')
   await session.build(lines)
   const built = toLines(await readStructure(session.query, 'named'))
   expect(await builtDifferences(await loadGrammar(), lines, built)).toEqual([])
-  expect(built.tables.map(({ columns, checks }) => [columns[0]?.nullable, checks?.length])).toEqual([
+  expect(tablesIn(built).map(({ columns, checks }) => [columns[0]?.nullable, checks?.length])).toEqual([
     [false, undefined],
     [false, 1],
   ])
   await session.end()
+})
+
+test('lines of earlier versions, which do not say when views and domains get their second steps, are rebuilt', async () => {
+  const called = (name: string, types: string, returns: string, body: string): OrderedLine => {
+    const definition = `CREATE OR REPLACE FUNCTION ${name}(${types})\n RETURNS ${returns}\n LANGUAGE sql\n IMMUTABLE\nAS $function$${body}$function$\n`
+    return { kind: 'function', content: { name, arguments: types, kind: 'function', definition } }
+  }
+  const check = { name: 'fits', definition: 'CHECK (fits(VALUE))' }
+  const lines: StructureLines = {
+    extensions: [],
+    sequences: [],
+    inOrder: [
+      { kind: 'domain', content: { name: 'a_domain', type: 'integer', nullable: true, checks: [check] } },
+      called('fits', 'integer', 'boolean', 'SELECT $1 > 0'),
+      { kind: 'table', content: { name: 't', columns: [{ name: 'd', type: 'a_domain', nullable: true }] } },
+      called('of_view', 'v', 'integer', 'SELECT $1.n'),
+      {
+        kind: 'view',
+        content: {
+          name: 'v',
+          columns: [{ name: 'n', type: 'integer' }],
+          definition: ' SELECT of_view(ROW(1)::v) AS n\n   FROM t',
+        },
+      },
+    ],
+  }
+  const session = await openStage(database.url, 'earlier')
+  await session.build(lines)
+  const built = toLines(await readStructure(session.query, 'earlier'))
+  expect(await builtDifferences(await loadGrammar(), lines, built)).toEqual([])
+  expect(built.inOrder.map(({ kind }) => kind)).toEqual([
+    ...(['function', 'domain', 'table', 'view', 'function', 'secondStep'] as const),
+  ])
+  await session.end()
+})
+
+test('what no order makes is named, with what needs it, and the rest is built', async () => {
+  const [old, fresh] = [await openStage(database.url, 'impossible'), await openStage(database.url, 'possible')]
+  await old.run([
+    'CREATE FUNCTION f(integer) RETURNS integer LANGUAGE sql IMMUTABLE RETURN $1',
+    'CREATE FUNCTION g(integer) RETURNS integer LANGUAGE sql IMMUTABLE RETURN f($1)',
+    'CREATE OR REPLACE FUNCTION f(integer) RETURNS integer LANGUAGE sql IMMUTABLE RETURN g($1)',
+    'CREATE TABLE calls (n integer, m integer GENERATED ALWAYS AS (g(n)) STORED)',
+    'CREATE TABLE parent (n integer)',
+    'CREATE TABLE child () INHERITS (parent)',
+    `CREATE FUNCTION of_child(child) RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT 1'`,
+    'ALTER TABLE child ADD COLUMN m integer GENERATED ALWAYS AS (of_child(NULL)) STORED',
+    'CREATE TABLE keyed (id integer PRIMARY KEY, n integer)',
+    'CREATE MATERIALIZED VIEW by_key AS SELECT id, n FROM keyed GROUP BY id',
+    'CREATE TABLE of_key (k by_key)',
+  ])
+  const structure = await readStructure(old.query, 'impossible')
+  const circle = 'it and what it needs need each other, so none can be made first'
+  expect(structure.notExported.map(({ kind, name, detail }) => [kind, name, detail])).toEqual([
+    ['function', 'f(integer)', circle],
+    ['function', 'g(integer)', circle],
+    [
+      'generated column',
+      'calls.m',
+      'becomes a plain column with its values: needs function g(integer), which archives do not describe',
+    ],
+    ['generated column', 'child.m', `becomes a plain column with its values: ${circle}`],
+    ['materialized view', 'by_key', 'a table needs it, and it needs a key, which is made after the rows'],
+    ['table', 'of_key', 'needs type by_key, which archives do not describe; its rows are not exported either'],
+  ])
+  await fresh.build(toLines(structure))
+  expect(toLines(await readStructure(fresh.query, 'possible'))).toEqual(toLines(structure))
+  await Promise.all([old.end(), fresh.end()])
 })
 
 test('the lines leave nothing of it out', () => {
@@ -80,12 +156,8 @@ test('lines never name the schema', () => {
 })
 
 test('every line is one that archives take, as it is', () => {
-  const { beforeTables, sequences, tables } = toLines(structure)
-  const entries = [
-    ...beforeTables,
-    ...sequences.map((content) => ({ kind: 'sequence' as const, content })),
-    ...tables.map((content) => ({ kind: 'table' as const, content })),
-  ]
+  const { inOrder, sequences } = toLines(structure)
+  const entries = [...inOrder, ...sequences.map((content) => ({ kind: 'sequence' as const, content }))]
   for (const { kind, content } of entries) {
     expect(toEntry(kind, content), content.name).toMatchObject({ success: true, entry: { kind, content } })
   }
@@ -167,14 +239,14 @@ test('constraints and indexes are defined as PostgreSQL prints them, with their 
 })
 
 test('types come after the types that they are made of', () => {
-  const names = structure.beforeTables.map(({ content }) => content.name)
+  const names = typesIn(toLines(structure)).map(({ content }) => content.name)
   expect(names.indexOf('z_inner')).toBeGreaterThan(names.indexOf('percentage'))
   expect(names.indexOf('a_outer')).toBeGreaterThan(names.indexOf('z_inner'))
   expect(names.indexOf('Composite')).toBeGreaterThan(names.indexOf('a_outer'))
 })
 
 test('tables come after those that their foreign keys and row types name, else by name', () => {
-  const names = structure.tables.map(({ line }) => line.name)
+  const names = tablesOf(structure).map(({ line }) => line.name)
   expect(names.indexOf('Child')).toBeGreaterThan(names.indexOf('Parent'))
   expect(names.indexOf('a_row_holder')).toBeGreaterThan(names.indexOf('Parent'))
   expect(names.indexOf('a_refers_to_plain_index')).toBeGreaterThan(names.indexOf('plain_index'))

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { quoteIdentifier } from '../../../src/database/quoting.ts'
 import { TEXT_FORM_SETTINGS } from '../../../src/database/session-settings.ts'
-import { readStructure, type TableStructure } from '../../../src/transfer/structure/read-structure.ts'
+import { readStructure, type TableStructure, tablesOf } from '../../../src/transfer/structure/read-structure.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { openStage, type StageSession } from '../../support/database/stage-session.ts'
 
@@ -28,7 +28,7 @@ beforeAll(async () => {
   await stage.runFixture('edge-values.sql')
   await applySettings(CONTRARY_SETTINGS)
   await applySettings(TEXT_FORM_SETTINGS)
-  tables = (await readStructure(stage.query, 'values')).tables
+  tables = tablesOf(await readStructure(stage.query, 'values'))
 })
 
 afterAll(async () => {
@@ -129,7 +129,7 @@ test('numbers that JavaScript holds exactly and booleans stand as such, all else
   const values = WRITTEN_FORMS.map(([, value]) => value)
   await stage.query(`INSERT INTO written VALUES ('one', ${parameters})`, values)
 
-  const { tables: withWritten } = await readStructure(stage.query, 'values')
+  const withWritten = tablesOf(await readStructure(stage.query, 'values'))
   const written = withWritten.filter(({ line }) => line.name === 'written')
   const [rows] = await Promise.all(written.map(exportRows))
   expect(rows?.[0]?.slice(1)).toEqual(WRITTEN_FORMS.map(([, , expected]) => expected))

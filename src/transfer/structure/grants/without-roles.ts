@@ -1,5 +1,5 @@
 import type { StructureLines } from '../create-statements.ts'
-import type { ObjectLine } from '../lines.ts'
+import type { OrderedLine } from '../lines.ts'
 import { compareText } from '../query.ts'
 import { isByItself, nameOf, type ObjectGrants, privilegesOf } from './grants.ts'
 
@@ -14,10 +14,10 @@ export interface LeftOut {
 export type ReasonAgainst = (role: string) => string | undefined
 
 /** The names of all roles that rights or policies are for. */
-export const rolesIn = (grants: readonly ObjectGrants[], { afterTables }: StructureLines): readonly string[] => [
+export const rolesIn = (grants: readonly ObjectGrants[], { inOrder }: StructureLines): readonly string[] => [
   ...new Set([
     ...grants.flatMap((object) => object.grants.flatMap(({ to }) => (typeof to === 'object' ? [to.role] : []))),
-    ...afterTables.flatMap((line) =>
+    ...inOrder.flatMap((line) =>
       line.kind === 'policy' ? (line.content.roles ?? []).flatMap((role) => (role === 'owner' ? [] : [role.role])) : [],
     ),
   ]),
@@ -47,9 +47,9 @@ export function grantsWithoutRoles(
  * one for everybody would be another policy.
  */
 export function policyWithoutRoles(
-  line: ObjectLine,
+  line: OrderedLine,
   reasonAgainst: ReasonAgainst,
-): { readonly line: ObjectLine | undefined; readonly leftOut: readonly LeftOut[] } {
+): { readonly line: OrderedLine | undefined; readonly leftOut: readonly LeftOut[] } {
   if (line.kind !== 'policy' || line.content.roles === undefined) return { line, leftOut: [] }
   const { name, table, roles } = line.content
   const leftOut: LeftOut[] = []

@@ -1,8 +1,8 @@
 import type { ObjectLineKind } from '../../../archive/lines.ts'
-import type { Orderable } from '../creation-order.ts'
-import type { Needs, ObjectKey } from '../dependencies.ts'
+import type { Unordered } from '../creation-order.ts'
+import type { ObjectKey } from '../dependencies.ts'
 import { describable, type LineContext } from '../line-context.ts'
-import { isMadeAfterTables, type ObjectLine } from '../lines.ts'
+import type { ObjectLine } from '../lines.ts'
 import type { Query } from '../query.ts'
 import { COLLATION } from './collations.ts'
 import { FUNCTION } from './functions.ts'
@@ -44,10 +44,13 @@ export async function readObjects(query: Query, schemaOid: string): Promise<AnyO
 
 /** The views that can be made in two steps. */
 export const breakableViews = (rows: readonly AnyObjectRow[]): readonly ObjectKey[] =>
-  rows.flatMap((row) => (row.kind === 'view' && typedColumns(row) ? [row.key] : []))
+  rows.flatMap((row) => (row.kind === 'view' && typedColumns(row)?.length ? [row.key] : []))
 
 /** The objects, with the types of columns for those views that are made in two steps. */
-export const inTwoSteps = (rows: readonly AnyObjectRow[], views: ReadonlySet<ObjectKey>): readonly AnyObjectRow[] =>
+export const inTwoSteps = (
+  rows: readonly AnyObjectRow[],
+  views: ReadonlyMap<ObjectKey, unknown>,
+): readonly AnyObjectRow[] =>
   rows.map((row) => {
     const columns = row.kind === 'view' && views.has(row.key) ? typedColumns(row) : null
     return row.kind === 'view' && columns ? { ...row, line: { ...row.line, columns } } : row
@@ -60,19 +63,13 @@ export const createFirst = (object: ObjectLine): readonly string[] =>
 /** Calls one of the methods of an object's kind: the compiler does not follow that kind and content go together. */
 const kindOf = ({ kind }: { readonly kind: ObjectLineKind }) => KINDS[kind] as ObjectKind<ObjectLineKind>
 
-/** The lines of the schema's objects, each with what tells in which order they are made. */
-export const toObjectLines = (
-  rows: readonly AnyObjectRow[],
-  needs: Needs,
-  context: LineContext,
-): readonly (Orderable & { readonly key: ObjectKey; readonly line: ObjectLine })[] =>
+/** The lines of the schema's objects, each with a name by which they are ordered. */
+export const toObjectLines = (rows: readonly AnyObjectRow[], context: LineContext): readonly Unordered<ObjectLine>[] =>
   rows
     .flatMap((row) => describable(context, nounOf(row), [row]))
     .map((row) => ({
       key: row.key,
       name: `${String(RANKS.indexOf(row.kind)).padStart(2, '0')} ${row.name}`,
-      needs: needs.get(row.key) ?? new Set<string>(),
-      prefers: new Set<string>(),
       line: toObjectLine(row),
     }))
 
@@ -103,19 +100,3 @@ export const settleObject = (object: ObjectLine, schemaName: string): readonly s
   kindOf(object).settle?.(object.content, schemaName) ?? []
 
 export const dropObject = (object: ObjectLine): string => kindOf(object).drop(object.content)
-
-/** The objects that are made after the tables: views and the like, and whatever needs a table or one of these. */
-export function neededLate(
-  objects: readonly AnyObjectRow[],
-  tables: readonly { readonly key: ObjectKey }[],
-  needs: Needs,
-): ReadonlySet<ObjectKey> {
-  const late = new Set(objects.filter(({ kind }) => isMadeAfterTables(kind)).map(({ key }) => key))
-  const tableKeys = new Set(tables.map(({ key }) => key))
-  const isLate = (key: ObjectKey): boolean => late.has(key) || tableKeys.has(key)
-  for (let found = -1; found !== late.size; ) {
-    found = late.size
-    for (const { key } of objects) if ([...(needs.get(key) ?? [])].some(isLate)) late.add(key)
-  }
-  return late
-}

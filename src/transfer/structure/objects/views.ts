@@ -28,15 +28,7 @@ const TYPED_COLUMNS_SQL = columnsSql({
   collation: 'pg_catalog.quote_ident(l.collname::text)',
 })
 
-/** Whether the type of one of the columns of `o` is the row type of a view, or an array of it. */
-const HAS_VIEW_TYPE_SQL = `EXISTS (
-    SELECT FROM pg_catalog.pg_attribute a
-      JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
-      LEFT JOIN pg_catalog.pg_type e ON e.oid = t.typelem
-      JOIN pg_catalog.pg_class c ON c.oid IN (t.typrelid, e.typrelid) AND c.relkind IN ('v', 'm')
-     WHERE a.attrelid = o.oid AND a.attnum > 0)`
-
-/** The columns of a view with their types, where it can be made of columns alone. */
+/** The columns of a view with their types: what it can be made of for now. */
 export const typedColumns = (
   row: ObjectRow<'view'> & { readonly typed_columns?: unknown },
 ): ViewLine['columns'] | null => (row.typed_columns ?? null) as ViewLine['columns'] | null
@@ -81,7 +73,7 @@ export const VIEW: ObjectKind<'view'> = {
   noun: 'view',
   sql: `
 SELECT 'pg_class:' || o.oid AS key, o.relname::text AS name, NULL AS blocker, ${LINE_SQL} AS line,
-       CASE WHEN NOT ${HAS_VIEW_TYPE_SQL} THEN ${TYPED_COLUMNS_SQL} END AS typed_columns
+       ${TYPED_COLUMNS_SQL} AS typed_columns
   FROM pg_catalog.pg_class o
  WHERE o.relnamespace = $1::pg_catalog.oid AND o.relkind = 'v' AND ${IS_OWN_SQL}
  ORDER BY o.relname`,
