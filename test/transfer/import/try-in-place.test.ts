@@ -59,7 +59,7 @@ const REFUSED: Readonly<Record<string, readonly [string, string, string]>> = {
   'a materialized view of another login': [
     `ALTER MATERIALIZED VIEW $STAGE.counted OWNER TO CURRENT_USER`,
     `ALTER MATERIALIZED VIEW $STAGE.counted OWNER TO $LOGIN`,
-    'permission denied for materialized view counted',
+    'materialized view counted',
   ],
   'a domain of another login that has a check which is NOT VALID': [
     `ALTER DOMAIN $STAGE.amount OWNER TO CURRENT_USER`,
