@@ -66,5 +66,7 @@ function locationOf({ where = '' }: pg.DatabaseError, table: string): string {
 /** PostgreSQL's name for the kind of trouble; its messages quote the value. */
 function reason(error: pg.DatabaseError): string {
   const constraint = error.constraint === undefined ? '' : ` ${error.constraint}`
-  return `SQLSTATE ${error.code}${constraint}`
+  const ofDomain = error.constraint !== undefined && error.dataType !== undefined
+  const domain = ofDomain ? `, of domain ${error.dataType}: a check that reads tables does not find all rows yet` : ''
+  return `SQLSTATE ${error.code}${constraint}${domain}`
 }

@@ -16,6 +16,11 @@ export function loadFailure(error: unknown): unknown {
   return new AppError('CONFLICT', `nothing was changed: ${detail}`, { faults: [{ detail }], cause: error })
 }
 
+/** Nothing but the body of a function can name a table that a line does not: PostgreSQL knows what else needs it. */
+const NOT_YET =
+  '; where a check of a domain, a default or a generated column calls a function that reads a table, this table is made, and ' +
+  'has its rows, only later: let a trigger check that instead'
+
 const DAMAGED =
   'it reads the table that an index is made of, or PostgreSQL finds its data damaged, of which its log says more'
 
@@ -35,7 +40,7 @@ function explain(error: pg.DatabaseError): string | undefined {
       return `the rows break the constraint${named}${owner} (SQLSTATE ${code})`
     }
     case 'statement':
-      return `PostgreSQL refuses the structure: ${message} (SQLSTATE ${code})`
+      return `PostgreSQL refuses the structure: ${message} (SQLSTATE ${code})${state === SQLSTATE.undefinedTable ? NOT_YET : ''}`
     case 'expression':
       return `an expression of the structure fails, perhaps on a row (SQLSTATE ${code})`
     default:

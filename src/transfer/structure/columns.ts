@@ -107,6 +107,29 @@ export const uncheckedNotNulls = ({ name: table, columns }: TableLine): string[]
         ],
   )
 
+/**
+ * The rows of a child fulfil NOT NULL where those of its parent need not: it inherits the constraint NOT VALID, and was
+ * validated by itself.
+ */
+export const validatedNotNulls = (tables: readonly TableLine[]): string[] => {
+  const tableOf = new Map(tables.map((table) => [table.name, table]))
+  /** The name of the constraint that a table has, or inherits, where it is NOT VALID. */
+  const uncheckedName = (table: string, column: string): string | undefined => {
+    const { columns = [], inherits = [] } = tableOf.get(table) ?? {}
+    const { name, notValid } = columns.find((each) => each.name === column)?.notNull ?? {}
+    if (!notValid) return undefined
+    return name ?? inherits.map((parent) => uncheckedName(parent, column)).find((found) => found !== undefined)
+  }
+  return tables.flatMap(({ name: table, columns, inherits = [] }) =>
+    columns.flatMap(({ name, nullable, notNull: { inherited } = {} }) => {
+      if (nullable || !inherited) return []
+      const [constraint] = inherits.flatMap((parent) => uncheckedName(parent, name) ?? [])
+      const child = quoteIdentifier(table)
+      return constraint === undefined ? [] : [`ALTER TABLE ${child} VALIDATE CONSTRAINT ${quoteIdentifier(constraint)}`]
+    }),
+  )
+}
+
 function identityDefinition({ generation, sequence }: IdentityLine): string {
   const options = `SEQUENCE NAME ${quoteIdentifier(sequence.name)} ${sequenceOptions(sequence)}`
   return `GENERATED ${generation.toUpperCase()} AS IDENTITY (${options})`

@@ -1,7 +1,7 @@
 import { archiveFault } from '../../archive/archive-invalid.ts'
 import { quoteIdentifier, quoteLiteral } from '../../database/quoting.ts'
 import { commentOn, storageParameters } from './clauses.ts'
-import { uncheckedNotNulls } from './columns.ts'
+import { uncheckedNotNulls, validatedNotNulls } from './columns.ts'
 import type { ObjectKey } from './dependencies.ts'
 import { describable, type LineContext } from './line-context.ts'
 import type { DefinitionLine, Facts, IndexLine, TableLine } from './lines.ts'
@@ -124,8 +124,10 @@ export const indexStatements = (tables: readonly TableLine[]): string[] => [
   ...tables.flatMap(attachIndexes),
 ]
 
-export const checkStatements = (tables: readonly TableLine[]): string[] =>
-  tables.flatMap((table) => [...addConstraints(table, table.checks), ...uncheckedNotNulls(table)])
+export const checkStatements = (tables: readonly TableLine[]): string[] => [
+  ...tables.flatMap((table) => [...addConstraints(table, table.checks), ...uncheckedNotNulls(table)]),
+  ...validatedNotNulls(tables),
+]
 
 /** Once all keys are there. */
 export const foreignKeyStatements = (tables: readonly TableLine[]): string[] =>
