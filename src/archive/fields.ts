@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { EXTENSIONS_SCHEMA } from '../contract/extensions-schema.ts'
 import { SLUG_PATTERN } from '../lib/slug.ts'
 
 /** PostgreSQL truncates longer identifiers silently, so two of them could become one. */
@@ -37,10 +38,13 @@ export const roleName = z
 /** SQL as PostgreSQL prints it; `sql/line-definitions.ts` says of which form. */
 export const sqlText = z.string().min(1).register(texts, { holds: 'SQL' })
 
+/** The schema is written where something else of the name would be found before. */
+const FINDABLE_NAME = new RegExp(`^(?:(?:pg_catalog|${EXTENSIONS_SCHEMA})\\.)?(?:[a-z_][a-z0-9_]*|"(?:[^"]|"")+")$`)
+
 /** The name of a collation, an operator class or a function: of the stage, an extension or PostgreSQL. Quoted where it has to be. */
-export const builtInName = z
+export const findableName = z
   .string()
-  .regex(/^(?:(?:pg_catalog|extensions)\.)?(?:[a-z_][a-z0-9_]*|"(?:[^"]|"")+")$/, {
+  .regex(FINDABLE_NAME, {
     error: 'must be the name of something of the stage, an extension or PostgreSQL, in quotes where it needs them',
   })
   .register(texts, { holds: 'value' })

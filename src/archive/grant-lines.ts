@@ -1,33 +1,34 @@
 import { z } from 'zod'
 import { identifier, list, optional, quotedText } from './fields.ts'
 
-/** What PostgreSQL lets be granted on each kind of object. */
-const PRIVILEGES = {
+/** What rights are on. */
+const kind = z.enum([
+  ...(['schema', 'table', 'sequence', 'function', 'type'] as const),
+  ...(['new tables', 'new sequences', 'new functions', 'new types'] as const),
+])
+
+/** Those of which there are several, so that a name tells them apart. */
+const NAMED: readonly z.infer<typeof kind>[] = ['table', 'sequence', 'function', 'type']
+
+const OF_TABLES = ['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER', 'MAINTAIN'] as const
+const OF_SEQUENCES = ['USAGE', 'SELECT', 'UPDATE'] as const
+
+/** What PostgreSQL lets be granted on each. */
+const ALLOWED: Readonly<Record<z.infer<typeof kind>, readonly string[]>> = {
   schema: ['USAGE', 'CREATE'],
-  table: ['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER', 'MAINTAIN'],
-  sequence: ['USAGE', 'SELECT', 'UPDATE'],
+  table: OF_TABLES,
+  sequence: OF_SEQUENCES,
   function: ['EXECUTE'],
   type: ['USAGE'],
-} as const
+  'new tables': OF_TABLES,
+  'new sequences': OF_SEQUENCES,
+  'new functions': ['EXECUTE'],
+  'new types': ['USAGE'],
+}
 
 const COLUMN_PRIVILEGES: readonly string[] = ['SELECT', 'INSERT', 'UPDATE', 'REFERENCES']
 
-const NEW = {
-  'new tables': PRIVILEGES.table,
-  'new sequences': PRIVILEGES.sequence,
-  'new functions': PRIVILEGES.function,
-  'new types': PRIVILEGES.type,
-} as const
-
-const ALLOWED: Readonly<Record<keyof typeof PRIVILEGES | keyof typeof NEW, readonly string[]>> = {
-  ...PRIVILEGES,
-  ...NEW,
-}
-
-const privilege = z.enum([
-  ...(['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER', 'MAINTAIN'] as const),
-  ...(['USAGE', 'CREATE', 'EXECUTE'] as const),
-])
+const privilege = z.enum([...OF_TABLES, ...(['USAGE', 'CREATE', 'EXECUTE'] as const)])
 
 /** A role of the server, or one that has another name at the target: the project's own login, which owns everything. */
 export const namedRole = z.union([z.enum(['owner']), z.object({ role: identifier })])
@@ -44,10 +45,7 @@ const grant = z.object({
 /** All rights on an object that are not those which PostgreSQL gives by itself. */
 export const grants = z
   .object({
-    object: z.enum([
-      ...(['schema', 'table', 'sequence', 'function', 'type'] as const),
-      ...(['new tables', 'new sequences', 'new functions', 'new types'] as const),
-    ]),
+    object: kind,
     /** None for the stage's schema, and for what will be made in it. */
     name: optional(identifier),
     /** The types of a function's arguments, as its line has them. */
@@ -56,7 +54,7 @@ export const grants = z
     column: optional(identifier),
     grants: list(grant),
   })
-  .refine(({ object, name }) => (name !== undefined) === ['table', 'sequence', 'function', 'type'].includes(object), {
+  .refine(({ object, name }) => (name !== undefined) === NAMED.includes(object), {
     path: ['name'],
     error: 'must be there for a table, a sequence, a function or a type, and for nothing else',
   })

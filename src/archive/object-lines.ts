@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { builtInName, comment, flag, identifier, list, optional, quotedText, sqlText, texts } from './fields.ts'
+import { comment, findableName, flag, identifier, list, optional, quotedText, sqlText, texts } from './fields.ts'
 import { namedRole } from './grant-lines.ts'
 import { columnStorage } from './structure-lines.ts'
 
@@ -11,9 +11,9 @@ export const textSearchDictionary = z.object({ name: identifier, definition: sql
 
 export const textSearchConfiguration = z.object({
   name: identifier,
-  parser: builtInName,
+  parser: findableName,
   /** Which dictionaries are asked about a kind of word, one after the other. */
-  mappings: list(z.object({ token: identifier, dictionaries: list(builtInName) })),
+  mappings: list(z.object({ token: identifier, dictionaries: list(findableName) })),
   comment,
 })
 
@@ -66,7 +66,7 @@ export const view = z.object({
       ...viewColumn,
       default: optional(sqlText),
       type: optional(sqlText),
-      collation: optional(builtInName),
+      collation: optional(findableName),
     }),
   ),
   /** The query. */

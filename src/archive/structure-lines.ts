@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { SEARCHED_SCHEMAS } from '../contract/extensions-schema.ts'
 import {
-  builtInName,
   comment,
+  findableName,
   flag,
   identifier,
   integerText,
@@ -76,24 +76,24 @@ export const domain = z.object({
   /** The name of its not-null constraint, where that is not `<name>_not_null`: PostgreSQL 17 and later have one. */
   notNull: optional(identifier),
   default: optional(sqlText),
-  collation: optional(builtInName),
+  collation: optional(findableName),
   checks: list(check).default([]),
   comment,
 })
 
 export const composite = z.object({
   name: identifier,
-  attributes: list(z.object({ name: identifier, type: sqlText, collation: optional(builtInName), comment })),
+  attributes: list(z.object({ name: identifier, type: sqlText, collation: optional(findableName), comment })),
   comment,
 })
 
 export const range = z.object({
   name: identifier,
   subtype: sqlText,
-  operatorClass: optional(builtInName),
-  collation: optional(builtInName),
+  operatorClass: optional(findableName),
+  collation: optional(findableName),
   /** The function that measures the distance between two bounds. */
-  difference: optional(builtInName),
+  difference: optional(findableName),
   /** The name of its multirange type. */
   multirange: optional(identifier),
   comment,
@@ -147,7 +147,7 @@ export const column = z.object({
       sequence: z.object({ name: identifier, ...sequenceState, unlogged: optional(flag), comment }),
     }),
   ),
-  collation: optional(builtInName),
+  collation: optional(findableName),
   ...columnStorage,
   /** Of its not-null constraint in PostgreSQL 18 and later, what is not as NOT NULL in `CREATE TABLE` has it. */
   notNull: optional(

@@ -2,10 +2,11 @@ import type { Queryable } from '../../database/database.ts'
 import { readRoles } from '../../projects/role-names.ts'
 import type { StructureLines } from '../structure/create-statements.ts'
 import { describedBy } from '../structure/grants/described.ts'
-import { nameOf, type ObjectGrants } from '../structure/grants/grants.ts'
+import type { ObjectGrants } from '../structure/grants/grants.ts'
 import {
   grantsWithoutRoles,
   type LeftOut,
+  leftOutGrant,
   policyWithoutRoles,
   type ReasonAgainst,
   rolesIn,
@@ -63,14 +64,10 @@ export function rightsIn(
   return {
     grants: version >= 17 ? known : known.map(withoutLater),
     leftOut: [
-      ...unknown.map((object) => ({
-        ...{ kind: 'grant' as const, name: nameOf(object) },
-        detail: `the stage has no such ${object.column === undefined ? object.object : 'column'}`,
-      })),
-      ...later.map((object) => ({
-        ...{ kind: 'grant' as const, name: nameOf(object) },
-        detail: `${SINCE_17}: PostgreSQL ${version} does not know it`,
-      })),
+      ...unknown.map((object) =>
+        leftOutGrant(object, `the stage has no such ${object.column === undefined ? object.object : 'column'}`),
+      ),
+      ...later.map((object) => leftOutGrant(object, `${SINCE_17}: PostgreSQL ${version} does not know it`)),
     ],
   }
 }

@@ -7,9 +7,9 @@ import type { Project } from '../../projects/projects.ts'
 import { searchStage } from '../../projects/stage-path.ts'
 import type { Stage } from '../../projects/stages.ts'
 import type { StructureLines } from '../structure/create-statements.ts'
-import { nameOf, type ObjectGrants } from '../structure/grants/grants.ts'
+import type { ObjectGrants } from '../structure/grants/grants.ts'
 import { readGrantsState, readStageGrants } from '../structure/grants/stage-grants.ts'
-import type { LeftOut } from '../structure/grants/without-roles.ts'
+import { type LeftOut, leftOutGrant } from '../structure/grants/without-roles.ts'
 import { isTableEntry, type TableLine, tablesIn } from '../structure/lines.ts'
 import { isUsedFromOutside } from '../structure/outside-users.ts'
 import type { Query } from '../structure/query.ts'
@@ -214,10 +214,9 @@ function rightsOver(
   const ofRights = coming.leftOut.filter(({ kind }) => kind === 'grant')
   if (coming.grants === undefined) return { rights: { grants: now.grants, isAll: true }, leftOut: [] }
   if (now.isInPlace) {
-    const leftOut = coming.grants.map((object) => ({
-      ...{ kind: 'grant' as const, name: nameOf(object) },
-      detail: 'the stage is loaded in place, and keeps its rights',
-    }))
+    const leftOut = coming.grants.map((object) =>
+      leftOutGrant(object, 'the stage is loaded in place, and keeps its rights'),
+    )
     return { rights: { grants: now.grants, isAll: true }, leftOut: [...ofRights, ...leftOut] }
   }
   const given = rightsIn(toLines(structure), coming.grants, now.version)

@@ -2,16 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { LineContent, LineInput } from '../../../archive/lines.ts'
 
 /** What rights are on; `new …` stands for what will be made in the schema (`ALTER DEFAULT PRIVILEGES IN SCHEMA`). */
-export type GrantedKind =
-  | 'schema'
-  | 'table'
-  | 'sequence'
-  | 'function'
-  | 'type'
-  | 'new tables'
-  | 'new sequences'
-  | 'new functions'
-  | 'new types'
+export type GrantedKind = LineContent<'grants'>['object']
 
 /** `public` is everybody; `owner` the login that owns the object, which is the project's. */
 export type Grantee = 'owner' | 'public' | { readonly role: string }

@@ -1,7 +1,7 @@
 import type { StructureLines } from '../create-statements.ts'
 import type { OrderedLine } from '../lines.ts'
 import { compareText } from '../query.ts'
-import { isByItself, nameOf, type ObjectGrants, privilegesOf } from './grants.ts'
+import { type GrantedObject, isByItself, nameOf, type ObjectGrants, privilegesOf } from './grants.ts'
 
 /** Something that is said of a role, and left out. */
 export interface LeftOut {
@@ -9,6 +9,13 @@ export interface LeftOut {
   readonly name: string
   readonly detail: string
 }
+
+/** Rights on an object that are left out. */
+export const leftOutGrant = (object: GrantedObject, detail: string): LeftOut => ({
+  kind: 'grant',
+  name: nameOf(object),
+  detail,
+})
 
 /** Why nothing can be said of a role; undefined where it can. */
 export type ReasonAgainst = (role: string) => string | undefined
@@ -34,8 +41,7 @@ export function grantsWithoutRoles(
     grants: object.grants.filter((grant) => {
       const reason = typeof grant.to === 'object' ? reasonAgainst(grant.to.role) : undefined
       if (reason === undefined || typeof grant.to !== 'object') return true
-      const detail = `${privilegesOf(grant)} to ${grant.to.role}: ${reason}`
-      leftOut.push({ kind: 'grant', name: nameOf(object), detail })
+      leftOut.push(leftOutGrant(object, `${privilegesOf(grant)} to ${grant.to.role}: ${reason}`))
       return false
     }),
   }))
