@@ -11,8 +11,17 @@ export function statementFailure(plan: Parameters<typeof toRequestFailure>[0], e
   const known = constraintFailure(error) ?? (isServerFailure(error) ? error : databaseFailure(error))
   if (known) return known
   const failure = toRequestFailure(plan, error)
+  if (failure === error && error instanceof pg.DatabaseError && isOfProject(error)) {
+    return new AppError('INVALID_REQUEST', `a function of the project fails: ${error.message}`, { cause: error })
+  }
   if (failure === error || !isAppError(failure)) return failure
   return new AppError(failure.code, failure.message, { faults: failure.faults, cause: error })
+}
+
+/** Whether it came up in the body of a function or trigger that is not Wharf's own: the innermost stands first. */
+function isOfProject({ where = '' }: pg.DatabaseError): boolean {
+  const innermost = /^(?:PL\/pgSQL|SQL) function "?(.*)/m.exec(where)?.[1]
+  return innermost !== undefined && !innermost.startsWith('wharf.')
 }
 
 /** @see https://www.postgresql.org/docs/current/errcodes-appendix.html, class 23 */

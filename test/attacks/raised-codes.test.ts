@@ -84,3 +84,25 @@ test('what PostgreSQL itself says of damaged data, in a script, refuses the scri
     .filter((line) => line.includes('data or its disk is damaged'))
   expect(errors.map((line) => JSON.parse(line))).toEqual([expect.objectContaining({ level: 50, code: 'SQL_REJECTED' })])
 })
+
+test.for([
+  ['a table that is not there', 'PERFORM 1 FROM missing', '42P01'],
+  ['a field that a row has not', 'NEW.missing := 1', '42703'],
+  ['SQL of wrong syntax', `EXECUTE 'selec'`, '42601'],
+  ['what the login may not read', 'PERFORM FROM pg_authid', '42501'],
+  ['an end of its transaction', 'COMMIT', '2D000'],
+] as const)('a trigger that fails by %s refuses the write, in the words of PostgreSQL', async ([, statement, code]) => {
+  const slug = `fails-${code.toLowerCase()}`
+  await createProject(
+    wharf,
+    slug,
+    `CREATE TABLE item (id int);
+     CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${statement}; RETURN NEW; END $$;
+     CREATE TRIGGER t BEFORE INSERT ON item FOR EACH ROW EXECUTE FUNCTION f()`,
+  )
+  const answer = await wharf.root.post(`/content/${slug}/live/item`, { json: { id: 1 } })
+  expect(answer).toMatchObject({
+    status: 400,
+    json: { code, detail: expect.stringMatching(/^a function of the project fails: /) },
+  })
+})
