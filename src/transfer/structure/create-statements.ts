@@ -10,6 +10,7 @@ import { lineStatements } from './line-statements.ts'
 import {
   type ExtensionLine,
   isMadeAfterRows,
+  isSecondStep,
   isTableEntry,
   mayNeedKeys,
   type OrderedLine,
@@ -47,7 +48,7 @@ export interface CreateStatements {
 /**
  * The statements that build a stage in an empty schema, which is the first of the session's `search_path`.
  *
- * Everything is made in the order of its lines: up to the last table before the rows, the rest after them.
+ * Everything is made in the order of its lines: up to the last table, whole, before the rows, the rest after them.
  *
  * Names are quoted. Types, defaults, expressions and definitions are SQL, and run as such. If the lines come from a
  * file, run the statements as the project's own login, one by one, so that an expression can do no more than the
@@ -106,14 +107,20 @@ export function createStatements(lines: StructureLines): CreateStatements {
 export const settleStatements = (lines: StructureLines, stageSchema: string): readonly string[] =>
   objectsIn(lines).flatMap((object) => settleObject(object, stageSchema))
 
+const isOfTable = (line: OrderedLine): boolean =>
+  isTableEntry(line) || (isSecondStep(line) && line.content.object === 'table')
+
 interface Split {
   readonly early: readonly OrderedLine[]
   readonly late: readonly OrderedLine[]
 }
 
-/** The rows come after the last table, and before what acts when they change. Without tables, after types and functions. */
+/**
+ * The rows come after the last table, whole, and before what acts when they change. Without tables, after types and
+ * functions.
+ */
 function splitAtRows(inOrder: readonly OrderedLine[]): Split {
-  const last = inOrder.findLastIndex(isTableEntry)
+  const last = inOrder.findLastIndex(isOfTable)
   const [before, after] =
     last < 0 ? splitBefore(inOrder, mayNeedKeys) : [inOrder.slice(0, last + 1), inOrder.slice(last + 1)]
   return {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { toEntry } from '../../../src/archive/lines.ts'
 import { loadGrammar } from '../../../src/archive/sql/grammar.ts'
 import { builtDifferences } from '../../../src/transfer/structure/compare-built.ts'
-import type { StructureLines } from '../../../src/transfer/structure/create-statements.ts'
+import { createStatements, type StructureLines } from '../../../src/transfer/structure/create-statements.ts'
 import { inCreationOrder } from '../../../src/transfer/structure/creation-order.ts'
 import { type OrderedLine, tablesIn, typesIn } from '../../../src/transfer/structure/lines.ts'
 import {
@@ -110,6 +110,20 @@ test('lines of earlier versions, which do not say when views and domains get the
   expect(built.inOrder.map(({ kind }) => kind)).toEqual([
     ...(['function', 'domain', 'table', 'view', 'function', 'secondStep'] as const),
   ])
+  await session.end()
+})
+
+test('a table that is made in two steps is whole before its rows come', async () => {
+  const session = await openStage(database.url, 'own rows')
+  await session.run([
+    'CREATE TABLE own (n integer)',
+    `CREATE FUNCTION of_own(own) RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT $1.n'`,
+    'ALTER TABLE own ADD COLUMN g integer GENERATED ALWAYS AS (of_own(ROW(n, NULL))) STORED',
+    'ALTER TABLE own ADD COLUMN z text',
+  ])
+  const lines = toLines(await readStructure(session.query, 'own rows'))
+  expect(lines.inOrder.map(({ kind }) => kind)).toEqual(['table', 'function', 'secondStep'])
+  expect(createStatements(lines).before.at(-1)).toContain('ADD COLUMN "z" text')
   await session.end()
 })
 
