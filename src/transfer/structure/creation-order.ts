@@ -1,5 +1,5 @@
 import type { ObjectKey } from './dependencies.ts'
-import { compareText } from './query.ts'
+import { compareText, groupBy } from './query.ts'
 
 /** A line, with what it is known and ordered by. */
 export interface Unordered<Line> {
@@ -20,7 +20,9 @@ export interface Orderable {
 /** Orders things so that each can be made after those before it; what is free in that is ordered by name. */
 export function inCreationOrder<T extends Orderable>(things: readonly T[]): T[] {
   const byKey = new Map(things.map((thing) => [thing.key, thing]))
-  const pending = new Set([...things].sort((a, b) => compareText(a.name, b.name)))
+  const sorted = [...things].sort((a, b) => compareText(a.name, b.name))
+  const ranks = new Map(sorted.map((thing, rank) => [thing, rank]))
+  const pending = new Set(sorted)
   const first = (keys: ReadonlySet<string>, except: T): T | undefined => {
     for (const key of keys) {
       const thing = byKey.get(key)
@@ -28,24 +30,48 @@ export function inCreationOrder<T extends Orderable>(things: readonly T[]): T[] 
     }
     return undefined
   }
+  const awaited = new Map(sorted.map((thing) => [thing, new Set(othersOf(thing, byKey))]))
+  const waiting = groupBy(
+    sorted.flatMap((thing) => [...(awaited.get(thing) ?? [])].map((on) => ({ thing, on }))),
+    ({ on }) => on,
+  )
+  /** The ranks of those that wait for nothing, the next one at the end. */
+  const free: number[] = []
+  const release = (thing: T): void => {
+    const rank = ranks.get(thing) ?? 0
+    free.splice(findPosition(free, rank), 0, rank)
+  }
+  for (const thing of sorted) if (awaited.get(thing)?.size === 0) release(thing)
 
   const ordered: T[] = []
   while (pending.size > 0) {
-    const next = firstFree(pending, first) ?? onACircle(pending, first)
+    const next = sorted[free.pop() ?? -1] ?? onACircle(pending, first)
     pending.delete(next)
     ordered.push(next)
+    for (const { thing } of waiting.get(next) ?? []) {
+      const left = awaited.get(thing)
+      if (left?.delete(next) && left.size === 0 && pending.has(thing)) release(thing)
+    }
   }
   return ordered
 }
 
-type First<T> = (keys: ReadonlySet<string>, except: T) => T | undefined
+/** What should come before a thing, of those that there are. */
+const othersOf = <T extends Orderable>(thing: T, byKey: ReadonlyMap<string, T>): readonly T[] =>
+  [...thing.needs, ...thing.prefers].flatMap((key) => byKey.get(key) ?? []).filter((other) => other !== thing)
 
-function firstFree<T extends Orderable>(pending: ReadonlySet<T>, first: First<T>): T | undefined {
-  for (const thing of pending) {
-    if (!first(thing.needs, thing) && !first(thing.prefers, thing)) return thing
+/** Where a rank belongs among others, from the last to the first. */
+function findPosition(ranks: readonly number[], rank: number): number {
+  let [low, high] = [0, ranks.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((ranks[middle] ?? 0) > rank) low = middle + 1
+    else high = middle
   }
-  return undefined
+  return low
 }
+
+type First<T> = (keys: ReadonlySet<string>, except: T) => T | undefined
 
 /**
  * Everything left waits for something: follows that until it comes round. The circle is cut before a thing that

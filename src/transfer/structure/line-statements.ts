@@ -33,7 +33,7 @@ export function lineStatements(inOrder: readonly OrderedLine[], early: readonly 
     if (isObjectLine(line)) return createObject(line)
     if (isTypeLine(line)) return completeType(line)
     const { columns = [] } = secondSteps.get(keyOf('table', line.content)) ?? {}
-    return isTableEntry(line) ? generateColumns(line.content, columns) : []
+    return isTableEntry(line) ? generateColumns(line.content, new Set(columns)) : []
   }
   return {
     of(line) {

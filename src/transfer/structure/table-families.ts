@@ -34,7 +34,7 @@ export function tableStatements(
     families.flatMap((family) =>
       family.map((table, at) => {
         const { columns = [] } = secondStepOf(table) ?? {}
-        if (columns.length > 0) return [table, createWithout(table, columns, family.length)] as const
+        if (columns.length > 0) return [table, createWithout(table, new Set(columns), family.length)] as const
         const isLast = at === family.length - 1
         return [table, [createTable(table, plan), ...(isLast ? complete(family) : [])]] as const
       }),
@@ -52,8 +52,10 @@ export function familiesOf<Table extends Pick<TableLine, 'name' | 'inherits' | '
       const [one, other] = [families.get(name) ?? [], families.get(parent) ?? []]
       if (one === other) continue
       const [larger, smaller] = one.length > other.length ? [one, other] : [other, one]
-      larger.push(...smaller)
-      for (const member of smaller) families.set(member.name, larger)
+      for (const member of smaller) {
+        larger.push(member)
+        families.set(member.name, larger)
+      }
     }
   }
   const positions = new Map(tables.map((table, at) => [table, at]))
@@ -67,27 +69,27 @@ export function familiesOf<Table extends Pick<TableLine, 'name' | 'inherits' | '
  *
  * @throws {AppError} ARCHIVE_INVALID for a table that inherits, or that others do from.
  */
-function createWithout(line: TableLine, generated: readonly string[], familySize: number): readonly string[] {
+function createWithout(line: TableLine, generated: ReadonlySet<string>, familySize: number): readonly string[] {
   const table = withFreeNotNullNames(line)
   if (familySize > 1 || table.of !== undefined) {
     throw archiveFault(`table "${table.name}": a table with relatives or a type is not made in two steps`)
   }
   const columns = table.columns.map((column) =>
-    generated.includes(column.name) ? { ...column, generated: `NULL::${column.type}` } : column,
+    generated.has(column.name) ? { ...column, generated: `NULL::${column.type}` } : column,
   )
-  const first = table.columns.findIndex(({ name }) => generated.includes(name))
+  const first = table.columns.findIndex(({ name }) => generated.has(name))
   return [
     sinceVersion17(createTable({ ...table, columns }), createTable({ ...table, columns: columns.slice(0, first) })),
   ]
 }
 
 /** The second step of a table: what generates some of its columns. */
-export function generateColumns(line: TableLine, generated: readonly string[]): readonly string[] {
+export function generateColumns(line: TableLine, generated: ReadonlySet<string>): readonly string[] {
   const table = withFreeNotNullNames(line)
   const alter = `ALTER TABLE ${quoteIdentifier(table.name)}`
-  const first = table.columns.findIndex(({ name }) => generated.includes(name))
+  const first = table.columns.findIndex(({ name }) => generated.has(name))
   const set = table.columns
-    .filter(({ name }) => generated.includes(name))
+    .filter(({ name }) => generated.has(name))
     .map(({ name, generated: expression }) => `ALTER COLUMN ${quoteIdentifier(name)} SET EXPRESSION AS (${expression})`)
   const added = table.columns.slice(first).map((column) => `ADD COLUMN ${columnDefinition(column)}`)
   return [sinceVersion17(`${alter} ${set.join(', ')}`, `${alter} ${added.join(', ')}`), ...completeColumns(table)]
