@@ -249,6 +249,38 @@ describe('a dump as pg_dump 18 writes it', () => {
     ])
   })
 
+  test('has views refreshed whose functions lost the schema, and functions left alone that would call other ones', async () => {
+    await createProject(wharf, 'refreshed')
+    const script = `
+      CREATE FUNCTION public.a_label(int) RETURNS text LANGUAGE sql STABLE AS $$ SELECT public.name_of($1) $$;
+      CREATE FUNCTION public.lower(text) RETURNS text LANGUAGE sql AS $$ SELECT 'own' $$;
+      CREATE FUNCTION public.name_of(int) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RETURN name FROM public.part WHERE id = $1; END $$;
+      CREATE FUNCTION public.other() RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN RETURN count(*) FROM public.part; END $$;
+      CREATE FUNCTION public.shifted() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RETURN 1 OPERATOR(public.+) 1; END $$;
+      CREATE FUNCTION public.shouted(int) RETURNS text LANGUAGE sql AS $$ SELECT public.lower(name) FROM public.part $$;
+      CREATE TABLE public.part (id int, name text);
+      CREATE VIEW public.labels AS SELECT id, public.a_label(id) AS label FROM public.part;
+      CREATE MATERIALIZED VIEW public.kept AS SELECT label FROM public.labels WITH NO DATA;
+      COPY public.part (id, name) FROM stdin;
+1	one
+\\.
+
+      REFRESH MATERIALIZED VIEW public.kept;
+    `
+    const answer = await post(
+      'refreshed',
+      NEWER.replace(/^CREATE FUNCTION.*^GRANT[^\n]*$/ms, () => script),
+    )
+    expect(answer, answer.text).toMatchObject({ status: 200 })
+    const unmapped = (answer.json as { unmappedFunctions: { name: string }[] }).unmappedFunctions
+    expect(unmapped.map(({ name }) => name)).toEqual(['shifted', 'shouted'])
+    expect(await wharf.database.query('SELECT label FROM "refreshed.live".kept')).toEqual([{ label: 'one' }])
+    const searching = await wharf.database.query(
+      `SELECT proname FROM pg_proc WHERE pronamespace = '"refreshed.live"'::regnamespace AND proconfig IS NOT NULL ORDER BY 1`,
+    )
+    expect(searching).toEqual([{ proname: 'a_label' }, { proname: 'name_of' }])
+  })
+
   test('is refused with --strict, with the first statement that would be passed over', async () => {
     const strict = await post('newer', dump, '?strict=true')
     expect(strict).toMatchObject({ status: 422, json: { errors: [{ line: 9 }] } })

@@ -4,13 +4,23 @@ import { type NameColumn, readNameColumns, type TableName } from './name-columns
 /** The schemas of names that extensions have made. */
 export type SchemaByName = ReadonlyMap<string, string>
 
+/** Names that mean something of PostgreSQL's own, which is found before what a stage has. */
+export interface BuiltInNames {
+  /** Of functions, before their arguments. */
+  readonly functions: ReadonlySet<string>
+  /** Of types, tables and operators. */
+  readonly others: ReadonlySet<string>
+}
+
+export const noBuiltInNames: BuiltInNames = { functions: new Set(), others: new Set() }
+
 export interface ExtensionNames {
   /** Looks again which there are. */
   refresh(): Promise<void>
   /** Of some names, those that an extension has and the stage has not, with the schema that they are in. */
   find(names: readonly string[]): Promise<SchemaByName>
-  /** Of some names, those that types and tables of PostgreSQL's own have. */
-  findBuiltIn(names: readonly string[]): Promise<ReadonlySet<string>>
+  /** Of some names, those that mean something of PostgreSQL's own without a schema. */
+  findBuiltIn(names: readonly string[]): Promise<BuiltInNames>
   /** The columns of a table, of some or of all, whose values are names of objects. */
   findNameColumns(table: TableName, columns: readonly string[] | undefined): Promise<readonly NameColumn[]>
 }
@@ -41,9 +51,26 @@ const IN_SCHEMA = `SELECT name::text FROM (${union(
   (catalog, name, schema) => `SELECT ${name} AS name, ${schema} AS schema FROM pg_catalog.${catalog}`,
 )}) thing JOIN pg_catalog.pg_namespace ON pg_namespace.oid = thing.schema WHERE nspname = $1 AND name = ANY ($2)`
 
-/** `$1`: the names. Tables have a type of the same name. */
-const BUILT_IN = `SELECT typname::text AS name FROM pg_catalog.pg_type
-  WHERE typnamespace = 'pg_catalog'::pg_catalog.regnamespace AND typname = ANY ($1)`
+/**
+ * What can be called is found by its arguments, in all schemas together: only where these are the same does PostgreSQL's
+ * own hide another one. A script may make it later, so that nothing can be said of one that is not there.
+ *
+ * @param input the columns with the types of the arguments.
+ */
+const hiddenCalls = (catalog: string, prefix: string, input: readonly string[]): string => {
+  const own = `FROM pg_catalog.${catalog} own JOIN pg_catalog.pg_namespace ON pg_namespace.oid = own.${prefix}namespace
+    WHERE nspname = $2 AND own.${prefix}name = found.${prefix}name`
+  const isSame = input.map((column) => `own.${column} = found.${column}`).join(' AND ')
+  return `SELECT found.${prefix}name::text AS name, ${catalog === 'pg_proc'} AS "isFunction" FROM pg_catalog.${catalog} found
+    WHERE found.${prefix}namespace = 'pg_catalog'::pg_catalog.regnamespace AND found.${prefix}name = ANY ($1)
+      AND (NOT EXISTS (SELECT ${own}) OR EXISTS (SELECT ${own} AND ${isSame}))`
+}
+
+/** `$1`: the names; `$2`: the schema of the stage. Tables have a type of the same name. */
+const BUILT_IN = `SELECT typname::text AS name, false AS "isFunction" FROM pg_catalog.pg_type
+    WHERE typnamespace = 'pg_catalog'::pg_catalog.regnamespace AND typname = ANY ($1)
+  UNION ${hiddenCalls('pg_proc', 'pro', ['proargtypes'])}
+  UNION ${hiddenCalls('pg_operator', 'opr', ['oprleft', 'oprright'])}`
 
 /** @param client in which a script runs. */
 export function createExtensionNames(client: pg.PoolClient, stageSchema: string): ExtensionNames {
@@ -66,19 +93,23 @@ export function createExtensionNames(client: pg.PoolClient, stageSchema: string)
       return found
     },
     async findBuiltIn(names) {
-      if (names.length === 0) return new Set()
-      const { rows } = await client.query<{ name: string }>(BUILT_IN, [[...names]])
-      return new Set(rows.map(({ name }) => name))
+      if (names.length === 0) return noBuiltInNames
+      const { rows } = await client.query<{ name: string; isFunction: boolean }>(BUILT_IN, [[...names], stageSchema])
+      const [functions, others] = [true, false].map((wanted) => rows.filter(({ isFunction }) => isFunction === wanted))
+      return { functions: namesOf(functions), others: namesOf(others) }
     },
     findNameColumns: (table, columns) => readNameColumns(client, table, columns),
   }
 }
+
+const namesOf = (rows: readonly { readonly name: string }[] = []): ReadonlySet<string> =>
+  new Set(rows.map(({ name }) => name))
 
 /** What is asked about the names of a statement. */
 export type KnownNames = Pick<ExtensionNames, 'find' | 'findBuiltIn' | 'findNameColumns'>
 
 export const noKnownNames: KnownNames = {
   find: async () => new Map(),
-  findBuiltIn: async () => new Set(),
+  findBuiltIn: async () => noBuiltInNames,
   findNameColumns: async () => [],
 }

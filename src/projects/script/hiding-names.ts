@@ -10,7 +10,7 @@ export interface BodyTokens {
 
 /**
  * Whether a name of a body would mean something else without its schema: what a WITH of the body calls so, a temporary table
- * that it makes, a variable, or a type of PostgreSQL's own.
+ * that it makes, a variable, or a type, a function or an operator of PostgreSQL's own.
  *
  * @param indexes where the schema stands that is taken away. @param variables those that the body does not declare itself.
  */
@@ -27,7 +27,8 @@ export function wouldBeHidden(
     if (extensionNames?.has(name)) return false
     if (isSign(bytes, tokens[index + 3], '.') && own.has(name)) return true
     const isCall = tokens[index + 3]?.kind === 'open' && wordOf(bytes, tokens[index - 1]) !== 'into'
-    return !isCall && (tables.has(name) || builtInNames?.has(name) === true)
+    if (isCall) return builtInNames?.functions.has(name) === true
+    return tables.has(name) || builtInNames?.others.has(name) === true
   })
 }
 

@@ -11,6 +11,15 @@ import { qualifiers } from './qualifiers.ts'
 import { namesSchema } from './schema-names.ts'
 import type { Token } from './tokens.ts'
 
+/** What becomes of a statement that names the schema of a dump. */
+interface MappedNames {
+  readonly changes: readonly Change[]
+  /** Whether a body names the schema where that stays as it is. */
+  readonly leavesBody: boolean
+  /** Whether a function's body lost the schema, and no search path was given to the function instead. */
+  readonly losesSchema: boolean
+}
+
 /**
  * Finds where a statement names the schema of a dump: before the name of a table, a type, a function or anything else; in
  * strings that are the name of an object (`nextval('public.s'::regclass)`); in a search path; in the body of a function
@@ -18,27 +27,28 @@ import type { Token } from './tokens.ts'
  *
  * What is written the same and is no schema (a table or a column of that name, a string with that text) stays.
  *
- * @returns what to change; and whether a body names the schema where that stays as it is.
+ * @returns what to change.
  */
-export function mapNames(
-  grammar: Grammar,
-  statement: ParsedStatement,
-  map: NameMap,
-): { readonly changes: readonly Change[]; readonly leavesBody: boolean } {
+export function mapNames(grammar: Grammar, statement: ParsedStatement, map: NameMap): MappedNames {
   const { trees } = statement
-  if (!trees) return { changes: [], leavesBody: false }
+  if (!trees) return { changes: [], leavesBody: false, losesSchema: false }
   const nodes = [...nodesOf(trees)]
   const changes = [...qualifiers(grammar, statement, nodes, map), ...objectNames(statement, nodes, map)]
   const body = bodyOf(statement, nodes)
-  if (body === undefined || !namesSchema(body.text, map.schema)) return { changes, leavesBody: false }
+  if (body === undefined || !namesSchema(body.text, map.schema))
+    return { changes, leavesBody: false, losesSchema: false }
   // A block is run here and now; a function is to work in any stage.
   const mapped = mapBody(grammar, body, body.isBlock ? map : { ...map, to: undefined })
-  if (mapped.changes.length === 0) return { changes, leavesBody: mapped.leavesSome }
+  if (mapped.changes.length === 0) return { changes, leavesBody: mapped.leavesSome, losesSchema: false }
   const { start, end } = body.token
   const losesSchema = !body.isBlock && mapped.changes.some((change) => !isOfExtension(change, map))
   const path = losesSchema ? bodyPath(statement, nodes, body, map) : []
   const text = body.quote(applyChanges(mapped.bytes, mapped.changes))
-  return { changes: [...changes, ...path, { start, end, text }], leavesBody: mapped.leavesSome }
+  return {
+    changes: [...changes, ...path, { start, end, text }],
+    leavesBody: mapped.leavesSome,
+    losesSchema: losesSchema && path.length === 0,
+  }
 }
 
 /** Makes the changes. */

@@ -1,3 +1,5 @@
+import type { BuiltInNames } from './extension-names.ts'
+
 /** A schema of a dump, and what takes its place. */
 export interface NameMap {
   readonly schema: string
@@ -5,8 +7,8 @@ export interface NameMap {
   readonly to: string | undefined
   /** The schemas of names that extensions have, wherever the dump has them. */
   readonly extensionNames?: ReadonlyMap<string, string>
-  /** Of the names that a body has, those of PostgreSQL's own types and tables: without a schema, they mean these. */
-  readonly builtInNames?: ReadonlySet<string>
+  /** Of the names that a body has, those that mean something of PostgreSQL's own without a schema. */
+  readonly builtInNames?: BuiltInNames
 }
 
 /** Bytes of a statement that are replaced. */

@@ -1,6 +1,6 @@
 import { asList, asTree, type Grammar, loadGrammar, type Tree, treeAt } from '../../archive/sql/grammar.ts'
 import type { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
-import { type KnownNames, noKnownNames } from './extension-names.ts'
+import { type KnownNames, noBuiltInNames, noKnownNames } from './extension-names.ts'
 import { applyChanges, mapNames } from './map-names.ts'
 import type { NameColumn } from './name-columns.ts'
 import { type MapFor, mapCopiedNames, mapInsertedNames } from './object-values.ts'
@@ -27,6 +27,8 @@ export interface PreparedStatement {
   readonly refused?: string
   /** The function whose body names the schema of the dump where that stays as it is; `DO` for a block. */
   readonly leavesBodyOf?: string
+  /** The function whose body lost the schema before its names, and that searches whatever the session searches. */
+  readonly losesSchemaOf?: string
 }
 
 /** How the statements of a dump become those of a stage. */
@@ -110,13 +112,12 @@ async function mapText(
   const names = namesIn(text, schema)
   const extensionNames = await known.find(names)
   const tree = statement.trees?.[0] ?? {}
-  const builtInNames = tree.CreateFunctionStmt === undefined ? new Set<string>() : await known.findBuiltIn(names)
+  const builtInNames = tree.CreateFunctionStmt === undefined ? noBuiltInNames : await known.findBuiltIn(names)
   const map = { schema, to: stageSchema, extensionNames, builtInNames }
-  const { changes, leavesBody } = mapNames(grammar, statement, map)
+  const { changes, leavesBody, losesSchema } = mapNames(grammar, statement, map)
   const mapped = changes.length === 0 ? text : applyChanges(statement.bytes, changes)
-  if (!leavesBody) return { text: mapped }
-  const leavesBodyOf = tree.DoStmt === undefined ? lastName(treeAt(tree, 'CreateFunctionStmt').funcname) : 'DO'
-  return { text: mapped, leavesBodyOf }
+  const name = tree.DoStmt === undefined ? lastName(treeAt(tree, 'CreateFunctionStmt').funcname) : 'DO'
+  return { text: mapped, ...(leavesBody && { leavesBodyOf: name }), ...(losesSchema && { losesSchemaOf: name }) }
 }
 
 const lastName = (names: unknown): string =>

@@ -6,6 +6,7 @@ import { createDumpState } from './dump-state.ts'
 import { createPassedOver, type PassedOver } from './passed-over-list.ts'
 import { createPreparation, type PreparedStatement } from './prepare-statement.ts'
 import { readScript, type Statement } from './read-script.ts'
+import { createRefreshPaths } from './refresh-paths.ts'
 import { asBlock, failedLine, failedRowLine, type LocatedStatement, lineBehind } from './run-statements.ts'
 import { type EnsureExtension, openExtensions } from './script-extensions.ts'
 import { createScriptText } from './script-text.ts'
@@ -73,6 +74,7 @@ export async function runScript(
   const prepare = createPreparation(dump.map, extensions)
   const passedOver = createPassedOver(options.strict ?? false)
   const unmappedFunctions: { name: string; line: number }[] = []
+  const refreshPaths = createRefreshPaths(client, options.stageSchema)
   const batch: LocatedStatement[] = []
   let [statements, rows, batchChars] = [0, 0, 0]
 
@@ -118,6 +120,8 @@ export async function runScript(
     if (prepared.passedOver !== undefined) return passedOver.add(prepared.passedOver, line)
     if (prepared.leavesBodyOf !== undefined) unmappedFunctions.push({ name: prepared.leavesBodyOf, line })
     if (prepared.copiesInto !== undefined) return copy(statement, prepared, prepared.copiesInto)
+    if (prepared.losesSchemaOf !== undefined) refreshPaths.add(prepared.losesSchemaOf)
+    if (/^refresh\b/i.test(prepared.text)) await refreshPaths.set()
     batch.push({ text: prepared.text, line })
     batchChars += prepared.text.length
     if (isInsert) return
@@ -129,6 +133,7 @@ export async function runScript(
     for (let statement = await reader.next(); statement; statement = await reader.next()) await run(statement)
     await runBatch()
     dump.assertWhole(reader.line)
+    await refreshPaths.set()
     site.line = undefined
     return { statements, rows, passedOver: passedOver.list(), unmappedFunctions }
   } finally {

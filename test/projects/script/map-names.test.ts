@@ -221,11 +221,17 @@ const BODIES: readonly [body: string, mapped: string, left?: 'some'][] = [
   ],
   ['DECLARE t record; x public.t.id%TYPE; BEGIN END', 'DECLARE t record; x public.t.id%TYPE; BEGIN END', 'some'],
   ['DECLARE x public.point; BEGIN END', 'DECLARE x public.point; BEGIN END', 'some'],
+  ['BEGIN RETURN public.lower(1); END', 'BEGIN RETURN public.lower(1); END', 'some'],
+  ['BEGIN RETURN 1 OPERATOR(public.+) 1; END', 'BEGIN RETURN 1 OPERATOR(public.+) 1; END', 'some'],
+  ['BEGIN RETURN x FROM public.lower; END', 'BEGIN RETURN x FROM lower; END'],
 ]
 
 const known = {
   ...noKnownNames,
-  findBuiltIn: async (names: readonly string[]) => new Set(names.filter((name) => name === 'point')),
+  findBuiltIn: async (names: readonly string[]) => ({
+    functions: new Set(names.filter((name) => name === 'lower')),
+    others: new Set(names.filter((name) => name === 'point' || name === '+')),
+  }),
 }
 
 test.for(BODIES)('in PL/pgSQL: %s', async ([body, mapped, left]) => {
@@ -234,6 +240,7 @@ test.for(BODIES)('in PL/pgSQL: %s', async ([body, mapped, left]) => {
   expect(await createPreparation(() => map, known)(statement('public.fun', body))).toEqual({
     text: statement('"shop.live".fun', mapped),
     ...(left === undefined ? {} : { leavesBodyOf: 'fun' }),
+    ...(mapped === body ? {} : { losesSchemaOf: 'fun' }),
   })
 })
 

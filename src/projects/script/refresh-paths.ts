@@ -1,0 +1,66 @@
+import type pg from 'pg'
+import { stagePath } from '../stage-path.ts'
+
+/** The functions of a script whose bodies lost the schema of the dump. */
+export interface RefreshPaths {
+  add(name: string): void
+  /**
+   * Has those that materialized views call search the stage: from version 17, PostgreSQL looks into no schema but its own
+   * while it refreshes them.
+   */
+  set(): Promise<void>
+}
+
+/**
+ * `$1`: the schema; `$2`: the names. What the queries of materialized views need, as far as the catalogs know; and what the
+ * bodies of functions among that may name.
+ */
+const CALLED = `WITH RECURSIVE
+  own AS (
+    SELECT 'pg_catalog.pg_proc'::pg_catalog.regclass AS catalog, pg_proc.oid, proname AS name, '' AS kind,
+      pg_catalog.lower(prosrc) AS body
+    FROM pg_catalog.pg_proc JOIN pg_catalog.pg_namespace ON pg_namespace.oid = pronamespace WHERE nspname = $1
+    UNION ALL
+    SELECT 'pg_catalog.pg_class'::pg_catalog.regclass, pg_class.oid, relname, relkind::text, NULL
+    FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
+    WHERE nspname = $1 AND relkind IN ('v', 'm')
+  ),
+  used (catalog, oid) AS (
+    SELECT catalog, oid FROM own WHERE kind = 'm'
+    UNION
+    SELECT next.catalog, next.oid FROM used CROSS JOIN LATERAL (
+      SELECT refclassid, refobjid FROM pg_catalog.pg_depend
+      WHERE classid = used.catalog AND objid = used.oid AND objsubid = 0
+      UNION ALL
+      SELECT refclassid, refobjid FROM pg_catalog.pg_rewrite
+      JOIN pg_catalog.pg_depend ON classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND objid = pg_rewrite.oid
+      WHERE used.catalog = 'pg_catalog.pg_class'::pg_catalog.regclass AND ev_class = used.oid
+      UNION ALL
+      SELECT named.catalog, named.oid FROM own caller
+      JOIN own named ON pg_catalog.strpos(caller.body, pg_catalog.lower(named.name::text)) > 0
+      WHERE caller.oid = used.oid AND caller.catalog = used.catalog
+    ) next (catalog, oid)
+  )
+  SELECT pg_proc.oid::pg_catalog.regprocedure::text AS signature
+  FROM used JOIN pg_catalog.pg_proc ON used.catalog = 'pg_catalog.pg_proc'::pg_catalog.regclass AND used.oid = pg_proc.oid
+  JOIN pg_catalog.pg_namespace ON pg_namespace.oid = pronamespace
+  WHERE nspname = $1 AND proname = ANY ($2) AND prokind IN ('f', 'w')
+    AND NOT EXISTS (SELECT FROM pg_catalog.unnest(proconfig) setting WHERE setting LIKE 'search_path=%')
+  ORDER BY 1`
+
+/** @param client in which a script runs. */
+export function createRefreshPaths(client: pg.PoolClient, stageSchema: string): RefreshPaths {
+  const names = new Set<string>()
+  return {
+    add: (name) => {
+      names.add(name)
+    },
+    async set() {
+      if (names.size === 0) return
+      const { rows } = await client.query<{ signature: string }>(CALLED, [stageSchema, [...names]])
+      for (const { signature } of rows) {
+        await client.query(`ALTER FUNCTION ${signature} SET search_path TO ${stagePath(stageSchema)}`)
+      }
+    },
+  }
+}
