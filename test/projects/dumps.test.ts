@@ -327,7 +327,7 @@ CREATE TABLE public.part (id integer);
 CREATE TABLE public."A ""part""" (id integer);
 CREATE FUNCTION public.times(integer, integer) RETURNS integer LANGUAGE sql AS $$ SELECT 1 $$;
 CREATE DOMAIN public.one AS regclass;
-CREATE TABLE public.named (a public.one, many regclass[], f regprocedure, skipped int GENERATED ALWAYS AS (1) STORED, s text, t text);
+CREATE TABLE public.named (skipped int GENERATED ALWAYS AS (1) STORED, a public.one, many regclass[], f regprocedure, s text, t text);
 ${rows}
 --
 -- PostgreSQL database dump complete
@@ -342,12 +342,10 @@ ${rows}
     ['copied', `COPY public.named (a, many, f, s, t) FROM stdin;\n${copied}\n\\.\n`],
     ['copied-all', `COPY public.named FROM stdin;\r\n${copied.replaceAll('\n', '\r\n')}\r\n\\.\r\n`],
     ['inserted', INSERTED.map((row) => `INSERT INTO public.named (a, many, f, s, t) VALUES (${row});`).join('\n')],
-    ['inserted-all', `INSERT INTO public.named VALUES\n(${INSERTED.join('),\n(')});`],
+    ['inserted-all', `INSERT INTO public.named VALUES\n(DEFAULT, ${INSERTED.join('),\n(DEFAULT, ')});`],
   ] as const)('has rows %s whose values are names of objects, which are those of the stage', async ([slug, rows]) => {
     await createProject(wharf, slug)
-    const all = slug.endsWith('-all') && slug.startsWith('inserted')
-    const script = named(rows).replace(/skipped .*? STORED, /, all ? '' : '$&')
-    expect(await post(slug, script)).toMatchObject({ status: 200 })
+    expect(await post(slug, named(rows))).toMatchObject({ status: 200 })
     const stage = (name: string) => `"${slug}.live".${name}`
     const sql = `SELECT a::text, many::text[], f::text, s, t FROM ${stage('named')} ORDER BY s`
     expect(await wharf.database.query(sql)).toEqual([
@@ -503,6 +501,33 @@ describe.skipIf(programs === undefined)('a dump with extensions', () => {
     expect(await applyScript(wharf, 'first', later)).toMatchObject({ status: 200, json: { statements: 2 } })
     const made = await applyScript(wharf, 'first', 'CREATE TABLE extensions.mine ()')
     expect(made.text).toMatch(/permission denied for schema extensions/)
+  })
+
+  test('has rows that name functions of an extension, and of the stage where both have one', async () => {
+    await createProject(wharf, 'naming')
+    const script = `--
+-- PostgreSQL database dump
+--
+CREATE EXTENSION IF NOT EXISTS pg_trgm WITH SCHEMA public;
+CREATE FUNCTION public.show_limit() RETURNS integer LANGUAGE sql AS $$ SELECT 1 $$;
+CREATE TABLE public.named (f regproc, many regproc[]);
+COPY public.named (f, many) FROM stdin;
+public.similarity\t{public.similarity,public.show_limit}
+public.show_limit\t{}
+\\.
+INSERT INTO public.named VALUES ('public.word_similarity', NULL);
+--
+-- PostgreSQL database dump complete
+--
+`
+    const answer = await applyScript(wharf, 'naming', script)
+    expect(answer.status, answer.text).toBe(200)
+    const sql = `SELECT f::text, many::text[] FROM "naming.live".named`
+    expect(await query(wharf.database.superuserUrl, sql)).toEqual([
+      { f: 'extensions.similarity', many: ['extensions.similarity', '"naming.live".show_limit'] },
+      { f: '"naming.live".show_limit', many: [] },
+      { f: 'extensions.word_similarity', many: null },
+    ])
   })
 })
 

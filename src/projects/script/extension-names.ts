@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { type NameColumn, readNameColumns, type TableName } from './name-columns.ts'
+import { type NameColumn, type RowColumns, readNameColumns, type TableName } from './name-columns.ts'
 
 /** The schemas of names that extensions have made. */
 export type SchemaByName = ReadonlyMap<string, string>
@@ -19,10 +19,12 @@ export interface ExtensionNames {
   refresh(): Promise<void>
   /** Of some names, those that an extension has and the stage has not, with the schema that they are in. */
   find(names: readonly string[]): Promise<SchemaByName>
+  /** The same of all names that extensions have. */
+  findAll(): Promise<SchemaByName>
   /** Of some names, those that mean something of PostgreSQL's own without a schema. */
   findBuiltIn(names: readonly string[]): Promise<BuiltInNames>
-  /** The columns of a table, of some or of all, whose values are names of objects. */
-  findNameColumns(table: TableName, columns: readonly string[] | undefined): Promise<readonly NameColumn[]>
+  /** The columns of a table whose values are names of objects, of those that rows have. */
+  findNameColumns(table: TableName, columns: RowColumns): Promise<readonly NameColumn[]>
 }
 
 /** What an extension can make that has a name in a schema: catalog, name and schema. */
@@ -75,23 +77,25 @@ const BUILT_IN = `SELECT typname::text AS name, false AS "isFunction" FROM pg_ca
 /** @param client in which a script runs. */
 export function createExtensionNames(client: pg.PoolClient, stageSchema: string): ExtensionNames {
   let members: SchemaByName = new Map()
+  const find = async (names: readonly string[]): Promise<SchemaByName> => {
+    const found = new Map(
+      names.flatMap((name) => {
+        const schema = members.get(name)
+        return schema === undefined ? [] : [[name, schema] as const]
+      }),
+    )
+    if (found.size === 0) return found
+    const { rows } = await client.query<{ name: string }>(IN_SCHEMA, [stageSchema, [...found.keys()]])
+    for (const { name } of rows) found.delete(name)
+    return found
+  }
   return {
     async refresh() {
       const { rows } = await client.query<{ name: string; schema: string }>(MEMBERS)
       members = new Map(rows.map(({ name, schema }) => [name, schema]))
     },
-    async find(names) {
-      const found = new Map(
-        names.flatMap((name) => {
-          const schema = members.get(name)
-          return schema === undefined ? [] : [[name, schema] as const]
-        }),
-      )
-      if (found.size === 0) return found
-      const { rows } = await client.query<{ name: string }>(IN_SCHEMA, [stageSchema, [...found.keys()]])
-      for (const { name } of rows) found.delete(name)
-      return found
-    },
+    find,
+    findAll: () => find([...members.keys()]),
     async findBuiltIn(names) {
       if (names.length === 0) return noBuiltInNames
       const { rows } = await client.query<{ name: string; isFunction: boolean }>(BUILT_IN, [[...names], stageSchema])
@@ -106,10 +110,11 @@ const namesOf = (rows: readonly { readonly name: string }[] = []): ReadonlySet<s
   new Set(rows.map(({ name }) => name))
 
 /** What is asked about the names of a statement. */
-export type KnownNames = Pick<ExtensionNames, 'find' | 'findBuiltIn' | 'findNameColumns'>
+export type KnownNames = Omit<ExtensionNames, 'refresh'>
 
 export const noKnownNames: KnownNames = {
   find: async () => new Map(),
+  findAll: async () => new Map(),
   findBuiltIn: async () => noBuiltInNames,
   findNameColumns: async () => [],
 }

@@ -17,7 +17,7 @@ export interface NameColumn {
 }
 
 /** `$1`: the table. The types that domains are over, and those of the elements of arrays. */
-const COLUMNS = `SELECT attname::text AS name, type.typname::text AS type
+const COLUMNS = `SELECT attname::text AS name, type.typname::text AS type, attgenerated <> '' AS generated
   FROM pg_catalog.pg_attribute
   CROSS JOIN LATERAL (
     WITH RECURSIVE base (oid) AS (
@@ -26,19 +26,25 @@ const COLUMNS = `SELECT attname::text AS name, type.typname::text AS type
     )
     SELECT typname, typnamespace FROM base JOIN pg_catalog.pg_type found ON found.oid = base.oid WHERE typtype <> 'd'
   ) type
-  WHERE attrelid = pg_catalog.to_regclass($1) AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
+  WHERE attrelid = pg_catalog.to_regclass($1) AND attnum > 0 AND NOT attisdropped
   ORDER BY attnum`
 
-/** @param columns those that a row has, in their order; undefined for all. */
+/**
+ * The columns that rows have, in their order: some by name, all, or all but those that are generated. Without names, INSERT
+ * has a DEFAULT for a generated column, and COPY nothing.
+ */
+export type RowColumns = readonly string[] | 'all' | 'all but generated'
+
 export async function readNameColumns(
   client: pg.PoolClient,
   { schema, name }: TableName,
-  columns: readonly string[] | undefined,
+  columns: RowColumns,
 ): Promise<readonly NameColumn[]> {
   const table = schema === undefined ? quoteIdentifier(name) : quoteQualified(schema, name)
-  const { rows } = await client.query<{ name: string; type: string }>(COLUMNS, [table])
+  const { rows } = await client.query<{ name: string; type: string; generated: boolean }>(COLUMNS, [table])
   const typeOf = new Map(rows.map((column) => [column.name, column.type]))
-  return (columns ?? [...typeOf.keys()]).flatMap((column, index) => {
+  const inRows = rows.filter(({ generated }) => columns === 'all' || !generated).map((column) => column.name)
+  return (typeof columns === 'string' ? inRows : columns).flatMap((column, index) => {
     const type = typeOf.get(column) ?? ''
     return OBJECT_NAME_TYPE.test(type) ? [{ index, isArray: type.startsWith('_') }] : []
   })

@@ -2,7 +2,7 @@ import { asList, asTree, type Grammar, loadGrammar, type Tree, treeAt } from '..
 import type { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
 import { type KnownNames, noBuiltInNames, noKnownNames } from './extension-names.ts'
 import { applyChanges, mapNames } from './map-names.ts'
-import type { NameColumn } from './name-columns.ts'
+import type { NameColumn, RowColumns } from './name-columns.ts'
 import { type MapFor, mapCopiedNames, mapInsertedNames } from './object-values.ts'
 import { type ParsedStatement, parseStatement, textsOf } from './parse-statement.ts'
 import { type DumpTarget, passedOverAs } from './passed-over.ts'
@@ -46,16 +46,19 @@ export function createPreparation(
     const statement = parseStatement(grammar, `${head} (NULL)`)
     const mapped = await mapText(grammar, statement, map, known)
     const insert = treeAt(statement.trees?.[0] ?? {}, 'InsertStmt')
-    const nameColumns = await nameColumnsOf(insert, namesOf(insert.cols), map, known)
+    const names = namesOf(insert.cols)
+    const nameColumns = await nameColumnsOf(insert, names.length > 0 ? names : 'all', map, known)
     return { text: mapped.text.slice(0, -' (NULL)'.length), nameColumns }
   })
   return async (text) => {
     const map = dump()
     const isCopy = /^copy\b/i.test(text)
+    // Anything else may change the table that the last INSERT was into.
+    if (!/^insert\b/i.test(text)) mapHead.forget()
     if (!map && !isCopy && !/^create\s+extension\b/i.test(text)) return { text }
     const insert = map && /^insert\b/i.test(text) ? splitInsert(text) : undefined
     if (map && insert) {
-      const { text: head, nameColumns } = await mapHead(insert.head, map)
+      const { text: head, nameColumns } = await mapHead.answer(insert.head, map)
       const mapFor = mapForNames(map, known)
       const isMapped = nameColumns.length > 0
       return { text: head + (isMapped ? await mapInsertedNames(insert.rows, nameColumns, mapFor) : insert.rows) }
@@ -75,23 +78,26 @@ export function createPreparation(
     const prepared = { ...(await mapText(grammar, statement, map, known)), ...copy }
     if (copy.copiesInto === undefined || copy.hasOptions) return prepared
     const node = treeAt(tree, 'CopyStmt')
-    const columns = await nameColumnsOf(node, textsOf(node.attlist).map(String), map, known)
+    const names = textsOf(node.attlist).map(String)
+    const columns = await nameColumnsOf(node, names.length > 0 ? names : 'all but generated', map, known)
     if (columns.length === 0) return prepared
-    return { ...prepared, mapRows: (rows) => mapCopiedNames(rows, columns, mapForNames(map, known)) }
+    const { schema, stageSchema } = map
+    const rowMap = { schema, to: stageSchema, extensionNames: await known.findAll() }
+    return { ...prepared, mapRows: (rows) => mapCopiedNames(rows, columns, rowMap) }
   }
 }
 
-/** The columns whose values are names of objects. @param columns those that rows have; none for all. */
+/** The columns whose values are names of objects. @param columns those that rows have. */
 function nameColumnsOf(
   { relation }: Tree,
-  columns: readonly string[],
+  columns: RowColumns,
   { schema, stageSchema }: DumpMap,
   known: KnownNames,
 ): Promise<readonly NameColumn[]> {
   const { schemaname, relname } = asTree(relation)
   const written = schemaname === undefined ? undefined : String(schemaname)
   const table = { schema: written === schema ? stageSchema : written, name: String(relname) }
-  return known.findNameColumns(table, columns.length === 0 ? undefined : columns)
+  return known.findNameColumns(table, columns)
 }
 
 const namesOf = (targets: unknown): readonly string[] =>
@@ -151,11 +157,17 @@ const SIGN = /^[-+,]$/
 
 const textOf = (bytes: Buffer, { start, end }: Token): string => bytes.toString('utf8', start, end)
 
-/** Calls a function again only for other arguments than the last ones. */
+/** Calls a function again only for other arguments than the last ones, or when it is told to. */
 function rememberLast<Answer>(use: (head: string, map: DumpMap) => Promise<Answer>) {
   let last: { readonly head: string; readonly map: DumpMap; readonly answer: Promise<Answer> } | undefined
-  return (head: string, map: DumpMap): Promise<Answer> => {
+  const answer = (head: string, map: DumpMap): Promise<Answer> => {
     if (last?.head !== head || last.map !== map) last = { head, map, answer: use(head, map) }
     return last.answer
+  }
+  return {
+    answer,
+    forget() {
+      last = undefined
+    },
   }
 }

@@ -92,13 +92,15 @@ function isPlainName(grammar: Grammar, word: string): boolean {
   const isKnown = plainNames.get(word)
   if (isKnown !== undefined) return isKnown
   const isPlain = findPlain(grammar, word)
-  if (plainNames.size < MAX_PLAIN_NAMES) plainNames.set(word, isPlain)
+  if (plainNames.size < MAX_PLAIN_NAMES && word.length <= MAX_NAME_CHARS) plainNames.set(word, isPlain)
   return isPlain
 }
 
 /** A body has the same names many times, and each is parsed three times. */
 const plainNames = new Map<string, boolean>()
 const MAX_PLAIN_NAMES = 10_000
+/** PostgreSQL cuts longer names off; anybody's would be kept here for good. */
+const MAX_NAME_CHARS = 63
 
 function findPlain(grammar: Grammar, word: string): boolean {
   if (PLPGSQL_WORDS.has(foldCase(word))) return false

@@ -16,4 +16,8 @@ export function namesIn(text: string, schema: string): readonly string[] {
   )
 }
 
-const qualifier = (schema: string): string => `(?<![\\w$])"?${schema.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}"?\\s*\\.`
+function qualifier(schema: string): string {
+  // A name of spaces alone, without quotes, would be looked for at each of many spaces, up to the end of all.
+  const quote = /^\s/.test(schema) ? '"' : '"?'
+  return `(?<![\\w$])${quote}${schema.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}${quote}\\s*\\.`
+}

@@ -21,6 +21,7 @@ export async function openExtensions(
   await names.refresh()
   return {
     find: names.find,
+    findAll: names.findAll,
     findBuiltIn: names.findBuiltIn,
     findNameColumns: names.findNameColumns,
     async make(name, line) {

@@ -300,3 +300,26 @@ test('names of extensions get the schema in which the database has them, whereve
     ),
   ).toBe('CREATE FUNCTION @.f() RETURNS int LANGUAGE sql AS $$ SELECT "extensions".similarity(a) FROM t $$')
 })
+
+test('names are looked for in no time that grows with the square of a text: of spaces, or of quotes that nothing closes', async () => {
+  const spaces = createPreparation(() => ({ ...map, schema: ' ' }))
+  const text = `SELECT '${' '.repeat(1_000_000)}' FROM " ".t`
+  expect((await spaces(text)).text).toBe(text.replace('" "', '"shop.live"'))
+
+  const columns = [{ index: 0, isArray: true }]
+  const inserts = createPreparation(() => map, { ...known, findNameColumns: async () => columns })
+  const array = `{public.t,"${'\\"'.repeat(30_000)}`
+  const { text: mapped } = await inserts(`INSERT INTO public.u VALUES ('${array}')`)
+  expect(mapped).toBe(`INSERT INTO "shop.live".u VALUES ('${array.replace('public.t', '"\\"shop.live\\".t"')}')`)
+})
+
+test('a table whose columns have changed is looked at again', async () => {
+  const columns = [{ index: 0, isArray: false }]
+  const inserts = createPreparation(() => map, { ...known, findNameColumns: async () => columns.splice(0) })
+  const insert = "INSERT INTO public.u VALUES ('public.t')"
+  const stage = `"shop.live"`
+  expect((await inserts(insert)).text).toBe(`INSERT INTO ${stage}.u VALUES ('${stage}.t')`)
+  expect((await inserts(insert)).text).toBe(`INSERT INTO ${stage}.u VALUES ('${stage}.t')`)
+  await inserts('ALTER TABLE public.u ALTER a TYPE text')
+  expect((await inserts(insert)).text).toBe(`INSERT INTO ${stage}.u VALUES ('public.t')`)
+})
