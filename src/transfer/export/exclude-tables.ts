@@ -52,7 +52,7 @@ export function excludeTables(structure: StageStructure, excluded: readonly stri
   if (excluded.length === 0) return structure
   const names = new Set(excluded)
   const isExcluded = (table: string): boolean => names.has(table)
-  const isLost = ({ tables }: OrderedStructure): boolean => tables.some(isExcluded)
+  const isLost = ({ tables }: OrderedStructure): boolean => tables().some(isExcluded)
   const lost = structure.inOrder.filter(isLost)
   const gone = new Set([...names, ...lost.flatMap(({ line }) => (line.kind === 'table' ? [line.content.name] : []))])
   const isGone = (table: string): boolean => gone.has(table)
@@ -88,7 +88,7 @@ export function excludeTables(structure: StageStructure, excluded: readonly stri
 
 /** Says what goes with an excluded table; but not the table itself, nor what is of it. */
 function nameLost({ line, tables }: OrderedStructure, isExcluded: (table: string) => boolean): NotExported[] {
-  const detail = `needs the excluded table ${tables.find(isExcluded)}`
+  const detail = `needs the excluded table ${tables().find(isExcluded)}`
   if (line.kind === 'secondStep' || ('table' in line.content && isExcluded(line.content.table))) return []
   if (isObjectLine(line)) return [{ kind: line.kind, name: objectName(line), detail }]
   const { name } = line.content

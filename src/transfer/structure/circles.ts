@@ -69,12 +69,34 @@ export function findCircles(needs: Needs): readonly ObjectKey[] {
 
 /** What is in circles, or both needs one and is needed by one. */
 function betweenCircles(needs: Needs): ReadonlySet<ObjectKey> {
-  const pending = new Set(needs.keys())
-  for (let found = -1; found !== pending.size; ) {
-    found = pending.size
-    for (const key of pending) if (![...(needs.get(key) ?? [])].some((on) => pending.has(on))) pending.delete(key)
-    const needed = new Set([...pending].flatMap((key) => [...(needs.get(key) ?? [])]))
-    for (const key of pending) if (!needed.has(key)) pending.delete(key)
+  const neededBy = reversed(needs)
+  const [above, below] = [withoutCircles(needs, neededBy), withoutCircles(neededBy, needs)]
+  return new Set([...needs.keys()].filter((key) => !above.has(key) && !below.has(key)))
+}
+
+/** What neither is in a circle, nor leads to one. @param to where each thing leads. @param from the same, reversed. */
+function withoutCircles(to: Needs, from: Needs): ReadonlySet<ObjectKey> {
+  const left = new Map([...to].map(([key, on]) => [key, on.size]))
+  const found = new Set([...to.keys(), ...from.keys()].filter((key) => (left.get(key) ?? 0) === 0))
+  for (const key of found) {
+    for (const other of from.get(key) ?? []) {
+      const count = (left.get(other) ?? 0) - 1
+      left.set(other, count)
+      if (count === 0) found.add(other)
+    }
   }
-  return pending
+  return found
+}
+
+/** What needs each thing, of the things that need something. */
+export function reversed(needs: Needs): Needs {
+  const found = new Map<ObjectKey, Set<ObjectKey>>()
+  for (const [key, on] of needs) {
+    for (const each of on) {
+      const others = found.get(each)
+      if (others) others.add(key)
+      else found.set(each, new Set([key]))
+    }
+  }
+  return found
 }

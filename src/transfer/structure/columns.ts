@@ -113,17 +113,25 @@ export const uncheckedNotNulls = ({ name: table, columns }: TableLine): string[]
  */
 export const validatedNotNulls = (tables: readonly TableLine[]): string[] => {
   const tableOf = new Map(tables.map((table) => [table.name, table]))
-  /** The name of the constraint that a table has, or inherits, where it is NOT VALID. */
-  const uncheckedName = (table: string, column: string): string | undefined => {
-    const { columns = [], inherits = [] } = tableOf.get(table) ?? {}
-    const { name, notValid } = columns.find((each) => each.name === column)?.notNull ?? {}
-    if (!notValid) return undefined
-    return name ?? inherits.map((parent) => uncheckedName(parent, column)).find((found) => found !== undefined)
+  /** The name of the constraint that the first of some tables has, or inherits, where it is NOT VALID. */
+  const uncheckedName = (names: readonly string[], column: string): string | undefined => {
+    // Each once, since there may be many ways to the same; and not by recursion, since one may be long.
+    const seen = new Set<string>()
+    const pending = names.toReversed()
+    for (let table = pending.pop(); table !== undefined; table = pending.pop()) {
+      if (seen.has(table)) continue
+      seen.add(table)
+      const { columns = [], inherits = [] } = tableOf.get(table) ?? {}
+      const { name, notValid } = columns.find((each) => each.name === column)?.notNull ?? {}
+      if (notValid && name !== undefined) return name
+      if (notValid) pending.push(...inherits.toReversed())
+    }
+    return undefined
   }
   return tables.flatMap(({ name: table, columns, inherits = [] }) =>
     columns.flatMap(({ name, nullable, notNull: { inherited } = {} }) => {
       if (nullable || !inherited) return []
-      const [constraint] = inherits.flatMap((parent) => uncheckedName(parent, name) ?? [])
+      const constraint = uncheckedName(inherits, name)
       const child = quoteIdentifier(table)
       return constraint === undefined ? [] : [`ALTER TABLE ${child} VALIDATE CONSTRAINT ${quoteIdentifier(constraint)}`]
     }),

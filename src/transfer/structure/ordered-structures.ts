@@ -16,8 +16,11 @@ import { toTypeLines } from './types.ts'
 export interface OrderedStructure {
   readonly key: ObjectKey
   readonly line: OrderedLine
-  /** The tables that it is, or is of, or needs, directly or not; a table could do without those that it inherits from. */
-  readonly tables: readonly string[]
+  /**
+   * The tables that it is, or is of, or needs, directly or not; a table could do without those that it inherits from. They
+   * are only looked for where somebody asks: all that many things need is a lot.
+   */
+  readonly tables: () => readonly string[]
   /** Of a table: how its rows are read. */
   readonly rows?: Omit<TableStructure, 'line'>
 }
@@ -56,7 +59,7 @@ export function toOrderedStructures(catalog: CatalogRows, context: LineContext):
   )
   const tablesNeededBy = neededTables(catalog)
   return ordered.map(({ key, line }) => {
-    const needed = tablesNeededBy(key)
+    const needed = (): readonly string[] => tablesNeededBy(key)
     const table = described.get(key)
     if (!table) return { key, line, tables: needed }
     const { line: content, ...rows } = table

@@ -1,4 +1,13 @@
-import { type CutCircles, cutCircles, divide, findCircles, joinSteps, reach, secondStepOf } from './circles.ts'
+import {
+  type CutCircles,
+  cutCircles,
+  divide,
+  findCircles,
+  joinSteps,
+  reach,
+  reversed,
+  secondStepOf,
+} from './circles.ts'
 import type { Needs, ObjectKey } from './dependencies.ts'
 import { mayNeedKeys } from './lines.ts'
 import { readStepNeeds, type StepNeeds, type StepRows } from './step-needs.ts'
@@ -112,10 +121,6 @@ const castsWithoutKeys = (
 
 /** What needs no table, nor anything that may need one. */
 function withoutTables(objects: StepRows['objects'], tables: readonly ObjectKey[], needs: Needs): readonly ObjectKey[] {
-  const late = new Set([...tables, ...objects.filter(mayNeedKeys).map(({ key }) => key)])
-  for (let found = -1; found !== late.size; ) {
-    found = late.size
-    for (const [key, on] of needs) if ([...on].some((each) => late.has(each))) late.add(key)
-  }
+  const late = reach([...tables, ...objects.filter(mayNeedKeys).map(({ key }) => key)], reversed(needs))
   return [...needs.keys()].filter((key) => !late.has(key))
 }
