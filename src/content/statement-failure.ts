@@ -20,7 +20,8 @@ export function statementFailure(plan: Parameters<typeof toRequestFailure>[0], e
 
 /** Whether it came up in the body of a function or trigger that is not Wharf's own: the innermost stands first. */
 function isOfProject({ where = '' }: pg.DatabaseError): boolean {
-  const innermost = /^(?:PL\/pgSQL|SQL) function "?(.*)/m.exec(where)?.[1]
+  // In quotes, it is a name with a point.
+  const innermost = /^(?:PL\/pgSQL|SQL) function (.*)/m.exec(where)?.[1]
   return innermost !== undefined && !innermost.startsWith('wharf.')
 }
 

@@ -97,8 +97,9 @@ test.for([
     wharf,
     slug,
     `CREATE TABLE item (id int);
-     CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${statement}; RETURN NEW; END $$;
-     CREATE TRIGGER t BEFORE INSERT ON item FOR EACH ROW EXECUTE FUNCTION f()`,
+     -- Called as if it were one of Wharf's own.
+     CREATE FUNCTION "wharf.f"() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${statement}; RETURN NEW; END $$;
+     CREATE TRIGGER t BEFORE INSERT ON item FOR EACH ROW EXECUTE FUNCTION "wharf.f"()`,
   )
   const answer = await wharf.root.post(`/content/${slug}/live/item`, { json: { id: 1 } })
   expect(answer).toMatchObject({

@@ -48,6 +48,7 @@ const BEFORE_QUERY: ReadonlySet<unknown> = new Set(['materialized', 'not'])
 /** The names that WITH gives, and those of temporary tables. */
 function tablesOf(bytes: Buffer, tokens: readonly Token[]): ReadonlySet<string> {
   const names = new Set<string>()
+  const closes = closingBrackets(tokens)
   tokens.forEach((token, index) => {
     if (OF_TEMPORARY.has(wordOf(bytes, token))) {
       let at = index + 1
@@ -58,22 +59,23 @@ function tablesOf(bytes: Buffer, tokens: readonly Token[]): ReadonlySet<string> 
     const word = wordOf(bytes, before)
     const mayBeOfWith = word === 'with' || word === 'recursive' || isSign(bytes, before, ',')
     if (!mayBeOfWith || nameOf(bytes, token) === undefined) return
-    const behind = tokens[index + 1]?.kind === 'open' ? closeOf(tokens, index + 1) + 1 : index + 1
+    const behind = (closes.get(index + 1) ?? index) + 1
     const isQuery = tokens[behind + 1]?.kind === 'open' || BEFORE_QUERY.has(wordOf(bytes, tokens[behind + 1]))
     if (wordOf(bytes, tokens[behind]) === 'as' && isQuery) names.add(nameOf(bytes, token) ?? '')
   })
   return names
 }
 
-/** The index of the bracket that closes another one. */
-function closeOf(tokens: readonly Token[], open: number): number {
-  let depth = 0
-  for (let index = open; index < tokens.length; index += 1) {
-    if (tokens[index]?.kind === 'open') depth += 1
-    if (tokens[index]?.kind === 'close') depth -= 1
-    if (depth === 0) return index
+/** By the index of each bracket that is closed, the index of the one that closes it. */
+function closingBrackets(tokens: readonly Token[]): ReadonlyMap<number, number> {
+  const closes = new Map<number, number>()
+  const open: number[] = []
+  for (const [index, { kind }] of tokens.entries()) {
+    if (kind === 'open') open.push(index)
+    const opening = kind === 'close' ? open.pop() : undefined
+    if (opening !== undefined) closes.set(opening, index)
   }
-  return tokens.length
+  return closes
 }
 
 const BEFORE_VARIABLE: ReadonlySet<unknown> = new Set(['declare', 'for', 'foreach'])

@@ -313,6 +313,12 @@ test('names are looked for in no time that grows with the square of a text: of s
   expect(mapped).toBe(`INSERT INTO "shop.live".u VALUES ('${array.replace('public.t', '"\\"shop.live\\".t"')}')`)
 })
 
+test('brackets of a body that nothing closes are walked along once', async () => {
+  const body = `BEGIN public.t${', a('.repeat(6_500)}`
+  const { text } = await prepare(`CREATE FUNCTION public.f() RETURNS int LANGUAGE plpgsql AS $$ ${body} $$`)
+  expect(text).toContain(body.replace('public.t', 't'))
+})
+
 test('a table whose columns have changed is looked at again', async () => {
   const columns = [{ index: 0, isArray: false }]
   const inserts = createPreparation(() => map, { ...known, findNameColumns: async () => columns.splice(0) })
