@@ -110,32 +110,31 @@ export const uncheckedNotNulls = ({ name: table, columns }: TableLine): string[]
 /**
  * The rows of a child fulfil NOT NULL where those of its parent need not: it inherits the constraint NOT VALID, and was
  * validated by itself.
+ *
+ * @param tables parents before their children.
  */
-export const validatedNotNulls = (tables: readonly TableLine[]): string[] => {
-  const tableOf = new Map(tables.map((table) => [table.name, table]))
-  /** The name of the constraint that the first of some tables has, or inherits, where it is NOT VALID. */
-  const uncheckedName = (names: readonly string[], column: string): string | undefined => {
-    // Each once, since there may be many ways to the same; and not by recursion, since one may be long.
-    const seen = new Set<string>()
-    const pending = names.toReversed()
-    for (let table = pending.pop(); table !== undefined; table = pending.pop()) {
-      if (seen.has(table)) continue
-      seen.add(table)
-      const { columns = [], inherits = [] } = tableOf.get(table) ?? {}
-      const { name, notValid } = columns.find((each) => each.name === column)?.notNull ?? {}
-      if (notValid && name !== undefined) return name
-      if (notValid) pending.push(...inherits.toReversed())
-    }
-    return undefined
-  }
-  return tables.flatMap(({ name: table, columns, inherits = [] }) =>
-    columns.flatMap(({ name, nullable, notNull: { inherited } = {} }) => {
+export function validatedNotNulls(tables: readonly TableLine[]): string[] {
+  /** By table and column, the name of the constraint that it has, or inherits, where that is NOT VALID. */
+  const unchecked = new Map<string, ReadonlyMap<string, string>>()
+  return tables.flatMap(({ name: table, columns, inherits = [] }) => {
+    const inheritedName = (column: string): string | undefined =>
+      inherits.map((parent) => unchecked.get(parent)?.get(column)).find((name) => name !== undefined)
+    unchecked.set(
+      table,
+      new Map(
+        columns.flatMap(({ name: column, notNull: { name, notValid } = {} }) => {
+          const constraint = notValid ? (name ?? inheritedName(column)) : undefined
+          return constraint === undefined ? [] : [[column, constraint] as const]
+        }),
+      ),
+    )
+    return columns.flatMap(({ name: column, nullable, notNull: { inherited } = {} }) => {
       if (nullable || !inherited) return []
-      const constraint = uncheckedName(inherits, name)
+      const constraint = inheritedName(column)
       const child = quoteIdentifier(table)
       return constraint === undefined ? [] : [`ALTER TABLE ${child} VALIDATE CONSTRAINT ${quoteIdentifier(constraint)}`]
-    }),
-  )
+    })
+  })
 }
 
 function identityDefinition({ generation, sequence }: IdentityLine): string {

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
 import { cutCircles, findCircles, secondStepOf } from '../../../src/transfer/structure/circles.ts'
-import { validatedNotNulls } from '../../../src/transfer/structure/columns.ts'
 import type { ObjectKey } from '../../../src/transfer/structure/dependencies.ts'
 
 const key = (name: string): ObjectKey => `pg_class:${name}`
@@ -26,20 +25,4 @@ test('a long chain is walked along once, whichever end it is begun at', () => {
   const chain = Array.from({ length: 20_000 }, (_, at) => [`t${at}`, `t${at + 1}`] as const)
   expect(findCircles(needsOf(Object.fromEntries(chain)))).toEqual([])
   expect(findCircles(needsOf(Object.fromEntries(chain.toReversed())))).toEqual([])
-})
-
-test('a NOT NULL that is NOT VALID above is found once, however many ways there are to it', () => {
-  const columns = [{ name: 'c', type: 'integer', nullable: false, notNull: { inherited: true, notValid: true } }]
-  const first = { name: 'c_filled', notValid: true }
-  const tables = Array.from({ length: 60 }, (_, at) => [`a${at}`, `b${at}`]).flatMap((names, at, all) =>
-    names.map((name) =>
-      at === 0
-        ? { name, columns: columns.map((column) => ({ ...column, notNull: first })) }
-        : { name, columns, inherits: all[at - 1] ?? [] },
-    ),
-  )
-  const child = { name: 'child', columns: columns.map((each) => ({ ...each, notNull: { inherited: true } })) }
-  expect(validatedNotNulls([...tables, { ...child, inherits: ['a59', 'b59'] }]).at(-1)).toBe(
-    'ALTER TABLE "child" VALIDATE CONSTRAINT "c_filled"',
-  )
 })

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { validatedNotNulls } from '../../../src/transfer/structure/columns.ts'
 import { findColumnPlan } from '../../../src/transfer/structure/inheritance.ts'
 import type { TableLine } from '../../../src/transfer/structure/lines.ts'
 import { column } from '../../support/archives/archive-builder.ts'
@@ -76,4 +77,20 @@ test('a plan for more columns than anybody has is not looked for', () => {
     ),
   )
   expect(planOf(...parents, ...children)).toBeUndefined()
+})
+
+test('a NOT NULL that is NOT VALID above is found once, however many ways there are to it', () => {
+  const columns = [{ name: 'c', type: 'integer', nullable: false, notNull: { inherited: true, notValid: true } }]
+  const first = { name: 'c_filled', notValid: true }
+  const tables = Array.from({ length: 60 }, (_, at) => [`a${at}`, `b${at}`]).flatMap((names, at, all) =>
+    names.map((name) =>
+      at === 0
+        ? { name, columns: columns.map((column) => ({ ...column, notNull: first })) }
+        : { name, columns, inherits: all[at - 1] ?? [] },
+    ),
+  )
+  const child = { name: 'child', columns: columns.map((each) => ({ ...each, notNull: { inherited: true } })) }
+  expect(validatedNotNulls([...tables, { ...child, inherits: ['a59', 'b59'] }]).at(-1)).toBe(
+    'ALTER TABLE "child" VALIDATE CONSTRAINT "c_filled"',
+  )
 })
