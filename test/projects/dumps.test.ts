@@ -375,6 +375,16 @@ ${rows}
       /line 2: the dump has large objects.*--no-blobs/,
     ],
     [
+      'a dump with an event trigger',
+      '-- PostgreSQL database dump\nCREATE EVENT TRIGGER e ON ddl_command_end EXECUTE FUNCTION public.f();\n',
+      /line 2: event triggers are the whole database's.*--schema/,
+    ],
+    [
+      'a dump with a publication',
+      '-- PostgreSQL database dump\nCREATE PUBLICATION p FOR ALL TABLES;\n',
+      /line 2: publications are the whole database's.*--no-publications/,
+    ],
+    [
       'an extension that PostgreSQL does not trust',
       '-- PostgreSQL database dump\nCREATE EXTENSION dblink;\n',
       /line 2: .*dblink.* not among those that the operator allows/,

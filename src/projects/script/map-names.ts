@@ -8,7 +8,7 @@ import { objectNames } from './object-names.ts'
 import { nodesOf, type ParsedStatement, parseStatement } from './parse-statement.ts'
 import { plpgsqlNames } from './plpgsql-names.ts'
 import { qualifiers } from './qualifiers.ts'
-import { namesSchema } from './schema-names.ts'
+import { asksForSchema, namesSchema } from './schema-names.ts'
 import type { Token } from './tokens.ts'
 
 /** What becomes of a statement that names the schema of a dump. */
@@ -35,18 +35,20 @@ export function mapNames(grammar: Grammar, statement: ParsedStatement, map: Name
   const nodes = [...nodesOf(trees)]
   const changes = [...qualifiers(grammar, statement, nodes, map), ...objectNames(statement, nodes, map)]
   const body = bodyOf(statement, nodes)
-  if (body === undefined || !namesSchema(body.text, map.schema))
-    return { changes, leavesBody: false, losesSchema: false }
+  if (body === undefined) return { changes, leavesBody: false, losesSchema: false }
+  const asks = asksForSchema(body.text, map.schema)
+  if (!namesSchema(body.text, map.schema)) return { changes, leavesBody: asks, losesSchema: false }
   // A block is run here and now; a function is to work in any stage.
   const mapped = mapBody(grammar, body, body.isBlock ? map : { ...map, to: undefined })
-  if (mapped.changes.length === 0) return { changes, leavesBody: mapped.leavesSome, losesSchema: false }
+  const leavesBody = mapped.leavesSome || asks
+  if (mapped.changes.length === 0) return { changes, leavesBody, losesSchema: false }
   const { start, end } = body.token
   const losesSchema = !body.isBlock && mapped.changes.some((change) => !isOfExtension(change, map))
   const path = losesSchema ? bodyPath(statement, nodes, body, map) : []
   const text = body.quote(applyChanges(mapped.bytes, mapped.changes))
   return {
     changes: [...changes, ...path, { start, end, text }],
-    leavesBody: mapped.leavesSome,
+    leavesBody,
     losesSchema: losesSchema && path.length === 0,
   }
 }

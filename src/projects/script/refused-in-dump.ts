@@ -15,10 +15,19 @@ export function refusedInDump(tree: Tree, schema: string): string | undefined {
   if (kind === 'CreateRoleStmt' || kind === 'CreatedbStmt') {
     return 'this is a dump of a whole server: dump one database, with pg_dump and not with pg_dumpall'
   }
+  const [name, option] = OF_DATABASE[kind] ?? []
+  if (name !== undefined) return `${name} are the whole database's, and no stage has them: ${option}`
   if (kind === 'SelectStmt' && asList(node.targetList).some(makesLargeObject)) {
     return 'the dump has large objects, which no stage holds: dump without them (pg_dump --no-blobs)'
   }
   return undefined
+}
+
+/** What a database has beside its schemas, and what to do about it. */
+const OF_DATABASE: Readonly<Record<string, readonly [string, string]>> = {
+  CreatePublicationStmt: ['publications', 'dump without them (pg_dump --no-publications)'],
+  CreateSubscriptionStmt: ['subscriptions', 'dump without them (pg_dump --no-subscriptions)'],
+  CreateEventTrigStmt: ['event triggers', 'dump one schema alone (pg_dump --schema), or take them out of the dump'],
 }
 
 const makesLargeObject = (target: unknown): boolean =>

@@ -221,6 +221,19 @@ const BODIES: readonly [body: string, mapped: string, left?: 'some'][] = [
   ],
   ['DECLARE t record; x public.t.id%TYPE; BEGIN END', 'DECLARE t record; x public.t.id%TYPE; BEGIN END', 'some'],
   ['DECLARE x public.point; BEGIN END', 'DECLARE x public.point; BEGIN END', 'some'],
+  // Asked for by its name, which stays; elsewhere the same word is a value.
+  [
+    "BEGIN RETURN x FROM pg_tables WHERE schemaname = 'public'; END",
+    "BEGIN RETURN x FROM pg_tables WHERE schemaname = 'public'; END",
+    'some',
+  ],
+  [
+    "BEGIN EXECUTE format('DROP TABLE %I.%I', 'public', x); END",
+    "BEGIN EXECUTE format('DROP TABLE %I.%I', 'public', x); END",
+    'some',
+  ],
+  ['BEGIN SET LOCAL search_path TO app, public; END', 'BEGIN SET LOCAL search_path TO app, public; END', 'some'],
+  ["BEGIN RETURN public.f() WHERE seen_by = 'public'; END", "BEGIN RETURN f() WHERE seen_by = 'public'; END"],
   ['BEGIN RETURN public.lower(1); END', 'BEGIN RETURN public.lower(1); END', 'some'],
   ['BEGIN RETURN 1 OPERATOR(public.+) 1; END', 'BEGIN RETURN 1 OPERATOR(public.+) 1; END', 'some'],
   ['BEGIN RETURN x FROM public.lower; END', 'BEGIN RETURN x FROM lower; END'],
