@@ -1,8 +1,11 @@
 import { createHash, type Hash } from 'node:crypto'
 import type { ArchiveItem } from '../archive/archive-item.ts'
 import { STRUCTURE_KINDS } from '../archive/lines.ts'
+import { type Grammar, loadGrammar } from '../archive/sql/grammar.ts'
 import { isLastPart } from '../archive/table-parts.ts'
 import type { Fault } from '../errors.ts'
+import { createTurns } from '../lib/give-way.ts'
+import { differInWordsOnly, type LineOfStructure } from '../transfer/structure/compare-built.ts'
 import { keyOf as nameOfGranted } from '../transfer/structure/grants/grants.ts'
 
 /**
@@ -51,7 +54,8 @@ export async function readContents(items: AsyncIterable<ArchiveItem>): Promise<C
     }
     const name = nameOf(item)
     if (name === undefined || !('content' in item)) continue
-    contents.set(`${name} of stage "${stage}" of project ${project}`, JSON.stringify(item.content))
+    const line = { kind: item.kind, content: item.content }
+    contents.set(`${name} of stage "${stage}" of project ${project}`, JSON.stringify(line))
   }
   for (const [name, { count, hash }] of logs) contents.set(name, `${count} ${hash.digest('hex')}`)
   return contents
@@ -79,15 +83,29 @@ function nameOf(item: ArchiveItem): string | undefined {
 }
 
 /** Every difference in words, up to a number of them. */
-export function compareContents(original: Contents, restored: Contents): Fault[] {
+export async function compareContents(original: Contents, restored: Contents): Promise<Fault[]> {
+  const [grammar, turn] = [await loadGrammar(), createTurns()]
   const faults: Fault[] = []
   for (const name of new Set([...original.keys(), ...restored.keys()])) {
     const before = original.get(name)
     const after = restored.get(name)
     if (before === after) continue
+    if (before !== undefined && after !== undefined && saysTheSame(grammar, before, after)) continue
+    await turn()
     const problem = after === undefined ? 'was not restored' : before === undefined ? 'was added' : 'is not the same'
     faults.push({ detail: `${name} ${problem}` })
     if (faults.length === MAX_FAULTS) break
   }
   return faults
+}
+
+/** Whether both are lines of structure that say the same to PostgreSQL. */
+function saysTheSame(grammar: Grammar, before: string, after: string): boolean {
+  const [line, restored] = [toLine(before), toLine(after)]
+  return line !== undefined && line.kind === restored?.kind && differInWordsOnly(grammar, line, restored)
+}
+
+function toLine(content: string): LineOfStructure | undefined {
+  if (!content.startsWith('{"kind":')) return undefined
+  return JSON.parse(content)
 }

@@ -72,7 +72,7 @@ export function loadEarly(
       const found = await findStage(services, targetsOf(lists.projects)[project] ?? '', stage.slug)
       if (!found || !(await follower.until(() => mayLoadNow(found.database)))) continue
       const target = await examineStage(found, stage, { control: services.control.prisma, countRows: false })
-      if (target.mode === 'in place' || differencesOf(target).length > 0) continue
+      if (target.mode === 'in place' || (await differencesOf(target)).length > 0) continue
       await assertMayBuild(services.control.prisma, options.tokenId, [target])
       // They are made once all of the archive has come.
       if (!(await hasExtensions(services.system, target))) continue

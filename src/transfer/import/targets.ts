@@ -1,6 +1,8 @@
+import { loadGrammar } from '../../archive/sql/grammar.ts'
 import { conflict, type Fault, invalidRequest } from '../../errors.ts'
 import { findProject, type Project } from '../../projects/projects.ts'
 import { compareStructures } from '../structure/compare-structures.ts'
+import { inWordsOf } from '../structure/in-words-of.ts'
 import type { ArchiveProject } from './archive-lists.ts'
 import type { ImportServices } from './import-options.ts'
 import { assertMayBuild } from './structure-permission.ts'
@@ -87,7 +89,7 @@ async function compareTarget(
       continue
     }
     const target = await examineStage({ project, database, stage }, coming, { control: control.prisma, countRows })
-    for (const difference of differencesOf(target)) {
+    for (const difference of await differencesOf(target)) {
       differences.push({ detail: `${slug}/${stage.slug}: ${difference}` })
     }
     stages.push(target)
@@ -96,10 +98,16 @@ async function compareTarget(
 }
 
 /** How what is to come differs from what is there, in words. */
-export const differencesOf = ({ mode, archived, structure, reasonsAgainst }: TargetStage): readonly string[] => [
-  ...(mode === 'build' ? [] : compareStructures(archived.structure, structure)),
-  ...reasonsAgainst,
-]
+export async function differencesOf({
+  mode,
+  archived,
+  structure,
+  reasonsAgainst,
+}: TargetStage): Promise<readonly string[]> {
+  if (mode === 'build') return reasonsAgainst
+  const there = await inWordsOf(await loadGrammar(), archived.structure, structure)
+  return [...compareStructures(archived.structure, there), ...reasonsAgainst]
+}
 
 /** @throws {AppError} CONFLICT, where there are any. */
 function assertNoDifferences(differences: readonly Fault[]): void {

@@ -50,6 +50,20 @@ export async function builtDifferences(
   return found
 }
 
+/**
+ * Whether a line and that of what was built by it differ in nothing but words: PostgreSQL prints an expression, once it was
+ * built from its own print, in others. That they mean the same was made sure of when it was built (`assertBuilt`).
+ */
+export function differInWordsOnly(grammar: Grammar, line: LineOfStructure, built: LineOfStructure): boolean {
+  const [said, made] = [entryOf(line.kind, line.content), entryOf(built.kind, built.content)]
+  return comparisons(grammar, said, made).every((compare) => compare()?.inExpressions ?? true)
+}
+
+export interface LineOfStructure {
+  readonly kind: StructureEntry['kind']
+  readonly content: object
+}
+
 const nameOf = (entry: StructureEntry): string =>
   `${entry.kind} "${isObject(entry) ? objectName(entry) : entry.content.name}"`
 

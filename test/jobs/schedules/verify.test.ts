@@ -74,6 +74,20 @@ test('an archive that can be restored is proven, and nothing is left of the rest
   await wharf.root.delete(`/schedules/${schedule.id}`)
 })
 
+test('an archive is proven though PostgreSQL prints what was restored in other words', async () => {
+  await createProject(
+    wharf,
+    'words',
+    `CREATE TABLE item (id int PRIMARY KEY, state varchar(9) CHECK (state IN ('new', 'old')));
+     CREATE VIEW young AS SELECT * FROM item WHERE state IN ('new', 'newer');
+     CREATE FUNCTION count_young() RETURNS bigint BEGIN ATOMIC SELECT count(*) FROM item WHERE state IN ('new', 'newer'); END`,
+  )
+  const schedule = await makeSchedule(wharf.root, 'words', { verify: true })
+  const { lastRun } = await runWhenDue(wharf, schedule)
+  expect(lastRun, JSON.stringify(lastRun)).toMatchObject({ status: 'succeeded', provenAt: expect.any(String) })
+  await wharf.root.delete(`/schedules/${schedule.id}`)
+})
+
 test('an archive that cannot be restored fails its run, is not kept, and leaves those before it alone', async () => {
   const schedule = await makeSchedule(wharf.root, 'odd', { verify: true, keep: { last: 1 } })
   const good = await runWhenDue(wharf, schedule)
@@ -218,7 +232,7 @@ test('an archive with a line that is longer than usual is proven under the limit
   expect(lastRun, JSON.stringify(lastRun)).toMatchObject({ status: 'succeeded', provenAt: expect.any(String) })
 })
 
-test('what is not the same after a restore is reported by its name', () => {
+test('what is not the same after a restore is reported by its name', async () => {
   const original = new Map([
     ['table "a"', '{}'],
     ['the rows of table "a"', '{"rows":2,"sha256":"x"}'],
@@ -229,8 +243,8 @@ test('what is not the same after a restore is reported by its name', () => {
     ['the rows of table "a"', '{"rows":1,"sha256":"y"}'],
     ['table "c"', '{}'],
   ])
-  expect(compareContents(original, original)).toEqual([])
-  expect(compareContents(original, restored).map(({ detail }) => detail)).toEqual([
+  expect(await compareContents(original, original)).toEqual([])
+  expect((await compareContents(original, restored)).map(({ detail }) => detail)).toEqual([
     'the rows of table "a" is not the same',
     'table "b" was not restored',
     'table "c" was added',
@@ -248,7 +262,7 @@ test.each([
   }
   const lines = archive.split('\n')
   const without = lines.filter((line) => !line.startsWith(beginning))
-  expect(compareContents(await contentsOf(lines), await contentsOf(without))).toEqual([
+  expect(await compareContents(await contentsOf(lines), await contentsOf(without))).toEqual([
     { detail: `${name} of stage "live" of project 1 was not restored` },
   ])
 })

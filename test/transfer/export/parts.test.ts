@@ -74,10 +74,10 @@ test('rows that come back in other parts are the same rows, and a proof sees oth
     ['toasted', 104],
   ])
   const original = await contentsOf(archive)
-  expect(compareContents(original, await contentsOf(restored))).toEqual([])
+  expect(await compareContents(original, await contentsOf(restored))).toEqual([])
   const [one = '', other = ''] = linesOf(restored).filter((line) => /^\{"row":\[850[01],/.test(line))
   for (const changed of [restored.replace(one, ''), restored.replace(one + other, other + one)]) {
-    expect(compareContents(original, await contentsOf(changed))).toEqual([
+    expect(await compareContents(original, await contentsOf(changed))).toEqual([
       { detail: 'the rows of table "gaps" of stage "live" of project 1 is not the same' },
     ])
   }

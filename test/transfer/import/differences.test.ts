@@ -141,3 +141,32 @@ test('a target that differs only in what decides about no row takes the archive'
   expect(after).toContain('"statistics":200')
   expect(after).not.toContain('4711')
 })
+
+test('PostgreSQL may print the SQL of a copy in other words than that of its original', async () => {
+  await createProject(
+    wharf,
+    'original',
+    `CREATE DOMAIN state AS varchar(9) CHECK (VALUE IN ('new', 'old'));
+     CREATE TABLE parcel (id integer PRIMARY KEY, state varchar(9) CHECK (state IN ('new', 'old')), other state,
+       is_new boolean GENERATED ALWAYS AS (state IN ('new', 'newer')) STORED);
+     CREATE INDEX parcel_open ON parcel (id) WHERE state IN ('new', 'late');
+     INSERT INTO parcel VALUES (1, 'new', 'old')`,
+  )
+  await createProject(wharf, 'copied')
+  const of = (archive: string) => archive.match(/ANY .{50}/)?.[0]
+  const original = await exportOf(wharf.root, 'original')
+  const toCopy = { query: '?targetSlug=copied' }
+  expect(await sendArchive(wharf.root, original, toCopy)).toMatchObject({ status: 200 })
+  const copied = await exportOf(wharf.root, 'copied')
+  expect(of(copied)).not.toBe(of(original))
+  expect(await sendArchive(wharf.root, original, toCopy)).toMatchObject({ status: 200 })
+  expect(await sendArchive(wharf.root, copied, { query: '?targetSlug=original' })).toMatchObject({ status: 200 })
+  await applyScript(wharf, 'copied', 'ALTER TABLE parcel DROP CONSTRAINT parcel_state_check')
+  await applyScript(wharf, 'copied', `ALTER TABLE parcel ADD CHECK (state IN ('new', 'lost'))`)
+  expect(await sendArchive(wharf.root, original, toCopy)).toMatchObject({
+    status: 409,
+    json: {
+      errors: [{ detail: expect.stringContaining('check "parcel_state_check" of table "parcel": definition is') }],
+    },
+  })
+})
