@@ -61,6 +61,7 @@ export const SQLSTATE = {
   undefinedSchema: '3F000',
   notInRequiredState: '55000',
   lockNotAvailable: '55P03',
+  queryCanceled: '57014',
   readOnlyTransaction: '25006',
   internalError: 'XX000',
   invalidParameterValue: '22023',

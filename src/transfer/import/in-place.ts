@@ -1,6 +1,8 @@
 import { quoteIdentifier, quoteLiteral } from '../../database/quoting.ts'
+import { SQLSTATE, sqlState } from '../../database/sqlstate.ts'
 import type { CreateStatements, StructureLines } from '../structure/create-statements.ts'
 import { tablesIn } from '../structure/lines.ts'
+import { isBeingRead, loadFailure } from './load-failure.ts'
 import type { LoadingSession } from './loading-session.ts'
 import { makeAgain, SET_ASIDE_SQL, type SetAside } from './set-aside.ts'
 
@@ -10,7 +12,9 @@ import { makeAgain, SET_ASIDE_SQL, type SetAside } from './set-aside.ts'
  *
  * Readers wait for as long as it takes; what they would lose by a swap is what the structure lines do not describe.
  *
- * @param options `lockTimeout`: how long it is waited for who reads; `withRows`: false where none are loaded, so that
+ * Locks the tables, and reads then what there is.
+ *
+ * @param options `lockTimeout`: how long it is waited for who reads, in all; `withRows`: false where none are loaded, so that
  *   foreign keys are made again without a look at the rows that refer to those which are missing then.
  */
 export async function inPlaceStatements(
@@ -21,6 +25,7 @@ export async function inPlaceStatements(
   const tables = tablesIn(structure)
   const names = tables.map(({ name }) => quoteIdentifier(name))
   const emptied = tables.filter(({ partitionBy }) => partitionBy === undefined)
+  await lockTables(session, names, lockTimeout)
   const constraints = await session.query<SetAside>(SET_ASIDE_SQL)
   const acting = await session.query<Acting>(ACTING_SQL)
   // With these, a table's owner is under its policies too, and COPY refuses to work.
@@ -37,9 +42,6 @@ export async function inPlaceStatements(
   )
   return {
     before: [
-      // While we wait for this lock behind a reader, everybody else waits behind us.
-      `SET LOCAL lock_timeout = ${quoteLiteral(lockTimeout)}`,
-      ...(names.length > 0 ? [`LOCK TABLE ${names.join(', ')} IN ACCESS EXCLUSIVE MODE`] : []),
       ...constraints.map(({ noun, of, name }) => `ALTER ${noun} ${of} DROP CONSTRAINT ${quoteIdentifier(name)}`),
       ...acting.map(
         ({ table, noun, name }) =>
@@ -64,6 +66,19 @@ export async function inPlaceStatements(
     filled: views.map(({ name }) => name),
     last: [],
   }
+}
+
+/** While we wait behind the readers of a table, everybody else waits behind us: also for those that are locked already. */
+async function lockTables(session: LoadingSession, names: readonly string[], timeout: string): Promise<void> {
+  await session.execute(`SET LOCAL lock_timeout = ${quoteLiteral(timeout)}`)
+  if (names.length === 0) return
+  await session.execute(`SET LOCAL statement_timeout = ${quoteLiteral(timeout)}`)
+  try {
+    await session.execute(`LOCK TABLE ${names.join(', ')} IN ACCESS EXCLUSIVE MODE`)
+  } catch (error) {
+    throw sqlState(error) === SQLSTATE.queryCanceled ? isBeingRead(error) : loadFailure(error)
+  }
+  await session.execute('SET LOCAL statement_timeout = 0')
 }
 
 /** The stage's schema is the first of the session's `search_path`. */

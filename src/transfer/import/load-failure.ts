@@ -11,10 +11,17 @@ import { AppError } from '../../errors.ts'
  */
 export function loadFailure(error: unknown): unknown {
   if (!(error instanceof pg.DatabaseError)) return error
+  if (sqlState(error) === SQLSTATE.lockNotAvailable) return isBeingRead(error)
   const detail = explain(error)
-  if (detail === undefined) return databaseFailure(error) ?? error
-  return new AppError('CONFLICT', `nothing was changed: ${detail}`, { faults: [{ detail }], cause: error })
+  return detail === undefined ? (databaseFailure(error) ?? error) : refusal(detail, error)
 }
+
+/** Its tables can't be locked. */
+export const isBeingRead = (cause: unknown): AppError =>
+  refusal('the stage is being read, perhaps by an export; try again when that has ended', cause)
+
+const refusal = (detail: string, cause: unknown): AppError =>
+  new AppError('CONFLICT', `nothing was changed: ${detail}`, { faults: [{ detail }], cause })
 
 /** Nothing but the body of a function can name a table that a line does not: PostgreSQL knows what else needs it. */
 const NOT_YET =
@@ -31,8 +38,6 @@ function explain(error: pg.DatabaseError): string | undefined {
   if (state === '53200') {
     return 'PostgreSQL has no memory for so many locks; its operator can raise max_locks_per_transaction'
   }
-  if (state === SQLSTATE.lockNotAvailable)
-    return 'the stage is being read, perhaps by an export; try again when that has ended'
   switch (refusedPart(error)) {
     case 'constraint': {
       const named = constraint === undefined ? '' : ` "${constraint}"`
