@@ -20,23 +20,21 @@ export interface Replaced {
  */
 export async function assertSettled(query: Query, { schemaName, rightsState }: Replaced): Promise<void> {
   // First: a transaction may end between the two, and what it did is seen then.
-  if (await isChanging(query, schemaName)) throw changing()
+  await assertNotChanging(query, schemaName)
   await assertSameRights(query, schemaName, rightsState)
 }
 
-/** Whether somebody changes what is in a schema, in a transaction that has not ended. */
-export async function isChanging(query: Query, schemaName: string): Promise<boolean> {
+/** @throws {AppError} CONFLICT where somebody changes what is in a schema, in a transaction that has not ended. */
+export async function assertNotChanging(query: Query, schemaName: string): Promise<void> {
   const [found] = await query<{ changing: boolean }>(IS_CHANGING_SQL, [schemaName])
-  return found?.changing ?? false
-}
-
-const changing = (): AppError =>
-  new AppError(
+  if (!found?.changing) return
+  throw new AppError(
     'CONFLICT',
     'rights on the stage, or things in it, are being changed in a transaction that has not ended; nothing was changed, ' +
       'try again when that has ended',
     { retryAfterSeconds: 10 },
   )
+}
 
 // `xmax` has 32 bits of an id that is not 2^31 away from our own.
 const IS_CHANGING_SQL = `

@@ -9,7 +9,7 @@ import { withStageLocks } from '../../projects/stage-locks.ts'
 import type { Turns } from '../../projects/turns.ts'
 import { readGrantsState } from '../structure/grants/stage-grants.ts'
 import type { Query } from '../structure/query.ts'
-import { isChanging } from './assert-settled.ts'
+import { assertNotChanging } from './assert-settled.ts'
 import { countSchemaRows, listTables, type TableRows } from './count-rows.ts'
 import { busyIfLocked, lockAgainstWrites } from './lock-against-writes.ts'
 import { type StageIdentity, shadowName } from './shadow-schemas.ts'
@@ -123,6 +123,7 @@ async function exchange(tx: Transaction, stage: StageIdentity, keptSchema: strin
 /** The last event must be the import's, and the structure and the rights those that it made: plain SQL can change these unlogged. */
 async function assertUnwritten(tx: Transaction, { stageId, schemaName }: StageIdentity, of: unknown): Promise<void> {
   const replacedBy = replacedBySchema.safeParse(of).data
+  await assertNotChanging((sql, parameters) => tx.$queryRawUnsafe(sql, ...parameters), schemaName)
   const { reference } = await readReference({ prisma: tx }, stageId)
   if (replacedBy?.reference === reference && (await isBuiltAsLoaded(tx, schemaName, replacedBy))) return
   throw new AppError(
@@ -139,7 +140,6 @@ async function isBuiltAsLoaded(
 ): Promise<boolean> {
   if ((await listTables(tx, schemaName)).length !== tables.length) return false
   const query: Query = (sql, parameters) => tx.$queryRawUnsafe(sql, ...parameters)
-  if (await isChanging(query, schemaName)) return false
   if (rights !== undefined && (await readGrantsState(query, schemaName)) !== rights) return false
   const made = transactions ?? transaction.split(',')
   const changed = await tx.$queryRaw<unknown[]>`

@@ -64,7 +64,7 @@ test("one that was rolled back is in nobody's way, and an undo is refused meanwh
   expect(await importIt()).toMatchObject({ status: 200 })
   await withSession((await loginUrl(wharf, 'shop')).href, async (login) => {
     await login.query('BEGIN; GRANT TRUNCATE ON "shop.live".t TO PUBLIC')
-    expect(await undo()).toMatchObject({ status: 409, text: expect.stringContaining('written to since') })
+    expect(await undo()).toMatchObject({ status: 409, text: expect.stringContaining('has not ended') })
     await login.query('ROLLBACK')
   })
   expect(await undo()).toMatchObject({ status: 200 })
