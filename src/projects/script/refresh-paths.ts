@@ -4,6 +4,8 @@ import { stagePath } from '../stage-path.ts'
 /** The functions of a script whose bodies lost the schema of the dump. */
 export interface RefreshPaths {
   add(name: string): void
+  /** Sets them before the first of several statements that refresh views. */
+  before(statement: string): Promise<void>
   /**
    * Has those that materialized views call search the stage: from version 17, PostgreSQL looks into no schema but its own
    * while it refreshes them.
@@ -51,16 +53,23 @@ const CALLED = `WITH RECURSIVE
 /** @param client in which a script runs. */
 export function createRefreshPaths(client: pg.PoolClient, stageSchema: string): RefreshPaths {
   const names = new Set<string>()
+  let isUpToDate = false
+  const set = async (): Promise<void> => {
+    if (names.size === 0 || isUpToDate) return
+    isUpToDate = true
+    const { rows } = await client.query<{ signature: string }>(CALLED, [stageSchema, [...names]])
+    for (const { signature } of rows) {
+      await client.query(`ALTER FUNCTION ${signature} SET search_path TO ${stagePath(stageSchema)}`)
+    }
+  }
   return {
     add: (name) => {
       names.add(name)
     },
-    async set() {
-      if (names.size === 0) return
-      const { rows } = await client.query<{ signature: string }>(CALLED, [stageSchema, [...names]])
-      for (const { signature } of rows) {
-        await client.query(`ALTER FUNCTION ${signature} SET search_path TO ${stagePath(stageSchema)}`)
-      }
+    async before(statement) {
+      if (/^refresh\b/i.test(statement)) await set()
+      else isUpToDate = false
     },
+    set,
   }
 }

@@ -121,7 +121,7 @@ export async function runScript(
     if (prepared.leavesBodyOf !== undefined) unmappedFunctions.push({ name: prepared.leavesBodyOf, line })
     if (prepared.copiesInto !== undefined) return copy(statement, prepared, prepared.copiesInto)
     if (prepared.losesSchemaOf !== undefined) refreshPaths.add(prepared.losesSchemaOf)
-    if (/^refresh\b/i.test(prepared.text)) await refreshPaths.set()
+    await refreshPaths.before(prepared.text)
     batch.push({ text: prepared.text, line })
     batchChars += prepared.text.length
     if (isInsert) return
