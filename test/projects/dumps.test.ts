@@ -316,9 +316,9 @@ INSERT INTO "part" (id) VALUES\n(3);\n`
   })
 
   const NAMED = [
-    ['public.part', '{public.part,NULL}', 'public.times(integer,integer)', 'x', 'public.part'],
-    ['public."A ""part"""', '{"public.\\"A \\"\\"part\\"\\"\\""}', '\\N', 'y\\\\', 'public.x'],
-    ['pg_class', '{}', 'upper(text)', 'z', '\\N'],
+    ['public.part', '{public.part,NULL}', '{public.part}', 'public.times(integer,integer)', 'x', 'public.part'],
+    ['public."A ""part"""', '{"public.\\"A \\"\\"part\\"\\"\\""}', '{NULL}', '\\N', 'y\\\\', 'public.x'],
+    ['pg_class', '{}', '\\N', 'upper(text)', 'z', '\\N'],
   ] as const
   const named = (rows: string): string => `--
 -- PostgreSQL database dump
@@ -327,7 +327,7 @@ CREATE TABLE public.part (id integer);
 CREATE TABLE public."A ""part""" (id integer);
 CREATE FUNCTION public.times(integer, integer) RETURNS integer LANGUAGE sql AS $$ SELECT 1 $$;
 CREATE DOMAIN public.one AS regclass;
-CREATE TABLE public.named (skipped int GENERATED ALWAYS AS (1) STORED, a public.one, many regclass[], f regprocedure, s text, t text);
+CREATE TABLE public.named (skipped int GENERATED ALWAYS AS (1) STORED, a public.one, many regclass[], ones public.one[], f regprocedure, s text, t text);
 ${rows}
 --
 -- PostgreSQL database dump complete
@@ -339,19 +339,19 @@ ${rows}
   const copied = NAMED.map((row) => row.join('\t').replaceAll('\\"', '\\\\"')).join('\n')
 
   test.for([
-    ['copied', `COPY public.named (a, many, f, s, t) FROM stdin;\n${copied}\n\\.\n`],
+    ['copied', `COPY public.named (a, many, ones, f, s, t) FROM stdin;\n${copied}\n\\.\n`],
     ['copied-all', `COPY public.named FROM stdin;\r\n${copied.replaceAll('\n', '\r\n')}\r\n\\.\r\n`],
-    ['inserted', INSERTED.map((row) => `INSERT INTO public.named (a, many, f, s, t) VALUES (${row});`).join('\n')],
+    ['inserted', INSERTED.map((row) => `INSERT INTO public.named (a, many, ones, f, s, t) VALUES (${row});`).join('\n')],
     ['inserted-all', `INSERT INTO public.named VALUES\n(DEFAULT, ${INSERTED.join('),\n(DEFAULT, ')});`],
   ] as const)('has rows %s whose values are names of objects, which are those of the stage', async ([slug, rows]) => {
     await createProject(wharf, slug)
     expect(await post(slug, named(rows))).toMatchObject({ status: 200 })
     const stage = (name: string) => `"${slug}.live".${name}`
-    const sql = `SELECT a::text, many::text[], f::text, s, t FROM ${stage('named')} ORDER BY s`
+    const sql = `SELECT a::text, many::text[], ones::text[], f::text, s, t FROM ${stage('named')} ORDER BY s`
     expect(await wharf.database.query(sql)).toEqual([
-      { a: stage('part'), many: [stage('part'), null], f: stage('times(integer,integer)'), s: 'x', t: 'public.part' },
-      { a: stage('"A ""part"""'), many: [stage('"A ""part"""')], f: null, s: 'y\\', t: 'public.x' },
-      { a: 'pg_class', many: [], f: 'upper(text)', s: 'z', t: null },
+      { a: stage('part'), many: [stage('part'), null], ones: [stage('part')], f: stage('times(integer,integer)'), s: 'x', t: 'public.part' },
+      { a: stage('"A ""part"""'), many: [stage('"A ""part"""')], ones: [null], f: null, s: 'y\\', t: 'public.x' },
+      { a: 'pg_class', many: [], ones: null, f: 'upper(text)', s: 'z', t: null },
     ])
   })
 

@@ -16,18 +16,29 @@ export interface NameColumn {
   readonly isArray: boolean
 }
 
-/** `$1`: the table. The types that domains are over, and those of the elements of arrays. */
-const COLUMNS = `SELECT attname::text AS name, type.typname::text AS type, attgenerated <> '' AS generated
+/** `$1`: the table. The types below domains, also below those that are elements of arrays. */
+const COLUMNS = `SELECT attname::text AS name, type.name AS type, type.is_array AS "isArray", attgenerated <> '' AS generated
   FROM pg_catalog.pg_attribute
   CROSS JOIN LATERAL (
-    WITH RECURSIVE base (oid) AS (
-      SELECT atttypid UNION ALL SELECT typbasetype FROM base JOIN pg_catalog.pg_type domain ON domain.oid = base.oid
-      WHERE typtype = 'd'
+    WITH RECURSIVE base (oid, is_array) AS (
+      SELECT atttypid, false
+       UNION ALL
+      SELECT CASE WHEN typtype = 'd' THEN typbasetype ELSE typelem END, is_array OR typtype <> 'd'
+        FROM base JOIN pg_catalog.pg_type outer_type ON outer_type.oid = base.oid
+       WHERE typtype = 'd' OR typcategory = 'A'
     )
-    SELECT typname, typnamespace FROM base JOIN pg_catalog.pg_type found ON found.oid = base.oid WHERE typtype <> 'd'
+    SELECT typname::text AS name, is_array FROM base JOIN pg_catalog.pg_type found ON found.oid = base.oid
+     WHERE typtype <> 'd' AND typcategory <> 'A'
   ) type
   WHERE attrelid = pg_catalog.to_regclass($1) AND attnum > 0 AND NOT attisdropped
   ORDER BY attnum`
+
+interface ColumnRow {
+  readonly name: string
+  readonly type: string
+  readonly isArray: boolean
+  readonly generated: boolean
+}
 
 /**
  * The columns that rows have, in their order: some by name, all, or all but those that are generated. Without names, INSERT
@@ -41,11 +52,11 @@ export async function readNameColumns(
   columns: RowColumns,
 ): Promise<readonly NameColumn[]> {
   const table = schema === undefined ? quoteIdentifier(name) : quoteQualified(schema, name)
-  const { rows } = await client.query<{ name: string; type: string; generated: boolean }>(COLUMNS, [table])
-  const typeOf = new Map(rows.map((column) => [column.name, column.type]))
+  const { rows } = await client.query<ColumnRow>(COLUMNS, [table])
+  const columnOf = new Map(rows.map((column) => [column.name, column]))
   const inRows = rows.filter(({ generated }) => columns === 'all' || !generated).map((column) => column.name)
   return (typeof columns === 'string' ? inRows : columns).flatMap((column, index) => {
-    const type = typeOf.get(column) ?? ''
-    return OBJECT_NAME_TYPE.test(type) ? [{ index, isArray: type.startsWith('_') }] : []
+    const { type = '', isArray = false } = columnOf.get(column) ?? {}
+    return OBJECT_NAME_TYPE.test(type) ? [{ index, isArray }] : []
   })
 }

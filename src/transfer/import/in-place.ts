@@ -63,6 +63,7 @@ export async function inPlaceStatements(
       ),
       ...positions(structure),
     ],
+    acting: [],
     filled: views.map(({ name }) => name),
     last: [],
   }

@@ -49,11 +49,11 @@ async function buildAndTakeBack(
   signal: AbortSignal,
 ) {
   const lines = withoutFilledViews(structure)
-  const { before, after, last } = createStatements(lines)
+  const { before, after, acting, last } = createStatements(lines)
   const session = await openLoadingSession(database.pool, schemaName, { signal })
   try {
     await runAll(session, rightsBefore(rights, project.login, schemaName))
-    await runAll(session, [...before, ...after, ...last])
+    await runAll(session, [...before, ...after, ...acting, ...last])
     await assertBuilt(session, schemaName, { lines, isOwn: mode === 'swap' })
     const query: Query = (sql, parameters) => session.query(sql, parameters)
     await runAll(session, await rightsAfter(query, rights, project.login, schemaName))

@@ -76,10 +76,10 @@ async function isBuiltTheSameAgain(
   schemaName: string,
   built: StructureLines,
 ): Promise<boolean> {
-  const { before, after, filled, last } = createStatements(built)
+  const { before, after, acting, filled, last } = createStatements(built)
   await session.execute('SAVEPOINT wharf_build_again')
   try {
-    for (const statement of [...dropStatements(built), ...before, ...after]) await session.execute(statement)
+    for (const statement of [...dropStatements(built), ...before, ...after, ...acting]) await session.execute(statement)
     await fillViews(session, filled)
     for (const statement of last) await session.execute(statement)
     const again = toLines(await readWholeStructure(session.query, schemaName))

@@ -37,8 +37,10 @@ export interface StructureLines {
 export interface CreateStatements {
   /** Sequences, tables without constraints and indexes, and all that these need: what rows can be loaded into. */
   readonly before: readonly string[]
-  /** After the rows: keys, indexes, views, and what else may need tables. */
+  /** After the rows: keys, indexes, views, and what else may need tables. All that values can name is there then. */
   readonly after: readonly string[]
+  /** What acts when rows change or are read. */
+  readonly acting: readonly string[]
   /** The materialized views that are then filled, by name. */
   readonly filled: readonly string[]
   /** In the end: what is checked, what acts when rows change, and where the sequences stand. */
@@ -60,6 +62,7 @@ export function createStatements(lines: StructureLines): CreateStatements {
   const { early, late } = splitAtRows(inOrder)
   const [types, others] = splitBefore(early, isTableEntry)
   const [functions, views] = splitBefore(late, mayNeedKeys)
+  const [acting, passive] = [views.filter(isMadeAfterRows), views.filter((line) => !isMadeAfterRows(line))]
   const statements = lineStatements(inOrder, types)
   return {
     before: [
@@ -78,9 +81,10 @@ export function createStatements(lines: StructureLines): CreateStatements {
       ...keyStatements(tables),
       ...functions.flatMap(statements.of),
       ...exclusionStatements(tables),
-      ...views.flatMap(statements.of),
+      ...passive.flatMap(statements.of),
       ...indexStatements(tables),
     ],
+    acting: acting.flatMap(statements.of),
     filled: inOrder.flatMap(({ kind, content }) =>
       kind === 'materializedView' && content.populated ? [content.name] : [],
     ),

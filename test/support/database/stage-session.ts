@@ -33,8 +33,8 @@ export async function openStage(url: string, schema: string): Promise<StageSessi
     },
     run,
     async build(lines) {
-      const { before, after, filled, last } = createStatements(lines)
-      await run(['BEGIN', ...before, ...after])
+      const { before, after, acting, filled, last } = createStatements(lines)
+      await run(['BEGIN', ...before, ...after, ...acting])
       await fillViews({ execute: (statement) => run([statement]) }, filled)
       await run([...last, 'COMMIT'])
     },

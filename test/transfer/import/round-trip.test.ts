@@ -24,6 +24,7 @@ const DATABASES = [
   { slug: 'rental', path: '../../fixtures/rental.sql' },
   { slug: 'inheritance', path: '../../fixtures/inheritance.sql' },
   { slug: 'row-types', path: '../../fixtures/row-types.sql' },
+  { slug: 'object-names', path: '../../fixtures/object-names.sql' },
   { slug: 'tables-of-18', path: '../../fixtures/tables-18.sql', since: 18 },
 ]
   .map(({ path, since = 0, ...others }) => {

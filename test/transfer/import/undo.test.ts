@@ -14,7 +14,7 @@ const TABLES = `
   CREATE TABLE artist (id serial PRIMARY KEY, name text UNIQUE);
   CREATE TABLE album (id integer PRIMARY KEY, artist_id integer REFERENCES artist);
   CREATE TYPE span AS RANGE (SUBTYPE = float8);
-  CREATE TABLE nothing (n integer);`
+  CREATE TABLE nothing (n regclass);`
 
 let wharf: TestWharf
 let archive: string

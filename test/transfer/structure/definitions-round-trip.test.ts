@@ -96,8 +96,8 @@ async function printedBy(server: string, statements: readonly string[]): Promise
 }
 
 async function rebuiltBy(server: string, lines: StructureLines): Promise<StructureLines> {
-  const { before, after, last } = createStatements(lines)
-  return printedBy(server, [...before, ...after, ...last])
+  const { before, after, acting, last } = createStatements(lines)
+  return printedBy(server, [...before, ...after, ...acting, ...last])
 }
 
 async function expectTheSame(built: StructureLines, lines: StructureLines): Promise<void> {
