@@ -341,7 +341,10 @@ ${rows}
   test.for([
     ['copied', `COPY public.named (a, many, ones, f, s, t) FROM stdin;\n${copied}\n\\.\n`],
     ['copied-all', `COPY public.named FROM stdin;\r\n${copied.replaceAll('\n', '\r\n')}\r\n\\.\r\n`],
-    ['inserted', INSERTED.map((row) => `INSERT INTO public.named (a, many, ones, f, s, t) VALUES (${row});`).join('\n')],
+    [
+      'inserted',
+      INSERTED.map((row) => `INSERT INTO public.named (a, many, ones, f, s, t) VALUES (${row});`).join('\n'),
+    ],
     ['inserted-all', `INSERT INTO public.named VALUES\n(DEFAULT, ${INSERTED.join('),\n(DEFAULT, ')});`],
   ] as const)('has rows %s whose values are names of objects, which are those of the stage', async ([slug, rows]) => {
     await createProject(wharf, slug)
@@ -349,7 +352,14 @@ ${rows}
     const stage = (name: string) => `"${slug}.live".${name}`
     const sql = `SELECT a::text, many::text[], ones::text[], f::text, s, t FROM ${stage('named')} ORDER BY s`
     expect(await wharf.database.query(sql)).toEqual([
-      { a: stage('part'), many: [stage('part'), null], ones: [stage('part')], f: stage('times(integer,integer)'), s: 'x', t: 'public.part' },
+      {
+        a: stage('part'),
+        many: [stage('part'), null],
+        ones: [stage('part')],
+        f: stage('times(integer,integer)'),
+        s: 'x',
+        t: 'public.part',
+      },
       { a: stage('"A ""part"""'), many: [stage('"A ""part"""')], ones: [null], f: null, s: 'y\\', t: 'public.x' },
       { a: 'pg_class', many: [], ones: null, f: 'upper(text)', s: 'z', t: null },
     ])
