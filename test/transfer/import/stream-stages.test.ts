@@ -20,6 +20,7 @@ import { gzipMembers } from '../../../src/lib/gzip-members.ts'
 import { lineBlocks } from '../../../src/lib/line-blocks.ts'
 import type { readText } from '../../../src/lib/read-text.ts'
 import { recogniseGzip } from '../../../src/lib/recognise-gzip.ts'
+import { mapCopiedNames } from '../../../src/projects/script/object-values.ts'
 import { createScriptWindow } from '../../../src/projects/script/script-window.ts'
 import type { checkArchive, receiveArchive } from '../../../src/transfer/import/receive-archive.ts'
 import { createSpoolFile } from '../../../src/transfer/import/spool-file.ts'
@@ -86,6 +87,8 @@ const BORROWERS: Readonly<Record<string, (chunks: AsyncIterable<BorrowedBytes>) 
     while (!window.isLast) await window.more()
     return Buffer.from(window.bytes)
   },
+  'projects/script/object-values.ts': (chunks) =>
+    joined(mapCopiedNames(chunks, [{ index: 0, isArray: false }], { schema: 'public', to: 'stage' })),
   'events/load-log.ts': async (chunks) => Buffer.concat(await collect(lineBlocks(copied(chunks), whole))),
   async 'copy/copy-into.ts'(chunks) {
     const client = await pool.connect()
@@ -105,6 +108,7 @@ const HANDING_ON = new Set([
   'lib/growing-buffer.ts',
   'projects/apply-schema.ts',
   'projects/demo-project.ts',
+  'projects/script/prepare-statement.ts',
   'projects/script/read-rows.ts',
   'projects/script/read-script.ts',
   'projects/script/run-script.ts',
