@@ -188,6 +188,37 @@ test('large objects that a column refers to are counted, and missing', async () 
   expect(found.parse((await wharf.root.post('/export/dry-run', { json: excluded })).json).complete).toBe(true)
 })
 
+test('values that name what their name alone does not tell are counted, and missing', async () => {
+  await createProject(
+    wharf,
+    'names',
+    `CREATE FUNCTION f(integer) RETURNS integer LANGUAGE sql AS 'SELECT 1';
+     CREATE FUNCTION f(text) RETURNS integer LANGUAGE sql AS 'SELECT 1';
+     CREATE VIEW pg_class AS SELECT 1 AS one;
+     CREATE DOMAIN called AS regproc;
+     CREATE TABLE hook (f called, all_of called[], exactly regprocedure, relation regclass, operator regoper);
+     INSERT INTO hook
+     SELECT p.oid, ARRAY[p.oid, 'upper(text)'::regprocedure]::called[], p.oid, 'hook', '||/'::regoper FROM pg_proc p
+      WHERE proname = 'f' AND pronamespace = quote_ident(current_schema())::regnamespace;
+     INSERT INTO hook VALUES (0, NULL, 12345678, '12345678', 0),
+                             (NULL, '{}', NULL, (quote_ident(current_schema())::regnamespace || '.pg_class')::regclass, '+(integer,integer)'::regoperator)`,
+  )
+  const { json } = await wharf.root.post('/export/dry-run', { json: { projects: [{ slug: 'names' }] } })
+  const value = (name: string, values: string) => ({
+    ...{ stage: 'live', kind: 'value', name: `hook.${name}`, rows: true },
+    detail: expect.stringMatching(new RegExp(`^${values} that no import takes, such as .*, whose name alone`)),
+  })
+  expect(json).toEqual({
+    complete: false,
+    notExported: [
+      value('all_of', '4 values'),
+      value('f', '2 values'),
+      value('operator', '1 value'),
+      value('relation', '1 value'),
+    ],
+  })
+})
+
 test('large objects of another project are nothing to a column that has their numbers', async () => {
   await createProject(wharf, 'neighbour', 'SELECT lo_create(424242)')
   await createProject(wharf, 'numbers', 'CREATE TABLE number (o oid); INSERT INTO number VALUES (424242)')

@@ -15,6 +15,7 @@ import { excludeTables, tableNames, withPartitions } from './exclude-tables.ts'
 import { findLargeObjects } from './large-objects.ts'
 import type { ProjectSnapshot } from './snapshot.ts'
 import { declareTableCursor, type TableCursor } from './table-pages.ts'
+import { findUnclearNames } from './unclear-names.ts'
 
 /** A project whose tables' cursors are open. */
 export interface DeclaredProject {
@@ -69,12 +70,15 @@ export async function declareTables(
     await assertAllRowsVisible(tx, tables)
     const names = tables.map(({ line }) => line.name)
     const objects = await findLargeObjects(query, stage.schemaName, names)
+    const unclear = await findUnclearNames(query, stage.schemaName, names)
     const { grants, inOrder, leftOut } = await chooseRights(control, query, {
       structure: rest,
       schemaName: stage.schemaName,
       withGrants: selection.grants === true,
     })
-    const notExported = withRowsMarked([...rest.notExported, ...objects, ...leftOut]).sort(compareNotExported)
+    const notExported = withRowsMarked([...rest.notExported, ...objects, ...unclear, ...leftOut]).sort(
+      compareNotExported,
+    )
     const structure = { ...rest, inOrder, notExported }
     declared.push({ stage, structure, grants, tables: await declareCursors(tx, stage, tables) })
   }
