@@ -1,16 +1,9 @@
 import type pg from 'pg'
 import { type NameColumn, type RowColumns, readNameColumns, type TableName } from './name-columns.ts'
+import type { BuiltInNames } from './name-map.ts'
 
 /** The schemas of names that extensions have made. */
 export type SchemaByName = ReadonlyMap<string, string>
-
-/** Names that mean something of PostgreSQL's own, which is found before what a stage has. */
-export interface BuiltInNames {
-  /** Of functions, before their arguments. */
-  readonly functions: ReadonlySet<string>
-  /** Of types, tables and operators. */
-  readonly others: ReadonlySet<string>
-}
 
 export const noBuiltInNames: BuiltInNames = { functions: new Set(), others: new Set() }
 

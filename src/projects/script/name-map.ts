@@ -1,4 +1,10 @@
-import type { BuiltInNames } from './extension-names.ts'
+/** Names that mean something of PostgreSQL's own, which is found before what a stage has. */
+export interface BuiltInNames {
+  /** Of functions, before their arguments. */
+  readonly functions: ReadonlySet<string>
+  /** Of types, tables and operators. */
+  readonly others: ReadonlySet<string>
+}
 
 /** A schema of a dump, and what takes its place. */
 export interface NameMap {

@@ -13,14 +13,14 @@ export function loadFailure(error: unknown): unknown {
   if (!(error instanceof pg.DatabaseError)) return error
   if (sqlState(error) === SQLSTATE.lockNotAvailable) return isBeingRead(error)
   const detail = explain(error)
-  return detail === undefined ? (databaseFailure(error) ?? error) : refusal(detail, error)
+  return detail === undefined ? (databaseFailure(error) ?? error) : asConflict(detail, error)
 }
 
 /** Its tables can't be locked. */
 export const isBeingRead = (cause: unknown): AppError =>
-  refusal('the stage is being read, perhaps by an export; try again when that has ended', cause)
+  asConflict('the stage is being read, perhaps by an export; try again when that has ended', cause)
 
-const refusal = (detail: string, cause: unknown): AppError =>
+const asConflict = (detail: string, cause: unknown): AppError =>
   new AppError('CONFLICT', `nothing was changed: ${detail}`, { faults: [{ detail }], cause })
 
 /** Nothing but the body of a function can name a table that a line does not: PostgreSQL knows what else needs it. */
