@@ -181,11 +181,14 @@ function put(parent: unknown, [key, ...path]: SqlFieldSample['path'], text: stri
   else put(Reflect.get(parent, key), path, text)
 }
 
+/** The kinds whose lines stand behind that of the table which they need. */
+const NEED_TABLE: readonly string[] = ['cast', 'view', 'materializedView']
+
 /** A whole archive with one line of structure, so that there is nothing else in it to be refused. */
 export function archiveAround(slug: string, stage: string, line: string): string {
   const isObject = OBJECT_KINDS.some((kind) => line.startsWith(`{"${kind}":`))
   const isTable = (line.startsWith('{"table":') && !line.includes('"partitionBy":')) || isObject
-  const isCast = line.startsWith('{"cast":')
+  const needsTable = NEED_TABLE.some((kind) => line.startsWith(`{"${kind}":`))
   const table = JSON.stringify({ table: LEAST.table })
   const parent = JSON.stringify({ table: { name: 'p', columns: [columnA, columnB], partitionBy: 'LIST (a)' } })
   // A row, so that what is computed for each is computed.
@@ -202,9 +205,9 @@ export function archiveAround(slug: string, stage: string, line: string): string
     JSON.stringify({ project: { slug, system: false } }),
     JSON.stringify({ stage: { slug: stage } }),
     ...(line.includes('"partitionOf":') ? [parent] : []),
-    ...(isCast ? [table] : []),
+    ...(needsTable ? [table] : []),
     line,
-    ...(isObject && !isCast ? [table] : []),
+    ...(isObject && !needsTable ? [table] : []),
     ...(isTable ? rows : []),
     JSON.stringify({ stageEnd: { slug: stage, tables: isTable ? 1 : 0, rows: isTable ? 1 : 0 } }),
     JSON.stringify({ projectEnd: { slug } }),
@@ -218,7 +221,7 @@ export const HOSTILE_LINE = 4
 
 /** The same for any field: the partitioned table comes before its partition, and a table before a cast of its rows. */
 export const hostileLineOf = ({ kind, path }: SqlFieldSample): number =>
-  kind === 'cast' || path[0] === 'partitionOf' ? HOSTILE_LINE + 1 : HOSTILE_LINE
+  NEED_TABLE.includes(kind) || path[0] === 'partitionOf' ? HOSTILE_LINE + 1 : HOSTILE_LINE
 
 /** All text fields of the lines that structure is built from, as `table.columns.0.type`, and what each holds. */
 export function declaredTexts(): ReadonlyMap<string, unknown> {

@@ -152,11 +152,8 @@ test('undoes an import at the very moment at which its token is revoked', async 
 
 test('puts its revoking off by a transaction that its import has to wait for', async () => {
   const leaver = await newLeaver()
-  const [stage] = await wharf.database.query<{ name: string }>(
-    `SELECT schema_name AS name FROM control.stage JOIN control.project ON project.id = project_id WHERE project.slug = 'shop'`,
-  )
   const answer = await withSession((await loginUrl(wharf, 'shop')).href, async (session) => {
-    await session.query(`BEGIN; GRANT USAGE ON SCHEMA "${stage?.name}" TO CURRENT_USER`)
+    await session.query('BEGIN; LOCK TABLE "shop.live".t IN ROW EXCLUSIVE MODE')
     const asked = sendArchive(leaver.client, archive, { query: '?targetSlug=shop' })
     await expect.poll(async () => (await openTransactions(wharf)).some(({ waits }) => waits === 'Lock')).toBe(true)
     await leaver.revoke()
