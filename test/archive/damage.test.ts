@@ -67,7 +67,7 @@ test('where gzip data is damaged is told by as many bytes as were read, never by
     const damaged = Buffer.from(packed)
     damaged[position] = (damaged[position] ?? 0) ^ 0xff
     const bytewise = isThorough || position % 8 === 0 ? [1] : []
-    for (const size of [...bytewise, 64, packed.length]) {
+    for (const size of [...bytewise, 64]) {
       const chunks = Array.from({ length: Math.ceil(packed.length / size) }, (_, index) =>
         damaged.subarray(index * size, (index + 1) * size),
       )

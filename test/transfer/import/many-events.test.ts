@@ -9,9 +9,9 @@ import { archiveOfEvents, type EventToWrite, eventOfSize } from './archive-of-ev
 
 const isFull = process.env.MANY_EVENTS !== undefined
 /** Two hundred thousand as well, which takes a minute for each way into the project. */
-const COUNTS = [0, 1, 999, 5_000, ...(isFull ? [200_000] : [])]
+const COUNTS = [0, 1, 999, 2_000, ...(isFull ? [200_000] : [])]
 /** Of the ways that do the same as an import in the end. */
-const COUNTS_OF_OTHERS = isFull ? COUNTS : [0, 5_000]
+const COUNTS_OF_OTHERS = isFull ? COUNTS : [0, 2_000]
 const PATIENCE_MS = isFull ? 600_000 : 60_000
 
 const KIBIBYTE = 1024
