@@ -5,7 +5,7 @@ import { type Grammar, loadGrammar } from '../archive/sql/grammar.ts'
 import { isLastPart } from '../archive/table-parts.ts'
 import type { Fault } from '../errors.ts'
 import { createTurns } from '../lib/give-way.ts'
-import { differInWordsOnly, type LineOfStructure } from '../transfer/structure/compare-built.ts'
+import { type LineOfStructure, sayTheSame } from '../transfer/structure/compare-built.ts'
 import { keyOf as nameOfGranted } from '../transfer/structure/grants/grants.ts'
 
 /**
@@ -90,8 +90,8 @@ export async function compareContents(original: Contents, restored: Contents): P
     const before = original.get(name)
     const after = restored.get(name)
     if (before === after) continue
-    if (before !== undefined && after !== undefined && saysTheSame(grammar, before, after)) continue
     await turn()
+    if (before !== undefined && after !== undefined && isSameLine(grammar, before, after)) continue
     const problem = after === undefined ? 'was not restored' : before === undefined ? 'was added' : 'is not the same'
     faults.push({ detail: `${name} ${problem}` })
     if (faults.length === MAX_FAULTS) break
@@ -100,9 +100,9 @@ export async function compareContents(original: Contents, restored: Contents): P
 }
 
 /** Whether both are lines of structure that say the same to PostgreSQL. */
-function saysTheSame(grammar: Grammar, before: string, after: string): boolean {
+function isSameLine(grammar: Grammar, before: string, after: string): boolean {
   const [line, restored] = [toLine(before), toLine(after)]
-  return line !== undefined && line.kind === restored?.kind && differInWordsOnly(grammar, line, restored)
+  return line !== undefined && line.kind === restored?.kind && sayTheSame(grammar, line, restored)
 }
 
 function toLine(content: string): LineOfStructure | undefined {

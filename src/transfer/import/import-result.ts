@@ -38,7 +38,7 @@ export function toImported(
 export const isUndoable = ({ mode }: TargetStage, { undoHours }: Keeping): boolean =>
   mode !== 'in place' && undoHours > 0
 
-/** What of a stage keeps its rows: what would be missing from an archive of it. */
+/** The things of a stage that keep their rows, since no archive can hold these. */
 export const notReplacedOf = ({ notReplaced }: Pick<TargetStage, 'notReplaced'>) =>
   notReplaced.map(({ kind, name, detail }) => ({ kind, name, ...(detail !== undefined && { detail }) }))
 

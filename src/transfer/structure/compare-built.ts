@@ -50,13 +50,10 @@ export async function builtDifferences(
   return found
 }
 
-/**
- * Whether a line and that of what was built by it differ in nothing but words: PostgreSQL prints an expression, once it was
- * built from its own print, in others. That they mean the same was made sure of when it was built (`assertBuilt`).
- */
-export function differInWordsOnly(grammar: Grammar, line: LineOfStructure, built: LineOfStructure): boolean {
-  const [said, made] = [entryOf(line.kind, line.content), entryOf(built.kind, built.content)]
-  return comparisons(grammar, said, made).every((compare) => compare()?.inExpressions ?? true)
+/** Whether two lines of one kind say the same to PostgreSQL, in whatever words it prints them. */
+export function sayTheSame(grammar: Grammar, line: LineOfStructure, other: LineOfStructure): boolean {
+  const [one, two] = [entryOf(line.kind, line.content), entryOf(other.kind, other.content)]
+  return comparisons(grammar, one, two).every((compare) => compare() === undefined)
 }
 
 export interface LineOfStructure {

@@ -34,9 +34,10 @@ export function planSteps(rows: StepRows): Steps {
   const cut = cutCircles(all.needs, [...all.views, ...all.domains, ...all.tables])
   const tables = rows.tables.map(({ key }) => key)
   divideByKeys(all, tables, cut)
+  const hasRelatives = relativesIn(rows.tables)
   const later = new Map(tables.map((key) => [key, generatedLater(key, all, cut)]))
   const inPlain = rows.tables
-    .filter((table) => cut.inTwoSteps.has(table.key) && !canGenerateLater(table, rows, all))
+    .filter((table) => cut.inTwoSteps.has(table.key) && (hasRelatives(table) || !canGenerateLater(table, rows, all)))
     .flatMap(({ key }) => {
       joinSteps(key, cut)
       return (all.generated.get(key) ?? []).filter(({ name }) => later.get(key)?.includes(name))
@@ -72,19 +73,25 @@ function generatedLater(
   return inCircle.map(({ name }) => name)
 }
 
+/** Tells which tables inherit, are partitions, or have tables that are so of them: these come to their columns together. */
+function relativesIn(tables: StepRows['tables']): (table: StepRows['tables'][number]) => boolean {
+  const families = familiesOf(tables.map(({ line }) => line)).filter(({ length }) => length > 1)
+  const names = new Set(families.flat().map(({ name }) => name))
+  return ({ name }) => names.has(name)
+}
+
 /**
- * Whether a table can come to such columns. Before version 17, they are added with those that come after them: an
+ * Whether a table without relatives can come to such columns. Before version 17, they are added with those that come after them: an
  * expression that writes a whole row of the table has more columns then than the table.
  */
 function canGenerateLater(
   { key, oid, line }: StepRows['tables'][number],
-  { tables, columns, version }: StepRows,
+  { columns, version }: StepRows,
   { generated }: StepNeeds,
 ): boolean {
-  const family = familiesOf(tables.map((table) => table.line)).find((members) => members.includes(line)) ?? []
   const last = columns.findLast((column) => column.table_oid === oid)
   const isAhead = (generated.get(key) ?? []).some((column) => column.writesRow && column.name !== last?.name)
-  return family.length === 1 && line.of === undefined && (version >= 17 || !isAhead)
+  return line.of === undefined && (version >= 17 || !isAhead)
 }
 
 /** Keys are made after the rows: a view that groups by one, and has to be there before, gets its query afterwards. */
