@@ -69,7 +69,8 @@ export function createContent(options: {
   }
 
   const sourceOf = async ({ project, stage, version }: ContentAccess): Promise<Source> => {
-    const database = logins.opened(project.login, 'content') ?? (await projectDatabase(project, 'content'))
+    const opened = logins.opened(project.login, 'content')
+    const database = opened ?? (await projectDatabase(project, 'content')).database
     return { pool: database.pool, stage, version }
   }
 

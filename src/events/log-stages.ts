@@ -9,7 +9,7 @@ export interface LogServices {
   readonly projectDatabase: (
     project: { readonly id: string; readonly slug: string },
     use: 'imports',
-  ) => Promise<Database>
+  ) => Promise<{ readonly database: Database }>
   readonly logger: Logger
 }
 
@@ -28,7 +28,8 @@ export async function logStages({ control, system, projectDatabase, logger }: Lo
     try {
       const where = { id: stageId }
       const { project } = await control.prisma.stage.findUniqueOrThrow({ where, include: { project: true } })
-      await logTables(await projectDatabase(project, 'imports'), schemaName)
+      const { database } = await projectDatabase(project, 'imports')
+      await logTables(database, schemaName)
     } catch (error) {
       logger.warn({ err: error, schemaName }, 'a stage keeps no log yet of what is written to it')
     }

@@ -40,7 +40,7 @@ export async function ensureDemoProject(
     SELECT NOT EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace(quote_ident(${stage.schemaName}))) AS empty`
   if (!state?.empty) return
   const script = await readFile(DEMO_SCRIPT)
-  const database = await projectDatabase(project, 'imports')
+  const { database } = await projectDatabase(project, 'imports')
   const change = { read: () => inOnePiece(script), maxBytes: script.length, tokenId: null }
   await applySchema(control, toStageDatabase(database, stage), change, signal)
 }

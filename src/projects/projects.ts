@@ -16,8 +16,10 @@ import { createStage, type Stage } from './stages.ts'
 export interface Project {
   readonly id: string
   readonly slug: string
-  /** The PostgreSQL login role that owns the stages' schemas. */
+  /** The PostgreSQL login role that the stages are read and replaced as: of an attached project, one of its database. */
   readonly login: string
+  /** Whether its stages are in a database that is not Wharf's. */
+  readonly isAttached: boolean
   readonly createdAt: Date
   /** In the order in which they were made. */
   readonly stages: readonly Stage[]
@@ -66,7 +68,7 @@ export async function listProjects(
   control: Queryable,
   page: { readonly limit: number; readonly after?: string | undefined; readonly slugs?: readonly string[] },
 ): Promise<readonly Project[]> {
-  return control.project.findMany({
+  const found = await control.project.findMany({
     where: {
       scratchFor: null,
       slug: { ...(page.slugs && { in: [...page.slugs] }), ...(page.after !== undefined && { gt: page.after }) },
@@ -75,13 +77,14 @@ export async function listProjects(
     take: page.limit,
     ...WITH_STAGES,
   })
+  return found.map(toProject)
 }
 
 /** @throws {AppError} NOT_FOUND */
 export async function findProject(control: Queryable, slug: string): Promise<Project> {
   const project = await control.project.findUnique({ where: { slug }, ...WITH_STAGES })
   if (!project) throw notFound('project', slug)
-  return project
+  return toProject(project)
 }
 
 /** How often it is tried to drop a project: a session that was just beginning can still be there the first time. */
@@ -146,7 +149,9 @@ export async function projectLogin(
 ): Promise<Login> {
   const project = await control.project.findUnique({ where: { id } })
   if (!project) throw notFound('project', slug)
-  return { name: project.login, password: seal.unseal(project.sealedPassword, projectSubject(id)) }
+  const { login, sealedPassword } = project
+  if (login === null || sealedPassword === null) throw new Error(`project "${slug}" has no login of its own`)
+  return { name: login, password: seal.unseal(sealedPassword, projectSubject(id)) }
 }
 
 const WITH_STAGES = {
@@ -155,6 +160,15 @@ const WITH_STAGES = {
     slug: true,
     login: true,
     createdAt: true,
+    attachment: { select: { login: true } },
     stages: { orderBy: [{ createdAt: 'asc' }, { slug: 'asc' }] },
   },
 } satisfies Prisma.ProjectDefaultArgs
+
+type ProjectRow = Prisma.ProjectGetPayload<typeof WITH_STAGES>
+
+const toProject = ({ login, attachment, ...project }: ProjectRow): Project => ({
+  ...project,
+  login: attachment?.login ?? login ?? '',
+  isAttached: attachment !== null,
+})

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { findProject } from '../../src/projects/projects.ts'
 import { createStage } from '../../src/projects/stages.ts'
 import type { ApiAnswer } from '../support/http/api-client.ts'
 import { createProject } from '../support/service/projects.ts'
@@ -71,7 +72,7 @@ async function waiting(): Promise<number> {
 test('a stage that is made just before its project is deleted goes with it', async () => {
   const { control } = wharf.container
   await createProject(wharf, 'short')
-  const project = await control.prisma.project.findUniqueOrThrow({ where: { slug: 'short' } })
+  const project = await findProject(control.prisma, 'short')
   const made = await control.prisma.$transaction(
     async (tx) => {
       const stage = await createStage(tx, project, 'draft')

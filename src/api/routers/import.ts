@@ -150,7 +150,7 @@ export function importRoutes(container: Container): readonly BoundRoute<Caller>[
     undo.handle<Caller>(async ({ params, query, caller }) => {
       const project = await findProject(control.prisma, params.slug)
       const { id: stageId, schemaName } = findStage(project, params.stage)
-      const database = await container.projectDatabase(project, 'imports')
+      const { database } = await container.projectDatabase(project, 'imports')
       const stage = { stageId, schemaName, login: project.login, projectId: project.id, database }
       const undone = await undoImport(container, stage, {
         force: query.force,

@@ -62,7 +62,8 @@ export function schemaRoutes(container: Container): readonly BoundRoute<Caller>[
     apply.handle<Caller>(async ({ params, query, body, caller, signal }) => {
       const project = await findProject(control.prisma, params.slug)
       const stage = findStage(project, params.stage)
-      const stageDatabase = toStageDatabase(await projectDatabase(project, 'imports'), stage)
+      const { database } = await projectDatabase(project, 'imports')
+      const stageDatabase = toStageDatabase(database, stage)
       const { schema, strict } = query
       const applied = await withReceivedScript(container, body.bytes, ({ read }) => {
         const change = {

@@ -152,7 +152,8 @@ async function findSelected(
   selection: ExportSelection,
 ): Promise<SnapshotProject> {
   const { project, stages } = await findSelection(control.prisma, selection)
-  return { project, stages, database: await projectDatabase(project, 'exports') }
+  const { database } = await projectDatabase(project, 'exports')
+  return { project, stages, database }
 }
 
 async function declareAll(

@@ -131,7 +131,9 @@ async function findStage(
 ): Promise<StageOfProject | undefined> {
   const project = await findProject(control.prisma, projectSlug)
   const stage = project.stages.find((candidate) => candidate.slug === slug)
-  return stage && { project, stage, database: await projectDatabase(project, 'imports') }
+  if (!stage) return undefined
+  const { database } = await projectDatabase(project, 'imports')
+  return { project, stage, database }
 }
 
 /** What decides about what is loaded, besides the archive. */

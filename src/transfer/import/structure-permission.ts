@@ -74,7 +74,9 @@ export async function admitStage(
   if (target.hasGrants) throw lacking(caller, target.project, target.stage, true)
   const project = await findProject(control.prisma, target.project)
   const stage = project.stages.find(({ slug }) => slug === target.stage)
-  if (!stage || !(await isEmptyStage(await projectDatabase(project, 'imports'), stage))) return
+  if (!stage) return
+  const { database } = await projectDatabase(project, 'imports')
+  if (!(await isEmptyStage(database, stage))) return
   throw lacking(caller, target.project, target.stage)
 }
 

@@ -78,7 +78,7 @@ async function compareTarget(
   { countRows, differences }: { readonly countRows: boolean; readonly differences: Fault[] },
 ): Promise<TargetProject> {
   const project = await findProject(control.prisma, slug)
-  const database = await projectDatabase(project, 'imports')
+  const { database } = await projectDatabase(project, 'imports')
   const stages: TargetStage[] = []
   for (const coming of archived.stages) {
     const stage = project.stages.find((candidate) => candidate.slug === coming.slug)

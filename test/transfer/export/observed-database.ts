@@ -1,4 +1,5 @@
 import type { Database, Transaction } from '../../../src/database/database.ts'
+import type { ProjectDatabase } from '../../../src/projects/stage-database.ts'
 
 export interface Observer {
   /** Awaited before each raw statement of a transaction is sent. */
@@ -43,3 +44,9 @@ function observeTransaction(tx: Transaction, { before, after }: Observer): Trans
     },
   })
 }
+
+/** The same of a project's database. */
+export const observeProjectDatabase = (found: ProjectDatabase, observer: Observer): ProjectDatabase => ({
+  ...found,
+  database: observeDatabase(found.database, observer),
+})

@@ -7,7 +7,7 @@ import { noTransactionStaysOpen } from '../../support/database/transactions.ts'
 import { applyScript, createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 import { isThorough } from '../../support/thorough.ts'
-import { type Observer, observeDatabase } from './observed-database.ts'
+import { type Observer, observeDatabase, observeProjectDatabase } from './observed-database.ts'
 
 /** Two tables and a sequence; what is in them says of which content they are, and how much of it there has to be. */
 const contentOf = (label: string, rows: number): string => `
@@ -47,7 +47,7 @@ const swap = (): Promise<unknown> =>
 function observed(observer: Observer): ExportServices {
   const { container } = wharf
   const projectDatabase: FindProjectDatabase = async (project, use) =>
-    observeDatabase(await container.projectDatabase(project, use), observer)
+    observeProjectDatabase(await container.projectDatabase(project, use), observer)
   return { ...container, projectDatabase, snapshots: observeDatabase(container.snapshots, observer) }
 }
 

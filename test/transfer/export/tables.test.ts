@@ -8,7 +8,7 @@ import { tablesOf } from '../../support/archives/archive-text.ts'
 import { exportOf } from '../../support/archives/import.ts'
 import { applyScript, createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
-import { observeDatabase } from './observed-database.ts'
+import { observeProjectDatabase } from './observed-database.ts'
 
 const MEBIBYTE = 1024 * 1024
 
@@ -148,7 +148,7 @@ async function largestPieces(slug: string): Promise<{ piece: number; fetch: numb
   }
   const { container } = wharf
   const projectDatabase: FindProjectDatabase = async (project, use) =>
-    observeDatabase(await container.projectDatabase(project, use), { after })
+    observeProjectDatabase(await container.projectDatabase(project, use), { after })
   await withExport({ ...container, projectDatabase }, [{ slug, system: false }], async (archive) => {
     for await (const chunk of archive) {
       largest.piece = Math.max(largest.piece, chunk.length)
