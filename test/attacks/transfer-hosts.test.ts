@@ -1,12 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect, test } from 'vitest'
-import {
-  assertAllowedHost,
-  assertVettedAddress,
-  createVettedLookup,
-  type FindAddresses,
-} from '../../src/transfer/remote/allowed-hosts.ts'
+import { assertAllowedHost, createVettedLookup, type FindAddresses, hostAndPortOf } from '../../src/allowed-hosts.ts'
 import { connectRemoteServer } from '../../src/transfer/remote/remote-server.ts'
 import { serveHttp } from '../support/http/serve-http.ts'
 
@@ -18,12 +13,11 @@ const namesLeadTo =
 /** What a connection to `origin` may go to, where its name leads to `addresses`. */
 async function reach(origin: string, allowed: string[], ...addresses: string[]): Promise<string[]> {
   try {
-    assertAllowedHost(origin, allowed)
-    assertVettedAddress(origin, allowed)
+    assertAllowedHost(hostAndPortOf(origin), allowed)
   } catch {
     return []
   }
-  const lookup = createVettedLookup(origin, allowed, namesLeadTo(...addresses))
+  const lookup = createVettedLookup(hostAndPortOf(origin), allowed, namesLeadTo(...addresses))
   return new Promise((resolve) => {
     lookup(new URL(origin).hostname, { all: true }, (_error, found) => {
       resolve(Array.isArray(found) ? found.map(({ address }) => address) : [])
@@ -95,7 +89,7 @@ test('only those addresses of a name that may be connected to are used', async (
 
 test('an address that changes after it was looked up is looked up again, and refused', async () => {
   const answers = ['8.8.8.8', '127.0.0.1']
-  const lookup = createVettedLookup(PARTNER, ['partner.example'], async () => [
+  const lookup = createVettedLookup(hostAndPortOf(PARTNER), ['partner.example'], async () => [
     { address: answers.shift() ?? '', family: 4 },
   ])
   const ask = () =>
@@ -105,7 +99,7 @@ test('an address that changes after it was looked up is looked up again, and ref
   const socket = connect({
     host: 'partner.example',
     port: 443,
-    lookup: createVettedLookup(PARTNER, [], namesLeadTo('127.0.0.1')),
+    lookup: createVettedLookup(hostAndPortOf(PARTNER), [], namesLeadTo('127.0.0.1')),
   })
   const [error] = await once(socket, 'error')
   expect(String(error)).toMatch(/inside this server's own network/)

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { assertAllowedHost, hostAndPortOf } from '../../allowed-hosts.ts'
 import type { Container } from '../../container.ts'
 import { type TransferEnd, transferRequest } from '../../contract/export.ts'
 import { invalidRequest, isAppError } from '../../errors.ts'
@@ -7,7 +8,6 @@ import { requestHash } from '../../jobs/submit.ts'
 import { type Caller, tokenIdOf } from '../../projects/access.ts'
 import { findSelection } from '../../transfer/export/export-selection.ts'
 import { admitStage } from '../../transfer/import/structure-permission.ts'
-import { assertAllowedHost, assertVettedAddress } from '../../transfer/remote/allowed-hosts.ts'
 import { parseProjectTarget } from '../../transfer/remote/target.ts'
 import { jsonBody } from '../body.ts'
 import { type BoundRoute, routesUnder } from '../route.ts'
@@ -61,9 +61,7 @@ export async function prepareTransfer(container: Container, caller: Caller, body
   assertMayRun(caller, request)
   if (isSameProject(body.source, body.target)) throw invalidRequest('source and target are the same project')
   for (const { origin } of [source, target]) {
-    if (origin === undefined) continue
-    assertAllowedHost(origin, config.transferHosts)
-    assertVettedAddress(origin, config.transferHosts)
+    if (origin !== undefined) assertAllowedHost(hostAndPortOf(origin), config.transferHosts)
   }
   if ('project' in body.source) {
     await findSelection(control.prisma, { slug: body.source.project, system: body.system, stages: body.stages })

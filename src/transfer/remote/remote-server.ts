@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import { Agent, type Dispatcher } from 'undici'
 import type { z } from 'zod'
+import { type AllowedHosts, assertAllowedHost, createVettedLookup, hostAndPortOf } from '../../allowed-hosts.ts'
 import type { RowsPolicy } from '../../archive/assert-rows.ts'
 import type { ExportSelection } from '../../contract/export.ts'
 import { fromServer } from '../../contract/from-server.ts'
@@ -10,7 +11,6 @@ import { AppError, type AppErrorOptions, isAppError } from '../../errors.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { readText } from '../../lib/read-text.ts'
 import { rethrowing } from '../../lib/rethrowing.ts'
-import { type AllowedHosts, assertAllowedHost, assertVettedAddress, createVettedLookup } from './allowed-hosts.ts'
 
 const CONNECT_TIMEOUT_MS = 10_000
 /** An import answers once all rows are there; between two pieces of an archive nothing takes so long. */
@@ -51,10 +51,10 @@ export function connectRemoteServer(options: {
   readonly signal: AbortSignal
 }): RemoteServer {
   const { origin, token, allowed, signal } = options
-  assertAllowedHost(origin, allowed)
-  assertVettedAddress(origin, allowed)
+  const place = hostAndPortOf(origin)
+  assertAllowedHost(place, allowed)
   const agent = new Agent({
-    connect: { timeout: CONNECT_TIMEOUT_MS, lookup: createVettedLookup(origin, allowed) },
+    connect: { timeout: CONNECT_TIMEOUT_MS, lookup: createVettedLookup(place, allowed) },
     headersTimeout: ANSWER_TIMEOUT_MS,
     bodyTimeout: IDLE_TIMEOUT_MS,
   })

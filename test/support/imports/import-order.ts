@@ -5,7 +5,7 @@
 export const IMPORT_ORDER: readonly (readonly string[])[] = [
   ['lib', 'version.ts'],
   ['contract', 'errors.ts'],
-  ['config.ts'],
+  ['config.ts', 'allowed-hosts.ts'],
   ['logger.ts'],
   ['archive', 'artifacts', 'data-folder', 'database'],
   ['copy'],

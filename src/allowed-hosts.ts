@@ -1,9 +1,9 @@
 import { lookup as systemLookup } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
 import ipaddr from 'ipaddr.js'
-import { forbidden } from '../../errors.ts'
+import { forbidden } from './errors.ts'
 
-/** Which other servers a transfer may reach: hosts as URLs have them, each with a port or without. */
+/** Which other servers this one may reach: hosts as URLs have them, each with a port or without. */
 export type AllowedHosts = readonly string[]
 
 /** Finds the addresses of a name; `dns.lookup` of Node does. */
@@ -12,22 +12,31 @@ export type FindAddresses = (
   options: { readonly all: true; readonly family: number },
 ) => Promise<{ address: string; family: number }[]>
 
-/** A server as a transfer names it: a host as URLs have it, and a port. */
-interface HostAndPort {
+/** Another server: a name or an address, IPv6 in brackets or without, and a port. */
+export interface HostAndPort {
   readonly hostname: string
   readonly port: number
 }
 
+/** The server of a URL. @param origin `https://host:port`. */
+export function hostAndPortOf(origin: string): HostAndPort {
+  const { hostname, port, protocol } = new URL(origin)
+  return { hostname, port: Number(port || (protocol === 'https:' ? 443 : 80)) }
+}
+
 /**
- * Makes sure that a transfer may reach a server at all: its host is listed, with this port or without any.
+ * Makes sure that this server may reach another one: its host is listed, with this port or without any, and where it is
+ * written as an address, that may be connected to. What a name leads to is judged by `createVettedLookup`.
  *
- * @param origin `https://host:port`.
  * @throws {AppError} FORBIDDEN
  */
-export function assertAllowedHost(origin: string, allowed: AllowedHosts): void {
-  if (isListed(hostAndPortOf(origin), allowed)) return
-  const { host } = new URL(origin)
-  throw forbidden(`this server may not reach ${host} for a transfer; its operator can allow it (WHARF_TRANSFER_HOSTS)`)
+export function assertAllowedHost(server: HostAndPort, allowed: AllowedHosts): void {
+  const { hostname, port } = server
+  if (!isListed(server, allowed)) {
+    throw forbidden(`this server may not reach ${hostname}:${port}; its operator can allow it (WHARF_TRANSFER_HOSTS)`)
+  }
+  const address = withoutBrackets(hostname)
+  if (isIP(address) !== 0 && !mayConnect(address, server, allowed)) throw notReachable(hostname)
 }
 
 /**
@@ -35,14 +44,13 @@ export function assertAllowedHost(origin: string, allowed: AllowedHosts): void {
  * connected to, so nobody can change a name's address in between. An address inside (private, loopback, link-local,
  * ...) is refused, also behind an allowed name, unless it is itself allowed with the port of the connection.
  *
- * @param origin the server of all connections that use this lookup.
+ * @param server of all connections that use this lookup.
  */
 export function createVettedLookup(
-  origin: string,
+  server: HostAndPort,
   allowed: AllowedHosts,
   findAddresses: FindAddresses = systemLookup,
 ): LookupFunction {
-  const server = hostAndPortOf(origin)
   return (hostname, options, done) => {
     const all = (async () => {
       const found = await findAddresses(hostname, { all: true, family: toFamily(options.family) })
@@ -58,14 +66,6 @@ export function createVettedLookup(
       (error: NodeJS.ErrnoException) => done(error, '', 0),
     )
   }
-}
-
-/** Hosts that are written as addresses are never looked up, so they are judged here. @throws {AppError} FORBIDDEN */
-export function assertVettedAddress(origin: string, allowed: AllowedHosts): void {
-  const server = hostAndPortOf(origin)
-  const address = withoutBrackets(server.hostname)
-  if (isIP(address) === 0 || mayConnect(address, server, allowed)) return
-  throw notReachable(server.hostname)
 }
 
 /**
@@ -97,11 +97,6 @@ function toCanonical(host: string): string {
 
 const withoutBrackets = (host: string): string => host.replace(/^\[|\]$/g, '')
 
-function hostAndPortOf(origin: string): HostAndPort {
-  const { hostname, port, protocol } = new URL(origin)
-  return { hostname, port: Number(port || (protocol === 'https:' ? 443 : 80)) }
-}
-
 function toFamily(family: number | 'IPv4' | 'IPv6' | undefined): number {
   if (family === 'IPv4') return 4
   return family === 'IPv6' ? 6 : (family ?? 0)
@@ -109,6 +104,6 @@ function toFamily(family: number | 'IPv4' | 'IPv6' | undefined): number {
 
 const notReachable = (hostname: string): Error =>
   forbidden(
-    `${hostname} is an address inside this server's own network, which no transfer may reach; its operator can allow ` +
+    `${hostname} is an address inside this server's own network; its operator can allow ` +
       'it by the address itself, with this port or without any, beside the name where it has one (WHARF_TRANSFER_HOSTS)',
   )
