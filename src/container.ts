@@ -241,8 +241,8 @@ function createAnswers(databaseUrl: string, logger: Logger): () => Promise<boole
 
 function databaseOpener(databaseUrl: string, logger: Logger): OpenDatabase {
   const answers = createAnswers(databaseUrl, logger)
-  return (connectionString, options) => {
-    const pool = createPool(connectionString, options, logger)
+  return (target, options) => {
+    const pool = createPool(target, options, logger)
     if (options.endsWhenServerHangs) endHungConnections(pool, answers)
     const prisma = new PrismaClient({ adapter: new PrismaPg(pool), transactionOptions: TRANSACTIONS })
     const close = async (): Promise<void> => {

@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import type { ConnectionTarget } from './client-config.ts'
 import type { Prisma, PrismaClient } from './generated/client.ts'
 import type { SessionKind } from './session-settings.ts'
 
@@ -30,7 +31,7 @@ export interface DatabaseOptions {
 }
 
 /** Opens a database; the container's is the only one. */
-export type OpenDatabase = (connectionString: string, options: DatabaseOptions) => Database
+export type OpenDatabase = (target: ConnectionTarget, options: DatabaseOptions) => Database
 
 /** What runs queries: a client, or a transaction of it. */
 export type Queryable = PrismaClient | Prisma.TransactionClient

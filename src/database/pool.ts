@@ -1,5 +1,6 @@
 import pg from 'pg'
 import type { Logger } from '../logger.ts'
+import { type ConnectionTarget, clientConfigOf } from './client-config.ts'
 import type { DatabaseOptions } from './database.ts'
 import { RestoringPool } from './restoring-pool.ts'
 import { SessionClient } from './session-client.ts'
@@ -12,18 +13,18 @@ const IDLE_TIMEOUT_MS = 30_000
 
 /** A pool of connections, opened when they are first needed. One that breaks is replaced. */
 export function createPool(
-  connectionString: string,
+  target: ConnectionTarget,
   { maxConnections, session, givesByteText, restorePassword, applicationName = 'wharf' }: DatabaseOptions,
   logger: Logger,
 ): pg.Pool {
   const onEnd = (error: Error): void => logger.debug({ err: error, session }, 'a database session ended')
   const config: pg.PoolConfig = {
-    connectionString,
     max: maxConnections,
     connectionTimeoutMillis: CONNECTION_TIMEOUT_MS,
     idleTimeoutMillis: IDLE_TIMEOUT_MS,
     keepAlive: true,
     application_name: applicationName,
+    ...clientConfigOf(target),
     Client: class extends SessionClient {
       constructor(config: pg.ClientConfig = {}) {
         super(config, { kind: session, givesByteText, onEnd })

@@ -1,7 +1,8 @@
-import type { EventEmitter } from 'node:events'
 import pg from 'pg'
 import { forgetResults, giveByteText } from '../lib/runtime.ts'
 import type { Logger } from '../logger.ts'
+import { demandChannelBinding, type ServerMessages } from './channel-binding.ts'
+import { type ConnectionTarget, clientConfigOf } from './client-config.ts'
 import type { TimedQuery } from './prepared-query.ts'
 import { CLIENT_CHECK, type SessionKind, sessionSettings } from './session-settings.ts'
 import { SQLSTATE, sqlState } from './sqlstate.ts'
@@ -52,8 +53,10 @@ export class SessionClient extends pg.Client {
     forgetResults(this)
     if (givesByteText) giveByteText(this)
     const parameters: unknown = Reflect.get(this, 'connectionParameters')
-    Object.assign(parameters ?? {}, { options: startupOptions(config.connectionString) })
-    const connection: EventEmitter = Reflect.get(this, 'connection')
+    // Never `PGOPTIONS`, which is meant for other programs.
+    Object.assign(parameters ?? {}, { options: config.options })
+    const connection = connectionOf(this)
+    if (config.enableChannelBinding) demandChannelBinding(connection)
     connection.on('parameterStatus', ({ parameterName, parameterValue }: ParameterStatus) => {
       if (parameterName === 'server_version') this.#version = parameterValue
     })
@@ -102,7 +105,11 @@ export class SessionClient extends pg.Client {
   }
 
   async #connect(): Promise<pg.Client> {
-    await super.connect()
+    await super.connect().catch((error: unknown) => {
+      // A failure on this side, such as a password that is missing, leaves the server waiting for more.
+      connectionOf(this).stream.destroy()
+      throw error
+    })
     try {
       await this.#applySettings()
     } catch (error) {
@@ -113,6 +120,8 @@ export class SessionClient extends pg.Client {
     return this
   }
 }
+
+const connectionOf = (client: pg.Client): ServerMessages => Reflect.get(client, 'connection')
 
 function unlessInvalid(error: unknown): false {
   if (sqlState(error) === SQLSTATE.invalidParameterValue) return false
@@ -131,18 +140,16 @@ export async function resetSession(client: pg.ClientBase): Promise<void> {
  * @param options.connectTimeoutMs how long that may take.
  */
 export async function openSession(
-  connectionString: string,
+  target: ConnectionTarget,
   { kind, applicationName, connectTimeoutMs = CONNECT_TIMEOUT_MS, ssl, logger }: SingleSessionOptions,
 ): Promise<pg.Client> {
-  const config = { connectionString, application_name: applicationName, connectionTimeoutMillis: connectTimeoutMs }
+  const config: pg.ClientConfig = {
+    application_name: applicationName,
+    connectionTimeoutMillis: connectTimeoutMs,
+    ...clientConfigOf(target),
+  }
   const onEnd = (error: Error): void => logger.debug({ err: error, session: applicationName }, 'a session ended')
   const client = new SessionClient(ssl === undefined ? config : { ...config, ssl }, { kind, onEnd })
   await client.connect()
   return client
-}
-
-/** What the connection string itself asks of the server, and never `PGOPTIONS`, which is meant for other programs. */
-function startupOptions(connectionString: string | undefined): string | undefined {
-  if (connectionString === undefined || !URL.canParse(connectionString)) return undefined
-  return new URL(connectionString).searchParams.get('options') ?? undefined
 }

@@ -8,6 +8,8 @@ export type SessionKind =
   | 'queue'
   /** A project's login, on the project's stages. */
   | 'project'
+  /** A login of somebody's, in a database that is not Wharf's. */
+  | 'attached'
 
 type Settings = Readonly<Record<string, string>>
 
@@ -83,10 +85,11 @@ const NEWER: readonly { readonly since: number; readonly settings: Settings }[] 
 ]
 
 /** A setting that came to older major versions, too: by those, the minor version that brought it. */
-const MINOR_WITH_RESTRICTED_KINDS: Readonly<Record<number, number>> = { 15: 8, 16: 4 }
+const MINOR_WITH_RESTRICTED_KINDS: Readonly<Record<number, number>> = { 14: 13, 15: 8, 16: 4 }
 
 /**
- * A policy is an error to Wharf's own login and is never evaluated. Names are only looked up where nobody else makes
+ * A policy is an error to Wharf's own login, and in databases that are not Wharf's, and is never evaluated: rows that it
+ * hides would be missing, and nobody would know. Names are only looked up where nobody else makes
  * any.
  *
  * `default_transaction_read_only` is left as the operator has it: that is how a database is closed to writes. A
@@ -103,6 +106,7 @@ const BY_KIND: Readonly<Record<SessionKind, Settings>> = {
     idle_in_transaction_session_timeout: '10s',
   },
   project: { row_security: 'on', search_path: 'pg_catalog', default_transaction_read_only: 'off' },
+  attached: { row_security: 'off', search_path: 'pg_catalog' },
 }
 
 /**

@@ -9,7 +9,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database/datab
 import { withSession } from '../support/servers/sessions.ts'
 import { startTcpRelay } from '../support/servers/tcp-relay.ts'
 
-const KINDS: readonly SessionKind[] = ['wharf', 'queue', 'project']
+const KINDS: readonly SessionKind[] = ['wharf', 'queue', 'project', 'attached']
 
 /** What a database's owner may have set, and what a session of Wharf's has instead. */
 const OTHERS: readonly (readonly [name: string, others: string, ours: string])[] = [
@@ -92,6 +92,7 @@ test("Wharf's own sessions look names up in schemas of their own, and never eval
     wharf: { path: 'pg_catalog', policies: 'off' },
     queue: { path: 'bullmq', policies: 'off' },
     project: { path: 'pg_catalog', policies: 'on' },
+    attached: { path: 'pg_catalog', policies: 'off' },
   })
 })
 
