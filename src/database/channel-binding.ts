@@ -24,7 +24,11 @@ export class ChannelNotBound extends Error {
  */
 export function demandChannelBinding(connection: ServerMessages): void {
   let isBound = false
-  const refuse = (): void => void connection.stream.destroy(new ChannelNotBound())
+  const refuse = (): void => {
+    connection.stream.destroy()
+    // Said here and now: what the server has sent may end the beginning of the session before the stream says so.
+    connection.emit('error', new ChannelNotBound())
+  }
   for (const event of UNBOUND) connection.on(event, refuse)
   connection.on('authenticationSASL', ({ mechanisms }: { readonly mechanisms: readonly string[] }) => {
     if (!mechanisms.includes(BOUND)) refuse()

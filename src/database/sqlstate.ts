@@ -53,6 +53,7 @@ export function sqlMessage(error: unknown): string | undefined {
 /** The codes that Wharf handles by themselves. */
 export const SQLSTATE = {
   insufficientPrivilege: '42501',
+  invalidAuthorization: '28000',
   invalidPassword: '28P01',
   foreignKeyViolation: '23503',
   uniqueViolation: '23505',

@@ -1,0 +1,89 @@
+import type pg from 'pg'
+import { AppError, databaseUnsuitable } from '../../errors.ts'
+import type { Logger } from '../../logger.ts'
+import { openSession } from '../session-client.ts'
+import { connectFailure } from './connect-failure.ts'
+import type { ServerConnection } from './server-connection.ts'
+
+/** PostgreSQL 14: the oldest version that Wharf reads and writes. */
+const OLDEST_VERSION_NUM = 140_000
+
+export interface UseOptions {
+  /** Whether it is going to be written to. */
+  readonly forWriting: boolean
+  /** What PostgreSQL calls the sessions, where the address does not say. */
+  readonly applicationName: string
+  readonly logger: Logger
+}
+
+/**
+ * Checks that a server is one that Wharf can work with: PostgreSQL 14 or newer, sessions of its own for each connection,
+ * and, where it is going to be written to, no standby.
+ *
+ * @throws {AppError} DATABASE_UNSUITABLE, DATABASE_READ_ONLY for a standby, or DATABASE_UNAVAILABLE.
+ */
+export async function assertUsable(server: ServerConnection, options: UseOptions): Promise<void> {
+  const { name } = server
+  const { forWriting, applicationName, logger } = options
+  const open = (): Promise<pg.Client> => openSession(server, { kind: 'attached', applicationName, logger })
+  const clients: pg.Client[] = []
+  try {
+    const first = await open()
+    clients.push(first)
+    await assertServer(first, { name, forWriting })
+    const second = await open()
+    clients.push(second)
+    await assertOwnSessions(first, second, name)
+  } catch (error) {
+    throw connectFailure(error, name)
+  } finally {
+    // Whether they end in order is nobody's concern.
+    void Promise.allSettled(clients.map((client) => client.end()))
+  }
+}
+
+interface Server {
+  readonly num: number
+  readonly version: string
+  readonly standby: boolean
+}
+
+async function assertServer(
+  client: pg.Client,
+  { name, forWriting }: { readonly name: string; readonly forWriting: boolean },
+): Promise<void> {
+  const { rows } = await client.query<Server>(
+    `SELECT pg_catalog.current_setting('server_version_num')::pg_catalog.int4 AS num,
+            pg_catalog.current_setting('server_version') AS version, pg_catalog.pg_is_in_recovery() AS standby`,
+  )
+  const [{ num, version, standby } = { num: 0, version: 'unknown', standby: false }] = rows
+  if (num < OLDEST_VERSION_NUM) {
+    throw databaseUnsuitable(`PostgreSQL 14 or newer is needed, and ${name} is ${version}`)
+  }
+  if (forWriting && standby) {
+    throw new AppError('DATABASE_READ_ONLY', `${name} is a standby, which can be read only: name its primary server`)
+  }
+}
+
+/**
+ * A pooler that gives connections away between transactions has two clients speak to one process of the server, or one
+ * client to several. Settings, locks and snapshots of one client would then be another one's.
+ */
+async function assertOwnSessions(first: pg.Client, second: pg.Client, name: string): Promise<void> {
+  // A pooler may go round its connections, so that one client at least asks twice in a row.
+  const [one, other, ...again] = await pidsOf([first, second, first, first, second])
+  const [oneAgain, oneAfterOne, otherAgain] = again
+  if (one !== other && one === oneAgain && one === oneAfterOne && other === otherAgain) return
+  throw databaseUnsuitable(
+    `${name} is a pooler in transaction or statement mode (such as PgBouncer), in which clients share sessions: name the address of the server itself, or of a pooler in session mode`,
+  )
+}
+
+async function pidsOf(clients: readonly pg.Client[]): Promise<readonly number[]> {
+  const pids: number[] = []
+  for (const client of clients) {
+    const { rows } = await client.query<{ pid: number }>('SELECT pg_catalog.pg_backend_pid() AS pid')
+    pids.push(rows[0]?.pid ?? 0)
+  }
+  return pids
+}

@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { assertUsable } from '../../../src/database/address/assert-usable.ts'
+import { parsePostgresAddress } from '../../../src/database/address/parse-address.ts'
+import { resolveAddress } from '../../../src/database/address/resolve-address.ts'
+import { createLogger } from '../../../src/logger.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts'
+import { installedPrograms } from '../../support/servers/installed-programs.ts'
+import { startOwnCluster } from '../../support/servers/own-cluster.ts'
+import { hasPgBouncer, startPgBouncer } from '../../support/servers/pgbouncer.ts'
+
+if (process.env.CI && !hasPgBouncer) throw new Error('pgbouncer is not installed, which .ci/run should have seen to')
+
+const programs = installedPrograms()
+const logger = createLogger('silent')
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+afterAll(() => database.drop())
+
+async function assertUsableAt(url: string, forWriting = false): Promise<void> {
+  const { first } = await resolveAddress(parsePostgresAddress(`${url}?sslmode=disable`))
+  await assertUsable(first, { forWriting, applicationName: 'test', logger })
+}
+
+test('a server of its own is usable', async () => {
+  await assertUsableAt(database.url, true)
+})
+
+test.skipIf(!hasPgBouncer).each(['transaction', 'statement'] as const)(
+  'PgBouncer in %s mode is refused by name',
+  async (mode) => {
+    const pooler = await startPgBouncer(database.url, mode)
+    onTestFinished(() => pooler.end())
+    await expect(assertUsableAt(pooler.url)).rejects.toMatchObject({
+      code: 'DATABASE_UNSUITABLE',
+      message: expect.stringContaining('is a pooler in transaction or statement mode (such as PgBouncer)'),
+    })
+  },
+)
+
+test.skipIf(!hasPgBouncer)('PgBouncer in session mode is usable', async () => {
+  const pooler = await startPgBouncer(database.url, 'session')
+  onTestFinished(() => pooler.end())
+  await assertUsableAt(pooler.url, true)
+})
+
+test.skipIf(programs === undefined)('a standby can be read, and not written', async () => {
+  const cluster = await startOwnCluster(programs ?? '')
+  onTestFinished(() => cluster.remove())
+  await cluster.restartAsStandby()
+  await assertUsableAt(cluster.url)
+  await expect(assertUsableAt(cluster.url, true)).rejects.toMatchObject({ code: 'DATABASE_READ_ONLY' })
+})
