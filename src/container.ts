@@ -29,8 +29,10 @@ import { createSeal, type Seal } from './lib/seal.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import type { Logger } from './logger.ts'
 import { hashToken } from './projects/access.ts'
+import { type AttachedDatabases, createAttachedDatabases } from './projects/attached/attached-databases.ts'
+import { createProjectDatabases } from './projects/project-databases.ts'
 import { restoreProjectPassword } from './projects/project-login.ts'
-import { createProjectDatabases, type FindProjectDatabase } from './projects/stage-database.ts'
+import type { FindProjectDatabase } from './projects/stage-database.ts'
 import { generateToken } from './projects/tokens.ts'
 import { createTurns, type Turns } from './projects/turns.ts'
 
@@ -108,6 +110,8 @@ export interface Container {
   readonly room: Room
   /** The login databases behind `projectDatabase`, which forget a login that was dropped. */
   readonly logins: LoginDatabases
+  /** The same of projects that are attached. */
+  readonly attached: AttachedDatabases
   readonly projectDatabase: FindProjectDatabase
   /** Rows over HTTP. */
   readonly content: Content
@@ -163,6 +167,9 @@ export async function createContainer(options: {
   const restorePassword = (login: Login) => restoreProjectPassword(control.prisma, login, logger)
   const logins = createLoginDatabases({ baseUrl: databaseUrl, open, restorePassword })
   lifecycle.onClose('project databases', logins.closeAll)
+  const { transferHosts: allowedHosts } = config
+  const attached = createAttachedDatabases({ control: control.prisma, seal, open, allowedHosts })
+  lifecycle.onClose('attached databases', attached.closeAll)
 
   const artifacts = await createArtifactStore(config.artifacts)
   lifecycle.onClose('artifacts', artifacts.close)
@@ -174,7 +181,7 @@ export async function createContainer(options: {
   lifecycle.onClose('queue', queue.close)
   const watcher = createJobWatcher(control, { watchMs: jobTimings.watchMs, logger })
   lifecycle.onClose('watcher', watcher.close)
-  const projectDatabase = createProjectDatabases({ control: control.prisma, seal, logins })
+  const projectDatabase = createProjectDatabases({ control: control.prisma, seal, logins, attached })
   const rootTokenHash = hashToken(rootToken)
   const content = createContent({
     control,
@@ -197,6 +204,7 @@ export async function createContainer(options: {
     ...createAllTurns(config.turnWaitMs),
     room: createRoom(control.pool, room),
     logins,
+    attached,
     projectDatabase,
     content,
     seal,

@@ -20,6 +20,7 @@ export type ErrorCode =
   | 'INCOMPLETE'
   | 'GONE'
   | 'WRITTEN_SINCE'
+  | 'ATTACHED_PROJECT'
   | 'BODY_TOO_LARGE'
   | 'TOO_MANY_REQUESTS'
   | 'UNSUPPORTED_MEDIA_TYPE'
@@ -31,6 +32,7 @@ export type ErrorCode =
   | 'STORAGE_FULL'
   | 'EXPORT_INTERRUPTED'
   | 'REMOTE_FAILED'
+  | 'ATTACHED_FAILED'
   | 'STORAGE_UNAVAILABLE'
   | 'FILE_FAILED'
   | 'WRONG_USE'
@@ -112,6 +114,10 @@ export const databaseUnavailable = (message: string, cause?: unknown): AppError 
 
 export const databaseUnsuitable = (message: string, faults: readonly Fault[] = []): AppError =>
   new AppError('DATABASE_UNSUITABLE', message, { faults })
+
+/** What projects whose stages are in a database of somebody's cannot do. @param remedy what can be done instead. */
+export const attachedProject = (slug: string, problem: string, remedy: string): AppError =>
+  new AppError('ATTACHED_PROJECT', `project "${slug}" is attached: ${problem}; ${remedy}`)
 
 /** What was there, and will not be again. */
 export const gone = (message: string): AppError => new AppError('GONE', message)

@@ -1,5 +1,5 @@
 import type { Container } from '../container.ts'
-import { openProver } from '../data-folder/service-proof.ts'
+import { createProver, readProofSecret } from '../data-folder/service-proof.ts'
 import { AppError } from '../errors.ts'
 import { errorCode } from '../lib/error-code.ts'
 import { authenticate, type Caller } from '../projects/access.ts'
@@ -7,6 +7,7 @@ import { authorise } from './access.ts'
 import { createApi } from './create-api.ts'
 import { type Listening, listen } from './listen.ts'
 import { createMetrics } from './metrics.ts'
+import { attachmentRoutes } from './routers/attachments.ts'
 import { contentRoutes } from './routers/content.ts'
 import { contentWriteRoutes } from './routers/content-writes.ts'
 import { exportRoutes } from './routers/export.ts'
@@ -32,9 +33,11 @@ export async function startApi(
   address: { readonly host: string; readonly port: number },
 ): Promise<Listening> {
   const { config, control, assertDatabaseReady, queue, logger, rootTokenHash, version } = container
-  const prove = await openProver(config.dataDir)
+  const proofSecret = await readProofSecret(config.dataDir)
+  const prove = createProver(proofSecret)
   const routes = [
-    ...projectRoutes(container),
+    ...projectRoutes(container, proofSecret),
+    ...attachmentRoutes(container, proofSecret),
     ...roleRoutes(container),
     ...schemaRoutes(container),
     ...tokenRoutes(container),

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import type { Permission } from '../contract/role.ts'
 import type { Database } from '../database/database.ts'
 import { isDataException } from '../database/sqlstate.ts'
-import { notFound } from '../errors.ts'
+import { attachedProject, notFound } from '../errors.ts'
 import { readStageVersions, type StageVersion } from '../events/stage-versions.ts'
 import { createBatcher } from '../lib/batcher.ts'
 import { SLUG_PATTERN } from '../lib/slug.ts'
@@ -36,7 +36,7 @@ export interface ContentAccess {
   readonly version: StageVersion
 }
 
-/** @throws {AppError} UNAUTHENTICATED, NOT_FOUND, or FORBIDDEN, naming the permission that is missing. */
+/** @throws {AppError} UNAUTHENTICATED, NOT_FOUND, ATTACHED_PROJECT, or FORBIDDEN, naming the permission that is missing. */
 export type AdmitContentRequest = (request: ContentRequest) => Promise<ContentAccess>
 
 /** For how many stages it is remembered under which id they are looked for first. */
@@ -113,16 +113,24 @@ function toAccess(
   if (!project) throw notFound('project', asked.project)
   if (!stage) throw notFound('stage', asked.stage, `in project "${asked.project}"`)
   if (!rights[asked.permission]) throw permissionMissing(rights.role, asked.project, asked.permission)
+  if (project.login === null) throw notServed(asked.project)
   // The stage was there when its project was looked up, and is not any more.
   if (!version) throw notFound('stage', asked.stage, `in project "${asked.project}"`)
   return {
     tokenId: caller === 'root' ? 'root' : grant.token?.id,
-    project: { ...project, slug: asked.project },
+    project: { id: project.id, login: project.login, slug: asked.project },
     stage: { ...stage, slug: asked.stage },
     rights: `${rights['content.read'] ? 'r' : ''}${rights['content.write'] ? 'w' : ''}`,
     version,
   }
 }
+
+const notServed = (slug: string): Error =>
+  attachedProject(
+    slug,
+    'Wharf keeps no event log of its tables, so their rows are not served over HTTP',
+    'export it, or transfer it into a project of this server, and read it there',
+  )
 
 type Rights = Readonly<Record<ContentPermission, boolean>> & { readonly role: string }
 

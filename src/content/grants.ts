@@ -9,7 +9,8 @@ const PUBLIC_ROLE = 'public'
 /** What the control tables know of a token, a project and a stage that a request names; each undefined if unknown. */
 export interface Grant {
   readonly token: (TokenState & { readonly id: string }) | undefined
-  readonly project: { readonly id: string; readonly login: string } | undefined
+  /** Its login is null where it is attached. */
+  readonly project: { readonly id: string; readonly login: string | null } | undefined
   readonly stage: { readonly id: string; readonly schemaName: string } | undefined
   /** The token's role in the project; without a token, the project's public role. */
   readonly role: { readonly name: string; readonly read: boolean; readonly write: boolean } | undefined
@@ -40,7 +41,7 @@ interface Row extends Partial<VersionRow>, TokenState {
   readonly question: string
   readonly token_id: string | null
   readonly project_id: string | null
-  readonly login: string
+  readonly login: string | null
   readonly stage_id: string | null
   readonly schema_name: string
   readonly role: string | null

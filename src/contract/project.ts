@@ -2,10 +2,27 @@ import { z } from 'zod'
 import { count, id, slug, timeText } from './fields.ts'
 import { added } from './from-server.ts'
 
-export const stageSchema = z.object({ slug, createdAt: timeText }).meta({ id: 'Stage' })
+export const stageSchema = z
+  .object({
+    slug,
+    createdAt: timeText,
+    schema: added(
+      z.string().nullable().meta({ description: 'Of an attached stage, the PostgreSQL schema that it is; else null.' }),
+      null,
+    ),
+  })
+  .meta({ id: 'Stage' })
 
 export const projectSchema = z
-  .object({ slug, createdAt: timeText, stages: z.array(stageSchema) })
+  .object({
+    slug,
+    createdAt: timeText,
+    attached: added(
+      z.boolean().meta({ description: "Whether its stages are in a database that is not Wharf's." }),
+      false,
+    ),
+    stages: z.array(stageSchema),
+  })
   .meta({ id: 'Project' })
 
 const lineNumber = z.int().min(1)

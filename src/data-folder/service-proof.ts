@@ -35,10 +35,8 @@ export function createProver(secret: string): Prover {
     createHmac('sha256', key).update(`${challenge} ${address} ${port} ${pid}`).digest('base64url')
 }
 
-/** The prover of a data folder, whose secret is made where it has none. */
-export async function openProver(dataDir: string): Promise<Prover> {
-  return createProver(await readOrCreateSecret(dataDir, PROOF_SECRET_FILE))
-}
+/** The secret of a data folder, which is made where it has none. */
+export const readProofSecret = (dataDir: string): Promise<string> => readOrCreateSecret(dataDir, PROOF_SECRET_FILE)
 
 /** Whether an answer is the one that was expected, in a time that says nothing about it. */
 export function isProof(answer: string | undefined, expected: string): boolean {

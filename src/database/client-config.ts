@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import { type ConnectionOptions, checkServerIdentity } from 'node:tls'
 import type pg from 'pg'
 import type { Encryption, ServerConnection } from './address/server-connection.ts'
+import { lookupSocket } from './lookup-socket.ts'
 
 /** What connections are made to: a connection string as `DATABASE_URL` has it, or an address that was resolved. */
 export type ConnectionTarget = string | ServerConnection
@@ -21,7 +22,7 @@ export class PasswordMissing extends Error {
  */
 export function clientConfigOf(target: ConnectionTarget): pg.ClientConfig {
   if (typeof target === 'string') return { connectionString: target, ...optionsOf(optionsInString(target)) }
-  const { host, hostAddress, port, user, password, database, encryption, options } = target
+  const { host, hostAddress, port, user, password, database, encryption, options, lookup } = target
   return {
     host: hostAddress ?? host,
     port,
@@ -33,6 +34,7 @@ export function clientConfigOf(target: ConnectionTarget): pg.ClientConfig {
     sslnegotiation: encryption !== false && encryption.isDirect ? 'direct' : 'postgres',
     client_encoding: 'UTF8',
     ...optionsOf(options),
+    ...(lookup && { stream: () => lookupSocket(lookup) }),
     ...(target.needsChannelBinding && { enableChannelBinding: true }),
     ...(target.applicationName !== undefined && { application_name: target.applicationName }),
     ...(target.connectTimeoutMs !== undefined && { connectionTimeoutMillis: target.connectTimeoutMs }),

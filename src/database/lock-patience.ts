@@ -117,7 +117,7 @@ async function startWatching(pid: number, ending: boolean, options: PatienceOpti
 
 async function projectLogins(observer: pg.Client): Promise<ReadonlySet<string>> {
   if (!(await tableExists(observer, 'control.project'))) return new Set()
-  const { rows } = await observer.query<{ login: string }>('SELECT login FROM control.project')
+  const { rows } = await observer.query<{ login: string }>('SELECT login FROM control.project WHERE login IS NOT NULL')
   return new Set(rows.map(({ login }) => login))
 }
 

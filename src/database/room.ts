@@ -94,7 +94,7 @@ async function readServer(client: Asking): Promise<Server> {
               - settings.reserved AS ordinary,
             CASE WHEN EXISTS (SELECT FROM pg_roles WHERE rolname = 'pg_use_reserved_connections'
                                 AND pg_has_role(current_user, oid, 'USAGE')) THEN settings.reserved ELSE 0 END AS reserved,
-            (SELECT count(*)::int FROM control.project WHERE scratch_for IS NULL) AS projects
+            (SELECT count(*)::int FROM control.project WHERE scratch_for IS NULL AND login IS NOT NULL) AS projects
      FROM (SELECT coalesce(current_setting('reserved_connections', true), '0')::int AS reserved) settings`,
   )
   return rows[0] ?? { ordinary: 0, reserved: 0, projects: 0 }

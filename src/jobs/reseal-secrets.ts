@@ -3,22 +3,24 @@ import { Prisma } from '../database/generated/client.ts'
 import { AppError } from '../errors.ts'
 import { type Seal, SealBroken } from '../lib/seal.ts'
 import type { Logger } from '../logger.ts'
-import { jobSubject, projectSubject, scheduleSubject } from '../projects/sealed-subjects.ts'
+import { attachmentSubject, jobSubject, projectSubject, scheduleSubject } from '../projects/sealed-subjects.ts'
 
 const PAGE_ROWS = 200
 const FIRST_ID = '00000000-0000-0000-0000-000000000000'
 
 /** A column of sealed values. */
 interface SealedColumn {
-  readonly table: 'project' | 'job' | 'schedule'
-  readonly column: 'sealed_password' | 'sealed_secrets'
+  readonly table: 'project' | 'attachment' | 'job' | 'schedule'
+  readonly key: 'id' | 'project_id'
+  readonly column: 'sealed_password' | 'sealed_address' | 'sealed_secrets'
   readonly subjectOf: (id: string) => string
 }
 
 const COLUMNS: readonly SealedColumn[] = [
-  { table: 'project', column: 'sealed_password', subjectOf: projectSubject },
-  { table: 'schedule', column: 'sealed_secrets', subjectOf: scheduleSubject },
-  { table: 'job', column: 'sealed_secrets', subjectOf: jobSubject },
+  { table: 'project', key: 'id', column: 'sealed_password', subjectOf: projectSubject },
+  { table: 'attachment', key: 'project_id', column: 'sealed_address', subjectOf: attachmentSubject },
+  { table: 'schedule', key: 'id', column: 'sealed_secrets', subjectOf: scheduleSubject },
+  { table: 'job', key: 'id', column: 'sealed_secrets', subjectOf: jobSubject },
 ]
 
 /**
@@ -38,21 +40,23 @@ export async function resealSecrets(control: Database, seal: Seal, logger: Logge
 async function resealColumn(
   { prisma }: Database,
   seal: Seal,
-  { table, column, subjectOf }: SealedColumn,
+  { table, key, column, subjectOf }: SealedColumn,
 ): Promise<number> {
   const qualifiedTable = Prisma.raw(`control.${table}`)
+  const id = Prisma.raw(key)
   const value = Prisma.raw(column)
   let replaced = 0
   for (let after = FIRST_ID; ; ) {
     const rows = await prisma.$queryRaw<{ id: string; sealed: Uint8Array }[]>`
-      SELECT id, ${value} AS sealed FROM ${qualifiedTable}
-       WHERE id > ${after}::uuid AND ${value} IS NOT NULL
+      SELECT ${id} AS id, ${value} AS sealed FROM ${qualifiedTable}
+       WHERE ${id} > ${after}::uuid AND ${value} IS NOT NULL
          AND substring(${value} FROM 1 FOR ${seal.header.length}::int) <> ${seal.header}
-       ORDER BY id LIMIT ${PAGE_ROWS}`
-    for (const { id, sealed } of rows) {
-      const again = seal.seal(unsealOrRefuse(seal, sealed, { table, subject: subjectOf(id) }), subjectOf(id))
+       ORDER BY ${id} LIMIT ${PAGE_ROWS}`
+    for (const { id: owner, sealed } of rows) {
+      const subject = subjectOf(owner)
+      const again = seal.seal(unsealOrRefuse(seal, sealed, { table, subject }), subject)
       replaced += await prisma.$executeRaw`
-        UPDATE ${qualifiedTable} SET ${value} = ${again} WHERE id = ${id}::uuid AND ${value} = ${sealed}`
+        UPDATE ${qualifiedTable} SET ${value} = ${again} WHERE ${id} = ${owner}::uuid AND ${value} = ${sealed}`
     }
     const last = rows.at(-1)
     if (!last || rows.length < PAGE_ROWS) return replaced

@@ -59,8 +59,9 @@ async function findDeleted(control: Queryable, slugs: readonly string[]): Promis
   const until = performance.now() + DELETION_MS
   for (;;) {
     const found = await control.$queryRaw<{ slug: string; open: boolean }[]>`
-      SELECT slug, rolcanlogin AS open FROM control.project JOIN pg_catalog.pg_roles ON rolname = login
-      WHERE slug = ANY (${[...slugs]}::text[])`.catch(() => undefined)
+      SELECT slug, login IS NULL OR rolcanlogin AS open
+        FROM control.project LEFT JOIN pg_catalog.pg_roles ON rolname = login
+       WHERE slug = ANY (${[...slugs]}::text[]) AND (login IS NULL OR rolname IS NOT NULL)`.catch(() => undefined)
     if (!found) return undefined
     const deleted = slugs.find((slug) => !found.some((project) => project.slug === slug))
     if (deleted !== undefined || found.every(({ open }) => open) || performance.now() > until) return deleted

@@ -35,6 +35,8 @@ export async function ensureDemoProject(
     (await control.prisma.$transaction((tx) =>
       createProject(tx, seal, { slug: DEMO_PROJECT, stages: [DEFAULT_STAGE], connectionLimit }),
     ))
+  // Attached by somebody, under this name: its tables are theirs.
+  if (project.login === null) return
   const stage = findStage(project, DEFAULT_STAGE)
   const [state] = await control.prisma.$queryRaw<{ empty: boolean }[]>`
     SELECT NOT EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace(quote_ident(${stage.schemaName}))) AS empty`

@@ -4,7 +4,7 @@ import type { Prisma, PrismaClient } from '../database/generated/client.ts'
 import type { Login } from '../database/login-databases.ts'
 import { isUniqueViolation } from '../database/sqlstate.ts'
 import { databaseFailure } from '../database/sqlstate-meanings.ts'
-import { conflict, isAppError, notFound } from '../errors.ts'
+import { attachedProject, conflict, isAppError, notFound } from '../errors.ts'
 import type { Seal } from '../lib/seal.ts'
 import { dropPatiently } from './drop-patiently.ts'
 import { DEFAULT_ROLES } from './permissions.ts'
@@ -47,16 +47,27 @@ export async function createProject(
   const id = randomUUID()
   const login = `wharf_${id.replaceAll('-', '')}`
   const password = randomBytes(32).toString('base64url')
-  const data = { id, slug, login, sealedPassword: seal.seal(password, projectSubject(id)) }
+  await recordProject(tx, { id, slug, login, sealedPassword: seal.seal(password, projectSubject(id)) })
+  await createProjectLogin(tx, { name: login, password }, connectionLimit)
+  for (const stage of stages) await createStage(tx, { id, slug, login, isAttached: false }, stage)
+  return findProject(tx, slug)
+}
+
+/**
+ * Records a project with the default roles.
+ *
+ * @throws {AppError} CONFLICT where the slug is taken.
+ */
+export async function recordProject(
+  tx: Transaction,
+  data: Pick<Prisma.ProjectCreateInput, 'slug' | 'login' | 'sealedPassword'> & { readonly id: string },
+): Promise<void> {
   await tx.project.create({ data }).catch((error: unknown) => {
-    throw isUniqueViolation(error) ? conflict(`there is a project "${slug}" already`) : error
+    throw isUniqueViolation(error) ? conflict(`there is a project "${data.slug}" already`) : error
   })
   await tx.role.createMany({
-    data: DEFAULT_ROLES.map((role) => ({ projectId: id, name: role.name, ...fromPermissions(role) })),
+    data: DEFAULT_ROLES.map((role) => ({ projectId: data.id, name: role.name, ...fromPermissions(role) })),
   })
-  await createProjectLogin(tx, { name: login, password }, connectionLimit)
-  for (const stage of stages) await createStage(tx, { id, slug, login }, stage)
-  return findProject(tx, slug)
 }
 
 /**
@@ -97,7 +108,7 @@ const MAX_ATTEMPTS = 3
  * is to be deleted. Where the rest fails it is opened again: by this process, or by the next sweep where this one dies.
  *
  * @param patience how long, in milliseconds, dropping may take.
- * @throws {AppError} NOT_FOUND; CONFLICT where something of it is held for too long.
+ * @throws {AppError} NOT_FOUND; ATTACHED_PROJECT; CONFLICT where something of it is held for too long.
  */
 export async function deleteProject(
   control: PrismaClient,
@@ -105,6 +116,14 @@ export async function deleteProject(
   patience: { readonly timeout: number },
 ): Promise<Project> {
   const project = await findProject(control, slug)
+  // Its login is one of another server, whatever roles there are here.
+  if (project.isAttached) {
+    throw attachedProject(
+      slug,
+      'its data is not Wharf’s to delete',
+      'detach it (project:detach), which leaves its data alone',
+    )
+  }
   try {
     await closeLogin(control, project.login)
     for (let attempt = 1; ; attempt += 1) {
@@ -124,21 +143,34 @@ export async function deleteProject(
   }
 }
 
-const dropProject = (tx: Transaction, { id, slug, login }: Project): Promise<void> =>
-  dropPatiently(tx, `project "${slug}"`, async () => {
-    // While it is locked, nobody opens its login again.
-    const locked = await tx.$queryRaw<unknown[]>`SELECT 1 FROM control.project WHERE id = ${id}::uuid FOR UPDATE`
-    if (locked.length === 0) throw notFound('project', slug)
-    // Read again: a stage may have been made since the project was found; from here on, none can be.
-    const stages = await tx.stage.findMany({ where: { projectId: id } })
-    await tx.stageState.deleteMany({ where: { stageId: { in: stages.map((stage) => stage.id) } } })
-    await tx.membership.deleteMany({ where: { projectId: id } })
-    await tx.project.delete({ where: { id } })
-    await dropProjectLogin(tx, login)
+const dropProject = (tx: Transaction, project: Project): Promise<void> =>
+  dropPatiently(tx, `project "${project.slug}"`, async () => {
+    await lockProject(tx, project)
+    await forgetProject(tx, project)
+    await dropProjectLogin(tx, project.login)
   })
 
 /**
- * The name and the password with which sessions of the project log in.
+ * While it is locked, nobody opens its login again, and none of its stages is made.
+ *
+ * @throws {AppError} NOT_FOUND where it was deleted since it was found.
+ */
+export async function lockProject(tx: Transaction, { id, slug }: Pick<Project, 'id' | 'slug'>): Promise<void> {
+  const locked = await tx.$queryRaw<unknown[]>`SELECT 1 FROM control.project WHERE id = ${id}::uuid FOR UPDATE`
+  if (locked.length === 0) throw notFound('project', slug)
+}
+
+/** Removes what is recorded of a project that is locked, and nothing that its records are about. */
+export async function forgetProject(tx: Transaction, { id }: Pick<Project, 'id'>): Promise<void> {
+  // Read again: a stage may have been made since the project was found.
+  const stages = await tx.stage.findMany({ where: { projectId: id } })
+  await tx.stageState.deleteMany({ where: { stageId: { in: stages.map((stage) => stage.id) } } })
+  await tx.membership.deleteMany({ where: { projectId: id } })
+  await tx.project.delete({ where: { id } })
+}
+
+/**
+ * The name and the password with which sessions of the project log in; undefined for one that is attached.
  *
  * @throws {AppError} NOT_FOUND where it was deleted since it was found.
  */
@@ -146,11 +178,11 @@ export async function projectLogin(
   control: Queryable,
   seal: Seal,
   { id, slug }: Pick<Project, 'id' | 'slug'>,
-): Promise<Login> {
+): Promise<Login | undefined> {
   const project = await control.project.findUnique({ where: { id } })
   if (!project) throw notFound('project', slug)
   const { login, sealedPassword } = project
-  if (login === null || sealedPassword === null) throw new Error(`project "${slug}" has no login of its own`)
+  if (login === null || sealedPassword === null) return undefined
   return { name: login, password: seal.unseal(sealedPassword, projectSubject(id)) }
 }
 

@@ -1,8 +1,6 @@
-import { EXTENSIONS_SCHEMA } from '../contract/extensions-schema.ts'
-import type { Database, Queryable } from '../database/database.ts'
-import type { LoginDatabases, LoginUse } from '../database/login-databases.ts'
-import type { Seal } from '../lib/seal.ts'
-import { type Project, projectLogin } from './projects.ts'
+import type { Database } from '../database/database.ts'
+import type { LoginUse } from '../database/login-databases.ts'
+import type { Project } from './projects.ts'
 import type { Stage } from './stages.ts'
 
 /** The database that a project's stages are in, as the login sees it that reads and replaces them. */
@@ -26,7 +24,8 @@ export interface StageDatabase {
 /**
  * Finds a project's database; found once for a request or a job, and passed around from there.
  *
- * @throws {AppError} NOT_FOUND where the project was deleted since it was found.
+ * @throws {AppError} NOT_FOUND where the project was deleted since it was found; FORBIDDEN and ATTACHED_FAILED where it is
+ *   attached and its database may not, or can't, be reached.
  */
 export type FindProjectDatabase = (project: Pick<Project, 'id' | 'slug'>, use: LoginUse) => Promise<ProjectDatabase>
 
@@ -35,16 +34,3 @@ export const toStageDatabase = (database: Database, stage: Stage): StageDatabase
   stageId: stage.id,
   schemaName: stage.schemaName,
 })
-
-/** Finds projects' databases in Wharf's own, where each has a login of its own. */
-export function createProjectDatabases(options: {
-  readonly control: Queryable
-  readonly seal: Seal
-  readonly logins: LoginDatabases
-}): FindProjectDatabase {
-  return async (project, use) => {
-    const login = await projectLogin(options.control, options.seal, project)
-    const database = options.logins.of(login, use)
-    return { database, login: login.name, isOwn: true, extensionSchemas: [EXTENSIONS_SCHEMA] }
-  }
-}

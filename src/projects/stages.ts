@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Transaction } from '../database/database.ts'
 import { isUniqueViolation } from '../database/sqlstate.ts'
-import { conflict, notFound } from '../errors.ts'
+import { attachedProject, conflict, notFound } from '../errors.ts'
 import { unlessOwnerDeleted } from './deleted-meanwhile.ts'
 import { dropPatiently } from './drop-patiently.ts'
 import { createSchema, dropSchema } from './project-objects.ts'
@@ -27,30 +27,68 @@ interface HasStages {
  * Adds an empty stage to a project.
  *
  * @param tx a transaction over both the control tables and the stage's database.
- * @throws {AppError} CONFLICT where the project has a stage of this name; NOT_FOUND where it was deleted meanwhile.
+ * @throws {AppError} CONFLICT where the project has a stage of this name; NOT_FOUND where it was deleted meanwhile;
+ *   ATTACHED_PROJECT.
  */
 export async function createStage(
   tx: Transaction,
-  project: { readonly id: string; readonly slug: string; readonly login: string },
+  project: { readonly id: string; readonly slug: string; readonly login: string; readonly isAttached: boolean },
   slug: string,
 ): Promise<Stage> {
+  assertHosted(project, 'its stages are schemas of its own database', 'attach one of these (stage:attach)')
   const schemaName = stageSchemaName(project.slug, slug)
   const data = { projectId: project.id, slug, schemaName }
-  const made = unlessOwnerDeleted(`project "${project.slug}"`, tx.stage.create({ data }))
-  const stage = await made.catch((error: unknown) => {
-    throw isUniqueViolation(error) ? conflict(`project "${project.slug}" has a stage "${slug}" already`) : error
-  })
+  const stage = await recordStage(tx, project, data)
   await tx.$executeRawUnsafe(createSchema(schemaName, project.login))
   await tx.stageState.create({ data: { stageId: stage.id, schemaName, login: project.login } })
   return stage
 }
 
 /**
+ * Records a stage in a database that is not Wharf's. Its login here is Wharf's own, since no other one may know of it.
+ *
+ * @throws {AppError} CONFLICT where the project has a stage of this name, or of this schema; NOT_FOUND where it was
+ *   detached meanwhile.
+ */
+export async function createAttachedStage(
+  tx: Transaction,
+  project: { readonly id: string; readonly slug: string },
+  { slug, schema }: { readonly slug: string; readonly schema: string },
+): Promise<Stage> {
+  const stage = await recordStage(tx, project, { projectId: project.id, slug, schemaName: schema })
+  await tx.$executeRaw`INSERT INTO system.stage_state (stage_id, login) VALUES (${stage.id}::uuid, current_user)`
+  return stage
+}
+
+async function recordStage(
+  tx: Transaction,
+  { slug: projectSlug }: { readonly slug: string },
+  data: { readonly projectId: string; readonly slug: string; readonly schemaName: string },
+): Promise<Stage> {
+  const made = unlessOwnerDeleted(`project "${projectSlug}"`, tx.stage.create({ data }))
+  return made.catch((error: unknown) => {
+    if (!isUniqueViolation(error)) throw error
+    throw conflict(
+      `project "${projectSlug}" has a stage "${data.slug}" already, or one in the schema "${data.schemaName}"`,
+    )
+  })
+}
+
+/**
  * Drops a stage with all its rows, and what imports keep beside it.
  *
- * @throws {AppError} NOT_FOUND; CONFLICT where somebody goes on reading it, e.g. to export it.
+ * @throws {AppError} NOT_FOUND; CONFLICT where somebody goes on reading it, e.g. to export it; ATTACHED_PROJECT.
  */
-export async function deleteStage(tx: Transaction, project: HasStages, slug: string): Promise<void> {
+export async function deleteStage(
+  tx: Transaction,
+  project: HasStages & { readonly isAttached: boolean },
+  slug: string,
+): Promise<void> {
+  assertHosted(
+    project,
+    'its data is not Wharf’s to delete',
+    'detach the stage (stage:detach), which leaves its data alone',
+  )
   const stage = findStage(project, slug)
   const shadows = await tx.shadowSchema.findMany({ where: { stageId: stage.id } })
   await dropPatiently(tx, `stage "${slug}"`, async () => {
@@ -69,6 +107,15 @@ export function findStage(project: HasStages, slug: string): Stage {
   const stage = project.stages.find((candidate) => candidate.slug === slug)
   if (!stage) throw notFound('stage', slug, `in project "${project.slug}"`)
   return stage
+}
+
+/** A schema of an attached project may be called like one of Wharf's own. @throws {AppError} ATTACHED_PROJECT */
+function assertHosted(
+  { slug, isAttached }: { readonly slug: string; readonly isAttached: boolean },
+  problem: string,
+  remedy: string,
+): void {
+  if (isAttached) throw attachedProject(slug, problem, remedy)
 }
 
 /** Longest schema name that leaves room, within PostgreSQL's 63 bytes, for the suffix of a schema beside it. */

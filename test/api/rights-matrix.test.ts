@@ -154,6 +154,16 @@ const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   listStages: [{ path: '/projects/shop/stages' }],
   createStage: [{ path: '/projects/shop/stages', request: body({ slug: 'spare' }), answer: 201 }],
   deleteStage: [{ path: '/projects/shop/stages/spare', answer: 204 }],
+  // Of projects that are not attached, callers with the permission learn so.
+  showAttachment: [{ path: '/projects/shop/attachment', answer: 409 }],
+  changeAttachment: [
+    {
+      path: '/projects/shop/attachment',
+      request: body({ address: 'postgres://app@db.example/app' }),
+      answer: 409,
+    },
+  ],
+  detachProject: [{ path: '/projects/shop/attachment', answer: 409 }],
   applySchema: [
     {
       path: '/projects/shop/stages/live/schema',

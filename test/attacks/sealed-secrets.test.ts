@@ -3,6 +3,7 @@ import { readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createSeal, SealBroken } from '../../src/lib/seal.ts'
+import { readAttachment, toAttachmentData } from '../../src/projects/attached/attachment.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 const KEYS = ['first', 'second', 'third'].map((name) => `${name}-secret-key-with-more-than-32-characters`)
@@ -13,6 +14,7 @@ let wharf: TestWharf
 beforeAll(async () => {
   wharf = await startWharf({ environment: { WHARF_SECRET_KEY: FIRST } })
   for (const slug of ['mine', 'theirs']) await wharf.root.post('/projects', { json: { slug } })
+  await recordAttached()
 })
 
 afterAll(() => wharf.close())
@@ -38,12 +40,30 @@ const sealedOf = async (slug: string): Promise<{ id: string; sealed: Buffer }> =
 const setSealed = (slug: string, sealed: Uint8Array) =>
   wharf.database.query('UPDATE control.project SET sealed_password = $2 WHERE slug = $1', [slug, sealed])
 
+const ADDRESS = {
+  address: 'postgres://app:marked@db.example/app',
+  isListed: true,
+  isSecondChoice: false,
+  identity: null,
+}
+
+/** As it is recorded, of a database that nobody has to reach. */
+async function recordAttached(): Promise<void> {
+  const { control, seal } = wharf.container
+  const { id } = await control.prisma.project.create({ data: { slug: 'attached' } })
+  const data = toAttachmentData(seal, id, { ...ADDRESS, name: 'postgres://app@db.example:5432/app', login: 'app' })
+  await control.prisma.attachment.create({ data: { projectId: id, ...data } })
+}
+
 /** Starts another process of the service with these keys, and stops it. */
 async function startWith(current: string, previous = ''): Promise<void> {
   const environment = { WHARF_SECRET_KEY: current, WHARF_SECRET_KEY_PREVIOUS: previous }
   const other = await startWharf({ beside: wharf, environment })
   const { id, sealed } = await sealedOf('mine')
-  expect(other.container.seal.unseal(sealed, `project ${id}`)).toMatch(/^[\w-]{43}$/)
+  const { seal, control } = other.container
+  expect(seal.unseal(sealed, `project ${id}`)).toMatch(/^[\w-]{43}$/)
+  const attached = await control.prisma.project.findUniqueOrThrow({ where: { slug: 'attached' } })
+  expect(await readAttachment(control.prisma, seal, attached)).toMatchObject(ADDRESS)
   await other.close()
 }
 

@@ -48,7 +48,7 @@ const getStage = route('GET /content/{project}/{stage}', {
     200: bytes('application/json', 'The stage as it is now.', READ_HEADERS, overviewSchema),
     304: empty('The client has the current version.', VALIDATORS),
   },
-  errors: ['CONFLICT', 'QUERY_TIMED_OUT'],
+  errors: ['CONFLICT', 'ATTACHED_PROJECT', 'QUERY_TIMED_OUT'],
 })
 
 const getRows = route('GET /content/{project}/{stage}/{table}', {
@@ -64,7 +64,7 @@ const getRows = route('GET /content/{project}/{stage}/{table}', {
     206: bytes(ROW_TYPES, 'Some of the rows.', READ_HEADERS, rowsSchema),
     304: empty('The client has the current version.', VALIDATORS),
   },
-  errors: ['CONFLICT', 'RANGE_NOT_SATISFIABLE', 'QUERY_TIMED_OUT'],
+  errors: ['CONFLICT', 'ATTACHED_PROJECT', 'RANGE_NOT_SATISFIABLE', 'QUERY_TIMED_OUT'],
 })
 
 /** Looks up the caller's rights and the stage's latest event in one read. */

@@ -1,15 +1,19 @@
 import { z } from 'zod'
 import type { Container } from '../../container.ts'
+import { attachRequest, schemaName } from '../../contract/attachment.ts'
 import { slug } from '../../contract/fields.ts'
 import { pageOf } from '../../contract/page.ts'
 import { projectSchema, stageSchema } from '../../contract/project.ts'
 import type { Caller } from '../../projects/access.ts'
+import { attachProject, attachStage } from '../../projects/attached/attach-project.ts'
+import { detachStage } from '../../projects/attached/detach-project.ts'
 import { createProject, deleteProject, findProject, listProjects, type Project } from '../../projects/projects.ts'
 import { createStage, DEFAULT_STAGE, deleteStage, type Stage } from '../../projects/stages.ts'
 import { empty, json } from '../answer.ts'
 import { jsonBody } from '../body.ts'
 import { pageQuery, readPage } from '../paging.ts'
 import { type BoundRoute, routesUnder } from '../route.ts'
+import { commandProofHeader, hostsFor } from './given-address.ts'
 
 const route = routesUnder('Projects')
 const stageParams = z.object({ slug, stage: slug })
@@ -26,9 +30,24 @@ const create = route('POST /projects', {
   operationId: 'createProject',
   summary: 'Creates a project with its stages and the default roles; for the root token',
   access: { by: 'root' },
-  body: jsonBody(z.strictObject({ slug, stages: z.array(slug).min(1).max(100).default([DEFAULT_STAGE]) })),
+  description:
+    "With `attach`, the project's stages are schemas of a database that is not Wharf's. The address is tried at once, and " +
+    'nothing is changed there. Its host has to be in WHARF_TRANSFER_HOSTS.',
+  headers: commandProofHeader,
+  body: jsonBody(
+    z
+      .strictObject({
+        slug,
+        stages: z.array(slug).min(1).max(100).exactOptional().meta({ description: '`live` where it is left out.' }),
+        attach: attachRequest.exactOptional(),
+      })
+      .refine(({ stages, attach }) => !stages || !attach, {
+        path: ['stages'],
+        error: 'must not be there beside "attach", which has the stages',
+      }),
+  ),
   answers: { 201: json(projectSchema, 'The new project.', { location: 'Path of the project.' }) },
-  errors: ['CONFLICT', 'DATABASE_UNSUITABLE'],
+  errors: ['CONFLICT', 'DATABASE_UNSUITABLE', 'ATTACHED_FAILED'],
 })
 
 const show = route('GET /projects/{slug}', {
@@ -45,7 +64,7 @@ const remove = route('DELETE /projects/{slug}', {
   access: { by: 'root' },
   params: z.object({ slug }),
   answers: { 204: empty('The project is gone.') },
-  errors: ['NOT_FOUND', 'CONFLICT'],
+  errors: ['NOT_FOUND', 'CONFLICT', 'ATTACHED_PROJECT'],
 })
 
 const listStages = route('GET /projects/{slug}/stages', {
@@ -58,25 +77,34 @@ const listStages = route('GET /projects/{slug}/stages', {
 
 const addStage = route('POST /projects/{slug}/stages', {
   operationId: 'createStage',
-  summary: 'Adds an empty stage; for the root token',
+  summary: 'Adds a stage: an empty one, or a schema of an attached project; for the root token',
   access: { by: 'root' },
   params: z.object({ slug }),
-  body: jsonBody(z.strictObject({ slug })),
+  body: jsonBody(
+    z.strictObject({
+      slug,
+      schema: schemaName
+        .exactOptional()
+        .meta({ description: 'Of an attached project, and only there: the schema that is the stage.' }),
+    }),
+  ),
   answers: { 201: json(stageSchema, 'The new stage.') },
-  errors: ['NOT_FOUND', 'CONFLICT'],
+  errors: ['NOT_FOUND', 'CONFLICT', 'ATTACHED_PROJECT', 'ATTACHED_FAILED'],
 })
 
 const removeStage = route('DELETE /projects/{slug}/stages/{stage}', {
   operationId: 'deleteStage',
-  summary: 'Deletes a stage with all its rows; for the root token',
+  summary: 'Deletes a stage with all its rows, or detaches one of an attached project; for the root token',
+  description: 'What is in the schema of an attached stage stays as it is.',
   access: { by: 'root' },
   params: stageParams,
   answers: { 204: empty('The stage is gone.') },
   errors: ['NOT_FOUND', 'CONFLICT'],
 })
 
-/** `/projects` and the stages below it. */
-export function projectRoutes({ control, logins, seal, room }: Container): readonly BoundRoute<Caller>[] {
+/** `/projects` and the stages below it. @param proofSecret of the data folder, which commands prove that they can read. */
+export function projectRoutes(container: Container, proofSecret: string): readonly BoundRoute<Caller>[] {
+  const { control, config, logins, seal, room } = container
   const database = control.prisma
   return [
     list.handle<Caller>(async ({ query, caller }) => {
@@ -84,12 +112,16 @@ export function projectRoutes({ control, logins, seal, room }: Container): reado
       const { items, next } = await readPage(query, find, ({ slug }) => slug)
       return { status: 200, body: { items: items.map(toProjectBody), next } }
     }),
-    create.handle<Caller>(async ({ body }) => {
-      const connectionLimit = await room.limitOfNew()
-      const project = await database.$transaction(
-        (tx) => createProject(tx, seal, { ...body, connectionLimit }),
-        PATIENT,
-      )
+    create.handle<Caller>(async ({ body: { slug, attach, stages = [DEFAULT_STAGE] }, headers }) => {
+      const createHosted = async (): Promise<Project> => {
+        const connectionLimit = await room.limitOfNew()
+        return database.$transaction((tx) => createProject(tx, seal, { slug, stages, connectionLimit }), PATIENT)
+      }
+      const attachIt = ({ address, stages }: z.output<typeof attachRequest>): Promise<Project> => {
+        const allowed = hostsFor(headers, address, { config, proofSecret })
+        return attachProject(container, { slug, stages, address, allowed, pointer: '/attach/address' })
+      }
+      const project = await (attach ? attachIt(attach) : createHosted())
       return { status: 201, headers: { location: `/projects/${project.slug}` }, body: toProjectBody(project) }
     }),
     show.handle<Caller>(async ({ params }) => {
@@ -101,20 +133,22 @@ export function projectRoutes({ control, logins, seal, room }: Container): reado
       return { status: 204 }
     }),
     listStages.handle<Caller>(async ({ params }) => {
-      const { stages } = await findProject(database, params.slug)
-      return { status: 200, body: { items: stages.map(toStageBody), next: null } }
+      const project = await findProject(database, params.slug)
+      return { status: 200, body: { items: project.stages.map(toStageBody(project)), next: null } }
     }),
     addStage.handle<Caller>(async ({ params, body }) => {
-      const stage = await database.$transaction(async (tx) =>
-        createStage(tx, await findProject(tx, params.slug), body.slug),
-      )
-      return { status: 201, body: toStageBody(stage) }
+      const project = await findProject(database, params.slug)
+      const { slug, schema } = body
+      const stage =
+        schema === undefined
+          ? await database.$transaction((tx) => createStage(tx, project, slug))
+          : await attachStage(container, project, { slug, schema })
+      return { status: 201, body: toStageBody(project)(stage) }
     }),
     removeStage.handle<Caller>(async ({ params }) => {
-      await database.$transaction(
-        async (tx) => deleteStage(tx, await findProject(tx, params.slug), params.stage),
-        PATIENT,
-      )
+      const project = await findProject(database, params.slug)
+      if (project.isAttached) await detachStage(database, project, params.stage)
+      else await database.$transaction((tx) => deleteStage(tx, project, params.stage), PATIENT)
       return { status: 204 }
     }),
   ]
@@ -125,10 +159,17 @@ const PATIENT = { timeout: 120_000 }
 
 const visibleTo = (caller: Caller) => (caller.kind === 'root' ? {} : { slugs: [...caller.roles.keys()] })
 
-const toStageBody = (stage: Stage) => ({ slug: stage.slug, createdAt: stage.createdAt.toISOString() })
+const toStageBody =
+  ({ isAttached }: Project) =>
+  ({ slug, createdAt, schemaName }: Stage) => ({
+    slug,
+    createdAt: createdAt.toISOString(),
+    schema: isAttached ? schemaName : null,
+  })
 
-const toProjectBody = (project: Project) => ({
+export const toProjectBody = (project: Project) => ({
   slug: project.slug,
   createdAt: project.createdAt.toISOString(),
-  stages: project.stages.map(toStageBody),
+  attached: project.isAttached,
+  stages: project.stages.map(toStageBody(project)),
 })

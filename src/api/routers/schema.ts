@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Container } from '../../container.ts'
 import { slug } from '../../contract/fields.ts'
 import { schemaChangeSchema } from '../../contract/project.ts'
+import { attachedProject } from '../../errors.ts'
 import { type Caller, lockCaller, tokenIdOf } from '../../projects/access.ts'
 import { applySchema } from '../../projects/apply-schema.ts'
 import { assertPermission } from '../../projects/assert-permission.ts'
@@ -52,7 +53,7 @@ const apply = route('POST /projects/{slug}/stages/{stage}/schema', {
   answers: {
     200: json(schemaChangeSchema, 'The script has been applied.'),
   },
-  errors: ['CONFLICT', 'SQL_REJECTED', 'STORAGE_FULL', 'STORAGE_UNAVAILABLE'],
+  errors: ['CONFLICT', 'ATTACHED_PROJECT', 'SQL_REJECTED', 'STORAGE_FULL', 'STORAGE_UNAVAILABLE'],
 })
 
 /** `/projects/{slug}/stages/{stage}/schema` */
@@ -62,6 +63,9 @@ export function schemaRoutes(container: Container): readonly BoundRoute<Caller>[
     apply.handle<Caller>(async ({ params, query, body, caller, signal }) => {
       const project = await findProject(control.prisma, params.slug)
       const stage = findStage(project, params.stage)
+      if (project.isAttached) {
+        throw attachedProject(project.slug, 'its structure is its own', 'change it in its database, e.g. with psql')
+      }
       const { database } = await projectDatabase(project, 'imports')
       const stageDatabase = toStageDatabase(database, stage)
       const { schema, strict } = query

@@ -1,4 +1,4 @@
-import { isIPv6 } from 'node:net'
+import { isIPv6, type LookupFunction } from 'node:net'
 
 /** How a connection is encrypted, and what is asked of the server's certificate. Keys and certificates are PEM. */
 export interface Encryption {
@@ -40,6 +40,8 @@ export interface ServerConnection {
   readonly options?: string
   readonly applicationName?: string
   readonly connectTimeoutMs?: number
+  /** Finds the addresses of the host's name; the system does where it is left out. */
+  readonly lookup?: LookupFunction
 }
 
 /** A server with which it is not settled yet whether connections are encrypted: `sslmode` prefer and allow. */

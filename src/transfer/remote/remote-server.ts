@@ -51,10 +51,10 @@ export function connectRemoteServer(options: {
   readonly signal: AbortSignal
 }): RemoteServer {
   const { origin, token, allowed, signal } = options
-  const place = hostAndPortOf(origin)
-  assertAllowedHost(place, allowed)
+  const server = hostAndPortOf(origin)
+  assertAllowedHost(server, allowed)
   const agent = new Agent({
-    connect: { timeout: CONNECT_TIMEOUT_MS, lookup: createVettedLookup(place, allowed) },
+    connect: { timeout: CONNECT_TIMEOUT_MS, lookup: createVettedLookup(server, allowed) },
     headersTimeout: ANSWER_TIMEOUT_MS,
     bodyTimeout: IDLE_TIMEOUT_MS,
   })

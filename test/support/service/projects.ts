@@ -28,6 +28,7 @@ async function assertStatus(expected: number, asked: Promise<ApiAnswer>): Promis
 export async function loginUrl({ container, database }: TestWharf, slug: string): Promise<URL> {
   const project = await findProject(container.control.prisma, slug)
   const login = await projectLogin(container.control.prisma, container.seal, project)
+  if (!login) throw new Error(`${slug} is attached`)
   const url = new URL(database.url)
   url.username = login.name
   url.password = login.password

@@ -1,0 +1,132 @@
+import { randomBytes } from 'node:crypto'
+import type pg from 'pg'
+import type { ServerChoice, ServerConnection } from '../../database/address/server-connection.ts'
+import type { PrismaClient } from '../../database/generated/client.ts'
+import { openSession } from '../../database/session-client.ts'
+import { AppError, conflict } from '../../errors.ts'
+import type { Logger } from '../../logger.ts'
+import { attachedFailure } from './attached-failure.ts'
+
+/** The oldest PostgreSQL that can be attached. */
+const OLDEST_VERSION = 14
+
+const SESSION = { kind: 'attached', applicationName: 'wharf attaches' } as const
+
+export interface ProbedDatabase {
+  readonly connection: ServerConnection
+  readonly isSecondChoice: boolean
+  /** @see AttachedAddress.identity */
+  readonly identity: string | null
+}
+
+interface Probing {
+  /** As Wharf's own login. */
+  readonly control: PrismaClient
+  /** The schemas that have to be there. */
+  readonly schemas: readonly string[]
+  readonly logger: Logger
+}
+
+/**
+ * Connects to a database that is to be attached, and makes sure that it can be: that it is a PostgreSQL that Wharf knows,
+ * not Wharf's own database, and has the schemas.
+ *
+ * @throws {AppError} ATTACHED_FAILED where it cannot be used; CONFLICT where it is Wharf's own, or lacks a schema.
+ */
+export async function probeDatabase(choice: ServerChoice, probing: Probing): Promise<ProbedDatabase> {
+  const { client, connection } = await openEither(choice, probing.logger)
+  try {
+    await assertVersion(client, connection)
+    await assertNotOwn(client, connection, probing.control)
+    await assertHasSchemas(client, connection, probing.schemas)
+    return { connection, isSecondChoice: connection === choice.otherwise, identity: await readIdentity(client) }
+  } catch (error) {
+    throw attachedFailure(connection.name, error)
+  } finally {
+    await Promise.allSettled([client.end()])
+  }
+}
+
+/** As libpq does where the address leaves it to the server: encrypted or not, and then the other way. */
+async function openEither(
+  { first, otherwise }: ServerChoice,
+  logger: Logger,
+): Promise<{ readonly client: pg.Client; readonly connection: ServerConnection }> {
+  const open = async (connection: ServerConnection) => ({
+    connection,
+    client: await openSession(connection, { ...SESSION, logger }),
+  })
+  try {
+    return await open(first)
+  } catch (error) {
+    if (!otherwise) throw attachedFailure(first.name, error)
+    return await open(otherwise).catch((second: unknown) => {
+      throw attachedFailure(first.name, second)
+    })
+  }
+}
+
+const unusable = (name: string, problem: string): AppError =>
+  new AppError('ATTACHED_FAILED', `the attached database ${name} cannot be used: ${problem}`)
+
+async function assertVersion(client: pg.Client, { name }: ServerConnection): Promise<void> {
+  const { rows } = await client.query<{ number: number; text: string }>(
+    `SELECT current_setting('server_version_num')::int AS number, current_setting('server_version') AS text`,
+  )
+  const { number = 0, text = '' } = rows[0] ?? {}
+  if (number >= OLDEST_VERSION * 10_000) return
+  throw unusable(name, `it is PostgreSQL ${text}, and Wharf needs ${OLDEST_VERSION} or newer: upgrade it`)
+}
+
+/**
+ * Wharf's own tables, and the stages of all other projects, are no stages of anybody's. Two addresses may lead to one
+ * database: a lock of one session that another one sees says that they are in the same.
+ */
+async function assertNotOwn(client: pg.Client, { name }: ServerConnection, control: PrismaClient): Promise<void> {
+  const key = (randomBytes(8).readBigUInt64BE() >> 1n).toString()
+  const isOwn = await control.$transaction(async (tx) => {
+    await tx.$executeRaw`SELECT pg_catalog.pg_advisory_xact_lock(${key}::bigint)`
+    const { rows } = await client.query<{ seen: boolean }>(
+      `SELECT EXISTS (
+         SELECT FROM pg_locks
+          WHERE locktype = 'advisory' AND objsubid = 1 AND classid::bigint << 32 | objid::bigint = $1::bigint
+            AND database = (SELECT oid FROM pg_database WHERE datname = current_database())) AS seen`,
+      [key],
+    )
+    return rows[0]?.seen ?? false
+  })
+  if (isOwn) throw conflict(`${name} is Wharf's own database: make a project in it instead (project:create)`)
+}
+
+/** @throws {AppError} CONFLICT, with those that are missing and those that there are. */
+export async function assertHasSchemas(
+  client: Pick<pg.Client, 'query'>,
+  { name }: Pick<ServerConnection, 'name'>,
+  schemas: readonly string[],
+): Promise<void> {
+  const { rows } = await client.query<{ schema: string }>(
+    `SELECT nspname::text AS schema FROM pg_namespace
+      WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' ORDER BY nspname`,
+  )
+  const existing = rows.map(({ schema }) => schema)
+  const missing = schemas.filter((schema) => !existing.includes(schema))
+  if (missing.length === 0) return
+  const quoted = (names: readonly string[]): string => names.map((each) => `"${each}"`).join(', ')
+  throw conflict(
+    `${name} has no schema ${quoted(missing)} that can be a stage; it has ${quoted(existing.slice(0, MAX_NAMED)) || 'none'}`,
+  )
+}
+
+const MAX_NAMED = 50
+
+/** @returns null where the login may not ask, as on servers that others run. */
+async function readIdentity(client: pg.Client): Promise<string | null> {
+  const asked = client.query<{ identity: string }>(
+    `SELECT system_identifier || '/' || (SELECT oid FROM pg_database WHERE datname = current_database()) AS identity
+       FROM pg_control_system()`,
+  )
+  return asked.then(
+    ({ rows }) => rows[0]?.identity ?? null,
+    () => null,
+  )
+}
