@@ -22,7 +22,8 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { findBinaries } from '../../src/database/embedded/binaries.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.ts'
 import { createLogger } from '../../src/logger.ts'
-import { endedPid, isAlive, runScript, type ScriptProcess, temporaryFolder } from '../support/processes/processes.ts'
+import { isAlive } from '../support/processes/is-alive.ts'
+import { endedPid, runScript, type ScriptProcess, temporaryFolder } from '../support/processes/processes.ts'
 
 const logger = createLogger('silent')
 const run = promisify(execFile)

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
+import { SPARING } from './sparing.ts'
 
 /** A folder that every user may enter, and that is removed after the test. */
 export async function temporaryFolder(): Promise<string> {
@@ -52,7 +53,7 @@ export async function runScript(
   const imports = name.endsWith('.ts') ? ['--import', 'tsx'] : []
   if (preload) imports.push('--import', new URL(preload, import.meta.url).href)
   const limit = fileBlocks === undefined ? ':' : `ulimit -f ${fileBlocks}`
-  const command = [process.execPath, ...imports, script, ...args]
+  const command = [process.execPath, ...SPARING, ...imports, script, ...args]
   const child = spawn('sh', ['-c', `${limit}; exec "$@"`, name, ...command], { ...user, detached: true })
   const closed = once(child, 'close')
   let errorOutput = ''
@@ -85,17 +86,6 @@ function lineReader(name: string, child: ChildProcess, errorOutput: () => string
     const line = await lines.next()
     if (line.done) throw new Error(`${name} ended: ${errorOutput()}`)
     return line.value
-  }
-}
-
-/** Whether a process with this pid runs; a zombie that nobody has waited for counts, so ask until it is gone. */
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ESRCH') return false
-    throw error
   }
 }
 

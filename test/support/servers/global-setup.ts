@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import type { TestProject } from 'vitest/node'
 import { isInstalled } from '../processes/is-installed.ts'
 import { installedPrograms } from './installed-programs.ts'
+import { keepFilesInMemory } from './memory-folder.ts'
 import { query } from './sessions.ts'
 import { type SharedServer, startEmbedded, startInstalled } from './shared-servers.ts'
 
@@ -33,6 +34,7 @@ export default async function setup({ provide, vitest }: TestProject): Promise<(
     process.stderr.write('redis-server is not installed: tests of Redis are left out\n')
   }
   const bin = installedPrograms()
+  const removeFiles = await keepFilesInMemory()
   const [embedded, installed] = await allStarted(build(), startEmbedded(), bin && startInstalled(bin))
   const home = await mkdtemp(join(tmpdir(), 'wharf-test-home-'))
   provide('clusterUrl', embedded.superuserUrl)
@@ -51,6 +53,7 @@ export default async function setup({ provide, vitest }: TestProject): Promise<(
       throw error
     } finally {
       await rm(home, { recursive: true, force: true })
+      await removeFiles()
     }
   }
 }
