@@ -5,6 +5,7 @@ import { closePublicSchema } from './close-public-schema.ts'
 import { type MigrationOptions, migrate } from './migrations.ts'
 import { openExtensionsSchema } from './open-extensions-schema.ts'
 import { quoteIdentifier } from './quoting.ts'
+import { recallOwnership } from './recall-ownership.ts'
 import { limitConnections, type RoomOptions } from './room.ts'
 import { openSession } from './session-client.ts'
 import { type StartLockOptions, withStartLock } from './start-lock.ts'
@@ -71,14 +72,6 @@ async function assertMayMigrate(client: pg.Client): Promise<void> {
     `Wharf's database login "${rights.login}" may not create its tables; a superuser grants it: ${grants}`,
   )
 }
-
-/**
- * A session that takes a reserved connection is looked at for `pg_use_reserved_connections` before it has its database,
- * and PostgreSQL remembers the roles it found: `pg_database_owner`, which owns the schema `public`, is not among them.
- * It remembers those of one role only, so that a question about another one makes it look again.
- */
-const recallOwnership = (client: pg.Client): Promise<unknown> =>
-  client.query(`SELECT pg_has_role('pg_monitor', 'pg_read_all_data', 'USAGE')`)
 
 /**
  * Takes from PUBLIC the right to connect: each project's login has been granted it by name. One process at a time: of
