@@ -1,6 +1,6 @@
 import type pg from 'pg'
+import { innerTypes, isObjectNameType } from '../../database/object-name-types.ts'
 import { quoteIdentifier, quoteQualified } from '../../database/quoting.ts'
-import { OBJECT_NAME_TYPE } from './object-names.ts'
 
 /** A table, as a statement names it. */
 export interface TableName {
@@ -17,21 +17,13 @@ export interface NameColumn {
 }
 
 /** `$1`: the table. The types below domains, also below those that are elements of arrays. */
-const COLUMNS = `SELECT attname::text AS name, type.name AS type, type.is_array AS "isArray", attgenerated <> '' AS generated
-  FROM pg_catalog.pg_attribute
-  CROSS JOIN LATERAL (
-    WITH RECURSIVE base (oid, is_array) AS (
-      SELECT atttypid, false
-       UNION ALL
-      SELECT CASE WHEN typtype = 'd' THEN typbasetype ELSE typelem END, is_array OR typtype <> 'd'
-        FROM base JOIN pg_catalog.pg_type outer_type ON outer_type.oid = base.oid
-       WHERE typtype = 'd' OR typcategory = 'A'
-    )
-    SELECT typname::text AS name, is_array FROM base JOIN pg_catalog.pg_type found ON found.oid = base.oid
-     WHERE typtype <> 'd' AND typcategory <> 'A'
-  ) type
-  WHERE attrelid = pg_catalog.to_regclass($1) AND attnum > 0 AND NOT attisdropped
-  ORDER BY attnum`
+const COLUMNS = `
+WITH RECURSIVE ${innerTypes('c.oid = pg_catalog.to_regclass($1)')}
+SELECT a.attname::text AS name, t.typname::text AS type, inner_type.is_array AS "isArray", a.attgenerated <> '' AS generated
+  FROM inner_type JOIN pg_catalog.pg_attribute a ON a.attrelid = inner_type.relation AND a.attnum = inner_type.number
+  JOIN pg_catalog.pg_type t ON t.oid = inner_type.oid
+ WHERE t.typtype <> 'd' AND t.typcategory <> 'A'
+ ORDER BY a.attnum`
 
 interface ColumnRow {
   readonly name: string
@@ -57,6 +49,6 @@ export async function readNameColumns(
   const inRows = rows.filter(({ generated }) => columns === 'all' || !generated).map((column) => column.name)
   return (typeof columns === 'string' ? inRows : columns).flatMap((column, index) => {
     const { type = '', isArray = false } = columnOf.get(column) ?? {}
-    return OBJECT_NAME_TYPE.test(type) ? [{ index, isArray }] : []
+    return isObjectNameType(type) ? [{ index, isArray }] : []
   })
 }

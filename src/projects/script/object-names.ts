@@ -1,10 +1,12 @@
 import { asList, asTree, type Tree, treeAt } from '../../archive/sql/grammar.ts'
+import { isObjectNameType } from '../../database/object-name-types.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
 import type { Change, NameMap } from './name-map.ts'
 import { foldCase, type Nodes, type ParsedStatement, textsOf } from './parse-statement.ts'
 
-/** The types whose values are names of objects, and arrays of them. */
-export const OBJECT_NAME_TYPE = /^_?reg(?:class|collation|config|dictionary|oper|operator|proc|procedure|type)$/
+/** Whether the values of a type are names of objects, or arrays of them. @param type as a script writes it. */
+export const holdsObjectNames = (type: string): boolean => isObjectNameType(type.replace(/^_/, ''))
+
 /** Functions whose first argument is the name of a sequence or a table. */
 export const OF_OBJECT_NAMES: ReadonlySet<unknown> = new Set(['nextval', 'currval', 'setval', 'pg_get_serial_sequence'])
 
@@ -31,7 +33,7 @@ export function objectNames({ tokens }: ParsedStatement, nodes: Nodes, map: Name
     return mapped === text ? undefined : quoteString(mapped)
   }
   for (const { name, node } of nodes) {
-    if (name === 'TypeCast' && OBJECT_NAME_TYPE.test(String(textsOf(treeAt(node, 'typeName').names).at(-1)))) {
+    if (name === 'TypeCast' && holdsObjectNames(String(textsOf(treeAt(node, 'typeName').names).at(-1)))) {
       add(constantOf(node.arg), changeName)
     }
     if (name === 'FuncCall') {

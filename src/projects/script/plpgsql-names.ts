@@ -2,7 +2,7 @@ import type { Grammar } from '../../archive/sql/grammar.ts'
 import type { FunctionBody } from './function-body.ts'
 import { type BodyTokens, wouldBeHidden } from './hiding-names.ts'
 import type { Change, NameMap } from './name-map.ts'
-import { mapObjectName, OBJECT_NAME_TYPE, OF_OBJECT_NAMES, quoteString } from './object-names.ts'
+import { holdsObjectNames, mapObjectName, OF_OBJECT_NAMES, quoteString } from './object-names.ts'
 import { changeQualifier } from './qualifiers.ts'
 import { namesSchema } from './schema-names.ts'
 import { isSign, nameOf, wordOf } from './token-names.ts'
@@ -105,7 +105,7 @@ function changeString({ bytes, tokens }: BodyTokens, index: number, map: NameMap
   const isCast =
     isSign(bytes, tokens[index + 1], ':') &&
     isSign(bytes, tokens[index + 2], ':') &&
-    OBJECT_NAME_TYPE.test(nameOf(bytes, tokens[index + 3]) ?? '')
+    holdsObjectNames(nameOf(bytes, tokens[index + 3]) ?? '')
   if (!token || bytes[token.start] !== QUOTE || !(isArgument || isCast)) return undefined
   const text = bytes.toString('utf8', token.start + 1, token.end - 1).replaceAll("''", "'")
   const mapped = mapObjectName(text, map)

@@ -1,3 +1,4 @@
+import { innerTypes, OBJECT_NAME_TYPES_SQL } from '../../database/object-name-types.ts'
 import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../database/quoting.ts'
 import type { NotExported } from '../structure/lines.ts'
 import type { Query } from '../structure/query.ts'
@@ -38,27 +39,14 @@ export async function findUnclearNames(
   return found
 }
 
-const NAMES = ['class', 'collation', 'config', 'dictionary', 'oper', 'operator', 'proc', 'procedure', 'type']
-  .map((kind) => `'pg_catalog.reg${kind}'::pg_catalog.regtype`)
-  .join(', ')
-
 const COLUMNS_SQL = `
-WITH RECURSIVE part (relation, number, type, is_array) AS (
-  SELECT a.attrelid, a.attnum, a.atttypid, false
-    FROM pg_catalog.pg_namespace n JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid
-    JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
-   WHERE n.nspname = $1::pg_catalog.name AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped
-   UNION ALL
-  SELECT part.relation, part.number, CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.typelem END,
-         part.is_array OR t.typtype <> 'd'
-    FROM part JOIN pg_catalog.pg_type t ON t.oid = part.type
-   WHERE t.typtype = 'd' OR t.typcategory = 'A'
-)
-SELECT c.relname::text AS "table", a.attname::text AS "column", t.typname::text AS type, part.is_array
-  FROM part JOIN pg_catalog.pg_class c ON c.oid = part.relation
-  JOIN pg_catalog.pg_attribute a ON a.attrelid = part.relation AND a.attnum = part.number
-  JOIN pg_catalog.pg_type t ON t.oid = part.type
- WHERE part.type IN (${NAMES})
+WITH RECURSIVE ${innerTypes(`
+  c.relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = $1::pg_catalog.name) AND c.relkind = 'r'`)}
+SELECT c.relname::text AS "table", a.attname::text AS "column", t.typname::text AS type, inner_type.is_array
+  FROM inner_type JOIN pg_catalog.pg_class c ON c.oid = inner_type.relation
+  JOIN pg_catalog.pg_attribute a ON a.attrelid = inner_type.relation AND a.attnum = inner_type.number
+  JOIN pg_catalog.pg_type t ON t.oid = inner_type.oid
+ WHERE inner_type.oid IN (${OBJECT_NAME_TYPES_SQL})
  ORDER BY c.relname, a.attnum`
 
 /** The types that have no function which looks for a name. */

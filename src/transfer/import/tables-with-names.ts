@@ -1,3 +1,4 @@
+import { OBJECT_NAME_TYPES_SQL } from '../../database/object-name-types.ts'
 import type { Query } from '../structure/query.ts'
 
 /**
@@ -9,11 +10,6 @@ export async function tablesWithNames(query: Query, schemaName: string): Promise
   const found = await query<{ name: string }>(TABLES_SQL, [schemaName])
   return new Set(found.map(({ name }) => name))
 }
-
-/** The types whose values name what a stage can have. */
-const NAMES = ['class', 'collation', 'config', 'dictionary', 'oper', 'operator', 'proc', 'procedure', 'type']
-  .map((kind) => `'pg_catalog.reg${kind}'::pg_catalog.regtype`)
-  .join(', ')
 
 const TABLES_SQL = `
 WITH RECURSIVE part (relation, type) AS (
@@ -35,4 +31,4 @@ WITH RECURSIVE part (relation, type) AS (
 )
 SELECT DISTINCT c.relname::text AS name
   FROM part JOIN pg_catalog.pg_class c ON c.oid = part.relation
- WHERE part.type IN (${NAMES})`
+ WHERE part.type IN (${OBJECT_NAME_TYPES_SQL})`
