@@ -1,6 +1,7 @@
 import { quoteIdentifier, quoteQualified } from '../../database/quoting.ts'
 import type { NotExported } from '../structure/lines.ts'
 import type { Query } from '../structure/query.ts'
+import { describeColumns } from './describe-columns.ts'
 
 /**
  * Counts the large objects that columns of type `oid`, and of domains over it such as `lo`, refer to: an archive has the
@@ -14,17 +15,16 @@ export async function findLargeObjects(
   schemaName: string,
   tables: readonly string[],
 ): Promise<NotExported[]> {
-  const exported = new Set(tables)
-  const found: NotExported[] = []
-  for (const { table, column } of await query<{ table: string; column: string }>(COLUMNS_SQL, [schemaName])) {
-    if (!exported.has(table)) continue
+  const columns = await query<{ table: string; column: string }>(COLUMNS_SQL, [schemaName])
+  return describeColumns(columns, tables, async ({ table, column }) => {
     const [row] = await query<{ objects: string }>(countSql(schemaName, table, column), [])
     const objects = Number(row?.objects ?? 0)
-    if (objects === 0) continue
-    const detail = `${objects} large object${objects === 1 ? '' : 's'} that the column refers to`
-    found.push({ kind: 'large object', name: `${table}.${column}`, detail })
-  }
-  return found
+    if (objects === 0) return undefined
+    return {
+      kind: 'large object',
+      detail: `${objects} large object${objects === 1 ? '' : 's'} that the column refers to`,
+    }
+  })
 }
 
 /**

@@ -2,6 +2,7 @@ import { innerTypes, OBJECT_NAME_TYPES_SQL } from '../../database/object-name-ty
 import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../database/quoting.ts'
 import type { NotExported } from '../structure/lines.ts'
 import type { Query } from '../structure/query.ts'
+import { describeColumns } from './describe-columns.ts'
 
 interface NameColumn {
   readonly table: string
@@ -24,19 +25,16 @@ export async function findUnclearNames(
   schemaName: string,
   tables: readonly string[],
 ): Promise<NotExported[]> {
-  const exported = new Set(tables)
-  const found: NotExported[] = []
-  for (const column of await query<NameColumn>(COLUMNS_SQL, [schemaName])) {
-    if (!exported.has(column.table)) continue
+  const columns = await query<NameColumn>(COLUMNS_SQL, [schemaName])
+  return describeColumns(columns, tables, async (column) => {
     const [row] = await query<{ values: string; example: string }>(countSql(schemaName, column), [])
     const values = Number(row?.values ?? 0)
-    if (values === 0) continue
+    if (values === 0) return undefined
     const detail =
       `${values} value${values === 1 ? '' : 's'} that no import takes, such as ${row?.example}, ` +
       'whose name alone does not say what it is'
-    found.push({ kind: 'value', name: `${column.table}.${column.column}`, detail, rows: true })
-  }
-  return found
+    return { kind: 'value', detail, rows: true }
+  })
 }
 
 const COLUMNS_SQL = `
