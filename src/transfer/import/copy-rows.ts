@@ -16,18 +16,26 @@ import { loadFailure } from './load-failure.ts'
  */
 export async function copyRows(
   client: pg.PoolClient,
-  { name, columns }: ArchiveTable,
+  table: ArchiveTable,
   rows: ArchiveCopy,
   bytes: AsyncIterable<BorrowedBytes>,
 ): Promise<number> {
-  // FREEZE spares the first readers, and a later vacuum, writing every row again.
-  const copy =
-    `COPY ${quoteIdentifier(name)} (${columns.map(quoteIdentifier).join(', ')}) ` +
-    `FROM STDIN WITH (FREEZE, FORMAT ${rows.format})`
-  return copyInto(client, copy, rows.format === 'binary' ? framed(bytes) : bytes).catch((error: unknown) => {
-    throw valueFault(error, name, rows)
+  const text = rows.format === 'binary' ? framed(bytes) : bytes
+  return copyInto(client, copyStatement(table, rows.format), text).catch((error: unknown) => {
+    throw valueFault(error, table.name, rows)
   })
 }
+
+/** Does all that COPY does for a table before its first row. */
+export const copyNoRows = (client: pg.PoolClient, table: Pick<ArchiveTable, 'name' | 'columns'>): Promise<number> =>
+  copyInto(client, copyStatement(table, 'text'), nothing())
+
+/** FREEZE spares the first readers, and a later vacuum, writing every row again. */
+const copyStatement = (
+  { name, columns }: Pick<ArchiveTable, 'name' | 'columns'>,
+  format: ArchiveCopy['format'],
+): string =>
+  `COPY ${quoteIdentifier(name)} (${columns.map(quoteIdentifier).join(', ')}) FROM STDIN WITH (FREEZE, FORMAT ${format})`
 
 /** Loads the rows, which have no values, of a table without columns: COPY has no words for them. */
 export async function insertEmptyRows(client: pg.PoolClient, { name, rows }: ArchiveTable): Promise<number> {
@@ -37,6 +45,8 @@ export async function insertEmptyRows(client: pg.PoolClient, { name, rows }: Arc
   })
   return rowCount ?? 0
 }
+
+async function* nothing(): AsyncGenerator<never, void, undefined> {}
 
 async function* framed(rows: AsyncIterable<BorrowedBytes>): AsyncGenerator<BorrowedBytes, void, undefined> {
   yield new BorrowedBytes(BINARY_HEADER)

@@ -1,6 +1,6 @@
-import { copyInto } from '../../copy/copy-into.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
 import { conflict } from '../../errors.ts'
+import { copyNoRows } from './copy-rows.ts'
 import { inPlaceStatements } from './in-place.ts'
 import { loadFailure } from './load-failure.ts'
 import { type LoadingSession, openLoadingSession, runAll } from './loading-session.ts'
@@ -25,9 +25,7 @@ export async function tryInPlace(
     const options = { lockTimeout: LOCK_TIMEOUT, withRows: false }
     const { before, after, filled } = await inPlaceStatements(session, structure, options)
     await runAll(session, before)
-    for (const { name, columns } of archived.tables) {
-      if (columns.length > 0) await copyNothing(session, name, columns)
-    }
+    for (const table of archived.tables) if (table.columns.length > 0) await copyNoRows(session.client, table)
     await runAll(session, after)
     for (const name of filled) await tryToRefresh(session, name)
   } catch (error) {
@@ -35,12 +33,6 @@ export async function tryInPlace(
   } finally {
     session.rollback()
   }
-}
-
-async function copyNothing({ client }: LoadingSession, table: string, columns: readonly string[]): Promise<void> {
-  async function* nothing(): AsyncGenerator<never, void, undefined> {}
-  const names = columns.map(quoteIdentifier).join(', ')
-  await copyInto(client, `COPY ${quoteIdentifier(table)} (${names}) FROM STDIN WITH (FREEZE)`, nothing())
 }
 
 /** What a view gives without rows tells nothing about what it gives with them: its query is planned, and not run. */
