@@ -1,10 +1,10 @@
 import { archiveFault } from '../../archive/archive-invalid.ts'
 import { quoteIdentifier, quoteLiteral } from '../../database/quoting.ts'
 import { commentOn, storageParameters } from './clauses.ts'
-import { uncheckedNotNulls, validatedNotNulls } from './columns.ts'
 import type { ObjectKey } from './dependencies.ts'
 import { describable, type LineContext } from './line-context.ts'
 import type { DefinitionLine, Facts, IndexLine, TableLine } from './lines.ts'
+import { uncheckedNotNulls, validatedNotNulls } from './not-nulls.ts'
 import { jsonObject, type Query } from './query.ts'
 
 /** The kinds of constraint and index, by the lists of a table's line. */

@@ -1,8 +1,9 @@
 import { archiveFault } from '../../archive/archive-invalid.ts'
 import { quoteIdentifier, quoteLiteral } from '../../database/quoting.ts'
-import { columnDefinition, completeColumns, withFreeNotNullNames } from './columns.ts'
+import { columnDefinition, completeColumns } from './columns.ts'
 import { planColumns } from './inheritance.ts'
 import type { SecondStepEntry, TableEntry, TableLine } from './lines.ts'
+import { withFreeNotNullNames } from './not-nulls.ts'
 import { groupBy } from './query.ts'
 import { addColumn, attachPartition, completeTables, createTable, inheritAndType } from './tables.ts'
 

@@ -6,15 +6,14 @@ import {
   columnDefinition,
   columnFacts,
   completeColumns,
-  inheritedNotNulls,
   toColumnLine,
-  withFreeNotNullNames,
 } from './columns.ts'
 import { type ConstraintRow, definitionFacts, toDefinitionLists } from './constraints.ts'
 import type { ObjectKey } from './dependencies.ts'
 import type { ColumnPlan } from './inheritance.ts'
 import type { LineContext } from './line-context.ts'
 import { type Facts, present, type TableLine } from './lines.ts'
+import { inheritedNotNulls, withFreeNotNullNames } from './not-nulls.ts'
 import { jsonObject, type Query } from './query.ts'
 import type { SequenceRow } from './sequences.ts'
 import { valueExpression } from './value-expressions.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { validatedNotNulls } from '../../../src/transfer/structure/columns.ts'
 import { findColumnPlan } from '../../../src/transfer/structure/inheritance.ts'
 import type { TableLine } from '../../../src/transfer/structure/lines.ts'
+import { validatedNotNulls } from '../../../src/transfer/structure/not-nulls.ts'
 import { column } from '../../support/archives/archive-builder.ts'
 
 /** A table with columns of these names; `~name` is one that it inherits. */
