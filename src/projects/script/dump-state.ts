@@ -1,5 +1,5 @@
 import { rejected } from '../sql-rejected.ts'
-import type { DumpMap } from './prepare-statement.ts'
+import type { DumpMap } from './map-statement.ts'
 
 /** The first and the last comment of a plain dump, in every version of pg_dump. */
 const BEGINNING = '-- PostgreSQL database dump'

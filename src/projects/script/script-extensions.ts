@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { rejected } from '../sql-rejected.ts'
-import { createExtensionNames, type KnownNames } from './extension-names.ts'
+import { createKnownNames, type KnownNames } from './known-names.ts'
 
 /** Makes sure that an extension is there. @returns why it is not; undefined where it is. */
 export type EnsureExtension = (name: string) => Promise<string | undefined>
@@ -17,7 +17,7 @@ export async function openExtensions(
   stageSchema: string,
   ensure: EnsureExtension,
 ): Promise<ScriptExtensions> {
-  const names = createExtensionNames(client, stageSchema)
+  const names = createKnownNames(client, stageSchema)
   await names.refresh()
   return {
     find: names.find,

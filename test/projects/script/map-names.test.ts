@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { loadGrammar } from '../../../src/archive/sql/grammar.ts'
-import { noKnownNames } from '../../../src/projects/script/extension-names.ts'
+import { noKnownNames } from '../../../src/projects/script/known-names.ts'
 import { createPreparation } from '../../../src/projects/script/prepare-statement.ts'
 
 const map = { schema: 'public', login: 'own', stageSchema: 'shop.live' }

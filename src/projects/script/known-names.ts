@@ -7,9 +7,8 @@ export type SchemaByName = ReadonlyMap<string, string>
 
 export const noBuiltInNames: BuiltInNames = { functions: new Set(), others: new Set() }
 
-export interface ExtensionNames {
-  /** Looks again which there are. */
-  refresh(): Promise<void>
+/** What is asked about the names of a statement. */
+export interface KnownNames {
   /** Of some names, those that an extension has and the stage has not, with the schema that they are in. */
   find(names: readonly string[]): Promise<SchemaByName>
   /** The same of all names that extensions have. */
@@ -68,7 +67,13 @@ const BUILT_IN = `SELECT typname::text AS name, false AS "isFunction" FROM pg_ca
   UNION ${hiddenCalls('pg_operator', 'opr', ['oprleft', 'oprright'])}`
 
 /** @param client in which a script runs. */
-export function createExtensionNames(client: pg.PoolClient, stageSchema: string): ExtensionNames {
+export function createKnownNames(
+  client: pg.PoolClient,
+  stageSchema: string,
+): KnownNames & {
+  /** Looks again which names extensions have. */
+  refresh(): Promise<void>
+} {
   let members: SchemaByName = new Map()
   const find = async (names: readonly string[]): Promise<SchemaByName> => {
     const found = new Map(
@@ -102,9 +107,7 @@ export function createExtensionNames(client: pg.PoolClient, stageSchema: string)
 const namesOf = (rows: readonly { readonly name: string }[] = []): ReadonlySet<string> =>
   new Set(rows.map(({ name }) => name))
 
-/** What is asked about the names of a statement. */
-export type KnownNames = Omit<ExtensionNames, 'refresh'>
-
+/** Of a database without extensions, in which no name means anything of PostgreSQL's own. */
 export const noKnownNames: KnownNames = {
   find: async () => new Map(),
   findAll: async () => new Map(),
