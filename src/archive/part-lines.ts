@@ -12,7 +12,7 @@ const MAX_BYTES = 4_096
 /**
  * Recognises the lines that stand around the parts of a table, as Wharf writes them: a table may have two million parts,
  * and parsing these two lines takes longer than all else of a small part. Where bytes are those that the content has when it
- * is written, nothing else needs to be known of them; whatever is written otherwise is for who parses lines.
+ * is written, nothing else needs to be known of them; lines that are written otherwise are parsed.
  */
 export class PartLines {
   #rows: LineContent<'rows'> | undefined

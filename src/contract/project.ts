@@ -49,7 +49,7 @@ export const schemaChangeSchema = z.object({
   unmappedFunctions: added(
     z.array(z.object({ name: z.string(), line: lineNumber })).meta({
       description:
-        "The functions of a dump whose body names the dump's schema where that could not be mapped, such as SQL in strings; `DO` is a block.",
+        "The functions of a dump whose body names the dump's schema where that could not be mapped, such as SQL in strings. `DO` stands for a `DO` statement.",
     }),
     [],
   ),

@@ -38,7 +38,7 @@ export interface DataFolderLock {
  * whole from the first moment. It names its owner by pid and birth, and is stale as soon as that process is gone,
  * however it ended, and even if another process has its pid now.
  *
- * A stale lock may be removed only by who holds the *clearing lock* of its id (`lock.json.<id>`), and only after
+ * A stale lock may be removed only by the holder of the *clearing lock* of its id (`lock.json.<id>`), and only after
  * seeing, while holding that, that `lock.json` still has this id. Without it a slow starter that judged the old lock
  * stale could remove the new one of a faster starter. A live lock is removed by its owner only, and ids never come
  * back, so between that look and the removal nobody else can have changed the file. The clearing lock is a lock of the

@@ -100,7 +100,7 @@ export async function notifyWorkers(queue: JobQueue, { kind, id }: Job, logger: 
  * Writes a job's record. Its upload, where it has one, becomes the job's.
  *
  * @param tx the caller commits it, and notifies the queue of the job afterwards.
- * @param projectIds the projects that the job is about, for who may see it.
+ * @param projectIds the projects that the job is about, which decide who may see it.
  * @throws where the store has given the upload up meanwhile, and a unique violation where the key is taken.
  */
 export async function recordJob(

@@ -15,7 +15,7 @@ export class BorrowedBytes {
     return this.#bytes.length
   }
 
-  /** The bytes themselves, for who is done with them before asking for the next. */
+  /** The bytes themselves, to be used before the next are asked for. */
   get now(): Buffer {
     return this.#bytes
   }

@@ -1,7 +1,7 @@
 import { nameMissing } from '../../contract/completeness.ts'
 import { printable } from '../terminal/printable.ts'
 
-interface Thing {
+interface LeftOut {
   readonly kind: string
   readonly name: string
   readonly detail?: string | undefined
@@ -12,8 +12,8 @@ export interface WithLeftOut {
   readonly targetSlug: string
   readonly stages: readonly {
     readonly slug: string
-    readonly leftOut: readonly Thing[]
-    readonly notReplaced: readonly Thing[]
+    readonly leftOut: readonly LeftOut[]
+    readonly notReplaced: readonly LeftOut[]
   }[]
 }
 
@@ -29,5 +29,5 @@ export const leftOutNotes = (projects: readonly WithLeftOut[]): readonly string[
     }),
   )
 
-const listed = (sentence: string, things: readonly Thing[]): readonly string[] =>
-  things.length === 0 ? [] : [`warning: ${sentence}:`, ...things.map((thing) => `  ${printable(nameMissing(thing))}`)]
+const listed = (sentence: string, leftOut: readonly LeftOut[]): readonly string[] =>
+  leftOut.length === 0 ? [] : [`warning: ${sentence}:`, ...leftOut.map((each) => `  ${printable(nameMissing(each))}`)]

@@ -14,7 +14,7 @@ import { makeAgain, SET_ASIDE_SQL, type SetAside } from './set-aside.ts'
  *
  * Locks the tables, and reads then what there is.
  *
- * @param options `lockTimeout`: how long it is waited for who reads, in all; `withRows`: false where none are loaded, so that
+ * @param options `lockTimeout`: how long to wait for readers, in all; `withRows`: false where none are loaded, so that
  *   foreign keys are made again without a look at the rows that refer to those which are missing then.
  */
 export async function inPlaceStatements(
