@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './test/support/longest-first.ts'
-import { SPARING } from './test/support/processes/sparing.ts'
+import { NODE_FLAGS } from './test/support/processes/node-flags.ts'
 
 export default defineConfig({
   test: {
@@ -16,6 +16,6 @@ export default defineConfig({
     // Files share a process, one after the other: loading all that they import took a sixth of the whole run.
     isolate: false,
     // With a larger new space, a quarter less of the time goes into collecting garbage.
-    execArgv: ['--max-semi-space-size=32', ...SPARING],
+    execArgv: ['--max-semi-space-size=32', ...NODE_FLAGS],
   },
 })

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
-import { SPARING } from './sparing.ts'
+import { NODE_FLAGS } from './node-flags.ts'
 
 /** A folder that every user may enter, and that is removed after the test. */
 export async function temporaryFolder(): Promise<string> {
@@ -53,7 +53,7 @@ export async function runScript(
   const imports = name.endsWith('.ts') ? ['--import', 'tsx'] : []
   if (preload) imports.push('--import', new URL(preload, import.meta.url).href)
   const limit = fileBlocks === undefined ? ':' : `ulimit -f ${fileBlocks}`
-  const command = [process.execPath, ...SPARING, ...imports, script, ...args]
+  const command = [process.execPath, ...NODE_FLAGS, ...imports, script, ...args]
   const child = spawn('sh', ['-c', `${limit}; exec "$@"`, name, ...command], { ...user, detached: true })
   const closed = once(child, 'close')
   let errorOutput = ''

@@ -2,4 +2,4 @@
  * Options by which Node.js optimises less code. What tests run ends before that pays: of a worker's processor time, it was
  * a third. As in the service itself, WebAssembly is not optimised at all; JavaScript is, after nine times as long.
  */
-export const SPARING: readonly string[] = ['--liftoff-only', '--interrupt-budget=600000']
+export const NODE_FLAGS: readonly string[] = ['--liftoff-only', '--interrupt-budget=600000']
