@@ -1,5 +1,6 @@
 import { type DestinationStream, type Logger as PinoLogger, pino, symbols } from 'pino'
 import type { LogLevel } from './config.ts'
+import { maskPasswords } from './lib/mask-passwords.ts'
 
 export type Logger = PinoLogger
 
@@ -28,11 +29,39 @@ const NEVER_LOGGED = [
 ]
 
 /**
- * The client that an error of a connection carries holds the login's name and the key by which its queries are ended.
+ * The client that an error of a connection carries holds the login's name and the key by which its queries are ended; what
+ * others say may quote the address of a database.
  */
-const withoutClient = (error: Error): object => {
+const withoutSecrets = (error: Error): object => {
   const { client: _, ...rest } = pino.stdSerializers.err(error) as object & { client?: unknown }
-  return rest
+  return withMaskedTexts(rest)
+}
+
+const HIDDEN = '[hidden]'
+
+/** What never reaches the log, however deep in an object it is. */
+const SECRETS: ReadonlySet<string> = new Set(['password', 'sslpassword', 'passphrase'])
+
+/** Objects can lead back to themselves. */
+const MAX_DEPTH = 8
+
+/** Hides passwords in the texts of an object, and of what it is made of. */
+function withMaskedTexts<Value>(value: Value, depth?: number): Value
+function withMaskedTexts(value: unknown, depth = 0): unknown {
+  if (typeof value === 'string') return maskPasswords(value)
+  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return value
+  if (Array.isArray(value)) return value.map((item: unknown) => withMaskedTexts(item, depth + 1))
+  if (!isPlain(value)) return value
+  const entries = Object.entries(value)
+  return Object.fromEntries(
+    entries.map(([name, item]) => [name, SECRETS.has(name) ? HIDDEN : withMaskedTexts(item, depth + 1)]),
+  )
+}
+
+/** Also what pino makes of an error. */
+const isPlain = (value: object): boolean => {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null || 'raw' in value
 }
 
 /** Lines are written together, and no later than this. What is still waiting when the process ends is written then. */
@@ -48,8 +77,9 @@ export function createLogger(
       level,
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
-      serializers: { err: withoutClient },
-      redact: { paths: NEVER_LOGGED, censor: '[hidden]' },
+      serializers: { err: withoutSecrets },
+      formatters: { log: withMaskedTexts },
+      redact: { paths: NEVER_LOGGED, censor: HIDDEN },
     },
     destination,
   )

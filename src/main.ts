@@ -1,9 +1,12 @@
 #!/usr/bin/env node
 import { existsSync } from 'node:fs'
+import { hideArguments } from './cli/hide-arguments.ts'
 import { readNpmOptions } from './cli/npm-options.ts'
 import { runCli } from './cli/program.ts'
 import type { Config } from './config.ts'
 import { readVersion } from './version.ts'
+
+hideArguments(process, process.argv)
 
 const ENVIRONMENT_FILE = '.env'
 const hasEnvironmentFile = existsSync(ENVIRONMENT_FILE)

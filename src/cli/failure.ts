@@ -1,6 +1,6 @@
 import { AppError, type Fault } from '../errors.ts'
 import { EXIT, exitCodeOf } from './exit-codes.ts'
-import { maskTokens } from './mask.ts'
+import { maskSecrets } from './mask.ts'
 import { printable } from './terminal/printable.ts'
 
 export interface Failure {
@@ -13,11 +13,11 @@ export interface Failure {
 export function toFailure(thrown: unknown): Failure {
   if (thrown instanceof AppError) {
     const lines = [`error: ${printable(thrown.message)}`, ...faultLines(thrown)]
-    return { text: maskTokens(lines.join('\n')), exitCode: exitCodeOf(thrown.code) }
+    return { text: maskSecrets(lines.join('\n')), exitCode: exitCodeOf(thrown.code) }
   }
-  if (isSystemError(thrown)) return { text: maskTokens(`error: ${printable(thrown.message)}`), exitCode: EXIT.failed }
+  if (isSystemError(thrown)) return { text: maskSecrets(`error: ${printable(thrown.message)}`), exitCode: EXIT.failed }
   const stack = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)
-  return { text: maskTokens(`error: an unexpected error occurred\n${stack}`), exitCode: EXIT.failed }
+  return { text: maskSecrets(`error: an unexpected error occurred\n${stack}`), exitCode: EXIT.failed }
 }
 
 /** A fault that the message has said already is not said again. */

@@ -1,12 +1,15 @@
+import { MASK, maskPasswords } from '../lib/mask-passwords.ts'
+
 /** Not where the form of a DSN is explained. */
 const DSN_CREDENTIALS = /\b(wharf(?:\+https?)?:\/\/[^\s:@/'"]*):(?!<TOKEN>)[^\s'"]*@/gi
 
 /** Also where a token was typed in the wrong place: they all begin alike. */
 const ISSUED_TOKEN = /\bwharf_[A-Za-z0-9_-]{20,}/g
 
-const MASK = '***'
-
-/** Hides the tokens in a text that is about to be shown: those of DSNs, and whatever looks like one of Wharf's. */
-export function maskTokens(text: string): string {
-  return text.replace(DSN_CREDENTIALS, `$1:${MASK}@`).replace(ISSUED_TOKEN, `wharf_${MASK}`)
+/**
+ * Hides the secrets in a text that is about to be shown: tokens of DSNs, whatever looks like one of Wharf's, and
+ * passwords of databases.
+ */
+export function maskSecrets(text: string): string {
+  return maskPasswords(text).replace(DSN_CREDENTIALS, `$1:${MASK}@`).replace(ISSUED_TOKEN, `wharf_${MASK}`)
 }

@@ -12,7 +12,7 @@ import type { CliEnvironment } from './environment.ts'
 import { EXIT, EXIT_HELP } from './exit-codes.ts'
 import { toFailure } from './failure.ts'
 import { createInterrupts } from './interrupts.ts'
-import { maskTokens } from './mask.ts'
+import { maskSecrets } from './mask.ts'
 import { assertNothingTaken } from './npm-options.ts'
 import { harmless } from './terminal/printable.ts'
 import { print } from './terminal/write.ts'
@@ -72,7 +72,7 @@ function createProgram(
     .exitOverride()
     .configureOutput({
       writeOut: (text) => void stdout.write(harmless(text)),
-      writeErr: (text) => void stderr.write(harmless(maskTokens(text))),
+      writeErr: (text) => void stderr.write(harmless(maskSecrets(text))),
     })
     .showHelpAfterError('(--help says more)')
     .addHelpText('afterAll', `\n${EXIT_HELP}`)

@@ -50,6 +50,19 @@ test.each(['SIGINT', 'SIGTERM'] as const)('%s ends an export without a trace of 
   expect(await readFile(join(cwd, 'shop.jsonl'), 'utf8')).toBe('the archive of yesterday')
 })
 
+test.runIf(process.platform === 'linux')('the list of processes shows neither tokens nor passwords', async () => {
+  const cwd = await temporaryFolder()
+  const { port } = await serveEndlessArchive()
+  const dsn = `wharf://shop:hidden-token@127.0.0.1:${port}`
+  const address = 'postgres://app:hidden-password@db/app?sslpassword=hidden-password'
+  const { child } = spawnWharf(['data:export', dsn, '--no-gzip', '--exclude-table', address], { cwd })
+  await expect.poll(() => readdir(cwd)).toContain('shop.jsonl.part')
+  const shown = await readFile(`/proc/${child.pid}/cmdline`, 'utf8')
+  expect(shown).toContain('wharf://shop:***@127.0.0.1')
+  expect(shown).toContain('postgres://app:***@db/app?sslpassword=***')
+  expect(shown).not.toContain('hidden')
+})
+
 test('a reader that goes away ends an export in good order', async () => {
   const cwd = await temporaryFolder()
   const { port } = await serveHttp((_, response) => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { maskTokens } from '../../src/cli/mask.ts'
+import { maskSecrets } from '../../src/cli/mask.ts'
 import { parseProjectTarget, parseServerTarget } from '../../src/transfer/remote/target.ts'
 
 const TOKEN = 'wharf_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG'
@@ -73,6 +73,14 @@ test.each([
   [`the token ${TOKEN}, used`, 'the token wharf_***, used'],
   ['wharf://shop@example.org', 'wharf://shop@example.org'],
   ['wharf://<project>:<TOKEN>@<host>', 'wharf://<project>:<TOKEN>@<host>'],
+  ['at postgres://app:secret@db/app', 'at postgres://app:***@db/app'],
+  ['postgresql://app:se/cr:e?t@x@db and more', 'postgresql://app:***@db and more'],
+  ["'postgres://:secret@db'", "'postgres://:***@db'"],
+  ['postgres://app@db/app?password=secret&sslmode=require', 'postgres://app@db/app?password=***&sslmode=require'],
+  ['postgres://db?sslpassword=secret', 'postgres://db?sslpassword=***'],
+  ["host=db password = 'se cr\\'et' user=app", 'host=db password = *** user=app'],
+  ['PGPASSWORD=secret wharf', 'PGPASSWORD=*** wharf'],
+  ['postgres://app@db:5432/app asks for a password', 'postgres://app@db:5432/app asks for a password'],
 ])('shows %s as %s', (text, shown) => {
-  expect(maskTokens(text)).toBe(shown)
+  expect(maskSecrets(text)).toBe(shown)
 })
