@@ -73,6 +73,7 @@ test.each<[what: string, address: (url: URL) => URL | string, status: number, de
   ['a database that is not there', (url) => Object.assign(url, { pathname: '/nowhere' }), 502, /nowhere/],
   ['a host that is not listed', (url) => Object.assign(url, { hostname: 'db.example' }), 403, /WHARF_TRANSFER_HOSTS/],
   ['a port where nothing listens', (url) => Object.assign(url, { port: '1' }), 403, /WHARF_TRANSFER_HOSTS/],
+  ['no password', (url) => Object.assign(url, { password: '' }), 502, /asks for a password, and the address has none/],
   ['a parameter that libpq does not know', (url) => `${url}?unknown=1`, 400, /not have the expected form/],
   ['a Unix socket', () => 'postgres://app@/app?host=/var/run/postgresql', 400, /not have the expected form/],
   ['a file of the server', (url) => `${url}?sslrootcert=/etc/passwd`, 400, /not have the expected form/],

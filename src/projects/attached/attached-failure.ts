@@ -1,53 +1,33 @@
-import { isConnectionLost } from '../../database/connection-lost.ts'
-import { sqlMessage, sqlState } from '../../database/sqlstate.ts'
+import { connectFailure } from '../../database/address/connect-failure.ts'
+import { sqlState } from '../../database/sqlstate.ts'
 import { AppError, isAppError } from '../../errors.ts'
-import { errorCode } from '../../lib/error-code.ts'
-
-interface Reason {
-  readonly text: string
-  readonly retryAfterSeconds?: number
-}
 
 /** Seconds after which it is worth trying again what passes by itself. */
 const RETRY_SECONDS = 30
 
-/** What servers, and TLS, say of a connection that they do not take. */
-function reasonOf(error: unknown): Reason | undefined {
-  const state = sqlState(error)
-  if (state === '28P01') return { text: 'it refuses the login: its password is another one' }
-  if (state === '3D000') return { text: 'the server has no database of this name' }
-  if (state === '53300') {
-    return { text: 'it has no session free for this login', retryAfterSeconds: RETRY_SECONDS }
-  }
-  if (state?.startsWith('28')) return { text: `it refuses the login: ${sqlMessage(error)}` }
-  if (state === '57P03') return { text: 'it is starting, or recovering', retryAfterSeconds: RETRY_SECONDS }
-  if (isConnectionLost(error)) {
-    const code = errorCode(error)
-    return {
-      text: `it cannot be reached${code === undefined ? '' : ` (${code})`}`,
-      retryAfterSeconds: RETRY_SECONDS,
-    }
-  }
-  if (state !== undefined || !(error instanceof Error)) return undefined
-  if (/does not support SSL/i.test(error.message)) return { text: 'it takes no encrypted connections (sslmode)' }
-  const code = errorCode(error)
-  if (/CERT|TLS|SSL/.test(code ?? '')) return { text: `its certificate was not accepted (${code})` }
-  return undefined
-}
+/** The login, its password or the database is not right. */
+const REFUSED = /^(28|3D)/
 
 /**
- * Says of a database that is not Wharf's why it could not be connected to.
+ * Says of a database that is not Wharf's why it cannot be used: unlike Wharf's own, it is for whoever attached it to put
+ * that right.
  *
  * @param name its address without password and parameters.
- * @returns the error itself where that is not about the connection.
+ * @returns the error itself where that is not about the connection, or the server.
  */
 export function attachedFailure(name: string, error: unknown): unknown {
-  if (isAppError(error)) return error
-  const reason = reasonOf(error)
-  if (!reason) return error
-  const { text, ...retry } = reason
-  return new AppError('ATTACHED_FAILED', `the attached database ${name} cannot be used: ${text}`, {
-    ...retry,
-    cause: error,
-  })
+  const failure = connectFailure(error, name)
+  if (isAppError(failure, 'WRONG_USE')) {
+    return failed(
+      failure,
+      `${name} asks for a password, and the address has none: postgres://login:password@host/database`,
+    )
+  }
+  if (isAppError(failure, 'DATABASE_UNSUITABLE')) return failed(failure, failure.message)
+  if (!isAppError(failure, 'DATABASE_UNAVAILABLE')) return failure
+  const isRefused = REFUSED.test(sqlState(failure.cause) ?? '')
+  return failed(failure, failure.message, isRefused ? {} : { retryAfterSeconds: RETRY_SECONDS })
 }
+
+const failed = (cause: AppError, detail: string, retry: { readonly retryAfterSeconds?: number } = {}): AppError =>
+  new AppError('ATTACHED_FAILED', `the attached database cannot be used: ${detail}`, { ...retry, cause })

@@ -1,14 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import type pg from 'pg'
+import { assertUsable } from '../../database/address/assert-usable.ts'
+import { reachServer } from '../../database/address/reach-server.ts'
 import type { ServerChoice, ServerConnection } from '../../database/address/server-connection.ts'
 import type { PrismaClient } from '../../database/generated/client.ts'
 import { openSession } from '../../database/session-client.ts'
-import { AppError, conflict } from '../../errors.ts'
+import { conflict } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
 import { attachedFailure } from './attached-failure.ts'
-
-/** The oldest PostgreSQL that can be attached. */
-const OLDEST_VERSION = 14
 
 const SESSION = { kind: 'attached', applicationName: 'wharf attaches' } as const
 
@@ -34,48 +33,27 @@ interface Probing {
  * @throws {AppError} ATTACHED_FAILED where it cannot be used; CONFLICT where it is Wharf's own, or lacks a schema.
  */
 export async function probeDatabase(choice: ServerChoice, probing: Probing): Promise<ProbedDatabase> {
-  const { client, connection } = await openEither(choice, probing.logger)
+  const { name } = choice.first
   try {
-    await assertVersion(client, connection)
+    const session = { ...SESSION, logger: probing.logger }
+    const connection = await reachServer(choice, session)
+    await assertUsable(connection, { ...session, forWriting: false })
+    const isSecondChoice = connection === choice.otherwise
+    return { connection, isSecondChoice, identity: await lookAround(connection, probing) }
+  } catch (error) {
+    throw attachedFailure(name, error)
+  }
+}
+
+async function lookAround(connection: ServerConnection, probing: Probing): Promise<string | null> {
+  const client = await openSession(connection, { ...SESSION, logger: probing.logger })
+  try {
     await assertNotOwn(client, connection, probing.control)
     await assertHasSchemas(client, connection, probing.schemas)
-    return { connection, isSecondChoice: connection === choice.otherwise, identity: await readIdentity(client) }
-  } catch (error) {
-    throw attachedFailure(connection.name, error)
+    return await readIdentity(client)
   } finally {
     await Promise.allSettled([client.end()])
   }
-}
-
-/** As libpq does where the address leaves it to the server: encrypted or not, and then the other way. */
-async function openEither(
-  { first, otherwise }: ServerChoice,
-  logger: Logger,
-): Promise<{ readonly client: pg.Client; readonly connection: ServerConnection }> {
-  const open = async (connection: ServerConnection) => ({
-    connection,
-    client: await openSession(connection, { ...SESSION, logger }),
-  })
-  try {
-    return await open(first)
-  } catch (error) {
-    if (!otherwise) throw attachedFailure(first.name, error)
-    return await open(otherwise).catch((second: unknown) => {
-      throw attachedFailure(first.name, second)
-    })
-  }
-}
-
-const unusable = (name: string, problem: string): AppError =>
-  new AppError('ATTACHED_FAILED', `the attached database ${name} cannot be used: ${problem}`)
-
-async function assertVersion(client: pg.Client, { name }: ServerConnection): Promise<void> {
-  const { rows } = await client.query<{ number: number; text: string }>(
-    `SELECT current_setting('server_version_num')::int AS number, current_setting('server_version') AS text`,
-  )
-  const { number = 0, text = '' } = rows[0] ?? {}
-  if (number >= OLDEST_VERSION * 10_000) return
-  throw unusable(name, `it is PostgreSQL ${text}, and Wharf needs ${OLDEST_VERSION} or newer: upgrade it`)
 }
 
 /**
