@@ -38,6 +38,10 @@ process.exitCode = await runCli(process.argv.slice(2), {
     const { runService } = await import('./run-service.ts')
     return runService(config, part && [part])
   },
+  async readAddressEnvironment() {
+    const { readAddressEnvironment } = await import('./database/address/environment.ts')
+    return readAddressEnvironment(process.env, (message) => process.stderr.write(`note: ${message}\n`))
+  },
   npmOptions: readNpmOptions(process.env),
   stdin: process.stdin,
   stdout: process.stdout,

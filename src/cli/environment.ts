@@ -1,5 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
 import type { Config } from '../config.ts'
+import type { AddressEnvironment } from '../database/address/environment.ts'
 import type { NpmOptions } from './npm-options.ts'
 
 /** A service that runs inside the command's own process. */
@@ -31,6 +32,8 @@ export interface CliEnvironment {
    * @returns the exit code.
    */
   runService(config: Config, part: 'api' | 'worker' | undefined): Promise<number>
+  /** Where the address of a database gets from what it leaves out, as for psql. */
+  readAddressEnvironment(): Promise<AddressEnvironment>
   /** Options that npm took instead of handing them on. */
   readonly npmOptions: NpmOptions
   readonly stdin: Readable & { readonly isTTY?: boolean }

@@ -1,5 +1,6 @@
 import { projectSchema } from '../contract/project.ts'
 import { roleSchema } from '../contract/role.ts'
+import { lookAtDatabase } from './attach/attachment-report.ts'
 import type { CommandContext } from './environment.ts'
 import { encodedPath } from './http.ts'
 import { permissionCells, ROLE_HEADINGS } from './permission-list.ts'
@@ -32,8 +33,13 @@ export async function runProjectList(context: CommandContext, options: ServerOpt
   return printResult(context, options, {
     json: { projects },
     text: (style) => {
-      const rows = projects.map(({ slug, stages, createdAt }) => [slug, slugsOf(stages), createdAt])
-      return rows.length === 0 ? 'there are no projects' : formatTable(['project', 'stages', 'created'], rows, style)
+      if (projects.length === 0) return 'there are no projects'
+      const isAnyAttached = projects.some(({ attached }) => attached)
+      const rows = projects.map(({ slug, stages, createdAt, attached }) => [
+        ...[slug, slugsOf(stages), createdAt],
+        ...(isAnyAttached ? [attached ? 'yes' : 'no'] : []),
+      ])
+      return formatTable(['project', 'stages', 'created', ...(isAnyAttached ? ['attached'] : [])], rows, style)
     },
   })
 }
@@ -41,18 +47,21 @@ export async function runProjectList(context: CommandContext, options: ServerOpt
 /** `project:show` */
 export async function runProjectShow(context: CommandContext, slug: string, options: ServerOptions): Promise<number> {
   const path = encodedPath`/projects/${slug}`
-  const { project, roles } = await onServer(context, options, async ({ http }) => ({
-    project: await get(http, path, projectSchema),
-    roles: await getAll(http, `${path}/roles`, roleSchema),
-  }))
+  const { project, roles, found } = await onServer(context, options, async ({ http }) => {
+    const project = await get(http, path, projectSchema)
+    const roles = await getAll(http, `${path}/roles`, roleSchema)
+    return { project, roles, found: project.attached ? await lookAtDatabase(http, path) : undefined }
+  })
   return printResult(context, options, {
-    json: { ...project, roles },
+    json: { ...project, ...found?.json, roles },
     text: (style) => {
       const fields = formatFields([
         ['created', project.createdAt],
         ['stages', slugsOf(project.stages)],
+        ...(found?.fields ?? []),
       ])
-      return `${printable(project.slug)}\n${fields}\n\n${formatTable(ROLE_HEADINGS, roles.map(permissionCells), style)}`
+      const sections = [`${printable(project.slug)}\n${fields}`, ...(found?.sections(style) ?? [])]
+      return [...sections, formatTable(ROLE_HEADINGS, roles.map(permissionCells), style)].join('\n\n')
     },
   })
 }

@@ -13,6 +13,25 @@ export function addProjectCommands(program: Command, run: Run): void {
     .action(run(async () => (await projects()).runProjectCreate))
 
   program
+    .command('project:attach <slug> <address>')
+    .summary('make a project of schemas of a database that is not Wharf’s')
+    .description(
+      'Makes a project whose stages are schemas of a database that you have: postgres://<login>@<host>/<database>. What the ' +
+        'address leaves out, the password too, comes from PGPASSWORD, ~/.pgpass, PGSERVICE and the like, as for psql. Nothing ' +
+        'is changed there. The service has to be able to reach the host; it keeps the address encrypted.',
+    )
+    .addOption(repeatable('--schema <name>', 'a schema that is a stage (default: public)'))
+    .addOption(repeatable('--stage <slug>', 'its stage, in the same order (default: live, or named as the schemas)'))
+    .option('--change', 'give a project that is attached another address')
+    .action(run(async () => (await import('../attach/project-attach.ts')).runProjectAttach))
+
+  program
+    .command('project:detach <slug>')
+    .description('forget an attached project; its database stays as it is')
+    .addOption(yesOption())
+    .action(run(async () => (await import('../attach/detach.ts')).runProjectDetach))
+
+  program
     .command('project:list')
     .description('list the projects')
     .action(run(async () => (await projects()).runProjectList))

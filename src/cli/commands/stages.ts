@@ -15,6 +15,20 @@ export function addStageCommands(program: Command, run: Run): void {
     .action(run(async () => (await stages()).runStageCreate))
 
   program
+    .command('stage:attach <slug> [target-project]')
+    .summary('add a schema of an attached project as a stage')
+    .description(`Adds a schema of the database of an attached project as a stage: ${PROJECT}.`)
+    .requiredOption('--schema <name>', 'the schema')
+    .action(run(async () => (await import('../attach/stage-attach.ts')).runStageAttach))
+
+  program
+    .command('stage:detach <slug> [target-project]')
+    .summary('forget a stage of an attached project')
+    .description(`Forgets a stage of an attached project, whose schema stays as it is: ${PROJECT}.`)
+    .addOption(yesOption())
+    .action(run(async () => (await import('../attach/detach.ts')).runStageDetach))
+
+  program
     .command('stage:list [target-project]')
     .summary("list a project's stages")
     .description(`Lists the stages of a project: ${PROJECT}.`)

@@ -9,8 +9,8 @@ const RETRY_SECONDS = 30
 const REFUSED = /^(28|3D)/
 
 /**
- * Says of a database that is not Wharf's why it cannot be used: unlike Wharf's own, it is for whoever attached it to put
- * that right.
+ * Says of a database that is not Wharf's why it cannot be used: unlike with Wharf's own, that is told to
+ * those who use it.
  *
  * @param name its address without password and parameters.
  * @returns the error itself where that is not about the connection, or the server.

@@ -8,6 +8,7 @@ import { inject, onTestFinished } from 'vitest'
 import { readNpmOptions } from '../../../src/cli/npm-options.ts'
 import { runCli } from '../../../src/cli/program.ts'
 import { loadConfig } from '../../../src/config.ts'
+import { readAddressEnvironment } from '../../../src/database/address/environment.ts'
 import { PROGRAM } from '../processes/child.ts'
 
 export interface CliResult {
@@ -37,6 +38,8 @@ export async function runCommand(args: readonly string[], options: CliOptions = 
     hasEnvironmentFile: false,
     startService: async () => Promise.reject(new Error('no service is to be started')),
     runService: async () => Promise.reject(new Error('no service is to be run')),
+    readAddressEnvironment: async () =>
+      readAddressEnvironment(options.variables ?? {}, (message) => stderr.stream.write(`note: ${message}\n`)),
     npmOptions: readNpmOptions(options.variables ?? {}),
     stdin: Object.assign(Readable.from(typed([options.input ?? ''].flat())), { isTTY: options.terminal ?? false }),
     stdout: Object.assign(stdout.stream, { isTTY: options.outputTerminal ?? false }),

@@ -1,0 +1,57 @@
+import type { z } from 'zod'
+import { attachmentSchema } from '../../contract/attachment.ts'
+import type { FromServer } from '../../contract/from-server.ts'
+import type { HttpClient } from '../http.ts'
+import { RemoteProblem } from '../remote-problem.ts'
+import { get } from '../server-api.ts'
+import { printable } from '../terminal/printable.ts'
+import { formatTable } from '../terminal/table.ts'
+
+type Attachment = FromServer<z.output<typeof attachmentSchema>>
+
+/** What is shown of the database of an attached project. */
+export interface DatabaseReport {
+  readonly json: object
+  readonly fields: readonly (readonly [name: string, value: string])[]
+  /** What stands behind the fields. */
+  readonly sections: (style: { readonly colors: boolean }) => readonly string[]
+}
+
+/** Has the server look at the database; where that fails, or is not allowed, the project is shown all the same. */
+export async function lookAtDatabase(http: HttpClient, projectPath: string): Promise<DatabaseReport> {
+  try {
+    return describe(await get(http, `${projectPath}/attachment`, attachmentSchema))
+  } catch (error) {
+    if (!(error instanceof RemoteProblem)) throw error
+    const { message: problem } = error
+    return { json: { attachment: null, problem }, fields: [['database', problem]], sections: () => [] }
+  }
+}
+
+const SUPERUSER = 'a superuser: it may do everything on that server, so make a login of less rights for Wharf'
+
+const describe = (attachment: Attachment): DatabaseReport => ({
+  json: { attachment },
+  fields: [
+    ['database', attachment.name],
+    ['login', attachment.isSuperuser ? `${attachment.login}, ${SUPERUSER}` : attachment.login],
+    ['PostgreSQL', attachment.version],
+  ],
+  sections: (style) => {
+    const rows = attachment.stages.map(({ slug, schema, mayExport, mayImport }) => [
+      ...[slug, schema],
+      ...[mayExport ? 'yes' : 'no', mayImport],
+    ])
+    const reasons = attachment.stages.flatMap(reasonsOf)
+    return [
+      formatTable(['stage', 'schema', 'export', 'import'], rows, style),
+      ...(reasons.length === 0 ? [] : [reasons.join('\n')]),
+    ]
+  },
+})
+
+const reasonsOf = ({ slug, reasons, missing }: Attachment['stages'][number]): readonly string[] => [
+  ...reasons.map((reason) => printable(`${slug}: ${reason}`)),
+  ...(missing.length === 0 ? [] : [printable(`${slug}: what would allow more, for the owner of the database to run:`)]),
+  ...missing.map((statement) => printable(`  ${statement}`)),
+]

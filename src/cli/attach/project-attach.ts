@@ -1,0 +1,61 @@
+import type { CommandContext } from '../environment.ts'
+import { encodedPath } from '../http.ts'
+import { onServer, type Server, type ServerOptions } from '../server.ts'
+import { printable } from '../terminal/printable.ts'
+import { printResult } from '../terminal/result.ts'
+import { chosenStages } from './chosen-stages.ts'
+import { type CompleteAddress, completeAddress } from './complete-address.ts'
+import { sendAddress } from './send-address.ts'
+
+interface AttachOptions extends ServerOptions {
+  readonly schema?: readonly string[]
+  readonly stage?: readonly string[]
+  readonly change?: boolean
+}
+
+/** `project:attach` */
+export async function runProjectAttach(
+  context: CommandContext,
+  slug: string,
+  given: string,
+  options: AttachOptions,
+): Promise<number> {
+  const address = await completeAddress(given, await context.environment.readAddressEnvironment())
+  return onServer(context, options, (server) =>
+    options.change
+      ? change(context, server, { slug, address, options })
+      : attach(context, server, { slug, address, options }),
+  )
+}
+
+interface Attaching {
+  readonly slug: string
+  readonly address: CompleteAddress
+  readonly options: AttachOptions
+}
+
+async function attach(context: CommandContext, server: Server, { slug, address, options }: Attaching): Promise<number> {
+  const stages = chosenStages([...address.schemas, ...(options.schema ?? [])], options.stage ?? [])
+  const project = await sendAddress(context, server, options, {
+    ...{ method: 'POST', path: '/projects', address: address.text },
+    body: { slug, attach: { address: address.text, stages } },
+  })
+  return printResult(context, options, {
+    json: { ...project, database: address.name },
+    text: () => {
+      const named = stages.map((stage) => `${stage.slug} (schema ${stage.schema})`).join(', ')
+      return printable(`attached ${address.name} as project ${project.slug}, stages: ${named}`)
+    },
+  })
+}
+
+async function change(context: CommandContext, server: Server, { slug, address, options }: Attaching): Promise<number> {
+  const project = await sendAddress(context, server, options, {
+    ...{ method: 'PUT', path: encodedPath`/projects/${slug}/attachment`, address: address.text },
+    body: { address: address.text },
+  })
+  return printResult(context, options, {
+    json: { ...project, database: address.name },
+    text: () => printable(`project ${project.slug} is in ${address.name} from now on`),
+  })
+}

@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { type CliResult, runCommand, spawnWharf } from '../support/cli/cli.ts'
+import { dsnOf } from '../support/cli/dsn.ts'
+import { createForeignDatabase, type ForeignDatabase } from '../support/database/foreign-database.ts'
+import { temporaryFolder } from '../support/processes/processes.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
+
+let wharf: TestWharf
+let foreign: ForeignDatabase
+
+beforeAll(async () => {
+  foreign = await createForeignDatabase(
+    'CREATE TABLE item (id int PRIMARY KEY); CREATE SCHEMA sales; CREATE SCHEMA "Odd"',
+  )
+  wharf = await startWharf({ environment: { WHARF_TRANSFER_HOSTS: foreign.owner.host } })
+})
+afterAll(async () => {
+  await wharf?.close()
+  await foreign?.drop()
+})
+
+/** A command on the test's server, in an environment with the password. */
+const administer = (...args: readonly string[]): Promise<CliResult> =>
+  runCommand([...args, '--server', dsnOf(wharf)], { variables: { PGPASSWORD: foreign.password, PGSSLMODE: 'disable' } })
+
+const withoutPassword = (): string => Object.assign(new URL(foreign.owner), { password: '' }).href
+
+const nameOf = ({ username, host, pathname }: URL): string => `postgres://${username}@${host}${pathname}`
+
+test('a database is attached with the password of the environment, listed, shown, and detached', async () => {
+  const name = nameOf(foreign.owner)
+  const attached = await administer('project:attach', 'shop', withoutPassword())
+  expect(attached).toMatchObject({
+    code: 0,
+    stdout: `attached ${name} as project shop, stages: live (schema public)\n`,
+    stderr: '',
+  })
+  await administer('project:create', 'hosted')
+  const list = await administer('project:list')
+  expect(list.stdout).toMatch(/^project +stages +created +attached\nhosted .* no\nshop +live .* yes\n$/)
+  const shown = await administer('project:show', 'shop')
+  expect(shown.stdout).toContain(`database    ${name}\n  login       ${foreign.owner.username}\n`)
+  const asJson = JSON.parse((await administer('project:show', 'shop', '--json')).stdout)
+  expect(asJson).toMatchObject({ attached: true, attachment: { name, isSuperuser: false }, roles: { length: 4 } })
+
+  const changed = await administer('project:attach', 'shop', foreign.reader.href, '--change', '--json')
+  expect(JSON.parse(changed.stdout)).toMatchObject({ slug: 'shop', database: nameOf(foreign.reader) })
+  expect(await administer('project:delete', 'shop', '--yes')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('detach it (project:detach)'),
+  })
+  expect(await administer('project:detach', 'hosted', '--yes')).toMatchObject({
+    code: 1,
+    stderr: 'error: project "hosted" is not attached; project:delete deletes it with its data\n',
+  })
+  expect(await administer('project:detach', 'shop', '--yes')).toMatchObject({
+    code: 0,
+    stdout: 'detached project shop\n',
+    stderr: expect.stringContaining('the database stays as it is'),
+  })
+  for (const { stdout, stderr } of [attached, list, shown, changed]) {
+    expect(stdout + stderr).not.toContain(foreign.password)
+  }
+})
+
+test('several schemas are stages of their names, or of those that are given', async () => {
+  const byName = await administer('project:attach', 'two', `${withoutPassword()}?schema=public`, '--schema', 'sales')
+  expect(byName.stdout).toContain('stages: public (schema public), sales (schema sales)')
+  const target = dsnOf(wharf, 'two')
+  expect((await runCommand(['stage:detach', 'sales', target, '--yes'])).stdout).toBe('detached stage two/sales\n')
+  expect(await runCommand(['stage:attach', 'odd', target, '--schema', 'Odd'])).toMatchObject({
+    code: 0,
+    stdout: 'attached schema Odd as stage two/odd\n',
+  })
+  expect(await runCommand(['stage:create', 'draft', target])).toMatchObject({ code: 1 })
+  await administer('project:detach', 'two', '--yes')
+})
+
+test.each<[what: string, args: readonly string[], message: RegExp]>([
+  ['no address', ['shop'], /expected postgres:\/\//],
+  ['a Unix socket', ['postgres:///app?host=/tmp'], /not by a Unix socket: name a host/],
+  [
+    'fewer stages than schemas',
+    ['ADDRESS', '--schema', 'a', '--schema', 'b', '--stage', 'c'],
+    /2 schemas and 1 stages/,
+  ],
+  ['a schema that gives no name', ['ADDRESS', '--schema', 'public', '--schema', 'Odd'], /name stages by --stage/],
+])('%s is wrong use, and nothing of it is quoted', async (_what, args, message) => {
+  const given = args.map((arg) => (arg === 'ADDRESS' ? foreign.owner.href : arg))
+  const { code, stderr } = await administer('project:attach', 'wrong', ...given)
+  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(message) })
+  expect(stderr).not.toContain(foreign.password)
+})
+
+test("the operator's own command line names any host", async () => {
+  const folder = await temporaryFolder()
+  const own = await startWharf()
+  onTestFinished(own.close)
+  const variables = { DATABASE_URL: own.database.url, WHARF_DATA_DIR: folder, PGPASSWORD: foreign.password }
+  const { ended } = spawnWharf(['project:attach', 'shop', withoutPassword()], { cwd: folder, variables })
+  expect(await ended).toMatchObject({ code: 0, stdout: expect.stringContaining('as project shop') })
+})
