@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { forgetResults, giveByteText } from '../lib/runtime.ts'
 import type { Logger } from '../logger.ts'
+import { assertKnownVersion } from './assert-known-version.ts'
 import { demandChannelBinding, type ServerMessages } from './channel-binding.ts'
 import { type ConnectionTarget, clientConfigOf } from './client-config.ts'
 import type { TimedQuery } from './prepared-query.ts'
@@ -111,6 +112,8 @@ export class SessionClient extends pg.Client {
       throw error
     })
     try {
+      // Others take what they are given, or are asked by `prepareDatabase`; here, settings would fail that it lacks.
+      if (this.#kind === 'attached') assertKnownVersion(this.#version)
       await this.#applySettings()
     } catch (error) {
       // A caller that gets an error instead of a connection does not close it.

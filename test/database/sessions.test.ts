@@ -100,6 +100,8 @@ test('a setting that an older server does not know is not sent to it', () => {
   expect(sessionSettings('project', '15.7')).not.toMatch(
     /"transaction_timeout"|createrole_self_grant|restrict_nonsystem/,
   )
+  expect(sessionSettings('attached', '14.12')).not.toContain('restrict_nonsystem')
+  expect(sessionSettings('attached', '14.13')).toContain('restrict_nonsystem')
   expect(sessionSettings('project', '15.18 (Debian 15.18-1)')).toContain('restrict_nonsystem')
   expect(sessionSettings('project', '17.0')).toContain('SET "transaction_timeout" = \'0\'')
 })

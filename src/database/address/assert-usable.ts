@@ -5,9 +5,6 @@ import { openSession } from '../session-client.ts'
 import { connectFailure } from './connect-failure.ts'
 import type { ServerConnection } from './server-connection.ts'
 
-/** PostgreSQL 14: the oldest version that Wharf reads and writes. */
-const OLDEST_VERSION_NUM = 140_000
-
 export interface UseOptions {
   /** Whether it is going to be written to. */
   readonly forWriting: boolean
@@ -30,7 +27,7 @@ export async function assertUsable(server: ServerConnection, options: UseOptions
   try {
     const first = await open()
     clients.push(first)
-    await assertServer(first, { name, forWriting })
+    if (forWriting) await assertTakesWrites(first, name)
     const second = await open()
     clients.push(second)
     await assertOwnSessions(first, second, name)
@@ -42,27 +39,10 @@ export async function assertUsable(server: ServerConnection, options: UseOptions
   }
 }
 
-interface Server {
-  readonly num: number
-  readonly version: string
-  readonly standby: boolean
-}
-
-async function assertServer(
-  client: pg.Client,
-  { name, forWriting }: { readonly name: string; readonly forWriting: boolean },
-): Promise<void> {
-  const { rows } = await client.query<Server>(
-    `SELECT pg_catalog.current_setting('server_version_num')::pg_catalog.int4 AS num,
-            pg_catalog.current_setting('server_version') AS version, pg_catalog.pg_is_in_recovery() AS standby`,
-  )
-  const [{ num, version, standby } = { num: 0, version: 'unknown', standby: false }] = rows
-  if (num < OLDEST_VERSION_NUM) {
-    throw databaseUnsuitable(`PostgreSQL 14 or newer is needed, and ${name} is ${version}`)
-  }
-  if (forWriting && standby) {
-    throw new AppError('DATABASE_READ_ONLY', `${name} is a standby, which can be read only: name its primary server`)
-  }
+async function assertTakesWrites(client: pg.Client, name: string): Promise<void> {
+  const { rows } = await client.query<{ standby: boolean }>('SELECT pg_catalog.pg_is_in_recovery() AS standby')
+  if (!rows[0]?.standby) return
+  throw new AppError('DATABASE_READ_ONLY', `${name} is a standby, which can be read only: name its primary server`)
 }
 
 /**

@@ -21,7 +21,7 @@ export interface Verdict {
   readonly missing: readonly string[]
 }
 
-/** Owned by whoever owns the database. Its rights and its comment come with every database, and would not come back. */
+/** It belongs to the owner of the database. Its rights and its comment come with every database, and would not come back. */
 const PUBLIC = 'public'
 const DATABASE_OWNER = 'pg_database_owner'
 

@@ -7,6 +7,7 @@ import { createTestDatabase, type TestDatabase } from '../../support/database/da
 import { installedPrograms } from '../../support/servers/installed-programs.ts'
 import { startOwnCluster } from '../../support/servers/own-cluster.ts'
 import { hasPgBouncer, startPgBouncer } from '../../support/servers/pgbouncer.ts'
+import { startTcpRelay } from '../../support/servers/tcp-relay.ts'
 
 if (process.env.CI && !hasPgBouncer) throw new Error('pgbouncer is not installed, which .ci/run should have seen to')
 
@@ -44,6 +45,24 @@ test.skipIf(!hasPgBouncer)('PgBouncer in session mode is usable', async () => {
   const pooler = await startPgBouncer(database.url, 'session')
   onTestFinished(() => pooler.end())
   await assertUsableAt(pooler.url, true)
+})
+
+test('a server that is too old is refused by its version, before anything is asked of it', async () => {
+  // What the server says of itself at the beginning of a session.
+  const key = 'server_version\0'
+  const relay = await startTcpRelay(database.url, () => ({
+    asks: () => true,
+    answers(chunk) {
+      const at = chunk.indexOf(key)
+      if (at >= 0) chunk.write('13', at + key.length)
+      return true
+    },
+  }))
+  onTestFinished(() => relay.cut())
+  await expect(assertUsableAt(relay.url)).rejects.toMatchObject({
+    code: 'DATABASE_UNSUITABLE',
+    message: expect.stringMatching(/^PostgreSQL 14 or newer is needed, and the server says that it is 13\./),
+  })
 })
 
 test.skipIf(programs === undefined)('a standby can be read, and not written', async () => {

@@ -174,7 +174,7 @@ describe.skipIf(cluster === undefined)('what a login may do with a schema', () =
     })
   })
 
-  test('the owner of all tables loads them in place, whoever owns the rest', async () => {
+  test('the owner of all tables loads them in place, and others own the rest', async () => {
     const report = await examine(roleOf('tables'), 'mixed')
     expect(report).toMatchObject({ ownsSchema: false, mayExport: true, mayImport: 'in place', tablesNotOwned: [] })
     expect(report.missing).toEqual([
