@@ -5,6 +5,9 @@ import { plainText } from './plain-text.ts'
 /** The header by which an operator's own command line proves that it can read the service's data folder. */
 export const COMMAND_PROOF = 'wharf-command-proof'
 
+/** What a server says of an address whose database wants a password, by which the command line knows to ask for one. */
+export const PASSWORD_MISSING = 'asks for a password, and the address has none'
+
 /** The name of a PostgreSQL schema, which has at most 63 bytes. */
 export const schemaName = plainText(63)
   .min(1)

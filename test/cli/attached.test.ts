@@ -1,34 +1,36 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { type CliResult, runCommand, spawnWharf } from '../support/cli/cli.ts'
 import { dsnOf } from '../support/cli/dsn.ts'
-import { createForeignDatabase, type ForeignDatabase } from '../support/database/foreign-database.ts'
+import { createExternalDatabase, type ExternalDatabase } from '../support/database/external-database.ts'
 import { temporaryFolder } from '../support/processes/processes.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 let wharf: TestWharf
-let foreign: ForeignDatabase
+let external: ExternalDatabase
 
 beforeAll(async () => {
-  foreign = await createForeignDatabase(
+  external = await createExternalDatabase(
     'CREATE TABLE item (id int PRIMARY KEY); CREATE SCHEMA sales; CREATE SCHEMA "Odd"',
   )
-  wharf = await startWharf({ environment: { WHARF_TRANSFER_HOSTS: foreign.owner.host } })
+  wharf = await startWharf({ environment: { WHARF_TRANSFER_HOSTS: external.owner.host } })
 })
 afterAll(async () => {
   await wharf?.close()
-  await foreign?.drop()
+  await external?.drop()
 })
 
 /** A command on the test's server, in an environment with the password. */
 const administer = (...args: readonly string[]): Promise<CliResult> =>
-  runCommand([...args, '--server', dsnOf(wharf)], { variables: { PGPASSWORD: foreign.password, PGSSLMODE: 'disable' } })
+  runCommand([...args, '--server', dsnOf(wharf)], {
+    variables: { PGPASSWORD: external.password, PGSSLMODE: 'disable' },
+  })
 
-const withoutPassword = (): string => Object.assign(new URL(foreign.owner), { password: '' }).href
+const withoutPassword = (): string => Object.assign(new URL(external.owner), { password: '' }).href
 
 const nameOf = ({ username, host, pathname }: URL): string => `postgres://${username}@${host}${pathname}`
 
 test('a database is attached with the password of the environment, listed, shown, and detached', async () => {
-  const name = nameOf(foreign.owner)
+  const name = nameOf(external.owner)
   const attached = await administer('project:attach', 'shop', withoutPassword())
   expect(attached).toMatchObject({
     code: 0,
@@ -39,12 +41,12 @@ test('a database is attached with the password of the environment, listed, shown
   const list = await administer('project:list')
   expect(list.stdout).toMatch(/^project +stages +created +attached\nhosted .* no\nshop +live .* yes\n$/)
   const shown = await administer('project:show', 'shop')
-  expect(shown.stdout).toContain(`database    ${name}\n  login       ${foreign.owner.username}\n`)
+  expect(shown.stdout).toContain(`database    ${name}\n  login       ${external.owner.username}\n`)
   const asJson = JSON.parse((await administer('project:show', 'shop', '--json')).stdout)
   expect(asJson).toMatchObject({ attached: true, attachment: { name, isSuperuser: false }, roles: { length: 4 } })
 
-  const changed = await administer('project:attach', 'shop', foreign.reader.href, '--change', '--json')
-  expect(JSON.parse(changed.stdout)).toMatchObject({ slug: 'shop', database: nameOf(foreign.reader) })
+  const changed = await administer('project:attach', 'shop', external.reader.href, '--change', '--json')
+  expect(JSON.parse(changed.stdout)).toMatchObject({ slug: 'shop', database: nameOf(external.reader) })
   expect(await administer('project:delete', 'shop', '--yes')).toMatchObject({
     code: 1,
     stderr: expect.stringContaining('detach it (project:detach)'),
@@ -59,7 +61,7 @@ test('a database is attached with the password of the environment, listed, shown
     stderr: expect.stringContaining('the database stays as it is'),
   })
   for (const { stdout, stderr } of [attached, list, shown, changed]) {
-    expect(stdout + stderr).not.toContain(foreign.password)
+    expect(stdout + stderr).not.toContain(external.password)
   }
 })
 
@@ -86,17 +88,38 @@ test.each<[what: string, args: readonly string[], message: RegExp]>([
   ],
   ['a schema that gives no name', ['ADDRESS', '--schema', 'public', '--schema', 'Odd'], /name stages by --stage/],
 ])('%s is wrong use, and nothing of it is quoted', async (_what, args, message) => {
-  const given = args.map((arg) => (arg === 'ADDRESS' ? foreign.owner.href : arg))
+  const given = args.map((arg) => (arg === 'ADDRESS' ? external.owner.href : arg))
   const { code, stderr } = await administer('project:attach', 'wrong', ...given)
   expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(message) })
-  expect(stderr).not.toContain(foreign.password)
+  expect(stderr).not.toContain(external.password)
+})
+
+test('a password that is nowhere is asked for on the terminal, or missed where there is none', async () => {
+  const args = ['project:attach', 'asked', withoutPassword(), '--server', dsnOf(wharf)]
+  const { code, stderr } = await runCommand(args, { terminal: true, input: `${external.password}\n` })
+  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(/^password for postgres:.*: \n$/) })
+  expect((await runCommand([...args.slice(0, 1), 'other', ...args.slice(2)])).stderr).toMatch(/PGPASSWORD/)
+  await administer('project:detach', 'asked', '--yes')
+})
+
+test('what a login may do is shown with what is missing', async () => {
+  await administer('project:attach', 'read', external.reader.href)
+  const { stdout } = await administer('project:show', 'read')
+  expect(stdout).toMatch(/\nstage +schema +export +import\nlive +public +yes +no\n/)
+  expect(stdout).toMatch(/live: what would allow more, for the owner of the database to run:\n {2}\S/)
+  await external.run('CREATE TABLE closed (n int)')
+  expect((await administer('project:show', 'read')).stdout).toMatch(
+    /\nlive +public +no +no\n[\s\S]*GRANT SELECT ON .*closed/,
+  )
+  await external.run('DROP TABLE closed')
+  await administer('project:detach', 'read', '--yes')
 })
 
 test("the operator's own command line names any host", async () => {
   const folder = await temporaryFolder()
   const own = await startWharf()
   onTestFinished(own.close)
-  const variables = { DATABASE_URL: own.database.url, WHARF_DATA_DIR: folder, PGPASSWORD: foreign.password }
+  const variables = { DATABASE_URL: own.database.url, WHARF_DATA_DIR: folder, PGPASSWORD: external.password }
   const { ended } = spawnWharf(['project:attach', 'shop', withoutPassword()], { cwd: folder, variables })
   expect(await ended).toMatchObject({ code: 0, stdout: expect.stringContaining('as project shop') })
 })

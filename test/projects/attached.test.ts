@@ -5,7 +5,7 @@ import { logStages } from '../../src/events/log-stages.ts'
 import { recordCrash } from '../../src/events/record-crash.ts'
 import { findProject } from '../../src/projects/projects.ts'
 import { sweepShadowSchemas } from '../../src/transfer/import/shadow-schemas.ts'
-import { createForeignDatabase, type ForeignDatabase } from '../support/database/foreign-database.ts'
+import { createExternalDatabase, type ExternalDatabase } from '../support/database/external-database.ts'
 import type { ApiAnswer } from '../support/http/api-client.ts'
 import { openSession, query } from '../support/servers/sessions.ts'
 import { applyScript, createProject, loginUrl } from '../support/service/projects.ts'
@@ -15,20 +15,20 @@ const SHOP = `CREATE TABLE item (id int PRIMARY KEY, name text); INSERT INTO ite
   CREATE SCHEMA sales; CREATE TABLE sales.deal (id int PRIMARY KEY)`
 
 let wharf: TestWharf
-let foreign: ForeignDatabase
+let external: ExternalDatabase
 
 beforeAll(async () => {
-  foreign = await createForeignDatabase(SHOP)
-  wharf = await startWharf({ environment: { WHARF_TRANSFER_HOSTS: foreign.owner.host } })
+  external = await createExternalDatabase(SHOP)
+  wharf = await startWharf({ environment: { WHARF_TRANSFER_HOSTS: external.owner.host } })
 })
 afterAll(async () => {
   await wharf?.close()
-  await foreign?.drop()
+  await external?.drop()
 })
 
 const LIVE = [{ slug: 'live', schema: 'public' }]
 
-const attach = (slug: string, address: URL | string = foreign.owner, stages = LIVE): Promise<ApiAnswer> =>
+const attach = (slug: string, address: URL | string = external.owner, stages = LIVE): Promise<ApiAnswer> =>
   wharf.root.post('/projects', { json: { slug, attach: { address: String(address), stages } } })
 
 async function attached(slug: string, address?: URL | string, stages?: typeof LIVE): Promise<void> {
@@ -41,24 +41,24 @@ const detach = async (slug: string): Promise<void> => {
 }
 
 /** A row for each pair of a schema and a table of the database. */
-const tablesOf = ({ database }: ForeignDatabase): Promise<object[]> =>
+const tablesOf = ({ database }: ExternalDatabase): Promise<object[]> =>
   database.query("SELECT schemaname, tablename FROM pg_tables WHERE schemaname IN ('public', 'sales') ORDER BY 1, 2")
 
 test('a project is attached, shown without its password, and detached, and its database stays as it is', async () => {
-  const before = await tablesOf(foreign)
+  const before = await tablesOf(external)
   const made = await attach('shop')
   expect(made).toMatchObject({
     status: 201,
     json: { slug: 'shop', attached: true, stages: [{ slug: 'live', schema: 'public' }] },
   })
   const shown = await wharf.root.get('/projects/shop/attachment')
-  const { host, pathname, username } = foreign.owner
+  const { host, pathname, username } = external.owner
   expect(shown.json).toMatchObject({ name: `postgres://${username}@${host}${pathname}`, login: username })
-  expect(made.text + shown.text).not.toContain(foreign.password)
+  expect(made.text + shown.text).not.toContain(external.password)
   expect((await wharf.root.get('/projects/shop/roles')).json).toMatchObject({ items: { length: 4 } })
   await detach('shop')
   expect((await wharf.root.get('/projects/shop')).status).toBe(404)
-  expect(await tablesOf(foreign)).toEqual(before)
+  expect(await tablesOf(external)).toEqual(before)
   const left = await wharf.database.query('SELECT FROM system.stage_state WHERE schema_name IS NULL')
   expect(left).toEqual([])
 })
@@ -79,16 +79,16 @@ test.each<[what: string, address: (url: URL) => URL | string, status: number, de
   ['a file of the server', (url) => `${url}?sslrootcert=/etc/passwd`, 400, /not have the expected form/],
   ['no address', () => 'shop', 400, /not have the expected form/],
 ])('%s is refused, and nothing of the address is quoted but its name', async (_what, address, status, detail) => {
-  const answer = await attach('refused', address(new URL(foreign.owner)))
+  const answer = await attach('refused', address(new URL(external.owner)))
   expect(answer).toMatchObject({ status, json: { detail: expect.stringMatching(detail) } })
-  expect(answer.text).not.toContain(foreign.password)
+  expect(answer.text).not.toContain(external.password)
   expect((await wharf.root.get('/projects/refused')).status).toBe(404)
 })
 
 test("a host that is not listed is reached for who can read the service's data folder, and for this address only", async () => {
   const closed = await startWharf({ beside: wharf, environment: { WHARF_TRANSFER_HOSTS: '' } })
   try {
-    const address = foreign.owner.href
+    const address = external.owner.href
     const ask = (headers: Record<string, string>): Promise<ApiAnswer> =>
       closed.root.post('/projects', { headers, json: { slug: 'proven', attach: { address, stages: LIVE } } })
     const secret = await readProofSecret(wharf.dataDir)
@@ -127,12 +127,12 @@ test("Wharf's own database is not attached, by whatever name", async () => {
 test('a schema is a stage of one project only, and a missing one is named with those that there are', async () => {
   await attached('shop')
   try {
-    expect(await attach('twin', foreign.reader)).toMatchObject({
+    expect(await attach('twin', external.reader)).toMatchObject({
       status: 409,
       json: { detail: 'the schema "public" of this database is stage "live" of project "shop" already' },
     })
-    await attached('sales', foreign.owner, [{ slug: 'live', schema: 'sales' }])
-    expect(await attach('third', foreign.owner, [{ slug: 'live', schema: 'nowhere' }])).toMatchObject({
+    await attached('sales', external.owner, [{ slug: 'live', schema: 'sales' }])
+    expect(await attach('third', external.owner, [{ slug: 'live', schema: 'nowhere' }])).toMatchObject({
       status: 409,
       json: { detail: expect.stringMatching(/has no schema "nowhere" that can be a stage; it has "public", "sales"$/) },
     })
@@ -150,23 +150,23 @@ test('a schema is a stage of one project only, and a missing one is named with t
   } finally {
     await detach('shop')
   }
-  expect(await tablesOf(foreign)).toHaveLength(2)
+  expect(await tablesOf(external)).toHaveLength(2)
 })
 
 test('an address is changed, and sessions of the old login are given up', async () => {
   await attached('shop')
   const sessions = async (url: URL): Promise<number> => {
-    const found = foreign.database.query('SELECT FROM pg_stat_activity WHERE usename = $1', [url.username])
+    const found = external.database.query('SELECT FROM pg_stat_activity WHERE usename = $1', [url.username])
     return (await found).length
   }
   try {
-    expect((await wharf.root.get('/projects/shop/attachment')).json).toMatchObject({ login: foreign.owner.username })
-    expect(await sessions(foreign.owner)).toBe(1)
-    const json = { address: foreign.reader.href }
+    expect((await wharf.root.get('/projects/shop/attachment')).json).toMatchObject({ login: external.owner.username })
+    expect(await sessions(external.owner)).toBe(1)
+    const json = { address: external.reader.href }
     expect((await wharf.root.put('/projects/shop/attachment', { json })).status).toBe(200)
-    expect((await wharf.root.get('/projects/shop/attachment')).json).toMatchObject({ login: foreign.reader.username })
-    await expect.poll(() => sessions(foreign.owner)).toBe(0)
-    expect(await findProject(wharf.container.control.prisma, 'shop')).toMatchObject({ login: foreign.reader.username })
+    expect((await wharf.root.get('/projects/shop/attachment')).json).toMatchObject({ login: external.reader.username })
+    await expect.poll(() => sessions(external.owner)).toBe(0)
+    expect(await findProject(wharf.container.control.prisma, 'shop')).toMatchObject({ login: external.reader.username })
   } finally {
     await detach('shop')
   }
@@ -195,7 +195,7 @@ test('what an attached project cannot have is refused by name, and changes nothi
     expect((await root.delete('/projects/hosted/attachment')).status).toBe(409)
     expect((await root.get('/projects/hosted/attachment')).status).toBe(409)
     expect((await root.delete('/projects/hosted')).status).toBe(204)
-    expect(await query(foreign.owner.href, 'SELECT count(*)::int AS rows FROM item')).toEqual([{ rows: 2 }])
+    expect(await query(external.owner.href, 'SELECT count(*)::int AS rows FROM item')).toEqual([{ rows: 2 }])
   } finally {
     await detach('shop')
   }
@@ -206,7 +206,7 @@ test("a login that is called like another project's own does nothing to that pro
   const url = await loginUrl(wharf, 'hosted')
   const login = decodeURIComponent(url.username)
   // The same role, seen from another database: as it would be on another server.
-  await attached('namesake', Object.assign(new URL(foreign.owner), { username: login, password: url.password }))
+  await attached('namesake', Object.assign(new URL(external.owner), { username: login, password: url.password }))
   const session = await openSession(url.href)
   try {
     const { container, root } = wharf
@@ -217,10 +217,10 @@ test("a login that is called like another project's own does nothing to that pro
       const [row] = (await found.database.pool.query('SELECT current_database() AS name')).rows
       return row.name
     }
-    const names = [new URL(wharf.database.url), foreign.owner].map(({ pathname }) => pathname.slice(1))
+    const names = [new URL(wharf.database.url), external.owner].map(({ pathname }) => pathname.slice(1))
     expect([await databaseOf('hosted'), await databaseOf('namesake')]).toEqual(names)
     expect((await root.delete('/projects/namesake')).status).toBe(409)
-    await root.put('/projects/namesake/attachment', { json: { address: foreign.reader.href } })
+    await root.put('/projects/namesake/attachment', { json: { address: external.reader.href } })
     await detach('namesake')
     // Neither ended, nor closed, nor dropped.
     expect((await session.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }])
@@ -240,7 +240,7 @@ test('sweeps, limits and the making of logs leave attached stages alone', async 
     await sweepShadowSchemas(container, container.logger)
     await container.room.limitOfNew()
     await recordCrash(container.system.pool)
-    const triggers = await query(foreign.owner.href, "SELECT tgname FROM pg_trigger WHERE tgname LIKE 'wharf%'")
+    const triggers = await query(external.owner.href, "SELECT tgname FROM pg_trigger WHERE tgname LIKE 'wharf%'")
     expect(triggers).toEqual([])
     const [state] = await wharf.database.query<{ login: string; own: string }>(
       'SELECT login, current_user AS own FROM system.stage_state WHERE schema_name IS NULL',

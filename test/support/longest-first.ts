@@ -6,14 +6,19 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  * idle until it ends; and Vitest, which knows no times on a clean checkout, begins the smallest file last.
  */
 const LONGEST = [
-  ...['jobs/faults', 'transfer/import/round-trip', 'attacks/stop-the-service', 'jobs/last-steps', 'jobs/outages'],
-  ...['database/embedded-postgres', 'transfer/import/many-events', 'attacks/outlives-its-token', 'cli/process'],
-  ...['jobs/nth-call', 'service/topology', 'attacks/command-line-trust', 'database/frozen-postgres'],
-  ...['jobs/schedules/verify', 'service/chaos', 'database/lock-waits', 'workers/worker-hang', 'archive/damage'],
-  ...['projects/dumps', 'attacks/undo', 'artifacts/damaged-archives', 'attacks/fair-shares', 'jobs/schedules/keeping'],
-  ...['api/rights-matrix', 'jobs/jobs', 'archive/long-events', 'cli/transfer', 'database/upgrade'],
-  ...['attacks/archive-sql', 'jobs/http', 'transfer/import/in-place', 'transfer/export/swap', 'artifacts/download'],
-  ...['api/access', 'jobs/schedules/verify-crash'],
+  ...['jobs/faults', 'service/chaos', 'projects/dumps', 'jobs/last-steps', 'service/topology', 'jobs/schedules/verify'],
+  ...['jobs/outages', 'transfer/import/round-trip', 'jobs/nth-call', 'workers/worker-hang', 'attacks/undo'],
+  ...['artifacts/damaged-archives', 'attacks/fair-shares', 'database/lock-waits', 'jobs/schedules/keeping'],
+  ...[
+    'api/rights-matrix',
+    'jobs/jobs',
+    'archive/long-events',
+    'cli/transfer',
+    'database/upgrade',
+    'attacks/archive-sql',
+  ],
+  ...['jobs/http', 'transfer/import/in-place'],
+  ...['transfer/export/swap', 'artifacts/download', 'api/access', 'jobs/schedules/verify-crash'],
 ].map((name) => `test/${name}.test.ts`)
 
 /** Begins with the files that take longest. */

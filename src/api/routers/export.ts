@@ -45,7 +45,14 @@ const exportProjects = route('POST /export', {
     }),
     202: accepted,
   },
-  errors: ['CONFLICT', 'INCOMPLETE', 'DATABASE_UNAVAILABLE', 'QUEUE_UNAVAILABLE', 'IDEMPOTENCY_KEY_REUSED'],
+  errors: [
+    'CONFLICT',
+    'INCOMPLETE',
+    'ATTACHED_FAILED',
+    'DATABASE_UNAVAILABLE',
+    'QUEUE_UNAVAILABLE',
+    'IDEMPOTENCY_KEY_REUSED',
+  ],
 })
 
 const examineExport = route('POST /export/dry-run', {
@@ -61,7 +68,7 @@ const examineExport = route('POST /export/dry-run', {
       'What it would lack, since no archive can hold it, or since `grants` was not asked for.',
     ),
   },
-  errors: ['CONFLICT', 'DATABASE_UNAVAILABLE'],
+  errors: ['CONFLICT', 'ATTACHED_FAILED', 'DATABASE_UNAVAILABLE'],
 })
 
 /** `/export` */

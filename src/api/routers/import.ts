@@ -60,6 +60,7 @@ const importProjects = route('POST /import', {
     'CONFLICT',
     'INCOMPLETE',
     'ARCHIVE_INVALID',
+    'ATTACHED_FAILED',
     'DATABASE_UNAVAILABLE',
     'QUEUE_UNAVAILABLE',
     'STORAGE_FULL',
@@ -80,7 +81,7 @@ const undo = route('POST /projects/{slug}/stages/{stage}/undo', {
   answers: {
     200: json(undoneSchema, 'What was replaced is back.'),
   },
-  errors: ['CONFLICT', 'WRITTEN_SINCE'],
+  errors: ['CONFLICT', 'WRITTEN_SINCE', 'ATTACHED_FAILED'],
 })
 
 /** `/import`, and the undoing of it. */

@@ -1,6 +1,9 @@
+import { PASSWORD_MISSING } from '../../contract/attachment.ts'
 import type { CommandContext } from '../environment.ts'
 import { encodedPath } from '../http.ts'
+import { RemoteProblem } from '../remote-problem.ts'
 import { onServer, type Server, type ServerOptions } from '../server.ts'
+import { askPassword } from '../terminal/ask-password.ts'
 import { printable } from '../terminal/printable.ts'
 import { printResult } from '../terminal/result.ts'
 import { chosenStages } from './chosen-stages.ts'
@@ -20,12 +23,19 @@ export async function runProjectAttach(
   given: string,
   options: AttachOptions,
 ): Promise<number> {
-  const address = await completeAddress(given, await context.environment.readAddressEnvironment())
-  return onServer(context, options, (server) =>
-    options.change
-      ? change(context, server, { slug, address, options })
-      : attach(context, server, { slug, address, options }),
-  )
+  const environment = await context.environment.readAddressEnvironment()
+  const address = await completeAddress(given, environment)
+  const send = options.change ? change : attach
+  return onServer(context, options, async (server) => {
+    try {
+      return await send(context, server, { slug, address, options })
+    } catch (error) {
+      if (address.hasPassword || !(error instanceof RemoteProblem && error.message.includes(PASSWORD_MISSING)))
+        throw error
+      const password = await askPassword(context, address.name)
+      return send(context, server, { slug, address: await completeAddress(given, environment, password), options })
+    }
+  })
 }
 
 interface Attaching {

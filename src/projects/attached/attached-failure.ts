@@ -1,3 +1,4 @@
+import { PASSWORD_MISSING } from '../../contract/attachment.ts'
 import { connectFailure } from '../../database/address/connect-failure.ts'
 import { sqlState } from '../../database/sqlstate.ts'
 import { AppError, isAppError } from '../../errors.ts'
@@ -18,10 +19,7 @@ const REFUSED = /^(28|3D)/
 export function attachedFailure(name: string, error: unknown): unknown {
   const failure = connectFailure(error, name)
   if (isAppError(failure, 'WRONG_USE')) {
-    return failed(
-      failure,
-      `${name} asks for a password, and the address has none: postgres://login:password@host/database`,
-    )
+    return failed(failure, `${name} ${PASSWORD_MISSING}: postgres://login:password@host/database`)
   }
   if (isAppError(failure, 'DATABASE_UNSUITABLE')) return failed(failure, failure.message)
   if (!isAppError(failure, 'DATABASE_UNAVAILABLE')) return failure

@@ -1,8 +1,11 @@
 import type { z } from 'zod'
 import type { attachmentSchema } from '../../contract/attachment.ts'
+import { examineLogin, type LoginReport } from '../../database/address/examine-login.ts'
+import type { CatalogQuery } from '../../database/address/login-rights.ts'
 import type { Queryable } from '../../database/database.ts'
 import type { Seal } from '../../lib/seal.ts'
 import type { Project } from '../projects.ts'
+import type { Stage } from '../stages.ts'
 import type { AttachedDatabases } from './attached-databases.ts'
 import { readAttachment } from './attachment.ts'
 
@@ -21,10 +24,19 @@ export async function examineAttachment(
 ): Promise<z.output<typeof attachmentSchema>> {
   const { name, login, changedAt } = await readAttachment(control.prisma, seal, project)
   const { database } = await attached.of(project, 'exports')
-  const { rows } = await database.pool.query<{ version: string; isSuperuser: boolean }>(
-    `SELECT current_setting('server_version') AS version, rolsuper AS "isSuperuser"
-       FROM pg_roles WHERE rolname = current_user`,
-  )
-  const { version = '', isSuperuser = false } = rows[0] ?? {}
-  return { name, login, changedAt: changedAt.toISOString(), version, isSuperuser, stages: [] }
+  const query: CatalogQuery = async (sql, parameters = []) => (await database.pool.query(sql, [...parameters])).rows
+  const reports: { readonly stage: Stage; readonly report: LoginReport }[] = []
+  for (const stage of project.stages) reports.push({ stage, report: await examineLogin(query, stage.schemaName) })
+  const [{ report } = { report: { version: '', isSuperuser: false } }] = reports
+  return {
+    ...{ name, login, changedAt: changedAt.toISOString() },
+    ...{ version: report.version, isSuperuser: report.isSuperuser },
+    stages: reports.map(toStageBody),
+  }
 }
+
+const toStageBody = ({ stage, report }: { readonly stage: Stage; readonly report: LoginReport }) => ({
+  ...{ slug: stage.slug, schema: stage.schemaName },
+  ...{ mayExport: report.mayExport, mayImport: report.mayImport },
+  ...{ reasons: [...report.reasons], missing: [...report.missing] },
+})

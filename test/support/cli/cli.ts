@@ -10,7 +10,6 @@ import { runCli } from '../../../src/cli/program.ts'
 import { loadConfig } from '../../../src/config.ts'
 import { readAddressEnvironment } from '../../../src/database/address/environment.ts'
 import { PROGRAM } from '../processes/child.ts'
-import { NODE_FLAGS } from '../processes/node-flags.ts'
 
 export interface CliResult {
   readonly code: number | null
@@ -89,20 +88,13 @@ export function spawnWharf(
   },
 ): CliProcess {
   const env = { PATH: process.env.PATH, HOME: inject('home'), ...variables }
-  return watch(
-    spawn(process.execPath, [...NODE_FLAGS, PROGRAM, ...args], {
-      ...user,
-      cwd,
-      env,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    }),
-  )
+  return watch(spawn(process.execPath, [PROGRAM, ...args], { ...user, cwd, env, stdio: ['ignore', 'pipe', 'pipe'] }))
 }
 
 /** Runs a line of shell, in which `"$@"` is the built program. */
 export function spawnShell(line: string): CliProcess {
   const env = { PATH: process.env.PATH, HOME: inject('home') }
-  const args = ['-c', line, 'sh', process.execPath, ...NODE_FLAGS, PROGRAM]
+  const args = ['-c', line, 'sh', process.execPath, PROGRAM]
   return watch(spawn('sh', args, { env, cwd: tmpdir(), stdio: ['ignore', 'pipe', 'pipe'] }))
 }
 

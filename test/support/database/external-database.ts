@@ -3,7 +3,7 @@ import { withSession } from '../servers/sessions.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 
 /** A database that is not Wharf's, on the same server as Wharf's, with two ordinary logins of its own. */
-export interface ForeignDatabase {
+export interface ExternalDatabase {
   /** As the server's superuser sees it. */
   readonly database: TestDatabase
   /** Who made its tables, by connection URL. */
@@ -18,7 +18,7 @@ export interface ForeignDatabase {
 }
 
 /** @param script what the owner makes, in the schema `public` where it names none. */
-export async function createForeignDatabase(script: string, create = createTestDatabase): Promise<ForeignDatabase> {
+export async function createExternalDatabase(script: string, create = createTestDatabase): Promise<ExternalDatabase> {
   const database = await create()
   const suffix = randomUUID().slice(0, 8)
   const names = { owner: `owner_${suffix}`, reader: `reader_${suffix}` }
