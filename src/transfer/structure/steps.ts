@@ -97,13 +97,14 @@ function canGenerateLater(
 /** Keys are made after the rows: a view that groups by one, and has to be there before, gets its query afterwards. */
 function divideByKeys({ views, primaryKeys }: StepNeeds, tables: readonly ObjectKey[], cut: CutCircles): void {
   const { needs, inTwoSteps } = cut
+  let early = beforeRows(tables, needs)
   for (const view of views) {
     const last = lastStepOf(view.key, cut)
-    if (![...(needs.get(last) ?? [])].some((on) => primaryKeys.has(on))) continue
-    const early = beforeRows(tables, needs)
-    if (!early.has(last)) continue
+    if (!early.has(last) || ![...(needs.get(last) ?? [])].some((on) => primaryKeys.has(on))) continue
     if (!inTwoSteps.has(view.key)) divide(cut, view, (key) => early.has(key))
     else for (const [key, on] of needs) if (early.has(key) && key !== last && on.delete(last)) on.add(view.key)
+    // What only the query of this view needs may come after the rows now.
+    early = beforeRows(tables, needs)
   }
 }
 
