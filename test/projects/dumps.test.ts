@@ -250,7 +250,8 @@ describe('a dump as pg_dump 18 writes it', () => {
   })
 
   test('has views refreshed whose functions lost the schema, and functions left alone that would call other ones', async () => {
-    await createProject(wharf, 'refreshed')
+    const overload = `CREATE FUNCTION name_of(text) RETURNS text LANGUAGE sql AS $$ SELECT 'there before' $$`
+    await createProject(wharf, 'refreshed', overload)
     const script = `
       CREATE FUNCTION public.a_label(int) RETURNS text LANGUAGE sql STABLE AS $$ SELECT public.name_of($1) $$;
       CREATE FUNCTION public.lower(text) RETURNS text LANGUAGE sql AS $$ SELECT 'own' $$;

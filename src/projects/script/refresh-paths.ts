@@ -3,7 +3,8 @@ import { stagePath } from '../stage-path.ts'
 
 /** The functions of a script whose bodies lost the schema of the dump. */
 export interface RefreshPaths {
-  add(name: string): void
+  /** To be called before the function is made: those that are there before the first one stay as they are. */
+  add(name: string): Promise<void>
   /** Sets them before the first of several statements that refresh views. */
   before(statement: string): Promise<void>
   /**
@@ -14,7 +15,7 @@ export interface RefreshPaths {
 }
 
 /**
- * `$1`: the schema; `$2`: the names. What the queries of materialized views need, as far as the catalogs know; and what the
+ * `$1`: the schema; `$2`: the names; `$3`: what was there before. What the queries of materialized views need, as far as the catalogs know; and what the
  * bodies of functions among that may name.
  */
 const CALLED = `WITH RECURSIVE
@@ -47,23 +48,34 @@ const CALLED = `WITH RECURSIVE
   FROM used JOIN pg_catalog.pg_proc ON used.catalog = 'pg_catalog.pg_proc'::pg_catalog.regclass AND used.oid = pg_proc.oid
   JOIN pg_catalog.pg_namespace ON pg_namespace.oid = pronamespace
   WHERE nspname = $1 AND proname = ANY ($2) AND prokind IN ('f', 'w')
+    AND pg_catalog.concat(pg_proc.oid, pg_proc.ctid) <> ALL ($3::text[])
     AND NOT EXISTS (SELECT FROM pg_catalog.unnest(proconfig) setting WHERE setting LIKE 'search_path=%')
   ORDER BY 1`
+
+/** The functions of a schema, as they are: one that is replaced has another `ctid` afterwards. */
+const PRESENT = `SELECT pg_catalog.concat(oid, ctid) AS version FROM pg_catalog.pg_proc
+  WHERE pronamespace = pg_catalog.to_regnamespace(pg_catalog.quote_ident($1))`
 
 /** @param client in which a script runs. */
 export function createRefreshPaths(client: pg.PoolClient, stageSchema: string): RefreshPaths {
   const names = new Set<string>()
+  let before: readonly string[] | undefined
   let isUpToDate = false
+  const readPresent = async (): Promise<readonly string[]> => {
+    const { rows } = await client.query<{ version: string }>(PRESENT, [stageSchema])
+    return rows.map(({ version }) => version)
+  }
   const set = async (): Promise<void> => {
     if (names.size === 0 || isUpToDate) return
     isUpToDate = true
-    const { rows } = await client.query<{ signature: string }>(CALLED, [stageSchema, [...names]])
+    const { rows } = await client.query<{ signature: string }>(CALLED, [stageSchema, [...names], before ?? []])
     for (const { signature } of rows) {
       await client.query(`ALTER FUNCTION ${signature} SET search_path TO ${stagePath(stageSchema)}`)
     }
   }
   return {
-    add: (name) => {
+    async add(name) {
+      before ??= await readPresent()
       names.add(name)
     },
     async before(statement) {

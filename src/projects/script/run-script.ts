@@ -120,7 +120,7 @@ export async function runScript(
     if (prepared.passedOver !== undefined) return passedOver.add(prepared.passedOver, line)
     if (prepared.leavesBodyOf !== undefined) unmappedFunctions.push({ name: prepared.leavesBodyOf, line })
     if (prepared.copiesInto !== undefined) return copy(statement, prepared, prepared.copiesInto)
-    if (prepared.losesSchemaOf !== undefined) refreshPaths.add(prepared.losesSchemaOf)
+    if (prepared.losesSchemaOf !== undefined) await refreshPaths.add(prepared.losesSchemaOf)
     await refreshPaths.before(prepared.text)
     batch.push({ text: prepared.text, line })
     batchChars += prepared.text.length
