@@ -90,6 +90,7 @@ export class SessionClient extends pg.Client {
   }
 
   async #applySettings(): Promise<void> {
+    if (this.#kind === 'bare') return
     const settings = sessionSettings(this.#kind, this.#version)
     if (this.#canCheckClient) {
       // One message: a round trip more would be one more for every write.
@@ -113,7 +114,7 @@ export class SessionClient extends pg.Client {
     })
     try {
       // Others take what they are given, or are asked by `prepareDatabase`; here, settings would fail that it lacks.
-      if (this.#kind === 'attached') assertKnownVersion(this.#version)
+      if (this.#kind === 'attached' || this.#kind === 'bare') assertKnownVersion(this.#version)
       await this.#applySettings()
     } catch (error) {
       // A caller that gets an error instead of a connection does not close it.

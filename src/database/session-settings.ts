@@ -10,6 +10,8 @@ export type SessionKind =
   | 'project'
   /** A login of somebody's, in a database that is not Wharf's. */
   | 'attached'
+  /** The same at first, until it is known that nobody else gets what is set in it: a pooler would hand it on. */
+  | 'bare'
 
 type Settings = Readonly<Record<string, string>>
 
@@ -95,7 +97,7 @@ const MINOR_WITH_RESTRICTED_KINDS: Readonly<Record<number, number>> = { 14: 13, 
  * `default_transaction_read_only` is left as the operator has it: that is how a database is closed to writes. A
  * project's login could set it for itself, so it counts for nothing there (`assertTakesWrites` asks for the operator's).
  */
-const BY_KIND: Readonly<Record<SessionKind, Settings>> = {
+const BY_KIND: Readonly<Record<Exclude<SessionKind, 'bare'>, Settings>> = {
   wharf: { row_security: 'off', search_path: 'pg_catalog' },
   // No project can lock its tables. A statement that somebody else keeps waiting fails, and BullMQ, or the sweep, tries again.
   // One whose process stands still in a transaction ends, so that its locks do not stop the queue of all.
@@ -118,7 +120,7 @@ const BY_KIND: Readonly<Record<SessionKind, Settings>> = {
  *
  * @param version the server's own, such as `18.1 (Debian 18.1-1)`.
  */
-export function sessionSettings(kind: SessionKind, version: string): string {
+export function sessionSettings(kind: Exclude<SessionKind, 'bare'>, version: string): string {
   const [major = 0, minor = 0] = (VERSION.exec(version) ?? []).slice(1).map((part) => Number(part ?? 0))
   const newer = NEWER.filter(({ since }) => major >= since).map(({ settings }) => settings)
   const knowsKinds = minor >= (MINOR_WITH_RESTRICTED_KINDS[major] ?? 0)

@@ -9,7 +9,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database/datab
 import { withSession } from '../support/servers/sessions.ts'
 import { startTcpRelay } from '../support/servers/tcp-relay.ts'
 
-const KINDS: readonly SessionKind[] = ['wharf', 'queue', 'project', 'attached']
+const KINDS: readonly Exclude<SessionKind, 'bare'>[] = ['wharf', 'queue', 'project', 'attached']
 
 /** What a database's owner may have set, and what a session of Wharf's has instead. */
 const OTHERS: readonly (readonly [name: string, others: string, ours: string])[] = [

@@ -1,11 +1,15 @@
 import type pg from 'pg'
 import { AppError, databaseUnsuitable } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
+import { TIMEOUT_MS, type TimedQuery } from '../prepared-query.ts'
 import { openSession } from '../session-client.ts'
 import { connectFailure } from './connect-failure.ts'
 import type { ServerConnection } from './server-connection.ts'
 
-export interface UseOptions {
+/** A pooler that has no session to spare keeps its clients waiting. */
+const BACKEND_PID: TimedQuery = { text: 'SELECT pg_catalog.pg_backend_pid() AS pid', query_timeout: TIMEOUT_MS }
+
+interface UseOptions {
   /** Whether it is going to be written to. */
   readonly forWriting: boolean
   /** What PostgreSQL calls the sessions, where the address does not say. */
@@ -15,14 +19,15 @@ export interface UseOptions {
 
 /**
  * Checks that a server is one that Wharf can work with: PostgreSQL 14 or newer, sessions of its own for each connection,
- * and, where it is going to be written to, no standby.
+ * and, where it is going to be written to, no standby. Nothing is set in its sessions: behind a pooler, others would get
+ * them with it. So this comes before any other session of a server that somebody names.
  *
  * @throws {AppError} DATABASE_UNSUITABLE, DATABASE_READ_ONLY for a standby, or DATABASE_UNAVAILABLE.
  */
 export async function assertUsable(server: ServerConnection, options: UseOptions): Promise<void> {
   const { name } = server
   const { forWriting, applicationName, logger } = options
-  const open = (): Promise<pg.Client> => openSession(server, { kind: 'attached', applicationName, logger })
+  const open = (): Promise<pg.Client> => openSession(server, { kind: 'bare', applicationName, logger })
   const clients: pg.Client[] = []
   try {
     const first = await open()
@@ -62,7 +67,7 @@ async function assertOwnSessions(first: pg.Client, second: pg.Client, name: stri
 async function pidsOf(clients: readonly pg.Client[]): Promise<readonly number[]> {
   const pids: number[] = []
   for (const client of clients) {
-    const { rows } = await client.query<{ pid: number }>('SELECT pg_catalog.pg_backend_pid() AS pid')
+    const { rows } = await client.query<{ pid: number }>(BACKEND_PID)
     pids.push(rows[0]?.pid ?? 0)
   }
   return pids

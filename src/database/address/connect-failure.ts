@@ -72,7 +72,7 @@ function explain(error: unknown): string | undefined {
   if (EXPLANATIONS[code]) return EXPLANATIONS[code]
   if (NO_TLS.test(error.message)) return 'the server does not encrypt connections, and sslmode asks for it'
   if (TLS_CODE.test(code)) return `encryption failed (${code})`
-  if (/^timeout expired|^timeout exceeded/.test(error.message)) return 'it did not answer in time'
+  if (/^(timeout expired|timeout exceeded|Query read timeout)/.test(error.message)) return 'it did not answer in time'
   if (isConnectionLost(error)) return `the connection broke off${code && ` (${code})`}`
   return undefined
 }

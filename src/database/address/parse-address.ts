@@ -37,12 +37,12 @@ export function parsePostgresAddress(text: string): PostgresAddress {
     if (value !== '') parameters[key] = decode(value)
   }
   const schemas: string[] = []
-  for (const [key, value] of splitQuery(query)) {
+  for (const [index, [key, value]] of splitQuery(query).entries()) {
     if (key === 'schema') schemas.push(value)
     // What other programs write for it, and libpq reads.
     else if (key === 'ssl' && value === 'true') parameters.sslmode = 'require'
     else if (isParameter(key)) parameters[key] = value
-    else throw invalid('unknown')
+    else throw unknownParameter(key, index + 1)
   }
   if (schemas.includes('')) throw invalid('emptySchema')
   return { parameters: withoutEmpty(parameters), schemas: [...new Set(schemas)] }
@@ -85,7 +85,6 @@ const MESSAGES = {
   severalHosts: SEVERAL_HOSTS,
   host: `the host or the port of the address is not understood: expected ${FORM}, an IPv6 address in brackets, and "/" and "@" in a password as %2F and %40`,
   pair: 'the parameters of the address are not understood: expected ?<name>=<value>&<name>=<value>; "=" and "&" in a value are written as %3D and %26',
-  unknown: 'the address has a parameter that libpq does not know',
   emptySchema: 'the address names a schema without a name: expected ?schema=<name>',
   encoding:
     'the address has a "%" that does not begin an encoded character: "%" itself is written as %25, and what is encoded is UTF-8 without %00',
@@ -96,3 +95,17 @@ const invalid = (reason: keyof typeof MESSAGES): Error => wrongUse(MESSAGES[reas
 function refuse(reason: keyof typeof MESSAGES): never {
   throw invalid(reason)
 }
+
+/** Parameters that other programs put into addresses; to name them gives nothing away. */
+const OF_OTHERS: ReadonlySet<string> = new Set([
+  ...['pgbouncer', 'connection_limit', 'pool_timeout', 'socket_timeout', 'statement_cache_size', 'sslaccept'],
+  ...['sslidentity', 'uselibpqcompat', 'max', 'pool_size', 'prepareThreshold', 'currentSchema', 'ssl', 'supa'],
+])
+
+/** @param position of it in the address: what is no parameter may be a part of a password. */
+const unknownParameter = (name: string, position: number): Error =>
+  wrongUse(
+    OF_OTHERS.has(name)
+      ? `"${name}" in the address is meant for other programs, and libpq does not know it: leave it out`
+      : `parameter ${position} of the address is none that libpq knows`,
+  )

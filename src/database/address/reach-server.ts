@@ -56,7 +56,7 @@ async function tryBoth({ first, otherwise }: ServerChoice, options: ReachOptions
 const isRefused = (error: unknown): boolean => sqlState(error) === SQLSTATE.invalidAuthorization
 
 async function tryOne(server: ServerConnection, { applicationName, logger }: ReachOptions): Promise<ServerConnection> {
-  const client = await openSession(server, { kind: 'attached', applicationName, logger })
+  const client = await openSession(server, { kind: 'bare', applicationName, logger })
   // Whether it ends in order is nobody's concern.
   void Promise.allSettled([client.end()])
   return server

@@ -1,12 +1,14 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { assertUsable } from '../../../src/database/address/assert-usable.ts'
 import { parsePostgresAddress } from '../../../src/database/address/parse-address.ts'
+import { reachServer } from '../../../src/database/address/reach-server.ts'
 import { resolveAddress } from '../../../src/database/address/resolve-address.ts'
 import { createLogger } from '../../../src/logger.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { installedPrograms } from '../../support/servers/installed-programs.ts'
 import { startOwnCluster } from '../../support/servers/own-cluster.ts'
 import { hasPgBouncer, startPgBouncer } from '../../support/servers/pgbouncer.ts'
+import { withSession } from '../../support/servers/sessions.ts'
 import { startTcpRelay } from '../../support/servers/tcp-relay.ts'
 
 if (process.env.CI && !hasPgBouncer) throw new Error('pgbouncer is not installed, which .ci/run should have seen to')
@@ -25,6 +27,12 @@ async function assertUsableAt(url: string, forWriting = false): Promise<void> {
   await assertUsable(first, { forWriting, applicationName: 'test', logger })
 }
 
+/** As who names a server for the first time does it. */
+async function reachAt(url: string): Promise<void> {
+  const options = { forWriting: false, applicationName: 'test', logger }
+  await assertUsable(await reachServer(await resolveAddress(parsePostgresAddress(url)), options), options)
+}
+
 test('a server of its own is usable', async () => {
   await assertUsableAt(database.url, true)
 })
@@ -34,10 +42,20 @@ test.skipIf(!hasPgBouncer).each(['transaction', 'statement'] as const)(
   async (mode) => {
     const pooler = await startPgBouncer(database.url, mode)
     onTestFinished(() => pooler.end())
-    await expect(assertUsableAt(pooler.url)).rejects.toMatchObject({
+    // All but the name of a client, which PgBouncer gives to the server with each of its transactions.
+    const settings = () =>
+      withSession(pooler.url, async (client) => {
+        const asked = `SELECT pg_backend_pid() AS pid, (SELECT json_agg(s ORDER BY name) FROM pg_settings s
+          WHERE name <> 'application_name') AS settings`
+        return (await client.query<{ pid: number; settings: unknown }>(asked)).rows[0]
+      })
+    const before = await settings()
+    await expect(reachAt(pooler.url)).rejects.toMatchObject({
       code: 'DATABASE_UNSUITABLE',
       message: expect.stringContaining('is a pooler in transaction or statement mode (such as PgBouncer)'),
     })
+    // The same session of the server, which others get next.
+    expect(await settings()).toEqual(before)
   },
 )
 

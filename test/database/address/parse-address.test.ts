@@ -58,9 +58,11 @@ test.each([
   ['postgres://app:secret%00@db/app', 'begin an encoded character'],
   ['postgres://app@db/app?password', 'parameters of the address are not understood'],
   ['postgres://app@db/app?password=sec=ret', 'parameters of the address are not understood'],
-  ['postgres://app@db/app?passwort=secret', 'libpq does not know'],
-  ['postgres://app@db/app?secret=1', 'libpq does not know'],
-  ['postgres://app@db/app?constructor=secret', 'libpq does not know'],
+  ['postgres://app@db/app?passwort=secret', 'is none that libpq knows'],
+  ['postgres://app:secret@db/app?pgbouncer=true', '"pgbouncer" in the address is meant for other programs'],
+  ['postgres://app@db/app?port=1&secret=1', 'parameter 2 of the address'],
+  ['postgres://app@db/app?secret=1', 'is none that libpq knows'],
+  ['postgres://app@db/app?constructor=secret', 'is none that libpq knows'],
   ['postgres://app:secret@db/app?schema=', 'without a name'],
 ])('%s is refused, and nothing of it is quoted', (text, message) => {
   expect(() => parsePostgresAddress(text)).toThrow(message)
