@@ -111,6 +111,14 @@ describe.skipIf(programs === undefined || !canMakeCertificates)('a server with c
     await expect(refused).rejects.not.toThrow('wrong-secret')
   })
 
+  test('a Unix socket is connected to without encryption, whatever sslmode says', async () => {
+    const parameters = `host=${encodeURIComponent(cluster.socketFolder)}&hostaddr=&sslmode=require`
+    expect(await connect('either', parameters)).toMatchObject(PLAIN)
+    await expect(connect('tls_only', parameters)).rejects.toThrow('no pg_hba.conf entry')
+    const elsewhere = parameters.replace('=%2F', '=%2Fmissing')
+    await expect(connect('either', elsewhere)).rejects.toThrow('there is no socket of a server in that folder')
+  })
+
   test('channel binding is demanded where the address says so', async () => {
     expect(await connect('scram', 'channel_binding=require', PASSWORD)).toMatchObject(TLS)
     for (const [login, parameters] of [

@@ -10,6 +10,7 @@ export const PASSPHRASE = 'pass phrase'
 
 /** Logins by who may connect how; those that need a password have `PASSWORD`. */
 const ACCESS = `
+local all either trust
 host all postgres,wharf 127.0.0.1/32 trust
 hostssl all tls_only 127.0.0.1/32 trust
 hostnossl all plain_only 127.0.0.1/32 trust
@@ -23,6 +24,8 @@ hostssl all certified 127.0.0.1/32 cert
 export interface TlsCluster extends OwnCluster {
   readonly port: string
   readonly certificates: Certificates
+  /** The folder of its Unix socket. */
+  readonly socketFolder: string
 }
 
 /** A server with a certificate for `localhost` and `db.example`, and with logins that connect in different ways. */
@@ -30,7 +33,8 @@ export async function startTlsCluster(bin: string): Promise<TlsCluster> {
   const folder = await mkdtemp(join(tmpdir(), 'wharf-test-certificates-'))
   const names = { server: 'DNS:localhost,DNS:db.example', client: 'certified', passphrase: PASSPHRASE }
   const certificates = await makeCertificates(folder, names)
-  const cluster = await startOwnCluster(bin)
+  await chmod(folder, 0o777)
+  const cluster = await startOwnCluster(bin, { settings: { unix_socket_directories: folder } })
   const ask = (sql: string) => query<{ data_directory: string }>(cluster.superuserUrl, sql)
   const [{ data_directory: dataDir } = { data_directory: '' }] = await ask('SHOW data_directory')
   const { uid, gid } = await stat(dataDir)
@@ -53,6 +57,7 @@ export async function startTlsCluster(bin: string): Promise<TlsCluster> {
     ...cluster,
     port: new URL(cluster.url).port,
     certificates,
+    socketFolder: folder,
     async remove() {
       await cluster.remove()
       await rm(folder, { recursive: true, force: true })
