@@ -45,13 +45,15 @@ async function useAttached(wharf: TestWharf): Promise<readonly ApiAnswer[]> {
   const schedule = await makeSchedule(root, 'shop', { verify: true })
   const work = async (): Promise<void> => {
     await note(root.post('/export', { json: { projects: [{ slug: 'shop' }] } }))
-    await untilEnded(root, jobOf(await note(askExport(root, [{ slug: 'shop' }]))))
-    await untilEnded(root, jobOf(await note(root.post('/transfer', transfer))))
+    for (const asked of [askExport(root, [{ slug: 'shop' }]), root.post('/transfer', transfer)]) {
+      const answer = await note(asked)
+      if (answer.status === 202) await untilEnded(root, jobOf(answer))
+    }
+    await runWhenDue(wharf, schedule)
     await note(root.get('/content/shop/live/item'))
     await note(root.get('/projects/shop/attachment'))
   }
   await work()
-  await runWhenDue(wharf, schedule)
   await withSession(external.database.superuserUrl, (client) =>
     client.query(`ALTER ROLE ${external.reader.username} PASSWORD 'changed'`),
   )

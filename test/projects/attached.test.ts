@@ -250,3 +250,51 @@ test('sweeps, limits and the making of logs leave attached stages alone', async 
     await detach('shop')
   }
 })
+
+test('detaching drops what imports have left, and is refused where that cannot be reached', async () => {
+  await attached('shop')
+  const [stage] = await wharf.database.query<{ id: string }>(
+    "SELECT stage.id FROM control.stage JOIN control.project ON project.id = project_id WHERE project.slug = 'shop'",
+  )
+  // As imports leave them: what one replaced, and what it wrote down.
+  await external.run(
+    `CREATE SCHEMA wharf_old_1 CREATE TABLE item (id int); CREATE SCHEMA wharf_imports CREATE TABLE done ()`,
+  )
+  await wharf.database.query(
+    `INSERT INTO system.side_schema (schema_name, stage_id, kind) VALUES ('wharf_old_1', $1, 'kept')`,
+    [stage?.id],
+  )
+  const closed = await startWharf({ beside: wharf, environment: { WHARF_TRANSFER_HOSTS: '' } })
+  try {
+    expect((await closed.root.delete('/projects/shop/attachment')).status).toBe(403)
+    expect((await closed.root.get('/projects/shop')).status).toBe(200)
+  } finally {
+    await closed.close()
+  }
+  const schemas = () => query(external.owner.href, "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'wharf%'")
+  expect(await schemas()).toHaveLength(2)
+  await detach('shop')
+  expect(await schemas()).toEqual([])
+})
+
+test('a project whose database is gone is detached by force, and without where nothing was imported', async () => {
+  const gone = await createExternalDatabase('CREATE TABLE item (id int)')
+  for (const slug of ['never', 'forced']) {
+    if (slug === 'forced') await gone.run('CREATE SCHEMA other CREATE TABLE item (id int)')
+    await attached(slug, gone.owner, [{ slug: 'live', schema: slug === 'forced' ? 'other' : 'public' }])
+  }
+  await wharf.database.query(
+    `INSERT INTO system.side_schema (schema_name, stage_id, kind)
+     SELECT 'wharf_old_2', stage.id, 'kept' FROM control.stage JOIN control.project ON project.id = project_id
+      WHERE project.slug = 'forced'`,
+  )
+  await gone.drop()
+  const { root } = wharf
+  expect(await root.get('/projects/forced/attachment')).toMatchObject({
+    status: 502,
+    json: { type: 'urn:wharf:error:attached-failed' },
+  })
+  await detach('never')
+  expect((await root.delete('/projects/forced/attachment')).status).toBe(502)
+  expect((await root.delete('/projects/forced/attachment?force=true')).status).toBe(204)
+})

@@ -11,7 +11,7 @@ import { findProject } from '../../projects/projects.ts'
 import { empty, json } from '../answer.ts'
 import { jsonBody } from '../body.ts'
 import { type BoundRoute, routesUnder } from '../route.ts'
-import { commandProofHeader, hostsFor } from './given-address.ts'
+import { commandProofHeader, forceQuery, hostsFor } from './given-address.ts'
 import { toProjectBody } from './projects.ts'
 
 const route = routesUnder('Projects')
@@ -44,10 +44,14 @@ const change = route(`PUT ${path}`, {
 const remove = route(`DELETE ${path}`, {
   operationId: 'detachProject',
   summary: 'Detaches a project: forgets it with its roles, and leaves its database alone; for the root token',
+  description:
+    'What imports have left beside its stages is dropped, as far as the login can: what they replaced, which an undo could ' +
+    'have brought back, and the record of what they committed.',
   access: { by: 'root' },
   params,
+  query: forceQuery,
   answers: { 204: empty('The project is not known any more.') },
-  errors: ['NOT_FOUND', 'CONFLICT'],
+  errors: ['NOT_FOUND', 'CONFLICT', 'ATTACHED_FAILED'],
 })
 
 /** `/projects/{slug}/attachment` @param proofSecret of the data folder, which commands prove that they can read. */
@@ -65,9 +69,9 @@ export function attachmentRoutes(container: Container, proofSecret: string): rea
       await changeAddress(container, await findProject(prisma, params.slug), { address, allowed, pointer: '/address' })
       return { status: 200, body: toProjectBody(await findProject(prisma, params.slug)) }
     }),
-    remove.handle<Caller>(async ({ params }) => {
+    remove.handle<Caller>(async ({ params, query }) => {
       const project = await findProject(prisma, params.slug)
-      await detachProject(prisma, project)
+      await detachProject(container, project, query)
       attached.forget(project.id)
       return { status: 204 }
     }),

@@ -3,11 +3,20 @@ import type { AllowedHosts } from '../../allowed-hosts.ts'
 import type { Config } from '../../config.ts'
 import { COMMAND_PROOF } from '../../contract/attachment.ts'
 import { isCommandProof } from '../../data-folder/command-proof.ts'
+import { queryFlag } from '../query.ts'
 
 /** The head of a call that gives the address of a database. */
 export const commandProofHeader = z.object({
   [COMMAND_PROOF]: z.string().exactOptional().meta({
     description: "What the operator's own command line sends, so that the host of the address need not be listed.",
+  }),
+})
+
+/** The query of a call that detaches. */
+export const forceQuery = z.object({
+  force: queryFlag().meta({
+    description:
+      'Of what is attached: leaves what imports have left there, e.g. where the database is not to be reached.',
   }),
 })
 

@@ -13,7 +13,7 @@ import { empty, json } from '../answer.ts'
 import { jsonBody } from '../body.ts'
 import { pageQuery, readPage } from '../paging.ts'
 import { type BoundRoute, routesUnder } from '../route.ts'
-import { commandProofHeader, hostsFor } from './given-address.ts'
+import { commandProofHeader, forceQuery, hostsFor } from './given-address.ts'
 
 const route = routesUnder('Projects')
 const stageParams = z.object({ slug, stage: slug })
@@ -98,8 +98,9 @@ const removeStage = route('DELETE /projects/{slug}/stages/{stage}', {
   description: 'What is in the schema of an attached stage stays as it is.',
   access: { by: 'root' },
   params: stageParams,
+  query: forceQuery,
   answers: { 204: empty('The stage is gone.') },
-  errors: ['NOT_FOUND', 'CONFLICT'],
+  errors: ['NOT_FOUND', 'CONFLICT', 'ATTACHED_FAILED'],
 })
 
 /** `/projects` and the stages below it. @param proofSecret of the data folder, which commands prove that they can read. */
@@ -145,9 +146,9 @@ export function projectRoutes(container: Container, proofSecret: string): readon
           : await attachStage(container, project, { slug, schema })
       return { status: 201, body: toStageBody(project)(stage) }
     }),
-    removeStage.handle<Caller>(async ({ params }) => {
+    removeStage.handle<Caller>(async ({ params, query }) => {
       const project = await findProject(database, params.slug)
-      if (project.isAttached) await detachStage(database, project, params.stage)
+      if (project.isAttached) await detachStage(container, project, { slug: params.stage, ...query })
       else await database.$transaction((tx) => deleteStage(tx, project, params.stage), PATIENT)
       return { status: 204 }
     }),

@@ -8,20 +8,26 @@ import { assertCanConfirm, type Confirmation } from '../terminal/confirm.ts'
 import { printable } from '../terminal/printable.ts'
 import { onceConfirmed, type ResultOptions } from '../terminal/result.ts'
 
+interface Forced {
+  readonly force?: boolean
+}
+
+const forced = ({ force }: Forced): string => (force ? '?force=true' : '')
+
 /** `project:detach` */
 export async function runProjectDetach(
   context: CommandContext,
   slug: string,
-  options: ServerOptions & Confirmation,
+  options: ServerOptions & Confirmation & Forced,
 ): Promise<number> {
   assertCanConfirm(context, options)
   return onServer(context, options, async ({ http, location }) => {
     const path = encodedPath`/projects/${slug}`
     const { attached, stages } = await get(http, path, projectSchema)
     if (!attached) throw conflict(`project "${slug}" is not attached; project:delete deletes it with its data`)
-    const consequence = `this has project ${printable(slug)}${location} forgotten: its stages, its roles and what tokens may do in it; the database stays as it is`
+    const consequence = `this has project ${printable(slug)}${location} forgotten: its stages, its roles, what tokens may do in it, and what data:undo could bring back; the database stays as it is`
     return onceConfirmed(context, consequence, options, async () => {
-      await remove(http, `${path}/attachment`)
+      await remove(http, `${path}/attachment${forced(options)}`)
       return {
         json: { detached: { project: slug, stages: stages.map((stage) => stage.slug) } },
         text: () => `detached project ${printable(slug)}`,
@@ -35,7 +41,7 @@ export async function runStageDetach(
   context: CommandContext,
   slug: string,
   target: string | undefined,
-  options: ResultOptions & Confirmation,
+  options: ResultOptions & Confirmation & Forced,
 ): Promise<number> {
   assertCanConfirm(context, options)
   return withProject(context, target, async ({ http, location }, project) => {
@@ -45,7 +51,7 @@ export async function runStageDetach(
     if (stage.schema === null) throw conflict(`stage "${slug}" is not attached; stage:delete deletes it with its data`)
     const consequence = `this has stage ${project}/${printable(slug)}${location} forgotten; its schema ${printable(stage.schema)} stays as it is`
     return onceConfirmed(context, consequence, options, async () => {
-      await remove(http, encodedPath`/projects/${project}/stages/${slug}`)
+      await remove(http, encodedPath`/projects/${project}/stages/${slug}` + forced(options))
       return {
         json: { detached: { project, stage: slug } },
         text: () => `detached stage ${project}/${printable(slug)}`,

@@ -28,6 +28,7 @@ export function addProjectCommands(program: Command, run: Run): void {
   program
     .command('project:detach <slug>')
     .description('forget an attached project; its database stays as it is')
+    .option('--force', 'leave what imports have left there, e.g. of a database that is not to be reached')
     .addOption(yesOption())
     .action(run(async () => (await import('../attach/detach.ts')).runProjectDetach))
 

@@ -2,38 +2,62 @@ import type { Transaction } from '../../database/database.ts'
 import type { PrismaClient } from '../../database/generated/client.ts'
 import { SQLSTATE, sqlState } from '../../database/sqlstate.ts'
 import { conflict } from '../../errors.ts'
+import type { Seal } from '../../lib/seal.ts'
 import { forgetProject, lockProject, type Project } from '../projects.ts'
 import { findStage } from '../stages.ts'
 import { assertAttached } from './attach-project.ts'
+import type { AttachedDatabases } from './attached-databases.ts'
+import { readAttachment, toAttachment } from './attachment.ts'
+import { readTraces, removeTraces } from './remove-traces.ts'
 
-/**
- * Forgets an attached project, with its roles and the memberships of tokens. Its database is left alone.
- *
- * @throws {AppError} NOT_FOUND; CONFLICT where it is not attached, or something is being imported into it.
- */
-export async function detachProject(control: PrismaClient, project: Project): Promise<void> {
-  assertAttached(project)
-  await control.$transaction(async (tx) => {
-    await lockProject(tx, project)
-    const stages = await tx.stage.findMany({ where: { projectId: project.id } })
-    await keepImportsOut(
-      tx,
-      stages.map(({ id }) => id),
-    )
-    await forgetProject(tx, project)
-  })
+export interface DetachServices {
+  readonly control: { readonly prisma: PrismaClient }
+  readonly seal: Seal
+  readonly attached: AttachedDatabases
 }
 
-/** The same for one stage. @throws {AppError} NOT_FOUND, CONFLICT. */
-export async function detachStage(control: PrismaClient, project: Project, slug: string): Promise<void> {
+export interface DetachOptions {
+  /** Whether what imports have left in the database may stay there, e.g. since it is not to be reached any more. */
+  readonly force: boolean
+}
+
+/** Dropping what imports have replaced takes as long as its tables are large. */
+const PATIENT = { timeout: 10 * 60_000 }
+
+/**
+ * Forgets an attached project, with its roles and the memberships of tokens. Its database is left alone, but for what
+ * imports have left beside its stages.
+ *
+ * @throws {AppError} NOT_FOUND; CONFLICT where it is not attached, or something is being imported into it; FORBIDDEN and
+ *   ATTACHED_FAILED where imports have left something, and the database is not reached.
+ */
+export async function detachProject(services: DetachServices, project: Project, options: DetachOptions): Promise<void> {
+  assertAttached(project)
+  await services.control.prisma.$transaction(async (tx) => {
+    await lockProject(tx, project)
+    const stages = await tx.stage.findMany({ where: { projectId: project.id } })
+    const stageIds = stages.map(({ id }) => id)
+    await keepImportsOut(tx, stageIds)
+    if (!options.force) await leaveAsFound(tx, services, { project, stageIds, isWhole: true })
+    await forgetProject(tx, project)
+  }, PATIENT)
+}
+
+/** The same for one stage. @throws {AppError} as `detachProject` does. */
+export async function detachStage(
+  services: DetachServices,
+  project: Project,
+  { slug, force }: DetachOptions & { readonly slug: string },
+): Promise<void> {
   assertAttached(project)
   const { id } = findStage(project, slug)
-  await control.$transaction(async (tx) => {
+  await services.control.prisma.$transaction(async (tx) => {
     await lockProject(tx, project)
     await keepImportsOut(tx, [id])
+    if (!force) await leaveAsFound(tx, services, { project, stageIds: [id], isWhole: false })
     await tx.stageState.deleteMany({ where: { stageId: id } })
     await tx.stage.deleteMany({ where: { id } })
-  })
+  }, PATIENT)
 }
 
 /** An import that is under way would go on in a database that nobody here knows any more. */
@@ -46,4 +70,32 @@ async function keepImportsOut(tx: Transaction, stageIds: readonly string[]): Pro
     if (sqlState(error) !== SQLSTATE.lockNotAvailable) throw error
     throw conflict('something is being imported into it; try again when that has ended, or cancel it')
   }
+}
+
+interface Leaving {
+  readonly project: Project
+  readonly stageIds: readonly string[]
+  /** Whether no stage of the project is left. */
+  readonly isWhole: boolean
+}
+
+/** A database into which nothing was ever imported need not even be reached. */
+async function leaveAsFound(
+  tx: Transaction,
+  { seal, attached }: DetachServices,
+  { project, stageIds, isWhole }: Leaving,
+): Promise<void> {
+  const traces = await readTraces(tx, stageIds)
+  if (traces.schemas.length === 0 && !(isWhole && traces.isImportedInto)) return
+  const { database } = await attached.of(project, 'imports')
+  const withRecords = isWhole && !(await isSharedDatabase(tx, seal, project))
+  await removeTraces(database, traces, { withRecords })
+}
+
+/** Whether another project has stages in the same database. */
+async function isSharedDatabase(tx: Transaction, seal: Seal, project: Project): Promise<boolean> {
+  const { identity } = await readAttachment(tx, seal, project)
+  const others = await tx.attachment.findMany({ where: { projectId: { not: project.id } } })
+  // Where it is not known, nothing is dropped that another one may need.
+  return others.some((other) => identity === null || toAttachment(seal, other).identity === identity)
 }
