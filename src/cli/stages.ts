@@ -1,5 +1,5 @@
 import { stageSchema } from '../contract/project.ts'
-import { notFound } from '../errors.ts'
+import { conflict, notFound } from '../errors.ts'
 import type { CommandContext } from './environment.ts'
 import { encodedPath } from './http.ts'
 import { withProject } from './server.ts'
@@ -53,7 +53,10 @@ export async function runStageDelete(
   assertCanConfirm(context, options)
   return withProject(context, target, async ({ http, location }, project) => {
     const stages = await getAll(http, stagesPath(project), stageSchema)
-    if (!stages.some((stage) => stage.slug === slug)) throw notFound('stage', slug, `in project "${project}"`)
+    const stage = stages.find((each) => each.slug === slug)
+    if (!stage) throw notFound('stage', slug, `in project "${project}"`)
+    if (stage.schema !== null)
+      throw conflict(`stage "${slug}" is attached, and its data stays: detach it (stage:detach)`)
     const consequence = `this deletes stage ${project}/${printable(slug)}${location} for good, with all its tables and rows, and what data:undo could bring back`
     return onceConfirmed(context, consequence, options, async () => {
       await remove(http, encodedPath`/projects/${project}/stages/${slug}`)

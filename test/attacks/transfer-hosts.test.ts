@@ -1,7 +1,9 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { expect, test } from 'vitest'
+import { expect, inject, test } from 'vitest'
 import { assertAllowedHost, createVettedLookup, type FindAddresses, hostAndPortOf } from '../../src/allowed-hosts.ts'
+import { openSession } from '../../src/database/session-client.ts'
+import { createLogger } from '../../src/logger.ts'
 import { connectRemoteServer } from '../../src/transfer/remote/remote-server.ts'
 import { serveHttp } from '../support/http/serve-http.ts'
 
@@ -103,6 +105,24 @@ test('an address that changes after it was looked up is looked up again, and ref
   })
   const [error] = await once(socket, 'error')
   expect(String(error)).toMatch(/inside this server's own network/)
+})
+
+test('a session of PostgreSQL goes to addresses only that its lookup gives', async () => {
+  const { hostname, port, username, password, pathname } = new URL(inject('wharfUrl'))
+  const server = { hostname: 'partner.example', port: Number(port) }
+  const open = (allowed: string[], address: string) =>
+    openSession(
+      {
+        ...{ name: 'partner', host: server.hostname, port: server.port, user: username, database: pathname.slice(1) },
+        ...{ password: decodeURIComponent(password), encryption: false },
+        lookup: createVettedLookup(server, allowed, namesLeadTo(address)),
+      },
+      { kind: 'attached', applicationName: 'test', logger: createLogger('silent') },
+    )
+  await expect(open(['partner.example'], hostname)).rejects.toMatchObject({ code: 'FORBIDDEN' })
+  const client = await open(['partner.example', `${hostname}:${port}`], hostname)
+  expect((await client.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }])
+  await client.end()
 })
 
 test('a server that answers with a redirect leads nowhere', async () => {

@@ -69,6 +69,7 @@ test('several schemas are stages of their names, or of those that are given', as
   const byName = await administer('project:attach', 'two', `${withoutPassword()}?schema=public`, '--schema', 'sales')
   expect(byName.stdout).toContain('stages: public (schema public), sales (schema sales)')
   const target = dsnOf(wharf, 'two')
+  expect((await runCommand(['stage:delete', 'sales', target, '--yes'])).stderr).toContain('detach it (stage:detach)')
   expect((await runCommand(['stage:detach', 'sales', target, '--yes'])).stdout).toBe('detached stage two/sales\n')
   expect(await runCommand(['stage:attach', 'odd', target, '--schema', 'Odd'])).toMatchObject({
     code: 0,

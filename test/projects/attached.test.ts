@@ -7,6 +7,7 @@ import { findProject } from '../../src/projects/projects.ts'
 import { sweepShadowSchemas } from '../../src/transfer/import/shadow-schemas.ts'
 import { createExternalDatabase, type ExternalDatabase } from '../support/database/external-database.ts'
 import type { ApiAnswer } from '../support/http/api-client.ts'
+import { hasPgBouncer, startPgBouncer } from '../support/servers/pgbouncer.ts'
 import { openSession, query } from '../support/servers/sessions.ts'
 import { applyScript, createProject, loginUrl } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
@@ -84,6 +85,31 @@ test.each<[what: string, address: (url: URL) => URL | string, status: number, de
   expect(answer.text).not.toContain(external.password)
   expect((await wharf.root.get('/projects/refused')).status).toBe(404)
 })
+
+test.skipIf(!hasPgBouncer)(
+  'PgBouncer in transaction mode is refused and named, in session mode it is not',
+  async () => {
+    for (const [mode, status] of [
+      ['transaction', 502],
+      ['session', 201],
+    ] as const) {
+      const pooler = await startPgBouncer(external.owner.href, mode)
+      const local = await startWharf({ beside: wharf, environment: { WHARF_TRANSFER_HOSTS: new URL(pooler.url).host } })
+      try {
+        const address = pooler.url.replace(/^postgresql:/, 'postgres:')
+        const answer = await local.root.post('/projects', {
+          json: { slug: 'pooled', attach: { address, stages: LIVE } },
+        })
+        expect(answer, answer.text).toMatchObject({ status })
+        if (status === 502) expect(answer.text).toContain('PgBouncer')
+        else await detach('pooled')
+      } finally {
+        await local.close()
+        await pooler.end()
+      }
+    }
+  },
+)
 
 test("a host that is not listed is reached for who can read the service's data folder, and for this address only", async () => {
   const closed = await startWharf({ beside: wharf, environment: { WHARF_TRANSFER_HOSTS: '' } })
