@@ -40,7 +40,7 @@ export interface LoginReport extends LoginRights {
 export async function examineLogin(query: CatalogQuery, schema: string): Promise<LoginReport> {
   const rights = await readLoginRights(query, schema)
   const relations = await readRelations(query, schema)
-  const objectsNotOwned = await readForeignObjects(query, schema)
+  const objectsNotOwned = await readForeignObjects(query, schema, rights)
   const extensionsInSchema = await readExtensions(query, schema)
   const examined = { schema, rights, relations, objectsNotOwned, extensionsInSchema }
   const toExport = exportVerdict(examined)

@@ -100,17 +100,29 @@ const FOREIGN_OBJECTS = OWNED.map(
   ([catalog, prefix, condition]) =>
     `SELECT '${catalog}'::regclass::oid AS class, o.oid, ${prefix}owner AS owner FROM ${catalog} o
      WHERE ${prefix}namespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND ${condition}
-       AND NOT pg_has_role(${prefix}owner, 'USAGE') AND NOT ${IS_OF_EXTENSION(catalog, 'o.oid')}`,
+       AND NOT (pg_has_role(${prefix}owner, 'USAGE') AND pg_has_role(${prefix}owner, $2))
+       AND NOT ${IS_OF_EXTENSION(catalog, 'o.oid')}`,
 ).join(' UNION ALL ')
 
-/** What the login may not do as it likes with, neither as its owner nor as a member of it. */
-export const readForeignObjects = (query: CatalogQuery, schema: string): Promise<readonly ForeignObject[]> =>
+/** The version since which a membership says what it is good for. */
+const MEMBERSHIP_HAS_OPTIONS = 16
+
+/** Whether members may be given what their owner has, and give it back, only where a membership says so. */
+export const saysMembership = ({ version }: Pick<LoginRights, 'version'>): boolean =>
+  Number.parseInt(version, 10) >= MEMBERSHIP_HAS_OPTIONS
+
+/** What the login may neither do as it likes with, nor give to its owner: it does not own it, and is no member of who does. */
+export const readForeignObjects = (
+  query: CatalogQuery,
+  schema: string,
+  rights: LoginRights,
+): Promise<readonly ForeignObject[]> =>
   query<ForeignObject>(
     `SELECT i.type, i.identity, rolname::text AS owner, rolsuper AS "ownerIsSuperuser"
      FROM (${FOREIGN_OBJECTS}) f CROSS JOIN LATERAL pg_identify_object(f.class, f.oid, 0) i
      JOIN pg_roles r ON r.oid = f.owner
      ORDER BY i.type, i.identity`,
-    [schema],
+    [schema, saysMembership(rights) ? 'SET' : 'MEMBER'],
   )
 
 /** Extensions that are, or have anything, in a schema. */

@@ -1,5 +1,5 @@
 import { quoteIdentifier, quoteQualified } from '../quoting.ts'
-import type { ExaminedRelation, ForeignObject, LoginRights } from './login-rights.ts'
+import { type ExaminedRelation, type ForeignObject, type LoginRights, saysMembership } from './login-rights.ts'
 
 /**
  * How an import can come into a schema: `beside`, into a schema beside it that then takes its name; `object by object`,
@@ -81,7 +81,7 @@ export function importVerdict(examined: Examined): Verdict & { readonly mode: Im
   const owned = {
     isMet: objectsNotOwned.length === 0,
     reason: `others own ${listed(objectsNotOwned.map(({ identity }) => identity))}`,
-    missing: [...new Set(objectsNotOwned.map((object) => ownership(object, rights.login)))],
+    missing: [...new Set(objectsNotOwned.map((object) => ownership(object, rights)))],
   }
   const movable = [
     { isMet: rights.ownsSchema, reason: `${rights.login} does not own the schema ${schema}`, missing: [] },
@@ -139,10 +139,12 @@ function closedToWrites({ login, database, isStandby, isReadOnly }: LoginRights)
 }
 
 /** Nobody should become a member of a superuser for this. */
-function ownership({ type, identity, owner, ownerIsSuperuser }: ForeignObject, login: string): string {
-  if (!ownerIsSuperuser) return `GRANT ${quoteIdentifier(owner)} TO ${quoteIdentifier(login)}`
+function ownership({ type, identity, owner, ownerIsSuperuser }: ForeignObject, rights: LoginRights): string {
+  const login = quoteIdentifier(rights.login)
+  const options = saysMembership(rights) ? ' WITH INHERIT TRUE, SET TRUE' : ''
+  if (!ownerIsSuperuser) return `GRANT ${quoteIdentifier(owner)} TO ${login}${options}`
   const kind = IN_STATEMENTS[type] ?? type.toUpperCase()
-  return `ALTER ${kind} ${identity} OWNER TO ${quoteIdentifier(login)}`
+  return `ALTER ${kind} ${identity} OWNER TO ${login}`
 }
 
 function listed(names: readonly string[]): string {

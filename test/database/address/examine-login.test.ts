@@ -5,15 +5,21 @@ import { parsePostgresAddress } from '../../../src/database/address/parse-addres
 import { resolveAddress } from '../../../src/database/address/resolve-address.ts'
 import { openSession } from '../../../src/database/session-client.ts'
 import { createLogger } from '../../../src/logger.ts'
-import { createDatabaseIn, type TestDatabase } from '../../support/database/database.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { installedCluster } from '../../support/servers/installed-cluster.ts'
 import { withSession } from '../../support/servers/sessions.ts'
 
 const logger = createLogger('silent')
-const cluster = installedCluster()
+/** On the one that the system has installed, and on the embedded one, which is newer. */
+const installed = installedCluster()
+const SERVERS = [
+  ['installed', installed?.createDatabase, ''],
+  ['embedded', createTestDatabase, ' WITH INHERIT TRUE, SET TRUE'],
+] as const
 
 /** Logins are the server's, so that each run has its own. */
 const suffix = randomUUID().slice(0, 8)
+const PASSWORD = 'p'
 const LOGINS = ['reader', 'owner', 'member', 'nothing', 'boss', 'tables', 'guarded'] as const
 type LoginName = (typeof LOGINS)[number]
 const roleOf = (login: LoginName): string => `${login}_${suffix}`
@@ -51,13 +57,14 @@ const MADE = `
   CREATE EXTENSION hstore SCHEMA extended;
 `
 
-describe.skipIf(cluster === undefined)('what a login may do with a schema', () => {
+describe.each(SERVERS)('what a login may do with a schema on the %s PostgreSQL', (_, createDatabase, membership) => {
+  if (!createDatabase) return test.skip('none is installed')
+
   let database: TestDatabase
   beforeAll(async () => {
-    if (!cluster) return
-    database = await createDatabaseIn(cluster)
+    database = await createDatabase()
     await withSession(database.superuserUrl, async (client) => {
-      for (const login of LOGINS) await client.query(`CREATE ROLE ${roleOf(login)} LOGIN`)
+      for (const login of LOGINS) await client.query(`CREATE ROLE ${roleOf(login)} LOGIN PASSWORD '${PASSWORD}'`)
       await client.query(named(MADE))
     })
   })
@@ -72,8 +79,8 @@ describe.skipIf(cluster === undefined)('what a login may do with a schema', () =
   const databaseName = (): string => new URL(database.url).pathname.slice(1)
 
   async function examine(role: string, schema: string): Promise<LoginReport> {
-    const url = new URL(database.superuserUrl)
-    url.username = role
+    const url = new URL(role === 'wharf' ? database.url : database.superuserUrl)
+    if (role !== 'wharf' && role !== 'postgres') Object.assign(url, { username: role, password: PASSWORD })
     const { first } = await resolveAddress(parsePostgresAddress(`${url.href}?sslmode=disable`))
     const client = await openSession(first, { kind: 'attached', applicationName: 'test', logger })
     try {
@@ -113,7 +120,7 @@ describe.skipIf(cluster === undefined)('what a login may do with a schema', () =
     expect(report.missing).toEqual([
       `GRANT CREATE ON DATABASE "${databaseName()}" TO "${roleOf('reader')}"`,
       `GRANT CREATE ON SCHEMA "shop" TO "${roleOf('reader')}"`,
-      `GRANT "${roleOf('owner')}" TO "${roleOf('reader')}"`,
+      `GRANT "${roleOf('owner')}" TO "${roleOf('reader')}"${membership}`,
     ])
   })
 
@@ -143,6 +150,16 @@ describe.skipIf(cluster === undefined)('what a login may do with a schema', () =
     ])
     for (const statement of report.missing) await asSuperuser(statement)
     expect(await examine(roleOf('nothing'), 'shop')).toMatchObject({ mayExport: true, mayImport: 'beside' })
+  })
+
+  test.runIf(membership !== '')('a member who may not become the owner cannot give anything back to him', async () => {
+    await asSuperuser(`GRANT owner_ROLE TO boss_ROLE WITH INHERIT TRUE, SET FALSE`)
+    await asSuperuser(`GRANT CREATE ON DATABASE ${databaseName()} TO boss_ROLE`)
+    const report = await examine(roleOf('boss'), 'shop')
+    expect(report).toMatchObject({ ownsSchema: true, mayImport: 'in place' })
+    expect(report.missing).toEqual([`GRANT "${roleOf('owner')}" TO "${roleOf('boss')}"${membership}`])
+    for (const statement of report.missing) await asSuperuser(statement)
+    expect(await examine(roleOf('boss'), 'shop')).toMatchObject({ mayImport: 'beside', missing: [] })
   })
 
   test('a superuser may do everything', async () => {
