@@ -1,5 +1,5 @@
 /**
- * Options by which Node.js optimises less code. What tests run ends before that pays: of a worker's processor time, it was
- * a third. As in the service itself, WebAssembly is not optimised at all; JavaScript is, after nine times as long.
+ * Options by which Node.js optimises less code. What tests run ends before that pays: where a test starts many workers, it
+ * was a quarter of what Node.js did. As in the service itself, WebAssembly is not optimised at all; JavaScript is, after nine times as long.
  */
 export const NODE_FLAGS: readonly string[] = ['--liftoff-only', '--interrupt-budget=600000']
