@@ -38,7 +38,7 @@ export async function createStage(
   assertHosted(project, 'its stages are schemas of its own database', 'attach one of these (stage:attach)')
   const schemaName = stageSchemaName(project.slug, slug)
   const data = { projectId: project.id, slug, schemaName }
-  const stage = await recordStage(tx, project, data)
+  const stage = await recordStage(tx, project.slug, data, '')
   await tx.$executeRawUnsafe(createSchema(schemaName, project.login))
   await tx.stageState.create({ data: { stageId: stage.id, schemaName, login: project.login } })
   return stage
@@ -55,22 +55,27 @@ export async function createAttachedStage(
   project: { readonly id: string; readonly slug: string },
   { slug, schema }: { readonly slug: string; readonly schema: string },
 ): Promise<Stage> {
-  const stage = await recordStage(tx, project, { projectId: project.id, slug, schemaName: schema })
+  const stage = await recordStage(
+    tx,
+    project.slug,
+    { projectId: project.id, slug, schemaName: schema },
+    `, or one in the schema "${schema}"`,
+  )
   await tx.$executeRaw`INSERT INTO system.stage_state (stage_id, login) VALUES (${stage.id}::uuid, current_user)`
   return stage
 }
 
+/** @param orElse what else there may be, for the message. */
 async function recordStage(
   tx: Transaction,
-  { slug: projectSlug }: { readonly slug: string },
+  projectSlug: string,
   data: { readonly projectId: string; readonly slug: string; readonly schemaName: string },
+  orElse: string,
 ): Promise<Stage> {
   const made = unlessOwnerDeleted(`project "${projectSlug}"`, tx.stage.create({ data }))
   return made.catch((error: unknown) => {
     if (!isUniqueViolation(error)) throw error
-    throw conflict(
-      `project "${projectSlug}" has a stage "${data.slug}" already, or one in the schema "${data.schemaName}"`,
-    )
+    throw conflict(`project "${projectSlug}" has a stage "${data.slug}" already${orElse}`)
   })
 }
 

@@ -76,6 +76,23 @@ const CALLS: readonly Call[] = [
     statuses: forRoot(201),
   },
   { operation: 'DELETE /projects/{slug}/stages/{stage}', path: '/projects/shop/stages/draft', statuses: forRoot(204) },
+  // The project is not attached, which those learn who may know.
+  {
+    operation: 'GET /projects/{slug}/attachment',
+    path: '/projects/shop/attachment',
+    statuses: { ...forExport, root: 409, admin: 409, exporter: 409 },
+  },
+  {
+    operation: 'PUT /projects/{slug}/attachment',
+    path: '/projects/shop/attachment',
+    request: { json: { address: 'postgres://app@db.example/app' } },
+    statuses: forRoot(409),
+  },
+  {
+    operation: 'DELETE /projects/{slug}/attachment',
+    path: '/projects/shop/attachment',
+    statuses: forRoot(409),
+  },
   {
     operation: 'POST /projects/{slug}/stages/{stage}/schema',
     path: '/projects/shop/stages/live/schema',
