@@ -112,7 +112,14 @@ test('what a login may do is shown with what is missing', async () => {
   expect((await administer('project:show', 'read')).stdout).toMatch(
     /\nlive +public +no +no\n[\s\S]*GRANT SELECT ON .*closed/,
   )
+  await administer('project:detach', 'read', '--yes')
+  const again = await administer('project:attach', 'read', external.reader.href)
+  expect(again.stdout).toMatch(
+    /^attached .*\nthe login may not read all of stage live: wharf project:show read says why, and which GRANT is missing\n$/,
+  )
   await external.run('DROP TABLE closed')
+  const closed = await administer('project:attach', 'shut', external.reader.href, '--schema', 'sales')
+  expect(closed.stderr).toMatch(/may not use what is to be attached[\s\S]*GRANT USAGE ON SCHEMA "?sales"? TO /)
   await administer('project:detach', 'read', '--yes')
 })
 

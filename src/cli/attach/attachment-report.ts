@@ -28,6 +28,18 @@ export async function lookAtDatabase(http: HttpClient, projectPath: string): Pro
   }
 }
 
+/** The stages of which the login may not read everything. */
+export async function stagesNotExported(http: HttpClient, projectPath: string): Promise<readonly string[]> {
+  try {
+    const { stages } = await get(http, `${projectPath}/attachment`, attachmentSchema)
+    return stages.filter(({ mayExport }) => !mayExport).map(({ slug }) => slug)
+  } catch (error) {
+    // They are attached: what cannot be found out now is shown by the next look.
+    if (error instanceof RemoteProblem) return []
+    throw error
+  }
+}
+
 const SUPERUSER = 'a superuser: it may do everything on that server, so make a login of less rights for Wharf'
 
 const describe = (attachment: Attachment): DatabaseReport => ({

@@ -6,6 +6,7 @@ import { onServer, type Server, type ServerOptions } from '../server.ts'
 import { askPassword } from '../terminal/ask-password.ts'
 import { printable } from '../terminal/printable.ts'
 import { printResult } from '../terminal/result.ts'
+import { stagesNotExported } from './attachment-report.ts'
 import { chosenStages } from './chosen-stages.ts'
 import { type CompleteAddress, completeAddress } from './complete-address.ts'
 import { sendAddress } from './send-address.ts'
@@ -50,11 +51,15 @@ async function attach(context: CommandContext, server: Server, { slug, address, 
     ...{ method: 'POST', path: '/projects', address: address.text },
     body: { slug, attach: { address: address.text, stages } },
   })
+  const unreadable = await stagesNotExported(server.http, encodedPath`/projects/${slug}`)
   return printResult(context, options, {
     json: { ...project, database: address.name },
     text: () => {
       const named = stages.map((stage) => `${stage.slug} (schema ${stage.schema})`).join(', ')
-      return printable(`attached ${address.name} as project ${project.slug}, stages: ${named}`)
+      const attached = printable(`attached ${address.name} as project ${project.slug}, stages: ${named}`)
+      const advice = `wharf project:show ${project.slug} says why, and which GRANT is missing`
+      const notes = unreadable.map((stage) => printable(`the login may not read all of stage ${stage}: ${advice}`))
+      return [attached, ...notes].join('\n')
     },
   })
 }

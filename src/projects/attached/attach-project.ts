@@ -10,7 +10,7 @@ import { inBody, resolveGiven } from './attached-connection.ts'
 import type { AttachedDatabases } from './attached-databases.ts'
 import { assertOnlyOne } from './attached-twice.ts'
 import { readAttachment, toAttachmentData } from './attachment.ts'
-import { assertHasSchemas, type ProbedDatabase, probeDatabase } from './probe-database.ts'
+import { assertHasSchemas, assertUsableSchemas, type ProbedDatabase, probeDatabase } from './probe-database.ts'
 
 export interface AttachServices {
   readonly control: Database
@@ -88,6 +88,7 @@ export async function attachStage(
   const { database } = await attached.of(project, 'exports')
   const attachment = await readAttachment(control.prisma, seal, project)
   await assertHasSchemas(database.pool, attachment, [stage.schema])
+  await assertUsableSchemas(database.pool, attachment, [stage.schema])
   return control.prisma.$transaction(async (tx) => {
     const { identity } = attachment
     await assertOnlyOne(tx, seal, { identity, projectId: project.id, schemas: [stage.schema] })

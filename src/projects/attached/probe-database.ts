@@ -4,6 +4,7 @@ import { assertUsable } from '../../database/address/assert-usable.ts'
 import { reachServer } from '../../database/address/reach-server.ts'
 import type { ServerChoice, ServerConnection } from '../../database/address/server-connection.ts'
 import type { PrismaClient } from '../../database/generated/client.ts'
+import { quoteIdentifier } from '../../database/quoting.ts'
 import { openSession } from '../../database/session-client.ts'
 import { conflict } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
@@ -28,9 +29,10 @@ interface Probing {
 
 /**
  * Connects to a database that is to be attached, and makes sure that it can be: that it is a PostgreSQL that Wharf knows,
- * not Wharf's own database, and has the schemas.
+ * not Wharf's own database, and has the schemas, and that the login may use these.
  *
- * @throws {AppError} ATTACHED_FAILED where it cannot be used; CONFLICT where it is Wharf's own, or lacks a schema.
+ * @throws {AppError} ATTACHED_FAILED where it cannot be used; CONFLICT where it is Wharf's own, or a schema is missing
+ *   or closed to the login.
  */
 export async function probeDatabase(choice: ServerChoice, probing: Probing): Promise<ProbedDatabase> {
   const { name } = choice.first
@@ -50,6 +52,7 @@ async function lookAround(connection: ServerConnection, probing: Probing): Promi
   try {
     await assertNotOwn(client, connection, probing.control)
     await assertHasSchemas(client, connection, probing.schemas)
+    await assertUsableSchemas(client, connection, probing.schemas)
     return await readIdentity(client)
   } finally {
     await Promise.allSettled([client.end()])
@@ -96,6 +99,29 @@ export async function assertHasSchemas(
 }
 
 const MAX_NAMED = 50
+
+/**
+ * A login that may not even use a schema can do nothing with it. What it may not read of it is for `project:show` to say,
+ * since exports can leave tables out.
+ *
+ * @throws {AppError} CONFLICT, with the statements that allow it.
+ */
+export async function assertUsableSchemas(
+  client: Pick<pg.Client, 'query'>,
+  { name }: Pick<ServerConnection, 'name'>,
+  schemas: readonly string[],
+): Promise<void> {
+  const { rows } = await client.query<{ schema: string; login: string }>(
+    `SELECT nspname::text AS schema, current_user::text AS login FROM pg_namespace
+      WHERE nspname = ANY ($1::text[]) AND NOT has_schema_privilege(oid, 'USAGE') ORDER BY nspname`,
+    [schemas],
+  )
+  if (rows.length === 0) return
+  const faults = rows.map(({ schema, login }) => ({
+    detail: `GRANT USAGE ON SCHEMA ${quoteIdentifier(schema)} TO ${quoteIdentifier(login)}`,
+  }))
+  throw conflict(`the login of ${name} may not use what is to be attached; the owner of the schema allows it`, faults)
+}
 
 /** @returns null where the login may not ask, as on servers that others run. */
 async function readIdentity(client: pg.Client): Promise<string | null> {
