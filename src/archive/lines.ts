@@ -30,7 +30,13 @@ const archive = z.object({
   generator: z.string().min(1),
 })
 
-const project = z.object({ slug, targetSlug: optional(slug), system: flag })
+const project = z.object({
+  slug,
+  targetSlug: optional(slug),
+  system: flag,
+  /** Where the projects are of several databases: each is as it was at a moment of its own. */
+  snapshotAt: optional(timestamp),
+})
 
 const permission = flag.default(false)
 

@@ -7,6 +7,9 @@ export interface KnownRoles {
   readonly logins: ReadonlySet<string>
 }
 
+/** Looks up names of roles, which need not exist. */
+export type FindRoles = (names: readonly string[]) => Promise<KnownRoles>
+
 /** @param names of roles, which need not exist. */
 export async function readRoles(control: Queryable, names: readonly string[]): Promise<KnownRoles> {
   const rows =
@@ -20,4 +23,14 @@ export async function readRoles(control: Queryable, names: readonly string[]): P
     existing: new Set(rows.map(({ name }) => name)),
     logins: new Set(rows.filter(({ login }) => login).map(({ name }) => name)),
   }
+}
+
+/** The same in a database that is not Wharf's: no login there is. @param query in a session of that database. */
+export async function readExternalRoles(
+  query: (sql: string, parameters: readonly unknown[]) => Promise<readonly { readonly name: string }[]>,
+  names: readonly string[],
+): Promise<KnownRoles> {
+  const sql = 'SELECT rolname::text AS name FROM pg_catalog.pg_roles WHERE rolname = ANY ($1::pg_catalog.name[])'
+  const rows = names.length === 0 ? [] : await query(sql, [[...names]])
+  return { existing: new Set(rows.map(({ name }) => name)), logins: new Set() }
 }

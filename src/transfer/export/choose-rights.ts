@@ -1,5 +1,4 @@
-import type { Queryable } from '../../database/database.ts'
-import { readRoles } from '../../projects/role-names.ts'
+import type { FindRoles } from '../../projects/role-names.ts'
 import { describedBy } from '../structure/grants/described.ts'
 import type { ObjectGrants } from '../structure/grants/grants.ts'
 import { readStageGrants, toNotExported } from '../structure/grants/stage-grants.ts'
@@ -22,14 +21,14 @@ interface Chosen {
  * @param query in the session that reads the stage.
  */
 export async function chooseRights(
-  control: Queryable,
+  findRoles: FindRoles,
   query: Query,
   asked: { readonly structure: StageStructure; readonly schemaName: string; readonly withGrants: boolean },
 ): Promise<Chosen> {
   const { structure, schemaName, withGrants } = asked
   const lines = toLines(structure)
   const found = await readStageGrants(query, schemaName)
-  const { logins } = await readRoles(control, rolesIn(withGrants ? found : [], lines))
+  const { logins } = await findRoles(rolesIn(withGrants ? found : [], lines))
   const reasonAgainst = (role: string) =>
     logins.has(role) ? 'it is a login of Wharf, which no archive has' : undefined
   const ofPolicies: NotExported[] = []

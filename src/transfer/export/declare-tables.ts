@@ -1,9 +1,9 @@
 import { withRowsMarked } from '../../contract/completeness.ts'
 import type { ExportSelection } from '../../contract/export.ts'
-import type { Queryable, Transaction } from '../../database/database.ts'
+import type { Transaction } from '../../database/database.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
 import { conflict, notFound } from '../../errors.ts'
-import type { Project } from '../../projects/projects.ts'
+import { type FindRoles, readExternalRoles } from '../../projects/role-names.ts'
 import { searchStage } from '../../projects/stage-path.ts'
 import type { Stage } from '../../projects/stages.ts'
 import type { ObjectGrants } from '../structure/grants/grants.ts'
@@ -13,15 +13,14 @@ import { readStructure, type StageStructure, type TableStructure, tablesOf } fro
 import { chooseRights } from './choose-rights.ts'
 import { excludeTables, tableNames, withPartitions } from './exclude-tables.ts'
 import { findLargeObjects } from './large-objects.ts'
-import type { ProjectSnapshot } from './snapshot.ts'
+import type { SourceSnapshot } from './snapshot.ts'
 import { declareTableCursor, type TableCursor } from './table-pages.ts'
 import { findUnclearNames } from './unclear-names.ts'
 
 /** A project whose tables' cursors are open. */
 export interface DeclaredProject {
-  readonly project: Project
   readonly selection: ExportSelection
-  readonly tx: Transaction
+  readonly source: SourceSnapshot
   readonly stages: readonly DeclaredStage[]
 }
 
@@ -47,20 +46,22 @@ export class StageMoved extends Error {
  * Reads the structure of a project's stages and declares a cursor for every table, before the first row is read: a
  * cursor holds on to the table that it found, so a swap that comes later cannot change what it reads.
  *
+ * @param findRoles of Wharf's own server.
  * @throws {StageMoved} where the tables are not those that were locked.
  * @throws {AppError} NOT_FOUND for a table to exclude that no stage has; CONFLICT for tables whose policies the project's
  *   own login is under, too.
  */
 export async function declareTables(
-  control: Queryable,
-  { project, stages, tx, lockedTables }: ProjectSnapshot,
+  findRoles: FindRoles,
+  source: SourceSnapshot,
   selection: ExportSelection,
 ): Promise<DeclaredProject> {
+  const { stages, tx, lockedTables, isOwn, extensionSchemas } = source
   const excluded = selection.excludeTables ?? []
   const found = new Set<string>()
   const declared: DeclaredStage[] = []
   for (const stage of stages) {
-    await tx.$executeRawUnsafe(searchStage(stage.schemaName))
+    await tx.$executeRawUnsafe(searchStage(stage.schemaName, extensionSchemas))
     const query: Query = (sql, parameters) => tx.$queryRawUnsafe(sql, ...parameters)
     const whole = await readStructure(query, stage.schemaName)
     assertLocked(tablesOf(whole), lockedTables.get(stage.slug))
@@ -71,11 +72,15 @@ export async function declareTables(
     const names = tables.map(({ line }) => line.name)
     const objects = await findLargeObjects(query, stage.schemaName, names)
     const unclear = await findUnclearNames(query, stage.schemaName, names)
-    const { grants, inOrder, leftOut } = await chooseRights(control, query, {
-      structure: rest,
-      schemaName: stage.schemaName,
-      withGrants: selection.grants === true,
-    })
+    const { grants, inOrder, leftOut } = await chooseRights(
+      isOwn ? findRoles : (roles) => readExternalRoles(query, roles),
+      query,
+      {
+        structure: rest,
+        schemaName: stage.schemaName,
+        withGrants: selection.grants === true,
+      },
+    )
     const notExported = withRowsMarked([...rest.notExported, ...objects, ...unclear, ...leftOut]).sort(
       compareNotExported,
     )
@@ -83,8 +88,8 @@ export async function declareTables(
     declared.push({ stage, structure, grants, tables: await declareCursors(tx, stage, tables) })
   }
   const unknown = excluded.find((name) => !found.has(name))
-  if (unknown !== undefined) throw notFound('table', unknown, `in project "${project.slug}"`)
-  return { project, selection, tx, stages: declared }
+  if (unknown !== undefined) throw notFound('table', unknown, `in project "${selection.slug}"`)
+  return { selection, source, stages: declared }
 }
 
 function assertLocked(tables: readonly TableStructure[], locked: ReadonlySet<string> | undefined): void {

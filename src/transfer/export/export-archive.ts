@@ -8,13 +8,20 @@ import { searchStage } from '../../projects/stage-path.ts'
 import { nameOf, toGrantsLine } from '../structure/grants/grants.ts'
 import type { DeclaredProject, DeclaredStage, DeclaredTable } from './declare-tables.ts'
 import { assertReadable, type LineLimits } from './line-limits.ts'
+import type { SourceSnapshot } from './snapshot.ts'
 import { tablePages } from './table-pages.ts'
 
 export interface ArchiveSource {
+  readonly projects: readonly DeclaredProject[]
+  /** Reads what Wharf has of them, beside their rows; undefined where it has nothing. */
+  readonly records: ((slug: string) => ProjectRecords) | undefined
+}
+
+/** Where Wharf's records of a project are. */
+export interface ProjectRecords {
   /** Reads control and system tables, in the snapshot. */
   readonly tx: Transaction
-  readonly snapshotAt: Date
-  readonly projects: readonly DeclaredProject[]
+  readonly projectId: string
 }
 
 /** Called for each page of a table's rows, with the slug of the stage and the table's name. */
@@ -42,37 +49,48 @@ interface Writing {
  * @param limits of this server's imports. @throws {AppError} CONFLICT where a line is longer: it could not be restored.
  */
 export async function* exportArchive(
-  { tx, snapshotAt, projects }: ArchiveSource,
+  { projects, records }: ArchiveSource,
   { generator, createdAt, limits, onRows }: ExportArchiveOptions,
 ): AsyncGenerator<Buffer> {
   const writer = createArchiveWriter()
+  const moments = projects.map(({ source: { takenAt } }) => takenAt.getTime())
+  const isOneMoment = moments.every((moment) => moment === moments[0])
   yield writer.open('archive', {
     version: ARCHIVE_VERSION,
     createdAt: createdAt.toISOString(),
-    snapshotAt: snapshotAt.toISOString(),
+    snapshotAt: new Date(Math.min(...moments)).toISOString(),
     generator,
   })
-  for (const project of projects) yield* projectLines({ writer, limits, onRows }, tx, project)
+  for (const project of projects) {
+    yield* projectLines({ writer, limits, onRows }, project, { records, isOneMoment })
+  }
   yield writer.close('end')
 }
 
 async function* projectLines(
   writing: Writing,
-  tx: Transaction,
-  { project, selection, tx: projectTx, stages }: DeclaredProject,
+  { selection, source, stages }: DeclaredProject,
+  { records, isOneMoment }: Pick<ArchiveSource, 'records'> & { readonly isOneMoment: boolean },
 ): AsyncGenerator<Buffer> {
   const { writer } = writing
   const { slug, system, targetSlug } = selection
-  yield writer.open('project', { slug, ...(targetSlug !== undefined && { targetSlug }), system })
-  if (system) yield* systemLines(writing, tx, project.id, stages)
-  for (const stage of stages) yield* stageLines(writing, projectTx, stage)
+  yield writer.open('project', {
+    slug,
+    ...(targetSlug !== undefined && { targetSlug }),
+    system,
+    ...(!isOneMoment && { snapshotAt: source.takenAt.toISOString() }),
+  })
+  if (system) {
+    if (!records) throw new Error(`Wharf has no records of "${slug}"`)
+    yield* systemLines(writing, records(slug), stages)
+  }
+  for (const stage of stages) yield* stageLines(writing, source, stage)
   yield writer.close('projectEnd')
 }
 
 async function* systemLines(
   { writer, limits }: Writing,
-  tx: Transaction,
-  projectId: string,
+  { tx, projectId }: ProjectRecords,
   stages: readonly DeclaredStage[],
 ): AsyncGenerator<Buffer> {
   yield writer.open('system', {})
@@ -86,12 +104,12 @@ async function* systemLines(
 
 async function* stageLines(
   writing: Writing,
-  tx: Transaction,
+  { tx, extensionSchemas }: SourceSnapshot,
   { stage, structure, grants, tables }: DeclaredStage,
 ): AsyncGenerator<Buffer> {
   const { writer, limits } = writing
   // Names of the stage's own (in regclass values, say) are printed without a schema only where it is searched.
-  await tx.$executeRawUnsafe(searchStage(stage.schemaName))
+  await tx.$executeRawUnsafe(searchStage(stage.schemaName, extensionSchemas))
   const { notExported, comment } = structure
   const complete = notExported.length === 0
   yield writer.open('stage', {

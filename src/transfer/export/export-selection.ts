@@ -1,6 +1,7 @@
 import type { ExportSelection } from '../../contract/export.ts'
 import type { Database, Queryable } from '../../database/database.ts'
 import { findProject, type Project } from '../../projects/projects.ts'
+import type { FindProjectDatabase } from '../../projects/stage-database.ts'
 import { findStage, type Stage } from '../../projects/stages.ts'
 
 /** The project that is selected, and those of its stages that are. @throws {AppError} NOT_FOUND */
@@ -19,14 +20,23 @@ export async function findSelection(
  * @throws {AppError} NOT_FOUND for an unknown project or stage.
  */
 export async function estimateRows(
-  { control, system }: { readonly control: Database; readonly system: Database },
+  { control, projectDatabase }: { readonly control: Database; readonly projectDatabase: FindProjectDatabase },
   selections: readonly ExportSelection[],
 ): Promise<number> {
-  const found = await Promise.all(selections.map((selection) => findSelection(control.prisma, selection)))
-  const schemas = found.flatMap(({ stages }) => stages.map(({ schemaName }) => schemaName))
-  const [row] = await system.prisma.$queryRaw<{ rows: number }[]>`
+  const estimates = selections.map(async (selection) => {
+    const { project, stages } = await findSelection(control.prisma, selection)
+    const { database } = await projectDatabase(project, 'exports')
+    return estimateRowsIn(database, stages)
+  })
+  return (await Promise.all(estimates)).reduce((sum, rows) => sum + rows, 0)
+}
+
+/** The same of stages of one database. */
+export async function estimateRowsIn({ prisma }: Database, stages: readonly Stage[]): Promise<number> {
+  const schemas = stages.map(({ schemaName }) => schemaName)
+  const [row] = await prisma.$queryRaw<{ rows: number }[]>`
     SELECT coalesce(sum(greatest(reltuples, 0)), 0)::float8 AS rows
-    FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+    FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
     WHERE relkind = 'r' AND nspname = ANY (${schemas})`
   return row?.rows ?? 0
 }

@@ -1,6 +1,7 @@
+import { readClock } from '../../database/clock.ts'
 import type { Database, Transaction } from '../../database/database.ts'
 import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../database/quoting.ts'
-import type { Project } from '../../projects/projects.ts'
+import type { ProjectDatabase } from '../../projects/stage-database.ts'
 import type { Stage } from '../../projects/stages.ts'
 
 /** An export may take days; what ends it is its client, or the service, never a clock of Prisma's. */
@@ -9,88 +10,123 @@ const TRANSACTION_OPTIONS = { isolationLevel: 'RepeatableRead', timeout: 2 ** 31
 /** How long an export waits for a table that somebody else has locked, e.g. to alter it. */
 const LOCK_TIMEOUT = '30s'
 
-/** A project whose stages are to be read, and where. */
-export interface SnapshotProject {
-  readonly project: Project
+/** Stages of one database that are to be read. */
+export interface SnapshotSource extends ProjectDatabase {
   readonly stages: readonly Stage[]
-  readonly database: Database
 }
 
-/** A project as it was at the moment of the snapshot. */
-export interface ProjectSnapshot {
-  readonly project: Project
-  readonly stages: readonly Stage[]
-  /** Reads as the project's own login. */
+/** The same as they were at the moment of the snapshot. */
+export interface SourceSnapshot extends SnapshotSource {
+  /** Reads as the login that may read the stages. */
   readonly tx: Transaction
+  readonly takenAt: Date
   /** The tables, as object ids, that are held against change until the transaction ends, by stage slug. */
   readonly lockedTables: ReadonlyMap<string, ReadonlySet<string>>
 }
 
-export interface Snapshot {
-  /** Reads control and system tables as Wharf's own login. */
-  readonly tx: Transaction
-  readonly takenAt: Date
-  readonly projects: readonly ProjectSnapshot[]
+export interface SnapshotOptions {
+  /** What PostgreSQL calls the transactions' sessions meanwhile (`application_name`). */
+  readonly sessionName: string
+  /** Once aborted, no session is begun that could not be found by its name by then. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /**
- * Opens a read-only transaction for Wharf and one for each project's login, all on one snapshot.
+ * Opens a read-only transaction for Wharf, and `withSnapshots` with those of the sources in Wharf's own database on the
+ * snapshot of Wharf's.
  *
- * @param system answers short questions outside the snapshot; `snapshots` lends the connection that Wharf's
- *   transaction keeps. Were they one pool, exports could use it up while each waits for an answer.
- * @param sessionName what PostgreSQL calls the transactions' sessions meanwhile (`application_name`).
- * @param signal once aborted, no session is begun that could not be found by its name by then.
- *
- * Tables are locked (ACCESS SHARE) before the snapshot is taken: a statement that rewrites or truncates a table is
- * not safe under MVCC, so that a snapshot older than it would find the table empty.
- *
- * @see https://www.postgresql.org/docs/current/mvcc-caveats.html
- * @see https://www.postgresql.org/docs/current/sql-set-transaction.html for the sharing of snapshots.
+ * @param snapshots lends the connection that Wharf's transaction keeps.
+ * @param use gets the transaction that reads control and system tables as Wharf's own login.
  */
-export function withSnapshot<T>(
-  { system, snapshots }: { readonly system: Database; readonly snapshots: Database },
-  projects: readonly SnapshotProject[],
-  use: (snapshot: Snapshot) => Promise<T>,
-  { sessionName, signal }: { readonly sessionName: string; readonly signal?: AbortSignal | undefined },
+export function withOwnSnapshot<T>(
+  snapshots: Database,
+  sources: readonly SnapshotSource[],
+  use: (tx: Transaction, read: readonly SourceSnapshot[]) => Promise<T>,
+  options: SnapshotOptions,
 ): Promise<T> {
-  const settings = { ...SESSION_SETTINGS, application_name: sessionName }
   return snapshots.prisma.$transaction(async (tx) => {
-    await tx.$executeRawUnsafe('SET TRANSACTION READ ONLY')
-    await setForTransaction(tx, settings)
-    return withLockedProjects({ system, settings, signal }, projects, [], async (locked) => {
-      const [row] = await tx.$queryRaw<{ id: string; takenAt: Date }[]>`
-        SELECT pg_export_snapshot() AS id, clock_timestamp() AS "takenAt"`
-      if (!row) throw new Error('PostgreSQL exported no snapshot')
-      for (const { tx: projectTx } of locked) {
-        await projectTx.$executeRawUnsafe(`SET TRANSACTION SNAPSHOT ${quoteLiteral(row.id)}`)
-      }
-      return use({ tx, takenAt: row.takenAt, projects: locked })
-    })
+    await begin(tx, options)
+    return withSnapshots(sources, (read) => use(tx, read), { ...options, leader: tx })
   }, TRANSACTION_OPTIONS)
 }
 
+/**
+ * Opens a read-only transaction for each source: those in Wharf's own database on one snapshot, each of another database
+ * on one of its own.
+ *
+ * Tables are locked (ACCESS SHARE) before a snapshot is taken: a statement that rewrites or truncates a table is
+ * not safe under MVCC, so that a snapshot older than it would find the table empty.
+ *
+ * @param options `leader`: a transaction of Wharf's, for sources in its own database, which has not read anything.
+ * @see https://www.postgresql.org/docs/current/mvcc-caveats.html
+ * @see https://www.postgresql.org/docs/current/sql-set-transaction.html for the sharing of snapshots.
+ */
+export async function withSnapshots<T>(
+  sources: readonly SnapshotSource[],
+  use: (read: readonly SourceSnapshot[]) => Promise<T>,
+  { leader, ...options }: SnapshotOptions & { readonly leader?: Transaction },
+): Promise<T> {
+  // Before any transaction is open: were each to wait for a connection more, they could use up all that there are.
+  const found = await Promise.all(sources.map(async (source) => ({ source, tables: await listTables(source) })))
+  return withLocked(found, [], options, async (locked) => {
+    const own = leader && locked.some(({ isOwn }) => isOwn) ? await exportSnapshot(leader) : undefined
+    const read: SourceSnapshot[] = []
+    for (const source of locked) {
+      if (source.isOwn && own) {
+        await source.tx.$executeRawUnsafe(`SET TRANSACTION SNAPSHOT ${quoteLiteral(own.id)}`)
+        read.push({ ...source, takenAt: own.takenAt })
+      } else {
+        read.push({ ...source, takenAt: await readClock(source.tx) })
+      }
+    }
+    return use(read)
+  })
+}
+
+async function exportSnapshot(tx: Transaction): Promise<{ readonly id: string; readonly takenAt: Date }> {
+  const [row] = await tx.$queryRaw<{ id: string; takenAt: Date }[]>`
+    SELECT pg_catalog.pg_export_snapshot() AS id, pg_catalog.clock_timestamp() AS "takenAt"`
+  if (!row) throw new Error('PostgreSQL exported no snapshot')
+  return row
+}
+
+type LockedSource = Omit<SourceSnapshot, 'takenAt'>
+
+interface FoundSource {
+  readonly source: SnapshotSource
+  /** By stage slug. */
+  readonly tables: ReadonlyMap<string, readonly FoundTable[]>
+}
+
+interface FoundTable {
+  readonly oid: string
+  readonly name: string
+}
+
 /** One transaction inside the other, since each lasts as long as its callback. */
-function withLockedProjects<T>(
-  session: {
-    readonly system: Database
-    readonly settings: Readonly<Record<string, string>>
-    readonly signal: AbortSignal | undefined
-  },
-  [first, ...others]: readonly SnapshotProject[],
-  locked: readonly ProjectSnapshot[],
-  use: (locked: readonly ProjectSnapshot[]) => Promise<T>,
+function withLocked<T>(
+  [first, ...others]: readonly FoundSource[],
+  locked: readonly LockedSource[],
+  options: SnapshotOptions,
+  use: (locked: readonly LockedSource[]) => Promise<T>,
 ): Promise<T> {
   if (!first) return use(locked)
-  const { project, stages, database } = first
-  return database.prisma.$transaction(async (tx) => {
-    await tx.$executeRawUnsafe('SET TRANSACTION READ ONLY')
-    await setForTransaction(tx, session.settings)
+  const { source, tables } = first
+  return source.database.prisma.$transaction(async (tx) => {
+    await begin(tx, options)
     // From here on the session has its name, by which it is found and ended.
-    session.signal?.throwIfAborted()
+    options.signal?.throwIfAborted()
     const lockedTables = new Map<string, ReadonlySet<string>>()
-    for (const stage of stages) lockedTables.set(stage.slug, await lockTables(session.system, tx, stage.schemaName))
-    return withLockedProjects(session, others, [...locked, { project, stages, tx, lockedTables }], use)
+    for (const { slug, schemaName } of source.stages) {
+      lockedTables.set(slug, await lockTables(tx, schemaName, tables.get(slug) ?? []))
+    }
+    return withLocked(others, [...locked, { ...source, tx, lockedTables }], options, use)
   }, TRANSACTION_OPTIONS)
+}
+
+async function begin(tx: Transaction, { sessionName }: SnapshotOptions): Promise<void> {
+  await tx.$executeRawUnsafe('SET TRANSACTION READ ONLY')
+  await setForTransaction(tx, { ...SESSION_SETTINGS, application_name: sessionName })
 }
 
 /** What an export has other than every session (`session-settings.ts`). */
@@ -110,16 +146,28 @@ async function setForTransaction(tx: Transaction, settings: Readonly<Record<stri
   }
 }
 
-/**
- * Locks a schema's tables against change of their structure. They are looked up outside the transaction, whose
- * snapshot must not be taken yet.
- */
-async function lockTables(system: Database, tx: Transaction, schemaName: string): Promise<ReadonlySet<string>> {
-  const tables = await system.prisma.$queryRaw<{ oid: string; name: string }[]>`
-    SELECT pg_class.oid::text AS oid, relname::text AS name
-    FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
-    WHERE nspname = ${schemaName} AND relkind IN ('r', 'p')
-    ORDER BY pg_class.oid`
+/** The tables of each stage, by its slug, outside the transaction that locks them, whose snapshot must not be taken yet. */
+async function listTables({ database, stages }: SnapshotSource): Promise<FoundSource['tables']> {
+  const listed = new Map<string, readonly FoundTable[]>()
+  for (const { slug, schemaName } of stages) {
+    listed.set(
+      slug,
+      await database.prisma.$queryRaw<FoundTable[]>`
+        SELECT pg_class.oid::text AS oid, relname::text AS name
+        FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
+        WHERE nspname = ${schemaName} AND relkind IN ('r', 'p')
+        ORDER BY pg_class.oid`,
+    )
+  }
+  return listed
+}
+
+/** Locks a schema's tables against change of their structure. */
+async function lockTables(
+  tx: Transaction,
+  schemaName: string,
+  tables: readonly FoundTable[],
+): Promise<ReadonlySet<string>> {
   if (tables.length > 0) {
     const names = tables.map(({ name }) => `ONLY ${quoteQualified(schemaName, name)}`)
     await tx.$executeRawUnsafe(`LOCK TABLE ${names.join(', ')} IN ACCESS SHARE MODE`)

@@ -188,7 +188,9 @@ function whatBecomesOf(
     return { mode: 'build', ...built, notReplaced: [], reasonsAgainst }
   }
   const generated = notExported.filter(({ kind }) => kind === 'generated column')
-  const isInPlace = notExported.length > 0 || usedFromOutside || schemaOwner !== undefined
+  // An extension in the schema would go with it.
+  const hasExtensions = structure.extensionsInside.length > 0
+  const isInPlace = notExported.length > 0 || usedFromOutside || schemaOwner !== undefined || hasExtensions
   return {
     ...rightsOver(structure, coming, { grants, version, isInPlace }),
     // Its values would have been left out if an archive could say how they are made.

@@ -1,5 +1,4 @@
-import { EXTENSIONS_SCHEMA, SEARCHED_SCHEMAS } from '../../contract/extensions-schema.ts'
-import { quoteLiteral } from '../../database/quoting.ts'
+import { EXTENSIONS_SCHEMA } from '../../contract/extensions-schema.ts'
 import { inCreationOrder } from './creation-order.ts'
 import { type Dependency, type ObjectKey, wholes } from './dependencies.ts'
 import type { BlockerOf } from './line-context.ts'
@@ -36,18 +35,23 @@ export interface ExtensionStructure {
  * their own: the extension has one. What the body of a function names, PostgreSQL does not know as long as it is
  * a text: an extension is taken to be needed that has something of that name.
  *
- * @returns them, and the dependencies that are left.
+ * @returns them, the dependencies that are left, and which objects of the stage's schema come with an extension.
  */
 export async function readExtensionNeeds(
   query: Query,
   schemaOid: string,
   dependencies: readonly Dependency[],
-): Promise<{ readonly extensionNeeds: ExtensionNeeds; readonly dependencies: readonly Dependency[] }> {
+): Promise<{
+  readonly extensionNeeds: ExtensionNeeds
+  readonly dependencies: readonly Dependency[]
+  readonly isMember: (key: ObjectKey) => boolean
+}> {
   const extensions = describable(await query<ExtensionRow>(EXTENSIONS_SQL, []))
-  if (extensions.length === 0) return { extensionNeeds: { extensions, needs: [] }, dependencies }
+  if (extensions.length === 0) return { extensionNeeds: { extensions, needs: [] }, dependencies, isMember: () => false }
   const known = new Set(extensions.map(({ key }) => key))
+  const isMember = membersAmong(dependencies, known)
   const extensionOf = new Map(
-    (await readMembers(query, dependencies))
+    (await readMembers(query, dependencies, isMember))
       .filter(({ extension }) => known.has(extension))
       .map(({ key, extension }) => [key, extension]),
   )
@@ -58,15 +62,29 @@ export async function readExtensionNeeds(
   const named = await query<Need>(NAMED_IN_BODIES_SQL, [schemaOid])
   return {
     extensionNeeds: { extensions, needs: [...needs, ...named.filter(({ extension }) => known.has(extension))] },
-    dependencies: dependencies.filter(({ on }) => !extensionOf.has(on)),
+    dependencies: dependencies.filter(({ object, on }) => !extensionOf.has(on) && !isMember(object)),
+    isMember,
   }
+}
+
+/** Tells what comes with one of the extensions, or is a part of that. */
+function membersAmong(
+  dependencies: readonly Dependency[],
+  extensions: ReadonlySet<ObjectKey>,
+): (key: ObjectKey) => boolean {
+  const direct = dependencies.filter(({ kind, on }) => kind === 'e' && extensions.has(on))
+  if (direct.length === 0) return () => false
+  const members = new Set(direct.map(({ object }) => object))
+  const whole = wholes(dependencies.filter(({ kind }) => kind === 'i'))
+  return (key) => members.has(key) || members.has(whole(key))
 }
 
 async function readMembers(
   query: Query,
   dependencies: readonly Dependency[],
+  isMember: (key: ObjectKey) => boolean,
 ): Promise<readonly { readonly key: ObjectKey; readonly extension: ObjectKey }[]> {
-  const own = new Set(dependencies.map(({ object }) => object))
+  const own = new Set(dependencies.flatMap(({ object }) => (isMember(object) ? [] : [object])))
   const others = [...new Set(dependencies.map(({ on }) => on))].filter((key) => !own.has(key))
   const objects = others.map((key) => ({ key, class: key.split(':')[0], oid: key.split(':')[1] }))
   return objects.length === 0 ? [] : query(MEMBERS_SQL, [JSON.stringify(objects)])
@@ -127,7 +145,8 @@ export function toExtensionStructures(
   })
 }
 
-const SEARCHED = `(${SEARCHED_SCHEMAS.map(quoteLiteral).join(', ')})`
+/** The schemas that the session searches: the stage's own, those of extensions, and `pg_catalog`. */
+const SEARCHED = 'pg_catalog.current_schemas(true)'
 
 // An array type is no member itself, but a part of one; so is the row type of a table.
 const MEMBERS_SQL = `
@@ -146,25 +165,29 @@ SELECT part.key, 'pg_extension:' || d.refobjid AS extension
      WHERE classid = part.class AND objid = part.oid AND deptype = 'e'
        AND refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass OFFSET 0
   ) d
- WHERE COALESCE((pg_catalog.pg_identify_object(part.class, part.oid, 0)).schema, 'pg_catalog') IN ${SEARCHED}`
+ WHERE COALESCE((pg_catalog.pg_identify_object(part.class, part.oid, 0)).schema, 'pg_catalog') = ANY (${SEARCHED}::text[])`
 
 const EXTENSIONS_SQL = `
 SELECT 'pg_extension:' || x.oid AS key,
-       ${jsonObject({ name: 'x.extname', version: 'x.extversion', schema: 'n.nspname' })} AS line,
+       ${jsonObject({ name: 'x.extname', version: 'x.extversion', schema: `CASE n.nspname WHEN 'pg_catalog' THEN n.nspname ELSE '${EXTENSIONS_SCHEMA}' END` })} AS line,
        ARRAY(SELECT 'pg_extension:' || d.refobjid FROM pg_catalog.pg_depend d
               WHERE d.classid = x.tableoid AND d.objid = x.oid AND d.refclassid = x.tableoid) AS requires
   FROM pg_catalog.pg_extension x JOIN pg_catalog.pg_namespace n ON n.oid = x.extnamespace
- WHERE n.nspname IN ${SEARCHED}`
+ WHERE n.nspname = ANY (${SEARCHED})`
 
-/** Members of extensions in their schema, of names that neither PostgreSQL itself nor the stage has. */
+/** Members of extensions, of names that neither PostgreSQL itself nor the stage has. */
 const membersOf = (catalog: 'pg_proc' | 'pg_type', prefix: 'pro' | 'typ', called: boolean): string => `
   SELECT o.${prefix}name::text AS name, ${called} AS called, d.refobjid AS extension
     FROM pg_catalog.pg_depend d
     JOIN pg_catalog.${catalog} o ON o.oid = d.objid AND d.classid = 'pg_catalog.${catalog}'::pg_catalog.regclass
-   WHERE d.deptype = 'e' AND o.${prefix}namespace = pg_catalog.to_regnamespace('${EXTENSIONS_SCHEMA}')
+    JOIN pg_catalog.pg_namespace n ON n.oid = o.${prefix}namespace
+   WHERE d.deptype = 'e' AND n.nspname = ANY (${SEARCHED}) AND n.nspname <> 'pg_catalog'
      AND NOT EXISTS (SELECT FROM pg_catalog.${catalog} other
                       WHERE other.${prefix}name = o.${prefix}name
-                        AND other.${prefix}namespace IN ('pg_catalog'::pg_catalog.regnamespace, $1::pg_catalog.oid))`
+                        AND (other.${prefix}namespace = 'pg_catalog'::pg_catalog.regnamespace
+                             OR other.${prefix}namespace = $1::pg_catalog.oid
+                                AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend e
+                                                 WHERE e.classid = d.classid AND e.objid = other.oid AND e.deptype = 'e')))`
 
 const NAMED_IN_BODIES_SQL = `
 WITH member AS (${membersOf('pg_proc', 'pro', true)}
@@ -174,6 +197,8 @@ WITH member AS (${membersOf('pg_proc', 'pro', true)}
     FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_language l ON l.oid = p.prolang
    CROSS JOIN LATERAL pg_catalog.regexp_matches(p.prosrc, '([a-zA-Z_][a-zA-Z0-9_]*)(\\s*\\()?', 'g') AS found
    WHERE p.pronamespace = $1::pg_catalog.oid AND p.prosqlbody IS NULL AND p.prokind <> 'a'
+     AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend e
+                      WHERE e.classid = p.tableoid AND e.objid = p.oid AND e.deptype = 'e')
      AND l.lanname NOT IN ('c', 'internal')
 )
 SELECT DISTINCT 'pg_proc:' || word.oid AS object, 'pg_extension:' || member.extension AS extension

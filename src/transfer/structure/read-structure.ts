@@ -35,6 +35,8 @@ export interface StageStructure {
   readonly inOrder: readonly OrderedStructure[]
   /** Everything in the schema that the lines do not describe. */
   readonly notExported: NotExported[]
+  /** The extensions whose members stand in the schema itself, between what is the stage's. */
+  readonly extensionsInside: readonly string[]
 }
 
 export const toLines = ({ extensions, sequences, inOrder }: StageStructure): StructureLines => ({
@@ -80,17 +82,21 @@ interface Catalog extends CatalogRows {
   readonly extensionNeeds: ExtensionNeeds
   readonly comment: string | null
   readonly notExported: readonly NotExported[]
+  readonly extensionsInside: readonly string[]
 }
 
 async function readCatalog(query: Query, schema: string): Promise<Catalog> {
   const { oid, comment, version } = await readSchema(query, schema)
-  const { dependencies, extensionNeeds } = await readExtensionNeeds(query, oid, await readDependencies(query, oid))
+  const found = await readExtensionNeeds(query, oid, await readDependencies(query, oid))
+  const { dependencies, extensionNeeds, isMember } = found
+  const isOwn = ({ key }: { readonly key: ObjectKey }): boolean => !isMember(key)
+  const isOfOwn = ({ table_oid }: { readonly table_oid: string }): boolean => !isMember(`pg_class:${table_oid}`)
   const objects = await readObjects(query, oid)
   const rows = {
-    types: await readTypes(query, oid),
-    tables: await readTables(query, oid),
-    constraints: await readConstraints(query, oid),
-    columns: await readColumns(query, oid),
+    types: (await readTypes(query, oid)).filter(isOwn),
+    tables: (await readTables(query, oid)).filter(isOwn),
+    constraints: (await readConstraints(query, oid)).filter(isOfOwn),
+    columns: (await readColumns(query, oid)).filter(isOfOwn),
     dependencies,
   }
   const steps = planSteps({ ...rows, objects, version })
@@ -100,8 +106,23 @@ async function readCatalog(query: Query, schema: string): Promise<Catalog> {
     extensionNeeds,
     steps,
     objects: inTwoSteps(objects, steps.inTwoSteps),
-    sequences: await readSequences(query, schema, oid),
-    notExported: await readNotExported(query, oid),
+    sequences: (await readSequences(query, schema, oid)).filter(isOwn),
+    ...(await readLeftOut(query, oid, extensionNeeds)),
+  }
+}
+
+/** What has no lines in the schema; extensions that have one are none of it, wherever they are. */
+async function readLeftOut(
+  query: Query,
+  schemaOid: string,
+  { extensions }: ExtensionNeeds,
+): Promise<Pick<Catalog, 'notExported' | 'extensionsInside'>> {
+  const described = new Set(extensions.map(({ line }) => line.name))
+  const all = await readNotExported(query, schemaOid)
+  const isDescribed = ({ kind, name }: NotExported): boolean => kind === 'extension' && described.has(name)
+  return {
+    notExported: all.filter((thing) => !isDescribed(thing)),
+    extensionsInside: all.filter(isDescribed).map(({ name }) => name),
   }
 }
 
@@ -122,6 +143,7 @@ async function describeStage(
     sequences: toSequenceLines(catalog.sequences, context),
     inOrder,
     notExported: notExported.sort(compareNotExported),
+    extensionsInside: catalog.extensionsInside,
   }
 }
 

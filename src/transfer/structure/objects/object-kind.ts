@@ -1,5 +1,4 @@
 import type { ObjectLineKind as Kind, LineInput } from '../../../archive/lines.ts'
-import { EXTENSIONS_SCHEMA } from '../../../contract/extensions-schema.ts'
 import type { ObjectKey } from '../dependencies.ts'
 
 export type ObjectLineOf<K extends Kind> = LineInput<K>
@@ -44,8 +43,7 @@ export const IS_OWN_SQL = `NOT EXISTS (SELECT FROM pg_catalog.pg_depend e
  */
 export const functionNameSql = (oid: string): string =>
   `(SELECT CASE WHEN f.pronamespace IN ($1::pg_catalog.oid, 'pg_catalog'::pg_catalog.regnamespace)
-                 OR (f.pronamespace = pg_catalog.to_regnamespace('${EXTENSIONS_SCHEMA}')
-                     AND pg_catalog.pg_function_is_visible(f.oid))
+                 OR pg_catalog.pg_function_is_visible(f.oid)
                THEN pg_catalog.quote_ident(f.proname::text) ELSE f.oid::pg_catalog.regproc::text END
      FROM pg_catalog.pg_proc f WHERE f.oid = ${oid})`
 
