@@ -61,6 +61,7 @@ const importProjects = route('POST /import', {
     'INCOMPLETE',
     'ARCHIVE_INVALID',
     'ATTACHED_FAILED',
+    'ATTACHED_PROJECT',
     'DATABASE_UNAVAILABLE',
     'QUEUE_UNAVAILABLE',
     'STORAGE_FULL',
@@ -81,7 +82,7 @@ const undo = route('POST /projects/{slug}/stages/{stage}/undo', {
   answers: {
     200: json(undoneSchema, 'What was replaced is back.'),
   },
-  errors: ['CONFLICT', 'WRITTEN_SINCE', 'ATTACHED_FAILED'],
+  errors: ['CONFLICT', 'WRITTEN_SINCE', 'ATTACHED_FAILED', 'ATTACHED_PROJECT'],
 })
 
 /** `/import`, and the undoing of it. */

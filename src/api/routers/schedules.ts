@@ -58,7 +58,7 @@ const create = route('POST /schedules', {
   },
   body: jsonBody(newSchedule),
   answers: { 201: json(scheduleDetailSchema, 'The new schedule.', { location: 'Path of the schedule.' }) },
-  errors: ['ATTACHED_FAILED'],
+  errors: ['ATTACHED_FAILED', 'ATTACHED_PROJECT'],
 })
 
 const show = route('GET /schedules/{id}', {
@@ -79,7 +79,7 @@ const change = route('PATCH /schedules/{id}', {
   params,
   body: jsonBody(changedSchedule),
   answers: { 200: json(scheduleDetailSchema, 'The schedule as it is now.') },
-  errors: ['ATTACHED_FAILED'],
+  errors: ['ATTACHED_FAILED', 'ATTACHED_PROJECT'],
 })
 
 const remove = route('DELETE /schedules/{id}', {

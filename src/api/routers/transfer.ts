@@ -31,7 +31,7 @@ const transfer = route('POST /transfer', {
   headers: z.object({ 'idempotency-key': asyncHeaders['idempotency-key'] }),
   body: jsonBody(transferRequest),
   answers: { 202: accepted },
-  errors: ['ATTACHED_FAILED', 'QUEUE_UNAVAILABLE', 'IDEMPOTENCY_KEY_REUSED'],
+  errors: ['ATTACHED_FAILED', 'ATTACHED_PROJECT', 'QUEUE_UNAVAILABLE', 'IDEMPOTENCY_KEY_REUSED'],
 })
 
 /** `/transfer` */
