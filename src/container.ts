@@ -1,4 +1,3 @@
-import { PrismaPg } from '@prisma/adapter-pg'
 import { Redis } from 'ioredis'
 import type { ArtifactStore } from './artifacts/artifact-store.ts'
 import { createArtifactStore } from './artifacts/create-artifact-store.ts'
@@ -10,10 +9,8 @@ import { ROOT_TOKEN_FILE, readOrCreateSecret, secretKeysOf } from './data-folder
 import { openSpoolFolder } from './data-folder/spool-folder.ts'
 import { isConnectionLost } from './database/connection-lost.ts'
 import type { Database, OpenDatabase } from './database/database.ts'
-import { endHungConnections } from './database/end-hung-connections.ts'
-import { PrismaClient } from './database/generated/client.ts'
 import { createLoginDatabases, type Login, type LoginDatabases } from './database/login-databases.ts'
-import { createPool } from './database/pool.ts'
+import { openDatabase } from './database/open-database.ts'
 import { prepareDatabase } from './database/preparation.ts'
 import { createRoom, type Room } from './database/room.ts'
 import { openSession } from './database/session-client.ts'
@@ -61,12 +58,6 @@ const ownConnections = MAX_CONNECTIONS + MAX_SNAPSHOTS + MAX_IMPORTS
 
 /** How many of each kind the requests for one project may have under way at once in this process. */
 const MAX_REQUESTS_PER_PROJECT = 4
-
-/**
- * How long a transaction may wait for its connection, and last, in milliseconds, where its user says nothing else.
- * Prisma's own two and five seconds are too short for a machine that is busy.
- */
-const TRANSACTIONS = { maxWait: 10_000, timeout: 60_000 }
 
 /** Memory for answers of the content endpoint, in bytes. */
 const MAX_CACHE_BYTES = 64 * 1024 * 1024
@@ -249,17 +240,7 @@ function createAnswers(databaseUrl: string, logger: Logger): () => Promise<boole
 
 function databaseOpener(databaseUrl: string, logger: Logger): OpenDatabase {
   const answers = createAnswers(databaseUrl, logger)
-  return (target, options) => {
-    const pool = createPool(target, options, logger)
-    if (options.endsWhenServerHangs) endHungConnections(pool, answers)
-    const prisma = new PrismaClient({ adapter: new PrismaPg(pool), transactionOptions: TRANSACTIONS })
-    const close = async (): Promise<void> => {
-      await prisma.$disconnect()
-      await pool.end()
-    }
-    // Prisma connects again when it is next used.
-    return { prisma, pool, rest: () => prisma.$disconnect(), close }
-  }
+  return (target, options) => openDatabase(target, options, { logger, answers })
 }
 
 function createAllTurns(

@@ -30,7 +30,7 @@ export interface DatabaseOptions {
   readonly restorePassword?: () => Promise<void>
 }
 
-/** Opens a database; the container's is the only one. */
+/** Opens a database (`open-database.ts`), with what its service has around it. */
 export type OpenDatabase = (target: ConnectionTarget, options: DatabaseOptions) => Database
 
 /** What runs queries: a client, or a transaction of it. */

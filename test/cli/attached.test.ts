@@ -119,7 +119,7 @@ test('what a login may do is shown with what is missing', async () => {
   )
   await external.run('DROP TABLE closed')
   const closed = await administer('project:attach', 'shut', external.reader.href, '--schema', 'sales')
-  expect(closed.stderr).toMatch(/may not use what is to be attached[\s\S]*GRANT USAGE ON SCHEMA "?sales"? TO /)
+  expect(closed.stderr).toMatch(/may not use every schema that is named[\s\S]*GRANT USAGE ON SCHEMA "?sales"? TO /)
   await administer('project:detach', 'read', '--yes')
 })
 

@@ -1,29 +1,22 @@
 import { wrongUse } from '../../errors.ts'
 import { SLUG_PATTERN } from '../../lib/slug.ts'
 import { printable } from '../terminal/printable.ts'
-
-/** The schema that is attached where none is named, and the stage that a single one becomes. */
-const USUAL_SCHEMA = 'public'
-const USUAL_STAGE = 'live'
+import { type NamedStage, usualStages } from '../usual-stages.ts'
 
 /**
- * Which schema becomes which stage: those that are named in this order. Where stages are left out, a single one is `live`,
- * and several are called as their schemas are.
+ * Which schema becomes which stage: those that are named in this order, or the usual ones.
  *
  * @throws {AppError} WRONG_USE
  */
-export function chosenStages(
-  named: readonly string[],
-  slugs: readonly string[],
-): readonly { readonly slug: string; readonly schema: string }[] {
-  const schemas = named.length === 0 ? [USUAL_SCHEMA] : named
-  if (slugs.length > 0 && slugs.length !== schemas.length) {
+export function chosenStages(named: readonly string[], slugs: readonly string[]): readonly NamedStage[] {
+  const usual = usualStages(named)
+  if (slugs.length > 0 && slugs.length !== usual.length) {
     throw wrongUse(
-      `there are ${schemas.length} schemas and ${slugs.length} stages: name a --stage for each --schema, in the same order, or none`,
+      `there are ${usual.length} schemas and ${slugs.length} stages: name a --stage for each --schema, in the same order, or none`,
     )
   }
-  return schemas.map((schema, index) => {
-    const slug = slugs[index] ?? (schemas.length === 1 ? USUAL_STAGE : schema)
+  return usual.map(({ slug: usualSlug, schema }, index) => {
+    const slug = slugs[index] ?? usualSlug
     if (SLUG_PATTERN.test(slug)) return { slug, schema }
     const problem =
       slugs.length === 0 ? `the schema "${schema}" cannot give its stage its name` : `"${slug}" is no slug`

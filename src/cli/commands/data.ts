@@ -16,11 +16,16 @@ function addExport(program: Command, run: Run): void {
     .command('data:export [source-project]')
     .summary('export a project to a file')
     .description(
-      'Exports a project to a file: the local project, or another one by its DSN, wharf://<project>:<TOKEN>@<host>[:port].',
+      'Exports a project to a file: the local project, or another one by its DSN, wharf://<project>:<TOKEN>@<host>[:port]. ' +
+        'Or a database of yours, by its address, postgres://<login>@<host>/<database>[?schema=<name>]: that needs no ' +
+        'server of Wharf, and leaves nothing behind there.',
     )
     .option('--no-gzip', 'do not compress the output')
     .option('--include-system', 'include the system schema: roles and event log')
-    .option('--output <file>', 'output file, "-" for standard output (default: <project>.jsonl.gz or <project>.jsonl)')
+    .option(
+      '--output <file>',
+      'output file, "-" for standard output (default: <project>.jsonl.gz or <project>.jsonl; of a database, its name)',
+    )
     .addOption(repeatable('--stage <slug>', 'export this stage only (default: all stages)'))
     .addOption(repeatable('--exclude-table <name>', 'leave this table out, its structure and its rows'))
     .option('--grants', 'include the rights of other roles, for those that exist at the target')
@@ -53,7 +58,8 @@ function addTransfer(program: Command, run: Run): void {
     .summary('copy the data of a project into another one')
     .description(
       'Copies the data of one project directly into another one, over the existing data. Each project is a DSN, ' +
-        'wharf://<project>:<TOKEN>@<host>[:port], or "." for the local project. All of it arrives, or nothing.',
+        'wharf://<project>:<TOKEN>@<host>[:port], or "." for the local project; the source can be the address of a database, ' +
+        'postgres://<login>@<host>/<database>[?schema=<name>]. All of it arrives, or nothing.',
     )
     .option('--include-system', 'include the system schema: roles and event log')
     .addOption(repeatable('--stage <slug>', 'transfer this stage only (default: all stages)'))

@@ -1,21 +1,14 @@
-import { pipeline } from 'node:stream/promises'
-import type { RowsPolicy } from '../../archive/assert-rows.ts'
 import type { ExportSelection } from '../../contract/export.ts'
 import { AppError } from '../../errors.ts'
 import { type HttpAnswer, type HttpClient, jsonBody } from '../http.ts'
 import { withAllowance } from '../server-api.ts'
-import type { TransferProgress } from '../terminal/progress.ts'
-import type { ArchiveSink } from './archive-sink.ts'
-import { type ArchiveSummary, readThrough } from './read-through.ts'
+import type { ArchiveSummary } from './read-through.ts'
+import { type Receiving, receiveArchive } from './receive-archive.ts'
 
-export interface Download extends RowsPolicy {
+export interface Download extends Receiving {
   readonly http: HttpClient
   readonly selection: ExportSelection
   readonly gzip: boolean
-  /** Called when the server has begun to answer, so that a request that is refused leaves nothing behind. */
-  readonly openSink: () => Promise<ArchiveSink>
-  readonly progress: TransferProgress
-  readonly signal: AbortSignal
 }
 
 /**
@@ -25,27 +18,10 @@ export interface Download extends RowsPolicy {
  * @throws {AppError} REMOTE_FAILED, INCOMPLETE, ARCHIVE_INVALID, EXPORT_INTERRUPTED; nothing is left of the archive then.
  */
 export async function downloadArchive(wanted: Download): Promise<ArchiveSummary> {
-  const { openSink, progress, signal } = wanted
   const { headers, body } = await requestArchive(wanted)
   const estimate = Number(headers['wharf-rows-estimate'])
-  progress.rowsExpected = estimate > 0 ? estimate : undefined
-
-  const sink = await openSink()
-  // Each chunk is handed on when it is written, so the slower of disk and reader sets the pace of the connection.
-  async function* keep(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
-    for await (const chunk of chunks) {
-      await sink.write(chunk)
-      progress.bytes += chunk.length
-      yield chunk
-    }
-  }
-  const read = (chunks: AsyncIterable<Buffer>): Promise<ArchiveSummary> => readThrough(chunks, progress, wanted)
-  const summary = await pipeline(body, keep, read, { signal }).catch(async (error: unknown) => {
-    await sink.discard()
-    throw error
-  })
-  await sink.finish()
-  return summary
+  wanted.progress.rowsExpected = estimate > 0 ? estimate : undefined
+  return receiveArchive(body, wanted)
 }
 
 async function requestArchive({

@@ -1,4 +1,5 @@
 import type { ExportSelection } from '../../contract/export.ts'
+import type { ReportOptions } from '../terminal/result.ts'
 
 /** The options of commands that choose what is exported. */
 export interface SelectionOptions {
@@ -7,6 +8,14 @@ export interface SelectionOptions {
   readonly excludeTable?: readonly string[]
   readonly grants?: boolean
   readonly allowIncomplete?: boolean
+}
+
+/** Those of `data:export`. */
+export interface ExportOptions extends ReportOptions, SelectionOptions {
+  readonly gzip: boolean
+  readonly output?: string
+  /** As a job of the server's, and then downloaded. */
+  readonly async?: boolean
 }
 
 /** Which parts of a project to export, without its slug. */

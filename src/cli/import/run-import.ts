@@ -1,5 +1,6 @@
 import { readArchive } from '../../archive/read-archive.ts'
 import { copyText } from '../../copy/copy-encoders.ts'
+import { isPostgresAddress } from '../../database/address/parse-address.ts'
 import { wrongUse } from '../../errors.ts'
 import { parseServerTarget } from '../../transfer/remote/target.ts'
 import { type ArchiveInput, STDIN, withArchiveInput, withRepeatableInput } from '../archive-input.ts'
@@ -7,6 +8,7 @@ import { GENEROUS_LIMITS } from '../archive-limits.ts'
 import type { CommandContext } from '../environment.ts'
 import { EXIT } from '../exit-codes.ts'
 import { warnOfMissing } from '../missing-text.ts'
+import { notImportedInto } from '../not-imported-into.ts'
 import { type Server, withServer } from '../server.ts'
 import { assertCanConfirm, type Confirmation, confirm } from '../terminal/confirm.ts'
 import { type FileProgress, fileProgressLine, showProgress } from '../terminal/progress.ts'
@@ -35,6 +37,7 @@ export async function runImport(
   address: string | undefined,
   options: ImportOptions,
 ): Promise<number> {
+  if (address !== undefined && isPostgresAddress(address)) throw notImportedInto()
   const target = parseServerTarget(address)
   if (!options.dryRun) assertCanConfirmFile(context, file, options)
   const work = (input: ArchiveInput): Promise<number> =>

@@ -1,17 +1,14 @@
 import { assertRowsThere } from '../../archive/assert-rows.ts'
-import { projectSchema } from '../../contract/project.ts'
+import { isPostgresAddress } from '../../database/address/parse-address.ts'
 import { AppError, isAppError, wrongUse } from '../../errors.ts'
 import { parseProjectTarget } from '../../transfer/remote/target.ts'
 import type { CommandContext } from '../environment.ts'
 import { EXIT } from '../exit-codes.ts'
-import { downloadArchive } from '../export/download-archive.ts'
-import { examineExport } from '../export/examine-export.ts'
-import { type SelectionOptions, toSelection } from '../export/export-selection.ts'
-import { encodedPath } from '../http.ts'
+import type { SelectionOptions } from '../export/export-selection.ts'
 import { type ImportedProject, importArchive } from '../import/import-call.ts'
 import { missingLines } from '../missing-text.ts'
+import { notImportedInto } from '../not-imported-into.ts'
 import { withServer } from '../server.ts'
-import { get } from '../server-api.ts'
 import { assertCanConfirm, type Confirmation, confirm } from '../terminal/confirm.ts'
 import { printable } from '../terminal/printable.ts'
 import {
@@ -22,10 +19,10 @@ import {
   showProgress,
 } from '../terminal/progress.ts'
 import type { ReportOptions } from '../terminal/result.ts'
-import { type Endpoint, isSameAccess, isSameProject, nameOf, toEndpoint } from './endpoint.ts'
+import { type Endpoint, isSameAccess, isSameProject, nameOf, stagesOf, toEndpoint } from './endpoint.ts'
 import { transferAsJob } from './transfer-as-job.ts'
 import { leftOutOf, reportTransfer, type Transfer } from './transfer-report.ts'
-
+import { chooseSource, type TransferSource, withTransferSource } from './transfer-source.ts'
 import { openUploadSink } from './upload-sink.ts'
 
 interface TransferOptions extends SelectionOptions, Confirmation, ReportOptions {}
@@ -37,39 +34,44 @@ export async function runTransfer(
   targetAddress: string,
   options: TransferOptions,
 ): Promise<number> {
-  const source = parseProjectTarget(sourceAddress)
+  if (isPostgresAddress(targetAddress)) throw notImportedInto()
+  const source = chooseSource(sourceAddress, parseProjectTarget)
   const target = parseProjectTarget(targetAddress)
-  if (source.kind === 'local' && target.kind === 'local') throw sameProject()
+  if (source.target?.kind === 'local' && target.kind === 'local') throw sameProject()
   assertCanConfirm(context, options)
-  return withServer(context, source, (sourceServer) =>
+  return withTransferSource(context, source, options, (from) =>
     withServer(context, target, async (targetServer) => {
-      const [from, to] = [toEndpoint(sourceServer), toEndpoint(targetServer)]
-      if (isSameProject(from, to)) throw sameProject()
+      const to = toEndpoint(targetServer)
+      const { endpoint } = from
+      if (endpoint && isSameProject(endpoint, to)) throw sameProject()
       const warning = await replacementWarning(from, to, options)
       // With --yes there is nobody to tell: the export refuses what would be refused here, and the report names the rest.
       const missing = options.yes ? [] : await examineSource(from, options)
       if (!(await confirm(context, [warning, ...missing].join('\n'), options))) return EXIT.failed
-      const move = isSameAccess(from, to) ? transferAsJob : transfer
-      return reportTransfer(context, await move(context, from, to, options), options)
+      const transferred =
+        endpoint && isSameAccess(endpoint, to)
+          ? await transferAsJob(context, endpoint, to, options)
+          : await transfer(context, from, to, options)
+      return reportTransfer(context, transferred, options)
     }),
   )
 }
 
 /** Also finds out, before anything is sent, whether both projects are there. */
-async function replacementWarning(from: Endpoint, to: Endpoint, options: TransferOptions): Promise<string> {
-  const stages = options.stage?.map(printable) ?? (await stagesOf('source', from))
-  const there = await stagesOf('target', to)
+async function replacementWarning(from: TransferSource, to: Endpoint, options: TransferOptions): Promise<string> {
+  const stages = options.stage?.map(printable) ?? (await from.stages().catch(throwFailed('source')))
+  const there = await stagesOf(to).catch(throwFailed('target'))
   const roles = options.includeSystem ? ', and its roles' : ''
   return [
-    `this replaces all rows in ${nameOf(to)}, stages ${stages.join(', ') || 'none'}${roles}, with those of ${nameOf(from)}`,
+    `this replaces all rows in ${nameOf(to)}, stages ${stages.join(', ') || 'none'}${roles}, with those of ${printable(from.name)}`,
     `the target has the stages ${there.join(', ') || 'none'}`,
   ].join('\n')
 }
 
 /** What the target will lack, in words. @throws {AppError} INCOMPLETE where rows would be missing, and that is not allowed. */
-async function examineSource({ server, project }: Endpoint, options: TransferOptions): Promise<readonly string[]> {
+async function examineSource(from: TransferSource, options: TransferOptions): Promise<readonly string[]> {
   try {
-    const found = await examineExport(server.http, { slug: project, ...toSelection(options) })
+    const found = await from.examine()
     assertRowsThere(found.notExported, options)
     return missingLines('the target', found)
   } catch (error) {
@@ -77,19 +79,10 @@ async function examineSource({ server, project }: Endpoint, options: TransferOpt
   }
 }
 
-async function stagesOf(part: Role, { server, project }: Endpoint): Promise<readonly string[]> {
-  try {
-    const { stages } = await get(server.http, encodedPath`/projects/${project}`, projectSchema)
-    return stages.map(({ slug }) => printable(slug))
-  } catch (error) {
-    throw failed(part, error)
-  }
-}
-
-/** The archive goes from one server to the other as it comes, and is checked on the way. */
+/** The archive goes from the source to the server as it comes, and is checked on the way. */
 async function transfer(
   context: CommandContext,
-  from: Endpoint,
+  from: TransferSource,
   to: Endpoint,
   options: TransferOptions,
 ): Promise<Transfer> {
@@ -108,10 +101,7 @@ async function transfer(
     upload.waitingFor === undefined ? progressLine(progress, seconds) : fileProgressLine(upload, seconds)
   try {
     const summary = await showProgress(context, { quiet: options.quiet, line }, () =>
-      downloadArchive({
-        http: from.server.http,
-        selection: { slug: from.project, ...toSelection(options) },
-        gzip: true,
+      from.download({
         allowIncomplete: options.allowIncomplete,
         openSink: async () => openUploadSink(send, stopped),
         progress,
@@ -136,5 +126,11 @@ function failed(part: Role, error: unknown): unknown {
   if (!isAppError(error)) return error
   return new AppError(error.code, `${part}: ${error.message}`, { cause: error, faults: error.faults })
 }
+
+const throwFailed =
+  (part: Role) =>
+  (error: unknown): never => {
+    throw failed(part, error)
+  }
 
 const sameProject = (): AppError => wrongUse('source and target are the same project')

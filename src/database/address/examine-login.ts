@@ -34,6 +34,8 @@ export interface LoginReport extends LoginRights {
   readonly reasons: readonly string[]
   /** The statements that would make it possible. Somebody else runs them. */
   readonly missing: readonly string[]
+  /** Those of them that exports lack. */
+  readonly missingToExport: readonly string[]
 }
 
 /** Reads from the catalogs alone what the login of a session may do with a schema. It writes nothing. */
@@ -58,5 +60,6 @@ export async function examineLogin(query: CatalogQuery, schema: string): Promise
     mayImport: toImport.mode,
     reasons: [...toExport.reasons, ...toImport.reasons],
     missing: [...new Set([...toExport.missing, ...toImport.missing])],
+    missingToExport: toExport.missing,
   }
 }

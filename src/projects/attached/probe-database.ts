@@ -120,7 +120,10 @@ export async function assertUsableSchemas(
   const faults = rows.map(({ schema, login }) => ({
     detail: `GRANT USAGE ON SCHEMA ${quoteIdentifier(schema)} TO ${quoteIdentifier(login)}`,
   }))
-  throw conflict(`the login of ${name} may not use what is to be attached; the owner of the schema allows it`, faults)
+  throw conflict(
+    `the login of ${name} may not use every schema that is named; the owner of the schema allows it`,
+    faults,
+  )
 }
 
 /** @returns null where the login may not ask, as on servers that others run. */

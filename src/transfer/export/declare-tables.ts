@@ -85,7 +85,7 @@ export async function declareTables(
       compareNotExported,
     )
     const structure = { ...rest, inOrder, notExported }
-    declared.push({ stage, structure, grants, tables: await declareCursors(tx, stage, tables) })
+    declared.push({ stage, structure, grants, tables: await declareCursors(source, stage, tables) })
   }
   const unknown = excluded.find((name) => !found.has(name))
   if (unknown !== undefined) throw notFound('table', unknown, `in project "${selection.slug}"`)
@@ -119,7 +119,7 @@ async function assertAllRowsVisible(tx: Transaction, tables: readonly TableStruc
 }
 
 async function declareCursors(
-  tx: Transaction,
+  { tx, isOwn }: SourceSnapshot,
   stage: Stage,
   tables: readonly TableStructure[],
 ): Promise<readonly DeclaredTable[]> {
@@ -131,6 +131,7 @@ async function declareCursors(
       tableName: table.line.name,
       expressions: table.columns.map(({ expression }) => expression),
       toasted: table.toasted,
+      isOwn,
     }
     const cursor = await declareTableCursor(tx, source, `wharf_${table.oid}`)
     declared.push({ ...table, cursor })

@@ -20,7 +20,7 @@ export interface SourceSnapshot extends SnapshotSource {
   /** Reads as the login that may read the stages. */
   readonly tx: Transaction
   readonly takenAt: Date
-  /** The tables, as object ids, that are held against change until the transaction ends, by stage slug. */
+  /** The tables, as object ids, by stage slug; those that can be read are held against change until the transaction ends. */
   readonly lockedTables: ReadonlyMap<string, ReadonlySet<string>>
 }
 
@@ -101,6 +101,7 @@ interface FoundSource {
 interface FoundTable {
   readonly oid: string
   readonly name: string
+  readonly isReadable: boolean
 }
 
 /** One transaction inside the other, since each lasts as long as its callback. */
@@ -153,7 +154,8 @@ async function listTables({ database, stages }: SnapshotSource): Promise<FoundSo
     listed.set(
       slug,
       await database.prisma.$queryRaw<FoundTable[]>`
-        SELECT pg_class.oid::text AS oid, relname::text AS name
+        SELECT pg_class.oid::text AS oid, relname::text AS name,
+               pg_catalog.has_table_privilege(pg_class.oid, 'SELECT') AS "isReadable"
         FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
         WHERE nspname = ${schemaName} AND relkind IN ('r', 'p')
         ORDER BY pg_class.oid`,
@@ -162,14 +164,18 @@ async function listTables({ database, stages }: SnapshotSource): Promise<FoundSo
   return listed
 }
 
-/** Locks a schema's tables against change of their structure. */
+/**
+ * Locks a schema's tables against change of their structure, but for those that the login may not read: they can be left
+ * out of an export, which fails on them otherwise.
+ */
 async function lockTables(
   tx: Transaction,
   schemaName: string,
   tables: readonly FoundTable[],
 ): Promise<ReadonlySet<string>> {
-  if (tables.length > 0) {
-    const names = tables.map(({ name }) => `ONLY ${quoteQualified(schemaName, name)}`)
+  const readable = tables.filter(({ isReadable }) => isReadable)
+  if (readable.length > 0) {
+    const names = readable.map(({ name }) => `ONLY ${quoteQualified(schemaName, name)}`)
     await tx.$executeRawUnsafe(`LOCK TABLE ${names.join(', ')} IN ACCESS SHARE MODE`)
   }
   return new Set(tables.map(({ oid }) => oid))

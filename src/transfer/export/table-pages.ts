@@ -34,6 +34,9 @@ const FETCH_BYTES = 2 * 1024 * 1024
 /** Fetches that are under way or wait to be used, so that PostgreSQL need not wait while pages are compressed. */
 const FETCHES_AHEAD = 3
 
+/** Rows that are fetched at once where each is a page: their size is only known when they have come. */
+const MAX_ROWS_PER_FETCH = 128
+
 /** Bytes after which a page of toasted rows is full. */
 const TOASTED_PAGE_BYTES = 512 * 1024
 
@@ -50,12 +53,17 @@ export interface TableSource {
    * and PostgreSQL joins their rows itself; with them nothing but counting keeps a page small.
    */
   readonly toasted: boolean
+  /** Whether the table is in Wharf's own database, which has a function that counts. */
+  readonly isOwn: boolean
 }
+
+/** How a table's rows become pages. */
+type Paging = 'by blocks' | 'by bytes' | 'by rows'
 
 /** A cursor that has been declared: it holds on to the table that it found, whatever becomes of the name. */
 export interface TableCursor {
   readonly name: string
-  readonly toasted: boolean
+  readonly paging: Paging
 }
 
 /**
@@ -65,9 +73,15 @@ export interface TableCursor {
  * third of the export's time (`bench/`).
  */
 export async function declareTableCursor(tx: Transaction, source: TableSource, name: string): Promise<TableCursor> {
-  const query = source.toasted ? rowQuery(source) : pageQuery(source)
+  const paging = pagingOf(source)
+  const query = paging === 'by blocks' ? pageQuery(source) : rowQuery(source)
   await tx.$executeRawUnsafe(`DECLARE ${quoteIdentifier(name)} NO SCROLL CURSOR FOR ${query}`)
-  return { name, toasted: source.toasted }
+  return { name, paging }
+}
+
+function pagingOf({ toasted, isOwn }: TableSource): Paging {
+  if (!toasted) return 'by blocks'
+  return isOwn ? 'by bytes' : 'by rows'
 }
 
 /**
@@ -78,8 +92,8 @@ export async function declareTableCursor(tx: Transaction, source: TableSource, n
 export async function* tablePages(tx: Transaction, cursor: TableCursor): AsyncGenerator<RowPage> {
   let count = 1
   const fetch = async (): Promise<FetchedPage[]> => {
-    const pages = await (cursor.toasted ? fetchToastedPages(tx, cursor) : fetchPages(tx, cursor, count))
-    count = pagesToFetch(pages, count)
+    const pages = await (cursor.paging === 'by bytes' ? fetchToastedPages(tx, cursor) : fetchPages(tx, cursor, count))
+    count = pagesToFetch(pages, count, cursor.paging === 'by rows' ? MAX_ROWS_PER_FETCH : MAX_PAGES_PER_FETCH)
     return pages
   }
   const fetches = [fetch()]
@@ -122,9 +136,9 @@ const fetchPages = (tx: Transaction, { name }: TableCursor, count: number): Prom
   tx.$queryRawUnsafe<FetchedPage[]>(`FETCH ${count} FROM ${quoteIdentifier(name)}`)
 
 /** How many pages come next: more and more, as long as the largest of those before would not make it too much. */
-function pagesToFetch(pages: readonly FetchedPage[], before: number): number {
+function pagesToFetch(pages: readonly FetchedPage[], before: number, most: number): number {
   const largest = Math.max(...pages.map(({ [BYTE_TEXT_COLUMN]: lines }) => lines?.length ?? 0))
-  return Math.max(1, Math.min(2 * before, MAX_PAGES_PER_FETCH, Math.floor(FETCH_BYTES / largest)))
+  return Math.max(1, Math.min(2 * before, most, Math.floor(FETCH_BYTES / largest)))
 }
 
 const fetchToastedPages = (tx: Transaction, { name }: TableCursor): Promise<FetchedPage[]> =>
@@ -135,9 +149,9 @@ const fetchToastedPages = (tx: Transaction, { name }: TableCursor): Promise<Fetc
     ROW_PARTS.join,
   )
 
-/** Each row by itself, with the number of its part. */
+/** Each row by itself, with the number of its part. Where no function takes them together, each is a page. */
 const rowQuery = (source: TableSource): string => `
-    SELECT wharf_blocks."part", wharf_row."line"
+    SELECT wharf_blocks."part", wharf_row."line" ${source.isOwn ? '' : `AS ${BYTE_TEXT_COLUMN}, 1::pg_catalog.int4 AS "rows"`}
     FROM ${blockRanges(source, BLOCKS_PER_PART)},
          LATERAL (
            SELECT ${rowExpression(source.expressions)} AS "line"

@@ -1,0 +1,55 @@
+import { randomUUID } from 'node:crypto'
+import { assertUsable } from '../../database/address/assert-usable.ts'
+import { connectFailure } from '../../database/address/connect-failure.ts'
+import { reachServer } from '../../database/address/reach-server.ts'
+import { isConnectionLost } from '../../database/connection-lost.ts'
+import { openDatabase } from '../../database/open-database.ts'
+import { createLogger } from '../../logger.ts'
+import { readExtensionSchemas } from '../../projects/attached/extension-schemas.ts'
+import { assertHasSchemas, assertUsableSchemas } from '../../projects/attached/probe-database.ts'
+import type { SnapshotSource } from '../../transfer/export/snapshot.ts'
+import type { CommandContext } from '../environment.ts'
+import { askPassword } from '../terminal/ask-password.ts'
+import type { DirectAddress } from './direct-address.ts'
+
+/** One transaction, one session that ends it where it waits, and one for questions. */
+const MAX_CONNECTIONS = 3
+
+/**
+ * Connects to a database for as long as `use` takes, without any server of Wharf's.
+ *
+ * @param use gets its stages, and leaves nothing behind there.
+ * @throws {AppError} DATABASE_UNAVAILABLE, DATABASE_UNSUITABLE; WRONG_USE where it wants a password, and there is nobody to
+ *   ask; CONFLICT where a schema is missing, or closed to the login.
+ */
+export async function withDirectDatabase<T>(
+  context: CommandContext,
+  { name, choice, stages }: DirectAddress,
+  use: (source: SnapshotSource) => Promise<T>,
+): Promise<T> {
+  const session = { applicationName: 'wharf', logger: createLogger('error') }
+  const server = await reachServer(choice, { ...session, askPassword: (asking) => askPassword(context, asking) })
+  await assertUsable(server, { ...session, forWriting: false })
+  context.signal.throwIfAborted()
+  const options = { maxConnections: MAX_CONNECTIONS, session: 'attached', givesByteText: true } as const
+  const database = openDatabase(server, options, session)
+  try {
+    const schemas = stages.map(({ schema }) => schema)
+    await assertHasSchemas(database.pool, server, schemas)
+    await assertUsableSchemas(database.pool, server, schemas)
+    return await use({
+      database,
+      login: server.user,
+      isOwn: false,
+      extensionSchemas: await readExtensionSchemas(database.pool),
+      stages: stages.map(({ slug, schema }) => ({
+        ...{ id: randomUUID(), slug, schemaName: schema },
+        createdAt: new Date(),
+      })),
+    })
+  } catch (error) {
+    throw isConnectionLost(error) ? connectFailure(error, name) : error
+  } finally {
+    await database.close()
+  }
+}

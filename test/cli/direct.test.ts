@@ -1,0 +1,255 @@
+import { execFile } from 'node:child_process'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { gunzipSync } from 'node:zlib'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { comparableLines, exportOf } from '../support/archives/import.ts'
+import { type CliOptions, runCommand, spawnWharf } from '../support/cli/cli.ts'
+import { dsnOf } from '../support/cli/dsn.ts'
+import { createExternalDatabase, type ExternalDatabase } from '../support/database/external-database.ts'
+import { eventually } from '../support/eventually.ts'
+import { temporaryFolder } from '../support/processes/processes.ts'
+import { installedCluster } from '../support/servers/installed-cluster.ts'
+import { installedPrograms } from '../support/servers/installed-programs.ts'
+import { hasPgBouncer, startPgBouncer } from '../support/servers/pgbouncer.ts'
+import { openSession, query } from '../support/servers/sessions.ts'
+import { createProject } from '../support/service/projects.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
+
+/** With values that are stored out of line, an extension beside the tables, and schemas of several kinds of names. */
+const SHOP = `
+  CREATE EXTENSION citext;
+  CREATE TABLE item (id int PRIMARY KEY, name citext UNIQUE, note text);
+  ALTER TABLE item ALTER note SET STORAGE EXTERNAL;
+  INSERT INTO item SELECT n, 'item ' || n, repeat(n || 'ü', CASE WHEN n % 7 = 0 THEN 20000 ELSE 3 END)
+    FROM generate_series(1, 400) n;
+  CREATE VIEW short AS SELECT id, name FROM item WHERE name = 'ITEM 1';
+  CREATE SCHEMA sales; CREATE TABLE sales.deal (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, paid money);
+  INSERT INTO sales.deal (paid) VALUES (12.5), (NULL);
+  CREATE SCHEMA "Odd"; CREATE TABLE "Odd".thing (a int)`
+
+let external: ExternalDatabase
+let wharf: TestWharf
+
+beforeAll(async () => {
+  external = await createExternalDatabase(SHOP, installedCluster()?.createDatabase)
+  wharf = await startWharf({ environment: { WHARF_TRANSFER_HOSTS: external.owner.host } })
+})
+afterAll(async () => {
+  await wharf?.close()
+  await external?.drop()
+})
+
+type Login = 'owner' | 'reader'
+
+const addressOf = (login: Login = 'owner', query = ''): string =>
+  `${Object.assign(new URL(external[login]), { password: '' }).href}${query}`
+
+/** Exports with the password of the environment. */
+const exported = (address: string, args: readonly string[] = [], options: CliOptions = {}) =>
+  runCommand(['data:export', address, ...args], { variables: { PGPASSWORD: external.password }, ...options })
+
+/** The archive of a database, as it goes to standard output. */
+async function archiveOf(address: string, ...args: readonly string[]): Promise<string> {
+  const { code, stderr, bytes } = await exported(address, ['--output', '-', '--quiet', ...args])
+  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.not.stringContaining('error') })
+  return gunzipSync(bytes).toString()
+}
+
+const linesOf = (archive: string, kind: string): readonly string[] =>
+  archive.split('\n').filter((line) => line.startsWith(`{"${kind}":`))
+
+const sessionsOf = async (login: Login): Promise<number> => {
+  const sql = `SELECT FROM pg_stat_activity WHERE usename = '${external[login].username}'`
+  return (await external.database.query(sql)).length
+}
+
+test.each(['owner', 'reader'] as const)(
+  'the %s of a database exports it, and no session stays there',
+  async (login) => {
+    const folder = await temporaryFolder()
+    const output = join(folder, 'shop.jsonl.gz')
+    const { code, stdout, stderr } = await exported(addressOf(login), ['--output', output, '--json'])
+    expect({ code, stderr }).toMatchObject({ code: 0 })
+    const database = external.owner.pathname.slice(1)
+    expect(JSON.parse(stdout)).toMatchObject({
+      project: database,
+      file: output,
+      stages: ['live'],
+      tables: 1,
+      rows: 400,
+    })
+    expect(await readdir(folder)).toEqual(['shop.jsonl.gz'])
+    const archive = gunzipSync(await readFile(output)).toString()
+    expect(linesOf(archive, 'row')).toHaveLength(400)
+    expect((await runCommand(['data:verify', output])).code).toBe(0)
+    await eventually(() => sessionsOf(login)).toBe(0)
+    expect(stdout + stderr + archive).not.toContain(external.password)
+  },
+)
+
+test('the archive is that of the attached database', async () => {
+  const { username } = external.reader
+  await external.run(`GRANT USAGE ON SCHEMA sales TO ${username};
+    GRANT SELECT ON ALL TABLES IN SCHEMA sales TO ${username};
+    GRANT SELECT ON ALL SEQUENCES IN SCHEMA sales TO ${username}`)
+  const slug = external.owner.pathname.slice(1)
+  const stages = ['public', 'sales'].map((schema) => ({ slug: schema, schema }))
+  const made = await wharf.root.post('/projects', { json: { slug, attach: { address: external.reader.href, stages } } })
+  expect(made.status, made.text).toBe(201)
+  const direct = await archiveOf(addressOf('reader', '?schema=public&schema=sales'))
+  expect(comparableLines(direct)).toEqual(comparableLines(await exportOf(wharf.root, slug)))
+  expect((await wharf.root.delete(`/projects/${slug}/attachment`)).status).toBe(204)
+})
+
+test('a database is transferred into a project of a server, which says what it replaces before', async () => {
+  await createProject(wharf, 'copy')
+  const target = dsnOf(wharf, 'copy')
+  const transferred = (args: readonly string[], options: CliOptions = {}) =>
+    runCommand(['data:transfer', addressOf('reader'), target, ...args], {
+      variables: { PGPASSWORD: external.password },
+      ...options,
+    })
+  const refused = await transferred([], { terminal: true, input: 'no\n' })
+  expect(refused).toMatchObject({ code: 1, stdout: '' })
+  expect(refused.stderr).toMatch(
+    /replaces all rows in copy on wharf.*, stages live, with those of postgres:\/\/reader_/,
+  )
+  expect(refused.stderr).toContain('the target has the stages live')
+  const { code, stdout, stderr } = await transferred(['--yes', '--json'])
+  expect({ code, stderr }).toMatchObject({ code: 0 })
+  expect(JSON.parse(stdout)).toMatchObject({ target: 'copy', stages: ['live'], tables: 1, rows: 400 })
+  const copied = (await exportOf(wharf.root, 'copy')).split('\n').filter((line) => line.startsWith('{"row'))
+  expect(copied).toEqual((await archiveOf(addressOf())).split('\n').filter((line) => line.startsWith('{"row')))
+  expect(stdout + stderr + refused.stderr).not.toContain(external.password)
+  const unknown = await transferred(['--yes', '--stage', 'draft'])
+  expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('no stage "draft"') })
+})
+
+test('a target that refuses a transfer ends the export, and nothing stays open', async () => {
+  const target = dsnOf(wharf, 'nowhere')
+  const { code, stderr } = await runCommand(['data:transfer', addressOf('reader'), target, '--yes'], {
+    variables: { PGPASSWORD: external.password },
+  })
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^error: target: .*nowhere/) })
+  await eventually(() => sessionsOf('reader')).toBe(0)
+})
+
+test.each([
+  ['data:import', 'shop.jsonl.gz'],
+  ['data:transfer', '.'],
+  ['data:transfer', 'postgres://app@localhost/other'],
+])('%s of %s into the address of a database is refused', async (...args) => {
+  const { code, stderr } = await runCommand([...args, external.owner.href])
+  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('nothing is imported into databases') })
+  expect(stderr).not.toContain(external.password)
+})
+
+test('several schemas are several stages, of which some can be chosen', async () => {
+  const both = '?schema=public&schema=sales'
+  const stages = linesOf(await archiveOf(addressOf('owner', both)), 'stage')
+  expect(stages.map((line) => JSON.parse(line).stage.slug)).toEqual(['public', 'sales'])
+  const one = await archiveOf(addressOf('owner', both), '--stage', 'sales')
+  expect(linesOf(one, 'stage')).toHaveLength(1)
+  expect(linesOf(one, 'row')).toEqual(['{"row":[1, "$12.50"]}', '{"row":[2, null]}'])
+  const alone = linesOf(await archiveOf(addressOf('owner', '?schema=Odd')), 'stage')
+  expect(alone).toEqual([expect.stringContaining('"slug":"live"')])
+})
+
+test('tables are left out, rights taken along, and rows not compressed, as for a project', async () => {
+  const folder = await temporaryFolder()
+  const output = join(folder, 'plain.jsonl')
+  const args = ['--exclude-table', 'item', '--no-gzip', '--output', output, '--grants', '--allow-incomplete']
+  const { code, stderr } = await exported(addressOf(), args)
+  expect({ code, stderr }).toMatchObject({ code: 0 })
+  const archive = await readFile(output, 'utf8')
+  expect(linesOf(archive, 'table')).toEqual([])
+  expect(linesOf(archive, 'stage')).toEqual([expect.stringContaining('"grants":true')])
+  expect((await exported(addressOf(), ['--exclude-table', 'none', '--output', output])).stderr).toMatch(
+    /no table "none"/,
+  )
+  expect(await readFile(output, 'utf8')).toBe(archive)
+})
+
+test.each<[what: string, query: string, args: readonly string[], code: number, message: RegExp]>([
+  ['a schema that is not there', '?schema=none', [], 1, /has no schema "none" .*it has .*"public"/],
+  ['a stage that the address does not give', '', ['--stage', 'sales'], 1, /gives live \(schema public\)/],
+  ['a schema that gives no name', '?schema=public&schema=Odd', [], 2, /"Odd" cannot give its stage its name/],
+  ['the system section', '', ['--include-system'], 2, /no roles and no event log/],
+  ['a job', '', ['--async'], 2, /leave --async out/],
+  ['a parameter that libpq does not know', '?unknown=1', [], 2, /none that libpq knows/],
+])('%s is refused, and leaves no file', async (_what, query, args, code, message) => {
+  const folder = await temporaryFolder()
+  const result = await exported(addressOf('owner', query), ['--output', join(folder, 'a.gz'), ...args])
+  expect({ code: result.code, stderr: result.stderr }).toEqual({ code, stderr: expect.stringMatching(message) })
+  expect(await readdir(folder)).toEqual([])
+  expect(result.stderr).not.toContain(external.password)
+})
+
+test('a wrong password is refused, and one that is nowhere is asked for, or missed where there is no terminal', async () => {
+  const newest = await createExternalDatabase('CREATE TABLE item AS SELECT 1 AS id')
+  onTestFinished(newest.drop)
+  const { username, host, pathname } = newest.owner
+  const name = `postgres://${username}@${host}${pathname}`
+  const asked = (variables: Record<string, string>, options: CliOptions = {}) =>
+    runCommand(['data:export', name, '--output', '-', '--quiet'], { variables, ...options })
+  const wrong = await asked({ PGPASSWORD: 'not-the-one' })
+  expect(wrong).toMatchObject({ code: 1, stderr: expect.stringContaining('password authentication failed') })
+  expect(wrong.stderr).not.toContain('not-the-one')
+  expect(await asked({})).toMatchObject({ code: 2, stderr: expect.stringMatching(/asks for a password.*PGPASSWORD/) })
+  const typed = await asked({}, { terminal: true, input: `${newest.password}\n` })
+  expect(typed).toMatchObject({ code: 0, stderr: expect.stringContaining(`password for ${name}: \n`) })
+})
+
+test('what the login may not read is named, with the statement that allows it', async () => {
+  const { username } = external.reader
+  await external.run('CREATE TABLE closed (n int)')
+  const { code, stderr } = await exported(addressOf('reader'), ['--output', '-', '--quiet'])
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: expect.stringMatching(`may not read all .*\n  GRANT SELECT ON TABLE "public"."closed" TO "${username}"\n`),
+  })
+  expect(await archiveOf(addressOf('reader'), '--exclude-table', 'closed')).toContain('"end"')
+  await external.run('DROP TABLE closed')
+})
+
+test.skipIf(!hasPgBouncer)('PgBouncer in transaction mode is refused and named', async () => {
+  const pooler = await startPgBouncer(external.owner.href, 'transaction')
+  try {
+    const { code, stderr } = await exported(pooler.url, ['--output', '-', '--quiet'])
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('PgBouncer') })
+  } finally {
+    await pooler.end()
+  }
+})
+
+test('Ctrl-C ends the sessions and leaves no file, also where a lock keeps the export waiting', async () => {
+  const other = await openSession(external.owner.href)
+  const folder = await temporaryFolder()
+  try {
+    await other.query('BEGIN; LOCK TABLE item')
+    const variables = { PGPASSWORD: external.password }
+    const exporting = spawnWharf(['data:export', addressOf('reader')], { cwd: folder, variables })
+    const sql = `SELECT FROM pg_stat_activity WHERE usename = '${external.reader.username}' AND wait_event_type = 'Lock'`
+    await eventually(() => query(external.database.superuserUrl, sql)).toHaveLength(1)
+    exporting.child.kill('SIGINT')
+    expect(await exporting.ended).toMatchObject({ code: 130, stderr: 'interrupted\n' })
+    await eventually(() => sessionsOf('reader')).toBe(0)
+    expect(await readdir(folder)).toEqual([])
+  } finally {
+    await other.end()
+  }
+})
+
+const bin = installedPrograms()
+
+test.skipIf(bin === undefined)('pg_dump says the same before an export and after it', async () => {
+  const dump = async (): Promise<string> =>
+    (
+      await promisify(execFile)(join(bin ?? '', 'pg_dump'), [external.database.superuserUrl], { maxBuffer: 2 ** 30 })
+    ).stdout.replace(/^\\(un)?restrict .*$/gm, '')
+  const before = await dump()
+  await archiveOf(addressOf('owner', '?schema=public&schema=sales'), '--grants')
+  expect(await dump()).toBe(before)
+})
