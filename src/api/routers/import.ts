@@ -152,8 +152,8 @@ export function importRoutes(container: Container): readonly BoundRoute<Caller>[
     undo.handle<Caller>(async ({ params, query, caller }) => {
       const project = await findProject(control.prisma, params.slug)
       const { id: stageId, schemaName } = findStage(project, params.stage)
-      const { database } = await container.projectDatabase(project, 'imports')
-      const stage = { stageId, schemaName, login: project.login, projectId: project.id, database }
+      const database = await container.projectDatabase(project, 'imports')
+      const stage = { ...database, stageId, schemaName, projectId: project.id }
       const undone = await undoImport(container, stage, {
         force: query.force,
         tokenId: tokenIdOf(caller),

@@ -6,6 +6,7 @@ import { recordCrash } from '../../events/record-crash.ts'
 import { readReference, type StageReference } from '../../events/reference.ts'
 import type { Query } from '../structure/query.ts'
 import { assertSettled } from './assert-settled.ts'
+import { commitExternal } from './external/commit-external.ts'
 import type { ImportOptions, ImportServices } from './import-options.ts'
 import { toImported } from './import-result.ts'
 import { applyRoles, lockRoles, planRolesOf } from './import-roles.ts'
@@ -41,8 +42,11 @@ export interface LoadedImport {
 export async function commitImport(
   services: ImportServices,
   { targets, loaded, before }: LoadedImport,
-  { tokenId, sessionName, authorise, beforeCommit }: ImportOptions,
+  options: ImportOptions,
 ): Promise<readonly ImportedProject[]> {
+  const [first] = targets
+  if (first?.stages.some(({ isOwn }) => !isOwn)) return commitExternal(services, { target: first, loaded }, options)
+  const { tokenId, sessionName, authorise, beforeCommit } = options
   const { system, undoHours } = services
   const swaps = loaded.flatMap((stage) => toSwap(stage, before))
   const projects = targets.map(({ archived }) => archived)

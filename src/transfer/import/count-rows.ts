@@ -1,7 +1,8 @@
-import type { Database, Transaction } from '../../database/database.ts'
+import type { Transaction } from '../../database/database.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
 import { sqlMessage } from '../../database/sqlstate.ts'
 import { conflict } from '../../errors.ts'
+import type { ProjectDatabase } from '../../projects/stage-database.ts'
 import { searchStage } from '../../projects/stage-path.ts'
 
 /** For how long the tables of a schema may be counted, in milliseconds. */
@@ -41,14 +42,17 @@ export async function countRows(
  * @param database as the project's own login sees it.
  * @throws {AppError} CONFLICT where that takes too long, or a table of the project refuses to be read.
  */
-export async function countSchemaRows(database: Database, schemaName: string): Promise<readonly TableRows[]> {
+export async function countSchemaRows(
+  { database, extensionSchemas }: Pick<ProjectDatabase, 'database' | 'extensionSchemas'>,
+  schemaName: string,
+): Promise<readonly TableRows[]> {
   const count = async (tx: Transaction): Promise<readonly TableRows[]> => {
     await tx.$executeRawUnsafe('SET TRANSACTION READ ONLY')
     await tx.$executeRawUnsafe(`SET LOCAL statement_timeout = ${MAX_COUNTING_MS}`)
     await tx.$executeRawUnsafe(`SET LOCAL lock_timeout = '${LOCK_TIMEOUT}'`)
     // The project's own policies may hide rows from its own login; rows are counted as that sees them.
     await tx.$executeRawUnsafe('SET LOCAL row_security = on')
-    await tx.$executeRawUnsafe(searchStage(schemaName))
+    await tx.$executeRawUnsafe(searchStage(schemaName, extensionSchemas))
     return countRows(tx, schemaName, await listTables(tx, schemaName))
   }
   return database.prisma

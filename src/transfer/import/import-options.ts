@@ -7,6 +7,7 @@ import type { FindProjectDatabase } from '../../projects/stage-database.ts'
 import type { Turns } from '../../projects/turns.ts'
 import type { LineLimits } from '../export/line-limits.ts'
 import type { ArchiveProject } from './archive-lists.ts'
+import type { Operation } from './external/committed-imports.ts'
 import type { SessionOptions } from './loading-session.ts'
 
 export interface ImportServices {
@@ -57,6 +58,10 @@ export interface ImportOptions extends SessionOptions, RowsPolicy {
   readonly targetsOf: (projects: readonly ArchiveProject[]) => readonly string[]
   /** The token that asked for it; null for the root token. */
   readonly tokenId: string | null
+  /** By which it is known, in a database that is not Wharf's, what became of it; one of its own where it is missing. */
+  readonly operation?: Operation
+  /** What its result says besides what went where, to be written down there with it. */
+  readonly restOfResult?: (projects: readonly ArchiveProject[]) => Readonly<Record<string, unknown>>
   /**
    * Throws where what has come so far must not go on; asked at the beginning of each project, and of each stage, before
    * its structure and its rows.

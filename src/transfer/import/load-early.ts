@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Database } from '../../database/database.ts'
 import { isAppError } from '../../errors.ts'
 import { findProject } from '../../projects/projects.ts'
+import { type FindRoles, readRoles } from '../../projects/role-names.ts'
 import { followArchive } from './follow-archive.ts'
 import type { ImportOptions, ImportServices } from './import-options.ts'
 import { type LoadedStage, loadStage } from './load-stage.ts'
@@ -71,7 +72,10 @@ export function loadEarly(
     for await (const { project, stage } of follower.stages()) {
       const found = await findStage(services, targetsOf(lists.projects)[project] ?? '', stage.slug)
       if (!found || !(await follower.until(() => mayLoadNow(found.database)))) continue
-      const target = await examineStage(found, stage, { control: services.control.prisma, countRows: false })
+      // An import into another database has a commit of its own, which is found out about by what it writes there.
+      if (!found.isOwn) continue
+      const findRoles: FindRoles = (names) => readRoles(services.control.prisma, names)
+      const target = await examineStage(found, stage, { findRoles, countRows: false })
       if (target.mode === 'in place' || (await differencesOf(target)).length > 0) continue
       await assertMayBuild(services.control.prisma, options.tokenId, [target])
       // They are made once all of the archive has come.
@@ -99,8 +103,8 @@ export function loadEarly(
       // Its session was ended, say, and then somebody swept its schema away.
       if (!(await claimShadowSchema(services.system, early.schemaName))) return undefined
       const { schemaName, commit } = early
-      const { comment, project } = target
-      const committing = commitLoaded(services.system, { schemaName, login: project.login, comment, commit })
+      const { comment, login } = target
+      const committing = commitLoaded(services.system, { schemaName, login, comment, commit })
       const [committed] = await Promise.allSettled([committing])
       if (committed.status === 'rejected') return undefined
       unlocked.delete(early.schemaName)
@@ -132,8 +136,7 @@ async function findStage(
   const project = await findProject(control.prisma, projectSlug)
   const stage = project.stages.find((candidate) => candidate.slug === slug)
   if (!stage) return undefined
-  const { database } = await projectDatabase(project, 'imports')
-  return { project, stage, database }
+  return { ...(await projectDatabase(project, 'imports')), project, stage }
 }
 
 /** What decides about what is loaded, besides the archive. */

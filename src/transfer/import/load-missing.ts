@@ -1,5 +1,6 @@
 import type { Database } from '../../database/database.ts'
 import { loadLog } from '../../events/load-log.ts'
+import { loadBeside } from './external/load-beside.ts'
 import { followArchive } from './follow-archive.ts'
 import type { ImportOptions, ImportServices } from './import-options.ts'
 import type { EarlyLoads } from './load-early.ts'
@@ -43,13 +44,27 @@ async function loadNow(
   target: TargetStage,
   options: ImportOptions,
 ): Promise<LoadedStage> {
+  if (!target.isOwn) return loadExternal(system, archive, target, options)
   const inPlace = target.mode === 'in place'
   const schemaName = inPlace ? undefined : await createLoadingSchema(system, identityOf(target), 'loading')
   const loaded = await loadStage(followArchive(archive, options), target, { ...options, schemaName })
   if (schemaName !== undefined) {
-    await commitLoaded(system, { ...loaded, schemaName, login: target.project.login, comment: target.comment })
+    await commitLoaded(system, { ...loaded, schemaName, login: target.login, comment: target.comment })
   }
   return loaded
+}
+
+/** The schema is known here before it is made there, so that it is found again whatever dies. */
+async function loadExternal(
+  system: Database,
+  archive: Archive,
+  target: TargetStage,
+  options: ImportOptions,
+): Promise<LoadedStage> {
+  const note = async (schemaName: string): Promise<void> => {
+    await system.prisma.shadowSchema.create({ data: { schemaName, stageId: target.stage.id, kind: 'loading' } })
+  }
+  return loadBeside(archive, target, { ...options, note })
 }
 
 async function loadLogInTurn(

@@ -10,7 +10,7 @@ import type { ImportOptions } from './import-options.ts'
 import { inPlaceStatements } from './in-place.ts'
 import { loadFailure } from './load-failure.ts'
 import { tableLoads } from './load-tables.ts'
-import { openLoadingSession, runAll, type SessionOptions } from './loading-session.ts'
+import { type LoadingSession, openLoadingSession, runAll, type SessionOptions } from './loading-session.ts'
 import { rightsAfter, rightsBefore } from './stage-rights.ts'
 import { tablesWithNames } from './tables-with-names.ts'
 import type { TargetStage } from './target-stage.ts'
@@ -24,6 +24,8 @@ export interface LoadedStage {
   readonly rows: ReadonlyMap<string, number>
   /** The ids of the transaction that loaded them, as `xmin` has them. */
   readonly transactions: readonly string[]
+  /** In which they were loaded. */
+  readonly session: LoadingSession
   commit(): Promise<void>
   /** Gives up what has not been committed. */
   rollback(): void
@@ -45,12 +47,12 @@ export async function loadStage(
   target: TargetStage,
   { schemaName, tokenId, onRows, ...sessionOptions }: LoadStageOptions,
 ): Promise<LoadedStage> {
-  const { stage, project, mode, structure, rights, database } = target
-  const session = await openLoadingSession(database.pool, schemaName ?? stage.schemaName, sessionOptions)
+  const { stage, mode, structure, rights, login, isOwn } = target
+  const session = await openLoadingSession(target, schemaName ?? stage.schemaName, sessionOptions)
   try {
     const inPlace = schemaName === undefined
     const statements = inPlace ? await inPlaceStatements(session, structure) : createStatements(structure)
-    if (!inPlace) await runAll(session, rightsBefore(rights, project.login, schemaName))
+    if (!inPlace) await runAll(session, rightsBefore(rights, login, schemaName))
     await runAll(session, statements.before)
     const query: Query = (sql, parameters) => session.query(sql, parameters)
     const tables = tableLoads({ session, follower, target, onRows })
@@ -72,14 +74,15 @@ export async function loadStage(
     if (!inPlace) {
       await assertBuilt(session, schemaName, { lines: structure, isOwn: mode === 'swap' })
       await runAll(session, settleStatements(structure, stage.schemaName))
-      await runAll(session, await rightsAfter(query, rights, project.login, schemaName))
+      await runAll(session, await rightsAfter(query, rights, login, schemaName))
     }
     // Only now: the rows that were loaded are one event, the import's.
-    await session.query(LOG_TABLES, [schemaName ?? stage.schemaName])
+    if (isOwn) await session.query(LOG_TABLES, [schemaName ?? stage.schemaName])
     const ids = await session.query<{ id: string }>(TRANSACTION_IDS, [schemaName ?? null])
-    if (inPlace) await session.query(RECORD_IMPORT, [stage.id, tokenId])
+    if (inPlace && isOwn) await session.query(RECORD_IMPORT, [stage.id, tokenId])
     const { commit, rollback } = session
-    return { target, schemaName, rows: tables.rows, transactions: ids.map(({ id }) => id), commit, rollback }
+    const transactions = ids.map(({ id }) => id)
+    return { target, schemaName, rows: tables.rows, transactions, session, commit, rollback }
   } catch (error) {
     session.rollback()
     throw error

@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { nameSession } from '../../database/session-name.ts'
 import { openSingleUseSession } from '../../database/single-use-session.ts'
+import type { ProjectDatabase } from '../../projects/stage-database.ts'
 import { searchStage } from '../../projects/stage-path.ts'
 import { loadFailure } from './load-failure.ts'
 
@@ -14,6 +15,8 @@ export interface SessionOptions {
 /** A session of a project's own login, which is used once: for one transaction, which loads into one schema. */
 export interface LoadingSession {
   readonly client: pg.PoolClient
+  /** Looked into behind the schema that is loaded. */
+  readonly extensionSchemas: readonly string[]
   /** Runs one statement; a text of several is refused, so that SQL from a file cannot smuggle in another. */
   execute(statement: string): Promise<void>
   query<Row>(sql: string, parameters?: readonly unknown[]): Promise<Row[]>
@@ -28,20 +31,20 @@ const LOCK_TIMEOUT = '10s'
 /**
  * Opens a session, and a transaction in it.
  *
- * @param pool of the project's own login.
+ * @param database as the project's own login sees it.
  * @param schemaName where names without a schema are looked up; behind it only in what extensions have.
  */
 export async function openLoadingSession(
-  pool: pg.Pool,
+  { database, extensionSchemas }: Pick<ProjectDatabase, 'database' | 'extensionSchemas'>,
   schemaName: string,
   { signal, sessionName }: SessionOptions,
 ): Promise<LoadingSession> {
-  const { client, close } = await openSingleUseSession(pool, signal)
+  const { client, close } = await openSingleUseSession(database.pool, signal)
   try {
     if (sessionName !== undefined) await nameSession(client, sessionName)
     await client.query(`
       BEGIN;
-      ${searchStage(schemaName)};
+      ${searchStage(schemaName, extensionSchemas)};
       SET LOCAL lock_timeout = '${LOCK_TIMEOUT}';
       SET LOCAL jit = off`)
   } catch (error) {
@@ -51,6 +54,7 @@ export async function openLoadingSession(
 
   return {
     client,
+    extensionSchemas,
     async execute(statement) {
       await client.query({ text: statement, queryMode: 'extended' } as pg.QueryConfig)
     },

@@ -7,7 +7,7 @@ import type { ArchiveProject } from './archive-lists.ts'
 import type { ImportServices } from './import-options.ts'
 import type { SessionOptions } from './loading-session.ts'
 import { busyIfLocked } from './lock-against-writes.ts'
-import { dropShadowSchema, listDroppable, type ShadowSchema } from './shadow-schemas.ts'
+import { type DroppingServices, dropBeside, listDroppable, type ShadowSchema } from './shadow-schemas.ts'
 
 /**
  * Runs `use` while nobody else can import into the stages that an archive goes to, and clears away what earlier imports
@@ -24,16 +24,16 @@ export async function withTargetsLocked<T>(
   options: SessionOptions,
   use: (stageIds: readonly string[], signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const { control, system, importTurns } = services
+  const { control, importTurns } = services
   const { projectIds, stageIds } = await findTargets(control, projects, slugs)
   const runLocked = async (lost: AbortSignal): Promise<T> => {
     const signal = AbortSignal.any([options.signal, lost])
-    await dropLeftovers(system, stageIds)
+    await dropLeftovers(services, stageIds)
     try {
       return await use(stageIds, signal)
     } catch (error) {
       // The sweep drops what cannot be dropped now. It changes nothing about how the import ended.
-      await Promise.allSettled([dropLeftovers(system, stageIds)])
+      await Promise.allSettled([dropLeftovers(services, stageIds)])
       throw signal.aborted ? signal.reason : busyIfLocked(error)
     }
   }
@@ -42,7 +42,7 @@ export async function withTargetsLocked<T>(
   )
   // What the previous import kept is no longer needed, since no undo wants it. Nothing waits until it is dropped: where
   // somebody still reads it, the sweep drops it later.
-  void Promise.allSettled([dropThose(system, stageIds, ({ kind }) => kind === 'kept')])
+  void Promise.allSettled([dropThose(services, stageIds, ({ kind }) => kind === 'kept')])
   return result
 }
 
@@ -65,16 +65,17 @@ async function findTargets(
 }
 
 /** While the stages' locks are held, nothing that is loading is anybody else's. */
-async function dropLeftovers(system: Database, stageIds: readonly string[]): Promise<void> {
-  await dropThose(system, stageIds, ({ kind }) => kind !== 'kept')
+async function dropLeftovers(services: DroppingServices, stageIds: readonly string[]): Promise<void> {
+  const { system } = services
+  await dropThose(services, stageIds, ({ kind }) => kind !== 'kept')
   await dropLoadingLogs(system, stageIds)
 }
 
 async function dropThose(
-  system: Database,
+  services: DroppingServices,
   stageIds: readonly string[],
   isMeant: (schema: ShadowSchema) => boolean,
 ): Promise<void> {
-  for (const schema of await listDroppable(system, stageIds))
-    if (isMeant(schema)) await dropShadowSchema(system, schema)
+  for (const schema of await listDroppable(services.system, stageIds))
+    if (isMeant(schema)) await dropBeside(services, schema)
 }

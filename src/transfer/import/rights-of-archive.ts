@@ -1,5 +1,4 @@
-import type { Queryable } from '../../database/database.ts'
-import { readRoles } from '../../projects/role-names.ts'
+import type { FindRoles } from '../../projects/role-names.ts'
 import type { StructureLines } from '../structure/create-statements.ts'
 import { describedBy } from '../structure/grants/described.ts'
 import type { ObjectGrants } from '../structure/grants/grants.ts'
@@ -29,10 +28,10 @@ export interface KnownRights {
  * no project anything in another.
  */
 export async function knownRights(
-  control: Queryable,
+  findRoles: FindRoles,
   { structure, grants }: Pick<ArchiveStage, 'structure' | 'grants'>,
 ): Promise<KnownRights> {
-  const { existing, logins } = await readRoles(control, rolesIn(grants ?? [], structure))
+  const { existing, logins } = await findRoles(rolesIn(grants ?? [], structure))
   const reasonAgainst: ReasonAgainst = (role) => {
     if (logins.has(role)) return 'it is a login of Wharf, which an archive gives nothing'
     return existing.has(role) ? undefined : 'there is no such role'

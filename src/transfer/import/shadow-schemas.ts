@@ -5,7 +5,9 @@ import { isAppError } from '../../errors.ts'
 import { dropLoadingLogs, listLoadingLogs } from '../../events/load-log.ts'
 import type { Logger } from '../../logger.ts'
 import { closeSchema, commentOnSchema, dropSchema, openSchema } from '../../projects/project-objects.ts'
+import type { FindProjectDatabase } from '../../projects/stage-database.ts'
 import { sweepStageLocks, withStageLocks } from '../../projects/stage-locks.ts'
+import { dropExternalSchema } from './external/external-schemas.ts'
 
 /** A stage as its own database knows it. */
 export interface StageIdentity {
@@ -117,6 +119,29 @@ const endSessionsIn = (system: Database, schemaName: string): Promise<unknown> =
     WHERE datname = current_database() AND classid = 'pg_namespace'::regclass
       AND objid = to_regnamespace(quote_ident(${schemaName}))`
 
+/** What it takes to drop a schema beside a stage, wherever that is. */
+export interface DroppingServices {
+  readonly control: Pick<Database, 'prisma'>
+  readonly system: Database
+  readonly projectDatabase: FindProjectDatabase
+}
+
+/** The same as `dropShadowSchema`, also of a stage of a database that is not Wharf's: there, its login drops the schema. */
+export async function dropBeside(
+  { control, system, projectDatabase }: DroppingServices,
+  { schemaName, stageId, kind }: ShadowSchema,
+): Promise<boolean> {
+  const stage = await control.prisma.stage.findUnique({
+    where: { id: stageId },
+    include: { project: { include: { attachment: { select: { login: true } } } } },
+  })
+  if (!stage?.project.attachment) return dropShadowSchema(system, { schemaName, kind })
+  const { database } = await projectDatabase(stage.project, 'imports')
+  const isDropped = await dropExternalSchema(database, schemaName, { isKept: kind === 'kept' })
+  if (isDropped) await system.prisma.shadowSchema.deleteMany({ where: { schemaName } })
+  return isDropped
+}
+
 /**
  * Those that imports which died were loading into, and those kept longer than they have to be.
  *
@@ -127,7 +152,7 @@ export const listDroppable = (system: Database, stageIds?: readonly string[]): P
   system.prisma.$queryRaw`
     SELECT schema_name AS "schemaName", stage_id::text AS "stageId", kind FROM system.side_schema
     WHERE (${stageIds ?? null}::text[] IS NULL OR stage_id::text = ANY (${stageIds ?? null}::text[]))
-      AND (kind = 'loading' OR kind = 'kept' AND expires_at <= now() OR kind NOT IN ('loading', 'kept') AND NOT EXISTS (
+      AND (kind = 'loading' OR kind = 'kept' AND expires_at <= now() OR kind = 'arriving' AND NOT EXISTS (
         SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database
         WHERE datname = current_database() AND classid = 'pg_namespace'::regclass
           AND objid = to_regnamespace(quote_ident(schema_name))))`
@@ -137,9 +162,10 @@ export const listDroppable = (system: Database, stageIds?: readonly string[]): P
  * that are gone. A stage that an import has locked is left for the next time.
  */
 export async function sweepShadowSchemas(
-  { system, imports }: { readonly system: Database; readonly imports: Database },
+  services: DroppingServices & { readonly imports: Database },
   logger: Logger,
 ): Promise<void> {
+  const { system, imports } = services
   const whileLocked = async (stageId: string, what: string, drop: () => Promise<void>): Promise<void> => {
     try {
       await withStageLocks({ imports, system }, [stageId], drop)
@@ -157,7 +183,7 @@ export async function sweepShadowSchemas(
   for (const schema of await listDroppable(system)) {
     const { schemaName, stageId, kind } = schema
     await whileLocked(stageId, `the schema ${schemaName}`, async () => {
-      const dropped = await dropShadowSchema(system, schema)
+      const dropped = await dropBeside(services, schema)
       if (dropped) logger.info({ schemaName, kind }, 'schema beside a stage dropped')
     })
   }

@@ -75,8 +75,7 @@ export async function admitStage(
   const project = await findProject(control.prisma, target.project)
   const stage = project.stages.find(({ slug }) => slug === target.stage)
   if (!stage) return
-  const { database } = await projectDatabase(project, 'imports')
-  if (!(await isEmptyStage(database, stage))) return
+  if (!(await isEmptyStage({ ...(await projectDatabase(project, 'imports')), stage }))) return
   throw lacking(caller, target.project, target.stage)
 }
 

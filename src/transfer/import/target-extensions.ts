@@ -1,5 +1,6 @@
 import { EXTENSIONS_SCHEMA, SEARCHED_SCHEMAS } from '../../contract/extensions-schema.ts'
 import type { Database } from '../../database/database.ts'
+import { quoteIdentifier } from '../../database/quoting.ts'
 import { conflict, type Fault } from '../../errors.ts'
 import { type ExtensionState, makeExtension, readExtension, reasonAgainst } from '../../projects/extensions.ts'
 import type { ExtensionLine } from '../structure/lines.ts'
@@ -27,10 +28,22 @@ export async function assertExtensions(
   { system, config }: ExtensionServices,
   stages: readonly TargetStage[],
 ): Promise<void> {
-  const found = await findExtensions(system, stages)
-  if (found.length === 0) return
+  const own = stages.filter(({ isOwn }) => isOwn)
+  const found = await findExtensions(system, own)
   const reasons = found.flatMap(({ name, state }) => reasonToRefuse(name, state, config.extensions) ?? [])
-  throwReasons([...reasons, ...(await unusableSchemas(system, stages))])
+  const missing: string[] = []
+  for (const stage of stages) if (!stage.isOwn) missing.push(...(await missingExtensions(stage)))
+  throwReasons([...reasons, ...missing, ...(found.length === 0 ? [] : await unusableSchemas(system, own))])
+}
+
+/** In a database that is not Wharf's, its owner says what is installed. */
+async function missingExtensions({ database, structure, mode }: TargetStage): Promise<readonly string[]> {
+  const found = mode === 'build' ? await readExtensions(database, structure.extensions) : []
+  return found.flatMap(({ name, state: { schema } }) =>
+    schema === null
+      ? [`the database lacks the extension "${name}": make it there first (CREATE EXTENSION ${quoteIdentifier(name)})`]
+      : [],
+  )
 }
 
 /** The extensions that a stage needs which would be built, in the archive and in the database; null where there is none. */
@@ -38,13 +51,13 @@ export async function examineExtensions(
   system: Database,
   stage: TargetStage,
 ): Promise<{ name: string; version: string; versionNow: string | null }[]> {
-  const found = await findExtensions(system, [stage])
+  const found = await findExtensions(stage.isOwn ? system : stage.database, [stage])
   return found.map(({ name, version, state }) => ({ name, version, versionNow: state.version }))
 }
 
 /** Whether the extensions are there without which a stage could not be built from an archive. */
 export async function hasExtensions(system: Database, stage: TargetStage): Promise<boolean> {
-  const found = await findExtensions(system, [stage])
+  const found = await findExtensions(stage.isOwn ? system : stage.database, [stage])
   return found.every(({ state: { schema } }) => schema !== null)
 }
 
@@ -58,20 +71,25 @@ export async function makeExtensions(
   { system }: Pick<ExtensionServices, 'system'>,
   stages: readonly TargetStage[],
 ): Promise<void> {
-  for (const { name, state } of await findExtensions(system, stages)) {
+  const own = stages.filter(({ isOwn }) => isOwn)
+  for (const { name, state } of await findExtensions(system, own)) {
     const reason = state.schema === null ? await makeExtension(system, name, state) : undefined
     throwReasons(reason === undefined ? [] : [reason])
   }
 }
 
 /** In an order in which each can be made. */
-async function findExtensions(system: Database, stages: readonly TargetStage[]): Promise<readonly FoundExtension[]> {
+async function findExtensions(database: Database, stages: readonly TargetStage[]): Promise<readonly FoundExtension[]> {
   const lines = stages.flatMap(({ mode, structure }): readonly ExtensionLine[] =>
     mode === 'build' ? structure.extensions : [],
   )
+  return readExtensions(database, lines)
+}
+
+async function readExtensions(database: Database, lines: readonly ExtensionLine[]): Promise<readonly FoundExtension[]> {
   const found: FoundExtension[] = []
   for (const { name, version } of new Map(lines.map((line) => [line.name, line])).values()) {
-    found.push({ name, version, state: await readExtension(system, name) })
+    found.push({ name, version, state: await readExtension(database, name) })
   }
   return found
 }
@@ -93,7 +111,7 @@ function reasonToRefuse(
 
 /** Where an operator has made the schema of extensions, projects may have no right to use it. */
 async function unusableSchemas({ prisma }: Database, stages: readonly TargetStage[]): Promise<readonly string[]> {
-  const logins = stages.map(({ project }) => project.login)
+  const logins = stages.map(({ login }) => login)
   const rows = await prisma.$queryRaw<{ login: string }[]>`
     SELECT rolname::text AS login FROM pg_roles JOIN pg_namespace ON nspname = ${EXTENSIONS_SCHEMA}
     WHERE rolname = ANY (${logins}::text[]) AND NOT has_schema_privilege(pg_roles.oid, pg_namespace.oid, 'USAGE')`

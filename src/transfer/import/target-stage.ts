@@ -1,9 +1,11 @@
 import { lacksRows } from '../../contract/completeness.ts'
-import type { Database, Queryable } from '../../database/database.ts'
+import type { Database } from '../../database/database.ts'
 import { SQLSTATE, sqlMessage, sqlState } from '../../database/sqlstate.ts'
 import { conflict } from '../../errors.ts'
 import { stillLocked } from '../../projects/lock-owners.ts'
 import type { Project } from '../../projects/projects.ts'
+import { type FindRoles, readExternalRoles } from '../../projects/role-names.ts'
+import type { ProjectDatabase } from '../../projects/stage-database.ts'
 import { searchStage } from '../../projects/stage-path.ts'
 import type { Stage } from '../../projects/stages.ts'
 import type { StructureLines } from '../structure/create-statements.ts'
@@ -16,6 +18,8 @@ import type { Query } from '../structure/query.ts'
 import { readStructure, type StageStructure, tablesOf, toLines } from '../structure/read-structure.ts'
 import type { ArchiveStage } from './archive-lists.ts'
 import { countRows } from './count-rows.ts'
+import { readOurTables, readSchemaRights, reasonsAgainstBeside, type SchemaRights } from './external/schema-rights.ts'
+import { readStructureState } from './external/structure-state.ts'
 import { type KnownRights, knownRights, rightsIn } from './rights-of-archive.ts'
 import type { StageIdentity } from './shadow-schemas.ts'
 import type { StageRights } from './stage-rights.ts'
@@ -32,24 +36,27 @@ export type LoadingMode =
    */
   | 'in place'
 
-/** A stage, by its project. */
-export interface StageOfProject {
-  readonly project: Project
-  /** As the project's own login sees it. */
-  readonly database: Database
+/** A stage, by its project and the database that it is in. */
+export interface StageOfProject extends ProjectDatabase {
+  readonly project: Pick<Project, 'id' | 'slug'>
   readonly stage: Stage
 }
 
-export const identityOf = ({ project, stage }: StageOfProject): StageIdentity => ({
+export const identityOf = ({ stage, login }: StageOfProject): StageIdentity => ({
   stageId: stage.id,
   schemaName: stage.schemaName,
-  login: project.login,
+  login,
 })
 
 export interface TargetStage extends StageOfProject {
   /** What comes. */
   readonly archived: ArchiveStage
   readonly mode: LoadingMode
+  /**
+   * What takes the place of what where it is loaded beside: one schema of the other, or, where the schema is not the login's to
+   * rename, each object of the one that was.
+   */
+  readonly exchanged: 'schemas' | 'objects'
   /** What the stage is after the import; for `build` the archive's structure, else its own. */
   readonly structure: StructureLines
   readonly comment: string | undefined
@@ -57,6 +64,8 @@ export interface TargetStage extends StageOfProject {
   readonly rights: StageRights
   /** What tells whether rights in the stage were changed since it was looked at. */
   readonly rightsState: string
+  /** The same of its structure, where it is not in Wharf's own database. */
+  readonly structureState: string
   /** Rights and policies of the archive that it does not get. */
   readonly leftOut: readonly LeftOut[]
   /** What keeps its rows, since no archive can hold them. */
@@ -70,26 +79,32 @@ export interface TargetStage extends StageOfProject {
 /**
  * Looks at a stage as it is.
  *
- * @param options `control`: where roles and logins are looked up; `countRows`: whether to count the rows that there are now, which reads every table.
+ * @param options `findRoles`: looks roles and logins of Wharf's own server up; `countRows`: whether to count the rows that there
+ *   are now, which reads every table.
  */
 export async function examineStage(
-  { project, database, stage }: StageOfProject,
+  of: StageOfProject,
   archived: ArchiveStage,
-  { control, countRows }: { readonly control: Queryable; readonly countRows: boolean },
+  { findRoles, countRows }: { readonly findRoles: FindRoles; readonly countRows: boolean },
 ): Promise<TargetStage> {
-  const current = await readTarget(database, stage, countRows)
-  const { rows: rowsNow, rightsState } = current
-  const coming = await knownRights(control, archived)
-  return { project, database, stage, archived, rowsNow, rightsState, ...whatBecomesOf(archived, coming, current) }
+  const current = await readTarget(of, countRows)
+  const { rows: rowsNow, rightsState, structureState, ...found } = current
+  const coming = await knownRights(of.isOwn ? findRoles : findRolesIn(of.database), archived)
+  return { ...of, archived, rowsNow, rightsState, structureState, ...whatBecomesOf(of, archived, coming, found) }
 }
+
+const findRolesIn =
+  ({ prisma }: Database): FindRoles =>
+  (names) =>
+    readExternalRoles((sql, parameters) => prisma.$queryRawUnsafe(sql, ...parameters), names)
 
 /** Whether there is nothing in a stage, so that an archive would build it. */
 export const isEmpty = ({ sequences, inOrder, notExported }: StageStructure): boolean =>
   [sequences, inOrder, notExported].every((list) => list.length === 0)
 
-/** Whether a stage is empty now. @param database as the project's own login sees it. */
-export const isEmptyStage = async (database: Database, stage: Stage): Promise<boolean> =>
-  isEmpty((await readTarget(database, stage, false)).structure)
+/** Whether a stage is empty now. */
+export const isEmptyStage = async (of: Omit<StageOfProject, 'project'>): Promise<boolean> =>
+  isEmpty((await readTarget(of, false)).structure)
 
 interface CurrentStage {
   readonly structure: StageStructure
@@ -98,6 +113,11 @@ interface CurrentStage {
   readonly usedFromOutside: boolean
   readonly grants: readonly ObjectGrants[]
   readonly rightsState: string
+  readonly structureState: string
+  /** What the login may do about schemas, where they are not in Wharf's own database. */
+  readonly schemaRights: SchemaRights | undefined
+  /** The tables that it may not load, each with whose they are. */
+  readonly ofOthers: StageStructure['notExported']
   /** PostgreSQL's major version. */
   readonly version: number
   readonly rows: ReadonlyMap<string, number>
@@ -107,8 +127,9 @@ interface CurrentStage {
 const LOCK_TIMEOUT = '5s'
 
 /** @throws {AppError} CONFLICT where a table stays locked, or is not the login's to read. */
-async function readTarget(database: Database, stage: Stage, countRowsToo: boolean): Promise<CurrentStage> {
-  return readWithin(database, stage, countRowsToo).catch(async (error: unknown) => {
+async function readTarget(of: Omit<StageOfProject, 'project'>, countRowsToo: boolean): Promise<CurrentStage> {
+  const { database, stage } = of
+  return readWithin(of, countRowsToo).catch(async (error: unknown) => {
     if (sqlState(error) === SQLSTATE.insufficientPrivilege) {
       throw conflict(`the project's own login may not look at all of stage "${stage.slug}": ${sqlMessage(error)}`)
     }
@@ -120,19 +141,25 @@ async function readTarget(database: Database, stage: Stage, countRowsToo: boolea
   })
 }
 
-function readWithin(database: Database, stage: Stage, countRowsToo: boolean): Promise<CurrentStage> {
+function readWithin(
+  { database, stage, isOwn, extensionSchemas }: Omit<StageOfProject, 'project'>,
+  countRowsToo: boolean,
+): Promise<CurrentStage> {
   return database.prisma.$transaction(
     async (tx) => {
       await tx.$executeRawUnsafe('SET TRANSACTION READ ONLY')
-      await tx.$executeRawUnsafe(searchStage(stage.schemaName))
+      await tx.$executeRawUnsafe(searchStage(stage.schemaName, extensionSchemas))
       await tx.$executeRawUnsafe(`SET LOCAL lock_timeout = '${LOCK_TIMEOUT}'`)
       const query: Query = (sql, parameters) => tx.$queryRawUnsafe(sql, ...parameters)
       const schemaOwner = await findOtherOwner(query, stage)
+      const structureState = isOwn ? '' : await readStructureState(query, stage.schemaName)
       const structure = await readStructure(query, stage.schemaName)
+      const schemaRights = isOwn ? undefined : await readSchemaRights(query, stage.schemaName)
       const usedFromOutside = await isUsedFromOutside(query, stage.schemaName)
       const grants = await readStageGrants(query, stage.schemaName)
       const rightsState = await readGrantsState(query, stage.schemaName)
-      const ofOthers = tablesOfOthers(structure)
+      const ours = isOwn ? new Set<string>() : await readOurTables(query, stage.schemaName)
+      const ofOthers = tablesOfOthers(structure, ours)
       const withRows = tablesOf(structure).filter(
         ({ line }) => line.partitionBy === undefined && !ofOthers.some(({ name }) => name === line.name),
       )
@@ -143,7 +170,12 @@ function readWithin(database: Database, stage: Stage, countRowsToo: boolean): Pr
         `SELECT pg_catalog.current_setting('server_version_num')::integer / 10000 AS version`,
         [],
       )
-      return { structure, schemaOwner, usedFromOutside, grants, rightsState, version: server?.version ?? 0, rows }
+      const state = { rightsState, structureState }
+      return {
+        ...{ structure, schemaOwner, usedFromOutside, grants, schemaRights, ofOthers, rows },
+        ...state,
+        version: server?.version ?? 0,
+      }
     },
     { isolationLevel: 'RepeatableRead', timeout: 10 * 60_000 },
   )
@@ -165,42 +197,52 @@ async function findOtherOwner(query: Query, { slug, schemaName }: Stage): Promis
   return other?.owner
 }
 
-/** The tables that do not belong to the project's own login, each with whose they are. */
-function tablesOfOthers(structure: StageStructure): StageStructure['notExported'] {
-  const names = new Set(tablesOf(structure).map(({ line }) => line.name))
+/** The tables that the project's own login may not load, each with whose they are. @param ours of others, which it may. */
+function tablesOfOthers(structure: StageStructure, ours: ReadonlySet<string>): StageStructure['notExported'] {
+  const names = new Set(tablesOf(structure).flatMap(({ line }) => (ours.has(line.name) ? [] : [line.name])))
   return structure.notExported.filter(({ kind, name }) => kind === 'owner' && names.has(name))
 }
 
+type Becomes = Omit<TargetStage, keyof StageOfProject | 'archived' | 'rowsNow' | 'rightsState' | 'structureState'>
+
 function whatBecomesOf(
+  of: StageOfProject,
   archived: ArchiveStage,
   coming: KnownRights,
-  { structure, schemaOwner, usedFromOutside, grants, version }: CurrentStage,
-): Pick<TargetStage, 'mode' | 'structure' | 'comment' | 'rights' | 'leftOut' | 'notReplaced' | 'reasonsAgainst'> {
-  const { notExported, comment } = structure
+  current: Omit<CurrentStage, 'rows' | 'rightsState' | 'structureState'>,
+): Becomes {
+  const { structure, schemaOwner, usedFromOutside, grants, version, schemaRights, ofOthers } = current
+  const { notExported, comment, extensionsInside } = structure
+  const exchanged = !schemaRights || (schemaRights.renamed && extensionsInside.length === 0) ? 'schemas' : 'objects'
+  const reasonAgainstBeside = schemaRights
+    ? reasonsAgainstBeside(of, schemaRights)
+    : schemaOwner === undefined
+      ? []
+      : [`its schema belongs to ${schemaOwner}, so nothing can be built in its place`]
   if (isEmpty(structure)) {
     const given = coming.grants && rightsIn(coming.structure, coming.grants, version)
     const rights = given ? { grants: given.grants, isAll: true } : { grants, isAll: false }
     const leftOut = [...coming.leftOut, ...(given?.leftOut ?? [])]
     const { comment: comingComment = comment } = archived
     const built = { structure: coming.structure, comment: comingComment, rights, leftOut }
-    const reasonsAgainst =
-      schemaOwner === undefined ? [] : [`its schema belongs to ${schemaOwner}, so nothing can be built in its place`]
-    return { mode: 'build', ...built, notReplaced: [], reasonsAgainst }
+    return { mode: 'build', exchanged, ...built, notReplaced: [], reasonsAgainst: reasonAgainstBeside }
   }
   const generated = notExported.filter(({ kind }) => kind === 'generated column')
   // An extension in the schema would go with it.
-  const hasExtensions = structure.extensionsInside.length > 0
-  const isInPlace = notExported.length > 0 || usedFromOutside || schemaOwner !== undefined || hasExtensions
+  const keepsSchema = !schemaRights && extensionsInside.length > 0
+  // What comes with a range type stays where it was made.
+  const keepsRanges = exchanged === 'objects' && structure.inOrder.some(({ line }) => line.kind === 'range')
+  const isInPlace =
+    notExported.length > 0 || usedFromOutside || reasonAgainstBeside.length > 0 || keepsSchema || keepsRanges
   return {
     ...rightsOver(structure, coming, { grants, version, isInPlace }),
     // Its values would have been left out if an archive could say how they are made.
     reasonsAgainst: [
       ...generated.map(({ name }) => `column ${name} is generated, so it does not take the values of the archive`),
-      ...tablesOfOthers(structure).map(
-        ({ name, detail }) => `table "${name}" ${detail}, so the project's own login cannot load it`,
-      ),
+      ...ofOthers.map(({ name, detail }) => `table "${name}" ${detail}, so the project's own login cannot load it`),
     ],
     mode: isInPlace ? 'in place' : 'swap',
+    exchanged,
     notReplaced: notExported.filter(lacksRows),
     structure: withPositions(toLines(structure), archived.structure),
     comment,

@@ -1,6 +1,7 @@
 import { loadGrammar } from '../../archive/sql/grammar.ts'
 import { conflict, type Fault, invalidRequest } from '../../errors.ts'
 import { findProject, type Project } from '../../projects/projects.ts'
+import { type FindRoles, readRoles } from '../../projects/role-names.ts'
 import { compareStructures } from '../structure/compare-structures.ts'
 import { inWordsOf } from '../structure/in-words-of.ts'
 import type { ArchiveProject } from './archive-lists.ts'
@@ -15,7 +16,7 @@ const MAX_DIFFERENCES = 1_000
 export interface TargetProject {
   /** What comes. */
   readonly archived: ArchiveProject
-  readonly project: Project
+  readonly project: Pick<Project, 'id' | 'slug'>
   readonly stages: readonly TargetStage[]
 }
 
@@ -78,7 +79,8 @@ async function compareTarget(
   { countRows, differences }: { readonly countRows: boolean; readonly differences: Fault[] },
 ): Promise<TargetProject> {
   const project = await findProject(control.prisma, slug)
-  const { database } = await projectDatabase(project, 'imports')
+  const found = await projectDatabase(project, 'imports')
+  const findRoles: FindRoles = (names) => readRoles(control.prisma, names)
   const stages: TargetStage[] = []
   for (const coming of archived.stages) {
     const stage = project.stages.find((candidate) => candidate.slug === coming.slug)
@@ -88,7 +90,7 @@ async function compareTarget(
       })
       continue
     }
-    const target = await examineStage({ project, database, stage }, coming, { control: control.prisma, countRows })
+    const target = await examineStage({ ...found, project, stage }, coming, { findRoles, countRows })
     for (const difference of await differencesOf(target)) {
       differences.push({ detail: `${slug}/${stage.slug}: ${difference}` })
     }
@@ -120,6 +122,13 @@ function assertNoDifferences(differences: readonly Fault[]): void {
 /** A stage that is loaded in place is committed by itself, so nothing else can be all-or-nothing with it. */
 function assertLoadable(targets: readonly TargetProject[]): void {
   const stages = targets.flatMap((target) => target.stages)
+  const external = targets.find((target) => target.stages.some(({ isOwn }) => !isOwn))
+  if (external && targets.length > 1) {
+    throw conflict(
+      `project "${external.project.slug}" is in a database of its own, whose transactions are not those of other projects: ` +
+        'import into it alone, by an archive of one project',
+    )
+  }
   const inPlace = stages.find(({ mode }) => mode === 'in place')
   if (!inPlace || (stages.length === 1 && !targets.some(({ archived }) => archived.system))) return
   throw conflict(

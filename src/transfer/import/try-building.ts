@@ -1,6 +1,8 @@
+import { quoteIdentifier } from '../../database/quoting.ts'
 import { assertBuilt } from '../structure/assert-built.ts'
 import { createStatements, type StructureLines } from '../structure/create-statements.ts'
 import type { Query } from '../structure/query.ts'
+import { externalSchemaName } from './external/external-schemas.ts'
 import type { ImportServices } from './import-options.ts'
 import { loadFailure } from './load-failure.ts'
 import { openLoadingSession, runAll } from './loading-session.ts'
@@ -34,6 +36,7 @@ export async function tryBuilding(
 }
 
 async function tryStage(system: BuildingServices['system'], target: TargetStage, signal: AbortSignal): Promise<void> {
+  if (!target.isOwn) return tryExternal(target, signal)
   const schemaName = await createLoadingSchema(system, identityOf(target), 'arriving')
   try {
     await buildAndTakeBack(target, schemaName, signal)
@@ -43,20 +46,28 @@ async function tryStage(system: BuildingServices['system'], target: TargetStage,
   }
 }
 
+/** The schema is made, too, in the transaction that is taken back. */
+async function tryExternal(target: TargetStage, signal: AbortSignal): Promise<void> {
+  await buildAndTakeBack(target, externalSchemaName('new'), signal, { isMade: false })
+}
+
 async function buildAndTakeBack(
-  { database, project, structure, mode, rights }: TargetStage,
+  target: TargetStage,
   schemaName: string,
   signal: AbortSignal,
-) {
+  { isMade = true }: { readonly isMade?: boolean } = {},
+): Promise<void> {
+  const { structure, mode, rights, login } = target
   const lines = withoutFilledViews(structure)
   const { before, after, acting, last } = createStatements(lines)
-  const session = await openLoadingSession(database.pool, schemaName, { signal })
+  const session = await openLoadingSession(target, schemaName, { signal })
   try {
-    await runAll(session, rightsBefore(rights, project.login, schemaName))
+    if (!isMade) await runAll(session, [`CREATE SCHEMA ${quoteIdentifier(schemaName)}`])
+    await runAll(session, rightsBefore(rights, login, schemaName))
     await runAll(session, [...before, ...after, ...acting, ...last])
     await assertBuilt(session, schemaName, { lines, isOwn: mode === 'swap' })
     const query: Query = (sql, parameters) => session.query(sql, parameters)
-    await runAll(session, await rightsAfter(query, rights, project.login, schemaName))
+    await runAll(session, await rightsAfter(query, rights, login, schemaName))
   } catch (error) {
     throw loadFailure(error)
   } finally {

@@ -15,11 +15,9 @@ const LOCK_TIMEOUT = '500ms'
  *
  * @throws {AppError} CONFLICT as the import would, but for what rows do; also where somebody is reading the stage.
  */
-export async function tryInPlace(
-  { database, stage, structure, archived }: TargetStage,
-  signal: AbortSignal,
-): Promise<void> {
-  const session = await openLoadingSession(database.pool, stage.schemaName, { signal })
+export async function tryInPlace(target: TargetStage, signal: AbortSignal): Promise<void> {
+  const { stage, structure, archived } = target
+  const session = await openLoadingSession(target, stage.schemaName, { signal })
   try {
     await assertCallable(session)
     const options = { lockTimeout: LOCK_TIMEOUT, withRows: false }

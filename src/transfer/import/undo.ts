@@ -5,12 +5,14 @@ import { AppError, conflict } from '../../errors.ts'
 import { recordCrash } from '../../events/record-crash.ts'
 import { readReference } from '../../events/reference.ts'
 import { renameSchema } from '../../projects/project-objects.ts'
+import type { ProjectDatabase } from '../../projects/stage-database.ts'
 import { withStageLocks } from '../../projects/stage-locks.ts'
 import type { Turns } from '../../projects/turns.ts'
 import { readGrantsState } from '../structure/grants/stage-grants.ts'
 import type { Query } from '../structure/query.ts'
 import { assertNotChanging } from './assert-settled.ts'
 import { countSchemaRows, listTables, type TableRows } from './count-rows.ts'
+import { undoExternal } from './external/undo-external.ts'
 import { busyIfLocked, lockAgainstWrites } from './lock-against-writes.ts'
 import { type StageIdentity, shadowName } from './shadow-schemas.ts'
 import { recordImport } from './swap-stages.ts'
@@ -40,6 +42,10 @@ export interface UndoServices {
   readonly importTurns: Turns
 }
 
+export interface UndoneStage extends StageIdentity, ProjectDatabase {
+  readonly projectId: string
+}
+
 export interface UndoOptions {
   /** Also where the stage was written to since: those writes are then kept with what is replaced. */
   readonly force: boolean
@@ -58,15 +64,14 @@ export interface UndoOptions {
  * @throws {AppError} CONFLICT where nothing is kept, where its rows cannot be counted, or where somebody is writing;
  *   WRITTEN_SINCE where `force` is missing; PROJECT_BUSY where the project has too many imports under way.
  */
-export async function undoImport(
-  { system, imports, importTurns }: UndoServices,
-  stage: StageIdentity & { readonly database: Database; readonly projectId: string },
-  { force, tokenId, authorise }: UndoOptions,
-): Promise<Undone> {
+export async function undoImport(services: UndoServices, stage: UndoneStage, options: UndoOptions): Promise<Undone> {
+  const { system, imports, importTurns } = services
+  if (!stage.isOwn) return undoExternal(services, stage, options)
+  const { force, tokenId, authorise } = options
   return importTurns.take([stage.projectId], async () => {
     await recordCrash(system.pool)
     const found = await system.prisma.$transaction((tx) => findUndoable(tx, stage, force))
-    const tables = await countSchemaRows(stage.database, found.schemaName)
+    const tables = await countSchemaRows(stage, found.schemaName)
     return withStageLocks({ imports, system }, [stage.stageId], (lost) =>
       system.prisma
         .$transaction(
@@ -105,7 +110,7 @@ async function findUndoable(
   return kept
 }
 
-const NOTHING_TO_UNDO =
+export const NOTHING_TO_UNDO =
   'there is nothing to undo: no import replaced this stage, or what it replaced is not kept any more, or the last one ' +
   'was loaded in place, as for stages that have what archives do not describe'
 

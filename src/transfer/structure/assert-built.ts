@@ -15,6 +15,8 @@ import { readWholeStructure, toLines } from './read-structure.ts'
 /** The session that builds, in its transaction. */
 interface BuildingSession {
   readonly query: Query
+  /** Where it looks for what extensions have. */
+  readonly extensionSchemas?: readonly string[]
   execute(statement: string): Promise<void>
 }
 
@@ -44,7 +46,7 @@ export async function assertBuilt(
   schemaName: string,
   { lines, isOwn }: ToBuild,
 ): Promise<void> {
-  await session.execute(searchStage(schemaName))
+  await session.execute(searchStage(schemaName, session.extensionSchemas))
   const structure = await readWholeStructure(session.query, schemaName)
   const built = toLines(structure)
   const differences = await builtDifferences(await loadGrammar(), lines, built)

@@ -4,8 +4,10 @@ import { gone } from '../../errors.ts'
 import type { ImportRequest } from '../../jobs/catalogue.ts'
 import { findInput } from '../../jobs/job-artifacts.ts'
 import type { ProgressTracker } from '../../jobs/progress.ts'
+import { sessionNameOf } from '../../jobs/transitions.ts'
 import { tap } from '../../lib/tap.ts'
 import type { ArchiveProject } from '../../transfer/import/archive-lists.ts'
+import { finishCommitted } from '../../transfer/import/external/finish-committed.ts'
 import { importArchive } from '../../transfer/import/import-archive.ts'
 import type { ArchiveSource, LoadedRows } from '../../transfer/import/import-options.ts'
 import { toCompleteness } from '../../transfer/import/import-result.ts'
@@ -41,6 +43,7 @@ export async function importForJob(
   source: ArchiveSource,
   { targets, ...policy }: Arriving,
 ): Promise<void> {
+  if (await isFinished({ container, job, succeed }, targets)) return
   const { onRows, onReceived } = trackLoading(progress)
   const count = (chunk: Buffer): void => {
     signal.throwIfAborted()
@@ -49,6 +52,8 @@ export async function importForJob(
   await importArchive(container, (use) => source((bytes) => use(tap(bytes, count))), {
     targetsOf: () => targets,
     tokenId: job.createdBy,
+    operation: job,
+    restOfResult: toRestOfResult,
     admit: (projects) => admitLastStage(container, job.createdBy, projects, targets),
     authorise,
     signal,
@@ -58,6 +63,19 @@ export async function importForJob(
     onRows,
     beforeCommit: (tx, imported, projects) => succeed(tx, { projects: imported, ...toRestOfResult(projects) }),
   })
+}
+
+/** Whether an earlier attempt has done it, and died before it could say so. */
+async function isFinished(
+  { container, job: { id, attempt, createdBy }, succeed }: Pick<AttemptContext, 'container' | 'job' | 'succeed'>,
+  targets: readonly string[],
+): Promise<boolean> {
+  const [target] = targets
+  if (attempt === 1 || target === undefined || targets.length > 1) return false
+  const sessionNames = Array.from({ length: attempt - 1 }, (_, index) => sessionNameOf({ id, attempt: index + 1 }))
+  return finishCommitted(container, { id, sessionNames, target, tokenId: createdBy }, (tx, { imported, rest }) =>
+    succeed(tx, { projects: imported, ...rest }),
+  )
 }
 
 /** Shows how much has been loaded, but only once everything has been received. */

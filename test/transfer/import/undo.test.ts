@@ -217,7 +217,7 @@ test('an undo that loses its locks changes nothing', async () => {
   const { control, system, imports, importTurns } = wharf.container
   const project = await findProject(control.prisma, slug)
   const stage = findStage(project, 'live')
-  const { database } = await wharf.container.projectDatabase(project, 'imports')
+  const database = await wharf.container.projectDatabase(project, 'imports')
   const locks = `pid IN (SELECT pid FROM pg_locks WHERE relation = 'system.stage_lock'::regclass
                          AND mode = 'RowShareLock' AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`
   const lose = async (): Promise<void> => {
@@ -229,7 +229,7 @@ test('an undo that loses its locks changes nothing', async () => {
   }
   const undone = undoImport(
     { system, imports, importTurns },
-    { stageId: stage.id, schemaName: stage.schemaName, projectId: project.id, login: project.login, database },
+    { ...database, stageId: stage.id, schemaName: stage.schemaName, projectId: project.id },
     { force: false, tokenId: null, authorise: lose },
   )
   await expect(undone).rejects.toThrow()

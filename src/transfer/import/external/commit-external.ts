@@ -1,0 +1,129 @@
+import { randomUUID } from 'node:crypto'
+import type { ImportedProject } from '../../../contract/import.ts'
+import { readClock } from '../../../database/clock.ts'
+import type { Transaction } from '../../../database/database.ts'
+import { nameTransaction } from '../../../database/session-name.ts'
+import { isAppError } from '../../../errors.ts'
+import { replaceLog } from '../../../events/load-log.ts'
+import type { ImportOptions, ImportServices } from '../import-options.ts'
+import { toImported } from '../import-result.ts'
+import { applyRoles, lockRoles, planRolesOf } from '../import-roles.ts'
+import type { LoadedStage } from '../load-stage.ts'
+import { assertMayBuild } from '../structure-permission.ts'
+import { expireKept, recordImport } from '../swap-stages.ts'
+import type { TargetProject } from '../targets.ts'
+import { commitOnce } from './commit-once.ts'
+import { type CommittedImport, makeRecords, type Operation, recordCommitted } from './committed-imports.ts'
+import { type Exchange, exchangeStages } from './exchange.ts'
+import { externalSchemaName } from './external-schemas.ts'
+import { uncertainty } from './uncertain-imports.ts'
+
+/**
+ * Makes an import into stages of a database that is not Wharf's visible at one moment. Two databases take part: the one
+ * of the stages commits first, and has it written down there, and Wharf's follows.
+ *
+ * @throws {AppError} CONFLICT, FORBIDDEN, UNAUTHENTICATED; what `authorise` and `beforeCommit` throw. Nothing has changed
+ *   then. DATABASE_UNAVAILABLE where the database was lost, and it is not known whether it has.
+ */
+export async function commitExternal(
+  services: ImportServices,
+  { target, loaded }: { readonly target: TargetProject; readonly loaded: readonly LoadedStage[] },
+  options: ImportOptions,
+): Promise<readonly ImportedProject[]> {
+  const { tokenId, sessionName, authorise, beforeCommit, operation = { id: randomUUID(), attempt: 1 } } = options
+  const { undoHours } = services
+  const { archived, project, stages } = target
+  const [place] = stages
+  if (!place) return []
+  const exchanges = loaded.flatMap((stage) => toExchange(stage, undoHours > 0))
+  const inPlace = loaded.filter(({ schemaName }) => schemaName === undefined)
+  const hasRecords = await makeRecords(place.database)
+
+  const uncertain = uncertainty(services.system, operation, stages[0]?.stage.id ?? '')
+  const commit = async (tx: Transaction): Promise<readonly ImportedProject[]> => {
+    if (sessionName !== undefined) await nameTransaction(tx, sessionName)
+    await lockRoles(tx, archived.system ? [project.id] : [])
+    const caller = await authorise(tx, [archived], [project.slug])
+    await assertMayBuild(tx, tokenId, stages)
+    const roles = await planRolesOf(tx, target, caller)
+    if (roles) {
+      await applyRoles(tx, project.id, roles)
+      for (const { stage } of stages) await replaceLog(tx, stage.id, tokenId)
+    }
+    const imported = [toImported(target, loaded, roles, services)]
+    const committed = toCommitted(loaded, exchanges, imported, options.restOfResult?.([archived]) ?? {})
+    const follow = async (): Promise<void> => {
+      await recordExternal(tx, committed, { tokenId, undoHours })
+      await beforeCommit?.(tx, imported, [archived])
+    }
+    const record = hasRecords ? { operation, committed } : undefined
+    if (inPlace.length === 0) {
+      await exchangeStages(place, exchanges, { ...options, record, beforeCommit: follow })
+    } else {
+      await follow()
+      if (!record) {
+        await uncertain.note()
+        await uncertain.forget(tx)
+      }
+      for (const stage of inPlace) await commitInPlace(stage, record, sessionName)
+    }
+    return imported
+  }
+  try {
+    return await services.system.prisma.$transaction(commit, { timeout: 10 * 60_000 })
+  } catch (error) {
+    // Only where it is not known what became of it does that stay.
+    if (!isAppError(error, 'DATABASE_UNAVAILABLE')) await uncertain.forget(services.system.prisma)
+    throw error
+  } finally {
+    for (const { rollback } of loaded) rollback()
+  }
+}
+
+const toExchange = ({ target, schemaName }: LoadedStage, isKept: boolean): readonly Exchange[] =>
+  schemaName === undefined ? [] : [{ target, loaded: schemaName, kept: isKept ? externalSchemaName('old') : null }]
+
+const toCommitted = (
+  loaded: readonly LoadedStage[],
+  exchanges: readonly Exchange[],
+  imported: readonly ImportedProject[],
+  rest: Readonly<Record<string, unknown>>,
+): CommittedImport => ({
+  stages: loaded.map(({ target, schemaName }) => ({
+    stageId: target.stage.id,
+    loaded: schemaName ?? null,
+    kept: exchanges.find((exchange) => exchange.loaded === schemaName)?.kept ?? null,
+    exchanged: target.exchanged,
+  })),
+  imported,
+  rest,
+})
+
+async function commitInPlace(
+  { target: { database }, session, commit }: LoadedStage,
+  record: { readonly operation: Operation; readonly committed: CommittedImport } | undefined,
+  sessionName = '',
+): Promise<void> {
+  if (record) {
+    await recordCommitted((sql, parameters) => session.query(sql, parameters), record.operation, record.committed)
+  }
+  await commitOnce(commit, { database, sessionName, operation: record?.operation })
+}
+
+/** What Wharf knows of the stages of an import that is committed, or is about to be, in their database. */
+export async function recordExternal(
+  tx: Transaction,
+  { stages }: Pick<CommittedImport, 'stages'>,
+  { tokenId, undoHours }: { readonly tokenId: string | null; readonly undoHours: number },
+): Promise<void> {
+  const expiresAt = new Date((await readClock(tx)).getTime() + undoHours * 3_600_000)
+  for (const { stageId, loaded, kept, exchanged } of stages) {
+    await tx.stageState.update({ where: { stageId }, data: { generation: { increment: 1 } } })
+    await tx.shadowSchema.deleteMany({ where: { schemaName: loaded ?? '' } })
+    await expireKept(tx, stageId)
+    const reference = await recordImport(tx, stageId, tokenId)
+    if (kept === null) continue
+    const replacedBy = { reference, exchanged }
+    await tx.shadowSchema.create({ data: { schemaName: kept, stageId, kind: 'kept', expiresAt, replacedBy } })
+  }
+}

@@ -1,0 +1,55 @@
+import type { Query } from '../../structure/query.ts'
+
+/**
+ * What tells whether the structure of a schema was changed since, by plain SQL of anybody's: every change leaves a row of
+ * another transaction in one of these catalogs, or takes one away. What only writes rows, ANALYZE and VACUUM leave them alone.
+ *
+ * @param query in a session of any login.
+ */
+export async function readStructureState(query: Query, schemaName: string): Promise<string> {
+  const [row] = await query<{ state: string }>(STATE_SQL, [schemaName])
+  return row?.state ?? ''
+}
+
+/** Catalogs whose rows are of one relation each, with the column that says of which. */
+const OF_RELATIONS = [
+  ['pg_attribute', 'attrelid', 'attnum'],
+  ['pg_attrdef', 'adrelid', 'oid'],
+  ['pg_index', 'indrelid', 'indexrelid'],
+  ['pg_trigger', 'tgrelid', 'oid'],
+  ['pg_rewrite', 'ev_class', 'oid'],
+  ['pg_policy', 'polrelid', 'oid'],
+  ['pg_inherits', 'inhrelid', 'inhparent'],
+  ['pg_statistic_ext', 'stxrelid', 'oid'],
+] as const
+
+/** Catalogs whose rows are of the schema, with the column that says so. */
+const OF_SCHEMAS = [
+  ['pg_proc', 'pronamespace'],
+  ['pg_type', 'typnamespace'],
+  ['pg_constraint', 'connamespace'],
+  ['pg_operator', 'oprnamespace'],
+  ['pg_collation', 'collnamespace'],
+  ['pg_ts_config', 'cfgnamespace'],
+  ['pg_ts_dict', 'dictnamespace'],
+] as const
+
+// Of relations, what CREATE INDEX, TRUNCATE and VACUUM FULL write to their own rows does not count.
+const STATE_SQL = `
+WITH schema AS (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = $1::pg_catalog.name),
+     relation AS (SELECT c.* FROM pg_catalog.pg_class c JOIN schema ON c.relnamespace = schema.oid)
+SELECT pg_catalog.md5(pg_catalog.string_agg(part, E'\\n' ORDER BY part COLLATE "C")) AS state
+  FROM (
+    SELECT pg_catalog.concat_ws(' ', 'pg_class', oid, relname, relowner, relkind, relpersistence, relam, reltablespace,
+             reloptions, relrowsecurity, relforcerowsecurity, relreplident, relispartition) AS part FROM relation
+${OF_SCHEMAS.map(
+  ([catalog, column]) => `
+    UNION ALL SELECT pg_catalog.concat_ws(' ', '${catalog}', o.oid, o.xmin)
+      FROM pg_catalog.${catalog} o JOIN schema ON o.${column} = schema.oid`,
+).join('')}
+${OF_RELATIONS.map(
+  ([catalog, column, key]) => `
+    UNION ALL SELECT pg_catalog.concat_ws(' ', '${catalog}', o.${column}, o.${key}, o.xmin)
+      FROM pg_catalog.${catalog} o JOIN relation ON o.${column} = relation.oid`,
+).join('')}
+  ) parts`

@@ -1,0 +1,105 @@
+import { randomUUID } from 'node:crypto'
+import { z } from 'zod'
+import { readClock } from '../../../database/clock.ts'
+import type { Transaction } from '../../../database/database.ts'
+import { AppError, conflict } from '../../../errors.ts'
+import { withStageLocks } from '../../../projects/stage-locks.ts'
+import { readGrantsState } from '../../structure/grants/stage-grants.ts'
+import type { Query } from '../../structure/query.ts'
+import { countSchemaRows } from '../count-rows.ts'
+import { recordImport } from '../swap-stages.ts'
+import { NOTHING_TO_UNDO, type Undone, type UndoneStage, type UndoOptions, type UndoServices } from '../undo.ts'
+import { makeRecords } from './committed-imports.ts'
+import { exchangeStages } from './exchange.ts'
+import { externalSchemaName } from './external-schemas.ts'
+import { readStructureState } from './structure-state.ts'
+
+const replacedBySchema = z.object({ exchanged: z.enum(['schemas', 'objects']) })
+
+/**
+ * Puts back what the last import replaced in a database that is not Wharf's.
+ *
+ * @throws {AppError} CONFLICT where nothing is kept, or somebody goes on using a table; WRITTEN_SINCE where `force` is
+ *   missing: Wharf keeps no log there, and cannot say whether somebody wrote since.
+ */
+export async function undoExternal(
+  { system, imports, importTurns }: UndoServices,
+  stage: UndoneStage,
+  { force, tokenId, authorise }: UndoOptions,
+): Promise<Undone> {
+  const { stageId, schemaName, login, database } = stage
+  return importTurns.take([stage.projectId], async () => {
+    const found = await findKept(system.prisma, stageId)
+    if (!force) throw writtenSince()
+    const tables = await countSchemaRows(stage, found.schemaName)
+    return withStageLocks({ imports, system }, [stageId], async (lost) => {
+      const query: Query = (sql, parameters) => database.prisma.$queryRawUnsafe(sql, ...parameters)
+      const target = {
+        stage: { id: stageId, slug: '', schemaName, createdAt: found.createdAt },
+        login,
+        exchanged: found.exchanged,
+        structureState: await readStructureState(query, schemaName),
+        rightsState: await readGrantsState(query, schemaName),
+        rights: { grants: [] },
+      }
+      const kept = externalSchemaName('old')
+      const hasRecords = await makeRecords(database)
+      const stages = [{ stageId, loaded: found.schemaName, kept, exchanged: found.exchanged }]
+      const committed = { stages, imported: [], rest: {} }
+      const record = hasRecords ? { operation: { id: randomUUID(), attempt: 1 }, committed } : undefined
+      return system.prisma.$transaction(
+        async (tx) => {
+          await authorise(tx)
+          const beforeCommit = async (): Promise<void> => {
+            await recordUndone(tx, { stageId, tokenId, earlier: found.schemaName, kept, exchanged: found.exchanged })
+            // Without the locks, another may have begun to import.
+            lost.throwIfAborted()
+          }
+          const exchanges = [{ target, loaded: found.schemaName, kept }]
+          await exchangeStages(stage, exchanges, { signal: lost, record, beforeCommit })
+          return { replacedAt: found.createdAt, tables }
+        },
+        { timeout: 10 * 60_000 },
+      )
+    })
+  })
+}
+
+async function findKept(database: Transaction, stageId: string) {
+  const kept = await database.shadowSchema.findFirst({
+    where: { stageId, kind: 'kept', expiresAt: { gt: await readClock(database) } },
+  })
+  const replacedBy = replacedBySchema.safeParse(kept?.replacedBy).data
+  if (!kept || !replacedBy) throw conflict(NOTHING_TO_UNDO)
+  return { schemaName: kept.schemaName, createdAt: kept.createdAt, exchanged: replacedBy.exchanged }
+}
+
+/** What was put back is the stage's now, and what it replaced is kept until the same moment. */
+async function recordUndone(
+  tx: Transaction,
+  {
+    stageId,
+    tokenId,
+    earlier,
+    kept,
+    exchanged,
+  }: {
+    readonly stageId: string
+    readonly tokenId: string | null
+    readonly earlier: string
+    readonly kept: string
+    readonly exchanged: 'schemas' | 'objects'
+  },
+): Promise<void> {
+  await tx.stageState.update({ where: { stageId }, data: { generation: { increment: 1 } } })
+  const data = { schemaName: kept, replacedBy: { exchanged }, createdAt: await readClock(tx) }
+  await tx.shadowSchema.update({ where: { schemaName: earlier }, data })
+  await recordImport(tx, stageId, tokenId)
+}
+
+const writtenSince = (): AppError =>
+  new AppError(
+    'WRITTEN_SINCE',
+    'Wharf keeps no log of a database that is not its own, so the stage may have been written to since: undo with force, ' +
+      'which keeps what it has now until another undo',
+  )
