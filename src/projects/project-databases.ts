@@ -1,7 +1,6 @@
 import { EXTENSIONS_SCHEMA } from '../contract/extensions-schema.ts'
 import type { Queryable } from '../database/database.ts'
 import type { LoginDatabases } from '../database/login-databases.ts'
-import { type AppError, attachedProject } from '../errors.ts'
 import type { Seal } from '../lib/seal.ts'
 import type { AttachedDatabases } from './attached/attached-databases.ts'
 import { projectLogin } from './projects.ts'
@@ -17,18 +16,7 @@ export function createProjectDatabases(options: {
   const { control, seal, logins, attached } = options
   return async (project, use) => {
     const login = await projectLogin(control, seal, project)
-    if (!login) {
-      if (use === 'imports') throw notImportedInto(project.slug)
-      return attached.of(project, use)
-    }
+    if (!login) return attached.of(project, use)
     return { database: logins.of(login, use), login: login.name, isOwn: true, extensionSchemas: [EXTENSIONS_SCHEMA] }
   }
 }
-
-/** Imports swap schemas of Wharf's own database: one there may be called as a stage here, such as `public`. */
-const notImportedInto = (slug: string): AppError =>
-  attachedProject(
-    slug,
-    'nothing is imported into databases that are not Wharf’s',
-    'import into a project of this server (project:create)',
-  )

@@ -5,7 +5,6 @@ import { logStages } from '../../src/events/log-stages.ts'
 import { recordCrash } from '../../src/events/record-crash.ts'
 import { findProject } from '../../src/projects/projects.ts'
 import { sweepShadowSchemas } from '../../src/transfer/import/shadow-schemas.ts'
-import { exportOf, sendArchive } from '../support/archives/import.ts'
 import { createExternalDatabase, type ExternalDatabase } from '../support/database/external-database.ts'
 import type { ApiAnswer } from '../support/http/api-client.ts'
 import { hasPgBouncer, startPgBouncer } from '../support/servers/pgbouncer.ts'
@@ -225,28 +224,6 @@ test('what an attached project cannot have is refused by name, and changes nothi
     expect(await query(external.owner.href, 'SELECT count(*)::int AS rows FROM item')).toEqual([{ rows: 2 }])
   } finally {
     await detach('shop')
-  }
-})
-
-test('nothing is imported into an attached project, nor into what is called so in the own database', async () => {
-  const own = 'CREATE TABLE item (id int PRIMARY KEY, name text); INSERT INTO item VALUES (9, NULL)'
-  await createProject(wharf, 'source', own)
-  await attached('shop')
-  const schemas = () =>
-    wharf.database.query('SELECT nspname, nspowner::regrole::text AS owner FROM pg_namespace ORDER BY nspname')
-  const before = await schemas()
-  try {
-    const archive = await exportOf(wharf.root, 'source')
-    const refused = { status: 409, json: { type: 'urn:wharf:error:attached-project' } }
-    for (const query of ['?targetSlug=shop', '?targetSlug=shop&dryRun=true']) {
-      expect(await sendArchive(wharf.root, archive, { query })).toMatchObject(refused)
-    }
-    expect(await wharf.root.post('/projects/shop/stages/live/undo')).toMatchObject(refused)
-    expect(await schemas()).toEqual(before)
-    expect(await query(external.owner.href, 'SELECT id FROM item ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }])
-  } finally {
-    await detach('shop')
-    await wharf.root.delete('/projects/source')
   }
 })
 

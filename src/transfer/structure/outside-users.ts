@@ -1,3 +1,4 @@
+import { IS_OWN_SQL } from './objects/object-kind.ts'
 import type { Query } from './query.ts'
 
 /**
@@ -11,7 +12,10 @@ export async function isUsedFromOutside(query: Query, schemaName: string): Promi
   return rows[0]?.used ?? false
 }
 
-/** What a schema holds that something outside of it can hang on: the catalogs, and what begins their columns' names. */
+/**
+ * What a schema holds that something outside of it can hang on: the catalogs, and what begins their columns' names. What comes
+ * with an extension is used from anywhere.
+ */
 const CATALOGS = [
   ['pg_class', 'rel'],
   ['pg_type', 'typ'],
@@ -26,7 +30,7 @@ const OWN_SQL = CATALOGS.map(
   ([catalog, prefix]) => `
   SELECT 'pg_catalog.${catalog}'::pg_catalog.regclass AS class, o.oid
     FROM pg_catalog.${catalog} o JOIN pg_catalog.pg_namespace n ON n.oid = o.${prefix}namespace
-   WHERE n.nspname = $1::pg_catalog.name`,
+   WHERE n.nspname = $1::pg_catalog.name AND ${IS_OWN_SQL}`,
 ).join('\n  UNION ALL')
 
 // The names of what depends begin with its schema, but for types, which are looked up, and casts, which belong where one

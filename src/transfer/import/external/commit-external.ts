@@ -13,7 +13,7 @@ import { assertMayBuild } from '../structure-permission.ts'
 import { expireKept, recordImport } from '../swap-stages.ts'
 import type { TargetProject } from '../targets.ts'
 import { commitOnce } from './commit-once.ts'
-import { type CommittedImport, makeRecords, type Operation, recordCommitted } from './committed-imports.ts'
+import { type CommittedImport, canRecord, type Operation, recordCommitted } from './committed-imports.ts'
 import { type Exchange, exchangeStages } from './exchange.ts'
 import { externalSchemaName } from './external-schemas.ts'
 import { uncertainty } from './uncertain-imports.ts'
@@ -37,7 +37,7 @@ export async function commitExternal(
   if (!place) return []
   const exchanges = loaded.flatMap((stage) => toExchange(stage, undoHours > 0))
   const inPlace = loaded.filter(({ schemaName }) => schemaName === undefined)
-  const hasRecords = await makeRecords(place.database)
+  const isRecorded = await canRecord(place.database)
 
   const uncertain = uncertainty(services.system, operation, stages[0]?.stage.id ?? '')
   const commit = async (tx: Transaction): Promise<readonly ImportedProject[]> => {
@@ -56,7 +56,7 @@ export async function commitExternal(
       await recordExternal(tx, committed, { tokenId, undoHours })
       await beforeCommit?.(tx, imported, [archived])
     }
-    const record = hasRecords ? { operation, committed } : undefined
+    const record = isRecorded ? { operation, committed } : undefined
     if (inPlace.length === 0) {
       await exchangeStages(place, exchanges, { ...options, record, beforeCommit: follow })
     } else {

@@ -41,12 +41,12 @@ const TABLE = `${quoteIdentifier(RECORDS_SCHEMA)}.committed`
 const KEPT = '30 days'
 
 /**
- * Makes the table that tells afterwards which imports were committed, where the login may: a transaction that makes an
- * import visible writes there, so that whoever dies with it is found out about.
+ * Whether a transaction that makes an import visible can write that down where it does, so that whoever dies with it is found out
+ * about.
  *
- * @returns whether it is there. @throws {AppError} CONFLICT where somebody else has made it.
+ * @throws {AppError} CONFLICT where somebody else has made the schema for it.
  */
-export async function makeRecords({ prisma }: Database): Promise<boolean> {
+export async function canRecord({ prisma }: Database): Promise<boolean> {
   const [found] = await prisma.$queryRawUnsafe<{ own: boolean; there: boolean; may: boolean }[]>(STATE_SQL)
   if (found?.there && !found.own) {
     throw conflict(
@@ -54,18 +54,7 @@ export async function makeRecords({ prisma }: Database): Promise<boolean> {
         'login, whose triggers would run there: drop it, or give it to the login of this project',
     )
   }
-  if (!found?.there && !found?.may) return false
-  await prisma.$transaction(async (tx) => {
-    await tx.$executeRawUnsafe('SET TRANSACTION READ WRITE')
-    // Two imports that begin at once would both make it.
-    await tx.$queryRawUnsafe(`SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtext('${RECORDS_SCHEMA}'))::text`)
-    if (!found.there) await tx.$executeRawUnsafe(`CREATE SCHEMA IF NOT EXISTS ${quoteIdentifier(RECORDS_SCHEMA)}`)
-    await tx.$executeRawUnsafe(
-      `CREATE TABLE IF NOT EXISTS ${TABLE} (id uuid PRIMARY KEY, attempt integer NOT NULL, committed_at timestamptz NOT NULL DEFAULT now(), import jsonb NOT NULL)`,
-    )
-    await tx.$executeRawUnsafe(`DELETE FROM ${TABLE} WHERE committed_at < now() - interval '${KEPT}'`)
-  })
-  return true
+  return found?.there || found?.may || false
 }
 
 const STATE_SQL = `
@@ -76,12 +65,24 @@ SELECT n.oid IS NOT NULL AS there,
        pg_catalog.has_database_privilege(pg_catalog.current_database(), 'CREATE') AS may
   FROM (SELECT) one LEFT JOIN pg_catalog.pg_namespace n ON n.nspname = '${RECORDS_SCHEMA}'`
 
-/** Writes down, in the transaction that makes it visible, that an import is committed. */
+/** Writes down, in the transaction that makes it visible, that an import is committed; makes the table where it is missing. */
 export async function recordCommitted(
   query: Query,
   { id, attempt }: Operation,
   committed: CommittedImport,
 ): Promise<void> {
+  // Two imports that begin at once would both make it.
+  await query(`SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtext('${RECORDS_SCHEMA}'))`, [])
+  const [found] = await query<{ there: boolean }>(STATE_SQL, [])
+  if (!found?.there) {
+    await query(`CREATE SCHEMA ${quoteIdentifier(RECORDS_SCHEMA)}`, [])
+    await query(
+      `CREATE TABLE ${TABLE} (id uuid PRIMARY KEY, attempt integer NOT NULL, ` +
+        'committed_at timestamptz NOT NULL DEFAULT pg_catalog.now(), import jsonb NOT NULL)',
+      [],
+    )
+  }
+  await query(`DELETE FROM ${TABLE} WHERE committed_at < pg_catalog.now() - '${KEPT}'::interval`, [])
   await query(`INSERT INTO ${TABLE} (id, attempt, import) VALUES ($1::uuid, $2::integer, $3::jsonb)`, [
     id,
     attempt,

@@ -10,6 +10,7 @@ import type { ProjectDatabase } from '../../../projects/stage-database.ts'
 import { isUsedFromOutside } from '../../structure/outside-users.ts'
 import type { Query } from '../../structure/query.ts'
 import { assertSettled } from '../assert-settled.ts'
+import { loadFailure } from '../load-failure.ts'
 import type { SessionOptions } from '../loading-session.ts'
 import { schemaRights } from '../stage-rights.ts'
 import type { TargetStage } from '../target-stage.ts'
@@ -73,7 +74,11 @@ export async function exchangeStages(
     await nameSession(client, sessionName)
     await lockPatiently(exchanges, { run, query, signal })
     for (const { target } of exchanges) await assertUnchanged(query, target)
-    for (const exchange of exchanges) await run(await exchangeStatements(query, exchange))
+    for (const exchange of exchanges) {
+      await exchangeStage(exchange, { run, query }).catch((error: unknown) => {
+        throw loadFailure(error)
+      })
+    }
     if (record) await recordCommitted(query, record.operation, record.committed)
     await beforeCommit()
     await commitOnce(() => client.query('COMMIT'), { ...place, sessionName, operation: record?.operation })
@@ -139,24 +144,34 @@ async function assertUnchanged(query: Query, { stage: { schemaName }, structureS
   await assertSettled(query, { schemaName, rightsState })
 }
 
-/** In one message: readers wait for it. */
-async function exchangeStatements(query: Query, { target, loaded, kept }: Exchange): Promise<readonly string[]> {
+/** In few messages: readers wait for it. */
+async function exchangeStage({ target, loaded, kept }: Exchange, { run, query }: Omit<LockingSession, 'signal'>) {
   const { schemaName } = target.stage
   const old = kept ?? `${loaded}_old`
   const drop = kept === null ? [`DROP SCHEMA ${quoteIdentifier(old)} CASCADE`] : []
   if (target.exchanged === 'schemas') {
-    return [
+    await run([
       `ALTER SCHEMA ${quoteIdentifier(schemaName)} RENAME TO ${quoteIdentifier(old)}`,
       `ALTER SCHEMA ${quoteIdentifier(loaded)} RENAME TO ${quoteIdentifier(schemaName)}`,
       ...schemaRights(target.rights.grants, target.login, quoteIdentifier(schemaName)),
       ...drop,
-    ]
+    ])
+    return
   }
-  return [
+  await run([
     `CREATE SCHEMA ${quoteIdentifier(old)}`,
     ...(await moveStatements(query, schemaName, old)),
     ...(await moveStatements(query, loaded, schemaName)),
-    `DROP SCHEMA ${quoteIdentifier(loaded)}`,
-    ...drop,
-  ]
+  ])
+  const left = await query<{ what: string }>(LEFT_SQL, [loaded])
+  if (left[0]) throw conflict(`nothing was changed: ${left[0].what} cannot be moved to the schema "${schemaName}"`)
+  // With what was said there about rights on what would be made.
+  await run([`DROP SCHEMA ${quoteIdentifier(loaded)} CASCADE`, ...drop])
 }
+
+const LEFT_SQL = `
+SELECT pg_catalog.pg_describe_object(classid, objid, objsubid) AS what FROM pg_catalog.pg_depend
+ WHERE refclassid = 'pg_catalog.pg_namespace'::pg_catalog.regclass
+   AND refobjid = pg_catalog.to_regnamespace(pg_catalog.quote_ident($1))
+   AND classid <> 'pg_catalog.pg_default_acl'::pg_catalog.regclass
+ LIMIT 1`

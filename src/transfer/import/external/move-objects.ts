@@ -11,8 +11,10 @@ export async function moveStatements(query: Query, schemaName: string, targetNam
   return rows.map(({ statement }) => statement)
 }
 
+// A partitioned table is a part of itself, by the columns of its key.
 const IS_OWN = `NOT EXISTS (SELECT FROM pg_catalog.pg_depend e
-                     WHERE e.classid = o.tableoid AND e.objid = o.oid AND e.deptype IN ('e', 'i'))`
+                     WHERE e.classid = o.tableoid AND e.objid = o.oid AND e.deptype IN ('e', 'i')
+                       AND (e.refclassid, e.refobjid) IS DISTINCT FROM (e.classid, e.objid))`
 
 /** @param what is moved, with its name as SQL. */
 const moves = (catalog: string, prefix: string, what: string, where = 'true'): string => `
@@ -31,7 +33,10 @@ const IS_FREE = `(o.relkind <> 'S' OR NOT EXISTS (SELECT FROM pg_catalog.pg_depe
 const RELATION = `pg_catalog.format('ALTER %s %I.%I', CASE o.relkind WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW'
                      WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, n.nspname, o.relname)`
 
-const MOVES_SQL = [
+// Functions and operators first: they are named with the types of their arguments.
+const MOVES = [
+  moves('pg_proc', 'pro', `'ALTER ROUTINE ' || o.oid::pg_catalog.regprocedure::text`),
+  moves('pg_operator', 'opr', `'ALTER OPERATOR ' || o.oid::pg_catalog.regoperator::text`),
   moves('pg_class', 'rel', RELATION, `o.relkind IN ('r', 'p', 'v', 'm', 'S') AND ${IS_FREE}`),
   // Row types go with their table.
   moves(
@@ -41,10 +46,12 @@ const MOVES_SQL = [
     `(o.typtype IN ('e', 'd') OR o.typtype = 'c' AND EXISTS (
        SELECT FROM pg_catalog.pg_class c WHERE c.oid = o.typrelid AND c.relkind = 'c'))`,
   ),
-  moves('pg_proc', 'pro', `'ALTER ROUTINE ' || o.oid::pg_catalog.regprocedure::text`),
-  moves('pg_operator', 'opr', `'ALTER OPERATOR ' || o.oid::pg_catalog.regoperator::text`),
   moves('pg_collation', 'coll', named('COLLATION', 'coll')),
   moves('pg_ts_dict', 'dict', named('TEXT SEARCH DICTIONARY', 'dict')),
   moves('pg_ts_config', 'cfg', named('TEXT SEARCH CONFIGURATION', 'cfg')),
   moves('pg_statistic_ext', 'stx', named('STATISTICS', 'stx')),
-].join('\n  UNION ALL')
+]
+
+const MOVES_SQL = `
+SELECT statement FROM (${MOVES.map((sql, place) => `SELECT ${place} AS place, statement FROM (${sql}) moves${place}`).join(' UNION ALL ')}) all_moves
+ ORDER BY place`

@@ -9,7 +9,7 @@ import type { Query } from '../../structure/query.ts'
 import { countSchemaRows } from '../count-rows.ts'
 import { recordImport } from '../swap-stages.ts'
 import { NOTHING_TO_UNDO, type Undone, type UndoneStage, type UndoOptions, type UndoServices } from '../undo.ts'
-import { makeRecords } from './committed-imports.ts'
+import { canRecord } from './committed-imports.ts'
 import { exchangeStages } from './exchange.ts'
 import { externalSchemaName } from './external-schemas.ts'
 import { readStructureState } from './structure-state.ts'
@@ -43,10 +43,10 @@ export async function undoExternal(
         rights: { grants: [] },
       }
       const kept = externalSchemaName('old')
-      const hasRecords = await makeRecords(database)
+      const isRecorded = await canRecord(database)
       const stages = [{ stageId, loaded: found.schemaName, kept, exchanged: found.exchanged }]
       const committed = { stages, imported: [], rest: {} }
-      const record = hasRecords ? { operation: { id: randomUUID(), attempt: 1 }, committed } : undefined
+      const record = isRecorded ? { operation: { id: randomUUID(), attempt: 1 }, committed } : undefined
       return system.prisma.$transaction(
         async (tx) => {
           await authorise(tx)
