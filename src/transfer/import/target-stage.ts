@@ -215,7 +215,7 @@ function whatBecomesOf(
   const { notExported, comment, extensionsInside } = structure
   const exchanged = !schemaRights || (schemaRights.renamed && extensionsInside.length === 0) ? 'schemas' : 'objects'
   const reasonAgainstBeside = schemaRights
-    ? reasonsAgainstBeside(of, schemaRights)
+    ? reasonsAgainstBeside({ login: of.login, schemaName: of.stage.schemaName }, schemaRights)
     : schemaOwner === undefined
       ? []
       : [`its schema belongs to ${schemaOwner}, so nothing can be built in its place`]

@@ -91,12 +91,22 @@ async function compareTarget(
       continue
     }
     const target = await examineStage({ ...found, project, stage }, coming, { findRoles, countRows })
-    for (const difference of await differencesOf(target)) {
-      differences.push({ detail: `${slug}/${stage.slug}: ${difference}` })
-    }
+    differences.push(...(await differencesIn(target)))
     stages.push(target)
   }
   return { archived, project, stages }
+}
+
+async function differencesIn(target: TargetStage): Promise<readonly Fault[]> {
+  const { project, stage } = target
+  return (await differencesOf(target)).map((difference) => ({ detail: `${project.slug}/${stage.slug}: ${difference}` }))
+}
+
+/** @throws {AppError} CONFLICT with every difference between what is to come and what is there, or where it can't be loaded together. */
+export async function assertFits(targets: readonly TargetProject[]): Promise<void> {
+  const differences = await Promise.all(targets.flatMap(({ stages }) => stages).map(differencesIn))
+  assertNoDifferences(differences.flat())
+  assertLoadable(targets)
 }
 
 /** How what is to come differs from what is there, in words. */

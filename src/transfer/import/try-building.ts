@@ -29,14 +29,13 @@ export async function tryBuilding(
   for (const { project, stages } of targets) {
     for (const stage of stages) {
       const attempt = (): Promise<void> =>
-        stage.mode === 'in place' ? tryInPlace(stage, signal) : tryStage(system, stage, signal)
+        stage.isOwn && stage.mode !== 'in place' ? tryStage(system, stage, signal) : tryExternal(stage, signal)
       if (await hasExtensions(system, stage)) await importTurns.take([project.id], attempt)
     }
   }
 }
 
 async function tryStage(system: BuildingServices['system'], target: TargetStage, signal: AbortSignal): Promise<void> {
-  if (!target.isOwn) return tryExternal(target, signal)
   const schemaName = await createLoadingSchema(system, identityOf(target), 'arriving')
   try {
     await buildAndTakeBack(target, schemaName, signal)
@@ -46,9 +45,14 @@ async function tryStage(system: BuildingServices['system'], target: TargetStage,
   }
 }
 
-/** The schema is made, too, in the transaction that is taken back. */
-async function tryExternal(target: TargetStage, signal: AbortSignal): Promise<void> {
-  await buildAndTakeBack(target, externalSchemaName('new'), signal, { isMade: false })
+/**
+ * The same of one stage of a database that is not Wharf's: its schema is made, too, in the transaction that is taken back.
+ *
+ * @throws {AppError} CONFLICT as the import would.
+ */
+export async function tryExternal(target: TargetStage, signal: AbortSignal): Promise<void> {
+  if (target.mode === 'in place') await tryInPlace(target, signal)
+  else await buildAndTakeBack(target, externalSchemaName('new'), signal, { isMade: false })
 }
 
 async function buildAndTakeBack(

@@ -1,21 +1,20 @@
 import { z } from 'zod'
 import { readClock } from '../../database/clock.ts'
-import type { Database, Transaction } from '../../database/database.ts'
+import type { Transaction } from '../../database/database.ts'
 import { AppError, conflict } from '../../errors.ts'
 import { recordCrash } from '../../events/record-crash.ts'
 import { readReference } from '../../events/reference.ts'
 import { renameSchema } from '../../projects/project-objects.ts'
-import type { ProjectDatabase } from '../../projects/stage-database.ts'
 import { withStageLocks } from '../../projects/stage-locks.ts'
-import type { Turns } from '../../projects/turns.ts'
 import { readGrantsState } from '../structure/grants/stage-grants.ts'
 import type { Query } from '../structure/query.ts'
 import { assertNotChanging } from './assert-settled.ts'
-import { countSchemaRows, listTables, type TableRows } from './count-rows.ts'
+import { countSchemaRows, listTables } from './count-rows.ts'
 import { undoExternal } from './external/undo-external.ts'
 import { busyIfLocked, lockAgainstWrites } from './lock-against-writes.ts'
 import { type StageIdentity, shadowName } from './shadow-schemas.ts'
 import { recordImport } from './swap-stages.ts'
+import { NOTHING_TO_UNDO, type Undone, type UndoneStage, type UndoOptions, type UndoServices } from './undo-options.ts'
 
 const replacedBySchema = z.object({
   reference: z.string(),
@@ -26,34 +25,6 @@ const replacedBySchema = z.object({
   /** Earlier versions did not write down which rights there were. */
   rights: z.string().optional(),
 })
-
-export interface Undone {
-  /** When what was given back had been replaced. */
-  readonly replacedAt: Date
-  /** Rows by table that the stage has now. */
-  readonly tables: readonly TableRows[]
-}
-
-export interface UndoServices {
-  readonly system: Database
-  /** Lends connections that last as long as an undo. */
-  readonly imports: Database
-  /** The projects' turns: an undo counts as an import. */
-  readonly importTurns: Turns
-}
-
-export interface UndoneStage extends StageIdentity, ProjectDatabase {
-  readonly projectId: string
-}
-
-export interface UndoOptions {
-  /** Also where the stage was written to since: those writes are then kept with what is replaced. */
-  readonly force: boolean
-  /** The token that asks for it; null for the root token. */
-  readonly tokenId: string | null
-  /** Looks again, in the transaction of the undo, whether it may be; throws where not, and nothing has changed then. */
-  readonly authorise: (tx: Transaction) => Promise<unknown>
-}
 
 /**
  * Puts back what the last import or transfer replaced. What the stage had until now is kept in its turn, until the same
@@ -109,10 +80,6 @@ async function findUndoable(
   if (!force) await assertUnwritten(tx, stage, kept.replacedBy)
   return kept
 }
-
-export const NOTHING_TO_UNDO =
-  'there is nothing to undo: no import replaced this stage, or what it replaced is not kept any more, or the last one ' +
-  'was loaded in place, as for stages that have what archives do not describe'
 
 async function exchange(tx: Transaction, stage: StageIdentity, keptSchema: string): Promise<void> {
   const replaced = shadowName(stage, 'old')

@@ -33,11 +33,11 @@ export async function commitExternal(
   const { tokenId, sessionName, authorise, beforeCommit, operation = { id: randomUUID(), attempt: 1 } } = options
   const { undoHours } = services
   const { archived, project, stages } = target
-  const [place] = stages
-  if (!place) return []
+  const [external] = stages
+  if (!external) return []
   const exchanges = loaded.flatMap((stage) => toExchange(stage, undoHours > 0))
   const inPlace = loaded.filter(({ schemaName }) => schemaName === undefined)
-  const isRecorded = await canRecord(place.database)
+  const isRecorded = await canRecord(external.database)
 
   const uncertain = uncertainty(services.system, operation, stages[0]?.stage.id ?? '')
   const commit = async (tx: Transaction): Promise<readonly ImportedProject[]> => {
@@ -58,7 +58,7 @@ export async function commitExternal(
     }
     const record = isRecorded ? { operation, committed } : undefined
     if (inPlace.length === 0) {
-      await exchangeStages(place, exchanges, { ...options, record, beforeCommit: follow })
+      await exchangeStages(external, exchanges, { ...options, record, beforeCommit: follow })
     } else {
       await follow()
       if (!record) {
@@ -124,6 +124,7 @@ export async function recordExternal(
     const reference = await recordImport(tx, stageId, tokenId)
     if (kept === null) continue
     const replacedBy = { reference, exchanged }
-    await tx.shadowSchema.create({ data: { schemaName: kept, stageId, kind: 'kept', expiresAt, replacedBy } })
+    const data = { stageId, kind: 'kept', expiresAt, replacedBy }
+    await tx.shadowSchema.upsert({ where: { schemaName: kept }, create: { schemaName: kept, ...data }, update: data })
   }
 }

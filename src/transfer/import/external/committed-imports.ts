@@ -41,8 +41,8 @@ const TABLE = `${quoteIdentifier(RECORDS_SCHEMA)}.committed`
 const KEPT = '30 days'
 
 /**
- * Whether a transaction that makes an import visible can write that down where it does, so that whoever dies with it is found out
- * about.
+ * Whether a transaction that makes an import visible can write that down where it does, so that it is found again where its
+ * process dies.
  *
  * @throws {AppError} CONFLICT where somebody else has made the schema for it.
  */

@@ -61,11 +61,11 @@ const IDLE_MS = 2_000
  *   was lost, and it cannot be said whether it has.
  */
 export async function exchangeStages(
-  place: ProjectDatabase,
+  external: ProjectDatabase,
   exchanges: readonly Exchange[],
   { signal, sessionName = `wharf import ${randomUUID()}`, record, beforeCommit }: ExchangeOptions,
 ): Promise<void> {
-  const { client, close } = await openSingleUseSession(place.database.pool, signal)
+  const { client, close } = await openSingleUseSession(external.database.pool, signal)
   const run = async (statements: readonly string[]): Promise<void> => {
     if (statements.length > 0) await client.query(statements.join('; '))
   }
@@ -81,7 +81,7 @@ export async function exchangeStages(
     }
     if (record) await recordCommitted(query, record.operation, record.committed)
     await beforeCommit()
-    await commitOnce(() => client.query('COMMIT'), { ...place, sessionName, operation: record?.operation })
+    await commitOnce(() => client.query('COMMIT'), { ...external, sessionName, operation: record?.operation })
   } finally {
     close(new Error('the exchange has ended'))
   }

@@ -53,5 +53,5 @@ const MOVES = [
 ]
 
 const MOVES_SQL = `
-SELECT statement FROM (${MOVES.map((sql, place) => `SELECT ${place} AS place, statement FROM (${sql}) moves${place}`).join(' UNION ALL ')}) all_moves
- ORDER BY place`
+SELECT statement FROM (${MOVES.map((sql, number) => `SELECT ${number} AS number, statement FROM (${sql}) moves${number}`).join(' UNION ALL ')}) all_moves
+ ORDER BY number`

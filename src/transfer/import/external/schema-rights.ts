@@ -1,6 +1,5 @@
 import { quoteIdentifier } from '../../../database/quoting.ts'
 import type { Query } from '../../structure/query.ts'
-import type { StageOfProject } from '../target-stage.ts'
 
 /** What a login may do about the schema of a stage, in a database that is not Wharf's. */
 export interface SchemaRights {
@@ -11,7 +10,7 @@ export interface SchemaRights {
   readonly mayCreate: boolean
   /**
    * Whether it may give it another name, and another schema its own: `public` stays, since it is PostgreSQL's, and belongs to
-   * whoever owns the database.
+   * the owner of the database.
    */
   readonly renamed: boolean
 }
@@ -32,7 +31,7 @@ SELECT d.datname::text AS "databaseName",
 
 /** What keeps a stage from being made beside, each with the statement that would allow it. */
 export function reasonsAgainstBeside(
-  { login, stage: { schemaName } }: Pick<StageOfProject, 'login' | 'stage'>,
+  { login, schemaName }: { readonly login: string; readonly schemaName: string },
   { databaseName, mayCreateSchemas, mayCreate }: SchemaRights,
 ): readonly string[] {
   const to = quoteIdentifier(login)

@@ -1,0 +1,38 @@
+import type { Database, Transaction } from '../../database/database.ts'
+import type { ProjectDatabase } from '../../projects/stage-database.ts'
+import type { Turns } from '../../projects/turns.ts'
+import type { TableRows } from './count-rows.ts'
+import type { StageIdentity } from './shadow-schemas.ts'
+
+export interface Undone {
+  /** When what was given back had been replaced. */
+  readonly replacedAt: Date
+  /** Rows by table that the stage has now. */
+  readonly tables: readonly TableRows[]
+}
+
+export interface UndoServices {
+  readonly system: Database
+  /** Lends connections that last as long as an undo. */
+  readonly imports: Database
+  /** The projects' turns: an undo counts as an import. */
+  readonly importTurns: Turns
+}
+
+export interface UndoneStage extends StageIdentity, ProjectDatabase {
+  readonly projectId: string
+}
+
+export interface UndoOptions {
+  /** Also where the stage was written to since: those writes are then kept with what is replaced. */
+  readonly force: boolean
+  /** The token that asks for it; null for the root token. */
+  readonly tokenId: string | null
+  /** Looks again, in the transaction of the undo, whether it may be; throws where not, and nothing has changed then. */
+  readonly authorise: (tx: Transaction) => Promise<unknown>
+}
+
+/** Says that nothing is kept of what was before. */
+export const NOTHING_TO_UNDO =
+  'there is nothing to undo: no import replaced this stage, or what it replaced is not kept any more, or the last one ' +
+  'was loaded in place, as for stages that have what archives do not describe'
