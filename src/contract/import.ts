@@ -53,6 +53,12 @@ const examinedStage = z.object({
       'then replace the existing ones. `in place`: the stage has things that an archive does not describe, so its ' +
       'tables would be emptied and loaded where they are.',
   }),
+  reasonsInPlace: added(
+    z
+      .array(z.string())
+      .meta({ description: 'Why it would be loaded in place: what depends on it elsewhere, for instance.' }),
+    [],
+  ),
   undoable,
   leftOut,
   notReplaced,

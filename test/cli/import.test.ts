@@ -214,7 +214,7 @@ test('a stage that is loaded in place is reported beforehand', async () => {
   const { code, stderr } = await importInto('viewed', [], { terminal: true, input: 'n\n' })
   expect({ code, stderr }).toEqual({
     code: 1,
-    stderr: expect.stringContaining('\nviewed/live has things that an archive'),
+    stderr: expect.stringContaining('\nviewed/live is loaded where it is, and readers wait meanwhile: conversion odd'),
   })
 })
 

@@ -195,6 +195,7 @@ async function toExaminedStage(container: Container, target: TargetStage) {
   return {
     slug: target.stage.slug,
     mode: target.mode,
+    reasonsInPlace: [...target.reasonsInPlace],
     undoable: isUndoable(target, container),
     leftOut: [...target.leftOut],
     notReplaced: notReplacedOf(target),

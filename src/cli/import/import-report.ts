@@ -132,15 +132,18 @@ const extensionNotes = (projects: readonly ExaminedProject[]): readonly string[]
     ),
   )
 
+/** Servers of earlier versions do not name them. */
+const UNKNOWN_REASONS =
+  'it has things that an archive does not describe (publications, rights that others granted, ...)'
+
 const inPlaceNotes = (projects: readonly ExaminedProject[]): readonly string[] => [
   ...projects.flatMap(({ targetSlug, stages }) =>
     stages
       .filter(({ mode }) => mode === 'in place')
-      .map(
-        ({ slug }) =>
-          `${printable(targetSlug)}/${printable(slug)} has things that an archive does not describe (publications, rights that others granted, ...), so it is loaded ` +
-          'where it is: readers wait meanwhile',
-      ),
+      .map(({ slug, reasonsInPlace }) => {
+        const reasons = reasonsInPlace.length > 0 ? reasonsInPlace.map(printable).join('; ') : UNKNOWN_REASONS
+        return `${printable(targetSlug)}/${printable(slug)} is loaded where it is, and readers wait meanwhile: ${reasons}`
+      }),
   ),
   ...undoNotes(projects),
 ]

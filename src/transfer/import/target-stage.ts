@@ -13,7 +13,7 @@ import type { ObjectGrants } from '../structure/grants/grants.ts'
 import { readGrantsState, readStageGrants } from '../structure/grants/stage-grants.ts'
 import { type LeftOut, leftOutGrant } from '../structure/grants/without-roles.ts'
 import { isTableEntry, type TableLine, tablesIn } from '../structure/lines.ts'
-import { isUsedFromOutside } from '../structure/outside-users.ts'
+import { findOutsideUsers } from '../structure/outside-users.ts'
 import type { Query } from '../structure/query.ts'
 import { readStructure, type StageStructure, tablesOf, toLines } from '../structure/read-structure.ts'
 import type { ArchiveStage } from './archive-lists.ts'
@@ -52,6 +52,8 @@ export interface TargetStage extends StageOfProject {
   /** What comes. */
   readonly archived: ArchiveStage
   readonly mode: LoadingMode
+  /** Why it is loaded in place, where it is, in words. */
+  readonly reasonsInPlace: readonly string[]
   /**
    * What takes the place of what where it is loaded beside: one schema of the other, or, where the schema is not the login's to
    * rename, each object of the one that was.
@@ -110,7 +112,8 @@ interface CurrentStage {
   readonly structure: StageStructure
   /** Whose the schema is, where it is not the project's login's: only they could give it to what replaces it. */
   readonly schemaOwner: string | undefined
-  readonly usedFromOutside: boolean
+  /** What depends on it in other schemas, in words. */
+  readonly outsideUsers: readonly string[]
   readonly grants: readonly ObjectGrants[]
   readonly rightsState: string
   readonly structureState: string
@@ -122,6 +125,9 @@ interface CurrentStage {
   readonly version: number
   readonly rows: ReadonlyMap<string, number>
 }
+
+/** How many reasons are given for loading a stage in place. */
+const MAX_REASONS = 20
 
 /** How long it is waited for a table that another session has locked: nobody can write to the stage meanwhile. */
 const LOCK_TIMEOUT = '5s'
@@ -155,7 +161,7 @@ function readWithin(
       const structureState = isOwn ? '' : await readStructureState(query, stage.schemaName)
       const structure = await readStructure(query, stage.schemaName)
       const schemaRights = isOwn ? undefined : await readSchemaRights(query, stage.schemaName)
-      const usedFromOutside = await isUsedFromOutside(query, stage.schemaName)
+      const outsideUsers = await findOutsideUsers(query, stage.schemaName)
       const grants = await readStageGrants(query, stage.schemaName)
       const rightsState = await readGrantsState(query, stage.schemaName)
       const ours = isOwn ? new Set<string>() : await readOurTables(query, stage.schemaName)
@@ -172,7 +178,7 @@ function readWithin(
       )
       const state = { rightsState, structureState }
       return {
-        ...{ structure, schemaOwner, usedFromOutside, grants, schemaRights, ofOthers, rows },
+        ...{ structure, schemaOwner, outsideUsers, grants, schemaRights, ofOthers, rows },
         ...state,
         version: server?.version ?? 0,
       }
@@ -211,7 +217,7 @@ function whatBecomesOf(
   coming: KnownRights,
   current: Omit<CurrentStage, 'rows' | 'rightsState' | 'structureState'>,
 ): Becomes {
-  const { structure, schemaOwner, usedFromOutside, grants, version, schemaRights, ofOthers } = current
+  const { structure, schemaOwner, outsideUsers, grants, version, schemaRights, ofOthers } = current
   const { notExported, comment, extensionsInside } = structure
   const exchanged = !schemaRights || (schemaRights.renamed && extensionsInside.length === 0) ? 'schemas' : 'objects'
   const reasonAgainstBeside = schemaRights
@@ -225,15 +231,28 @@ function whatBecomesOf(
     const leftOut = [...coming.leftOut, ...(given?.leftOut ?? [])]
     const { comment: comingComment = comment } = archived
     const built = { structure: coming.structure, comment: comingComment, rights, leftOut }
-    return { mode: 'build', exchanged, ...built, notReplaced: [], reasonsAgainst: reasonAgainstBeside }
+    return {
+      mode: 'build',
+      reasonsInPlace: [],
+      exchanged,
+      ...built,
+      notReplaced: [],
+      reasonsAgainst: reasonAgainstBeside,
+    }
   }
   const generated = notExported.filter(({ kind }) => kind === 'generated column')
   // An extension in the schema would go with it.
   const keepsSchema = !schemaRights && extensionsInside.length > 0
   // What comes with a range type stays where it was made.
   const keepsRanges = exchanged === 'objects' && structure.inOrder.some(({ line }) => line.kind === 'range')
-  const isInPlace =
-    notExported.length > 0 || usedFromOutside || reasonAgainstBeside.length > 0 || keepsSchema || keepsRanges
+  const reasonsInPlace = [
+    ...outsideUsers.map((user) => `${user} is outside of it, and depends on it`),
+    ...notExported.map(({ kind, name, detail = '' }) => `${kind} ${name} ${detail}`.trimEnd()),
+    ...reasonAgainstBeside,
+    ...(keepsSchema ? extensionsInside.map((name) => `the extension ${name} is in its schema`) : []),
+    ...(keepsRanges ? ['it has range types, which cannot be moved'] : []),
+  ].slice(0, MAX_REASONS)
+  const isInPlace = reasonsInPlace.length > 0
   return {
     ...rightsOver(structure, coming, { grants, version, isInPlace }),
     // Its values would have been left out if an archive could say how they are made.
@@ -242,6 +261,7 @@ function whatBecomesOf(
       ...ofOthers.map(({ name, detail }) => `table "${name}" ${detail}, so the project's own login cannot load it`),
     ],
     mode: isInPlace ? 'in place' : 'swap',
+    reasonsInPlace,
     exchanged,
     notReplaced: notExported.filter(lacksRows),
     structure: withPositions(toLines(structure), archived.structure),

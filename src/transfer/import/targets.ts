@@ -142,8 +142,9 @@ function assertLoadable(targets: readonly TargetProject[]): void {
   const inPlace = stages.find(({ mode }) => mode === 'in place')
   if (!inPlace || (stages.length === 1 && !targets.some(({ archived }) => archived.system))) return
   throw conflict(
-    `stage "${inPlace.stage.slug}" of project "${inPlace.project.slug}" has things that an archive does not describe ` +
-      '(publications, rights that others granted, ...), so it can only be imported into alone: use an archive of this one stage, without the ' +
+    `stage "${inPlace.stage.slug}" of project "${inPlace.project.slug}" can only be loaded in place ` +
+      `(${inPlace.reasonsInPlace[0]}), so it can only be imported into alone: use an archive of this one stage, without the ` +
       'system section',
+    inPlace.reasonsInPlace.map((detail) => ({ detail })),
   )
 }

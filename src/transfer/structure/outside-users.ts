@@ -1,15 +1,18 @@
 import { IS_OWN_SQL } from './objects/object-kind.ts'
 import type { Query } from './query.ts'
 
+/** How many are named at most. */
+const MAX_NAMED = 20
+
 /**
- * Whether something outside of a schema hangs on what is in it: a view, a foreign key or a column of another stage.
+ * Names what hangs, outside of a schema, on what is in it: a view, a foreign key or a column of another stage.
  *
  * It hangs on the tables as they are, whatever they are called: were others put in their place, it would go on with
  * the old ones, and be dropped with them.
  */
-export async function isUsedFromOutside(query: Query, schemaName: string): Promise<boolean> {
-  const rows = await query<{ used: boolean }>(USED_SQL, [schemaName])
-  return rows[0]?.used ?? false
+export async function findOutsideUsers(query: Query, schemaName: string): Promise<readonly string[]> {
+  const rows = await query<{ name: string }>(USERS_SQL, [schemaName])
+  return rows.map(({ name }) => name)
 }
 
 /**
@@ -35,11 +38,11 @@ const OWN_SQL = CATALOGS.map(
 
 // The names of what depends begin with its schema, but for types, which are looked up, and casts, which belong where one
 // of their types does. What is internal is a part of what it depends on, such as a TOAST table.
-const USED_SQL = `
+const USERS_SQL = `
 WITH own AS MATERIALIZED (${OWN_SQL}
 )
-SELECT EXISTS (
-  SELECT FROM own
+SELECT DISTINCT pg_catalog.pg_describe_object(d.classid, d.objid, d.objsubid) AS name
+  FROM own
    CROSS JOIN LATERAL (
       SELECT * FROM pg_catalog.pg_depend
        WHERE refclassid = own.class AND refobjid = own.oid AND deptype <> 'i' OFFSET 0
@@ -54,4 +57,4 @@ SELECT EXISTS (
                         AND o.oid IN (ca.castsource, ca.casttarget))
      AND $1::pg_catalog.name IS DISTINCT FROM
          COALESCE(n.nspname, (pg_catalog.pg_identify_object_as_address(d.classid, d.objid, d.objsubid)).object_names[1])
-) AS used`
+ ORDER BY name LIMIT ${MAX_NAMED}`

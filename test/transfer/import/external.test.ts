@@ -4,6 +4,7 @@ import { createExternalDatabase, type ExternalDatabase } from '../../support/dat
 import { eventually } from '../../support/eventually.ts'
 import type { ApiAnswer } from '../../support/http/api-client.ts'
 import { openSession, query } from '../../support/servers/sessions.ts'
+import { createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 /** Two schemas of an application: `public`, which stays whosever it is, and one of the login's own. */
@@ -158,7 +159,11 @@ test('where something outside depends on a stage, it is loaded where it is, and 
     const [before, oids] = [await contents(), await asOwner(`SELECT 'customer'::regclass::oid`)]
     await asOwner(`INSERT INTO customer (name) VALUES ('later')`)
     expect(await importInto(archive, 'shop', '&dryRun=true')).toMatchObject({
-      json: { projects: [{ stages: [{ mode: 'in place', undoable: false }] }] },
+      json: {
+        projects: [
+          { stages: [{ mode: 'in place', undoable: false, reasonsInPlace: [expect.stringMatching(/of_customers/)] }] },
+        ],
+      },
     })
     const answer = await importInto(archive, 'shop')
     expect(answer.status, answer.text).toBe(200)
@@ -196,6 +201,25 @@ test('an import waits for those who read, and ends where one of them changes the
   await session.query('ALTER TABLE own.note DROP extra')
   await session.end()
   await eventually(() => schemas()).not.toContainEqual(expect.stringMatching(/^wharf_new_/))
+})
+
+test('an archive of projects in several databases says of each as of which moment it is', async () => {
+  await createProject(wharf, 'hosted', 'CREATE TABLE own (n int); INSERT INTO own VALUES (7)')
+  const projects = [{ slug: 'hosted' }, { slug: 'shop' }]
+  const answer = await wharf.root.post('/export', { json: { projects } })
+  expect(answer.status, answer.text).toBe(200)
+  const lines = answer.text.split('\n').filter((line) => /^\{"(archive|project)":/.test(line))
+  const [archive, ...moments] = lines.map((line) => Object.values(JSON.parse(line))[0] as { snapshotAt: string })
+  expect(moments).toMatchObject([
+    { slug: 'hosted', snapshotAt: expect.any(String) },
+    { slug: 'shop', snapshotAt: expect.any(String) },
+  ])
+  expect(archive?.snapshotAt).toBe(moments.map(({ snapshotAt }) => snapshotAt).toSorted()[0])
+  // Two databases do not commit as one.
+  expect(await sendArchive(wharf.root, answer.text)).toMatchObject({
+    status: 409,
+    json: { detail: expect.stringMatching(/archive of one project/) },
+  })
 })
 
 test('after it is detached, nothing of imports is left in the database', async () => {

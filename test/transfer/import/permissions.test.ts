@@ -115,7 +115,11 @@ test('a dry run says for each table what there is, and what there would be', asy
           roles: null,
           rolesLeftOut: [],
           stages: [
-            { slug: stage, mode, undoable: mode !== 'in place', leftOut: [], notReplaced: [], tables, extensions: [] },
+            {
+              ...{ slug: stage, mode, undoable: mode !== 'in place' },
+              reasonsInPlace: mode === 'in place' ? [expect.any(String)] : [],
+              ...{ leftOut: [], notReplaced: [], tables, extensions: [] },
+            },
           ],
         },
       ],

@@ -7,7 +7,7 @@ import { SQLSTATE, sqlState } from '../../../database/sqlstate.ts'
 import { conflict } from '../../../errors.ts'
 import { stillLocked } from '../../../projects/lock-owners.ts'
 import type { ProjectDatabase } from '../../../projects/stage-database.ts'
-import { isUsedFromOutside } from '../../structure/outside-users.ts'
+import { findOutsideUsers } from '../../structure/outside-users.ts'
 import type { Query } from '../../structure/query.ts'
 import { assertSettled } from '../assert-settled.ts'
 import { loadFailure } from '../load-failure.ts'
@@ -136,9 +136,10 @@ async function assertUnchanged(query: Query, { stage: { schemaName }, structureS
   if ((await readStructureState(query, schemaName)) !== structureState) {
     throw conflict(`the structure of "${schemaName}" was changed while the import ran; nothing was changed, try again`)
   }
-  if (await isUsedFromOutside(query, schemaName)) {
+  const [user] = await findOutsideUsers(query, schemaName)
+  if (user !== undefined) {
     throw conflict(
-      `something outside of "${schemaName}" came to depend on it while the import ran; nothing was changed`,
+      `${user}, outside of "${schemaName}", came to depend on it while the import ran; nothing was changed`,
     )
   }
   await assertSettled(query, { schemaName, rightsState })
