@@ -137,13 +137,46 @@ test('a target that refuses a transfer ends the export, and nothing stays open',
 })
 
 test.each([
-  ['data:import', 'shop.jsonl.gz'],
   ['data:transfer', '.'],
   ['data:transfer', 'postgres://app@localhost/other'],
-])('%s of %s into the address of a database is refused', async (...args) => {
+])('%s of %s into the address of a database is refused yet', async (...args) => {
   const { code, stderr } = await runCommand([...args, external.owner.href])
-  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('nothing is imported into databases') })
+  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('cannot be the target of a transfer') })
   expect(stderr).not.toContain(external.password)
+})
+
+test('a file is imported over a database, which is asked for before, and then as the file says', async () => {
+  const target = await createExternalDatabase(
+    'CREATE TABLE note (id int PRIMARY KEY)',
+    installedCluster()?.createDatabase,
+  )
+  onTestFinished(target.drop)
+  const folder = await temporaryFolder()
+  const file = join(folder, 'note.jsonl.gz')
+  await target.run('INSERT INTO note VALUES (1), (2)')
+  const address = target.owner.href
+  expect((await runCommand(['data:export', address, '--output', file])).code).toBe(0)
+  await target.run('INSERT INTO note VALUES (3)')
+  const notes = () => query(address, 'SELECT id FROM note ORDER BY id')
+  const schemas = () => target.database.query('SELECT nspname FROM pg_namespace ORDER BY 1')
+  const before = await schemas()
+  const dry = await runCommand(['data:import', file, address, '--dry-run', '--json'])
+  expect(dry).toMatchObject({ code: 0 })
+  const [stage] = JSON.parse(dry.stdout).projects[0].stages
+  expect(stage).toMatchObject({ slug: 'live', tables: [{ name: 'note', rowsNow: 3, rowsAfter: 2 }] })
+  const refused = await runCommand(['data:import', file, address], { terminal: true, input: 'no\n' })
+  expect(refused).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('this replaces all rows of') })
+  expect((await runCommand(['data:import', file, address])).code).toBe(2)
+  expect(await notes()).toHaveLength(3)
+  const imported = await runCommand(['data:import', file, address, '--yes', '--json'])
+  expect({ code: imported.code, stderr: imported.stderr }).toMatchObject({ code: 0 })
+  expect(JSON.parse(imported.stdout).projects[0].stages).toMatchObject([{ slug: 'live', tables: 1, rows: 2 }])
+  expect(await notes()).toEqual([{ id: 1 }, { id: 2 }])
+  expect(await schemas()).toEqual(before)
+  for (const { stdout, stderr } of [dry, refused, imported]) expect(stdout + stderr).not.toContain(target.password)
+  const reader = await runCommand(['data:import', file, target.reader.href, '--yes'])
+  expect(reader).toMatchObject({ code: 1, stdout: '' })
+  expect(await readdir(folder)).toEqual(['note.jsonl.gz'])
 })
 
 test('several schemas are several stages, of which some can be chosen', async () => {

@@ -10,13 +10,12 @@ import { assertMayMove, assertPermission } from '../../projects/assert-permissio
 import { findProject } from '../../projects/projects.ts'
 import { findStage } from '../../projects/stages.ts'
 import type { ArchiveProject } from '../../transfer/import/archive-lists.ts'
+import { toExaminedStage } from '../../transfer/import/examined-stage.ts'
 import { importArchive } from '../../transfer/import/import-archive.ts'
-import { isUndoable, notReplacedOf, toCompleteness, toRolesResult } from '../../transfer/import/import-result.ts'
+import { toCompleteness, toRolesResult } from '../../transfer/import/import-result.ts'
 import { planRolesOf } from '../../transfer/import/import-roles.ts'
 import { type CheckOptions, checkArchive } from '../../transfer/import/receive-archive.ts'
 import { admitLastStage } from '../../transfer/import/structure-permission.ts'
-import { examineExtensions } from '../../transfer/import/target-extensions.ts'
-import type { TargetStage } from '../../transfer/import/target-stage.ts'
 import { compareTargets, type TargetProject, targetSlugs } from '../../transfer/import/targets.ts'
 import { tryBuilding } from '../../transfer/import/try-building.ts'
 import { undoImport } from '../../transfer/import/undo.ts'
@@ -188,22 +187,5 @@ async function toExaminedBody(container: Container, caller: Caller, target: Targ
     targetSlug: project.slug,
     ...toRolesResult(await planRolesOf(container.control.prisma, target, caller)),
     stages: await Promise.all(stages.map((target) => toExaminedStage(container, target))),
-  }
-}
-
-async function toExaminedStage(container: Container, target: TargetStage) {
-  return {
-    slug: target.stage.slug,
-    mode: target.mode,
-    reasonsInPlace: [...target.reasonsInPlace],
-    undoable: isUndoable(target, container),
-    leftOut: [...target.leftOut],
-    notReplaced: notReplacedOf(target),
-    tables: target.archived.tables.map(({ name, rows }) => ({
-      name,
-      rowsNow: target.rowsNow.get(name) ?? null,
-      rowsAfter: rows,
-    })),
-    extensions: await examineExtensions(container.system, target),
   }
 }

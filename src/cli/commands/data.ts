@@ -42,7 +42,8 @@ function addImport(program: Command, run: Run): void {
     .description(
       'Imports a file ("-": standard input) over the existing data: into the project of the DSN, ' +
         'wharf://<project>:<TOKEN>@<host>[:port]; without a DSN, into the target that the file names, or else into the ' +
-        'local project. With a DSN that names no project, the file says where to. All of it is imported, or nothing.',
+        'local project. With a DSN that names no project, the file says where to. Or into a database of yours, by its address, ' +
+        'postgres://<login>@<host>/<database>[?schema=<name>]. All of it is imported, or nothing.',
     )
     .addOption(yesOption())
     .option('--dry-run', 'only say what would be replaced, or why it cannot be')

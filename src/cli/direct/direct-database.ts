@@ -12,24 +12,25 @@ import type { CommandContext } from '../environment.ts'
 import { askPassword } from '../terminal/ask-password.ts'
 import type { DirectAddress } from './direct-address.ts'
 
-/** One transaction, one session that ends it where it waits, and one for questions. */
-const MAX_CONNECTIONS = 3
+/** As many as an import takes; an export takes fewer. */
+const MAX_CONNECTIONS = 8
 
 /**
  * Connects to a database for as long as `use` takes, without any server of Wharf's.
  *
- * @param use gets its stages, and leaves nothing behind there.
+ * @param use gets its stages.
  * @throws {AppError} DATABASE_UNAVAILABLE, DATABASE_UNSUITABLE; WRONG_USE where it wants a password, and there is nobody to
  *   ask; CONFLICT where a schema is missing, or closed to the login.
  */
 export async function withDirectDatabase<T>(
   context: CommandContext,
   { name, choice, stages }: DirectAddress,
+  { forWriting }: { readonly forWriting: boolean },
   use: (source: SnapshotSource) => Promise<T>,
 ): Promise<T> {
   const session = { applicationName: 'wharf', logger: createLogger('error') }
   const server = await reachServer(choice, { ...session, askPassword: (asking) => askPassword(context, asking) })
-  await assertUsable(server, { ...session, forWriting: false })
+  await assertUsable(server, { ...session, forWriting })
   context.signal.throwIfAborted()
   const options = { maxConnections: MAX_CONNECTIONS, session: 'attached', givesByteText: true } as const
   const database = openDatabase(server, options, session)

@@ -43,7 +43,7 @@ export async function withDirectSource<T>(
   const { generator, config } = await writingOf(context)
   const chosen = { ...address, stages: chooseStages(address, options.stage) }
   const selection = { ...toSelection(options), slug: address.project, system: false } as const
-  return withDirectDatabase(context, chosen, (source) => {
+  return withDirectDatabase(context, chosen, { forWriting: false }, (source) => {
     const open = async <R>(use: UseExport<R>, opened: ExportOptions): Promise<R> => {
       try {
         return await withDirectExport({ generator, config }, source, selection, use, opened)

@@ -8,19 +8,12 @@ import { GENEROUS_LIMITS } from '../archive-limits.ts'
 import type { CommandContext } from '../environment.ts'
 import { EXIT } from '../exit-codes.ts'
 import { warnOfMissing } from '../missing-text.ts'
-import { notImportedInto } from '../not-imported-into.ts'
 import { type Server, withServer } from '../server.ts'
 import { assertCanConfirm, type Confirmation, confirm } from '../terminal/confirm.ts'
 import { type FileProgress, fileProgressLine, showProgress } from '../terminal/progress.ts'
-import type { ReportOptions } from '../terminal/result.ts'
 import { examineArchive, type ImportCall, importArchive } from './import-call.ts'
+import type { ImportOptions } from './import-options.ts'
 import { replacementWarning, reportExamination, reportImport } from './import-report.ts'
-
-interface ImportOptions extends ReportOptions, Confirmation {
-  readonly dryRun?: boolean
-  readonly allowEdited?: boolean
-  readonly allowIncomplete?: boolean
-}
 
 /** What is imported where. */
 interface Import {
@@ -37,7 +30,12 @@ export async function runImport(
   address: string | undefined,
   options: ImportOptions,
 ): Promise<number> {
-  if (address !== undefined && isPostgresAddress(address)) throw notImportedInto()
+  if (address !== undefined && isPostgresAddress(address)) {
+    if (!options.dryRun) assertCanConfirmFile(context, file, options)
+    // Loaded here, since all others do without what connects to databases.
+    const { importDirectly } = await import('../direct/import-directly.ts')
+    return importDirectly(context, file, address, options)
+  }
   const target = parseServerTarget(address)
   if (!options.dryRun) assertCanConfirmFile(context, file, options)
   const work = (input: ArchiveInput): Promise<number> =>

@@ -1,0 +1,9 @@
+import type { Confirmation } from '../terminal/confirm.ts'
+import type { ReportOptions } from '../terminal/result.ts'
+
+/** Those of `data:import`. */
+export interface ImportOptions extends ReportOptions, Confirmation {
+  readonly dryRun?: boolean
+  readonly allowEdited?: boolean
+  readonly allowIncomplete?: boolean
+}
