@@ -1,0 +1,34 @@
+import { execFile } from 'node:child_process'
+import { readFile, writeFile } from 'node:fs/promises'
+import { delimiter, join } from 'node:path'
+import { promisify } from 'node:util'
+import { inject } from 'vitest'
+import { PROGRAM } from '../processes/child.ts'
+import { temporaryFolder } from '../processes/processes.ts'
+
+const run = promisify(execFile)
+
+/** The commands of a page of docs/guides, block by block, but for those that run the service. */
+export async function readGuide(name: string): Promise<readonly string[]> {
+  const text = await readFile(new URL(`../../../docs/guides/${name}`, import.meta.url), 'utf8')
+  return [...text.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block)
+}
+
+/** npm as the guides use it, for this build: the options after `--` are the program's. */
+const NPM = `#!/bin/sh
+[ "$1" = ci ] && exit
+shift 2
+for each; do shift; [ "$each" = -- ] || set -- "$@" "$each"; done
+exec "${process.execPath}" "${PROGRAM}" "$@"
+`
+
+/** Types commands in a folder of their own. @param variables of the environment, besides a home. */
+export async function openTerminal(variables: Readonly<Record<string, string>>) {
+  const [folder, programs] = [await temporaryFolder(), await temporaryFolder()]
+  await writeFile(join(programs, 'npm'), NPM, { mode: 0o755 })
+  const env = { PATH: `${programs}${delimiter}${process.env.PATH}`, HOME: inject('home'), ...variables }
+  return {
+    folder,
+    type: async (text: string): Promise<string> => (await run('sh', ['-e', '-c', text], { cwd: folder, env })).stdout,
+  }
+}
