@@ -136,13 +136,36 @@ test('a target that refuses a transfer ends the export, and nothing stays open',
   await eventually(() => sessionsOf('reader')).toBe(0)
 })
 
-test.each([
-  ['data:transfer', '.'],
-  ['data:transfer', 'postgres://app@localhost/other'],
-])('%s of %s into the address of a database is refused yet', async (...args) => {
-  const { code, stderr } = await runCommand([...args, external.owner.href])
-  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('cannot be the target of a transfer') })
-  expect(stderr).not.toContain(external.password)
+test('a project of a server is transferred into a database, and that into another, each the same by its archive', async () => {
+  await createProject(
+    wharf,
+    'origin',
+    'CREATE TABLE note (id int PRIMARY KEY, text text); INSERT INTO note VALUES (1, $$one$$)',
+  )
+  const [first, second] = [
+    await createExternalDatabase('', installedCluster()?.createDatabase),
+    await createExternalDatabase('CREATE TABLE note (id int PRIMARY KEY, text text); INSERT INTO note VALUES (7)'),
+  ]
+  onTestFinished(first.drop)
+  onTestFinished(second.drop)
+  const transfer = (source: string, target: string, ...args: readonly string[]) =>
+    runCommand(['data:transfer', source, target, ...args])
+  const schemas = () => second.database.query('SELECT nspname FROM pg_namespace ORDER BY 1')
+  const before = await schemas()
+  const built = await transfer(dsnOf(wharf, 'origin'), first.owner.href, '--yes')
+  expect({ code: built.code, stderr: built.stderr }).toEqual({ code: 0, stderr: expect.not.stringContaining('error') })
+  const asked = await runCommand(['data:transfer', first.owner.href, second.owner.href], {
+    terminal: true,
+    input: 'no\n',
+  })
+  expect(asked).toMatchObject({ code: 1, stderr: expect.stringMatching(/replaces all rows in postgres:\/\/owner_/) })
+  const replaced = await transfer(first.owner.href, second.owner.href, '--yes', '--json')
+  expect({ code: replaced.code, stderr: replaced.stderr }).toMatchObject({ code: 0 })
+  expect(await query(second.owner.href, 'SELECT * FROM note')).toEqual([{ id: 1, text: 'one' }])
+  expect(await schemas()).toEqual(before)
+  const withSystem = await transfer(dsnOf(wharf, 'origin'), second.owner.href, '--yes', '--include-system')
+  expect(withSystem).toMatchObject({ code: 2, stderr: expect.stringContaining('--include-system') })
+  expect(built.stderr + asked.stderr + replaced.stdout + withSystem.stderr).not.toContain(second.password)
 })
 
 test('a file is imported over a database, which is asked for before, and then as the file says', async () => {

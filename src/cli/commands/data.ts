@@ -59,7 +59,7 @@ function addTransfer(program: Command, run: Run): void {
     .summary('copy the data of a project into another one')
     .description(
       'Copies the data of one project directly into another one, over the existing data. Each project is a DSN, ' +
-        'wharf://<project>:<TOKEN>@<host>[:port], or "." for the local project; the source can be the address of a database, ' +
+        'wharf://<project>:<TOKEN>@<host>[:port], or "." for the local project, or the address of a database, ' +
         'postgres://<login>@<host>/<database>[?schema=<name>]. All of it arrives, or nothing.',
     )
     .option('--include-system', 'include the system schema: roles and event log')

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { toExaminedStage } from '../../transfer/import/examined-stage.ts'
 import { type DirectTarget, importDirect, tryDirect } from '../../transfer/import/external/import-direct.ts'
 import { toCompleteness, toRolesResult } from '../../transfer/import/import-result.ts'
@@ -8,7 +5,6 @@ import type { TargetProject } from '../../transfer/import/targets.ts'
 import { type ArchiveInput, withArchiveInput, withRepeatableInput } from '../archive-input.ts'
 import type { CommandContext } from '../environment.ts'
 import { EXIT } from '../exit-codes.ts'
-import { throwFileFailure } from '../file-failure.ts'
 import type { ImportOptions } from '../import/import-options.ts'
 import { type Examination, replacementWarning, reportExamination, reportImport } from '../import/import-report.ts'
 import { warnOfMissing } from '../missing-text.ts'
@@ -17,6 +13,7 @@ import { printable } from '../terminal/printable.ts'
 import { type FileProgress, fileProgressLine, showProgress } from '../terminal/progress.ts'
 import { readDirectAddress } from './direct-address.ts'
 import { withDirectDatabase } from './direct-database.ts'
+import { withSpoolFolder } from './spool-folder.ts'
 
 /** A file, and the database that it is imported into. */
 interface Planned {
@@ -120,15 +117,4 @@ async function send(
       confirm: goesOn,
     }),
   )
-}
-
-async function withSpoolFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
-  const folder = await mkdtemp(join(tmpdir(), 'wharf-')).catch(
-    throwFileFailure(`a temporary folder in ${tmpdir()} (TMPDIR)`, 'write'),
-  )
-  try {
-    return await use(folder)
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
 }

@@ -1,14 +1,11 @@
 import { assertRowsThere } from '../../archive/assert-rows.ts'
-import { isPostgresAddress } from '../../database/address/parse-address.ts'
 import { AppError, isAppError, wrongUse } from '../../errors.ts'
 import { parseProjectTarget } from '../../transfer/remote/target.ts'
 import type { CommandContext } from '../environment.ts'
 import { EXIT } from '../exit-codes.ts'
 import type { SelectionOptions } from '../export/export-selection.ts'
-import { type ImportedProject, importArchive } from '../import/import-call.ts'
+import type { ImportedProject } from '../import/import-call.ts'
 import { missingLines } from '../missing-text.ts'
-import { notImportedInto } from '../not-imported-into.ts'
-import { withServer } from '../server.ts'
 import { assertCanConfirm, type Confirmation, confirm } from '../terminal/confirm.ts'
 import { printable } from '../terminal/printable.ts'
 import {
@@ -19,10 +16,12 @@ import {
   showProgress,
 } from '../terminal/progress.ts'
 import type { ReportOptions } from '../terminal/result.ts'
-import { type Endpoint, isSameAccess, isSameProject, nameOf, stagesOf, toEndpoint } from './endpoint.ts'
+import { isSameAccess, isSameProject } from './endpoint.ts'
+import { chooseTarget, withTransferTarget } from './open-target.ts'
 import { transferAsJob } from './transfer-as-job.ts'
 import { leftOutOf, reportTransfer, type Transfer } from './transfer-report.ts'
 import { chooseSource, type TransferSource, withTransferSource } from './transfer-source.ts'
+import type { TransferTarget } from './transfer-target.ts'
 import { openUploadSink } from './upload-sink.ts'
 
 interface TransferOptions extends SelectionOptions, Confirmation, ReportOptions {}
@@ -34,23 +33,21 @@ export async function runTransfer(
   targetAddress: string,
   options: TransferOptions,
 ): Promise<number> {
-  if (isPostgresAddress(targetAddress)) throw notImportedInto()
   const source = chooseSource(sourceAddress, parseProjectTarget)
-  const target = parseProjectTarget(targetAddress)
-  if (source.target?.kind === 'local' && target.kind === 'local') throw sameProject()
+  const target = chooseTarget(targetAddress)
+  if (source.target?.kind === 'local' && target.target?.kind === 'local') throw sameProject()
   assertCanConfirm(context, options)
   return withTransferSource(context, source, options, (from) =>
-    withServer(context, target, async (targetServer) => {
-      const to = toEndpoint(targetServer)
+    withTransferTarget(context, target, async (to) => {
       const { endpoint } = from
-      if (endpoint && isSameProject(endpoint, to)) throw sameProject()
+      if (endpoint && to.endpoint && isSameProject(endpoint, to.endpoint)) throw sameProject()
       const warning = await replacementWarning(from, to, options)
       // With --yes there is nobody to tell: the export refuses what would be refused here, and the report names the rest.
       const missing = options.yes ? [] : await examineSource(from, options)
       if (!(await confirm(context, [warning, ...missing].join('\n'), options))) return EXIT.failed
       const transferred =
-        endpoint && isSameAccess(endpoint, to)
-          ? await transferAsJob(context, endpoint, to, options)
+        endpoint && to.endpoint && isSameAccess(endpoint, to.endpoint)
+          ? await transferAsJob(context, endpoint, to.endpoint, options)
           : await transfer(context, from, to, options)
       return reportTransfer(context, transferred, options)
     }),
@@ -58,12 +55,12 @@ export async function runTransfer(
 }
 
 /** Also finds out, before anything is sent, whether both projects are there. */
-async function replacementWarning(from: TransferSource, to: Endpoint, options: TransferOptions): Promise<string> {
+async function replacementWarning(from: TransferSource, to: TransferTarget, options: TransferOptions): Promise<string> {
   const stages = options.stage?.map(printable) ?? (await from.stages().catch(throwFailed('source')))
-  const there = await stagesOf(to).catch(throwFailed('target'))
+  const there = await to.stages().catch(throwFailed('target'))
   const roles = options.includeSystem ? ', and its roles' : ''
   return [
-    `this replaces all rows in ${nameOf(to)}, stages ${stages.join(', ') || 'none'}${roles}, with those of ${printable(from.name)}`,
+    `this replaces all rows in ${printable(to.name)}, stages ${stages.join(', ') || 'none'}${roles}, with those of ${printable(from.name)}`,
     `the target has the stages ${there.join(', ') || 'none'}`,
   ].join('\n')
 }
@@ -79,11 +76,11 @@ async function examineSource(from: TransferSource, options: TransferOptions): Pr
   }
 }
 
-/** The archive goes from the source to the server as it comes, and is checked on the way. */
+/** The archive goes from the source to the target as it comes, and is checked on the way. */
 async function transfer(
   context: CommandContext,
   from: TransferSource,
-  to: Endpoint,
+  to: TransferTarget,
   options: TransferOptions,
 ): Promise<Transfer> {
   const startedAt = performance.now()
@@ -92,8 +89,7 @@ async function transfer(
   let imported: readonly ImportedProject[] = []
   const send = async (bytes: AsyncIterable<Buffer>): Promise<void> => {
     const { allowIncomplete } = options
-    const call = { http: to.server.http, targetSlug: to.project, allowEdited: false, allowIncomplete, progress: upload }
-    imported = (await importArchive({ ...call, bytes })).projects
+    imported = await to.send(bytes, { allowIncomplete, progress: upload, signal: context.signal })
   }
 
   const stopped = new AbortController()

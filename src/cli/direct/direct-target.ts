@@ -1,0 +1,53 @@
+import { wrongUse } from '../../errors.ts'
+import { importDirect } from '../../transfer/import/external/import-direct.ts'
+import type { CommandContext } from '../environment.ts'
+import type { TransferTarget } from '../transfer/transfer-target.ts'
+import { readDirectAddress } from './direct-address.ts'
+import { withDirectDatabase } from './direct-database.ts'
+import { withSpoolFolder } from './spool-folder.ts'
+
+/**
+ * Connects to a database that is named by its address, for as long as archives are imported into it.
+ *
+ * @throws {AppError} as `withDirectDatabase`.
+ */
+export async function withDirectTarget<T>(
+  context: CommandContext,
+  text: string,
+  work: (target: TransferTarget) => Promise<T>,
+): Promise<T> {
+  const address = await readDirectAddress(context, text)
+  const { name, project } = address
+  const limits = await context.environment.loadConfig()
+  const { spoolReserveBytes } = limits
+  return withDirectDatabase(context, address, { forWriting: true }, (source) =>
+    withSpoolFolder((spoolFolder) =>
+      work({
+        ...{ name, project, endpoint: undefined },
+        stages: async () => source.stages.map(({ slug }) => slug),
+        async send(bytes, { progress, signal, allowIncomplete }) {
+          async function* counted(): AsyncGenerator<Buffer, void, undefined> {
+            for await (const chunk of bytes) {
+              yield chunk
+              progress.bytes += chunk.length
+            }
+            progress.waitingFor = 'loading'
+          }
+          const target = { ...source, slug: project }
+          const policy = allowIncomplete === undefined ? {} : { allowIncomplete }
+          const imported = await importDirect(target, (use) => use(counted()), {
+            ...{ limits, spoolFolder, spoolReserveBytes, signal, ...policy },
+            confirm: async ({ archived }) => {
+              if (archived.roles.length > 0) throw withSystem()
+              return true
+            },
+          })
+          return imported ? [imported] : []
+        },
+      }),
+    ),
+  )
+}
+
+const withSystem = (): Error =>
+  wrongUse('a database that is not Wharf’s takes no roles and no event log of Wharf’s: leave --include-system out')

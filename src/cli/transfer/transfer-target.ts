@@ -1,0 +1,22 @@
+import type { RowsPolicy } from '../../archive/assert-rows.ts'
+import type { ImportedProject } from '../import/import-call.ts'
+import type { FileProgress } from '../terminal/progress.ts'
+import type { Endpoint } from './endpoint.ts'
+
+/** Where the data of a transfer goes. */
+export interface TransferTarget {
+  /** For messages. */
+  readonly name: string
+  /** The project's slug. */
+  readonly project: string
+  /** Undefined where it is on no server. */
+  readonly endpoint: Endpoint | undefined
+  stages(): Promise<readonly string[]>
+  /** Imports an archive as it comes. */
+  send(bytes: AsyncIterable<Buffer>, sending: Sending): Promise<readonly ImportedProject[]>
+}
+
+export interface Sending extends RowsPolicy {
+  readonly progress: FileProgress
+  readonly signal: AbortSignal
+}

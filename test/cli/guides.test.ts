@@ -1,0 +1,139 @@
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { describe, expect, inject, onTestFinished, test } from 'vitest'
+import { comparableLines } from '../support/archives/import.ts'
+import { openTerminal, readGuide } from '../support/cli/guide.ts'
+import { createMigratedDatabase } from '../support/database/database.ts'
+import { eventually } from '../support/eventually.ts'
+import { temporaryFolder } from '../support/processes/processes.ts'
+import { installedPrograms } from '../support/servers/installed-programs.ts'
+import { query } from '../support/servers/sessions.ts'
+import { type ServiceProcess, startServiceProcess } from '../support/service/service-process.ts'
+import { ROOT_TOKEN } from '../support/service/wharf.ts'
+
+/*
+ * All guides name the same logins, so they follow each other here.
+ */
+
+const run = promisify(execFile)
+const bin = installedPrograms() ?? ''
+const installed = inject('installed')
+const superuserUrl = installed?.superuserUrl ?? ''
+const port = installed === null ? '' : new URL(superuserUrl).port
+
+const CHINOOK = fileURLToPath(new URL('../../../shared/data/chinook/chinook.sql', import.meta.url))
+const SMALL = `
+  CREATE TABLE artist (id serial PRIMARY KEY, name text);
+  CREATE TABLE song (id int, artist_id int REFERENCES artist, at date) PARTITION BY RANGE (at);
+  CREATE TABLE song_all PARTITION OF song DEFAULT;
+  CREATE VIEW first AS SELECT * FROM artist WHERE id = 1;
+  INSERT INTO artist (name) SELECT n FROM generate_series(1, 50) n;
+  INSERT INTO song SELECT n, n, date '2026-01-01' + n FROM generate_series(1, 50) n`
+
+const addressOf = (name: string): string => `postgres://app@127.0.0.1:${port}/${name}`
+
+/** Databases of the login `app`, and the login `reader`, on the installed server, for the test that runs. */
+async function makeDatabases(...names: readonly string[]): Promise<void> {
+  const logins = ['app', 'reader']
+  for (const login of logins) await query(superuserUrl, `CREATE ROLE ${login} LOGIN`)
+  for (const name of names) await query(superuserUrl, `CREATE DATABASE ${name} OWNER app TEMPLATE template0`)
+  onTestFinished(async () => {
+    for (const name of names) await query(superuserUrl, `DROP DATABASE ${name} WITH (FORCE)`)
+    for (const login of logins) await query(superuserUrl, `DROP ROLE ${login}`)
+  })
+}
+
+/** Fills a database as its owner does, by psql. */
+async function fill(name: string): Promise<void> {
+  const input = existsSync(CHINOOK) ? ['-f', CHINOOK] : ['-c', SMALL]
+  const psql = existsSync(join(bin, 'psql')) ? join(bin, 'psql') : 'psql'
+  await run(psql, ['-q', '-v', 'ON_ERROR_STOP=1', addressOf(name), ...input])
+}
+
+/** A terminal, and the service that it finds. */
+async function openBoth() {
+  const dataDir = await temporaryFolder()
+  const terminal = await openTerminal({
+    ...{ WHARF_DATA_DIR: dataDir, WHARF_ROOT_TOKEN: ROOT_TOKEN },
+    ...{ PGPORT: port, PGPASSWORD: 'not asked for' },
+  })
+  const begin = async (): Promise<ServiceProcess> => {
+    const database = await createMigratedDatabase()
+    onTestFinished(database.drop)
+    const service = await startServiceProcess({ databaseUrl: database.url, dataDir })
+    onTestFinished(async () => void (await service.kill('SIGTERM')))
+    return service
+  }
+  return { ...terminal, begin }
+}
+
+async function dump(name: string): Promise<string> {
+  const { stdout } = await run(join(bin, 'pg_dump'), ['--no-acl', '--schema=public', addressOf(name)], {
+    maxBuffer: 2 ** 28,
+  })
+  return stdout.replace(/^\\(un)?restrict .*$/gm, '')
+}
+
+describe.skipIf(bin === '' || installed === null)('the guide', () => {
+  test('to a backup leads to an archive by two commands, and to a proven one every night by three', async () => {
+    await makeDatabases('chinook')
+    await fill('chinook')
+    const { type, folder, begin } = await openBoth()
+    const commands = await readGuide('back-up-a-database.md')
+    const [toArchive = '', toLook = '', toSchedule = '', toList = '', toRestore = ''] = commands
+    expect(toArchive.trim().split('\n')).toHaveLength(2)
+    expect(toSchedule.trim().split('\n')).toHaveLength(2)
+
+    expect(await type(toArchive)).toContain('exported chinook to chinook.jsonl.gz')
+    expect(await readdir(folder)).toEqual(['chinook.jsonl.gz'])
+    expect(await type(toLook)).toContain('{"archive":')
+
+    const service = await begin()
+    await type(toSchedule)
+    const [{ id }] = JSON.parse((await service.root.get('/schedules')).text).items
+    expect((await service.root.post(`/schedules/${id}/run`)).status).toBe(202)
+    await eventually(async () => (await service.root.get(`/schedules/${id}`)).text).toMatch(/"lastProven":\{/)
+    expect(await type(toList)).toContain('nightly')
+    expect(await type(toRestore)).toContain('imported')
+  })
+
+  test('to staging leads to a copy of production, which pg_dump says is the same, and again over itself', async () => {
+    await makeDatabases('shop', 'staging')
+    await fill('shop')
+    await query(addressOf('shop'), 'GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader')
+    await query(addressOf('shop'), 'GRANT SELECT ON ALL SEQUENCES IN SCHEMA public TO reader')
+    const { type, begin } = await openBoth()
+    const service = await begin()
+    const [toSchedule = ''] = await readGuide('staging-every-night.md')
+    expect(toSchedule.trim().split('\n')).toHaveLength(3)
+    await type(toSchedule)
+    const [{ id }] = JSON.parse((await service.root.get('/schedules')).text).items
+    for (const _ of ['first', 'again']) {
+      const answer = await service.root.post(`/schedules/${id}/run`)
+      expect(answer.status, answer.text).toBe(202)
+      const path = `/jobs/${JSON.parse(answer.text).id}`
+      await eventually(async () => (await service.root.get(path)).json, 60_000).toMatchObject({ status: 'succeeded' })
+      expect(await dump('staging')).toBe(await dump('shop'))
+    }
+  })
+
+  test('to another host leads to a database that is the same by pg_dump and by its archive, and again', async () => {
+    await makeDatabases('shop', 'moved')
+    await fill('shop')
+    const { type, folder } = await openBoth()
+    const [toMove = '', toCompare = ''] = await readGuide('move-to-another-host.md')
+    const linesOf = async (file: string) => comparableLines(await readFile(join(folder, file), 'utf8'))
+    for (const _ of ['first', 'again']) {
+      expect(await type(toMove)).toContain('transferred shop to moved')
+      expect(await dump('moved')).toBe(await dump('shop'))
+      await type(toCompare)
+      expect(await linesOf('new.jsonl')).toEqual(await linesOf('old.jsonl'))
+    }
+    const schemas = "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'wharf%'"
+    expect(await query(addressOf('moved'), schemas)).toEqual([])
+  })
+})
