@@ -89,6 +89,8 @@ describe.skipIf(bin === '' || installed === null)('the guide', () => {
     expect(toSchedule.trim().split('\n')).toHaveLength(2)
 
     expect(await type(toArchive)).toContain('exported chinook to chinook.jsonl.gz')
+    // What every database has is nothing that an archive lacks.
+    expect(await type('npm run wharf data:verify chinook.jsonl.gz -- --json')).toContain('"complete":true')
     expect(await readdir(folder)).toEqual(['chinook.jsonl.gz'])
     expect(await type(toLook)).toContain('{"archive":')
 

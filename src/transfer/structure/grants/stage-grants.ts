@@ -17,8 +17,28 @@ export async function readStageGrants(query: Query, schemaName: string): Promise
     'SELECT oid::text FROM pg_catalog.pg_namespace WHERE nspname = $1::pg_catalog.name',
     [schemaName],
   )
-  const all = schema ? await readGrants(query, schema.oid) : []
+  if (!schema) return []
+  const initial = await query<{ privilege: string }>(INITIAL_SQL, [schema.oid])
+  const byItself = new Set(initial.map(({ privilege }) => privilege))
+  const all = (await readGrants(query, schema.oid)).map((object) =>
+    object.object === 'schema' ? withoutInitial(object, byItself) : object,
+  )
   return all.filter((object) => !isByItself(object)).map(({ target: _, ...object }) => object)
+}
+
+/** What everybody may do in a schema that PostgreSQL itself has made, in every database: in `public`. */
+const INITIAL_SQL = `
+SELECT g.privilege_type AS privilege
+  FROM pg_catalog.pg_init_privs p CROSS JOIN LATERAL pg_catalog.aclexplode(p.initprivs) g
+ WHERE p.classoid = 'pg_catalog.pg_namespace'::pg_catalog.regclass AND p.objoid = $1::pg_catalog.oid AND g.grantee = 0`
+
+function withoutInitial<T extends ObjectGrants>(object: T, initial: ReadonlySet<string>): T {
+  const grants = object.grants.flatMap((grant) => {
+    if (grant.to !== 'public') return [grant]
+    const privileges = grant.privileges.filter((privilege) => !initial.has(privilege))
+    return privileges.length + grant.grantable.length === 0 ? [] : [{ ...grant, privileges }]
+  })
+  return { ...object, grants }
 }
 
 /** The same as entries of what an archive lacks. */
