@@ -16,24 +16,30 @@ export async function findOutsideUsers(query: Query, schemaName: string): Promis
 }
 
 /**
- * What a schema holds that something outside of it can hang on: the catalogs, and what begins their columns' names. What comes
- * with an extension is used from anywhere.
+ * What a schema holds that something outside of it can hang on: the catalogs, what begins their columns' names, and which
+ * rows. What comes with an extension is used from anywhere.
  */
 const CATALOGS = [
-  ['pg_class', 'rel'],
-  ['pg_type', 'typ'],
-  ['pg_proc', 'pro'],
-  ['pg_operator', 'opr'],
-  ['pg_collation', 'coll'],
-  ['pg_ts_config', 'cfg'],
-  ['pg_ts_dict', 'dict'],
+  ['pg_class', 'rel', 'true'],
+  // The array type of one that comes with an extension does, too, and is no member itself.
+  [
+    'pg_type',
+    'typ',
+    `NOT EXISTS (SELECT FROM pg_catalog.pg_type t JOIN pg_catalog.pg_depend e ON e.classid = t.tableoid AND e.objid = t.oid
+                  WHERE t.typarray = o.oid AND e.deptype = 'e')`,
+  ],
+  ['pg_proc', 'pro', 'true'],
+  ['pg_operator', 'opr', 'true'],
+  ['pg_collation', 'coll', 'true'],
+  ['pg_ts_config', 'cfg', 'true'],
+  ['pg_ts_dict', 'dict', 'true'],
 ] as const
 
 const OWN_SQL = CATALOGS.map(
-  ([catalog, prefix]) => `
+  ([catalog, prefix, where]) => `
   SELECT 'pg_catalog.${catalog}'::pg_catalog.regclass AS class, o.oid
     FROM pg_catalog.${catalog} o JOIN pg_catalog.pg_namespace n ON n.oid = o.${prefix}namespace
-   WHERE n.nspname = $1::pg_catalog.name AND ${IS_OWN_SQL}`,
+   WHERE n.nspname = $1::pg_catalog.name AND ${IS_OWN_SQL} AND ${where}`,
 ).join('\n  UNION ALL')
 
 // The names of what depends begin with its schema, but for types, which are looked up, and casts, which belong where one

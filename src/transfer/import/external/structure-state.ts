@@ -21,6 +21,7 @@ const OF_RELATIONS = [
   ['pg_policy', 'polrelid', 'oid'],
   ['pg_inherits', 'inhrelid', 'inhparent'],
   ['pg_statistic_ext', 'stxrelid', 'oid'],
+  ['pg_sequence', 'seqrelid', 'seqrelid'],
 ] as const
 
 /** Catalogs whose rows are of the schema, with the column that says so. */
@@ -32,6 +33,24 @@ const OF_SCHEMAS = [
   ['pg_collation', 'collnamespace'],
   ['pg_ts_config', 'cfgnamespace'],
   ['pg_ts_dict', 'dictnamespace'],
+] as const
+
+/** Catalogs whose rows are of something else in the schema: the column that says of what, what tells them apart, and where that is. */
+const OF_OTHERS = [
+  ['pg_enum', 'enumtypid', 'oid', 'pg_type', 'typnamespace'],
+  ['pg_ts_config_map', 'mapcfg', 'mapseqno', 'pg_ts_config', 'cfgnamespace'],
+  ['pg_cast', 'castsource', 'oid', 'pg_type', 'typnamespace'],
+  ['pg_cast', 'casttarget', 'oid', 'pg_type', 'typnamespace'],
+] as const
+
+/** What comments are on: the catalog, and the column that says which schema, or which relation of it, its rows are of. */
+const COMMENTED = [
+  ['pg_class', 'relnamespace'],
+  ...OF_SCHEMAS,
+  ['pg_trigger', 'tgrelid'],
+  ['pg_rewrite', 'ev_class'],
+  ['pg_policy', 'polrelid'],
+  ['pg_statistic_ext', 'stxrelid'],
 ] as const
 
 // Of relations, what CREATE INDEX, TRUNCATE and VACUUM FULL write to their own rows does not count.
@@ -51,5 +70,18 @@ ${OF_RELATIONS.map(
   ([catalog, column, key]) => `
     UNION ALL SELECT pg_catalog.concat_ws(' ', '${catalog}', o.${column}, o.${key}, o.xmin)
       FROM pg_catalog.${catalog} o JOIN relation ON o.${column} = relation.oid`,
+).join('')}
+${OF_OTHERS.map(
+  ([catalog, column, key, of, namespace]) => `
+    UNION ALL SELECT pg_catalog.concat_ws(' ', '${catalog}', o.${column}, o.${key}, o.xmin)
+      FROM schema JOIN pg_catalog.${of} p ON p.${namespace} = schema.oid JOIN pg_catalog.${catalog} o ON o.${column} = p.oid`,
+).join('')}
+${COMMENTED.map(
+  ([catalog, column]) => `
+    UNION ALL SELECT pg_catalog.concat_ws(' ', 'comment', d.classoid, d.objoid, d.objsubid, d.xmin)
+      FROM (SELECT oid FROM schema UNION ALL SELECT oid FROM relation) parent
+      JOIN pg_catalog.${catalog} o ON o.${column} = parent.oid
+      JOIN pg_catalog.pg_description d
+        ON d.classoid = 'pg_catalog.${catalog}'::pg_catalog.regclass AND d.objoid = o.oid`,
 ).join('')}
   ) parts`

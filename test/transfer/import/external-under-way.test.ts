@@ -1,0 +1,125 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { comparableLines, exportOf, sendArchive } from '../../support/archives/import.ts'
+import { createExternalDatabase, type ExternalDatabase } from '../../support/database/external-database.ts'
+import { eventually } from '../../support/eventually.ts'
+import type { ApiAnswer } from '../../support/http/api-client.ts'
+import { openSession, query } from '../../support/servers/sessions.ts'
+import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
+
+/** What others do to attached stages while an import into them runs. */
+const SHOP = `
+  CREATE TYPE size AS ENUM ('small', 'large');
+  CREATE SEQUENCE ticket;
+  CREATE TABLE item (id int PRIMARY KEY, size size);
+  INSERT INTO item SELECT n, 'small' FROM generate_series(1, 20) n;
+  CREATE MATERIALIZED VIEW total AS SELECT count(*) FROM item;
+  CREATE VIEW biggest AS SELECT c.relname, total.count FROM pg_catalog.pg_class c, total WHERE c.relname = 'item';
+  CREATE VIEW over_biggest AS SELECT relname FROM biggest;
+  CREATE TEXT SEARCH CONFIGURATION words (COPY = pg_catalog.simple);
+  CREATE SCHEMA own;
+  CREATE TYPE own.colour AS ENUM ('red');
+  CREATE TABLE own.note (id int PRIMARY KEY, colour own.colour);
+  INSERT INTO own.note VALUES (1, 'red')`
+
+let wharf: TestWharf
+let external: ExternalDatabase
+
+beforeAll(async () => {
+  external = await createExternalDatabase(SHOP)
+  await query(external.database.superuserUrl, 'CREATE EXTENSION ltree; CREATE TABLE own_rows (id int)')
+  await query(external.database.superuserUrl, 'ALTER EXTENSION ltree ADD TABLE own_rows')
+  wharf = await startWharf({ environment: { WHARF_TRANSFER_HOSTS: external.owner.host } })
+  const stages = [
+    { slug: 'live', schema: 'public' },
+    { slug: 'notes', schema: 'own' },
+  ]
+  const json = { slug: 'shop', attach: { address: external.owner.href, stages } }
+  const made = await wharf.root.post('/projects', { json })
+  expect(made.status, made.text).toBe(201)
+})
+afterAll(async () => {
+  await wharf?.close()
+  await external?.drop()
+})
+
+const asOwner = <Row extends object>(sql: string): Promise<Row[]> => query(external.owner.href, sql) as Promise<Row[]>
+
+const countLoading = async (): Promise<number> =>
+  (await asOwner(`SELECT FROM pg_namespace WHERE nspname LIKE 'wharf_new_%'`)).length
+
+/**
+ * Imports what a stage had, while another session holds one of its tables until it has begun to load.
+ *
+ * @param does `meanwhile`: what a session does and commits; `pending`: what it begins, and commits once the import has
+ *   answered, or, where it holds what the import waits for, a moment after it has begun to.
+ */
+async function importDuring(
+  stage: 'live' | 'notes',
+  does: { readonly meanwhile?: string; readonly pending?: string; readonly isWaitedFor?: boolean },
+): Promise<ApiAnswer> {
+  const archive = await exportOf(wharf.root, 'shop', { stages: [stage] })
+  const [reader, session] = await Promise.all([openSession(external.owner.href), openSession(external.owner.href)])
+  try {
+    await reader.query(`BEGIN; SELECT FROM ${stage === 'live' ? 'public.item' : 'own.note'}`)
+    const importing = sendArchive(wharf.root, archive, { query: '?targetSlug=shop' })
+    await eventually(countLoading).toBe(1)
+    await eventually(() =>
+      asOwner(`SELECT FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND NOT granted`),
+    ).not.toEqual([])
+    if (does.meanwhile) await session.query(does.meanwhile)
+    if (does.pending) await session.query(`BEGIN; ${does.pending}`)
+    await reader.query('COMMIT')
+    if (does.isWaitedFor) {
+      await eventually(() =>
+        asOwner(`SELECT FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND NOT granted`),
+      ).not.toEqual([])
+      await session.query('COMMIT')
+    }
+    const answer = await importing
+    await session.query('COMMIT')
+    return answer
+  } finally {
+    await Promise.all([reader.end(), session.end()])
+    await eventually(countLoading).toBe(0)
+  }
+}
+
+test('views over catalogs, and what belongs to extensions, are in the way of no import', async () => {
+  const archive = await exportOf(wharf.root, 'shop', { stages: ['live'] })
+  const answer = await sendArchive(wharf.root, archive, { query: '?targetSlug=shop' })
+  expect(answer.status, answer.text).toBe(200)
+  expect(answer.json).toMatchObject({ projects: [{ stages: [{ undoable: true }] }] })
+  expect(comparableLines(await exportOf(wharf.root, 'shop', { stages: ['live'] }))).toEqual(comparableLines(archive))
+})
+
+test.each([
+  `ALTER TYPE public.size ADD VALUE 'middle'`,
+  'ALTER SEQUENCE public.ticket INCREMENT 7',
+  `COMMENT ON COLUMN public.item.size IS 'how large it is'`,
+  'ALTER TEXT SEARCH CONFIGURATION public.words ALTER MAPPING FOR word WITH english_stem',
+])('%s while an import runs is not lost with what it would replace', async (meanwhile) => {
+  const answer = await importDuring('live', { meanwhile })
+  expect(answer, answer.text).toMatchObject({
+    status: 409,
+    json: { detail: expect.stringMatching(/structure of "public" was changed/) },
+  })
+})
+
+test.each(['CREATE TABLE own.fresh (colour own.colour)', `ALTER TYPE own.colour ADD VALUE 'blue'`])(
+  '%s in a transaction that has not ended keeps an import from replacing the schema',
+  async (pending) => {
+    const answer = await importDuring('notes', { pending })
+    expect(answer, answer.text).toMatchObject({
+      status: 409,
+      json: { detail: expect.stringMatching(/being made in "own"/) },
+    })
+  },
+)
+
+test.each(['SELECT FROM public.total', `SELECT nextval('public.ticket')`])(
+  'an import waits for who has said %s, as for those who read a table',
+  async (pending) => {
+    const answer = await importDuring('live', { pending, isWaitedFor: true })
+    expect(answer.status, answer.text).toBe(200)
+  },
+)
