@@ -1,7 +1,8 @@
 import type { Database, Transaction } from '../../database/database.ts'
+import { findOutsideUsers } from '../../database/outside-users.ts'
 import { quoteLiteral } from '../../database/quoting.ts'
 import { SQLSTATE, sqlState } from '../../database/sqlstate.ts'
-import { conflict } from '../../errors.ts'
+import { type AppError, conflict } from '../../errors.ts'
 import { dropSchema } from '../project-objects.ts'
 
 /** The schema in which imports write down, in the database that they replaced stages of, that they were committed. */
@@ -30,7 +31,7 @@ export async function readTraces(tx: Transaction, stageIds: readonly string[]): 
  * Drops what imports have left, as the login that made it.
  *
  * @param withRecords whether nobody else needs what is written down there of imports.
- * @throws {AppError} CONFLICT where somebody goes on reading it.
+ * @throws {AppError} CONFLICT where somebody goes on reading it, or something elsewhere depends on it.
  */
 export async function removeTraces(
   { prisma }: Database,
@@ -42,6 +43,10 @@ export async function removeTraces(
       await tx.$executeRawUnsafe('SET TRANSACTION READ WRITE')
       await tx.$executeRawUnsafe(`SET LOCAL lock_timeout = '${LOCK_TIMEOUT}'`)
       const records = withRecords && (await ownsRecords(tx)) ? [RECORDS_SCHEMA] : []
+      for (const schema of schemas) {
+        const [user] = await findOutsideUsers((sql, parameters) => tx.$queryRawUnsafe(sql, ...parameters), schema)
+        if (user !== undefined) throw stillUsed(user, schema)
+      }
       for (const schema of [...schemas, ...records]) await tx.$executeRawUnsafe(dropSchema(schema))
     },
     { timeout: 10 * 60_000 },
@@ -51,6 +56,12 @@ export async function removeTraces(
     throw conflict('what imports have left in the database is being read, so it cannot be dropped; try again later')
   })
 }
+
+const stillUsed = (user: string, schema: string): AppError =>
+  conflict(
+    `${user} depends on what an import has replaced and keeps in the schema "${schema}", and would be dropped with it: ` +
+      'drop or alter it first',
+  )
 
 async function ownsRecords(tx: Transaction): Promise<boolean> {
   const found = await tx.$queryRawUnsafe<unknown[]>(

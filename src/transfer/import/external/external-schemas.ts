@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { Database } from '../../../database/database.ts'
+import { findOutsideUsers } from '../../../database/outside-users.ts'
 import { quoteIdentifier } from '../../../database/quoting.ts'
 import { SQLSTATE, sqlState } from '../../../database/sqlstate.ts'
 import { commentOnSchema, dropSchema } from '../../../projects/project-objects.ts'
+import type { Query } from '../../structure/query.ts'
 
 /** A unique name for a schema beside those of stages. */
 export const externalSchemaName = (suffix: 'new' | 'old'): string =>
@@ -28,7 +30,7 @@ const LOCK_TIMEOUT = '2s'
  * Drops a schema that an import has left.
  *
  * @param options `isKept`: nobody loads into it; else, sessions that still do are ended.
- * @returns false where somebody still reads its tables: it is there then.
+ * @returns false where somebody still reads its tables, or something elsewhere depends on what was kept: it is there then.
  */
 export async function dropExternalSchema(
   { prisma }: Database,
@@ -41,6 +43,9 @@ export async function dropExternalSchema(
       async (tx) => {
         await tx.$executeRawUnsafe('SET TRANSACTION READ WRITE')
         await tx.$executeRawUnsafe(`SET LOCAL lock_timeout = '${LOCK_TIMEOUT}'`)
+        // A table elsewhere that was made meanwhile, with a column of an enum of what was replaced, would lose it.
+        const query: Query = (sql, parameters) => tx.$queryRawUnsafe(sql, ...parameters)
+        if (isKept && (await findOutsideUsers(query, name)).length > 0) return false
         await tx.$executeRawUnsafe(dropSchema(name))
         return true
       },

@@ -1,5 +1,5 @@
-import { IS_OWN_SQL } from './objects/object-kind.ts'
-import type { Query } from './query.ts'
+/** Runs SQL with parameters. */
+type Query = <Row>(sql: string, parameters: readonly unknown[]) => Promise<Row[]>
 
 /** How many are named at most. */
 const MAX_NAMED = 20
@@ -39,7 +39,9 @@ const OWN_SQL = CATALOGS.map(
   ([catalog, prefix, where]) => `
   SELECT 'pg_catalog.${catalog}'::pg_catalog.regclass AS class, o.oid
     FROM pg_catalog.${catalog} o JOIN pg_catalog.pg_namespace n ON n.oid = o.${prefix}namespace
-   WHERE n.nspname = $1::pg_catalog.name AND ${IS_OWN_SQL} AND ${where}`,
+   WHERE n.nspname = $1::pg_catalog.name AND ${where}
+     AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend e
+                      WHERE e.classid = o.tableoid AND e.objid = o.oid AND e.deptype = 'e')`,
 ).join('\n  UNION ALL')
 
 // The names of what depends begin with its schema, but for types, which are looked up, and casts, which belong where one
