@@ -32,11 +32,14 @@ export async function estimateRows(
 }
 
 /** The same of stages of one database. */
-export async function estimateRowsIn({ prisma }: Database, stages: readonly Stage[]): Promise<number> {
+export async function estimateRowsIn({ pool }: Database, stages: readonly Stage[]): Promise<number> {
   const schemas = stages.map(({ schemaName }) => schemaName)
-  const [row] = await prisma.$queryRaw<{ rows: number }[]>`
-    SELECT coalesce(sum(greatest(reltuples, 0)), 0)::float8 AS rows
-    FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
-    WHERE relkind = 'r' AND nspname = ANY (${schemas})`
-  return row?.rows ?? 0
+  // Not by Prisma, which hides why there is no session.
+  const { rows } = await pool.query<{ rows: number }>(
+    `SELECT coalesce(sum(greatest(reltuples, 0)), 0)::float8 AS rows
+       FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
+      WHERE relkind = 'r' AND nspname = ANY ($1)`,
+    [schemas],
+  )
+  return rows[0]?.rows ?? 0
 }

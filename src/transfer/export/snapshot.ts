@@ -151,15 +151,9 @@ async function setForTransaction(tx: Transaction, settings: Readonly<Record<stri
 async function listTables({ database, stages }: SnapshotSource): Promise<FoundSource['tables']> {
   const listed = new Map<string, readonly FoundTable[]>()
   for (const { slug, schemaName } of stages) {
-    listed.set(
-      slug,
-      await database.prisma.$queryRaw<FoundTable[]>`
-        SELECT pg_class.oid::text AS oid, relname::text AS name,
-               pg_catalog.has_table_privilege(pg_class.oid, 'SELECT') AS "isReadable"
-        FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
-        WHERE nspname = ${schemaName} AND relkind IN ('r', 'p')
-        ORDER BY pg_class.oid`,
-    )
+    // Not by Prisma, which hides why there is no session.
+    const { rows } = await database.pool.query<FoundTable>(TABLES_SQL, [schemaName])
+    listed.set(slug, rows)
   }
   return listed
 }
@@ -180,3 +174,10 @@ async function lockTables(
   }
   return new Set(tables.map(({ oid }) => oid))
 }
+
+const TABLES_SQL = `
+SELECT pg_class.oid::text AS oid, relname::text AS name,
+       pg_catalog.has_table_privilege(pg_class.oid, 'SELECT') AS "isReadable"
+  FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
+ WHERE nspname = $1 AND relkind IN ('r', 'p')
+ ORDER BY pg_class.oid`
