@@ -20,13 +20,18 @@ export async function findSelection(
  * @throws {AppError} NOT_FOUND for an unknown project or stage.
  */
 export async function estimateRows(
-  { control, projectDatabase }: { readonly control: Database; readonly projectDatabase: FindProjectDatabase },
+  {
+    control,
+    system,
+    projectDatabase,
+  }: { readonly control: Database; readonly system: Database; readonly projectDatabase: FindProjectDatabase },
   selections: readonly ExportSelection[],
 ): Promise<number> {
   const estimates = selections.map(async (selection) => {
     const { project, stages } = await findSelection(control.prisma, selection)
-    const { database } = await projectDatabase(project, 'exports')
-    return estimateRowsIn(database, stages)
+    const { database, isOwn } = await projectDatabase(project, 'exports')
+    // A project may have no session to spare.
+    return estimateRowsIn(isOwn ? system : database, stages)
   })
   return (await Promise.all(estimates)).reduce((sum, rows) => sum + rows, 0)
 }
