@@ -14,6 +14,8 @@ export const MAX_CONNECTIONS: Readonly<Record<LoginUse, number>> = { content: 10
 export interface Login {
   readonly name: string
   readonly password: string
+  /** The database of its own that it is for; undefined for the one that is shared. */
+  readonly ownDatabase?: string | undefined
 }
 
 export interface LoginDatabases {
@@ -27,7 +29,7 @@ export interface LoginDatabases {
 }
 
 export interface LoginDatabasesOptions {
-  /** Connection URL of the database; user and password in it are replaced by the login's. */
+  /** Connection URL of the shared database; user, password and database in it are replaced by the login's. */
   readonly baseUrl: string
   readonly open: OpenDatabase
   /** Sets a login's password again: SQL of a project's own may have changed it. */
@@ -48,7 +50,8 @@ export function createLoginDatabases({ baseUrl, open, restorePassword, now }: Lo
       kept.of(login.name, use, () =>
         open(loginUrl(baseUrl, login), {
           maxConnections: MAX_CONNECTIONS[use],
-          session: 'project',
+          // Nothing of Wharf's is in a database of its own, as in those that are not Wharf's.
+          session: login.ownDatabase === undefined ? 'project' : 'attached',
           givesByteText: use === 'exports',
           endsWhenServerHangs: use === 'content',
           restorePassword: () => restorePassword(login),
@@ -61,5 +64,6 @@ function loginUrl(baseUrl: string, login: Login): string {
   const url = new URL(baseUrl)
   url.username = encodeURIComponent(login.name)
   url.password = encodeURIComponent(login.password)
+  if (login.ownDatabase !== undefined) url.pathname = `/${encodeURIComponent(login.ownDatabase)}`
   return url.href
 }

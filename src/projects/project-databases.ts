@@ -6,7 +6,7 @@ import type { AttachedDatabases } from './attached/attached-databases.ts'
 import { projectLogin } from './projects.ts'
 import type { FindProjectDatabase } from './stage-database.ts'
 
-/** Finds projects' databases: in Wharf's own each has a login of its own, and those that are attached are elsewhere. */
+/** Finds projects' databases: on Wharf's server each has a login of its own, and those that are attached are elsewhere. */
 export function createProjectDatabases(options: {
   readonly control: Queryable
   readonly seal: Seal
@@ -17,6 +17,9 @@ export function createProjectDatabases(options: {
   return async (project, use) => {
     const login = await projectLogin(control, seal, project)
     if (!login) return attached.of(project, use)
-    return { database: logins.of(login, use), login: login.name, isOwn: true, extensionSchemas: [EXTENSIONS_SCHEMA] }
+    return {
+      ...{ database: logins.of(login, use), login: login.name },
+      ...{ isOwn: login.ownDatabase === undefined, makesExtensions: true, extensionSchemas: [EXTENSIONS_SCHEMA] },
+    }
   }
 }

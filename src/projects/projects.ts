@@ -4,10 +4,11 @@ import type { Prisma, PrismaClient } from '../database/generated/client.ts'
 import type { Login } from '../database/login-databases.ts'
 import { isUniqueViolation } from '../database/sqlstate.ts'
 import { databaseFailure } from '../database/sqlstate-meanings.ts'
-import { attachedProject, conflict, isAppError, notFound } from '../errors.ts'
+import { conflict, isAppError, notFound } from '../errors.ts'
 import type { Seal } from '../lib/seal.ts'
 import { dropPatiently } from './drop-patiently.ts'
 import { DEFAULT_ROLES } from './permissions.ts'
+import { assertNotAttached, type ProjectLocation } from './project-location.ts'
 import { closeLogin, createProjectLogin, dropProjectLogin, endSessionsOf, reopenLogins } from './project-login.ts'
 import { fromPermissions } from './roles.ts'
 import { projectSubject } from './sealed-subjects.ts'
@@ -18,8 +19,7 @@ export interface Project {
   readonly slug: string
   /** The PostgreSQL login role that the stages are read and replaced as: of an attached project, one of its database. */
   readonly login: string
-  /** Whether its stages are in a database that is not Wharf's. */
-  readonly isAttached: boolean
+  readonly location: ProjectLocation
   readonly createdAt: Date
   /** In the order in which they were made. */
   readonly stages: readonly Stage[]
@@ -45,13 +45,24 @@ export async function createProject(
   { slug, stages, connectionLimit }: NewProject,
 ): Promise<Project> {
   const id = randomUUID()
-  const login = `wharf_${id.replaceAll('-', '')}`
-  const password = randomBytes(32).toString('base64url')
-  await recordProject(tx, { id, slug, login, sealedPassword: seal.seal(password, projectSubject(id)) })
-  await createProjectLogin(tx, { name: login, password }, connectionLimit)
-  for (const stage of stages) await createStage(tx, { id, slug, login, isAttached: false }, stage)
+  const login = newLogin(id)
+  await recordProject(tx, { id, slug, ...toLoginData(seal, id, login) })
+  await createProjectLogin(tx, login, connectionLimit)
+  for (const stage of stages) await createStage(tx, { id, slug, login: login.name, location: 'shared' }, stage)
   return findProject(tx, slug)
 }
+
+/** The login of a project that is about to be made. */
+export const newLogin = (id: string): Login => ({
+  name: `wharf_${id.replaceAll('-', '')}`,
+  password: randomBytes(32).toString('base64url'),
+})
+
+/** The columns of a project's record that say how its login logs in. */
+export const toLoginData = (seal: Seal, id: string, { name, password }: Login) => ({
+  login: name,
+  sealedPassword: seal.seal(password, projectSubject(id)),
+})
 
 /**
  * Records a project with the default roles.
@@ -60,7 +71,9 @@ export async function createProject(
  */
 export async function recordProject(
   tx: Transaction,
-  data: Pick<Prisma.ProjectCreateInput, 'slug' | 'login' | 'sealedPassword'> & { readonly id: string },
+  data: Pick<Prisma.ProjectCreateInput, 'slug' | 'login' | 'sealedPassword' | 'ownDatabase' | 'unfinished'> & {
+    readonly id: string
+  },
 ): Promise<void> {
   await tx.project.create({ data }).catch((error: unknown) => {
     throw isUniqueViolation(error) ? conflict(`there is a project "${data.slug}" already`) : error
@@ -82,6 +95,7 @@ export async function listProjects(
   const found = await control.project.findMany({
     where: {
       scratchFor: null,
+      unfinished: false,
       slug: { ...(page.slugs && { in: [...page.slugs] }), ...(page.after !== undefined && { gt: page.after }) },
     },
     orderBy: { slug: 'asc' },
@@ -93,7 +107,7 @@ export async function listProjects(
 
 /** @throws {AppError} NOT_FOUND */
 export async function findProject(control: Queryable, slug: string): Promise<Project> {
-  const project = await control.project.findUnique({ where: { slug }, ...WITH_STAGES })
+  const project = await control.project.findUnique({ where: { slug, unfinished: false }, ...WITH_STAGES })
   if (!project) throw notFound('project', slug)
   return toProject(project)
 }
@@ -117,13 +131,11 @@ export async function deleteProject(
 ): Promise<Project> {
   const project = await findProject(control, slug)
   // Its login is one of another server, whatever roles there are here.
-  if (project.isAttached) {
-    throw attachedProject(
-      slug,
-      'its data is not Wharf’s to delete',
-      'detach it (project:detach), which leaves its data alone',
-    )
-  }
+  assertNotAttached(
+    project,
+    'its data is not Wharf’s to delete',
+    'detach it (project:detach), which leaves its data alone',
+  )
   try {
     await closeLogin(control, project.login)
     for (let attempt = 1; ; attempt += 1) {
@@ -181,9 +193,10 @@ export async function projectLogin(
 ): Promise<Login | undefined> {
   const project = await control.project.findUnique({ where: { id } })
   if (!project) throw notFound('project', slug)
-  const { login, sealedPassword } = project
+  const { login, sealedPassword, ownDatabase } = project
   if (login === null || sealedPassword === null) return undefined
-  return { name: login, password: seal.unseal(sealedPassword, projectSubject(id)) }
+  const password = seal.unseal(sealedPassword, projectSubject(id))
+  return { name: login, password, ...(ownDatabase !== null && { ownDatabase }) }
 }
 
 const WITH_STAGES = {
@@ -191,6 +204,7 @@ const WITH_STAGES = {
     id: true,
     slug: true,
     login: true,
+    ownDatabase: true,
     createdAt: true,
     attachment: { select: { login: true } },
     stages: { orderBy: [{ createdAt: 'asc' }, { slug: 'asc' }] },
@@ -199,8 +213,8 @@ const WITH_STAGES = {
 
 type ProjectRow = Prisma.ProjectGetPayload<typeof WITH_STAGES>
 
-const toProject = ({ login, attachment, ...project }: ProjectRow): Project => ({
+const toProject = ({ login, ownDatabase, attachment, ...project }: ProjectRow): Project => ({
   ...project,
   login: attachment?.login ?? login ?? '',
-  isAttached: attachment !== null,
+  location: attachment ? 'attached' : ownDatabase === null ? 'shared' : 'own',
 })

@@ -10,6 +10,8 @@ export interface ProjectDatabase {
   readonly login: string
   /** Whether it is Wharf's own, which has Wharf's records of the stages beside them. */
   readonly isOwn: boolean
+  /** Whether Wharf makes the extensions there that stages need. */
+  readonly makesExtensions: boolean
   /** The schemas, beside a stage's own, in which sessions look for what extensions have. */
   readonly extensionSchemas: readonly string[]
 }

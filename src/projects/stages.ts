@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { Transaction } from '../database/database.ts'
 import { isUniqueViolation } from '../database/sqlstate.ts'
-import { attachedProject, conflict, notFound } from '../errors.ts'
+import { conflict, notFound } from '../errors.ts'
 import { unlessOwnerDeleted } from './deleted-meanwhile.ts'
 import { dropPatiently } from './drop-patiently.ts'
+import { assertNotAttached, type ProjectLocation } from './project-location.ts'
 import { createSchema, dropSchema } from './project-objects.ts'
 
 /** The stage of every new project. */
@@ -32,10 +33,10 @@ interface HasStages {
  */
 export async function createStage(
   tx: Transaction,
-  project: { readonly id: string; readonly slug: string; readonly login: string; readonly isAttached: boolean },
+  project: { readonly id: string; readonly slug: string; readonly login: string; readonly location: ProjectLocation },
   slug: string,
 ): Promise<Stage> {
-  assertHosted(project, 'its stages are schemas of its own database', 'attach one of these (stage:attach)')
+  assertNotAttached(project, 'its stages are schemas of its own database', 'attach one of these (stage:attach)')
   const schemaName = stageSchemaName(project.slug, slug)
   const data = { projectId: project.id, slug, schemaName }
   const stage = await recordStage(tx, project.slug, data, '')
@@ -45,12 +46,12 @@ export async function createStage(
 }
 
 /**
- * Records a stage in a database that is not Wharf's. Its login here is Wharf's own, since no other one may know of it.
+ * Records a stage in another database than the shared one. Its login here is Wharf's own, since no other one may know of it.
  *
  * @throws {AppError} CONFLICT where the project has a stage of this name, or of this schema; NOT_FOUND where it was
  *   detached meanwhile.
  */
-export async function createAttachedStage(
+export async function recordExternalStage(
   tx: Transaction,
   project: { readonly id: string; readonly slug: string },
   { slug, schema }: { readonly slug: string; readonly schema: string },
@@ -86,10 +87,10 @@ async function recordStage(
  */
 export async function deleteStage(
   tx: Transaction,
-  project: HasStages & { readonly isAttached: boolean },
+  project: HasStages & { readonly location: ProjectLocation },
   slug: string,
 ): Promise<void> {
-  assertHosted(
+  assertNotAttached(
     project,
     'its data is not Wharf’s to delete',
     'detach the stage (stage:detach), which leaves its data alone',
@@ -112,15 +113,6 @@ export function findStage(project: HasStages, slug: string): Stage {
   const stage = project.stages.find((candidate) => candidate.slug === slug)
   if (!stage) throw notFound('stage', slug, `in project "${project.slug}"`)
   return stage
-}
-
-/** A schema of an attached project may be called like one of Wharf's own. @throws {AppError} ATTACHED_PROJECT */
-function assertHosted(
-  { slug, isAttached }: { readonly slug: string; readonly isAttached: boolean },
-  problem: string,
-  remedy: string,
-): void {
-  if (isAttached) throw attachedProject(slug, problem, remedy)
 }
 
 /** Longest schema name that leaves room, within PostgreSQL's 63 bytes, for the suffix of a schema beside it. */

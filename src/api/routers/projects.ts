@@ -148,7 +148,7 @@ export function projectRoutes(container: Container, proofSecret: string): readon
     }),
     removeStage.handle<Caller>(async ({ params, query }) => {
       const project = await findProject(database, params.slug)
-      if (project.isAttached) await detachStage(container, project, { slug: params.stage, ...query })
+      if (project.location === 'attached') await detachStage(container, project, { slug: params.stage, ...query })
       else await database.$transaction((tx) => deleteStage(tx, project, params.stage), PATIENT)
       return { status: 204 }
     }),
@@ -161,16 +161,16 @@ const PATIENT = { timeout: 120_000 }
 const visibleTo = (caller: Caller) => (caller.kind === 'root' ? {} : { slugs: [...caller.roles.keys()] })
 
 const toStageBody =
-  ({ isAttached }: Project) =>
+  ({ location }: Project) =>
   ({ slug, createdAt, schemaName }: Stage) => ({
     slug,
     createdAt: createdAt.toISOString(),
-    schema: isAttached ? schemaName : null,
+    schema: location === 'shared' ? null : schemaName,
   })
 
 export const toProjectBody = (project: Project) => ({
   slug: project.slug,
   createdAt: project.createdAt.toISOString(),
-  attached: project.isAttached,
+  attached: project.location === 'attached',
   stages: project.stages.map(toStageBody(project)),
 })

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import type { Container } from '../../container.ts'
 import { slug } from '../../contract/fields.ts'
 import { schemaChangeSchema } from '../../contract/project.ts'
-import { attachedProject } from '../../errors.ts'
 import { type Caller, lockCaller, tokenIdOf } from '../../projects/access.ts'
 import { applySchema } from '../../projects/apply-schema.ts'
 import { assertPermission } from '../../projects/assert-permission.ts'
+import { assertNotAttached } from '../../projects/project-location.ts'
 import { findProject } from '../../projects/projects.ts'
 import { toStageDatabase } from '../../projects/stage-database.ts'
 import { withStageLocks } from '../../projects/stage-locks.ts'
@@ -63,9 +63,7 @@ export function schemaRoutes(container: Container): readonly BoundRoute<Caller>[
     apply.handle<Caller>(async ({ params, query, body, caller, signal }) => {
       const project = await findProject(control.prisma, params.slug)
       const stage = findStage(project, params.stage)
-      if (project.isAttached) {
-        throw attachedProject(project.slug, 'its structure is its own', 'change it in its database, e.g. with psql')
-      }
+      assertNotAttached(project, 'its structure is its own', 'change it in its database, e.g. with psql')
       const { database } = await projectDatabase(project, 'imports')
       const stageDatabase = toStageDatabase(database, stage)
       const { schema, strict } = query

@@ -42,6 +42,7 @@ export async function withDirectDatabase<T>(
       database,
       login: server.user,
       isOwn: false,
+      makesExtensions: false,
       extensionSchemas: await readExtensionSchemas(database.pool),
       stages: stages.map(({ slug, schema }) => ({
         ...{ id: randomUUID(), slug, schemaName: schema },

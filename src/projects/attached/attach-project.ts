@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { AllowedHosts } from '../../allowed-hosts.ts'
 import type { Database } from '../../database/database.ts'
-import { conflict } from '../../errors.ts'
 import type { Seal } from '../../lib/seal.ts'
 import type { Logger } from '../../logger.ts'
+import { assertAttached } from '../project-location.ts'
 import { findProject, lockProject, type Project, recordProject } from '../projects.ts'
-import { createAttachedStage, type Stage } from '../stages.ts'
+import { recordExternalStage, type Stage } from '../stages.ts'
 import { inBody, resolveGiven } from './attached-connection.ts'
 import type { AttachedDatabases } from './attached-databases.ts'
 import { assertOnlyOne } from './attached-twice.ts'
@@ -51,7 +51,7 @@ export async function attachProject(
     await assertOnlyOne(tx, seal, { identity: probed.identity, projectId: id, schemas: schemasOf(stages) })
     await recordProject(tx, { id, slug })
     await tx.attachment.create({ data: { projectId: id, ...dataOf(seal, id, given, probed) } })
-    for (const stage of stages) await createAttachedStage(tx, { id, slug }, stage)
+    for (const stage of stages) await recordExternalStage(tx, { id, slug }, stage)
     return findProject(tx, slug)
   })
 }
@@ -93,13 +93,8 @@ export async function attachStage(
     const { identity } = attachment
     await assertOnlyOne(tx, seal, { identity, projectId: project.id, schemas: [stage.schema] })
     await lockProject(tx, project)
-    return createAttachedStage(tx, project, stage)
+    return recordExternalStage(tx, project, stage)
   })
-}
-
-/** @throws {AppError} CONFLICT */
-export function assertAttached({ slug, isAttached }: Project): void {
-  if (!isAttached) throw conflict(`project "${slug}" is not attached: its stages are in Wharf's own database`)
 }
 
 const schemasOf = (stages: readonly NewAttachedStage[]): readonly string[] => stages.map(({ schema }) => schema)

@@ -67,7 +67,7 @@ export function createAttachedDatabases(options: {
       )
       try {
         const extensionSchemas = await extensionSchemasOf(database)
-        return { database, login: attachment.login, isOwn: false, extensionSchemas }
+        return { database, login: attachment.login, isOwn: false, makesExtensions: false, extensionSchemas }
       } catch (error) {
         throw attachedFailure(attachment.name, error)
       }

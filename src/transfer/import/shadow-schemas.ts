@@ -126,16 +126,18 @@ export interface DroppingServices {
   readonly projectDatabase: FindProjectDatabase
 }
 
-/** The same as `dropShadowSchema`, also of a stage of a database that is not Wharf's: there, its login drops the schema. */
+/** The same as `dropShadowSchema`, also of a stage of another database than the shared one: there, its login drops the schema. */
 export async function dropBeside(
   { control, system, projectDatabase }: DroppingServices,
   { schemaName, stageId, kind }: ShadowSchema,
 ): Promise<boolean> {
   const stage = await control.prisma.stage.findUnique({
     where: { id: stageId },
-    include: { project: { include: { attachment: { select: { login: true } } } } },
+    include: {
+      project: { select: { id: true, slug: true, ownDatabase: true, attachment: { select: { login: true } } } },
+    },
   })
-  if (!stage?.project.attachment) return dropShadowSchema(system, { schemaName, kind })
+  if (!stage?.project.attachment && !stage?.project.ownDatabase) return dropShadowSchema(system, { schemaName, kind })
   const { database } = await projectDatabase(stage.project, 'imports')
   const isDropped = await dropExternalSchema(database, schemaName, { isKept: kind === 'kept' })
   if (isDropped) await system.prisma.shadowSchema.deleteMany({ where: { schemaName } })

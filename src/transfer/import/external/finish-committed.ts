@@ -36,7 +36,7 @@ export async function finishCommitted(
 ): Promise<boolean> {
   const { id, sessionNames, target, tokenId } = attempt
   const project = await findProject(control.prisma, target)
-  if (!project.isAttached) return false
+  if (project.location === 'shared') return false
   const { database } = await projectDatabase(project, 'imports')
   // As long as one is there, it may still commit.
   for (const name of sessionNames) await endSessionsNamed(database.prisma, name)
