@@ -1,10 +1,10 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import { expect, inject, onTestFinished, test } from 'vitest'
+import { bundled } from '../support/processes/bundled.ts'
 import { isInstalled } from '../support/processes/is-installed.ts'
 
-const SCRIPT = fileURLToPath(new URL('../support/processes/run-ask-password.ts', import.meta.url))
+const SCRIPT = bundled('run-ask-password')
 
 /** The login of the shared server, which wants a password. */
 const login = new URL(inject('wharfUrl'))
@@ -32,7 +32,7 @@ function runOnTerminal(line: string): OnTerminal {
   return { child, shown: () => shown, type: (keys) => void child.stdin.write(keys) }
 }
 
-const command = `'${process.execPath}' --import tsx '${SCRIPT}' '${login.href}?sslmode=disable'`
+const command = `'${process.execPath}' '${SCRIPT}' '${login.href}?sslmode=disable'`
 
 test.skipIf(!isInstalled('script'))('a password is typed unseen, and corrected, on a terminal', async () => {
   const { child, shown, type } = runOnTerminal(command)
@@ -71,7 +71,7 @@ test.skipIf(!isInstalled('script'))('what is piped into the command is not taken
 })
 
 test('where there is no terminal, it is said that a password is missing', async () => {
-  const args = ['--import', 'tsx', SCRIPT, `${login.href}?sslmode=disable`]
+  const args = [SCRIPT, `${login.href}?sslmode=disable`]
   // A session of its own has no terminal.
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'], detached: true })
   let said = ''

@@ -83,7 +83,7 @@ test.each(staleOwners)('takes over the lock of $owner', async ({ identity }) => 
 
 test('takes over the lock of a service that was killed', async () => {
   const dataDir = await temporaryFolder()
-  const service = await runScript('run-data-folder-lock.ts', { args: [dataDir] })
+  const service = await runScript('run-data-folder-lock', { args: [dataDir] })
   await service.nextLine()
   service.say('go')
   expect(await service.nextLine()).toBe('locked')
@@ -121,7 +121,7 @@ test('of ten processes that find a stale lock at one moment exactly one gets it'
   const dataDir = await temporaryFolder()
   await writeLock(join(dataDir, 'lock.json'), { pid: process.pid, birth: 'earlier', id: STALE_ID })
   const starters = await Promise.all(
-    Array.from({ length: 10 }, () => runScript('run-data-folder-lock.ts', { args: [dataDir] })),
+    Array.from({ length: 10 }, () => runScript('run-data-folder-lock', { args: [dataDir] })),
   )
   await Promise.all(starters.map((starter) => starter.nextLine()))
   for (const starter of starters) starter.say('go')

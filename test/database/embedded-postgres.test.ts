@@ -88,7 +88,7 @@ async function startInAnotherProcess(
   dataDir: string,
   user?: { uid: number; gid: number },
 ): Promise<{ wharf: ScriptProcess; url: string; superuserUrl: string; pid: number }> {
-  const wharf = await runScript('run-embedded-postgres.ts', { args: [dataDir], user })
+  const wharf = await runScript('run-embedded-postgres', { args: [dataDir], user })
   const { url, superuserUrl } = JSON.parse(await wharf.nextLine())
   return { wharf, url, superuserUrl, pid: await serverPid(dataDir) }
 }
@@ -239,7 +239,7 @@ const moments = [
 
 test.each(moments)('starts after a first start that was killed as soon as $moment', async ({ path }) => {
   const dataDir = await temporaryFolder()
-  const wharf = await runScript('run-embedded-postgres.ts', { args: [dataDir] })
+  const wharf = await runScript('run-embedded-postgres', { args: [dataDir] })
   await vi.waitFor(
     async () => expect(await readdir(dataDir, { recursive: true })).toContainEqual(expect.stringMatching(path)),
     WAIT,

@@ -9,7 +9,7 @@ import { readNpmOptions } from '../../../src/cli/npm-options.ts'
 import { runCli } from '../../../src/cli/program.ts'
 import { loadConfig } from '../../../src/config.ts'
 import { readAddressEnvironment } from '../../../src/database/address/environment.ts'
-import { PROGRAM } from '../processes/child.ts'
+import { bundled } from '../processes/bundled.ts'
 
 export interface CliResult {
   readonly code: number | null
@@ -88,13 +88,15 @@ export function spawnWharf(
   },
 ): CliProcess {
   const env = { PATH: process.env.PATH, HOME: inject('home'), ...variables }
-  return watch(spawn(process.execPath, [PROGRAM, ...args], { ...user, cwd, env, stdio: ['ignore', 'pipe', 'pipe'] }))
+  return watch(
+    spawn(process.execPath, [bundled('main'), ...args], { ...user, cwd, env, stdio: ['ignore', 'pipe', 'pipe'] }),
+  )
 }
 
 /** Runs a line of shell, in which `"$@"` is the built program. */
 export function spawnShell(line: string): CliProcess {
   const env = { PATH: process.env.PATH, HOME: inject('home') }
-  const args = ['-c', line, 'sh', process.execPath, PROGRAM]
+  const args = ['-c', line, 'sh', process.execPath, bundled('main')]
   return watch(spawn('sh', args, { env, cwd: tmpdir(), stdio: ['ignore', 'pipe', 'pipe'] }))
 }
 

@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
 import { inject } from 'vitest'
-import { PROGRAM } from '../processes/child.ts'
+import { bundled } from '../processes/bundled.ts'
 import { temporaryFolder } from '../processes/processes.ts'
 
 const run = promisify(execFile)
@@ -15,17 +15,17 @@ export async function readGuide(name: string): Promise<readonly string[]> {
 }
 
 /** npm as the guides use it, for this build: the options after `--` are the program's. */
-const NPM = `#!/bin/sh
+const npm = (): string => `#!/bin/sh
 [ "$1" = ci ] && exit
 shift 2
 for each; do shift; [ "$each" = -- ] || set -- "$@" "$each"; done
-exec "${process.execPath}" "${PROGRAM}" "$@"
+exec "${process.execPath}" "${bundled('main')}" "$@"
 `
 
 /** Types commands in a folder of their own. @param variables of the environment, besides a home. */
 export async function openTerminal(variables: Readonly<Record<string, string>>) {
   const [folder, programs] = [await temporaryFolder(), await temporaryFolder()]
-  await writeFile(join(programs, 'npm'), NPM, { mode: 0o755 })
+  await writeFile(join(programs, 'npm'), npm(), { mode: 0o755 })
   const env = { PATH: `${programs}${delimiter}${process.env.PATH}`, HOME: inject('home'), ...variables }
   return {
     folder,

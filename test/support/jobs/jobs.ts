@@ -108,7 +108,7 @@ function startPart(
 ): Promise<ScriptProcess> {
   const needed = { DATABASE_URL: database.url, WHARF_DATA_DIR: dataDir, WHARF_ROOT_TOKEN: ROOT_TOKEN }
   const args = [part, JSON.stringify({ ...needed, ...environment }), JSON.stringify({ ...SHORT_TIMINGS, ...timings })]
-  return runScript('run-part.mjs', { args, ...options })
+  return runScript('run-part', { args, ...options })
 }
 
 /** Of a job that was begun again: once, or more often where a busy machine made it fail for a reason that may pass. */

@@ -4,8 +4,8 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
+import { bundled } from './bundled.ts'
 import { NODE_FLAGS } from './node-flags.ts'
 
 /** A folder that every user may enter, and that is removed after the test. */
@@ -49,11 +49,9 @@ export async function runScript(
   name: string,
   { args, user, preload, fileBlocks }: ScriptOptions,
 ): Promise<ScriptProcess> {
-  const script = fileURLToPath(new URL(name, import.meta.url))
-  const imports = name.endsWith('.ts') ? ['--import', 'tsx'] : []
-  if (preload) imports.push('--import', new URL(preload, import.meta.url).href)
+  const imports = preload ? ['--import', new URL(preload, import.meta.url).href] : []
   const limit = fileBlocks === undefined ? ':' : `ulimit -f ${fileBlocks}`
-  const command = [process.execPath, ...NODE_FLAGS, ...imports, script, ...args]
+  const command = [process.execPath, ...NODE_FLAGS, ...imports, bundled(name), ...args]
   const child = spawn('sh', ['-c', `${limit}; exec "$@"`, name, ...command], { ...user, detached: true })
   const closed = once(child, 'close')
   let errorOutput = ''
@@ -91,7 +89,7 @@ function lineReader(name: string, child: ChildProcess, errorOutput: () => string
 
 /** The pid of a process that has ended. */
 export async function endedPid(): Promise<number> {
-  const script = await runScript('run-data-folder-lock.ts', { args: ['.'] })
+  const script = await runScript('run-data-folder-lock', { args: ['.'] })
   await script.kill('SIGKILL')
   return script.pid
 }

@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { TestProject } from 'vitest/node'
+import { bundlePrograms } from '../processes/bundle.ts'
 import { isInstalled } from '../processes/is-installed.ts'
 import { installedPrograms } from './installed-programs.ts'
 import { keepFilesInMemory } from './memory-folder.ts'
@@ -20,6 +21,8 @@ declare module 'vitest' {
     installed: { readonly bin: string; readonly url: string; readonly superuserUrl: string } | null
     /** The home folder of programs that tests run, which is not that of who runs the tests. */
     home: string
+    /** The folder of the programs that tests run in processes of their own. */
+    programs: string
   }
 }
 
@@ -35,13 +38,17 @@ export default async function setup({ provide, vitest }: TestProject): Promise<(
   }
   const bin = installedPrograms()
   const removeFiles = await keepFilesInMemory()
-  const [embedded, installed] = await allStarted(build(), startEmbedded(), bin && startInstalled(bin))
+  const programs = await mkdtemp(join(tmpdir(), 'wharf-test-programs-'))
+  await chmod(programs, 0o755)
+  const built = build().then(() => bundlePrograms(programs))
+  const [embedded, installed] = await allStarted(built, startEmbedded(), bin && startInstalled(bin))
   const home = await mkdtemp(join(tmpdir(), 'wharf-test-home-'))
   provide('clusterUrl', embedded.superuserUrl)
   provide('wharfUrl', embedded.url)
   const { url = '', superuserUrl = '' } = installed ?? {}
   provide('installed', bin === undefined ? null : { bin, url, superuserUrl })
   provide('home', home)
+  provide('programs', programs)
   return async () => {
     await askAsWharf(embedded.url)
     try {
@@ -52,7 +59,7 @@ export default async function setup({ provide, vitest }: TestProject): Promise<(
       process.exitCode = 1
       throw error
     } finally {
-      await rm(home, { recursive: true, force: true })
+      for (const folder of [programs, home]) await rm(folder, { recursive: true, force: true })
       await removeFiles()
     }
   }

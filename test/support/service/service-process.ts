@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createMigratedDatabase, type TestDatabase } from '../database/database.ts'
 import { type ApiClient, createApiClient } from '../http/api-client.ts'
-import { PROGRAM, spawnChild } from '../processes/child.ts'
+import { bundled } from '../processes/bundled.ts'
+import { spawnChild } from '../processes/child.ts'
 import { ROOT_TOKEN } from './wharf.ts'
 
 /** With which such a service reads the passwords that another has kept. */
@@ -78,7 +79,7 @@ async function startMain(
   { databaseUrl, dataDir, environment }: MainOptions,
   ready: RegExp,
 ): Promise<MainProcess & { readonly said: string }> {
-  const child = await spawnChild(process.execPath, [PROGRAM, command], {
+  const child = await spawnChild(process.execPath, [bundled('main'), command], {
     env: {
       PATH: process.env.PATH,
       DATABASE_URL: databaseUrl,

@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process'
 import { readdir } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import { BorrowedBytes } from '../../../src/lib/borrowed-bytes.ts'
@@ -11,11 +10,12 @@ import { type Archive, openArchive, receiveArchive } from '../../../src/transfer
 import { buildArchive, column } from '../../support/archives/archive-builder.ts'
 import { EVENT, EVENT_ROWS_TEXT, sampleLines, streamOf } from '../../support/archives/archive-sample.ts'
 import { watchFiles } from '../../support/faults/failing-files.ts'
+import { bundled } from '../../support/processes/bundled.ts'
 import { temporaryFolder } from '../../support/processes/processes.ts'
 
 const sample = Buffer.concat(sampleLines())
 const { signal } = new AbortController()
-const script = fileURLToPath(new URL('../../support/processes/run-spool.ts', import.meta.url))
+const script = bundled('run-spool')
 
 /** Receives an archive, and removes it when `use` has ended, or when it is refused. */
 async function withReceived<T>(bytes: Buffer, folder: string, use: (archive: Archive) => Promise<T>): Promise<T> {
@@ -132,7 +132,7 @@ test.skipIf(process.platform === 'win32')(
   async () => {
     const folder = await temporaryFolder()
     // No file may be longer than some hundred kilobytes, which a program meets like a full disk.
-    const limited = ['-c', 'ulimit -f 256; exec "$@"', 'sh', process.execPath, '--import', 'tsx', script, folder]
+    const limited = ['-c', 'ulimit -f 256; exec "$@"', 'sh', process.execPath, script, folder]
     const { stdout } = await promisify(execFile)('sh', limited, { env: { ...process.env, TSX_DISABLE_CACHE: '1' } })
     expect(stdout).toBe('STORAGE_FULL\n')
     expect(await readdir(folder)).toEqual([])
