@@ -27,6 +27,7 @@ import type { Lifecycle } from './lifecycle.ts'
 import type { Logger } from './logger.ts'
 import { hashToken } from './projects/access.ts'
 import { type AttachedDatabases, createAttachedDatabases } from './projects/attached/attached-databases.ts'
+import { createOwnDatabases, type OwnDatabases } from './projects/own-database/own-databases.ts'
 import { createProjectDatabases } from './projects/project-databases.ts'
 import { restoreProjectPassword } from './projects/project-login.ts'
 import type { FindProjectDatabase } from './projects/stage-database.ts'
@@ -103,6 +104,8 @@ export interface Container {
   readonly logins: LoginDatabases
   /** The same of projects that are attached. */
   readonly attached: AttachedDatabases
+  /** Makes databases for projects that want one for themselves. */
+  readonly ownDatabases: OwnDatabases
   readonly projectDatabase: FindProjectDatabase
   /** Rows over HTTP. */
   readonly content: Content
@@ -196,6 +199,7 @@ export async function createContainer(options: {
     room: createRoom(control.pool, room),
     logins,
     attached,
+    ownDatabases: createOwnDatabases(control, databaseUrl, logger),
     projectDatabase,
     content,
     seal,

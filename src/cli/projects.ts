@@ -15,13 +15,17 @@ import { formatFields, formatTable } from './terminal/table.ts'
 export async function runProjectCreate(
   context: CommandContext,
   slug: string,
-  options: ServerOptions & { readonly stage?: readonly string[] },
+  options: ServerOptions & { readonly stage?: readonly string[]; readonly ownDatabase?: boolean },
 ): Promise<number> {
-  const call = { method: 'POST', path: '/projects', body: { slug, stages: options.stage } } as const
+  const { stage: stages, ownDatabase } = options
+  const call = { method: 'POST', path: '/projects', body: { slug, stages, ownDatabase } } as const
   const project = await onServer(context, options, ({ http }) => send(http, call, projectSchema))
   return printResult(context, options, {
     json: project,
-    text: () => `created project ${printable(project.slug)}, stages: ${slugsOf(project.stages)}`,
+    text: () => {
+      const where = project.ownDatabase ? ' in a database of its own' : ''
+      return `created project ${printable(project.slug)}${where}, stages: ${slugsOf(project.stages)}`
+    },
   })
 }
 
@@ -58,6 +62,7 @@ export async function runProjectShow(context: CommandContext, slug: string, opti
       const fields = formatFields([
         ['created', project.createdAt],
         ['stages', slugsOf(project.stages)],
+        ...(project.ownDatabase ? ([['database', 'its own']] as const) : []),
         ...(found?.fields ?? []),
       ])
       const sections = [`${printable(project.slug)}\n${fields}`, ...(found?.sections(style) ?? [])]

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import type { Permission } from '../contract/role.ts'
 import type { Database } from '../database/database.ts'
 import { isDataException } from '../database/sqlstate.ts'
-import { attachedProject, notFound } from '../errors.ts'
+import { attachedProject, conflict, notFound } from '../errors.ts'
 import { readStageVersions, type StageVersion } from '../events/stage-versions.ts'
 import { createBatcher } from '../lib/batcher.ts'
 import { SLUG_PATTERN } from '../lib/slug.ts'
@@ -114,6 +114,8 @@ function toAccess(
   if (!stage) throw notFound('stage', asked.stage, `in project "${asked.project}"`)
   if (!rights[asked.permission]) throw permissionMissing(rights.role, asked.project, asked.permission)
   if (project.login === null) throw notServed(asked.project)
+  if (project.hasOwnDatabase)
+    throw conflict(`project "${asked.project}" has a database of its own: ${UNLOGGED}; ${READ_ELSEWHERE}`)
   // The stage was there when its project was looked up, and is not any more.
   if (!version) throw notFound('stage', asked.stage, `in project "${asked.project}"`)
   return {
@@ -125,12 +127,10 @@ function toAccess(
   }
 }
 
-const notServed = (slug: string): Error =>
-  attachedProject(
-    slug,
-    'Wharf keeps no event log of its tables, so their rows are not served over HTTP',
-    'export it, or transfer it into a project of this server, and read it there',
-  )
+const UNLOGGED = 'Wharf keeps no event log of its tables, so their rows are not served over HTTP'
+const READ_ELSEWHERE = 'export it, or transfer it into a project of the database that projects share, and read it there'
+
+const notServed = (slug: string): Error => attachedProject(slug, UNLOGGED, READ_ELSEWHERE)
 
 type Rights = Readonly<Record<ContentPermission, boolean>> & { readonly role: string }
 

@@ -10,7 +10,7 @@ const PUBLIC_ROLE = 'public'
 export interface Grant {
   readonly token: (TokenState & { readonly id: string }) | undefined
   /** Its login is null where it is attached. */
-  readonly project: { readonly id: string; readonly login: string | null } | undefined
+  readonly project: { readonly id: string; readonly login: string | null; readonly hasOwnDatabase: boolean } | undefined
   readonly stage: { readonly id: string; readonly schemaName: string } | undefined
   /** The token's role in the project; without a token, the project's public role. */
   readonly role: { readonly name: string; readonly read: boolean; readonly write: boolean } | undefined
@@ -22,7 +22,7 @@ export interface Grant {
 const grantsSql = (versions: boolean): string => `
   SELECT asked.ordinal AS question,
          token.id AS token_id, ${TOKEN_STATE},
-         project.id AS project_id, project.login, stage.id AS stage_id, stage.schema_name,
+         project.id AS project_id, project.login, project.own_database IS NOT NULL AS has_own_database, stage.id AS stage_id, stage.schema_name,
          role.name AS role, role.content_read, role.content_write${versions ? `, ${VERSION_COLUMNS}` : ''}
   FROM unnest($1::bytea[], $2::text[], $3::text[]) WITH ORDINALITY AS asked(hash, project, stage, ordinal)
   LEFT JOIN control.token ON token.hash = asked.hash
@@ -42,6 +42,7 @@ interface Row extends Partial<VersionRow>, TokenState {
   readonly token_id: string | null
   readonly project_id: string | null
   readonly login: string | null
+  readonly has_own_database: boolean
   readonly stage_id: string | null
   readonly schema_name: string
   readonly role: string | null
@@ -77,7 +78,10 @@ export async function readGrants(
 
 const toGrant = (row: Row): Grant => ({
   token: row.token_id === null ? undefined : { id: row.token_id, revoked: row.revoked, expired: row.expired },
-  project: row.project_id === null ? undefined : { id: row.project_id, login: row.login },
+  project:
+    row.project_id === null
+      ? undefined
+      : { id: row.project_id, login: row.login, hasOwnDatabase: row.has_own_database },
   stage: row.stage_id === null ? undefined : { id: row.stage_id, schemaName: row.schema_name },
   role: row.role === null ? undefined : { name: row.role, read: row.content_read, write: row.content_write },
   version: versionOf(row),

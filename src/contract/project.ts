@@ -21,6 +21,10 @@ export const projectSchema = z
       z.boolean().meta({ description: "Whether its stages are in a database that is not Wharf's." }),
       false,
     ),
+    ownDatabase: added(
+      z.boolean().meta({ description: 'Whether its stages are in a database that Wharf made for it alone.' }),
+      false,
+    ),
     stages: z.array(stageSchema),
   })
   .meta({ id: 'Project' })

@@ -61,6 +61,7 @@ export const SQLSTATE = {
   undefinedObject: '42704',
   undefinedSchema: '3F000',
   notInRequiredState: '55000',
+  objectInUse: '55006',
   lockNotAvailable: '55P03',
   queryCanceled: '57014',
   readOnlyTransaction: '25006',

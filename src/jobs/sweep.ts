@@ -5,7 +5,10 @@ import { withClient } from '../database/clients.ts'
 import type { Database } from '../database/database.ts'
 import { freeNotificationQueue } from '../database/notification-queue.ts'
 import type { Room } from '../database/room.ts'
+import type { Seal } from '../lib/seal.ts'
 import type { Logger } from '../logger.ts'
+import type { OwnDatabases } from '../projects/own-database/own-databases.ts'
+import { sweepOwnProjects } from '../projects/own-database/own-project.ts'
 import { reopenLogins } from '../projects/project-login.ts'
 import { endStaleSessions } from './end-sessions.ts'
 import { toJobError, workerLost } from './job-error.ts'
@@ -31,6 +34,8 @@ export interface SweepServices {
   readonly queue: JobQueue
   readonly artifacts: ArtifactStore
   readonly room: Room
+  readonly seal: Seal
+  readonly ownDatabases: OwnDatabases
   readonly logger: Logger
 }
 
@@ -49,6 +54,7 @@ export async function sweepJobs(services: SweepServices, options: SweepOptions):
       ['limits of connections', () => services.room.share()],
       ['the queue of notifications', () => keepNotifying(services)],
       ['deletions that stopped halfway', () => undoDeletions(services)],
+      ['databases of projects that stopped halfway', () => finishOwnProjects(services)],
     ]
     for (const [part, sweep] of parts) {
       try {
@@ -113,6 +119,11 @@ async function keepNotifying({ control, logger }: SweepServices): Promise<void> 
 async function undoDeletions({ control, logger }: SweepServices): Promise<void> {
   const logins = await reopenLogins(control.prisma)
   if (logins.length > 0) logger.warn({ logins }, 'a deletion was not finished: its project is whole, and can be used')
+}
+
+async function finishOwnProjects(services: SweepServices): Promise<void> {
+  const slugs = await sweepOwnProjects(services)
+  if (slugs.length > 0) services.logger.warn({ slugs }, 'projects that were being made, or deleted, were dropped')
 }
 
 /**

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
-import type { Database } from '../database/database.ts'
+import type { Database, Queryable } from '../database/database.ts'
 import { openSingleUseSession } from '../database/single-use-session.ts'
 import { SQLSTATE, sqlState } from '../database/sqlstate.ts'
 import type { AppError } from '../errors.ts'
@@ -50,9 +50,10 @@ export interface SchemaChange extends ScriptOptions {
   readonly waitMs?: number
   /**
    * Called when the script has run, to commit it: what it makes sure of before `commit` is so until that has ended.
-   * Where it throws before, nothing has changed.
+   * Where it throws before, nothing has changed. What is to be written down beside is written in the transaction that it
+   * gives.
    */
-  readonly committing?: (commit: () => Promise<void>) => Promise<void>
+  readonly committing?: (commit: (tx: Queryable) => Promise<void>) => Promise<void>
 }
 
 export interface AppliedChange extends ScriptResult {
@@ -149,10 +150,10 @@ async function tryToApply(attempt: Try, signal: AbortSignal): Promise<Attempt> {
 /** Runs it in one transaction. */
 async function applyIn(
   client: pg.PoolClient,
-  { system, stage: { stageId, schemaName }, change, lockTimeoutMs, site }: Try,
+  { system, stage: { database, isOwn, stageId, schemaName }, change, lockTimeoutMs, site }: Try,
   signal: AbortSignal,
 ): Promise<AppliedChange> {
-  const { tokenId, committing = (commit) => commit() } = change
+  const { tokenId, committing = (commit) => commit(system.prisma) } = change
   const record = recordScript()
   const shortWaits = `SET LOCAL lock_timeout = ${lockTimeoutMs}`
   await client.query('BEGIN')
@@ -165,23 +166,39 @@ async function applyIn(
     ...change,
     stageSchema: schemaName,
     onRead: record.add,
-    ensureExtension: (name: string) => ensureExtension(system, name, change.extensions),
+    // In a database of its own, the project's login makes it.
+    ensureExtension: (name: string) => ensureExtension(isOwn ? system : database, name, change.extensions),
   }
   const result = await runScript(client, change.read(signal), options, site)
   // The script may have set it for itself.
   await client.query(shortWaits)
-  const { rows } = await client.query<{ id: string }>(RECORD_STRUCTURE_CHANGE, [stageId, record.text(), tokenId])
+  const recorded = [stageId, record.text(), tokenId] as const
+  const { rows } = isOwn ? await client.query<{ id: string }>(RECORD_STRUCTURE_CHANGE, [...recorded]) : { rows: [] }
+  let id = rows[0]?.id ?? ''
   await assertSchemaIsThere(client, schemaName)
   // Tables that the script made, and those whose triggers it dropped or disabled.
   // A table with checks that are put off cannot have a trigger replaced.
   await client.query('SET CONSTRAINTS ALL IMMEDIATE')
-  await client.query(LOG_TABLES, [schemaName])
+  if (isOwn) await client.query(LOG_TABLES, [schemaName])
   await client.query(SHORT_COMMIT)
-  await committing(async () => {
+  await committing(async (tx) => {
     signal.throwIfAborted()
+    // Wharf's records are elsewhere: a process that dies behind the next statement leaves a change that is in no record.
+    if (!isOwn) id = await recordBeside(tx, recorded)
     await client.query('COMMIT')
   })
-  return { id: rows[0]?.id ?? '', ...result }
+  return { id, ...result }
+}
+
+async function recordBeside(
+  tx: Queryable,
+  recorded: readonly [stageId: string, script: string, tokenId: string | null],
+): Promise<string> {
+  const rows = await tx.$queryRawUnsafe<{ id: string }[]>(
+    'SELECT wharf.record_structure_change($1::uuid, $2::text, $3::uuid)::text AS id',
+    ...recorded,
+  )
+  return rows[0]?.id ?? ''
 }
 
 /** A script's own triggers can run as late as in COMMIT, for which somebody may be waiting. */

@@ -35,16 +35,16 @@ export async function ensureDemoProject(
     (await control.prisma.$transaction((tx) =>
       createProject(tx, seal, { slug: DEMO_PROJECT, stages: [DEFAULT_STAGE], connectionLimit }),
     ))
-  // Attached by somebody, under this name: its tables are theirs.
-  if (project.login === null) return
+  // Somebody's, under this name, in another database: its tables are theirs.
+  if (project.login === null || ('ownDatabase' in project && project.ownDatabase !== null)) return
   const stage = findStage(project, DEFAULT_STAGE)
   const [state] = await control.prisma.$queryRaw<{ empty: boolean }[]>`
     SELECT NOT EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace(quote_ident(${stage.schemaName}))) AS empty`
   if (!state?.empty) return
   const script = await readFile(DEMO_SCRIPT)
-  const { database } = await projectDatabase(project, 'imports')
+  const found = await projectDatabase(project, 'imports')
   const change = { read: () => inOnePiece(script), maxBytes: script.length, tokenId: null }
-  await applySchema(control, toStageDatabase(database, stage), change, signal)
+  await applySchema(control, toStageDatabase(found, stage), change, signal)
 }
 
 async function* inOnePiece(script: Buffer): AsyncGenerator<BorrowedBytes, void, undefined> {

@@ -42,17 +42,36 @@ export async function createProjectLogin(
 ): Promise<void> {
   await assertMayCreateLogins(system)
   await lockGrants(system)
+  await createRole(system, { name: login, password }, `LOGIN CONNECTION LIMIT ${connectionLimit}`)
   const name = quoteIdentifier(login)
   const [{ database } = { database: '' }] = await system.$queryRaw<{ database: string }[]>`
     SELECT current_database() AS database`
-  await system.$executeRawUnsafe(
-    `CREATE ROLE ${name} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION CONNECTION LIMIT ${connectionLimit} PASSWORD ${quoteLiteral(scramVerifier(password))}`,
-  )
-  await system.$executeRawUnsafe(`GRANT ${name} TO CURRENT_USER`)
   await system.$executeRawUnsafe(`GRANT CONNECT, TEMPORARY ON DATABASE ${quoteIdentifier(database)} TO ${name}`)
   await system.$executeRawUnsafe(`GRANT USAGE ON SCHEMA wharf TO ${name}`)
   const functions = FUNCTIONS.map((called) => `wharf.${called}`).join(', ')
   await system.$executeRawUnsafe(`GRANT EXECUTE ON FUNCTION ${functions} TO ${name}`)
+}
+
+/**
+ * Creates the login of a project that has a database of its own. Nothing of the shared one is granted to it, and it can log
+ * in from `openLogin` on.
+ *
+ * @throws {AppError} DATABASE_UNSUITABLE, as `createProjectLogin` does.
+ */
+export async function createClosedLogin(system: Transaction, login: Login, connectionLimit: number): Promise<void> {
+  await assertMayCreateLogins(system)
+  await createRole(system, login, `NOLOGIN CONNECTION LIMIT ${connectionLimit}`)
+}
+
+export const openLogin = (system: Transaction, login: string): Promise<unknown> =>
+  system.$executeRawUnsafe(`ALTER ROLE ${quoteIdentifier(login)} LOGIN`)
+
+async function createRole(system: Transaction, { name: login, password }: Login, options: string): Promise<void> {
+  const name = quoteIdentifier(login)
+  await system.$executeRawUnsafe(
+    `CREATE ROLE ${name} ${options} NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION PASSWORD ${quoteLiteral(scramVerifier(password))}`,
+  )
+  await system.$executeRawUnsafe(`GRANT ${name} TO CURRENT_USER`)
 }
 
 /**
@@ -113,9 +132,9 @@ export async function reopenLogins(system: PrismaClient, slug?: string): Promise
   return system.$transaction(async (tx) => {
     const closed = await tx.$queryRaw<{ login: string }[]>`
       SELECT login FROM control.project JOIN pg_catalog.pg_roles ON rolname = login
-       WHERE NOT rolcanlogin AND slug = coalesce(${slug ?? null}::text, slug) ORDER BY login
+       WHERE NOT rolcanlogin AND NOT unfinished AND slug = coalesce(${slug ?? null}::text, slug) ORDER BY login
          FOR NO KEY UPDATE OF project SKIP LOCKED`
-    for (const { login } of closed) await tx.$executeRawUnsafe(`ALTER ROLE ${quoteIdentifier(login)} LOGIN`)
+    for (const { login } of closed) await openLogin(tx, login)
     return closed.map(({ login }) => login)
   })
 }

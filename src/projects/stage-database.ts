@@ -19,6 +19,7 @@ export interface ProjectDatabase {
 /** Where a stage's tables are: the database, as the project's own login sees it, and the schema in it. */
 export interface StageDatabase {
   readonly database: Database
+  readonly isOwn: boolean
   readonly stageId: string
   readonly schemaName: string
 }
@@ -31,8 +32,12 @@ export interface StageDatabase {
  */
 export type FindProjectDatabase = (project: Pick<Project, 'id' | 'slug'>, use: LoginUse) => Promise<ProjectDatabase>
 
-export const toStageDatabase = (database: Database, stage: Stage): StageDatabase => ({
+export const toStageDatabase = (
+  { database, isOwn }: Pick<ProjectDatabase, 'database' | 'isOwn'>,
+  stage: Stage,
+): StageDatabase => ({
   database,
+  isOwn,
   stageId: stage.id,
   schemaName: stage.schemaName,
 })

@@ -36,6 +36,15 @@ test('a project is created with its stages, listed and shown', async () => {
   expect(people.stdout).toMatch(/^books\n {2}created {2}2.*\n {2}stages {3}live, draft\n\nrole .*\nadmin .*/)
 })
 
+test('a project is created in a database of its own, shown, given a stage and deleted', async () => {
+  const made = await administer(['project:create', 'alone', '--own-database'])
+  expect(made.stdout).toBe('created project alone in a database of its own, stages: live\n')
+  expect((await administer(['project:show', 'alone'])).stdout).toMatch(/\n {2}database {2}its own\n/)
+  expect(await runCommand(['stage:create', 'draft', dsnOf(wharf, 'alone')])).toMatchObject({ code: 0 })
+  expect(await runCommand(['stage:delete', 'draft', dsnOf(wharf, 'alone'), '--yes'])).toMatchObject({ code: 0 })
+  expect(await administer(['project:delete', 'alone', '--yes'])).toMatchObject({ code: 0 })
+})
+
 test('what the server refuses is said in its words', async () => {
   await createProject('twice')
   expect(await administer(['project:create', 'twice'])).toMatchObject({

@@ -7,6 +7,8 @@ import { projectSchema, stageSchema } from '../../contract/project.ts'
 import type { Caller } from '../../projects/access.ts'
 import { attachProject, attachStage } from '../../projects/attached/attach-project.ts'
 import { detachStage } from '../../projects/attached/detach-project.ts'
+import { createOwnProject, deleteOwnProject } from '../../projects/own-database/own-project.ts'
+import { createOwnStage, deleteOwnStage } from '../../projects/own-database/own-stages.ts'
 import { createProject, deleteProject, findProject, listProjects, type Project } from '../../projects/projects.ts'
 import { createStage, DEFAULT_STAGE, deleteStage, type Stage } from '../../projects/stages.ts'
 import { empty, json } from '../answer.ts'
@@ -39,7 +41,15 @@ const create = route('POST /projects', {
       .strictObject({
         slug,
         stages: z.array(slug).min(1).max(100).exactOptional().meta({ description: '`live` where it is left out.' }),
+        ownDatabase: z.boolean().exactOptional().meta({
+          description:
+            'Whether the project gets a database of its own on the same server, in which its first stage is the schema `public`.',
+        }),
         attach: attachRequest.exactOptional(),
+      })
+      .refine(({ ownDatabase, attach }) => !ownDatabase || !attach, {
+        path: ['ownDatabase'],
+        error: 'must not be there beside "attach", which names a database',
       })
       .refine(({ stages, attach }) => !stages || !attach, {
         path: ['stages'],
@@ -113,10 +123,11 @@ export function projectRoutes(container: Container, proofSecret: string): readon
       const { items, next } = await readPage(query, find, ({ slug }) => slug)
       return { status: 200, body: { items: items.map(toProjectBody), next } }
     }),
-    create.handle<Caller>(async ({ body: { slug, attach, stages = [DEFAULT_STAGE] }, headers }) => {
+    create.handle<Caller>(async ({ body: { slug, attach, ownDatabase, stages = [DEFAULT_STAGE] }, headers }) => {
       const createHosted = async (): Promise<Project> => {
-        const connectionLimit = await room.limitOfNew()
-        return database.$transaction((tx) => createProject(tx, seal, { slug, stages, connectionLimit }), PATIENT)
+        const planned = { slug, stages, connectionLimit: await room.limitOfNew() }
+        if (ownDatabase) return createOwnProject(container, planned)
+        return database.$transaction((tx) => createProject(tx, seal, planned), PATIENT)
       }
       const attachIt = ({ address, stages }: z.output<typeof attachRequest>): Promise<Project> => {
         const allowed = hostsFor(headers, address, { config, proofSecret })
@@ -129,8 +140,10 @@ export function projectRoutes(container: Container, proofSecret: string): readon
       return { status: 200, body: toProjectBody(await findProject(database, params.slug)) }
     }),
     remove.handle<Caller>(async ({ params }) => {
-      const { login } = await deleteProject(database, params.slug, PATIENT)
-      logins.forget(login)
+      const project = await findProject(database, params.slug)
+      if (project.location === 'own') await deleteOwnProject(container, project)
+      else await deleteProject(database, params.slug, PATIENT)
+      logins.forget(project.login)
       return { status: 204 }
     }),
     listStages.handle<Caller>(async ({ params }) => {
@@ -140,15 +153,17 @@ export function projectRoutes(container: Container, proofSecret: string): readon
     addStage.handle<Caller>(async ({ params, body }) => {
       const project = await findProject(database, params.slug)
       const { slug, schema } = body
-      const stage =
-        schema === undefined
-          ? await database.$transaction((tx) => createStage(tx, project, slug))
-          : await attachStage(container, project, { slug, schema })
+      const create = (): Promise<Stage> =>
+        project.location === 'own'
+          ? createOwnStage(container, project, slug)
+          : database.$transaction((tx) => createStage(tx, project, slug))
+      const stage = await (schema === undefined ? create() : attachStage(container, project, { slug, schema }))
       return { status: 201, body: toStageBody(project)(stage) }
     }),
     removeStage.handle<Caller>(async ({ params, query }) => {
       const project = await findProject(database, params.slug)
       if (project.location === 'attached') await detachStage(container, project, { slug: params.stage, ...query })
+      else if (project.location === 'own') await deleteOwnStage(container, project, params.stage)
       else await database.$transaction((tx) => deleteStage(tx, project, params.stage), PATIENT)
       return { status: 204 }
     }),
@@ -165,12 +180,13 @@ const toStageBody =
   ({ slug, createdAt, schemaName }: Stage) => ({
     slug,
     createdAt: createdAt.toISOString(),
-    schema: location === 'shared' ? null : schemaName,
+    schema: location === 'attached' ? schemaName : null,
   })
 
 export const toProjectBody = (project: Project) => ({
   slug: project.slug,
   createdAt: project.createdAt.toISOString(),
   attached: project.location === 'attached',
+  ownDatabase: project.location === 'own',
   stages: project.stages.map(toStageBody(project)),
 })

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Container } from '../../container.ts'
 import { slug } from '../../contract/fields.ts'
 import { schemaChangeSchema } from '../../contract/project.ts'
+import type { Queryable } from '../../database/database.ts'
 import { type Caller, lockCaller, tokenIdOf } from '../../projects/access.ts'
 import { applySchema } from '../../projects/apply-schema.ts'
 import { assertPermission } from '../../projects/assert-permission.ts'
@@ -64,8 +65,8 @@ export function schemaRoutes(container: Container): readonly BoundRoute<Caller>[
       const project = await findProject(control.prisma, params.slug)
       const stage = findStage(project, params.stage)
       assertNotAttached(project, 'its structure is its own', 'change it in its database, e.g. with psql')
-      const { database } = await projectDatabase(project, 'imports')
-      const stageDatabase = toStageDatabase(database, stage)
+      const found = await projectDatabase(project, 'imports')
+      const stageDatabase = toStageDatabase(found, stage)
       const { schema, strict } = query
       const applied = await withReceivedScript(container, body.bytes, ({ read }) => {
         const change = {
@@ -77,10 +78,10 @@ export function schemaRoutes(container: Container): readonly BoundRoute<Caller>[
           tokenId: tokenIdOf(caller),
           waitMs: config.schemaLockSeconds * 1_000,
           // A script may run long enough for the token to be revoked. Revoking it from here on waits for the commit.
-          committing: (commit: () => Promise<void>) =>
+          committing: (commit: (tx: Queryable) => Promise<void>) =>
             control.prisma.$transaction(async (tx) => {
               assertPermission(await lockCaller(tx, caller, [project.slug]), project.slug, access.permission)
-              await commit()
+              await commit(tx)
             }),
         }
         // An import that is loading would not know of the change, and swap it away.
@@ -90,7 +91,7 @@ export function schemaRoutes(container: Container): readonly BoundRoute<Caller>[
           ),
         )
       })
-      const [row] = await system.prisma.$queryRaw<{ tables: number }[]>`
+      const [row] = await (found.isOwn ? system : found.database).prisma.$queryRaw<{ tables: number }[]>`
         SELECT count(*)::int AS tables FROM pg_tables WHERE schemaname = ${stage.schemaName}`
       return { status: 200, body: { ...applied, stage: stage.slug, tables: row?.tables ?? 0 } }
     }),

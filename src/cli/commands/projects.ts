@@ -10,6 +10,7 @@ export function addProjectCommands(program: Command, run: Run): void {
     .command('project:create <slug>')
     .description('create a project with its stages and the default roles')
     .addOption(repeatable('--stage <slug>', 'a stage to create (default: live)'))
+    .option('--own-database', 'in a database of its own, where the first stage is the schema public')
     .action(run(async () => (await projects()).runProjectCreate))
 
   program

@@ -1,13 +1,12 @@
 import type { Transaction } from '../../database/database.ts'
 import type { PrismaClient } from '../../database/generated/client.ts'
-import { SQLSTATE, sqlState } from '../../database/sqlstate.ts'
-import { conflict } from '../../errors.ts'
 import type { Seal } from '../../lib/seal.ts'
 import { assertAttached } from '../project-location.ts'
 import { forgetProject, lockProject, type Project } from '../projects.ts'
 import { findStage } from '../stages.ts'
 import type { AttachedDatabases } from './attached-databases.ts'
 import { readAttachment, toAttachment } from './attachment.ts'
+import { keepImportsOut } from './keep-imports-out.ts'
 import { readTraces, removeTraces } from './remove-traces.ts'
 
 export interface DetachServices {
@@ -58,18 +57,6 @@ export async function detachStage(
     await tx.stageState.deleteMany({ where: { stageId: id } })
     await tx.stage.deleteMany({ where: { id } })
   }, PATIENT)
-}
-
-/** An import that is under way would go on in a database that nobody here knows any more. */
-async function keepImportsOut(tx: Transaction, stageIds: readonly string[]): Promise<void> {
-  try {
-    await tx.$queryRaw`
-      SELECT 1 FROM system.stage_lock WHERE stage_id = ANY (${[...stageIds]}::uuid[]) AND kind = 'import'
-       ORDER BY stage_id FOR UPDATE NOWAIT`
-  } catch (error) {
-    if (sqlState(error) !== SQLSTATE.lockNotAvailable) throw error
-    throw conflict('something is being imported into it; try again when that has ended, or cancel it')
-  }
 }
 
 interface Leaving {

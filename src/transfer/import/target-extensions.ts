@@ -28,15 +28,17 @@ export async function assertExtensions(
   { system, config }: ExtensionServices,
   stages: readonly TargetStage[],
 ): Promise<void> {
-  const own = stages.filter(({ isOwn }) => isOwn)
-  const found = await findExtensions(system, own)
-  const reasons = found.flatMap(({ name, state }) => reasonToRefuse(name, state, config.extensions) ?? [])
-  const missing: string[] = []
-  for (const stage of stages) if (!stage.isOwn) missing.push(...(await missingExtensions(stage)))
-  throwReasons([...reasons, ...missing, ...(found.length === 0 ? [] : await unusableSchemas(system, own))])
+  const reasons: string[] = []
+  for (const [database, making] of makersOf(system, stages)) {
+    const found = await findExtensions(database, making)
+    reasons.push(...found.flatMap(({ name, state }) => reasonToRefuse(name, state, config.extensions) ?? []))
+    if (found.length > 0) reasons.push(...(await unusableSchemas(database, making)))
+  }
+  for (const stage of stages) if (!stage.makesExtensions) reasons.push(...(await missingExtensions(stage)))
+  throwReasons(reasons)
 }
 
-/** In a database that is not Wharf's, its owner says what is installed. */
+/** In a database that is not Wharf's, its owner says what is there. */
 async function missingExtensions({ database, structure, mode }: TargetStage): Promise<readonly string[]> {
   const found = mode === 'build' ? await readExtensions(database, structure.extensions) : []
   return found.flatMap(({ name, state: { schema } }) =>
@@ -71,11 +73,26 @@ export async function makeExtensions(
   { system }: Pick<ExtensionServices, 'system'>,
   stages: readonly TargetStage[],
 ): Promise<void> {
-  const own = stages.filter(({ isOwn }) => isOwn)
-  for (const { name, state } of await findExtensions(system, own)) {
-    const reason = state.schema === null ? await makeExtension(system, name, state) : undefined
-    throwReasons(reason === undefined ? [] : [reason])
+  for (const [database, making] of makersOf(system, stages)) {
+    for (const { name, state } of await findExtensions(database, making)) {
+      const reason = state.schema === null ? await makeExtension(database, name, state) : undefined
+      throwReasons(reason === undefined ? [] : [reason])
+    }
   }
+}
+
+/**
+ * The stages for which Wharf makes extensions, by who makes them: Wharf's own login in the shared database, and the project's
+ * own in a database of its own.
+ */
+function makersOf(system: Database, stages: readonly TargetStage[]): ReadonlyMap<Database, readonly TargetStage[]> {
+  const makers = new Map<Database, TargetStage[]>()
+  for (const stage of stages) {
+    if (!stage.makesExtensions) continue
+    const maker = stage.isOwn ? system : stage.database
+    makers.set(maker, [...(makers.get(maker) ?? []), stage])
+  }
+  return makers
 }
 
 /** In an order in which each can be made. */

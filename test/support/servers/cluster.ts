@@ -78,6 +78,6 @@ export async function startCluster(
     },
   }
   await cluster.start()
-  await query(cluster.superuserUrl, 'CREATE ROLE wharf LOGIN CREATEROLE')
+  await query(cluster.superuserUrl, 'CREATE ROLE wharf LOGIN CREATEROLE CREATEDB')
   return cluster
 }

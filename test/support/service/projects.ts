@@ -32,5 +32,6 @@ export async function loginUrl({ container, database }: TestWharf, slug: string)
   const url = new URL(database.url)
   url.username = login.name
   url.password = login.password
+  if (login.ownDatabase !== undefined) url.pathname = `/${login.ownDatabase}`
   return url
 }

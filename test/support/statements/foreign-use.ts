@@ -30,6 +30,8 @@ const NAMING = new Set([
   // Its script is of the server's own files, and in a schema where only Wharf's login makes anything.
   'CreateExtensionStmt',
   ...['CreateRoleStmt', 'AlterRoleStmt', 'DropRoleStmt', 'GrantStmt', 'GrantRoleStmt'],
+  // They run in the shared database, and look at nothing in the one that they are about.
+  ...['CreatedbStmt', 'AlterDatabaseStmt', 'DropdbStmt'],
   ...['TransactionStmt', 'ListenStmt', 'UnlistenStmt', 'NotifyStmt', 'ConstraintsSetStmt', 'DeallocateStmt'],
   ...['FetchStmt', 'ClosePortalStmt', 'VariableShowStmt', 'DiscardStmt'],
 ])

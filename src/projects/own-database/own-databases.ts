@@ -1,0 +1,102 @@
+import type pg from 'pg'
+import type { Database } from '../../database/database.ts'
+import { quoteIdentifier, quoteLiteral } from '../../database/quoting.ts'
+import { openSession } from '../../database/session-client.ts'
+import { SQLSTATE, sqlMessage, sqlState } from '../../database/sqlstate.ts'
+import { conflict, databaseUnsuitable } from '../../errors.ts'
+import type { Logger } from '../../logger.ts'
+import { createSchema } from '../project-objects.ts'
+
+/** Databases that projects have for themselves, on the server of the shared one. */
+export interface OwnDatabases {
+  /** @throws {AppError} DATABASE_UNSUITABLE, naming the grant, where Wharf's login may not create databases. */
+  assertMayMake(): Promise<void>
+  /**
+   * Makes a database in which a project's login may make schemas, and which no other project's login can enter.
+   *
+   * @param plan `login`: a role that there is; `schemas`: what it owns of it from the start. `public` is there by itself.
+   */
+  make(plan: { readonly name: string; readonly login: string; readonly schemas: readonly string[] }): Promise<void>
+  /**
+   * Drops a database with all that is in it, where it is there. Sessions in it are ended.
+   *
+   * @throws {AppError} CONFLICT where something keeps it that Wharf's login may not end.
+   */
+  drop(name: string): Promise<void>
+}
+
+/** @param control as Wharf's own login. @param databaseUrl of the shared database, as the same login. */
+export function createOwnDatabases(
+  { pool }: Pick<Database, 'pool'>,
+  databaseUrl: string,
+  logger: Logger,
+): OwnDatabases {
+  return {
+    async assertMayMake() {
+      const { rows } = await pool.query<{ login: string; may: boolean }>(
+        'SELECT rolname::text AS login, rolcreatedb OR rolsuper AS may FROM pg_roles WHERE rolname = current_user',
+      )
+      const [row] = rows
+      if (!row || row.may) return
+      const missing = `ALTER ROLE ${quoteIdentifier(row.login)} CREATEDB`
+      throw databaseUnsuitable(
+        `Wharf's database login "${row.login}" may not create databases; a superuser grants it: ${missing}`,
+        [{ detail: missing }],
+      )
+    },
+    async make({ name, login, schemas }) {
+      const database = quoteIdentifier(name)
+      const owner = quoteIdentifier(login)
+      // Closed until others are kept out: who had connected before would stay.
+      await pool.query(`CREATE DATABASE ${database} ${await likeShared(pool)} ALLOW_CONNECTIONS false`)
+      await pool.query(`REVOKE ALL ON DATABASE ${database} FROM PUBLIC`)
+      await pool.query(`GRANT CREATE, CONNECT, TEMPORARY ON DATABASE ${database} TO ${owner}`)
+      await pool.query(`ALTER DATABASE ${database} ALLOW_CONNECTIONS true`)
+      const client = await openSession(urlOf(databaseUrl, name), { ...SESSION, logger })
+      try {
+        // Before PostgreSQL 15, `public` is the superuser's, and everybody who comes in may make things there.
+        const { rows } = await client.query<{ may: boolean }>(
+          "SELECT pg_has_role(nspowner, 'USAGE') AS may FROM pg_namespace WHERE nspname = 'public'",
+        )
+        if (rows[0]?.may) await client.query(`ALTER SCHEMA public OWNER TO ${owner}`)
+        for (const schema of schemas) if (schema !== 'public') await client.query(createSchema(schema, login))
+      } finally {
+        await Promise.allSettled([client.end()])
+      }
+    },
+    async drop(name) {
+      await pool.query(`DROP DATABASE IF EXISTS ${quoteIdentifier(name)} WITH (FORCE)`).catch((error: unknown) => {
+        if (!KEPT.has(sqlState(error) ?? '')) throw error
+        throw conflict(`the project's database cannot be dropped: ${sqlMessage(error)}; nothing was changed`)
+      })
+    },
+  }
+}
+
+const SESSION = { kind: 'wharf', applicationName: 'wharf makes a database' } as const
+
+/** Sessions that Wharf's login may not end, transactions that were prepared, slots and subscriptions of replication. */
+const KEPT: ReadonlySet<string> = new Set([SQLSTATE.objectInUse, SQLSTATE.insufficientPrivilege])
+
+/** The encoding and the locale of the shared database, so that text is ordered alike, and nothing else of any template. */
+async function likeShared(pool: pg.Pool): Promise<string> {
+  const { rows } = await pool.query<{ database: Record<string, string | null> }>(
+    'SELECT to_jsonb(pg_database) AS database FROM pg_database WHERE datname = current_database()',
+  )
+  const { datcollate, datctype, datlocprovider = 'c', daticulocale, datlocale } = rows[0]?.database ?? {}
+  const libc = `LC_COLLATE ${quoteLiteral(datcollate ?? 'C')} LC_CTYPE ${quoteLiteral(datctype ?? 'C')}`
+  const locale = quoteLiteral(datlocale ?? daticulocale ?? '')
+  const provider =
+    datlocprovider === 'i'
+      ? ` LOCALE_PROVIDER icu ICU_LOCALE ${locale}`
+      : datlocprovider === 'b'
+        ? ` LOCALE_PROVIDER builtin BUILTIN_LOCALE ${locale}`
+        : ''
+  return `TEMPLATE template0 ENCODING 'UTF8' ${libc}${provider}`
+}
+
+function urlOf(databaseUrl: string, name: string): string {
+  const url = new URL(databaseUrl)
+  url.pathname = `/${encodeURIComponent(name)}`
+  return url.href
+}

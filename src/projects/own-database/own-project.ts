@@ -1,0 +1,144 @@
+import { randomUUID } from 'node:crypto'
+import type { Database, Transaction } from '../../database/database.ts'
+import type { Seal } from '../../lib/seal.ts'
+import type { Logger } from '../../logger.ts'
+import { closeLogin, createClosedLogin, dropProjectLogin, openLogin, reopenLogins } from '../project-login.ts'
+import {
+  findProject,
+  forgetProject,
+  lockProject,
+  type NewProject,
+  newLogin,
+  type Project,
+  recordProject,
+  toLoginData,
+} from '../projects.ts'
+import { recordExternalStage } from '../stages.ts'
+import type { OwnDatabases } from './own-databases.ts'
+import { schemaOfStage } from './own-stages.ts'
+
+export interface OwnProjectServices {
+  readonly control: Pick<Database, 'prisma'>
+  readonly seal: Seal
+  readonly ownDatabases: OwnDatabases
+  readonly logger: Logger
+}
+
+/** A server copies a template for a while, and forces what it has in memory to disk before. */
+const PATIENT = { timeout: 10 * 60_000 }
+
+/**
+ * Creates a project with a database of its own, in which its first stage is the schema `public`.
+ *
+ * A database cannot be made, or dropped, in a transaction. So the project is recorded as unfinished first, and hidden as
+ * long as it is; where this process dies, `sweepOwnProjects` drops what there is of it.
+ *
+ * @throws {AppError} CONFLICT where the slug is taken, or the name of a stage cannot be that of a schema;
+ *   DATABASE_UNSUITABLE where Wharf's login may not create logins or databases.
+ */
+export async function createOwnProject(
+  services: OwnProjectServices,
+  { slug, stages, connectionLimit }: NewProject,
+): Promise<Project> {
+  const { control, seal, ownDatabases, logger } = services
+  await ownDatabases.assertMayMake()
+  const planned = stages.map((stage, index) => ({ slug: stage, schema: index === 0 ? 'public' : schemaOfStage(stage) }))
+  const id = randomUUID()
+  const login = newLogin(id)
+  const project = { id, slug, login: login.name, ownDatabase: login.name }
+  await control.prisma.$transaction(async (tx) => {
+    await recordProject(tx, {
+      ...{ id, slug, ...toLoginData(seal, id, login) },
+      ...{ ownDatabase: project.ownDatabase, unfinished: true },
+    })
+    await createClosedLogin(tx, login, connectionLimit)
+  })
+  try {
+    return await control.prisma.$transaction(async (tx) => {
+      await lockProject(tx, project)
+      const schemas = planned.map(({ schema }) => schema)
+      await ownDatabases.make({ name: project.ownDatabase, login: login.name, schemas })
+      for (const stage of planned) await recordExternalStage(tx, project, stage)
+      await openLogin(tx, login.name)
+      await tx.project.update({ where: { id }, data: { unfinished: false } })
+      return findProject(tx, slug)
+    }, PATIENT)
+  } catch (error) {
+    await remove(services, project).catch((err: unknown) =>
+      logger.warn({ err, slug }, 'a project that could not be made is dropped later'),
+    )
+    throw error
+  }
+}
+
+/**
+ * Deletes a project with its database.
+ *
+ * @throws {AppError} NOT_FOUND; CONFLICT where the database is held by something that Wharf's login may not end: nothing
+ *   has changed then.
+ */
+export async function deleteOwnProject(services: OwnProjectServices, { id, slug, login }: Project): Promise<void> {
+  const { prisma } = services.control
+  const { ownDatabase } = await prisma.project.findUniqueOrThrow({ where: { id }, select: { ownDatabase: true } })
+  try {
+    await prisma.project.update({ where: { id }, data: { unfinished: true } })
+    await closeLogin(prisma, login)
+    await remove(services, { id, slug, login, ownDatabase })
+  } catch (error) {
+    await Promise.allSettled([
+      prisma.project.updateMany({ where: { id }, data: { unfinished: false } }).then(() => reopenLogins(prisma, slug)),
+    ])
+    throw error
+  }
+}
+
+interface Removable {
+  readonly id: string
+  readonly slug: string
+  readonly login: string | null
+  readonly ownDatabase: string | null
+}
+
+/** Drops what there is of a project. What was begun can be begun again. */
+const remove = (services: OwnProjectServices, project: Removable): Promise<void> =>
+  services.control.prisma.$transaction(async (tx) => {
+    await lockProject(tx, project)
+    await removeLocked(tx, services, project)
+  }, PATIENT)
+
+async function removeLocked(
+  tx: Transaction,
+  { ownDatabases }: OwnProjectServices,
+  { id, login, ownDatabase }: Removable,
+): Promise<void> {
+  if (ownDatabase !== null) await ownDatabases.drop(ownDatabase)
+  await forgetProject(tx, { id })
+  if (login !== null) await dropProjectLogin(tx, login)
+}
+
+/**
+ * Drops what processes that died have left of projects whose database they were making, or dropping. Those at which
+ * somebody works are locked, and left alone.
+ *
+ * @returns their slugs.
+ */
+export async function sweepOwnProjects(services: OwnProjectServices): Promise<readonly string[]> {
+  const { prisma } = services.control
+  const where = { unfinished: true, createdAt: { lt: new Date(Date.now() - YOUNG_MS) } }
+  const left = await prisma.project.findMany({ where, select: { id: true, slug: true } })
+  const removed: string[] = []
+  for (const { id, slug } of left) {
+    await prisma.$transaction(async (tx) => {
+      const [project] = await tx.$queryRaw<Removable[]>`
+        SELECT id::text, slug, login, own_database AS "ownDatabase" FROM control.project
+         WHERE id = ${id}::uuid AND unfinished FOR UPDATE SKIP LOCKED`
+      if (!project) return
+      await removeLocked(tx, services, project)
+      removed.push(slug)
+    }, PATIENT)
+  }
+  return removed
+}
+
+/** How long a project has to have been recorded, in milliseconds: the process that makes it locks it a moment later. */
+const YOUNG_MS = 60_000

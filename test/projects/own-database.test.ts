@@ -1,0 +1,248 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { sweepOwnProjects } from '../../src/projects/own-database/own-project.ts'
+import { comparableLines, contentsOf, exportOf, sendArchive } from '../support/archives/import.ts'
+import { createTestDatabase } from '../support/database/database.ts'
+import { installedCluster } from '../support/servers/installed-cluster.ts'
+import { openSession, query, withSession } from '../support/servers/sessions.ts'
+import { applyScript, createProject, loginUrl } from '../support/service/projects.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
+
+const DUMP = join(import.meta.dirname, '..', 'fixtures', 'dumped.sql')
+
+const SHOP = `CREATE TABLE item (id int PRIMARY KEY, name text); INSERT INTO item VALUES (1, 'hat'), (2, 'scarf')`
+
+let wharf: TestWharf
+
+beforeAll(async () => {
+  wharf = await startWharf()
+})
+afterAll(async () => {
+  const projects = await wharf.container.control.prisma.project.findMany({ where: { ownDatabase: { not: null } } })
+  for (const { slug } of projects) await wharf.root.delete(`/projects/${slug}`)
+  await wharf.close()
+})
+
+const create = (slug: string, stages?: readonly string[], { root }: Pick<TestWharf, 'root'> = wharf) =>
+  root.post('/projects', { json: { slug, ownDatabase: true, ...(stages && { stages }) } })
+
+/** What there is of a project's database on the server. */
+async function leftOf(name: string): Promise<readonly object[]> {
+  return query(
+    wharf.database.superuserUrl,
+    `SELECT datname::text AS name FROM pg_database WHERE datname = '${name}'
+     UNION ALL SELECT rolname::text FROM pg_roles WHERE rolname = '${name}'`,
+  )
+}
+
+async function databaseOf(slug: string): Promise<string> {
+  const { prisma } = wharf.container.control
+  return (await prisma.project.findUniqueOrThrow({ where: { slug } })).ownDatabase ?? ''
+}
+
+/** The connection URL of a project's login in another database. */
+async function urlIn(slug: string, database: string): Promise<string> {
+  const url = await loginUrl(wharf, slug)
+  url.pathname = `/${database}`
+  return url.href
+}
+
+test('a project gets a database of its own, in which its first stage is the schema public', async () => {
+  const made = await create('alone', ['live', 'preview'])
+  expect(made, made.text).toMatchObject({
+    status: 201,
+    json: {
+      slug: 'alone',
+      ...{ attached: false, ownDatabase: true },
+      stages: [{ slug: 'live' }, { slug: 'preview' }],
+    },
+  })
+  const applied = await applyScript(wharf, 'alone', SHOP)
+  expect(applied, applied.text).toMatchObject({ status: 200, json: { tables: 1, id: expect.stringMatching(/-/) } })
+  const rows = await query(await urlIn('alone', await databaseOf('alone')), 'SELECT name FROM public.item ORDER BY 1')
+  expect(rows).toEqual([{ name: 'hat' }, { name: 'scarf' }])
+  const recorded = await wharf.database.query('SELECT sql FROM system.structure_change')
+  expect(recorded).toEqual([{ sql: SHOP }])
+})
+
+test('no other project can enter it, and its login can enter no other', async () => {
+  await create('first')
+  await create('second')
+  await createProject(wharf, 'sharing')
+  const [first, second] = [await databaseOf('first'), await databaseOf('second')]
+  const shared = new URL(wharf.database.url).pathname.slice(1)
+  for (const [slug, database] of [
+    ['second', first],
+    ['sharing', first],
+    ['first', second],
+    ['first', shared],
+  ] as const) {
+    await expect(urlIn(slug, database).then(openSession)).rejects.toThrow(/permission denied for database/)
+  }
+})
+
+test('its rows go out and come back, replace each other, and an undo brings back what was there', async () => {
+  await create('source')
+  await applyScript(wharf, 'source', `${SHOP}; CREATE TYPE size AS ENUM ('s', 'l'); ALTER TABLE item ADD size size`)
+  const archive = await exportOf(wharf.root, 'source', { system: false })
+  await createProject(wharf, 'copy')
+  await create('moved')
+  for (const slug of ['copy', 'moved']) {
+    const imported = await sendArchive(wharf.root, archive, { query: `?targetSlug=${slug}` })
+    expect(imported.status, imported.text).toBe(200)
+    expect(await contentsOf(wharf, slug)).toEqual(comparableLines(archive))
+  }
+  await applyScript(wharf, 'moved', `UPDATE item SET name = 'cap'`)
+  const changed = await contentsOf(wharf, 'moved')
+  const imported = await sendArchive(wharf.root, archive, { query: '?targetSlug=moved' })
+  expect(imported, imported.text).toMatchObject({ status: 200 })
+  expect(await contentsOf(wharf, 'moved')).toEqual(comparableLines(archive))
+  const undone = await wharf.root.post('/projects/moved/stages/live/undo?force=true')
+  expect(undone.status, undone.text).toBe(200)
+  expect(await contentsOf(wharf, 'moved')).toEqual(changed)
+})
+
+test('extensions that a script or an archive needs are made there', async () => {
+  await create('extended')
+  const applied = await applyScript(wharf, 'extended', 'CREATE EXTENSION citext; CREATE TABLE tag (name citext)')
+  expect(applied.status, applied.text).toBe(200)
+  const archive = await exportOf(wharf.root, 'extended', { system: false })
+  await create('extended-copy')
+  const imported = await sendArchive(wharf.root, archive, { query: '?targetSlug=extended-copy' })
+  expect(imported.status, imported.text).toBe(200)
+  expect(await contentsOf(wharf, 'extended-copy')).toEqual(comparableLines(archive))
+})
+
+test('stages are made and deleted in it', async () => {
+  await create('staged')
+  const added = await wharf.root.post('/projects/staged/stages', { json: { slug: 'preview' } })
+  expect(added, added.text).toMatchObject({ status: 201, json: { slug: 'preview' } })
+  await applyScript(wharf, 'staged', SHOP, 'preview')
+  const database = await urlIn('staged', await databaseOf('staged'))
+  expect(await query(database, 'SELECT id FROM preview.item')).toHaveLength(2)
+  expect((await wharf.root.delete('/projects/staged/stages/preview')).status).toBe(204)
+  expect(await query(database, "SELECT FROM pg_namespace WHERE nspname = 'preview'")).toEqual([])
+  await withSession(database, (client) => client.query('CREATE SCHEMA taken; CREATE TABLE taken.by ()'))
+  const taken = await wharf.root.post('/projects/staged/stages', { json: { slug: 'taken' } })
+  expect(taken).toMatchObject({ status: 409, json: { detail: expect.stringContaining('not empty') } })
+  for (const slug of ['pg_stage', 'information_schema', 'extensions', 'wharf_imports']) {
+    const reserved = await wharf.root.post('/projects/staged/stages', { json: { slug } })
+    expect(reserved).toMatchObject({ status: 409, json: { detail: expect.stringContaining('reserved') } })
+  }
+  expect((await wharf.root.get('/projects/staged/stages')).json).toMatchObject({ items: [{ slug: 'live' }] })
+})
+
+test('its rows are not served over HTTP, which is said', async () => {
+  await create('unserved')
+  expect(await wharf.root.get('/content/unserved/live')).toMatchObject({
+    status: 409,
+    json: { detail: expect.stringMatching(/has a database of its own: Wharf keeps no event log/) },
+  })
+})
+
+test('a project that is deleted takes its database and its login with it', async () => {
+  await create('gone')
+  const name = await databaseOf('gone')
+  const client = await openSession(await urlIn('gone', name))
+  client.on('error', () => undefined)
+  expect((await wharf.root.delete('/projects/gone')).status).toBe(204)
+  expect(await leftOf(name)).toEqual([])
+  expect((await wharf.root.get('/projects/gone')).status).toBe(404)
+  expect((await create('gone')).status).toBe(201)
+})
+
+test('a project whose database a superuser is in is not deleted, and can be used', async () => {
+  await create('visited')
+  await applyScript(wharf, 'visited', SHOP)
+  const url = new URL(wharf.database.superuserUrl)
+  url.pathname = `/${await databaseOf('visited')}`
+  await withSession(url.href, async () => {
+    const refused = await wharf.root.delete('/projects/visited')
+    expect(refused, refused.text).toMatchObject({
+      status: 409,
+      json: { detail: expect.stringContaining('cannot be dropped') },
+    })
+  })
+  expect(await exportOf(wharf.root, 'visited')).toContain('scarf')
+  expect((await wharf.root.delete('/projects/visited')).status).toBe(204)
+})
+
+test('what a process left that died while it made a database, or dropped one, is dropped, and nothing else', async () => {
+  const { prisma } = wharf.container.control
+  await create('kept')
+  await create('half-made')
+  const name = await databaseOf('half-made')
+  const old = new Date(Date.now() - 3_600_000)
+  await prisma.project.update({ where: { slug: 'half-made' }, data: { unfinished: true, createdAt: old } })
+  await prisma.project.update({ where: { slug: 'kept' }, data: { createdAt: old } })
+  expect((await wharf.root.get('/projects/half-made')).status).toBe(404)
+  expect(JSON.stringify((await wharf.root.get('/projects')).json)).not.toContain('half-made')
+  await prisma.$transaction(async (tx) => {
+    await tx.$queryRaw`SELECT FROM control.project WHERE slug = 'half-made' FOR UPDATE`
+    expect(await sweepOwnProjects(wharf.container)).toEqual([])
+  })
+  expect(await sweepOwnProjects(wharf.container)).toEqual(['half-made'])
+  expect(await leftOf(name)).toEqual([])
+  expect(await leftOf(await databaseOf('kept'))).toHaveLength(2)
+})
+
+test('a project that cannot be made leaves no trace', async () => {
+  const before = await query(wharf.database.superuserUrl, 'SELECT datname FROM pg_database ORDER BY 1')
+  expect((await create('refused', ['live', 'pg_x'])).status).toBe(409)
+  expect((await create('refused', ['live', 'public'])).status).toBe(409)
+  expect(await query(wharf.database.superuserUrl, 'SELECT datname FROM pg_database ORDER BY 1')).toEqual(before)
+  expect(await wharf.container.control.prisma.project.findMany({ where: { slug: 'refused' } })).toEqual([])
+})
+
+test('a login that may not create databases is refused, with the statement that allows it', async () => {
+  const database = await createTestDatabase()
+  const login = `modest_${Date.now()}`
+  const asSuperuser = (sql: string) => query(database.superuserUrl, sql)
+  const url = new URL(database.url)
+  await asSuperuser(`CREATE ROLE ${login} LOGIN CREATEROLE PASSWORD '${url.password}'`)
+  await asSuperuser(`ALTER DATABASE ${url.pathname.slice(1)} OWNER TO ${login}`)
+  url.username = login
+  const modest = await startWharf({ database, databaseUrl: url.href })
+  try {
+    expect(await create('shop', undefined, modest)).toMatchObject({
+      status: 500,
+      json: { errors: [{ detail: `ALTER ROLE "${login}" CREATEDB` }] },
+    })
+    expect(await modest.container.control.prisma.project.count()).toBe(0)
+  } finally {
+    await modest.close()
+    await withSession(wharf.database.superuserUrl, (client) => client.query(`DROP ROLE ${login}`))
+  }
+})
+
+describe.skipIf(installedCluster() === undefined)('a dump of pg_dump', () => {
+  test('stays in public, as it was', async () => {
+    const cluster = installedCluster()
+    if (!cluster) throw new Error('no PostgreSQL is installed')
+    const source = await cluster.createDatabase()
+    const local = await startWharf({ database: await cluster.createServiceDatabase() })
+    try {
+      await query(source.superuserUrl, await readFile(DUMP, 'utf8'))
+      const dump = await cluster.dump(source, 'public')
+      await create('dumped', undefined, local)
+      const applied = await applyScript(local, 'dumped', dump)
+      expect(applied.status, applied.text).toBe(200)
+      const { prisma } = local.container.control
+      const { ownDatabase } = await prisma.project.findUniqueOrThrow({ where: { slug: 'dumped' } })
+      const superuserUrl = Object.assign(new URL(source.superuserUrl), { pathname: `/${ownDatabase}` }).href
+      const own = await cluster.dump({ ...source, superuserUrl }, 'public')
+      expect(comparable(own)).toEqual(comparable(dump))
+      expect((await local.root.delete('/projects/dumped')).status).toBe(204)
+    } finally {
+      await local.close()
+      await source.drop()
+    }
+  })
+})
+
+/** What two dumps have in common: no key of one run, and nothing about who owns the schema. */
+const comparable = (dump: string): string[] =>
+  dump
+    .split('\n')
+    .filter((line) => !/^\\(?:un)?restrict |SCHEMA public|^-- Name: |^-- Data for Name: |^(?:--)?$/.test(line))
