@@ -2,7 +2,7 @@
  * Measures what we claim about exports, imports, writes, jobs and the content endpoint; exits with 1 where a bound of
  * `bounds.ts` is broken.
  *
- * Usage: npm run bench -- [time] [import] [waits] [memory] [writes] [content] [jobs] [job-memory] [--quick]
+ * Usage: npm run bench -- [time] [import] [waits] [attached] [memory] [writes] [content] [jobs] [job-memory] [--quick]
  *   [--rows 1000000,3000000,10000000]
  */
 import { execFile } from 'node:child_process'
@@ -10,6 +10,7 @@ import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
+import { measureAttachedWait } from './attached-wait.ts'
 import type { Measurement } from './bounds.ts'
 import { measureContent } from './content.ts'
 import { measureExportMemory } from './export-memory.ts'
@@ -30,7 +31,7 @@ const QUICK_SIZES = [100_000]
 const JOB_ROWS = 3_000_000
 /** Those that share a PostgreSQL and its rows. */
 const SHARING_PARTS = ['time', 'content', 'writes', 'jobs', 'memory']
-const PARTS = [...SHARING_PARTS, 'job-memory', 'import', 'waits']
+const PARTS = [...SHARING_PARTS, 'job-memory', 'import', 'waits', 'attached']
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -76,6 +77,9 @@ if (parts.has('waits')) {
     return measureImportWait(bench, first)
   }
   measurements.push(...(await withBench('as initdb leaves them', measure)))
+}
+if (parts.has('attached')) {
+  measurements.push(...(await withBench('as initdb leaves them', measureAttachedWait)))
 }
 for (const { sentence, measured, holds } of measurements)
   console.log(`${holds ? 'holds ' : 'BROKEN'}  ${sentence} (${measured})`)

@@ -13,7 +13,7 @@ export interface BenchRun {
   /** Runs `use` beside a service in a process of its own, which is stopped afterwards. */
   withService<T>(
     use: (service: BenchService) => Promise<T>,
-    options?: { readonly logLevel?: 'warn' | 'info' },
+    options?: { readonly logLevel?: 'warn' | 'info'; readonly environment?: Readonly<Record<string, string>> },
   ): Promise<T>
 }
 

@@ -27,8 +27,10 @@ export async function startService(options: {
   readonly redisUrl?: string | undefined
   /** `warn` where the parts of the bench want nothing else. */
   readonly logLevel?: 'warn' | 'info'
+  /** Settings beside these. */
+  readonly environment?: Readonly<Record<string, string>>
 }): Promise<BenchService> {
-  const { databaseUrl, dataDir, part = 'start', redisUrl, logLevel = 'warn' } = options
+  const { databaseUrl, dataDir, part = 'start', redisUrl, logLevel = 'warn', environment } = options
   const log = logLevel === 'info' ? openSync(join(dataDir, 'service.log'), 'w') : 'inherit'
   const child = await spawnChild(process.execPath, [PROGRAM, part], {
     cwd: dataDir,
@@ -41,6 +43,7 @@ export async function startService(options: {
       // One token asks more often than any client should.
       WHARF_MAX_REQUESTS: '0',
       ...(redisUrl !== undefined && { REDIS_URL: redisUrl }),
+      ...environment,
     },
     stdio: ['ignore', 'pipe', log],
   })

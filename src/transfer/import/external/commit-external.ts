@@ -52,11 +52,10 @@ export async function commitExternal(
     }
     const imported = [toImported(target, loaded, roles, services)]
     const committed = toCommitted(loaded, exchanges, imported, options.restOfResult?.([archived]) ?? {})
-    const follow = async (): Promise<void> => {
-      await recordExternal(tx, committed, { tokenId, undoHours })
-      await beforeCommit?.(tx, imported, [archived])
-    }
     const record = isRecorded ? { operation, committed } : undefined
+    // What can be done before readers wait is.
+    await recordExternal(tx, committed, { tokenId, undoHours })
+    const follow = async (): Promise<void> => beforeCommit?.(tx, imported, [archived])
     if (inPlace.length === 0) {
       await exchangeStages(external, exchanges, { ...options, record, beforeCommit: follow })
     } else {

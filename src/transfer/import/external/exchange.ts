@@ -4,7 +4,7 @@ import { quoteIdentifier } from '../../../database/quoting.ts'
 import { nameSession } from '../../../database/session-name.ts'
 import { openSingleUseSession } from '../../../database/single-use-session.ts'
 import { SQLSTATE, sqlState } from '../../../database/sqlstate.ts'
-import { conflict } from '../../../errors.ts'
+import { conflict, isAppError } from '../../../errors.ts'
 import type { ProjectDatabase } from '../../../projects/stage-database.ts'
 import type { Query } from '../../structure/query.ts'
 import { assertSettled } from '../assert-settled.ts'
@@ -16,6 +16,7 @@ import { assertNothingBeingMade } from './being-made.ts'
 import { commitOnce } from './commit-once.ts'
 import { type CommittedImport, type Operation, recordCommitted } from './committed-imports.ts'
 import { moveStatements } from './move-objects.ts'
+import { preparedQuery, QUICK } from './prepared-query.ts'
 import { readStructureState } from './structure-state.ts'
 import { type LockingSession, whileLocked } from './while-locked.ts'
 
@@ -59,24 +60,60 @@ export async function exchangeStages(
   const run = async (statements: readonly string[]): Promise<void> => {
     if (statements.length > 0) await client.query(statements.join('; '))
   }
-  const query: Query = async (sql, parameters) => (await client.query(sql, [...parameters])).rows
+  const query = preparedQuery(client)
   try {
     await nameSession(client, sessionName)
     const schemas = exchanges.map(({ target }) => target.stage.schemaName)
-    await whileLocked({ run, query, signal }, schemas, async () => {
+    const moves = await prepare({ run, query }, exchanges)
+    const before = async (): Promise<void> => {
+      if (record) await recordCommitted(query, record.operation, record.committed)
+    }
+    await whileLocked({ run, query, signal }, { schemas, before }, async () => {
       for (const { target } of exchanges) await assertUnchanged(query, target)
-      for (const exchange of exchanges) {
-        await exchangeStage(exchange, { run, query }).catch((error: unknown) => {
+      for (const [at, exchange] of exchanges.entries()) {
+        await exchangeStage(exchange, moves[at] ?? [], { run, query }).catch((error: unknown) => {
           throw sqlState(error) === SQLSTATE.lockNotAvailable ? error : loadFailure(error)
         })
       }
-      if (record) await recordCommitted(query, record.operation, record.committed)
     })
     await beforeCommit()
     await commitOnce(() => client.query('COMMIT'), { ...external, sessionName, operation: record?.operation })
   } finally {
     close(new Error('the exchange has ended'))
   }
+}
+
+/**
+ * Asks once what is going to be asked while readers wait, so that it is planned, and its catalogs are in memory.
+ *
+ * @returns the statements that move the objects of each: they are good as long as its structure is what it was.
+ */
+async function prepare(
+  { run, query }: Pick<LockingSession, 'run' | 'query'>,
+  exchanges: readonly Exchange[],
+): Promise<readonly (readonly string[])[]> {
+  await run(['BEGIN', 'SET LOCAL search_path = pg_catalog', ...QUICK])
+  const moves: (readonly string[])[] = []
+  for (const exchange of exchanges) {
+    const { target, loaded } = exchange
+    const { schemaName } = target.stage
+    // What it finds counts when everything is locked.
+    await assertUnchanged(query, target).catch((error: unknown) => {
+      if (!isAppError(error)) throw error
+    })
+    const between: (readonly [string, string])[] =
+      target.exchanged === 'objects'
+        ? [
+            [schemaName, oldName(exchange)],
+            [loaded, schemaName],
+          ]
+        : []
+    const statements: string[] = []
+    for (const [from, to] of between) statements.push(...(await moveStatements(query, from, to)))
+    moves.push(statements)
+  }
+  await run(['ROLLBACK'])
+  return moves
 }
 
 /** @throws {AppError} CONFLICT */
@@ -94,13 +131,17 @@ async function assertUnchanged(query: Query, { stage: { schemaName }, structureS
   await assertSettled(query, { schemaName, rightsState })
 }
 
-/** In few messages: readers wait for it. */
+/** What the schema is called that what was replaced goes to. */
+const oldName = ({ loaded, kept }: Pick<Exchange, 'loaded' | 'kept'>): string => kept ?? `${loaded}_old`
+
+/** In few messages: readers wait for it. @param moves the statements that move objects. */
 async function exchangeStage(
   { target, loaded, kept }: Exchange,
+  moves: readonly string[],
   { run, query }: Pick<LockingSession, 'run' | 'query'>,
 ) {
   const { schemaName } = target.stage
-  const old = kept ?? `${loaded}_old`
+  const old = oldName({ loaded, kept })
   const drop = kept === null ? [`DROP SCHEMA ${quoteIdentifier(old)} CASCADE`] : []
   if (target.exchanged === 'schemas') {
     await run([
@@ -111,11 +152,7 @@ async function exchangeStage(
     ])
     return
   }
-  await run([
-    `CREATE SCHEMA ${quoteIdentifier(old)}`,
-    ...(await moveStatements(query, schemaName, old)),
-    ...(await moveStatements(query, loaded, schemaName)),
-  ])
+  await run([`CREATE SCHEMA ${quoteIdentifier(old)}`, ...moves])
   const left = await query<{ what: string }>(LEFT_SQL, [loaded])
   if (left[0]) throw conflict(`nothing was changed: ${left[0].what} cannot be moved to the schema "${schemaName}"`)
   // With what was said there about rights on what would be made.

@@ -50,11 +50,9 @@ export async function undoExternal(
       return system.prisma.$transaction(
         async (tx) => {
           await authorise(tx)
-          const beforeCommit = async (): Promise<void> => {
-            await recordUndone(tx, { stageId, tokenId, earlier: found.schemaName, kept, exchanged: found.exchanged })
-            // Without the locks, another may have begun to import.
-            lost.throwIfAborted()
-          }
+          await recordUndone(tx, { stageId, tokenId, earlier: found.schemaName, kept, exchanged: found.exchanged })
+          // Without the locks, another may have begun to import.
+          const beforeCommit = async (): Promise<void> => lost.throwIfAborted()
           const exchanges = [{ target, loaded: found.schemaName, kept }]
           await exchangeStages(stage, exchanges, { signal: lost, record, beforeCommit })
           return { replacedAt: found.createdAt, tables }
