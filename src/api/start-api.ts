@@ -7,6 +7,7 @@ import { authorise } from './access.ts'
 import { createApi } from './create-api.ts'
 import { type Listening, listen } from './listen.ts'
 import { createMetrics } from './metrics.ts'
+import { attachedServerRoutes } from './routers/attached-servers.ts'
 import { attachmentRoutes } from './routers/attachments.ts'
 import { contentRoutes } from './routers/content.ts'
 import { contentWriteRoutes } from './routers/content-writes.ts'
@@ -38,6 +39,7 @@ export async function startApi(
   const routes = [
     ...projectRoutes(container, proofSecret),
     ...attachmentRoutes(container, proofSecret),
+    ...attachedServerRoutes(container, proofSecret),
     ...roleRoutes(container),
     ...schemaRoutes(container),
     ...tokenRoutes(container),

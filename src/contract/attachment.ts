@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { slug, timeText } from './fields.ts'
+import { added } from './from-server.ts'
 import { plainText } from './plain-text.ts'
 
 /** The header by which an operator's own command line proves that it can read the service's data folder. */
@@ -51,6 +52,12 @@ export const attachmentSchema = z
   .object({
     name: z.string().meta({ description: 'The address without its password and parameters.' }),
     login: z.string(),
+    server: added(
+      slug
+        .nullable()
+        .meta({ description: 'The attached server whose database it is; null for one attached by itself.' }),
+      null,
+    ),
     changedAt: timeText.meta({ description: 'When the address was given.' }),
     version: z.string().meta({ description: "PostgreSQL's." }),
     isSuperuser: z.boolean().meta({ description: 'Whether the login may do everything on that server.' }),

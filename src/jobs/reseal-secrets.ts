@@ -3,14 +3,20 @@ import { Prisma } from '../database/generated/client.ts'
 import { AppError } from '../errors.ts'
 import { type Seal, SealBroken } from '../lib/seal.ts'
 import type { Logger } from '../logger.ts'
-import { attachmentSubject, jobSubject, projectSubject, scheduleSubject } from '../projects/sealed-subjects.ts'
+import {
+  attachedServerSubject,
+  attachmentSubject,
+  jobSubject,
+  projectSubject,
+  scheduleSubject,
+} from '../projects/sealed-subjects.ts'
 
 const PAGE_ROWS = 200
 const FIRST_ID = '00000000-0000-0000-0000-000000000000'
 
 /** A column of sealed values. */
 interface SealedColumn {
-  readonly table: 'project' | 'attachment' | 'job' | 'schedule'
+  readonly table: 'project' | 'attachment' | 'attached_server' | 'job' | 'schedule'
   readonly key: 'id' | 'project_id'
   readonly column: 'sealed_password' | 'sealed_address' | 'sealed_secrets'
   readonly subjectOf: (id: string) => string
@@ -19,6 +25,7 @@ interface SealedColumn {
 const COLUMNS: readonly SealedColumn[] = [
   { table: 'project', key: 'id', column: 'sealed_password', subjectOf: projectSubject },
   { table: 'attachment', key: 'project_id', column: 'sealed_address', subjectOf: attachmentSubject },
+  { table: 'attached_server', key: 'id', column: 'sealed_address', subjectOf: attachedServerSubject },
   { table: 'schedule', key: 'id', column: 'sealed_secrets', subjectOf: scheduleSubject },
   { table: 'job', key: 'id', column: 'sealed_secrets', subjectOf: jobSubject },
 ]

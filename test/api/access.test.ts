@@ -88,6 +88,17 @@ const CALLS: readonly Call[] = [
     request: { json: { address: 'postgres://app@db.example/app' } },
     statuses: forRoot(409),
   },
+  { operation: 'GET /attached-servers', statuses: forRoot(200) },
+  { operation: 'POST /attached-servers', request: { json: { address: 'nonsense' } }, statuses: forRoot(400) },
+  { operation: 'GET /attached-servers/{name}', path: '/attached-servers/none', statuses: forRoot(404) },
+  {
+    operation: 'PUT /attached-servers/{name}',
+    path: '/attached-servers/none',
+    request: { json: { address: 'postgres://db.example' } },
+    statuses: forRoot(404),
+  },
+  { operation: 'POST /attached-servers/{name}/look', path: '/attached-servers/none/look', statuses: forRoot(404) },
+  { operation: 'DELETE /attached-servers/{name}', path: '/attached-servers/none', statuses: forRoot(404) },
   {
     operation: 'DELETE /projects/{slug}/attachment',
     path: '/projects/shop/attachment',

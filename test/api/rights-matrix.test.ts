@@ -164,6 +164,12 @@ const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     },
   ],
   detachProject: [{ path: '/projects/shop/attachment', answer: 409 }],
+  listAttachedServers: [{ path: '/attached-servers' }],
+  attachServer: [{ path: '/attached-servers', request: body({ address: 'nonsense' }), answer: 400 }],
+  showAttachedServer: [{ path: '/attached-servers/none', answer: 404 }],
+  changeAttachedServer: [{ path: '/attached-servers/none', request: body({ address: 'postgres://db' }), answer: 404 }],
+  lookAtServer: [{ path: '/attached-servers/none/look', answer: 404 }],
+  detachServer: [{ path: '/attached-servers/none', answer: 404 }],
   applySchema: [
     {
       path: '/projects/shop/stages/live/schema',

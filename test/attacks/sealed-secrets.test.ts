@@ -3,6 +3,7 @@ import { readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createSeal, SealBroken } from '../../src/lib/seal.ts'
+import { readServer, toServerData } from '../../src/projects/attached/attached-server.ts'
 import { readAttachment, toAttachmentData } from '../../src/projects/attached/attachment.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
@@ -47,12 +48,19 @@ const ADDRESS = {
   identity: null,
 }
 
+const SERVER = {
+  ...{ address: 'postgres://app@db.example:5432/app', login: 'app' },
+  reached: { address: ADDRESS.address, isListed: true, isSecondChoice: false, database: 'app' },
+}
+
 /** As it is recorded, of a database that nobody has to reach. */
 async function recordAttached(): Promise<void> {
   const { control, seal } = wharf.container
   const { id } = await control.prisma.project.create({ data: { slug: 'attached' } })
   const data = toAttachmentData(seal, id, { ...ADDRESS, name: 'postgres://app@db.example:5432/app', login: 'app' })
   await control.prisma.attachment.create({ data: { projectId: id, ...data } })
+  const server = { name: 'many', prefix: '', ...toServerData(seal, id, SERVER) }
+  await control.prisma.attachedServer.create({ data: { id, ...server } })
 }
 
 /** Starts another process of the service with these keys, and stops it. */
@@ -64,6 +72,7 @@ async function startWith(current: string, previous = ''): Promise<void> {
   expect(seal.unseal(sealed, `project ${id}`)).toMatch(/^[\w-]{43}$/)
   const attached = await control.prisma.project.findUniqueOrThrow({ where: { slug: 'attached' } })
   expect(await readAttachment(control.prisma, seal, attached)).toMatchObject(ADDRESS)
+  expect(await readServer(control.prisma, seal, 'many')).toMatchObject(SERVER)
   await other.close()
 }
 

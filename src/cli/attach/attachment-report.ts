@@ -48,6 +48,7 @@ const describe = (attachment: Attachment): DatabaseReport => ({
     ['database', attachment.name],
     ['login', attachment.isSuperuser ? `${attachment.login}, ${SUPERUSER}` : attachment.login],
     ['PostgreSQL', attachment.version],
+    ...(attachment.server === null ? [] : ([['server', attachment.server]] as const)),
   ],
   sections: (style) => {
     const rows = attachment.stages.map(({ slug, schema, mayExport, mayImport }) => [

@@ -12,6 +12,15 @@ export interface CompleteAddress {
   readonly hasPassword: boolean
   /** The schemas that it named. */
   readonly schemas: readonly string[]
+  readonly host: string
+  readonly port: number
+}
+
+export interface CompleteOptions {
+  /** Instead of the one that is found. */
+  readonly password?: string
+  /** The database where the address itself names none. */
+  readonly usualDatabase?: string
 }
 
 /** What names files of this machine, and what is said in the other parts of an address. */
@@ -24,15 +33,15 @@ const LEFT_OUT = new Set([
  * Makes an address complete for a service that reads nothing of this machine: what it leaves out comes from the
  * environment, as psql has it.
  *
- * @param password instead of the one that is found.
  * @throws {AppError} WRONG_USE; nothing of the address is quoted.
  */
 export async function completeAddress(
   given: string,
   environment: AddressEnvironment,
-  password?: string,
+  { password, usualDatabase }: CompleteOptions = {},
 ): Promise<CompleteAddress> {
-  const { parameters, schemas } = parsePostgresAddress(given)
+  const { parameters: named, schemas } = parsePostgresAddress(given)
+  const parameters = usualDatabase === undefined ? named : { dbname: usualDatabase, ...named }
   const choice = await resolveAddress({ parameters, schemas }, { environment, mayNameFiles: true })
   const { first } = choice
   assertReachable(first)
@@ -45,7 +54,7 @@ export async function completeAddress(
   const login = `${encodeURIComponent(first.user)}${known === undefined ? '' : `:${encodeURIComponent(known)}`}`
   const host = first.host.includes(':') ? `[${first.host}]` : first.host
   const text = `postgres://${login}@${host}:${first.port}/${encodeURIComponent(first.database)}?${query.join('&')}`
-  return { text, name: first.name, hasPassword: known !== undefined, schemas }
+  return { text, name: first.name, hasPassword: known !== undefined, schemas, host: first.host, port: first.port }
 }
 
 function assertReachable({ host, encryption }: ServerConnection): void {

@@ -7,6 +7,7 @@ import { get, getAll, remove } from '../server-api.ts'
 import { assertCanConfirm, type Confirmation } from '../terminal/confirm.ts'
 import { printable } from '../terminal/printable.ts'
 import { onceConfirmed, type ResultOptions } from '../terminal/result.ts'
+import { runDetachAll } from './servers.ts'
 
 interface Forced {
   readonly force?: boolean
@@ -18,9 +19,10 @@ const forced = ({ force }: Forced): string => (force ? '?force=true' : '')
 export async function runProjectDetach(
   context: CommandContext,
   slug: string,
-  options: ServerOptions & Confirmation & Forced,
+  options: ServerOptions & Confirmation & Forced & { readonly all?: boolean },
 ): Promise<number> {
   assertCanConfirm(context, options)
+  if (options.all) return runDetachAll(context, slug, options)
   return onServer(context, options, async ({ http, location }) => {
     const path = encodedPath`/projects/${slug}`
     const { attached, stages } = await get(http, path, projectSchema)

@@ -1,43 +1,51 @@
-import { PASSWORD_MISSING } from '../../contract/attachment.ts'
+import { projectSchema } from '../../contract/project.ts'
+import { wrongUse } from '../../errors.ts'
 import type { CommandContext } from '../environment.ts'
 import { encodedPath } from '../http.ts'
-import { RemoteProblem } from '../remote-problem.ts'
-import { onServer, type Server, type ServerOptions } from '../server.ts'
-import { askPassword } from '../terminal/ask-password.ts'
+import type { Server } from '../server.ts'
 import { printable } from '../terminal/printable.ts'
 import { printResult } from '../terminal/result.ts'
+import { type AttachAllOptions, runAttachAll } from './attach-all.ts'
 import { stagesNotExported } from './attachment-report.ts'
 import { chosenStages } from './chosen-stages.ts'
 import { type CompleteAddress, completeAddress } from './complete-address.ts'
 import { sendAddress } from './send-address.ts'
+import { withCompleteAddress } from './with-complete-address.ts'
 
-interface AttachOptions extends ServerOptions {
+interface AttachOptions extends AttachAllOptions {
   readonly schema?: readonly string[]
   readonly stage?: readonly string[]
-  readonly change?: boolean
+  readonly all?: boolean
 }
 
 /** `project:attach` */
 export async function runProjectAttach(
   context: CommandContext,
   slug: string,
-  given: string,
+  given: string | undefined,
   options: AttachOptions,
 ): Promise<number> {
-  const environment = await context.environment.readAddressEnvironment()
-  const address = await completeAddress(given, environment)
+  if (options.all) {
+    if (given !== undefined) throw wrongUse('--all takes the address alone: each project has the name of its database')
+    if (options.schema || options.stage) throw wrongUse(NO_STAGES)
+    return runAttachAll(context, slug, options)
+  }
+  if (given === undefined) throw wrongUse(NO_ADDRESS)
+  if (options.name !== undefined || options.prefix !== undefined) throw wrongUse('--name and --prefix are for --all')
   const send = options.change ? change : attach
-  return onServer(context, options, async (server) => {
-    try {
-      return await send(context, server, { slug, address, options })
-    } catch (error) {
-      if (address.hasPassword || !(error instanceof RemoteProblem && error.message.includes(PASSWORD_MISSING)))
-        throw error
-      const password = await askPassword(context, address.name)
-      return send(context, server, { slug, address: await completeAddress(given, environment, password), options })
-    }
-  })
+  const complete = (password?: string) =>
+    completeAddress(given, environment, { ...(password !== undefined && { password }) })
+  const environment = await context.environment.readAddressEnvironment()
+  return withCompleteAddress(context, options, complete, (server, address) =>
+    send(context, server, { slug, address, options }),
+  )
 }
+
+const NO_STAGES =
+  'with --all, the stages are the schemas that hold something: --schema and --stage name those of a single database'
+
+const NO_ADDRESS =
+  'the address of the database is missing: wharf project:attach <slug> postgres://<login>@<host>/<database>'
 
 interface Attaching {
   readonly slug: string
@@ -47,10 +55,16 @@ interface Attaching {
 
 async function attach(context: CommandContext, server: Server, { slug, address, options }: Attaching): Promise<number> {
   const stages = chosenStages([...address.schemas, ...(options.schema ?? [])], options.stage ?? [])
-  const project = await sendAddress(context, server, options, {
-    ...{ method: 'POST', path: '/projects', address: address.text },
-    body: { slug, attach: { address: address.text, stages } },
-  })
+  const project = await sendAddress(
+    context,
+    server,
+    options,
+    {
+      ...{ method: 'POST', path: '/projects', address: address.text },
+      body: { slug, attach: { address: address.text, stages } },
+    },
+    projectSchema,
+  )
   const unreadable = await stagesNotExported(server.http, encodedPath`/projects/${slug}`)
   return printResult(context, options, {
     json: { ...project, database: address.name },
@@ -65,10 +79,16 @@ async function attach(context: CommandContext, server: Server, { slug, address, 
 }
 
 async function change(context: CommandContext, server: Server, { slug, address, options }: Attaching): Promise<number> {
-  const project = await sendAddress(context, server, options, {
-    ...{ method: 'PUT', path: encodedPath`/projects/${slug}/attachment`, address: address.text },
-    body: { address: address.text },
-  })
+  const project = await sendAddress(
+    context,
+    server,
+    options,
+    {
+      ...{ method: 'PUT', path: encodedPath`/projects/${slug}/attachment`, address: address.text },
+      body: { address: address.text },
+    },
+    projectSchema,
+  )
   return printResult(context, options, {
     json: { ...project, database: address.name },
     text: () => printable(`project ${project.slug} is in ${address.name} from now on`),

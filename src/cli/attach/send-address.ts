@@ -1,5 +1,6 @@
+import type { z } from 'zod'
 import { COMMAND_PROOF } from '../../contract/attachment.ts'
-import { projectSchema } from '../../contract/project.ts'
+import type { FromServer } from '../../contract/from-server.ts'
 import { proveCommand } from '../../data-folder/command-proof.ts'
 import { readOwnFile } from '../../data-folder/own-files.ts'
 import { proofSecretPath } from '../../data-folder/service-proof.ts'
@@ -13,17 +14,18 @@ import type { Server, ServerOptions } from '../server.ts'
  *
  * @throws {AppError} as the server refuses.
  */
-export async function sendAddress(
+export async function sendAddress<S extends z.ZodType>(
   context: CommandContext,
   { http }: Server,
   { server }: ServerOptions,
   call: Pick<HttpCall, 'method' | 'path'> & { readonly address: string; readonly body: object },
-) {
+  schema: S,
+): Promise<FromServer<z.output<S>>> {
   const { address, body, ...target } = call
   const secret = server === undefined || server === '.' ? await readSecret(context) : undefined
   const { headers, ...rest } = jsonBody(body)
   const proof = secret === undefined ? {} : { [COMMAND_PROOF]: proveCommand(secret, address) }
-  return http.json({ ...target, ...rest, headers: { ...headers, ...proof } }, projectSchema)
+  return http.json({ ...target, ...rest, headers: { ...headers, ...proof } }, schema)
 }
 
 async function readSecret({ environment }: CommandContext): Promise<string | undefined> {

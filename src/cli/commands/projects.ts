@@ -14,24 +14,37 @@ export function addProjectCommands(program: Command, run: Run): void {
     .action(run(async () => (await projects()).runProjectCreate))
 
   program
-    .command('project:attach <slug> <address>')
-    .summary('make a project of schemas of a database that is not Wharf’s')
+    .command('project:attach <slug> [address]')
+    .usage('[options] <slug> <address>\n       wharf project:attach --all [options] <address>')
+    .summary('make a project of schemas of a database that is not Wharf’s, or projects of all databases of a server')
     .description(
       'Makes a project whose stages are schemas of a database that you have: postgres://<login>@<host>/<database>. What the ' +
         'address leaves out, the password too, comes from PGPASSWORD, ~/.pgpass, PGSERVICE and the like, as for psql. Nothing ' +
-        'is changed there. The service has to be able to reach the host; it keeps the address encrypted.',
+        'is changed there. The service has to be able to reach the host; it keeps the address encrypted. With --all, each database ' +
+        'of the server is a project, named as the database, and each schema that holds something a stage; ' +
+        '?exclude=<name>,<pattern> of the address leaves databases out. --all with the name of a server looks at it again. ' +
+        'Databases that come later are attached by the next look, or by a schedule whose --project is a pattern.',
     )
+    .option('--all', 'attach each database of the server')
+    .option('--name <name>', 'with --all, what the server is called here (default: as its host)')
+    .option('--prefix <text>', 'with --all, what the slugs of the projects begin with')
     .addOption(repeatable('--schema <name>', 'a schema that is a stage (default: public)'))
     .addOption(repeatable('--stage <slug>', 'its stage, in the same order (default: live, or named as the schemas)'))
-    .option('--change', 'give a project that is attached another address')
+    .option('--change', 'give a project, or with --all a server, that is attached another address')
     .action(run(async () => (await import('../attach/project-attach.ts')).runProjectAttach))
 
   program
     .command('project:detach <slug>')
     .description('forget an attached project; its database stays as it is')
+    .option('--all', 'forget the attached server of this name with all its projects')
     .option('--force', 'leave what imports have left there, e.g. of a database that is not to be reached')
     .addOption(yesOption())
     .action(run(async () => (await import('../attach/detach.ts')).runProjectDetach))
+
+  program
+    .command('project:servers')
+    .description('list the servers each of whose databases is attached, with their projects')
+    .action(run(async () => (await import('../attach/servers.ts')).runProjectServers))
 
   program
     .command('project:list')

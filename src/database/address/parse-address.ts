@@ -107,5 +107,5 @@ const unknownParameter = (name: string, position: number): Error =>
   wrongUse(
     OF_OTHERS.has(name)
       ? `"${name}" in the address is meant for other programs, and libpq does not know it: leave it out`
-      : `parameter ${position} of the address is none that libpq knows`,
+      : `parameter ${position} of the address is none that libpq knows${name === 'exclude' ? ': databases are excluded by project:attach --all' : ''}`,
   )

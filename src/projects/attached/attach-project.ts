@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { AllowedHosts } from '../../allowed-hosts.ts'
 import type { Database } from '../../database/database.ts'
+import { conflict } from '../../errors.ts'
 import type { Seal } from '../../lib/seal.ts'
 import type { Logger } from '../../logger.ts'
 import { assertAttached } from '../project-location.ts'
@@ -63,6 +64,12 @@ export async function attachProject(
  */
 export async function changeAddress(services: AttachServices, project: Project, given: GivenAddress): Promise<void> {
   assertAttached(project)
+  const { server } = await readAttachment(services.control.prisma, services.seal, project)
+  if (server !== undefined) {
+    throw conflict(
+      `the address of project "${project.slug}" is that of the server "${server}": change that one (project:attach --all --change)`,
+    )
+  }
   const schemas = project.stages.map(({ schemaName }) => schemaName)
   const probed = await probe(services, given, schemas)
   const { control, seal } = services

@@ -1,7 +1,7 @@
 import type { Transaction } from '../../database/database.ts'
 import { conflict } from '../../errors.ts'
 import type { Seal } from '../../lib/seal.ts'
-import { toAttachment } from './attachment.ts'
+import { identityOf } from './attachment.ts'
 
 /**
  * Makes sure that no schema is a stage of two projects: what keeps imports into a stage apart is known by stage. Until
@@ -19,7 +19,7 @@ export async function assertOnlyOne(
     schemas,
   }: { readonly identity: string | null; readonly projectId: string; readonly schemas: readonly string[] },
 ): Promise<void> {
-  await tx.$queryRaw`SELECT 1 FROM control.lock WHERE name = 'attachments' FOR UPDATE`
+  await lockAttachments(tx)
   if (identity === null) return
   const others = await tx.attachment.findMany({
     where: { projectId: { not: projectId } },
@@ -27,9 +27,13 @@ export async function assertOnlyOne(
   })
   for (const { project, ...row } of others) {
     const shared = project.stages.find(({ schemaName }) => schemas.includes(schemaName))
-    if (!shared || toAttachment(seal, row).identity !== identity) continue
+    if (!shared || identityOf(seal, row) !== identity) continue
     throw conflict(
       `the schema "${shared.schemaName}" of this database is stage "${shared.slug}" of project "${project.slug}" already`,
     )
   }
 }
+
+/** Until the transaction ends, no other one attaches anything. */
+export const lockAttachments = (tx: Transaction): Promise<unknown> =>
+  tx.$queryRaw`SELECT 1 FROM control.lock WHERE name = 'attachments' FOR UPDATE`

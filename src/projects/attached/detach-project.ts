@@ -5,7 +5,7 @@ import { assertAttached } from '../project-location.ts'
 import { forgetProject, lockProject, type Project } from '../projects.ts'
 import { findStage } from '../stages.ts'
 import type { AttachedDatabases } from './attached-databases.ts'
-import { readAttachment, toAttachment } from './attachment.ts'
+import { identityOf, readAttachment } from './attachment.ts'
 import { keepImportsOut } from './keep-imports-out.ts'
 import { readTraces, removeTraces } from './remove-traces.ts'
 
@@ -38,8 +38,19 @@ export async function detachProject(services: DetachServices, project: Project, 
     const stageIds = stages.map(({ id }) => id)
     await keepImportsOut(tx, stageIds)
     if (!options.force) await leaveAsFound(tx, services, { project, stageIds, isWhole: true })
+    await leaveOut(tx, project)
     await forgetProject(tx, project)
   }, PATIENT)
+}
+
+/** Of a database of a server that is attached as a whole: the next look at that one does not attach it again. */
+async function leaveOut(tx: Transaction, { id }: Project): Promise<void> {
+  const attachment = await tx.attachment.findUnique({ where: { projectId: id } })
+  if (!attachment?.serverId || attachment.database === null) return
+  await tx.attachedServer.update({
+    where: { id: attachment.serverId },
+    data: { detached: { push: attachment.database } },
+  })
 }
 
 /** The same for one stage. @throws {AppError} as `detachProject` does. */
@@ -84,5 +95,5 @@ async function isSharedDatabase(tx: Transaction, seal: Seal, project: Project): 
   const { identity } = await readAttachment(tx, seal, project)
   const others = await tx.attachment.findMany({ where: { projectId: { not: project.id } } })
   // Where it is not known, nothing is dropped that another one may need.
-  return others.some((other) => identity === null || toAttachment(seal, other).identity === identity)
+  return others.some((other) => identity === null || identityOf(seal, other) === identity)
 }

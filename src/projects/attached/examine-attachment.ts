@@ -22,14 +22,14 @@ export async function examineAttachment(
   }: { readonly control: { readonly prisma: Queryable }; readonly seal: Seal; readonly attached: AttachedDatabases },
   project: Project,
 ): Promise<z.output<typeof attachmentSchema>> {
-  const { name, login, changedAt } = await readAttachment(control.prisma, seal, project)
+  const { name, login, server = null, changedAt } = await readAttachment(control.prisma, seal, project)
   const { database } = await attached.of(project, 'exports')
   const query: CatalogQuery = async (sql, parameters = []) => (await database.pool.query(sql, [...parameters])).rows
   const reports: { readonly stage: Stage; readonly report: LoginReport }[] = []
   for (const stage of project.stages) reports.push({ stage, report: await examineLogin(query, stage.schemaName) })
   const [{ report } = { report: { version: '', isSuperuser: false } }] = reports
   return {
-    ...{ name, login, changedAt: changedAt.toISOString() },
+    ...{ name, login, server, changedAt: changedAt.toISOString() },
     ...{ version: report.version, isSuperuser: report.isSuperuser },
     stages: reports.map(toStageBody),
   }

@@ -63,7 +63,11 @@ async function lookAround(connection: ServerConnection, probing: Probing): Promi
  * Wharf's own tables, and the stages of all other projects, are no stages of anybody's. Two addresses may lead to one
  * database: a lock of one session that another one sees says that they are in the same.
  */
-async function assertNotOwn(client: pg.Client, { name }: ServerConnection, control: PrismaClient): Promise<void> {
+export async function assertNotOwn(
+  client: pg.Client,
+  { name }: ServerConnection,
+  control: PrismaClient,
+): Promise<void> {
   const key = (randomBytes(8).readBigUInt64BE() >> 1n).toString()
   const isOwn = await control.$transaction(async (tx) => {
     await tx.$executeRaw`SELECT pg_catalog.pg_advisory_xact_lock(${key}::bigint)`
@@ -126,8 +130,12 @@ export async function assertUsableSchemas(
   )
 }
 
-/** @returns null where the login may not ask, as on servers that others run. */
-async function readIdentity(client: pg.Client): Promise<string | null> {
+/**
+ * What tells a database from all others.
+ *
+ * @returns null where the login may not ask, as on servers that others run.
+ */
+export async function readIdentity(client: pg.Client): Promise<string | null> {
   const asked = client.query<{ identity: string }>(
     `SELECT system_identifier || '/' || (SELECT oid FROM pg_database WHERE datname = current_database()) AS identity
        FROM pg_control_system()`,

@@ -13,7 +13,7 @@ export interface InstalledCluster extends TestCluster {
   /** For the service; it may have Wharf's tables already. */
   createServiceDatabase(): Promise<TestDatabase>
   /** A schema of a database, as `pg_dump` writes it. */
-  dump(database: TestDatabase, schema: string, options?: readonly string[]): Promise<string>
+  dump(database: Pick<TestDatabase, 'superuserUrl'>, schema: string, options?: readonly string[]): Promise<string>
 }
 
 /** The one that all test files share, for those that do nothing to the server itself; undefined where none is installed. */
