@@ -5,7 +5,7 @@ import { copyText } from '../../src/copy/copy-encoders.ts'
 import { isAppError } from '../../src/errors.ts'
 import { gzipMembers } from '../../src/lib/gzip-members.ts'
 import { collect, sampleLines, streamOf } from '../support/archives/archive-sample.ts'
-import { isThorough } from '../support/thorough.ts'
+import { isThorough, numbers, someOf } from '../support/thorough.ts'
 
 const lines = sampleLines()
 const plain = Buffer.concat(lines)
@@ -31,13 +31,13 @@ test('an archive cut between any two lines is refused, in plain and in gzip', as
 })
 
 test('an archive cut at any byte is refused', async () => {
-  for (let length = 0; length < plain.length; length += 1) {
+  for (const length of someOf(numbers(0, plain.length), 5)) {
     expect(await outcome(plain.subarray(0, length)), `at byte ${length}`).toMatch(/^(line \d+: |the file is empty)/)
   }
 })
 
 test('a compressed archive cut at any byte is refused', async () => {
-  for (let length = 2; length < packed.length; length += 1) {
+  for (const length of someOf(numbers(2, packed.length), 5)) {
     expect(await outcome(packed.subarray(0, length)), `at byte ${length}`).toBe(
       'the file ends in the middle of its gzip data',
     )
@@ -55,7 +55,7 @@ test('an archive of several gzip members cut between two is refused', async () =
 })
 
 test('a compressed archive with any one byte after its header changed is refused', async () => {
-  for (let position = 10; position < packed.length; position += 1) {
+  for (const position of someOf(numbers(10, packed.length), 5)) {
     const damaged = Buffer.from(packed)
     damaged[position] = (damaged[position] ?? 0) ^ 0xff
     expect(await outcome(damaged), `at byte ${position}`).toMatch(/^(line \d+: |the file ends|the gzip data)/)
@@ -63,10 +63,10 @@ test('a compressed archive with any one byte after its header changed is refused
 })
 
 test('where gzip data is damaged is told by as many bytes as were read, never by too few', async () => {
-  for (let position = 10; position < packed.length; position += 1) {
+  for (const position of someOf(numbers(10, packed.length), 4)) {
     const damaged = Buffer.from(packed)
     damaged[position] = (damaged[position] ?? 0) ^ 0xff
-    const bytewise = isThorough || position % 8 === 0 ? [1] : []
+    const bytewise = isThorough || position % 8 === 2 ? [1] : []
     for (const size of [...bytewise, 64]) {
       const chunks = Array.from({ length: Math.ceil(packed.length / size) }, (_, index) =>
         damaged.subarray(index * size, (index + 1) * size),

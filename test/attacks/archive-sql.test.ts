@@ -8,6 +8,7 @@ import { serveHttp } from '../support/http/serve-http.ts'
 import { jobOf, untilEnded } from '../support/jobs/jobs.ts'
 import { applyScript } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
+import { someOf } from '../support/thorough.ts'
 import {
   archiveAround,
   declaredTexts,
@@ -198,7 +199,8 @@ test.each(FIELDS)('has an archive read that holds more than it should in $name',
 
 test.each(FIELDS)('runs SQL of its own through $name', async ({ name, sample }) => {
   const texts = hostileTexts(sample).filter((text) => text.includes(EFFECT))
-  for (const text of texts) {
+  // A reading refuses all of them already, in the test above.
+  for (const text of someOf(texts, 4)) {
     const answer = await sendArchive(builder, archiveWith(sample, text))
     const what = `${text.slice(0, 100)}: ${answer.text}`
     expect(answer, what).toMatchObject({ status: 400, json: { errors: [{ line: hostileLineOf(sample) }] } })

@@ -165,5 +165,5 @@ describeOnEachServer(
       expect(seen.rows).toEqual([])
     })
   },
-  { wharf: { worker: true } },
+  { oneIsEnough: true, wharf: { worker: true } },
 )

@@ -97,5 +97,5 @@ describeOnEachServer(
       expect(await limits()).toEqual([30])
     })
   },
-  { alone: true },
+  { alone: true, oneIsEnough: true },
 )

@@ -8,7 +8,7 @@ import {
   AGAIN,
   askExport,
   askImport,
-  BACKENDS,
+  BACKENDS_OF_FAULTS,
   jobOf,
   NO_LEASE,
   showJob,
@@ -29,7 +29,7 @@ const STRUCTURE = `
 const OLD = 'INSERT INTO item VALUES (1, 1), (2, 2)'
 const NEW = 'INSERT INTO item SELECT n, n FROM generate_series(3, 100) n'
 
-describe.each(BACKENDS)('with the queue on %s', (backend) => {
+describe.each(BACKENDS_OF_FAULTS)('with the queue on %s', (backend) => {
   let wharf: TestWharf
   let redis: RedisServer | undefined
   let environment: Readonly<Record<string, string>>

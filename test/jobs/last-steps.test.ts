@@ -9,7 +9,7 @@ import {
   AGAIN,
   askExport,
   askImport,
-  BACKENDS,
+  BACKENDS_OF_LAST_STEPS,
   jobOf,
   NO_LEASE,
   type SeenJob,
@@ -37,7 +37,7 @@ const STEPS = {
   commit: /^COMMIT/,
 }
 
-describe.each(BACKENDS)('with the queue on %s', { timeout: 180_000 }, (backend) => {
+describe.each(BACKENDS_OF_LAST_STEPS)('with the queue on %s', { timeout: 180_000 }, (backend) => {
   let wharf: TestWharf
   let redis: RedisServer | undefined
   let environment: Readonly<Record<string, string>>

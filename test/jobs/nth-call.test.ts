@@ -4,6 +4,7 @@ import { JOB_KINDS } from '../../src/contract/job.ts'
 import type { JobKind } from '../../src/jobs/job.ts'
 import type { LostCall } from '../support/faults/fail-point.ts'
 import { isRedisInstalled } from '../support/servers/redis.ts'
+import { isThorough } from '../support/thorough.ts'
 import {
   type FailingService,
   withFailingCommits,
@@ -16,7 +17,7 @@ import { prepareWholeJobs, type Run, type WholeJobs } from './whole-jobs.ts'
 
 /** All calls take half an hour; otherwise the first, the last, and some in between are tried. */
 const tryAll = process.env.EVERY_CALL !== undefined
-const SAMPLED = 2
+const SAMPLED = isThorough ? 2 : 1
 const TIME_LIMIT_MS = tryAll ? 60 * 60_000 : 120_000
 
 const NEVER: LostCall = { nth: Number.POSITIVE_INFINITY, lost: 'call' }

@@ -20,6 +20,7 @@ import {
   startServiceProcess,
   startWorkerOf,
 } from '../support/service/service-process.ts'
+import { isThorough } from '../support/thorough.ts'
 
 /*
  * The processes of docker-compose.yml, with one API and one worker more, and without the containers: each has a data
@@ -29,7 +30,7 @@ import {
 const STRUCTURE = `
   CREATE DOMAIN pausing AS integer CHECK (${PAUSE});
   CREATE TABLE item (id integer PRIMARY KEY, n pausing);`
-const EXPORTS = 60
+const EXPORTS = isThorough ? 60 : 30
 /** Each worker makes so many exports at once. */
 const AT_ONCE = 4
 /** Longer than it takes until a worker that died is taken for dead, with all that is done after that. */

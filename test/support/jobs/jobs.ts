@@ -11,6 +11,7 @@ import { type ApiAnswer, type ApiClient, createApiClient } from '../http/api-cli
 import { runScript, type ScriptOptions, type ScriptProcess } from '../processes/processes.ts'
 import { isRedisInstalled, type RedisServer, startRedis } from '../servers/redis.ts'
 import { ROOT_TOKEN, SHORT_TIMINGS, type TestWharf } from '../service/wharf.ts'
+import { isThorough } from '../thorough.ts'
 
 const jobSchema = z.looseObject({
   id: z.string(),
@@ -65,6 +66,12 @@ export type Backend = 'PostgreSQL' | 'Redis'
 
 /** The queue's two places, as far as they are there. */
 export const BACKENDS: readonly Backend[] = isRedisInstalled ? ['PostgreSQL', 'Redis'] : ['PostgreSQL']
+
+/**
+ * Those for tests of workers that are lost: unless tests are thorough, `faults` takes one and `last-steps` the other.
+ */
+export const BACKENDS_OF_FAULTS: readonly Backend[] = isThorough ? BACKENDS : BACKENDS.slice(0, 1)
+export const BACKENDS_OF_LAST_STEPS: readonly Backend[] = isThorough ? BACKENDS : BACKENDS.slice(-1)
 
 /** What a service needs to have its queue there; `redis` only where that is Redis. */
 export async function startBackend(backend: Backend): Promise<{

@@ -247,5 +247,5 @@ describeOnEachServer(
       }
     })
   },
-  { wharf: { worker: true } },
+  { oneIsEnough: true, wharf: { worker: true } },
 )
