@@ -9,6 +9,7 @@ import { makeSchedule, runWhenDue } from '../support/jobs/schedules.ts'
 import { S3_BUCKET, startS3Server, stubS3Settings } from '../support/servers/s3-server.ts'
 import { createProject } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
+import { isThorough } from '../support/thorough.ts'
 
 const LARGE = randomBytes(3 * 1024 * 1024 + 7)
 
@@ -24,7 +25,10 @@ const stores: [name: string, environment: () => Promise<Record<string, string>>]
   ],
 ]
 
-describe.each(stores)('an archive in %s', (_name, environment) => {
+describe.each(stores)('an archive in %s', (name, environment) => {
+  /** For what the store has no part in: unless tests are thorough, with one of them. */
+  const testOnce = test.runIf(isThorough || name === 'a folder')
+
   let wharf: TestWharf
 
   beforeAll(async () => {
@@ -169,20 +173,23 @@ describe.each(stores)('an archive in %s', (_name, environment) => {
     return checkArchives({ ...wharf.container, artifacts: store }, options)
   }
 
-  test('an archive is not marked where the storage has no other one either, as a folder that is not mounted', async () => {
-    while ((await check()) > 0);
-    const made = [await makeArchive(), await makeArchive()]
-    for (const { key } of made) await age(key)
-    const read = async function* () {
-      yield* []
-      throw notFound('archive', 'of this key')
-    }
-    expect(await checkIn({ read, size: async () => undefined })).toBe(2)
-    for (const { job } of made) expect(await shown(job)).toMatchObject({ archiveDamagedAt: null })
-    expect(wharf.log()).toContain('a kept archive is missing in the storage')
-  })
+  testOnce(
+    'an archive is not marked where the storage has no other one either, as a folder that is not mounted',
+    async () => {
+      while ((await check()) > 0);
+      const made = [await makeArchive(), await makeArchive()]
+      for (const { key } of made) await age(key)
+      const read = async function* () {
+        yield* []
+        throw notFound('archive', 'of this key')
+      }
+      expect(await checkIn({ read, size: async () => undefined })).toBe(2)
+      for (const { job } of made) expect(await shown(job)).toMatchObject({ archiveDamagedAt: null })
+      expect(wharf.log()).toContain('a kept archive is missing in the storage')
+    },
+  )
 
-  test('an archive that cannot be read keeps no other from being read, and is not read again at once', async () => {
+  testOnce('an archive that cannot be read keeps no other from being read, and is not read again at once', async () => {
     while ((await check()) > 0);
     const [unreadable, good] = [await makeArchive(), await makeArchive()]
     for (const { key } of [unreadable, good]) await age(key)
@@ -197,7 +204,7 @@ describe.each(stores)('an archive in %s', (_name, environment) => {
     expect(await check()).toBe(0)
   })
 
-  test('an archive that is removed in order while it is looked at is not called missing', async () => {
+  testOnce('an archive that is removed in order while it is looked at is not called missing', async () => {
     while ((await check()) > 0);
     const { job, key } = await makeArchive()
     await age(key)
@@ -212,7 +219,7 @@ describe.each(stores)('an archive in %s', (_name, environment) => {
     expect(wharf.log()).not.toContain(`"key":"${key}"`)
   })
 
-  test('two processes that look at once read each archive once', async () => {
+  testOnce('two processes that look at once read each archive once', async () => {
     while ((await check()) > 0);
     const made = [await makeArchive(), await makeArchive(), await makeArchive()]
     for (const { key } of made) await age(key)
@@ -220,7 +227,7 @@ describe.each(stores)('an archive in %s', (_name, environment) => {
     expect(counts[0] + counts[1]).toBe(3)
   })
 
-  test('a schedule does not let its last good archive go for damaged ones that are newer', async () => {
+  testOnce('a schedule does not let its last good archive go for damaged ones that are newer', async () => {
     const schedule = await makeSchedule(wharf.root, 'shop', { keep: { last: 1 } })
     const good = (await runWhenDue(wharf, schedule)).lastRun?.jobId ?? ''
     await wharf.root.patch(`/schedules/${schedule.id}`, { json: { keep: { last: 2 } } })

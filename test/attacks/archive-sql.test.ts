@@ -180,7 +180,7 @@ const FIELDS = SQL_FIELDS.map((sample) => ({ name: nameOf(sample), sample }))
 const archiveWith = (sample: SqlFieldSample, text: string): string =>
   archiveAround('guest', 'live', lineWith(sample, text))
 
-test.each(FIELDS)('an archive with honest SQL in $name would be built', async ({ sample }) => {
+test.each(someOf(FIELDS, 3))('an archive with honest SQL in $name would be built', async ({ sample }) => {
   const answer = await sendArchive(builder, archiveWith(sample, sample.honest), { query: '?dryRun=true' })
   expect(answer, answer.text).toMatchObject({ status: 200 })
 })
@@ -197,7 +197,7 @@ test.each(FIELDS)('has an archive read that holds more than it should in $name',
   }
 })
 
-test.each(FIELDS)('runs SQL of its own through $name', async ({ name, sample }) => {
+test.each(someOf(FIELDS, 3))('runs SQL of its own through $name', async ({ name, sample }) => {
   const texts = hostileTexts(sample).filter((text) => text.includes(EFFECT))
   // A reading refuses all of them already, in the test above.
   for (const text of someOf(texts, 4)) {
