@@ -123,6 +123,7 @@ const OWNED_BY_OTHERS: readonly string[] = [
         AND pg_catalog.pg_get_userbyid(o.${prefix}owner) <> CURRENT_USER AND NOT ${IS_MEMBER_SQL}`,
 )
 
+// Before PostgreSQL 15, there is no publication of a whole schema, nor a catalog of them.
 const OTHERS_SQL = `
 SELECT 'grant', 'the stage''s schema', ${GRANTED_SQL}
   FROM pg_catalog.pg_namespace n CROSS JOIN LATERAL pg_catalog.aclexplode(n.nspacl) g
@@ -149,8 +150,11 @@ SELECT 'cast', pg_catalog.format_type(k.castsource, NULL) || ' AS ' || pg_catalo
                     WHERE d.classid = k.tableoid AND d.objid = k.oid AND d.deptype IN ('e', 'i'))
 UNION ALL
 SELECT 'publication', p.pubname::text, 'of the whole schema'
-  FROM pg_catalog.pg_publication p JOIN pg_catalog.pg_publication_namespace n ON n.pnpubid = p.oid
- WHERE n.pnnspid = $1::pg_catalog.oid
+  FROM pg_catalog.pg_depend n
+  JOIN pg_catalog.pg_depend d ON d.classid = n.classid AND d.objid = n.objid
+  JOIN pg_catalog.pg_publication p ON d.refclassid = p.tableoid AND d.refobjid = p.oid
+ WHERE n.classid = pg_catalog.to_regclass('pg_catalog.pg_publication_namespace') 
+   AND n.refclassid = 'pg_catalog.pg_namespace'::pg_catalog.regclass AND n.refobjid = $1::pg_catalog.oid
 UNION ALL
 SELECT 'security label', pg_catalog.pg_describe_object(l.classoid, l.objoid, l.objsubid), l.provider
   FROM pg_catalog.pg_seclabel l
