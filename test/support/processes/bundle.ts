@@ -37,13 +37,13 @@ export async function bundlePrograms(folder: string): Promise<void> {
     banner: {
       js: `import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);`,
     },
-    plugins: [KEEP_PLACES],
+    plugins: [KEEP_PATHS],
   })
 }
 
-/** Lets modules know the places that they had. */
-const KEEP_PLACES: Plugin = {
-  name: 'keep places',
+/** Lets modules know the paths that they had. */
+const KEEP_PATHS: Plugin = {
+  name: 'keep paths',
   setup(bundler) {
     bundler.onResolve({ filter: new RegExp(`^(${APART.join('|')})$`) }, ({ path, pluginData, ...options }) => {
       if (pluginData === APART) return undefined
@@ -54,10 +54,10 @@ const KEEP_PLACES: Plugin = {
     bundler.onLoad({ filter: /\.[cm]?[jt]s$/ }, async ({ path }) => {
       const text = await readFile(path, 'utf8')
       const url = JSON.stringify(pathToFileURL(path).href)
-      const places = `const __filename = ${JSON.stringify(path)}, __dirname = ${JSON.stringify(dirname(path))};`
+      const paths = `const __filename = ${JSON.stringify(path)}, __dirname = ${JSON.stringify(dirname(path))};`
       const isOld = path.includes('/node_modules/') && /\b__(dirname|filename)\b/.test(text)
       return {
-        contents: `${isOld ? places : ''}${text.replaceAll('import.meta.url', url)}`,
+        contents: `${isOld ? paths : ''}${text.replaceAll('import.meta.url', url)}`,
         loader: path.endsWith('ts') ? 'ts' : 'js',
       }
     })
