@@ -6,19 +6,38 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  * idle until it ends; and Vitest, which knows no times on a clean checkout, begins the smallest file last.
  */
 const LONGEST = [
-  ...['jobs/faults', 'service/chaos', 'projects/dumps', 'jobs/last-steps', 'service/topology', 'jobs/schedules/verify'],
-  ...['jobs/outages', 'transfer/import/round-trip', 'jobs/nth-call', 'workers/worker-hang', 'attacks/undo'],
-  ...['artifacts/damaged-archives', 'attacks/fair-shares', 'database/lock-waits', 'jobs/schedules/keeping'],
+  ...['service/chaos', 'cli/guides', 'jobs/faults', 'transfer/import/round-trip', 'jobs/nth-call'],
   ...[
-    'api/rights-matrix',
-    'jobs/jobs',
-    'archive/long-events',
+    'jobs/outages',
+    'service/topology',
+    'database/frozen-postgres',
+    'database/lock-waits',
     'cli/transfer',
-    'database/upgrade',
-    'attacks/archive-sql',
+    'workers/worker-hang',
   ],
-  ...['jobs/http', 'transfer/import/in-place'],
-  ...['transfer/export/swap', 'artifacts/download', 'api/access', 'jobs/schedules/verify-crash'],
+  ...[
+    'jobs/schedules/verify',
+    'attacks/command-line-trust',
+    'transfer/import/crash',
+    'jobs/last-steps',
+    'attacks/stop-the-service',
+  ],
+  ...['cli/import', 'transfer/import/undo', 'database/embedded-postgres', 'transfer/import/hostile'],
+  ...[
+    'transfer/import/many-events',
+    'transfer/import/shapes',
+    'projects/dumps',
+    'cli/process',
+    'attacks/fair-shares',
+    'api/rights-matrix',
+  ],
+  ...['transfer/import/rights', 'transfer/export/interrupted', 'jobs/busy-login', 'transfer/import/refused'],
+  ...[
+    'workers/stop-while-waiting',
+    'attacks/attached-secrets',
+    'transfer/import/in-place',
+    'jobs/schedules/verify-crash',
+  ],
 ].map((name) => `test/${name}.test.ts`)
 
 /** Begins with the files that take longest. */
