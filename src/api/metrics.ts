@@ -138,6 +138,16 @@ function addScheduleMetrics(addGauge: AddGauge, { prisma }: Database): void {
     ['schedule'],
     ofSchedules(({ lastSuccess }) => toFigure(lastSuccess?.lacksRows)),
   )
+  addGauge(
+    'wharf_schedule_last_gone',
+    'How much of what the patterns of a schedule stand for the last run that succeeded did not have, since it is gone or ' +
+      'could not be attached; left out where it has no patterns.',
+    ['schedule'],
+    ofSchedules(({ lastSuccess }) => {
+      const matched = lastSuccess?.matched
+      return matched ? matched.goneProjects.length + matched.refused.length : undefined
+    }),
+  )
 }
 
 const toFigure = (flag: boolean | null | undefined): number | undefined =>

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { COMPLETENESS_TEXT } from '../contract/completeness.ts'
-import { exportRequest, type TransferEnd, transferRequest } from '../contract/export.ts'
+import { type TransferEnd, transferRequest } from '../contract/export.ts'
 import { added, type FromServer } from '../contract/from-server.ts'
 import { runSchema, scheduleDetailSchema } from '../contract/schedule.ts'
 import type { CommandContext } from './environment.ts'
@@ -18,14 +18,20 @@ export const shownSchedule = scheduleDetailSchema
   .extend({
     ...lastRuns,
     request: z.union([
-      z.object({ projects: z.array(exportRequest.shape.projects.element.pick({ slug: true })) }),
+      z.object({
+        projects: z.array(z.object({ slug: z.string() })),
+        patterns: added(z.array(z.object({ pattern: z.string() })), []),
+      }),
       transferRequest.pick({ source: true, target: true }),
     ]),
     // Not in lists.
     nextRuns: added(scheduleDetailSchema.shape.nextRuns, []),
   })
 
-type Schedule = FromServer<z.output<typeof shownSchedule>>
+/** The same with its newest runs. */
+export const scheduleWithRuns = shownSchedule.extend({ runs: z.array(run) })
+
+export type Schedule = FromServer<z.output<typeof shownSchedule>>
 
 const HEADINGS = ['id', 'name', 'what', 'when', 'next run', 'last run', 'last proven']
 
@@ -38,19 +44,21 @@ export const printSchedule = (
 ): Promise<number> =>
   printResult(context, options, {
     json: schedule,
-    text: () => {
-      const { keep, verify, nextRuns } = schedule
-      const fields = formatFields([
-        ['name', schedule.name],
-        ['what', whatOf(schedule)],
-        ['when', whenOf(schedule)],
-        ['keeps', keepsOf(keep)],
-        ['verifies', verify ? 'every archive' : undefined],
-        ['next runs', nextRuns.length === 0 ? 'none: it is paused' : nextRuns.slice(0, 3).join(', ')],
-      ])
-      return `${done} schedule ${printable(schedule.id)}\n${fields}`
-    },
+    text: () => `${done} schedule ${printable(schedule.id)}\n${formatSchedule(schedule)}`,
   })
+
+/** What a schedule does, line by line. */
+export const formatSchedule = (schedule: Schedule): string => {
+  const { keep, verify, nextRuns } = schedule
+  return formatFields([
+    ['name', schedule.name],
+    ['what', whatOf(schedule)],
+    ['when', whenOf(schedule)],
+    ['keeps', keepsOf(keep)],
+    ['verifies', verify ? 'every archive' : undefined],
+    ['next runs', nextRuns.length === 0 ? 'none: it is paused' : nextRuns.slice(0, 3).join(', ')],
+  ])
+}
 
 /** Schedules as a table. */
 export const formatSchedules = (schedules: readonly Schedule[], style: { readonly colors: boolean }): string =>
@@ -70,7 +78,10 @@ const whenOf = ({ cron, timezone }: Schedule): string => `${cron} ${timezone}`
 
 /** What a schedule has done, in words. */
 export function whatOf({ kind, request }: Schedule): string {
-  if ('projects' in request) return `${kind} of ${request.projects.map(({ slug }) => slug).join(', ')}`
+  if ('projects' in request) {
+    const names = [...request.projects.map(({ slug }) => slug), ...request.patterns.map(({ pattern }) => pattern)]
+    return `${kind} of ${names.join(', ')}`
+  }
   return `${kind} from ${nameOf(request.source)} to ${nameOf(request.target)}`
 }
 
@@ -97,5 +108,5 @@ export function formatLacking(schedules: readonly Schedule[]): string | undefine
   return lines.length === 0 ? undefined : lines.join('\n')
 }
 
-const runOf = (run: Schedule['lastRun']): string =>
+export const runOf = (run: Schedule['lastRun']): string =>
   run === null ? 'never' : `${run.status}${run.error ? ` (${run.error.code})` : ''} ${run.finishedAt ?? run.dueAt}`

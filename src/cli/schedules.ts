@@ -1,10 +1,20 @@
 import type { TransferEnd } from '../contract/export.ts'
 import { jobSchema } from '../contract/job.ts'
 import { wrongUse } from '../errors.ts'
+import { hasWildcards } from '../lib/wildcards.ts'
 import type { CommandContext } from './environment.ts'
 import { type SelectionOptions, toSelection } from './export/export-selection.ts'
 import { encodedPath } from './http.ts'
-import { formatLacking, formatSchedules, printSchedule, shownSchedule, whatOf } from './schedule-text.ts'
+import { formatChanged, formatRuns } from './schedule-runs.ts'
+import {
+  formatLacking,
+  formatSchedule,
+  formatSchedules,
+  printSchedule,
+  scheduleWithRuns,
+  shownSchedule,
+  whatOf,
+} from './schedule-text.ts'
 import { onServer, projectOf, type Server, type ServerOptions } from './server.ts'
 import { get, listAll, remove, send } from './server-api.ts'
 import { assertCanConfirm, type Confirmation } from './terminal/confirm.ts'
@@ -44,9 +54,20 @@ export async function runScheduleList(context: CommandContext, options: ServerOp
   const schedules = await onServer(context, options, ({ http }) =>
     listAll(http, { path: '/schedules', item: shownSchedule }),
   )
-  const warning = formatLacking(schedules)
-  if (warning) await print(context.environment.stderr, warning)
+  for (const warning of [formatLacking(schedules), formatChanged(schedules)]) {
+    if (warning) await print(context.environment.stderr, warning)
+  }
   return printResult(context, options, { json: { schedules }, text: (style) => formatSchedules(schedules, style) })
+}
+
+/** `schedule:show` */
+export async function runScheduleShow(context: CommandContext, id: string, options: ServerOptions): Promise<number> {
+  const path = encodedPath`/schedules/${id}`
+  const { runs, ...schedule } = await onServer(context, options, ({ http }) => get(http, path, scheduleWithRuns))
+  return printResult(context, options, {
+    json: { ...schedule, runs },
+    text: (style) => `${printable(schedule.id)}\n${formatSchedule(schedule)}\n\n${formatRuns(runs, style)}`,
+  })
 }
 
 /** `schedule:pause` */
@@ -100,10 +121,13 @@ function toAsked(options: ScheduleCreateOptions, server: Server): object {
   const { project: projects = [], from, to } = options
   const allowed = options.allowIncomplete ? { allowIncomplete: true } : {}
   if (from === undefined && to === undefined) {
-    const slugs = projects.length === 0 ? [projectOf(undefined, server)] : projects
+    const all = projects.length === 0 ? [projectOf(undefined, server)] : projects
+    const selection = toSelection(options)
+    const slugs = all.filter((text) => !hasWildcards(text)).map((slug) => ({ slug, ...selection }))
+    const patterns = all.filter(hasWildcards).map((pattern) => ({ pattern, ...selection }))
     return {
       kind: 'export',
-      request: { projects: slugs.map((slug) => ({ slug, ...toSelection(options) })), ...allowed },
+      request: { projects: slugs, ...(patterns.length > 0 && { patterns }), ...allowed },
     }
   }
   if (from === undefined || to === undefined) throw wrongUse('a transfer needs both --from and --to')

@@ -24,6 +24,12 @@ const parts = {
     }),
 }
 
+const selectedParts = {
+  stages: parts.stages.meta({ description: 'Only these stages; all where it is missing.' }),
+  excludeTables: parts.excludeTables.meta({ description: 'Tables whose structure and rows are left out.' }),
+  grants: parts.grants,
+}
+
 const selection = z.strictObject({
   slug,
   system: z
@@ -31,9 +37,7 @@ const selection = z.strictObject({
     .default(false)
     .meta({ description: 'Whether the system section (roles and event log) is included.' }),
   targetSlug: slug.optional().meta({ description: 'Where an import of the archive goes, instead of to `slug`.' }),
-  stages: parts.stages.meta({ description: 'Only these stages; all where it is missing.' }),
-  excludeTables: parts.excludeTables.meta({ description: 'Tables whose structure and rows are left out.' }),
-  grants: parts.grants,
+  ...selectedParts,
 })
 
 const allowIncomplete = z.boolean().optional().meta({
@@ -44,6 +48,45 @@ const projects = z.array(selection).min(1).max(MAX_PROJECTS_PER_ARCHIVE)
 
 /** What an export is asked for with. */
 export const exportRequest = z.strictObject({ projects, allowIncomplete })
+
+/** What stands for projects by their slugs. */
+const pattern = z
+  .string()
+  .regex(/^[a-z0-9_*?-]{1,100}$/, { error: 'must be letters, digits, "-" or "_" in lower case, with "*" or "?"' })
+  .regex(/[*?]/, { error: 'must have "*" or "?"; a project is named by its slug' })
+  .meta({ description: '`*` stands for any characters of a slug, `?` for a single one.', examples: ['shop-*'] })
+
+const patternSelection = z.strictObject({ pattern, system: selection.shape.system, ...selectedParts })
+
+/** What the exports of a schedule are asked for with. */
+export const scheduledExportRequest = z
+  .strictObject({
+    projects: z.array(selection).max(MAX_PROJECTS_PER_ARCHIVE).default([]),
+    patterns: z
+      .array(patternSelection)
+      .min(1)
+      .max(MAX_PROJECTS_PER_ARCHIVE)
+      .exactOptional()
+      .meta({
+        description:
+          'Stand, at each run, for all projects whose slugs match and which the token may export. If it is the root token, ' +
+          'the run looks at attached servers before, and attaches what is new.',
+      }),
+    allowIncomplete,
+  })
+  .refine(({ projects, patterns }) => projects.length > 0 || patterns, {
+    path: ['projects'],
+    error: 'must name a project, where there are no patterns',
+  })
+
+/** The same in the record of a job, with the projects that the patterns stand for, once that is known. */
+export const storedExportRequest = z.strictObject({
+  ...scheduledExportRequest.shape,
+  matched: z.array(selection).exactOptional(),
+})
+
+/** Which projects an export takes by a pattern. */
+export type PatternSelection = ReadonlyDeep<z.output<typeof patternSelection>>
 
 /** What an export would be asked for with. */
 export const exportDryRunRequest = z.strictObject({ projects })

@@ -3,6 +3,7 @@ import type { ReadonlyDeep } from '../lib/readonly-deep.ts'
 import { count, id, timeText } from './fields.ts'
 import { added } from './from-server.ts'
 import { importedSchema } from './import.ts'
+import { matchedSchema } from './matched.ts'
 import { completenessFields } from './not-exported.ts'
 import { faultSchema } from './problem.ts'
 
@@ -71,5 +72,6 @@ export const jobSchema = z
 export const jobResultSchema = z.object({
   projects: added(importedSchema.shape.projects, []),
   system: added(z.object({ roles: count, events: count }).nullable(), null),
+  matched: added(matchedSchema.nullable(), null),
   ...completenessFields,
 })

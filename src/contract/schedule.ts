@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import type { ReadonlyDeep } from '../lib/readonly-deep.ts'
-import { exportRequest, transferRequest } from './export.ts'
+import { scheduledExportRequest, transferRequest } from './export.ts'
 import { id, timeText } from './fields.ts'
 import { added } from './from-server.ts'
 import { JOB_STATUSES } from './job.ts'
+import { matchedSchema } from './matched.ts'
 import { plainText } from './plain-text.ts'
 
 /** The kinds of jobs that can be done again and again: what they need is not used up by the first time. */
@@ -44,6 +45,14 @@ export const runSchema = z
             'Whether its archive lacks rows, which `allowIncomplete` of the request accepted. It is never proven then. null ' +
             'where there is no result, or one that does not say so.',
         }),
+      null,
+    ),
+    matched: added(
+      matchedSchema.nullable().meta({
+        description:
+          'What is new and what is gone; null where the schedule has no patterns, and where there is no result, or none any ' +
+          'more.',
+      }),
       null,
     ),
   })
@@ -125,7 +134,7 @@ const newFields = {
 
 /** A schedule that is to be made. */
 export const newSchedule = z.discriminatedUnion('kind', [
-  z.strictObject({ ...newFields, kind: z.literal('export'), request: exportRequest }),
+  z.strictObject({ ...newFields, kind: z.literal('export'), request: scheduledExportRequest }),
   z.strictObject({ ...newFields, kind: z.literal('transfer'), request: transferRequest }),
 ])
 
@@ -135,7 +144,7 @@ export const changedSchedule = z.strictObject({
   cron: cron.optional(),
   timezone: timezone.optional(),
   request: z
-    .union([exportRequest, transferRequest])
+    .union([scheduledExportRequest, transferRequest])
     .optional()
     .meta({ description: 'The whole request, of the same kind.' }),
   keep: keepSchema.optional().meta({ description: 'Replaces both rules.' }),

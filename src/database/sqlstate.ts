@@ -60,6 +60,7 @@ export const SQLSTATE = {
   undefinedTable: '42P01',
   undefinedObject: '42704',
   undefinedSchema: '3F000',
+  unknownDatabase: '3D000',
   notInRequiredState: '55000',
   objectInUse: '55006',
   lockNotAvailable: '55P03',

@@ -2,14 +2,14 @@ import type { Queryable, Transaction } from '../database/database.ts'
 import { AppError, isAppError } from '../errors.ts'
 import { type Caller, findCaller, lockRights } from '../projects/access.ts'
 import { assertMayMove } from '../projects/assert-permission.ts'
-import { type AnyJobRequest, parseRequest } from './catalogue.ts'
+import { type AnyJobRequest, parseRequest, selectionsOf } from './catalogue.ts'
 import type { Job } from './job.ts'
 
 /** The projects of this server that a job reads or replaces, by slug. */
 export function projectsOf({ kind, request }: AnyJobRequest): readonly string[] {
   switch (kind) {
     case 'export':
-      return request.projects.map(({ slug }) => slug)
+      return selectionsOf(request).map(({ slug }) => slug)
     case 'import':
       return request.projects.map(({ targetSlug }) => targetSlug)
     case 'transfer':
@@ -25,7 +25,7 @@ export function projectsOf({ kind, request }: AnyJobRequest): readonly string[] 
 export function assertMayRun(caller: Caller, { kind, request }: AnyJobRequest): void {
   switch (kind) {
     case 'export':
-      for (const { slug, system } of request.projects) assertMayMove(caller, 'export', slug, system)
+      for (const { slug, system } of selectionsOf(request)) assertMayMove(caller, 'export', slug, system)
       return
     case 'import':
       for (const { targetSlug, system } of request.projects) assertMayMove(caller, 'import', targetSlug, system)

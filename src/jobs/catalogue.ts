@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { exportRequest, transferRequest } from '../contract/export.ts'
+import { type ExportSelection, storedExportRequest, transferRequest } from '../contract/export.ts'
 import { slug } from '../contract/fields.ts'
 import type { JobKind } from './job.ts'
 
@@ -35,7 +35,7 @@ const rules = <S extends z.ZodType>(kind: JobKindRules<S>): JobKindRules<S> => k
  * All kinds of jobs. An attempt may take as long as the largest project anybody has; its end is in no way a deadline.
  */
 export const CATALOGUE = {
-  export: rules({ request: exportRequest, maxAttempts: 3, timeoutMs: 24 * HOUR, concurrency: 4 }),
+  export: rules({ request: storedExportRequest, maxAttempts: 3, timeoutMs: 24 * HOUR, concurrency: 4 }),
   import: rules({ request: importRequest, maxAttempts: 3, timeoutMs: 24 * HOUR, concurrency: 2 }),
   transfer: rules({ request: storedTransfer, maxAttempts: 3, timeoutMs: 24 * HOUR, concurrency: 2 }),
 } as const satisfies Record<JobKind, JobKindRules<z.ZodType>>
@@ -53,6 +53,15 @@ export type ExportRequest = JobRequest<'export'>
 export type ImportRequest = JobRequest<'import'>
 export type TransferRequest = JobRequest<'transfer'>
 
+/** The projects that an export takes: those that it names, and those that its patterns stand for, once that is known. */
+export const selectionsOf = ({
+  projects,
+  matched = [],
+}: {
+  readonly projects: readonly ExportSelection[]
+  readonly matched?: readonly ExportSelection[]
+}): readonly ExportSelection[] => [...projects, ...matched]
+
 /** What a job asks for, of whichever kind. */
 export type AnyJobRequest = { [K in JobKind]: { readonly kind: K; readonly request: JobRequest<K> } }[JobKind]
 
@@ -60,7 +69,7 @@ export type AnyJobRequest = { [K in JobKind]: { readonly kind: K; readonly reque
 export function parseRequest(kind: JobKind, request: unknown): AnyJobRequest {
   switch (kind) {
     case 'export':
-      return { kind, request: exportRequest.parse(request) }
+      return { kind, request: storedExportRequest.parse(request) }
     case 'import':
       return { kind, request: importRequest.parse(request) }
     case 'transfer':

@@ -63,6 +63,17 @@ export async function beat(
   return row.cancelled ? 'cancelled' : 'alive'
 }
 
+/** Records which projects an attempt is about, where what was asked for left that open. */
+export const specify = (
+  control: Queryable,
+  attempt: Attempt,
+  { request, projectIds }: { readonly request: unknown; readonly projectIds: readonly string[] },
+): Promise<Job | undefined> =>
+  first(control.$queryRaw<Job[]>`
+    UPDATE control.job
+       SET request = ${toJson(request)}::jsonb, project_ids = ${[...projectIds]}::uuid[], revision = revision + 1
+     WHERE ${isRunning(attempt)} RETURNING ${JOB_COLUMNS}`)
+
 /**
  * Ends the job well, in the transaction that makes its result visible.
  *

@@ -22,6 +22,7 @@ import {
 } from '../jobs/transitions.ts'
 import { jobSubject } from '../projects/sealed-subjects.ts'
 import { keepAlive } from './keep-alive.ts'
+import { type Matched, matchProjects } from './match-projects.ts'
 import { runExport } from './processors/export.ts'
 import { runImport } from './processors/import.ts'
 import type { AttemptContext } from './processors/processor.ts'
@@ -88,15 +89,18 @@ export async function runAttempt(container: Container, id: string, stopping: Abo
 
 async function work(
   container: Container,
-  job: Job,
+  begun: Job,
   { signal, progress }: Pick<AttemptContext, 'signal' | 'progress'>,
 ): Promise<void> {
   const { control, seal } = container
+  const matched = await matchPatterns(container, begun)
+  const job = matched?.job ?? begun
   await assertStillAuthorised(control.prisma, job)
   const row = await control.prisma.job.findUnique({ where: { id: job.id }, select: { sealedSecrets: true } })
   const context: AttemptContext = {
     container,
     job,
+    matched,
     signal,
     progress,
     sessionName: sessionNameOf(job),
@@ -118,6 +122,14 @@ async function work(
     case 'transfer':
       return runTransfer(context, asked.request)
   }
+}
+
+/** Settles what an export is about that names projects by patterns. */
+async function matchPatterns(container: Container, job: Job): Promise<Matched | undefined> {
+  const { kind, request } = parseRequest(job.kind, job.request)
+  if (kind !== 'export') return undefined
+  const { patterns } = request
+  return patterns && matchProjects(container, job, { ...request, patterns })
 }
 
 const DAMAGE = 'PostgreSQL said, in a job, that its data or its disk is damaged'

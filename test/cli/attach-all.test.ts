@@ -51,9 +51,9 @@ describe.runIf(programs !== undefined)('a server of many databases', () => {
   test('each database is attached, by a slug of its own, and what is not is told with the reason', async () => {
     const result = await attachAll()
     expect(result).toMatchObject({ code: 1, stderr: '' })
-    const grant = 'the login may not connect to it: GRANT CONNECT ON DATABASE "hidden" TO "keeper"'
+    const grant = 'the login may not connect to it: GRANT CONNECT ON DATABASE "hidden" TO "backup"'
     expect(result.stdout.replace(/ {2,}/g, ' | ').replace(/ +$/gm, '').split('\n')).toEqual([
-      `server many: postgres://keeper@${many.address.host}/postgres`,
+      `server many: postgres://backup@${many.address.host}/postgres`,
       'database | project | outcome | reason',
       'My Shop | my-shop | attached sales (schema Sales), public (schema public)',
       'empty | empty | attached live (schema public)',
@@ -133,7 +133,7 @@ describe.runIf(programs !== undefined)('a server of many databases', () => {
       'SELECT (SELECT json_agg(s) FROM control.attached_server s)::text || (SELECT json_agg(a) FROM control.attachment a)::text AS t',
     )
     const seen = [JSON.stringify(rows), wharf.log(), body.text, refused.text, ...said].join('\n')
-    expect(seen).toContain('keeper')
+    expect(seen).toContain('backup')
     expect(seen).not.toContain(many.password)
   })
 

@@ -11,6 +11,7 @@ import { createMigratedDatabase } from '../support/database/database.ts'
 import { eventually } from '../support/eventually.ts'
 import { temporaryFolder } from '../support/processes/processes.ts'
 import { installedPrograms } from '../support/servers/installed-programs.ts'
+import { startServerOfMany } from '../support/servers/server-of-many.ts'
 import { query } from '../support/servers/sessions.ts'
 import { type ServiceProcess, startServiceProcess } from '../support/service/service-process.ts'
 import { ROOT_TOKEN } from '../support/service/wharf.ts'
@@ -54,12 +55,12 @@ async function fill(name: string): Promise<void> {
   await run(psql, ['-q', '-v', 'ON_ERROR_STOP=1', addressOf(name), ...input])
 }
 
-/** A terminal, and the service that it finds. */
-async function openBoth() {
+/** A terminal, and the service that it finds. @param variables of the environment in which commands are typed. */
+async function openBoth(variables: Readonly<Record<string, string>> = {}) {
   const dataDir = await temporaryFolder()
   const terminal = await openTerminal({
     ...{ WHARF_DATA_DIR: dataDir, WHARF_ROOT_TOKEN: ROOT_TOKEN },
-    ...{ PGPORT: port, PGPASSWORD: 'not asked for' },
+    ...{ PGPORT: port, PGPASSWORD: 'not asked for', ...variables },
   })
   const begin = async (): Promise<ServiceProcess> => {
     const database = await createMigratedDatabase()
@@ -101,6 +102,35 @@ describe.skipIf(bin === '' || installed === null)('the guide', () => {
     await eventually(async () => (await service.root.get(`/schedules/${id}`)).text).toMatch(/"lastProven":\{/)
     expect(await type(toList)).toContain('nightly')
     expect(await type(toRestore)).toContain('imported')
+  })
+
+  test('to all databases of a server leads to one archive of them, from which each comes back', async () => {
+    const many = await startServerOfMany(bin)
+    onTestFinished(many.remove)
+    const rows =
+      'CREATE TABLE item (id int PRIMARY KEY, name text); INSERT INTO item SELECT n, n FROM generate_series(1, 99) n'
+    await many.run(`CREATE ROLE app LOGIN PASSWORD '${many.password}'`)
+    for (const name of ['crm', 'shop', 'scratch_1']) await many.makeDatabase(name, `SET ROLE app; ${rows}`, 'app')
+    await many.makeDatabase('restored', '', 'app')
+    const { type, begin } = await openBoth({ PGPORT: many.address.port, PGPASSWORD: many.password })
+    const { root } = await begin()
+    const [toSchedule = '', toList = '', toRestore = ''] = await readGuide('back-up-every-database.md')
+    expect(await type(toSchedule)).toMatch(/\nshop +main-shop +attached live \(schema public\)/)
+    const [{ id }] = JSON.parse((await root.get('/schedules')).text).items
+    const runIt = async (): Promise<string> => {
+      const { id: jobId } = JSON.parse((await root.post(`/schedules/${id}/run`)).text)
+      await eventually(async () => (await root.get(`/jobs/${jobId}`)).json, 120_000).toMatchObject({
+        status: 'succeeded',
+      })
+      return jobId
+    }
+    await runIt()
+    await many.makeDatabase('made_today', `SET ROLE app; ${rows}`, 'app')
+    await type(`npm run wharf job:download ${await runIt()} -- --output nightly.jsonl.gz`)
+    expect(await type(`npm run wharf schedule:show ${id}`)).toContain('new: main-made_today')
+    expect(await type(toList)).toContain('export of main-*')
+    expect(await type(toRestore)).toContain('imported')
+    expect(await many.dump('restored')).toBe(await many.dump('shop'))
   })
 
   test('to staging leads to a copy of production, which pg_dump says is the same, and again over itself', async () => {

@@ -1,11 +1,12 @@
 import { z } from 'zod'
 import type { Container } from '../../container.ts'
-import type { exportRequest, transferRequest } from '../../contract/export.ts'
+import type { scheduledExportRequest, transferRequest } from '../../contract/export.ts'
 import { id } from '../../contract/fields.ts'
 import { jobSchema } from '../../contract/job.ts'
 import { pageOf } from '../../contract/page.ts'
 import { changedSchedule, newSchedule, scheduleDetailSchema, scheduleSchema } from '../../contract/schedule.ts'
 import { assertMayRun } from '../../jobs/authorisation.ts'
+import { findMatching } from '../../jobs/matching-projects.ts'
 import { runNow } from '../../jobs/schedules/fire.ts'
 import { listRuns, summariseRuns } from '../../jobs/schedules/runs.ts'
 import type { Schedule } from '../../jobs/schedules/schedule.ts'
@@ -150,7 +151,7 @@ export function scheduleRoutes(container: Container): readonly BoundRoute<Caller
   ]
 }
 
-type ScheduledBody = z.output<typeof exportRequest> | z.output<typeof transferRequest>
+type ScheduledBody = z.output<typeof scheduledExportRequest> | z.output<typeof transferRequest>
 
 /**
  * What the jobs of a schedule are asked for with; the form of the request decides their kind.
@@ -165,5 +166,6 @@ async function askedFor(container: Container, caller: Caller, body: ScheduledBod
   const asked = { kind: 'export', request: body } as const
   assertMayRun(caller, asked)
   for (const selection of body.projects) await findSelection(container.control.prisma, selection)
+  if (body.patterns) await findMatching(container.control.prisma, caller, body.patterns)
   return { asked, secrets: {} }
 }

@@ -17,7 +17,12 @@ function addCreateCommand(program: Command, run: Run): void {
     .requiredOption('--name <name>', 'what it is for')
     .requiredOption('--cron <cron>', 'when: minute, hour, day of month, month, day of week; or @daily and the like')
     .option('--timezone <name>', 'the time zone of --cron, e.g. Europe/Berlin (default: UTC)')
-    .addOption(repeatable('--project <slug>', 'a project to export (default: the local one)'))
+    .addOption(
+      repeatable(
+        '--project <slug>',
+        'a project to export, or a pattern such as shop-* for all that match at each run (default: the local one)',
+      ),
+    )
     .option('--from <project>', 'transfer from this project of the server, or from one of another server by its DSN')
     .option('--to <project>', 'transfer over this project of the server, or over one of another server by its DSN')
     .option('--include-system', 'include the system schema: roles and event log')
@@ -37,6 +42,11 @@ function addRunningCommands(program: Command, run: Run): void {
     .command('schedule:list')
     .description('list the schedules, with their next and last runs')
     .action(run(async () => (await schedules()).runScheduleList))
+
+  program
+    .command('schedule:show <id>')
+    .description('show a schedule with its newest runs, and which projects were new to them, or gone')
+    .action(run(async () => (await schedules()).runScheduleShow))
 
   program
     .command('schedule:pause <id>')

@@ -6,7 +6,9 @@ import { pageOf } from '../../contract/page.ts'
 import { encodedPath, type HttpCall, type HttpClient, jsonBody } from '../http.ts'
 import { leftOutNotes } from '../import/left-out-notes.ts'
 import { roleNotes } from '../import/role-notes.ts'
+import { changesOf } from '../schedule-runs.ts'
 import { get, withAllowance } from '../server-api.ts'
+import { printable } from '../terminal/printable.ts'
 
 const shown = jobSchema.omit({
   createdBy: true,
@@ -30,6 +32,12 @@ export function lackingOf(job: Job): {
 } {
   const { complete = null, notExported = [] } = resultOf(job) ?? {}
   return { complete, notExported }
+}
+
+/** What is new and what is gone of the projects that patterns stand for, in words. */
+export function matchedNotesOf(job: Job): readonly string[] {
+  const { matched } = resultOf(job) ?? {}
+  return matched ? changesOf(matched).map(printable) : []
 }
 
 /** What an import or a transfer did not do to roles and rights, in words. */

@@ -13,7 +13,7 @@ import { formatBytes, formatCount } from '../terminal/units.ts'
 import { print } from '../terminal/write.ts'
 import { downloadFile } from './download-file.ts'
 import { assertSucceeded, followJob } from './follow-job.ts'
-import { cancelJob, getJob, type Job, lackingOf, leftOutNotesOf, listJobs } from './job-api.ts'
+import { cancelJob, getJob, type Job, lackingOf, leftOutNotesOf, listJobs, matchedNotesOf } from './job-api.ts'
 
 interface JobListOptions extends ServerOptions {
   readonly status?: string
@@ -92,7 +92,8 @@ export async function downloadJob(
   { output, quiet }: { readonly output: string | undefined; readonly quiet: boolean },
 ): Promise<{ readonly file: string; readonly bytes: number }> {
   const { stdout } = context.environment
-  const file = output ?? `${subjectsOf(job).join('-') || 'archive'}.jsonl.gz`
+  const name = subjectsOf(job).join('-') || 'archive'
+  const file = output ?? `${name.length > MAX_NAME ? 'projects' : name}.jsonl.gz`
   await assertUsableOutput(file, stdout)
   const progress = createTransferProgress()
   const line = (seconds: number): string => `downloading  ${progressLine(progress, seconds)}`
@@ -101,18 +102,26 @@ export async function downloadJob(
   return { file, bytes: progress.bytes }
 }
 
+/** File systems take names of 255 bytes. */
+const MAX_NAME = 200
+
 const endSchema = z.object({ project: z.string().optional(), dsn: z.string().optional() })
 const subjectSchema = z.object({
   projects: z.array(z.object({ slug: z.string(), targetSlug: z.string().optional() })).optional(),
+  matched: z.array(z.object({ slug: z.string() })).optional(),
+  patterns: z.array(z.object({ pattern: z.string() })).optional(),
   source: endSchema.optional(),
   target: endSchema.optional(),
 })
 
 /** The projects that a job is about, as they may be called. */
 function subjectsOf({ request }: Job): string[] {
-  const { projects = [], source, target } = subjectSchema.safeParse(request).data ?? {}
+  const { projects = [], matched, patterns = [], source, target } = subjectSchema.safeParse(request).data ?? {}
+  const byPattern = matched?.map(({ slug }) => slug) ?? patterns.map(({ pattern }) => pattern)
   const ends = [source, target].flatMap((end) => end?.project ?? end?.dsn ?? [])
-  return ends.length > 0 ? [ends.join(' to ')] : projects.map(({ slug, targetSlug }) => targetSlug ?? slug)
+  return ends.length > 0
+    ? [ends.join(' to ')]
+    : [...projects.map(({ slug, targetSlug }) => targetSlug ?? slug), ...byPattern]
 }
 
 const toCells = (job: Job): string[] => [
@@ -128,7 +137,7 @@ const subjectOf = ({ kind }: Job): string => (kind === 'export' ? 'the archive' 
 
 async function printJob(context: CommandContext, options: ResultOptions, job: Job): Promise<number> {
   if (job.status === 'succeeded') await warnOfMissing(context, subjectOf(job), lackingOf(job))
-  for (const note of leftOutNotesOf(job)) await print(context.environment.stderr, note)
+  for (const note of [...matchedNotesOf(job), ...leftOutNotesOf(job)]) await print(context.environment.stderr, note)
   return printResult(context, options, { json: job, text: () => formatJob(job) })
 }
 

@@ -22,7 +22,8 @@ const RUNS = Prisma.sql`
          CASE jsonb_typeof(job.result->'notExported')
               WHEN 'array' THEN jsonb_array_length(job.result->'notExported') END AS "notExported",
          CASE jsonb_typeof(job.result->'lacksRows')
-              WHEN 'boolean' THEN (job.result->'lacksRows')::boolean END AS "lacksRows"
+              WHEN 'boolean' THEN (job.result->'lacksRows')::boolean END AS "lacksRows",
+         CASE jsonb_typeof(job.result->'matched') WHEN 'object' THEN job.result->'matched' END AS matched
     FROM control.schedule_run AS run LEFT JOIN control.job ON job.id = run.job_id`
 
 /** The newest runs of a schedule, the newest first. */

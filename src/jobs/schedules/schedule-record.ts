@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import type { Queryable, Transaction } from '../../database/database.ts'
 import type { Schedule as Row } from '../../database/generated/client.ts'
 import { notFound } from '../../errors.ts'
@@ -34,6 +35,33 @@ export async function findScheduleOf(
   const row = scheduleId === null ? null : await control.schedule.findUnique({ where: { id: scheduleId } })
   return row ? toSchedule(row) : undefined
 }
+
+const heldSchema = z.array(z.object({ id: z.string(), slug: z.string() }))
+
+/** A project that a run has exported, as it was called then. */
+export type HeldProject = Readonly<z.output<typeof heldSchema>[number]>
+
+/**
+ * The projects that a schedule's patterns stood for in its last run that succeeded.
+ *
+ * @returns undefined where there was none.
+ */
+export async function readHeld(
+  control: Queryable,
+  scheduleId: string | null,
+): Promise<readonly HeldProject[] | undefined> {
+  const row = scheduleId === null ? null : await control.schedule.findUnique({ where: { id: scheduleId } })
+  return heldSchema.safeParse(row?.held).data
+}
+
+/** Records them, in the transaction that makes the run's result visible. */
+export const recordHeld = (
+  tx: Transaction,
+  scheduleId: string | null,
+  projects: readonly HeldProject[],
+): Promise<unknown> =>
+  tx.$executeRaw`
+    UPDATE control.schedule SET held = ${JSON.stringify(projects)}::jsonb WHERE id = ${scheduleId}::uuid`
 
 /** Records that an archive was restored, and that what was restored was the same. */
 export const markProven = (tx: Transaction, artifactId: string): Promise<unknown> =>

@@ -1,3 +1,4 @@
+import type { MatchedProjects } from '../../contract/matched.ts'
 import type { Keep, RunStatus } from '../../contract/schedule.ts'
 import type { AnyJobRequest } from '../catalogue.ts'
 
@@ -40,4 +41,6 @@ export interface ScheduleRun {
   readonly notExported: number | null
   /** Whether rows are among them; null where there is no result, or one that does not say so. */
   readonly lacksRows: boolean | null
+  /** What is new and what is gone; null where it has no patterns, or there is no result, or not any more. */
+  readonly matched: MatchedProjects | null
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Keep } from '../../contract/schedule.ts'
 import { readClock } from '../../database/clock.ts'
 import type { Database, Queryable, Transaction } from '../../database/database.ts'
+import { Prisma } from '../../database/generated/client.ts'
 import { invalidRequest, isAppError, notFound } from '../../errors.ts'
 import type { Seal } from '../../lib/seal.ts'
 import { type Caller, tokenIdOf } from '../../projects/access.ts'
@@ -135,7 +136,11 @@ export function changeSchedule(
       data: {
         ...{ name, cron, timezone, verify, enabled },
         ...keepColumns(after.keep),
-        ...(change.request && { ...askedColumns(seal, id, change.request), createdBy: tokenIdOf(caller) }),
+        ...(change.request && {
+          ...askedColumns(seal, id, change.request),
+          createdBy: tokenIdOf(caller),
+          held: Prisma.DbNull,
+        }),
         nextRunAt: enabled ? (isDueAsBefore ? before.nextRunAt : due) : null,
       },
     })
@@ -191,7 +196,9 @@ async function assertMaySchedule(
 
 const NO_ARCHIVE = 'a transfer makes no archive'
 
-function isVisible(caller: Caller, { asked }: Schedule): boolean {
+function isVisible(caller: Caller, { asked, createdBy }: Schedule): boolean {
+  // What they stand for depends on whose they are.
+  if (hasPatterns(asked) && caller.kind !== 'root' && caller.tokenId !== createdBy) return false
   try {
     assertMayRun(caller, asked)
     return true
@@ -200,6 +207,9 @@ function isVisible(caller: Caller, { asked }: Schedule): boolean {
     throw error
   }
 }
+
+const hasPatterns = ({ kind, request }: ScheduledRequest): boolean =>
+  kind === 'export' && request.patterns !== undefined
 
 const keepColumns = ({ last, days }: Keep) => ({ keepLast: last ?? null, keepDays: days ?? null })
 

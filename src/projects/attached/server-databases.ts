@@ -66,21 +66,26 @@ export async function lookIntoDatabase(
   connection: ServerConnection,
   { control, logger, known }: Looking,
 ): Promise<FoundSchemas> {
+  const isNew = known.length === 0
+  if (isNew) await assertNewIsUsable(connection, logger)
+  return inSession(connection, logger, async (client) => {
+    if (isNew) await assertNotOwn(client, connection, control)
+    const { rows } = await client.query<{ name: string }>(FILLED_SCHEMAS)
+    const filled = rows.map(({ name }) => name)
+    const schemas = isNew && filled.length === 0 ? [USUAL_SCHEMA] : filled.filter((schema) => !known.includes(schema))
+    await assertHasSchemas(client, connection, schemas)
+    await assertUsableSchemas(client, connection, schemas)
+    return { identity: await readIdentity(client), schemas }
+  })
+}
+
+/** Nothing is set in a session before it is known that it is nobody else's. */
+async function assertNewIsUsable(connection: ServerConnection, logger: Logger): Promise<void> {
   try {
     await assertUsable(connection, { ...SESSION, forWriting: false, logger })
   } catch (error) {
     throw attachedFailure(connection.name, error)
   }
-  return inSession(connection, logger, async (client) => {
-    await assertNotOwn(client, connection, control)
-    const { rows } = await client.query<{ name: string }>(FILLED_SCHEMAS)
-    const filled = rows.map(({ name }) => name)
-    const isEmpty = filled.length === 0 && known.length === 0
-    const schemas = isEmpty ? [USUAL_SCHEMA] : filled.filter((schema) => !known.includes(schema))
-    await assertHasSchemas(client, connection, schemas)
-    await assertUsableSchemas(client, connection, schemas)
-    return { identity: await readIdentity(client), schemas }
-  })
 }
 
 async function inSession<T>(

@@ -1,9 +1,9 @@
 import { gzipArchive } from '../../archive/gzip-archive.ts'
 import { completenessOf } from '../../contract/completeness.ts'
 import { nameTransaction } from '../../database/session-name.ts'
-import type { ExportRequest } from '../../jobs/catalogue.ts'
+import { type ExportRequest, selectionsOf } from '../../jobs/catalogue.ts'
 import { beginArtifact, publishArtifact } from '../../jobs/job-artifacts.ts'
-import { findScheduleOf, markProven } from '../../jobs/schedules/schedule-record.ts'
+import { findScheduleOf, markProven, recordHeld } from '../../jobs/schedules/schedule-record.ts'
 import { estimateRows } from '../../transfer/export/export-selection.ts'
 import type { NotInArchive } from '../../transfer/export/open-export.ts'
 import { withExport } from '../../transfer/export/with-export.ts'
@@ -14,8 +14,10 @@ import type { AttemptContext } from './processor.ts'
  * Writes an archive into the store. It may be had once the whole of it is there, and never if the attempt is not the
  * job's.
  */
-export async function runExport(context: AttemptContext, { projects, allowIncomplete }: ExportRequest): Promise<void> {
-  const { container, job, signal, progress, sessionName, authorise, succeed } = context
+export async function runExport(context: AttemptContext, request: ExportRequest): Promise<void> {
+  const { allowIncomplete } = request
+  const projects = selectionsOf(request)
+  const { container, job, matched, signal, progress, sessionName, authorise, succeed } = context
   const { control, config } = container
   const estimate = await estimateRows(container, projects)
   progress.update({ phase: 'reading', rowsTotal: estimate > 0 ? Math.round(estimate) : null })
@@ -56,7 +58,9 @@ export async function runExport(context: AttemptContext, { projects, allowIncomp
       await publishArtifact(tx, { id: artifact.id, jobId: job.id, finished }, days ?? null)
       // A restore brings back what the archive has: no proof of what it lacks.
       if (schedule?.verify && !rowsMissing) await markProven(tx, artifact.id)
-      await succeed(tx, { ...finished, ...lacking, lacksRows: rowsMissing }, days)
+      if (matched) await recordHeld(tx, job.scheduleId, matched.held)
+      const report = matched && { matched: matched.report }
+      await succeed(tx, { ...finished, ...lacking, lacksRows: rowsMissing, ...report }, days)
     })
   } finally {
     await artifact.discard()

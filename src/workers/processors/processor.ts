@@ -3,11 +3,14 @@ import type { Transaction } from '../../database/database.ts'
 import type { Job } from '../../jobs/job.ts'
 import type { ProgressTracker } from '../../jobs/progress.ts'
 import type { Caller } from '../../projects/access.ts'
+import type { Matched } from '../match-projects.ts'
 
 /** One go at a job, as its processor sees it. */
 export interface AttemptContext {
   readonly container: Container
   readonly job: Job
+  /** What its patterns stand for; undefined where it has none. */
+  readonly matched: Matched | undefined
   /** Says that the attempt has to stop, and why. Its database sessions are ended then, too. */
   readonly signal: AbortSignal
   readonly progress: ProgressTracker

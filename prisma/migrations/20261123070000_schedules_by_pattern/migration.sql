@@ -1,0 +1,2 @@
+-- AlterTable
+ALTER TABLE "control"."schedule" ADD COLUMN "held" JSONB;
