@@ -27,6 +27,7 @@ import type { Lifecycle } from './lifecycle.ts'
 import type { Logger } from './logger.ts'
 import { hashToken } from './projects/access.ts'
 import { type AttachedDatabases, createAttachedDatabases } from './projects/attached/attached-databases.ts'
+import { createLogRepair } from './projects/attached/repair-logs.ts'
 import { createOwnDatabases, type OwnDatabases } from './projects/own-database/own-databases.ts'
 import { createProjectDatabases } from './projects/project-databases.ts'
 import { restoreProjectPassword } from './projects/project-login.ts'
@@ -185,6 +186,7 @@ export async function createContainer(options: {
     rootTokenHash,
     cache: openResponseCache(config, logger, lifecycle),
     limits: { timeoutMs: config.queryTimeoutMs, maxRows: config.maxRows, maxBytes: MAX_ANSWER_BYTES },
+    onLogProblem: createLogRepair({ projectDatabase, logger }),
   })
 
   return {

@@ -18,6 +18,7 @@ import { repeat } from './lib/repeat.ts'
 import { unlessMissing } from './lib/unless-missing.ts'
 import { createLifecycle, type Lifecycle } from './lifecycle.ts'
 import type { Logger } from './logger.ts'
+import { repairLogs } from './projects/attached/repair-logs.ts'
 import { ensureDemoProject } from './projects/demo-project.ts'
 import { sweepShadowSchemas } from './transfer/import/shadow-schemas.ts'
 import { readVersion } from './version.ts'
@@ -168,6 +169,7 @@ async function startEmbeddedDatabase(
 function startSweeping(container: Container, lifecycle: Lifecycle): void {
   const sweep = async (): Promise<void> => {
     await logStages(container)
+    await repairLogs(container)
     await sweepShadowSchemas(container, container.logger)
     await sweepScratchProjects(container)
   }

@@ -3,12 +3,13 @@ import { LRUCache } from 'lru-cache'
 import type { Permission } from '../contract/role.ts'
 import type { Database } from '../database/database.ts'
 import { isDataException } from '../database/sqlstate.ts'
-import { attachedProject, conflict, notFound } from '../errors.ts'
+import { conflict, notFound } from '../errors.ts'
 import { readStageVersions, type StageVersion } from '../events/stage-versions.ts'
 import { createBatcher } from '../lib/batcher.ts'
 import { SLUG_PATTERN } from '../lib/slug.ts'
 import { permissionMissing } from '../projects/assert-permission.ts'
 import { assertValid, tokenNeeded } from '../projects/token-validity.ts'
+import { isSeen, type ReadAttachedVersion, refuseWrites, versionFor } from './attached-stages.ts'
 import { type Grant, readGrants } from './grants.ts'
 
 /** What may be done with content over HTTP. */
@@ -21,6 +22,8 @@ export interface ContentRequest {
   readonly project: string
   readonly stage: string
   readonly permission: ContentPermission
+  /** Of which rows are asked for; undefined for the stage at a glance. */
+  readonly relation?: string | undefined
   /** Called with the token's owner as soon as it is known: `root`, or the token's id. */
   readonly identify: (tokenId: string) => void
 }
@@ -29,8 +32,16 @@ export interface ContentRequest {
 export interface ContentAccess {
   /** `root`, the token's id, or undefined for a request without one. */
   readonly tokenId: string | undefined
-  readonly project: { readonly id: string; readonly slug: string; readonly login: string }
-  readonly stage: { readonly id: string; readonly slug: string; readonly schemaName: string }
+  /** Its login is null where it is attached. */
+  readonly project: { readonly id: string; readonly slug: string; readonly login: string | null }
+  readonly stage: {
+    readonly id: string
+    readonly slug: string
+    readonly schemaName: string
+    readonly logEvents: boolean
+  }
+  /** Whether the log sees all that is asked for. What it does not see is never taken for known. */
+  readonly isSeen: boolean
   /** What answers depend on beside the request: two with the same rights may share an answer. */
   readonly rights: string
   readonly version: StageVersion
@@ -51,8 +62,9 @@ export function createAdmission(options: {
   readonly control: Database
   readonly system: Database
   readonly rootTokenHash: Uint8Array
+  readonly attachedVersion: ReadAttachedVersion
 }): AdmitContentRequest {
-  const { control, system, rootTokenHash } = options
+  const { control, system, rootTokenHash, attachedVersion } = options
   // Under which id a stage was found before. Only a guess, by which its version is read beside the grants and not after.
   const stageIds = new LRUCache<string, string>({ max: MAX_HINTS })
 
@@ -76,7 +88,7 @@ export function createAdmission(options: {
     )
   }, isDataException)
 
-  return async ({ token, project, stage, permission, identify }) => {
+  return async ({ token, project, stage, permission, relation, identify }) => {
     // Requests are looked up together, so a text that no slug can have, and that PostgreSQL may not even take, is not
     // handed on. Nothing has an empty slug.
     const named = SLUG_PATTERN.test(project) && SLUG_PATTERN.test(stage) ? { project, stage } : NOWHERE
@@ -89,7 +101,7 @@ export function createAdmission(options: {
     const tokenId = isRoot ? 'root' : grant.token?.id
     if (tokenId !== undefined) identify(tokenId)
     const caller = token === undefined ? 'nobody' : isRoot ? 'root' : 'token'
-    return toAccess(caller, grant, { project, stage, permission })
+    return toAccess(caller, grant, { project, stage, permission, relation }, attachedVersion)
   }
 }
 
@@ -103,34 +115,39 @@ interface Question {
   readonly path: string
 }
 
-function toAccess(
+async function toAccess(
   caller: 'nobody' | 'root' | 'token',
   grant: Grant,
-  asked: { readonly project: string; readonly stage: string; readonly permission: ContentPermission },
-): ContentAccess {
+  asked: Pick<ContentRequest, 'project' | 'stage' | 'permission' | 'relation'>,
+  attachedVersion: ReadAttachedVersion,
+): Promise<ContentAccess> {
   const rights = rightsOf(caller, grant, asked.project)
-  const { project, stage, version } = grant
-  if (!project) throw notFound('project', asked.project)
-  if (!stage) throw notFound('stage', asked.stage, `in project "${asked.project}"`)
+  const { project: found, stage: foundStage } = grant
+  if (!found) throw notFound('project', asked.project)
+  if (!foundStage) throw notFound('stage', asked.stage, `in project "${asked.project}"`)
   if (!rights[asked.permission]) throw permissionMissing(rights.role, asked.project, asked.permission)
-  if (project.login === null) throw notServed(asked.project)
-  if (project.hasOwnDatabase)
-    throw conflict(`project "${asked.project}" has a database of its own: ${UNLOGGED}; ${READ_ELSEWHERE}`)
+  if (found.hasOwnDatabase) throw notServed(asked.project)
+  const project = { ...found, slug: asked.project }
+  const stage = { ...foundStage, slug: asked.stage }
+  if (project.login === null && asked.permission === 'content.write') refuseWrites(project)
+  const version = project.login === null ? await attachedVersion({ project, stage }) : grant.version
   // The stage was there when its project was looked up, and is not any more.
   if (!version) throw notFound('stage', asked.stage, `in project "${asked.project}"`)
   return {
     tokenId: caller === 'root' ? 'root' : grant.token?.id,
-    project: { id: project.id, login: project.login, slug: asked.project },
-    stage: { ...stage, slug: asked.stage },
+    project,
+    stage,
     rights: `${rights['content.read'] ? 'r' : ''}${rights['content.write'] ? 'w' : ''}`,
-    version,
+    version: versionFor(version, asked.relation),
+    isSeen: isSeen(version, asked.relation),
   }
 }
 
-const UNLOGGED = 'Wharf keeps no event log of its tables, so their rows are not served over HTTP'
-const READ_ELSEWHERE = 'export it, or transfer it into a project of the database that projects share, and read it there'
-
-const notServed = (slug: string): Error => attachedProject(slug, UNLOGGED, READ_ELSEWHERE)
+const notServed = (slug: string): Error =>
+  conflict(
+    `project "${slug}" has a database of its own: Wharf keeps no event log of its tables, so their rows are not served over ` +
+      'HTTP; export it, or transfer it into a project of the database that projects share, and read it there',
+  )
 
 type Rights = Readonly<Record<ContentPermission, boolean>> & { readonly role: string }
 

@@ -14,6 +14,7 @@ export interface CatalogSource {
   readonly pool: pg.Pool
   readonly stageId: string
   readonly schemaName: string
+  readonly extensionSchemas: readonly string[]
   /** As the stage's version says; the catalog is at least as new as that. */
   readonly structure: string
   readonly timeoutMs: number
@@ -33,8 +34,12 @@ export interface Catalogs {
 export function createCatalogs(): Catalogs {
   const catalogs = new LRUCache<string, Promise<StageCatalog>>({ max: MAX_CATALOGS, ttl: MAX_AGE_MS })
 
-  const read = (key: string, { pool, schemaName, timeoutMs }: CatalogSource): Promise<StageCatalog> => {
-    const reading = inStageTransaction(pool, { mode: 'READ ONLY', schemaName, table: '', timeoutMs }, (client) =>
+  const read = (
+    key: string,
+    { pool, schemaName, extensionSchemas, timeoutMs }: CatalogSource,
+  ): Promise<StageCatalog> => {
+    const options = { mode: 'READ ONLY', schemaName, extensionSchemas, table: '', timeoutMs } as const
+    const reading = inStageTransaction(pool, options, (client) =>
       readCatalog(async (sql, parameters) => (await client.query(sql, [...parameters])).rows, schemaName),
     )
     catalogs.set(key, reading)

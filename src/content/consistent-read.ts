@@ -4,13 +4,23 @@ import { AppError } from '../errors.ts'
 import type { SeenVersion } from '../events/reference-sql.ts'
 import type { StageVersion } from '../events/stage-versions.ts'
 import type { Catalogs } from './catalogs.ts'
+import type { ReferenceSql } from './query/index.ts'
 
 /** Where a stage's rows are, and how it stood when the request was let in. */
 export interface Source {
   readonly pool: pg.Pool
   readonly stage: { readonly id: string; readonly schemaName: string }
   readonly version: StageVersion
+  /** Where its sessions look for what extensions have. */
+  readonly extensionSchemas: readonly string[]
+  /** What a read selects beside the rows. */
+  readonly reference: ReferenceSql
+  /** What that says, of a read that was planned by a version. */
+  readonly toSeen: (row: SeenVersion, version: StageVersion) => SeenVersion
 }
+
+/** What a plan is made by. */
+type Planned = Pick<Source, 'stage' | 'version'>
 
 /** How the stage stands now: at a moment after the asking. */
 export type RereadVersion = (stageId: string) => Promise<StageVersion>
@@ -32,7 +42,7 @@ const MAX_ATTEMPTS = 5
  * @throws {AppError} CONFLICT where the stage goes on changing. Whatever `attempt` throws.
  */
 export async function untilConsistent<T>(
-  { stage, version: first }: Source,
+  { stage, version: first }: Planned,
   { rereadVersion, catalogs }: Rereading,
   attempt: (version: StageVersion, isLast: boolean) => Promise<T | undefined>,
 ): Promise<T> {
@@ -56,7 +66,7 @@ export async function untilConsistent<T>(
  * @throws {AppError} CONFLICT where the stage goes on changing. Whatever `read` throws.
  */
 export const consistentRead = <T extends { readonly seen: SeenVersion }>(
-  source: Source,
+  source: Planned,
   looking: Rereading,
   read: (version: StageVersion) => Promise<T>,
 ): Promise<T> =>

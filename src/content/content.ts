@@ -1,16 +1,20 @@
+import { EXTENSIONS_SCHEMA } from '../contract/extensions-schema.ts'
 import type { Database } from '../database/database.ts'
 import type { LoginDatabases } from '../database/login-databases.ts'
 import { isDataException } from '../database/sqlstate.ts'
 import { assertTakesWrites } from '../database/takes-writes.ts'
 import { notFound } from '../errors.ts'
+import { attachedReferenceSql, toAttachedSeen } from '../events/attached/attached-version.ts'
+import { referenceSql } from '../events/reference-sql.ts'
 import { readStageVersions, type StageVersion } from '../events/stage-versions.ts'
 import { createBatcher } from '../lib/batcher.ts'
 import { unlessDeleted } from '../projects/deleted-meanwhile.ts'
 import type { FindProjectDatabase } from '../projects/stage-database.ts'
 import { type AdmitContentRequest, type ContentAccess, createAdmission } from './admission.ts'
 import { type ContentAnswer, compress } from './answer.ts'
+import { type AttachedStage, createAttachedVersions } from './attached-stages.ts'
 import { createCatalogs } from './catalogs.ts'
-import type { RereadVersion, Source } from './consistent-read.ts'
+import type { Source } from './consistent-read.ts'
 import { readOverview } from './overview.ts'
 import { type ReadingLimits, type RowsQuery, readRows } from './read-rows.ts'
 import type { ResponseCache } from './response-cache.ts'
@@ -48,8 +52,10 @@ export function createContent(options: {
   readonly rootTokenHash: Uint8Array
   readonly cache: ResponseCache
   readonly limits: ReadingLimits
+  /** Hears of each stage in a database that is not Wharf's that can be written to unseen by its log. */
+  readonly onLogProblem: (of: AttachedStage) => void
 }): Content {
-  const { control, system, logins, projectDatabase, rootTokenHash, cache, limits } = options
+  const { control, system, logins, projectDatabase, rootTokenHash, cache, limits, onLogProblem } = options
   const catalogs = createCatalogs()
   const inFlight = createSingleFlight<ContentAnswer>()
   const rereadTogether = createBatcher<string, StageVersion>(
@@ -62,16 +68,29 @@ export function createContent(options: {
     return new Map()
   })
 
-  const rereadVersion: RereadVersion = async (stageId) => {
-    const version = await rereadTogether(stageId, stageId)
-    if (!version) throw notFound('stage', stageId)
-    return version
-  }
+  const attachedVersion = createAttachedVersions(projectDatabase, onLogProblem)
 
-  const sourceOf = async ({ project, stage, version }: ContentAccess): Promise<Source> => {
-    const opened = logins.opened(project.login, 'content')
-    const database = opened ?? (await projectDatabase(project, 'content')).database
-    return { pool: database.pool, stage, version }
+  /** How the stage stands now, for those who look again. */
+  const servicesFor = ({ project, stage }: ContentAccess) => ({
+    ...{ catalogs, limits, timeoutMs: limits.timeoutMs },
+    async rereadVersion(): Promise<StageVersion> {
+      if (project.login === null) return attachedVersion({ project, stage })
+      const version = await rereadTogether(stage.id, stage.id)
+      if (!version) throw notFound('stage', stage.id)
+      return version
+    },
+  })
+
+  const sourceOf = async ({ project, stage, version, isSeen }: ContentAccess): Promise<Source> => {
+    const opened = project.login === null ? undefined : logins.opened(project.login, 'content')
+    const found = opened ? { database: opened, ...IN_OWN } : await projectDatabase(project, 'content')
+    const { database, extensionSchemas } = found
+    const of = { pool: database.pool, stage, version, extensionSchemas }
+    if (project.login !== null) {
+      return { ...of, reference: referenceSql(stage.id, stage.schemaName), toSeen: (row) => row }
+    }
+    const reference = attachedReferenceSql(stage.id)
+    return { ...of, reference, toSeen: (row, planned) => toAttachedSeen(row, planned, isSeen) }
   }
 
   const cached = async (
@@ -88,26 +107,29 @@ export function createContent(options: {
       const plain = await unlessDeleted(control.prisma, [access.project.slug], async () => read(await sourceOf(access)))
       const ready = gzip ? await compress(plain) : plain
       // Under the reference that it was read with, which may be newer than the one that was asked with.
-      cache.set(keyFor(ready.reference), ready)
+      if (access.isSeen) cache.set(keyFor(ready.reference), ready)
       return ready
     })
     return { answer, hit: false }
   }
 
   return {
-    admit: createAdmission({ control, system, rootTokenHash }),
+    admit: createAdmission({ control, system, rootTokenHash, attachedVersion }),
     rows: (access, request, query) =>
-      cached(access, request, (source) => readRows(source, query(), { catalogs, rereadVersion, limits })),
+      cached(access, request, (source) => readRows(source, query(), servicesFor(access))),
     overview: (access, request) =>
-      cached(access, request, (source) => readOverview(source, access, { catalogs, rereadVersion, limits })),
+      cached(access, request, (source) => readOverview(source, access, servicesFor(access))),
     async write(access, write) {
       return unlessDeleted(control.prisma, [access.project.slug], async () => {
         const [source] = await Promise.all([sourceOf(access), askWritable('', undefined)])
-        return writeRows(source, write, { catalogs, rereadVersion, timeoutMs: limits.timeoutMs })
+        return writeRows(source, write, servicesFor(access))
       })
     },
   }
 }
+
+/** Where extensions are in a database of Wharf's. */
+const IN_OWN = { extensionSchemas: [EXTENSIONS_SCHEMA] } as const
 
 /** Everything that an answer depends on. The rights of the caller are part of it, the caller is not. */
 const keyOf = ({ stage, rights }: ContentAccess, reference: string, request: string): string =>

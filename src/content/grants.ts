@@ -11,7 +11,7 @@ export interface Grant {
   readonly token: (TokenState & { readonly id: string }) | undefined
   /** Its login is null where it is attached. */
   readonly project: { readonly id: string; readonly login: string | null; readonly hasOwnDatabase: boolean } | undefined
-  readonly stage: { readonly id: string; readonly schemaName: string } | undefined
+  readonly stage: { readonly id: string; readonly schemaName: string; readonly logEvents: boolean } | undefined
   /** The token's role in the project; without a token, the project's public role. */
   readonly role: { readonly name: string; readonly read: boolean; readonly write: boolean } | undefined
   /** How the stage stands, where that can be read in the same statement. */
@@ -22,7 +22,8 @@ export interface Grant {
 const grantsSql = (versions: boolean): string => `
   SELECT asked.ordinal AS question,
          token.id AS token_id, ${TOKEN_STATE},
-         project.id AS project_id, project.login, project.own_database IS NOT NULL AS has_own_database, stage.id AS stage_id, stage.schema_name,
+         project.id AS project_id, project.login, project.own_database IS NOT NULL AS has_own_database,
+         stage.id AS stage_id, stage.schema_name, stage.logged_since IS NOT NULL AS log_events,
          role.name AS role, role.content_read, role.content_write${versions ? `, ${VERSION_COLUMNS}` : ''}
   FROM unnest($1::bytea[], $2::text[], $3::text[]) WITH ORDINALITY AS asked(hash, project, stage, ordinal)
   LEFT JOIN control.token ON token.hash = asked.hash
@@ -45,6 +46,7 @@ interface Row extends Partial<VersionRow>, TokenState {
   readonly has_own_database: boolean
   readonly stage_id: string | null
   readonly schema_name: string
+  readonly log_events: boolean
   readonly role: string | null
   readonly content_read: boolean
   readonly content_write: boolean
@@ -82,7 +84,8 @@ const toGrant = (row: Row): Grant => ({
     row.project_id === null
       ? undefined
       : { id: row.project_id, login: row.login, hasOwnDatabase: row.has_own_database },
-  stage: row.stage_id === null ? undefined : { id: row.stage_id, schemaName: row.schema_name },
+  stage:
+    row.stage_id === null ? undefined : { id: row.stage_id, schemaName: row.schema_name, logEvents: row.log_events },
   role: row.role === null ? undefined : { name: row.role, read: row.content_read, write: row.content_write },
   version: versionOf(row),
 })

@@ -1,5 +1,5 @@
 import { quoteQualified } from '../database/quoting.ts'
-import { referenceSql, type SeenVersion } from '../events/reference-sql.ts'
+import type { SeenVersion } from '../events/reference-sql.ts'
 import type { ContentAccess } from './admission.ts'
 import type { ContentAnswer } from './answer.ts'
 import { consistentRead, type Source } from './consistent-read.ts'
@@ -41,27 +41,31 @@ interface Estimate {
   readonly countable: boolean
 }
 
-async function readOnce({ pool, stage, version }: Source, { catalogs, limits: { timeoutMs } }: ReadingServices) {
+async function readOnce(
+  { pool, stage, version, extensionSchemas, reference, toSeen }: Source,
+  { catalogs, limits: { timeoutMs } }: ReadingServices,
+) {
   const { id: stageId, schemaName } = stage
-  const at = { pool, stageId, schemaName, structure: version.structure, timeoutMs }
+  const at = { pool, stageId, schemaName, extensionSchemas, structure: version.structure, timeoutMs }
   const catalog = await catalogs.plan(at, (known) => known)
-  return inStageTransaction(pool, { mode: 'READ ONLY', schemaName, table: '', timeoutMs }, async (client) => {
+  const options = { mode: 'READ ONLY', schemaName, extensionSchemas, table: '', timeoutMs } as const
+  return inStageTransaction(pool, options, async (client) => {
     const { rows: estimates } = await client.query<Estimate>(ESTIMATES, [schemaName, MAX_COUNTED_BYTES])
     const countable = estimates.filter(({ name, countable }) => countable && catalog.tables.has(name))
     const counted = countable.map(({ name }) => `(SELECT count(*) FROM ${quoteQualified(schemaName, name)})`)
-    const { select, from, values } = referenceSql(stageId, schemaName)
+    const { select, from, values } = reference
     const { rows } = await client.query<SeenVersion & { readonly counts: readonly string[] }>(
       `SELECT ${select}, ARRAY[${counted.join(', ')}]::text[] AS counts FROM ${from}`,
       [...values],
     )
-    const [seen] = rows
-    if (!seen) throw new Error('a read gave no row')
+    const [row] = rows
+    if (!row) throw new Error('a read gave no row')
     const counts = new Map<string, RowCount>()
     for (const { name, rows: estimate } of estimates)
       counts.set(name, { count: estimate < 0 ? null : estimate, exact: false })
     for (const [index, { name }] of countable.entries())
-      counts.set(name, { count: Number(seen.counts[index]), exact: true })
-    return { seen, catalog, counts }
+      counts.set(name, { count: Number(row.counts[index]), exact: true })
+    return { seen: toSeen(row, version), catalog, counts }
   })
 }
 

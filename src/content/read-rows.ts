@@ -1,5 +1,5 @@
 import { AppError, invalidRequest, RangeNotSatisfiable } from '../errors.ts'
-import { referenceSql, type SeenVersion } from '../events/reference-sql.ts'
+import type { SeenVersion } from '../events/reference-sql.ts'
 import type { ContentAnswer } from './answer.ts'
 import type { Catalogs } from './catalogs.ts'
 import { consistentRead, type RereadVersion, type Source } from './consistent-read.ts'
@@ -61,22 +61,24 @@ interface Found {
 }
 
 async function readOnce(
-  { pool, stage, version }: Source,
+  { pool, stage, version, extensionSchemas, reference, toSeen }: Source,
   query: RowsQuery,
   { catalogs, limits: { timeoutMs, maxRows } }: ReadingServices,
 ): Promise<Found> {
   const { id: stageId, schemaName } = stage
-  const plan = await catalogs.plan({ pool, stageId, schemaName, structure: version.structure, timeoutMs }, (catalog) =>
+  const at = { pool, stageId, schemaName, extensionSchemas, structure: version.structure, timeoutMs }
+  const plan = await catalogs.plan(at, (catalog) =>
     planRead(catalog, query.table, query.parameters, {
       format: query.format,
       stripNulls: query.stripNulls,
       maxRows,
       ...(query.count && { count: query.count }),
       ...(query.range && { range: query.range }),
-      reference: referenceSql(stageId, schemaName),
+      reference,
     }),
   )
-  return inStageTransaction(pool, { mode: 'READ ONLY', schemaName, table: query.table, timeoutMs }, async (client) => {
+  const options = { mode: 'READ ONLY', schemaName, extensionSchemas, table: query.table, timeoutMs } as const
+  return inStageTransaction(pool, options, async (client) => {
     const { text, values } = plan.statement
     const { rows } = await client.query<SeenVersion & ReadRow>(text, [...values])
     const [row] = rows
@@ -86,7 +88,7 @@ async function readOnce(
       row,
       async (statement) => (await client.query(statement.text, [...statement.values])).rows,
     )
-    return { seen: row, row, total, offset: plan.offset }
+    return { seen: toSeen(row, version), row, total, offset: plan.offset }
   }).catch((error: unknown) => {
     throw statementFailure(plan, error)
   })

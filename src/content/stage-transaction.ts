@@ -9,6 +9,8 @@ import { connectFor } from './table-shares.ts'
 export interface TransactionOptions {
   readonly mode: 'READ ONLY' | 'READ WRITE'
   readonly schemaName: string
+  /** Where names are looked for behind that. */
+  readonly extensionSchemas: readonly string[]
   /** For whose rows a connection is taken. */
   readonly table: string
   /** How long each statement may take. */
@@ -27,7 +29,7 @@ export interface TransactionOptions {
  */
 export async function inStageTransaction<T>(
   pool: pg.Pool,
-  { mode, schemaName, table, timeoutMs, tokenId }: TransactionOptions,
+  { mode, schemaName, extensionSchemas, table, timeoutMs, tokenId }: TransactionOptions,
   use: (client: pg.PoolClient) => Promise<T>,
 ): Promise<T> {
   const client = await connectFor(pool, table)
@@ -36,7 +38,7 @@ export async function inStageTransaction<T>(
     await client.query(
       `BEGIN ISOLATION LEVEL READ COMMITTED ${mode}; SET LOCAL statement_timeout = ${timeoutMs};
        SET LOCAL lock_timeout = ${lockTimeout(timeoutMs)};
-       ${searchStage(schemaName)}${tokenId === undefined ? '' : `; SET LOCAL wharf.token_id = ${quoteLiteral(tokenId)}`}`,
+       ${searchStage(schemaName, extensionSchemas)}${tokenId === undefined ? '' : `; SET LOCAL wharf.token_id = ${quoteLiteral(tokenId)}`}`,
     )
     const result = await use(client)
     // A function that a read called may have changed settings of the session: rolled back, they are as before.

@@ -52,9 +52,9 @@ export type WritingServices = Omit<ReadingServices, 'limits'> & Pick<ReadingLimi
  */
 export const writeRows = (source: Source, write: RowsWrite, services: WritingServices): Promise<Written> =>
   untilConsistent(source, services, async ({ structure }, isLast) => {
-    const { pool, stage } = source
+    const { pool, stage, extensionSchemas } = source
     const { catalogs, timeoutMs } = services
-    const at = { pool, stageId: stage.id, schemaName: stage.schemaName, structure, timeoutMs }
+    const at = { pool, stageId: stage.id, schemaName: stage.schemaName, extensionSchemas, structure, timeoutMs }
     const plan = await catalogs.plan(at, (catalog) => planFor(catalog, write))
     if (!plan.filtered) throw unfiltered(write.kind)
     return tryToWrite(source, plan, write, { structure, ...services }).catch((error: unknown) => {
@@ -81,13 +81,14 @@ function planFor(
 
 /** @returns undefined where the structure is no longer the one that was planned for; nothing is changed then. */
 function tryToWrite(
-  { pool, stage }: Source,
+  { pool, stage, extensionSchemas }: Source,
   plan: WritePlan,
   { table, form, preferences, tokenId }: RowsWrite,
   { structure, rereadVersion, timeoutMs }: WritingServices & { readonly structure: string },
 ): Promise<Written | undefined> {
   const { schemaName } = stage
-  return inStageTransaction(pool, { mode: 'READ WRITE', schemaName, table, timeoutMs, tokenId }, async (client) => {
+  const options = { mode: 'READ WRITE', schemaName, extensionSchemas, table, timeoutMs, tokenId } as const
+  return inStageTransaction(pool, options, async (client) => {
     await enter(client, stage.id)
     // From here on neither an import nor a change of structure can come in between.
     if ((await rereadVersion(stage.id)).structure !== structure) return undefined

@@ -24,9 +24,17 @@ export const databaseAddress = plainText(8_192)
       'libpq has them. It is kept encrypted, and never shown again. It cannot name files or sockets of this server.',
   })
 
+/** Whether the event log of an attached stage is kept. */
+export const logEvents = z.boolean().meta({
+  description:
+    'Whether an event log of the stage is kept in its database, by triggers on its tables, so that its rows can be read at ' +
+    '`/content`.',
+})
+
 export const attachedStage = z.strictObject({
   slug,
   schema: schemaName.meta({ description: 'The PostgreSQL schema that is the stage.' }),
+  logEvents: logEvents.exactOptional(),
 })
 
 /** What makes a project an attached one. */
@@ -73,6 +81,13 @@ export const attachmentSchema = z
         }),
         reasons: z.array(z.string()).meta({ description: 'Why not more.' }),
         missing: z.array(z.string()).meta({ description: 'The SQL that would allow more.' }),
+        logEvents: added(z.boolean().meta({ description: 'Whether its event log is kept there.' }), false),
+        logProblems: added(
+          z
+            .array(z.string())
+            .meta({ description: 'Why changes can go unseen by the log; no answer counts as known then.' }),
+          [],
+        ),
       }),
     ),
   })

@@ -10,6 +10,12 @@ export const stageSchema = z
       z.string().nullable().meta({ description: 'Of an attached stage, the PostgreSQL schema that it is; else null.' }),
       null,
     ),
+    logEvents: added(
+      z.boolean().meta({
+        description: 'Whether an event log is kept of it: of an attached stage, only where that was asked for.',
+      }),
+      false,
+    ),
   })
   .meta({ id: 'Stage' })
 

@@ -15,30 +15,40 @@ export interface EventPage {
 interface LoggedStage {
   readonly id: string
   readonly slug: string
+  /** Since when its log is kept in the database that it is in, where it is. */
+  readonly loggedSince: Date | null
 }
 
-/** The event log of some stages, one after the other, each in the order of commit. */
-export async function* eventPages(tx: Transaction, stages: readonly LoggedStage[]): AsyncGenerator<EventPage> {
-  for (const stage of stages) {
-    await tx.$executeRawUnsafe(`
-      DECLARE wharf_events NO SCROLL CURSOR FOR
-      SELECT json_strip_nulls(json_build_object(
-               'id', event.id, 'stage', ${quoteLiteral(stage.slug)}::text, 'kind', kind, 'table', table_name,
-               'key', key_columns, 'rows', rows::text[], 'token', coalesce(token_id, archived_token_id),
-               'occurredAt', to_char(occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')))::text
-      FROM system.transaction JOIN system.event
-        ON event.stage_id = transaction.stage_id AND event.transaction_id = transaction.id
-      WHERE transaction.stage_id = ${quoteLiteral(stage.id)}::uuid ORDER BY transaction.position, event.ordinal`)
-    for (;;) {
-      const [page] = await tx.$queryRawUnsafe<{ rows: number; [BYTE_TEXT_COLUMN]: string | null }[]>(
-        `SELECT "rows", "lines" AS ${BYTE_TEXT_COLUMN} FROM wharf.fetch_page('wharf_events', $1::int, $2)`,
-        PAGE_BYTES,
-        EVENT_PARTS.join,
-      )
-      const lines = page?.[BYTE_TEXT_COLUMN]
-      if (!page || typeof lines !== 'string') break
-      yield { events: page.rows, lines: readByteText(lines) }
-    }
-    await tx.$executeRawUnsafe('CLOSE wharf_events')
+/**
+ * An event as a line of an archive. @param token whose it is, of the columns of `event`, as SQL.
+ */
+export const eventLineSql = (slug: string, token: string): string => `json_strip_nulls(json_build_object(
+               'id', event.id, 'stage', ${quoteLiteral(slug)}::text, 'kind', kind, 'table', table_name,
+               'key', key_columns, 'rows', rows::text[], 'token', ${token},
+               'occurredAt', to_char(occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')))::text`
+
+/**
+ * The event log that Wharf's own database has of a stage, in the order of commit. Where the log is kept elsewhere, that has its
+ * imports since then, too: here, it is what was before, and what came with an archive.
+ */
+export async function* eventPages(tx: Transaction, { id, slug, loggedSince }: LoggedStage): AsyncGenerator<EventPage> {
+  const own =
+    loggedSince && ` AND (imported_at IS NOT NULL OR occurred_at < ${quoteLiteral(loggedSince.toISOString())})`
+  await tx.$executeRawUnsafe(`
+    DECLARE wharf_events NO SCROLL CURSOR FOR
+    SELECT ${eventLineSql(slug, 'coalesce(token_id, archived_token_id)')}
+    FROM system.transaction JOIN system.event
+      ON event.stage_id = transaction.stage_id AND event.transaction_id = transaction.id
+    WHERE transaction.stage_id = ${quoteLiteral(id)}::uuid${own ?? ''} ORDER BY transaction.position, event.ordinal`)
+  for (;;) {
+    const [page] = await tx.$queryRawUnsafe<{ rows: number; [BYTE_TEXT_COLUMN]: string | null }[]>(
+      `SELECT "rows", "lines" AS ${BYTE_TEXT_COLUMN} FROM wharf.fetch_page('wharf_events', $1::int, $2)`,
+      PAGE_BYTES,
+      EVENT_PARTS.join,
+    )
+    const lines = page?.[BYTE_TEXT_COLUMN]
+    if (!page || typeof lines !== 'string') break
+    yield { events: page.rows, lines: readByteText(lines) }
   }
+  await tx.$executeRawUnsafe('CLOSE wharf_events')
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { preparedQuery } from '../database/prepared-query.ts'
+import type { LogCoverage } from './attached/log-coverage.ts'
 import { recordCrash } from './record-crash.ts'
 
 /** How a stage stood at one moment. Two equal versions say that nothing of it changed between them. */
@@ -11,6 +12,8 @@ export interface StageVersion {
   readonly structure: string
   /** Raised by every swap of its schema. */
   readonly generation: string
+  /** Of a stage in a database that is not Wharf's: what its log sees. Of others, it sees everything. */
+  readonly coverage?: LogCoverage
 }
 
 export interface VersionRow {

@@ -1,3 +1,5 @@
+import { LOG_SCHEMA } from './attached/log-names.ts'
+
 /*
  * The functions of the event log that sessions of any login call. Their names are qualified: a session may have the stage's
  * schema alone as its `search_path`.
@@ -18,5 +20,5 @@ export const ENTER_STAGE = 'SELECT wharf.enter_stage($1) AS open'
 /** The id of the stage's latest event, and how often its schema was swapped. */
 export const STAGE_REFERENCE = 'SELECT reference::text, generation FROM wharf.stage_reference($1::uuid)'
 
-/** What the triggers call that keep the log. */
-export const LOG_FUNCTION = 'wharf.log_statement'
+/** What the triggers call that keep the log, in Wharf's own database and in others: schemas and names, as SQL. */
+export const LOG_FUNCTIONS = `('wharf', 'log_statement'), ('${LOG_SCHEMA}', 'log_statement')`

@@ -16,6 +16,8 @@ export interface Stage {
   /** The PostgreSQL schema that holds its tables. */
   readonly schemaName: string
   readonly createdAt: Date
+  /** Of a stage in a database that is not Wharf's: since when an event log is kept there; null where none is. */
+  readonly loggedSince: Date | null
 }
 
 /** A project with its stages. */

@@ -75,6 +75,12 @@ const CALLS: readonly Call[] = [
     request: stageOf('draft'),
     statuses: forRoot(201),
   },
+  {
+    operation: 'PATCH /projects/{slug}/stages/{stage}',
+    path: '/projects/shop/stages/draft',
+    request: { json: { logEvents: true } },
+    statuses: forRoot(409),
+  },
   { operation: 'DELETE /projects/{slug}/stages/{stage}', path: '/projects/shop/stages/draft', statuses: forRoot(204) },
   // The project is not attached, which those learn who may know.
   {

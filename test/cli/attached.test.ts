@@ -103,14 +103,28 @@ test('a password that is nowhere is asked for on the terminal, or missed where t
   await administer('project:detach', 'asked', '--yes')
 })
 
+test('an event log is kept from the start, no longer, and again', async () => {
+  const attached = await administer('project:attach', 'logged', withoutPassword(), '--log-events')
+  expect(attached.stdout).toMatch(
+    /stages: live \(schema public\)\ntheir event log is kept there, in the schema wharf_log\n$/,
+  )
+  expect((await administer('project:show', 'logged')).stdout).toMatch(/\nlive +public +yes +\S.* +kept\n/)
+  const off = await runCommand(['stage:log', 'live', dsnOf(wharf, 'logged'), '--off'])
+  expect(off).toMatchObject({ code: 0, stdout: expect.stringContaining('what was there of it is removed') })
+  expect((await administer('project:show', 'logged')).stdout).toMatch(/\nlive +public +yes +\S.* +no\n/)
+  const again = await runCommand(['stage:log', 'live', dsnOf(wharf, 'logged')])
+  expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining('in the schema wharf_log') })
+  await administer('project:detach', 'logged', '--yes')
+})
+
 test('what a login may do is shown with what is missing', async () => {
   await administer('project:attach', 'read', external.reader.href)
   const { stdout } = await administer('project:show', 'read')
-  expect(stdout).toMatch(/\nstage +schema +export +import\nlive +public +yes +no\n/)
+  expect(stdout).toMatch(/\nstage +schema +export +import +event log\nlive +public +yes +no +no\n/)
   expect(stdout).toMatch(/live: what would allow more, for the owner of the database to run:\n {2}\S/)
   await external.run('CREATE TABLE closed (n int)')
   expect((await administer('project:show', 'read')).stdout).toMatch(
-    /\nlive +public +no +no\n[\s\S]*GRANT SELECT ON .*closed/,
+    /\nlive +public +no +no +no\n[\s\S]*GRANT SELECT ON .*closed/,
   )
   await administer('project:detach', 'read', '--yes')
   const again = await administer('project:attach', 'read', external.reader.href)

@@ -71,7 +71,10 @@ const getRows = route('GET /content/{project}/{stage}/{table}', {
 export const admitTo =
   ({ content }: Container, permission: ContentPermission): Admit<ContentAccess> =>
   ({ token, params, identify }: Credentials) =>
-    content.admit({ token, project: String(params.project), stage: String(params.stage), permission, identify })
+    content.admit({
+      ...{ token, project: String(params.project), stage: String(params.stage) },
+      ...{ relation: typeof params.table === 'string' ? params.table : undefined, permission, identify },
+    })
 
 /** `GET /content/{project}/{stage}`, with and without a table */
 export function contentRoutes(container: Container): readonly BoundRoute<Caller>[] {

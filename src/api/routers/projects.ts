@@ -1,12 +1,13 @@
 import { z } from 'zod'
 import type { Container } from '../../container.ts'
-import { attachRequest, schemaName } from '../../contract/attachment.ts'
+import { attachRequest, logEvents, schemaName } from '../../contract/attachment.ts'
 import { slug } from '../../contract/fields.ts'
 import { pageOf } from '../../contract/page.ts'
 import { projectSchema, stageSchema } from '../../contract/project.ts'
 import type { Caller } from '../../projects/access.ts'
-import { attachProject, attachStage } from '../../projects/attached/attach-project.ts'
+import { attachLoggedProject, attachLoggedStage } from '../../projects/attached/attach-logged.ts'
 import { detachStage } from '../../projects/attached/detach-project.ts'
+import { switchLog } from '../../projects/attached/log-stage.ts'
 import { createOwnProject, deleteOwnProject } from '../../projects/own-database/own-project.ts'
 import { createOwnStage, deleteOwnStage } from '../../projects/own-database/own-stages.ts'
 import { createProject, deleteProject, findProject, listProjects, type Project } from '../../projects/projects.ts'
@@ -91,15 +92,34 @@ const addStage = route('POST /projects/{slug}/stages', {
   access: { by: 'root' },
   params: z.object({ slug }),
   body: jsonBody(
-    z.strictObject({
-      slug,
-      schema: schemaName
-        .exactOptional()
-        .meta({ description: 'Of an attached project, and only there: the schema that is the stage.' }),
-    }),
+    z
+      .strictObject({
+        slug,
+        schema: schemaName
+          .exactOptional()
+          .meta({ description: 'Of an attached project, and only there: the schema that is the stage.' }),
+        logEvents: logEvents.exactOptional(),
+      })
+      .refine((stage) => stage.schema !== undefined || stage.logEvents === undefined, {
+        path: ['logEvents'],
+        error: 'must not be there without "schema": the log of a stage of Wharf’s own is always kept',
+      }),
   ),
   answers: { 201: json(stageSchema, 'The new stage.') },
   errors: ['NOT_FOUND', 'CONFLICT', 'ATTACHED_PROJECT', 'ATTACHED_FAILED'],
+})
+
+const changeStage = route('PATCH /projects/{slug}/stages/{stage}', {
+  operationId: 'changeStage',
+  summary: 'Has the event log of an attached stage kept, or no longer; for the root token',
+  description:
+    'The log is kept in the database of the stage, in the schema `wharf_log`, by triggers on its tables, for which the login ' +
+    'has to be their owner. With the log, its rows can be read at `/content`. Where it is no longer kept, all of it is removed.',
+  access: { by: 'root' },
+  params: stageParams,
+  body: jsonBody(z.strictObject({ logEvents })),
+  answers: { 200: json(stageSchema, 'The stage.') },
+  errors: ['NOT_FOUND', 'CONFLICT', 'ATTACHED_FAILED'],
 })
 
 const removeStage = route('DELETE /projects/{slug}/stages/{stage}', {
@@ -131,7 +151,7 @@ export function projectRoutes(container: Container, proofSecret: string): readon
       }
       const attachIt = ({ address, stages }: z.output<typeof attachRequest>): Promise<Project> => {
         const allowed = hostsFor(headers, address, { config, proofSecret })
-        return attachProject(container, { slug, stages, address, allowed, pointer: '/attach/address' })
+        return attachLoggedProject(container, { slug, stages, address, allowed, pointer: '/attach/address' })
       }
       const project = await (attach ? attachIt(attach) : createHosted())
       return { status: 201, headers: { location: `/projects/${project.slug}` }, body: toProjectBody(project) }
@@ -152,13 +172,20 @@ export function projectRoutes(container: Container, proofSecret: string): readon
     }),
     addStage.handle<Caller>(async ({ params, body }) => {
       const project = await findProject(database, params.slug)
-      const { slug, schema } = body
+      const { slug, schema, logEvents = false } = body
       const create = (): Promise<Stage> =>
         project.location === 'own'
           ? createOwnStage(container, project, slug)
           : database.$transaction((tx) => createStage(tx, project, slug))
-      const stage = await (schema === undefined ? create() : attachStage(container, project, { slug, schema }))
+      const stage = await (schema === undefined
+        ? create()
+        : attachLoggedStage(container, project, { slug, schema, logEvents }))
       return { status: 201, body: toStageBody(project)(stage) }
+    }),
+    changeStage.handle<Caller>(async ({ params, body: { logEvents } }) => {
+      const project = await findProject(database, params.slug)
+      const stage = await switchLog(container, project, { slug: params.stage, logEvents })
+      return { status: 200, body: toStageBody(project)(stage) }
     }),
     removeStage.handle<Caller>(async ({ params, query }) => {
       const project = await findProject(database, params.slug)
@@ -177,10 +204,11 @@ const visibleTo = (caller: Caller) => (caller.kind === 'root' ? {} : { slugs: [.
 
 const toStageBody =
   ({ location }: Project) =>
-  ({ slug, createdAt, schemaName }: Stage) => ({
+  ({ slug, createdAt, schemaName, loggedSince }: Stage) => ({
     slug,
     createdAt: createdAt.toISOString(),
     schema: location === 'attached' ? schemaName : null,
+    logEvents: location === 'shared' || loggedSince !== null,
   })
 
 export const toProjectBody = (project: Project) => ({

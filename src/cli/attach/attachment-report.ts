@@ -51,20 +51,21 @@ const describe = (attachment: Attachment): DatabaseReport => ({
     ...(attachment.server === null ? [] : ([['server', attachment.server]] as const)),
   ],
   sections: (style) => {
-    const rows = attachment.stages.map(({ slug, schema, mayExport, mayImport }) => [
+    const rows = attachment.stages.map(({ slug, schema, mayExport, mayImport, logEvents }) => [
       ...[slug, schema],
-      ...[mayExport ? 'yes' : 'no', mayImport],
+      ...[mayExport ? 'yes' : 'no', mayImport, logEvents ? 'kept' : 'no'],
     ])
     const reasons = attachment.stages.flatMap(reasonsOf)
     return [
-      formatTable(['stage', 'schema', 'export', 'import'], rows, style),
+      formatTable(['stage', 'schema', 'export', 'import', 'event log'], rows, style),
       ...(reasons.length === 0 ? [] : [reasons.join('\n')]),
     ]
   },
 })
 
-const reasonsOf = ({ slug, reasons, missing }: Attachment['stages'][number]): readonly string[] => [
+const reasonsOf = ({ slug, reasons, missing, logProblems }: Attachment['stages'][number]): readonly string[] => [
   ...reasons.map((reason) => printable(`${slug}: ${reason}`)),
+  ...logProblems.map((problem) => printable(`${slug}: its rows are read anew each time: ${problem}`)),
   ...(missing.length === 0 ? [] : [printable(`${slug}: what would allow more, for the owner of the database to run:`)]),
   ...missing.map((statement) => printable(`  ${statement}`)),
 ]

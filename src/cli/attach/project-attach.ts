@@ -16,6 +16,7 @@ interface AttachOptions extends AttachAllOptions {
   readonly schema?: readonly string[]
   readonly stage?: readonly string[]
   readonly all?: boolean
+  readonly logEvents?: boolean
 }
 
 /** `project:attach` */
@@ -54,7 +55,8 @@ interface Attaching {
 }
 
 async function attach(context: CommandContext, server: Server, { slug, address, options }: Attaching): Promise<number> {
-  const stages = chosenStages([...address.schemas, ...(options.schema ?? [])], options.stage ?? [])
+  const chosen = chosenStages([...address.schemas, ...(options.schema ?? [])], options.stage ?? [])
+  const stages = chosen.map((stage) => ({ ...stage, ...(options.logEvents && { logEvents: true }) }))
   const project = await sendAddress(
     context,
     server,
@@ -73,12 +75,14 @@ async function attach(context: CommandContext, server: Server, { slug, address, 
       const attached = printable(`attached ${address.name} as project ${project.slug}, stages: ${named}`)
       const advice = `wharf project:show ${project.slug} says why, and which GRANT is missing`
       const notes = unreadable.map((stage) => printable(`the login may not read all of stage ${stage}: ${advice}`))
-      return [attached, ...notes].join('\n')
+      const logged = options.logEvents ? ['their event log is kept there, in the schema wharf_log'] : []
+      return [attached, ...logged, ...notes].join('\n')
     },
   })
 }
 
 async function change(context: CommandContext, server: Server, { slug, address, options }: Attaching): Promise<number> {
+  if (options.logEvents) throw wrongUse('--log-events is for a new project; of one that is there: stage:log')
   const project = await sendAddress(
     context,
     server,

@@ -11,10 +11,10 @@ export const runStageAttach = (
   context: CommandContext,
   slug: string,
   target: string | undefined,
-  options: ResultOptions & { readonly schema: string },
+  options: ResultOptions & { readonly schema: string; readonly logEvents?: boolean },
 ): Promise<number> =>
   withProject(context, target, async ({ http }, project) => {
-    const body = { slug, schema: options.schema }
+    const body = { slug, schema: options.schema, ...(options.logEvents && { logEvents: true }) }
     const stage = await send(
       http,
       { method: 'POST', path: encodedPath`/projects/${project}/stages`, body },

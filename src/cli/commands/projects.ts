@@ -31,6 +31,10 @@ export function addProjectCommands(program: Command, run: Run): void {
     .addOption(repeatable('--schema <name>', 'a schema that is a stage (default: public)'))
     .addOption(repeatable('--stage <slug>', 'its stage, in the same order (default: live, or named as the schemas)'))
     .option('--change', 'give a project, or with --all a server, that is attached another address')
+    .option(
+      '--log-events',
+      'keep event logs there, by triggers on its tables, so that their rows can be read over HTTP',
+    )
     .action(run(async () => (await import('../attach/project-attach.ts')).runProjectAttach))
 
   program

@@ -19,7 +19,21 @@ export function addStageCommands(program: Command, run: Run): void {
     .summary('add a schema of an attached project as a stage')
     .description(`Adds a schema of the database of an attached project as a stage: ${PROJECT}.`)
     .requiredOption('--schema <name>', 'the schema')
+    .option(
+      '--log-events',
+      'keep an event log there, by triggers on its tables, so that its rows can be read over HTTP',
+    )
     .action(run(async () => (await import('../attach/stage-attach.ts')).runStageAttach))
+
+  program
+    .command('stage:log <slug> [target-project]')
+    .summary('keep an event log of an attached stage, or no longer')
+    .description(
+      `Has an event log of a stage of an attached project kept in its database: ${PROJECT}. Triggers on its tables write it, ` +
+        'in the schema wharf_log; the login has to own them. The rows of the stage can be read over HTTP then.',
+    )
+    .option('--off', 'keep it no longer, and remove all of it')
+    .action(run(async () => (await import('../attach/stage-log.ts')).runStageLog))
 
   program
     .command('stage:detach <slug> [target-project]')

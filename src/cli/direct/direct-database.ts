@@ -47,6 +47,7 @@ export async function withDirectDatabase<T>(
       stages: stages.map(({ slug, schema }) => ({
         ...{ id: randomUUID(), slug, schemaName: schema },
         createdAt: new Date(),
+        loggedSince: null,
       })),
     })
   } catch (error) {

@@ -3,10 +3,12 @@ import type { PrismaClient } from '../../database/generated/client.ts'
 import type { Seal } from '../../lib/seal.ts'
 import { assertAttached } from '../project-location.ts'
 import { forgetProject, lockProject, type Project } from '../projects.ts'
-import { findStage } from '../stages.ts'
+import { findStage, type Stage } from '../stages.ts'
 import type { AttachedDatabases } from './attached-databases.ts'
 import { identityOf, readAttachment } from './attachment.ts'
+import { removeLog } from './event-log.ts'
 import { keepImportsOut } from './keep-imports-out.ts'
+import { logFailure, schemasOf } from './log-stage.ts'
 import { readTraces, removeTraces } from './remove-traces.ts'
 
 export interface DetachServices {
@@ -37,7 +39,7 @@ export async function detachProject(services: DetachServices, project: Project, 
     const stages = await tx.stage.findMany({ where: { projectId: project.id } })
     const stageIds = stages.map(({ id }) => id)
     await keepImportsOut(tx, stageIds)
-    if (!options.force) await leaveAsFound(tx, services, { project, stageIds, isWhole: true })
+    if (!options.force) await leaveAsFound(tx, services, { project, stages, isWhole: true })
     await leaveOut(tx, project)
     await forgetProject(tx, project)
   }, PATIENT)
@@ -64,15 +66,18 @@ export async function detachStage(
   await services.control.prisma.$transaction(async (tx) => {
     await lockProject(tx, project)
     await keepImportsOut(tx, [id])
-    if (!force) await leaveAsFound(tx, services, { project, stageIds: [id], isWhole: false })
+    const stages = await tx.stage.findMany({ where: { id } })
+    if (!force) await leaveAsFound(tx, services, { project, stages, isWhole: false })
     await tx.stageState.deleteMany({ where: { stageId: id } })
     await tx.stage.deleteMany({ where: { id } })
   }, PATIENT)
 }
 
+type LoggedStage = Pick<Stage, 'id' | 'schemaName' | 'loggedSince'>
+
 interface Leaving {
   readonly project: Project
-  readonly stageIds: readonly string[]
+  readonly stages: readonly LoggedStage[]
   /** Whether no stage of the project is left. */
   readonly isWhole: boolean
 }
@@ -81,11 +86,20 @@ interface Leaving {
 async function leaveAsFound(
   tx: Transaction,
   { seal, attached }: DetachServices,
-  { project, stageIds, isWhole }: Leaving,
+  { project, stages, isWhole }: Leaving,
 ): Promise<void> {
-  const traces = await readTraces(tx, stageIds)
-  if (traces.schemas.length === 0 && !(isWhole && traces.isImportedInto)) return
+  const traces = await readTraces(
+    tx,
+    stages.map(({ id }) => id),
+  )
+  const logged = stages.filter(({ loggedSince }) => loggedSince !== null)
+  if (traces.schemas.length === 0 && logged.length === 0 && !(isWhole && traces.isImportedInto)) return
   const { database } = await attached.of(project, 'imports')
+  for (const stage of logged) {
+    await removeLog(database, stage.id, await schemasOf(tx, stage)).catch((error: unknown) => {
+      throw logFailure(error)
+    })
+  }
   const withRecords = isWhole && !(await isSharedDatabase(tx, seal, project))
   await removeTraces(database, traces, { withRecords })
 }

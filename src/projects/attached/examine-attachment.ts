@@ -2,7 +2,8 @@ import type { z } from 'zod'
 import type { attachmentSchema } from '../../contract/attachment.ts'
 import { examineLogin, type LoginReport } from '../../database/address/examine-login.ts'
 import type { CatalogQuery } from '../../database/address/login-rights.ts'
-import type { Queryable } from '../../database/database.ts'
+import type { Database, Queryable } from '../../database/database.ts'
+import { readAttachedVersion } from '../../events/attached/attached-version.ts'
 import type { Seal } from '../../lib/seal.ts'
 import type { Project } from '../projects.ts'
 import type { Stage } from '../stages.ts'
@@ -25,8 +26,11 @@ export async function examineAttachment(
   const { name, login, server = null, changedAt } = await readAttachment(control.prisma, seal, project)
   const { database } = await attached.of(project, 'exports')
   const query: CatalogQuery = async (sql, parameters = []) => (await database.pool.query(sql, [...parameters])).rows
-  const reports: { readonly stage: Stage; readonly report: LoginReport }[] = []
-  for (const stage of project.stages) reports.push({ stage, report: await examineLogin(query, stage.schemaName) })
+  const reports: ExaminedStage[] = []
+  for (const stage of project.stages) {
+    const logProblems = stage.loggedSince ? await problemsOf(database, stage) : []
+    reports.push({ stage, report: await examineLogin(query, stage.schemaName), logProblems })
+  }
   const [{ report } = { report: { version: '', isSuperuser: false } }] = reports
   return {
     ...{ name, login, server, changedAt: changedAt.toISOString() },
@@ -35,8 +39,20 @@ export async function examineAttachment(
   }
 }
 
-const toStageBody = ({ stage, report }: { readonly stage: Stage; readonly report: LoginReport }) => ({
+interface ExaminedStage {
+  readonly stage: Stage
+  readonly report: LoginReport
+  readonly logProblems: readonly string[]
+}
+
+async function problemsOf({ pool }: Pick<Database, 'pool'>, { id }: Stage): Promise<readonly string[]> {
+  const version = await readAttachedVersion(pool, id)
+  return version?.coverage?.problems ?? ['the log is not there any more: make it again (stage:log)']
+}
+
+const toStageBody = ({ stage, report, logProblems }: ExaminedStage) => ({
   ...{ slug: stage.slug, schema: stage.schemaName },
   ...{ mayExport: report.mayExport, mayImport: report.mayImport },
   ...{ reasons: [...report.reasons], missing: [...report.missing] },
+  ...{ logEvents: stage.loggedSince !== null, logProblems: [...logProblems] },
 })

@@ -2,6 +2,7 @@ import { type ArchiveWriter, createArchiveWriter } from '../../archive/archive-w
 import { ARCHIVE_VERSION } from '../../archive/lines.ts'
 import type { Transaction } from '../../database/database.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
+import { attachedEventPages } from '../../events/attached/attached-event-pages.ts'
 import { eventPages } from '../../events/event-pages.ts'
 import { listRoles } from '../../projects/roles.ts'
 import { searchStage } from '../../projects/stage-path.ts'
@@ -82,7 +83,7 @@ async function* projectLines(
   })
   if (system) {
     if (!records) throw new Error(`Wharf has no records of "${slug}"`)
-    yield* systemLines(writing, records(slug), stages)
+    yield* systemLines(writing, records(slug), { source, stages })
   }
   for (const stage of stages) yield* stageLines(writing, source, stage)
   yield writer.close('projectEnd')
@@ -91,13 +92,17 @@ async function* projectLines(
 async function* systemLines(
   { writer, limits }: Writing,
   { tx, projectId }: ProjectRecords,
-  stages: readonly DeclaredStage[],
+  { source, stages }: Pick<DeclaredProject, 'source' | 'stages'>,
 ): AsyncGenerator<Buffer> {
   yield writer.open('system', {})
   for (const role of await listRoles(tx, projectId)) yield writer.open('role', role)
-  const logged = stages.map(({ stage }) => stage)
-  for await (const { events, lines } of eventPages(tx, logged)) {
-    yield assertReadable(writer.eventPage(events, lines), 'event', 'an event of the log', limits)
+  for (const { stage } of stages) {
+    const logs = [eventPages(tx, stage), ...(stage.loggedSince ? [attachedEventPages(source.tx, stage)] : [])]
+    for (const log of logs) {
+      for await (const { events, lines } of log) {
+        yield assertReadable(writer.eventPage(events, lines), 'event', 'an event of the log', limits)
+      }
+    }
   }
   yield writer.close('systemEnd')
 }

@@ -1,4 +1,5 @@
 import { quoteIdentifier } from '../../database/quoting.ts'
+import { logLoaded } from '../../events/attached/log-import.ts'
 import { LOG_TABLES, RECORD_IMPORT } from '../../events/statements.ts'
 import { assertBuilt } from '../structure/assert-built.ts'
 import { createStatements, settleStatements } from '../structure/create-statements.ts'
@@ -78,6 +79,7 @@ export async function loadStage(
     }
     // Only now: the rows that were loaded are one event, the import's.
     if (isOwn) await session.query(LOG_TABLES, [schemaName ?? stage.schemaName])
+    else if (!inPlace) await logLoaded(query, stage.schemaName, schemaName)
     const ids = await session.query<{ id: string }>(TRANSACTION_IDS, [schemaName ?? null])
     if (inPlace && isOwn) await session.query(RECORD_IMPORT, [stage.id, tokenId])
     const { commit, rollback } = session

@@ -4,7 +4,9 @@ import { readClock } from '../../../database/clock.ts'
 import type { Transaction } from '../../../database/database.ts'
 import { nameTransaction } from '../../../database/session-name.ts'
 import { isAppError } from '../../../errors.ts'
+import { logReplacedIfLogged } from '../../../events/attached/log-import.ts'
 import { replaceLog } from '../../../events/load-log.ts'
+import type { Query } from '../../structure/query.ts'
 import type { ImportOptions, ImportServices } from '../import-options.ts'
 import { toImported } from '../import-result.ts'
 import { applyRoles, lockRoles, planRolesOf } from '../import-roles.ts'
@@ -13,8 +15,8 @@ import { assertMayBuild } from '../structure-permission.ts'
 import { expireKept, recordImport } from '../swap-stages.ts'
 import type { TargetProject } from '../targets.ts'
 import { commitOnce } from './commit-once.ts'
-import { type CommittedImport, canRecord, type Operation, recordCommitted } from './committed-imports.ts'
-import { type Exchange, exchangeStages } from './exchange.ts'
+import { type CommittedImport, canRecord, recordCommitted } from './committed-imports.ts'
+import { type Exchange, type ExchangeOptions, exchangeStages } from './exchange.ts'
 import { externalSchemaName } from './external-schemas.ts'
 import { uncertainty } from './uncertain-imports.ts'
 
@@ -52,19 +54,20 @@ export async function commitExternal(
     }
     const imported = [toImported(target, loaded, roles, services)]
     const committed = toCommitted(loaded, exchanges, imported, options.restOfResult?.([archived]) ?? {})
+    const logged = { tokenId, isNewLog: roles !== undefined }
     const record = isRecorded ? { operation, committed } : undefined
     // What can be done before readers wait is.
     await recordExternal(tx, committed, { tokenId, undoHours })
     const follow = async (): Promise<void> => beforeCommit?.(tx, imported, [archived])
     if (inPlace.length === 0) {
-      await exchangeStages(external, exchanges, { ...options, record, beforeCommit: follow })
+      await exchangeStages(external, exchanges, { ...options, record, logged, beforeCommit: follow })
     } else {
       await follow()
       if (!record) {
         await uncertain.note()
         await uncertain.forget(tx)
       }
-      for (const stage of inPlace) await commitInPlace(stage, record, sessionName)
+      for (const stage of inPlace) await commitInPlace(stage, { record, logged, sessionName })
     }
     return imported
   }
@@ -99,13 +102,12 @@ const toCommitted = (
 })
 
 async function commitInPlace(
-  { target: { database }, session, commit }: LoadedStage,
-  record: { readonly operation: Operation; readonly committed: CommittedImport } | undefined,
-  sessionName = '',
+  { target: { database, stage }, session, commit }: LoadedStage,
+  { record, logged, sessionName = '' }: Pick<ExchangeOptions, 'record' | 'logged' | 'sessionName'>,
 ): Promise<void> {
-  if (record) {
-    await recordCommitted((sql, parameters) => session.query(sql, parameters), record.operation, record.committed)
-  }
+  const query: Query = (sql, parameters) => session.query(sql, parameters)
+  await logReplacedIfLogged(query, stage.schemaName, logged)
+  if (record) await recordCommitted(query, record.operation, record.committed)
   await commitOnce(commit, { database, sessionName, operation: record?.operation })
 }
 

@@ -5,6 +5,8 @@ import { nameSession } from '../../../database/session-name.ts'
 import { openSingleUseSession } from '../../../database/single-use-session.ts'
 import { SQLSTATE, sqlState } from '../../../database/sqlstate.ts'
 import { conflict, isAppError } from '../../../errors.ts'
+import { logReplaced } from '../../../events/attached/log-import.ts'
+import { findLog } from '../../../events/attached/log-triggers.ts'
 import type { ProjectDatabase } from '../../../projects/stage-database.ts'
 import type { Query } from '../../structure/query.ts'
 import { assertSettled } from '../assert-settled.ts'
@@ -21,8 +23,8 @@ import { readStructureState } from './structure-state.ts'
 import { type LockingSession, whileLocked } from './while-locked.ts'
 
 /** A stage as it was when it was looked at. */
-export interface ExchangedStage
-  extends Pick<TargetStage, 'stage' | 'login' | 'exchanged' | 'structureState' | 'rightsState'> {
+export interface ExchangedStage extends Pick<TargetStage, 'login' | 'exchanged' | 'structureState' | 'rightsState'> {
+  readonly stage: Pick<TargetStage['stage'], 'schemaName'>
   /** Those that the schema has afterwards, where it takes the place of another one. */
   readonly rights: Pick<TargetStage['rights'], 'grants'>
 }
@@ -39,6 +41,8 @@ export interface Exchange {
 export interface ExchangeOptions extends SessionOptions {
   /** What is written down there with it; undefined where there is no place for it. */
   readonly record: { readonly operation: Operation; readonly committed: CommittedImport } | undefined
+  /** What the stage's own log says of it, where it has one. */
+  readonly logged: Parameters<typeof logReplaced>[2]
   /** Called when everything has changed places and nothing is committed, while readers wait; throws where it must not be. */
   readonly beforeCommit: () => Promise<void>
 }
@@ -54,7 +58,7 @@ export interface ExchangeOptions extends SessionOptions {
 export async function exchangeStages(
   external: ProjectDatabase,
   exchanges: readonly Exchange[],
-  { signal, sessionName = `wharf import ${randomUUID()}`, record, beforeCommit }: ExchangeOptions,
+  { signal, sessionName = `wharf import ${randomUUID()}`, record, logged, beforeCommit }: ExchangeOptions,
 ): Promise<void> {
   const { client, close } = await openSingleUseSession(external.database.pool, signal)
   const run = async (statements: readonly string[]): Promise<void> => {
@@ -65,6 +69,11 @@ export async function exchangeStages(
     await nameSession(client, sessionName)
     const schemas = exchanges.map(({ target }) => target.stage.schemaName)
     const moves = await prepare({ run, query }, exchanges)
+    const logs: { readonly id: string; readonly schemaName: string }[] = []
+    for (const schemaName of schemas) {
+      const id = await findLog(query, schemaName)
+      if (id !== undefined) logs.push({ id, schemaName })
+    }
     const before = async (): Promise<void> => {
       if (record) await recordCommitted(query, record.operation, record.committed)
     }
@@ -75,6 +84,7 @@ export async function exchangeStages(
           throw sqlState(error) === SQLSTATE.lockNotAvailable ? error : loadFailure(error)
         })
       }
+      for (const log of logs) await logReplaced(query, log, logged)
     })
     await beforeCommit()
     await commitOnce(() => client.query('COMMIT'), { ...external, sessionName, operation: record?.operation })

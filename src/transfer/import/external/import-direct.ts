@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { RowsPolicy } from '../../../archive/assert-rows.ts'
 import type { ImportedProject } from '../../../contract/import.ts'
 import { conflict, invalidRequest } from '../../../errors.ts'
+import { logReplacedIfLogged } from '../../../events/attached/log-import.ts'
 import type { ProjectDatabase } from '../../../projects/stage-database.ts'
 import type { Stage } from '../../../projects/stages.ts'
 import type { LineLimits } from '../../export/line-limits.ts'
@@ -114,6 +115,9 @@ export async function tryDirect({ stages }: TargetProject, signal: AbortSignal):
   for (const stage of stages) await tryExternal(stage, signal)
 }
 
+/** A server of Wharf's may keep a log there. */
+const LOGGED = { tokenId: null, isNewLog: false } as const
+
 async function commitDirect(
   target: DirectTarget,
   loaded: readonly LoadedStage[],
@@ -126,7 +130,14 @@ async function commitDirect(
   const { database } = target
   if (exchanges.length > 0) {
     const beforeCommit = async (): Promise<void> => signal.throwIfAborted()
-    await exchangeStages(target, exchanges, { signal, sessionName, record: undefined, beforeCommit })
+    await exchangeStages(target, exchanges, { signal, sessionName, record: undefined, logged: LOGGED, beforeCommit })
   }
-  for (const stage of inPlace) await commitOnce(stage.commit, { database, sessionName, operation: undefined })
+  for (const stage of inPlace) {
+    await logReplacedIfLogged(
+      (sql, parameters) => stage.session.query(sql, parameters),
+      stage.target.stage.schemaName,
+      LOGGED,
+    )
+    await commitOnce(stage.commit, { database, sessionName, operation: undefined })
+  }
 }

@@ -20,7 +20,7 @@ const replacedBySchema = z.object({ exchanged: z.enum(['schemas', 'objects']) })
  * Puts back what the last import replaced in a database that is not Wharf's.
  *
  * @throws {AppError} CONFLICT where nothing is kept, or somebody goes on using a table; WRITTEN_SINCE where `force` is
- *   missing: Wharf keeps no log there, and cannot say whether somebody wrote since.
+ *   missing: it is not looked whether somebody wrote since.
  */
 export async function undoExternal(
   { system, imports, importTurns }: UndoServices,
@@ -54,7 +54,12 @@ export async function undoExternal(
           // Without the locks, another may have begun to import.
           const beforeCommit = async (): Promise<void> => lost.throwIfAborted()
           const exchanges = [{ target, loaded: found.schemaName, kept }]
-          await exchangeStages(stage, exchanges, { signal: lost, record, beforeCommit })
+          await exchangeStages(stage, exchanges, {
+            signal: lost,
+            record,
+            logged: { tokenId, isNewLog: false },
+            beforeCommit,
+          })
           return { replacedAt: found.createdAt, tables }
         },
         { timeout: 10 * 60_000 },
@@ -98,6 +103,6 @@ async function recordUndone(
 const writtenSince = (): AppError =>
   new AppError(
     'WRITTEN_SINCE',
-    'Wharf keeps no log of a database that is not its own, so the stage may have been written to since: undo with force, ' +
+    'what was written to a database that is not Wharf’s is not looked at, so the stage may have been written to since: undo with force, ' +
       'which keeps what it has now until another undo',
   )

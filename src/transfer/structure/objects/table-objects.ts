@@ -1,5 +1,5 @@
 import { quoteIdentifier } from '../../../database/quoting.ts'
-import { LOG_FUNCTION } from '../../../events/statements.ts'
+import { LOG_FUNCTIONS } from '../../../events/statements.ts'
 import { commentOn } from '../clauses.ts'
 import { jsonObject } from '../query.ts'
 import { ENABLE, enabledSql, type ObjectKind, type ObjectLineOf } from './object-kind.ts'
@@ -68,7 +68,9 @@ export const TRIGGER: ObjectKind<'trigger'> = {
   )}
   JOIN pg_catalog.pg_class c ON c.oid = o.tgrelid
  WHERE c.relnamespace = $1::pg_catalog.oid AND NOT o.tgisinternal AND o.tgparentid = 0
-   AND o.tgfoid IS DISTINCT FROM pg_catalog.to_regproc('${LOG_FUNCTION}')
+   AND o.tgfoid NOT IN (
+         SELECT p.oid FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+          WHERE (n.nspname, p.proname) IN (${LOG_FUNCTIONS}))
  ORDER BY c.relname, o.tgname`,
   nameOf,
   create: create('TRIGGER'),
