@@ -29,6 +29,7 @@ export async function runProjectAttach(
   if (options.all) {
     if (given !== undefined) throw wrongUse('--all takes the address alone: each project has the name of its database')
     if (options.schema || options.stage) throw wrongUse(NO_STAGES)
+    if (options.logEvents) throw wrongUse(NO_LOGS)
     return runAttachAll(context, slug, options)
   }
   if (given === undefined) throw wrongUse(NO_ADDRESS)
@@ -44,6 +45,8 @@ export async function runProjectAttach(
 
 const NO_STAGES =
   'with --all, the stages are the schemas that hold something: --schema and --stage name those of a single database'
+
+const NO_LOGS = 'with --all, no event log is kept: have it kept of the stages that need one (stage:log)'
 
 const NO_ADDRESS =
   'the address of the database is missing: wharf project:attach <slug> postgres://<login>@<host>/<database>'
