@@ -1,4 +1,5 @@
-import { quoteIdentifier, quoteLiteral } from '../../database/quoting.ts'
+import { quoteIdentifier } from '../../database/quoting.ts'
+import { sinceVersion } from './by-version.ts'
 import type { ColumnLine, TableLine } from './lines.ts'
 import { jsonObject } from './query.ts'
 
@@ -94,12 +95,7 @@ function setNotNull(table: string, { name, notNull: { name: constraint, noInheri
   if (constraint === undefined && !noInherit) return set
   const named = constraint === undefined ? 'ADD' : `ADD CONSTRAINT ${quoteIdentifier(constraint)}`
   const add = `${alter} ${named} NOT NULL ${quoteIdentifier(name)}${noInherit ? ' NO INHERIT' : ''}`
-  const body = `
-    BEGIN
-      EXECUTE CASE WHEN pg_catalog.current_setting('server_version_num')::integer >= 180000
-                   THEN ${quoteLiteral(add)} ELSE ${quoteLiteral(set)} END;
-    END`
-  return `DO LANGUAGE plpgsql ${quoteLiteral(body)}`
+  return sinceVersion(18, add, set)
 }
 
 /**

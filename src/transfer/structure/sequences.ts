@@ -1,4 +1,5 @@
 import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../database/quoting.ts'
+import { sinceVersion } from './by-version.ts'
 import { commentOn } from './clauses.ts'
 import type { ObjectKey } from './dependencies.ts'
 import { describable, type LineContext } from './line-context.ts'
@@ -72,22 +73,13 @@ export function positionSequence(sequence: SequenceLine | IdentityLine['sequence
   return [
     // setval() is not undone by a rollback, but the sequence is: it is new in this transaction.
     `SELECT pg_catalog.setval(${quoteLiteral(name)}, ${sequence.value}, ${sequence.called})`,
-    ...(unlogged === undefined ? [] : [setLogged(name, unlogged)]),
+    // Before PostgreSQL 15, every sequence is logged.
+    ...(unlogged === undefined
+      ? []
+      : [sinceVersion(15, `ALTER SEQUENCE ${name} SET ${unlogged ? 'UNLOGGED' : 'LOGGED'}`, '')]),
     ...(ownedBy ? [`ALTER SEQUENCE ${name} OWNED BY ${quoteQualified(ownedBy.table, ownedBy.column)}`] : []),
     ...commentOn(`SEQUENCE ${name}`, sequence.comment),
   ]
-}
-
-/** Before PostgreSQL 15, the sequence of every identity column is logged, and nothing else can be said of it. */
-function setLogged(quotedName: string, unlogged: boolean): string {
-  const alter = `ALTER SEQUENCE ${quotedName} SET ${unlogged ? 'UNLOGGED' : 'LOGGED'}`
-  const body = `
-    BEGIN
-      IF pg_catalog.current_setting('server_version_num')::integer >= 150000 THEN
-        EXECUTE ${quoteLiteral(alter)};
-      END IF;
-    END`
-  return `DO LANGUAGE plpgsql ${quoteLiteral(body)}`
 }
 
 /** What decides about which rows fit. */

@@ -1,5 +1,6 @@
 import { archiveFault } from '../../archive/archive-invalid.ts'
-import { quoteIdentifier, quoteLiteral } from '../../database/quoting.ts'
+import { quoteIdentifier } from '../../database/quoting.ts'
+import { sinceVersion } from './by-version.ts'
 import { columnDefinition, completeColumns } from './columns.ts'
 import { planColumns } from './inheritance.ts'
 import type { SecondStepEntry, TableEntry, TableLine } from './lines.ts'
@@ -80,7 +81,7 @@ function createWithout(line: TableLine, generated: ReadonlySet<string>, familySi
   )
   const first = table.columns.findIndex(({ name }) => generated.has(name))
   return [
-    sinceVersion17(createTable({ ...table, columns }), createTable({ ...table, columns: columns.slice(0, first) })),
+    sinceVersion(17, createTable({ ...table, columns }), createTable({ ...table, columns: columns.slice(0, first) })),
   ]
 }
 
@@ -93,15 +94,5 @@ export function generateColumns(line: TableLine, generated: ReadonlySet<string>)
     .filter(({ name }) => generated.has(name))
     .map(({ name, generated: expression }) => `ALTER COLUMN ${quoteIdentifier(name)} SET EXPRESSION AS (${expression})`)
   const added = table.columns.slice(first).map((column) => `ADD COLUMN ${columnDefinition(column)}`)
-  return [sinceVersion17(`${alter} ${set.join(', ')}`, `${alter} ${added.join(', ')}`), ...completeColumns(table)]
-}
-
-/** One statement where the server is of version 17 or later, another one where it is earlier. */
-function sinceVersion17(statement: string, earlier: string): string {
-  const body = `
-    BEGIN
-      EXECUTE CASE WHEN pg_catalog.current_setting('server_version_num')::integer >= 170000
-                   THEN ${quoteLiteral(statement)} ELSE ${quoteLiteral(earlier)} END;
-    END`
-  return `DO LANGUAGE plpgsql ${quoteLiteral(body)}`
+  return [sinceVersion(17, `${alter} ${set.join(', ')}`, `${alter} ${added.join(', ')}`), ...completeColumns(table)]
 }
