@@ -105,6 +105,19 @@ describe.runIf(programs !== undefined)('a server of many databases', () => {
     expect(stdout).toMatch(/\nshop_2 +by-hand +already attached *\n/)
     await many.run('DROP DATABASE "MY-SHOP"')
     await many.run('DROP DATABASE "数据"')
+    // What Wharf has made for a project of its own is that project's.
+    await administer('project:create', 'own', '--own-database')
+    const [own] = await wharf.database.query<{ name: string }>(
+      "SELECT own_database AS name FROM control.project WHERE slug = 'own'",
+    )
+    await many.makeDatabase(own?.name ?? '', '')
+    expect(found(await administer('project:attach', '--all', 'many', '--json'))).toContainEqual([
+      own?.name,
+      null,
+      'excluded',
+    ])
+    await many.run(`DROP DATABASE ${own?.name}`)
+    await administer('project:delete', 'own', '--yes')
     const prefixed = await administer('project:attach', '--all', given(), '--name', 'twice', '--prefix', 'b-', '--json')
     expect(found(prefixed)).toContainEqual(['shop', 'shop', 'already attached'])
     expect(found(prefixed)).toContainEqual(['scratch_1', 'b-scratch_1', 'attached'])
