@@ -116,6 +116,10 @@ export const databaseUnsuitable = (message: string, faults: readonly Fault[] = [
   new AppError('DATABASE_UNSUITABLE', message, { faults })
 
 /** What projects whose stages are in a database of somebody's cannot do. @param remedy what can be done instead. */
+/** Of what a project in another database than the shared one has not: an attached one, or one of its own. */
+export const elsewhere = (slug: string, problem: string, remedy: string): AppError =>
+  new AppError('ATTACHED_PROJECT', `project "${slug}" is in a database of its own: ${problem}; ${remedy}`)
+
 export const attachedProject = (slug: string, problem: string, remedy: string): AppError =>
   new AppError('ATTACHED_PROJECT', `project "${slug}" is attached: ${problem}; ${remedy}`)
 

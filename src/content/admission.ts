@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import type { Permission } from '../contract/role.ts'
 import type { Database } from '../database/database.ts'
 import { isDataException } from '../database/sqlstate.ts'
-import { conflict, notFound } from '../errors.ts'
+import { notFound } from '../errors.ts'
 import { readStageVersions, type StageVersion } from '../events/stage-versions.ts'
 import { createBatcher } from '../lib/batcher.ts'
 import { SLUG_PATTERN } from '../lib/slug.ts'
@@ -32,7 +32,7 @@ export interface ContentRequest {
 export interface ContentAccess {
   /** `root`, the token's id, or undefined for a request without one. */
   readonly tokenId: string | undefined
-  /** Its login is null where it is attached. */
+  /** Its login is null where it is in another database than the shared one. */
   readonly project: { readonly id: string; readonly slug: string; readonly login: string | null }
   readonly stage: {
     readonly id: string
@@ -126,7 +126,6 @@ async function toAccess(
   if (!found) throw notFound('project', asked.project)
   if (!foundStage) throw notFound('stage', asked.stage, `in project "${asked.project}"`)
   if (!rights[asked.permission]) throw permissionMissing(rights.role, asked.project, asked.permission)
-  if (found.hasOwnDatabase) throw notServed(asked.project)
   const project = { ...found, slug: asked.project }
   const stage = { ...foundStage, slug: asked.stage }
   if (project.login === null && asked.permission === 'content.write') refuseWrites(project)
@@ -142,12 +141,6 @@ async function toAccess(
     isSeen: isSeen(version, asked.relation),
   }
 }
-
-const notServed = (slug: string): Error =>
-  conflict(
-    `project "${slug}" has a database of its own: Wharf keeps no event log of its tables, so their rows are not served over ` +
-      'HTTP; export it, or transfer it into a project of the database that projects share, and read it there',
-  )
 
 type Rights = Readonly<Record<ContentPermission, boolean>> & { readonly role: string }
 

@@ -10,6 +10,7 @@ import type { Logger } from '../logger.ts'
 import type { OwnDatabases } from '../projects/own-database/own-databases.ts'
 import { sweepOwnProjects } from '../projects/own-database/own-project.ts'
 import { reopenLogins } from '../projects/project-login.ts'
+import type { FindProjectDatabase } from '../projects/stage-database.ts'
 import { endStaleSessions } from './end-sessions.ts'
 import { toJobError, workerLost } from './job-error.ts'
 import type { JobQueue } from './queue.ts'
@@ -36,6 +37,7 @@ export interface SweepServices {
   readonly room: Room
   readonly seal: Seal
   readonly ownDatabases: OwnDatabases
+  readonly projectDatabase: FindProjectDatabase
   readonly logger: Logger
 }
 

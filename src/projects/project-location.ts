@@ -17,6 +17,12 @@ export function assertAttached({ slug, location }: Located): void {
     throw conflict(`project "${slug}" is not attached: its stages are in a database of Wharf's`)
 }
 
+/** @throws {AppError} CONFLICT */
+export function assertElsewhere({ slug, location }: Located): void {
+  if (location === 'shared')
+    throw conflict(`the event log of project "${slug}" is always kept, in the database of all projects`)
+}
+
 /**
  * Makes sure that a project's data is Wharf's to change.
  *

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { sweepOwnProjects } from '../../src/projects/own-database/own-project.ts'
 import { comparableLines, contentsOf, exportOf, sendArchive } from '../support/archives/import.ts'
 import { createTestDatabase } from '../support/database/database.ts'
+import { eventually } from '../support/eventually.ts'
 import { installedCluster } from '../support/servers/installed-cluster.ts'
 import { openSession, query, withSession } from '../support/servers/sessions.ts'
 import { applyScript, createProject, loginUrl } from '../support/service/projects.ts'
@@ -133,11 +134,22 @@ test('stages are made and deleted in it', async () => {
   expect((await wharf.root.get('/projects/staged/stages')).json).toMatchObject({ items: [{ slug: 'live' }] })
 })
 
-test('its rows are not served over HTTP, which is said', async () => {
-  await create('unserved')
-  expect(await wharf.root.get('/content/unserved/live')).toMatchObject({
+test('its rows are read over HTTP, and nothing has changed until something is written', async () => {
+  await create('served')
+  await applyScript(wharf, 'served', SHOP)
+  const read = (reference = '') =>
+    wharf.root.get('/content/served/live/item?order=id', { headers: { 'x-service-ref': reference } })
+  await eventually(async () => (await read((await read()).headers['x-service-ref'])).status).toBe(304)
+  const first = await read()
+  expect(first.json).toEqual([
+    { id: 1, name: 'hat' },
+    { id: 2, name: 'scarf' },
+  ])
+  await applyScript(wharf, 'served', `UPDATE item SET name = 'cap' WHERE id = 1`)
+  expect(await read(first.headers['x-service-ref'])).toMatchObject({ status: 200, json: [{ name: 'cap' }, {}] })
+  expect(await wharf.root.post('/content/served/live/item', { json: { id: 3 } })).toMatchObject({
     status: 409,
-    json: { detail: expect.stringMatching(/has a database of its own: Wharf keeps no event log/) },
+    json: { detail: expect.stringMatching(/is in a database of its own: its rows are only read/) },
   })
 })
 

@@ -1,4 +1,5 @@
 import { findProject, type Project } from '../projects.ts'
+import type { FindProjectDatabase } from '../stage-database.ts'
 import type { Stage } from '../stages.ts'
 import {
   type AttachServices,
@@ -13,6 +14,7 @@ import { switchLog } from './log-stage.ts'
 
 interface LoggingServices extends AttachServices {
   readonly attached: AttachedDatabases
+  readonly projectDatabase: FindProjectDatabase
 }
 
 /** A stage that is to be attached, and whether an event log of it is to be kept. */

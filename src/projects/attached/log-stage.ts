@@ -4,33 +4,33 @@ import { SQLSTATE, sqlMessage, sqlState } from '../../database/sqlstate.ts'
 import { isServerFailure } from '../../database/sqlstate-meanings.ts'
 import { conflict } from '../../errors.ts'
 import { findLog } from '../../events/attached/log-triggers.ts'
-import { assertAttached } from '../project-location.ts'
+import { assertElsewhere } from '../project-location.ts'
 import type { Project } from '../projects.ts'
+import type { FindProjectDatabase } from '../stage-database.ts'
 import { findStage, type Stage } from '../stages.ts'
 import { assertMayLog } from './assert-may-log.ts'
-import type { AttachedDatabases } from './attached-databases.ts'
 import { logQuery, makeLog, removeLog } from './event-log.ts'
 
 export interface LogServices {
   readonly control: { readonly prisma: Queryable }
-  readonly attached: AttachedDatabases
+  readonly projectDatabase: FindProjectDatabase
 }
 
 /**
- * Has the event log of an attached stage kept in its database, or no longer. Where it is kept already, what is missing of it
+ * Has the event log of a stage kept in its own database, or no longer: an attached one, or one that Wharf made for the project. Where it is kept already, what is missing of it
  * is made again; where it is not, what is left of it is removed.
  *
- * @throws {AppError} CONFLICT where the project is not attached, the login may not, or somebody goes on using a table;
+ * @throws {AppError} CONFLICT where the project shares Wharf's database, the login may not, or somebody goes on using a table;
  *   NOT_FOUND, ATTACHED_FAILED.
  */
 export async function switchLog(
-  { control, attached }: LogServices,
+  { control, projectDatabase }: LogServices,
   project: Project,
   { slug, logEvents }: { readonly slug: string; readonly logEvents: boolean },
 ): Promise<Stage> {
-  assertAttached(project)
+  assertElsewhere(project)
   const stage = findStage(project, slug)
-  const { database } = await attached.of(project, 'imports')
+  const { database } = await projectDatabase(project, 'imports')
   const remember = async (loggedSince: Date | null): Promise<Stage> => {
     await control.prisma.stage.updateMany({ where: { id: stage.id }, data: { loggedSince } })
     return { ...stage, loggedSince }

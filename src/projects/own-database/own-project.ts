@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Database, Transaction } from '../../database/database.ts'
 import type { Seal } from '../../lib/seal.ts'
 import type { Logger } from '../../logger.ts'
+import { switchLog } from '../attached/log-stage.ts'
 import { closeLogin, createClosedLogin, dropProjectLogin, openLogin, reopenLogins } from '../project-login.ts'
 import {
   findProject,
@@ -13,6 +14,7 @@ import {
   recordProject,
   toLoginData,
 } from '../projects.ts'
+import type { FindProjectDatabase } from '../stage-database.ts'
 import { recordExternalStage } from '../stages.ts'
 import type { OwnDatabases } from './own-databases.ts'
 import { schemaOfStage } from './own-stages.ts'
@@ -21,6 +23,7 @@ export interface OwnProjectServices {
   readonly control: Pick<Database, 'prisma'>
   readonly seal: Seal
   readonly ownDatabases: OwnDatabases
+  readonly projectDatabase: FindProjectDatabase
   readonly logger: Logger
 }
 
@@ -28,7 +31,7 @@ export interface OwnProjectServices {
 const PATIENT = { timeout: 10 * 60_000 }
 
 /**
- * Creates a project with a database of its own, in which its first stage is the schema `public`.
+ * Creates a project with a database of its own, in which its first stage is the schema `public` and event logs are kept.
  *
  * A database cannot be made, or dropped, in a transaction. So the project is recorded as unfinished first, and hidden as
  * long as it is; where this process dies, `sweepOwnProjects` drops what there is of it.
@@ -54,7 +57,7 @@ export async function createOwnProject(
     await createClosedLogin(tx, login, connectionLimit)
   })
   try {
-    return await control.prisma.$transaction(async (tx) => {
+    const made = await control.prisma.$transaction(async (tx) => {
       await lockProject(tx, project)
       const schemas = planned.map(({ schema }) => schema)
       await ownDatabases.make({ name: project.ownDatabase, login: login.name, schemas })
@@ -63,6 +66,8 @@ export async function createOwnProject(
       await tx.project.update({ where: { id }, data: { unfinished: false } })
       return findProject(tx, slug)
     }, PATIENT)
+    for (const stage of stages) await switchLog(services, made, { slug: stage, logEvents: true })
+    return await findProject(control.prisma, slug)
   } catch (error) {
     await remove(services, project).catch((err: unknown) =>
       logger.warn({ err, slug }, 'a project that could not be made is dropped later'),

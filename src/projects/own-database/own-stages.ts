@@ -1,6 +1,8 @@
 import type { Database } from '../../database/database.ts'
 import { conflict } from '../../errors.ts'
+import { removeLog } from '../attached/event-log.ts'
 import { keepImportsOut } from '../attached/keep-imports-out.ts'
+import { schemasOf, switchLog } from '../attached/log-stage.ts'
 import { readTraces, removeTraces } from '../attached/remove-traces.ts'
 import { dropPatiently } from '../drop-patiently.ts'
 import { createSchema, dropSchema } from '../project-objects.ts'
@@ -44,7 +46,7 @@ export async function createOwnStage(
 ): Promise<Stage> {
   const schema = schemaOfStage(slug)
   const { database, login } = await projectDatabase(project, 'imports')
-  return control.prisma.$transaction(async (tx) => {
+  const made = await control.prisma.$transaction(async (tx) => {
     await lockProject(tx, project)
     const stage = await recordExternalStage(tx, project, { slug, schema })
     // Not by Prisma, which hides why there is no session.
@@ -56,6 +58,14 @@ export async function createOwnStage(
     if (!rows[0]) await database.pool.query(createSchema(schema, login))
     return stage
   }, PATIENT)
+  return switchLog(
+    { control, projectDatabase },
+    { ...project, stages: [...project.stages, made] },
+    {
+      slug,
+      logEvents: true,
+    },
+  )
 }
 
 /** `$1`: the schema. No row where there is none. */
@@ -73,11 +83,13 @@ export async function deleteOwnStage(
   project: Project,
   slug: string,
 ): Promise<void> {
-  const { id, schemaName } = findStage(project, slug)
+  const stage = findStage(project, slug)
+  const { id, schemaName } = stage
   const { database } = await projectDatabase(project, 'imports')
   await control.prisma.$transaction(async (tx) => {
     await lockProject(tx, project)
     await keepImportsOut(tx, [id])
+    await removeLog(database, id, await schemasOf(tx, stage))
     await removeTraces(database, await readTraces(tx, [id]), { withRecords: false })
     await database.prisma.$transaction(
       (own) =>
