@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createExternalDatabase, type ExternalDatabase } from '../support/database/external-database.ts'
-import { query } from '../support/servers/sessions.ts'
+import { eventually } from '../support/eventually.ts'
+import { query, withSession } from '../support/servers/sessions.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 const SCRIPT = `
@@ -236,6 +237,45 @@ test('partitions in other schemas, and those of tables there, keep a stage from 
   await asOwner('INSERT INTO elsewhere.stock VALUES (1)')
   expect(await read('stock_1', before.reference)).toMatchObject({ status: 200, rows: [{ n: 1 }] })
   await asOwner('DROP TABLE elsewhere.stock')
+  await settled()
+})
+
+test('no write that is acknowledged is followed by a 304 to a reference of before, however many write', async () => {
+  await settled()
+  const stale: unknown[] = []
+  const writer = (id: number) =>
+    withSession(external.owner.href, async (session) => {
+      for (let turn = 0; turn < 15; turn += 1) {
+        const { reference } = await read('album?id=eq.1')
+        await session.query('UPDATE album SET year = year + 1 WHERE id = 1')
+        const { status } = await read('album?id=eq.1', reference)
+        if (status !== 200) stale.push({ id, turn, status })
+      }
+    })
+  await Promise.all(Array.from({ length: 6 }, (_, id) => writer(id)))
+  expect(stale).toEqual([])
+  expect((await read('album?id=eq.1')).rows).toMatchObject([{ year: 2090 }])
+})
+
+test('a reference stays the same while the transactions that it follows from are added up', async () => {
+  await asOwner(`DO $$ BEGIN FOR n IN 1..2500 LOOP UPDATE artist SET name = n WHERE id = 2; COMMIT; END LOOP; END $$`)
+  const { reference } = await read('artist')
+  const recent = () => query(external.owner.href, 'SELECT 1 FROM wharf_log.recent LIMIT 1')
+  await eventually(recent).toEqual([])
+  expect(await read('artist', reference)).toMatchObject({ status: 304 })
+  await asOwner(`UPDATE artist SET name = 'last' WHERE id = 2`)
+  expect(await read('artist?id=eq.2', reference)).toMatchObject({ status: 200, rows: [{ name: 'last' }] })
+})
+
+test('a table of another login is named as what keeps the stage from being known', async () => {
+  await asSuperuser('CREATE TABLE strange (id int)')
+  const before = await read('album')
+  expect(await read('album', before.reference)).toMatchObject({ status: 200 })
+  const { json } = await wharf.root.get('/projects/shop/attachment')
+  expect(json).toMatchObject({
+    stages: [{ logProblems: ['table "strange" lacks triggers of the log, or has them changed'] }, {}],
+  })
+  await asSuperuser('DROP TABLE strange')
   await settled()
 })
 

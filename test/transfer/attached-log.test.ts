@@ -147,6 +147,19 @@ test('archives have nothing of the log but its events', async () => {
   expect(archive).not.toContain('wharf_log')
 })
 
+test('no log is kept where a publication would send it to subscribers that lack its tables', async () => {
+  const change = (logEvents: boolean) => wharf.root.patch('/projects/shop/stages/sales', { json: { logEvents } })
+  expect(await change(false)).toMatchObject({ status: 200, json: { logEvents: false } })
+  await query(external.database.superuserUrl, 'CREATE PUBLICATION everything FOR ALL TABLES')
+  const refused = await change(true)
+  expect(refused).toMatchObject({
+    status: 409,
+    json: { errors: [{ detail: expect.stringContaining('publication "everything" is FOR ALL TABLES') }] },
+  })
+  await query(external.database.superuserUrl, 'DROP PUBLICATION everything')
+  expect(await change(true)).toMatchObject({ status: 200, json: { logEvents: true } })
+})
+
 test('a login that does not own every table keeps no log, is told why, and leaves nothing', async () => {
   const attach = {
     address: external.reader.href,

@@ -6,8 +6,9 @@ import type { Logger } from '../../logger.ts'
 import type { FindProjectDatabase } from '../stage-database.ts'
 import { logQuery, makeTriggers } from './event-log.ts'
 
-/** After how long a stage is repaired again that was found wanting again, in milliseconds. */
+/** After how long a stage is repaired again that was found wanting again, and after a failure, in milliseconds. */
 const PAUSE_MS = 1_000
+const PAUSE_AFTER_FAILURE_MS = 15_000
 
 /** Others who write wait behind us while we wait: it is tried again soon. */
 const PATIENCE_MS = 0
@@ -27,11 +28,13 @@ interface RepairedStage {
  * since, or whose triggers they changed, get theirs. Nothing of the stage counts as known until then.
  */
 export function createLogRepair(services: RepairServices): (of: RepairedStage) => void {
-  const recent = new LRUCache<string, true>({ max: 10_000, ttl: PAUSE_MS })
+  const recent = new LRUCache<string, true>({ max: 10_000 })
   return (of) => {
     if (recent.has(of.stage.id)) return
-    recent.set(of.stage.id, true)
-    void repairLog(services, of)
+    recent.set(of.stage.id, true, { ttl: PAUSE_AFTER_FAILURE_MS })
+    void repairLog(services, of).then((isRepaired) => {
+      if (isRepaired) recent.set(of.stage.id, true, { ttl: PAUSE_MS })
+    })
   }
 }
 
@@ -46,19 +49,22 @@ export async function repairLogs(
   for (const { project, ...stage } of stages) await repairLog(services, { project, stage })
 }
 
+/** @returns false where it is to be tried again later. */
 async function repairLog(
   { projectDatabase, logger }: RepairServices,
   { project, stage }: RepairedStage,
-): Promise<void> {
+): Promise<boolean> {
   const { schemaName } = stage
   try {
     const { database } = await projectDatabase(project, 'imports')
     const query = logQuery(database)
     const stageId = await findLog(query, schemaName)
-    if (stageId === undefined) return
+    if (stageId === undefined) return true
     await forgetReplacedLog(query, stageId)
     if ((await missingTriggers(query, schemaName)).length > 0) await makeTriggers(database, schemaName, PATIENCE_MS)
+    return true
   } catch (error) {
     logger.warn({ err: error, project: project.slug, schemaName }, 'tables of an attached stage keep no event log yet')
+    return false
   }
 }
