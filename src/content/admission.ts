@@ -33,7 +33,12 @@ export interface ContentAccess {
   /** `root`, the token's id, or undefined for a request without one. */
   readonly tokenId: string | undefined
   /** Its login is null where it is in another database than the shared one. */
-  readonly project: { readonly id: string; readonly slug: string; readonly login: string | null }
+  readonly project: {
+    readonly id: string
+    readonly slug: string
+    readonly login: string | null
+    readonly addressOf: string | null
+  }
   readonly stage: {
     readonly id: string
     readonly slug: string

@@ -4,11 +4,12 @@ import { elsewhere } from '../errors.ts'
 import { readAttachedVersion } from '../events/attached/attached-version.ts'
 import type { StageVersion } from '../events/stage-versions.ts'
 import { type Ask, createBatcher } from '../lib/batcher.ts'
-import type { FindProjectDatabase } from '../projects/stage-database.ts'
+import type { FindProjectDatabase, ProjectDatabase } from '../projects/stage-database.ts'
 
 /** A stage in a database that is not Wharf's, by its project. */
 export interface AttachedStage {
-  readonly project: { readonly id: string; readonly slug: string }
+  /** `addressOf`: which address it has, by when it was given. */
+  readonly project: { readonly id: string; readonly slug: string; readonly addressOf: string | null }
   readonly stage: {
     readonly id: string
     readonly slug: string
@@ -35,21 +36,31 @@ export function createAttachedVersions(
 ): ReadAttachedVersion {
   const asks = new LRUCache<string, Ask<AttachedStage, StageVersion | undefined>>({ max: MAX_PROJECTS })
 
-  const createAsk = () =>
-    createBatcher<AttachedStage, StageVersion | undefined>(async (questions) => {
+  const createAsk = (project: AttachedStage['project']) => {
+    let opened: Promise<ProjectDatabase> | undefined
+    return createBatcher<AttachedStage, StageVersion | undefined>(async (questions) => {
       const versions = new Map<string, StageVersion | undefined>()
-      for (const [key, { project, stage }] of questions) {
-        const { database } = await projectDatabase(project, 'content')
-        versions.set(key, await readAttachedVersion(database.pool, stage.id))
+      try {
+        // As long as it has this address.
+        opened ??= projectDatabase(project, 'content')
+        const { database } = await opened
+        for (const [key, { stage }] of questions) versions.set(key, await readAttachedVersion(database.pool, stage.id))
+      } catch (error) {
+        opened = undefined
+        // Where the database is not to be reached, this says so.
+        await projectDatabase(project, 'content')
+        throw error
       }
       return versions
     })
+  }
 
   return async (of) => {
     const { project, stage } = of
     if (!stage.logEvents) throw notLogged(of)
-    const ask = asks.get(project.id) ?? createAsk()
-    asks.set(project.id, ask)
+    const key = `${project.id} ${project.addressOf}`
+    const ask = asks.get(key) ?? createAsk(project)
+    asks.set(key, ask)
     const version = await ask(stage.id, of)
     if (!version) throw logGone(of)
     if (version.coverage && version.coverage.problems.length > 0) onProblem(of)

@@ -9,8 +9,10 @@ const PUBLIC_ROLE = 'public'
 /** What the control tables know of a token, a project and a stage that a request names; each undefined if unknown. */
 export interface Grant {
   readonly token: (TokenState & { readonly id: string }) | undefined
-  /** Its login is null where it is in another database than the shared one. */
-  readonly project: { readonly id: string; readonly login: string | null } | undefined
+  /** Its login is null where it is in another database than the shared one; `addressOf`: which address that has, by when it was given. */
+  readonly project:
+    | { readonly id: string; readonly login: string | null; readonly addressOf: string | null }
+    | undefined
   readonly stage: { readonly id: string; readonly schemaName: string; readonly logEvents: boolean } | undefined
   /** The token's role in the project; without a token, the project's public role. */
   readonly role: { readonly name: string; readonly read: boolean; readonly write: boolean } | undefined
@@ -23,11 +25,13 @@ const grantsSql = (versions: boolean): string => `
   SELECT asked.ordinal AS question,
          token.id AS token_id, ${TOKEN_STATE},
          project.id AS project_id, CASE WHEN project.own_database IS NULL THEN project.login END AS login,
+         attachment.changed_at::text AS address_of,
          stage.id AS stage_id, stage.schema_name, stage.logged_since IS NOT NULL AS log_events,
          role.name AS role, role.content_read, role.content_write${versions ? `, ${VERSION_COLUMNS}` : ''}
   FROM unnest($1::bytea[], $2::text[], $3::text[]) WITH ORDINALITY AS asked(hash, project, stage, ordinal)
   LEFT JOIN control.token ON token.hash = asked.hash
   LEFT JOIN control.project ON project.slug = asked.project
+  LEFT JOIN control.attachment ON attachment.project_id = project.id
   LEFT JOIN control.stage ON stage.project_id = project.id AND stage.slug = asked.stage
   LEFT JOIN control.membership ON membership.token_id = token.id AND membership.project_id = project.id
   LEFT JOIN control.role ON role.project_id = project.id
@@ -43,6 +47,7 @@ interface Row extends Partial<VersionRow>, TokenState {
   readonly token_id: string | null
   readonly project_id: string | null
   readonly login: string | null
+  readonly address_of: string | null
   readonly stage_id: string | null
   readonly schema_name: string
   readonly log_events: boolean
@@ -79,7 +84,7 @@ export async function readGrants(
 
 const toGrant = (row: Row): Grant => ({
   token: row.token_id === null ? undefined : { id: row.token_id, revoked: row.revoked, expired: row.expired },
-  project: row.project_id === null ? undefined : { id: row.project_id, login: row.login },
+  project: row.project_id === null ? undefined : { id: row.project_id, login: row.login, addressOf: row.address_of },
   stage:
     row.stage_id === null ? undefined : { id: row.stage_id, schemaName: row.schema_name, logEvents: row.log_events },
   role: row.role === null ? undefined : { name: row.role, read: row.content_read, write: row.content_write },
