@@ -20,6 +20,7 @@ import { createLifecycle, type Lifecycle } from './lifecycle.ts'
 import type { Logger } from './logger.ts'
 import { repairLogs } from './projects/attached/repair-logs.ts'
 import { ensureDemoProject } from './projects/demo-project.ts'
+import { sweepDoubts } from './transfer/import/external/settle-doubts.ts'
 import { sweepShadowSchemas } from './transfer/import/shadow-schemas.ts'
 import { readVersion } from './version.ts'
 import { sweepScratchProjects } from './workers/scratch-projects.ts'
@@ -170,6 +171,7 @@ function startSweeping(container: Container, lifecycle: Lifecycle): void {
   const sweep = async (): Promise<void> => {
     await logStages(container)
     await repairLogs(container)
+    await sweepDoubts(container, container.logger)
     await sweepShadowSchemas(container, container.logger)
     await sweepScratchProjects(container)
   }

@@ -1,6 +1,7 @@
 import type { JobProgress } from '../contract/job.ts'
 import type { Queryable, Transaction } from '../database/database.ts'
 import { Prisma } from '../database/generated/client.ts'
+import { isInDoubtSql } from './in-doubt.ts'
 import type { Job, JobError } from './job.ts'
 import { JOB_COLUMNS } from './job-record.ts'
 
@@ -94,6 +95,16 @@ export async function succeed(
   return rows === 1
 }
 
+/**
+ * Ends a job well whose result is visible already, since its transaction was in another database: also where somebody wants it
+ * to end, which comes too late.
+ */
+export async function succeedLate(tx: Transaction, attempt: Attempt, result: unknown): Promise<boolean> {
+  const rows = await tx.$executeRaw`
+    UPDATE control.job SET status = 'succeeded', result = ${toJson(result)}::jsonb, ${ENDING} WHERE ${isRunning(attempt)}`
+  return rows === 1
+}
+
 /** Ends the job badly. */
 export const fail = (control: Queryable, attempt: Attempt, error: JobError): Promise<Job | undefined> =>
   first(control.$queryRaw<Job[]>`
@@ -131,16 +142,21 @@ export const retryLater = (control: Queryable, attempt: Attempt): Promise<Job | 
     UPDATE control.job SET status = 'queued', progress = NULL, heartbeat_at = NULL, revision = revision + 1
      WHERE ${isRunning(attempt)} AND attempt < max_attempts AND cancel_requested_at IS NULL RETURNING ${JOB_COLUMNS}`)
 
-/** Asks a job to end: a queued one has, at once. Undefined where there is none that has not ended. */
+/**
+ * Asks a job to end: a queued one has, at once, but for one that may have done what it was to do. Undefined where there is
+ * none that has not ended.
+ */
 export const requestCancel = (control: Queryable, id: string): Promise<Job | undefined> =>
   first(control.$queryRaw<Job[]>`
     UPDATE control.job
        SET cancel_requested_at = coalesce(cancel_requested_at, now()),
-           status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END,
-           finished_at = CASE status WHEN 'queued' THEN now() END,
-           sealed_secrets = CASE status WHEN 'queued' THEN NULL ELSE sealed_secrets END,
+           status = CASE WHEN ${ENDS_AT_ONCE} THEN 'cancelled' ELSE status END,
+           finished_at = CASE WHEN ${ENDS_AT_ONCE} THEN now() END,
+           sealed_secrets = CASE WHEN ${ENDS_AT_ONCE} THEN NULL ELSE sealed_secrets END,
            revision = revision + 1
      WHERE id = ${id}::uuid AND status IN ('queued', 'running') RETURNING ${JOB_COLUMNS}`)
+
+const ENDS_AT_ONCE = Prisma.sql`status = 'queued' AND NOT ${isInDoubtSql(Prisma.sql`job.id`)}`
 
 const isSilent = (leaseMs: number): Prisma.Sql =>
   Prisma.sql`heartbeat_at < clock_timestamp() - make_interval(secs => ${leaseMs / 1000}::float8)`
@@ -158,7 +174,7 @@ export const findStale = (control: Queryable, leaseMs: number): Promise<Attempt[
 
 /**
  * Takes a job from a worker that is gone, once its database sessions have been ended: queues it again, or ends it where
- * that was asked for or no attempt is left.
+ * that was asked for or no attempt is left. One that may have done what it was to do has an attempt more, to find that out.
  */
 export const reclaim = (
   control: Queryable,
@@ -167,12 +183,14 @@ export const reclaim = (
 ): Promise<Job | undefined> =>
   first(control.$queryRaw<Job[]>`
     UPDATE control.job
-       SET status = next, error = CASE next WHEN 'failed' THEN ${toJson(error)}::jsonb END,
+       SET status = next, max_attempts = CASE next WHEN 'queued' THEN greatest(max_attempts, attempt + 1) ELSE max_attempts END,
+           error = CASE next WHEN 'failed' THEN ${toJson(error)}::jsonb END,
            progress = NULL, heartbeat_at = NULL, revision = revision + 1,
            finished_at = CASE next WHEN 'queued' THEN NULL ELSE now() END,
            sealed_secrets = CASE next WHEN 'queued' THEN sealed_secrets END
       FROM (SELECT id AS stale_id,
-                   CASE WHEN cancel_requested_at IS NOT NULL THEN 'cancelled'
+                   CASE WHEN ${isInDoubtSql(Prisma.sql`job.id`)} THEN 'queued'
+                        WHEN cancel_requested_at IS NOT NULL THEN 'cancelled'
                         WHEN attempt < max_attempts THEN 'queued' ELSE 'failed' END AS next
               FROM control.job WHERE id = ${attempt.id}::uuid) AS stale
      WHERE ${isRunning(attempt)} AND stale_id = id AND ${isSilent(leaseMs)} RETURNING ${JOB_COLUMNS}`)

@@ -21,6 +21,7 @@ import {
   waitForRoom,
 } from '../jobs/transitions.ts'
 import { jobSubject } from '../projects/sealed-subjects.ts'
+import { endInDoubt } from './end-in-doubt.ts'
 import { keepAlive } from './keep-alive.ts'
 import { type Matched, matchProjects } from './match-projects.ts'
 import { runExport } from './processors/export.ts'
@@ -145,6 +146,11 @@ async function settle(container: Container, job: Job, cause: unknown): Promise<O
   const why = cause instanceof Stopped ? cause.why : undefined
   // A cancelled job also looks lost to the transaction that would have ended it well.
   if (why === 'cancelled' || (await beat(prisma, job, null)) === 'cancelled') {
+    const late = await endInDoubt(container, job)
+    if (late) {
+      log.warn({ late }, 'the job was cancelled when its import had been committed, or may have been')
+      return OVER
+    }
     await endCancelled(prisma, job)
     log.info('job cancelled')
     return OVER
@@ -168,6 +174,11 @@ async function settle(container: Container, job: Job, cause: unknown): Promise<O
   if (expected?.retryAfterSeconds !== undefined && (await retryLater(prisma, job))) {
     log.warn({ err: cause }, 'job failed, and is tried again')
     return { kind: 'later', delayMs: retryMs[Math.min(job.attempt, retryMs.length) - 1] ?? 0 }
+  }
+  const late = await endInDoubt(container, job)
+  if (late) {
+    log.warn({ err: cause, late }, 'the job failed when its import had been committed, or may have been')
+    return OVER
   }
   const error = toJobError(why === 'timed out' ? jobTimedOut() : cause)
   if (error.code === 'INTERNAL') log.error({ err: cause }, 'job failed unexpectedly')

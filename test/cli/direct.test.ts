@@ -60,6 +60,10 @@ async function archiveOf(address: string, ...args: readonly string[]): Promise<s
 const linesOf = (archive: string, kind: string): readonly string[] =>
   archive.split('\n').filter((line) => line.startsWith(`{"${kind}":`))
 
+/** The locks by the names of schemas that living imports load into. */
+const LOCKED_SQL = `SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND database = (
+  SELECT oid FROM pg_database WHERE datname = current_database())`
+
 const sessionsOf = async (login: Login): Promise<number> => {
   const sql = `SELECT FROM pg_stat_activity WHERE usename = '${external[login].username}'`
   return (await external.database.query(sql)).length
@@ -200,6 +204,38 @@ test('a file is imported over a database, which is asked for before, and then as
   const reader = await runCommand(['data:import', file, target.reader.href, '--yes'])
   expect(reader).toMatchObject({ code: 1, stdout: '' })
   expect(await readdir(folder)).toEqual(['note.jsonl.gz'])
+})
+
+test('what an import left whose process was killed is dropped by the next one, and what one that lives loads into is not', async () => {
+  const target = await createExternalDatabase('CREATE TABLE note (id int); INSERT INTO note VALUES (1), (2)')
+  onTestFinished(() => target.drop())
+  const folder = await temporaryFolder()
+  const file = join(folder, 'note.jsonl.gz')
+  const address = target.owner.href
+  expect((await runCommand(['data:export', address, '--output', file])).code).toBe(0)
+  const locked = () => query(address, LOCKED_SQL)
+  const begun = () =>
+    target.database.query(`SELECT nspname FROM pg_namespace WHERE nspname LIKE 'wharf\\_%' ORDER BY 1`)
+  const session = await openSession(address)
+  onTestFinished(() => session.end())
+  await session.query('BEGIN; SELECT FROM note')
+  const [killed, living] = [1, 2].map(() => spawnWharf(['data:import', file, address, '--yes'], { cwd: folder }))
+  await eventually(locked).toHaveLength(2)
+  await eventually(begun).toHaveLength(2)
+  killed?.child.kill('SIGKILL')
+  await killed?.ended
+  await eventually(locked).toHaveLength(1)
+  expect(await begun()).toHaveLength(2)
+  const third = spawnWharf(['data:import', file, address, '--yes'], { cwd: folder })
+  // It loads, too, once it has dropped what nobody has locked.
+  await eventually(locked).toHaveLength(2)
+  await eventually(begun).toHaveLength(2)
+  await session.end()
+  const ended = await Promise.all([living?.ended, third.ended])
+  // Who comes second finds that another has changed what is there.
+  expect(ended.map((each) => each?.code).toSorted()).toEqual([0, 1])
+  expect(await begun()).toEqual([])
+  expect(await query(address, 'SELECT id FROM note ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }])
 })
 
 test('several schemas are several stages, of which some can be chosen', async () => {

@@ -22,7 +22,8 @@ export interface Traces {
 /** Reads what is known of stages, in a transaction that keeps imports out of them. */
 export async function readTraces(tx: Transaction, stageIds: readonly string[]): Promise<Traces> {
   const where = { stageId: { in: [...stageIds] } }
-  const schemas = await tx.shadowSchema.findMany({ where, select: { schemaName: true } })
+  const kind = { in: ['loading', 'arriving', 'kept'] }
+  const schemas = await tx.shadowSchema.findMany({ where: { ...where, kind }, select: { schemaName: true } })
   const imported = await tx.event.findFirst({ where: { ...where, kind: 'import' }, select: { id: true } })
   return { schemas: schemas.map(({ schemaName }) => schemaName), isImportedInto: imported !== null }
 }

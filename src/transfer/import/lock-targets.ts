@@ -4,6 +4,7 @@ import { unlessDeleted } from '../../projects/deleted-meanwhile.ts'
 import { findProject } from '../../projects/projects.ts'
 import { withStageLocks } from '../../projects/stage-locks.ts'
 import type { ArchiveProject } from './archive-lists.ts'
+import { settleDoubts } from './external/settle-doubts.ts'
 import type { ImportServices } from './import-options.ts'
 import type { SessionOptions } from './loading-session.ts'
 import { busyIfLocked } from './lock-against-writes.ts'
@@ -11,7 +12,7 @@ import { type DroppingServices, dropBeside, listDroppable, type ShadowSchema } f
 
 /**
  * Runs `use` while nobody else can import into the stages that an archive goes to, and clears away what earlier imports
- * have left beside them, as it does with what `use` leaves where it fails.
+ * have left beside them or unsaid, as it does with what `use` leaves where it fails.
  *
  * @param slugs of the projects that those of the archive go to, in their order.
  * @param use gets the ids of the stages, and a signal to end by.
@@ -28,6 +29,7 @@ export async function withTargetsLocked<T>(
   const { projectIds, stageIds } = await findTargets(control, projects, slugs)
   const runLocked = async (lost: AbortSignal): Promise<T> => {
     const signal = AbortSignal.any([options.signal, lost])
+    await settleDoubts(services, stageIds)
     await dropLeftovers(services, stageIds)
     try {
       return await use(stageIds, signal)

@@ -243,12 +243,13 @@ function whatBecomesOf(
   const generated = notExported.filter(({ kind }) => kind === 'generated column')
   // An extension in the schema would go with it.
   const keepsSchema = !schemaRights && extensionsInside.length > 0
-  // What comes with a range type stays where it was made.
+  // What comes with a range type belongs to PostgreSQL, and stays where it was made.
   const keepsRanges = exchanged === 'objects' && structure.inOrder.some(({ line }) => line.kind === 'range')
   const reasonsInPlace = [
     ...outsideUsers.map((user) => `${user} is outside of it, and depends on it`),
     ...notExported.map(({ kind, name, detail = '' }) => `${kind} ${name} ${detail}`.trimEnd()),
     ...reasonAgainstBeside,
+    ...(schemaRights?.publications ?? []).map((name) => `publication ${name} would send what is loaded beside`),
     ...(keepsSchema ? extensionsInside.map((name) => `the extension ${name} is in its schema`) : []),
     ...(keepsRanges ? ['it has range types, which cannot be moved'] : []),
   ].slice(0, MAX_REASONS)

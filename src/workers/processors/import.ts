@@ -1,5 +1,6 @@
 import type { RowsPolicy } from '../../archive/assert-rows.ts'
 import { completenessOf } from '../../contract/completeness.ts'
+import type { Transaction } from '../../database/database.ts'
 import { gone } from '../../errors.ts'
 import type { ImportRequest } from '../../jobs/catalogue.ts'
 import { findInput } from '../../jobs/job-artifacts.ts'
@@ -43,7 +44,8 @@ export async function importForJob(
   source: ArchiveSource,
   { targets, ...policy }: Arriving,
 ): Promise<void> {
-  if (await isFinished({ container, job, succeed }, targets)) return
+  const finish = (tx: Transaction, result: unknown): Promise<void> => succeed(tx, result)
+  if (job.attempt > 1 && (await isImported({ container, job, attempts: job.attempt - 1 }, targets, finish))) return
   const { onRows, onReceived } = trackLoading(progress)
   const count = (chunk: Buffer): void => {
     signal.throwIfAborted()
@@ -65,14 +67,24 @@ export async function importForJob(
   })
 }
 
-/** Whether an earlier attempt has done it, and died before it could say so. */
-async function isFinished(
-  { container, job: { id, attempt, createdBy }, succeed }: Pick<AttemptContext, 'container' | 'job' | 'succeed'>,
+/**
+ * Whether one of so many attempts has imported into a database that is not Wharf's, and could not say so.
+ *
+ * @param succeed says so.
+ * @throws {AppError} CONFLICT where nobody can say.
+ */
+export async function isImported(
+  {
+    container,
+    job: { id, createdBy },
+    attempts,
+  }: Pick<AttemptContext, 'container' | 'job'> & { readonly attempts: number },
   targets: readonly string[],
+  succeed: (tx: Transaction, result: unknown) => Promise<void>,
 ): Promise<boolean> {
   const [target] = targets
-  if (attempt === 1 || target === undefined || targets.length > 1) return false
-  const sessionNames = Array.from({ length: attempt - 1 }, (_, index) => sessionNameOf({ id, attempt: index + 1 }))
+  if (target === undefined || targets.length > 1) return false
+  const sessionNames = Array.from({ length: attempts }, (_, index) => sessionNameOf({ id, attempt: index + 1 }))
   return finishCommitted(container, { id, sessionNames, target, tokenId: createdBy }, (tx, { imported, rest }) =>
     succeed(tx, { projects: imported, ...rest }),
   )

@@ -152,6 +152,31 @@ test('a login that may only read is told so, and nothing changes', async () => {
   expect(await contents()).toEqual(before)
 })
 
+test('an archive with range types goes into a public that is empty, and over it', async () => {
+  const ranges = `CREATE FUNCTION apart(float8, float8) RETURNS float8 LANGUAGE sql IMMUTABLE AS 'SELECT $1 - $2';
+    CREATE TYPE span AS RANGE (subtype = float8, subtype_diff = apart, multirange_type_name = spans);
+    CREATE TABLE offer (id serial PRIMARY KEY, span span DEFAULT span(1, 2), spans spans);
+    INSERT INTO offer (span, spans) VALUES ('[2,3)', '{[1,2),[4,5)}')`
+  await createProject(wharf, 'ranges', ranges)
+  const archive = await exportOf(wharf.root, 'ranges', { system: false })
+  const empty = await createExternalDatabase('SELECT 1')
+  await query(empty.database.superuserUrl, 'CREATE EXTENSION citext')
+  try {
+    const attach = { address: empty.owner.href, stages: [{ slug: 'live', schema: 'public' }] }
+    expect((await wharf.root.post('/projects', { json: { slug: 'empty', attach } })).status).toBe(201)
+    const lines = (text: string): readonly string[] =>
+      comparableLines(text).filter((line) => !/^\{"(stage|extension)":/.test(line))
+    for (const over of ['nothing', 'itself']) {
+      const answer = await importInto(archive, 'empty')
+      expect(answer.status, `over ${over}: ${answer.text}`).toBe(200)
+      expect(lines(await exportOf(wharf.root, 'empty', { system: false }))).toEqual(lines(archive))
+    }
+    expect((await wharf.root.delete('/projects/empty/attachment')).status).toBe(204)
+  } finally {
+    await empty.drop()
+  }
+})
+
 test('where something outside depends on a stage, it is loaded where it is, and told so before', async () => {
   await asOwner(`CREATE VIEW own.of_customers AS SELECT id, name FROM public.customer`)
   try {

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import type { ImportedProject } from '../../../contract/import.ts'
-import { readClock } from '../../../database/clock.ts'
 import type { Transaction } from '../../../database/database.ts'
 import { nameTransaction } from '../../../database/session-name.ts'
 import { isAppError } from '../../../errors.ts'
@@ -12,13 +11,14 @@ import { toImported } from '../import-result.ts'
 import { applyRoles, lockRoles, planRolesOf } from '../import-roles.ts'
 import type { LoadedStage } from '../load-stage.ts'
 import { assertMayBuild } from '../structure-permission.ts'
-import { expireKept, recordImport } from '../swap-stages.ts'
 import type { TargetProject } from '../targets.ts'
 import { commitOnce } from './commit-once.ts'
 import { type CommittedImport, canRecord, recordCommitted } from './committed-imports.ts'
 import { type Exchange, type ExchangeOptions, exchangeStages } from './exchange.ts'
 import { externalSchemaName } from './external-schemas.ts'
-import { uncertainty } from './uncertain-imports.ts'
+import { noteOfImport } from './imports-in-doubt.ts'
+import { assertOneCommit } from './load-beside.ts'
+import { recordExternal } from './record-external.ts'
 
 /**
  * Makes an import into stages of a database that is not Wharf's visible at one moment. Two databases take part: the one
@@ -32,7 +32,8 @@ export async function commitExternal(
   { target, loaded }: { readonly target: TargetProject; readonly loaded: readonly LoadedStage[] },
   options: ImportOptions,
 ): Promise<readonly ImportedProject[]> {
-  const { tokenId, sessionName, authorise, beforeCommit, operation = { id: randomUUID(), attempt: 1 } } = options
+  const { tokenId, authorise, beforeCommit, operation = { id: randomUUID(), attempt: 1 } } = options
+  const { sessionName = `wharf import ${operation.id}` } = options
   const { undoHours } = services
   const { archived, project, stages } = target
   const [external] = stages
@@ -41,9 +42,11 @@ export async function commitExternal(
   const inPlace = loaded.filter(({ schemaName }) => schemaName === undefined)
   const isRecorded = await canRecord(external.database)
 
-  const uncertain = uncertainty(services.system, operation, stages[0]?.stage.id ?? '')
+  const doubt = { id: operation.id, stageId: stages[0]?.stage.id ?? '', sessionName }
+  const note = noteOfImport(services.system, doubt)
+  let isCommitted = false
   const commit = async (tx: Transaction): Promise<readonly ImportedProject[]> => {
-    if (sessionName !== undefined) await nameTransaction(tx, sessionName)
+    await nameTransaction(tx, sessionName)
     await lockRoles(tx, archived.system ? [project.id] : [])
     const caller = await authorise(tx, [archived], [project.slug])
     await assertMayBuild(tx, tokenId, stages)
@@ -58,24 +61,27 @@ export async function commitExternal(
     const record = isRecorded ? { operation, committed } : undefined
     // What can be done before readers wait is.
     await recordExternal(tx, committed, { tokenId, undoHours })
+    await note.remove(tx)
     const follow = async (): Promise<void> => beforeCommit?.(tx, imported, [archived])
     if (inPlace.length === 0) {
-      await exchangeStages(external, exchanges, { ...options, record, logged, beforeCommit: follow })
+      await exchangeStages(external, exchanges, { ...options, sessionName, record, logged, beforeCommit: follow })
     } else {
       await follow()
-      if (!record) {
-        await uncertain.note()
-        await uncertain.forget(tx)
+      for (const stage of inPlace) {
+        await commitInPlace(stage, { record, logged, sessionName })
+        isCommitted = true
       }
-      for (const stage of inPlace) await commitInPlace(stage, { record, logged, sessionName })
     }
+    isCommitted = true
     return imported
   }
   try {
+    assertOneCommit(loaded)
+    await note.write(isRecorded ? 'committing' : 'uncertain')
     return await services.system.prisma.$transaction(commit, { timeout: 10 * 60_000 })
   } catch (error) {
-    // Only where it is not known what became of it does that stay.
-    if (!isAppError(error, 'DATABASE_UNAVAILABLE')) await uncertain.forget(services.system.prisma)
+    // Where it may have been committed there, it is looked there before anybody says how it ended.
+    if (!isCommitted && !isAppError(error, 'DATABASE_UNAVAILABLE')) await note.remove(services.system.prisma)
     throw error
   } finally {
     for (const { rollback } of loaded) rollback()
@@ -109,23 +115,4 @@ async function commitInPlace(
   await logReplacedIfLogged(query, stage.schemaName, logged)
   if (record) await recordCommitted(query, record.operation, record.committed)
   await commitOnce(commit, { database, sessionName, operation: record?.operation })
-}
-
-/** What Wharf knows of the stages of an import that is committed, or is about to be, in their database. */
-export async function recordExternal(
-  tx: Transaction,
-  { stages }: Pick<CommittedImport, 'stages'>,
-  { tokenId, undoHours }: { readonly tokenId: string | null; readonly undoHours: number },
-): Promise<void> {
-  const expiresAt = new Date((await readClock(tx)).getTime() + undoHours * 3_600_000)
-  for (const { stageId, loaded, kept, exchanged } of stages) {
-    await tx.stageState.update({ where: { stageId }, data: { generation: { increment: 1 } } })
-    await tx.shadowSchema.deleteMany({ where: { schemaName: loaded ?? '' } })
-    await expireKept(tx, stageId)
-    const reference = await recordImport(tx, stageId, tokenId)
-    if (kept === null) continue
-    const replacedBy = { reference, exchanged }
-    const data = { stageId, kind: 'kept', expiresAt, replacedBy }
-    await tx.shadowSchema.upsert({ where: { schemaName: kept }, create: { schemaName: kept, ...data }, update: data })
-  }
 }

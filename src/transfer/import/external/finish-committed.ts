@@ -3,9 +3,9 @@ import { endSessionsNamed } from '../../../database/end-sessions.ts'
 import { AppError } from '../../../errors.ts'
 import { findProject } from '../../../projects/projects.ts'
 import type { FindProjectDatabase } from '../../../projects/stage-database.ts'
-import { recordExternal } from './commit-external.ts'
 import { type CommittedImport, findCommitted } from './committed-imports.ts'
-import { takeUncertainty } from './uncertain-imports.ts'
+import { takeDoubt } from './imports-in-doubt.ts'
+import { recordExternal } from './record-external.ts'
 
 interface FinishingServices {
   readonly control: Database
@@ -42,11 +42,11 @@ export async function finishCommitted(
   for (const name of sessionNames) await endSessionsNamed(database.prisma, name)
   const committed = await findCommitted(database, id)
   if (!committed) {
-    if (await takeUncertainty(system, id)) throw nobodyKnows()
+    if ((await takeDoubt(system.prisma, id)) === 'uncertain') throw nobodyKnows()
     return false
   }
   await system.prisma.$transaction(async (tx) => {
-    await recordExternal(tx, committed, { tokenId, undoHours })
+    if ((await takeDoubt(tx, id)) === 'committing') await recordExternal(tx, committed, { tokenId, undoHours })
     await succeed(tx, committed)
   })
   return true

@@ -17,9 +17,10 @@ import { examineStage, type TargetStage } from '../target-stage.ts'
 import { assertFits, type TargetProject } from '../targets.ts'
 import { tryExternal } from '../try-building.ts'
 import { commitOnce } from './commit-once.ts'
+import { directSchemaName, type NameLocks, openNameLocks } from './direct-schemas.ts'
 import { exchangeStages } from './exchange.ts'
 import { dropExternalSchema } from './external-schemas.ts'
-import { loadBeside } from './load-beside.ts'
+import { assertOneCommit, loadBeside } from './load-beside.ts'
 
 /** Stages in a database that Wharf knows nothing of. */
 export interface DirectTarget extends ProjectDatabase {
@@ -58,23 +59,31 @@ export async function importDirect(
   const archive = await openArchive(spoolFolder, spoolReserveBytes)
   const made: string[] = []
   const loaded: LoadedStage[] = []
+  let names: NameLocks | undefined
   try {
     const { signal, allowEdited = false, allowIncomplete } = options
     const checks: CheckOptions = { ...limits, signal, allowEdited, allowIncomplete }
     await source((bytes) => receiveArchive(archive, bytes, checks))
     const compared = await compareDirect(target, archive.lists.projects)
     if (!(await confirm(compared))) return undefined
+    names = await openNameLocks(target.database, signal)
     const note = async (name: string): Promise<void> => {
+      await names?.lock(name)
       made.push(name)
     }
     const stages = compared.stages
-    for (const stage of stages) loaded.push(await loadBeside(archive, stage, { ...options, tokenId: null, note }))
+    for (const stage of stages) {
+      const schemaName = directSchemaName()
+      loaded.push(await loadBeside(archive, stage, { ...options, tokenId: null, note, schemaName }))
+    }
     signal.throwIfAborted()
+    assertOneCommit(loaded)
     await commitDirect(target, loaded, options)
     return toImported(compared, loaded, undefined, { undoHours: 0 })
   } finally {
     for (const { rollback } of loaded) rollback()
     await Promise.allSettled(made.map((name) => dropExternalSchema(target.database, name, { isKept: false })))
+    names?.release()
     await archive.file.remove()
   }
 }

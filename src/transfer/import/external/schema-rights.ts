@@ -13,19 +13,22 @@ export interface SchemaRights {
    * the owner of the database.
    */
   readonly renamed: boolean
+  /** Publications that send all tables of the database, also those that are loaded beside. */
+  readonly publications: readonly string[]
 }
 
 /** @param query asks as the login. */
 export async function readSchemaRights(query: Query, schemaName: string): Promise<SchemaRights> {
   const [rights] = await query<SchemaRights>(RIGHTS_SQL, [schemaName])
-  return rights ?? { databaseName: '', mayCreateSchemas: false, mayCreate: false, renamed: false }
+  return rights ?? { databaseName: '', mayCreateSchemas: false, mayCreate: false, renamed: false, publications: [] }
 }
 
 const RIGHTS_SQL = `
 SELECT d.datname::text AS "databaseName",
        pg_catalog.has_database_privilege(d.oid, 'CREATE') AS "mayCreateSchemas",
        pg_catalog.has_schema_privilege(n.oid, 'CREATE') AS "mayCreate",
-       n.nspname <> 'public' AND pg_catalog.pg_get_userbyid(n.nspowner) = CURRENT_USER AS renamed
+       n.nspname <> 'public' AND pg_catalog.pg_get_userbyid(n.nspowner) = CURRENT_USER AS renamed,
+       ARRAY(SELECT pubname::text FROM pg_catalog.pg_publication WHERE puballtables ORDER BY 1) AS publications
   FROM pg_catalog.pg_database d CROSS JOIN pg_catalog.pg_namespace n
  WHERE d.datname = pg_catalog.current_database() AND n.nspname = $1::pg_catalog.name`
 

@@ -22,6 +22,7 @@ const OF_RELATIONS = [
   ['pg_inherits', 'inhrelid', 'inhparent'],
   ['pg_statistic_ext', 'stxrelid', 'oid'],
   ['pg_sequence', 'seqrelid', 'seqrelid'],
+  ['pg_publication_rel', 'prrelid', 'oid'],
 ] as const
 
 /** Catalogs whose rows are of the schema, with the column that says so. */
