@@ -1,4 +1,4 @@
-import { type ArchiveWriter, createArchiveWriter } from '../../archive/archive-writer.ts'
+import type { ArchiveWriter } from '../../archive/archive-writer.ts'
 import { ARCHIVE_VERSION } from '../../archive/lines.ts'
 import type { Transaction } from '../../database/database.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
@@ -9,6 +9,7 @@ import { searchStage } from '../../projects/stage-path.ts'
 import { nameOf, toGrantsLine } from '../structure/grants/grants.ts'
 import type { DeclaredProject, DeclaredStage, DeclaredTable } from './declare-tables.ts'
 import { assertReadable, type LineLimits } from './line-limits.ts'
+import { createReadableWriter } from './readable-writer.ts'
 import type { SourceSnapshot } from './snapshot.ts'
 import { tablePages } from './table-pages.ts'
 
@@ -47,13 +48,14 @@ interface Writing {
  *
  * @param generator name and version of what writes the archive.
  * @param createdAt the first line's date; nothing else in the archive depends on when it is made.
- * @param limits of this server's imports. @throws {AppError} CONFLICT where a line is longer: it could not be restored.
+ * @param limits of this server's imports. @throws {AppError} CONFLICT where a line is longer, or lines are more, than is read: it
+ *   could not be restored.
  */
 export async function* exportArchive(
   { projects, records }: ArchiveSource,
   { generator, createdAt, limits, onRows }: ExportArchiveOptions,
 ): AsyncGenerator<Buffer> {
-  const writer = createArchiveWriter()
+  const writer = createReadableWriter()
   const moments = projects.map(({ source: { takenAt } }) => takenAt.getTime())
   const isOneMoment = moments.every((moment) => moment === moments[0])
   yield writer.open('archive', {
