@@ -3,8 +3,9 @@ import { forbidden, unauthenticated } from '../../errors.ts'
 import { type Caller, findCaller } from '../../projects/access.ts'
 import { findProject } from '../../projects/projects.ts'
 import type { ArchiveProject } from './archive-lists.ts'
+import { isEmptyStage } from './current-stage.ts'
 import type { ImportServices } from './import-options.ts'
-import { isEmptyStage, type TargetStage } from './target-stage.ts'
+import type { TargetStage } from './target-stage.ts'
 
 /** Whether the caller may have SQL of an archive run in a project, today. */
 function mayBuild(caller: Caller, project: string): boolean {
