@@ -6,7 +6,7 @@ import { type AppError, conflict } from '../../errors.ts'
 import { dropSchema } from '../project-objects.ts'
 
 /** The schema in which imports write down, in the database that they replaced stages of, that they were committed. */
-const RECORDS_SCHEMA = 'wharf_imports'
+export const RECORDS_SCHEMA = 'wharf_imports'
 
 /** How long it is waited for those who read what is to be dropped. */
 const LOCK_TIMEOUT = '5s'

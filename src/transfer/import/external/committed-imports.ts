@@ -4,6 +4,7 @@ import type { Database } from '../../../database/database.ts'
 import { quoteIdentifier } from '../../../database/quoting.ts'
 import { conflict } from '../../../errors.ts'
 import type { ReadonlyDeep } from '../../../lib/readonly-deep.ts'
+import { RECORDS_SCHEMA } from '../../../projects/attached/remove-traces.ts'
 import type { Query } from '../../structure/query.ts'
 
 /** One go at an import; a job that is tried again has the same id. */
@@ -31,9 +32,6 @@ export const committedImport = z.object({
 })
 
 export type CommittedImport = ReadonlyDeep<z.output<typeof committedImport>>
-
-/** The schema of Wharf's own in a database that is not Wharf's. */
-export const RECORDS_SCHEMA = 'wharf_imports'
 
 const TABLE = `${quoteIdentifier(RECORDS_SCHEMA)}.committed`
 
