@@ -163,6 +163,7 @@ const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
       answer: 409,
     },
   ],
+  changeStage: [{ path: '/projects/shop/stages/live', request: body({ logEvents: true }), answer: 409 }],
   detachProject: [{ path: '/projects/shop/attachment', answer: 409 }],
   listAttachedServers: [{ path: '/attached-servers' }],
   attachServer: [{ path: '/attached-servers', request: body({ address: 'nonsense' }), answer: 400 }],

@@ -23,4 +23,3 @@ CREATE UNIQUE INDEX "attachment_server_id_database_key" ON "control"."attachment
 
 -- AddForeignKey
 ALTER TABLE "control"."attachment" ADD CONSTRAINT "attachment_server_id_fkey" FOREIGN KEY ("server_id") REFERENCES "control"."attached_server"("id") ON DELETE RESTRICT ON UPDATE CASCADE;
-ALTER TABLE "control"."attachment" ADD CONSTRAINT "attachment_server_has_database" CHECK (("server_id" IS NULL) = ("database" IS NULL));
