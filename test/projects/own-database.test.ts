@@ -229,7 +229,7 @@ test('a login that may not create databases is refused, with the statement that 
 })
 
 describe.skipIf(installedCluster() === undefined)('a dump of pg_dump', () => {
-  test('stays in public, as it was', async () => {
+  test('stays in public, as it was, and comes back from an archive', async () => {
     const cluster = installedCluster()
     if (!cluster) throw new Error('no PostgreSQL is installed')
     const source = await cluster.createDatabase()
@@ -240,12 +240,18 @@ describe.skipIf(installedCluster() === undefined)('a dump of pg_dump', () => {
       await create('dumped', undefined, local)
       const applied = await applyScript(local, 'dumped', dump)
       expect(applied.status, applied.text).toBe(200)
+      await create('again', undefined, local)
+      const archive = await exportOf(local.root, 'dumped', { system: false, grants: true })
+      const imported = await sendArchive(local.root, archive, { query: '?targetSlug=again' })
+      expect(imported.status, imported.text).toBe(200)
       const { prisma } = local.container.control
-      const { ownDatabase } = await prisma.project.findUniqueOrThrow({ where: { slug: 'dumped' } })
-      const superuserUrl = Object.assign(new URL(source.superuserUrl), { pathname: `/${ownDatabase}` }).href
-      const own = await cluster.dump({ ...source, superuserUrl }, 'public')
-      expect(comparable(own)).toEqual(comparable(dump))
-      expect((await local.root.delete('/projects/dumped')).status).toBe(204)
+      for (const slug of ['dumped', 'again']) {
+        const { ownDatabase } = await prisma.project.findUniqueOrThrow({ where: { slug } })
+        const superuserUrl = Object.assign(new URL(source.superuserUrl), { pathname: `/${ownDatabase}` }).href
+        const own = await cluster.dump({ ...source, superuserUrl }, 'public')
+        expect(comparable(own), slug).toEqual(comparable(dump))
+        expect((await local.root.delete(`/projects/${slug}`)).status).toBe(204)
+      }
     } finally {
       await local.close()
       await source.drop()
@@ -253,8 +259,10 @@ describe.skipIf(installedCluster() === undefined)('a dump of pg_dump', () => {
   })
 })
 
-/** What two dumps have in common: no key of one run, and nothing about who owns the schema. */
+/** What two dumps have in common: no key of one run, nothing about who owns the schema, and no log of Wharf's. */
 const comparable = (dump: string): string[] =>
   dump
     .split('\n')
-    .filter((line) => !/^\\(?:un)?restrict |SCHEMA public|^-- Name: |^-- Data for Name: |^(?:--)?$/.test(line))
+    .filter(
+      (line) => !/^\\(?:un)?restrict |SCHEMA public|wharf_log|^-- Name: |^-- Data for Name: |^(?:--)?$/.test(line),
+    )
