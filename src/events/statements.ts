@@ -12,7 +12,7 @@ export const LOG_TABLES = 'SELECT wharf.log_tables($1)::text'
 export const RECORD_IMPORT = 'SELECT wharf.record_import($1::uuid, $2::uuid)::text AS id'
 
 /** Records a script that changed the stage's structure. `$1`: the stage; `$2`: the script; `$3`: the token, or null. */
-export const RECORD_STRUCTURE_CHANGE = 'SELECT wharf.record_structure_change($1, $2, $3) AS id'
+export const RECORD_STRUCTURE_CHANGE = 'SELECT wharf.record_structure_change($1::uuid, $2::text, $3::uuid)::text AS id'
 
 /** Holds off imports and changes of structure until the transaction ends; `open` is false where one is under way. */
 export const ENTER_STAGE = 'SELECT wharf.enter_stage($1) AS open'

@@ -183,7 +183,7 @@ async function applyIn(
   await client.query(SHORT_COMMIT)
   await committing(async (tx) => {
     signal.throwIfAborted()
-    // Wharf's records are elsewhere: a process that dies behind the next statement leaves a change that is in no record.
+    // Wharf's records are in another database: a process that dies between the two commits leaves a change without one.
     if (!isOwn) id = await recordBeside(tx, recorded)
     await client.query('COMMIT')
   })
@@ -194,10 +194,7 @@ async function recordBeside(
   tx: Queryable,
   recorded: readonly [stageId: string, script: string, tokenId: string | null],
 ): Promise<string> {
-  const rows = await tx.$queryRawUnsafe<{ id: string }[]>(
-    'SELECT wharf.record_structure_change($1::uuid, $2::text, $3::uuid)::text AS id',
-    ...recorded,
-  )
+  const rows = await tx.$queryRawUnsafe<{ id: string }[]>(RECORD_STRUCTURE_CHANGE, ...recorded)
   return rows[0]?.id ?? ''
 }
 
