@@ -29,14 +29,15 @@ export async function ensureDemoProject(
   { control, seal, projectDatabase, room }: DemoServices,
   signal: AbortSignal,
 ): Promise<void> {
+  const recorded = await control.prisma.project.findUnique({ where: { slug: DEMO_PROJECT }, include: { stages: true } })
+  // Somebody's, under this name, in another database: its tables are theirs.
+  if (recorded && (recorded.login === null || recorded.ownDatabase !== null)) return
   const connectionLimit = await room.limitOfNew()
   const project =
-    (await control.prisma.project.findUnique({ where: { slug: DEMO_PROJECT }, include: { stages: true } })) ??
+    recorded ??
     (await control.prisma.$transaction((tx) =>
       createProject(tx, seal, { slug: DEMO_PROJECT, stages: [DEFAULT_STAGE], connectionLimit }),
     ))
-  // Somebody's, under this name, in another database: its tables are theirs.
-  if (project.login === null || ('ownDatabase' in project && project.ownDatabase !== null)) return
   const stage = findStage(project, DEFAULT_STAGE)
   const [state] = await control.prisma.$queryRaw<{ empty: boolean }[]>`
     SELECT NOT EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace(quote_ident(${stage.schemaName}))) AS empty`

@@ -78,6 +78,12 @@ const SESSION = { kind: 'wharf', applicationName: 'wharf makes a database' } as 
 /** Sessions that Wharf's login may not end, transactions that were prepared, slots and subscriptions of replication. */
 const KEPT: ReadonlySet<string> = new Set([SQLSTATE.objectInUse, SQLSTATE.insufficientPrivilege])
 
+/** How a locale is named that is not of the system's library, by the letter that the catalog has for it. */
+const PROVIDERS: Readonly<Record<string, string>> = {
+  i: 'LOCALE_PROVIDER icu ICU_LOCALE',
+  b: 'LOCALE_PROVIDER builtin BUILTIN_LOCALE',
+}
+
 /** The encoding and the locale of the shared database, so that text is ordered alike, and nothing else of any template. */
 async function likeShared(pool: pg.Pool): Promise<string> {
   const { rows } = await pool.query<{ database: Record<string, string | null> }>(
@@ -86,12 +92,7 @@ async function likeShared(pool: pg.Pool): Promise<string> {
   const { datcollate, datctype, datlocprovider = 'c', daticulocale, datlocale } = rows[0]?.database ?? {}
   const libc = `LC_COLLATE ${quoteLiteral(datcollate ?? 'C')} LC_CTYPE ${quoteLiteral(datctype ?? 'C')}`
   const locale = quoteLiteral(datlocale ?? daticulocale ?? '')
-  const provider =
-    datlocprovider === 'i'
-      ? ` LOCALE_PROVIDER icu ICU_LOCALE ${locale}`
-      : datlocprovider === 'b'
-        ? ` LOCALE_PROVIDER builtin BUILTIN_LOCALE ${locale}`
-        : ''
+  const provider = datlocprovider === 'c' ? '' : ` ${PROVIDERS[datlocprovider ?? '']} ${locale}`
   return `TEMPLATE template0 ENCODING 'UTF8' ${libc}${provider}`
 }
 
