@@ -116,12 +116,12 @@ export const databaseUnsuitable = (message: string, faults: readonly Fault[] = [
   new AppError('DATABASE_UNSUITABLE', message, { faults })
 
 /** What projects whose stages are in a database of somebody's cannot do. @param remedy what can be done instead. */
-/** Of what a project in another database than the shared one has not: an attached one, or one of its own. */
-export const elsewhere = (slug: string, problem: string, remedy: string): AppError =>
-  new AppError('ATTACHED_PROJECT', `project "${slug}" is in a database of its own: ${problem}; ${remedy}`)
-
 export const attachedProject = (slug: string, problem: string, remedy: string): AppError =>
   new AppError('ATTACHED_PROJECT', `project "${slug}" is attached: ${problem}; ${remedy}`)
+
+/** The same of projects that do not share a database: attached ones, and those with one that Wharf made for them. */
+export const inOtherDatabase = (slug: string, problem: string, remedy: string): AppError =>
+  new AppError('ATTACHED_PROJECT', `project "${slug}" is in a database of its own: ${problem}; ${remedy}`)
 
 /** What was there, and will not be again. */
 export const gone = (message: string): AppError => new AppError('GONE', message)

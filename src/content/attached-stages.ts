@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { elsewhere } from '../errors.ts'
+import { inOtherDatabase } from '../errors.ts'
 import { readAttachedVersion } from '../events/attached/attached-version.ts'
 import type { StageVersion } from '../events/stage-versions.ts'
 import { type Ask, createBatcher } from '../lib/batcher.ts'
@@ -73,14 +73,14 @@ const commandFor = ({ project, stage }: AttachedStage): string =>
   `wharf stage:log ${stage.slug} ${project.slug} (or PATCH /projects/${project.slug}/stages/${stage.slug} with {"logEvents": true})`
 
 const notLogged = (of: AttachedStage): Error =>
-  elsewhere(
+  inOtherDatabase(
     of.project.slug,
     `stage "${of.stage.slug}" has no event log, without which nobody could say when an answer is still good`,
     `${commandFor(of)} has one kept, by triggers on its tables`,
   )
 
 const logGone = (of: AttachedStage): Error =>
-  elsewhere(
+  inOtherDatabase(
     of.project.slug,
     `the event log of stage "${of.stage.slug}" is not in its database any more, or its login may not use it`,
     `${commandFor(of)} makes it again`,
@@ -88,7 +88,7 @@ const logGone = (of: AttachedStage): Error =>
 
 /** @throws {AppError} ATTACHED_PROJECT */
 export function refuseWrites({ slug }: { readonly slug: string }): never {
-  throw elsewhere(slug, 'its rows are only read over HTTP', 'write them in its own database')
+  throw inOtherDatabase(slug, 'its rows are only read over HTTP', 'write them in its own database')
 }
 
 /** Whether the log sees all that a read shows. @param relation of which it shows rows; undefined for the stage at a glance. */

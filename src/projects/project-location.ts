@@ -18,7 +18,7 @@ export function assertAttached({ slug, location }: Located): void {
 }
 
 /** @throws {AppError} CONFLICT */
-export function assertElsewhere({ slug, location }: Located): void {
+export function assertNotShared({ slug, location }: Located): void {
   if (location === 'shared')
     throw conflict(`the event log of project "${slug}" is always kept, in the database of all projects`)
 }

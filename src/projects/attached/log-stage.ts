@@ -4,7 +4,7 @@ import { SQLSTATE, sqlMessage, sqlState } from '../../database/sqlstate.ts'
 import { isServerFailure } from '../../database/sqlstate-meanings.ts'
 import { conflict } from '../../errors.ts'
 import { findLog } from '../../events/attached/log-triggers.ts'
-import { assertElsewhere } from '../project-location.ts'
+import { assertNotShared } from '../project-location.ts'
 import type { Project } from '../projects.ts'
 import type { FindProjectDatabase } from '../stage-database.ts'
 import { findStage, type Stage } from '../stages.ts'
@@ -28,7 +28,7 @@ export async function switchLog(
   project: Project,
   { slug, logEvents }: { readonly slug: string; readonly logEvents: boolean },
 ): Promise<Stage> {
-  assertElsewhere(project)
+  assertNotShared(project)
   const stage = findStage(project, slug)
   const { database } = await projectDatabase(project, 'imports')
   const remember = async (loggedSince: Date | null): Promise<Stage> => {

@@ -1,8 +1,8 @@
 import { SLUG_PATTERN } from '../../lib/slug.ts'
 
 /**
- * The slug of something that PostgreSQL calls by this name: the name itself where that is one, else what of it a slug
- * can have, in lower case, with `-` for all else.
+ * Makes a slug of the name of a database or a schema: the name itself where that is a slug, else the name in lower case,
+ * with `-` in the place of characters that a slug cannot have.
  *
  * @param prefix what the slug begins with.
  * @returns undefined where nothing of the name is left, or it is too long.

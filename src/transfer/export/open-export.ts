@@ -37,7 +37,7 @@ export interface ExportOptions extends RowsPolicy {
 /**
  * What reads an archive.
  *
- * @param archive plain, to be read once. @param notExported what of the stages it cannot hold.
+ * @param archive plain; it can be read once. @param notExported what it does not contain of the stages.
  */
 export type UseExport<T> = (archive: AsyncGenerator<Buffer>, notExported: readonly NotInArchive[]) => Promise<T>
 

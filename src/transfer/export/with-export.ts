@@ -33,7 +33,7 @@ export interface ExportServices extends Writing {
  * Opens an export of one or more projects, and closes it when `use` has ended: its transactions are over when the returned
  * promise is settled. All projects in Wharf's own database are of one snapshot, each other of one of its own.
  *
- * @param use gets the archive, plain, to be read once, and what of the stages it cannot hold; by then everything that
+ * @param use gets the archive, plain, which can be read once, and a list of what it does not contain; by then everything that
  *   could be refused has been checked.
  * @throws {AppError} INVALID_REQUEST where a project is selected twice; NOT_FOUND for an unknown project, stage or
  *   table; INCOMPLETE where rows would be missing, and that is not allowed; CONFLICT where a table may not be read, or stays locked, or stages keep being swapped, for too long;
