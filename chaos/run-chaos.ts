@@ -11,7 +11,7 @@ import { ACCOUNTS, FLEETING, MIRROR, prepareProjects, SWAPPED } from './projects
 import { createRandom } from './random.ts'
 import type { WharfProcess } from './servers/wharf-process.ts'
 import { startActors, unfinished } from './start-actors.ts'
-import { apiUrls, startServers } from './start-servers.ts'
+import { apiUrls, type Program, startServers } from './start-servers.ts'
 
 /** How long what was under way may take to end once all servers work again, in milliseconds. */
 const SETTLING_MS = 240_000
@@ -24,6 +24,7 @@ export interface ChaosOptions {
   readonly seconds: number
   /** An empty folder that every user may enter. It is kept for inspection. */
   readonly folder: string
+  readonly program?: Program
   readonly report: (what: string) => void
 }
 
@@ -38,9 +39,9 @@ export interface ChaosReport {
  * freezes all of them at random. Then lets everything come to rest, and compares what is there with what was
  * acknowledged.
  */
-export async function runChaos({ seed, seconds, folder, report }: ChaosOptions): Promise<ChaosReport> {
+export async function runChaos({ seed, seconds, folder, program, report }: ChaosOptions): Promise<ChaosReport> {
   const history = createHistory()
-  const servers = await startServers(folder, history)
+  const servers = await startServers(folder, history, program)
   const { postgres, redis, processes } = servers
   try {
     const urls = apiUrls(processes)

@@ -6,8 +6,16 @@ import type { History } from './history.ts'
 import { createPostgres } from './servers/postgres.ts'
 import { createWharfProcess, type WharfProcess } from './servers/wharf-process.ts'
 
+/** What runs as the APIs and the workers. */
+export interface Program {
+  /** The compiled one where it is missing. */
+  readonly path?: string
+  /** Variables on top of those that it needs anyway. */
+  readonly environment?: Readonly<Record<string, string>>
+}
+
 /** Starts two APIs and two workers, with a PostgreSQL and a Redis of their own. @param folder empty; every user may enter it. */
-export async function startServers(folder: string, history: History): Promise<Servers> {
+export async function startServers(folder: string, history: History, program: Program = {}): Promise<Servers> {
   const folders = await makeFolders(folder, [
     'postgres',
     'redis',
@@ -24,6 +32,7 @@ export async function startServers(folder: string, history: History): Promise<Se
     REDIS_URL: redis.url,
     WHARF_ARTIFACTS: folders.artifacts ?? folder,
     WHARF_SECRET_KEY: 'secret-key-of-the-chaos-with-many-characters',
+    ...program.environment,
   }
   const create = (part: 'api' | 'worker', number: number): Promise<WharfProcess> => {
     const name = `${part}-${number}`
@@ -32,6 +41,7 @@ export async function startServers(folder: string, history: History): Promise<Se
       part,
       folder: folders[name] ?? folder,
       environment,
+      program: program.path,
       onUnexpectedEnd: (how) => history.violations.push(`${name} ended by itself: ${how}`),
     })
   }

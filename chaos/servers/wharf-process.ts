@@ -30,6 +30,8 @@ export interface WharfOptions {
   /** An existing folder of this process alone, where its log goes. */
   readonly folder: string
   readonly environment: Readonly<Record<string, string>>
+  /** Instead of the compiled one. */
+  readonly program?: string | undefined
   /** Told where the process ends although nobody ended it; it is started again then. */
   readonly onUnexpectedEnd: (how: string) => void
 }
@@ -41,7 +43,7 @@ async function endedByUncaughtError(log: string): Promise<boolean> {
 
 /** A compiled API or worker in a process of its own, which can be ended and started again. */
 export async function createWharfProcess(options: WharfOptions): Promise<WharfProcess> {
-  const { name, part, folder, onUnexpectedEnd } = options
+  const { name, part, folder, program = PROGRAM, onUnexpectedEnd } = options
   const port = await findFreePort()
   const env = {
     PATH: process.env.PATH,
@@ -58,7 +60,7 @@ export async function createWharfProcess(options: WharfOptions): Promise<WharfPr
   const startOnce = async (): Promise<HowEnded | undefined> => {
     const log = openSync(join(folder, 'log'), 'a')
     const stdio: StdioOptions = ['ignore', 'pipe', log]
-    const started = await spawnChild(process.execPath, [PROGRAM, part], { cwd: folder, env, stdio })
+    const started = await spawnChild(process.execPath, [program, part], { cwd: folder, env, stdio })
     closeSync(log)
     isMeantToEnd = false
     const failure = await untilOutput(started)

@@ -33,6 +33,8 @@ const STRUCTURE = `
 const EXPORTS = isThorough ? 60 : 30
 /** Each worker makes so many exports at once. */
 const AT_ONCE = 4
+/** Thorough tests wait as long for a worker that died as in production. */
+const jobTimings = isThorough ? undefined : { leaseMs: 6_000, sweepMs: 1_000, lockMs: 6_000, stalledMs: 1_000 }
 /** Longer than it takes until a worker that died is taken for dead, with all that is done after that. */
 const LIMIT_MS = 180_000
 
@@ -47,6 +49,7 @@ const optionsOf = (name: string) => ({
   databaseUrl: database.url,
   dataDir: join(folder, name),
   environment: { REDIS_URL: redis.url, WHARF_ARTIFACTS: join(folder, 'artifacts') },
+  jobTimings,
 })
 const startApi = (number: number) => startServiceProcess(optionsOf(`api-${number}`), 'api')
 const startWorker = (number: number) => startWorkerOf(optionsOf(`worker-${number}`))

@@ -18,11 +18,24 @@ const answerSchema = z.object({
   content: z.record(z.string(), z.unknown()).optional(),
 })
 const operationSchema = z.object({ responses: z.record(z.string(), answerSchema) })
-const documentSchema = z.looseObject({ openapi: z.literal('3.1.1'), paths: z.record(z.string(), z.unknown()) })
+const documentSchema = z.looseObject({
+  openapi: z.literal('3.1.1'),
+  paths: z.record(z.string(), z.record(z.string(), z.unknown())),
+})
+
+type Operation = z.infer<typeof operationSchema>
+
+/** A path of the document, and what can be done there, by the method in lower case. */
+interface DescribedPath {
+  readonly path: string
+  readonly pattern: RegExp
+  readonly operations: Readonly<Record<string, Operation>>
+}
 
 /** How `/openapi.json` describes the answers of a server. */
 export interface Description {
-  readonly paths: Readonly<Record<string, unknown>>
+  /** Those with the fewest parameters first. */
+  readonly paths: readonly DescribedPath[]
   /** Compiles the schema at a place in the document. */
   readonly validator: (...keys: string[]) => ValidateFunction
 }
@@ -33,14 +46,29 @@ export function describeAnswers(openApi: unknown): Description {
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false })
   addFormats.default(ajv)
   ajv.addSchema(document, 'wharf')
+  const validators = new Map<string, ValidateFunction>()
   const validator = (...keys: string[]): ValidateFunction => {
     const pointer = keys
       .map((key) => `/${encodeURIComponent(key.replaceAll('~', '~0').replaceAll('/', '~1'))}`)
       .join('')
+    const known = validators.get(pointer)
+    if (known) return known
     const $ref = `wharf#${pointer}`
-    return ajv.getSchema($ref) ?? ajv.compile({ $ref })
+    const validate = ajv.getSchema($ref) ?? ajv.compile({ $ref })
+    validators.set(pointer, validate)
+    return validate
   }
-  return { paths: document.paths, validator }
+  return { paths: describedPaths(document.paths), validator }
+}
+
+/** Read once: every answer of every test is compared with one of them. */
+function describedPaths(paths: z.infer<typeof documentSchema>['paths']): readonly DescribedPath[] {
+  const described = Object.entries(paths).map(([path, item]) => ({
+    path,
+    pattern: new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`),
+    operations: z.record(z.string(), operationSchema).parse(item),
+  }))
+  return described.toSorted((a, b) => a.path.split('{').length - b.path.split('{').length)
 }
 
 /** Headers that belong to HTTP itself, or to every answer alike, and need no description of their own. */
@@ -67,16 +95,16 @@ export function* differences(
   answer: Answer,
 ): Generator<string> {
   if (!answer.headers['x-request-id']) yield 'it has no X-Request-Id'
-  const path = templateOf(description, pathname)
-  const item = path === undefined ? undefined : z.record(z.string(), z.unknown()).parse(description.paths[path])
+  const found = description.paths.find(({ pattern }) => pattern.test(pathname))
   const verb = method === 'HEAD' ? 'get' : method.toLowerCase()
-  if (path === undefined || item?.[verb] === undefined) {
-    const expected = path === undefined ? [404, 400] : method === 'OPTIONS' ? [204] : [405]
+  const operation = found?.operations[verb]
+  if (!found || !operation) {
+    const expected = found ? (method === 'OPTIONS' ? [204] : [405]) : [404, 400]
     if (!expected.includes(answer.status)) yield 'there is no such call'
     if (answer.status !== 204) yield* bodyFaults(description.validator('components', 'schemas', 'Problem'), answer.json)
     return
   }
-  const described = operationSchema.parse(item[verb]).responses[answer.status]
+  const described = operation.responses[answer.status]
   if (!described) return yield 'this status is not described'
   yield* unknownHeaders(described, answer)
   const mediaType = answer.headers['content-type']?.split(';')[0]
@@ -87,17 +115,9 @@ export function* differences(
   if (mediaType === undefined && answer.headers['content-length'] === '0') return
   if (mediaType === undefined || !(mediaType in described.content)) return yield `${mediaType} is not described`
   if (method === 'HEAD' || answer.json === undefined) return
-  const pointer = ['paths', path, verb, 'responses', String(answer.status), 'content', mediaType, 'schema']
+  const pointer = ['paths', found.path, verb, 'responses', String(answer.status), 'content', mediaType, 'schema']
   yield* bodyFaults(description.validator(...pointer), answer.json)
   if (mediaType === 'application/problem+json') yield* problemFaults(answer)
-}
-
-/** Which path of the document a request's path is; the one with the fewest parameters counts. */
-function templateOf({ paths }: Description, pathname: string): string | undefined {
-  const matches = Object.keys(paths).filter((template) =>
-    new RegExp(`^${template.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(pathname),
-  )
-  return matches.toSorted((a, b) => a.split('{').length - b.split('{').length)[0]
 }
 
 function* unknownHeaders(described: z.infer<typeof answerSchema>, { headers }: Answer): Generator<string> {

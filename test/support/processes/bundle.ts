@@ -9,8 +9,9 @@ const SCRIPTS = fileURLToPath(new URL('.', import.meta.url))
 /** What runs in processes of its own: the built program, and scripts of this folder. */
 const ENTRIES = [
   join(ROOT, 'dist/main.js'),
-  ...['run-part.mjs', 'run-ask-password.ts', 'run-data-folder-lock.ts', 'run-embedded-postgres.ts', 'run-spool.ts'].map(
-    (name) => join(SCRIPTS, name),
+  ...['run-main.mjs', 'run-part.mjs'].map((name) => join(SCRIPTS, name)),
+  ...['run-ask-password.ts', 'run-data-folder-lock.ts', 'run-embedded-postgres.ts', 'run-spool.ts'].map((name) =>
+    join(SCRIPTS, name),
   ),
 ]
 

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { JobTimings } from '../../../src/jobs/timings.ts'
 import { createMigratedDatabase, type TestDatabase } from '../database/database.ts'
 import { type ApiClient, createApiClient } from '../http/api-client.ts'
 import { bundled } from '../processes/bundled.ts'
@@ -28,6 +29,8 @@ export interface MainOptions {
   readonly dataDir: string
   /** Variables on top of those that it needs anyway. */
   readonly environment?: Readonly<Record<string, string>>
+  /** Instead of those that jobs have in production. */
+  readonly jobTimings?: Partial<JobTimings> | undefined
 }
 
 /** Starts the built service, or only its API, in a process of its own, and waits until it answers. */
@@ -76,10 +79,10 @@ export async function startOwnServiceProcess(): Promise<OwnServiceProcess> {
 /** @returns also what the first group of `ready` has found in what the process says. */
 async function startMain(
   command: string,
-  { databaseUrl, dataDir, environment }: MainOptions,
+  { databaseUrl, dataDir, environment, jobTimings }: MainOptions,
   ready: RegExp,
 ): Promise<MainProcess & { readonly said: string }> {
-  const child = await spawnChild(process.execPath, [bundled('main'), command], {
+  const child = await spawnChild(process.execPath, [bundled(jobTimings ? 'run-main' : 'main'), command], {
     env: {
       PATH: process.env.PATH,
       DATABASE_URL: databaseUrl,
@@ -88,6 +91,7 @@ async function startMain(
       WHARF_SECRET_KEY: SECRET_KEY,
       WHARF_PORT: '0',
       WHARF_LOG_LEVEL: 'warn',
+      ...(jobTimings && { TEST_TIMINGS: JSON.stringify(jobTimings) }),
       ...environment,
     },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,0 +1,9 @@
+/**
+ * Runs the built program, whose jobs go by other timings than in production: those in `TEST_TIMINGS`, as JSON.
+ *
+ * Usage: as the program's own.
+ */
+import { JOB_TIMINGS } from '../../../dist/jobs/timings.js'
+
+Object.assign(JOB_TIMINGS, JSON.parse(process.env.TEST_TIMINGS ?? '{}'))
+await import('../../../dist/main.js')
