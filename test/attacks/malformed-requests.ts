@@ -122,10 +122,13 @@ const HEADER_LOCATIONS: readonly (RawRequest & { readonly names: readonly string
   },
 ]
 
-/** Of how many values one is put into a place where not all of them are: another one in each place. */
-const SAMPLE = 20
+/**
+ * Of how many values one is put into a place where not all of them are: another one in each place. Fewer than there are
+ * places, so that each value comes up.
+ */
+const SAMPLE = { paths: 60, headers: 30 }
 
-/** Which stand in every other place all the same, since they have broken most. */
+/** Which stand in every sixth place all the same, since they have broken most. */
 const OFTEN: readonly string[] = ['%00', '%ff', '%', '%ed%a0%80', '%5c', '\0', '\xff']
 
 /**
@@ -136,18 +139,19 @@ const OFTEN: readonly string[] = ['%00', '%ff', '%', '%ed%a0%80', '%5c', '\0', '
  */
 export function* malformedRequests(openApi: unknown, every: boolean): Generator<RawRequest> {
   let location = 0
-  const chosen = (values: readonly string[]): readonly string[] => {
+  const chosen = (values: readonly string[], sample: number): readonly string[] => {
     location += 1
     return values.filter(
-      (value, index) => every || (index + location) % SAMPLE === 0 || (location % 2 === 0 && OFTEN.includes(value)),
+      (value, index) => every || (index + location) % sample === 0 || (location % 6 === 0 && OFTEN.includes(value)),
     )
   }
   for (const toRequest of [...describedLocations(operationsOf(openApi)), ...OWN_LOCATIONS, ...FURTHER_LOCATIONS]) {
-    for (const value of chosen([...ENCODED, ...RAW])) yield toRequest(value)
+    for (const value of chosen([...ENCODED, ...RAW], SAMPLE.paths)) yield toRequest(value)
   }
   for (const { names, ...request } of HEADER_LOCATIONS) {
     for (const name of names) {
-      for (const value of chosen(HEADER_VALUES)) yield { ...request, headers: { ...request.headers, [name]: value } }
+      for (const value of chosen(HEADER_VALUES, SAMPLE.headers))
+        yield { ...request, headers: { ...request.headers, [name]: value } }
     }
   }
   for (const value of RAW) {

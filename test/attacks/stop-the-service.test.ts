@@ -19,7 +19,7 @@ const TRIES = 3
 let service: OwnServiceProcess
 
 beforeAll(async () => {
-  service = await startOwnServiceProcess()
+  service = await startOwnServiceProcess({ flags: [] })
   await createProject(service, 'guest')
 })
 
@@ -89,7 +89,7 @@ test.each(HOSTILE_ARCHIVES.filter(({ name }) => EVERYWHERE.has(name)))(
   async ({ bytes, says }) => {
     const cwd = await temporaryFolder()
     await writeFile(join(cwd, 'archive.jsonl.gz'), bytes())
-    const { child, ended } = spawnWharf(['data:verify', 'archive.jsonl.gz'], { cwd })
+    const { child, ended } = spawnWharf(['data:verify', 'archive.jsonl.gz'], { cwd, flags: [] })
     let peak = 0
     const watching = setInterval(() => {
       void peakMemory(child.pid ?? 0)

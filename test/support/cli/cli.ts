@@ -10,6 +10,7 @@ import { runCli } from '../../../src/cli/program.ts'
 import { loadConfig } from '../../../src/config.ts'
 import { readAddressEnvironment } from '../../../src/database/address/environment.ts'
 import { bundled } from '../processes/bundled.ts'
+import { PROCESS_FLAGS } from '../processes/node-flags.ts'
 
 export interface CliResult {
   readonly code: number | null
@@ -81,22 +82,24 @@ export function spawnWharf(
     cwd,
     variables = {},
     user,
+    flags = PROCESS_FLAGS,
   }: {
     readonly cwd: string
     readonly variables?: Readonly<Record<string, string>>
     readonly user?: { readonly uid?: number; readonly gid?: number }
+    /** Node.js's own options. */
+    readonly flags?: readonly string[]
   },
 ): CliProcess {
   const env = { PATH: process.env.PATH, HOME: inject('home'), ...variables }
-  return watch(
-    spawn(process.execPath, [bundled('main'), ...args], { ...user, cwd, env, stdio: ['ignore', 'pipe', 'pipe'] }),
-  )
+  const command = [...flags, bundled('main'), ...args]
+  return watch(spawn(process.execPath, command, { ...user, cwd, env, stdio: ['ignore', 'pipe', 'pipe'] }))
 }
 
 /** Runs a line of shell, in which `"$@"` is the built program. */
 export function spawnShell(line: string): CliProcess {
   const env = { PATH: process.env.PATH, HOME: inject('home') }
-  const args = ['-c', line, 'sh', process.execPath, bundled('main')]
+  const args = ['-c', line, 'sh', process.execPath, ...PROCESS_FLAGS, bundled('main')]
   return watch(spawn('sh', args, { env, cwd: tmpdir(), stdio: ['ignore', 'pipe', 'pipe'] }))
 }
 

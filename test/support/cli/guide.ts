@@ -4,6 +4,7 @@ import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
 import { inject } from 'vitest'
 import { bundled } from '../processes/bundled.ts'
+import { PROCESS_FLAGS } from '../processes/node-flags.ts'
 import { temporaryFolder } from '../processes/processes.ts'
 
 const run = promisify(execFile)
@@ -19,7 +20,7 @@ const npm = (): string => `#!/bin/sh
 [ "$1" = ci ] && exit
 shift 2
 for each; do shift; [ "$each" = -- ] || set -- "$@" "$each"; done
-exec "${process.execPath}" "${bundled('main')}" "$@"
+exec "${process.execPath}" ${PROCESS_FLAGS.join(' ')} "${bundled('main')}" "$@"
 `
 
 /** Types commands in a folder of their own. @param variables of the environment, besides a home. */

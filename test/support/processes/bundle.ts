@@ -30,6 +30,8 @@ export async function bundlePrograms(folder: string): Promise<void> {
     entryNames: '[name]',
     outdir: folder,
     bundle: true,
+    // To read comments and indentation is a tenth of a start.
+    minifyWhitespace: true,
     splitting: true,
     platform: 'node',
     target: 'node20',

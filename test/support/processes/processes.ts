@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { onTestFinished } from 'vitest'
 import { bundled } from './bundled.ts'
-import { NODE_FLAGS } from './node-flags.ts'
+import { PROCESS_FLAGS } from './node-flags.ts'
 
 /** A folder that every user may enter, and that is removed after the test. */
 export async function temporaryFolder(): Promise<string> {
@@ -51,7 +51,7 @@ export async function runScript(
 ): Promise<ScriptProcess> {
   const imports = preload ? ['--import', new URL(preload, import.meta.url).href] : []
   const limit = fileBlocks === undefined ? ':' : `ulimit -f ${fileBlocks}`
-  const command = [process.execPath, ...NODE_FLAGS, ...imports, bundled(name), ...args]
+  const command = [process.execPath, ...PROCESS_FLAGS, ...imports, bundled(name), ...args]
   const child = spawn('sh', ['-c', `${limit}; exec "$@"`, name, ...command], { ...user, detached: true })
   const closed = once(child, 'close')
   let errorOutput = ''

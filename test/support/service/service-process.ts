@@ -6,6 +6,7 @@ import { createMigratedDatabase, type TestDatabase } from '../database/database.
 import { type ApiClient, createApiClient } from '../http/api-client.ts'
 import { bundled } from '../processes/bundled.ts'
 import { spawnChild } from '../processes/child.ts'
+import { PROCESS_FLAGS } from '../processes/node-flags.ts'
 import { ROOT_TOKEN } from './wharf.ts'
 
 /** With which such a service reads the passwords that another has kept. */
@@ -31,6 +32,8 @@ export interface MainOptions {
   readonly environment?: Readonly<Record<string, string>>
   /** Instead of those that jobs have in production. */
   readonly jobTimings?: Partial<JobTimings> | undefined
+  /** Node.js's own options. */
+  readonly flags?: readonly string[]
 }
 
 /** Starts the built service, or only its API, in a process of its own, and waits until it answers. */
@@ -56,11 +59,11 @@ export interface OwnServiceProcess extends ServiceProcess {
   close(): Promise<void>
 }
 
-export async function startOwnServiceProcess(): Promise<OwnServiceProcess> {
+export async function startOwnServiceProcess(options: Pick<MainOptions, 'flags'> = {}): Promise<OwnServiceProcess> {
   const database = await createMigratedDatabase()
   const dataDir = await mkdtemp(join(tmpdir(), 'wharf-test-'))
   const start = async (): Promise<OwnServiceProcess> => {
-    const service = await startServiceProcess({ databaseUrl: database.url, dataDir })
+    const service = await startServiceProcess({ ...options, databaseUrl: database.url, dataDir })
     return {
       ...service,
       database,
@@ -79,10 +82,10 @@ export async function startOwnServiceProcess(): Promise<OwnServiceProcess> {
 /** @returns also what the first group of `ready` has found in what the process says. */
 async function startMain(
   command: string,
-  { databaseUrl, dataDir, environment, jobTimings }: MainOptions,
+  { databaseUrl, dataDir, environment, jobTimings, flags = PROCESS_FLAGS }: MainOptions,
   ready: RegExp,
 ): Promise<MainProcess & { readonly said: string }> {
-  const child = await spawnChild(process.execPath, [bundled(jobTimings ? 'run-main' : 'main'), command], {
+  const child = await spawnChild(process.execPath, [...flags, bundled(jobTimings ? 'run-main' : 'main'), command], {
     env: {
       PATH: process.env.PATH,
       DATABASE_URL: databaseUrl,
