@@ -7,6 +7,7 @@ import { readArchive } from '../../src/archive/read-archive.ts'
 import { copyText } from '../../src/copy/copy-encoders.ts'
 import { lineBlocks } from '../../src/lib/line-blocks.ts'
 import { cutAt, streamOf } from '../support/archives/archive-sample.ts'
+import { isThorough } from '../support/thorough.ts'
 
 const KIBIBYTE = 1024
 const MEBIBYTE = 1024 * KIBIBYTE
@@ -129,6 +130,9 @@ test.each([
 /** So much of a line may be worked on at once; of a row, one MiB is held. */
 const MOST = { event: 512 * KIBIBYTE, row: 2 * MEBIBYTE }
 
+/** Times how long a line is: several times what may be worked on at once. */
+const LENGTH = isThorough ? 8 : 3
+
 const TABLE = [
   line('archive', { version: 1, createdAt: at, snapshotAt: at, generator: 'by-hand/1' }),
   line('project', { slug: 'shop', system: false }),
@@ -141,11 +145,15 @@ test.each([
   [
     'event',
     'of one row',
-    `${BEGINNING}{"event":${withRows(JSON.stringify(JSON.stringify('"'.repeat(8 * MEBIBYTE))))}}\n`,
+    `${BEGINNING}{"event":${withRows(JSON.stringify(JSON.stringify('"'.repeat(LENGTH * MEBIBYTE))))}}\n`,
   ],
-  ['event', 'of many rows', `${BEGINNING}{"event":${withRows(`"1"${`,"${'1'.repeat(400)}"`.repeat(70_000)}`)}}\n`],
-  ['row', 'as Wharf writes it', `${TABLE}{"row":["${'é\\n'.repeat(7 * MEBIBYTE)}"]}\n`],
-  ['row', 'with spaces', `${TABLE}{"row": ["${'é\\n'.repeat(7 * MEBIBYTE)}"]}\n`],
+  [
+    'event',
+    'of many rows',
+    `${BEGINNING}{"event":${withRows(`"1"${`,"${'1'.repeat(400)}"`.repeat(LENGTH * 9_000)}`)}}\n`,
+  ],
+  ['row', 'as Wharf writes it', `${TABLE}{"row":["${'é\\n'.repeat(LENGTH * MEBIBYTE)}"]}\n`],
+  ['row', 'with spaces', `${TABLE}{"row": ["${'é\\n'.repeat(LENGTH * MEBIBYTE)}"]}\n`],
 ] as const)(
   'no more than a little of a long %s %s is worked on before others have a turn',
   async (kind, _, archive) => {

@@ -88,10 +88,14 @@ test("a project's login that the operator has locked is the operator's affair, a
   await operator.endSessions()
   await eventually(() => status('/projects')).toBe(200)
   await eventually(async () => (await wharf.root.get(`${ITEM}?limit=8`)).json).toMatchObject(UNAVAILABLE.json)
-  expect(await wharf.root.get(`${ITEM}?limit=9`)).toMatchObject(UNAVAILABLE)
-  expect(await wharf.root.post(ITEM, { json: { id: 4 } })).toMatchObject(UNAVAILABLE)
-  expect(await applyScript(wharf, 'shop', 'CREATE TABLE other ()')).toMatchObject(UNAVAILABLE)
-  expect(await wharf.root.post('/export', { json: { projects: [{ slug: 'shop' }] } })).toMatchObject(UNAVAILABLE)
+  // Each waits for its login for a while.
+  const asked = await Promise.all([
+    wharf.root.get(`${ITEM}?limit=9`),
+    wharf.root.post(ITEM, { json: { id: 4 } }),
+    applyScript(wharf, 'shop', 'CREATE TABLE other ()'),
+    wharf.root.post('/export', { json: { projects: [{ slug: 'shop' }] } }),
+  ])
+  for (const answer of asked) expect(answer).toMatchObject(UNAVAILABLE)
 })
 
 /** Takes more temporary files than the login may have for every row after the first, and for all of an import. */

@@ -15,7 +15,7 @@ const TABLE =
 
 let service: OwnServiceProcess
 beforeAll(async () => {
-  service = await startOwnServiceProcess()
+  service = await startOwnServiceProcess({ jobTimings: { graceMs: 1_000 } })
 })
 afterAll(() => service.close())
 

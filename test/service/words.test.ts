@@ -37,9 +37,20 @@ const patternOf = (words: string): RegExp =>
 /** The parts of a name as words: `readHTTPHead` is `read http head`. */
 const wordsOf = (name: string): string => (name.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z]+/g) ?? []).join(' ').toLowerCase()
 
+/** Of a list, its words in each name that was looked at: most names come again and again. */
+const known = new Map<string, Map<string, readonly string[]>>()
+
+function wordsInName(name: string, words: string): readonly string[] {
+  const ofList = known.get(words) ?? new Map<string, readonly string[]>()
+  known.set(words, ofList)
+  const found = ofList.get(name) ?? wordsOf(name).match(patternOf(words)) ?? []
+  ofList.set(name, found)
+  return found
+}
+
 const wordsInNames = (code: string, words: string): readonly Found[] =>
   [...code.matchAll(TOKENS)].flatMap(({ index, groups }) =>
-    (wordsOf(groups?.name ?? '').match(patternOf(words)) ?? []).map((word) => ({ word, index })),
+    wordsInName(groups?.name ?? '', words).map((word) => ({ word, index })),
   )
 
 const wordsInSentences = (text: string, words: string): readonly Found[] =>

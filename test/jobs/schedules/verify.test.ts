@@ -22,7 +22,7 @@ import {
 } from '../../support/jobs/schedules.ts'
 import { applyScript, createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
-import { someOf } from '../../support/thorough.ts'
+import { isThorough } from '../../support/thorough.ts'
 
 const SHOP = `
   CREATE TYPE size AS ENUM ('s', 'm', 'l');
@@ -187,7 +187,7 @@ test('a log of 1,200 events is compared with what was restored, event by event',
   expect(proven.lastRun, JSON.stringify(proven.lastRun)).toMatchObject({ provenAt: expect.any(String) })
 
   const changes = ['RETURN NULL', 'NEW.id := gen_random_uuid(); RETURN NEW', "NEW.rows := '{}'; RETURN NEW"]
-  for (const change of someOf(changes, changes.length)) {
+  for (const change of isThorough ? changes : changes.slice(-1)) {
     await wharf.database.query(`
       CREATE OR REPLACE FUNCTION wharf.lose() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${change}; END $$;
       CREATE OR REPLACE TRIGGER lose BEFORE INSERT ON system.loading_event FOR EACH ROW

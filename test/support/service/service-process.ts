@@ -59,7 +59,9 @@ export interface OwnServiceProcess extends ServiceProcess {
   close(): Promise<void>
 }
 
-export async function startOwnServiceProcess(options: Pick<MainOptions, 'flags'> = {}): Promise<OwnServiceProcess> {
+export async function startOwnServiceProcess(
+  options: Pick<MainOptions, 'flags' | 'jobTimings'> = {},
+): Promise<OwnServiceProcess> {
   const database = await createMigratedDatabase()
   const dataDir = await mkdtemp(join(tmpdir(), 'wharf-test-'))
   const start = async (): Promise<OwnServiceProcess> => {
