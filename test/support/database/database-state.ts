@@ -30,6 +30,11 @@ const CATALOGS: Readonly<Record<string, string>> = {
  */
 export async function readState(database: TestDatabase, where = 'true'): Promise<DatabaseState> {
   await nothingExpired(database)
+  return readObjects(database, where)
+}
+
+/** The same of any database, whether it has Wharf's tables or not. */
+export async function readObjects(database: Pick<TestDatabase, 'query'>, where = 'true'): Promise<DatabaseState> {
   const schema = `(nspname !~ '^pg_' AND nspname NOT IN ('information_schema', 'bullmq') AND (${where}))`
   const tables = await database.query<{ schema: string; name: string }>(
     `SELECT nspname::text AS schema, relname::text AS name FROM pg_class

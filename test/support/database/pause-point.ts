@@ -1,6 +1,6 @@
 import { eventually } from '../eventually.ts'
 import { withSession } from '../servers/sessions.ts'
-import type { TestWharf } from '../service/wharf.ts'
+import type { TestDatabase } from './database.ts'
 import { openTransactions } from './transactions.ts'
 
 const LOCK = 4711
@@ -20,7 +20,7 @@ export interface PausePoint {
 
 /** Pauses sessions at `PAUSE` while `use` runs, or until it releases them. */
 export const withPausePoint = <T>(
-  wharf: Pick<TestWharf, 'database'>,
+  wharf: { readonly database: Pick<TestDatabase, 'url' | 'query'> },
   use: (pausePoint: PausePoint) => Promise<T>,
 ): Promise<T> =>
   withSession(wharf.database.url, async (owner) => {

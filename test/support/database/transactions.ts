@@ -1,5 +1,6 @@
 import { eventually } from '../eventually.ts'
 import type { TestWharf } from '../service/wharf.ts'
+import type { TestDatabase } from './database.ts'
 
 export interface OpenTransaction {
   readonly pid: number
@@ -11,7 +12,11 @@ export interface OpenTransaction {
 }
 
 /** The transactions that are open in the service's database, those of all logins. */
-export const openTransactions = ({ database }: Pick<TestWharf, 'database'>): Promise<OpenTransaction[]> =>
+export const openTransactions = ({
+  database,
+}: {
+  readonly database: Pick<TestDatabase, 'query'>
+}): Promise<OpenTransaction[]> =>
   database.query<OpenTransaction>(
     `SELECT pid, usename AS login, state, wait_event_type AS waits, query FROM pg_stat_activity
      WHERE datname = current_database() AND xact_start IS NOT NULL AND backend_type = 'client backend'

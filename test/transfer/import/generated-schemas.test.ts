@@ -1,28 +1,34 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { generatedSchema } from '../../support/archives/generated-schema.ts'
-import { comparableLines, exportOf, sendArchive } from '../../support/archives/import.ts'
+import { exportOf, sendArchive } from '../../support/archives/import.ts'
+import { lackedBy, placedLines } from '../../support/archives/placed-archive.ts'
 import { createMigratedDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { type InstalledCluster, installedCluster } from '../../support/servers/installed-cluster.ts'
-import { applyScript, createProject } from '../../support/service/projects.ts'
+import { MAY_ATTACH } from '../../support/service/attached-place.ts'
+import { type Place, type PlacedProject, ScriptRefused } from '../../support/service/place.ts'
+import { somePlaces } from '../../support/service/places.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
+import { isThorough } from '../../support/thorough.ts'
 
 /**
  * How many: `SCHEMAS=500` takes a quarter of an hour. They are the same ones each time, unless `SEED` says otherwise;
  * `SHRINK=1` makes one that fails small.
  */
-const SCHEMAS = Number(process.env.SCHEMAS ?? 3)
+const SCHEMAS = Number(process.env.SCHEMAS ?? (isThorough ? 12 : 3))
+
+/** Those of a run for each attached place. */
+const ATTACHED_SCHEMAS = process.env.SCHEMAS === undefined && !isThorough ? 1 : SCHEMAS
 
 let cluster: InstalledCluster | undefined
 let database: TestDatabase
 let wharf: TestWharf
-/** How many schemas PostgreSQL took. */
-let taken = 0
 
 beforeAll(async () => {
   cluster = installedCluster()
   database = await (cluster?.createServiceDatabase() ?? createMigratedDatabase())
-  wharf = await startWharf({ database })
+  wharf = await startWharf({ database, environment: MAY_ATTACH })
 })
 
 afterAll(async () => {
@@ -30,45 +36,78 @@ afterAll(async () => {
 })
 
 /** A stage as `pg_dump` has it, where it is installed, without the order that it gives things. */
-async function dumpOf(slug: string): Promise<readonly string[]> {
-  const text = (await cluster?.dump(database, `${slug}.live`)) ?? ''
-  const lines = text.replaceAll(`"${slug}.live"`, 'stage').replaceAll(`${slug}.live`, 'stage').split('\n')
+async function dumpOf({ database, schema }: PlacedProject): Promise<readonly string[]> {
+  const text = (await cluster?.dump(database, schema)) ?? ''
+  const lines = text.replaceAll(`"${schema}"`, 'stage').replaceAll(schema, 'stage').split('\n')
   return lines.filter((line) => !/^\\(un)?restrict /.test(line)).sort()
 }
 
+const extensionsOf = (script: string): string[] =>
+  [...script.matchAll(/CREATE EXTENSION IF NOT EXISTS (\w+)/g)].map(([, name = '']) => name)
+
 /** Takes a schema out and back, into an empty project, over itself, and by an undo. */
-async function assertComesBack(script: string): Promise<void> {
-  await createProject(wharf, 'source')
-  await createProject(wharf, 'copy')
+async function assertComesBack(place: Place, allOf: string): Promise<boolean> {
+  const made: PlacedProject[] = []
+  const createProject = async (slug: string, script?: string): Promise<PlacedProject> => {
+    const project = await place.createProject(wharf, slug, {
+      createDatabase: cluster?.createDatabase,
+      extensions: extensionsOf(allOf),
+      ...(script !== undefined && { script }),
+    })
+    made.push(project)
+    return project
+  }
   try {
-    const applied = await applyScript(wharf, 'source', script)
-    // What PostgreSQL itself refuses is no schema.
-    if (applied.status === 422) return
-    expect(applied.status, applied.text).toBe(200)
-    taken += 1
+    const copy = await createProject('copy')
+    const source = await createProject('source', allOf)
     const archive = await exportOf(wharf.root, 'source')
-    expect(archive).not.toContain('"notExported"')
-    const [lines, dump] = [comparableLines(archive), await dumpOf('source')]
+    expect(lackedBy(place, archive)).toEqual([])
+    const [lines, dump] = [placedLines(place, archive), await dumpOf(source)]
     const imported = await sendArchive(wharf.root, archive, { query: '?targetSlug=copy' })
     expect(imported.status, imported.text).toBe(200)
-    expect(await dumpOf('copy')).toEqual(dump)
+    await copy.shareOut()
+    expect(await dumpOf(copy)).toEqual(dump)
     const over = await sendArchive(wharf.root, archive)
     expect(over.status, over.text).toBe(200)
-    expect(comparableLines(await exportOf(wharf.root, 'source'))).toEqual(lines)
-    expect(await dumpOf('source')).toEqual(dump)
-    const undone = await wharf.root.post('/projects/source/stages/live/undo')
-    expect(undone.status, undone.text).toBe(200)
-    expect(await dumpOf('source')).toEqual(dump)
+    expect(placedLines(place, await exportOf(wharf.root, 'source'))).toEqual(lines)
+    expect(await dumpOf(source)).toEqual(dump)
+    for (const stage of isUndoable(over.json) ? source.stages : []) {
+      // What was written to an attached database since is not looked at.
+      const undone = await wharf.root.post(`/projects/source/stages/${stage.slug}/undo?force=${place.isAttached}`)
+      expect(undone.status, undone.text).toBe(200)
+    }
+    expect(await dumpOf(source)).toEqual(dump)
+    return true
+  } catch (error) {
+    // What PostgreSQL itself refuses is no schema.
+    if (error instanceof ScriptRefused) return false
+    throw error
   } finally {
-    for (const slug of ['source', 'copy']) await wharf.root.delete(`/projects/${slug}`)
+    for (const project of made) await project.remove()
   }
 }
 
-test('schemas that are made up at random come back as they were', { timeout: 3_600_000 }, async () => {
-  await fc.assert(fc.asyncProperty(generatedSchema, assertComesBack), {
-    numRuns: SCHEMAS,
-    seed: Number(process.env.SEED ?? 1),
-    endOnFailure: process.env.SHRINK === undefined,
+/** Whether what an import replaced is kept: in an attached database it may have been loaded in place. */
+const isUndoable = (answer: unknown): boolean =>
+  resultSchema.parse(answer).projects.some(({ stages }) => stages.some(({ undoable }) => undoable))
+
+const resultSchema = z.object({
+  projects: z.array(z.object({ stages: z.array(z.object({ undoable: z.boolean() })) })),
+})
+
+describe.each(somePlaces(2))('$name', (place) => {
+  const runs = place.isAttached ? ATTACHED_SCHEMAS : SCHEMAS
+
+  test('schemas that are made up at random come back as they were', { timeout: 3_600_000 }, async () => {
+    let taken = 0
+    const property = fc.asyncProperty(generatedSchema, async (script) => {
+      if (await assertComesBack(place, script)) taken += 1
+    })
+    await fc.assert(property, {
+      numRuns: runs,
+      seed: Number(process.env.SEED ?? 1),
+      endOnFailure: process.env.SHRINK === undefined,
+    })
+    expect(taken).toBeGreaterThan(runs / 3)
   })
-  expect(taken).toBeGreaterThan(SCHEMAS / 3)
 })

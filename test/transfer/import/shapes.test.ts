@@ -1,7 +1,12 @@
 import { gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { linesOf } from '../../support/archives/archive-text.ts'
 import { comparableLines, exportOf, sendArchive } from '../../support/archives/import.ts'
+import { placedLines } from '../../support/archives/placed-archive.ts'
+import type { ApiAnswer } from '../../support/http/api-client.ts'
+import { MAY_ATTACH } from '../../support/service/attached-place.ts'
+import type { Place, PlacedProject } from '../../support/service/place.ts'
+import { ATTACHED_PLACES, SHARED_PLACE, somePlaces } from '../../support/service/places.ts'
 import { applyScript, createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 import { isThorough, someOf } from '../../support/thorough.ts'
@@ -62,7 +67,7 @@ const SHAPES: Readonly<Record<string, string>> = {
 let wharf: TestWharf
 
 beforeAll(async () => {
-  wharf = await startWharf()
+  wharf = await startWharf({ environment: MAY_ATTACH })
   await createProject(wharf, 'source')
   await createProject(wharf, 'target')
 })
@@ -72,42 +77,99 @@ afterAll(() => wharf.close())
 /** An archive of a new stage that this script makes; the target has an empty one of the same name. */
 async function madeBy(script: string, slug: string): Promise<string> {
   for (const project of ['source', 'target']) await wharf.root.post(`/projects/${project}/stages`, { json: { slug } })
-  const made = await applyScript(wharf, 'source', script.replace('$SCHEMA', `source.${slug}`), slug)
+  const made = await applyScript(wharf, 'source', script, slug)
   expect(made, made.text).toMatchObject({ status: 200 })
   return exportOf(wharf.root, 'source', { stages: [slug] })
 }
 
+/** Where an archive goes, and comes from: a stage of the project `target` that is empty, or has what a script makes. */
+type Target = Pick<PlacedProject, 'slug' | 'stages' | 'schema' | 'database' | 'shareOut'>
+
+let made = 0
+
+/** Lets an archive of what one script makes be imported into what another one makes, both in the same place. */
+async function withTarget(
+  place: Place,
+  scripts: { readonly source: string; readonly target?: string },
+  use: (archive: string, target: Target) => Promise<void>,
+): Promise<void> {
+  made += 1
+  // Here, stages of the same two projects do: to make projects takes longer.
+  if (!place.isAttached) {
+    const [stage, schema] = [`s${made}`, `target.s${made}`]
+    const archive = await madeBy(scripts.source.replaceAll('$SCHEMA', `source.${stage}`), stage)
+    if (scripts.target) await applyScript(wharf, 'target', scripts.target, stage)
+    const { database } = wharf
+    const target = { slug: 'target', stages: [{ slug: stage, schema }], schema, database }
+    return use(archive, { ...target, shareOut: async () => undefined })
+  }
+  const source = await place.createProject(wharf, `from${made}`, { script: scripts.source })
+  const target = await place.createProject(wharf, `into${made}`, { script: scripts.target ?? '' })
+  try {
+    await use(await exportOf(wharf.root, source.slug), target)
+  } finally {
+    await source.remove()
+    await target.remove()
+  }
+}
+
+const sendTo = ({ slug }: Target, archive: string): Promise<ApiAnswer> =>
+  sendArchive(wharf.root, archive, { query: `?targetSlug=${slug}` })
+
+const contentsOf = ({ slug, stages }: Target): Promise<string> =>
+  exportOf(wharf.root, slug, { stages: stages.map(({ slug }) => slug) })
+
 /** Unless tests are thorough, a few are imported again; `round-trip` imports all that it has again. */
 const timesOf = (at: number): readonly string[] => (isThorough || at % 4 === 0 ? ['first', 'second'] : ['first'])
 
-test.each(Object.entries(SHAPES).map(([name, script], at) => ({ name, script, stage: `s${at}`, times: timesOf(at) })))(
-  '$name can be imported, again and again',
-  async ({ script, stage, times }) => {
-    const archive = await madeBy(script, stage)
-    for (const time of times) {
-      const answer = await sendArchive(wharf.root, archive, { query: '?targetSlug=target' })
-      expect(answer, `${time}: ${answer.text}`).toMatchObject({ status: 200 })
-      expect(comparableLines(await exportOf(wharf.root, 'target', { stages: [stage] }))).toEqual(
-        comparableLines(archive),
-      )
-    }
-  },
-)
+/** All shapes on Wharf's server; of those that are attached each takes a few, unless tests are thorough. */
+const PLACED = [SHARED_PLACE, ...ATTACHED_PLACES].map((place, turn) => ({
+  place,
+  where: place.name,
+  shapes: Object.entries(SHAPES)
+    .map(([name, script], at) => ({ name, script, times: timesOf(at) }))
+    .filter((_, at) => isThorough || !place.isAttached || at % (4 * ATTACHED_PLACES.length) === 3 * turn),
+}))
 
-test('an identity goes on where it stood, whatever its sequence is called', async () => {
-  const identity = 'id integer GENERATED ALWAYS AS IDENTITY'
-  const archive = await madeBy(`CREATE TABLE t (${identity}); INSERT INTO t SELECT FROM generate_series(1, 5)`, 'named')
-  await applyScript(wharf, 'target', `CREATE TABLE old_name (${identity}); ALTER TABLE old_name RENAME TO t`, 'named')
-  expect(await sendArchive(wharf.root, archive, { query: '?targetSlug=target' })).toMatchObject({ status: 200 })
-  await applyScript(wharf, 'target', 'INSERT INTO t DEFAULT VALUES', 'named')
-  expect(await wharf.database.query('SELECT max(id) FROM "target.named".t')).toEqual([{ max: 6 }])
+describe.each(PLACED)('$where', ({ place, shapes }) => {
+  test.each(shapes)('$name can be imported, again and again', async ({ script, times }) => {
+    await withTarget(place, { source: script }, async (archive, target) => {
+      for (const time of times) {
+        const answer = await sendTo(target, archive)
+        expect(answer, `${time}: ${answer.text}`).toMatchObject({ status: 200 })
+        expect(placedLines(place, await contentsOf(target))).toEqual(placedLines(place, archive))
+        await target.shareOut()
+      }
+    })
+  })
 })
 
-test('a target whose columns stand in another order takes the rows', async () => {
-  const archive = await madeBy(`CREATE TABLE t (a integer, b text); INSERT INTO t VALUES (1, 'x')`, 'turned')
-  await applyScript(wharf, 'target', 'CREATE TABLE t (b text, a integer)', 'turned')
-  expect(await sendArchive(wharf.root, archive, { query: '?targetSlug=target' })).toMatchObject({ status: 200 })
-  expect(await wharf.database.query('SELECT * FROM "target.turned".t')).toEqual([{ b: 'x', a: 1 }])
+describe.each(somePlaces(0))('$name', (place) => {
+  test('an identity goes on where it stood, whatever its sequence is called', async () => {
+    const identity = 'id integer GENERATED ALWAYS AS IDENTITY'
+    const scripts = {
+      source: `CREATE TABLE t (${identity}); INSERT INTO t SELECT FROM generate_series(1, 5)`,
+      target: `CREATE TABLE old_name (${identity}); ALTER TABLE old_name RENAME TO t`,
+    }
+    await withTarget(place, scripts, async (archive, target) => {
+      const { database, schema } = target
+      expect(await sendTo(target, archive)).toMatchObject({ status: 200 })
+      await database.query(`INSERT INTO "${schema}".t DEFAULT VALUES`)
+      expect(await database.query(`SELECT max(id) FROM "${schema}".t`)).toEqual([{ max: 6 }])
+    })
+  })
+
+  test('a target whose columns stand in another order takes the rows', async () => {
+    const scripts = {
+      source: `CREATE TABLE t (a integer, b text); INSERT INTO t VALUES (1, 'x')`,
+      target: 'CREATE TABLE t (b text, a integer)',
+    }
+    await withTarget(place, scripts, async (archive, target) => {
+      const { database, schema } = target
+      expect(await sendTo(target, archive)).toMatchObject({ status: 200 })
+      expect(await database.query(`SELECT * FROM "${schema}".t`)).toEqual([{ b: 'x', a: 1 }])
+    })
+  })
 })
 
 /** Forms of an archive that mean the same. */
