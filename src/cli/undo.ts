@@ -4,6 +4,7 @@ import type { CommandContext } from './environment.ts'
 import { encodedPath } from './http.ts'
 import { RemoteProblem } from './remote-problem.ts'
 import { withProject } from './server.ts'
+import { remove } from './server-api.ts'
 import { assertCanConfirm, type Confirmation } from './terminal/confirm.ts'
 import { printable } from './terminal/printable.ts'
 import { onceConfirmed, type Result, type ResultOptions } from './terminal/result.ts'
@@ -13,6 +14,7 @@ import { formatCount } from './terminal/units.ts'
 interface UndoOptions extends ResultOptions, Confirmation {
   readonly stage: string
   readonly force?: boolean
+  readonly discard?: boolean
 }
 
 const undone = undoneSchema.omit({ ok: true })
@@ -28,11 +30,21 @@ export async function runUndo(
 ): Promise<number> {
   assertCanConfirm(context, options)
   return withProject(context, target, async ({ http, location }, project) => {
-    const { stage, force = false, yes = false } = options
+    const { stage, force = false, yes = false, discard = false } = options
     const name = `${project}/${printable(stage)}`
+    const path = encodedPath`/projects/${project}/stages/${stage}/undo`
+    if (discard) {
+      const dropped = `this drops what the last import or transfer into ${name}${location} replaced, for good: it cannot be put back then`
+      return onceConfirmed(context, dropped, options, async () => {
+        await remove(http, path)
+        return {
+          json: { project, stage, discarded: true },
+          text: () => `nothing is kept of what was replaced in ${name}`,
+        }
+      })
+    }
     const consequence = `this puts back what the last import or transfer into ${name}${location} replaced, in place of all that is there now`
     const undo = async (force: boolean): Promise<Result> => {
-      const path = encodedPath`/projects/${project}/stages/${stage}/undo`
       const query = { force: force ? 'true' : undefined }
       const { replacedAt, tables } = await http.json({ method: 'POST', path, query }, undone)
       return {

@@ -116,6 +116,11 @@ const CALLS: readonly Call[] = [
     request: sql,
     statuses: { ...forRoot(200), admin: 200, outsider: 404 },
   },
+  {
+    operation: 'DELETE /projects/{slug}/stages/{stage}/undo',
+    path: '/projects/shop/stages/live/undo',
+    statuses: { ...forRoot(204), admin: 204, outsider: 404 },
+  },
   { operation: 'GET /projects/{slug}/roles', path: '/projects/shop/roles', statuses: forMembers },
   {
     operation: 'PUT /projects/{slug}/roles/{role}',

@@ -178,6 +178,7 @@ const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     },
   ],
   undoImport: [{ path: '/projects/shop/stages/live/undo?force=true' }],
+  discardReplaced: [{ path: '/projects/shop/stages/live/undo', answer: 204 }],
   listRoles: [{ path: '/projects/shop/roles' }],
   setRole: [{ path: '/projects/shop/roles/spare', request: body({ content: { read: true } }) }],
   deleteRole: [{ path: '/projects/shop/roles/spare', answer: 204 }],

@@ -85,6 +85,26 @@ test('who says yes twice gives up what was written since', async () => {
   expect(await contentsOf(wharf, 'twice')).toEqual(before)
 })
 
+test('what an import replaced is dropped when that is said, and does not come back', async () => {
+  await createReplaced('dropped')
+  const imported = await contentsOf(wharf, 'dropped')
+  const kept = () => wharf.database.query(`SELECT FROM pg_namespace WHERE nspname LIKE 'dropped.live.old-%'`)
+  expect(await kept()).toHaveLength(1)
+  const refused = await undo('dropped', ['--discard'], { terminal: true, input: 'n\n' })
+  expect(refused).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('cannot be put back') })
+  expect(await kept()).toHaveLength(1)
+  for (const attempt of ['the first', 'another']) {
+    const discarded = await undo('dropped', ['--discard', '--yes', '--json'])
+    expect(JSON.parse(discarded.stdout), attempt).toEqual({ project: 'dropped', stage: 'live', discarded: true })
+  }
+  expect(await kept()).toEqual([])
+  expect(await undo('dropped', ['--yes', '--force'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('nothing to undo'),
+  })
+  expect(await contentsOf(wharf, 'dropped')).toEqual(imported)
+})
+
 test.each([
   ['--yes', 'there is nothing to undo'],
   ['--yes --stage nowhere', 'there is no stage'],

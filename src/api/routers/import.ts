@@ -10,6 +10,7 @@ import { assertMayMove, assertPermission } from '../../projects/assert-permissio
 import { findProject } from '../../projects/projects.ts'
 import { findStage } from '../../projects/stages.ts'
 import type { ArchiveProject } from '../../transfer/import/archive-lists.ts'
+import { discardKept } from '../../transfer/import/discard-kept.ts'
 import { toExaminedStage } from '../../transfer/import/examined-stage.ts'
 import { importArchive } from '../../transfer/import/import-archive.ts'
 import { toCompleteness, toRolesResult } from '../../transfer/import/import-result.ts'
@@ -19,7 +20,7 @@ import { admitLastStage } from '../../transfer/import/structure-permission.ts'
 import { compareTargets, type TargetProject, targetSlugs } from '../../transfer/import/targets.ts'
 import { tryBuilding } from '../../transfer/import/try-building.ts'
 import { undoImport } from '../../transfer/import/undo.ts'
-import { json } from '../answer.ts'
+import { empty, json } from '../answer.ts'
 import { streamBody } from '../body.ts'
 import { parsePrefer } from '../prefer.ts'
 import { queryFlag } from '../query.ts'
@@ -84,9 +85,21 @@ const undo = route('POST /projects/{slug}/stages/{stage}/undo', {
   errors: ['CONFLICT', 'WRITTEN_SINCE', 'ATTACHED_FAILED', 'ATTACHED_PROJECT'],
 })
 
+const discard = route('DELETE /projects/{slug}/stages/{stage}/undo', {
+  operationId: 'discardReplaced',
+  summary: 'Drops what the last import or transfer replaced, so that no undo can put it back',
+  description:
+    'Needs `content.import`. What is kept in an attached database shares types with the stage, so that they can be neither ' +
+    'dropped nor changed for the stage alone. Where nothing is kept, nothing happens.',
+  access: { by: 'permission', permission: 'content.import', project: 'slug' },
+  params: z.object({ slug, stage: slug }),
+  answers: { 204: empty('Nothing is kept of what was replaced.') },
+  errors: ['CONFLICT', 'ATTACHED_FAILED', 'ATTACHED_PROJECT'],
+})
+
 /** `/import`, and the undoing of it. */
 export function importRoutes(container: Container): readonly BoundRoute<Caller>[] {
-  const { control, config } = container
+  const { config } = container
   return [
     importProjects.handle<Caller>(async ({ query, headers, body, caller, signal }) => {
       const { targetSlug, dryRun, allowEdited, allowIncomplete } = query
@@ -148,6 +161,13 @@ export function importRoutes(container: Container): readonly BoundRoute<Caller>[
       })
       return { status: 200, body: { ok: true, dryRun, projects: imported, ...lacking } }
     }),
+    ...undoRoutes(container),
+  ]
+}
+
+function undoRoutes(container: Container): readonly BoundRoute<Caller>[] {
+  const { control } = container
+  return [
     undo.handle<Caller>(async ({ params, query, caller }) => {
       const project = await findProject(control.prisma, params.slug)
       const { id: stageId, schemaName } = findStage(project, params.stage)
@@ -166,6 +186,11 @@ export function importRoutes(container: Container): readonly BoundRoute<Caller>[
         status: 200,
         body: { ok: true, replacedAt: undone.replacedAt.toISOString(), tables: undone.tables },
       }
+    }),
+    discard.handle<Caller>(async ({ params }) => {
+      const project = await findProject(control.prisma, params.slug)
+      await discardKept(container, findStage(project, params.stage).id)
+      return { status: 204 }
     }),
   ]
 }

@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { allowIncompleteOption, repeatable, yesOption } from './options.ts'
 import type { Run } from './run.ts'
 
@@ -96,6 +96,9 @@ function addUndo(program: Command, run: Run): void {
     )
     .option('--stage <slug>', 'the stage', 'live')
     .option('--force', 'undo even if the stage was written to since, and give those writes up')
+    .addOption(
+      new Option('--discard', 'put nothing back: drop what was replaced now, instead of keeping it').conflicts('force'),
+    )
     .addOption(yesOption())
     .action(run(async () => (await import('../undo.ts')).runUndo))
 }

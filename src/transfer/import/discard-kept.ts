@@ -1,0 +1,31 @@
+import type { Database } from '../../database/database.ts'
+import { conflict } from '../../errors.ts'
+import { withStageLocks } from '../../projects/stage-locks.ts'
+import { type DroppingServices, dropBeside } from './shadow-schemas.ts'
+
+interface DiscardingServices extends DroppingServices {
+  /** Lends connections that last as long as the lock of a stage. */
+  readonly imports: Database
+}
+
+/**
+ * Drops what the last import replaced in a stage, so that no undo can bring it back. Where nothing is kept, does nothing.
+ *
+ * @throws {AppError} CONFLICT where an import or an undo runs, or somebody still uses what is kept.
+ */
+export const discardKept = (services: DiscardingServices, stageId: string): Promise<void> =>
+  withStageLocks(services, [stageId], async () => {
+    const kept = await services.system.prisma.shadowSchema.findMany({
+      where: { stageId, kind: 'kept' },
+      select: { schemaName: true },
+    })
+    for (const { schemaName } of kept) {
+      if (!(await dropBeside(services, { schemaName, stageId, kind: 'kept' }))) throw stillUsed(schemaName)
+    }
+  })
+
+const stillUsed = (schemaName: string) =>
+  conflict(
+    `what is kept in the schema "${schemaName}" is being read, or something elsewhere depends on it, so it cannot be dropped; ` +
+      'try again later',
+  )
