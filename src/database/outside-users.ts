@@ -1,6 +1,9 @@
 /** Runs SQL with parameters. */
 type Query = <Row>(sql: string, parameters: readonly unknown[]) => Promise<Row[]>
 
+/** What the schemas of such imports are called, as a regular expression. */
+const EXTERNAL_SCHEMAS = '^wharf_(new|old|direct)_[0-9a-f]{16}$'
+
 /** How many are named at most. */
 const MAX_NAMED = 20
 
@@ -9,9 +12,16 @@ const MAX_NAMED = 20
  *
  * It hangs on the tables as they are, whatever they are called: were others put in their place, it would go on with
  * the old ones, and be dropped with them.
+ *
+ * @param options `besidesImports`: without what uses a type of it in a schema in which an import into a database that is not
+ *   Wharf's has loaded, or keeps what it has replaced.
  */
-export async function findOutsideUsers(query: Query, schemaName: string): Promise<readonly string[]> {
-  const rows = await query<{ name: string }>(USERS_SQL, [schemaName])
+export async function findOutsideUsers(
+  query: Query,
+  schemaName: string,
+  { besidesImports = false }: { readonly besidesImports?: boolean } = {},
+): Promise<readonly string[]> {
+  const rows = await query<{ name: string }>(USERS_SQL, [schemaName, besidesImports])
   return rows.map(({ name }) => name)
 }
 
@@ -44,10 +54,14 @@ const OWN_SQL = CATALOGS.map(
                       WHERE e.classid = o.tableoid AND e.objid = o.oid AND e.deptype = 'e')`,
 ).join('\n  UNION ALL')
 
-// The names of what depends begin with its schema, but for types, which are looked up, and casts, which belong where one
-// of their types does. What is internal is a part of what it depends on, such as a TOAST table.
+// The names of what depends begin with its schema, but for types, which are looked up, as what there may be much of is, and
+// casts, which belong where one of their types does. What is internal is a part of what it depends on, such as a TOAST table.
 const USERS_SQL = `
 WITH own AS MATERIALIZED (${OWN_SQL}
+),
+beside AS MATERIALIZED (
+  SELECT nspname FROM pg_catalog.pg_namespace
+   WHERE $2::pg_catalog.bool AND nspname ~ '${EXTERNAL_SCHEMAS}' AND pg_catalog.pg_get_userbyid(nspowner) = CURRENT_USER
 )
 SELECT DISTINCT pg_catalog.pg_describe_object(d.classid, d.objid, d.objsubid) AS name
   FROM own
@@ -59,10 +73,18 @@ SELECT DISTINCT pg_catalog.pg_describe_object(d.classid, d.objid, d.objsubid) AS
       ON d.classid = 'pg_catalog.pg_type'::pg_catalog.regclass AND t.oid = d.objid
     LEFT JOIN pg_catalog.pg_constraint k
       ON d.classid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND k.oid = d.objid
-    LEFT JOIN pg_catalog.pg_namespace n ON n.oid = COALESCE(t.typnamespace, k.connamespace)
+    LEFT JOIN pg_catalog.pg_class r
+      ON d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND r.oid = d.objid
+    LEFT JOIN pg_catalog.pg_namespace n ON n.oid = COALESCE(t.typnamespace, k.connamespace, r.relnamespace)
     LEFT JOIN pg_catalog.pg_cast ca ON d.classid = 'pg_catalog.pg_cast'::pg_catalog.regclass AND ca.oid = d.objid
+   CROSS JOIN LATERAL (SELECT COALESCE(n.nspname,
+                              (pg_catalog.pg_identify_object_as_address(d.classid, d.objid, d.objsubid)).object_names[1]) AS name
+                        OFFSET 0) user_schema
    WHERE NOT EXISTS (SELECT FROM own o WHERE o.class = 'pg_catalog.pg_type'::pg_catalog.regclass
                         AND o.oid IN (ca.castsource, ca.casttarget))
-     AND $1::pg_catalog.name IS DISTINCT FROM
-         COALESCE(n.nspname, (pg_catalog.pg_identify_object_as_address(d.classid, d.objid, d.objsubid)).object_names[1])
- ORDER BY name LIMIT ${MAX_NAMED}`
+     AND $1::pg_catalog.name IS DISTINCT FROM user_schema.name
+     AND NOT (EXISTS (SELECT FROM beside WHERE beside.nspname = user_schema.name)
+              AND (own.class = 'pg_catalog.pg_type'::pg_catalog.regclass
+                   OR own.class = 'pg_catalog.pg_class'::pg_catalog.regclass
+                      AND EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid = own.oid AND c.relkind = 'c')))
+ ORDER BY 1 LIMIT ${MAX_NAMED}`

@@ -79,7 +79,7 @@ function readWithin(
       const structureState = isOwn ? '' : await readStructureState(query, stage.schemaName)
       const structure = await readStructure(query, stage.schemaName)
       const schemaRights = isOwn ? undefined : await readSchemaRights(query, stage.schemaName)
-      const outsideUsers = await findOutsideUsers(query, stage.schemaName)
+      const outsideUsers = await findOutsideUsers(query, stage.schemaName, { besidesImports: !isOwn })
       const grants = await readStageGrants(query, stage.schemaName)
       const rightsState = await readGrantsState(query, stage.schemaName)
       const ours = isOwn ? new Set<string>() : await readOurTables(query, stage.schemaName)

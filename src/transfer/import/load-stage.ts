@@ -6,6 +6,7 @@ import { createStatements, settleStatements } from '../structure/create-statemen
 import { fillViews } from '../structure/fill-views.ts'
 import { tablesIn } from '../structure/lines.ts'
 import type { Query } from '../structure/query.ts'
+import { borrowTypes, type TypesInUse } from './external/keep-types.ts'
 import type { ArchiveFollower } from './follow-archive.ts'
 import type { ImportOptions } from './import-options.ts'
 import { inPlaceStatements } from './in-place.ts'
@@ -49,10 +50,14 @@ export async function loadStage(
   { schemaName, tokenId, onRows, ...sessionOptions }: LoadStageOptions,
 ): Promise<LoadedStage> {
   const { stage, mode, structure, rights, login, isOwn } = target
-  const session = await openLoadingSession(target, schemaName ?? stage.schemaName, sessionOptions)
+  const givingUp = new AbortController()
+  const signal = AbortSignal.any([sessionOptions.signal, givingUp.signal])
+  const session = await openLoadingSession(target, schemaName ?? stage.schemaName, { ...sessionOptions, signal })
+  let types: TypesInUse | undefined
   try {
     const inPlace = schemaName === undefined
-    const statements = inPlace ? await inPlaceStatements(session, structure) : createStatements(structure)
+    if (!inPlace) types = await borrowTypes(session, target, schemaName, (reason) => givingUp.abort(reason))
+    const statements = types ? createStatements(types.lines) : await inPlaceStatements(session, structure)
     if (!inPlace) await runAll(session, rightsBefore(rights, login, schemaName))
     await runAll(session, statements.before)
     const query: Query = (sql, parameters) => session.query(sql, parameters)
@@ -76,6 +81,7 @@ export async function loadStage(
       await assertBuilt(session, schemaName, { lines: structure, isOwn: mode === 'swap' })
       await runAll(session, settleStatements(structure, stage.schemaName))
       await runAll(session, await rightsAfter(query, rights, login, schemaName))
+      await types?.giveBack()
     }
     // Only now: the rows that were loaded are one event, the import's.
     if (isOwn) await session.query(LOG_TABLES, [schemaName ?? stage.schemaName])
@@ -87,7 +93,9 @@ export async function loadStage(
     return { target, schemaName, rows: tables.rows, transactions, session, commit, rollback }
   } catch (error) {
     session.rollback()
-    throw error
+    throw givingUp.signal.aborted ? givingUp.signal.reason : error
+  } finally {
+    types?.end()
   }
 }
 

@@ -5,6 +5,7 @@ import { nameTransaction } from '../../../database/session-name.ts'
 import { isAppError } from '../../../errors.ts'
 import { logReplacedIfLogged } from '../../../events/attached/log-import.ts'
 import { replaceLog } from '../../../events/load-log.ts'
+import type { ProjectDatabase } from '../../../projects/stage-database.ts'
 import type { Query } from '../../structure/query.ts'
 import type { ImportOptions, ImportServices } from '../import-options.ts'
 import { toImported } from '../import-result.ts'
@@ -19,6 +20,7 @@ import { externalSchemaName } from './external-schemas.ts'
 import { noteOfImport } from './imports-in-doubt.ts'
 import { assertOneCommit } from './load-beside.ts'
 import { recordExternal } from './record-external.ts'
+import { readSharedTypesState } from './staying-types.ts'
 
 /**
  * Makes an import into stages of a database that is not Wharf's visible at one moment. Two databases take part: the one
@@ -40,6 +42,7 @@ export async function commitExternal(
   if (!external) return []
   const exchanges = loaded.flatMap((stage) => toExchange(stage, undoHours > 0))
   const inPlace = loaded.filter(({ schemaName }) => schemaName === undefined)
+  const typesStates = await readTypesStates(external, exchanges)
   const isRecorded = await canRecord(external.database)
 
   const doubt = { id: operation.id, stageId: stages[0]?.stage.id ?? '', sessionName }
@@ -56,7 +59,11 @@ export async function commitExternal(
       for (const { stage } of stages) await replaceLog(tx, stage.id, tokenId)
     }
     const imported = [toImported(target, loaded, roles, services)]
-    const committed = toCommitted(loaded, exchanges, imported, options.restOfResult?.([archived]) ?? {})
+    const committed = toCommitted(
+      { loaded, exchanges, typesStates },
+      imported,
+      options.restOfResult?.([archived]) ?? {},
+    )
     const logged = { tokenId, isNewLog: roles !== undefined }
     const record = isRecorded ? { operation, committed } : undefined
     // What can be done before readers wait is.
@@ -91,9 +98,27 @@ export async function commitExternal(
 const toExchange = ({ target, schemaName }: LoadedStage, isKept: boolean): readonly Exchange[] =>
   schemaName === undefined ? [] : [{ target, loaded: schemaName, kept: isKept ? externalSchemaName('old') : null }]
 
-const toCommitted = (
-  loaded: readonly LoadedStage[],
+/** By the name of the schema that was loaded. */
+async function readTypesStates(
+  { database }: ProjectDatabase,
   exchanges: readonly Exchange[],
+): Promise<ReadonlyMap<string, string>> {
+  const query: Query = (sql, parameters) => database.prisma.$queryRawUnsafe(sql, ...parameters)
+  const states = new Map<string, string>()
+  for (const { target, loaded } of exchanges) {
+    states.set(loaded, await readSharedTypesState(query, target.stage.schemaName, loaded))
+  }
+  return states
+}
+
+interface Exchanging {
+  readonly loaded: readonly LoadedStage[]
+  readonly exchanges: readonly Exchange[]
+  readonly typesStates: ReadonlyMap<string, string>
+}
+
+const toCommitted = (
+  { loaded, exchanges, typesStates }: Exchanging,
   imported: readonly ImportedProject[],
   rest: Readonly<Record<string, unknown>>,
 ): CommittedImport => ({
@@ -102,6 +127,7 @@ const toCommitted = (
     loaded: schemaName ?? null,
     kept: exchanges.find((exchange) => exchange.loaded === schemaName)?.kept ?? null,
     exchanged: target.exchanged,
+    typesState: typesStates.get(schemaName ?? '') ?? '',
   })),
   imported,
   rest,

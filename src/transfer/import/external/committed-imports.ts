@@ -23,6 +23,8 @@ export const committedImport = z.object({
       /** The schema that has what was replaced; null where nothing is kept. */
       kept: z.string().nullable(),
       exchanged: z.enum(['schemas', 'objects']),
+      /** Of the types that the stage shares with what was replaced: `readSharedTypesState`. Earlier versions shared none. */
+      typesState: z.string().default(''),
     }),
   ),
   /** What the result says of each stage. */

@@ -19,6 +19,7 @@ import { commitOnce } from './commit-once.ts'
 import { type CommittedImport, type Operation, recordCommitted } from './committed-imports.ts'
 import { moveStatements } from './move-objects.ts'
 import { preparedQuery, QUICK } from './prepared-query.ts'
+import { moveTypes, readUsedTypes } from './staying-types.ts'
 import { readStructureState } from './structure-state.ts'
 import { type LockingSession, whileLocked } from './while-locked.ts'
 
@@ -96,7 +97,8 @@ export async function exchangeStages(
 /**
  * Asks once what is going to be asked while readers wait, so that it is planned, and its catalogs are in memory.
  *
- * @returns the statements that move the objects of each: they are good as long as its structure is what it was.
+ * @returns the statements that move the objects of each, or, where schemas change their names, the types that stay: they are
+ *   good as long as its structure is what it was.
  */
 async function prepare(
   { run, query }: Pick<LockingSession, 'run' | 'query'>,
@@ -111,16 +113,17 @@ async function prepare(
     await assertUnchanged(query, target).catch((error: unknown) => {
       if (!isAppError(error)) throw error
     })
-    const between: (readonly [string, string])[] =
-      target.exchanged === 'objects'
-        ? [
-            [schemaName, oldName(exchange)],
-            [loaded, schemaName],
-          ]
-        : []
-    const statements: string[] = []
-    for (const [from, to] of between) statements.push(...(await moveStatements(query, from, to)))
-    moves.push(statements)
+    const types = await readUsedTypes(query, schemaName, loaded)
+    const old = oldName(exchange)
+    if (target.exchanged === 'schemas') {
+      moves.push(moveTypes(types, old, schemaName))
+      continue
+    }
+    const staying = types.map(({ oid }) => oid)
+    moves.push([
+      ...(await moveStatements(query, { from: schemaName, to: old, staying })),
+      ...(await moveStatements(query, { from: loaded, to: schemaName })),
+    ])
   }
   await run(['ROLLBACK'])
   return moves
@@ -131,7 +134,7 @@ async function assertUnchanged(query: Query, { stage: { schemaName }, structureS
   if ((await readStructureState(query, schemaName)) !== structureState) {
     throw conflict(`the structure of "${schemaName}" was changed while the import ran; nothing was changed, try again`)
   }
-  const [user] = await findOutsideUsers(query, schemaName)
+  const [user] = await findOutsideUsers(query, schemaName, { besidesImports: true })
   if (user !== undefined) {
     throw conflict(
       `${user}, outside of "${schemaName}", came to depend on it while the import ran; nothing was changed`,
@@ -144,7 +147,7 @@ async function assertUnchanged(query: Query, { stage: { schemaName }, structureS
 /** What the schema is called that what was replaced goes to. */
 const oldName = ({ loaded, kept }: Pick<Exchange, 'loaded' | 'kept'>): string => kept ?? `${loaded}_old`
 
-/** In few messages: readers wait for it. @param moves the statements that move objects. */
+/** In few messages: readers wait for it. @param moves as `prepare` gives them. */
 async function exchangeStage(
   { target, loaded, kept }: Exchange,
   moves: readonly string[],
@@ -157,6 +160,7 @@ async function exchangeStage(
     await run([
       `ALTER SCHEMA ${quoteIdentifier(schemaName)} RENAME TO ${quoteIdentifier(old)}`,
       `ALTER SCHEMA ${quoteIdentifier(loaded)} RENAME TO ${quoteIdentifier(schemaName)}`,
+      ...moves,
       ...schemaRights(target.rights.grants, target.login, quoteIdentifier(schemaName)),
       ...drop,
     ])

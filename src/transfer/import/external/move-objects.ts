@@ -4,10 +4,14 @@ import type { Query } from '../../structure/query.ts'
  * The statements that move all that is in a schema into another one, but for what comes with extensions. What belongs to
  * an object goes with it: the indexes, constraints, triggers and owned sequences of a table, its row type.
  *
+ * @param staying the OIDs of types that are not moved.
  * @param query in a session whose search path is `pg_catalog` alone, so that names are printed with their schema.
  */
-export async function moveStatements(query: Query, schemaName: string, targetName: string): Promise<readonly string[]> {
-  const rows = await query<{ statement: string }>(MOVES_SQL, [schemaName, targetName])
+export async function moveStatements(
+  query: Query,
+  { from, to, staying = [] }: { readonly from: string; readonly to: string; readonly staying?: readonly string[] },
+): Promise<readonly string[]> {
+  const rows = await query<{ statement: string }>(MOVES_SQL, [from, to, staying])
   return rows.map(({ statement }) => statement)
 }
 
@@ -44,7 +48,8 @@ const MOVES = [
     'typ',
     named('TYPE', 'typ'),
     `(o.typtype IN ('e', 'd') OR o.typtype = 'c' AND EXISTS (
-       SELECT FROM pg_catalog.pg_class c WHERE c.oid = o.typrelid AND c.relkind = 'c'))`,
+       SELECT FROM pg_catalog.pg_class c WHERE c.oid = o.typrelid AND c.relkind = 'c'))
+     AND o.oid <> ALL ($3::text[]::pg_catalog.oid[])`,
   ),
   moves('pg_collation', 'coll', named('COLLATION', 'coll')),
   moves('pg_ts_dict', 'dict', named('TEXT SEARCH DICTIONARY', 'dict')),

@@ -10,13 +10,13 @@ export async function recordExternal(
   { tokenId, undoHours }: { readonly tokenId: string | null; readonly undoHours: number },
 ): Promise<void> {
   const expiresAt = new Date((await readClock(tx)).getTime() + undoHours * 3_600_000)
-  for (const { stageId, loaded, kept, exchanged } of stages) {
+  for (const { stageId, loaded, kept, exchanged, typesState } of stages) {
     await tx.stageState.update({ where: { stageId }, data: { generation: { increment: 1 } } })
     await tx.shadowSchema.deleteMany({ where: { schemaName: loaded ?? '' } })
     await expireKept(tx, stageId)
     const reference = await recordImport(tx, stageId, tokenId)
     if (kept === null) continue
-    const replacedBy = { reference, exchanged }
+    const replacedBy = { reference, exchanged, typesState }
     const data = { stageId, kind: 'kept', expiresAt, replacedBy }
     await tx.shadowSchema.upsert({ where: { schemaName: kept }, create: { schemaName: kept, ...data }, update: data })
   }

@@ -3,6 +3,7 @@ import type { Query } from '../../structure/query.ts'
 /**
  * What tells whether the structure of a schema was changed since, by plain SQL of anybody's: every change leaves a row of
  * another transaction in one of these catalogs, or takes one away. What only writes rows, ANALYZE and VACUUM leave them alone.
+ * Types, and checks of domains, count by what they are, since an import moves them out of the schema and back.
  *
  * @param query in a session of any login.
  */
@@ -28,8 +29,6 @@ const OF_RELATIONS = [
 /** Catalogs whose rows are of the schema, with the column that says so. */
 const OF_SCHEMAS = [
   ['pg_proc', 'pronamespace'],
-  ['pg_type', 'typnamespace'],
-  ['pg_constraint', 'connamespace'],
   ['pg_operator', 'oprnamespace'],
   ['pg_collation', 'collnamespace'],
   ['pg_ts_config', 'cfgnamespace'],
@@ -44,9 +43,18 @@ const OF_OTHERS = [
   ['pg_cast', 'casttarget', 'oid', 'pg_type', 'typnamespace'],
 ] as const
 
+/** What a type `t` is, but for what rows of other catalogs say of it. */
+export const TYPE_PART_SQL = `pg_catalog.concat_ws(' ', 'pg_type', t.oid, t.typowner, t.typtype, t.typelem, t.typnotnull,
+             t.typbasetype, t.typtypmod, t.typndims, t.typcollation, t.typname, t.typdefault, t.typdefaultbin::text)`
+
+/** What a constraint `k` of a domain is. */
+export const DOMAIN_CONSTRAINT_PART_SQL = `pg_catalog.concat_ws(' ', 'pg_constraint', k.oid, k.contype, k.convalidated, k.conname, k.conbin::text)`
+
 /** What comments are on: the catalog, and the column that says which schema, or which relation of it, its rows are of. */
 const COMMENTED = [
   ['pg_class', 'relnamespace'],
+  ['pg_type', 'typnamespace'],
+  ['pg_constraint', 'connamespace'],
   ...OF_SCHEMAS,
   ['pg_trigger', 'tgrelid'],
   ['pg_rewrite', 'ev_class'],
@@ -62,6 +70,11 @@ SELECT pg_catalog.md5(pg_catalog.string_agg(part, E'\\n' ORDER BY part COLLATE "
   FROM (
     SELECT pg_catalog.concat_ws(' ', 'pg_class', oid, relname, relowner, relkind, relpersistence, relam, reltablespace,
              reloptions, relrowsecurity, relforcerowsecurity, relreplident, relispartition) AS part FROM relation
+    UNION ALL SELECT ${TYPE_PART_SQL}
+      FROM pg_catalog.pg_type t JOIN schema ON t.typnamespace = schema.oid
+    UNION ALL SELECT CASE k.contypid WHEN 0 THEN pg_catalog.concat_ws(' ', 'pg_constraint', k.oid, k.xmin)
+                          ELSE ${DOMAIN_CONSTRAINT_PART_SQL} END
+      FROM pg_catalog.pg_constraint k JOIN schema ON k.connamespace = schema.oid
 ${OF_SCHEMAS.map(
   ([catalog, column]) => `
     UNION ALL SELECT pg_catalog.concat_ws(' ', '${catalog}', o.oid, o.xmin)

@@ -12,9 +12,14 @@ import { NOTHING_TO_UNDO, type Undone, type UndoneStage, type UndoOptions, type 
 import { canRecord } from './committed-imports.ts'
 import { exchangeStages } from './exchange.ts'
 import { externalSchemaName } from './external-schemas.ts'
+import { readSharedTypesState } from './staying-types.ts'
 import { readStructureState } from './structure-state.ts'
 
-const replacedBySchema = z.object({ exchanged: z.enum(['schemas', 'objects']) })
+const replacedBySchema = z.object({
+  exchanged: z.enum(['schemas', 'objects']),
+  /** Of the types that it shares with the stage; earlier versions shared none. */
+  typesState: z.string().default(''),
+})
 
 /**
  * Puts back what the last import replaced in a database that is not Wharf's.
@@ -42,15 +47,19 @@ export async function undoExternal(
         rightsState: await readGrantsState(query, schemaName),
         rights: { grants: [] },
       }
+      // Later than the structure, which is looked at again when nobody can change it.
+      const typesState = await readSharedTypesState(query, schemaName, found.schemaName)
+      if (typesState !== found.typesState) throw typesChanged(found.schemaName)
       const kept = externalSchemaName('old')
       const isRecorded = await canRecord(database)
-      const stages = [{ stageId, loaded: found.schemaName, kept, exchanged: found.exchanged }]
+      const stages = [{ stageId, loaded: found.schemaName, kept, exchanged: found.exchanged, typesState }]
       const committed = { stages, imported: [], rest: {} }
       const record = isRecorded ? { operation: { id: randomUUID(), attempt: 1 }, committed } : undefined
       return system.prisma.$transaction(
         async (tx) => {
           await authorise(tx)
-          await recordUndone(tx, { stageId, tokenId, earlier: found.schemaName, kept, exchanged: found.exchanged })
+          const replacedBy = { exchanged: found.exchanged, typesState }
+          await recordUndone(tx, { stageId, tokenId, earlier: found.schemaName, kept, replacedBy })
           // Without the locks, another may have begun to import.
           const beforeCommit = async (): Promise<void> => lost.throwIfAborted()
           const exchanges = [{ target, loaded: found.schemaName, kept }]
@@ -74,7 +83,7 @@ async function findKept(database: Transaction, stageId: string) {
   })
   const replacedBy = replacedBySchema.safeParse(kept?.replacedBy).data
   if (!kept || !replacedBy) throw conflict(NOTHING_TO_UNDO)
-  return { schemaName: kept.schemaName, createdAt: kept.createdAt, exchanged: replacedBy.exchanged }
+  return { schemaName: kept.schemaName, createdAt: kept.createdAt, ...replacedBy }
 }
 
 /** What was put back is the stage's now, and what it replaced is kept until the same moment. */
@@ -85,20 +94,26 @@ async function recordUndone(
     tokenId,
     earlier,
     kept,
-    exchanged,
+    replacedBy,
   }: {
     readonly stageId: string
     readonly tokenId: string | null
     readonly earlier: string
     readonly kept: string
-    readonly exchanged: 'schemas' | 'objects'
+    readonly replacedBy: z.output<typeof replacedBySchema>
   },
 ): Promise<void> {
   await tx.stageState.update({ where: { stageId }, data: { generation: { increment: 1 } } })
-  const data = { schemaName: kept, replacedBy: { exchanged }, createdAt: await readClock(tx) }
+  const data = { schemaName: kept, replacedBy, createdAt: await readClock(tx) }
   await tx.shadowSchema.update({ where: { schemaName: earlier }, data })
   await recordImport(tx, stageId, tokenId)
 }
+
+const typesChanged = (keptIn: string): AppError =>
+  conflict(
+    `a type that the stage shares with what is kept in the schema "${keptIn}" was changed or dropped since, so what is kept is not ` +
+      'what was replaced any more; nothing was changed',
+  )
 
 const writtenSince = (): AppError =>
   new AppError(
