@@ -5,6 +5,7 @@ import { verifyArchive } from '../../src/archive/verify-archive.ts'
 import { copyText } from '../../src/copy/copy-encoders.ts'
 import { buildArchive, column } from '../support/archives/archive-builder.ts'
 import { streamOf } from '../support/archives/archive-sample.ts'
+import { isThorough } from '../support/thorough.ts'
 
 const MEBIBYTE = 1024 * 1024
 
@@ -14,12 +15,15 @@ function repetitive(text: string, bytes: number): Buffer {
   return buildArchive({ slug: 'shop', stages: [{ tables: [{ name: 't', columns: [column('c', 'text')], rows }] }] })
 }
 
-test.each([1, 9])('rows that are all the same are read, however small gzip makes them: level %i', async (level) => {
-  const archive = repetitive('a'.repeat(10_000), 64 * MEBIBYTE)
-  const packed = gzipSync(archive, { level })
-  expect(archive.length / packed.length).toBeGreaterThan(200)
-  expect((await verifyArchive(streamOf(packed), copyText)).rows).toBeGreaterThan(6_000)
-})
+test.each(isThorough ? [1, 9] : [9])(
+  'rows that are all the same are read, however small gzip makes them: level %i',
+  async (level) => {
+    const archive = repetitive('a'.repeat(10_000), 64 * MEBIBYTE)
+    const packed = gzipSync(archive, { level })
+    expect(archive.length / packed.length).toBeGreaterThan(200)
+    expect((await verifyArchive(streamOf(packed), copyText)).rows).toBeGreaterThan(6_000)
+  },
+)
 
 test.each([
   ['rows as Wharf writes them', 12, (archive: Buffer) => archive],

@@ -6,37 +6,43 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  * idle until it ends; and Vitest, which knows no times on a clean checkout, begins the smallest file last.
  */
 const LONGEST = [
-  ...['service/chaos', 'cli/guides', 'jobs/faults', 'transfer/import/round-trip', 'jobs/nth-call'],
+  ...['cli/guides', 'jobs/faults', 'transfer/import/round-trip', 'jobs/nth-call', 'jobs/attached-kills'],
+  ...['service/chaos', 'transfer/import/crash', 'jobs/outages', 'database/lock-waits', 'attacks/stop-the-service'],
+  ...['cli/process', 'jobs/schedules/verify', 'transfer/import/shapes', 'cli/import', 'cli/transfer'],
   ...[
-    'jobs/outages',
-    'service/topology',
-    'database/frozen-postgres',
-    'database/lock-waits',
-    'cli/transfer',
-    'workers/worker-hang',
-  ],
-  ...[
-    'jobs/schedules/verify',
     'attacks/command-line-trust',
-    'transfer/import/crash',
-    'jobs/last-steps',
-    'attacks/stop-the-service',
-  ],
-  ...['cli/import', 'transfer/import/undo', 'database/embedded-postgres', 'transfer/import/hostile'],
-  ...[
-    'transfer/import/many-events',
-    'transfer/import/shapes',
-    'projects/dumps',
-    'cli/process',
-    'attacks/fair-shares',
+    'workers/worker-hang',
+    'transfer/import/hostile',
     'api/rights-matrix',
+    'database/embedded-postgres',
   ],
-  ...['transfer/import/rights', 'transfer/export/interrupted', 'jobs/busy-login', 'transfer/import/refused'],
   ...[
-    'workers/stop-while-waiting',
-    'attacks/attached-secrets',
-    'transfer/import/in-place',
+    'database/frozen-postgres',
+    'attacks/fair-shares',
+    'transfer/import/undo',
+    'jobs/last-steps',
+    'transfer/import/external',
+  ],
+  ...[
+    'transfer/import/external-fixtures',
+    'transfer/import/rights',
+    'cli/direct',
+    'jobs/job-storage',
+    'transfer/import/refused',
+  ],
+  ...[
+    'transfer/import/concurrency',
+    'transfer/import/extensions',
     'jobs/schedules/verify-crash',
+    'database/migrations',
+    'attacks/cannot-be-deleted',
+  ],
+  ...[
+    'projects/dumps',
+    'database/full-disk',
+    'attacks/reserved-connections',
+    'service/topology',
+    'workers/stop-while-waiting',
   ],
 ].map((name) => `test/${name}.test.ts`)
 
