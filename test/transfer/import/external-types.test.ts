@@ -158,6 +158,7 @@ test('an import without a server leaves the types where they are', async () => {
 test('what is kept does not come back once a type was changed that it shares with the stage', async () => {
   const changes = [
     `ALTER TYPE public.mood ADD VALUE 'tired'`,
+    'REVOKE USAGE ON TYPE public.wish FROM PUBLIC',
     'ALTER DOMAIN public.amount ADD CONSTRAINT below CHECK (VALUE < 1000)',
     'ALTER TYPE public.place RENAME TO somewhere',
     `CREATE FUNCTION public.mood_number(public.mood) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 1';

@@ -150,7 +150,8 @@ WITH type AS MATERIALIZED (
      )
 SELECT pg_catalog.md5(pg_catalog.string_agg(part, E'\\n' ORDER BY part COLLATE "C")) AS state
   FROM (
-    SELECT pg_catalog.concat_ws(' ', t.nspname, ${TYPE_PART_SQL}, pg_catalog.obj_description(t.oid, 'pg_type')) AS part FROM type t
+    SELECT pg_catalog.concat_ws(' ', t.nspname, ${TYPE_PART_SQL}, t.typacl, pg_catalog.obj_description(t.oid, 'pg_type')) AS part
+      FROM type t
     UNION ALL SELECT pg_catalog.concat_ws(' ', 'pg_enum', e.oid, e.enumsortorder, e.enumlabel)
       FROM type t JOIN pg_catalog.pg_enum e ON e.enumtypid = t.oid
     UNION ALL SELECT pg_catalog.concat_ws(' ', 'pg_attribute', a.attrelid, a.attnum, a.xmin)
