@@ -52,7 +52,7 @@ async function readOnce(
   return inStageTransaction(pool, options, async (client) => {
     const { rows: estimates } = await client.query<Estimate>(ESTIMATES, [schemaName, MAX_COUNTED_BYTES])
     const countable = estimates.filter(({ name, countable }) => countable && catalog.tables.has(name))
-    const counted = countable.map(({ name }) => `(SELECT count(*) FROM ${quoteQualified(schemaName, name)})`)
+    const counted = countable.map(({ name }) => `(SELECT pg_catalog.count(*) FROM ${quoteQualified(schemaName, name)})`)
     const { select, from, values } = reference
     const { rows } = await client.query<SeenVersion & { readonly counts: readonly string[] }>(
       `SELECT ${select}, ARRAY[${counted.join(', ')}]::text[] AS counts FROM ${from}`,

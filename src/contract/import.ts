@@ -35,7 +35,9 @@ export const importedStage = z.object({ slug, tables: count, rows: count, undoab
 
 const examinedTable = z.object({
   name: z.string(),
-  rowsNow: count.nullable().meta({ description: 'null where the table would be created.' }),
+  rowsNow: count
+    .nullable()
+    .meta({ description: "As the project's own login sees them; null where the table would be created." }),
   rowsAfter: count,
 })
 

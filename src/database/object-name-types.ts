@@ -1,3 +1,5 @@
+import { typeOid } from './catalog-oids.ts'
+
 /** The types whose values name something that a stage can have. */
 const TYPES = ['class', 'collation', 'config', 'dictionary', 'oper', 'operator', 'proc', 'procedure', 'type'].map(
   (kind) => `reg${kind}`,
@@ -9,7 +11,7 @@ const NAMES: ReadonlySet<string> = new Set(TYPES)
 export const isObjectNameType = (type: string): boolean => NAMES.has(type)
 
 /** The oids of these types, as `IN` takes them. */
-export const OBJECT_NAME_TYPES_SQL = TYPES.map((type) => `'pg_catalog.${type}'::pg_catalog.regtype`).join(', ')
+export const OBJECT_NAME_TYPES_SQL = TYPES.map(typeOid).join(', ')
 
 /**
  * For `WITH RECURSIVE`: the types of columns, with those below domains and those of the elements of arrays.

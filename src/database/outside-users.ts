@@ -1,3 +1,5 @@
+import { catalogOid } from './catalog-oids.ts'
+
 /** Runs SQL with parameters. */
 type Query = <Row>(sql: string, parameters: readonly unknown[]) => Promise<Row[]>
 
@@ -47,7 +49,7 @@ const CATALOGS = [
 
 const OWN_SQL = CATALOGS.map(
   ([catalog, prefix, where]) => `
-  SELECT 'pg_catalog.${catalog}'::pg_catalog.regclass AS class, o.oid
+  SELECT ${catalogOid(catalog)} AS class, o.oid
     FROM pg_catalog.${catalog} o JOIN pg_catalog.pg_namespace n ON n.oid = o.${prefix}namespace
    WHERE n.nspname = $1::pg_catalog.name AND ${where}
      AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend e
@@ -61,7 +63,7 @@ WITH own AS MATERIALIZED (${OWN_SQL}
 ),
 beside AS MATERIALIZED (
   SELECT nspname FROM pg_catalog.pg_namespace
-   WHERE $2::pg_catalog.bool AND nspname ~ '${EXTERNAL_SCHEMAS}' AND pg_catalog.pg_get_userbyid(nspowner) = CURRENT_USER
+   WHERE $2::pg_catalog.bool AND nspname::pg_catalog.text ~ '${EXTERNAL_SCHEMAS}' AND pg_catalog.pg_get_userbyid(nspowner) = CURRENT_USER
 )
 SELECT DISTINCT pg_catalog.pg_describe_object(d.classid, d.objid, d.objsubid) AS name
   FROM own
@@ -70,21 +72,21 @@ SELECT DISTINCT pg_catalog.pg_describe_object(d.classid, d.objid, d.objsubid) AS
        WHERE refclassid = own.class AND refobjid = own.oid AND deptype <> 'i' OFFSET 0
     ) d
     LEFT JOIN pg_catalog.pg_type t
-      ON d.classid = 'pg_catalog.pg_type'::pg_catalog.regclass AND t.oid = d.objid
+      ON d.classid = ${catalogOid('pg_type')} AND t.oid = d.objid
     LEFT JOIN pg_catalog.pg_constraint k
-      ON d.classid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND k.oid = d.objid
+      ON d.classid = ${catalogOid('pg_constraint')} AND k.oid = d.objid
     LEFT JOIN pg_catalog.pg_class r
-      ON d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND r.oid = d.objid
+      ON d.classid = ${catalogOid('pg_class')} AND r.oid = d.objid
     LEFT JOIN pg_catalog.pg_namespace n ON n.oid = COALESCE(t.typnamespace, k.connamespace, r.relnamespace)
-    LEFT JOIN pg_catalog.pg_cast ca ON d.classid = 'pg_catalog.pg_cast'::pg_catalog.regclass AND ca.oid = d.objid
+    LEFT JOIN pg_catalog.pg_cast ca ON d.classid = ${catalogOid('pg_cast')} AND ca.oid = d.objid
    CROSS JOIN LATERAL (SELECT COALESCE(n.nspname,
                               (pg_catalog.pg_identify_object_as_address(d.classid, d.objid, d.objsubid)).object_names[1]) AS name
                         OFFSET 0) user_schema
-   WHERE NOT EXISTS (SELECT FROM own o WHERE o.class = 'pg_catalog.pg_type'::pg_catalog.regclass
+   WHERE NOT EXISTS (SELECT FROM own o WHERE o.class = ${catalogOid('pg_type')}
                         AND o.oid IN (ca.castsource, ca.casttarget))
      AND $1::pg_catalog.name IS DISTINCT FROM user_schema.name
      AND NOT (EXISTS (SELECT FROM beside WHERE beside.nspname = user_schema.name)
-              AND (own.class = 'pg_catalog.pg_type'::pg_catalog.regclass
-                   OR own.class = 'pg_catalog.pg_class'::pg_catalog.regclass
+              AND (own.class = ${catalogOid('pg_type')}
+                   OR own.class = ${catalogOid('pg_class')}
                       AND EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid = own.oid AND c.relkind = 'c')))
  ORDER BY 1 LIMIT ${MAX_NAMED}`

@@ -82,6 +82,24 @@ describe.skipIf(programs === undefined)('PostgreSQL 14', () => {
     expect(await contents('old')).toEqual(changed)
   })
 
+  test('what only later versions keep out of their log comes to PostgreSQL 14, which logs every sequence', async () => {
+    await createProject(
+      wharf,
+      'later',
+      `CREATE UNLOGGED TABLE kept_out (id int GENERATED ALWAYS AS IDENTITY); CREATE UNLOGGED SEQUENCE alone;
+       CREATE UNLOGGED TABLE half (id int GENERATED ALWAYS AS IDENTITY); ALTER SEQUENCE half_id_seq SET LOGGED;
+       INSERT INTO kept_out DEFAULT VALUES; INSERT INTO half DEFAULT VALUES`,
+    )
+    await external.run('CREATE SCHEMA empty')
+    const attach = { address: external.owner.href, stages: [{ slug: 'live', schema: 'empty' }] }
+    expect(await wharf.root.post('/projects', { json: { slug: 'earlier', attach } })).toMatchObject({ status: 201 })
+    const archive = await exportOf(wharf.root, 'later', { system: false })
+    const imported = await sendArchive(wharf.root, archive, { query: '?targetSlug=earlier' })
+    expect(imported.status, imported.text).toBe(200)
+    const rows = (lines: readonly string[]) => lines.filter((line) => line.startsWith('{"row'))
+    expect(rows(await contents('earlier'))).toEqual(rows(comparableLines(archive)))
+  })
+
   test('what is in PostgreSQL 14 comes to a project of a later version', async () => {
     await createProject(wharf, 'newer')
     const imported = await sendArchive(wharf.root, await exportOf(wharf.root, 'old'), { query: '?targetSlug=newer' })

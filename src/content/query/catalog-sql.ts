@@ -1,3 +1,4 @@
+import { PG_CATALOG_OID } from '../../database/catalog-oids.ts'
 /**
  * Reads a schema's tables, keys and types, as one JSON text, so that every driver gives it alike; NULL where there is no
  * such schema. Oids are text, being larger than an int4 at times.
@@ -13,7 +14,7 @@ WITH stage AS (
    WHERE a.attnum > 0 AND NOT a.attisdropped
 ), type AS (
   SELECT t.* FROM pg_catalog.pg_type t
-   WHERE (t.typnamespace = 'pg_catalog'::pg_catalog.regnamespace AND t.typtype IN ('b', 'e', 'd', 'r', 'm'))
+   WHERE (t.typnamespace = ${PG_CATALOG_OID} AND t.typtype IN ('b', 'e', 'd', 'r', 'm'))
       OR t.typnamespace = (SELECT oid FROM stage)
       OR t.oid IN (SELECT atttypid FROM attribute)
       OR t.oid IN (SELECT u.typarray FROM pg_catalog.pg_type u JOIN attribute ON u.oid = atttypid)
@@ -58,13 +59,13 @@ SELECT CASE WHEN EXISTS (SELECT FROM stage) THEN pg_catalog.json_build_object(
       FROM pg_catalog.pg_constraint f
       JOIN relation near ON near.oid = f.conrelid
       JOIN relation far ON far.oid = f.confrelid
-     WHERE f.contype = 'f' AND f.conparentid = 0),
+     WHERE f.contype = 'f' AND f.conparentid = '0'),
   'types', (
     SELECT pg_catalog.json_agg(pg_catalog.json_build_object(
       'oid', t.oid::pg_catalog.text, 'schema', n.nspname, 'name', t.typname,
       'written', CASE WHEN n.nspname = 'pg_catalog' THEN pg_catalog.format_type(t.oid, NULL) ELSE t.typname::text END,
       'kind', t.typtype, 'category', t.typcategory,
-      'array', NULLIF(t.typarray, 0)::pg_catalog.text, 'element', NULLIF(t.typelem, 0)::pg_catalog.text,
-      'base', NULLIF(t.typbasetype, 0)::pg_catalog.text) ORDER BY t.oid)
+      'array', NULLIF(t.typarray, '0')::pg_catalog.text, 'element', NULLIF(t.typelem, '0')::pg_catalog.text,
+      'base', NULLIF(t.typbasetype, '0')::pg_catalog.text) ORDER BY t.oid)
       FROM type t JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace)
 )::pg_catalog.text END AS catalog`

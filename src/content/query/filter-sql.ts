@@ -1,5 +1,6 @@
 import type { CatalogTable, CatalogType, StageCatalog } from './catalog.ts'
 import { builtInType, fieldSql, type TypedSql } from './column-sql.ts'
+import { operatorSql } from './operator-sql.ts'
 import { IS_VALUES } from './operators.ts'
 import { arrayLiteral, type Parameters } from './parameters.ts'
 import type { Condition, Filter, Logic } from './parse-filter.ts'
@@ -78,20 +79,16 @@ function assertTimeless({ operator, values, reader, field }: Filter, { type, col
   throw reader.refused(problem, field.position)
 }
 
-/**
- * Extensions may have operators of their own for arrays, as intarray does, which no project has asked for but the one that
- * had it made, and which refuse what PostgreSQL's own take.
- */
-const operatorSql = ({ operator: { family, sql } }: Filter, { builtIn, category }: CatalogType): string =>
-  family === 'set' && category === 'A' && builtIn !== null ? `OPERATOR(pg_catalog.${sql})` : sql
-
 function comparison(scope: FilterScope, filter: Filter, left: TypedSql, type: CatalogType): string {
   const { operator, quantifier, values, reader, source } = filter
   const [text = ''] = values
   const value = operator.family === 'pattern' ? text.replaceAll('*', '%') : text
   const use = { source, column: left.column, values: [value] }
-  if (quantifier === null)
-    return `(${left.sql} ${operatorSql(filter, type)} ${scope.parameters.of(value, type.baseSql, use)})`
+  const compared = operatorSql(operator.sql, left.type, type)
+  if (quantifier === null) {
+    const compares = `(${left.sql} ${compared} ${scope.parameters.of(value, type.baseSql, use)})`
+    return operator.name === 'isdistinct' ? `(${compares} IS NOT TRUE)` : compares
+  }
   if (type.baseArraySql === null || type.category === 'A') {
     throw reader.refused(
       `"(${quantifier})" does not go with the type of "${left.column}", ${type.name}`,
@@ -99,18 +96,19 @@ function comparison(scope: FilterScope, filter: Filter, left: TypedSql, type: Ca
     )
   }
   const several = scope.parameters.of(value, type.baseArraySql, use)
-  return `(${left.sql} ${operator.sql} ${quantifier === 'any' ? 'ANY' : 'ALL'} (${several}))`
+  return `(${left.sql} ${compared} ${quantifier === 'any' ? 'ANY' : 'ALL'} (${several}))`
 }
 
 function membership(scope: FilterScope, { values, source }: Filter, left: TypedSql): string {
   const { type, column, sql } = left
   if (values.length === 0) return 'false'
   const use = { source, column, values }
+  const equals = `${sql} ${operatorSql('=', type)}`
   if (type.baseArraySql === null || type.category === 'A') {
     const each = values.map((value) => scope.parameters.of(value, type.baseSql, { ...use, values: [value] }))
-    return `(${sql} IN (${each.join(', ')}))`
+    return `(${each.map((value) => `${equals} ${value}`).join(' OR ')})`
   }
-  return `(${sql} = ANY (${scope.parameters.of(arrayLiteral(values), type.baseArraySql, use)}))`
+  return `(${equals} ANY (${scope.parameters.of(arrayLiteral(values), type.baseArraySql, use)}))`
 }
 
 /**

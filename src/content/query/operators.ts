@@ -12,7 +12,7 @@ export type OperatorFamily = 'compare' | 'pattern' | 'regex' | 'list' | 'is' | '
 export interface Operator {
   readonly name: string
   readonly family: OperatorFamily
-  /** The operator in SQL; for `search` the function that makes the query. */
+  /** The operator in SQL; of `isdistinct`, the one that says the opposite; for `search` the function that makes the query. */
   readonly sql: string
   /** Whether `(any)` and `(all)` go with it. */
   readonly quantified: boolean
@@ -31,9 +31,9 @@ export const OPERATORS: ReadonlyMap<string, Operator> = new Map([
   operator('gte', 'compare', '>=', true),
   operator('lt', 'compare', '<', true),
   operator('lte', 'compare', '<=', true),
-  operator('isdistinct', 'compare', 'IS DISTINCT FROM'),
-  operator('like', 'pattern', 'LIKE', true),
-  operator('ilike', 'pattern', 'ILIKE', true),
+  operator('isdistinct', 'compare', '='),
+  operator('like', 'pattern', '~~', true),
+  operator('ilike', 'pattern', '~~*', true),
   operator('match', 'regex', '~', true),
   operator('imatch', 'regex', '~*', true),
   operator('in', 'list', '='),

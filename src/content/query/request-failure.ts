@@ -20,6 +20,9 @@ const REFUSED = new Set([
   'P0001',
 ])
 
+/** The schema that the plan gives an operator (`operatorSql`), which nobody has asked for. */
+const OWN_SCHEMA = /^(operator does not exist: .*)\bpg_catalog\.(?=\S+ )/
+
 /**
  * What PostgreSQL refused in a plan's statement, as a failure of the request where it is one: INVALID_REQUEST for a
  * malformed value, an operator that does not go with a type, and the like. Anything else, among them broken
@@ -35,7 +38,8 @@ export function toRequestFailure(
   if (!/^(22|54)/.test(state) && !REFUSED.has(state) && !isAboutValue(error)) return error
   const faults = quotedIn(message).flatMap((value) => plan.locate(value))
   const [only] = faults
-  const located = only && faults.length === 1 ? `${only.detail}: ${message}` : message
+  const said = message.replace(OWN_SCHEMA, '$1')
+  const located = only && faults.length === 1 ? `${only.detail}: ${said}` : said
   return new AppError('INVALID_REQUEST', located, { faults, cause: error })
 }
 

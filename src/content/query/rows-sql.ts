@@ -2,6 +2,7 @@ import { quoteIdentifier, quoteQualified } from '../../database/quoting.ts'
 import type { StageCatalog } from './catalog.ts'
 import { conditionSql } from './filter-sql.ts'
 import type { Relation } from './find-relation.ts'
+import { operatorSql } from './operator-sql.ts'
 import type { Parameters } from './parameters.ts'
 import type { Filter } from './parse-filter.ts'
 import { type Embedding, findPresence, type TableNode } from './tree.ts'
@@ -50,11 +51,21 @@ export function whereSql(scope: Scope, node: TableNode, { join }: Source): strin
 const existsSql = (scope: Scope, around: TableNode, { relation, node }: Embedding): string =>
   `EXISTS (SELECT FROM ${fromSql(scope, node)}${whereSql(scope, node, { join: joinSql(scope, relation, around, node) })})`
 
-export function joinSql({ catalog }: Scope, { on, through }: Relation, near: TableNode, far: TableNode): string {
-  const equal = (pairs: Relation['on'], left: string, right: string): string[] =>
-    pairs.map(([a, b]) => `${left}.${quoteIdentifier(a)} = ${right}.${quoteIdentifier(b)}`)
-  if (!through) return equal(on, near.alias, far.alias).join(' AND ')
-  const between = `${far.alias}_between`
-  const both = [...equal(on, near.alias, between), ...equal(through.on, between, far.alias)].join(' AND ')
-  return `EXISTS (SELECT FROM ${quoteQualified(catalog.schemaName, through.table.name)} AS ${between} WHERE ${both})`
+type Joined = Pick<TableNode, 'table' | 'alias'>
+
+export function joinSql({ catalog }: Scope, { on, through }: Relation, near: Joined, far: Joined): string {
+  if (!through) return equalSql(on, near, far)
+  const between = { table: through.table, alias: `${far.alias}_between` }
+  const both = `${equalSql(on, near, between)} AND ${equalSql(through.on, between, far)}`
+  return `EXISTS (SELECT FROM ${quoteQualified(catalog.schemaName, between.table.name)} AS ${between.alias} WHERE ${both})`
+}
+
+const equalSql = (pairs: Relation['on'], left: Joined, right: Joined): string =>
+  pairs.map(([a, b]) => `${columnSql(left, a)} ${equalsSql(left, a, right, b)} ${columnSql(right, b)}`).join(' AND ')
+
+const columnSql = ({ alias }: Joined, name: string): string => `${alias}.${quoteIdentifier(name)}`
+
+function equalsSql(left: Joined, a: string, right: Joined, b: string): string {
+  const types = [left.table.columns.get(a), right.table.columns.get(b)].flatMap((column) => column?.type ?? [])
+  return operatorSql('=', ...types)
 }

@@ -1,3 +1,4 @@
+import { catalogOid } from '../../database/catalog-oids.ts'
 import { LOG_SCHEMA, TRIGGER_PREFIX } from './log-names.ts'
 
 /** Asks in a session of the login that owns the log. */
@@ -11,7 +12,7 @@ export interface TableStatements {
 }
 
 /** What comes with an extension is its owner's. */
-const IS_NO_MEMBER = `NOT EXISTS (SELECT FROM pg_catalog.pg_depend e WHERE e.classid = 'pg_catalog.pg_class'::pg_catalog.regclass
+const IS_NO_MEMBER = `NOT EXISTS (SELECT FROM pg_catalog.pg_depend e WHERE e.classid = ${catalogOid('pg_class')}
                            AND e.objid = c.oid AND e.deptype = 'e')`
 
 /**
@@ -80,12 +81,13 @@ const NAMED = `pg_catalog.format('%I.%I', m.schema, m.name)`
 /** `ENABLE ALWAYS`: what a replica session writes is logged, too. */
 const MAKE_SQL = `
 SELECT ${NAMED} AS table,
-       CASE WHEN m.exists THEN ARRAY[pg_catalog.format('DROP TRIGGER %I ON %s', '${TRIGGER_PREFIX}' || m.kind, ${NAMED})] ELSE '{}' END
-       || ARRAY[pg_catalog.format('CREATE TRIGGER %I AFTER %s ON %s%s FOR EACH STATEMENT EXECUTE FUNCTION ${LOG_SCHEMA}.log_statement()',
+       pg_catalog.array_cat(
+         CASE WHEN m.exists THEN ARRAY[pg_catalog.format('DROP TRIGGER %I ON %s', '${TRIGGER_PREFIX}' || m.kind, ${NAMED})] ELSE '{}' END,
+         ARRAY[pg_catalog.format('CREATE TRIGGER %I AFTER %s ON %s%s FOR EACH STATEMENT EXECUTE FUNCTION ${LOG_SCHEMA}.log_statement()',
                   '${TRIGGER_PREFIX}' || m.kind, CASE m.kind WHEN 'create' THEN 'INSERT' ELSE pg_catalog.upper(m.kind) END, ${NAMED},
                   CASE m.kind WHEN 'truncate' THEN '' WHEN 'delete' THEN ' REFERENCING OLD TABLE AS wharf_changed'
                               ELSE ' REFERENCING NEW TABLE AS wharf_changed' END),
-                pg_catalog.format('ALTER TABLE ONLY %s ENABLE ALWAYS TRIGGER %I', ${NAMED}, '${TRIGGER_PREFIX}' || m.kind)] AS statements
+                pg_catalog.format('ALTER TABLE ONLY %s ENABLE ALWAYS TRIGGER %I', ${NAMED}, '${TRIGGER_PREFIX}' || m.kind)]) AS statements
   FROM (${missingTriggersSql('$1::pg_catalog.name')}) m ORDER BY m.oid, m.kind`
 
 const DROP_SQL = `

@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { catalogOid } from '../../database/catalog-oids.ts'
 import { conflict } from '../../errors.ts'
 
 /**
@@ -10,32 +11,41 @@ const EXTENSION_SCHEMAS = `
    WHERE nspname <> 'pg_catalog' AND oid IN (
      SELECT coalesce(p.pronamespace, t.typnamespace, c.relnamespace, o.oprnamespace, l.collnamespace, f.opcnamespace)
        FROM pg_catalog.pg_depend d
-       LEFT JOIN pg_catalog.pg_proc p ON d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND p.oid = d.objid
-       LEFT JOIN pg_catalog.pg_type t ON d.classid = 'pg_catalog.pg_type'::pg_catalog.regclass AND t.oid = d.objid
-       LEFT JOIN pg_catalog.pg_class c ON d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND c.oid = d.objid
-       LEFT JOIN pg_catalog.pg_operator o ON d.classid = 'pg_catalog.pg_operator'::pg_catalog.regclass AND o.oid = d.objid
-       LEFT JOIN pg_catalog.pg_collation l ON d.classid = 'pg_catalog.pg_collation'::pg_catalog.regclass AND l.oid = d.objid
-       LEFT JOIN pg_catalog.pg_opclass f ON d.classid = 'pg_catalog.pg_opclass'::pg_catalog.regclass AND f.oid = d.objid
-      WHERE d.deptype = 'e' AND d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass)
+       LEFT JOIN pg_catalog.pg_proc p ON d.classid = ${catalogOid('pg_proc')} AND p.oid = d.objid
+       LEFT JOIN pg_catalog.pg_type t ON d.classid = ${catalogOid('pg_type')} AND t.oid = d.objid
+       LEFT JOIN pg_catalog.pg_class c ON d.classid = ${catalogOid('pg_class')} AND c.oid = d.objid
+       LEFT JOIN pg_catalog.pg_operator o ON d.classid = ${catalogOid('pg_operator')} AND o.oid = d.objid
+       LEFT JOIN pg_catalog.pg_collation l ON d.classid = ${catalogOid('pg_collation')} AND l.oid = d.objid
+       LEFT JOIN pg_catalog.pg_opclass f ON d.classid = ${catalogOid('pg_opclass')} AND f.oid = d.objid
+      WHERE d.deptype = 'e' AND d.refclassid = ${catalogOid('pg_extension')})
    ORDER BY nspname`
 
 /**
  * @see EXTENSION_SCHEMAS
  *
  * @param session in which whatever is named comes from `pg_catalog`.
- * @throws {AppError} CONFLICT where somebody else has made an operator that Wharf's questions could come to call.
+ * @throws {AppError} as `assertNoForeignOperators`.
  */
 export async function readExtensionSchemas(session: Pick<pg.Pool, 'query'>): Promise<readonly string[]> {
-  const { rows: foreign } = await session.query<{ name: string; owner: string }>(FOREIGN_OPERATORS)
-  const [operator] = foreign
-  if (operator) {
-    throw conflict(
-      `the operator ${operator.name} of values that PostgreSQL itself knows belongs to "${operator.owner}", whose code would run with ` +
-        'the rights of the login of this project: drop it, or give it to that login',
-    )
-  }
+  await assertNoForeignOperators(async (sql) => (await session.query(sql)).rows)
   const { rows } = await session.query<{ name: string }>(EXTENSION_SCHEMAS)
   return rows.map(({ name }) => name)
+}
+
+/**
+ * What Wharf asks itself calls no such operator, wherever it is (`src/database/catalog-oids.ts`). But what an archive says
+ * of checks, indexes and functions is read in the path of the stage, and so are the bodies of a project's functions.
+ *
+ * @param query in a session of the project's login.
+ * @throws {AppError} CONFLICT where somebody else has made an operator that these could come to call.
+ */
+export async function assertNoForeignOperators(query: (sql: string) => Promise<unknown[]>): Promise<void> {
+  const [operator] = (await query(FOREIGN_OPERATORS)) as { readonly name: string; readonly owner: string }[]
+  if (!operator) return
+  throw conflict(
+    `the operator ${operator.name} of values that PostgreSQL itself knows belongs to "${operator.owner}", whose code would run with ` +
+      'the rights of the login of this project: drop it, or give it to that login',
+  )
 }
 
 /**

@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { catalogOid, PG_CATALOG_OID } from '../../database/catalog-oids.ts'
 import { type NameColumn, type RowColumns, readNameColumns, type TableName } from './name-columns.ts'
 import type { BuiltInNames } from './name-map.ts'
 
@@ -37,7 +38,7 @@ const union = (select: (catalog: string, name: string, schema: string) => string
 const MEMBERS = `SELECT name::text, nspname::text AS schema FROM (${union(
   (catalog, name, schema) =>
     `SELECT ${name} AS name, ${schema} AS schema FROM pg_catalog.${catalog} JOIN pg_catalog.pg_depend ON objid = ${catalog}.oid
-     WHERE classid = 'pg_catalog.${catalog}'::pg_catalog.regclass AND deptype = 'e'`,
+     WHERE classid = ${catalogOid(catalog)} AND deptype = 'e'`,
 )}) member JOIN pg_catalog.pg_namespace ON pg_namespace.oid = member.schema WHERE nspname <> 'pg_catalog'`
 
 /** `$1`: the schema; `$2`: the names. */
@@ -56,13 +57,13 @@ const hiddenCalls = (catalog: string, prefix: string, input: readonly string[]):
     WHERE nspname = $2 AND own.${prefix}name = found.${prefix}name`
   const isSame = input.map((column) => `own.${column} = found.${column}`).join(' AND ')
   return `SELECT found.${prefix}name::text AS name, ${catalog === 'pg_proc'} AS "isFunction" FROM pg_catalog.${catalog} found
-    WHERE found.${prefix}namespace = 'pg_catalog'::pg_catalog.regnamespace AND found.${prefix}name = ANY ($1)
+    WHERE found.${prefix}namespace = ${PG_CATALOG_OID} AND found.${prefix}name = ANY ($1)
       AND (NOT EXISTS (SELECT ${own}) OR EXISTS (SELECT ${own} AND ${isSame}))`
 }
 
 /** `$1`: the names; `$2`: the schema of the stage. Tables have a type of the same name. */
 const BUILT_IN = `SELECT typname::text AS name, false AS "isFunction" FROM pg_catalog.pg_type
-    WHERE typnamespace = 'pg_catalog'::pg_catalog.regnamespace AND typname = ANY ($1)
+    WHERE typnamespace = ${PG_CATALOG_OID} AND typname = ANY ($1)
   UNION ${hiddenCalls('pg_proc', 'pro', ['proargtypes'])}
   UNION ${hiddenCalls('pg_operator', 'opr', ['oprleft', 'oprright'])}`
 

@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { catalogOid } from '../../database/catalog-oids.ts'
 import { stagePath } from '../stage-path.ts'
 
 /** The functions of a script whose bodies lost the schema of the dump. */
@@ -20,11 +21,11 @@ export interface RefreshPaths {
  */
 const CALLED = `WITH RECURSIVE
   own AS (
-    SELECT 'pg_catalog.pg_proc'::pg_catalog.regclass AS catalog, pg_proc.oid, proname AS name, '' AS kind,
+    SELECT ${catalogOid('pg_proc')} AS catalog, pg_proc.oid, proname AS name, '' AS kind,
       pg_catalog.lower(prosrc) AS body
     FROM pg_catalog.pg_proc JOIN pg_catalog.pg_namespace ON pg_namespace.oid = pronamespace WHERE nspname = $1
     UNION ALL
-    SELECT 'pg_catalog.pg_class'::pg_catalog.regclass, pg_class.oid, relname, relkind::text, NULL
+    SELECT ${catalogOid('pg_class')}, pg_class.oid, relname, relkind::text, NULL
     FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
     WHERE nspname = $1 AND relkind IN ('v', 'm')
   ),
@@ -36,8 +37,8 @@ const CALLED = `WITH RECURSIVE
       WHERE classid = used.catalog AND objid = used.oid AND objsubid = 0
       UNION ALL
       SELECT refclassid, refobjid FROM pg_catalog.pg_rewrite
-      JOIN pg_catalog.pg_depend ON classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND objid = pg_rewrite.oid
-      WHERE used.catalog = 'pg_catalog.pg_class'::pg_catalog.regclass AND ev_class = used.oid
+      JOIN pg_catalog.pg_depend ON classid = ${catalogOid('pg_rewrite')} AND objid = pg_rewrite.oid
+      WHERE used.catalog = ${catalogOid('pg_class')} AND ev_class = used.oid
       UNION ALL
       SELECT named.catalog, named.oid FROM own caller
       JOIN own named ON pg_catalog.strpos(caller.body, pg_catalog.lower(named.name::text)) > 0
@@ -45,7 +46,7 @@ const CALLED = `WITH RECURSIVE
     ) next (catalog, oid)
   )
   SELECT pg_proc.oid::pg_catalog.regprocedure::text AS signature
-  FROM used JOIN pg_catalog.pg_proc ON used.catalog = 'pg_catalog.pg_proc'::pg_catalog.regclass AND used.oid = pg_proc.oid
+  FROM used JOIN pg_catalog.pg_proc ON used.catalog = ${catalogOid('pg_proc')} AND used.oid = pg_proc.oid
   JOIN pg_catalog.pg_namespace ON pg_namespace.oid = pronamespace
   WHERE nspname = $1 AND proname = ANY ($2) AND prokind IN ('f', 'w')
     AND pg_catalog.concat(pg_proc.oid, pg_proc.ctid) <> ALL ($3::text[])
@@ -54,7 +55,7 @@ const CALLED = `WITH RECURSIVE
 
 /** The functions of a schema, as they are: one that is replaced has another `ctid` afterwards. */
 const PRESENT = `SELECT pg_catalog.concat(oid, ctid) AS version FROM pg_catalog.pg_proc
-  WHERE pronamespace = pg_catalog.to_regnamespace(pg_catalog.quote_ident($1))`
+  WHERE pronamespace = pg_catalog.to_regnamespace(pg_catalog.quote_ident($1))::pg_catalog.oid`
 
 /** @param client in which a script runs. */
 export function createRefreshPaths(client: pg.PoolClient, stageSchema: string): RefreshPaths {

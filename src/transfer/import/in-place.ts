@@ -83,7 +83,8 @@ async function lockTables(session: LoadingSession, names: readonly string[], tim
 }
 
 /** The stage's schema is the first of the session's `search_path`. */
-const IN_STAGE = 'relnamespace = pg_catalog.to_regnamespace(pg_catalog.quote_ident(pg_catalog.current_schema()))'
+const IN_STAGE =
+  'relnamespace = pg_catalog.to_regnamespace(pg_catalog.quote_ident(pg_catalog.current_schema()))::pg_catalog.oid'
 
 /** What acts when rows come. */
 interface Acting {

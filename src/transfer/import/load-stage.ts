@@ -1,6 +1,7 @@
 import { quoteIdentifier } from '../../database/quoting.ts'
 import { logLoaded } from '../../events/attached/log-import.ts'
 import { LOG_TABLES, RECORD_IMPORT } from '../../events/statements.ts'
+import { assertNoForeignOperators } from '../../projects/attached/extension-schemas.ts'
 import { assertBuilt } from '../structure/assert-built.ts'
 import { createStatements, settleStatements } from '../structure/create-statements.ts'
 import { fillViews } from '../structure/fill-views.ts'
@@ -61,6 +62,8 @@ export async function loadStage(
     if (!inPlace) await runAll(session, rightsBefore(rights, login, schemaName))
     await runAll(session, statements.before)
     const query: Query = (sql, parameters) => session.query(sql, parameters)
+    // One that came since the database was looked at may be what was made here calls for each row.
+    if (!isOwn) await assertNoForeignOperators((sql) => query(sql, []))
     const tables = tableLoads({ session, follower, target, onRows })
     // In place, whatever values name is there.
     await tables.loadAll(inPlace ? new Set() : await tablesWithNames(query, schemaName))
@@ -101,7 +104,7 @@ export async function loadStage(
 
 /** The ids by which what was made here is known: its own, and those of its subtransactions, in which tables and views were filled. */
 const TRANSACTION_IDS = `
-  SELECT (pg_catalog.pg_current_xact_id()::text::numeric % 4294967296)::text AS id
+  SELECT (pg_catalog.pg_current_xact_id()::text::numeric % 4294967296::numeric)::text AS id
    UNION
   SELECT c.xmin::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
    WHERE n.nspname = $1::pg_catalog.name`

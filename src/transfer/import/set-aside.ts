@@ -1,3 +1,4 @@
+import { catalogOid } from '../../database/catalog-oids.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
 import { commentOn } from '../structure/clauses.ts'
 
@@ -56,7 +57,7 @@ SELECT 'TABLE' AS noun, pg_catalog.format('%I.%I', n.nspname, c.relname) AS of, 
                  'of', pg_catalog.format('%I.%I', fn.nspname, fc.relname), 'comment', d.description)), '[]')
           FROM family f
           JOIN pg_catalog.pg_description d
-            ON d.classoid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND d.objoid = f.oid
+            ON d.classoid = ${catalogOid('pg_constraint')} AND d.objoid = f.oid
           JOIN pg_catalog.pg_class fc ON fc.oid = f.conrelid
           JOIN pg_catalog.pg_namespace fn ON fn.oid = fc.relnamespace) AS comments,
        k.coninhcount AS inherited, k.oid
@@ -64,8 +65,8 @@ SELECT 'TABLE' AS noun, pg_catalog.format('%I.%I', n.nspname, c.relname) AS of, 
   JOIN pg_catalog.pg_class c ON c.oid = k.conrelid
   JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
   LEFT JOIN pg_catalog.pg_class target ON target.oid = k.confrelid
- WHERE pg_catalog.to_regnamespace(pg_catalog.quote_ident(pg_catalog.current_schema())) IN (n.oid, target.relnamespace)
-   AND k.conparentid = 0 AND k.conislocal
+ WHERE pg_catalog.to_regnamespace(pg_catalog.quote_ident(pg_catalog.current_schema()))::pg_catalog.oid IN (n.oid, target.relnamespace)
+   AND k.conparentid = '0' AND k.conislocal
    AND (k.contype = 'f' OR (k.contype IN ('c', 'n') AND NOT k.convalidated))
  UNION ALL
 SELECT 'DOMAIN', pg_catalog.format('%I.%I', n.nspname, t.typname), k.conname::text,
@@ -73,10 +74,10 @@ SELECT 'DOMAIN', pg_catalog.format('%I.%I', n.nspname, t.typname), k.conname::te
        COALESCE((SELECT pg_catalog.json_agg(pg_catalog.json_build_object('name', k.conname,
                           'of', pg_catalog.format('%I.%I', n.nspname, t.typname), 'comment', d.description))
                    FROM pg_catalog.pg_description d
-                  WHERE d.classoid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND d.objoid = k.oid), '[]'), 0, k.oid
+                  WHERE d.classoid = ${catalogOid('pg_constraint')} AND d.objoid = k.oid), '[]'), 0, k.oid
   FROM pg_catalog.pg_constraint k
   JOIN pg_catalog.pg_type t ON t.oid = k.contypid
   JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace
- WHERE n.oid = pg_catalog.to_regnamespace(pg_catalog.quote_ident(pg_catalog.current_schema()))
+ WHERE n.oid = pg_catalog.to_regnamespace(pg_catalog.quote_ident(pg_catalog.current_schema()))::pg_catalog.oid
    AND k.contype = 'c' AND NOT k.convalidated
  ORDER BY inherited, oid`

@@ -15,7 +15,7 @@ const TABLES_SQL = `
 WITH RECURSIVE part (relation, type) AS (
   SELECT c.oid, a.atttypid
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
-   WHERE c.relnamespace = pg_catalog.to_regnamespace(pg_catalog.quote_ident($1)) AND c.relkind = 'r'
+   WHERE c.relnamespace = pg_catalog.to_regnamespace(pg_catalog.quote_ident($1))::pg_catalog.oid AND c.relkind = 'r'
      AND a.attnum > 0 AND NOT a.attisdropped
    UNION
   SELECT part.relation, inner_type.oid
@@ -27,7 +27,7 @@ WITH RECURSIVE part (relation, type) AS (
       UNION ALL
      SELECT atttypid FROM pg_catalog.pg_attribute WHERE attrelid = t.typrelid AND attnum > 0 AND NOT attisdropped
    ) inner_type (oid)
-   WHERE inner_type.oid <> 0
+   WHERE inner_type.oid <> '0'
 )
 SELECT DISTINCT c.relname::text AS name
   FROM part JOIN pg_catalog.pg_class c ON c.oid = part.relation

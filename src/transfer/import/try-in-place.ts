@@ -1,3 +1,4 @@
+import { catalogOid } from '../../database/catalog-oids.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
 import { conflict } from '../../errors.ts'
 import { copyNoRows } from './copy-rows.ts'
@@ -62,15 +63,15 @@ SELECT COALESCE(c.relname, o.relname, i.relname, t.typname)::text AS table,
   LEFT JOIN (pg_catalog.pg_attrdef f
              JOIN pg_catalog.pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum AND a.attgenerated = 's'
              JOIN pg_catalog.pg_class c ON c.oid = f.adrelid)
-    ON d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND d.objid = f.oid
+    ON d.classid = ${catalogOid('pg_attrdef')} AND d.objid = f.oid
   LEFT JOIN pg_catalog.pg_constraint k
-    ON d.classid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND d.objid = k.oid AND k.contype = 'c'
+    ON d.classid = ${catalogOid('pg_constraint')} AND d.objid = k.oid AND k.contype = 'c'
   LEFT JOIN pg_catalog.pg_class o ON o.oid = k.conrelid
   LEFT JOIN pg_catalog.pg_type t ON t.oid = k.contypid
   LEFT JOIN pg_catalog.pg_class i
-    ON d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid = i.oid AND i.relkind = 'i'
- WHERE d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass
-   AND pg_catalog.to_regnamespace(pg_catalog.quote_ident(pg_catalog.current_schema()))
+    ON d.classid = ${catalogOid('pg_class')} AND d.objid = i.oid AND i.relkind = 'i'
+ WHERE d.refclassid = ${catalogOid('pg_proc')}
+   AND pg_catalog.to_regnamespace(pg_catalog.quote_ident(pg_catalog.current_schema()))::pg_catalog.oid
        IN (c.relnamespace, o.relnamespace, t.typnamespace, i.relnamespace)
    AND NOT pg_catalog.has_function_privilege(d.refobjid, 'EXECUTE')
  LIMIT 1`

@@ -14,6 +14,11 @@ export function storageParameters(options: readonly string[]): string {
     .join(', ')
 }
 
+/** SQL of a relation's storage parameters, behind them those of its TOAST table: as `storageParameters` takes them; NULL for none. */
+export const storageOptionsSql = (own: string, toast: string): string =>
+  `CASE WHEN ${own} IS NOT NULL OR ${toast} IS NOT NULL THEN pg_catalog.array_cat(
+         COALESCE(${own}, '{}'), ARRAY(SELECT 'toast.' || o FROM pg_catalog.unnest(${toast}) o)) END`
+
 const quoteIfNeeded = (name: string): string => (/^[a-z_]+$/.test(name) ? name : quoteIdentifier(name))
 
 /** The statement that comments on something; none without a comment. @param object e.g. `TABLE "artist"`. */

@@ -1,3 +1,4 @@
+import { PG_CATALOG_OID, typeOid } from '../../database/catalog-oids.ts'
 import { quoteIdentifier, quoteQualified } from '../../database/quoting.ts'
 import { collate, commentOn, storageParameters } from './clauses.ts'
 import type { ObjectKey } from './dependencies.ts'
@@ -158,29 +159,30 @@ SELECT a.attrelid::text AS table_oid, a.attnum::int4 AS number, a.attname::text 
        ${LINE_SQL} AS line,
        pg_catalog.json_build_object(
          'name', base.typname, 'kind', base.typtype,
-         'isArray', base.typcategory = 'A', 'isBuiltIn', base.oid < 16384,
+         'isArray', base.typcategory = 'A', 'isBuiltIn', base.oid < '16384',
          'hasOwnCast', EXISTS (
            SELECT FROM pg_catalog.pg_cast p
-            WHERE p.castsource = base.oid AND p.oid >= 16384
-              AND p.casttarget IN ('pg_catalog.text'::pg_catalog.regtype, 'pg_catalog.json'::pg_catalog.regtype))
+            WHERE p.castsource = base.oid AND p.oid >= '16384'
+              AND p.casttarget IN (${typeOid('text')}, ${typeOid('json')}))
        ) AS value_type,
-       'pg_attrdef:' || d.oid AS default_key,
-       CASE WHEN l.collnamespace <> 'pg_catalog'::pg_catalog.regnamespace THEN 'pg_collation:' || l.oid END AS collation_key,
-       COALESCE(l.collnamespace NOT IN ('pg_catalog'::pg_catalog.regnamespace, c.relnamespace), false)
+       'pg_attrdef:' || d.oid::text AS default_key,
+       CASE WHEN l.collnamespace <> ${PG_CATALOG_OID} THEN 'pg_collation:' || l.oid::text END AS collation_key,
+       COALESCE(l.collnamespace NOT IN (${PG_CATALOG_OID}, c.relnamespace), false)
          AS collation_elsewhere
   FROM pg_catalog.pg_attribute a
   JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
   JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
-  CROSS JOIN LATERAL (
+  JOIN pg_catalog.pg_type base ON base.oid = CASE WHEN t.typtype <> 'd' THEN t.oid ELSE (
     WITH RECURSIVE chain AS (
-      SELECT t.oid, t.typtype, t.typbasetype
+      SELECT t.typtype, t.typbasetype
       UNION ALL
-      SELECT b.oid, b.typtype, b.typbasetype
+      SELECT b.typtype, b.typbasetype
         FROM chain JOIN pg_catalog.pg_type b ON b.oid = chain.typbasetype
        WHERE chain.typtype = 'd'
     )
-    SELECT b.* FROM chain JOIN pg_catalog.pg_type b ON b.oid = chain.oid WHERE chain.typtype <> 'd'
-  ) base
+    SELECT b.oid FROM chain JOIN pg_catalog.pg_type b ON b.oid = chain.typbasetype
+     WHERE chain.typtype = 'd' AND b.typtype <> 'd'
+  ) END
   LEFT JOIN pg_catalog.pg_constraint not_null
     ON not_null.conrelid = a.attrelid AND not_null.contype = 'n' AND not_null.conkey[1] = a.attnum
   LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum

@@ -99,7 +99,9 @@ function comparisons(
   return [...new Set([...said.keys(), ...made.keys()])].flatMap((field) => {
     const [a, b] = [said.get(field), made.get(field)]
     // Versions before 18 keep no such names (of domains: before 17), and write none into archives: PostgreSQL chooses them.
-    const isUnknown = (a === undefined || b === undefined) && /\.notNull\.name$|^domain\.notNull$/.test(field)
+    // Before 15, every sequence is logged, whatever its line says.
+    const isUnknown =
+      (a === undefined || b === undefined) && /\.notNull\.name$|^domain\.notNull$|(^|\.)sequence\.unlogged$/.test(field)
     if (isDeepStrictEqual(a, b) || isUnknown) return []
     return () => {
       const definition = definitions.get(field)

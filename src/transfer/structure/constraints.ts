@@ -168,7 +168,7 @@ function renameCopy(table: string, original: string, name: string): string {
     BEGIN
       SELECT k.conname INTO copy
         FROM pg_catalog.pg_constraint k JOIN pg_catalog.pg_constraint p ON p.oid = k.conparentid
-       WHERE k.conrelid = ${quoteLiteral(quoteIdentifier(table))}::pg_catalog.regclass AND p.conname = ${quoteLiteral(original)};
+       WHERE k.conrelid = ${quoteLiteral(quoteIdentifier(table))}::pg_catalog.regclass::pg_catalog.oid AND p.conname = ${quoteLiteral(original)};
       IF copy <> ${quoteLiteral(name)} THEN
         EXECUTE pg_catalog.format('ALTER TABLE %I RENAME CONSTRAINT %I TO %I', ${quoteLiteral(table)}, copy, ${quoteLiteral(name)});
       END IF;
@@ -218,7 +218,7 @@ const CONSTRAINT_SQL = jsonObject({
 
 /** The index of the partitioned table that an index is a part of, and the constraint that it is behind, if any. */
 const PART_OF_SQL = `CASE WHEN part_of.oid IS NOT NULL THEN ${jsonObject({
-  key: `COALESCE('pg_constraint:' || part_of_key.oid, 'pg_class:' || part_of.oid)`,
+  key: `COALESCE('pg_constraint:' || part_of_key.oid::text, 'pg_class:' || part_of.oid::text)`,
   name: 'part_of.relname',
 })} END`
 
@@ -229,7 +229,7 @@ const partOfJoins = (index: string): string => `
     ON part_of_key.conindid = part_of.oid AND part_of_key.contype IN ('p', 'u', 'x')`
 
 const CONSTRAINTS_SQL = `
-SELECT 'pg_constraint:' || k.oid AS key, k.conrelid::text AS table_oid,
+SELECT 'pg_constraint:' || k.oid::text AS key, k.conrelid::text AS table_oid,
        CASE k.contype WHEN 'p' THEN 'primary key' WHEN 'u' THEN 'unique' WHEN 'c' THEN 'check'
                       WHEN 'f' THEN 'foreign key' ELSE 'exclusion' END AS kind,
        k.conname::text AS name, ${CONSTRAINT_SQL} AS line,
@@ -246,7 +246,7 @@ SELECT 'pg_constraint:' || k.oid AS key, k.conrelid::text AS table_oid,
   LEFT JOIN pg_catalog.pg_index i ON i.indexrelid = k.conindid AND k.contype IN ('p', 'u', 'x')
   ${partOfJoins('i.indexrelid')}
  WHERE c.relnamespace = $1::pg_catalog.oid AND c.relkind IN ('r', 'p') AND k.contype IN ('p', 'u', 'c', 'f', 'x')
-   AND (k.contype <> 'f' OR k.conparentid = 0) AND (k.contype <> 'c' OR k.conislocal)
+   AND (k.contype <> 'f' OR k.conparentid = '0') AND (k.contype <> 'c' OR k.conislocal)
  ORDER BY k.conrelid, k.conname`
 
 const INDEX_SQL = jsonObject({
@@ -256,7 +256,7 @@ const INDEX_SQL = jsonObject({
 })
 
 const INDEXES_SQL = `
-SELECT 'pg_class:' || x.oid AS key, i.indrelid::text AS table_oid, 'index' AS kind,
+SELECT 'pg_class:' || x.oid::text AS key, i.indrelid::text AS table_oid, 'index' AS kind,
        x.relname::text AS name, ${INDEX_SQL} AS line,
        NULL AS references_table,
        ${PART_OF_SQL} AS part_of,

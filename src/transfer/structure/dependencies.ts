@@ -1,3 +1,4 @@
+import { catalogOid, PG_CATALOG_OID } from '../../database/catalog-oids.ts'
 import type { Query } from './query.ts'
 
 /** An object of the catalogs: the catalog and the object's OID there, e.g. `pg_class:16402`. */
@@ -27,56 +28,56 @@ export const readDependencies = (query: Query, schemaOid: string): Promise<Depen
 // otherwise look for all of them again for each dependency in the whole database (OFFSET 0 keeps it from that).
 const DEPENDENCIES_SQL = `
 WITH object AS MATERIALIZED (
-  SELECT 'pg_catalog.pg_class'::pg_catalog.regclass AS class, oid, relkind::text AS kind
+  SELECT ${catalogOid('pg_class')} AS class, oid, relkind::text AS kind
     FROM pg_catalog.pg_class WHERE relnamespace = $1::pg_catalog.oid
   UNION ALL
-  SELECT 'pg_catalog.pg_type'::pg_catalog.regclass, oid, NULL FROM pg_catalog.pg_type
+  SELECT ${catalogOid('pg_type')}, oid, NULL FROM pg_catalog.pg_type
    WHERE typnamespace = $1::pg_catalog.oid
   UNION ALL
-  SELECT 'pg_catalog.pg_constraint'::pg_catalog.regclass, oid, NULL FROM pg_catalog.pg_constraint
+  SELECT ${catalogOid('pg_constraint')}, oid, NULL FROM pg_catalog.pg_constraint
    WHERE connamespace = $1::pg_catalog.oid
   UNION ALL
-  SELECT 'pg_catalog.pg_proc'::pg_catalog.regclass, oid, NULL FROM pg_catalog.pg_proc
+  SELECT ${catalogOid('pg_proc')}, oid, NULL FROM pg_catalog.pg_proc
    WHERE pronamespace = $1::pg_catalog.oid
   UNION ALL
-  SELECT 'pg_catalog.pg_attrdef'::pg_catalog.regclass, d.oid, NULL
+  SELECT ${catalogOid('pg_attrdef')}, d.oid, NULL
     FROM pg_catalog.pg_attrdef d JOIN pg_catalog.pg_class c ON c.oid = d.adrelid
    WHERE c.relnamespace = $1::pg_catalog.oid
   UNION ALL
-  SELECT 'pg_catalog.pg_rewrite'::pg_catalog.regclass, r.oid, NULL
+  SELECT ${catalogOid('pg_rewrite')}, r.oid, NULL
     FROM pg_catalog.pg_rewrite r JOIN pg_catalog.pg_class c ON c.oid = r.ev_class
    WHERE c.relnamespace = $1::pg_catalog.oid
   UNION ALL
-  SELECT 'pg_catalog.pg_trigger'::pg_catalog.regclass, t.oid, NULL
+  SELECT ${catalogOid('pg_trigger')}, t.oid, NULL
     FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_class c ON c.oid = t.tgrelid
    WHERE c.relnamespace = $1::pg_catalog.oid
   UNION ALL
-  SELECT 'pg_catalog.pg_policy'::pg_catalog.regclass, p.oid, NULL
+  SELECT ${catalogOid('pg_policy')}, p.oid, NULL
     FROM pg_catalog.pg_policy p JOIN pg_catalog.pg_class c ON c.oid = p.polrelid
    WHERE c.relnamespace = $1::pg_catalog.oid
   UNION ALL
-  SELECT 'pg_catalog.pg_operator'::pg_catalog.regclass, oid, NULL
+  SELECT ${catalogOid('pg_operator')}, oid, NULL
     FROM pg_catalog.pg_operator WHERE oprnamespace = $1::pg_catalog.oid
   UNION ALL
-  SELECT 'pg_catalog.pg_cast'::pg_catalog.regclass, k.oid, NULL
+  SELECT ${catalogOid('pg_cast')}, k.oid, NULL
     FROM pg_catalog.pg_cast k
-   WHERE k.oid >= 16384 AND EXISTS (
+   WHERE k.oid >= '16384' AND EXISTS (
            SELECT FROM pg_catalog.pg_type t
             WHERE t.oid IN (k.castsource, k.casttarget) AND t.typnamespace = $1::pg_catalog.oid)
   UNION ALL
-  SELECT 'pg_catalog.pg_ts_dict'::pg_catalog.regclass, oid, NULL
+  SELECT ${catalogOid('pg_ts_dict')}, oid, NULL
     FROM pg_catalog.pg_ts_dict WHERE dictnamespace = $1::pg_catalog.oid
   UNION ALL
-  SELECT 'pg_catalog.pg_ts_config'::pg_catalog.regclass, oid, NULL
+  SELECT ${catalogOid('pg_ts_config')}, oid, NULL
     FROM pg_catalog.pg_ts_config WHERE cfgnamespace = $1::pg_catalog.oid
   UNION ALL
-  SELECT 'pg_catalog.pg_statistic_ext'::pg_catalog.regclass, oid, NULL
+  SELECT ${catalogOid('pg_statistic_ext')}, oid, NULL
     FROM pg_catalog.pg_statistic_ext WHERE stxnamespace = $1::pg_catalog.oid
 )
 SELECT DISTINCT
        CASE WHEN t.typtype = 'd' AND d.deptype = 'n' AND d.refobjid NOT IN (t.typbasetype, t.typcollation)
-            THEN 'domain default' ELSE object_class.relname::text END || ':' || d.objid AS object,
-       on_class.relname::text || ':' || d.refobjid AS "on",
+            THEN 'domain default' ELSE object_class.relname::text END || ':' || d.objid::text AS object,
+       on_class.relname::text || ':' || d.refobjid::text AS "on",
        d.deptype::text AS kind
   FROM object o
   CROSS JOIN LATERAL (
@@ -84,15 +85,15 @@ SELECT DISTINCT
   ) d
   JOIN pg_catalog.pg_class object_class ON object_class.oid = d.classid
   JOIN pg_catalog.pg_class on_class ON on_class.oid = d.refclassid
-  LEFT JOIN pg_catalog.pg_type t ON t.oid = d.objid AND d.classid = 'pg_catalog.pg_type'::pg_catalog.regclass
+  LEFT JOIN pg_catalog.pg_type t ON t.oid = d.objid AND d.classid = ${catalogOid('pg_type')}
   LEFT JOIN pg_catalog.pg_collation l
-    ON l.oid = d.refobjid AND d.refclassid = 'pg_catalog.pg_collation'::pg_catalog.regclass
- WHERE d.refobjid >= 16384
-   AND d.refclassid <> 'pg_catalog.pg_namespace'::pg_catalog.regclass
+    ON l.oid = d.refobjid AND d.refclassid = ${catalogOid('pg_collation')}
+ WHERE d.refobjid >= '16384'
+   AND d.refclassid <> ${catalogOid('pg_namespace')}
    AND d.deptype IN ('n', 'a', 'i', 'e')
-   AND l.collnamespace IS DISTINCT FROM 'pg_catalog'::pg_catalog.regnamespace
+   AND l.collnamespace IS DISTINCT FROM ${PG_CATALOG_OID}
    AND NOT (l.oid IS NOT NULL AND COALESCE(o.kind IN ('r', 'p'), false))
-   AND NOT (d.deptype = 'i' AND t.oid IS NOT NULL AND t.typelem = 0 AND NOT pg_catalog.pg_type_is_visible(t.oid))`
+   AND NOT (d.deptype = 'i' AND t.oid IS NOT NULL AND t.typelem = '0' AND NOT pg_catalog.pg_type_is_visible(t.oid))`
 
 /** What a part belongs to: an array type to its element's, a row type to its table, a key's index to the key. */
 export type WholeOf = (part: ObjectKey) => ObjectKey

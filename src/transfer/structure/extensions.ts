@@ -1,4 +1,5 @@
 import { EXTENSIONS_SCHEMA } from '../../contract/extensions-schema.ts'
+import { catalogOid, PG_CATALOG_OID } from '../../database/catalog-oids.ts'
 import { inCreationOrder } from './creation-order.ts'
 import { type Dependency, type ObjectKey, wholes } from './dependencies.ts'
 import type { BlockerOf } from './line-context.ts'
@@ -159,18 +160,18 @@ WITH RECURSIVE part AS (
       SELECT * FROM pg_catalog.pg_depend WHERE classid = part.class AND objid = part.oid AND deptype = 'i' OFFSET 0
     ) d
 )
-SELECT part.key, 'pg_extension:' || d.refobjid AS extension
+SELECT part.key, 'pg_extension:' || d.refobjid::text AS extension
   FROM part CROSS JOIN LATERAL (
     SELECT * FROM pg_catalog.pg_depend
      WHERE classid = part.class AND objid = part.oid AND deptype = 'e'
-       AND refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass OFFSET 0
+       AND refclassid = ${catalogOid('pg_extension')} OFFSET 0
   ) d
  WHERE COALESCE((pg_catalog.pg_identify_object(part.class, part.oid, 0)).schema, 'pg_catalog') = ANY (${SEARCHED}::text[])`
 
 const EXTENSIONS_SQL = `
-SELECT 'pg_extension:' || x.oid AS key,
+SELECT 'pg_extension:' || x.oid::text AS key,
        ${jsonObject({ name: 'x.extname', version: 'x.extversion', schema: `CASE n.nspname WHEN 'pg_catalog' THEN n.nspname ELSE '${EXTENSIONS_SCHEMA}' END` })} AS line,
-       ARRAY(SELECT 'pg_extension:' || d.refobjid FROM pg_catalog.pg_depend d
+       ARRAY(SELECT 'pg_extension:' || d.refobjid::text FROM pg_catalog.pg_depend d
               WHERE d.classid = x.tableoid AND d.objid = x.oid AND d.refclassid = x.tableoid) AS requires
   FROM pg_catalog.pg_extension x JOIN pg_catalog.pg_namespace n ON n.oid = x.extnamespace
  WHERE n.nspname = ANY (${SEARCHED})`
@@ -179,12 +180,12 @@ SELECT 'pg_extension:' || x.oid AS key,
 const membersOf = (catalog: 'pg_proc' | 'pg_type', prefix: 'pro' | 'typ', called: boolean): string => `
   SELECT o.${prefix}name::text AS name, ${called} AS called, d.refobjid AS extension
     FROM pg_catalog.pg_depend d
-    JOIN pg_catalog.${catalog} o ON o.oid = d.objid AND d.classid = 'pg_catalog.${catalog}'::pg_catalog.regclass
+    JOIN pg_catalog.${catalog} o ON o.oid = d.objid AND d.classid = ${catalogOid(catalog)}
     JOIN pg_catalog.pg_namespace n ON n.oid = o.${prefix}namespace
    WHERE d.deptype = 'e' AND n.nspname = ANY (${SEARCHED}) AND n.nspname <> 'pg_catalog'
      AND NOT EXISTS (SELECT FROM pg_catalog.${catalog} other
                       WHERE other.${prefix}name = o.${prefix}name
-                        AND (other.${prefix}namespace = 'pg_catalog'::pg_catalog.regnamespace
+                        AND (other.${prefix}namespace = ${PG_CATALOG_OID}
                              OR other.${prefix}namespace = $1::pg_catalog.oid
                                 AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend e
                                                  WHERE e.classid = d.classid AND e.objid = other.oid AND e.deptype = 'e')))`
@@ -201,5 +202,5 @@ WITH member AS (${membersOf('pg_proc', 'pro', true)}
                       WHERE e.classid = p.tableoid AND e.objid = p.oid AND e.deptype = 'e')
      AND l.lanname NOT IN ('c', 'internal')
 )
-SELECT DISTINCT 'pg_proc:' || word.oid AS object, 'pg_extension:' || member.extension AS extension
+SELECT DISTINCT 'pg_proc:' || word.oid::text AS object, 'pg_extension:' || member.extension::text AS extension
   FROM word JOIN member ON member.name = word.name AND (word.called OR NOT member.called)`

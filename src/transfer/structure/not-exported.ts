@@ -1,3 +1,4 @@
+import { catalogOid } from '../../database/catalog-oids.ts'
 import type { NotExported } from './lines.ts'
 import { compareText, type Query, withoutNulls } from './query.ts'
 
@@ -15,8 +16,8 @@ export const compareNotExported = (a: NotExported, b: NotExported): number =>
 
 /** To whom somebody else than the owner granted something, of a row `g` of `aclexplode`. */
 const GRANTED_SQL = `
-  g.privilege_type || ' to ' || COALESCE(pg_catalog.pg_get_userbyid(NULLIF(g.grantee, 0)), 'everybody')
-  || ', granted by ' || pg_catalog.pg_get_userbyid(g.grantor)`
+  g.privilege_type || ' to ' || COALESCE(pg_catalog.pg_get_userbyid(NULLIF(g.grantee, '0'))::text, 'everybody')
+  || ', granted by ' || pg_catalog.pg_get_userbyid(g.grantor)::text`
 
 /** What others than their owners have granted on objects: only they could grant it again. @param prefix of the columns. */
 const grantedByOthers = (catalog: string, alias: string, prefix: string, name: string): string =>
@@ -63,7 +64,7 @@ const ON_TABLE = 'c.relnamespace = $1::pg_catalog.oid'
 
 /** What hangs on the schema's tables, each `c`. */
 const TABLE_OBJECTS: readonly string[] = [
-  `SELECT 'tablespace', c.relname::text, 'is in ' || s.spcname
+  `SELECT 'tablespace', c.relname::text, 'is in ' || s.spcname::text
      FROM pg_catalog.pg_class c JOIN pg_catalog.pg_tablespace s ON s.oid = c.reltablespace
     WHERE ${ON_TABLE} AND c.relkind IN ('r', 'p', 'i', 'I', 'm')`,
   // A reader of the table reads their rows, too.
@@ -75,19 +76,19 @@ const TABLE_OBJECTS: readonly string[] = [
      JOIN pg_catalog.pg_class child ON child.oid = h.inhrelid
      JOIN pg_catalog.pg_namespace n ON n.oid = child.relnamespace
     WHERE ${ON_TABLE} AND c.relkind IN ('r', 'p') AND child.relnamespace <> c.relnamespace`,
-  `SELECT 'publication', p.pubname::text, 'of ' || c.relname
+  `SELECT 'publication', p.pubname::text, 'of ' || c.relname::text
      FROM pg_catalog.pg_publication p JOIN pg_catalog.pg_publication_rel l ON l.prpubid = p.oid
      JOIN pg_catalog.pg_class c ON c.oid = l.prrelid
     WHERE ${ON_TABLE}`,
-  `SELECT 'index statistics', c.relname::text, 'column ' || a.attnum || ' has the target ' || a.attstattarget
+  `SELECT 'index statistics', c.relname::text, 'column ' || a.attnum::text || ' has the target ' || a.attstattarget::text
      FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
     WHERE ${ON_TABLE} AND c.relkind IN ('i', 'I') AND a.attstattarget >= 0`,
-  `SELECT 'subscription', s.subname::text, 'of ' || c.relname
+  `SELECT 'subscription', s.subname::text, 'of ' || c.relname::text
      FROM pg_catalog.pg_subscription s JOIN pg_catalog.pg_subscription_rel l ON l.srsubid = s.oid
      JOIN pg_catalog.pg_class c ON c.oid = l.srrelid
     WHERE ${ON_TABLE}`,
   grantedByOthers('pg_class', 'c', 'rel', 'c.relname::text'),
-  `SELECT 'grant', c.relname || '.' || a.attname, ${GRANTED_SQL}
+  `SELECT 'grant', c.relname::text || '.' || a.attname::text, ${GRANTED_SQL}
      FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
     CROSS JOIN LATERAL pg_catalog.aclexplode(a.attacl) g
     WHERE ${ON_TABLE} AND g.grantor <> c.relowner`,
@@ -117,7 +118,7 @@ const OWNED_BY_OTHERS: readonly string[] = [
   ['pg_ts_config', 'cfg', ''],
 ].map(
   ([catalog = '', prefix = '', where = '']) =>
-    `SELECT 'owner', o.${prefix}name::text, 'belongs to ' || pg_catalog.pg_get_userbyid(o.${prefix}owner)
+    `SELECT 'owner', o.${prefix}name::text, 'belongs to ' || pg_catalog.pg_get_userbyid(o.${prefix}owner)::text
        FROM pg_catalog.${catalog} o
       WHERE o.${prefix}namespace = $1::pg_catalog.oid ${where}
         AND pg_catalog.pg_get_userbyid(o.${prefix}owner) <> CURRENT_USER AND NOT ${IS_MEMBER_SQL}`,
@@ -136,7 +137,7 @@ SELECT 'default privileges', pg_catalog.pg_get_userbyid(a.defaclrole)::text,
  WHERE a.defaclnamespace = $1::pg_catalog.oid
    AND pg_catalog.pg_get_userbyid(a.defaclrole) <> CURRENT_USER
 UNION ALL
-SELECT 'event trigger', e.evtname::text, 'calls ' || p.proname
+SELECT 'event trigger', e.evtname::text, 'calls ' || p.proname::text
   FROM pg_catalog.pg_event_trigger e JOIN pg_catalog.pg_proc p ON p.oid = e.evtfoid
  WHERE p.pronamespace = $1::pg_catalog.oid
 UNION ALL
@@ -153,19 +154,19 @@ SELECT 'publication', p.pubname::text, 'of the whole schema'
   FROM pg_catalog.pg_depend n
   JOIN pg_catalog.pg_depend d ON d.classid = n.classid AND d.objid = n.objid
   JOIN pg_catalog.pg_publication p ON d.refclassid = p.tableoid AND d.refobjid = p.oid
- WHERE n.classid = pg_catalog.to_regclass('pg_catalog.pg_publication_namespace') 
-   AND n.refclassid = 'pg_catalog.pg_namespace'::pg_catalog.regclass AND n.refobjid = $1::pg_catalog.oid
+ WHERE n.classid = pg_catalog.to_regclass('pg_catalog.pg_publication_namespace')::pg_catalog.oid
+   AND n.refclassid = ${catalogOid('pg_namespace')} AND n.refobjid = $1::pg_catalog.oid
 UNION ALL
 SELECT 'security label', pg_catalog.pg_describe_object(l.classoid, l.objoid, l.objsubid), l.provider
   FROM pg_catalog.pg_seclabel l
  WHERE (l.classoid, l.objoid) IN (
-         SELECT 'pg_catalog.pg_class'::pg_catalog.regclass, oid
+         SELECT ${catalogOid('pg_class')}, oid
            FROM pg_catalog.pg_class WHERE relnamespace = $1::pg_catalog.oid
-         UNION ALL SELECT 'pg_catalog.pg_type'::pg_catalog.regclass, oid
+         UNION ALL SELECT ${catalogOid('pg_type')}, oid
            FROM pg_catalog.pg_type WHERE typnamespace = $1::pg_catalog.oid
-         UNION ALL SELECT 'pg_catalog.pg_proc'::pg_catalog.regclass, oid
+         UNION ALL SELECT ${catalogOid('pg_proc')}, oid
            FROM pg_catalog.pg_proc WHERE pronamespace = $1::pg_catalog.oid
-         UNION ALL SELECT 'pg_catalog.pg_namespace'::pg_catalog.regclass, $1::pg_catalog.oid)`
+         UNION ALL SELECT ${catalogOid('pg_namespace')}, $1::pg_catalog.oid)`
 
 /** Comments on what has no line of its own. */
 const COMMENTED: readonly string[] = [
@@ -173,10 +174,10 @@ const COMMENTED: readonly string[] = [
   // what a table has only because its partitioned table, or one that it inherits from, has it. Keys have lines.
   `SELECT k.tableoid, k.oid FROM pg_catalog.pg_constraint k
     WHERE k.connamespace = $1::pg_catalog.oid
-      AND (k.contype = 'n' OR (k.contype = 'c' AND k.conrelid <> 0 AND NOT k.conislocal)
-           OR (k.contype = 'f' AND k.conparentid <> 0))`,
+      AND (k.contype = 'n' OR (k.contype = 'c' AND k.conrelid <> '0' AND NOT k.conislocal)
+           OR (k.contype = 'f' AND k.conparentid <> '0'))`,
   `SELECT g.tableoid, g.oid FROM pg_catalog.pg_trigger g JOIN pg_catalog.pg_class c ON c.oid = g.tgrelid
-    WHERE c.relnamespace = $1::pg_catalog.oid AND g.tgparentid <> 0`,
+    WHERE c.relnamespace = $1::pg_catalog.oid AND g.tgparentid <> '0'`,
   `SELECT r.tableoid, r.oid FROM pg_catalog.pg_rewrite r JOIN pg_catalog.pg_class c ON c.oid = r.ev_class
     WHERE c.relnamespace = $1::pg_catalog.oid AND r.rulename = '_RETURN'`,
   `SELECT t.tableoid, t.oid FROM pg_catalog.pg_type t
@@ -190,10 +191,10 @@ SELECT 'comment', pg_catalog.pg_describe_object(d.classoid, d.objoid, d.objsubid
 
 /** What `ALTER … DEPENDS ON EXTENSION` said of functions, triggers, indexes and materialized views. */
 const DEPENDS_ON_EXTENSION_SQL = `
-SELECT 'dependency', pg_catalog.pg_describe_object(d.classid, d.objid, 0), 'on extension ' || e.extname
+SELECT 'dependency', pg_catalog.pg_describe_object(d.classid, d.objid, 0), 'on extension ' || e.extname::text
   FROM pg_catalog.pg_depend d
   JOIN pg_catalog.pg_extension e
-    ON d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass AND d.refobjid = e.oid
+    ON d.refclassid = ${catalogOid('pg_extension')} AND d.refobjid = e.oid
  WHERE d.deptype = 'x' AND (d.classid, d.objid) IN (
          SELECT c.tableoid, c.oid FROM pg_catalog.pg_class c WHERE ${ON_TABLE}
          UNION ALL SELECT p.tableoid, p.oid FROM pg_catalog.pg_proc p WHERE p.pronamespace = $1::pg_catalog.oid

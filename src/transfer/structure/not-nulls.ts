@@ -104,7 +104,7 @@ function setNotNull(table: string, { name, notNull: { name: constraint, noInheri
  */
 export const NOT_NULL_SQL = jsonObject({
   name: `CASE WHEN (not_null.conislocal OR c.relispartition)
-               AND (not_null.conname <> c.relname || '_' || a.attname || '_not_null' OR NOT not_null.convalidated)
+               AND (not_null.conname <> c.relname::text || '_' || a.attname::text || '_not_null' OR NOT not_null.convalidated)
               THEN not_null.conname END`,
   inherited: 'CASE WHEN NOT (not_null.conislocal OR c.relispartition) THEN true END',
   noInherit: 'CASE WHEN not_null.connoinherit THEN true END',

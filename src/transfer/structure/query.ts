@@ -4,8 +4,9 @@
  *
  * The SQL of this folder expects the session's `search_path` to be that of a stage (`stagePath`). PostgreSQL then
  * prints the names of the stage's own, and of extensions, unqualified, and looks into `pg_catalog` first without being
- * told to, so that no table or operator of a project takes the place of a built-in one. Functions are qualified nevertheless, since
- * an overload whose argument types match better would win. Only plain types come back (text, integer, boolean,
+ * told to, so that no table or type of a project takes the place of a built-in one. Of functions and operators, one whose
+ * argument types match better would win: functions are qualified, and operators stand between values of types for which
+ * PostgreSQL has one of its own (`catalog-oids.ts`). Only plain types come back (text, integer, boolean,
  * json, text[]): Prisma's raw queries do not read the catalogs' own.
  */
 export type Query = <Row>(sql: string, parameters: readonly unknown[]) => Promise<Row[]>

@@ -1,3 +1,4 @@
+import { catalogOid } from '../../database/catalog-oids.ts'
 import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../database/quoting.ts'
 import { sinceVersion } from './by-version.ts'
 import { commentOn } from './clauses.ts'
@@ -55,8 +56,8 @@ export function toIdentitySequence({ line, owner }: SequenceRow): IdentityLine['
 /** The statement that makes a sequence; its owner and its position are set later. */
 export function createSequence(sequence: SequenceLine): string {
   const { name, type, unlogged } = sequence
-  const kind = unlogged ? 'UNLOGGED SEQUENCE' : 'SEQUENCE'
-  return `CREATE ${kind} ${quoteIdentifier(name)} AS ${type} ${sequenceOptions(sequence)}`
+  const rest = `SEQUENCE ${quoteIdentifier(name)} AS ${type} ${sequenceOptions(sequence)}`
+  return unlogged ? sinceVersion(15, `CREATE UNLOGGED ${rest}`, `CREATE ${rest}`) : `CREATE ${rest}`
 }
 
 /** As `CREATE SEQUENCE` and `GENERATED ... AS IDENTITY` take them. */
@@ -109,10 +110,10 @@ const LINE_SQL = jsonObject({
 })
 
 const SEQUENCES_SQL = `
-SELECT 'pg_class:' || c.oid AS key, c.relname::text AS name, pg_catalog.pg_table_is_visible(c.oid) AS visible,
+SELECT 'pg_class:' || c.oid::text AS key, c.relname::text AS name, pg_catalog.pg_table_is_visible(c.oid) AS visible,
        ${LINE_SQL} AS line,
        CASE WHEN owner.oid IS NOT NULL THEN ${jsonObject({
-         key: `'pg_class:' || owner.oid`,
+         key: `'pg_class:' || owner.oid::text`,
          column: 'd.refobjsubid',
          isIdentity: `d.deptype = 'i'`,
          unlogged: `owner.relpersistence = 'u'`,
@@ -120,8 +121,8 @@ SELECT 'pg_class:' || c.oid AS key, c.relname::text AS name, pg_catalog.pg_table
   FROM pg_catalog.pg_class c
   JOIN pg_catalog.pg_sequence s ON s.seqrelid = c.oid
   LEFT JOIN pg_catalog.pg_depend d
-    ON d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid = c.oid
-   AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.refobjsubid > 0 AND d.deptype IN ('a', 'i')
+    ON d.classid = ${catalogOid('pg_class')} AND d.objid = c.oid
+   AND d.refclassid = ${catalogOid('pg_class')} AND d.refobjsubid > 0 AND d.deptype IN ('a', 'i')
   LEFT JOIN pg_catalog.pg_class owner ON owner.oid = d.refobjid
   LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
  WHERE c.relnamespace = $1::pg_catalog.oid

@@ -1,5 +1,5 @@
 import { quoteIdentifier } from '../../database/quoting.ts'
-import { commentOn, storageParameters } from './clauses.ts'
+import { commentOn, storageOptionsSql, storageParameters } from './clauses.ts'
 import {
   type ColumnRow,
   columnComments,
@@ -182,8 +182,7 @@ export const tableFacts = (table: TableLine): readonly (readonly [string, Facts]
 const LINE_SQL = jsonObject({
   name: 'c.relname',
   unlogged: `CASE c.relpersistence WHEN 'u' THEN true END`,
-  options: `NULLIF(COALESCE(c.reloptions, '{}')
-         || ARRAY(SELECT 'toast.' || o FROM pg_catalog.unnest(toast.reloptions) o), '{}')`,
+  options: storageOptionsSql('c.reloptions', 'toast.reloptions'),
   replicaIdentity: `CASE c.relreplident WHEN 'n' THEN 'nothing' WHEN 'f' THEN 'full' WHEN 'i' THEN 'nothing' END`,
   partitionBy: `CASE c.relkind WHEN 'p' THEN pg_catalog.pg_get_partkeydef(c.oid) END`,
   partitionOf: `CASE WHEN c.relispartition THEN ${jsonObject({
@@ -202,9 +201,9 @@ const LINE_SQL = jsonObject({
 })
 
 const TABLES_SQL = `
-SELECT c.oid::text AS oid, 'pg_class:' || c.oid AS key, c.relname::text AS name,
+SELECT c.oid::text AS oid, 'pg_class:' || c.oid::text AS key, c.relname::text AS name,
        CASE WHEN NOT pg_catalog.pg_table_is_visible(c.oid) THEN 'a table that PostgreSQL brings has the same name'
-            WHEN m.amname <> 'heap' THEN 'it uses the access method ' || m.amname
+            WHEN m.amname <> 'heap' THEN 'it uses the access method ' || m.amname::text
         END AS blocker,
        ${LINE_SQL} AS line,
        c.relreplident = 'i' AS by_index,

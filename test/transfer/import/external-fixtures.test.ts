@@ -135,8 +135,10 @@ describe.skipIf(cluster === undefined)('an attached database', () => {
         const refused = await wharf.root.post('/export', { json: { projects: [{ slug: 'x' }] } })
         expect(refused.status, refused.text).toBeGreaterThanOrEqual(400)
         const dump = await dumpOf(external)
+        const dry = await sendArchive(wharf.root, archive, { query: '?targetSlug=x&dryRun=true' })
         const answer = await sendArchive(wharf.root, archive, { query: '?targetSlug=x' })
         expect([200, 409], answer.text).toContain(answer.status)
+        expect(dry.status, dry.text).toBe(answer.status)
         expect(await dumpOf(external)).toEqual(dump)
       },
     )

@@ -1,3 +1,4 @@
+import { catalogOid } from '../../../database/catalog-oids.ts'
 import { AppError } from '../../../errors.ts'
 import type { Query } from '../../structure/query.ts'
 
@@ -25,7 +26,7 @@ SELECT EXISTS (
     JOIN pg_catalog.pg_database d ON d.oid = l.database AND d.datname = pg_catalog.current_database()
     JOIN pg_catalog.pg_namespace n ON n.nspname = $1::pg_catalog.name
    WHERE l.locktype = 'object' AND l.granted AND l.pid <> pg_catalog.pg_backend_pid()
-     AND (l.classid = 'pg_catalog.pg_namespace'::pg_catalog.regclass AND l.objid = n.oid
-          OR l.classid = 'pg_catalog.pg_type'::pg_catalog.regclass AND l.mode <> 'AccessShareLock'
+     AND (l.classid = ${catalogOid('pg_namespace')} AND l.objid = n.oid
+          OR l.classid = ${catalogOid('pg_type')} AND l.mode <> 'AccessShareLock'
              AND l.objid IN (SELECT t.oid FROM pg_catalog.pg_type t WHERE t.typnamespace = n.oid))
 ) AS making`

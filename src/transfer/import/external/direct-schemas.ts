@@ -59,4 +59,4 @@ async function dropUnlocked(tx: Transaction, name: string): Promise<void> {
 
 const SCHEMAS_SQL = `
 SELECT nspname::text AS name FROM pg_catalog.pg_namespace
- WHERE nspname ~ '^wharf_direct_[0-9a-f]{16}$' AND pg_catalog.pg_get_userbyid(nspowner) = CURRENT_USER`
+ WHERE nspname::text ~ '^wharf_direct_[0-9a-f]{16}$' AND pg_catalog.pg_get_userbyid(nspowner) = CURRENT_USER`

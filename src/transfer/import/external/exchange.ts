@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { catalogOid } from '../../../database/catalog-oids.ts'
 import { findOutsideUsers } from '../../../database/outside-users.ts'
 import { quoteIdentifier } from '../../../database/quoting.ts'
 import { nameSession } from '../../../database/session-name.ts'
@@ -175,7 +176,7 @@ async function exchangeStage(
 
 const LEFT_SQL = `
 SELECT pg_catalog.pg_describe_object(classid, objid, objsubid) AS what FROM pg_catalog.pg_depend
- WHERE refclassid = 'pg_catalog.pg_namespace'::pg_catalog.regclass
-   AND refobjid = pg_catalog.to_regnamespace(pg_catalog.quote_ident($1))
-   AND classid <> 'pg_catalog.pg_default_acl'::pg_catalog.regclass
+ WHERE refclassid = ${catalogOid('pg_namespace')}
+   AND refobjid = pg_catalog.to_regnamespace(pg_catalog.quote_ident($1))::pg_catalog.oid
+   AND classid <> ${catalogOid('pg_default_acl')}
  LIMIT 1`

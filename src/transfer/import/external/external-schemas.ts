@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { catalogOid } from '../../../database/catalog-oids.ts'
 import type { Database } from '../../../database/database.ts'
 import { findOutsideUsers } from '../../../database/outside-users.ts'
 import { quoteIdentifier } from '../../../database/quoting.ts'
@@ -63,5 +64,5 @@ SELECT pg_catalog.pg_terminate_backend(l.pid)
   FROM pg_catalog.pg_locks l
   JOIN pg_catalog.pg_database d ON d.oid = l.database AND d.datname = pg_catalog.current_database()
   JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid AND pg_catalog.pg_has_role(a.usesysid, 'USAGE')
- WHERE l.classid = 'pg_catalog.pg_namespace'::pg_catalog.regclass
-   AND l.objid = pg_catalog.to_regnamespace(pg_catalog.quote_ident($1)) AND l.pid <> pg_catalog.pg_backend_pid()`
+ WHERE l.classid = ${catalogOid('pg_namespace')}
+   AND l.objid = pg_catalog.to_regnamespace(pg_catalog.quote_ident($1))::pg_catalog.oid AND l.pid <> pg_catalog.pg_backend_pid()`

@@ -1,3 +1,4 @@
+import { catalogOid } from '../../../database/catalog-oids.ts'
 import type { Query } from '../../structure/query.ts'
 
 /**
@@ -32,7 +33,7 @@ const named = (noun: string, prefix: string): string =>
 /** Sequences of columns go with their table. */
 const IS_FREE = `(o.relkind <> 'S' OR NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
                      WHERE d.classid = o.tableoid AND d.objid = o.oid AND d.deptype IN ('a', 'i')
-                       AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass))`
+                       AND d.refclassid = ${catalogOid('pg_class')}))`
 
 const RELATION = `pg_catalog.format('ALTER %s %I.%I', CASE o.relkind WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW'
                      WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, n.nspname, o.relname)`

@@ -64,5 +64,5 @@ export async function readOurTables(query: Query, schemaName: string): Promise<R
 
 const OURS_SQL = `
 SELECT c.relname::text AS name FROM pg_catalog.pg_class c
- WHERE c.relnamespace = pg_catalog.to_regnamespace(pg_catalog.quote_ident($1))
+ WHERE c.relnamespace = pg_catalog.to_regnamespace(pg_catalog.quote_ident($1))::pg_catalog.oid
    AND pg_catalog.pg_has_role(c.relowner, 'USAGE')`

@@ -1,3 +1,4 @@
+import { catalogOid } from '../../../database/catalog-oids.ts'
 import { quoteIdentifier, quoteQualified } from '../../../database/quoting.ts'
 import { IS_OWN_SQL } from '../../structure/objects/object-kind.ts'
 import type { Query } from '../../structure/query.ts'
@@ -53,9 +54,9 @@ export async function readSharedTypesState(query: Query, schemaName: string, by:
 export const moveTypes = (types: readonly StageType[], from: string, to: string): readonly string[] =>
   types.map(({ name }) => `ALTER TYPE ${quoteQualified(from, name)} SET SCHEMA ${quoteIdentifier(to)}`)
 
-const TYPE_CLASS = `'pg_catalog.pg_type'::pg_catalog.regclass`
-const RELATION_CLASS = `'pg_catalog.pg_class'::pg_catalog.regclass`
-const CONSTRAINT_CLASS = `'pg_catalog.pg_constraint'::pg_catalog.regclass`
+const TYPE_CLASS = catalogOid('pg_type')
+const RELATION_CLASS = catalogOid('pg_class')
+const CONSTRAINT_CLASS = catalogOid('pg_constraint')
 
 /**
  * `candidate`: types of the schema that can be moved at all; `part`: with what is made and dropped with them; `need`: what they
@@ -72,8 +73,8 @@ const PARTS_SQL = `
      ),
      part AS MATERIALIZED (
        SELECT oid AS of, ${TYPE_CLASS} AS class, oid FROM candidate
-        UNION ALL SELECT oid, ${TYPE_CLASS}, typarray FROM candidate WHERE typarray <> 0
-        UNION ALL SELECT oid, ${RELATION_CLASS}, typrelid FROM candidate WHERE typrelid <> 0
+        UNION ALL SELECT oid, ${TYPE_CLASS}, typarray FROM candidate WHERE typarray <> '0'
+        UNION ALL SELECT oid, ${RELATION_CLASS}, typrelid FROM candidate WHERE typrelid <> '0'
         UNION ALL SELECT c.oid, ${CONSTRAINT_CLASS}, k.oid
                     FROM candidate c JOIN pg_catalog.pg_constraint k ON k.contypid = c.oid
      ),
@@ -84,7 +85,7 @@ const PARTS_SQL = `
                 SELECT * FROM pg_catalog.pg_depend WHERE classid = part.class AND objid = part.oid OFFSET 0
               ) d
          LEFT JOIN part other ON other.class = d.refclassid AND other.oid = d.refobjid
-        WHERE d.refobjid >= 16384 AND d.refclassid <> 'pg_catalog.pg_namespace'::pg_catalog.regclass
+        WHERE d.refobjid >= '16384' AND d.refclassid <> ${catalogOid('pg_namespace')}
      )`
 
 /** What depends on the candidates, but for their own parts and those of the types whose OIDs `staying` selects. */
@@ -127,7 +128,7 @@ WITH RECURSIVE ${PARTS_SQL},
           AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend e WHERE e.classid = class AND e.objid = need.oid AND e.deptype = 'e')
         UNION
        SELECT part.of FROM part JOIN pg_catalog.pg_cast k ON part.oid IN (k.castsource, k.casttarget)
-        WHERE part.class = ${TYPE_CLASS} AND k.oid >= 16384
+        WHERE part.class = ${TYPE_CLASS} AND k.oid >= '16384'
         UNION
        SELECT part.of FROM part JOIN pg_catalog.pg_transform f ON part.oid = f.trftype WHERE part.class = ${TYPE_CLASS}
         UNION
@@ -160,5 +161,5 @@ SELECT pg_catalog.md5(pg_catalog.string_agg(part, E'\\n' ORDER BY part COLLATE "
       FROM type t JOIN pg_catalog.pg_constraint k ON k.contypid = t.oid
     UNION ALL SELECT pg_catalog.concat_ws(' ', 'pg_cast', t.oid, c.oid, c.xmin)
       FROM type t JOIN pg_catalog.pg_cast c ON c.castsource IN (t.oid, t.typarray) OR c.casttarget IN (t.oid, t.typarray)
-     WHERE c.oid >= 16384
+     WHERE c.oid >= '16384'
   ) parts`

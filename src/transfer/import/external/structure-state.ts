@@ -1,3 +1,4 @@
+import { catalogOid } from '../../../database/catalog-oids.ts'
 import type { Query } from '../../structure/query.ts'
 
 /**
@@ -96,6 +97,6 @@ ${COMMENTED.map(
       FROM (SELECT oid FROM schema UNION ALL SELECT oid FROM relation) parent
       JOIN pg_catalog.${catalog} o ON o.${column} = parent.oid
       JOIN pg_catalog.pg_description d
-        ON d.classoid = 'pg_catalog.${catalog}'::pg_catalog.regclass AND d.objoid = o.oid`,
+        ON d.classoid = ${catalogOid(catalog)} AND d.objoid = o.oid`,
 ).join('')}
   ) parts`

@@ -93,7 +93,7 @@ SELECT o.object, o.name, o.arguments, o."column", o.target,
        ARRAY(SELECT g.privilege_type FROM pg_catalog.aclexplode(pg_catalog.acldefault(o.type, o.owner)) g
               WHERE g.grantee = o.owner ORDER BY g.privilege_type COLLATE "C") AS owner,
        (SELECT pg_catalog.json_agg(pg_catalog.json_build_object(
-                 'to', CASE e.grantee WHEN 0 THEN '"public"'::json WHEN o.owner THEN '"owner"'::json
+                 'to', CASE e.grantee WHEN '0' THEN '"public"'::json WHEN o.owner THEN '"owner"'::json
                             ELSE pg_catalog.json_build_object('role', pg_catalog.pg_get_userbyid(e.grantee)) END,
                  'privileges', COALESCE(e.privileges, '{}'), 'grantable', COALESCE(e.grantable, '{}')) ORDER BY e.place)
           FROM (

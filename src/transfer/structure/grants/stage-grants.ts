@@ -1,3 +1,4 @@
+import { catalogOid } from '../../../database/catalog-oids.ts'
 import type { NotExported } from '../lines.ts'
 import type { Query } from '../query.ts'
 import {
@@ -30,7 +31,7 @@ export async function readStageGrants(query: Query, schemaName: string): Promise
 const INITIAL_SQL = `
 SELECT g.privilege_type AS privilege
   FROM pg_catalog.pg_init_privs p CROSS JOIN LATERAL pg_catalog.aclexplode(p.initprivs) g
- WHERE p.classoid = 'pg_catalog.pg_namespace'::pg_catalog.regclass AND p.objoid = $1::pg_catalog.oid AND g.grantee = 0`
+ WHERE p.classoid = ${catalogOid('pg_namespace')} AND p.objoid = $1::pg_catalog.oid AND g.grantee = '0'`
 
 function withoutInitial<T extends ObjectGrants>(object: T, initial: ReadonlySet<string>): T {
   const grants = object.grants.flatMap((grant) => {
@@ -68,15 +69,15 @@ WITH schema AS (SELECT * FROM pg_catalog.pg_namespace WHERE nspname = $1::pg_cat
 SELECT pg_catalog.md5(pg_catalog.string_agg(acl, E'\\n' ORDER BY acl COLLATE "C")) AS state
   FROM (
     SELECT nspacl::text AS acl FROM schema
-    UNION ALL SELECT 'relation ' || c.oid || c.relacl::text
+    UNION ALL SELECT 'relation ' || c.oid::text || c.relacl::text
       FROM pg_catalog.pg_class c JOIN schema ON c.relnamespace = schema.oid
-    UNION ALL SELECT 'column ' || c.oid || '.' || a.attnum || a.attacl::text
+    UNION ALL SELECT 'column ' || c.oid::text || '.' || a.attnum::text || a.attacl::text
       FROM schema JOIN pg_catalog.pg_class c ON c.relnamespace = schema.oid
       JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attacl IS NOT NULL
-    UNION ALL SELECT 'function ' || p.oid || p.proacl::text
+    UNION ALL SELECT 'function ' || p.oid::text || p.proacl::text
       FROM pg_catalog.pg_proc p JOIN schema ON p.pronamespace = schema.oid
-    UNION ALL SELECT 'type ' || t.oid || t.typacl::text
+    UNION ALL SELECT 'type ' || t.oid::text || t.typacl::text
       FROM pg_catalog.pg_type t JOIN schema ON t.typnamespace = schema.oid
-    UNION ALL SELECT 'new ' || d.defaclrole || d.defaclobjtype::text || d.defaclacl::text
+    UNION ALL SELECT 'new ' || d.defaclrole::text || d.defaclobjtype::text || d.defaclacl::text
       FROM pg_catalog.pg_default_acl d JOIN schema ON d.defaclnamespace = schema.oid
   ) rights`

@@ -14,10 +14,10 @@ const DEFINITION_SQL = `
   'CREATE COLLATION ' || pg_catalog.quote_ident(o.collname::text) || ' (PROVIDER = '
   || CASE o.collprovider WHEN 'i' THEN 'icu' WHEN 'b' THEN 'builtin' ELSE 'libc' END
   || CASE WHEN o.collisdeterministic THEN '' ELSE ', DETERMINISTIC = false' END
-  || ${option('LOCALE', `COALESCE(known.names->>'colllocale', known.names->>'colliculocale')`)}
+  || ${option('LOCALE', `COALESCE(known.names ->> 'colllocale'::text, known.names ->> 'colliculocale'::text)`)}
   || CASE o.collprovider WHEN 'c' THEN ${option('LC_COLLATE', 'o.collcollate')} || ${option('LC_CTYPE', 'o.collctype')}
           ELSE '' END
-  || ${option('RULES', `known.names->>'collicurules'`)} || ')'`
+  || ${option('RULES', `known.names ->> 'collicurules'::text`)} || ')'`
 
 const LINE_SQL = jsonObject({
   name: 'o.collname',
@@ -28,7 +28,7 @@ const LINE_SQL = jsonObject({
 export const COLLATION: ObjectKind<'collation'> = {
   noun: 'collation',
   sql: `
-SELECT 'pg_collation:' || o.oid AS key, o.collname::text AS name,
+SELECT 'pg_collation:' || o.oid::text AS key, o.collname::text AS name,
        CASE WHEN NOT pg_catalog.pg_collation_is_visible(o.oid) THEN '${HIDDEN}' END
          AS blocker,
        ${LINE_SQL} AS line

@@ -44,7 +44,7 @@ const AGGREGATE_OPTIONS = [
   textOption('INITCOND', 'g.agginitval'),
   option('MSFUNC', functionNameSql('g.aggmtransfn')),
   option('MINVFUNC', functionNameSql('g.aggminvtransfn')),
-  option('MSTYPE', 'pg_catalog.format_type(NULLIF(g.aggmtranstype, 0), NULL)'),
+  option('MSTYPE', `pg_catalog.format_type(NULLIF(g.aggmtranstype, '0'), NULL)`),
   option('MSSPACE', 'NULLIF(g.aggmtransspace, 0)::text'),
   option('MFINALFUNC', functionNameSql('g.aggmfinalfn')),
   flagOption('MFINALFUNC_EXTRA', 'g.aggmfinalextra'),
@@ -85,15 +85,15 @@ interface PathRow {
 export const FUNCTION: ObjectKind<'function'> = {
   noun: ({ kind }) => (kind === 'window' ? 'function' : kind),
   sql: `
-SELECT 'pg_proc:' || o.oid AS key,
-       o.proname || '(' || pg_catalog.pg_get_function_identity_arguments(o.oid) || ')' AS name,
-       CASE WHEN o.prokind <> 'a' AND l.lanname IN ('c', 'internal') THEN 'it is written in ' || l.lanname END AS blocker,
+SELECT 'pg_proc:' || o.oid::text AS key,
+       o.proname::text || '(' || pg_catalog.pg_get_function_identity_arguments(o.oid) || ')' AS name,
+       CASE WHEN o.prokind <> 'a' AND l.lanname IN ('c', 'internal') THEN 'it is written in ' || l.lanname::text END AS blocker,
        ${LINE_SQL} AS line, n.nspname::text AS schema_name,
        (SELECT pg_catalog.substr(c, 13) FROM pg_catalog.unnest(o.proconfig) c WHERE c LIKE 'search_path=%') AS search_path
   FROM pg_catalog.pg_proc o
   JOIN pg_catalog.pg_namespace n ON n.oid = o.pronamespace
   JOIN pg_catalog.pg_language l ON l.oid = o.prolang
-  LEFT JOIN pg_catalog.pg_aggregate g ON g.aggfnoid = o.oid
+  LEFT JOIN pg_catalog.pg_aggregate g ON g.aggfnoid::pg_catalog.oid = o.oid
   CROSS JOIN LATERAL (
     SELECT CASE WHEN o.prokind <> 'a' THEN pg_catalog.pg_get_functiondef(o.oid) END AS definition,
            CASE o.prokind WHEN 'p' THEN 'CREATE OR REPLACE PROCEDURE ' ELSE 'CREATE OR REPLACE FUNCTION ' END AS head,

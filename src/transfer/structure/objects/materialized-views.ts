@@ -1,5 +1,5 @@
 import { quoteIdentifier } from '../../../database/quoting.ts'
-import { commentOn } from '../clauses.ts'
+import { commentOn, storageOptionsSql } from '../clauses.ts'
 import { COLUMN_STORAGE, completeColumns } from '../columns.ts'
 import { jsonObject } from '../query.ts'
 import { clusterOn } from '../tables.ts'
@@ -19,8 +19,7 @@ const LINE_SQL = jsonObject({
   name: 'o.relname',
   columns: columnsSql({ ...COLUMN, ...COLUMN_STORAGE }),
   definition: QUERY_SQL,
-  options: `NULLIF(COALESCE(o.reloptions, '{}')
-         || ARRAY(SELECT 'toast.' || p FROM pg_catalog.unnest(toast.reloptions) p), '{}')`,
+  options: storageOptionsSql('o.reloptions', 'toast.reloptions'),
   indexes: INDEXES_SQL,
   clusterOn: `(SELECT x.relname FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid
                 WHERE i.indrelid = o.oid AND i.indisvalid AND i.indisclustered)`,
@@ -32,7 +31,7 @@ const LINE_SQL = jsonObject({
 export const MATERIALIZED_VIEW: ObjectKind<'materializedView'> = {
   noun: 'materialized view',
   sql: `
-SELECT 'pg_class:' || o.oid AS key, o.relname::text AS name, NULL AS blocker, ${LINE_SQL} AS line
+SELECT 'pg_class:' || o.oid::text AS key, o.relname::text AS name, NULL AS blocker, ${LINE_SQL} AS line
   FROM pg_catalog.pg_class o
   LEFT JOIN pg_catalog.pg_class toast ON toast.oid = o.reltoastrelid
  WHERE o.relnamespace = $1::pg_catalog.oid AND o.relkind = 'm' AND ${IS_OWN_SQL}

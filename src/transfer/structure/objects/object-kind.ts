@@ -1,4 +1,5 @@
 import type { ObjectLineKind as Kind, LineInput } from '../../../archive/lines.ts'
+import { PG_CATALOG_OID } from '../../../database/catalog-oids.ts'
 import type { ObjectKey } from '../dependencies.ts'
 
 export type ObjectLineOf<K extends Kind> = LineInput<K>
@@ -42,10 +43,10 @@ export const IS_OWN_SQL = `NOT EXISTS (SELECT FROM pg_catalog.pg_depend e
  * the schema before the name that several functions have. NULL for no function. @param oid SQL.
  */
 export const functionNameSql = (oid: string): string =>
-  `(SELECT CASE WHEN f.pronamespace IN ($1::pg_catalog.oid, 'pg_catalog'::pg_catalog.regnamespace)
+  `(SELECT CASE WHEN f.pronamespace IN ($1::pg_catalog.oid, ${PG_CATALOG_OID})
                  OR pg_catalog.pg_function_is_visible(f.oid)
                THEN pg_catalog.quote_ident(f.proname::text) ELSE f.oid::pg_catalog.regproc::text END
-     FROM pg_catalog.pg_proc f WHERE f.oid = ${oid})`
+     FROM pg_catalog.pg_proc f WHERE f.oid = ${oid}::pg_catalog.oid)`
 
 /** `enabled` of a line, from a column of the catalogs. */
 export const enabledSql = (column: string): string =>

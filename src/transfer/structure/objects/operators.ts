@@ -10,8 +10,8 @@ const otherOperator = (oid: string): string =>
   `(SELECT other.oprname::text FROM pg_catalog.pg_operator other WHERE other.oid = ${oid})`
 
 const OPERATOR_SQL = `
-  'CREATE OPERATOR ' || o.oprname || ' (FUNCTION = ' || ${functionNameSql('o.oprcode')}
-  || ${option('LEFTARG', 'pg_catalog.format_type(NULLIF(o.oprleft, 0), NULL)')}
+  'CREATE OPERATOR ' || o.oprname::text || ' (FUNCTION = ' || ${functionNameSql('o.oprcode')}
+  || ${option('LEFTARG', `pg_catalog.format_type(NULLIF(o.oprleft, '0'), NULL)`)}
   || ', RIGHTARG = ' || pg_catalog.format_type(o.oprright, NULL)
   || ${option('COMMUTATOR', otherOperator('o.oprcom'))}
   || ${option('NEGATOR', otherOperator('o.oprnegate'))}
@@ -25,13 +25,13 @@ const signature = ({ name, left, right }: ObjectLineOf<'operator'>): string => `
 export const OPERATOR: ObjectKind<'operator'> = {
   noun: 'operator',
   sql: `
-SELECT 'pg_operator:' || o.oid AS key,
-       o.oprname || ' (' || COALESCE(pg_catalog.format_type(NULLIF(o.oprleft, 0), NULL), 'NONE') || ', '
+SELECT 'pg_operator:' || o.oid::text AS key,
+       o.oprname::text || ' (' || COALESCE(pg_catalog.format_type(NULLIF(o.oprleft, '0'), NULL), 'NONE') || ', '
        || pg_catalog.format_type(o.oprright, NULL) || ')' AS name,
-       CASE WHEN o.oprcode = 0 THEN 'it has no function yet' END AS blocker,
+       CASE WHEN o.oprcode::pg_catalog.oid = '0' THEN 'it has no function yet' END AS blocker,
        ${jsonObject({
          name: 'o.oprname',
-         left: 'pg_catalog.format_type(NULLIF(o.oprleft, 0), NULL)',
+         left: `pg_catalog.format_type(NULLIF(o.oprleft, '0'), NULL)`,
          right: 'pg_catalog.format_type(o.oprright, NULL)',
          definition: OPERATOR_SQL,
          comment: `pg_catalog.obj_description(o.oid, 'pg_operator')`,
@@ -57,7 +57,7 @@ const castTypes = ({ source, target }: ObjectLineOf<'cast'>): string => `(${sour
 export const CAST: ObjectKind<'cast'> = {
   noun: 'cast',
   sql: `
-SELECT 'pg_cast:' || o.oid AS key, types.source || ' AS ' || types.target AS name, NULL AS blocker,
+SELECT 'pg_cast:' || o.oid::text AS key, types.source || ' AS ' || types.target AS name, NULL AS blocker,
        ${jsonObject({
          name: `types.source || ' AS ' || types.target`,
          source: 'types.source',
@@ -69,7 +69,7 @@ SELECT 'pg_cast:' || o.oid AS key, types.source || ' AS ' || types.target AS nam
   CROSS JOIN LATERAL (
     SELECT pg_catalog.format_type(o.castsource, NULL) AS source, pg_catalog.format_type(o.casttarget, NULL) AS target
   ) types
- WHERE o.oid >= 16384 AND ${IS_OWN_SQL}
+ WHERE o.oid >= '16384' AND ${IS_OWN_SQL}
    AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
                     WHERE d.classid = o.tableoid AND d.objid = o.oid AND d.deptype = 'i')
    AND EXISTS (SELECT FROM pg_catalog.pg_type t

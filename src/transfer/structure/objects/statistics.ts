@@ -21,7 +21,7 @@ const LINE_SQL = jsonObject({
 export const STATISTICS: ObjectKind<'statistics'> = {
   noun: 'statistics',
   sql: `
-SELECT 'pg_statistic_ext:' || o.oid AS key, o.stxname::text AS name,
+SELECT 'pg_statistic_ext:' || o.oid::text AS key, o.stxname::text AS name,
        CASE WHEN c.relnamespace <> o.stxnamespace THEN 'its table is in another schema' END AS blocker,
        ${LINE_SQL} AS line
   FROM pg_catalog.pg_statistic_ext o

@@ -39,7 +39,7 @@ const lineSql = (catalog: string, prefix: string, properties: Readonly<Record<st
   })
 
 const objectSql = (catalog: string, prefix: string, line: string): string => `
-SELECT '${catalog}:' || o.oid AS key, c.relname || '.' || o.${prefix}name AS name, NULL AS blocker, ${line} AS line
+SELECT '${catalog}:' || o.oid::text AS key, c.relname::text || '.' || o.${prefix}name::text AS name, NULL AS blocker, ${line} AS line
   FROM pg_catalog.${catalog} o`
 
 /** The copies that partitions have of a trigger, where they act at other times than it does. */
@@ -67,7 +67,7 @@ export const TRIGGER: ObjectKind<'trigger'> = {
     }),
   )}
   JOIN pg_catalog.pg_class c ON c.oid = o.tgrelid
- WHERE c.relnamespace = $1::pg_catalog.oid AND NOT o.tgisinternal AND o.tgparentid = 0
+ WHERE c.relnamespace = $1::pg_catalog.oid AND NOT o.tgisinternal AND o.tgparentid = '0'
    AND o.tgfoid NOT IN (
          SELECT p.oid FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
           WHERE (n.nspname, p.proname) IN (${LOG_FUNCTIONS}))
@@ -112,7 +112,7 @@ const POLICY_SQL = `
   || COALESCE(' WITH CHECK (' || pg_catalog.pg_get_expr(o.polwithcheck, o.polrelid) || ')', '')`
 
 /** The roles that a policy is for, but for everybody. The session's own login has another name at the target. */
-const POLICY_ROLES = `CASE WHEN o.polroles <> '{0}' THEN (
+const POLICY_ROLES = `CASE WHEN '0'::pg_catalog.oid <> ALL (o.polroles) THEN (
     SELECT pg_catalog.json_agg(CASE WHEN r.rolname = CURRENT_USER THEN '"owner"'::json
                                     ELSE pg_catalog.json_build_object('role', r.rolname) END
                                ORDER BY r.rolname <> CURRENT_USER, r.rolname COLLATE "C")

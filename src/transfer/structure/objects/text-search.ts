@@ -11,7 +11,7 @@ const DICTIONARY_SQL = `
 export const TEXT_SEARCH_DICTIONARY: ObjectKind<'textSearchDictionary'> = {
   noun: 'text search dictionary',
   sql: `
-SELECT 'pg_ts_dict:' || o.oid AS key, o.dictname::text AS name,
+SELECT 'pg_ts_dict:' || o.oid::text AS key, o.dictname::text AS name,
        CASE WHEN NOT pg_catalog.pg_ts_dict_is_visible(o.oid) THEN '${HIDDEN}' END AS blocker,
        ${jsonObject({
          name: 'o.dictname',
@@ -44,7 +44,7 @@ const configuration = (name: string): string => `TEXT SEARCH CONFIGURATION ${quo
 export const TEXT_SEARCH_CONFIGURATION: ObjectKind<'textSearchConfiguration'> = {
   noun: 'text search configuration',
   sql: `
-SELECT 'pg_ts_config:' || o.oid AS key, o.cfgname::text AS name,
+SELECT 'pg_ts_config:' || o.oid::text AS key, o.cfgname::text AS name,
        CASE WHEN NOT pg_catalog.pg_ts_config_is_visible(o.oid) THEN '${HIDDEN}' END AS blocker,
        ${jsonObject({
          name: 'o.cfgname',

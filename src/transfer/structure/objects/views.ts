@@ -64,7 +64,7 @@ const LINE_SQL = jsonObject({
   name: 'o.relname',
   columns: columnsSql(VIEW_COLUMN),
   definition: QUERY_SQL,
-  options: `NULLIF(ARRAY(SELECT p FROM pg_catalog.unnest(o.reloptions) p WHERE p NOT LIKE 'check_option=%'), '{}')`,
+  options: `(SELECT pg_catalog.array_agg(p) FROM pg_catalog.unnest(o.reloptions) p WHERE p NOT LIKE 'check_option=%')`,
   checkOption: `(SELECT pg_catalog.substr(p, 14) FROM pg_catalog.unnest(o.reloptions) p WHERE p LIKE 'check_option=%')`,
   comment: `pg_catalog.obj_description(o.oid, 'pg_class')`,
 })
@@ -72,7 +72,7 @@ const LINE_SQL = jsonObject({
 export const VIEW: ObjectKind<'view'> = {
   noun: 'view',
   sql: `
-SELECT 'pg_class:' || o.oid AS key, o.relname::text AS name, NULL AS blocker, ${LINE_SQL} AS line,
+SELECT 'pg_class:' || o.oid::text AS key, o.relname::text AS name, NULL AS blocker, ${LINE_SQL} AS line,
        ${TYPED_COLUMNS_SQL} AS typed_columns
   FROM pg_catalog.pg_class o
  WHERE o.relnamespace = $1::pg_catalog.oid AND o.relkind = 'v' AND ${IS_OWN_SQL}

@@ -23,7 +23,7 @@ const LINE_SQL = jsonObject({
   type: 'pg_catalog.format_type(t.typbasetype, t.typtypmod)',
   nullable: 'NOT t.typnotnull',
   notNull: `(SELECT n.conname FROM pg_catalog.pg_constraint n
-              WHERE n.contypid = t.oid AND n.contype = 'n' AND n.conname <> t.typname || '_not_null')`,
+              WHERE n.contypid = t.oid AND n.contype = 'n' AND n.conname <> t.typname::text || '_not_null')`,
   default: 'pg_catalog.pg_get_expr(t.typdefaultbin, 0)',
   collation: 'pg_catalog.quote_ident(l.collname::text)',
   checks: 'checks.lines',
@@ -34,13 +34,13 @@ const LINE_SQL = jsonObject({
 export const DOMAIN: TypeKind<'domain'> = {
   noun: 'domain',
   sql: `
-SELECT ${typeColumns(LINE_SQL)}, 'domain default:' || t.oid AS default_key, checks.keys AS check_keys
+SELECT ${typeColumns(LINE_SQL)}, 'domain default:' || t.oid::text AS default_key, checks.keys AS check_keys
   FROM pg_catalog.pg_type t
   JOIN pg_catalog.pg_type base ON base.oid = t.typbasetype
   LEFT JOIN pg_catalog.pg_collation l ON l.oid = t.typcollation AND t.typcollation <> base.typcollation
   CROSS JOIN LATERAL (
     SELECT COALESCE(pg_catalog.json_agg(${CHECK_SQL} ORDER BY c.conname), '[]') AS lines,
-           COALESCE(pg_catalog.json_agg(${jsonObject({ name: 'c.conname', key: `'pg_constraint:' || c.oid` })}), '[]')
+           COALESCE(pg_catalog.json_agg(${jsonObject({ name: 'c.conname', key: `'pg_constraint:' || c.oid::text` })}), '[]')
              AS keys
       FROM pg_catalog.pg_constraint c WHERE c.contypid = t.oid AND c.contype = 'c'
   ) checks

@@ -23,7 +23,7 @@ SELECT ${typeColumns(LINE_SQL)}
   JOIN pg_catalog.pg_type sub ON sub.oid = r.rngsubtype
   JOIN pg_catalog.pg_type m ON m.oid = r.rngmultitypid
   JOIN pg_catalog.pg_opclass o ON o.oid = r.rngsubopc
-  LEFT JOIN pg_catalog.pg_proc f ON f.oid = r.rngsubdiff
+  LEFT JOIN pg_catalog.pg_proc f ON f.oid = r.rngsubdiff::pg_catalog.oid
   LEFT JOIN pg_catalog.pg_collation l ON l.oid = r.rngcollation AND r.rngcollation <> sub.typcollation
  WHERE t.typnamespace = $1::pg_catalog.oid
  ORDER BY t.typname`,

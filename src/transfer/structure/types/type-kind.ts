@@ -28,7 +28,7 @@ export interface TypeKind<Kind extends TypeLine['kind']> {
 
 /** What every kind selects, from `pg_type t`. */
 export const typeColumns = (line: string): string => `
-       'pg_type:' || t.oid AS key, t.typname::text AS name, pg_catalog.pg_type_is_visible(t.oid) AS visible,
+       'pg_type:' || t.oid::text AS key, t.typname::text AS name, pg_catalog.pg_type_is_visible(t.oid) AS visible,
        ${line} AS line`
 
 export const TYPE_COMMENT = `pg_catalog.obj_description(t.oid, 'pg_type')`
