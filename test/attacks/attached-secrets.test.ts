@@ -5,15 +5,26 @@ import { createExternalDatabase, type ExternalDatabase } from '../support/databa
 import type { ApiAnswer } from '../support/http/api-client.ts'
 import { askExport, BACKENDS, jobOf, startBackend, untilEnded } from '../support/jobs/jobs.ts'
 import { makeSchedule, runWhenDue } from '../support/jobs/schedules.ts'
+import { installedPrograms } from '../support/servers/installed-programs.ts'
+import { type ServerOfMany, startServerOfMany } from '../support/servers/server-of-many.ts'
 import { withSession } from '../support/servers/sessions.ts'
 import { createProject } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 let external: ExternalDatabase
+/** A server each of whose databases is attached, where one can be started. */
+let many: ServerOfMany | undefined
+const programs = installedPrograms()
+
 beforeAll(async () => {
+  many = programs === undefined ? undefined : await startServerOfMany(programs)
+  await many?.makeDatabase('stock')
   external = await createExternalDatabase('CREATE TABLE item (id int PRIMARY KEY); INSERT INTO item VALUES (1)')
 })
-afterAll(() => external?.drop())
+afterAll(async () => {
+  await external?.drop()
+  await many?.remove()
+})
 
 /** A password that nothing is connected with. */
 const WRONG = 'another-secret-that-is-wrong'
@@ -72,6 +83,46 @@ async function useAttached(wharf: TestWharf): Promise<readonly ApiAnswer[]> {
   return answers
 }
 
+/** Everything that is asked of a server whose databases are all attached, what goes well and what fails. @returns all answers. */
+async function useServer({ root, container }: TestWharf, { address, changePassword, ...many }: ServerOfMany) {
+  const answers: ApiAnswer[] = []
+  const note = async (asked: Promise<ApiAnswer>): Promise<ApiAnswer> => {
+    const answer = await asked
+    answers.push(answer)
+    return answer
+  }
+  const attach = (given: URL | string): Promise<ApiAnswer> =>
+    note(root.post('/attached-servers', { json: { name: 'many', address: String(given) } }))
+  const wrong = Object.assign(new URL(address), { password: WRONG })
+  await attach(wrong)
+  await attach(`${address}?unknown=1`)
+  await attach(Object.assign(new URL(address), { pathname: '/nowhere' }))
+  await attach(Object.assign(new URL(address), { hostname: 'db.example' }))
+  expect((await attach(`${address}/?exclude=postgres`)).status).toBe(201)
+  await note(root.put('/attached-servers/many', { json: { address: wrong.href } }))
+  for (const attempt of ['with its password', 'with one that has been changed']) {
+    if (attempt !== 'with its password') {
+      await changePassword('changed')
+      await container.attached.closeAll()
+    }
+    await note(root.post('/attached-servers/many/look'))
+    await note(root.post('/export', { json: { projects: [{ slug: 'stock' }] } }))
+    const answer = await note(askExport(root, [{ slug: 'stock' }]))
+    if (answer.status === 202) await untilEnded(root, jobOf(answer))
+    for (const path of [
+      '/attached-servers',
+      '/attached-servers/many',
+      '/projects/stock/attachment',
+      '/jobs',
+      '/metrics',
+    ]) {
+      await note(root.get(path))
+    }
+  }
+  await changePassword(many.password)
+  return answers
+}
+
 /** All rows of all tables of Wharf's own database, the queue's too. */
 async function tablesOf({ database }: TestWharf): Promise<string> {
   const tables = await database.query<{ name: string }>(
@@ -99,10 +150,11 @@ test.each(BACKENDS)(
   'no password of an attached database is in an answer, a log, a table, a file, a process or the queue on %s',
   async (backend) => {
     const { environment, redis } = await startBackend(backend)
-    const variables = { ...environment, WHARF_TRANSFER_HOSTS: external.owner.host }
+    const hosts = [external.owner.host, ...(many ? [many.address.host] : [])]
+    const variables = { ...environment, WHARF_TRANSFER_HOSTS: hosts.join(',') }
     const wharf = await startWharf({ worker: true, environment: variables })
     try {
-      const answers = await useAttached(wharf)
+      const answers = [...(await useAttached(wharf)), ...(many ? await useServer(wharf, many) : [])]
       const found = {
         answers: answers.map(({ text }) => text).join('\n'),
         log: wharf.log(),
@@ -114,10 +166,12 @@ test.each(BACKENDS)(
       for (const [where, text] of Object.entries(found)) {
         expect(text.includes(external.password), where).toBe(false)
         expect(text.includes(WRONG), where).toBe(false)
+        if (many) expect(text.includes(many.password), where).toBe(false)
       }
       // What is looked through is there at all.
       expect(found.tables).toContain(external.reader.username)
       expect(found.answers).toContain('attached-failed')
+      if (many) expect(found.answers).toContain('"outcome":"attached"')
     } finally {
       await wharf.close()
       await redis?.kill()

@@ -5,7 +5,15 @@ import { exportOf, sendArchive } from '../support/archives/import.ts'
 import { createExternalDatabase, type ExternalDatabase } from '../support/database/external-database.ts'
 import { PAUSE, withPausePoint } from '../support/database/pause-point.ts'
 import { eventually } from '../support/eventually.ts'
-import { askImport, jobOf, type SeenJob, startWorkerProcess, untilEnded } from '../support/jobs/jobs.ts'
+import type { ApiAnswer, ApiClient } from '../support/http/api-client.ts'
+import {
+  askImport,
+  jobOf,
+  type SeenJob,
+  startApiProcess,
+  startWorkerProcess,
+  untilEnded,
+} from '../support/jobs/jobs.ts'
 import type { ScriptProcess } from '../support/processes/processes.ts'
 import { installedPrograms } from '../support/servers/installed-programs.ts'
 import { type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
@@ -239,6 +247,86 @@ describe.skipIf(programs === undefined)('an import into an attached database', (
       expect(await imports('shop-commit')).toEqual(before.map((n) => n + 1))
       const [left, known] = await schemas()
       expect(left).toEqual(known)
+    },
+  )
+
+  /** How what an import has replaced goes, and at which statement it is stopped: in the other database, or in Wharf's own. */
+  const DROPS = ['a sweep', 'the next import', 'detaching'].flatMap((way) =>
+    ['drops it there', 'says so here'].flatMap((step) => VICTIMS.map((victim) => ({ way, step, victim }))),
+  )
+  const USUAL_DROPS = ['a sweep drops it there worker', "detaching says so here Wharf's PostgreSQL"]
+  const drops = DROPS.filter(({ way, step, victim }) => isThorough || USUAL_DROPS.includes(`${way} ${step} ${victim}`))
+
+  /** Lets sessions that drop a schema in the other database pause, or those that forget one here. */
+  async function withPausingDrops<T>(use: () => Promise<T>): Promise<T> {
+    const elsewhere = (sql: string): Promise<unknown> => query(external.database.superuserUrl, sql)
+    await elsewhere(`ALTER TABLE wharf_imports.committed DISABLE TRIGGER pause;
+      CREATE FUNCTION pausing.pause_drop() RETURNS event_trigger LANGUAGE plpgsql SET lock_timeout = 0 AS 'BEGIN PERFORM ${PAUSE}; END';
+      CREATE EVENT TRIGGER pause_drop ON sql_drop WHEN TAG IN ('DROP SCHEMA') EXECUTE FUNCTION pausing.pause_drop()`)
+    await wharf.database.query(`CREATE TRIGGER pause_forgetting AFTER DELETE ON system.side_schema
+      FOR EACH ROW WHEN (OLD.kind = 'kept') EXECUTE FUNCTION control.pause()`)
+    try {
+      return await use()
+    } finally {
+      await wharf.database.query('DROP TRIGGER pause_forgetting ON system.side_schema')
+      await elsewhere(`DROP EVENT TRIGGER pause_drop; DROP FUNCTION pausing.pause_drop();
+        ALTER TABLE wharf_imports.committed ENABLE TRIGGER pause`)
+    }
+  }
+
+  test.each(drops)(
+    'what it has replaced goes whole, also where the $victim is killed as $way $step',
+    async ({ way, step, victim }) => {
+      const slug = 'shop-kept'
+      const archive = archives.get('plain') ?? ''
+      await asOwner(`CREATE SCHEMA kept; SET search_path = kept; ${STRUCTURE} ${OLD}`)
+      const attach = { address: external.owner.href, stages: [{ slug: 'live', schema: 'kept' }] }
+      expect((await wharf.root.post('/projects', { json: { slug, attach } })).status).toBe(201)
+      const imported = await sendArchive(wharf.root, archive, { query: `?targetSlug=${slug}` })
+      expect(imported.status, imported.text).toBe(200)
+      const detach = (root: ApiClient): Promise<ApiAnswer> => root.delete(`/projects/${slug}/attachment`)
+      const api = way === 'detaching' ? await startApiProcess(wharf, environment) : undefined
+
+      const detached = await withPausingDrops(() =>
+        withPausePoint(step === 'drops it there' ? there() : wharf, async (pausePoint) => {
+          if (way === 'a sweep') {
+            await wharf.database.query(`UPDATE system.side_schema SET expires_at = now() WHERE kind = 'kept'
+              AND stage_id = (SELECT id FROM control.stage WHERE schema_name = 'kept')`)
+          }
+          if (way === 'the next import') jobOf(await askImport(wharf.root, archive, `?targetSlug=${slug}`))
+          const asked = api && detach(api.root).catch((error: unknown) => error)
+          if (!api) worker = await startWorkerProcess(wharf, environment)
+          await pausePoint.reached()
+          if (api && victim === 'worker') await api.kill('SIGKILL')
+          else await kill(victim)
+          // It may wait until drops do not pause any more.
+          return { asked }
+        }),
+      )
+      await detached.asked
+
+      expect((await asOwner('SELECT FROM kept.item')).length).toBe(98)
+      if (api) {
+        const undone = await wharf.root.post(`/projects/${slug}/stages/live/undo?force=true`)
+        expect([200, 404, 409], undone.text).toContain(undone.status)
+        expect((await asOwner('SELECT FROM kept.item')).length).toBe(undone.status === 200 ? 2 : 98)
+      }
+      worker = await startWorkerProcess(wharf, environment)
+      await eventually(() =>
+        wharf.database.query(`SELECT id FROM control.job WHERE status IN ('queued', 'running')`),
+      ).toEqual([])
+      // What is gone there without its record goes from the records when it would have been dropped anyway.
+      const unknown = async (): Promise<readonly string[]> => {
+        const [left, known] = await schemas()
+        return left.filter((name) => !known.includes(name))
+      }
+      await eventually(unknown).toEqual([])
+      if (!api) expect((await schemas())[1]).toEqual((await schemas())[0])
+      const left = await detach(wharf.root)
+      expect([204, 404], left.text).toContain(left.status)
+      await asOwner('DROP SCHEMA kept CASCADE')
+      const [have, known] = await schemas()
+      expect(have).toEqual(known)
     },
   )
 

@@ -6,12 +6,17 @@ import { startFailingRelay } from '../support/faults/failing-relay.ts'
 import { readPostgresCalls } from '../support/faults/postgres-calls.ts'
 import { readRedisCalls } from '../support/faults/redis-calls.ts'
 import { startRedis } from '../support/servers/redis.ts'
+import { MAY_ATTACH } from '../support/service/attached-place.ts'
+import type { Place, PlacedProject } from '../support/service/place.ts'
+import { SHARED_PLACE } from '../support/service/places.ts'
 import { startWharf, type TestWharf, type TestWharfOptions } from '../support/service/wharf.ts'
 
 /** A service with a worker, and a point in it at which calls can be made to fail. */
 export interface FailingService {
   readonly wharf: TestWharf
   readonly failPoint: FailPoint
+  /** Where the projects are that jobs are asked for. */
+  readonly createProject: (slug: string, script: string) => Promise<PlacedProject>
   /** Of what is said where a call failed, and the service could not do without. */
   readonly code: ErrorCode
   close(): Promise<void>
@@ -23,22 +28,28 @@ export interface FailingService {
  */
 const OPTIONS: TestWharfOptions = {
   worker: true,
-  environment: { WHARF_UNDO_HOURS: '0' },
+  environment: { ...MAY_ATTACH, WHARF_UNDO_HOURS: '0' },
   jobTimings: { sweepMs: 60 * 60_000, heartbeatMs: 1_000 },
 }
 
 /** Starts a process beside the service that sweeps, which no call fails for. */
 const startSweeper = (wharf: TestWharf, environment: Readonly<Record<string, string>> = {}): Promise<TestWharf> =>
-  startWharf({ beside: wharf, environment, jobTimings: { sweepMs: 100 } })
+  startWharf({ beside: wharf, environment: { ...MAY_ATTACH, ...environment }, jobTimings: { sweepMs: 100 } })
+
+const createIn =
+  (wharf: TestWharf, place: Place, via?: string): FailingService['createProject'] =>
+  (slug, script) =>
+    place.createProject(wharf, slug, { script, ...(via !== undefined && { via }) })
 
 /** The calls to the file system for the data folder. */
-export async function withFailingFiles(systemCode: 'EIO' | 'ENOSPC'): Promise<FailingService> {
+export async function withFailingFiles(systemCode: 'EIO' | 'ENOSPC', place = SHARED_PLACE): Promise<FailingService> {
   const wharf = await startWharf(OPTIONS)
   const sweeper = await startSweeper(wharf)
   const files = watchFiles(wharf.dataDir, systemCode)
   return {
     wharf,
     failPoint: files,
+    createProject: createIn(wharf, place),
     code: systemCode === 'EIO' ? 'STORAGE_UNAVAILABLE' : 'STORAGE_FULL',
     async close() {
       files.restore()
@@ -52,12 +63,12 @@ export async function withFailingFiles(systemCode: 'EIO' | 'ENOSPC'): Promise<Fa
 const QUEUE_SESSION = 'wharf queue'
 
 /** The calls to PostgreSQL, but for those of the queue, which never end. */
-export const withFailingPostgres = (): Promise<FailingService> =>
-  withFailingSessions((name) => name !== QUEUE_SESSION, 'DATABASE_UNAVAILABLE')
+export const withFailingPostgres = (place?: Place): Promise<FailingService> =>
+  withFailingSessions((name) => name !== QUEUE_SESSION, 'DATABASE_UNAVAILABLE', { place })
 
 /** The commits on PostgreSQL. */
-export const withFailingCommits = (): Promise<FailingService> =>
-  withFailingSessions((name) => name !== QUEUE_SESSION, 'DATABASE_UNAVAILABLE', 'COMMIT')
+export const withFailingCommits = (place?: Place): Promise<FailingService> =>
+  withFailingSessions((name) => name !== QUEUE_SESSION, 'DATABASE_UNAVAILABLE', { only: 'COMMIT', place })
 
 /** The calls to the queue on PostgreSQL. */
 export const withFailingPostgresQueue = (): Promise<FailingService> =>
@@ -66,7 +77,7 @@ export const withFailingPostgresQueue = (): Promise<FailingService> =>
 async function withFailingSessions(
   counts: (name: string) => boolean,
   code: ErrorCode,
-  only?: string,
+  { only, place = SHARED_PLACE }: { readonly only?: string; readonly place?: Place | undefined } = {},
 ): Promise<FailingService> {
   const database = await createMigratedDatabase()
   const relay = await startFailingRelay(database.url, () => readPostgresCalls(counts, only))
@@ -75,7 +86,27 @@ async function withFailingSessions(
   return {
     wharf,
     failPoint: relay,
+    createProject: createIn(wharf, place),
     code,
+    async close() {
+      await sweeper.close()
+      await wharf.close()
+      await relay.close()
+    },
+  }
+}
+
+/** The calls to databases that are attached; or, if told so, their commits. */
+export async function withFailingAttached(place: Place, only?: string): Promise<FailingService> {
+  const database = await createMigratedDatabase()
+  const relay = await startFailingRelay(database.superuserUrl, () => readPostgresCalls(() => true, only))
+  const wharf = await startWharf({ ...OPTIONS, database })
+  const sweeper = await startSweeper(wharf)
+  return {
+    wharf,
+    failPoint: relay,
+    createProject: createIn(wharf, place, new URL(relay.url).host),
+    code: 'ATTACHED_FAILED',
     async close() {
       await sweeper.close()
       await wharf.close()
@@ -93,6 +124,7 @@ export async function withFailingRedis(): Promise<FailingService> {
   return {
     wharf,
     failPoint: relay,
+    createProject: createIn(wharf, SHARED_PLACE),
     code: 'QUEUE_UNAVAILABLE',
     async close() {
       await sweeper.close()

@@ -4,9 +4,11 @@ import { JOB_KINDS } from '../../src/contract/job.ts'
 import type { JobKind } from '../../src/jobs/job.ts'
 import type { LostCall } from '../support/faults/fail-point.ts'
 import { isRedisInstalled } from '../support/servers/redis.ts'
+import { ATTACHED_PLACES, somePlaces } from '../support/service/places.ts'
 import { isThorough } from '../support/thorough.ts'
 import {
   type FailingService,
+  withFailingAttached,
   withFailingCommits,
   withFailingFiles,
   withFailingPostgres,
@@ -28,6 +30,9 @@ console.log(
   tryAll ? 'every call fails once' : `seed ${seed} (set SEED to try the same calls again, EVERY_CALL to try all)`,
 )
 
+/** Those in which an import is loaded beside what is there, by another exchange each. */
+const ATTACHED = ATTACHED_PLACES.filter(({ isOwned }) => isOwned)
+
 const FAIL_POINTS: [what: string, start: () => Promise<FailingService>][] = [
   ['the file system', () => withFailingFiles('EIO')],
   ['PostgreSQL', withFailingPostgres],
@@ -35,6 +40,17 @@ const FAIL_POINTS: [what: string, start: () => Promise<FailingService>][] = [
 ]
 if (tryAll) FAIL_POINTS.push(['a file system that is full', () => withFailingFiles('ENOSPC')])
 if (isRedisInstalled) FAIL_POINTS.push(['the queue on Redis', withFailingRedis])
+for (const place of somePlaces(seed, ATTACHED).filter(({ isAttached }) => isAttached)) {
+  FAIL_POINTS.push([`the database of projects ${place.name}`, () => withFailingAttached(place)])
+}
+if (tryAll || isThorough) {
+  for (const place of ATTACHED_PLACES) {
+    FAIL_POINTS.push(
+      [`the file system for projects ${place.name}`, () => withFailingFiles('EIO', place)],
+      [`PostgreSQL for projects ${place.name}`, () => withFailingPostgres(place)],
+    )
+  }
+}
 
 async function run(jobs: WholeJobs, kind: JobKind, lostCall: LostCall): Promise<Run> {
   try {
@@ -67,7 +83,10 @@ describe.each(FAIL_POINTS)('of the calls to %s', (_what, start) => {
     jobs = await prepareWholeJobs(service)
   })
 
-  afterAll(() => service?.close())
+  afterAll(async () => {
+    await jobs?.remove()
+    await service?.close()
+  })
 
   test.each(JOB_KINDS)(
     'whichever fails, a job (%s) is done whole or not at all',
@@ -81,13 +100,33 @@ describe.each(FAIL_POINTS)('of the calls to %s', (_what, start) => {
   )
 })
 
-test(
-  'whichever commit of a transfer is not answered, it is done whole or not at all',
-  async () => {
-    const service = await withFailingCommits()
-    onTestFinished(service.close)
+/** Where a commit is not answered, and how many there are at least. */
+const COMMITS: [where: string, start: () => Promise<FailingService>, atLeast: number][] = [
+  ["Wharf's database", withFailingCommits, 6],
+  ...somePlaces(seed + 1, ATTACHED)
+    .filter(({ isAttached }) => isAttached)
+    .map((place): (typeof COMMITS)[number] => [
+      `the database of projects ${place.name}`,
+      () => withFailingAttached(place, 'COMMIT'),
+      1,
+    ]),
+]
+if (tryAll || isThorough) {
+  for (const place of ATTACHED)
+    COMMITS.push([`Wharf's database for projects ${place.name}`, () => withFailingCommits(place), 3])
+}
+
+test.each(COMMITS)(
+  'whichever commit of a transfer is not answered by %s, it is done whole or not at all',
+  async (_, start, atLeast) => {
+    const service = await start()
+    const jobs = await prepareWholeJobs(service)
+    onTestFinished(async () => {
+      await jobs.remove()
+      await service.close()
+    })
     const some = isThorough || tryAll ? {} : { first: 1 + (seed % 3), step: 3 }
-    expect(await loseEach(await prepareWholeJobs(service), 'transfer', 'answer', some)).toBeGreaterThan(5)
+    expect(await loseEach(jobs, 'transfer', 'answer', some)).toBeGreaterThanOrEqual(atLeast)
   },
   TIME_LIMIT_MS,
 )

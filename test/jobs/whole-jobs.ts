@@ -8,7 +8,7 @@ import type { LostCall } from '../support/faults/fail-point.ts'
 import type { ApiAnswer } from '../support/http/api-client.ts'
 import { askExport, askImport } from '../support/jobs/jobs.ts'
 import { leftAfterSweep, nothingIsLeft } from '../support/service/leftovers.ts'
-import { createProject } from '../support/service/projects.ts'
+import type { PlacedProject } from '../support/service/place.ts'
 import type { TestWharf } from '../support/service/wharf.ts'
 import type { FailingService } from './failing-service.ts'
 
@@ -35,19 +35,24 @@ export interface WholeJobs {
    * what was there before, or all of it what the job was to bring.
    */
   run(kind: JobKind, lostCall: LostCall): Promise<Run>
+  /** Removes the projects again. */
+  remove(): Promise<void>
 }
 
 /** Makes the projects for them. */
-export async function prepareWholeJobs({ wharf, failPoint, code }: FailingService): Promise<WholeJobs> {
+export async function prepareWholeJobs({ wharf, failPoint, code, createProject }: FailingService): Promise<WholeJobs> {
   const { root } = wharf
   const archives = { odd: '', even: '' }
+  const projects: PlacedProject[] = []
   const contents: { odd: unknown; even: unknown } = { odd: undefined, even: undefined }
   for (const source of ['odd', 'even'] as const) {
-    await createProject(wharf, source, STRUCTURE + rowsOf(source))
+    const project = await createProject(source, STRUCTURE + rowsOf(source))
     archives[source] = await exportOf(root, source)
-    contents[source] = await rowsIn(wharf, source)
+    contents[source] = await rowsIn(project)
+    projects.push(project)
   }
-  await createProject(wharf, 'target', STRUCTURE + rowsOf('odd'))
+  const target = await createProject('target', STRUCTURE + rowsOf('odd'))
+  projects.push(target)
   let current: Source = 'odd'
   const seen: string[] = []
 
@@ -73,31 +78,40 @@ export async function prepareWholeJobs({ wharf, failPoint, code }: FailingServic
       if (job?.status === 'succeeded' && kind === 'export') await expectArchive(wharf, job.id, archives[next])
       const isReplaced = job?.status === 'succeeded' && kind !== 'export'
       if (isReplaced) current = next
-      expect(await rowsIn(wharf, 'target')).toEqual(contents[current])
+      expect(await rowsIn(target)).toEqual(contents[current])
       expect((await importsInto(wharf, 'target')) - before).toBe(isReplaced ? 1 : 0)
       expect(await leftAfterSweep(wharf)).toEqual({ records: [], schemas: [], events: [] })
+      expect(await schemasBeside(target)).toEqual([])
       return { outcome: job?.status ?? 'refused', calls }
+    },
+    async remove() {
+      for (const project of projects) await project.remove()
     },
   }
 }
 
 const problemType = (code: ErrorCode): string => `urn:wharf:error:${code.toLowerCase().replaceAll('_', '-')}`
 
-async function rowsIn({ database }: TestWharf, project: string): Promise<unknown> {
+async function rowsIn({ database, schema }: PlacedProject): Promise<unknown> {
   const [row] = await database.query(`
-    SELECT (SELECT json_agg(author ORDER BY id) FROM "${project}.live".author) AS authors,
-           (SELECT json_agg(book ORDER BY id) FROM "${project}.live".book) AS books`)
+    SELECT (SELECT json_agg(author ORDER BY id) FROM "${schema}".author) AS authors,
+           (SELECT json_agg(book ORDER BY id) FROM "${schema}".book) AS books`)
   return row
 }
 
 async function importsInto({ database }: TestWharf, project: string): Promise<number> {
   const [row] = await database.query<{ n: number }>(
-    `SELECT count(*)::int AS n FROM system.event JOIN system.stage_state USING (stage_id)
-      WHERE schema_name = $1 AND kind = 'import'`,
-    [`${project}.live`],
+    `SELECT count(*)::int AS n FROM system.event JOIN control.stage ON stage.id = stage_id
+       JOIN control.project ON project.id = project_id
+      WHERE project.slug = $1 AND stage.slug = 'live' AND kind = 'import'`,
+    [project],
   )
   return row?.n ?? 0
 }
+
+/** What imports have left beside a stage in its own database. */
+const schemasBeside = ({ database }: PlacedProject): Promise<unknown[]> =>
+  database.query(`SELECT nspname FROM pg_namespace WHERE nspname ~ '^wharf_(new|old)_'`)
 
 interface EndedJob {
   readonly id: string
