@@ -73,7 +73,7 @@ SELECT pg_catalog.md5(pg_catalog.string_agg(part, E'\\n' ORDER BY part COLLATE "
              reloptions, relrowsecurity, relforcerowsecurity, relreplident, relispartition) AS part FROM relation
     UNION ALL SELECT ${TYPE_PART_SQL}
       FROM pg_catalog.pg_type t JOIN schema ON t.typnamespace = schema.oid
-    UNION ALL SELECT CASE k.contypid WHEN 0 THEN pg_catalog.concat_ws(' ', 'pg_constraint', k.oid, k.xmin)
+    UNION ALL SELECT CASE k.contypid WHEN '0' THEN pg_catalog.concat_ws(' ', 'pg_constraint', k.oid, k.xmin)
                           ELSE ${DOMAIN_CONSTRAINT_PART_SQL} END
       FROM pg_catalog.pg_constraint k JOIN schema ON k.connamespace = schema.oid
 ${OF_SCHEMAS.map(
