@@ -6,9 +6,9 @@ import { startFailingRelay } from '../support/faults/failing-relay.ts'
 import { readPostgresCalls } from '../support/faults/postgres-calls.ts'
 import { readRedisCalls } from '../support/faults/redis-calls.ts'
 import { startRedis } from '../support/servers/redis.ts'
-import { MAY_ATTACH } from '../support/service/attached-place.ts'
-import type { Place, PlacedProject } from '../support/service/place.ts'
-import { SHARED_PLACE } from '../support/service/places.ts'
+import { MAY_ATTACH } from '../support/service/attached-location.ts'
+import type { Location, PlacedProject } from '../support/service/location.ts'
+import { SHARED_LOCATION } from '../support/service/locations.ts'
 import { startWharf, type TestWharf, type TestWharfOptions } from '../support/service/wharf.ts'
 
 /** A service with a worker, and a point in it at which calls can be made to fail. */
@@ -37,19 +37,22 @@ const startSweeper = (wharf: TestWharf, environment: Readonly<Record<string, str
   startWharf({ beside: wharf, environment: { ...MAY_ATTACH, ...environment }, jobTimings: { sweepMs: 100 } })
 
 const createIn =
-  (wharf: TestWharf, place: Place, via?: string): FailingService['createProject'] =>
+  (wharf: TestWharf, location: Location, via?: string): FailingService['createProject'] =>
   (slug, script) =>
-    place.createProject(wharf, slug, { script, ...(via !== undefined && { via }) })
+    location.createProject(wharf, slug, { script, ...(via !== undefined && { via }) })
 
 /** The calls to the file system for the data folder. */
-export async function withFailingFiles(systemCode: 'EIO' | 'ENOSPC', place = SHARED_PLACE): Promise<FailingService> {
+export async function withFailingFiles(
+  systemCode: 'EIO' | 'ENOSPC',
+  location = SHARED_LOCATION,
+): Promise<FailingService> {
   const wharf = await startWharf(OPTIONS)
   const sweeper = await startSweeper(wharf)
   const files = watchFiles(wharf.dataDir, systemCode)
   return {
     wharf,
     failPoint: files,
-    createProject: createIn(wharf, place),
+    createProject: createIn(wharf, location),
     code: systemCode === 'EIO' ? 'STORAGE_UNAVAILABLE' : 'STORAGE_FULL',
     async close() {
       files.restore()
@@ -63,12 +66,12 @@ export async function withFailingFiles(systemCode: 'EIO' | 'ENOSPC', place = SHA
 const QUEUE_SESSION = 'wharf queue'
 
 /** The calls to PostgreSQL, but for those of the queue, which never end. */
-export const withFailingPostgres = (place?: Place): Promise<FailingService> =>
-  withFailingSessions((name) => name !== QUEUE_SESSION, 'DATABASE_UNAVAILABLE', { place })
+export const withFailingPostgres = (location?: Location): Promise<FailingService> =>
+  withFailingSessions((name) => name !== QUEUE_SESSION, 'DATABASE_UNAVAILABLE', { location })
 
 /** The commits on PostgreSQL. */
-export const withFailingCommits = (place?: Place): Promise<FailingService> =>
-  withFailingSessions((name) => name !== QUEUE_SESSION, 'DATABASE_UNAVAILABLE', { only: 'COMMIT', place })
+export const withFailingCommits = (location?: Location): Promise<FailingService> =>
+  withFailingSessions((name) => name !== QUEUE_SESSION, 'DATABASE_UNAVAILABLE', { only: 'COMMIT', location })
 
 /** The calls to the queue on PostgreSQL. */
 export const withFailingPostgresQueue = (): Promise<FailingService> =>
@@ -77,7 +80,7 @@ export const withFailingPostgresQueue = (): Promise<FailingService> =>
 async function withFailingSessions(
   counts: (name: string) => boolean,
   code: ErrorCode,
-  { only, place = SHARED_PLACE }: { readonly only?: string; readonly place?: Place | undefined } = {},
+  { only, location = SHARED_LOCATION }: { readonly only?: string; readonly location?: Location | undefined } = {},
 ): Promise<FailingService> {
   const database = await createMigratedDatabase()
   const relay = await startFailingRelay(database.url, () => readPostgresCalls(counts, only))
@@ -86,7 +89,7 @@ async function withFailingSessions(
   return {
     wharf,
     failPoint: relay,
-    createProject: createIn(wharf, place),
+    createProject: createIn(wharf, location),
     code,
     async close() {
       await sweeper.close()
@@ -97,7 +100,7 @@ async function withFailingSessions(
 }
 
 /** The calls to databases that are attached; or, if told so, their commits. */
-export async function withFailingAttached(place: Place, only?: string): Promise<FailingService> {
+export async function withFailingAttached(location: Location, only?: string): Promise<FailingService> {
   const database = await createMigratedDatabase()
   const relay = await startFailingRelay(database.superuserUrl, () => readPostgresCalls(() => true, only))
   const wharf = await startWharf({ ...OPTIONS, database })
@@ -105,7 +108,7 @@ export async function withFailingAttached(place: Place, only?: string): Promise<
   return {
     wharf,
     failPoint: relay,
-    createProject: createIn(wharf, place, new URL(relay.url).host),
+    createProject: createIn(wharf, location, new URL(relay.url).host),
     code: 'ATTACHED_FAILED',
     async close() {
       await sweeper.close()
@@ -124,7 +127,7 @@ export async function withFailingRedis(): Promise<FailingService> {
   return {
     wharf,
     failPoint: relay,
-    createProject: createIn(wharf, SHARED_PLACE),
+    createProject: createIn(wharf, SHARED_LOCATION),
     code: 'QUEUE_UNAVAILABLE',
     async close() {
       await sweeper.close()

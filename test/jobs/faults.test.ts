@@ -19,10 +19,10 @@ import {
   untilStatus,
 } from '../support/jobs/jobs.ts'
 import type { RedisServer } from '../support/servers/redis.ts'
-import { MAY_ATTACH } from '../support/service/attached-place.ts'
+import { MAY_ATTACH } from '../support/service/attached-location.ts'
 import { nothingIsLeft } from '../support/service/leftovers.ts'
-import type { PlacedProject } from '../support/service/place.ts'
-import { SHARED_PLACE, somePlaces } from '../support/service/places.ts'
+import type { PlacedProject } from '../support/service/location.ts'
+import { SHARED_LOCATION, someLocations } from '../support/service/locations.ts'
 import { createProject } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 import { isThorough } from '../support/thorough.ts'
@@ -50,11 +50,11 @@ describe.each(BACKENDS_OF_FAULTS)('with the queue on %s', (backend) => {
     await redis?.kill()
   })
 
-  describe.each(somePlaces(2))('$name', (place) => {
+  describe.each(someLocations(2))('$name', (location) => {
     let archive: string
     const made: PlacedProject[] = []
     /** Unless tests are thorough, test/jobs/attached-kills.test.ts kills workers that import into attached databases. */
-    const testUsually = test.runIf(!place.isAttached || isThorough)
+    const testUsually = test.runIf(!location.isAttached || isThorough)
 
     beforeAll(async () => {
       await prepared('source', NEW)
@@ -67,7 +67,7 @@ describe.each(BACKENDS_OF_FAULTS)('with the queue on %s', (backend) => {
 
     /** To be called before sessions are paused, so that the rows get in. */
     async function prepared(slug: string, rows = OLD): Promise<PlacedProject> {
-      const project = await place.createProject(wharf, slug, { script: `${STRUCTURE} ${rows}` })
+      const project = await location.createProject(wharf, slug, { script: `${STRUCTURE} ${rows}` })
       made.push(project)
       return project
     }
@@ -80,7 +80,7 @@ describe.each(BACKENDS_OF_FAULTS)('with the queue on %s', (backend) => {
         await pausePoint.reached()
         await worker.kill('SIGKILL')
         // What is loaded in place is locked meanwhile.
-        if (place.isOwned) expect(await count(killed)).toEqual({ n: 2 })
+        if (location.isOwned) expect(await count(killed)).toEqual({ n: 2 })
         return job
       })
       await startWorkerProcess(wharf, environment)
@@ -176,16 +176,16 @@ const loadingIn = ({ database, slug }: PlacedProject): Promise<unknown[]> =>
     `SELECT nspname FROM pg_namespace WHERE nspname LIKE '${slug}.live.new-%' OR nspname LIKE 'wharf_new_%'`,
   )
 
-describe.each(isThorough ? somePlaces(0) : [SHARED_PLACE])(
+describe.each(isThorough ? someLocations(0) : [SHARED_LOCATION])(
   'with one worker in a process of its own, $name',
-  (place) => {
+  (location) => {
     let wharf: TestWharf
     let archive: string
     let source: PlacedProject
 
     beforeAll(async () => {
       wharf = await startWharf({ environment: MAY_ATTACH })
-      source = await place.createProject(wharf, 'source', { script: `${STRUCTURE} ${NEW}` })
+      source = await location.createProject(wharf, 'source', { script: `${STRUCTURE} ${NEW}` })
       archive = await exportOf(wharf.root, 'source')
     })
 
@@ -195,7 +195,7 @@ describe.each(isThorough ? somePlaces(0) : [SHARED_PLACE])(
     })
 
     test('a job whose workers all die has failed when its attempts are used up', async () => {
-      const hopeless = await place.createProject(wharf, 'hopeless', { script: `${STRUCTURE} ${OLD}` })
+      const hopeless = await location.createProject(wharf, 'hopeless', { script: `${STRUCTURE} ${OLD}` })
       const worker = await startWorkerProcess(wharf, MAY_ATTACH)
       const asked = await withPausePoint(hopeless, async (pausePoint) => {
         const job = jobOf(await askImport(wharf.root, archive, '?targetSlug=hopeless'))
@@ -214,24 +214,27 @@ describe.each(isThorough ? somePlaces(0) : [SHARED_PLACE])(
   },
 )
 
-test.each(somePlaces(1))('a token that is revoked while its import runs gets nothing done, $name', async (place) => {
-  const wharf = await startWharf({ worker: true, environment: MAY_ATTACH })
-  const source = await place.createProject(wharf, 'source', { script: `${STRUCTURE} ${NEW}` })
-  const target = await place.createProject(wharf, 'target', { script: `${STRUCTURE} ${OLD}` })
-  const archive = await exportOf(wharf.root, 'source')
-  const member = await wharf.member('target', 'admin')
-  const asked = await withPausePoint(target, async (pausePoint) => {
-    const job = jobOf(await askImport(member, archive, '?targetSlug=target'))
-    await pausePoint.reached()
-    await wharf.database.query('UPDATE control.token SET revoked_at = now()')
-    return untilStatus(wharf.root, job.id, 'failed')
-  })
-  expect(asked).toMatchObject({ error: { code: 'AUTHORIZATION_REVOKED' } })
-  expect(await count(target)).toEqual({ n: 2 })
-  await source.remove()
-  await target.remove()
-  await wharf.close()
-})
+test.each(someLocations(1))(
+  'a token that is revoked while its import runs gets nothing done, $name',
+  async (location) => {
+    const wharf = await startWharf({ worker: true, environment: MAY_ATTACH })
+    const source = await location.createProject(wharf, 'source', { script: `${STRUCTURE} ${NEW}` })
+    const target = await location.createProject(wharf, 'target', { script: `${STRUCTURE} ${OLD}` })
+    const archive = await exportOf(wharf.root, 'source')
+    const member = await wharf.member('target', 'admin')
+    const asked = await withPausePoint(target, async (pausePoint) => {
+      const job = jobOf(await askImport(member, archive, '?targetSlug=target'))
+      await pausePoint.reached()
+      await wharf.database.query('UPDATE control.token SET revoked_at = now()')
+      return untilStatus(wharf.root, job.id, 'failed')
+    })
+    expect(asked).toMatchObject({ error: { code: 'AUTHORIZATION_REVOKED' } })
+    expect(await count(target)).toEqual({ n: 2 })
+    await source.remove()
+    await target.remove()
+    await wharf.close()
+  },
+)
 
 test('a file that comes after its attempt was given up, and the file removed, does not stay', async () => {
   const wharf = await startWharf()

@@ -4,7 +4,7 @@ import { JOB_KINDS } from '../../src/contract/job.ts'
 import type { JobKind } from '../../src/jobs/job.ts'
 import type { LostCall } from '../support/faults/fail-point.ts'
 import { isRedisInstalled } from '../support/servers/redis.ts'
-import { ATTACHED_PLACES, somePlaces } from '../support/service/places.ts'
+import { ATTACHED_LOCATIONS, someLocations } from '../support/service/locations.ts'
 import { isThorough } from '../support/thorough.ts'
 import {
   type FailingService,
@@ -31,7 +31,7 @@ console.log(
 )
 
 /** Those in which an import is loaded beside what is there, by another exchange each. */
-const ATTACHED = ATTACHED_PLACES.filter(({ isOwned }) => isOwned)
+const ATTACHED = ATTACHED_LOCATIONS.filter(({ isOwned }) => isOwned)
 
 const FAIL_POINTS: [what: string, start: () => Promise<FailingService>][] = [
   ['the file system', () => withFailingFiles('EIO')],
@@ -40,14 +40,14 @@ const FAIL_POINTS: [what: string, start: () => Promise<FailingService>][] = [
 ]
 if (tryAll) FAIL_POINTS.push(['a file system that is full', () => withFailingFiles('ENOSPC')])
 if (isRedisInstalled) FAIL_POINTS.push(['the queue on Redis', withFailingRedis])
-for (const place of somePlaces(seed, ATTACHED).filter(({ isAttached }) => isAttached)) {
-  FAIL_POINTS.push([`the database of projects ${place.name}`, () => withFailingAttached(place)])
+for (const location of someLocations(seed, ATTACHED).filter(({ isAttached }) => isAttached)) {
+  FAIL_POINTS.push([`the database of projects ${location.name}`, () => withFailingAttached(location)])
 }
 if (tryAll || isThorough) {
-  for (const place of ATTACHED_PLACES) {
+  for (const location of ATTACHED_LOCATIONS) {
     FAIL_POINTS.push(
-      [`the file system for projects ${place.name}`, () => withFailingFiles('EIO', place)],
-      [`PostgreSQL for projects ${place.name}`, () => withFailingPostgres(place)],
+      [`the file system for projects ${location.name}`, () => withFailingFiles('EIO', location)],
+      [`PostgreSQL for projects ${location.name}`, () => withFailingPostgres(location)],
     )
   }
 }
@@ -103,17 +103,17 @@ describe.each(FAIL_POINTS)('of the calls to %s', (_what, start) => {
 /** Where a commit is not answered, and how many there are at least. */
 const COMMITS: [where: string, start: () => Promise<FailingService>, atLeast: number][] = [
   ["Wharf's database", withFailingCommits, 6],
-  ...somePlaces(seed + 1, ATTACHED)
+  ...someLocations(seed + 1, ATTACHED)
     .filter(({ isAttached }) => isAttached)
-    .map((place): (typeof COMMITS)[number] => [
-      `the database of projects ${place.name}`,
-      () => withFailingAttached(place, 'COMMIT'),
+    .map((location): (typeof COMMITS)[number] => [
+      `the database of projects ${location.name}`,
+      () => withFailingAttached(location, 'COMMIT'),
       1,
     ]),
 ]
 if (tryAll || isThorough) {
-  for (const place of ATTACHED)
-    COMMITS.push([`Wharf's database for projects ${place.name}`, () => withFailingCommits(place), 3])
+  for (const location of ATTACHED)
+    COMMITS.push([`Wharf's database for projects ${location.name}`, () => withFailingCommits(location), 3])
 }
 
 test.each(COMMITS)(

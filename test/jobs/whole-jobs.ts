@@ -8,7 +8,7 @@ import type { LostCall } from '../support/faults/fail-point.ts'
 import type { ApiAnswer } from '../support/http/api-client.ts'
 import { askExport, askImport } from '../support/jobs/jobs.ts'
 import { leftAfterSweep, nothingIsLeft } from '../support/service/leftovers.ts'
-import type { PlacedProject } from '../support/service/place.ts'
+import type { PlacedProject } from '../support/service/location.ts'
 import type { TestWharf } from '../support/service/wharf.ts'
 import type { FailingService } from './failing-service.ts'
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Place } from '../service/place.ts'
+import type { Location } from '../service/location.ts'
 import { comparableLines } from './import.ts'
 
 const stageLineSchema = z.object({
@@ -9,11 +9,11 @@ const stageLineSchema = z.object({
 const isStageLine = (line: string): boolean => line.startsWith('{"stage":')
 
 /** The lines of an archive that a copy in such a place has too: where things have several owners, it says whose they are. */
-export const placedLines = ({ isOwned }: Place, archive: string): string[] =>
+export const placedLines = ({ isOwned }: Location, archive: string): string[] =>
   comparableLines(archive).filter((line) => isOwned || !isStageLine(line))
 
-/** What an archive says it lacks, but for owners in a place where things have several. */
-export const lackedBy = ({ isOwned }: Place, archive: string): readonly { kind: string; name: string }[] =>
+/** What an archive says it lacks, but for owners in a location where things have several. */
+export const lackedBy = ({ isOwned }: Location, archive: string): readonly { kind: string; name: string }[] =>
   archive
     .split('\n')
     .filter(isStageLine)

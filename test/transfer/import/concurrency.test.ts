@@ -10,9 +10,9 @@ import { PAUSE, withPausePoint } from '../../support/database/pause-point.ts'
 import { openTransactions } from '../../support/database/transactions.ts'
 import { eventually } from '../../support/eventually.ts'
 import { withSession } from '../../support/servers/sessions.ts'
-import { MAY_ATTACH } from '../../support/service/attached-place.ts'
-import type { PlacedProject } from '../../support/service/place.ts'
-import { somePlaces } from '../../support/service/places.ts'
+import { MAY_ATTACH } from '../../support/service/attached-location.ts'
+import type { PlacedProject } from '../../support/service/location.ts'
+import { someLocations } from '../../support/service/locations.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 import { isThorough } from '../../support/thorough.ts'
 
@@ -34,16 +34,16 @@ beforeAll(async () => {
 
 afterAll(() => wharf.close())
 
-describe.each(somePlaces(1))('$name', (place) => {
+describe.each(someLocations(1))('$name', (location) => {
   let shop: PlacedProject
   let source: PlacedProject
   let few: string
   let many: string
 
   beforeAll(async () => {
-    shop = await place.createProject(wharf, 'shop', { script: STRUCTURE + rows(10, 3) })
+    shop = await location.createProject(wharf, 'shop', { script: STRUCTURE + rows(10, 3) })
     few = await exportOf(wharf.root, 'shop')
-    source = await place.createProject(wharf, 'source', { script: STRUCTURE + rows(300, 5) })
+    source = await location.createProject(wharf, 'source', { script: STRUCTURE + rows(300, 5) })
     many = (await exportOf(wharf.root, 'source')).replace('"slug":"source"', '"slug":"source","targetSlug":"shop"')
   })
 
@@ -52,10 +52,10 @@ describe.each(somePlaces(1))('$name', (place) => {
     await source?.remove()
   })
 
-  const contents = async (): Promise<string[]> => placedLines(place, await exportOf(wharf.root, 'shop'))
+  const contents = async (): Promise<string[]> => placedLines(location, await exportOf(wharf.root, 'shop'))
 
   /** Unless tests are thorough, those that hardly depend on where a project is are run in Wharf's database alone. */
-  const testUsually = test.runIf(!place.isAttached || isThorough)
+  const testUsually = test.runIf(!location.isAttached || isThorough)
 
   const imported = async (archive: string): Promise<void> => {
     const answer = await sendArchive(wharf.root, archive)
@@ -72,7 +72,7 @@ describe.each(somePlaces(1))('$name', (place) => {
       await pausePoint.release()
       expect(await first).toMatchObject({ status: 200 })
     })
-    expect(await contents()).toEqual(placedLines(place, many))
+    expect(await contents()).toEqual(placedLines(location, many))
   })
 
   testUsually('many imports at once leave one of them, whole', async () => {
@@ -80,7 +80,7 @@ describe.each(somePlaces(1))('$name', (place) => {
     const statuses = (await Promise.all(asked)).map(({ status }) => status)
     expect(statuses).toContain(200)
     expect(statuses.filter((status) => status !== 200 && status !== 409)).toEqual([])
-    expect([placedLines(place, few), placedLines(place, many)]).toContainEqual(await contents())
+    expect([placedLines(location, few), placedLines(location, many)]).toContainEqual(await contents())
   })
 
   testUsually('who imports right after another import, or a refusal, finds nobody in the way', async () => {
@@ -92,7 +92,7 @@ describe.each(somePlaces(1))('$name', (place) => {
   })
 
   // What was loaded in place is kept nowhere.
-  test.runIf(place.isOwned && (!place.isAttached || isThorough))(
+  test.runIf(location.isOwned && (!location.isAttached || isThorough))(
     'several who drop what was kept do not end each other',
     async () => {
       await imported(few)
@@ -118,7 +118,7 @@ describe.each(somePlaces(1))('$name', (place) => {
       const undo = await wharf.root.post('/projects/shop/stages/live/undo?force=true')
       expect(undo).toMatchObject({
         status: 409,
-        ...(place.isOwned && { headers: { 'retry-after': expect.any(String) } }),
+        ...(location.isOwned && { headers: { 'retry-after': expect.any(String) } }),
       })
       await sweepShadowSchemas(wharf.container, createLogger('silent'))
       await pausePoint.release()
@@ -141,14 +141,14 @@ describe.each(somePlaces(1))('$name', (place) => {
   })
 
   // What is loaded in place is locked meanwhile.
-  test.runIf(place.isOwned)(
+  test.runIf(location.isOwned)(
     'who reads through an import goes on reading, and sees the old rows or the new',
     async () => {
       await imported(few)
       const readings: Reading[] = []
       let over = false
       const reading = readAgainAndAgain(
-        { project: shop, isLocked: place.isAttached },
+        { project: shop, isLocked: location.isAttached },
         () => over,
         (seen) => readings.push(seen),
       )
@@ -171,7 +171,7 @@ describe.each(somePlaces(1))('$name', (place) => {
   )
 
   test('an export through imports has the old rows or the new', async () => {
-    const wholes = [few, many].map((archive) => placedLines(place, archive).join('\n'))
+    const wholes = [few, many].map((archive) => placedLines(location, archive).join('\n'))
     const seen: string[] = []
     let over = false
     const exporting = (async () => {
@@ -185,7 +185,7 @@ describe.each(somePlaces(1))('$name', (place) => {
   })
 
   // In an attached database it does, since no transaction there may see some tables as they were and others as they are.
-  test.runIf(!place.isAttached)(
+  test.runIf(!location.isAttached)(
     'an import does not wait for somebody who goes on reading, nor do the next',
     async () => {
       await withSession(shop.database.url, async (reader) => {
@@ -205,7 +205,7 @@ describe.each(somePlaces(1))('$name', (place) => {
   })
 
   testUsually('a stage that is deleted leaves no locks, and nobody gets those of one that is gone', async () => {
-    const leaving = await place.createProject(wharf, 'leaving')
+    const leaving = await location.createProject(wharf, 'leaving')
     const rows = (): Promise<{ stage_id: string }[]> =>
       wharf.database.query('SELECT stage_id FROM system.stage_lock EXCEPT SELECT stage_id FROM system.stage_state')
     await leaving.remove()

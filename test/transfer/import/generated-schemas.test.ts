@@ -6,9 +6,9 @@ import { exportOf, sendArchive } from '../../support/archives/import.ts'
 import { lackedBy, placedLines } from '../../support/archives/placed-archive.ts'
 import { createMigratedDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { type InstalledCluster, installedCluster } from '../../support/servers/installed-cluster.ts'
-import { MAY_ATTACH } from '../../support/service/attached-place.ts'
-import { type Place, type PlacedProject, ScriptRefused } from '../../support/service/place.ts'
-import { somePlaces } from '../../support/service/places.ts'
+import { MAY_ATTACH } from '../../support/service/attached-location.ts'
+import { type Location, type PlacedProject, ScriptRefused } from '../../support/service/location.ts'
+import { someLocations } from '../../support/service/locations.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 import { isThorough } from '../../support/thorough.ts'
 
@@ -18,7 +18,7 @@ import { isThorough } from '../../support/thorough.ts'
  */
 const SCHEMAS = Number(process.env.SCHEMAS ?? (isThorough ? 12 : 3))
 
-/** Those of a run for each attached place. */
+/** Those of a run for each attached location. */
 const ATTACHED_SCHEMAS = process.env.SCHEMAS === undefined && !isThorough ? 1 : SCHEMAS
 
 let cluster: InstalledCluster | undefined
@@ -46,10 +46,10 @@ const extensionsOf = (script: string): string[] =>
   [...script.matchAll(/CREATE EXTENSION IF NOT EXISTS (\w+)/g)].map(([, name = '']) => name)
 
 /** Takes a schema out and back, into an empty project, over itself, and by an undo. */
-async function assertComesBack(place: Place, allOf: string): Promise<boolean> {
+async function assertComesBack(location: Location, allOf: string): Promise<boolean> {
   const made: PlacedProject[] = []
   const createProject = async (slug: string, script?: string): Promise<PlacedProject> => {
-    const project = await place.createProject(wharf, slug, {
+    const project = await location.createProject(wharf, slug, {
       createDatabase: cluster?.createDatabase,
       extensions: extensionsOf(allOf),
       ...(script !== undefined && { script }),
@@ -61,19 +61,19 @@ async function assertComesBack(place: Place, allOf: string): Promise<boolean> {
     const copy = await createProject('copy')
     const source = await createProject('source', allOf)
     const archive = await exportOf(wharf.root, 'source')
-    expect(lackedBy(place, archive)).toEqual([])
-    const [lines, dump] = [placedLines(place, archive), await dumpOf(source)]
+    expect(lackedBy(location, archive)).toEqual([])
+    const [lines, dump] = [placedLines(location, archive), await dumpOf(source)]
     const imported = await sendArchive(wharf.root, archive, { query: '?targetSlug=copy' })
     expect(imported.status, imported.text).toBe(200)
     await copy.shareOut()
     expect(await dumpOf(copy)).toEqual(dump)
     const over = await sendArchive(wharf.root, archive)
     expect(over.status, over.text).toBe(200)
-    expect(placedLines(place, await exportOf(wharf.root, 'source'))).toEqual(lines)
+    expect(placedLines(location, await exportOf(wharf.root, 'source'))).toEqual(lines)
     expect(await dumpOf(source)).toEqual(dump)
     for (const stage of isUndoable(over.json) ? source.stages : []) {
       // What was written to an attached database since is not looked at.
-      const undone = await wharf.root.post(`/projects/source/stages/${stage.slug}/undo?force=${place.isAttached}`)
+      const undone = await wharf.root.post(`/projects/source/stages/${stage.slug}/undo?force=${location.isAttached}`)
       expect(undone.status, undone.text).toBe(200)
     }
     expect(await dumpOf(source)).toEqual(dump)
@@ -95,13 +95,13 @@ const resultSchema = z.object({
   projects: z.array(z.object({ stages: z.array(z.object({ undoable: z.boolean() })) })),
 })
 
-describe.each(somePlaces(2))('$name', (place) => {
-  const runs = place.isAttached ? ATTACHED_SCHEMAS : SCHEMAS
+describe.each(someLocations(2))('$name', (location) => {
+  const runs = location.isAttached ? ATTACHED_SCHEMAS : SCHEMAS
 
   test('schemas that are made up at random come back as they were', { timeout: 3_600_000 }, async () => {
     let taken = 0
     const property = fc.asyncProperty(generatedSchema, async (script) => {
-      if (await assertComesBack(place, script)) taken += 1
+      if (await assertComesBack(location, script)) taken += 1
     })
     await fc.assert(property, {
       numRuns: runs,

@@ -8,9 +8,9 @@ import { lackedBy, placedLines } from '../../support/archives/placed-archive.ts'
 import { createMigratedDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { type InstalledCluster, installedCluster } from '../../support/servers/installed-cluster.ts'
 import { installedPrograms, versionOf } from '../../support/servers/installed-programs.ts'
-import { MAY_ATTACH } from '../../support/service/attached-place.ts'
-import type { Place, PlacedProject } from '../../support/service/place.ts'
-import { ATTACHED_PLACES, SHARED_PLACE } from '../../support/service/places.ts'
+import { MAY_ATTACH } from '../../support/service/attached-location.ts'
+import type { Location, PlacedProject } from '../../support/service/location.ts'
+import { ATTACHED_LOCATIONS, SHARED_LOCATION } from '../../support/service/locations.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 import { isThorough } from '../../support/thorough.ts'
 
@@ -55,24 +55,25 @@ const databasesFor = (own: string | undefined) =>
     return isThorough || programs === undefined || EVERYWHERE.has(slug)
   })
 
-/** Unless tests are thorough, every third database is tried in an attached one too, in another place each. */
+/** Unless tests are thorough, every third database is tried in an attached one too, in another location each. */
 const isUsual = (at: number, turn: number): boolean =>
-  at % 3 === 1 && Math.floor(at / 3) % ATTACHED_PLACES.length === turn
+  at % 3 === 1 && Math.floor(at / 3) % ATTACHED_LOCATIONS.length === turn
 
 /**
  * Whether it can be imported over itself there: the bare name of a function, as a value, means two of them while that of
  * the archive stands beside the one that is there, both to be found since extensions stand in that schema, too.
  */
-const isNamedOnce = (slug: string, { staysInSchema, isOwned }: Place): boolean =>
+const isNamedOnce = (slug: string, { staysInSchema, isOwned }: Location): boolean =>
   slug !== 'object-names' || !staysInSchema || !isOwned
 
 /** Each database in Wharf's own, and in those that are attached. */
-const placesFor = (own: string | undefined) =>
+const locationsFor = (own: string | undefined) =>
   databasesFor(own).flatMap((database, at) => {
-    const attached = ATTACHED_PLACES.filter(
-      (place, turn) => (isThorough || (own !== undefined && isUsual(at, turn))) && isNamedOnce(database.slug, place),
+    const attached = ATTACHED_LOCATIONS.filter(
+      (location, turn) =>
+        (isThorough || (own !== undefined && isUsual(at, turn))) && isNamedOnce(database.slug, location),
     )
-    return [SHARED_PLACE, ...attached].map((place) => ({ ...database, place, where: place.name }))
+    return [SHARED_LOCATION, ...attached].map((location) => ({ ...database, location, where: location.name }))
   })
 
 /** The first lines in which two texts differ: whole, they would bury what is wrong with them. */
@@ -125,15 +126,15 @@ describe.each(SERVERS)('on $server', ({ own }) => {
     return values
   }
 
-  describe.each(placesFor(own))('$slug $where', ({ slug, path, place }) => {
+  describe.each(locationsFor(own))('$slug $where', ({ slug, path, location }) => {
     let source: PlacedProject
     let copy: PlacedProject
     let archive: string
 
     beforeAll(async () => {
       const options = { createDatabase: cluster?.createDatabase }
-      source = await place.createProject(wharf, slug, { ...options, script: readFileSync(path, 'utf8') })
-      copy = await place.createProject(wharf, `${slug}-copy`, options)
+      source = await location.createProject(wharf, slug, { ...options, script: readFileSync(path, 'utf8') })
+      copy = await location.createProject(wharf, `${slug}-copy`, options)
       archive = await exportOf(wharf.root, slug)
     })
 
@@ -149,9 +150,9 @@ describe.each(SERVERS)('on $server', ({ own }) => {
         projects: [{ slug, targetSlug: copy.slug, stages: source.stages.map(({ slug }) => ({ slug })) }],
       })
       expect(rowsOf(answer.json)).toBe(archive.split('\n').filter((line) => line.startsWith('{"row":')).length)
-      expect(lackedBy(place, archive)).toEqual([])
+      expect(lackedBy(location, archive)).toEqual([])
       expect(
-        differences(placedLines(place, await exportOf(wharf.root, copy.slug)), placedLines(place, archive)),
+        differences(placedLines(location, await exportOf(wharf.root, copy.slug)), placedLines(location, archive)),
       ).toEqual([])
       await copy.shareOut()
     })
@@ -175,7 +176,7 @@ describe.each(SERVERS)('on $server', ({ own }) => {
       expect(differences(await dump(copy), original)).toEqual([])
     })
 
-    test.runIf(place.isAttached)('is exported by a login that may only read as by its owner', async () => {
+    test.runIf(location.isAttached)('is exported by a login that may only read as by its owner', async () => {
       const withoutRights = (text: string): string[] =>
         comparableLines(text).filter((line) => !line.startsWith('{"stage":'))
       const owners = withoutRights(await exportOf(wharf.root, copy.slug))

@@ -4,9 +4,9 @@ import { linesOf } from '../../support/archives/archive-text.ts'
 import { comparableLines, exportOf, sendArchive } from '../../support/archives/import.ts'
 import { placedLines } from '../../support/archives/placed-archive.ts'
 import type { ApiAnswer } from '../../support/http/api-client.ts'
-import { MAY_ATTACH } from '../../support/service/attached-place.ts'
-import type { Place, PlacedProject } from '../../support/service/place.ts'
-import { ATTACHED_PLACES, SHARED_PLACE, somePlaces } from '../../support/service/places.ts'
+import { MAY_ATTACH } from '../../support/service/attached-location.ts'
+import type { Location, PlacedProject } from '../../support/service/location.ts'
+import { ATTACHED_LOCATIONS, SHARED_LOCATION, someLocations } from '../../support/service/locations.ts'
 import { applyScript, createProject } from '../../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 import { isThorough, someOf } from '../../support/thorough.ts'
@@ -87,15 +87,15 @@ type Target = Pick<PlacedProject, 'slug' | 'stages' | 'schema' | 'database' | 's
 
 let made = 0
 
-/** Lets an archive of what one script makes be imported into what another one makes, both in the same place. */
+/** Lets an archive of what one script makes be imported into what another one makes, both in the same location. */
 async function withTarget(
-  place: Place,
+  location: Location,
   scripts: { readonly source: string; readonly target?: string },
   use: (archive: string, target: Target) => Promise<void>,
 ): Promise<void> {
   made += 1
   // Here, stages of the same two projects do: to make projects takes longer.
-  if (!place.isAttached) {
+  if (!location.isAttached) {
     const [stage, schema] = [`s${made}`, `target.s${made}`]
     const archive = await madeBy(scripts.source.replaceAll('$SCHEMA', `source.${stage}`), stage)
     if (scripts.target) await applyScript(wharf, 'target', scripts.target, stage)
@@ -103,8 +103,8 @@ async function withTarget(
     const target = { slug: 'target', stages: [{ slug: stage, schema }], schema, database }
     return use(archive, { ...target, shareOut: async () => undefined })
   }
-  const source = await place.createProject(wharf, `from${made}`, { script: scripts.source })
-  const target = await place.createProject(wharf, `into${made}`, { script: scripts.target ?? '' })
+  const source = await location.createProject(wharf, `from${made}`, { script: scripts.source })
+  const target = await location.createProject(wharf, `into${made}`, { script: scripts.target ?? '' })
   try {
     await use(await exportOf(wharf.root, source.slug), target)
   } finally {
@@ -123,37 +123,37 @@ const contentsOf = ({ slug, stages }: Target): Promise<string> =>
 const timesOf = (at: number): readonly string[] => (isThorough || at % 4 === 0 ? ['first', 'second'] : ['first'])
 
 /** All shapes on Wharf's server; of those that are attached each takes a few, unless tests are thorough. */
-const PLACED = [SHARED_PLACE, ...ATTACHED_PLACES].map((place, turn) => ({
-  place,
-  where: place.name,
+const PLACED = [SHARED_LOCATION, ...ATTACHED_LOCATIONS].map((location, turn) => ({
+  location,
+  where: location.name,
   shapes: Object.entries(SHAPES)
     .map(([name, script], at) => ({ name, script, times: timesOf(at) }))
     // PostgreSQL makes such an index as the owner of the table, who may not read a view that somebody else owns.
-    .filter(({ name }) => place.isOwned || name !== 'an index over a function that reads a view')
-    .filter((_, at) => isThorough || !place.isAttached || at % (4 * ATTACHED_PLACES.length) === 3 * turn),
+    .filter(({ name }) => location.isOwned || name !== 'an index over a function that reads a view')
+    .filter((_, at) => isThorough || !location.isAttached || at % (4 * ATTACHED_LOCATIONS.length) === 3 * turn),
 }))
 
-describe.each(PLACED)('$where', ({ place, shapes }) => {
+describe.each(PLACED)('$where', ({ location, shapes }) => {
   test.each(shapes)('$name can be imported, again and again', async ({ script, times }) => {
-    await withTarget(place, { source: script }, async (archive, target) => {
+    await withTarget(location, { source: script }, async (archive, target) => {
       for (const time of times) {
         const answer = await sendTo(target, archive)
         expect(answer, `${time}: ${answer.text}`).toMatchObject({ status: 200 })
-        expect(placedLines(place, await contentsOf(target))).toEqual(placedLines(place, archive))
+        expect(placedLines(location, await contentsOf(target))).toEqual(placedLines(location, archive))
         await target.shareOut()
       }
     })
   })
 })
 
-describe.each(somePlaces(0))('$name', (place) => {
+describe.each(someLocations(0))('$name', (location) => {
   test('an identity goes on where it stood, whatever its sequence is called', async () => {
     const identity = 'id integer GENERATED ALWAYS AS IDENTITY'
     const scripts = {
       source: `CREATE TABLE t (${identity}); INSERT INTO t SELECT FROM generate_series(1, 5)`,
       target: `CREATE TABLE old_name (${identity}); ALTER TABLE old_name RENAME TO t`,
     }
-    await withTarget(place, scripts, async (archive, target) => {
+    await withTarget(location, scripts, async (archive, target) => {
       const { database, schema } = target
       expect(await sendTo(target, archive)).toMatchObject({ status: 200 })
       await database.query(`INSERT INTO "${schema}".t DEFAULT VALUES`)
@@ -166,7 +166,7 @@ describe.each(somePlaces(0))('$name', (place) => {
       source: `CREATE TABLE t (a integer, b text); INSERT INTO t VALUES (1, 'x')`,
       target: 'CREATE TABLE t (b text, a integer)',
     }
-    await withTarget(place, scripts, async (archive, target) => {
+    await withTarget(location, scripts, async (archive, target) => {
       const { database, schema } = target
       expect(await sendTo(target, archive)).toMatchObject({ status: 200 })
       expect(await database.query(`SELECT * FROM "${schema}".t`)).toEqual([{ b: 'x', a: 1 }])

@@ -7,9 +7,9 @@ import { comparableLines, exportOf, sendArchive } from '../../support/archives/i
 import { readObjects, readState } from '../../support/database/database-state.ts'
 import { eventually } from '../../support/eventually.ts'
 import { withSession } from '../../support/servers/sessions.ts'
-import { MAY_ATTACH } from '../../support/service/attached-place.ts'
-import type { PlacedProject } from '../../support/service/place.ts'
-import { ATTACHED_PLACES, SHARED_PLACE, somePlaces } from '../../support/service/places.ts'
+import { MAY_ATTACH } from '../../support/service/attached-location.ts'
+import type { PlacedProject } from '../../support/service/location.ts'
+import { ATTACHED_LOCATIONS, SHARED_LOCATION, someLocations } from '../../support/service/locations.ts'
 import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 import { isThorough, someOf } from '../../support/thorough.ts'
 
@@ -45,7 +45,7 @@ beforeAll(async () => {
 afterAll(() => wharf.close())
 
 /** Where what an import replaces is kept. */
-const KEEPING = ATTACHED_PLACES.filter(({ isOwned }) => isOwned)
+const KEEPING = ATTACHED_LOCATIONS.filter(({ isOwned }) => isOwned)
 
 const undo = ({ slug }: Pick<PlacedProject, 'slug'>, query = '') =>
   wharf.root.post(`/projects/${slug}/stages/live/undo${query}`)
@@ -58,21 +58,21 @@ const keptOf = ({ slug }: PlacedProject): string =>
   `stage_id = (SELECT stage.id FROM control.stage JOIN control.project ON project.id = project_id
                 WHERE project.slug = '${slug}' AND stage.slug = 'live')`
 
-describe.each(somePlaces(0, KEEPING))('$name', (place) => {
+describe.each(someLocations(0, KEEPING))('$name', (location) => {
   let archive: string
   /** Of the stage `live`. */
   let expected: readonly string[]
   let source: PlacedProject
   const made: PlacedProject[] = []
   /** Unless tests are thorough, those that hardly depend on where a project is are run in Wharf's database alone. */
-  const testUsually = test.runIf(!place.isAttached || isThorough)
+  const testUsually = test.runIf(!location.isAttached || isThorough)
   /** In an attached database it is not looked whether somebody wrote since, so that an undo always has to be forced. */
-  const unwritten = place.isAttached ? '?force=true' : ''
+  const unwritten = location.isAttached ? '?force=true' : ''
 
-  const tables = place.staysInSchema ? TABLES : TABLES + SPAN
+  const tables = location.staysInSchema ? TABLES : TABLES + SPAN
 
   beforeAll(async () => {
-    source = await place.createProject(wharf, 'source', {
+    source = await location.createProject(wharf, 'source', {
       script: `${tables} INSERT INTO artist (name) VALUES ('new'), ('newer'); INSERT INTO album VALUES (1, 1)`,
     })
     archive = await exportOf(wharf.root, 'source')
@@ -84,7 +84,7 @@ describe.each(somePlaces(0, KEEPING))('$name', (place) => {
   })
 
   async function projectWith(rows: string): Promise<PlacedProject> {
-    const project = await place.createProject(wharf, `p${made.length}`, { script: `${tables} ${rows}` })
+    const project = await location.createProject(wharf, `p${made.length}`, { script: `${tables} ${rows}` })
     made.push(project)
     return project
   }
@@ -162,7 +162,7 @@ describe.each(somePlaces(0, KEEPING))('$name', (place) => {
     expect(await contents(project)).toEqual(expected)
   })
 
-  test.each(someOf(Object.entries(CHANGES), place.isAttached ? 6 : 3))(
+  test.each(someOf(Object.entries(CHANGES), location.isAttached ? 6 : 3))(
     'an undo asks where, since the import, %s',
     async (_, sql) => {
       const project = await imported()
@@ -189,7 +189,7 @@ describe.each(somePlaces(0, KEEPING))('$name', (place) => {
 
   testUsually('where nothing is to be kept, nothing is', async () => {
     const other = await startWharf({ environment: { ...MAY_ATTACH, WHARF_UNDO_HOURS: '0' } })
-    const project = await place.createProject(other, 'source', {
+    const project = await location.createProject(other, 'source', {
       script: `${tables} INSERT INTO artist (name) VALUES ('old')`,
     })
     expect(await sendArchive(other.root, archive)).toMatchObject({ status: 200 })
@@ -262,7 +262,7 @@ describe.each(somePlaces(0, KEEPING))('$name', (place) => {
     const undone = undoImport(
       { system, imports, importTurns },
       { ...database, stageId: stage.id, schemaName: stage.schemaName, projectId: project.id },
-      { force: place.isAttached, tokenId: null, authorise: lose },
+      { force: location.isAttached, tokenId: null, authorise: lose },
     )
     await expect(undone).rejects.toThrow()
     expect(await contents({ slug })).toEqual(expected)
@@ -280,7 +280,7 @@ describe("in Wharf's database, where it is known who writes", () => {
   /** A project that was imported over itself. */
   async function imported(): Promise<PlacedProject> {
     turn += 1
-    const project = await SHARED_PLACE.createProject(wharf, `known${turn}`, { script: TABLES })
+    const project = await SHARED_LOCATION.createProject(wharf, `known${turn}`, { script: TABLES })
     expect(await sendArchive(wharf.root, await exportOf(wharf.root, project.slug))).toMatchObject({ status: 200 })
     return project
   }

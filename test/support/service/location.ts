@@ -2,7 +2,7 @@ import type { TestDatabase } from '../database/database.ts'
 import type { TestWharf } from './wharf.ts'
 
 /** Where a test has its projects: everything that holds of projects is to hold in each. */
-export interface Place {
+export interface Location {
   readonly name: string
   readonly isAttached: boolean
   /** Whether the login owns all that is there, so that an import is loaded beside it, and can be undone. */
@@ -32,7 +32,7 @@ export interface PlacedProject {
   readonly schema: string
   /** The database that it is in, as a login sees it that may do in its stages whatever it likes. */
   readonly database: Pick<TestDatabase, 'url' | 'superuserUrl' | 'query'>
-  /** Lets what is in its stages now belong to whom it belongs in such a place: an import makes everything the login's. */
+  /** Lets what is in its stages now belong to whom it belongs in such a location: an import makes everything the login's. */
   shareOut(): Promise<void>
   /** From now on, Wharf has a login there that may only read; nothing happens where projects have logins of Wharf's own. */
   becomeReadOnly(): Promise<void>

@@ -1,11 +1,11 @@
 import { expect } from 'vitest'
 import { isThorough } from '../thorough.ts'
-import { attachedPlace } from './attached-place.ts'
-import { type Place, ScriptRefused } from './place.ts'
+import { attachedLocation } from './attached-location.ts'
+import { type Location, ScriptRefused } from './location.ts'
 import { applyScript, createProject } from './projects.ts'
 
 /** Wharf's own database, where projects are unless somebody says otherwise. */
-export const SHARED_PLACE: Place = {
+export const SHARED_LOCATION: Location = {
   name: "in Wharf's database",
   isAttached: false,
   isOwned: true,
@@ -36,19 +36,19 @@ export const SHARED_PLACE: Place = {
 }
 
 /** Databases that are attached, by what the login may do there, and what it finds. */
-export const ATTACHED_PLACES: readonly Place[] = [
-  attachedPlace('in an attached schema of the login', { stages: [{ slug: 'live', schema: 'own' }] }),
-  attachedPlace('in an attached public with extensions', {
+export const ATTACHED_LOCATIONS: readonly Location[] = [
+  attachedLocation('in an attached schema of the login', { stages: [{ slug: 'live', schema: 'own' }] }),
+  attachedLocation('in an attached public with extensions', {
     stages: [{ slug: 'live', schema: 'public' }],
     extensions: ['citext', 'pg_trgm', 'hstore'],
   }),
-  attachedPlace('in attached schemas that are stages of one project', {
+  attachedLocation('in attached schemas that are stages of one project', {
     stages: [
       { slug: 'live', schema: 'own' },
       { slug: 'sales', schema: 'sales' },
     ],
   }),
-  attachedPlace('in an attached public with tables of several owners', {
+  attachedLocation('in an attached public with tables of several owners', {
     stages: [{ slug: 'live', schema: 'public' }],
     isShared: true,
   }),
@@ -59,7 +59,7 @@ export const ATTACHED_PLACES: readonly Place[] = [
  *
  * @param turn which one, so that each test file takes another.
  */
-export const somePlaces = (turn: number, attached: readonly Place[] = ATTACHED_PLACES): readonly Place[] => [
-  SHARED_PLACE,
-  ...attached.filter((_, at) => isThorough || at === turn % attached.length),
-]
+export const someLocations = (
+  turn: number,
+  attached: readonly Location[] = ATTACHED_LOCATIONS,
+): readonly Location[] => [SHARED_LOCATION, ...attached.filter((_, at) => isThorough || at === turn % attached.length)]

@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 import { createTestDatabase } from '../database/database.ts'
 import { createExternalDatabase, type ExternalDatabase } from '../database/external-database.ts'
 import { query } from '../servers/sessions.ts'
-import { type Place, type PlacedProject, ScriptRefused } from './place.ts'
+import { type Location, type PlacedProject, ScriptRefused } from './location.ts'
 
 /** What a service needs to attach databases of the test servers. */
 export const MAY_ATTACH = { WHARF_TRANSFER_HOSTS: '127.0.0.1,localhost' } as const
@@ -15,8 +15,8 @@ interface Attached {
   readonly isShared?: boolean
 }
 
-/** A place in which each project has a database of its own, which is attached by the login that owns the schemas. */
-export const attachedPlace = (name: string, { stages, extensions = [], isShared = false }: Attached): Place => ({
+/** A location in which each project has a database of its own, which is attached by the login that owns the schemas. */
+export const attachedLocation = (name: string, { stages, extensions = [], isShared = false }: Attached): Location => ({
   name,
   isAttached: true,
   isOwned: !isShared,
