@@ -1,7 +1,7 @@
 import { type ByteText, writeByteText } from '../lib/byte-text.ts'
 import { ArchiveSections } from './archive-sections.ts'
 import { type ClosingKind, type LineInput, type OpeningKind, toEntry } from './lines.ts'
-import { EVENT_PARTS, type PageParts, ROW_PARTS } from './pages.ts'
+import { EVENT_PARTS, type PageParts } from './pages.ts'
 
 /** Lists that are left out where they are empty; any other list has to be there, empty or not. */
 const OPTIONAL_LISTS = new Set(['notExported', 'unique', 'checks', 'foreignKeys', 'exclusions', 'indexes', 'options'])
@@ -16,8 +16,8 @@ const OPTIONAL_LISTS = new Set(['notExported', 'unique', 'checks', 'foreignKeys'
 export interface ArchiveWriter {
   /** Writes a line that begins or describes something. */
   open<K extends OpeningKind>(kind: K, content: LineInput<K>): Buffer
-  /** Writes the next rows of the table that `open('rows', …)` named: `rows` arrays, joined by `ROW_PARTS.join`. */
-  rowPage(rows: number, joined: ByteText): Buffer
+  /** Writes the next rows of the table that `open('rows', …)` named. @param lines as many whole lines. They are not looked into. */
+  rows(rows: number, lines: Buffer): Buffer
   /** Writes the next events: `events` objects, each as JSON, joined by `EVENT_PARTS.join`. They are not looked into. */
   eventPage(events: number, joined: ByteText): Buffer
   /**
@@ -40,10 +40,9 @@ export function createArchiveWriter(): ArchiveWriter {
       sections.open(parsed.entry, bytes)
       return bytes
     },
-    rowPage(rows, joined) {
-      const bytes = encodePage(ROW_PARTS, rows, joined)
-      if (rows > 0) sections.add('row', rows, bytes)
-      return bytes
+    rows(rows, lines) {
+      if (rows > 0) sections.add('row', rows, lines)
+      return lines
     },
     eventPage(events, joined) {
       const bytes = encodePage(EVENT_PARTS, events, joined)

@@ -16,12 +16,13 @@ const HIGH_BITS = fourTimes(0x80)
 /**
  * Copies what stands for itself inside a JSON string, four bytes at a time: text is most of most archives.
  *
- * @param words a block that ends with a newline. @param rows has room for what is copied.
- * @returns the position of the first byte that means something else: a quote, a backslash, or a control character.
+ * @param words a block of memory. @param end where to stop at the latest. @param rows has room for what is copied.
+ * @returns the position of the first byte that means something else: a quote, a backslash, or a control character; `end`
+ *   where there is none.
  */
-export function copyPlain(words: DataView, start: number, rows: GrowingBuffer): number {
+export function copyPlain(words: DataView, start: number, end: number, rows: GrowingBuffer): number {
   const copies = rows.words
-  const lastWord = words.byteLength - WORD_BYTES
+  const lastWord = end - WORD_BYTES
   let to = rows.length
   let at = start
   while (at <= lastWord) {
@@ -31,7 +32,11 @@ export function copyPlain(words: DataView, start: number, rows: GrowingBuffer): 
     at += WORD_BYTES
     to += WORD_BYTES
   }
-  for (let byte = words.getUint8(at); isPlain(byte); byte = words.getUint8(++at)) copies.setUint8(to++, byte)
+  for (; at < end; at += 1) {
+    const byte = words.getUint8(at)
+    if (!isPlain(byte)) break
+    copies.setUint8(to++, byte)
+  }
   rows.length = to
   return at
 }

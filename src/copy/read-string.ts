@@ -19,7 +19,7 @@ export function readString(escapes: Readonly<Record<string, string>>, write: (ch
   return (block, start, rows, words) => {
     const { bytes } = rows
     for (let at = start; ; ) {
-      at = copyPlain(words, at, rows)
+      at = copyPlain(words, at, words.byteLength, rows)
       const byte = block[at++]
       if (byte === QUOTE) return at
       if (byte !== BACKSLASH) return INVALID

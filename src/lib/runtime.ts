@@ -104,7 +104,7 @@ export function forgetResults(client: pg.ClientBase): void {
       throw error
     })
   }
-  Object.defineProperty(client, 'query', { value: query })
+  Object.defineProperty(client, 'query', { value: query, configurable: true })
 }
 
 /** What pg-copy-streams and the like give instead of a query; they settle by themselves. */

@@ -12,7 +12,7 @@ import { dropOwned } from './project-objects.ts'
 /** The functions of Wharf's that a project's login may call. A migration grants a new one to the existing logins. */
 const FUNCTIONS = [
   'enter_stage',
-  // Earlier versions call it, which may run beside this one.
+  // Earlier versions call these two, which may run beside this one.
   'fetch_page',
   'fetch_pages',
   'log_rows',

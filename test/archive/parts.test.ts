@@ -4,14 +4,13 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createArchiveWriter } from '../../src/archive/archive-writer.ts'
 import { gzipArchive } from '../../src/archive/gzip-archive.ts'
-import { ROW_PARTS } from '../../src/archive/pages.ts'
 import { readArchive } from '../../src/archive/read-archive.ts'
 import { createStructureLimit } from '../../src/archive/structure-limit.ts'
 import { verifyArchive } from '../../src/archive/verify-archive.ts'
 import { copyBinary, copyText } from '../../src/copy/copy-encoders.ts'
-import { toByteText } from '../../src/lib/byte-text.ts'
 import { checkArchive } from '../../src/transfer/import/receive-archive.ts'
 import { collect, collectItems, linesOf, streamOf } from '../support/archives/archive-sample.ts'
+import { rowLines } from '../support/archives/row-lines.ts'
 
 /** The parts of a table, each with its rows; `undefined` for a section without a number. */
 interface WrittenTable {
@@ -33,7 +32,7 @@ function write(...tables: readonly WrittenTable[]): Buffer[] {
     ...tables.flatMap(({ name, parts, isNumbered = true }) =>
       parts.flatMap((rows, index) => [
         writer.open('rows', { table: name, columns: ['v'], ...(isNumbered && { part: index + 1 }) }),
-        writer.rowPage(rows.length, toByteText(rows.map((value) => JSON.stringify([value])).join(ROW_PARTS.join))),
+        writer.rows(rows.length, rowLines(...rows.map((value) => [value]))),
         writer.close('rowsEnd', { last: index === parts.length - 1 }),
       ]),
     ),

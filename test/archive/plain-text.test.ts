@@ -9,7 +9,7 @@ const BYTES = Array.from({ length: 256 }, (_, byte) => byte)
 function copied(block: Buffer, start: number): { readonly end: number; readonly text: Buffer } {
   const rows = new GrowingBuffer()
   rows.reserve(block.length)
-  const end = copyPlain(viewOf(block), start, rows)
+  const end = copyPlain(viewOf(block), start, block.length, rows)
   return { end, text: rows.take().copy() }
 }
 

@@ -6,7 +6,6 @@ import { createArchiveWriter } from '../../src/archive/archive-writer.ts'
 import { readArchive } from '../../src/archive/read-archive.ts'
 import { verifyArchive } from '../../src/archive/verify-archive.ts'
 import { copyText } from '../../src/copy/copy-encoders.ts'
-import { toByteText } from '../../src/lib/byte-text.ts'
 import {
   collect,
   collectItems,
@@ -17,6 +16,7 @@ import {
   sampleLines,
   streamOf,
 } from '../support/archives/archive-sample.ts'
+import { rowLines } from '../support/archives/row-lines.ts'
 
 const lines = sampleLines()
 const bytes = Buffer.concat(lines)
@@ -135,7 +135,7 @@ test('a long table is read in batches, each the next lines of the file', async (
       ],
     }),
     writer.open('rows', { table: 'long', columns: ['id', 'text'] }),
-    ...rows.map((row) => writer.rowPage(1, toByteText(JSON.stringify(row)))),
+    ...rows.map((row) => writer.rows(1, rowLines(row))),
     ...(['rowsEnd', 'stageEnd', 'projectEnd', 'end'] as const).map((kind) => writer.close(kind)),
   ])
   const batches = (await collectItems(readArchive(streamOf(archive), copyText))).filter((item) => item.kind === 'row')
@@ -182,7 +182,7 @@ test('a writer that is used out of order throws a mistake, not an expected failu
     'written wrongly: a line of kind "end" cannot stand here; expected "archive"',
   )
   expect(() => writer.open('project', { slug: 'No Slug', system: false })).toThrow('project.slug')
-  expect(() => createArchiveWriter().rowPage(1, toByteText('[1]'))).toThrow(Error)
+  expect(() => createArchiveWriter().rows(1, rowLines([1]))).toThrow(Error)
 })
 
 test('reading stops when its signal is aborted, and closes the source', async () => {

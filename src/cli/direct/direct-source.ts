@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { gzipArchive } from '../../archive/gzip-archive.ts'
 import { examineLogin } from '../../database/address/examine-login.ts'
 import type { CatalogQuery } from '../../database/address/login-rights.ts'
@@ -13,6 +14,9 @@ import type { ArchiveSummary } from '../export/read-through.ts'
 import { type Receiving, receiveArchive } from '../export/receive-archive.ts'
 import type { DirectAddress } from './direct-address.ts'
 import { withDirectDatabase } from './direct-database.ts'
+
+/** How many sessions read at once: nobody else uses this process. */
+const JOBS = Math.min(availableParallelism(), 4)
 
 /** What a command exports of a database that it is connected to. */
 export interface DirectSource {
@@ -61,6 +65,7 @@ export async function withDirectSource<T>(
         return open((archive) => receiveArchive(gzip ? gzipArchive(archive) : coalesce(archive), receiving), {
           signal: receiving.signal,
           allowIncomplete: receiving.allowIncomplete,
+          jobs: JOBS,
         })
       },
     })

@@ -1,7 +1,6 @@
 import { withRowsMarked } from '../../contract/completeness.ts'
 import type { ExportSelection } from '../../contract/export.ts'
-import type { Transaction } from '../../database/database.ts'
-import { quoteIdentifier } from '../../database/quoting.ts'
+import { quoteIdentifier, quoteQualified } from '../../database/quoting.ts'
 import { conflict, notFound } from '../../errors.ts'
 import { type FindRoles, readExternalRoles } from '../../projects/role-names.ts'
 import { searchStage } from '../../projects/stage-path.ts'
@@ -14,7 +13,7 @@ import { chooseRights } from './choose-rights.ts'
 import { excludeTables, tableNames, withPartitions } from './exclude-tables.ts'
 import { findLargeObjects } from './large-objects.ts'
 import type { SourceSnapshot } from './snapshot.ts'
-import { declareTableCursor, type TableCursor } from './table-pages.ts'
+import { declareCursors, type TableCursors } from './table-cursors.ts'
 import { findUnclearNames } from './unclear-names.ts'
 
 /** A project whose tables' cursors are open. */
@@ -34,7 +33,7 @@ export interface DeclaredStage {
 }
 
 export interface DeclaredTable extends TableStructure {
-  readonly cursor: TableCursor
+  readonly cursors: TableCursors
 }
 
 /** Thrown where a stage's tables are not those that were locked: it was swapped, or changed, in between. */
@@ -56,19 +55,19 @@ export async function declareTables(
   source: SourceSnapshot,
   selection: ExportSelection,
 ): Promise<DeclaredProject> {
-  const { stages, tx, lockedTables, isOwn, extensionSchemas } = source
+  const { stages, session, lockedTables, isOwn, extensionSchemas } = source
+  const { query } = session
   const excluded = selection.excludeTables ?? []
   const found = new Set<string>()
   const declared: DeclaredStage[] = []
   for (const stage of stages) {
-    await tx.$executeRawUnsafe(searchStage(stage.schemaName, extensionSchemas))
-    const query: Query = (sql, parameters) => tx.$queryRawUnsafe(sql, ...parameters)
+    await session.execute(searchStage(stage.schemaName, extensionSchemas))
     const whole = await readStructure(query, stage.schemaName)
     assertLocked(tablesOf(whole), lockedTables.get(stage.slug))
     for (const name of tableNames(whole)) found.add(name)
     const rest = excludeTables(whole, await withPartitions(query, stage.schemaName, excluded))
     const tables = tablesOf(rest)
-    await assertAllRowsVisible(tx, tables)
+    await assertAllRowsVisible(query, tables)
     const names = tables.map(({ line }) => line.name)
     const objects = await findLargeObjects(query, stage.schemaName, names)
     const unclear = await findUnclearNames(query, stage.schemaName, names)
@@ -85,7 +84,7 @@ export async function declareTables(
       compareNotExported,
     )
     const structure = { ...rest, inOrder, notExported }
-    declared.push({ stage, structure, grants, tables: await declareCursors(source, stage, tables) })
+    declared.push({ stage, structure, grants, tables: await declareStage(source, stage, tables) })
   }
   const unknown = excluded.find((name) => !found.has(name))
   if (unknown !== undefined) throw notFound('table', unknown, `in project "${selection.slug}"`)
@@ -102,12 +101,14 @@ function assertLocked(tables: readonly TableStructure[], locked: ReadonlySet<str
  * FORCE ROW LEVEL SECURITY puts a table's owner under its policies. No session can do without them but that of a login with
  * BYPASSRLS, and to alter the table for the time of an export would lock out its readers.
  */
-async function assertAllRowsVisible(tx: Transaction, tables: readonly TableStructure[]): Promise<void> {
+async function assertAllRowsVisible(query: Query, tables: readonly TableStructure[]): Promise<void> {
   const forced = tables.filter(({ line: { rowSecurity } }) => rowSecurity?.enabled && rowSecurity.forced)
   if (forced.length === 0) return
-  const [login] = await tx.$queryRaw<{ name: string; bypasses: boolean }[]>`
-    SELECT rolname::pg_catalog.text AS name, rolbypassrls OR rolsuper AS bypasses FROM pg_catalog.pg_roles
-    WHERE rolname OPERATOR(pg_catalog.=) CURRENT_USER`
+  const [login] = await query<{ name: string; bypasses: boolean }>(
+    `SELECT rolname::pg_catalog.text AS name, rolbypassrls OR rolsuper AS bypasses FROM pg_catalog.pg_roles
+      WHERE rolname OPERATOR(pg_catalog.=) CURRENT_USER`,
+    [],
+  )
   if (!login || login.bypasses) return
   const names = forced.map(({ line }) => quoteIdentifier(line.name))
   throw conflict(
@@ -118,23 +119,54 @@ async function assertAllRowsVisible(tx: Transaction, tables: readonly TableStruc
   )
 }
 
-async function declareCursors(
-  { tx, isOwn }: SourceSnapshot,
+/** Larger tables are read by all sessions, each of the others by the next one. */
+const SHARED_BYTES = 8 * 1024 * 1024
+
+async function declareStage(
+  { readers, session }: SourceSnapshot,
   stage: Stage,
   tables: readonly TableStructure[],
 ): Promise<readonly DeclaredTable[]> {
+  const sizes = readers.length > 1 ? await readSizes(session.query, tables) : new Map<string, number>()
   const declared: DeclaredTable[] = []
+  let turn = 0
   for (const table of tables) {
     if (table.line.partitionBy !== undefined) continue
-    const source = {
+    const isShared = (sizes.get(table.oid) ?? 0) > SHARED_BYTES
+    const next = readers[turn++ % readers.length] ?? session
+    const cursors = await declareCursors(isShared ? readers : [next], {
+      oid: table.oid,
       schemaName: stage.schemaName,
-      tableName: table.line.name,
+      name: table.line.name,
       expressions: table.columns.map(({ expression }) => expression),
-      toasted: table.toasted,
-      isOwn,
-    }
-    const cursor = await declareTableCursor(tx, source, `wharf_${table.oid}`)
-    declared.push({ ...table, cursor })
+      forms: table.columns.map(({ form }) => form),
+    })
+    declared.push({ ...table, cursors })
   }
+  await assertSameTables(session.query, stage, tables)
   return declared
+}
+
+/**
+ * PostgreSQL looks a table up by its name when a cursor is declared, also in an old snapshot: where the name is another
+ * table's by then, the cursor has that.
+ */
+async function assertSameTables(query: Query, { schemaName }: Stage, tables: readonly TableStructure[]): Promise<void> {
+  const [moved] = await query<object>(
+    `SELECT FROM ROWS FROM (pg_catalog.unnest($1::pg_catalog.text[]), pg_catalog.unnest($2::pg_catalog.oid[]))
+              AS declared (name, oid)
+      WHERE pg_catalog.to_regclass(name)::pg_catalog.oid IS DISTINCT FROM oid LIMIT 1`,
+    [tables.map(({ line }) => quoteQualified(schemaName, line.name)), tables.map(({ oid }) => oid)],
+  )
+  if (moved) throw new StageMoved('a table changed its name while cursors were declared')
+}
+
+/** @returns by table, how many bytes it has, with those that are stored out of line. */
+async function readSizes(query: Query, tables: readonly TableStructure[]): Promise<ReadonlyMap<string, number>> {
+  const rows = await query<{ oid: string; bytes: number }>(
+    `SELECT oid::pg_catalog.text AS oid, pg_catalog.pg_table_size(oid)::pg_catalog.float8 AS bytes
+       FROM pg_catalog.unnest($1::pg_catalog.oid[]) AS oid`,
+    [tables.map(({ oid }) => oid)],
+  )
+  return new Map(rows.map(({ oid, bytes }) => [oid, bytes]))
 }

@@ -1,7 +1,6 @@
 import type { ArchiveWriter } from '../../archive/archive-writer.ts'
 import { ARCHIVE_VERSION } from '../../archive/lines.ts'
 import type { Transaction } from '../../database/database.ts'
-import { quoteIdentifier } from '../../database/quoting.ts'
 import { attachedEventPages } from '../../events/attached/attached-event-pages.ts'
 import { eventPages } from '../../events/event-pages.ts'
 import { listRoles } from '../../projects/roles.ts'
@@ -10,8 +9,10 @@ import { nameOf, toGrantsLine } from '../structure/grants/grants.ts'
 import type { DeclaredProject, DeclaredStage, DeclaredTable } from './declare-tables.ts'
 import { assertReadable, type LineLimits } from './line-limits.ts'
 import { createReadableWriter } from './readable-writer.ts'
+import type { ReadingSession } from './reading-session.ts'
+import { RowStream, type StreamedTable, tableRows } from './row-stream.ts'
 import type { SourceSnapshot } from './snapshot.ts'
-import { tablePages } from './table-pages.ts'
+import { partOf } from './table-cursors.ts'
 
 export interface ArchiveSource {
   readonly projects: readonly DeclaredProject[]
@@ -44,7 +45,7 @@ interface Writing {
 
 /**
  * The archive, plain, in pieces of any size. Reading is what moves the export on: nothing is read from the database
- * ahead of the consumer, but for the one page that is fetched while another is used.
+ * ahead of the consumer, but for a bounded number of bytes in each session.
  *
  * @param generator name and version of what writes the archive.
  * @param createdAt the first line's date; nothing else in the archive depends on when it is made.
@@ -87,7 +88,8 @@ async function* projectLines(
     if (!records) throw new Error(`Wharf has no records of "${slug}"`)
     yield* systemLines(writing, records(slug), { source, stages })
   }
-  for (const stage of stages) yield* stageLines(writing, source, stage)
+  const streams = openStreams(source, stages)
+  for (const stage of stages) yield* stageLines(writing, streams, stage)
   yield writer.close('projectEnd')
 }
 
@@ -99,7 +101,7 @@ async function* systemLines(
   yield writer.open('system', {})
   for (const role of await listRoles(tx, projectId)) yield writer.open('role', role)
   for (const { stage } of stages) {
-    const logs = [eventPages(tx, stage), ...(stage.loggedSince ? [attachedEventPages(source.tx, stage)] : [])]
+    const logs = [eventPages(tx, stage), ...(stage.loggedSince ? [attachedEventPages(source.session, stage)] : [])]
     for (const log of logs) {
       for await (const { events, lines } of log) {
         yield assertReadable(writer.eventPage(events, lines), 'event', 'an event of the log', limits)
@@ -109,14 +111,30 @@ async function* systemLines(
   yield writer.close('systemEnd')
 }
 
+/** Streams of rows, by session; each is begun when it is first asked for. */
+type OpenStream = (session: ReadingSession) => RowStream
+
+function openStreams({ extensionSchemas }: SourceSnapshot, stages: readonly DeclaredStage[]): OpenStream {
+  const open = new Map<ReadingSession, RowStream>()
+  return (session) => {
+    const tables = (): StreamedTable[] =>
+      stages.flatMap(({ stage, tables }) =>
+        tables
+          .filter(({ cursors }) => cursors.sessions.includes(session))
+          .map(({ cursors }) => ({ table: cursors, searchPath: searchStage(stage.schemaName, extensionSchemas) })),
+      )
+    const stream = open.get(session) ?? new RowStream(session, tables())
+    open.set(session, stream)
+    return stream
+  }
+}
+
 async function* stageLines(
   writing: Writing,
-  { tx, extensionSchemas }: SourceSnapshot,
+  streams: OpenStream,
   { stage, structure, grants, tables }: DeclaredStage,
 ): AsyncGenerator<Buffer> {
   const { writer, limits } = writing
-  // Names of the stage's own (in regclass values, say) are printed without a schema only where it is searched.
-  await tx.$executeRawUnsafe(searchStage(stage.schemaName, extensionSchemas))
   const { notExported, comment } = structure
   const complete = notExported.length === 0
   yield writer.open('stage', {
@@ -138,33 +156,32 @@ async function* stageLines(
       limits,
     )
   }
-  for (const table of tables) yield* tableRows(writing, tx, stage.slug, table)
+  for (const table of tables) yield* tableLines(writing, streams, stage.slug, table)
   yield writer.close('stageEnd')
 }
 
-async function* tableRows(
+async function* tableLines(
   { writer, limits, onRows }: Writing,
-  tx: Transaction,
+  streams: OpenStream,
   stage: string,
-  { line, columns, cursor }: DeclaredTable,
+  { line, columns, cursors }: DeclaredTable,
 ): AsyncGenerator<Buffer> {
   const open = (part: number): Buffer =>
     writer.open('rows', { table: line.name, columns: columns.map(({ name }) => name), part })
   let part = 1
-  /** The blocks that the part is of: blocks without rows have no part. */
+  /** Which part of the table's blocks: blocks without rows have none in the archive. */
   let blocks: number | undefined
   yield open(part)
-  for await (const { part: among, rows, lines } of tablePages(tx, cursor)) {
+  for await (const { range, rows, lines } of tableRows(cursors, cursors.sessions.map(streams))) {
+    const among = partOf(range)
     if (blocks !== undefined && blocks !== among) {
       yield writer.close('rowsEnd', { last: false })
       part += 1
       yield open(part)
     }
     blocks = among
-    yield assertReadable(writer.rowPage(rows, lines), 'row', `a row of table "${line.name}"`, limits)
+    yield assertReadable(writer.rows(rows, lines), 'row', `a row of table "${line.name}"`, limits)
     onRows?.({ stage, table: line.name, rows })
   }
-  // Open cursors keep their tables' pages pinned and, on a long export, memory in the server.
-  await tx.$executeRawUnsafe(`CLOSE ${quoteIdentifier(cursor.name)}`)
   yield writer.close('rowsEnd')
 }

@@ -32,6 +32,8 @@ export interface ExportOptions extends RowsPolicy {
   readonly signal?: AbortSignal
   /** Called as rows are handed out. */
   readonly onRows?: RowsObserver
+  /** How many sessions read rows of one database side by side, at most; one, where it is left out. */
+  readonly jobs?: number
 }
 
 /**
@@ -69,7 +71,7 @@ export async function openExport<T>(
   open: (opening: Opening) => Promise<T>,
   options: ExportOptions,
 ): Promise<T> {
-  const { signal, sessionName = `wharf export ${randomUUID()}`, onRows } = options
+  const { signal, sessionName = `wharf export ${randomUUID()}`, onRows, jobs = 1 } = options
   const state = { isOpen: false }
   const endOpening = (): void => {
     if (state.isOpen) return
@@ -77,6 +79,7 @@ export async function openExport<T>(
   }
   const opening: Opening = {
     sessionName,
+    jobs,
     signal,
     hand(use, source) {
       const notExported = notInArchive(source.projects)

@@ -1,4 +1,4 @@
-import { PG_CATALOG_OID, typeOid } from '../../database/catalog-oids.ts'
+import { PG_CATALOG_OID } from '../../database/catalog-oids.ts'
 import { quoteIdentifier, quoteQualified } from '../../database/quoting.ts'
 import { collate, commentOn, storageParameters } from './clauses.ts'
 import type { ObjectKey } from './dependencies.ts'
@@ -158,12 +158,7 @@ const COLUMNS_SQL = `
 SELECT a.attrelid::text AS table_oid, a.attnum::int4 AS number, a.attname::text AS name,
        ${LINE_SQL} AS line,
        pg_catalog.json_build_object(
-         'name', base.typname, 'kind', base.typtype,
-         'isArray', base.typcategory = 'A', 'isBuiltIn', base.oid < '16384',
-         'hasOwnCast', EXISTS (
-           SELECT FROM pg_catalog.pg_cast p
-            WHERE p.castsource = base.oid AND p.oid >= '16384'
-              AND p.casttarget IN (${typeOid('text')}, ${typeOid('json')}))
+         'name', base.typname, 'isArray', base.typcategory = 'A', 'isBuiltIn', base.oid < '16384'
        ) AS value_type,
        'pg_attrdef:' || d.oid::text AS default_key,
        CASE WHEN l.collnamespace <> ${PG_CATALOG_OID} THEN 'pg_collation:' || l.oid::text END AS collation_key,

@@ -1,4 +1,5 @@
 import { quoteIdentifier } from '../../database/quoting.ts'
+import type { ValueForm } from '../../rows/row-lines.ts'
 import { commentOn, storageOptionsSql, storageParameters } from './clauses.ts'
 import {
   type ColumnRow,
@@ -16,7 +17,7 @@ import { type Facts, present, type TableLine } from './lines.ts'
 import { inheritedNotNulls, withFreeNotNullNames } from './not-nulls.ts'
 import { jsonObject, type Query } from './query.ts'
 import type { SequenceRow } from './sequences.ts'
-import { valueExpression } from './value-expressions.ts'
+import { valueExpression, valueForm } from './value-expressions.ts'
 
 export interface TableRow {
   readonly oid: string
@@ -28,7 +29,6 @@ export interface TableRow {
   readonly line: Omit<TableLine, 'columns'>
   /** Whether an index names its old rows in logical replication. */
   readonly by_index: boolean
-  readonly toasted: boolean
 }
 
 /** A table with all that belongs to it, as read from the catalogs. */
@@ -44,10 +44,8 @@ export interface WholeTable {
 export interface TableStructure {
   readonly oid: string
   readonly line: TableLine
-  /** The columns that carry values, each with the SQL that gives its archive value in `json_build_array`. */
-  readonly columns: readonly { readonly name: string; readonly expression: string }[]
-  /** Whether it has values that are stored out of line, being too large for a row: its rows may be of any size. */
-  readonly toasted: boolean
+  /** The columns that carry values, each with the SQL that gives the text of its archive value, and how that is written. */
+  readonly columns: readonly { readonly name: string; readonly expression: string; readonly form: ValueForm }[]
 }
 
 /** Reads the schema's tables, partitioned ones too. */
@@ -77,8 +75,8 @@ export function toTableStructure(whole: WholeTable, context: LineContext): Table
       .map(({ row: { name: column, value_type: type } }) => ({
         name: column,
         expression: valueExpression({ name: column, type }),
+        form: valueForm(type),
       })),
-    toasted: table.toasted,
   }
 }
 
@@ -206,9 +204,7 @@ SELECT c.oid::text AS oid, 'pg_class:' || c.oid::text AS key, c.relname::text AS
             WHEN m.amname <> 'heap' THEN 'it uses the access method ' || m.amname::text
         END AS blocker,
        ${LINE_SQL} AS line,
-       c.relreplident = 'i' AS by_index,
-       -- NULL for a relation that is not there: 0 is none, and one may just have been dropped.
-       COALESCE(pg_catalog.pg_relation_size(c.reltoastrelid) > 0, false) AS toasted
+       c.relreplident = 'i' AS by_index
   FROM pg_catalog.pg_class c
   LEFT JOIN pg_catalog.pg_class toast ON toast.oid = c.reltoastrelid
   LEFT JOIN pg_catalog.pg_am m ON m.oid = c.relam

@@ -1,9 +1,8 @@
 import { type ArchiveWriter, createArchiveWriter } from '../../../src/archive/archive-writer.ts'
 import type { LineInput, RowValue } from '../../../src/archive/lines.ts'
-import { ROW_PARTS } from '../../../src/archive/pages.ts'
-import { toByteText } from '../../../src/lib/byte-text.ts'
 import type { StructureLines } from '../../../src/transfer/structure/create-statements.ts'
 import type { ColumnLine, OrderedLine, TableLine } from '../../../src/transfer/structure/lines.ts'
+import { rowLines } from './row-lines.ts'
 
 export interface TableToWrite extends Omit<TableLine, 'columns'> {
   readonly columns: ColumnLine[]
@@ -75,7 +74,7 @@ function writeStage(writer: ArchiveWriter, stage: StageToWrite, pages: Buffer[])
     if (partitionBy !== undefined) continue
     const withValues = columns.filter(({ generated }) => generated === undefined)
     pages.push(writer.open('rows', { table: name, columns: withValues.map((each) => each.name) }))
-    pages.push(writer.rowPage(rows.length, toByteText(rows.map((row) => JSON.stringify(row)).join(ROW_PARTS.join))))
+    pages.push(writer.rows(rows.length, rowLines(...rows)))
     pages.push(writer.close('rowsEnd'))
   }
   pages.push(writer.close('stageEnd'))

@@ -1,7 +1,7 @@
 import type { ArchiveItem, RowBatch } from '../../../src/archive/archive-item.ts'
 import { createArchiveWriter } from '../../../src/archive/archive-writer.ts'
-import { ROW_PARTS } from '../../../src/archive/pages.ts'
 import { toByteText } from '../../../src/lib/byte-text.ts'
+import { rowLines } from './row-lines.ts'
 
 export const EVENT = {
   id: '0191d0a4-7c1e-7b7a-9a54-1f2e3d4c5b6a',
@@ -62,16 +62,9 @@ export function sampleLines(): Buffer[] {
     }),
     writer.open('table', { name: 'empty', columns: [] }),
     writer.open('rows', { table: 'album', columns: ['album_id', 'title', 'kind', 'sold', 'gain'] }),
-    writer.rowPage(
-      2,
-      toByteText(
-        ROWS.slice(0, 2)
-          .map((row) => JSON.stringify(row))
-          .join(ROW_PARTS.join),
-      ),
-    ),
-    writer.rowPage(1, toByteText(JSON.stringify(ROWS[2]))),
-    writer.rowPage(0, toByteText('')),
+    writer.rows(2, rowLines(...ROWS.slice(0, 2))),
+    writer.rows(1, rowLines(...ROWS.slice(2, 3))),
+    writer.rows(0, rowLines()),
     writer.close('rowsEnd'),
     writer.open('rows', { table: 'empty', columns: [] }),
     writer.close('rowsEnd'),

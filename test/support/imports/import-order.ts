@@ -9,6 +9,7 @@ export const IMPORT_ORDER: readonly (readonly string[])[] = [
   ['logger.ts'],
   ['archive', 'artifacts', 'data-folder', 'database'],
   ['copy'],
+  ['rows'],
   ['events'],
   ['projects'],
   ['content/query', 'transfer/structure'],

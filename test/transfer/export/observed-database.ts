@@ -1,11 +1,10 @@
+import type pg from 'pg'
 import type { Database, Transaction } from '../../../src/database/database.ts'
 import type { ProjectDatabase } from '../../../src/projects/stage-database.ts'
 
 export interface Observer {
   /** Awaited before each raw statement of a transaction is sent. */
-  readonly before?: (statement: string) => Promise<void>
-  /** Told what each brought. */
-  readonly after?: (statement: string, result: unknown) => void
+  readonly before: (statement: string) => Promise<void>
 }
 
 const STATEMENTS: ReadonlySet<string | symbol> = new Set([
@@ -26,20 +25,41 @@ export function observeDatabase(database: Database, observer: Observer): Databas
       return (use: Use, options: object) => target.$transaction((tx) => use(observeTransaction(tx, observer)), options)
     },
   })
-  return { ...database, prisma }
+  const pool = new Proxy(database.pool, {
+    get(target, key) {
+      if (key === 'connect') return async () => observeClient(await target.connect(), observer)
+      return memberOf(target, key)
+    },
+  })
+  return { ...database, prisma, pool }
 }
 
-function observeTransaction(tx: Transaction, { before, after }: Observer): Transaction {
+function observeClient(client: pg.PoolClient, { before }: Observer): pg.PoolClient {
+  return new Proxy(client, {
+    get(target, key) {
+      if (key !== 'query') return memberOf(target, key)
+      return (query: unknown, ...others: unknown[]) => {
+        const run = (): unknown => Reflect.apply(target.query, target, [query, ...others])
+        return typeof query === 'string' ? before(query).then(run) : run()
+      }
+    },
+  })
+}
+
+function memberOf(target: object, key: string | symbol): unknown {
+  const member: unknown = Reflect.get(target, key)
+  return typeof member === 'function' ? member.bind(target) : member
+}
+
+function observeTransaction(tx: Transaction, { before }: Observer): Transaction {
   return new Proxy(tx, {
     get(target, key) {
       const member: unknown = Reflect.get(target, key)
       if (typeof member !== 'function' || !STATEMENTS.has(key)) return member
       return async (sql: string | readonly string[], ...values: unknown[]) => {
         const statement = typeof sql === 'string' ? sql : sql.join('?')
-        await before?.(statement)
-        const result: unknown = await Reflect.apply(member, target, [sql, ...values])
-        after?.(statement, result)
-        return result
+        await before(statement)
+        return Reflect.apply(member, target, [sql, ...values])
       }
     },
   })

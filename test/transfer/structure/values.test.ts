@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { quoteIdentifier } from '../../../src/database/quoting.ts'
 import { TEXT_FORM_SETTINGS } from '../../../src/database/session-settings.ts'
+import { readPortal } from '../../../src/rows/portal.ts'
 import { readStructure, type TableStructure, tablesOf } from '../../../src/transfer/structure/read-structure.ts'
+import { collect } from '../../support/archives/archive-sample.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { openStage, type StageSession } from '../../support/database/stage-session.ts'
 
@@ -44,14 +46,15 @@ async function applySettings(settings: Readonly<Record<string, string>>): Promis
 
 const columnList = ({ columns }: TableStructure): string => columns.map(({ name }) => quoteIdentifier(name)).join(', ')
 
-/** The rows as an archive has them: what `json_build_array` gives, through JSON. */
+/** The rows as an archive has them, through JSON. */
 async function exportRows({ line, columns }: TableStructure): Promise<RowValue[][]> {
-  const expressions = columns.map(({ expression }) => expression).join(', ')
-  const rows = await stage.query<{ line: string }>(
-    `SELECT json_build_array(${expressions})::text AS line FROM ${quoteIdentifier(line.name)} ORDER BY "case"`,
-    [],
-  )
-  return rows.map((row) => JSON.parse(row.line))
+  const values = ['0', ...columns.map(({ expression }) => expression)].join(', ')
+  const query = `SELECT ${values} FROM ${quoteIdentifier(line.name)} ORDER BY "case"`
+  await stage.run(['BEGIN', `DECLARE exported CURSOR FOR ${query}`])
+  const pages = await collect(readPortal(stage.client, { name: 'exported', forms: columns.map(({ form }) => form) }))
+  await stage.run(['COMMIT'])
+  const lines = pages.flatMap((page) => page.lines.toString().trimEnd().split('\n'))
+  return lines.map((each) => JSON.parse(each).row)
 }
 
 /** JavaScript writes -0 as "0", so a reader of archives has to look out for it. */

@@ -1,0 +1,66 @@
+import { viewOf } from '../lib/growing-buffer.ts'
+
+/** A message's kind is one byte, its length four; the length counts itself, but not the kind. */
+const [KIND_BYTES, HEADER_BYTES] = [1, 5]
+
+const DATA_ROW = 'D'.charCodeAt(0)
+
+/** What becomes of messages, in their order. */
+export interface MessageTaker {
+  /** Takes a row. @param words the same memory as `block`. @param start behind the message's header. @param end behind it. */
+  row(block: Buffer, words: DataView, start: number, end: number): void
+  /** Takes any other message, whole. */
+  other(message: Buffer): void
+}
+
+/**
+ * Finds the messages in what PostgreSQL sends, without making anything of rows, which are most of it.
+ *
+ * @see https://www.postgresql.org/docs/current/protocol-overview.html#PROTOCOL-MESSAGE-CONCEPTS
+ */
+export class MessageReader {
+  readonly #taker: MessageTaker
+  /** A message whose end has not come, or what holds its header until its length is known. */
+  #begun: Buffer | undefined
+  /** How much of that has come. */
+  #filled = 0
+
+  constructor(taker: MessageTaker) {
+    this.#taker = taker
+  }
+
+  /** Takes bytes as they come: messages may begin and end anywhere in them. */
+  take(chunk: Buffer): void {
+    let at = 0
+    while (this.#begun) {
+      const copied = chunk.copy(this.#begun, this.#filled, at)
+      at += copied
+      this.#filled += copied
+      if (this.#filled < this.#begun.length) return
+      const message = this.#begun
+      this.#begun = undefined
+      this.#pass(message, 0)
+    }
+    this.#pass(chunk, at)
+  }
+
+  /** Passes on the messages that are whole, and keeps what is left. */
+  #pass(block: Buffer, start: number): void {
+    const words = viewOf(block)
+    let at = start
+    while (at + HEADER_BYTES <= block.length) {
+      const end = at + lengthOf(block, at)
+      if (end > block.length) break
+      if (block[at] === DATA_ROW) this.#taker.row(block, words, at + HEADER_BYTES, end)
+      else this.#taker.other(block.subarray(at, end))
+      at = end
+    }
+    const left = block.length - at
+    if (left === 0) return
+    this.#begun = Buffer.allocUnsafeSlow(left < HEADER_BYTES ? HEADER_BYTES : lengthOf(block, at))
+    this.#filled = block.copy(this.#begun, 0, at)
+  }
+}
+
+/** @param at where a message begins. @returns how long it is, whole. */
+const lengthOf = (block: Buffer, at: number): number => KIND_BYTES + block.readInt32BE(at + KIND_BYTES)

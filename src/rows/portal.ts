@@ -1,0 +1,168 @@
+import type { Duplex } from 'node:stream'
+import type pg from 'pg'
+import { GrowingBuffer } from '../lib/growing-buffer.ts'
+import { MessageReader } from './message-reader.ts'
+import { RowLines, type ValueForm } from './row-lines.ts'
+
+/** A cursor that was declared in the client's transaction. */
+export interface Portal {
+  readonly name: string
+  /** Of its columns but the first, which is a whole number that tells ranges of rows apart, and becomes no part of the lines. */
+  readonly forms: readonly ValueForm[]
+}
+
+/** Rows of one range, as whole lines of an archive. */
+export interface RangePage {
+  readonly range: number
+  readonly rows: number
+  readonly lines: Buffer
+}
+
+/** After how many bytes a page is full. */
+const PAGE_BYTES = 256 * 1024
+
+/** How many bytes of pages may wait to be used before PostgreSQL has to wait. */
+const MAX_WAITING_BYTES = 1024 * 1024
+
+/**
+ * Runs a cursor to its end, and closes it. All rows come in one answer, as fast as they are used: for `FETCH`, PostgreSQL
+ * would put them all aside first, or take a round trip for every few.
+ *
+ * The client is not used for anything else meanwhile. Where the last page is not reached, its session has to be ended.
+ *
+ * @see https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY: a cursor is a portal.
+ */
+export async function* readPortal(client: pg.ClientBase, portal: Portal): AsyncGenerator<RangePage, void, undefined> {
+  const query = client.query(new PortalQuery(portal))
+  for (;;) {
+    const page = await query.next()
+    if (!page) return
+    yield page
+  }
+}
+
+/** What is used of `pg`'s connection. */
+interface Connection {
+  readonly stream: Duplex
+  execute(portal: { readonly portal: string; readonly rows: number }): void
+  close(what: { readonly type: 'P'; readonly name: string }): void
+  sync(): void
+}
+
+type DataListener = (chunk: Buffer) => void
+
+const READY_FOR_QUERY = 'Z'.charCodeAt(0)
+
+/** A message with a row begins with the number of values, two bytes; a value's length takes four. */
+const [COUNT_BYTES, LENGTH_BYTES] = [2, 4]
+
+const ZERO = '0'.charCodeAt(0)
+
+/** As `pg` runs queries of all kinds: it calls the methods whose names begin with `handle`. */
+class PortalQuery implements pg.Submittable {
+  readonly #portal: Portal
+  readonly #lines = new GrowingBuffer()
+  readonly #rowLines: RowLines
+  /** The page that is being written. */
+  #range = 0
+  #rows = 0
+  readonly #pages: RangePage[] = []
+  #waitingBytes = 0
+  #ended: { readonly error?: Error } | undefined
+  #stream: Duplex | undefined
+  #wake: () => void = () => undefined
+
+  constructor(portal: Portal) {
+    this.#portal = portal
+    this.#rowLines = new RowLines(portal.forms, this.#lines)
+  }
+
+  /** @returns the next page; undefined where there is none any more. @throws what PostgreSQL says. */
+  async next(): Promise<RangePage | undefined> {
+    for (;;) {
+      const page = this.#pages.shift()
+      if (page) {
+        this.#waitingBytes -= page.lines.length
+        if (this.#waitingBytes < MAX_WAITING_BYTES) this.#stream?.resume()
+        return page
+      }
+      if (this.#ended?.error) throw this.#ended.error
+      if (this.#ended) return undefined
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    }
+  }
+
+  submit(pgConnection: unknown): void {
+    const connection = pgConnection as Connection
+    const { stream } = connection
+    const [listener] = stream.listeners('data') as DataListener[]
+    if (!listener) throw new Error('nobody reads what this connection gets')
+    const reader = new MessageReader({
+      row: (block, words, start, end) => this.#add(block, words, start, end),
+      other: (message) => {
+        // Before `pg` learns of it, and sends the next query.
+        if (message[0] === READY_FOR_QUERY) this.#giveBack(read, listener)
+        listener(message)
+      },
+    })
+    const read: DataListener = (chunk) => {
+      reader.take(chunk)
+      if (this.#stream && this.#waitingBytes >= MAX_WAITING_BYTES) stream.pause()
+    }
+    stream.removeListener('data', listener)
+    stream.on('data', read)
+    this.#stream = stream
+    const { name } = this.#portal
+    connection.execute({ portal: name, rows: 0 })
+    connection.close({ type: 'P', name })
+    connection.sync()
+  }
+
+  handleCommandComplete(): void {
+    this.#endPage()
+  }
+
+  handleReadyForQuery(): void {
+    this.#end({})
+  }
+
+  handleError(error: Error): void {
+    this.#end({ error })
+  }
+
+  #giveBack(read: DataListener, listener: DataListener): void {
+    const stream = this.#stream
+    this.#stream = undefined
+    stream?.removeListener('data', read)
+    stream?.on('data', listener)
+    stream?.resume()
+  }
+
+  #end(ended: { readonly error?: Error }): void {
+    this.#ended ??= ended
+    this.#wake()
+  }
+
+  #add(block: Buffer, words: DataView, start: number, end: number): void {
+    const digitsAt = start + COUNT_BYTES + LENGTH_BYTES
+    const valuesAt = digitsAt + words.getInt32(start + COUNT_BYTES)
+    let range = 0
+    for (let at = digitsAt; at < valuesAt; at += 1) range = 10 * range + (block[at] as number) - ZERO
+    if (range !== this.#range) this.#endPage()
+    this.#range = range
+    this.#rowLines.add(block, words, valuesAt, end)
+    this.#rows += 1
+    if (this.#lines.length >= PAGE_BYTES) this.#endPage()
+  }
+
+  #endPage(): void {
+    if (this.#rows === 0) return
+    const lines = this.#lines.take().copy()
+    this.#pages.push({ range: this.#range, rows: this.#rows, lines })
+    this.#waitingBytes += lines.length
+    this.#rows = 0
+    this.#wake()
+  }
+}

@@ -1,0 +1,73 @@
+import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../database/quoting.ts'
+import type { ValueForm } from '../../rows/row-lines.ts'
+import type { ReadingSession } from './reading-session.ts'
+
+/**
+ * Heap blocks whose rows are one part of a table's in an archive: 32 MiB, so that a table of half a gigabyte has enough parts for
+ * several processes, the largest that PostgreSQL can have (32 TiB) has about a million, and the lines around one weigh nothing.
+ * Archives of the same rows are the same as long as it is not changed.
+ */
+const BLOCKS_PER_PART = 4096
+
+/** Heap blocks that one session reads before another takes its turn: 4 MiB, so that what each reads ahead is a bounded number of bytes. */
+const BLOCKS_PER_RANGE = 512
+
+const RANGES_PER_PART = BLOCKS_PER_PART / BLOCKS_PER_RANGE
+
+/** The part that a range's rows are in. Both are counted from 0. */
+export const partOf = (range: number): number => Math.floor(range / RANGES_PER_PART)
+
+export interface TableSource {
+  readonly oid: string
+  readonly schemaName: string
+  readonly name: string
+  /** SQL that gives each column's value as the text that an archive has. */
+  readonly expressions: readonly string[]
+  readonly forms: readonly ValueForm[]
+}
+
+/**
+ * Cursors over a table's rows, in the order in which they are stored, one in each session that reads some of them: of n, the
+ * first gives the ranges 0, n, 2n and so on. Each holds on to the table that it found, whatever becomes of the name.
+ */
+export interface TableCursors {
+  readonly name: string
+  readonly forms: readonly ValueForm[]
+  readonly sessions: readonly ReadingSession[]
+}
+
+/** Declares them, in sessions whose transactions have the same snapshot. */
+export async function declareCursors(sessions: readonly ReadingSession[], source: TableSource): Promise<TableCursors> {
+  const name = `wharf_${source.oid}`
+  for (const [index, session] of sessions.entries()) {
+    const every = { first: index * BLOCKS_PER_RANGE, step: sessions.length * BLOCKS_PER_RANGE }
+    await session.execute(`DECLARE ${quoteIdentifier(name)} NO SCROLL CURSOR FOR ${rowsQuery(source, every)}`)
+  }
+  return { name, forms: source.forms, sessions }
+}
+
+/**
+ * Each row behind the number of its range.
+ *
+ * The table is as large as when the cursor is opened. Blocks that come later hold nothing that its snapshot sees, and none
+ * with rows that it sees can go: to cut a table short, VACUUM needs a lock that the export's own lock does not allow.
+ */
+function rowsQuery(
+  { schemaName, name, expressions }: TableSource,
+  { first, step }: { readonly first: number; readonly step: number },
+): string {
+  const table = quoteQualified(schemaName, name)
+  const tid = (more: number): string => `pg_catalog.format('(%s,0)', wharf_first + ${more})::pg_catalog.tid`
+  return `
+    SELECT wharf_first / ${BLOCKS_PER_RANGE}, wharf_row.*
+    FROM pg_catalog.generate_series(
+           ${first}::pg_catalog.int8,
+           pg_catalog.pg_relation_size(${quoteLiteral(table)}::pg_catalog.regclass)
+             / pg_catalog.current_setting('block_size')::pg_catalog.int8,
+           ${step}) AS wharf_first,
+         LATERAL (
+           SELECT ${expressions.join(', ')}
+           FROM ONLY ${table} AS wharf_table
+           WHERE ctid >= ${tid(0)} AND ctid < ${tid(BLOCKS_PER_RANGE)}
+           OFFSET 0) AS wharf_row`
+}

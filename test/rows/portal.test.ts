@@ -1,0 +1,98 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type RangePage, readPortal } from '../../src/rows/portal.ts'
+import type { ValueForm } from '../../src/rows/row-lines.ts'
+import { collect } from '../support/archives/archive-sample.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database/database.ts'
+import { openStage, type StageSession } from '../support/database/stage-session.ts'
+
+let database: TestDatabase
+let stage: StageSession
+beforeAll(async () => {
+  database = await createTestDatabase()
+  stage = await openStage(database.url, 'rows')
+})
+afterAll(async () => {
+  await stage?.end()
+  await database?.drop()
+})
+
+/** What a query gives; its first column is the range. */
+async function read(query: string, forms: readonly ValueForm[]): Promise<RangePage[]> {
+  await stage.run(['BEGIN', `DECLARE given CURSOR FOR ${query}`])
+  try {
+    return await collect(readPortal(stage.client, { name: 'given', forms }))
+  } finally {
+    await stage.run(['ROLLBACK'])
+  }
+}
+
+const textOf = (pages: readonly RangePage[]): string => pages.map(({ lines }) => lines.toString()).join('')
+
+const COLUMNS = [
+  ['t text', 'string', fc.string({ unit: 'binary', maxLength: 60 }).map((text) => text.replaceAll('\0', ''))],
+  [
+    'c text',
+    'string',
+    fc.string({ unit: fc.constantFrom('"', '\\', '\t', '\n', '\v', '\u0001', '\u007f', 'é', '東', 'a') }),
+  ],
+  ['i int4', 'number', fc.integer()],
+  ['d float8', 'number', fc.double()],
+  ['r float4', 'number', fc.float()],
+  ['b bool', 'boolean', fc.boolean()],
+] as const
+
+test('a row is written as PostgreSQL itself writes it in JSON, whatever its values', async () => {
+  const names = COLUMNS.map(([column]) => column.split(' ')[0])
+  await stage.run([`CREATE TABLE given (n serial, ${COLUMNS.map(([column]) => column).join(', ')})`])
+  const row = fc.tuple(...COLUMNS.map(([, , value]) => fc.option<unknown>(value)))
+  const rows = fc.sample(row, { numRuns: 3000, seed: 7 })
+  const given = JSON.stringify(
+    rows.map((values) => Object.fromEntries(values.map((value, at) => [names[at], jsonOf(value)]))),
+  )
+  await stage.query(`INSERT INTO given (${names}) SELECT ${names} FROM json_populate_recordset(NULL::given, $1)`, [
+    given,
+  ])
+  const forms = COLUMNS.map(([, form]) => form)
+  const pages = await read(`SELECT 0, ${names} FROM given ORDER BY n`, forms)
+  const expected = await stage.query<{ line: string }>(
+    `SELECT json_build_array(${names})::text AS line FROM given ORDER BY n`,
+    [],
+  )
+  expect(textOf(pages)).toBe(expected.map(({ line }) => `{"row":${line}}\n`).join(''))
+  expect(pages.reduce((sum, page) => sum + page.rows, 0)).toBe(3000)
+})
+
+/** What JSON has no number for, as text. */
+const jsonOf = (value: unknown): unknown => {
+  if (typeof value !== 'number') return value
+  return Number.isFinite(value) && !Object.is(value, -0) ? value : Object.is(value, -0) ? '-0' : String(value)
+}
+
+test('rows of different ranges are in different pages, and ranges without rows have none', async () => {
+  const pages = await read(`SELECT n / 10 * 3, n FROM generate_series(5, 34) n WHERE n NOT BETWEEN 10 AND 19`, [
+    'number',
+  ])
+  expect(pages.map(({ range, rows }) => [range, rows])).toEqual([
+    [0, 5],
+    [6, 10],
+    [9, 5],
+  ])
+})
+
+test('rows without values are rows', async () => {
+  expect(textOf(await read('SELECT 7 FROM generate_series(1, 2)', []))).toBe('{"row":[]}\n{"row":[]}\n')
+})
+
+test('a value of many megabytes, all of which JSON escapes, comes as it is', async () => {
+  const [page] = await read(`SELECT 0, repeat(E'\\x01"', 3000000)`, ['string'])
+  expect(page?.lines.toString()).toBe(`{"row":["${'\\u0001\\"'.repeat(3_000_000)}"]}\n`)
+})
+
+test('an error in the middle of the rows is thrown, and the client can be used again', async () => {
+  await expect(read('SELECT 0, 1 / (n - 50000) FROM generate_series(1, 60000) n', ['number'])).rejects.toThrow(
+    'division by zero',
+  )
+  expect(await stage.query('SELECT 1 AS one', [])).toEqual([{ one: 1 }])
+  expect(textOf(await read('SELECT 0, 1', ['number']))).toBe('{"row":[1]}\n')
+})
