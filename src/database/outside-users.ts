@@ -58,6 +58,7 @@ const OWN_SQL = CATALOGS.map(
 
 // The names of what depends begin with its schema, but for types, which are looked up, as what there may be much of is, and
 // casts, which belong where one of their types does. What is internal is a part of what it depends on, such as a TOAST table.
+// What has been dropped since the query began, such as what an import has kept, has no name any more, and uses nothing.
 const USERS_SQL = `
 WITH own AS MATERIALIZED (${OWN_SQL}
 ),
@@ -65,7 +66,7 @@ beside AS MATERIALIZED (
   SELECT nspname FROM pg_catalog.pg_namespace
    WHERE $2::pg_catalog.bool AND nspname::pg_catalog.text ~ '${EXTERNAL_SCHEMAS}' AND pg_catalog.pg_get_userbyid(nspowner) = CURRENT_USER
 )
-SELECT DISTINCT pg_catalog.pg_describe_object(d.classid, d.objid, d.objsubid) AS name
+SELECT DISTINCT user_schema.described AS name
   FROM own
    CROSS JOIN LATERAL (
       SELECT * FROM pg_catalog.pg_depend
@@ -80,11 +81,13 @@ SELECT DISTINCT pg_catalog.pg_describe_object(d.classid, d.objid, d.objsubid) AS
     LEFT JOIN pg_catalog.pg_namespace n ON n.oid = COALESCE(t.typnamespace, k.connamespace, r.relnamespace)
     LEFT JOIN pg_catalog.pg_cast ca ON d.classid = ${catalogOid('pg_cast')} AND ca.oid = d.objid
    CROSS JOIN LATERAL (SELECT COALESCE(n.nspname,
-                              (pg_catalog.pg_identify_object_as_address(d.classid, d.objid, d.objsubid)).object_names[1]) AS name
+                              (pg_catalog.pg_identify_object_as_address(d.classid, d.objid, d.objsubid)).object_names[1]) AS name,
+                              pg_catalog.pg_describe_object(d.classid, d.objid, d.objsubid) AS described
                         OFFSET 0) user_schema
    WHERE NOT EXISTS (SELECT FROM own o WHERE o.class = ${catalogOid('pg_type')}
                         AND o.oid IN (ca.castsource, ca.casttarget))
      AND $1::pg_catalog.name IS DISTINCT FROM user_schema.name
+     AND user_schema.name IS NOT NULL AND user_schema.described IS NOT NULL
      AND NOT (EXISTS (SELECT FROM beside WHERE beside.nspname = user_schema.name)
               AND (own.class = ${catalogOid('pg_type')}
                    OR own.class = ${catalogOid('pg_class')}
