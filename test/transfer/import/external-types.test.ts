@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { comparableLines, exportOf, sendArchive } from '../../support/archives/import.ts'
 import { runCommand } from '../../support/cli/cli.ts'
@@ -226,7 +227,16 @@ test('who alters a type that an import uses does not wait until it has loaded: t
   >
   await withPausePoint(there, async (pausePoint) => {
     const importing = sendArchive(wharf.root, archive, { query: `?targetSlug=${SLUGS.waiting}` })
-    await pausePoint.reached()
+    const loading = await pausePoint.reached()
+    // For a while, nobody else gets a connection.
+    const owner = external.owner.username
+    await query(url, `ALTER ROLE ${owner} CONNECTION LIMIT 1`)
+    await query(
+      url,
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${owner}' AND pid <> ${loading}`,
+    )
+    await sleep(500)
+    await query(url, `ALTER ROLE ${owner} CONNECTION LIMIT -1`)
     await asOwner('ALTER TYPE waiting.pausing RENAME TO renamed')
     expect(await importing).toMatchObject({
       status: 409,

@@ -31,10 +31,12 @@ export async function watchForWaiting(
   const watch = async (): Promise<void> => {
     while (!ending.signal.aborted) {
       await sleep(INTERVAL_MS, undefined, { signal: ending.signal })
-      if ((await isWaitedFor()) && !ending.signal.aborted) return giveUp(isChanged())
+      // A look that fails, as where the login has no connection left, says nothing: the next one may not.
+      const isWaited = await isWaitedFor().catch(() => false)
+      if (isWaited && !ending.signal.aborted) return giveUp(isChanged())
     }
   }
-  // What ends the load ends this: it has no news of its own.
+  // Only its end, which the load brings about, makes it throw.
   void Promise.allSettled([watch()])
   return { end: () => ending.abort() }
 }
