@@ -1,9 +1,10 @@
 import type { Database } from '../../database/database.ts'
 import { conflict } from '../../errors.ts'
 import { withStageLocks } from '../../projects/stage-locks.ts'
+import { type SettlingServices, settleDoubts } from './external/settle-doubts.ts'
 import { type DroppingServices, dropBeside } from './shadow-schemas.ts'
 
-interface DiscardingServices extends DroppingServices {
+interface DiscardingServices extends DroppingServices, SettlingServices {
   /** Lends connections that last as long as the lock of a stage. */
   readonly imports: Database
 }
@@ -15,6 +16,8 @@ interface DiscardingServices extends DroppingServices {
  */
 export const discardKept = (services: DiscardingServices, stageId: string): Promise<void> =>
   withStageLocks(services, [stageId], async () => {
+    // What an import keeps whose process died in the middle of the commit counts as well.
+    await settleDoubts(services, [stageId])
     const kept = await services.system.prisma.shadowSchema.findMany({
       where: { stageId, kind: 'kept' },
       select: { schemaName: true },

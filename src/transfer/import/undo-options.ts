@@ -1,7 +1,9 @@
 import type { Database, Transaction } from '../../database/database.ts'
+import { type AppError, conflict } from '../../errors.ts'
 import type { ProjectDatabase } from '../../projects/stage-database.ts'
 import type { Turns } from '../../projects/turns.ts'
 import type { TableRows } from './count-rows.ts'
+import type { SettlingServices } from './external/settle-doubts.ts'
 import type { StageIdentity } from './shadow-schemas.ts'
 
 export interface Undone {
@@ -11,8 +13,7 @@ export interface Undone {
   readonly tables: readonly TableRows[]
 }
 
-export interface UndoServices {
-  readonly system: Database
+export interface UndoServices extends SettlingServices {
   /** Lends connections that last as long as an undo. */
   readonly imports: Database
   /** The projects' turns: an undo counts as an import. */
@@ -36,3 +37,5 @@ export interface UndoOptions {
 export const NOTHING_TO_UNDO =
   'there is nothing to undo: no import replaced this stage, or what it replaced is not kept any more, or the last one ' +
   'was loaded in place, as for stages that have what archives do not describe'
+
+export const replacedMeanwhile = (): AppError => conflict('the stage was replaced in the meantime; try again')

@@ -14,7 +14,14 @@ import { undoExternal } from './external/undo-external.ts'
 import { busyIfLocked, lockAgainstWrites } from './lock-against-writes.ts'
 import { type StageIdentity, shadowName } from './shadow-schemas.ts'
 import { recordImport } from './swap-stages.ts'
-import { NOTHING_TO_UNDO, type Undone, type UndoneStage, type UndoOptions, type UndoServices } from './undo-options.ts'
+import {
+  NOTHING_TO_UNDO,
+  replacedMeanwhile,
+  type Undone,
+  type UndoneStage,
+  type UndoOptions,
+  type UndoServices,
+} from './undo-options.ts'
 
 const replacedBySchema = z.object({
   reference: z.string(),
@@ -50,8 +57,7 @@ export async function undoImport(services: UndoServices, stage: UndoneStage, opt
             await lockAgainstWrites(tx, [stage.schemaName])
             await authorise(tx)
             const kept = await findUndoable(tx, stage, force)
-            if (kept.schemaName !== found.schemaName)
-              throw conflict('the stage was replaced in the meantime; try again')
+            if (kept.schemaName !== found.schemaName) throw replacedMeanwhile()
             await exchange(tx, stage, kept.schemaName)
             await recordImport(tx, stage.stageId, tokenId)
             // Without the locks, another may have begun to import.

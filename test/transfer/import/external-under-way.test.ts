@@ -123,3 +123,70 @@ test.each(['SELECT FROM public.total', `SELECT nextval('public.ticket')`])(
     expect(answer.status, answer.text).toBe(200)
   },
 )
+
+const importNotes = async (): Promise<void> => {
+  const archive = await exportOf(wharf.root, 'shop', { stages: ['notes'] })
+  const answer = await sendArchive(wharf.root, archive, { query: '?targetSlug=shop' })
+  expect(answer.status, answer.text).toBe(200)
+}
+
+const notes = (): Promise<{ id: number }[]> => asOwner('SELECT id FROM own.note ORDER BY id')
+
+const NOTES = '/projects/shop/stages/notes/undo'
+
+/** The schemas that keep notes, the last one last. */
+const keptNotes = async (): Promise<readonly string[]> => {
+  const found = await asOwner<{ name: string }>(
+    `SELECT nspname::text AS name FROM pg_namespace n JOIN pg_class c ON relnamespace = n.oid AND relname = 'note'
+      WHERE nspname LIKE 'wharf_old_%' ORDER BY c.oid`,
+  )
+  return found.map(({ name }) => name)
+}
+
+test('an undo that still counts when an import ends does not bring back what the import before it replaced', async () => {
+  await importNotes()
+  const [kept] = await keptNotes()
+  const holder = await openSession(external.owner.href)
+  try {
+    await holder.query(`BEGIN; LOCK TABLE ${kept}.note`)
+    const undone = wharf.root.post(`${NOTES}?force=true`)
+    await eventually(() =>
+      asOwner(`SELECT FROM pg_locks WHERE relation = '${kept}.note'::regclass AND NOT granted`),
+    ).not.toEqual([])
+    await asOwner(`INSERT INTO own.note VALUES (2, 'red')`)
+    await importNotes()
+    await holder.query('COMMIT')
+    expect(await undone).toMatchObject({ status: 409, json: { detail: expect.stringMatching(/in the meantime/) } })
+  } finally {
+    await holder.end()
+  }
+  await asOwner('DELETE FROM own.note')
+  expect(await wharf.root.post(`${NOTES}?force=true`)).toMatchObject({ status: 200 })
+  expect(await notes()).toEqual([{ id: 1 }, { id: 2 }])
+})
+
+/** Imports, and forgets what became of it, as where the process dies when the other database has committed. */
+async function importUnrecorded(): Promise<void> {
+  await importNotes()
+  const [committed] = await asOwner<{ id: string; kept: string }>(
+    `SELECT id::text AS id, import->'stages'->0->>'kept' AS kept FROM wharf_imports.committed ORDER BY committed_at DESC LIMIT 1`,
+  )
+  await wharf.database.query(
+    `UPDATE system.side_schema SET schema_name = 'import ' || $1::text, kind = 'committing', replaced_by = NULL, expires_at = NULL
+      WHERE schema_name = $2`,
+    [committed?.id, committed?.kept],
+  )
+}
+
+test('an undo knows of an import whose process died in the middle of the commit', async () => {
+  await importUnrecorded()
+  await asOwner(`INSERT INTO own.note VALUES (3, 'red')`)
+  expect(await wharf.root.post(`${NOTES}?force=true`)).toMatchObject({ status: 200 })
+  expect(await notes()).toEqual([{ id: 1 }, { id: 2 }])
+})
+
+test('what such an import keeps can be dropped at once', async () => {
+  await importUnrecorded()
+  expect(await wharf.root.delete(NOTES)).toMatchObject({ status: 204 })
+  await eventually(keptNotes).toEqual([])
+})

@@ -260,7 +260,7 @@ describe.each(someLocations(0, KEEPING))('$name', (location) => {
       for (let count = 0; count < 3; count += 1) await imports.pool.query('SELECT 1')
     }
     const undone = undoImport(
-      { system, imports, importTurns },
+      { ...wharf.container, system, imports, importTurns },
       { ...database, stageId: stage.id, schemaName: stage.schemaName, projectId: project.id },
       { force: location.isAttached, tokenId: null, authorise: lose },
     )

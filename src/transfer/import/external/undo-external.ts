@@ -8,10 +8,18 @@ import { readGrantsState } from '../../structure/grants/stage-grants.ts'
 import type { Query } from '../../structure/query.ts'
 import { countSchemaRows } from '../count-rows.ts'
 import { recordImport } from '../swap-stages.ts'
-import { NOTHING_TO_UNDO, type Undone, type UndoneStage, type UndoOptions, type UndoServices } from '../undo-options.ts'
+import {
+  NOTHING_TO_UNDO,
+  replacedMeanwhile,
+  type Undone,
+  type UndoneStage,
+  type UndoOptions,
+  type UndoServices,
+} from '../undo-options.ts'
 import { canRecord } from './committed-imports.ts'
 import { exchangeStages } from './exchange.ts'
 import { externalSchemaName } from './external-schemas.ts'
+import { settleDoubts } from './settle-doubts.ts'
 import { readSharedTypesState } from './staying-types.ts'
 import { readStructureState } from './structure-state.ts'
 
@@ -28,16 +36,24 @@ const replacedBySchema = z.object({
  *   missing: it is not looked whether somebody wrote since.
  */
 export async function undoExternal(
-  { system, imports, importTurns }: UndoServices,
+  services: UndoServices,
   stage: UndoneStage,
   { force, tokenId, authorise }: UndoOptions,
 ): Promise<Undone> {
+  const { system, imports, importTurns } = services
   const { stageId, schemaName, login, database } = stage
   return importTurns.take([stage.projectId], async () => {
-    const found = await findKept(system.prisma, stageId)
+    const findSettled = async () => {
+      // What an import keeps whose process died in the middle of the commit is what the last one replaced.
+      await settleDoubts(services, [stageId])
+      return findKept(system.prisma, stageId)
+    }
+    const counted = await withStageLocks({ imports, system }, [stageId], findSettled)
     if (!force) throw writtenSince()
-    const tables = await countSchemaRows(stage, found.schemaName)
+    const tables = await countSchemaRows(stage, counted.schemaName)
     return withStageLocks({ imports, system }, [stageId], async (lost) => {
+      const found = await findSettled()
+      if (found.schemaName !== counted.schemaName) throw replacedMeanwhile()
       const query: Query = (sql, parameters) => database.prisma.$queryRawUnsafe(sql, ...parameters)
       const target = {
         stage: { id: stageId, slug: '', schemaName, createdAt: found.createdAt },
