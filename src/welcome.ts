@@ -28,7 +28,7 @@ const DEMO = `  npm run wharf project:show demo
   npm run wharf data:export                      # writes demo.jsonl.gz`
 
 const OWN = `  npm run wharf project:create shop
-  pg_dump "$DATABASE" | npm run -s wharf schema:apply - shop`
+  pg_dump "$DATABASE" | WHARF_PROJECT=shop npm run -s wharf schema:apply -`
 
 const locationOf = (tokenFile: string | undefined): { readonly said: string; readonly inShell: string } =>
   tokenFile === undefined

@@ -70,7 +70,7 @@ export function createAttachedVersions(
 
 /** The command that gives a stage its log. */
 const commandFor = ({ project, stage }: AttachedStage): string =>
-  `wharf stage:log ${stage.slug} ${project.slug} (or PATCH /projects/${project.slug}/stages/${stage.slug} with {"logEvents": true})`
+  `WHARF_PROJECT=${project.slug} wharf stage:log ${stage.slug} (or PATCH /projects/${project.slug}/stages/${stage.slug} with {"logEvents": true})`
 
 const notLogged = (of: AttachedStage): Error =>
   inOtherDatabase(

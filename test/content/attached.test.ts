@@ -283,11 +283,14 @@ test('without a log, and without its schema, the answer names the command that m
   const other = await wharf.root.get('/content/shop/other/price')
   expect(other).toMatchObject({
     status: 409,
-    json: { code: 'ATTACHED_PROJECT', detail: expect.stringContaining('wharf stage:log other shop') },
+    json: { code: 'ATTACHED_PROJECT', detail: expect.stringContaining('WHARF_PROJECT=shop wharf stage:log other (or') },
   })
   await asOwner('DROP SCHEMA wharf_log CASCADE')
   const gone = await wharf.root.get('/content/shop/live/album')
-  expect(gone).toMatchObject({ status: 409, json: { detail: expect.stringContaining('wharf stage:log live shop') } })
+  expect(gone).toMatchObject({
+    status: 409,
+    json: { detail: expect.stringContaining('WHARF_PROJECT=shop wharf stage:log live (or') },
+  })
   const again = await wharf.root.patch('/projects/shop/stages/live', { json: { logEvents: true } })
   expect(again, again.text).toMatchObject({ status: 200, json: { slug: 'live', logEvents: true } })
   await settled()
