@@ -8,10 +8,11 @@ import { AppError, type ErrorCode, type Fault, isAppError } from '../errors.ts'
 import type { Attempt } from '../jobs/transitions.ts'
 import { tap } from '../lib/tap.ts'
 import { ROOT } from '../projects/access.ts'
+import { type FindRoles, readRoles } from '../projects/role-names.ts'
 import { withExport } from '../transfer/export/with-export.ts'
 import { importArchive } from '../transfer/import/import-archive.ts'
 import { withScratchProjects } from './scratch-projects.ts'
-import { type Contents, compareContents, readContents, withoutRestore } from './verify-contents.ts'
+import { type Contents, compareContents, readContents, withoutRestore, withoutUnknownRoles } from './verify-contents.ts'
 
 /** An archive in the store, and what its writer said of it. */
 export interface WrittenArtifact {
@@ -30,8 +31,8 @@ const FAULTS_OF_THE_ARCHIVE: ReadonlySet<ErrorCode> = new Set(['ARCHIVE_INVALID'
 
 /**
  * Proves that an archive can be restored: reads it back from where it is kept, restores it into projects made for that,
- * exports them, and compares structure, rows and their sums, roles and events. What the archive lacks is not looked for:
- * that is for the caller to judge. Nothing is left of them, however it ends; where the
+ * exports them, and compares structure, rows and their sums, roles and events; of rights and policies, those for roles that this
+ * server has. What the archive lacks is not looked for: that is for the caller to judge. Nothing is left of them, however it ends; where the
  * process dies, the job's next attempt or a sweep drops them.
  *
  * @throws {AppError} PROOF_FAILED where the archive is not what was written, can't be restored, or comes back as
@@ -67,7 +68,8 @@ async function restore(container: Container, artifact: WrittenArtifact, job: Ver
   const restored = await withScratchProjects(container, job, projects, (targets) =>
     restoreInto(container, artifact, { projects, targets, ...job }),
   )
-  return compareContents(original, restored)
+  const findRoles: FindRoles = (names) => readRoles(container.control.prisma, names)
+  return compareContents(await withoutUnknownRoles(original, findRoles), restored)
 }
 
 interface ArchivedProject {

@@ -5,8 +5,16 @@ import { type Grammar, loadGrammar } from '../archive/sql/grammar.ts'
 import { isLastPart } from '../archive/table-parts.ts'
 import type { Fault } from '../errors.ts'
 import { createTurns } from '../lib/give-way.ts'
-import { type LineOfStructure, sayTheSame } from '../transfer/structure/compare-built.ts'
-import { keyOf as nameOfGranted } from '../transfer/structure/grants/grants.ts'
+import type { FindRoles } from '../projects/role-names.ts'
+import { isBuiltAsSaid, type LineOfStructure } from '../transfer/structure/compare-built.ts'
+import { nameOf as nameOfGranted, type ObjectGrants } from '../transfer/structure/grants/grants.ts'
+import {
+  grantsWithoutRoles,
+  policyWithoutRoles,
+  type ReasonAgainst,
+  rolesIn,
+} from '../transfer/structure/grants/without-roles.ts'
+import type { OrderedLine } from '../transfer/structure/lines.ts'
 
 /**
  * What must be the same after a restore, each by its name: roles, of each stage the number and the sum of its events,
@@ -54,7 +62,7 @@ export async function readContents(items: AsyncIterable<ArchiveItem>): Promise<C
     }
     const name = nameOf(item)
     if (name === undefined || !('content' in item)) continue
-    const line = { kind: item.kind, content: item.content }
+    const line = { kind: item.kind, content: comparable(item) }
     contents.set(`${name} of stage "${stage}" of project ${project}`, JSON.stringify(line))
   }
   for (const [name, { count, hash }] of logs) contents.set(name, `${count} ${hash.digest('hex')}`)
@@ -71,6 +79,41 @@ export async function* withoutRestore(items: AsyncIterable<ArchiveItem>): AsyncG
     if (!last) yield item
   }
 }
+
+/**
+ * What is compared of a line of structure. Which version of an extension is there, and in which schema, is the server's to
+ * say, where it has one already.
+ */
+const comparable = (item: Extract<ArchiveItem, { readonly content: object }>): object =>
+  item.kind === 'extension' ? { name: item.content.name } : item.content
+
+/**
+ * Leaves out what an archive says of roles that the server does not have, as an import does: whoever restores it where they are,
+ * gets that, too.
+ */
+export async function withoutUnknownRoles(contents: Contents, findRoles: FindRoles): Promise<Contents> {
+  const lines = [...contents].flatMap(([name, text]) => {
+    const line = toLine(text) as AnyLine | undefined
+    return line?.kind === 'grants' || line?.kind === 'policy' ? [{ name, line }] : []
+  })
+  const grants = lines.flatMap(({ line }) => (line.kind === 'grants' ? [line.content] : []))
+  const policies = lines.flatMap(({ line }) => (line.kind === 'grants' ? [] : [line]))
+  const { existing } = await findRoles(rolesIn(grants, { extensions: [], sequences: [], inOrder: policies }))
+  const reasonAgainst: ReasonAgainst = (role) => (existing.has(role) ? undefined : 'there is no such role')
+  const known = new Map(contents)
+  for (const { name, line } of lines) {
+    const content =
+      line.kind === 'grants'
+        ? grantsWithoutRoles([line.content], reasonAgainst).grants[0]
+        : policyWithoutRoles(line, reasonAgainst).line?.content
+    if (content) known.set(name, JSON.stringify({ kind: line.kind, content }))
+    else known.delete(name)
+  }
+  return known
+}
+
+/** A line of rights, or one that stands in an order. */
+type AnyLine = { readonly kind: 'grants'; readonly content: ObjectGrants } | OrderedLine
 
 /** What a line of structure describes, with all that PostgreSQL tells it apart by; undefined for another line. */
 function nameOf(item: ArchiveItem): string | undefined {
@@ -99,10 +142,10 @@ export async function compareContents(original: Contents, restored: Contents): P
   return faults
 }
 
-/** Whether both are lines of structure that say the same to PostgreSQL. */
+/** Whether both are lines of structure, and one is what was built from the other. */
 function isSameLine(grammar: Grammar, before: string, after: string): boolean {
   const [line, restored] = [toLine(before), toLine(after)]
-  return line !== undefined && line.kind === restored?.kind && sayTheSame(grammar, line, restored)
+  return line !== undefined && line.kind === restored?.kind && isBuiltAsSaid(grammar, line, restored)
 }
 
 function toLine(content: string): LineOfStructure | undefined {

@@ -32,7 +32,7 @@ function write(...tables: readonly WrittenTable[]): Buffer[] {
     ...tables.flatMap(({ name, parts, isNumbered = true }) =>
       parts.flatMap((rows, index) => [
         writer.open('rows', { table: name, columns: ['v'], ...(isNumbered && { part: index + 1 }) }),
-        writer.rows(rows.length, rowLines(...rows.map((value) => [value]))),
+        writer.rows(rows.length, rowLines(rows.map((value) => [value]))),
         writer.close('rowsEnd', { last: index === parts.length - 1 }),
       ]),
     ),

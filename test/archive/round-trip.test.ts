@@ -135,7 +135,7 @@ test('a long table is read in batches, each the next lines of the file', async (
       ],
     }),
     writer.open('rows', { table: 'long', columns: ['id', 'text'] }),
-    ...rows.map((row) => writer.rows(1, rowLines(row))),
+    ...rows.map((row) => writer.rows(1, rowLines([row]))),
     ...(['rowsEnd', 'stageEnd', 'projectEnd', 'end'] as const).map((kind) => writer.close(kind)),
   ])
   const batches = (await collectItems(readArchive(streamOf(archive), copyText))).filter((item) => item.kind === 'row')
@@ -182,7 +182,7 @@ test('a writer that is used out of order throws a mistake, not an expected failu
     'written wrongly: a line of kind "end" cannot stand here; expected "archive"',
   )
   expect(() => writer.open('project', { slug: 'No Slug', system: false })).toThrow('project.slug')
-  expect(() => createArchiveWriter().rows(1, rowLines([1]))).toThrow(Error)
+  expect(() => createArchiveWriter().rows(1, rowLines([[1]]))).toThrow(Error)
 })
 
 test('reading stops when its signal is aborted, and closes the source', async () => {

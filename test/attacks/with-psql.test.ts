@@ -123,7 +123,7 @@ describeOnEachServer((wharf) => {
       SELECT (SELECT json_agg(word) FROM "victim.live".secret) AS rows,
              (SELECT json_agg(e ORDER BY ordinal) FROM system.event e JOIN system.stage_state USING (stage_id) WHERE schema_name = 'victim.live') AS events,
              (SELECT json_agg((rolname, rolconfig, rolsuper, rolcreaterole) ORDER BY rolname) FROM pg_roles
-              WHERE rolname NOT LIKE 'wharf\\_%') AS roles,
+              WHERE rolname !~ '^(wharf|owner|reader)_') AS roles,
              (SELECT count(*)::int FROM system.stage_state) AS stages, (SELECT count(*)::int FROM system.stage_crash_check) AS crash_check`)
 
   beforeAll(async () => {

@@ -83,6 +83,34 @@ test('a schedule of an attached project makes archives that are proven', () =>
     expect((await wharf.root.delete(`/schedules/${schedule.id}`)).status).toBe(204)
   }))
 
+/** What another version of PostgreSQL prints in other words, and what names roles that Wharf's own server need not have. */
+const WORDS_AND_ROLES = `
+  CREATE EXTENSION citext;
+  CREATE TABLE item (id int PRIMARY KEY, name citext, price numeric CHECK (price IN (1, 2)));
+  INSERT INTO item VALUES (1, 'Crane', 1), (2, 'rope', 2);
+  CREATE VIEW dear AS SELECT id, name FROM item WHERE price > 1;
+  CREATE VIEW dearest AS SELECT name FROM dear d WHERE id = (SELECT max(id) FROM item);
+  CREATE MATERIALIZED VIEW counted AS SELECT count(*) AS n FROM item WHERE id > 0;
+  CREATE RULE quiet AS ON DELETE TO item WHERE old.id = 0 DO INSTEAD NOTHING;
+  CREATE FUNCTION most() RETURNS int LANGUAGE sql BEGIN ATOMIC SELECT max(id) FROM item WHERE id > 0; END;
+  CREATE POLICY any_of ON item FOR SELECT TO PUBLIC USING (id > (SELECT min(n) FROM counted))`
+
+test('an archive of what another version prints in other words, and of rights of roles that are not here, is proven', async () => {
+  const other = await createExternalDatabase(WORDS_AND_ROLES, installedCluster()?.createDatabase)
+  const reader = decodeURIComponent(other.reader.username)
+  await other.run(`CREATE POLICY own ON item TO ${reader} USING (id > 1); GRANT UPDATE (name) ON item TO ${reader}`)
+  const attach = { address: other.owner.href, stages: [{ slug: 'live', schema: 'public' }] }
+  expect((await wharf.root.post('/projects', { json: { slug: 'words', attach } })).status).toBe(201)
+  const request = { projects: [{ slug: 'words', grants: true }] }
+  const schedule = await makeSchedule(wharf.root, 'words', { verify: true, request })
+  const { lastRun } = await runWhenDue(wharf, schedule)
+  const job = await wharf.root.get(`/jobs/${lastRun?.jobId}`)
+  expect(lastRun, job.text).toMatchObject({ status: 'succeeded', provenAt: expect.any(String) })
+  expect((await wharf.root.delete(`/schedules/${schedule.id}`)).status).toBe(204)
+  expect((await wharf.root.delete('/projects/words/attachment')).status).toBe(204)
+  await other.drop()
+})
+
 test('two commands lead to a first archive, one more to a nightly one that is proven, and one more to a copy', async () => {
   const server = ['--server', dsnOf(wharf)]
   const done = async (...args: readonly string[]): Promise<string> => {

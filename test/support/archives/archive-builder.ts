@@ -74,7 +74,7 @@ function writeStage(writer: ArchiveWriter, stage: StageToWrite, pages: Buffer[])
     if (partitionBy !== undefined) continue
     const withValues = columns.filter(({ generated }) => generated === undefined)
     pages.push(writer.open('rows', { table: name, columns: withValues.map((each) => each.name) }))
-    pages.push(writer.rows(rows.length, rowLines(...rows)))
+    pages.push(writer.rows(rows.length, rowLines(rows)))
     pages.push(writer.close('rowsEnd'))
   }
   pages.push(writer.close('stageEnd'))

@@ -1,3 +1,3 @@
 /** Rows as lines of an archive. @param rows each an array of values. */
-export const rowLines = (...rows: readonly (readonly unknown[])[]): Buffer =>
+export const rowLines = (rows: readonly (readonly unknown[])[]): Buffer =>
   Buffer.from(rows.map((row) => `{"row":${JSON.stringify(row)}}\n`).join(''))
