@@ -128,7 +128,7 @@ async function recordUndone(
 const typesChanged = (keptIn: string): AppError =>
   conflict(
     `a type that the stage shares with what is kept in the schema "${keptIn}" was changed or dropped since, so what is kept is not ` +
-      'what was replaced any more; nothing was changed',
+      'what was replaced any more; nothing was changed. data:undo --discard lets go of what is kept',
   )
 
 const writtenSince = (): AppError =>
