@@ -83,7 +83,12 @@ export const readRelations = (query: CatalogQuery, schema: string): Promise<read
 /** Catalogs whose objects stand in schemas and have owners, with the columns that say so. */
 const OWNED = [
   ['pg_class', 'rel', `relkind IN ('r', 'p', 'S', 'm', 'v', 'f', 'c')`],
-  ['pg_proc', 'pro', 'true'],
+  // The functions of a range type come and go with it; before version 16, they belong to the first superuser.
+  [
+    'pg_proc',
+    'pro',
+    `NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = o.oid AND d.deptype = 'i')`,
+  ],
   // Types of tables and arrays come and go with what they are of.
   ['pg_type', 'typ', `typrelid = 0 AND NOT EXISTS (SELECT FROM pg_type e WHERE e.typarray = o.oid) AND typtype <> 'm'`],
   ['pg_operator', 'opr', 'true'],

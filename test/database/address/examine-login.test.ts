@@ -34,6 +34,7 @@ const MADE = `
   CREATE TABLE shop.item (id serial PRIMARY KEY, name text);
   CREATE TABLE shop.sale (id int);
   CREATE TYPE shop.size AS ENUM ('s', 'l');
+  CREATE TYPE shop.span AS RANGE (subtype = int);
   CREATE FUNCTION shop.twice(int) RETURNS int LANGUAGE sql AS 'SELECT $1 * 2';
   CREATE MATERIALIZED VIEW shop.sums AS SELECT count(*) FROM shop.item;
   RESET ROLE;
@@ -115,6 +116,7 @@ describe.each(SERVERS)('what a login may do with a schema on the %s PostgreSQL',
       'sequence',
       'table',
       'table',
+      'type',
       'type',
     ])
     expect(report.missing).toEqual([
