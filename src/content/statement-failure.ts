@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { databaseFailure, isServerFailure } from '../database/sqlstate-meanings.ts'
 import { AppError, isAppError } from '../errors.ts'
+import { hiddenRowsFailure } from './hidden-rows.ts'
 import { toRequestFailure } from './query/index.ts'
 
 /**
@@ -14,6 +15,8 @@ export function statementFailure(plan: Parameters<typeof toRequestFailure>[0], e
   if (failure === error && error instanceof pg.DatabaseError && isOfProject(error)) {
     return new AppError('INVALID_REQUEST', `a function of the project fails: ${error.message}`, { cause: error })
   }
+  const hidden = hiddenRowsFailure(error)
+  if (hidden) return hidden
   if (failure === error || !isAppError(failure)) return failure
   return new AppError(failure.code, failure.message, { faults: failure.faults, cause: error })
 }

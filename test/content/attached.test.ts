@@ -279,6 +279,29 @@ test('a table of another login is named as what keeps the stage from being known
   await settled()
 })
 
+test('of a table whose policies hold for its owner, no part is read, and the answer says what helps', async () => {
+  await asOwner(`CREATE TABLE guarded (id int); CREATE VIEW "behind it" AS SELECT id FROM guarded; INSERT INTO guarded VALUES (1);
+    ALTER TABLE guarded ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY; ANALYZE guarded`)
+  const remedy = 'ALTER TABLE "guarded" NO FORCE ROW LEVEL SECURITY'
+  for (const path of ['guarded', 'behind%20it']) {
+    const answer = await wharf.root.get(`/content/shop/live/${path}`)
+    expect(answer.json, path).toMatchObject({
+      status: 409,
+      type: 'urn:wharf:error:conflict',
+      code: '42501',
+      detail: expect.stringContaining(remedy),
+    })
+  }
+  const overview = await wharf.root.get('/content/shop/live')
+  expect(overview.status, overview.text).toBe(200)
+  const guarded = expect.objectContaining({ name: 'guarded', rows: { count: 1, exact: false } })
+  expect(overview.json).toMatchObject({ tables: expect.arrayContaining([guarded]) })
+  await asOwner(`ALTER TABLE guarded NO FORCE ROW LEVEL SECURITY`)
+  expect(await read('guarded')).toMatchObject({ status: 200, rows: [{ id: 1 }] })
+  await asSuperuser('DROP TABLE guarded CASCADE')
+  await settled()
+})
+
 test('without a log, and without its schema, the answer names the command that makes it', async () => {
   const other = await wharf.root.get('/content/shop/other/price')
   expect(other).toMatchObject({
