@@ -88,8 +88,8 @@ const comparable = (item: Extract<ArchiveItem, { readonly content: object }>): o
   item.kind === 'extension' ? { name: item.content.name } : item.content
 
 /**
- * Leaves out what an archive says of roles that the server does not have, as an import does: whoever restores it where they are,
- * gets that, too.
+ * Leaves out what an archive says of roles that the server does not have, as an import does: a restore where they are brings
+ * that back, too.
  */
 export async function withoutUnknownRoles(contents: Contents, findRoles: FindRoles): Promise<Contents> {
   const lines = [...contents].flatMap(([name, text]) => {

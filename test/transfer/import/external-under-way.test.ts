@@ -146,19 +146,19 @@ const keptNotes = async (): Promise<readonly string[]> => {
 test('an undo that still counts when an import ends does not bring back what the import before it replaced', async () => {
   await importNotes()
   const [kept] = await keptNotes()
-  const holder = await openSession(external.owner.href)
+  const locking = await openSession(external.owner.href)
   try {
-    await holder.query(`BEGIN; LOCK TABLE ${kept}.note`)
+    await locking.query(`BEGIN; LOCK TABLE ${kept}.note`)
     const undone = wharf.root.post(`${NOTES}?force=true`)
     await eventually(() =>
       asOwner(`SELECT FROM pg_locks WHERE relation = '${kept}.note'::regclass AND NOT granted`),
     ).not.toEqual([])
     await asOwner(`INSERT INTO own.note VALUES (2, 'red')`)
     await importNotes()
-    await holder.query('COMMIT')
+    await locking.query('COMMIT')
     expect(await undone).toMatchObject({ status: 409, json: { detail: expect.stringMatching(/in the meantime/) } })
   } finally {
-    await holder.end()
+    await locking.end()
   }
   await asOwner('DELETE FROM own.note')
   expect(await wharf.root.post(`${NOTES}?force=true`)).toMatchObject({ status: 200 })
