@@ -58,7 +58,7 @@ test('a database is attached with the password of the environment, listed, shown
   expect(await administer('project:detach', 'shop', '--yes')).toMatchObject({
     code: 0,
     stdout: 'detached project shop\n',
-    stderr: expect.stringContaining('the database stays as it is'),
+    stderr: expect.stringContaining('what imports have left beside it, are removed, and all else stays where it is'),
   })
   for (const { stdout, stderr } of [attached, list, shown, changed]) {
     expect(stdout + stderr).not.toContain(external.password)

@@ -125,7 +125,8 @@ const changeStage = route('PATCH /projects/{slug}/stages/{stage}', {
 const removeStage = route('DELETE /projects/{slug}/stages/{stage}', {
   operationId: 'deleteStage',
   summary: 'Deletes a stage with all its rows, or detaches one of an attached project; for the root token',
-  description: 'What is in the schema of an attached stage stays as it is.',
+  description:
+    'The rows of an attached stage stay in its schema; its event log, and what imports have left, are removed unless `force`.',
   access: { by: 'root' },
   params: stageParams,
   query: forceQuery,

@@ -8,6 +8,7 @@ import { assertCanConfirm, type Confirmation } from '../terminal/confirm.ts'
 import { printable } from '../terminal/printable.ts'
 import { onceConfirmed, type ResultOptions } from '../terminal/result.ts'
 import { runDetachAll } from './servers.ts'
+import { whatStays } from './what-stays.ts'
 
 interface Forced {
   readonly force?: boolean
@@ -27,7 +28,7 @@ export async function runProjectDetach(
     const path = encodedPath`/projects/${slug}`
     const { attached, stages } = await get(http, path, projectSchema)
     if (!attached) throw conflict(`project "${slug}" is not attached; project:delete deletes it with its data`)
-    const consequence = `this has project ${printable(slug)}${location} forgotten: its stages, its roles, what tokens may do in it, and what data:undo could bring back; the database stays as it is`
+    const consequence = `this has project ${printable(slug)}${location} forgotten: its stages, its roles, what tokens may do in it, and what data:undo could bring back; ${whatStays(options)}`
     return onceConfirmed(context, consequence, options, async () => {
       await remove(http, `${path}/attachment${forced(options)}`)
       return {
@@ -51,7 +52,7 @@ export async function runStageDetach(
     const stage = stages.find((each) => each.slug === slug)
     if (!stage) throw notFound('stage', slug, `in project "${project}"`)
     if (stage.schema === null) throw conflict(`stage "${slug}" is not attached; stage:delete deletes it with its data`)
-    const consequence = `this has stage ${project}/${printable(slug)}${location} forgotten; its schema ${printable(stage.schema)} stays as it is`
+    const consequence = `this has stage ${project}/${printable(slug)}${location} forgotten, and its schema ${printable(stage.schema)} stays; ${whatStays(options)}`
     return onceConfirmed(context, consequence, options, async () => {
       await remove(http, encodedPath`/projects/${project}/stages/${slug}` + forced(options))
       return {

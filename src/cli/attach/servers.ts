@@ -7,6 +7,7 @@ import type { Confirmation } from '../terminal/confirm.ts'
 import { printable } from '../terminal/printable.ts'
 import { onceConfirmed, printResult } from '../terminal/result.ts'
 import { formatTable } from '../terminal/table.ts'
+import { whatStays } from './what-stays.ts'
 
 /** `project:servers` */
 export async function runProjectServers(context: CommandContext, options: ServerOptions): Promise<number> {
@@ -36,7 +37,7 @@ export function runDetachAll(
     const path = encodedPath`/attached-servers/${name}`
     const { projects } = await get(http, path, attachedServerSchema)
     const slugs = projects.map(({ project }) => project)
-    const consequence = `this has the server ${printable(name)}${location} forgotten with its projects (${printable(slugs.join(', ')) || 'none'}): their stages, their roles, what tokens may do in them, and what data:undo could bring back; the databases stay as they are`
+    const consequence = `this has the server ${printable(name)}${location} forgotten with its projects (${printable(slugs.join(', ')) || 'none'}): their stages, their roles, what tokens may do in them, and what data:undo could bring back; ${whatStays(options)}`
     return onceConfirmed(context, consequence, options, async () => {
       await remove(http, options.force ? `${path}?force=true` : path)
       return {

@@ -39,7 +39,7 @@ export function addProjectCommands(program: Command, run: Run): void {
 
   program
     .command('project:detach <slug>')
-    .description('forget an attached project; its database stays as it is')
+    .description('forget an attached project; its data stays in its database')
     .option('--all', 'forget the attached server of this name with all its projects')
     .option('--force', 'leave what imports have left there, e.g. of a database that is not to be reached')
     .addOption(yesOption())

@@ -38,7 +38,7 @@ export function addStageCommands(program: Command, run: Run): void {
   program
     .command('stage:detach <slug> [target-project]')
     .summary('forget a stage of an attached project')
-    .description(`Forgets a stage of an attached project, whose schema stays as it is: ${PROJECT}.`)
+    .description(`Forgets a stage of an attached project, whose schema stays in its database: ${PROJECT}.`)
     .option('--force', 'leave what imports have left there, e.g. of a database that is not to be reached')
     .addOption(yesOption())
     .action(run(async () => (await import('../attach/detach.ts')).runStageDetach))
