@@ -17,6 +17,9 @@ export interface Workers {
   close(): Promise<void>
 }
 
+/** How long a job waits that was taken while this process stops: until it has, since it could be taken again. */
+const TAKEN_TOO_LATE_MS = 1_000
+
 /** Starts working on jobs: one worker for each kind, each on as many at once as the catalogue says. */
 export async function startWorkers(services: Container): Promise<Workers> {
   const container: Container = { ...services, ...services.jobTurns }
@@ -26,6 +29,8 @@ export async function startWorkers(services: Container): Promise<Workers> {
 
   // BullMQ hands over its signal only to a function of three parameters.
   const process = async (delivery: Delivery, token?: string, signal?: AbortSignal): Promise<void> => {
+    // A worker that is paused may still take what has just been given back.
+    if (stopping.signal.aborted) return handBack(delivery, token, { kind: 'later', delayMs: TAKEN_TOO_LATE_MS })
     const both = signal ? AbortSignal.any([stopping.signal, signal]) : stopping.signal
     const attempt = runAttempt(container, delivery.id ?? '', both)
     running.add(attempt)
