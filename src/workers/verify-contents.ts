@@ -6,14 +6,10 @@ import { isLastPart } from '../archive/table-parts.ts'
 import type { Fault } from '../errors.ts'
 import { createTurns } from '../lib/give-way.ts'
 import type { FindRoles } from '../projects/role-names.ts'
+import { reasonsAgainst } from '../transfer/import/rights-of-archive.ts'
 import { isBuiltAsSaid, type LineOfStructure } from '../transfer/structure/compare-built.ts'
 import { nameOf as nameOfGranted, type ObjectGrants } from '../transfer/structure/grants/grants.ts'
-import {
-  grantsWithoutRoles,
-  policyWithoutRoles,
-  type ReasonAgainst,
-  rolesIn,
-} from '../transfer/structure/grants/without-roles.ts'
+import { grantsWithoutRoles, policyWithoutRoles, rolesIn } from '../transfer/structure/grants/without-roles.ts'
 import type { OrderedLine } from '../transfer/structure/lines.ts'
 
 /**
@@ -88,8 +84,8 @@ const comparable = (item: Extract<ArchiveItem, { readonly content: object }>): o
   item.kind === 'extension' ? { name: item.content.name } : item.content
 
 /**
- * Leaves out what an archive says of roles that the server does not have, as an import does: a restore where they are brings
- * that back, too.
+ * Leaves out what an archive says of roles that the server does not have, or of Wharf's own, as an import does: a restore where
+ * they are brings that back, too.
  */
 export async function withoutUnknownRoles(contents: Contents, findRoles: FindRoles): Promise<Contents> {
   const lines = [...contents].flatMap(([name, text]) => {
@@ -98,8 +94,8 @@ export async function withoutUnknownRoles(contents: Contents, findRoles: FindRol
   })
   const grants = lines.flatMap(({ line }) => (line.kind === 'grants' ? [line.content] : []))
   const policies = lines.flatMap(({ line }) => (line.kind === 'grants' ? [] : [line]))
-  const { existing } = await findRoles(rolesIn(grants, { extensions: [], sequences: [], inOrder: policies }))
-  const reasonAgainst: ReasonAgainst = (role) => (existing.has(role) ? undefined : 'there is no such role')
+  const roles = rolesIn(grants, { extensions: [], sequences: [], inOrder: policies })
+  const reasonAgainst = await reasonsAgainst(findRoles, roles)
   const known = new Map(contents)
   for (const { name, line } of lines) {
     const content =

@@ -31,11 +31,7 @@ export async function knownRights(
   findRoles: FindRoles,
   { structure, grants }: Pick<ArchiveStage, 'structure' | 'grants'>,
 ): Promise<KnownRights> {
-  const { existing, logins } = await findRoles(rolesIn(grants ?? [], structure))
-  const reasonAgainst: ReasonAgainst = (role) => {
-    if (logins.has(role)) return 'it is a login of Wharf, which an archive gives nothing'
-    return existing.has(role) ? undefined : 'there is no such role'
-  }
+  const reasonAgainst = await reasonsAgainst(findRoles, rolesIn(grants ?? [], structure))
   const leftOut: LeftOut[] = []
   const inOrder = structure.inOrder.flatMap((line) => {
     const known = policyWithoutRoles(line, reasonAgainst)
@@ -47,6 +43,15 @@ export async function knownRights(
     structure: { ...structure, inOrder },
     grants: given?.grants,
     leftOut: [...leftOut, ...(given?.leftOut ?? [])],
+  }
+}
+
+/** Why an import says nothing of some of these roles. */
+export async function reasonsAgainst(findRoles: FindRoles, roles: readonly string[]): Promise<ReasonAgainst> {
+  const { existing, logins } = await findRoles(roles)
+  return (role) => {
+    if (logins.has(role)) return 'it is a login of Wharf, which an archive gives nothing'
+    return existing.has(role) ? undefined : 'there is no such role'
   }
 }
 
