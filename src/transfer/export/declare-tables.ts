@@ -123,11 +123,10 @@ async function assertAllRowsVisible(query: Query, tables: readonly TableStructur
 const SHARED_BYTES = 8 * 1024 * 1024
 
 async function declareStage(
-  { readers, session }: SourceSnapshot,
+  { readers, session, sizes }: SourceSnapshot,
   stage: Stage,
   tables: readonly TableStructure[],
 ): Promise<readonly DeclaredTable[]> {
-  const sizes = readers.length > 1 ? await readSizes(session.query, tables) : new Map<string, number>()
   const declared: DeclaredTable[] = []
   let turn = 0
   for (const table of tables) {
@@ -159,14 +158,4 @@ async function assertSameTables(query: Query, { schemaName }: Stage, tables: rea
     [tables.map(({ line }) => quoteQualified(schemaName, line.name)), tables.map(({ oid }) => oid)],
   )
   if (moved) throw new StageMoved('a table changed its name while cursors were declared')
-}
-
-/** @returns by table, how many bytes it has, with those that are stored out of line. */
-async function readSizes(query: Query, tables: readonly TableStructure[]): Promise<ReadonlyMap<string, number>> {
-  const rows = await query<{ oid: string; bytes: number }>(
-    `SELECT oid::pg_catalog.text AS oid, pg_catalog.pg_table_size(oid)::pg_catalog.float8 AS bytes
-       FROM pg_catalog.unnest($1::pg_catalog.oid[]) AS oid`,
-    [tables.map(({ oid }) => oid)],
-  )
-  return new Map(rows.map(({ oid, bytes }) => [oid, bytes]))
 }

@@ -1,4 +1,5 @@
 import type { ExportSelection } from '../../contract/export.ts'
+import type { SnapshotSource } from './locked-source.ts'
 import {
   declareAll,
   type ExportOptions,
@@ -7,7 +8,7 @@ import {
   type UseExport,
   type Writing,
 } from './open-export.ts'
-import { type SnapshotSource, withSnapshots } from './snapshot.ts'
+import { withSnapshots } from './snapshot.ts'
 
 /**
  * Opens an export of stages in a database that Wharf knows nothing of.

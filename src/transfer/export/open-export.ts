@@ -10,7 +10,8 @@ import type { NotExported } from '../structure/lines.ts'
 import { type DeclaredProject, declareTables, StageMoved } from './declare-tables.ts'
 import { type ArchiveSource, exportArchive, type RowsObserver } from './export-archive.ts'
 import type { LineLimits } from './line-limits.ts'
-import type { SnapshotOptions, SourceSnapshot } from './snapshot.ts'
+import type { SnapshotOptions } from './locked-source.ts'
+import type { SourceSnapshot } from './snapshot.ts'
 
 /** How often an export starts over because a stage was changed or swapped while it was being opened. */
 const MAX_ATTEMPTS = 10

@@ -9,6 +9,7 @@ import type { Turns } from '../../projects/turns.ts'
 import { StageMoved } from './declare-tables.ts'
 import type { ProjectRecords } from './export-archive.ts'
 import { findSelection } from './export-selection.ts'
+import type { SnapshotSource } from './locked-source.ts'
 import {
   declareAll,
   type ExportOptions,
@@ -17,7 +18,7 @@ import {
   type UseExport,
   type Writing,
 } from './open-export.ts'
-import { type SnapshotSource, type SourceSnapshot, withOwnSnapshot } from './snapshot.ts'
+import { type SourceSnapshot, withOwnSnapshot } from './snapshot.ts'
 
 export interface ExportServices extends Writing {
   readonly control: Database
