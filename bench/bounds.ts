@@ -4,6 +4,23 @@ export const BOUNDS = {
     sentence: 'A gzip export takes at most 1.15 times as long as COPY of the same rows as JSON, piped through gzip -1.',
     maxRatio: 1.15,
   },
+  databaseGzip: {
+    sentence: 'A gzip export of a database of 61 tables takes at most 1.1 times as long as pg_dump -Fc -Z1.',
+    maxRatio: 1.1,
+  },
+  databasePlain: {
+    sentence:
+      'A plain export of it takes at most 1.1 times as long as psql takes to copy its tables as text to a file.',
+    maxRatio: 1.1,
+  },
+  databaseImport: {
+    sentence: 'An import of it takes at most 0.8 times as long as pg_restore -1.',
+    maxRatio: 0.8,
+  },
+  databaseParallelImport: {
+    sentence: 'An import of it takes at most 1.15 times as long as pg_restore -j2.',
+    maxRatio: 1.15,
+  },
   memory: {
     sentence: 'The service never takes more than 250 MB of memory for an export, however many rows there are.',
     maxBytes: 250_000_000,

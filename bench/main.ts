@@ -2,8 +2,8 @@
  * Measures what we claim about exports, imports, writes, jobs and the content endpoint; exits with 1 where a bound of
  * `bounds.ts` is broken.
  *
- * Usage: npm run bench -- [time] [import] [waits] [attached] [memory] [writes] [content] [jobs] [job-memory] [--quick]
- *   [--rows 1000000,3000000,10000000]
+ * Usage: npm run bench -- [time] [import] [waits] [attached] [memory] [writes] [content] [jobs] [job-memory] [database]
+ *   [--quick] [--rows 1000000,3000000,10000000] [--rounds 5]
  */
 import { execFile } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
@@ -13,6 +13,7 @@ import { parseArgs, promisify } from 'node:util'
 import { measureAttachedWait } from './attached-wait.ts'
 import type { Measurement } from './bounds.ts'
 import { measureContent } from './content.ts'
+import { measureDatabase } from './database.ts'
 import { measureExportMemory } from './export-memory.ts'
 import { measureExportTime } from './export-time.ts'
 import { measureImport } from './import-time.ts'
@@ -31,11 +32,11 @@ const QUICK_SIZES = [100_000]
 const JOB_ROWS = 3_000_000
 /** Those that share a PostgreSQL and its rows. */
 const SHARING_PARTS = ['time', 'content', 'writes', 'jobs', 'memory']
-const PARTS = [...SHARING_PARTS, 'job-memory', 'import', 'waits', 'attached']
+const PARTS = [...SHARING_PARTS, 'job-memory', 'import', 'waits', 'attached', 'database']
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { quick: { type: 'boolean', default: false }, rows: { type: 'string' } },
+  options: { quick: { type: 'boolean', default: false }, rows: { type: 'string' }, rounds: { type: 'string' } },
 })
 const unknown = positionals.find((part) => !PARTS.includes(part))
 if (unknown !== undefined) throw new Error(`there is no part "${unknown}", only ${PARTS.join(', ')}`)
@@ -43,6 +44,8 @@ const sizes = values.rows?.split(',').map(Number) ?? (values.quick ? QUICK_SIZES
 if (!sizes.every((size, index) => Number.isInteger(size) && size > (sizes[index - 1] ?? 0))) {
   throw new Error('--rows takes whole numbers in rising order, separated by commas')
 }
+const rounds = values.rounds === undefined ? undefined : Number(values.rounds)
+if (rounds !== undefined && !(Number.isInteger(rounds) && rounds > 0)) throw new Error('--rounds takes a whole number')
 const parts = new Set(positionals.length > 0 ? positionals : PARTS)
 
 await promisify(execFile)('npx', ['tsc', '-p', 'tsconfig.build.json'])
@@ -80,6 +83,10 @@ if (parts.has('waits')) {
 }
 if (parts.has('attached')) {
   measurements.push(...(await withBench('as initdb leaves them', measureAttachedWait)))
+}
+if (parts.has('database')) {
+  const rows = values.rows === undefined && !values.quick ? undefined : first
+  measurements.push(...(await withBench('as initdb leaves them', (bench) => measureDatabase(bench, { rows, rounds }))))
 }
 for (const { sentence, measured, holds } of measurements)
   console.log(`${holds ? 'holds ' : 'BROKEN'}  ${sentence} (${measured})`)

@@ -34,9 +34,11 @@ export function createCommands(postgres: BenchPostgres, schemaName: string): Com
   }
 }
 
-const quote = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`
+/** A word of a shell's command. */
+export const quote = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`
 
-async function runShell(command: string, env: Readonly<Record<string, string>>): Promise<void> {
+/** Runs a command of a shell. @throws where it does not succeed. */
+export async function runShell(command: string, env: Readonly<Record<string, string>> = {}): Promise<void> {
   const child = spawn('/bin/sh', ['-c', command], {
     stdio: ['ignore', 'ignore', 'inherit'],
     env: { ...process.env, ...env },

@@ -8,7 +8,7 @@ const run = promisify(execFile)
 /** The oldest PostgreSQL that Wharf runs on. */
 const OLDEST_VERSION = 15
 
-const PROGRAMS = ['initdb', 'postgres', 'psql', 'pg_dump'] as const
+const PROGRAMS = ['initdb', 'postgres', 'psql', 'pg_dump', 'pg_restore'] as const
 
 /** Where packages of distributions put them, as folders with one folder for each version, and the rest of the path. */
 const USUAL_FOLDERS = [
@@ -24,6 +24,7 @@ export interface InstalledPostgres {
   readonly postgres: string
   readonly psql: string
   readonly pgDump: string
+  readonly pgRestore: string
 }
 
 /** Finds the newest PostgreSQL on this machine that Wharf can use and that is there with its client programs. */
@@ -56,13 +57,15 @@ async function usualFolders(): Promise<string[]> {
 }
 
 async function inspect(folder: string): Promise<InstalledPostgres | undefined> {
-  const [initdb = '', postgres = '', psql = '', pgDump = ''] = PROGRAMS.map((name) => join(folder, name))
+  const [initdb = '', postgres = '', psql = '', pgDump = '', pgRestore = ''] = PROGRAMS.map((name) =>
+    join(folder, name),
+  )
   try {
-    await Promise.all([initdb, postgres, psql, pgDump].map((path) => access(path)))
-    const versions = await Promise.all([postgres, psql, pgDump].map(versionOf))
+    await Promise.all([initdb, postgres, psql, pgDump, pgRestore].map((path) => access(path)))
+    const versions = await Promise.all([postgres, psql, pgDump, pgRestore].map(versionOf))
     const [version] = versions
     if (version === undefined || versions.some((other) => other !== version)) return undefined
-    return { version, initdb, postgres, psql, pgDump }
+    return { version, initdb, postgres, psql, pgDump, pgRestore }
   } catch {
     // One of them is missing, or doesn't run here.
     return undefined

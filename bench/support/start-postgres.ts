@@ -20,6 +20,9 @@ const UNKNOWN_BEFORE_16 = ['reserved_connections']
 
 const SUPERUSER = 'postgres'
 
+/** Where the programs are that Wharf is measured beside. */
+export type ClientPrograms = Pick<InstalledPostgres, 'psql' | 'pgDump' | 'pgRestore'>
+
 export interface BenchPostgres {
   /** For people: which one, and of what version. */
   readonly description: string
@@ -28,7 +31,7 @@ export interface BenchPostgres {
   /** The superuser, in Wharf's database. */
   readonly superuserUrl: string
   /** Undefined where the machine has no client programs of the server's version. */
-  readonly programs: { readonly psql: string; readonly pgDump: string } | undefined
+  readonly programs: ClientPrograms | undefined
   stop(): Promise<void>
 }
 

@@ -1,0 +1,57 @@
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import pg from 'pg'
+import { quote, runShell } from './commands.ts'
+import type { SampleDatabaseTable } from './sample-database.ts'
+import type { ClientPrograms } from './start-postgres.ts'
+
+const RESTORED = 'restored'
+
+/** What PostgreSQL's own programs do with a database. Each writes its result over that of the time before. */
+export interface DumpCommands {
+  dumpCustom(file: string): Promise<void>
+  /** By two processes, into a folder. @param folder must not be there. */
+  dumpFolder(folder: string): Promise<void>
+  /** Copies all tables as text to one file. */
+  copyText(file: string): Promise<void>
+  /** Makes an empty database, in place of one that was restored into. */
+  makeTarget(): Promise<void>
+  restoreInOne(file: string): Promise<void>
+  restoreInTwo(file: string): Promise<void>
+}
+
+/** @param url a superuser's, of the database. @param scriptDir gets psql's script. */
+export async function createDumpCommands(
+  { psql, pgDump, pgRestore }: ClientPrograms,
+  {
+    url,
+    tables,
+    scriptDir,
+  }: { readonly url: string; readonly tables: readonly SampleDatabaseTable[]; readonly scriptDir: string },
+): Promise<DumpCommands> {
+  const script = join(scriptDir, 'copy.sql')
+  await writeFile(script, tables.map(({ name }) => `COPY ${name} TO STDOUT;\n`).join(''))
+  const target = Object.assign(new URL(url), { pathname: `/${RESTORED}` }).href
+  const run = (...words: string[]): Promise<void> => runShell(words.map(quote).join(' '))
+  return {
+    dumpCustom: (file) => run(pgDump, '-Fc', '-Z1', '-f', file, url),
+    dumpFolder: (folder) => run(pgDump, '-Fd', '-j2', '-Z1', '-f', folder, url),
+    copyText: (file) => runShell(`${[psql, '-X', '-q', '-f', script, url].map(quote).join(' ')} > ${quote(file)}`),
+    async makeTarget() {
+      const client = new pg.Client({ connectionString: url })
+      await client.connect()
+      try {
+        await client.query(`DROP DATABASE IF EXISTS ${RESTORED}`)
+        await client.query(`CREATE DATABASE ${RESTORED}`)
+        await client.query('CHECKPOINT')
+      } finally {
+        await client.end()
+      }
+    },
+    restoreInOne: (file) => run(pgRestore, '-1', '-d', target, file),
+    restoreInTwo: (file) => run(pgRestore, '-j2', '-d', target, file),
+  }
+}
+
+/** Removes a file or a folder, where it is there. */
+export const remove = (path: string): Promise<void> => rm(path, { recursive: true, force: true })
