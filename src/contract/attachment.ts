@@ -76,8 +76,8 @@ export const attachmentSchema = z
         mayExport: z.boolean(),
         mayImport: z.enum(IMPORT_WAYS).meta({
           description:
-            'How an import would replace the stage, as far as the rights of the login say: `beside` it and in one swap, `object ' +
-            'by object` in one transaction, `in place`, or not at all.',
+            'How an import would replace the stage, by what is in it and what the login may do: `beside` it and in one swap, ' +
+            '`object by object` in one transaction, `in place`, or not at all.',
         }),
         reasons: z.array(z.string()).meta({ description: 'Why not more.' }),
         missing: z.array(z.string()).meta({ description: 'The SQL that would allow more.' }),

@@ -9,6 +9,7 @@ import { detachProject } from '../../projects/attached/detach-project.ts'
 import { examineAttachment } from '../../projects/attached/examine-attachment.ts'
 import { assertAttached } from '../../projects/project-location.ts'
 import { findProject } from '../../projects/projects.ts'
+import { readImportWay } from '../../transfer/import/why-in-place.ts'
 import { empty, json } from '../answer.ts'
 import { jsonBody } from '../body.ts'
 import { type BoundRoute, routesUnder } from '../route.ts'
@@ -63,7 +64,7 @@ export function attachmentRoutes(container: Container, proofSecret: string): rea
     show.handle<Caller>(async ({ params }) => {
       const project = await findProject(prisma, params.slug)
       assertAttached(project)
-      return { status: 200, body: await examineAttachment(container, project) }
+      return { status: 200, body: await examineAttachment(container, project, readImportWay) }
     }),
     change.handle<Caller>(async ({ params, body: { address }, headers }) => {
       const allowed = hostsFor(headers, address, { config, proofSecret })

@@ -32,6 +32,8 @@ export interface LoginReport extends LoginRights {
   readonly mayImport: ImportMode
   /** Why not more is possible, in words. */
   readonly reasons: readonly string[]
+  /** Those of them that keep exports from being made. */
+  readonly reasonsNotToExport: readonly string[]
   /** The statements that would make it possible. Somebody else runs them. */
   readonly missing: readonly string[]
   /** Those of them that exports lack. */
@@ -59,6 +61,7 @@ export async function examineLogin(query: CatalogQuery, schema: string): Promise
     mayExport: toExport.reasons.length === 0,
     mayImport: toImport.mode,
     reasons: [...toExport.reasons, ...toImport.reasons],
+    reasonsNotToExport: toExport.reasons,
     missing: [...new Set([...toExport.missing, ...toImport.missing])],
     missingToExport: toExport.missing,
   }

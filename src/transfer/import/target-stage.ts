@@ -6,11 +6,11 @@ import { type LeftOut, leftOutGrant } from '../structure/grants/without-roles.ts
 import { type StageStructure, toLines } from '../structure/read-structure.ts'
 import type { ArchiveStage } from './archive-lists.ts'
 import { type CurrentStage, isEmpty, readCurrentStage, type StageOfProject } from './current-stage.ts'
-import { reasonsAgainstBeside } from './external/schema-rights.ts'
 import { type KnownRights, knownRights, rightsIn } from './rights-of-archive.ts'
 import { withPositions } from './sequence-positions.ts'
 import type { StageIdentity } from './shadow-schemas.ts'
 import type { StageRights } from './stage-rights.ts'
+import { whatIsExchanged, whyInPlace, whyNot, whyNotBeside } from './why-in-place.ts'
 
 /** How a stage's rows come into it. */
 export type LoadingMode =
@@ -82,9 +82,6 @@ const findRolesIn =
   (names) =>
     readExternalRoles((sql, parameters) => prisma.$queryRawUnsafe(sql, ...parameters), names)
 
-/** How many reasons are given for loading a stage in place. */
-const MAX_REASONS = 20
-
 type Becomes = Omit<TargetStage, keyof StageOfProject | 'archived' | 'rowsNow' | 'rightsState' | 'structureState'>
 
 function whatBecomesOf(
@@ -93,14 +90,9 @@ function whatBecomesOf(
   coming: KnownRights,
   current: Omit<CurrentStage, 'rows' | 'rightsState' | 'structureState'>,
 ): Becomes {
-  const { structure, schemaOwner, outsideUsers, grants, version, schemaRights, ofOthers } = current
-  const { notExported, comment, extensionsInside } = structure
-  const exchanged = !schemaRights || (schemaRights.renamed && extensionsInside.length === 0) ? 'schemas' : 'objects'
-  const reasonAgainstBeside = schemaRights
-    ? reasonsAgainstBeside({ login: of.login, schemaName: of.stage.schemaName }, schemaRights)
-    : schemaOwner === undefined
-      ? []
-      : [`its schema belongs to ${schemaOwner}, so nothing can be built in its place`]
+  const { structure, grants, version } = current
+  const { notExported, comment } = structure
+  const exchanged = whatIsExchanged(current)
   if (isEmpty(structure)) {
     const given = coming.grants && rightsIn(coming.structure, coming.grants, version)
     const rights = given ? { grants: given.grants, isAll: true } : { grants, isAll: false }
@@ -113,30 +105,14 @@ function whatBecomesOf(
       exchanged,
       ...built,
       notReplaced: [],
-      reasonsAgainst: reasonAgainstBeside,
+      reasonsAgainst: whyNotBeside(of, current),
     }
   }
-  const generated = notExported.filter(({ kind }) => kind === 'generated column')
-  // An extension in the schema would go with it.
-  const keepsSchema = !schemaRights && extensionsInside.length > 0
-  // What comes with a range type belongs to PostgreSQL, and stays where it was made.
-  const keepsRanges = exchanged === 'objects' && structure.inOrder.some(({ line }) => line.kind === 'range')
-  const reasonsInPlace = [
-    ...outsideUsers.map((user) => `${user} is outside of it, and depends on it`),
-    ...notExported.map(({ kind, name, detail = '' }) => `${kind} ${name} ${detail}`.trimEnd()),
-    ...reasonAgainstBeside,
-    ...(schemaRights?.publications ?? []).map((name) => `publication ${name} would send what is loaded beside`),
-    ...(keepsSchema ? extensionsInside.map((name) => `the extension ${name} is in its schema`) : []),
-    ...(keepsRanges ? ['it has range types, which cannot be moved'] : []),
-  ].slice(0, MAX_REASONS)
+  const reasonsInPlace = whyInPlace(of, current)
   const isInPlace = reasonsInPlace.length > 0
   return {
     ...rightsOver(structure, coming, { grants, version, isInPlace }),
-    // Its values would have been left out if an archive could say how they are made.
-    reasonsAgainst: [
-      ...generated.map(({ name }) => `column ${name} is generated, so it does not take the values of the archive`),
-      ...ofOthers.map(({ name, detail }) => `table "${name}" ${detail}, so the project's own login cannot load it`),
-    ],
+    reasonsAgainst: whyNot(current),
     mode: isInPlace ? 'in place' : 'swap',
     reasonsInPlace,
     exchanged,

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { attachmentSchema } from '../../../src/contract/attachment.ts'
 import { generatedSchema } from '../../support/archives/generated-schema.ts'
 import { comparableLines, exportOf, sendArchive } from '../../support/archives/import.ts'
 import { createExternalDatabase, type ExternalDatabase } from '../../support/database/external-database.ts'
@@ -13,6 +14,13 @@ import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
 import { isThorough } from '../../support/thorough.ts'
 
 const cluster = installedCluster()
+
+/** A stage in the answer of a dry run. */
+interface Examined {
+  readonly mode: string
+  readonly reasonsInPlace: readonly string[]
+  readonly undoable: boolean
+}
 
 const TABLES = `
   CREATE TABLE item (id serial PRIMARY KEY, note text); INSERT INTO item (note) SELECT 'n' || n FROM generate_series(1, 20) n;
@@ -99,6 +107,7 @@ describe.skipIf(cluster === undefined)('an attached database', () => {
   async function assertComesBack(external: ExternalDatabase, archive: string): Promise<string> {
     const dump = await dumpOf(external)
     const dry = await sendArchive(wharf.root, archive, { query: '?targetSlug=x&dryRun=true' })
+    const shown = attachmentSchema.parse((await wharf.root.get('/projects/x/attachment')).json).stages[0]
     const answer = await sendArchive(wharf.root, archive, { query: '?targetSlug=x' })
     expect(answer.status, answer.text).toBe(dry.status)
     expect(await dumpOf(external)).toEqual(dump)
@@ -107,7 +116,10 @@ describe.skipIf(cluster === undefined)('an attached database', () => {
       {
         stages: [stage],
       },
-    ] = (dry.json as { projects: [{ stages: [{ mode: string; undoable: boolean }] }] }).projects
+    ] = (dry.json as { projects: [{ stages: [Examined] }] }).projects
+    if (stage.mode === 'in place') {
+      expect(shown).toMatchObject({ mayImport: 'in place', reasons: stage.reasonsInPlace })
+    } else expect(shown?.mayImport).toBe('object by object')
     for (const _ of stage.undoable ? ['undo', 'undo of that'] : []) {
       const undone = await wharf.root.post('/projects/x/stages/live/undo?force=true')
       expect(undone.status, undone.text).toBe(200)
