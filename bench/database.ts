@@ -17,7 +17,7 @@ const REPEATS = 5
 /** Compares exports and imports of a database of 61 tables with what PostgreSQL's own programs take for it. */
 export async function measureDatabase(
   { postgres, table, outputDir, withService }: BenchRun,
-  { rows, rounds = REPEATS }: { readonly rows: number | undefined; readonly rounds: number | undefined },
+  { rows, repeats = REPEATS }: { readonly rows: number | undefined; readonly repeats: number | undefined },
 ): Promise<Measurement[]> {
   if (!postgres.programs) throw new Error('the part "database" needs an installed PostgreSQL with its client programs')
   const tables = sampleTables(rows)
@@ -52,10 +52,10 @@ export async function measureDatabase(
       inOne: { name: 'pg_restore -1', prepare: makeTarget, run: () => restoreInOne(dump) },
       inTwo: { name: 'pg_restore -j2', prepare: makeTarget, run: () => restoreInTwo(dump) },
     } satisfies Record<string, Way>
-    const results = await measureInTurns(Object.values(ways), rounds)
+    const results = await measureInTurns(Object.values(ways), repeats)
     const all = tables.reduce((sum, each) => sum + each.rows, 0)
     console.log(
-      `A database of ${tables.length} tables with ${all.toLocaleString('en')} rows; medians of ${rounds} rounds\n`,
+      `A database of ${tables.length} tables with ${all.toLocaleString('en')} rows; medians of ${repeats} repeats\n`,
     )
     printResults(results)
     const compare = (way: Way, reference: Way, { sentence, maxRatio }: Bound): Measurement => {

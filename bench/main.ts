@@ -3,7 +3,7 @@
  * `bounds.ts` is broken.
  *
  * Usage: npm run bench -- [time] [import] [waits] [attached] [memory] [writes] [content] [jobs] [job-memory] [database]
- *   [--quick] [--rows 1000000,3000000,10000000] [--rounds 5]
+ *   [--quick] [--rows 1000000,3000000,10000000] [--repeats 5]
  */
 import { execFile } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
@@ -36,7 +36,7 @@ const PARTS = [...SHARING_PARTS, 'job-memory', 'import', 'waits', 'attached', 'd
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { quick: { type: 'boolean', default: false }, rows: { type: 'string' }, rounds: { type: 'string' } },
+  options: { quick: { type: 'boolean', default: false }, rows: { type: 'string' }, repeats: { type: 'string' } },
 })
 const unknown = positionals.find((part) => !PARTS.includes(part))
 if (unknown !== undefined) throw new Error(`there is no part "${unknown}", only ${PARTS.join(', ')}`)
@@ -44,8 +44,9 @@ const sizes = values.rows?.split(',').map(Number) ?? (values.quick ? QUICK_SIZES
 if (!sizes.every((size, index) => Number.isInteger(size) && size > (sizes[index - 1] ?? 0))) {
   throw new Error('--rows takes whole numbers in rising order, separated by commas')
 }
-const rounds = values.rounds === undefined ? undefined : Number(values.rounds)
-if (rounds !== undefined && !(Number.isInteger(rounds) && rounds > 0)) throw new Error('--rounds takes a whole number')
+const repeats = values.repeats === undefined ? undefined : Number(values.repeats)
+if (repeats !== undefined && !(Number.isInteger(repeats) && repeats > 0))
+  throw new Error('--repeats takes a whole number')
 const parts = new Set(positionals.length > 0 ? positionals : PARTS)
 
 await promisify(execFile)('npx', ['tsc', '-p', 'tsconfig.build.json'])
@@ -86,7 +87,7 @@ if (parts.has('attached')) {
 }
 if (parts.has('database')) {
   const rows = values.rows === undefined && !values.quick ? undefined : first
-  measurements.push(...(await withBench('as initdb leaves them', (bench) => measureDatabase(bench, { rows, rounds }))))
+  measurements.push(...(await withBench('as initdb leaves them', (bench) => measureDatabase(bench, { rows, repeats }))))
 }
 for (const { sentence, measured, holds } of measurements)
   console.log(`${holds ? 'holds ' : 'BROKEN'}  ${sentence} (${measured})`)

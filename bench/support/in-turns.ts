@@ -19,9 +19,9 @@ export interface WayResult {
  * Runs each way as often, one after the other in turns, so that what else the machine does meets them all alike. The first round,
  * in which code is compiled and files come to memory, does not count.
  */
-export async function measureInTurns(ways: readonly Way[], rounds: number): Promise<ReadonlyMap<Way, WayResult>> {
+export async function measureInTurns(ways: readonly Way[], repeats: number): Promise<ReadonlyMap<Way, WayResult>> {
   const results = new Map(ways.map((way): [Way, WayResult] => [way, { seconds: [], bytes: undefined }]))
-  for (let round = 0; round <= rounds; round += 1) {
+  for (let round = 0; round <= repeats; round += 1) {
     for (const [way, result] of results) {
       await way.prepare?.()
       const seconds = await timeOf(() => way.run())

@@ -44,14 +44,14 @@ export function copyPlain(words: DataView, start: number, end: number, rows: Gro
 const isPlain = (byte: number): boolean => byte >= SPACE && byte !== QUOTE && byte !== BACKSLASH
 
 /**
- * Whether one of four bytes is not plain.
+ * Whether one of four bytes is not plain: no space or anything above, or a quote or backslash.
  *
  * A subtraction leaves the highest bit set in the lowest byte that is below what is subtracted, which is looked for;
  * what it borrows from the bytes above can only come after that.
  *
  * @see https://graphics.stanford.edu/~seander/bithacks.html, "Determine if a word has a byte less than n"
  */
-function hasMeaning(word: number): boolean {
+export function hasMeaning(word: number): boolean {
   const quotes = word ^ QUOTES
   const backslashes = word ^ BACKSLASHES
   const found = ((word - SPACES) & ~word) | ((quotes - ONES) & ~quotes) | ((backslashes - ONES) & ~backslashes)

@@ -2,7 +2,8 @@ import type { Duplex } from 'node:stream'
 import type pg from 'pg'
 import { GrowingBuffer } from '../lib/growing-buffer.ts'
 import { MessageReader } from './message-reader.ts'
-import { RowLines, type ValueForm } from './row-lines.ts'
+import { RowLines } from './row-lines.ts'
+import type { ValueForm } from './value-form.ts'
 
 /** A cursor that was declared in the client's transaction. */
 export interface Portal {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type RangePage, readPortal } from '../../src/rows/portal.ts'
-import type { ValueForm } from '../../src/rows/row-lines.ts'
+import type { ValueForm } from '../../src/rows/value-form.ts'
 import { collect } from '../support/archives/archive-sample.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database/database.ts'
 import { openStage, type StageSession } from '../support/database/stage-session.ts'
@@ -40,6 +40,8 @@ const COLUMNS = [
   ['d float8', 'number', fc.double()],
   ['r float4', 'number', fc.float()],
   ['b bool', 'boolean', fc.boolean()],
+  ['u uuid', 'plain', fc.uuid()],
+  ['m interval', 'plain', fc.integer().map((months) => `${months} months ${months} microseconds`)],
 ] as const
 
 test('a row is written as PostgreSQL itself writes it in JSON, whatever its values', async () => {

@@ -1,5 +1,5 @@
 import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../database/quoting.ts'
-import type { ValueForm } from '../../rows/row-lines.ts'
+import type { ValueForm } from '../../rows/value-form.ts'
 import type { ReadingSession } from './reading-session.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { quoteIdentifier } from '../../database/quoting.ts'
-import type { ValueForm } from '../../rows/row-lines.ts'
+import type { ValueForm } from '../../rows/value-form.ts'
 import { commentOn, storageOptionsSql, storageParameters } from './clauses.ts'
 import {
   type ColumnRow,
