@@ -26,6 +26,11 @@ export class BorrowedBytes {
   }
 }
 
+/** Lends chunks, each until the next one is asked for. */
+export async function* borrowed(chunks: AsyncIterable<Buffer>): AsyncGenerator<BorrowedBytes, void, undefined> {
+  for await (const chunk of chunks) yield new BorrowedBytes(chunk)
+}
+
 /** Copies what is borrowed, for stages that keep some of it. */
 export async function* copied(chunks: AsyncIterable<BorrowedBytes>): AsyncGenerator<Buffer, void, undefined> {
   for await (const chunk of chunks) yield chunk.copy()

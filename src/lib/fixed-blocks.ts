@@ -6,12 +6,14 @@ export type SectionOf = (chunk: Buffer) => 'begins' | 'ends' | undefined
  * would share a block with a part of another: each stands whole in a block, or begins and ends where blocks do.
  *
  * @param sectionOf whether a section begins or ends with a chunk.
- * @yields blocks that share memory with a chunk where one lies inside it; none is empty.
+ * @param chunks are copied: each may change when the next is asked for. @param takeBlock memory of `blockBytes`.
+ * @yields none that is empty.
  */
 export async function* fixedBlocks(
   chunks: AsyncIterable<Buffer>,
   blockBytes: number,
   sectionOf: SectionOf = () => undefined,
+  takeBlock: () => Buffer = () => Buffer.allocUnsafe(blockBytes),
 ): AsyncGenerator<Buffer, void, undefined> {
   let block: Buffer | undefined
   let filled = 0
@@ -22,23 +24,18 @@ export async function* fixedBlocks(
     const boundary = sectionOf(chunk)
     if (boundary === 'begins') sectionStart = filled
     for (let position = 0; position < chunk.length; ) {
-      if (!block && chunk.length - position >= blockBytes) {
-        yield chunk.subarray(position, position + blockBytes)
-        position += blockBytes
-        isSplit = sectionStart !== undefined
-        continue
-      }
-      block ??= Buffer.allocUnsafe(blockBytes)
+      block ??= takeBlock()
       const copied = chunk.copy(block, filled, position)
       position += copied
       filled += copied
       if (filled < blockBytes) continue
       // A section that others have begun the block with does not fit into it: it gets blocks of its own.
       const end: number = sectionStart || filled
-      yield block.subarray(0, end)
+      const whole: Buffer = block.subarray(0, end)
       const rest: Buffer = block.subarray(end, filled)
-      block = rest.length > 0 ? Buffer.allocUnsafe(blockBytes) : undefined
+      block = rest.length > 0 ? takeBlock() : undefined
       filled = block ? rest.copy(block) : 0
+      yield whole
       isSplit = sectionStart === 0
       if (sectionStart !== undefined) sectionStart = 0
     }

@@ -27,6 +27,15 @@ export class GrowingBuffer {
     this.length += this.bytes.write(text, this.length)
   }
 
+  /** Goes on in other memory. @returns what was written. */
+  exchange(bytes: Buffer): Buffer {
+    const written = this.bytes.subarray(0, this.length)
+    this.bytes = bytes
+    this.words = viewOf(bytes)
+    this.length = 0
+    return written
+  }
+
   /** @returns what was written. */
   take(): BorrowedBytes {
     const text = this.bytes.subarray(0, this.length)

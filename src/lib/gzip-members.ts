@@ -1,14 +1,9 @@
-import { promisify } from 'node:util'
-import { gzip } from 'node:zlib'
 import { fixedBlocks, type SectionOf } from './fixed-blocks.ts'
-
-const compress = promisify<Buffer, { level: number; chunkSize: number }, Buffer>(gzip)
+import { MemberCompressor } from './member-compressor.ts'
+import { ReusedMemory } from './reused-memory.ts'
 
 /** How much plain text one member holds: larger ones gain less than 0.2 % in size. */
 const MEMBER_BYTES = 1024 * 1024
-
-/** zlib allocates its output in pieces of this size; a member at level 1 mostly fits into one. */
-const OUTPUT_CHUNK_BYTES = 512 * 1024
 
 export interface GzipMembersOptions {
   /** zlib's level; 6 costs 2.5 times as much processor time as 1, for files that are an eighth smaller. */
@@ -23,7 +18,7 @@ export interface GzipMembersOptions {
  * Compresses bytes as gzip, one member after another (RFC 1952, section 2.2), several at once.
  *
  * The same bytes with the same sections give the same output, however they are cut into chunks. No bytes at all give one empty member.
- * When the consumer leaves or the source fails, the source is closed and whatever is being compressed is waited for.
+ * Each chunk may change when the next is asked for. When the consumer leaves or the source fails, the source is closed and whatever is being compressed is waited for.
  */
 export async function* gzipMembers(
   chunks: AsyncIterable<Buffer>,
@@ -31,8 +26,23 @@ export async function* gzipMembers(
 ): AsyncGenerator<Buffer, void, undefined> {
   /** In the order of their blocks. */
   const members: Promise<Buffer>[] = []
+  const memory = new ReusedMemory(MEMBER_BYTES)
+  const compressors: MemberCompressor[] = []
+  const idle: MemberCompressor[] = []
+  const createCompressor = (): MemberCompressor => {
+    const compressor = new MemberCompressor(level)
+    compressors.push(compressor)
+    return compressor
+  }
+  const compressBlock = async (block: Buffer): Promise<Buffer> => {
+    const compressor = idle.pop() ?? createCompressor()
+    const member = await compressor.compress(block)
+    idle.push(compressor)
+    memory.giveBack(block)
+    return member
+  }
   const compressNext = (block: Buffer): void => {
-    const member = compress(block, { level, chunkSize: OUTPUT_CHUNK_BYTES })
+    const member = compressBlock(block)
     // One that fails before its turn has come is no unhandled rejection: it is awaited when its turn comes.
     void Promise.allSettled([member])
     members.push(member)
@@ -40,7 +50,7 @@ export async function* gzipMembers(
 
   try {
     let isEmpty = true
-    for await (const block of fixedBlocks(chunks, MEMBER_BYTES, sectionOf)) {
+    for await (const block of fixedBlocks(chunks, MEMBER_BYTES, sectionOf, () => memory.take())) {
       isEmpty = false
       compressNext(block)
       if (members.length >= concurrency) yield* members.splice(0, 1)
@@ -49,5 +59,6 @@ export async function* gzipMembers(
     while (members.length > 0) yield* members.splice(0, 1)
   } finally {
     await Promise.allSettled(members)
+    for (const compressor of compressors) compressor.close()
   }
 }

@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream'
 import type pg from 'pg'
 import { GrowingBuffer } from '../lib/growing-buffer.ts'
+import { ReusedMemory } from '../lib/reused-memory.ts'
 import { MessageReader } from './message-reader.ts'
 import { RowLines } from './row-lines.ts'
 import type { ValueForm } from './value-form.ts'
@@ -16,11 +17,18 @@ export interface Portal {
 export interface RangePage {
   readonly range: number
   readonly rows: number
+  /** In memory of the pages, to which who has used them gives it back. */
   readonly lines: Buffer
 }
 
 /** After how many bytes a page is full. */
 const PAGE_BYTES = 256 * 1024
+
+/** With room for one more row, mostly. */
+const MEMORY_BYTES = PAGE_BYTES + 128 * 1024
+
+/** Makes the memory of the pages that one export reads. */
+export const createPageMemory = (): ReusedMemory => new ReusedMemory(MEMORY_BYTES)
 
 /** How many bytes of pages may wait to be used before PostgreSQL has to wait. */
 const MAX_WAITING_BYTES = 1024 * 1024
@@ -33,8 +41,12 @@ const MAX_WAITING_BYTES = 1024 * 1024
  *
  * @see https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY: a cursor is a portal.
  */
-export async function* readPortal(client: pg.ClientBase, portal: Portal): AsyncGenerator<RangePage, void, undefined> {
-  const query = client.query(new PortalQuery(portal))
+export async function* readPortal(
+  client: pg.ClientBase,
+  portal: Portal,
+  memory: ReusedMemory,
+): AsyncGenerator<RangePage, void, undefined> {
+  const query = client.query(new PortalQuery(portal, memory))
   for (;;) {
     const page = await query.next()
     if (!page) return
@@ -58,10 +70,12 @@ const READY_FOR_QUERY = 'Z'.charCodeAt(0)
 const [COUNT_BYTES, LENGTH_BYTES] = [2, 4]
 
 const ZERO = '0'.charCodeAt(0)
+const NO_BYTES = Buffer.alloc(0)
 
 /** As `pg` runs queries of all kinds: it calls the methods whose names begin with `handle`. */
 class PortalQuery implements pg.Submittable {
   readonly #portal: Portal
+  readonly #memory: ReusedMemory
   readonly #lines = new GrowingBuffer()
   readonly #rowLines: RowLines
   /** The page that is being written. */
@@ -73,8 +87,9 @@ class PortalQuery implements pg.Submittable {
   #stream: Duplex | undefined
   #wake: () => void = () => undefined
 
-  constructor(portal: Portal) {
+  constructor(portal: Portal, memory: ReusedMemory) {
     this.#portal = portal
+    this.#memory = memory
     this.#rowLines = new RowLines(portal.forms, this.#lines)
   }
 
@@ -153,6 +168,7 @@ class PortalQuery implements pg.Submittable {
     for (let at = digitsAt; at < valuesAt; at += 1) range = 10 * range + (block[at] as number) - ZERO
     if (range !== this.#range) this.#endPage()
     this.#range = range
+    if (this.#rows === 0) this.#lines.exchange(this.#memory.take())
     this.#rowLines.add(block, words, valuesAt, end)
     this.#rows += 1
     if (this.#lines.length >= PAGE_BYTES) this.#endPage()
@@ -160,7 +176,7 @@ class PortalQuery implements pg.Submittable {
 
   #endPage(): void {
     if (this.#rows === 0) return
-    const lines = this.#lines.take().copy()
+    const lines = this.#lines.exchange(NO_BYTES)
     this.#pages.push({ range: this.#range, rows: this.#rows, lines })
     this.#waitingBytes += lines.length
     this.#rows = 0

@@ -6,6 +6,7 @@ import type { Container } from '../container.ts'
 import { copyText } from '../copy/copy-encoders.ts'
 import { AppError, type ErrorCode, type Fault, isAppError } from '../errors.ts'
 import type { Attempt } from '../jobs/transitions.ts'
+import { type BorrowedBytes, copied } from '../lib/borrowed-bytes.ts'
 import { tap } from '../lib/tap.ts'
 import { ROOT } from '../projects/access.ts'
 import { type FindRoles, readRoles } from '../projects/role-names.ts'
@@ -122,8 +123,8 @@ async function restoreInto(
     stages: projects[index]?.stages.map((stage) => stage.slug),
   }))
   const options = readOptions(container, signal)
-  const read = (bytes: AsyncIterable<Buffer>): Promise<Contents> =>
-    readContents(withoutRestore(readArchive(bytes, copyText, options)))
+  const read = (bytes: AsyncIterable<BorrowedBytes>): Promise<Contents> =>
+    readContents(withoutRestore(readArchive(copied(bytes), copyText, options)))
   return withExport(container, selections, read, { sessionName, allowIncomplete: true })
 }
 

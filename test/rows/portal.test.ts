@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type RangePage, readPortal } from '../../src/rows/portal.ts'
+import { createPageMemory, type RangePage, readPortal } from '../../src/rows/portal.ts'
 import type { ValueForm } from '../../src/rows/value-form.ts'
 import { collect } from '../support/archives/archive-sample.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database/database.ts'
@@ -21,7 +21,7 @@ afterAll(async () => {
 async function read(query: string, forms: readonly ValueForm[]): Promise<RangePage[]> {
   await stage.run(['BEGIN', `DECLARE given CURSOR FOR ${query}`])
   try {
-    return await collect(readPortal(stage.client, { name: 'given', forms }))
+    return await collect(readPortal(stage.client, { name: 'given', forms }, createPageMemory()))
   } finally {
     await stage.run(['ROLLBACK'])
   }

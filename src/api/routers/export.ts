@@ -4,6 +4,7 @@ import { gzipArchive } from '../../archive/gzip-archive.ts'
 import type { Container } from '../../container.ts'
 import { type ExportSelection, exportDryRunRequest, exportDryRunSchema, exportRequest } from '../../contract/export.ts'
 import { requestHash } from '../../jobs/submit.ts'
+import { copied } from '../../lib/borrowed-bytes.ts'
 import { coalesce } from '../../lib/coalesce.ts'
 import { takesGzip } from '../../lib/weighted-list.ts'
 import { type Caller, findCallerAgain, tokenIdOf } from '../../projects/access.ts'
@@ -102,7 +103,7 @@ export function exportRoutes(container: Container): readonly BoundRoute<Caller>[
             container,
             projects,
             (archive) => {
-              const bytes = compressed ? gzipArchive(archive) : coalesce(archive)
+              const bytes = compressed ? gzipArchive(archive) : coalesce(copied(archive))
               const authorised = whileAuthorised(bytes, assertStill, container.jobTimings.authorisationMs)
               return pipeline(authorised, sink, { signal })
             },

@@ -3,6 +3,7 @@ import { gzipArchive } from '../../archive/gzip-archive.ts'
 import { examineLogin } from '../../database/address/examine-login.ts'
 import type { CatalogQuery } from '../../database/address/login-rights.ts'
 import { conflict, isAppError, notFound, wrongUse } from '../../errors.ts'
+import { copied } from '../../lib/borrowed-bytes.ts'
 import { coalesce } from '../../lib/coalesce.ts'
 import { withDirectExport } from '../../transfer/export/direct-export.ts'
 import { estimateRowsIn } from '../../transfer/export/export-selection.ts'
@@ -62,7 +63,7 @@ export async function withDirectSource<T>(
       async download({ gzip, ...receiving }) {
         const estimate = await estimateRowsIn(source.database, source.stages)
         receiving.progress.rowsExpected = estimate > 0 ? estimate : undefined
-        return open((archive) => receiveArchive(gzip ? gzipArchive(archive) : coalesce(archive), receiving), {
+        return open((archive) => receiveArchive(gzip ? gzipArchive(archive) : coalesce(copied(archive)), receiving), {
           signal: receiving.signal,
           allowIncomplete: receiving.allowIncomplete,
           jobs: JOBS,

@@ -3,8 +3,11 @@ import { ARCHIVE_VERSION } from '../../archive/lines.ts'
 import type { Transaction } from '../../database/database.ts'
 import { attachedEventPages } from '../../events/attached/attached-event-pages.ts'
 import { eventPages } from '../../events/event-pages.ts'
+import { type BorrowedBytes, borrowed } from '../../lib/borrowed-bytes.ts'
+import type { ReusedMemory } from '../../lib/reused-memory.ts'
 import { listRoles } from '../../projects/roles.ts'
 import { searchStage } from '../../projects/stage-path.ts'
+import { createPageMemory } from '../../rows/portal.ts'
 import { nameOf, toGrantsLine } from '../structure/grants/grants.ts'
 import type { DeclaredProject, DeclaredStage, DeclaredTable } from './declare-tables.ts'
 import { assertReadable, type LineLimits } from './line-limits.ts'
@@ -39,6 +42,8 @@ interface ExportArchiveOptions {
 
 interface Writing {
   readonly writer: ArchiveWriter
+  /** Of the pages with rows. */
+  readonly memory: ReusedMemory
   readonly limits: LineLimits
   readonly onRows: RowsObserver | undefined
 }
@@ -52,11 +57,18 @@ interface Writing {
  * @param limits of this server's imports. @throws {AppError} CONFLICT where a line is longer, or lines are more, than is read: it
  *   could not be restored.
  */
-export async function* exportArchive(
+export const exportArchive = (
+  source: ArchiveSource,
+  options: ExportArchiveOptions,
+): AsyncGenerator<BorrowedBytes, void, undefined> => borrowed(archiveLines(source, options))
+
+/** @yields lines in memory that is used again once the next are asked for. */
+async function* archiveLines(
   { projects, records }: ArchiveSource,
   { generator, createdAt, limits, onRows }: ExportArchiveOptions,
 ): AsyncGenerator<Buffer> {
   const writer = createReadableWriter()
+  const memory = createPageMemory()
   const moments = projects.map(({ source: { takenAt } }) => takenAt.getTime())
   const isOneMoment = moments.every((moment) => moment === moments[0])
   yield writer.open('archive', {
@@ -66,7 +78,7 @@ export async function* exportArchive(
     generator,
   })
   for (const project of projects) {
-    yield* projectLines({ writer, limits, onRows }, project, { records, isOneMoment })
+    yield* projectLines({ writer, memory, limits, onRows }, project, { records, isOneMoment })
   }
   yield writer.close('end')
 }
@@ -88,7 +100,7 @@ async function* projectLines(
     if (!records) throw new Error(`Wharf has no records of "${slug}"`)
     yield* systemLines(writing, records(slug), { source, stages })
   }
-  const streams = openStreams(source, stages)
+  const streams = openStreams(source, stages, writing.memory)
   for (const stage of stages) yield* stageLines(writing, streams, stage)
   yield writer.close('projectEnd')
 }
@@ -114,7 +126,11 @@ async function* systemLines(
 /** Streams of rows, by session; each is begun when it is first asked for. */
 type OpenStream = (session: ReadingSession) => RowStream
 
-function openStreams({ extensionSchemas }: SourceSnapshot, stages: readonly DeclaredStage[]): OpenStream {
+function openStreams(
+  { extensionSchemas }: SourceSnapshot,
+  stages: readonly DeclaredStage[],
+  memory: ReusedMemory,
+): OpenStream {
   const open = new Map<ReadingSession, RowStream>()
   return (session) => {
     const tables = (): StreamedTable[] =>
@@ -123,7 +139,7 @@ function openStreams({ extensionSchemas }: SourceSnapshot, stages: readonly Decl
           .filter(({ cursors }) => cursors.sessions.includes(session))
           .map(({ cursors }) => ({ table: cursors, searchPath: searchStage(stage.schemaName, extensionSchemas) })),
       )
-    const stream = open.get(session) ?? new RowStream(session, tables())
+    const stream = open.get(session) ?? new RowStream(session, tables(), memory)
     open.set(session, stream)
     return stream
   }
@@ -161,7 +177,7 @@ async function* stageLines(
 }
 
 async function* tableLines(
-  { writer, limits, onRows }: Writing,
+  { writer, memory, limits, onRows }: Writing,
   streams: OpenStream,
   stage: string,
   { line, columns, cursors }: DeclaredTable,
@@ -181,6 +197,7 @@ async function* tableLines(
     }
     blocks = among
     yield assertReadable(writer.rows(rows, lines), 'row', `a row of table "${line.name}"`, limits)
+    memory.giveBack(lines)
     onRows?.({ stage, table: line.name, rows })
   }
   yield writer.close('rowsEnd')

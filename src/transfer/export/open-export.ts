@@ -5,6 +5,7 @@ import type { Database } from '../../database/database.ts'
 import { endSessionsNamed } from '../../database/end-sessions.ts'
 import { SQLSTATE, sqlMessage, sqlState } from '../../database/sqlstate.ts'
 import { AppError, conflict } from '../../errors.ts'
+import type { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
 import type { FindRoles } from '../../projects/role-names.ts'
 import type { NotExported } from '../structure/lines.ts'
 import { type DeclaredProject, declareTables, StageMoved } from './declare-tables.ts'
@@ -42,7 +43,7 @@ export interface ExportOptions extends RowsPolicy {
  *
  * @param archive plain; it can be read once. @param notExported what it does not contain of the stages.
  */
-export type UseExport<T> = (archive: AsyncGenerator<Buffer>, notExported: readonly NotInArchive[]) => Promise<T>
+export type UseExport<T> = (archive: AsyncGenerator<BorrowedBytes>, notExported: readonly NotInArchive[]) => Promise<T>
 
 /** Something of a stage that an archive has no lines for. */
 export interface NotInArchive extends NotExported {

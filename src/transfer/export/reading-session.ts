@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { quoteIdentifier, quoteLiteral } from '../../database/quoting.ts'
+import type { ReusedMemory } from '../../lib/reused-memory.ts'
 import { type Portal, type RangePage, readPortal } from '../../rows/portal.ts'
 import type { Query } from '../structure/query.ts'
 
@@ -9,7 +10,7 @@ export interface ReadingSession {
   /** Runs statements without parameters; a text may hold several. */
   execute(statements: string): Promise<void>
   /** Reads a cursor to its end; nothing else can be asked meanwhile. */
-  rows(portal: Portal): AsyncGenerator<RangePage, void, undefined>
+  rows(portal: Portal, memory: ReusedMemory): AsyncGenerator<RangePage, void, undefined>
   /** Ends the transaction, and gives the session back, or ends it where a cursor was not read to its end. */
   end(): Promise<void>
   /** Ends the session with whatever runs in it; does nothing after `end`. */
@@ -57,9 +58,9 @@ export async function openReadingSession(pool: pg.Pool, sessionName: string): Pr
     async execute(statements) {
       await client.query(statements)
     },
-    async *rows(portal) {
+    async *rows(portal, memory) {
       isReading = true
-      yield* readPortal(client, portal)
+      yield* readPortal(client, portal, memory)
       isReading = false
     },
     async end() {

@@ -1,3 +1,4 @@
+import type { ReusedMemory } from '../../lib/reused-memory.ts'
 import type { RangePage } from '../../rows/portal.ts'
 import type { ReadingSession } from './reading-session.ts'
 import type { TableCursors } from './table-cursors.ts'
@@ -25,9 +26,9 @@ export class RowStream {
   #changed: () => void = () => undefined
   #taken: () => void = () => undefined
 
-  /** Begins to read. @param tables in the order in which their rows are used. */
-  constructor(session: ReadingSession, tables: readonly StreamedTable[]) {
-    void this.#read(session, tables)
+  /** Begins to read. @param tables in the order in which their rows are used. @param memory of the pages. */
+  constructor(session: ReadingSession, tables: readonly StreamedTable[], memory: ReusedMemory) {
+    void this.#read(session, tables, memory)
   }
 
   /** @returns the next page, which stays where it is; undefined behind the last one. @throws what PostgreSQL says. */
@@ -51,13 +52,13 @@ export class RowStream {
     this.#taken()
   }
 
-  async #read(session: ReadingSession, tables: readonly StreamedTable[]): Promise<void> {
+  async #read(session: ReadingSession, tables: readonly StreamedTable[], memory: ReusedMemory): Promise<void> {
     let path: string | undefined
     try {
       for (const { table, searchPath } of tables) {
         if (path !== searchPath) await session.execute(searchPath)
         path = searchPath
-        for await (const page of session.rows(table)) await this.#add({ ...page, table })
+        for await (const page of session.rows(table, memory)) await this.#add({ ...page, table })
       }
       this.#state = { ended: true }
     } catch (error) {

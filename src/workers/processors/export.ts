@@ -4,6 +4,7 @@ import { nameTransaction } from '../../database/session-name.ts'
 import { type ExportRequest, selectionsOf } from '../../jobs/catalogue.ts'
 import { beginArtifact, publishArtifact } from '../../jobs/job-artifacts.ts'
 import { findScheduleOf, markProven, recordHeld } from '../../jobs/schedules/schedule-record.ts'
+import type { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
 import { estimateRows } from '../../transfer/export/export-selection.ts'
 import type { NotInArchive } from '../../transfer/export/open-export.ts'
 import { withExport } from '../../transfer/export/with-export.ts'
@@ -24,7 +25,7 @@ export async function runExport(context: AttemptContext, request: ExportRequest)
   const artifact = await beginArtifact(container, { kind: 'output', jobId: job.id })
   try {
     const write = async (
-      archive: AsyncIterable<Buffer>,
+      archive: AsyncIterable<BorrowedBytes>,
       notExported: readonly NotInArchive[],
     ): Promise<readonly NotInArchive[]> => {
       for await (const chunk of gzipArchive(archive)) {

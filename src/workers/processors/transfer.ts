@@ -5,6 +5,7 @@ import type { ExportSelection } from '../../contract/export.ts'
 import { nameTransaction } from '../../database/session-name.ts'
 import { wrongUse } from '../../errors.ts'
 import type { TransferRequest } from '../../jobs/catalogue.ts'
+import { type BorrowedBytes, copied } from '../../lib/borrowed-bytes.ts'
 import { tap } from '../../lib/tap.ts'
 import { estimateRows } from '../../transfer/export/export-selection.ts'
 import type { NotInArchive } from '../../transfer/export/open-export.ts'
@@ -39,7 +40,11 @@ export async function runTransfer(context: AttemptContext, request: TransferRequ
  * export is over by the time the rows change places, so it holds no lock that the import might wait for.
  */
 async function move(context: AttemptContext, slug: string, target: string, asked: Asked): Promise<void> {
-  await importForJob(context, (use) => withSource(context, slug, asked, use), toWhole(target, asked))
+  await importForJob(
+    context,
+    (use) => withSource(context, slug, asked, (archive) => use(copied(archive))),
+    toWhole(target, asked),
+  )
 }
 
 async function pull(context: AttemptContext, dsn: string, target: string, asked: Asked): Promise<void> {
@@ -77,7 +82,7 @@ async function withSource<T>(
   { container, progress, sessionName }: AttemptContext,
   slug: string,
   { selection, allowIncomplete }: Asked,
-  use: (archive: AsyncIterable<Buffer>, notExported: readonly NotInArchive[]) => Promise<T>,
+  use: (archive: AsyncIterable<BorrowedBytes>, notExported: readonly NotInArchive[]) => Promise<T>,
 ): Promise<T> {
   const projects = [{ slug, ...selection }]
   const estimate = await estimateRows(container, projects)

@@ -60,7 +60,7 @@ async function exportLive(
 ): Promise<string> {
   const chunks: Buffer[] = []
   await withExport(observed(observer), LIVE, async (archive) => {
-    for await (const chunk of archive) await betweenChunks(chunks.push(chunk))
+    for await (const chunk of archive) await betweenChunks(chunks.push(chunk.copy()))
   })
   return Buffer.concat(chunks).toString()
 }

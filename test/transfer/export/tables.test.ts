@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { quoteIdentifier, quoteQualified } from '../../../src/database/quoting.ts'
+import { copied } from '../../../src/lib/borrowed-bytes.ts'
 import { withExport } from '../../../src/transfer/export/with-export.ts'
 import { collect } from '../../support/archives/archive-sample.ts'
 import { tablesOf } from '../../support/archives/archive-text.ts'
@@ -176,7 +177,7 @@ test('an export whose reader pauses has PostgreSQL wait, and keeps a few megabyt
     [{ slug: 'dense', system: false }],
     async (archive) => {
       for await (const chunk of archive) {
-        if (!chunk.toString('latin1', 0, 7).includes('{"row":')) continue
+        if (!chunk.now.toString('latin1', 0, 7).includes('{"row":')) continue
         await expect.poll(() => wharf.database.query(waiting)).toHaveLength(1)
         break
       }
@@ -203,7 +204,7 @@ test('one, two and three sessions give the same file, but for the first line', a
       wharf.container,
       [{ slug: 'shared', system: false }],
       async (archive) => {
-        archives.push(Buffer.concat(await collect(archive)).toString())
+        archives.push(Buffer.concat(await collect(copied(archive))).toString())
         const named = `SELECT FROM pg_stat_activity WHERE application_name = 'shared' AND usename <> current_user`
         sessions.push((await wharf.database.query(named)).length)
       },

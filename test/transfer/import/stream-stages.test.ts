@@ -3,9 +3,10 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { gzipSync } from 'node:zlib'
+import { gunzipSync, gzipSync } from 'node:zlib'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { gzipArchive } from '../../../src/archive/gzip-archive.ts'
 import type { readArchive } from '../../../src/archive/read-archive.ts'
 import { unpack } from '../../../src/archive/unpack.ts'
 import type { verifyArchive } from '../../../src/archive/verify-archive.ts'
@@ -73,6 +74,7 @@ const joined = async (chunks: AsyncIterable<BorrowedBytes>): Promise<Buffer> =>
 /** Every stage that takes bytes whose memory is used again, by its file. @returns all that has come out. */
 const BORROWERS: Readonly<Record<string, (chunks: AsyncIterable<BorrowedBytes>) => Promise<Buffer>>> = {
   'lib/borrowed-bytes.ts': async (chunks) => Buffer.concat(await collect(copied(chunks))),
+  'archive/gzip-archive.ts': async (chunks) => gunzipSync(Buffer.concat(await collect(gzipArchive(chunks)))),
   'lib/collect-passed.ts': (chunks) => joined(collectPassed(chunks)),
   async 'transfer/import/spool-file.ts'(chunks) {
     const file = await createSpoolFile(join(await temporaryFolder(), 'spool'))
@@ -112,9 +114,14 @@ const HANDING_ON = new Set([
   'projects/script/read-rows.ts',
   'projects/script/read-script.ts',
   'projects/script/run-script.ts',
+  'transfer/export/export-archive.ts',
+  'transfer/export/open-export.ts',
   'transfer/import/copy-rows.ts',
   'transfer/import/follow-archive.ts',
   'transfer/import/receive-archive.ts',
+  'workers/processors/export.ts',
+  'workers/processors/transfer.ts',
+  'workers/verify-artifact.ts',
 ])
 
 test.each(Object.entries(BORROWERS))(

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { quoteIdentifier } from '../../../src/database/quoting.ts'
 import { TEXT_FORM_SETTINGS } from '../../../src/database/session-settings.ts'
-import { readPortal } from '../../../src/rows/portal.ts'
+import { createPageMemory, readPortal } from '../../../src/rows/portal.ts'
 import { readStructure, type TableStructure, tablesOf } from '../../../src/transfer/structure/read-structure.ts'
 import { collect } from '../../support/archives/archive-sample.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts'
@@ -51,7 +51,8 @@ async function exportRows({ line, columns }: TableStructure): Promise<RowValue[]
   const values = ['0', ...columns.map(({ expression }) => expression)].join(', ')
   const query = `SELECT ${values} FROM ${quoteIdentifier(line.name)} ORDER BY "case"`
   await stage.run(['BEGIN', `DECLARE exported CURSOR FOR ${query}`])
-  const pages = await collect(readPortal(stage.client, { name: 'exported', forms: columns.map(({ form }) => form) }))
+  const portal = { name: 'exported', forms: columns.map(({ form }) => form) }
+  const pages = await collect(readPortal(stage.client, portal, createPageMemory()))
   await stage.run(['COMMIT'])
   const lines = pages.flatMap((page) => page.lines.toString().trimEnd().split('\n'))
   return lines.map((each) => JSON.parse(each).row)
