@@ -2,6 +2,7 @@ import pg from 'pg'
 import { BINARY_HEADER, BINARY_TRAILER } from '../../copy/binary/rows.ts'
 import { copyInto } from '../../copy/copy-into.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
+import { SQLSTATE, sqlState } from '../../database/sqlstate.ts'
 import { isServerFailure } from '../../database/sqlstate-meanings.ts'
 import { AppError } from '../../errors.ts'
 import { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
@@ -57,6 +58,8 @@ async function* framed(rows: AsyncIterable<BorrowedBytes>): AsyncGenerator<Borro
 /** What PostgreSQL says about a value, with the line of the archive, and without the value. */
 function valueFault(error: unknown, table: string, rows: ArchiveCopy): unknown {
   if (!(error instanceof pg.DatabaseError) || isServerFailure(error)) return loadFailure(error)
+  // A check can wait for a lock; what is loaded in place waits for nobody for long.
+  if (sqlState(error) === SQLSTATE.lockNotAvailable) return loadFailure(error)
   const [, number, column] = /^, line (\d+)(?:, column ([^:]*))?/.exec(locationOf(error, table)) ?? []
   // Whatever is said about a column is said about its value, such as that there is no function of that name.
   if (number === undefined || !(column !== undefined || /^2[23]/.test(error.code ?? ''))) return loadFailure(error)

@@ -13,6 +13,8 @@ export interface SetAside {
   readonly unchecked: string | null
   /** On it, and on the constraints that partitions have because of it. */
   readonly comments: readonly { readonly name: string; readonly of: string; readonly comment: string }[]
+  /** The same constraints of tables that inherit it, where it is NOT VALID and they were validated by themselves. */
+  readonly validated: readonly { readonly name: string; readonly of: string }[]
 }
 
 /**
@@ -21,7 +23,7 @@ export interface SetAside {
  * @param withRows false where rows are missing to which others refer: they are not looked at then.
  */
 export function makeAgain(
-  { noun, of, name, definition, unchecked, comments }: SetAside,
+  { noun, of, name, definition, unchecked, comments, validated }: SetAside,
   withRows: boolean,
 ): readonly string[] {
   const made = withRows ? definition : unchecked
@@ -29,6 +31,7 @@ export function makeAgain(
   const ofDomain = noun === 'TABLE' ? '' : 'DOMAIN '
   return [
     `ALTER ${noun} ${of} ADD CONSTRAINT ${quoteIdentifier(name)} ${made}`,
+    ...validated.map((each) => `ALTER TABLE ${each.of} VALIDATE CONSTRAINT ${quoteIdentifier(each.name)}`),
     ...comments.flatMap((each) =>
       commentOn(`CONSTRAINT ${quoteIdentifier(each.name)} ON ${ofDomain}${each.of}`, each.comment),
     ),
@@ -60,6 +63,18 @@ SELECT 'TABLE' AS noun, pg_catalog.format('%I.%I', n.nspname, c.relname) AS of, 
             ON d.classoid = ${catalogOid('pg_constraint')} AND d.objoid = f.oid
           JOIN pg_catalog.pg_class fc ON fc.oid = f.conrelid
           JOIN pg_catalog.pg_namespace fn ON fn.oid = fc.relnamespace) AS comments,
+       (WITH RECURSIVE heirs AS (
+          SELECT i.inhrelid AS oid FROM pg_catalog.pg_inherits i WHERE i.inhparent = k.conrelid
+           UNION
+          SELECT i.inhrelid FROM heirs h JOIN pg_catalog.pg_inherits i ON i.inhparent = h.oid
+        )
+        SELECT COALESCE(pg_catalog.json_agg(pg_catalog.json_build_object('name', m.conname,
+                 'of', pg_catalog.format('%I.%I', hn.nspname, hc.relname)) ORDER BY m.oid), '[]')
+          FROM heirs h
+          JOIN pg_catalog.pg_constraint m ON m.conrelid = h.oid AND m.contype = k.contype AND m.conname = k.conname
+          JOIN pg_catalog.pg_class hc ON hc.oid = h.oid
+          JOIN pg_catalog.pg_namespace hn ON hn.oid = hc.relnamespace
+         WHERE NOT k.convalidated AND k.contype <> 'f' AND m.convalidated AND NOT m.conislocal) AS validated,
        k.coninhcount AS inherited, k.oid
   FROM pg_catalog.pg_constraint k
   JOIN pg_catalog.pg_class c ON c.oid = k.conrelid
@@ -74,7 +89,7 @@ SELECT 'DOMAIN', pg_catalog.format('%I.%I', n.nspname, t.typname), k.conname::te
        COALESCE((SELECT pg_catalog.json_agg(pg_catalog.json_build_object('name', k.conname,
                           'of', pg_catalog.format('%I.%I', n.nspname, t.typname), 'comment', d.description))
                    FROM pg_catalog.pg_description d
-                  WHERE d.classoid = ${catalogOid('pg_constraint')} AND d.objoid = k.oid), '[]'), 0, k.oid
+                  WHERE d.classoid = ${catalogOid('pg_constraint')} AND d.objoid = k.oid), '[]'), '[]', 0, k.oid
   FROM pg_catalog.pg_constraint k
   JOIN pg_catalog.pg_type t ON t.oid = k.contypid
   JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace

@@ -66,13 +66,15 @@ describe.each(someLocations(1))('$name', (location) => {
     await withPausePoint(shop, async (pausePoint) => {
       const first = sendArchive(wharf.root, many)
       await pausePoint.reached()
+      // In place, others wait for the import, which waits for nobody for long.
+      if (!location.isOwned) return expect(await first).toMatchObject({ status: 409 })
       const second = await sendArchive(wharf.root, few)
       expect(second).toMatchObject({ status: 409, headers: { 'retry-after': expect.any(String) } })
       expect(await sendArchive(wharf.root, few, { query: '?dryRun=true' })).toMatchObject({ status: 200 })
       await pausePoint.release()
       expect(await first).toMatchObject({ status: 200 })
     })
-    expect(await contents()).toEqual(placedLines(location, many))
+    expect(await contents()).toEqual(placedLines(location, location.isOwned ? many : few))
   })
 
   testUsually('many imports at once leave one of them, whole', async () => {
