@@ -27,9 +27,9 @@ export const closeSchema = (name: string, login: string): string =>
 export const giveSchema = (name: string, login: string): string =>
   `ALTER SCHEMA ${quoteIdentifier(name)} OWNER TO ${quoteIdentifier(login)}`
 
-/** Says of a schema of `openSchema` what it is for. */
-export const commentOnSchema = (name: string, comment: string): string =>
-  `COMMENT ON SCHEMA ${quoteIdentifier(name)} IS ${quoteLiteral(comment)}`
+/** Says of a schema of `openSchema` what it is for. @param comment null for none. */
+export const commentOnSchema = (name: string, comment: string | null): string =>
+  `COMMENT ON SCHEMA ${quoteIdentifier(name)} IS ${comment === null ? 'NULL' : quoteLiteral(comment)}`
 
 /** Gives a schema another name: one row of `pg_namespace` changes, and nothing that is in the schema is looked at. */
 export const renameSchema = (name: string, newName: string): string =>

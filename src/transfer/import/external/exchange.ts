@@ -18,6 +18,7 @@ import type { TargetStage } from '../target-stage.ts'
 import { assertNothingBeingMade } from './being-made.ts'
 import { commitOnce } from './commit-once.ts'
 import { type CommittedImport, type Operation, recordCommitted } from './committed-imports.ts'
+import { moveComments } from './move-comments.ts'
 import { moveStatements } from './move-objects.ts'
 import { preparedQuery, QUICK } from './prepared-query.ts'
 import { moveTypes, readUsedTypes } from './staying-types.ts'
@@ -124,6 +125,7 @@ async function prepare(
     moves.push([
       ...(await moveStatements(query, { from: schemaName, to: old, staying })),
       ...(await moveStatements(query, { from: loaded, to: schemaName })),
+      ...(await moveComments(query, { from: loaded, to: schemaName, old })),
     ])
   }
   await run(['ROLLBACK'])

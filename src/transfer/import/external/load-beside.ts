@@ -1,10 +1,13 @@
 import { conflict } from '../../../errors.ts'
+import type { Query } from '../../structure/query.ts'
 import { followArchive } from '../follow-archive.ts'
 import { type LoadedStage, type LoadStageOptions, loadStage } from '../load-stage.ts'
+import { runAll } from '../loading-session.ts'
 import type { Archive } from '../receive-archive.ts'
 import type { TargetStage } from '../target-stage.ts'
 import { dropDirectLeftovers } from './direct-schemas.ts'
 import { createExternalSchema, externalSchemaName } from './external-schemas.ts'
+import { commentIfOwned } from './move-comments.ts'
 
 interface LoadBesideOptions extends Omit<LoadStageOptions, 'schemaName'> {
   /** Called with the name of the schema before it is made. */
@@ -25,6 +28,8 @@ export async function loadBeside(
   if (target.mode === 'in place') return loadStage(follower, target, { ...options, schemaName: undefined })
   if (isBuiltWhereItIs(target)) {
     const built = await loadStage(follower, target, { ...options, schemaName: target.stage.schemaName })
+    const query: Query = (sql, parameters) => built.session.query(sql, parameters)
+    await runAll(built.session, await commentIfOwned(query, target.stage.schemaName, target.comment))
     return { ...built, schemaName: undefined }
   }
   await dropDirectLeftovers(target.database)
