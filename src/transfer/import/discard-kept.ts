@@ -21,6 +21,8 @@ export const discardKept = (services: DiscardingServices, stageId: string): Prom
     const kept = await services.system.prisma.shadowSchema.findMany({
       where: { stageId, kind: 'kept' },
       select: { schemaName: true },
+      // Where a later one cannot be dropped, it is still what an undo would bring back.
+      orderBy: [{ createdAt: 'asc' }, { schemaName: 'asc' }],
     })
     for (const { schemaName } of kept) {
       if (!(await dropBeside(services, { schemaName, stageId, kind: 'kept' }))) throw stillUsed(schemaName)

@@ -51,11 +51,16 @@ const countLoading = async (): Promise<number> =>
  * Imports what a stage had, while another session holds one of its tables until it has begun to load.
  *
  * @param does `meanwhile`: what a session does and commits; `pending`: what it begins, and commits once the import has
- *   answered, or, where it holds what the import waits for, a moment after it has begun to.
+ *   answered, or, where it holds what the import waits for, a moment after it has begun to; or that `endsItself`.
  */
 async function importDuring(
   stage: 'live' | 'notes',
-  does: { readonly meanwhile?: string; readonly pending?: string; readonly isWaitedFor?: boolean },
+  does: {
+    readonly meanwhile?: string
+    readonly pending?: string
+    readonly isWaitedFor?: boolean
+    readonly endsItself?: boolean
+  },
 ): Promise<ApiAnswer> {
   const archive = await exportOf(wharf.root, 'shop', { stages: [stage] })
   const [reader, session] = await Promise.all([openSession(external.owner.href), openSession(external.owner.href)])
@@ -67,7 +72,8 @@ async function importDuring(
       asOwner(`SELECT FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND NOT granted`),
     ).not.toEqual([])
     if (does.meanwhile) await session.query(does.meanwhile)
-    if (does.pending) await session.query(`BEGIN; ${does.pending}`)
+    const begun = does.pending ? session.query(does.endsItself ? does.pending : `BEGIN; ${does.pending}`) : undefined
+    if (!does.endsItself) await begun
     await reader.query('COMMIT')
     if (does.isWaitedFor) {
       await eventually(() =>
@@ -76,6 +82,7 @@ async function importDuring(
       await session.query('COMMIT')
     }
     const answer = await importing
+    await begun
     await session.query('COMMIT')
     return answer
   } finally {
@@ -115,6 +122,38 @@ test.each(['CREATE TABLE own.fresh (colour own.colour)', `ALTER TYPE own.colour 
     })
   },
 )
+
+test('a type that somebody renames just when it is moved has an import refused, to be tried again', async () => {
+  const { superuserUrl } = external.database
+  const until = (
+    condition: string,
+  ) => `WHILE clock_timestamp() < begun + '30 s' AND NOT EXISTS (SELECT FROM pg_locks WHERE ${condition})
+    LOOP PERFORM pg_sleep(0.001); END LOOP;`
+  const block = (body: string) => `DECLARE begun timestamptz := clock_timestamp(); BEGIN ${body} END`
+  // The import says that it is about to move the type, and waits until it was renamed; who renames it ends when waited for.
+  await query(
+    superuserUrl,
+    `CREATE SCHEMA watch; GRANT USAGE ON SCHEMA watch TO PUBLIC;
+    CREATE FUNCTION watch.moving() RETURNS event_trigger LANGUAGE plpgsql AS $$ ${block(
+      `IF current_query() LIKE 'ALTER SCHEMA%' THEN PERFORM pg_advisory_xact_lock(71); ${until('objid = 72')} END IF;`,
+    )} $$;
+    CREATE EVENT TRIGGER moving ON ddl_command_start WHEN TAG IN ('ALTER TYPE') EXECUTE FUNCTION watch.moving()`,
+  )
+  const pending = `DO $$ ${block(`${until('objid = 71')} ALTER TYPE own.colour RENAME TO color; PERFORM pg_advisory_xact_lock(72);
+    ${until("locktype = 'transactionid' AND NOT granted")}`)} $$`
+  try {
+    const answer = await importDuring('notes', { pending, endsItself: true })
+    expect(answer, answer.text).toMatchObject({
+      status: 409,
+      json: { detail: expect.stringMatching(/structure of "own" was changed/) },
+    })
+  } finally {
+    await query(
+      superuserUrl,
+      'DROP EVENT TRIGGER moving; DROP SCHEMA watch CASCADE; ALTER TYPE own.color RENAME TO colour',
+    )
+  }
+})
 
 test.each(['SELECT FROM public.total', `SELECT nextval('public.ticket')`])(
   'an import waits for who has said %s, as for those who read a table',

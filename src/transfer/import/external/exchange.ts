@@ -5,7 +5,7 @@ import { quoteIdentifier } from '../../../database/quoting.ts'
 import { nameSession } from '../../../database/session-name.ts'
 import { openSingleUseSession } from '../../../database/single-use-session.ts'
 import { SQLSTATE, sqlState } from '../../../database/sqlstate.ts'
-import { conflict, isAppError } from '../../../errors.ts'
+import { AppError, conflict, isAppError } from '../../../errors.ts'
 import { logReplaced } from '../../../events/attached/log-import.ts'
 import { findLog } from '../../../events/attached/log-triggers.ts'
 import type { ProjectDatabase } from '../../../projects/stage-database.ts'
@@ -81,10 +81,14 @@ export async function exchangeStages(
       if (record) await recordCommitted(query, record.operation, record.committed)
     }
     await whileLocked({ run, query, signal }, { schemas, before }, async () => {
-      for (const { target } of exchanges) await assertUnchanged(query, target)
+      for (const exchange of exchanges) {
+        await assertUnchanged(query, exchange.target).catch((error: unknown) => {
+          throw exchangeFailure(exchange, error)
+        })
+      }
       for (const [at, exchange] of exchanges.entries()) {
         await exchangeStage(exchange, moves[at] ?? [], { run, query }).catch((error: unknown) => {
-          throw sqlState(error) === SQLSTATE.lockNotAvailable ? error : loadFailure(error)
+          throw exchangeFailure(exchange, error)
         })
       }
       for (const log of logs) await logReplaced(query, log, logged)
@@ -113,7 +117,7 @@ async function prepare(
     const { schemaName } = target.stage
     // What it finds counts when everything is locked.
     await assertUnchanged(query, target).catch((error: unknown) => {
-      if (!isAppError(error)) throw error
+      if (!isAppError(error)) throw exchangeFailure(exchange, error)
     })
     const types = await readUsedTypes(query, schemaName, loaded)
     const old = oldName(exchange)
@@ -135,7 +139,7 @@ async function prepare(
 /** @throws {AppError} CONFLICT */
 async function assertUnchanged(query: Query, { stage: { schemaName }, structureState, rightsState }: ExchangedStage) {
   if ((await readStructureState(query, schemaName)) !== structureState) {
-    throw conflict(`the structure of "${schemaName}" was changed while the import ran; nothing was changed, try again`)
+    throw structureChanged(schemaName)
   }
   const [user] = await findOutsideUsers(query, schemaName, { besidesImports: true })
   if (user !== undefined) {
@@ -145,6 +149,21 @@ async function assertUnchanged(query: Query, { stage: { schemaName }, structureS
   }
   await assertNothingBeingMade(query, schemaName)
   await assertSettled(query, { schemaName, rightsState })
+}
+
+const structureChanged = (schemaName: string, cause?: unknown): AppError =>
+  new AppError(
+    'CONFLICT',
+    `the structure of "${schemaName}" was changed while the import ran; nothing was changed, try again`,
+    { cause },
+  )
+
+/** @returns where a lock was not to be had, what PostgreSQL says, so that it is tried again. */
+function exchangeFailure({ target }: Exchange, error: unknown): unknown {
+  if (sqlState(error) === SQLSTATE.lockNotAvailable) return error
+  // PostgreSQL's "tuple concurrently updated", or "cache lookup failed": it does not lock all of which it says how it is.
+  if (sqlState(error) === SQLSTATE.internalError) return structureChanged(target.stage.schemaName, error)
+  return loadFailure(error)
 }
 
 /** What the schema is called that what was replaced goes to. */
