@@ -2,6 +2,7 @@ import pg from 'pg'
 import { databaseFailure, isServerFailure } from '../database/sqlstate-meanings.ts'
 import { AppError, isAppError } from '../errors.ts'
 import { hiddenRowsFailure } from './hidden-rows.ts'
+import { missingRightFailure } from './missing-right.ts'
 import { toRequestFailure } from './query/index.ts'
 
 /**
@@ -15,8 +16,8 @@ export function statementFailure(plan: Parameters<typeof toRequestFailure>[0], e
   if (failure === error && error instanceof pg.DatabaseError && isOfProject(error)) {
     return new AppError('INVALID_REQUEST', `a function of the project fails: ${error.message}`, { cause: error })
   }
-  const hidden = hiddenRowsFailure(error)
-  if (hidden) return hidden
+  const denied = hiddenRowsFailure(error) ?? missingRightFailure(error)
+  if (denied) return denied
   if (failure === error || !isAppError(failure)) return failure
   return new AppError(failure.code, failure.message, { faults: failure.faults, cause: error })
 }

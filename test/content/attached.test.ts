@@ -302,6 +302,32 @@ test('of a table whose policies hold for its owner, no part is read, and the ans
   await settled()
 })
 
+test('a right that the login, or the owner of a view, has lost is named', async () => {
+  await asSuperuser(`CREATE ROLE view_owner; GRANT USAGE ON SCHEMA public TO view_owner;
+    CREATE TABLE theirs (id int); CREATE VIEW "their view" AS SELECT id FROM theirs;
+    CREATE FUNCTION doubled(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN $1 * 2; END';
+    CREATE VIEW calls AS SELECT doubled(1) AS two; ALTER VIEW "their view" OWNER TO view_owner;
+    GRANT SELECT ON theirs TO ${external.owner.username}, view_owner; GRANT SELECT ON "their view", calls TO ${external.owner.username}`)
+  const refusals = [
+    ['theirs', `REVOKE SELECT ON theirs FROM ${external.owner.username}`, /permission denied for table theirs.*GRANT/],
+    ['their%20view', 'REVOKE SELECT ON theirs FROM view_owner', /permission denied for table theirs.*GRANT/],
+    ['calls', 'REVOKE EXECUTE ON FUNCTION doubled FROM PUBLIC', /permission denied for function doubled.*GRANT/],
+  ] as const
+  try {
+    for (const [path, revoke, detail] of refusals) {
+      expect((await read(path)).status, path).toBe(200)
+      await asSuperuser(revoke)
+      const { json } = await wharf.root.get(`/content/shop/live/${path}`)
+      expect(json, path).toMatchObject({ status: 409, code: '42501', detail: expect.stringMatching(detail) })
+    }
+  } finally {
+    await asSuperuser(
+      'DROP TABLE theirs CASCADE; DROP FUNCTION doubled CASCADE; DROP OWNED BY view_owner; DROP ROLE view_owner',
+    )
+  }
+  await settled()
+})
+
 test('without a log, and without its schema, the answer names the command that makes it', async () => {
   const other = await wharf.root.get('/content/shop/other/price')
   expect(other).toMatchObject({
