@@ -7,6 +7,7 @@ import { attachmentSchema } from '../../../src/contract/attachment.ts'
 import { generatedSchema } from '../../support/archives/generated-schema.ts'
 import { comparableLines, exportOf, sendArchive } from '../../support/archives/import.ts'
 import { createExternalDatabase, type ExternalDatabase } from '../../support/database/external-database.ts'
+import { eventually } from '../../support/eventually.ts'
 import { installedCluster } from '../../support/servers/installed-cluster.ts'
 import { installedPrograms } from '../../support/servers/installed-programs.ts'
 import { query } from '../../support/servers/sessions.ts'
@@ -194,8 +195,14 @@ describe.skipIf(cluster === undefined)('an attached database', () => {
         const archive = await exportOf(wharf.root, 'x')
         const dump = await dumpOf(external)
         const answer = await sendArchive(wharf.root, archive, { query: '?targetSlug=x' })
-        expect(answer).toMatchObject({ status: 409, json: { detail: expect.stringMatching(/wharf_imports/) } })
+        const refused = { status: 409, json: { detail: expect.stringMatching(/wharf_imports/) } }
+        expect(answer).toMatchObject(refused)
         expect(await dumpOf(external)).toEqual(dump)
+        await query(external.database.superuserUrl, 'CREATE PUBLICATION sent FOR TABLE item')
+        expect(await sendArchive(wharf.root, archive, { query: '?targetSlug=x' })).toMatchObject(refused)
+        await eventually(() =>
+          external.database.query(`SELECT mode FROM pg_locks WHERE relation = 'public.item'::regclass`),
+        ).toEqual([])
       },
     )
   })

@@ -42,13 +42,13 @@ export async function commitExternal(
   if (!external) return []
   const exchanges = loaded.flatMap((stage) => toExchange(stage, undoHours > 0))
   const inPlace = loaded.filter(({ schemaName }) => schemaName === undefined)
-  const typesStates = await readTypesStates(external, exchanges)
-  const isRecorded = await canRecord(external.database)
-
   const doubt = { id: operation.id, stageId: stages[0]?.stage.id ?? '', sessionName }
   const note = noteOfImport(services.system, doubt)
   let isCommitted = false
-  const commit = async (tx: Transaction): Promise<readonly ImportedProject[]> => {
+  const commit = async (
+    tx: Transaction,
+    { typesStates, isRecorded }: { readonly typesStates: TypesStates; readonly isRecorded: boolean },
+  ): Promise<readonly ImportedProject[]> => {
     await nameTransaction(tx, sessionName)
     await lockRoles(tx, archived.system ? [project.id] : [])
     const caller = await authorise(tx, [archived], [project.slug])
@@ -84,8 +84,12 @@ export async function commitExternal(
   }
   try {
     assertOneCommit(loaded)
+    const typesStates = await readTypesStates(external, exchanges)
+    const isRecorded = await canRecord(external.database)
     await note.write(isRecorded ? 'committing' : 'uncertain')
-    return await services.system.prisma.$transaction(commit, { timeout: 10 * 60_000 })
+    return await services.system.prisma.$transaction((tx) => commit(tx, { typesStates, isRecorded }), {
+      timeout: 10 * 60_000,
+    })
   } catch (error) {
     // Where it may have been committed there, it is looked there before anybody says how it ended.
     if (!isCommitted && !isAppError(error, 'DATABASE_UNAVAILABLE')) await note.remove(services.system.prisma)
@@ -99,10 +103,9 @@ const toExchange = ({ target, schemaName }: LoadedStage, isKept: boolean): reado
   schemaName === undefined ? [] : [{ target, loaded: schemaName, kept: isKept ? externalSchemaName('old') : null }]
 
 /** By the name of the schema that was loaded. */
-async function readTypesStates(
-  { database }: ProjectDatabase,
-  exchanges: readonly Exchange[],
-): Promise<ReadonlyMap<string, string>> {
+type TypesStates = ReadonlyMap<string, string>
+
+async function readTypesStates({ database }: ProjectDatabase, exchanges: readonly Exchange[]): Promise<TypesStates> {
   const query: Query = (sql, parameters) => database.prisma.$queryRawUnsafe(sql, ...parameters)
   const states = new Map<string, string>()
   for (const { target, loaded } of exchanges) {
@@ -114,7 +117,7 @@ async function readTypesStates(
 interface Exchanging {
   readonly loaded: readonly LoadedStage[]
   readonly exchanges: readonly Exchange[]
-  readonly typesStates: ReadonlyMap<string, string>
+  readonly typesStates: TypesStates
 }
 
 const toCommitted = (
