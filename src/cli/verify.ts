@@ -1,5 +1,5 @@
 import { type ArchiveSummary, verifyArchive } from '../archive/verify-archive.ts'
-import { allComplete, COMPLETENESS_TEXT, completenessOf, type Stated } from '../contract/completeness.ts'
+import { allComplete, COMPLETENESS_TEXT, completenessOf, missingOf, type Stated } from '../contract/completeness.ts'
 import { copyText } from '../copy/copy-encoders.ts'
 import { AppError, isAppError } from '../errors.ts'
 import { tap } from '../lib/tap.ts'
@@ -55,7 +55,7 @@ function statedBy({ projects }: ArchiveSummary): Stated & { readonly complete: b
   const stages = projects.flatMap((project) => project.stages)
   return {
     complete: allComplete(stages.map(({ complete }) => complete)),
-    notExported: stages.flatMap(({ slug, notExported }) => notExported.map((thing) => ({ stage: slug, ...thing }))),
+    notExported: missingOf(projects),
   }
 }
 

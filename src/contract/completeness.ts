@@ -5,6 +5,8 @@ export interface NotInArchive {
   readonly detail?: string | undefined
   /** Whether rows are missing with it; undefined where an earlier version wrote it. */
   readonly rows?: boolean | undefined
+  /** Only where an archive has several. */
+  readonly project?: string | undefined
   readonly stage?: string
 }
 
@@ -57,10 +59,24 @@ export const COMPLETENESS_TEXT = {
 } as const satisfies Record<Completeness, string>
 
 /** An entry in words. */
-export function nameMissing({ stage, kind, name, detail }: NotInArchive): string {
+export function nameMissing({ project, stage, kind, name, detail }: NotInArchive): string {
   const reason = detail === undefined ? '' : ` (${detail})`
-  return `${stage === undefined ? '' : `${stage}: `}${kind} ${name}${reason}`
+  const of = [project, stage].filter((slug) => slug !== undefined).join('/')
+  return `${of === '' ? '' : `${of}: `}${kind} ${name}${reason}`
 }
+
+/** What the stages of an archive's projects lack, each entry with its stage, and its project where there are several. */
+export const missingOf = <T extends NotInArchive>(
+  projects: readonly {
+    readonly slug: string
+    readonly stages: readonly { readonly slug: string; readonly notExported: readonly T[] }[]
+  }[],
+): (T & { readonly stage: string })[] =>
+  projects.flatMap((project) =>
+    project.stages.flatMap(({ slug, notExported }) =>
+      notExported.map((thing) => ({ ...(projects.length > 1 && { project: project.slug }), stage: slug, ...thing })),
+    ),
+  )
 
 /** A sentence about what is missing, and what it is. */
 export interface MissingPart {

@@ -5,6 +5,7 @@ import { added } from './from-server.ts'
 /** What archives lack, since no archive can hold it; and rights that were not asked for. */
 export const notExportedSchema = z.array(
   z.object({
+    project: z.string().exactOptional().meta({ description: 'Its slug, where the archive has several projects.' }),
     stage: z.string(),
     kind: z.string(),
     name: z.string(),

@@ -27,7 +27,7 @@ test.each([
   expect({ code, stderr }).toEqual({
     code: 0,
     stderr: expect.stringMatching(
-      /^warning: the archive lacks things .* no rows are missing with them:\n {2}live: view/,
+      /^warning: the archive lacks things .* no rows are missing with them:\n {2}shop\/live: view/,
     ),
   })
   expect(stdout.split('\n')).toEqual([

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { assertRowsThere, type RowsPolicy } from '../../archive/assert-rows.ts'
+import { missingOf } from '../../contract/completeness.ts'
 import type { ExportSelection } from '../../contract/export.ts'
 import type { Database } from '../../database/database.ts'
 import { endSessionsNamed } from '../../database/end-sessions.ts'
@@ -47,12 +48,17 @@ export type UseExport<T> = (archive: AsyncGenerator<BorrowedBytes>, notExported:
 
 /** Something of a stage that an archive has no lines for. */
 export interface NotInArchive extends NotExported {
+  /** Only where the archive has several. */
+  readonly project?: string
   readonly stage: string
 }
 
 const notInArchive = (projects: readonly DeclaredProject[]): readonly NotInArchive[] =>
-  projects.flatMap(({ stages }) =>
-    stages.flatMap(({ stage, structure }) => structure.notExported.map((thing) => ({ stage: stage.slug, ...thing }))),
+  missingOf(
+    projects.map(({ selection, stages }) => ({
+      slug: selection.slug,
+      stages: stages.map(({ stage, structure }) => ({ slug: stage.slug, notExported: structure.notExported })),
+    })),
   )
 
 /** An export that is being opened. */

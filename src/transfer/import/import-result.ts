@@ -1,7 +1,6 @@
-import { allComplete } from '../../contract/completeness.ts'
+import { allComplete, missingOf } from '../../contract/completeness.ts'
 import type { ImportedProject } from '../../contract/import.ts'
-import type { NotExported } from '../../contract/not-exported.ts'
-import type { ArchiveProject, ArchiveStage } from './archive-lists.ts'
+import type { ArchiveProject } from './archive-lists.ts'
 import type { ImportServices } from './import-options.ts'
 import type { RolePlan } from './import-roles.ts'
 import type { TargetStage } from './target-stage.ts'
@@ -48,15 +47,11 @@ export const toRolesResult = (plan: RolePlan | undefined) => ({
   rolesLeftOut: plan?.leftOut ?? [],
 })
 
-/** What a stage of an archive lacks. */
-export const notExportedOf = ({ slug, notExported }: Pick<ArchiveStage, 'slug' | 'notExported'>): NotExported[] =>
-  notExported.map((thing) => ({ stage: slug, ...thing }))
-
 /** What the result says of what an archive lacks. */
 export function toCompleteness(projects: readonly ArchiveProject[]) {
   const stages = projects.flatMap((project) => project.stages)
   return {
     complete: allComplete(stages.map(({ complete }) => complete)),
-    notExported: stages.flatMap(notExportedOf),
+    notExported: missingOf(projects),
   }
 }

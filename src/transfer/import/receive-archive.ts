@@ -9,7 +9,6 @@ import { toEventLine } from '../../events/load-log.ts'
 import { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
 import { type ArchiveLists, type ArchiveProject, createArchiveLists } from './archive-lists.ts'
 import type { ImportOptions } from './import-options.ts'
-import { notExportedOf } from './import-result.ts'
 import { createSpoolFile, type SpoolFile } from './spool-file.ts'
 
 export interface CheckOptions extends ReadArchiveOptions, RowsPolicy {
@@ -37,7 +36,14 @@ export async function checkArchive(
   for await (const item of readArchive(bytes, encoders, options)) {
     lists.add(item, (await keep?.(item)) ?? 0)
     if (item.kind === 'project' || item.kind === 'stage') await admit?.(lists.projects)
-    if (item.kind === 'stage') assertRowsThere(notExportedOf(item.content), options)
+    if (item.kind === 'stage') {
+      const project = lists.projects.length > 1 ? lists.projects.at(-1)?.slug : undefined
+      const { slug: stage, notExported } = item.content
+      assertRowsThere(
+        notExported.map((thing) => ({ project, stage, ...thing })),
+        options,
+      )
+    }
   }
   return lists.projects
 }

@@ -183,6 +183,25 @@ test('what is built on the rows of an excluded table is left out with it, and na
   ])
 })
 
+test('what an archive of several projects lacks is named with its project', async () => {
+  const selections = [
+    { slug: 'partly', stages: ['live'], excludeTables: ['parent'] },
+    { slug: 'held', excludeTables: ['a_row'] },
+  ]
+  const { json } = await wharf.root.post('/export/dry-run', { json: { projects: selections } })
+  expect(json).toMatchObject({
+    notExported: [
+      { project: 'partly', stage: 'live', kind: 'foreign key' },
+      { project: 'held', stage: 'live', kind: 'composite' },
+      ...[{ kind: 'foreign key' }, { kind: 'function' }, { kind: 'table' }],
+    ],
+  })
+  const refused = await wharf.root.post('/export', { json: { projects: selections } })
+  expect(refused.text).toContain('held/live: table holder')
+  const alone = await wharf.root.post('/export/dry-run', { json: { projects: selections.slice(0, 1) } })
+  expect(alone.text).not.toContain('"project"')
+})
+
 test('the system section has the roles, and the event log in the order of commit', async () => {
   await createProject(wharf, 'logged', 'CREATE TABLE t (id bigint PRIMARY KEY, note text)')
   await wharf.database.query('INSERT INTO "logged.live".t VALUES (9007199254740993), (9007199254740995)')
