@@ -3,7 +3,7 @@ import { SQLSTATE, sqlState } from '../database/sqlstate.ts'
 import { AppError } from '../errors.ts'
 
 /**
- * What PostgreSQL says where a right is missing, as CONFLICT: that of the login itself, or that of whoever owns a view that is
+ * What PostgreSQL says where a right is missing, as CONFLICT: that of the login itself, or that of the owner of a view that is
  * read; PostgreSQL does not say which. Its message names tables, columns and functions, and no values.
  *
  * @returns undefined where the failure is another one.

@@ -308,13 +308,13 @@ test('a right that the login, or the owner of a view, has lost is named', async 
     CREATE FUNCTION doubled(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN $1 * 2; END';
     CREATE VIEW calls AS SELECT doubled(1) AS two; ALTER VIEW "their view" OWNER TO view_owner;
     GRANT SELECT ON theirs TO ${external.owner.username}, view_owner; GRANT SELECT ON "their view", calls TO ${external.owner.username}`)
-  const refusals = [
+  const denied = [
     ['theirs', `REVOKE SELECT ON theirs FROM ${external.owner.username}`, /permission denied for table theirs.*GRANT/],
     ['their%20view', 'REVOKE SELECT ON theirs FROM view_owner', /permission denied for table theirs.*GRANT/],
     ['calls', 'REVOKE EXECUTE ON FUNCTION doubled FROM PUBLIC', /permission denied for function doubled.*GRANT/],
   ] as const
   try {
-    for (const [path, revoke, detail] of refusals) {
+    for (const [path, revoke, detail] of denied) {
       expect((await read(path)).status, path).toBe(200)
       await asSuperuser(revoke)
       const { json } = await wharf.root.get(`/content/shop/live/${path}`)

@@ -277,7 +277,7 @@ test('sweeps, limits and the making of logs leave attached stages alone', async 
   }
 })
 
-test('detaching drops what imports have left, and is refused where that cannot be reached', async () => {
+test('detaching drops what imports have left, and is refused where that cannot be reached, or is of another login', async () => {
   await attached('shop')
   const [stage] = await wharf.database.query<{ id: string }>(
     "SELECT stage.id FROM control.stage JOIN control.project ON project.id = project_id WHERE project.slug = 'shop'",
@@ -298,6 +298,15 @@ test('detaching drops what imports have left, and is refused where that cannot b
     await closed.close()
   }
   const schemas = () => query(external.owner.href, "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'wharf%'")
+  expect(await schemas()).toHaveLength(2)
+  const changeTo = async ({ href: address }: URL): Promise<void> => {
+    expect((await wharf.root.put('/projects/shop/attachment', { json: { address } })).status).toBe(200)
+  }
+  await changeTo(external.reader)
+  const mustNot = { status: 409, json: { detail: expect.stringContaining('must be owner of schema wharf_old_1') } }
+  expect(await wharf.root.delete('/projects/shop/attachment')).toMatchObject(mustNot)
+  expect(await wharf.root.delete('/projects/shop/stages/live/undo')).toMatchObject(mustNot)
+  await changeTo(external.owner)
   expect(await schemas()).toHaveLength(2)
   await detach('shop')
   expect(await schemas()).toEqual([])

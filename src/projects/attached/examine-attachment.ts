@@ -57,7 +57,7 @@ interface ExaminedStage {
   readonly logProblems: readonly string[]
 }
 
-/** Rights are not all that decides: what an archive cannot describe is loaded in place, whoever loads it. */
+/** Rights are not all that decides: what an archive cannot describe is loaded in place. */
 async function withImportWay(
   report: LoginReport,
   of: Parameters<ReadImportWay>[0],

@@ -1,8 +1,8 @@
 import type { Database, Transaction } from '../../database/database.ts'
 import { findOutsideUsers } from '../../database/outside-users.ts'
 import { quoteLiteral } from '../../database/quoting.ts'
-import { SQLSTATE, sqlState } from '../../database/sqlstate.ts'
-import { type AppError, conflict } from '../../errors.ts'
+import { SQLSTATE, sqlMessage, sqlState } from '../../database/sqlstate.ts'
+import { AppError, conflict } from '../../errors.ts'
 import { dropSchema } from '../project-objects.ts'
 
 /** The schema in which imports write down, in the database that they replaced stages of, that they were committed. */
@@ -53,9 +53,18 @@ export async function removeTraces(
     { timeout: 10 * 60_000 },
   )
   await removing.catch((error: unknown) => {
+    if (sqlState(error) === SQLSTATE.insufficientPrivilege) throw mayNotDrop(error)
     if (sqlState(error) !== SQLSTATE.lockNotAvailable) throw error
     throw conflict('what imports have left in the database is being read, so it cannot be dropped; try again later')
   })
+}
+
+/** What imports have left belongs to the login that they ran as. */
+export const mayNotDrop = (cause: unknown): AppError => {
+  const message =
+    `the project's own login may not drop what imports have left in the database: ${sqlMessage(cause) ?? ''}. Give it to that ` +
+    'login, or drop it yourself: what they have left is in schemas whose names begin with wharf_'
+  return new AppError('CONFLICT', message, { cause })
 }
 
 const stillUsed = (user: string, schema: string): AppError =>

@@ -1,10 +1,12 @@
+import { isAppError } from '../../errors.ts'
 import { type CurrentStage, isEmpty, readCurrentStage, type StageOfProject } from './current-stage.ts'
+import { canRecord } from './external/committed-imports.ts'
 import { reasonsAgainstBeside } from './external/schema-rights.ts'
 
 /** How many reasons are given for loading a stage in place. */
 const MAX_REASONS = 20
 
-type StagePlace = Pick<StageOfProject, 'stage' | 'login'>
+type NamedStage = Pick<StageOfProject, 'stage' | 'login'>
 
 /**
  * What takes the place of what where a stage is loaded beside: one schema of the other, or, where the schema is not the
@@ -18,7 +20,7 @@ export const whatIsExchanged = ({
 
 /** Why nothing can be made beside a stage, in words; none where something can. */
 export function whyNotBeside(
-  { stage: { schemaName }, login }: StagePlace,
+  { stage: { schemaName }, login }: NamedStage,
   { schemaRights, schemaOwner }: Pick<CurrentStage, 'schemaRights' | 'schemaOwner'>,
 ): readonly string[] {
   if (schemaRights) return reasonsAgainstBeside({ login, schemaName }, schemaRights)
@@ -28,7 +30,7 @@ export function whyNotBeside(
 
 /** Why a stage that is not empty is loaded in place, in words; none where it is not. */
 export function whyInPlace(
-  place: StagePlace,
+  of: NamedStage,
   current: Pick<CurrentStage, 'structure' | 'outsideUsers' | 'schemaRights' | 'schemaOwner'>,
 ): readonly string[] {
   const { structure, outsideUsers, schemaRights } = current
@@ -41,7 +43,7 @@ export function whyInPlace(
   return [
     ...outsideUsers.map((user) => `${user} is outside of it, and depends on it`),
     ...notExported.map(({ kind, name, detail = '' }) => `${kind} ${name} ${detail}`.trimEnd()),
-    ...whyNotBeside(place, current),
+    ...whyNotBeside(of, current),
     ...(schemaRights?.publications ?? []).map((name) => `publication ${name} would send what is loaded beside`),
     ...(keepsSchema ? extensionsInside.map((name) => `the extension ${name} is in its schema`) : []),
     ...(keepsRanges ? ['it has range types, which cannot be moved'] : []),
@@ -60,6 +62,16 @@ export const whyNot = ({
   ...ofOthers.map(({ name, detail }) => `table "${name}" ${detail}, so the project's own login cannot load it`),
 ]
 
+/** Why an import could not write down there that it was committed, so that it is refused. */
+const whyNotRecorded = ({ database }: Pick<StageOfProject, 'database'>): Promise<readonly string[]> =>
+  canRecord(database).then(
+    () => [],
+    (error: unknown) => {
+      if (!isAppError(error, 'CONFLICT')) throw error
+      return [error.message]
+    },
+  )
+
 /** How an import would come into a stage that is in a database which is not Wharf's, and why not in a better way. */
 export async function readImportWay(of: Omit<StageOfProject, 'project'>): Promise<{
   readonly way: 'beside' | 'object by object' | 'in place' | 'no'
@@ -68,7 +80,7 @@ export async function readImportWay(of: Omit<StageOfProject, 'project'>): Promis
   const current = await readCurrentStage(of, false)
   const beside = whatIsExchanged(current) === 'schemas' ? 'beside' : 'object by object'
   const isBuilt = isEmpty(current.structure)
-  const against = isBuilt ? whyNotBeside(of, current) : whyNot(current)
+  const against = [...(isBuilt ? whyNotBeside(of, current) : whyNot(current)), ...(await whyNotRecorded(of))]
   if (against.length > 0) return { way: 'no', reasons: against }
   const reasons = isBuilt ? [] : whyInPlace(of, current)
   return { way: reasons.length > 0 ? 'in place' : beside, reasons }

@@ -4,6 +4,7 @@ import type { Database } from '../../../database/database.ts'
 import { findOutsideUsers } from '../../../database/outside-users.ts'
 import { quoteIdentifier } from '../../../database/quoting.ts'
 import { SQLSTATE, sqlState } from '../../../database/sqlstate.ts'
+import { mayNotDrop } from '../../../projects/attached/remove-traces.ts'
 import { commentOnSchema, dropSchema } from '../../../projects/project-objects.ts'
 import type { Query } from '../../structure/query.ts'
 
@@ -54,7 +55,7 @@ export async function dropExternalSchema(
     )
     .catch((error: unknown) => {
       if (sqlState(error) === SQLSTATE.lockNotAvailable) return false
-      throw error
+      throw sqlState(error) === SQLSTATE.insufficientPrivilege ? mayNotDrop(error) : error
     })
 }
 
