@@ -270,6 +270,7 @@ test.each<[what: string, query: string, args: readonly string[], code: number, m
   ['a schema that gives no name', '?schema=public&schema=Odd', [], 2, /"Odd" cannot give its stage its name/],
   ['the system section', '', ['--include-system'], 2, /no roles and no event log/],
   ['a job', '', ['--async'], 2, /leave --async out/],
+  ['no session at all', '', ['--jobs', '0'], 2, /--jobs must be a whole number from 1 to 32/],
   ['a parameter that libpq does not know', '?unknown=1', [], 2, /none that libpq knows/],
 ])('%s is refused, and leaves no file', async (_what, query, args, code, message) => {
   const folder = await temporaryFolder()
@@ -277,6 +278,13 @@ test.each<[what: string, query: string, args: readonly string[], code: number, m
   expect({ code: result.code, stderr: result.stderr }).toEqual({ code, stderr: expect.stringMatching(message) })
   expect(await readdir(folder)).toEqual([])
   expect(result.stderr).not.toContain(external.password)
+})
+
+test('four sessions read the same archive as one, and a server is not told how many it takes', async () => {
+  const [one = '', four] = [await archiveOf(addressOf(), '--jobs', '1'), await archiveOf(addressOf(), '--jobs', '4')]
+  expect(comparableLines(four)).toEqual(comparableLines(one))
+  const { code, stderr } = await runCommand(['data:export', 'wharf://shop:token@localhost:1', '--jobs', '2'])
+  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/leave --jobs out/) })
 })
 
 test('a wrong password is refused, and one that is nowhere is asked for, or missed where there is no terminal', async () => {

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { allowIncompleteOption, repeatable, yesOption } from './options.ts'
+import { allowIncompleteOption, jobsOption, repeatable, yesOption } from './options.ts'
 import type { Run } from './run.ts'
 
 /** Adds the commands about data. */
@@ -30,6 +30,7 @@ function addExport(program: Command, run: Run): void {
     .addOption(repeatable('--exclude-table <name>', 'leave this table out, its structure and its rows'))
     .option('--grants', 'include the rights of other roles, for those that exist at the target')
     .addOption(allowIncompleteOption())
+    .addOption(jobsOption())
     .option('--async', 'have the server make the archive as a job, then download it')
     .option('--quiet', 'show no progress')
     .action(run(async () => (await import('../export/run-export.ts')).runExport))
@@ -67,6 +68,7 @@ function addTransfer(program: Command, run: Run): void {
     .addOption(repeatable('--exclude-table <name>', 'leave this table out, its structure and its rows'))
     .option('--grants', 'include the rights of other roles, for those that exist at the target')
     .addOption(allowIncompleteOption())
+    .addOption(jobsOption())
     .addOption(yesOption())
     .option('--quiet', 'show no progress')
     .action(run(async () => (await import('../transfer/run-transfer.ts')).runTransfer))

@@ -12,6 +12,12 @@ export const yesOption = (): Option => new Option('--yes', 'do not ask for confi
 export const allowIncompleteOption = (): Option =>
   new Option('--allow-incomplete', 'accept that rows are missing that no archive can hold; without it that is refused')
 
+export const jobsOption = (): Option =>
+  new Option(
+    '--jobs <number>',
+    'how many sessions read a database that is named by its address (default: as many as there are processors, up to 4)',
+  )
+
 export const projectOption = (): Option =>
   new Option('--project <slug>', 'the project (default: that of --server, or the local one)')
 

@@ -12,27 +12,29 @@ import type { CommandContext } from '../environment.ts'
 import { askPassword } from '../terminal/ask-password.ts'
 import type { DirectAddress } from './direct-address.ts'
 
-/** As many as an import takes; an export takes fewer. */
+/** As many as an import takes. */
 const MAX_CONNECTIONS = 8
 
 /**
  * Connects to a database for as long as `use` takes, without any server of Wharf's.
  *
- * @param use gets its stages.
+ * @param use gets its stages. @param jobs how many sessions read side by side, at most.
  * @throws {AppError} DATABASE_UNAVAILABLE, DATABASE_UNSUITABLE; WRONG_USE where it wants a password, and there is nobody to
  *   ask; CONFLICT where a schema is missing, or closed to the login.
  */
 export async function withDirectDatabase<T>(
   context: CommandContext,
   { name, choice, stages }: DirectAddress,
-  { forWriting }: { readonly forWriting: boolean },
+  { forWriting, jobs = 1 }: { readonly forWriting: boolean; readonly jobs?: number },
   use: (source: SnapshotSource) => Promise<T>,
 ): Promise<T> {
   const session = { applicationName: 'wharf', logger: createLogger('error') }
   const server = await reachServer(choice, { ...session, askPassword: (asking) => askPassword(context, asking) })
   await assertUsable(server, { ...session, forWriting })
   context.signal.throwIfAborted()
-  const options = { maxConnections: MAX_CONNECTIONS, session: 'attached', givesByteText: true } as const
+  // Helping sessions leave half of them to others.
+  const maxConnections = Math.max(MAX_CONNECTIONS, 2 * jobs)
+  const options = { maxConnections, session: 'attached', givesByteText: true } as const
   const database = openDatabase(server, options, session)
   try {
     const schemas = stages.map(({ schema }) => schema)

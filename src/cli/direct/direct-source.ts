@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os'
 import { gzipArchive } from '../../archive/gzip-archive.ts'
 import { examineLogin } from '../../database/address/examine-login.ts'
 import type { CatalogQuery } from '../../database/address/login-rights.ts'
@@ -15,9 +14,7 @@ import type { ArchiveSummary } from '../export/read-through.ts'
 import { type Receiving, receiveArchive } from '../export/receive-archive.ts'
 import type { DirectAddress } from './direct-address.ts'
 import { withDirectDatabase } from './direct-database.ts'
-
-/** How many sessions read at once: nobody else uses this process. */
-const JOBS = Math.min(availableParallelism(), 4)
+import { readJobs } from './reading-jobs.ts'
 
 /** What a command exports of a database that it is connected to. */
 export interface DirectSource {
@@ -37,7 +34,7 @@ export function assertNoSystem({ includeSystem }: SelectionOptions): void {
 /**
  * Connects to a database, and exports what is chosen of it for as long as `use` takes.
  *
- * @throws {AppError} as `withDirectDatabase` and `withDirectExport`; NOT_FOUND for a stage that the address does not give.
+ * @throws {AppError} as `withDirectDatabase`, `withDirectExport` and `readJobs`; NOT_FOUND for a stage that the address does not give.
  */
 export async function withDirectSource<T>(
   context: CommandContext,
@@ -45,10 +42,11 @@ export async function withDirectSource<T>(
   options: SelectionOptions,
   use: (source: DirectSource) => Promise<T>,
 ): Promise<T> {
+  const jobs = readJobs(options)
   const { generator, config } = await writingOf(context)
   const chosen = { ...address, stages: chooseStages(address, options.stage) }
   const selection = { ...toSelection(options), slug: address.project, system: false } as const
-  return withDirectDatabase(context, chosen, { forWriting: false }, (source) => {
+  return withDirectDatabase(context, chosen, { forWriting: false, jobs }, (source) => {
     const open = async <R>(use: UseExport<R>, opened: ExportOptions): Promise<R> => {
       try {
         return await withDirectExport({ generator, config }, source, selection, use, opened)
@@ -66,7 +64,7 @@ export async function withDirectSource<T>(
         return open((archive) => receiveArchive(gzip ? gzipArchive(archive) : coalesce(copied(archive)), receiving), {
           signal: receiving.signal,
           allowIncomplete: receiving.allowIncomplete,
-          jobs: JOBS,
+          jobs,
         })
       },
     })

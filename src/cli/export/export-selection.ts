@@ -1,4 +1,5 @@
 import type { ExportSelection } from '../../contract/export.ts'
+import { wrongUse } from '../../errors.ts'
 import type { ReportOptions } from '../terminal/result.ts'
 
 /** The options of commands that choose what is exported. */
@@ -8,6 +9,14 @@ export interface SelectionOptions {
   readonly excludeTable?: readonly string[]
   readonly grants?: boolean
   readonly allowIncomplete?: boolean
+  /** How many sessions read a database that is named by its address. */
+  readonly jobs?: string
+}
+
+/** @throws {AppError} WRONG_USE where it is said how many sessions a server has read. */
+export function assertNoJobs({ jobs }: SelectionOptions): void {
+  if (jobs === undefined) return
+  throw wrongUse('--jobs is for databases that are named by their address: a server reads by itself; leave --jobs out')
 }
 
 /** Those of `data:export`. */

@@ -3,7 +3,7 @@ import type { Target } from '../../transfer/remote/target.ts'
 import type { CommandContext } from '../environment.ts'
 import { downloadArchive } from '../export/download-archive.ts'
 import { examineExport } from '../export/examine-export.ts'
-import { type SelectionOptions, toSelection } from '../export/export-selection.ts'
+import { assertNoJobs, type SelectionOptions, toSelection } from '../export/export-selection.ts'
 import type { ArchiveSummary } from '../export/read-through.ts'
 import type { Receiving } from '../export/receive-archive.ts'
 import { withServer } from '../server.ts'
@@ -36,7 +36,10 @@ export async function withTransferSource<T>(
   options: SelectionOptions,
   work: (source: TransferSource) => Promise<T>,
 ): Promise<T> {
-  if (target) return withServer(context, target, (server) => work(serverSource(toEndpoint(server), options)))
+  if (target) {
+    assertNoJobs(options)
+    return withServer(context, target, (server) => work(serverSource(toEndpoint(server), options)))
+  }
   // Loaded here, since all others do without what connects to databases.
   const { readDirectAddress } = await import('../direct/direct-address.ts')
   const { assertNoSystem, withDirectSource } = await import('../direct/direct-source.ts')
