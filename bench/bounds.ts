@@ -65,6 +65,11 @@ export const BOUNDS = {
     sentence: "The slowest hundredth of either waits less than four times as long as the bare handler's.",
     maxRatio: 4,
   },
+  smallJobs: {
+    sentence:
+      'Small exports as jobs take at most twice as long as the same exports asked for with clients that wait, as many at once.',
+    maxRatio: 2,
+  },
   oneArchiveEach: {
     sentence: 'Of many small exports that three workers share, each has succeeded once and has one archive.',
   },
