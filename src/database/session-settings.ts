@@ -101,9 +101,12 @@ const BY_KIND: Readonly<Record<Exclude<SessionKind, 'bare'>, Settings>> = {
   wharf: { row_security: 'off', search_path: 'pg_catalog' },
   // No project can lock its tables. A statement that somebody else keeps waiting fails, and BullMQ, or the sweep, tries again.
   // One whose process stands still in a transaction ends, so that its locks do not stop the queue of all.
+  // Nor does it wait for the disk: what a crash of the server takes from the queue, the sweep puts there again from the
+  // records of jobs, and a job that it brings back has ended by its record. Its locks are held for less long, too.
   queue: {
     row_security: 'off',
     search_path: 'bullmq',
+    synchronous_commit: 'off',
     lock_timeout: '5s',
     idle_in_transaction_session_timeout: '10s',
   },

@@ -19,7 +19,7 @@ export interface NewArtifact {
   /** Also its key in the store. */
   readonly id: string
   readonly writer: ArtifactWriter
-  /** Leaves nothing of it, unless it was published; to be called in a `finally`. */
+  /** Leaves nothing of it, unless it was published; to be called where it may not have been. */
   discard(): Promise<void>
 }
 

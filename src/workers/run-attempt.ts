@@ -93,11 +93,11 @@ async function work(
   begun: Job,
   { signal, progress }: Pick<AttemptContext, 'signal' | 'progress'>,
 ): Promise<void> {
-  const { control, seal } = container
+  const { control } = container
   const matched = await matchPatterns(container, begun)
   const job = matched?.job ?? begun
   await assertStillAuthorised(control.prisma, job)
-  const row = await control.prisma.job.findUnique({ where: { id: job.id }, select: { sealedSecrets: true } })
+  const asked = parseRequest(job.kind, job.request)
   const context: AttemptContext = {
     container,
     job,
@@ -105,7 +105,7 @@ async function work(
     signal,
     progress,
     sessionName: sessionNameOf(job),
-    secrets: unsealSecrets(seal, row?.sealedSecrets, jobSubject(job.id)),
+    secrets: asked.kind === 'transfer' ? await readSecrets(container, job) : {},
     authorise: (tx) => lockAuthorisation(tx, job),
     async succeed(tx, result, expiresInDays) {
       signal.throwIfAborted()
@@ -114,7 +114,6 @@ async function work(
       if (!isOurs) throw new Stopped('lost')
     },
   }
-  const asked = parseRequest(job.kind, job.request)
   switch (asked.kind) {
     case 'export':
       return runExport(context, asked.request)
@@ -123,6 +122,12 @@ async function work(
     case 'transfer':
       return runTransfer(context, asked.request)
   }
+}
+
+/** Reads the secrets of a request; only a transfer has any. */
+async function readSecrets({ control, seal }: Container, { id }: Job): Promise<Readonly<Record<string, string>>> {
+  const row = await control.prisma.job.findUnique({ where: { id }, select: { sealedSecrets: true } })
+  return unsealSecrets(seal, row?.sealedSecrets, jobSubject(id))
 }
 
 /** Settles what an export is about that names projects by patterns. */

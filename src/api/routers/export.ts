@@ -9,7 +9,7 @@ import { coalesce } from '../../lib/coalesce.ts'
 import { takesGzip } from '../../lib/weighted-list.ts'
 import { type Caller, findCallerAgain, tokenIdOf } from '../../projects/access.ts'
 import { assertMayMove } from '../../projects/assert-permission.ts'
-import { estimateRows } from '../../transfer/export/export-selection.ts'
+import { estimateRows, findSelection } from '../../transfer/export/export-selection.ts'
 import type { NotInArchive } from '../../transfer/export/open-export.ts'
 import { withExport } from '../../transfer/export/with-export.ts'
 import { json, stream } from '../answer.ts'
@@ -79,9 +79,8 @@ export function exportRoutes(container: Container): readonly BoundRoute<Caller>[
     exportProjects.handle<Caller>(async ({ body, headers, caller, signal }) => {
       const { projects, allowIncomplete } = body
       assertMayExport(caller, projects)
-      const compressed = wantsGzip(headers)
-      const estimate = await estimateRows(container, projects)
       if (parsePrefer(headers.prefer).respondAsync) {
+        for (const selection of projects) await findSelection(container.control.prisma, selection)
         const newJob = {
           request: { kind: 'export', request: body },
           createdBy: tokenIdOf(caller),
@@ -89,6 +88,8 @@ export function exportRoutes(container: Container): readonly BoundRoute<Caller>[
         } as const
         return acceptJob(container, newJob, { isPreferred: true })
       }
+      const compressed = wantsGzip(headers)
+      const estimate = await estimateRows(container, projects)
       const assertStill = async (): Promise<void> =>
         assertMayExport(await findCallerAgain(container.control.prisma, caller), projects)
       return {

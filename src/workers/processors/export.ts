@@ -63,7 +63,8 @@ export async function runExport(context: AttemptContext, request: ExportRequest)
       const report = matched && { matched: matched.report }
       await succeed(tx, { ...finished, ...lacking, lacksRows: rowsMissing, ...report }, days)
     })
-  } finally {
+  } catch (error) {
     await artifact.discard()
+    throw error
   }
 }
