@@ -17,8 +17,8 @@ export interface FailingService {
   readonly failPoint: FailPoint
   /** Where the projects are that jobs are asked for. */
   readonly createProject: (slug: string, script: string) => Promise<PlacedProject>
-  /** Of what is said where a call failed, and the service could not do without. */
-  readonly code: ErrorCode
+  /** One of these is said where a call failed, and the service could not do without. */
+  readonly codes: readonly ErrorCode[]
   close(): Promise<void>
 }
 
@@ -53,7 +53,7 @@ export async function withFailingFiles(
     wharf,
     failPoint: files,
     createProject: createIn(wharf, location),
-    code: systemCode === 'EIO' ? 'STORAGE_UNAVAILABLE' : 'STORAGE_FULL',
+    codes: [systemCode === 'EIO' ? 'STORAGE_UNAVAILABLE' : 'STORAGE_FULL'],
     async close() {
       files.restore()
       await sweeper.close()
@@ -90,7 +90,7 @@ async function withFailingSessions(
     wharf,
     failPoint: relay,
     createProject: createIn(wharf, location),
-    code,
+    codes: [code],
     async close() {
       await sweeper.close()
       await wharf.close()
@@ -109,7 +109,8 @@ export async function withFailingAttached(location: Location, only?: string): Pr
     wharf,
     failPoint: relay,
     createProject: createIn(wharf, location, new URL(relay.url).host),
-    code: 'ATTACHED_FAILED',
+    // A session that ends in the middle ends as it does in Wharf's own database.
+    codes: ['ATTACHED_FAILED', 'DATABASE_UNAVAILABLE'],
     async close() {
       await sweeper.close()
       await wharf.close()
@@ -128,7 +129,7 @@ export async function withFailingRedis(): Promise<FailingService> {
     wharf,
     failPoint: relay,
     createProject: createIn(wharf, SHARED_LOCATION),
-    code: 'QUEUE_UNAVAILABLE',
+    codes: ['QUEUE_UNAVAILABLE'],
     async close() {
       await sweeper.close()
       await wharf.close()
