@@ -38,7 +38,7 @@ const KEYWORDS = new Set(
 const OWN_WORDS =
   /^(pg_catalog|text|json|jsonb|int4|int8|_int8|float8|regconfig|(json_agg|row_to_json|json_strip_nulls|json_to_record|json_to_recordset|json_array_elements|json_build_array|to_jsonb|count|sum|avg|min|max|format|replace|string_agg|to_tsvector|(plain|phrase|websearch_)?to_?tsquery)|page|answer|counted|given|object|content|ordinal|key|body|rows|total|written(_\d+)?|v\d+|t\d+(_row|_body|_between)?)$/
 const OWN_LITERALS = new Set(["'[]'", "''", "E'\\n'", "'%s'", `'"'`, `'""'`, "','", `E'^$|[",\\\\r\\\\n]'`])
-const OWN_SYMBOLS = /^(=|<>|>|>=|<|<=|~|~\*|@>|<@|&&|<<|>>|&<|&>|-\|-|@@|->|->>|::|\|\||\(|\)|,|\.|\*)$/
+const OWN_SYMBOLS = /^(=|<>|>|>=|<|<=|~|~\*|~~|~~\*|@>|<@|&&|<<|>>|&<|&>|-\|-|@@|->|->>|::|\|\||\(|\)|,|\.|\*)$/
 
 /** The tokens of a statement that neither the grammar above nor the stage's structure accounts for. */
 function foreignTokens(sql: string, names: ReadonlySet<string>): string[] {
