@@ -50,11 +50,10 @@ describe.each(BACKENDS_OF_FAULTS)('with the queue on %s', (backend) => {
     await redis?.kill()
   })
 
-  describe.each(someLocations(2))('$name', (location) => {
+  // Unless tests are thorough, test/jobs/attached-kills.test.ts kills workers that import into attached databases.
+  describe.each(isThorough ? someLocations(2) : [SHARED_LOCATION])('$name', (location) => {
     let archive: string
     const made: PlacedProject[] = []
-    /** Unless tests are thorough, test/jobs/attached-kills.test.ts kills workers that import into attached databases. */
-    const testUsually = test.runIf(!location.isAttached || isThorough)
 
     beforeAll(async () => {
       await prepared('source', NEW)
@@ -72,7 +71,7 @@ describe.each(BACKENDS_OF_FAULTS)('with the queue on %s', (backend) => {
       return project
     }
 
-    testUsually('an import whose worker is killed leaves the old rows, and the next worker does it', async () => {
+    test('an import whose worker is killed leaves the old rows, and the next worker does it', async () => {
       const worker = await startWorkerProcess(wharf, environment)
       const killed = await prepared('killed')
       const asked = await withPausePoint(killed, async (pausePoint) => {
@@ -116,7 +115,7 @@ describe.each(BACKENDS_OF_FAULTS)('with the queue on %s', (backend) => {
       expect(await showJob(wharf.root, asked.id)).toMatchObject({ status: 'succeeded', attempt: AGAIN })
     })
 
-    testUsually('a worker that is told to stop gives long work back, which uses no attempt up', async () => {
+    test('a worker that is told to stop gives long work back, which uses no attempt up', async () => {
       const worker = await startWorkerProcess(wharf, environment)
       const handed = await prepared('handed')
       const asked = await withPausePoint(handed, async (pausePoint) => {
@@ -138,32 +137,28 @@ describe.each(BACKENDS_OF_FAULTS)('with the queue on %s', (backend) => {
       expect(await count(handed)).toEqual({ n: 98 })
     })
 
-    testUsually(
-      'of many exports that three workers share, each is made once',
-      async () => {
-        const workers = [1, 2, 3].map(() => startWharf({ beside: wharf, environment, worker: true }))
-        const started = await Promise.all(workers)
-        const answers = await Promise.all(Array.from({ length: 30 }, () => askExport(wharf.root, [{ slug: 'source' }])))
-        const ids = answers.map((answer) => jobOf(answer).id)
-        await expect
-          .poll(
-            () =>
-              wharf.database.query(
-                'SELECT status, attempt, count(*)::int AS n FROM control.job WHERE id = ANY ($1) GROUP BY 1, 2',
-                [ids],
-              ),
-            { timeout: 120_000 },
-          )
-          .toEqual([{ status: 'succeeded', attempt: 1, n: 30 }])
-        const made = await wharf.database.query(
-          `SELECT job_id FROM control.artifact WHERE kind = 'output' AND state = 'ready' AND job_id = ANY ($1)`,
-          [ids],
+    test('of many exports that three workers share, each is made once', async () => {
+      const workers = [1, 2, 3].map(() => startWharf({ beside: wharf, environment, worker: true }))
+      const started = await Promise.all(workers)
+      const answers = await Promise.all(Array.from({ length: 30 }, () => askExport(wharf.root, [{ slug: 'source' }])))
+      const ids = answers.map((answer) => jobOf(answer).id)
+      await expect
+        .poll(
+          () =>
+            wharf.database.query(
+              'SELECT status, attempt, count(*)::int AS n FROM control.job WHERE id = ANY ($1) GROUP BY 1, 2',
+              [ids],
+            ),
+          { timeout: 120_000 },
         )
-        expect(made).toHaveLength(30)
-        for (const other of started) await other.close()
-      },
-      150_000,
-    )
+        .toEqual([{ status: 'succeeded', attempt: 1, n: 30 }])
+      const made = await wharf.database.query(
+        `SELECT job_id FROM control.artifact WHERE kind = 'output' AND state = 'ready' AND job_id = ANY ($1)`,
+        [ids],
+      )
+      expect(made).toHaveLength(30)
+      for (const other of started) await other.close()
+    }, 150_000)
   })
 })
 
