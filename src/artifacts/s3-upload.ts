@@ -12,19 +12,27 @@ import type { S3Object } from './artifact-location.ts'
 import type { ArtifactTarget } from './artifact-writer.ts'
 
 const MEBIBYTE = 1024 * 1024
-const FIRST_PART_BYTES = 8 * MEBIBYTE
-const PARTS_OF_ONE_SIZE = 1000
+/** Up to which number parts have which size. */
+const PART_SIZES: readonly (readonly [last: number, bytes: number])[] = [
+  [100, 8 * MEBIBYTE],
+  [200, 16 * MEBIBYTE],
+  [250, 32 * MEBIBYTE],
+  [1_000, 64 * MEBIBYTE],
+  [2_000, 128 * MEBIBYTE],
+  [3_000, 256 * MEBIBYTE],
+]
+const LARGEST_PART_BYTES = 768 * MEBIBYTE
 /** How long aborting an upload waits for the part being sent, even while the server does not answer. */
 const LAST_PART_MS = 2_000
 const DISCARD_MS = 10_000
 
 /**
- * How many bytes the part of this number (from 1) has. S3 takes 10,000 parts at most, so each thousand is of twice the
- * size of the one before: 8 GiB take parts of 8 MiB, 120 GiB of 64 MiB at most, and there is room for the 5 TiB that an
- * object may have. A growing size rather than a large one, since two parts are held in memory.
+ * How many bytes the part of this number (from 1) has. Amazon takes 10,000 parts of an upload, which have room here for the
+ * 5 TiB that an object may have; other servers take 1,000, which have room for 50 GiB. A growing size rather than a large
+ * one, since two parts are held in memory.
  */
 export const partBytes = (number: number): number =>
-  FIRST_PART_BYTES * 2 ** Math.floor((number - 1) / PARTS_OF_ONE_SIZE)
+  PART_SIZES.find(([last]) => number <= last)?.[1] ?? LARGEST_PART_BYTES
 
 /**
  * Uploads what is appended as one object: in one request where it is small, else as a multipart upload, one part being

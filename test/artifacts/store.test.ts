@@ -6,6 +6,7 @@ import { buffer } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { ArtifactStore } from '../../src/artifacts/artifact-store.ts'
 import { createArtifactStore } from '../../src/artifacts/create-artifact-store.ts'
+import { partBytes } from '../../src/artifacts/s3-upload.ts'
 import type { ByteRange } from '../../src/lib/byte-range.ts'
 import { S3_BUCKET, type S3TestServer, startS3Server, stubS3Settings } from '../support/servers/s3-server.ts'
 import { keep } from './keep.ts'
@@ -15,6 +16,7 @@ const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes)
 const read = (store: ArtifactStore, key: string, range?: ByteRange): Promise<Buffer> => buffer(store.read(key, range))
 
 const MEBIBYTE = 1024 * 1024
+const GIBIBYTE = 1024 * MEBIBYTE
 /** Three parts of a multipart upload, the last not full. */
 const LARGE = randomBytes(20 * MEBIBYTE + 17)
 
@@ -225,6 +227,15 @@ describe.each([
     expect((await read(store, key)).toString()).toBe('finished')
     await Promise.all(writers.map((writer) => writer.discard()))
   })
+})
+
+test.each([
+  ['50 GiB where a server takes 1,000 parts', 1_000, 50 * GIBIBYTE],
+  ['5 TiB where it takes 10,000, as Amazon does', 10_000, 5 * 1024 * GIBIBYTE],
+])('the parts of an upload have room for %s, and none is larger than S3 allows', (_, parts, room) => {
+  const sizes = Array.from({ length: parts }, (_each, index) => partBytes(index + 1))
+  expect(sizes.reduce((sum, bytes) => sum + bytes)).toBeGreaterThan(room)
+  expect(Math.max(...sizes)).toBeLessThan(5 * GIBIBYTE)
 })
 
 test('files are for their owner alone', async () => {
