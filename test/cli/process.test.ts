@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { welcome } from '../../src/welcome.ts'
 import { spawnWharf } from '../support/cli/cli.ts'
-import { createMigratedDatabase } from '../support/database/database.ts'
+import { createMigratedDatabase, createTestDatabase } from '../support/database/database.ts'
 import { serveHttp } from '../support/http/serve-http.ts'
+import { PROCESS_FLAGS } from '../support/processes/node-flags.ts'
 import { temporaryFolder } from '../support/processes/processes.ts'
 
 const COMMANDS = [
@@ -125,6 +126,24 @@ test('commands start the service inside themselves where none runs, and use the 
   expect(JSON.parse(first.stdout)).toMatchObject({ rows: JSON.parse(alone.stdout).rows })
   service.child.kill('SIGINT')
   expect(await service.ended).toMatchObject({ code: 0 })
+})
+
+/** Says so where, look by look, nothing but timers keeps the program up. */
+const LOOKS_FOR_TIMERS = `data:text/javascript,${encodeURIComponent(`
+  let looks = 0
+  setInterval(() => {
+    const kept = process.getActiveResourcesInfo().filter((name) => name !== 'PipeWrap')
+    looks = kept.length > 0 && kept.every((name) => name === 'Timeout') ? looks + 1 : 0
+    if (looks === 5) process.stderr.write('nothing but timers is left')
+  }, 100).unref()`)}`
+
+test('a command on a database of its own leaves no timer that would keep it up after its work', async () => {
+  const cwd = await temporaryFolder()
+  const database = await createTestDatabase()
+  const variables = { DATABASE_URL: database.url, WHARF_LOG_LEVEL: 'error' }
+  const flags = [...PROCESS_FLAGS, '--import', LOOKS_FOR_TIMERS]
+  const listed = await spawnWharf(['project:list'], { cwd, variables, flags }).ended
+  expect(listed).toMatchObject({ code: 0, stderr: '' })
 })
 
 test('the root token is printed where the start made it, and later on only where it stands', async () => {
