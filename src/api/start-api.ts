@@ -55,11 +55,11 @@ export async function startApi(
   const checks = {
     // The connections that are there, and one more.
     database: () => Promise.all([control.prisma.$queryRaw`SELECT 1`, assertDatabaseReady()]),
-    queue: () => queue.assertAvailable(),
   }
+  const checksOfJobs = { queue: () => queue.assertAvailable() }
   const metrics = createMetrics(container)
   const api = createApi<Caller>({
-    routes: [...routes, ...createServiceRoutes({ checks, routes, version, metrics, prove })],
+    routes: [...routes, ...createServiceRoutes({ checks, checksOfJobs, routes, version, metrics, prove })],
     observe: metrics.observeRequest,
     authenticate: (token) => authenticate(control.prisma, rootTokenHash, token),
     authorise,

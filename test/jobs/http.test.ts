@@ -251,13 +251,13 @@ test('metrics tell of jobs, of the queue and of requests', async () => {
   expect(text).toMatch(/^wharf_http_request_duration_seconds_count\{operation="exportProjects",status="202"\} [1-9]/m)
 })
 
-test('the service is ready only while its queue answers', async () => {
-  expect(await wharf.root.get('/readyz')).toMatchObject({ status: 200 })
+test('without its queue the service is ready for all but jobs, and says so', async () => {
+  const readiness = async () => (await wharf.root.get('/readyz')).json
+  expect(await readiness()).toEqual({ status: 'ready', unavailable: [] })
   await redis?.kill()
-  expect(await wharf.root.get('/readyz')).toMatchObject({
-    status: 503,
-    json: { errors: [{ detail: 'queue does not answer' }] },
-  })
+  expect(await readiness()).toEqual({ status: 'ready', unavailable: ['queue'] })
+  expect((await wharf.root.get('/content/shop/live/item?limit=1')).status).toBe(200)
+  expect(await exportOf(wharf.root, 'shop')).toContain('"end"')
   await redis?.start()
-  await eventually(async () => (await wharf.root.get('/readyz')).status).toBe(200)
+  await eventually(readiness).toEqual({ status: 'ready', unavailable: [] })
 })

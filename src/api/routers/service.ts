@@ -29,12 +29,19 @@ const getHealth = route('GET /healthz', {
   },
 })
 
+const readiness = z.object({
+  status: z.literal('ready'),
+  unavailable: z.array(z.string()).meta({
+    description: 'What only jobs depend on, such as `queue`, and does not answer. All else works without it.',
+  }),
+})
+
 const getReadiness = route('GET /readyz', {
   operationId: 'getReadiness',
-  summary: 'Whether the service can do its work now: everything that it depends on answers, and takes writes',
+  summary: 'Whether the service can do its work now: what every request depends on answers, and takes writes',
   access: { by: 'anyone' },
   quiet: true,
-  answers: { 200: json(z.object({ status: z.literal('ready') }), 'The service is ready.') },
+  answers: { 200: json(readiness, 'The service is ready, for jobs too where `unavailable` is empty.') },
   errors: ['NOT_READY'],
 })
 
@@ -65,9 +72,13 @@ const getDocs = route('GET /docs', {
 /** Resolves if what it looks at answers. @param signal aborted when nobody waits any more. */
 export type ReadinessCheck = (signal: AbortSignal) => Promise<unknown>
 
+export type ReadinessChecks = Readonly<Record<string, ReadinessCheck>>
+
 export interface ServiceOptions {
-  /** What the service depends on, by name; the names are answered, the reasons are only logged. */
-  readonly checks: Readonly<Record<string, ReadinessCheck>>
+  /** What every request depends on, by name; the names are answered, the reasons are only logged. */
+  readonly checks: ReadinessChecks
+  /** The same of what is ready enough without: a balancer must not take out a server that can do all but jobs. */
+  readonly checksOfJobs?: ReadinessChecks
   /** All other routes, to be described. */
   readonly routes: readonly { readonly spec: AnyRouteSpec }[]
   readonly version: string
@@ -79,6 +90,7 @@ export interface ServiceOptions {
 /** The calls about the service itself: is it alive, is it ready, and how is it used. None needs a token. */
 export function createServiceRoutes({
   checks,
+  checksOfJobs = {},
   routes,
   version,
   metrics,
@@ -104,10 +116,9 @@ export function createServiceRoutes({
       return { status: 200, body: { status: 'ok' }, headers: { 'wharf-proof': proof } }
     }),
     getReadiness.handle(async ({ log }) => {
-      const faults = await Promise.all(Object.entries(checks).map((entry) => runCheck(entry, log)))
-      const failed = faults.filter((fault) => fault !== undefined)
-      if (failed.length === 0) return { status: 200, body: { status: 'ready' } }
-      throw notReady(failed)
+      const [failed, unavailable] = await Promise.all([runChecks(checks, log), runChecks(checksOfJobs, log)])
+      if (failed.size > 0) throw notReady([...failed.values()])
+      return { status: 200, body: { status: 'ready', unavailable: [...unavailable.keys()] } }
     }),
     ...(metrics ? [getMetrics.handle(async () => ({ status: 200, body: await metrics.render() }))] : []),
     getOpenApi.handle(() => ({ status: 200, body: describeAsJson() })),
@@ -120,6 +131,13 @@ export function createServiceRoutes({
 }
 
 const isLoopbackAddress = (address: string): boolean => address === '::1' || address.startsWith('127.')
+
+/** @returns what failed, by name. */
+async function runChecks(checks: ReadinessChecks, log: Logger): Promise<ReadonlyMap<string, Fault>> {
+  const run = async (entry: [string, ReadinessCheck]) => [entry[0], await runCheck(entry, log)] as const
+  const faults = await Promise.all(Object.entries(checks).map(run))
+  return new Map(faults.flatMap(([name, fault]) => (fault ? [[name, fault] as const] : [])))
+}
 
 async function runCheck([name, check]: [string, ReadinessCheck], log: Logger): Promise<Fault | undefined> {
   try {
