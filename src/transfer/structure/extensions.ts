@@ -149,7 +149,8 @@ export function toExtensionStructures(
 /** The schemas that the session searches: the stage's own, those of extensions, and `pg_catalog`. */
 const SEARCHED = 'pg_catalog.current_schemas(true)'
 
-// An array type is no member itself, but a part of one; so is the row type of a table.
+// An array type is no member itself, but a part of one; so is the row type of a table. What identifies an object quotes
+// its schema.
 const MEMBERS_SQL = `
 WITH RECURSIVE part AS (
   SELECT o.key, ('pg_catalog.' || o.class)::pg_catalog.regclass::pg_catalog.oid AS class, o.oid
@@ -166,7 +167,8 @@ SELECT part.key, 'pg_extension:' || d.refobjid::text AS extension
      WHERE classid = part.class AND objid = part.oid AND deptype = 'e'
        AND refclassid = ${catalogOid('pg_extension')} OFFSET 0
   ) d
- WHERE COALESCE((pg_catalog.pg_identify_object(part.class, part.oid, 0)).schema, 'pg_catalog') = ANY (${SEARCHED}::text[])`
+ WHERE COALESCE((pg_catalog.pg_identify_object(part.class, part.oid, 0)).schema, 'pg_catalog')
+       = ANY (ARRAY(SELECT pg_catalog.quote_ident(name) FROM pg_catalog.unnest(${SEARCHED}) AS name))`
 
 const EXTENSIONS_SQL = `
 SELECT 'pg_extension:' || x.oid::text AS key,

@@ -4,24 +4,27 @@ import { readStructure, type StageStructure, toLines } from '../../../src/transf
 import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { openStage, type StageSession } from '../../support/database/stage-session.ts'
 
+/** PostgreSQL quotes it where it identifies an object. */
+const SCHEMA = 'The stage'
+
 let database: TestDatabase
 let stage: StageSession
 let structure: StageStructure
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  stage = await openStage(database.url, 'stage')
+  stage = await openStage(database.url, SCHEMA)
   const client = new pg.Client({ connectionString: database.superuserUrl })
   await client.connect()
   for (const name of ['citext', 'cube', 'pg_stat_statements'])
-    await client.query(`CREATE EXTENSION ${name} SCHEMA stage`)
+    await client.query(`CREATE EXTENSION ${name} SCHEMA "${SCHEMA}"`)
   await client.end()
   await stage.run([
     'CREATE TABLE person (name citext, at cube[], UNIQUE (name))',
     'CREATE VIEW shouting AS SELECT upper(name::text)::citext AS name FROM person',
     'CREATE FUNCTION distance(a cube, b cube) RETURNS float8 LANGUAGE sql AS $$SELECT cube_distance(a, b)$$',
   ])
-  structure = await readStructure(stage.query, 'stage')
+  structure = await readStructure(stage.query, SCHEMA)
 })
 
 afterAll(async () => {
