@@ -11,7 +11,8 @@ export interface ReaderPaceOptions {
  * Writes to a reader that may be slow, but not so slow that it keeps what an answer needs for ever: a byte now and then
  * is not enough. Only the time counts in which we wait for the reader.
  *
- * @returns writes bytes and calls `done` when the next are wanted. Ends `writable` where the reader is too slow.
+ * @returns writes bytes and calls `done` when the system has them, so that their memory may be used for others. Ends
+ *   `writable` where the reader is too slow.
  */
 export function paceReader(
   writable: Writable,
@@ -22,19 +23,17 @@ export function paceReader(
   let waitedMs = 0
 
   return (bytes, done) => {
-    if (writable.write(bytes)) {
-      done()
-      return
-    }
     const sinceMs = performance.now()
     // What comes as one piece may be more than it has to take in a period.
     const pieceMs = (bytes.length / bytesPerSecond) * 1_000
     const timer = setTimeout(() => writable.destroy(), periodMs - waitedMs + pieceMs)
     const stop = (): void => clearTimeout(timer)
     writable.once('close', stop)
-    writable.once('drain', () => {
+    writable.write(bytes, (error) => {
       stop()
       writable.off('close', stop)
+      // Who writes learns by other ways that the reader has gone.
+      if (error) return
       takenBytes += bytes.length
       waitedMs = Math.min(periodMs, waitedMs + performance.now() - sinceMs)
       if (takenBytes >= leastBytes) {

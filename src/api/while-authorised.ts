@@ -6,11 +6,11 @@
  * @param assertAuthorised throws where the caller may not have the rest; the answer breaks off there.
  * @param everyMs how long bytes go out between two looks, in milliseconds.
  */
-export async function* whileAuthorised(
-  chunks: AsyncIterable<Buffer>,
+export async function* whileAuthorised<Chunk>(
+  chunks: AsyncIterable<Chunk>,
   assertAuthorised: () => Promise<unknown>,
   everyMs: number,
-): AsyncGenerator<Buffer, void, undefined> {
+): AsyncGenerator<Chunk, void, undefined> {
   let lookedAtMs = performance.now()
   for await (const chunk of chunks) {
     if (performance.now() - lookedAtMs >= everyMs) {

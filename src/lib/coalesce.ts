@@ -1,3 +1,5 @@
+import { BorrowedBytes } from './borrowed-bytes.ts'
+
 /** How many bytes the next stage gets per chunk: enough that its cost per chunk does not show. */
 const DEFAULT_MIN_BYTES = 256 * 1024
 
@@ -27,4 +29,26 @@ export async function* coalesce(
 function join(chunks: readonly Buffer[], bytes: number): Buffer {
   const [only] = chunks
   return chunks.length === 1 && only ? only : Buffer.concat(chunks, bytes)
+}
+
+/**
+ * Joins small chunks into ones of up to `blockBytes`. Those that are at least as long by themselves pass uncopied.
+ *
+ * @yields chunks that are good until the next is asked for; none is empty.
+ */
+export async function* coalesceBorrowed(
+  chunks: AsyncIterable<BorrowedBytes>,
+  blockBytes: number = DEFAULT_MIN_BYTES,
+): AsyncGenerator<BorrowedBytes, void, undefined> {
+  const block = Buffer.allocUnsafeSlow(blockBytes)
+  let filled = 0
+  for await (const chunk of chunks) {
+    if (filled > 0 && filled + chunk.length > blockBytes) {
+      yield new BorrowedBytes(block.subarray(0, filled))
+      filled = 0
+    }
+    if (chunk.length >= blockBytes) yield chunk
+    else filled += chunk.now.copy(block, filled)
+  }
+  if (filled > 0) yield new BorrowedBytes(block.subarray(0, filled))
 }

@@ -4,9 +4,10 @@ import { gzipArchive } from '../../archive/gzip-archive.ts'
 import type { Container } from '../../container.ts'
 import { type ExportSelection, exportDryRunRequest, exportDryRunSchema, exportRequest } from '../../contract/export.ts'
 import { requestHash } from '../../jobs/submit.ts'
-import { copied } from '../../lib/borrowed-bytes.ts'
-import { coalesce } from '../../lib/coalesce.ts'
+import type { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
+import { coalesceBorrowed } from '../../lib/coalesce.ts'
 import { takesGzip } from '../../lib/weighted-list.ts'
+import { writeBorrowed } from '../../lib/write-borrowed.ts'
 import { type Caller, findCallerAgain, tokenIdOf } from '../../projects/access.ts'
 import { assertMayMove } from '../../projects/assert-permission.ts'
 import { estimateRows, findSelection } from '../../transfer/export/export-selection.ts'
@@ -104,9 +105,12 @@ export function exportRoutes(container: Container): readonly BoundRoute<Caller>[
             container,
             projects,
             (archive) => {
-              const bytes = compressed ? gzipArchive(archive) : coalesce(copied(archive))
-              const authorised = whileAuthorised(bytes, assertStill, container.jobTimings.authorisationMs)
-              return pipeline(authorised, sink, { signal })
+              const { authorisationMs } = container.jobTimings
+              if (compressed) {
+                return pipeline(whileAuthorised(gzipArchive(archive), assertStill, authorisationMs), sink, { signal })
+              }
+              const plain = whileAuthorised(coalesceBorrowed(archive), assertStill, authorisationMs)
+              return pipeline(plain, (chunks: AsyncIterable<BorrowedBytes>) => writeBorrowed(chunks, sink), { signal })
             },
             { signal, allowIncomplete },
           ),

@@ -1,3 +1,5 @@
+import { gunzipSync } from 'node:zlib'
+import { request } from 'undici'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { quoteIdentifier, quoteQualified } from '../../../src/database/quoting.ts'
 import { copied } from '../../../src/lib/borrowed-bytes.ts'
@@ -6,7 +8,7 @@ import { collect } from '../../support/archives/archive-sample.ts'
 import { tablesOf } from '../../support/archives/archive-text.ts'
 import { exportOf } from '../../support/archives/import.ts'
 import { applyScript, createProject } from '../../support/service/projects.ts'
-import { startWharf, type TestWharf } from '../../support/service/wharf.ts'
+import { ROOT_TOKEN, startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
 const MEBIBYTE = 1024 * 1024
 
@@ -221,6 +223,22 @@ test('one, two and four sessions give the same file, but for the first line', as
   ])
   expect(others.every((other) => other === one)).toBe(true)
   expect(sessions).toEqual([1, 2, 4])
+})
+
+test('who reads an archive that is not compressed, and pauses, gets the same rows', async () => {
+  const waiting = `SELECT FROM pg_stat_activity WHERE application_name LIKE 'wharf export %' AND wait_event = 'ClientWrite'`
+  const ask = (headers: Readonly<Record<string, string>>) =>
+    request(`${wharf.url}/export`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${ROOT_TOKEN}`, 'content-type': 'application/json', ...headers },
+      body: JSON.stringify({ projects: [{ slug: 'shared', system: false }] }),
+    })
+  const { body } = await ask({})
+  await expect.poll(() => wharf.database.query(waiting)).toHaveLength(1)
+  const plain = Buffer.concat(await collect(body))
+  const whole = gunzipSync(Buffer.concat(await collect((await ask({ 'accept-encoding': 'gzip' })).body)))
+  const withoutDate = (archive: Buffer): Buffer => archive.subarray(archive.indexOf('\n'))
+  expect(withoutDate(plain).equals(withoutDate(whole))).toBe(true)
 })
 
 test('a stage whose project and stage have the longest names is exported like any other', async () => {

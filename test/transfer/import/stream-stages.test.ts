@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Writable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync, gzipSync } from 'node:zlib'
@@ -14,13 +15,14 @@ import { openFolderStore } from '../../../src/artifacts/folder-store.ts'
 import { copyInto } from '../../../src/copy/copy-into.ts'
 import { BorrowedBytes, copied } from '../../../src/lib/borrowed-bytes.ts'
 import type { ByteRange } from '../../../src/lib/byte-range.ts'
-import { coalesce } from '../../../src/lib/coalesce.ts'
+import { coalesce, coalesceBorrowed } from '../../../src/lib/coalesce.ts'
 import { collectPassed } from '../../../src/lib/collect-passed.ts'
 import { fixedBlocks } from '../../../src/lib/fixed-blocks.ts'
 import { gzipMembers } from '../../../src/lib/gzip-members.ts'
 import { lineBlocks } from '../../../src/lib/line-blocks.ts'
 import type { readText } from '../../../src/lib/read-text.ts'
 import { recogniseGzip } from '../../../src/lib/recognise-gzip.ts'
+import { writeBorrowed } from '../../../src/lib/write-borrowed.ts'
 import { mapCopiedNames } from '../../../src/projects/script/object-values.ts'
 import { createScriptWindow } from '../../../src/projects/script/script-window.ts'
 import type { checkArchive, receiveArchive } from '../../../src/transfer/import/receive-archive.ts'
@@ -75,7 +77,22 @@ const joined = async (chunks: AsyncIterable<BorrowedBytes>): Promise<Buffer> =>
 const BORROWERS: Readonly<Record<string, (chunks: AsyncIterable<BorrowedBytes>) => Promise<Buffer>>> = {
   'lib/borrowed-bytes.ts': async (chunks) => Buffer.concat(await collect(copied(chunks))),
   'archive/gzip-archive.ts': async (chunks) => gunzipSync(Buffer.concat(await collect(gzipArchive(chunks)))),
+  'lib/coalesce.ts': (chunks) => joined(coalesceBorrowed(chunks)),
   'lib/collect-passed.ts': (chunks) => joined(collectPassed(chunks)),
+  async 'lib/write-borrowed.ts'(chunks) {
+    const written: Buffer[] = []
+    const slow = new Writable({
+      highWaterMark: Number.MAX_SAFE_INTEGER,
+      write(chunk: Buffer, _encoding, done) {
+        setImmediate(() => {
+          written.push(Buffer.from(chunk))
+          done()
+        })
+      },
+    })
+    await writeBorrowed(chunks, slow)
+    return Buffer.concat(written)
+  },
   async 'transfer/import/spool-file.ts'(chunks) {
     const file = await createSpoolFile(join(await temporaryFolder(), 'spool'))
     for await (const chunk of chunks) await file.append(chunk)
@@ -104,6 +121,7 @@ const BORROWERS: Readonly<Record<string, (chunks: AsyncIterable<BorrowedBytes>) 
 
 /** Files that only hand such bytes on to one of these, unread. */
 const HANDING_ON = new Set([
+  'api/routers/export.ts',
   'api/routers/receive-script.ts',
   'archive/archive-item.ts',
   'archive/row-encoder.ts',
