@@ -31,6 +31,7 @@ import { createLogRepair } from './projects/attached/repair-logs.ts'
 import { createOwnDatabases, type OwnDatabases } from './projects/own-database/own-databases.ts'
 import { createProjectDatabases } from './projects/project-databases.ts'
 import { restoreProjectPassword } from './projects/project-login.ts'
+import { restoreLogins } from './projects/restore-logins.ts'
 import type { FindProjectDatabase } from './projects/stage-database.ts'
 import { generateToken } from './projects/tokens.ts'
 import { createTurns, type Turns } from './projects/turns.ts'
@@ -133,7 +134,7 @@ export interface Container {
  *
  * @param databaseUrl the database to use: the configured one, or the embedded one's.
  * @param lifecycle gets a closer for all that was opened.
- * @throws {AppError} as `prepareDatabase` and `resealSecrets` do.
+ * @throws {AppError} as `prepareDatabase`, `resealSecrets` and `restoreLogins` do.
  */
 export async function createContainer(options: {
   readonly config: Config
@@ -145,16 +146,19 @@ export async function createContainer(options: {
   readonly jobTimings?: Partial<JobTimings>
 }): Promise<Container> {
   const { config, databaseUrl, version, logger, lifecycle } = options
-  const room = { logger, projectConnections: config.projectConnections, ownConnections }
-  await prepareDatabase(databaseUrl, room)
+  const shares = { logger, projectConnections: config.projectConnections, ownConnections }
+  await prepareDatabase(databaseUrl, shares)
   const keys = await secretKeysOf(config)
   const seal = createSeal(keys.current, keys.previous)
-  const rootToken = await rootTokenOf(config)
+  const rootTokenHash = hashToken(await rootTokenOf(config))
 
   const open = databaseOpener(databaseUrl, logger)
   const control = open(databaseUrl, { maxConnections: MAX_CONNECTIONS, session: 'wharf', endsWhenServerHangs: true })
   lifecycle.onClose('database', control.close)
   await resealSecrets(control, seal, logger)
+  const ownDatabases = createOwnDatabases(control, databaseUrl, logger)
+  const room = createRoom(control.pool, shares)
+  await restoreLogins({ control, seal, room, ownDatabases, logger })
   const snapshots = open(databaseUrl, { maxConnections: MAX_SNAPSHOTS, session: 'wharf', givesByteText: true })
   lifecycle.onClose('snapshots', snapshots.close)
   const imports = open(databaseUrl, { maxConnections: MAX_IMPORTS, session: 'wharf' })
@@ -162,22 +166,19 @@ export async function createContainer(options: {
   const restorePassword = (login: Login) => restoreProjectPassword(control.prisma, login, logger)
   const logins = createLoginDatabases({ baseUrl: databaseUrl, open, restorePassword })
   lifecycle.onClose('project databases', logins.closeAll)
-  const { transferHosts: allowedHosts } = config
-  const attached = createAttachedDatabases({ control: control.prisma, seal, open, allowedHosts })
+  const attaching = { control: control.prisma, seal, open, allowedHosts: config.transferHosts }
+  const attached = createAttachedDatabases(attaching)
   lifecycle.onClose('attached databases', attached.closeAll)
 
   const artifacts = await createArtifactStore(config.artifacts)
   lifecycle.onClose('artifacts', artifacts.close)
   const jobTimings = { ...JOB_TIMINGS, ...options.jobTimings }
-  const queueBackend = config.redisUrl
-    ? await openRedisBackend(config.redisUrl, logger)
-    : await openPostgresBackend(databaseUrl, logger)
+  const queueBackend = await openQueueBackend(config, databaseUrl, logger)
   const queue = openJobQueue(queueBackend, logger)
   lifecycle.onClose('queue', queue.close)
   const watcher = createJobWatcher(control, { watchMs: jobTimings.watchMs, logger })
   lifecycle.onClose('watcher', watcher.close)
   const projectDatabase = createProjectDatabases({ control: control.prisma, seal, logins, attached })
-  const rootTokenHash = hashToken(rootToken)
   const content = createContent({
     control,
     system: control,
@@ -198,10 +199,10 @@ export async function createContainer(options: {
     assertDatabaseReady: createReadiness(databaseUrl, logger),
     imports,
     ...createAllTurns(config.turnWaitMs),
-    room: createRoom(control.pool, room),
+    room,
     logins,
     attached,
-    ownDatabases: createOwnDatabases(control, databaseUrl, logger),
+    ownDatabases,
     projectDatabase,
     content,
     seal,
@@ -217,6 +218,9 @@ export async function createContainer(options: {
     spoolFolder: await openSpoolFolder(config.dataDir),
   }
 }
+
+const openQueueBackend = ({ redisUrl }: Config, databaseUrl: string, logger: Logger): Promise<QueueBackend> =>
+  redisUrl ? openRedisBackend(redisUrl, logger) : openPostgresBackend(databaseUrl, logger)
 
 /** Those who ask at the same time share one connection. */
 function createReadiness(databaseUrl: string, logger: Logger): Container['assertDatabaseReady'] {

@@ -31,9 +31,11 @@ export async function prepareDatabase(connectionString: string, options: Prepara
   try {
     await assertVersion(client)
     await assertMayMigrate(client)
+    await assertOwnsTables(client)
     // Before anything is made: what projects may have put where names are looked up is kept out of it.
     await closePublicSchema(client, options)
     await migrate(connectionString, options)
+    await closeFunctions(client, options)
     await openExtensionsSchema(client, options)
     await assertTriggersFire(client)
     await closeToPublic(client, options)
@@ -71,6 +73,42 @@ async function assertMayMigrate(client: pg.Client): Promise<void> {
   throw databaseUnsuitable(
     `Wharf's database login "${rights.login}" may not create its tables; a superuser grants it: ${grants}`,
   )
+}
+
+/**
+ * A dump that a superuser has restored without Wharf's login, or as his own, leaves him all that Wharf has made.
+ *
+ * @throws {AppError} DATABASE_UNSUITABLE
+ */
+async function assertOwnsTables(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ login: string; owner: string; database: string }>(
+    `SELECT current_user AS login, current_database() AS database, pg_get_userbyid(owner)::text AS owner
+     FROM (SELECT nspowner AS owner FROM pg_namespace WHERE nspname IN ('control', 'system', 'wharf', 'wharf_start')
+           UNION ALL SELECT relowner FROM pg_class WHERE relkind = 'r' AND
+             (oid = to_regclass('public._prisma_migrations') OR relnamespace = to_regnamespace('control'))) AS found
+     WHERE NOT pg_has_role(owner, 'USAGE') LIMIT 1`,
+  )
+  const [other] = rows
+  if (!other) return
+  const { login, owner, database } = other
+  throw databaseUnsuitable(
+    `Wharf's tables in the database "${database}" belong to "${owner}", and Wharf's database login is "${login}": start with ` +
+      `the login that they belong to, or restore the database again as "${login}" (pg_restore --no-owner --role=${quoteIdentifier(login)})`,
+  )
+}
+
+/** Functions that any login may call: what a migration takes from PUBLIC, a restore without rights gives to it again. */
+const OPEN_FUNCTIONS = `
+  SELECT 1 FROM pg_proc, aclexplode(coalesce(proacl, acldefault('f', proowner)))
+   WHERE pronamespace = 'wharf'::regnamespace AND grantee = 0 LIMIT 1`
+
+/** Takes from PUBLIC what only projects' logins may call, each as it was granted by name. */
+async function closeFunctions(client: pg.Client, options: StartLockOptions): Promise<void> {
+  if ((await client.query(OPEN_FUNCTIONS)).rowCount === 0) return
+  await withStartLock(client, options, async () => {
+    await client.query('REVOKE ALL ON ALL FUNCTIONS IN SCHEMA wharf FROM PUBLIC')
+    await client.query('REVOKE ALL ON SCHEMA wharf FROM PUBLIC')
+  })
 }
 
 /**

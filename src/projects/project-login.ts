@@ -10,7 +10,7 @@ import type { Logger } from '../logger.ts'
 import { dropOwned } from './project-objects.ts'
 
 /** The functions of Wharf's that a project's login may call. A migration grants a new one to the existing logins. */
-const FUNCTIONS = [
+export const PROJECT_FUNCTIONS = [
   'enter_stage',
   // Earlier versions call these two, which may run beside this one.
   'fetch_page',
@@ -43,12 +43,17 @@ export async function createProjectLogin(
   await assertMayCreateLogins(system)
   await lockGrants(system)
   await createRole(system, { name: login, password }, `LOGIN CONNECTION LIMIT ${connectionLimit}`)
+  await grantSharedDatabase(system, login)
+}
+
+/** Grants a project's login what it needs of the shared database besides its schemas. */
+export async function grantSharedDatabase(system: Transaction, login: string): Promise<void> {
   const name = quoteIdentifier(login)
   const [{ database } = { database: '' }] = await system.$queryRaw<{ database: string }[]>`
     SELECT current_database() AS database`
   await system.$executeRawUnsafe(`GRANT CONNECT, TEMPORARY ON DATABASE ${quoteIdentifier(database)} TO ${name}`)
   await system.$executeRawUnsafe(`GRANT USAGE ON SCHEMA wharf TO ${name}`)
-  const functions = FUNCTIONS.map((called) => `wharf.${called}`).join(', ')
+  const functions = PROJECT_FUNCTIONS.map((called) => `wharf.${called}`).join(', ')
   await system.$executeRawUnsafe(`GRANT EXECUTE ON FUNCTION ${functions} TO ${name}`)
 }
 
@@ -71,8 +76,12 @@ async function createRole(system: Transaction, { name: login, password }: Login,
   await system.$executeRawUnsafe(
     `CREATE ROLE ${name} ${options} NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION PASSWORD ${quoteLiteral(scramVerifier(password))}`,
   )
-  await system.$executeRawUnsafe(`GRANT ${name} TO CURRENT_USER`)
+  await joinLogin(system, login)
 }
+
+/** Makes Wharf's own login a member of a project's, if it may. */
+export const joinLogin = (system: Transaction, login: string): Promise<unknown> =>
+  system.$executeRawUnsafe(`GRANT ${quoteIdentifier(login)} TO CURRENT_USER`)
 
 /**
  * Gives a project's login its password again: every login may change its own, and a project's own SQL runs as it.
@@ -178,7 +187,7 @@ export async function dropProjectLogin(system: Transaction, login: string): Prom
  * One transaction at a time: of two that change the rights on the same database, schema or function at once, PostgreSQL
  * refuses one (XX000, "tuple concurrently updated").
  */
-const lockGrants = (system: Transaction): Promise<unknown> =>
+export const lockGrants = (system: Transaction): Promise<unknown> =>
   system.$queryRaw`SELECT 1 FROM control.lock WHERE name = 'grants' FOR UPDATE`
 
 /** Ends the login's sessions, and with them what they hold; others can begin. */

@@ -27,6 +27,15 @@ export const closeSchema = (name: string, login: string): string =>
 export const giveSchema = (name: string, login: string): string =>
   `ALTER SCHEMA ${quoteIdentifier(name)} OWNER TO ${quoteIdentifier(login)}`
 
+/**
+ * Gives an object of a project to the project's login, after a dump was restored while that was missing: PostgreSQL gives
+ * everything to the login that restores then.
+ *
+ * @param kind `TABLE`, `TYPE` and so on. @param identity its name with its schema, quoted as `pg_identify_object` gives it.
+ */
+export const giveObject = (kind: string, identity: string, login: string): string =>
+  `ALTER ${kind} ${identity} OWNER TO ${quoteIdentifier(login)}`
+
 /** Says of a schema of `openSchema` what it is for. @param comment null for none. */
 export const commentOnSchema = (name: string, comment: string | null): string =>
   `COMMENT ON SCHEMA ${quoteIdentifier(name)} IS ${comment === null ? 'NULL' : quoteLiteral(comment)}`

@@ -1,4 +1,6 @@
 import type pg from 'pg'
+import { EXTENSIONS_SCHEMA } from '../../contract/extensions-schema.ts'
+import { thenCommit } from '../../database/clients.ts'
 import type { Database } from '../../database/database.ts'
 import { quoteIdentifier, quoteLiteral } from '../../database/quoting.ts'
 import { openSession } from '../../database/session-client.ts'
@@ -6,6 +8,7 @@ import { SQLSTATE, sqlMessage, sqlState } from '../../database/sqlstate.ts'
 import { conflict, databaseUnsuitable } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
 import { createSchema } from '../project-objects.ts'
+import { restoreOwnership } from '../restore-ownership.ts'
 
 /** Databases that projects have for themselves, on the server of the shared one. */
 export interface OwnDatabases {
@@ -17,6 +20,17 @@ export interface OwnDatabases {
    * @param plan `login`: a role that there is; `schemas`: what it owns of it from the start. `public` is there by itself.
    */
   make(plan: { readonly name: string; readonly login: string; readonly schemas: readonly string[] }): Promise<void>
+  /**
+   * Gives a database that was restored to a project's login again, and closes it to others.
+   *
+   * @param plan `schemas`: its stages'.
+   * @returns who owns what Wharf's login may not give away; the rest was given.
+   */
+  restore(plan: {
+    readonly name: string
+    readonly login: string
+    readonly schemas: readonly string[]
+  }): Promise<readonly string[]>
   /**
    * Drops a database with all that is in it, where it is there. Sessions in it are ended.
    *
@@ -31,6 +45,12 @@ export function createOwnDatabases(
   databaseUrl: string,
   logger: Logger,
 ): OwnDatabases {
+  /** Lets one login in, and no other. */
+  const openTo = async (name: string, login: string): Promise<void> => {
+    const database = quoteIdentifier(name)
+    await pool.query(`REVOKE ALL ON DATABASE ${database} FROM PUBLIC`)
+    await pool.query(`GRANT CREATE, CONNECT, TEMPORARY ON DATABASE ${database} TO ${quoteIdentifier(login)}`)
+  }
   return {
     async assertMayMake() {
       const { rows } = await pool.query<{ login: string; may: boolean }>(
@@ -49,8 +69,7 @@ export function createOwnDatabases(
       const owner = quoteIdentifier(login)
       // Closed until others are kept out: who had connected before would stay.
       await pool.query(`CREATE DATABASE ${database} ${await likeShared(pool)} ALLOW_CONNECTIONS false`)
-      await pool.query(`REVOKE ALL ON DATABASE ${database} FROM PUBLIC`)
-      await pool.query(`GRANT CREATE, CONNECT, TEMPORARY ON DATABASE ${database} TO ${owner}`)
+      await openTo(name, login)
       await pool.query(`ALTER DATABASE ${database} ALLOW_CONNECTIONS true`)
       const client = await openSession(urlOf(databaseUrl, name), { ...SESSION, logger })
       try {
@@ -60,6 +79,30 @@ export function createOwnDatabases(
         )
         if (rows[0]?.may) await client.query(`ALTER SCHEMA public OWNER TO ${owner}`)
         for (const schema of schemas) if (schema !== 'public') await client.query(createSchema(schema, login))
+      } finally {
+        await Promise.allSettled([client.end()])
+      }
+    },
+    async restore({ name, login, schemas: staged }) {
+      const { rows } = await pool.query<{ owner: string; may: boolean }>(
+        "SELECT pg_get_userbyid(datdba)::text AS owner, pg_has_role(datdba, 'USAGE') AS may FROM pg_database WHERE datname = $1",
+        [name],
+      )
+      const others = rows.filter(({ may }) => !may).map(({ owner }) => owner)
+      if (others.length > 0) return others
+      await openTo(name, login)
+      const client = await openSession(urlOf(databaseUrl, name), { ...SESSION, logger })
+      try {
+        await client.query('BEGIN')
+        return await thenCommit(client, async () => {
+          const found = await client.query<{ name: string }>(SCHEMAS, [EXTENSIONS_SCHEMA, staged])
+          const schemas = found.rows.map((schema) => schema.name)
+          return restoreOwnership(
+            async (sql, parameters = []) => (await client.query(sql, [...parameters])).rows,
+            schemas,
+            login,
+          )
+        })
       } finally {
         await Promise.allSettled([client.end()])
       }
@@ -83,6 +126,11 @@ const PROVIDERS: Readonly<Record<string, string>> = {
   i: 'LOCALE_PROVIDER icu ICU_LOCALE',
   b: 'LOCALE_PROVIDER builtin BUILTIN_LOCALE',
 }
+
+/** The schemas of stages (`$2`), and those of Wharf's login, which makes none there but that of extensions (`$1`). */
+const SCHEMAS = `
+  SELECT nspname::text AS name FROM pg_namespace
+   WHERE nspname = ANY ($2::text[]) OR nspowner = CURRENT_USER::regrole AND nspname <> $1 ORDER BY nspname`
 
 /** The encoding and the locale of the shared database, so that text is ordered alike, and nothing else of any template. */
 async function likeShared(pool: pg.Pool): Promise<string> {

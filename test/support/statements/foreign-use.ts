@@ -26,7 +26,7 @@ const FOR_PROJECTS: ReadonlySet<string> = new Set(['wharf.log_tables', 'wharf.lo
  * Whatever is not here, nor in `READING`, is not known to be safe.
  */
 const NAMING = new Set([
-  ...['CreateSchemaStmt', 'DropOwnedStmt', 'LockStmt'],
+  ...['CreateSchemaStmt', 'DropOwnedStmt', 'LockStmt', 'AlterOwnerStmt'],
   // Its script is of the server's own files, and in a schema where only Wharf's login makes anything.
   'CreateExtensionStmt',
   ...['CreateRoleStmt', 'AlterRoleStmt', 'DropRoleStmt', 'GrantStmt', 'GrantRoleStmt'],
@@ -73,6 +73,7 @@ function foreignUseOf(statement: Tree, builds: boolean): readonly string[] {
   if (!isTree(body)) return [`${kind} is not understood`]
   if (builds) return foreignNames(statement, builds)
   if (NAMING.has(kind)) return kind === 'LockStmt' ? foreignLocks(body) : []
+  if (kind === 'AlterTableStmt') return givesAway(body) ? [] : ['it alters a table']
   if (ABOUT_SCHEMAS.has(kind)) return isAboutSchemas(body) ? [] : [`${kind} of no schema`]
   if (kind === 'VariableSetStmt') return foreignSetting(body)
   if (READING.has(kind)) return foreignNames(statement, builds)
@@ -87,10 +88,17 @@ const foreignLocks = ({ mode }: Tree): readonly string[] =>
 const SHARE = 5
 
 /** Statements that may be about a whole schema, and about nothing in one. */
-const ABOUT_SCHEMAS = new Set(['RenameStmt', 'DropStmt', 'AlterOwnerStmt', 'CommentStmt'])
+const ABOUT_SCHEMAS = new Set(['RenameStmt', 'DropStmt', 'CommentStmt'])
 
 const isAboutSchemas = ({ renameType, removeType, objectType, objtype }: Tree): boolean =>
   (renameType ?? removeType ?? objectType ?? objtype) === 'OBJECT_SCHEMA'
+
+/** `ALTER TABLE … OWNER TO`, and nothing else. */
+const givesAway = ({ cmds }: Tree): boolean =>
+  Array.isArray(cmds) &&
+  cmds.every(
+    (cmd: unknown) => isTree(cmd) && isTree(cmd.AlterTableCmd) && cmd.AlterTableCmd.subtype === 'AT_ChangeOwner',
+  )
 
 /** `SET role = 'none'` is what a session begins with. */
 const foreignSetting = ({ name, args }: Tree): readonly string[] =>
