@@ -107,6 +107,10 @@ const SETTINGS = {
   maxRequests: setting('WHARF_MAX_REQUESTS', integer(0, 1_000_000_000, 300_000)),
   /** How long what an import replaced is kept for `undo`; 0 keeps nothing. */
   undoHours: setting('WHARF_UNDO_HOURS', integer(0, 8760, 24)),
+  /** How many days events of the log are kept, unless a project says otherwise; 0 for ever. */
+  logDays: setting('WHARF_EVENT_LOG_DAYS', integer(0, 36_500, 0)),
+  /** How many events the log of each stage keeps, unless a project says otherwise; 0 any number. */
+  logEvents: setting('WHARF_EVENT_LOG_EVENTS', integer(0, 1_000_000_000, 0)),
   /** How long an upload of any size may keep us waiting for it, in milliseconds. */
   uploadMs: setting(
     'WHARF_UPLOAD_SECONDS',

@@ -10,6 +10,7 @@ import { takeDataFolder } from './data-folder/take-data-folder.ts'
 import { startEmbeddedPostgres } from './database/embedded/embedded-postgres.ts'
 import { AppError } from './errors.ts'
 import { logStages } from './events/log-stages.ts'
+import { shortenLogs } from './events/shorten-logs.ts'
 import { startChecking } from './jobs/check-archives.ts'
 import { startSchedules } from './jobs/schedules/tick.ts'
 import { startSweeping as startJobSweep } from './jobs/start-sweeping.ts'
@@ -166,7 +167,7 @@ async function startEmbeddedDatabase(
   return { url: postgres.url, failed }
 }
 
-/** Drops what imports have left beside stages, now and then again and again. */
+/** Drops what imports have left beside stages, and puts event logs right, now and then again and again. */
 function startSweeping(container: Container, lifecycle: Lifecycle): void {
   const sweep = async (): Promise<void> => {
     await logStages(container)
@@ -174,6 +175,7 @@ function startSweeping(container: Container, lifecycle: Lifecycle): void {
     await sweepDoubts(container, container.logger)
     await sweepShadowSchemas(container, container.logger)
     await sweepScratchProjects(container)
+    await shortenLogs(container, { days: container.config.logDays, events: container.config.logEvents })
   }
   const sweeping = repeat(SWEEP_INTERVAL_MS, sweep, (error) =>
     container.logger.warn({ err: error }, 'sweeping failed; it is tried again later'),

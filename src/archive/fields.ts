@@ -62,8 +62,12 @@ export const sha256 = z
   .string()
   .regex(/^[0-9a-f]{64}$/, { error: 'must be a SHA-256 in lower-case hexadecimal digits' })
 
-/** ISO 8601 with a zone; PostgreSQL's microseconds are kept. */
-export const timestamp = z.iso.datetime({ offset: true })
+/** ISO 8601 with a zone, as PostgreSQL takes it too; its microseconds are kept. */
+export const timestamp = z.iso
+  .datetime({ offset: true })
+  .refine((text) => !text.startsWith('0000') && !/[+-](1[6-9]|2\d):\d\d$/.test(text), {
+    error: 'must be a time after the year 0, in a zone less than 16 hours from UTC',
+  })
 
 export const flag = z.boolean()
 

@@ -77,7 +77,8 @@ const partNumber = z.int().min(1)
 export const LINES = {
   archive,
   project,
-  system: z.object({}),
+  /** Where events were removed from the logs: since when all are there. */
+  system: z.object({ eventsSince: optional(timestamp) }),
   role,
   event,
   systemEnd: z.object({ roles: count, events: count, sha256 }),

@@ -1,5 +1,8 @@
-import { projectSchema } from '../contract/project.ts'
+import type { z } from 'zod'
+import type { FromServer } from '../contract/from-server.ts'
+import { type eventLogSchema, projectSchema } from '../contract/project.ts'
 import { roleSchema } from '../contract/role.ts'
+import { wrongUse } from '../errors.ts'
 import { lookAtDatabase } from './attach/attachment-report.ts'
 import type { CommandContext } from './environment.ts'
 import { encodedPath } from './http.ts'
@@ -10,6 +13,7 @@ import { assertCanConfirm, type Confirmation } from './terminal/confirm.ts'
 import { printable } from './terminal/printable.ts'
 import { onceConfirmed, printResult } from './terminal/result.ts'
 import { formatFields, formatTable } from './terminal/table.ts'
+import { formatCounted } from './terminal/units.ts'
 
 /** `project:create` */
 export async function runProjectCreate(
@@ -63,12 +67,57 @@ export async function runProjectShow(context: CommandContext, slug: string, opti
         ['created', project.createdAt],
         ['stages', slugsOf(project.stages)],
         ...(project.ownDatabase ? ([['database', 'its own']] as const) : []),
+        ...(project.eventLog.keepDays === null && project.eventLog.keepEvents === null
+          ? []
+          : keptFields(project.eventLog)),
         ...(found?.fields ?? []),
       ])
       const sections = [`${printable(project.slug)}\n${fields}`, ...(found?.sections(style) ?? [])]
       return [...sections, formatTable(ROLE_HEADINGS, roles.map(permissionCells), style)].join('\n\n')
     },
   })
+}
+
+/** `project:log` */
+export async function runProjectLog(
+  context: CommandContext,
+  slug: string,
+  options: ServerOptions & { readonly keepDays?: string; readonly keepEvents?: string },
+): Promise<number> {
+  const eventLog = {
+    keepDays: toKept('--keep-days', options.keepDays),
+    keepEvents: toKept('--keep-events', options.keepEvents),
+  }
+  if (eventLog.keepDays === undefined && eventLog.keepEvents === undefined) {
+    throw wrongUse('say what to keep: --keep-days <number>, --keep-events <number>, or both')
+  }
+  const call = { method: 'PATCH', path: encodedPath`/projects/${slug}`, body: { eventLog } } as const
+  const project = await onServer(context, options, ({ http }) => send(http, call, projectSchema))
+  return printResult(context, options, {
+    json: project,
+    text: () => `${printable(project.slug)}\n${formatFields(keptFields(project.eventLog))}`,
+  })
+}
+
+/** @throws {AppError} WRONG_USE */
+function toKept(option: string, text: string | undefined): number | null | undefined {
+  if (text === undefined) return undefined
+  if (text === 'default') return null
+  if (/^\d{1,10}$/.test(text)) return Number(text)
+  throw wrongUse(`${option} must be a whole number, or "default"`)
+}
+
+type EventLog = FromServer<z.output<typeof eventLogSchema>>
+
+function keptFields({ keepDays, keepEvents }: EventLog): readonly (readonly [string, string])[] {
+  const text = (count: number | null, noun: string, all: string): string => {
+    if (count === null) return 'as the server is configured'
+    return count === 0 ? all : formatCounted(count, noun)
+  }
+  return [
+    ['events kept', text(keepDays, 'day', 'for ever')],
+    ['events per stage', text(keepEvents, 'event', 'any number')],
+  ]
 }
 
 /** `project:delete` */

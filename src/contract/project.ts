@@ -19,6 +19,22 @@ export const stageSchema = z
   })
   .meta({ id: 'Stage' })
 
+const DAYS = 36_500
+const EVENTS = 1_000_000_000
+
+/** What of a project's event logs is kept. */
+export const eventLogSchema = z.strictObject({
+  keepDays: z
+    .int()
+    .min(0)
+    .max(DAYS)
+    .nullable()
+    .meta({ description: 'For how many days events are kept; 0 for ever, null as WHARF_EVENT_LOG_DAYS has it.' }),
+  keepEvents: z.int().min(0).max(EVENTS).nullable().meta({
+    description: 'How many events the log of each stage keeps; 0 any number, null as WHARF_EVENT_LOG_EVENTS has it.',
+  }),
+})
+
 export const projectSchema = z
   .object({
     slug,
@@ -31,6 +47,7 @@ export const projectSchema = z
       z.boolean().meta({ description: 'Whether its stages are in a database that Wharf made for it alone.' }),
       false,
     ),
+    eventLog: added(eventLogSchema, { keepDays: null, keepEvents: null }),
     stages: z.array(stageSchema),
   })
   .meta({ id: 'Project' })

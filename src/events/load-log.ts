@@ -6,6 +6,7 @@ import type { Database, Transaction } from '../database/database.ts'
 import { nameSession } from '../database/session-name.ts'
 import { BorrowedBytes, copied } from '../lib/borrowed-bytes.ts'
 import { lineBlocks, NEWLINE } from '../lib/line-blocks.ts'
+import { replaceLogStart } from './log-start.ts'
 
 /**
  * An event as a line of a spool file, in pieces: the slug of its stage, and all that COPY reads behind its position.
@@ -89,9 +90,14 @@ const TAB = 0x09
  * transaction here; its events keep their ids and their order. What an archive tells is its sender's word: its events are
  * marked with the import, and the tokens that they name are not taken for this server's.
  *
- * @param tokenId the token that imports; null for the root token.
+ * @param tokenId the token that imports; null for the root token. @param eventsSince since when the log has all events.
  */
-export async function replaceLog(tx: Transaction, stageId: string, tokenId: string | null): Promise<void> {
+export async function replaceLog(
+  tx: Transaction,
+  stageId: string,
+  { tokenId, eventsSince }: { readonly tokenId: string | null; readonly eventsSince: string | undefined },
+): Promise<void> {
+  await replaceLogStart(tx, stageId, eventsSince)
   await tx.transaction.deleteMany({ where: { stageId } })
   await tx.event.deleteMany({ where: { stageId } })
   await tx.$executeRaw`

@@ -21,8 +21,15 @@ export interface Project {
   readonly login: string
   readonly location: ProjectLocation
   readonly createdAt: Date
+  readonly eventLog: KeptEvents
   /** In the order in which they were made. */
   readonly stages: readonly Stage[]
+}
+
+/** What of its event logs is kept: for so many days, so many of each stage; 0 for ever and any number, null as the configuration has it. */
+export interface KeptEvents {
+  readonly keepDays: number | null
+  readonly keepEvents: number | null
 }
 
 export interface NewProject {
@@ -110,6 +117,20 @@ export async function findProject(control: Queryable, slug: string): Promise<Pro
   const project = await control.project.findUnique({ where: { slug, unfinished: false }, ...WITH_STAGES })
   if (!project) throw notFound('project', slug)
   return toProject(project)
+}
+
+/** Says what of a project's event logs is kept. @throws {AppError} NOT_FOUND */
+export async function keepEvents(
+  control: Queryable,
+  slug: string,
+  { keepDays, keepEvents }: Partial<KeptEvents>,
+): Promise<Project> {
+  const data = {
+    ...(keepDays !== undefined && { logDays: keepDays }),
+    ...(keepEvents !== undefined && { logEvents: keepEvents }),
+  }
+  await control.project.updateMany({ where: { slug, unfinished: false }, data })
+  return findProject(control, slug)
 }
 
 /** How often it is tried to drop a project: a session that was just beginning can still be there the first time. */
@@ -206,6 +227,8 @@ const WITH_STAGES = {
     login: true,
     ownDatabase: true,
     createdAt: true,
+    logDays: true,
+    logEvents: true,
     attachment: { select: { login: true } },
     stages: { orderBy: [{ createdAt: 'asc' }, { slug: 'asc' }] },
   },
@@ -213,8 +236,9 @@ const WITH_STAGES = {
 
 type ProjectRow = Prisma.ProjectGetPayload<typeof WITH_STAGES>
 
-const toProject = ({ login, ownDatabase, attachment, ...project }: ProjectRow): Project => ({
+const toProject = ({ login, ownDatabase, attachment, logDays, logEvents, ...project }: ProjectRow): Project => ({
   ...project,
+  eventLog: { keepDays: logDays, keepEvents: logEvents },
   login: attachment?.login ?? login ?? '',
   location: attachment ? 'attached' : ownDatabase === null ? 'shared' : 'own',
 })

@@ -150,6 +150,7 @@ const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   listProjects: [{}],
   createProject: [{ request: body({ slug: 'made' }), answer: 201 }],
   showProject: [{ path: '/projects/shop' }],
+  changeProject: [{ path: '/projects/shop', request: body({ eventLog: { keepDays: 30 } }) }],
   deleteProject: [{ path: '/projects/made', answer: 204 }],
   listStages: [{ path: '/projects/shop/stages' }],
   createStage: [{ path: '/projects/shop/stages', request: body({ slug: 'spare' }), answer: 201 }],

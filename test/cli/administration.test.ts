@@ -45,6 +45,25 @@ test('a project is created in a database of its own, shown, given a stage and de
   expect(await administer(['project:delete', 'alone', '--yes'])).toMatchObject({ code: 0 })
 })
 
+test('what is kept of event logs is said, shown, and left to the server again', async () => {
+  await createProject('logged')
+  const said = await administer(['project:log', 'logged', '--keep-days', '90', '--keep-events', '0'])
+  expect(said.stdout).toBe('logged\n  events kept       90 days\n  events per stage  any number\n')
+  expect((await administer(['project:show', 'logged'])).stdout).toMatch(/\n {2}events kept {7}90 days\n/)
+  const again = await administer([
+    'project:log',
+    'logged',
+    '--keep-days',
+    'default',
+    '--keep-events',
+    'default',
+    '--json',
+  ])
+  expect(JSON.parse(again.stdout)).toMatchObject({ eventLog: { keepDays: null, keepEvents: null } })
+  const wrong = await administer(['project:log', 'logged', '--keep-days', 'many'])
+  expect(wrong).toMatchObject({ code: 2, stderr: 'error: --keep-days must be a whole number, or "default"\n' })
+})
+
 test('what the server refuses is said in its words', async () => {
   await createProject('twice')
   expect(await administer(['project:create', 'twice'])).toMatchObject({

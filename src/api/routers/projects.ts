@@ -3,14 +3,21 @@ import type { Container } from '../../container.ts'
 import { attachRequest, logEvents, schemaName } from '../../contract/attachment.ts'
 import { slug } from '../../contract/fields.ts'
 import { pageOf } from '../../contract/page.ts'
-import { projectSchema, stageSchema } from '../../contract/project.ts'
+import { eventLogSchema, projectSchema, stageSchema } from '../../contract/project.ts'
 import type { Caller } from '../../projects/access.ts'
 import { attachLoggedProject, attachLoggedStage } from '../../projects/attached/attach-logged.ts'
 import { detachStage } from '../../projects/attached/detach-project.ts'
 import { switchLog } from '../../projects/attached/log-stage.ts'
 import { createOwnProject, deleteOwnProject } from '../../projects/own-database/own-project.ts'
 import { createOwnStage, deleteOwnStage } from '../../projects/own-database/own-stages.ts'
-import { createProject, deleteProject, findProject, listProjects, type Project } from '../../projects/projects.ts'
+import {
+  createProject,
+  deleteProject,
+  findProject,
+  keepEvents,
+  listProjects,
+  type Project,
+} from '../../projects/projects.ts'
 import { createStage, DEFAULT_STAGE, deleteStage, type Stage } from '../../projects/stages.ts'
 import { empty, json } from '../answer.ts'
 import { jsonBody } from '../body.ts'
@@ -67,6 +74,26 @@ const show = route('GET /projects/{slug}', {
   access: { by: 'member', project: 'slug' },
   params: z.object({ slug }),
   answers: { 200: json(projectSchema, 'The project.') },
+})
+
+const change = route('PATCH /projects/{slug}', {
+  operationId: 'changeProject',
+  summary: 'Says what is kept of the event logs of a project; for the root token',
+  description:
+    'Older events are removed in the minutes after, and then again and again, the oldest first. The latest event of each ' +
+    'stage always stays. What is left out stays as it is.',
+  access: { by: 'root' },
+  params: z.object({ slug }),
+  body: jsonBody(
+    z.strictObject({
+      eventLog: z.strictObject({
+        keepDays: eventLogSchema.shape.keepDays.exactOptional(),
+        keepEvents: eventLogSchema.shape.keepEvents.exactOptional(),
+      }),
+    }),
+  ),
+  answers: { 200: json(projectSchema, 'The project.') },
+  errors: ['NOT_FOUND'],
 })
 
 const remove = route('DELETE /projects/{slug}', {
@@ -160,6 +187,9 @@ export function projectRoutes(container: Container, proofSecret: string): readon
     show.handle<Caller>(async ({ params }) => {
       return { status: 200, body: toProjectBody(await findProject(database, params.slug)) }
     }),
+    change.handle<Caller>(async ({ params, body: { eventLog } }) => {
+      return { status: 200, body: toProjectBody(await keepEvents(database, params.slug, eventLog)) }
+    }),
     remove.handle<Caller>(async ({ params }) => {
       const project = await findProject(database, params.slug)
       if (project.location === 'own') await deleteOwnProject(container, project)
@@ -217,5 +247,6 @@ export const toProjectBody = (project: Project) => ({
   createdAt: project.createdAt.toISOString(),
   attached: project.location === 'attached',
   ownDatabase: project.location === 'own',
+  eventLog: project.eventLog,
   stages: project.stages.map(toStageBody(project)),
 })

@@ -61,6 +61,17 @@ export function addProjectCommands(program: Command, run: Run): void {
     .action(run(async () => (await projects()).runProjectShow))
 
   program
+    .command('project:log <slug>')
+    .summary('say what is kept of the event logs of a project')
+    .description(
+      'Says what is kept of the event logs of a project. Older events are removed in the minutes after, and then again and ' +
+        'again. "default" in place of a number is what the server is configured to keep.',
+    )
+    .option('--keep-days <number>', 'for how many days events are kept; 0 for ever')
+    .option('--keep-events <number>', 'how many events the log of each stage keeps; 0 any number')
+    .action(run(async () => (await projects()).runProjectLog))
+
+  program
     .command('project:delete <slug>')
     .description('delete a project with all its data')
     .addOption(yesOption())

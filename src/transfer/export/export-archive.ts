@@ -3,6 +3,7 @@ import { ARCHIVE_VERSION } from '../../archive/lines.ts'
 import type { Transaction } from '../../database/database.ts'
 import { attachedEventPages } from '../../events/attached/attached-event-pages.ts'
 import { eventPages } from '../../events/event-pages.ts'
+import { readLogStart } from '../../events/log-start.ts'
 import { type BorrowedBytes, borrowed } from '../../lib/borrowed-bytes.ts'
 import type { ReusedMemory } from '../../lib/reused-memory.ts'
 import { listRoles } from '../../projects/roles.ts'
@@ -110,7 +111,11 @@ async function* systemLines(
   { tx, projectId }: ProjectRecords,
   { source, stages }: Pick<DeclaredProject, 'source' | 'stages'>,
 ): AsyncGenerator<Buffer> {
-  yield writer.open('system', {})
+  const eventsSince = await readLogStart(
+    tx,
+    stages.map(({ stage }) => stage.id),
+  )
+  yield writer.open('system', { ...(eventsSince !== undefined && { eventsSince }) })
   for (const role of await listRoles(tx, projectId)) yield writer.open('role', role)
   for (const { stage } of stages) {
     const logs = [eventPages(tx, stage), ...(stage.loggedSince ? [attachedEventPages(source.session, stage)] : [])]

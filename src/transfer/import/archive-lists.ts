@@ -18,6 +18,8 @@ export interface ArchiveProject {
   readonly system: boolean
   readonly roles: readonly LineContent<'role'>[]
   readonly events: number
+  /** Since when its logs have all events; undefined where none was removed. */
+  readonly eventsSince: string | undefined
   /** Where in the spool file the events are, as lines. */
   readonly eventLines: ByteRange
   readonly stages: readonly ArchiveStage[]
@@ -94,10 +96,16 @@ export function createArchiveLists(): ArchiveLists {
   const addToProject = (item: ArchiveItem, end: number): void => {
     if (item.kind === 'project') {
       const { slug, targetSlug, system } = item.content
-      projects.push({ slug, targetSlug, system, roles: [], events: 0, eventLines: { start: end, end }, stages: [] })
+      const log: Pick<Growing<ArchiveProject>, 'events' | 'eventsSince' | 'eventLines'> = {
+        events: 0,
+        eventsSince: undefined,
+        eventLines: { start: end, end },
+      }
+      projects.push({ slug, targetSlug, system, roles: [], ...log, stages: [] })
     }
     const project = projects.at(-1)
     if (!project) return
+    if (item.kind === 'system') project.eventsSince = item.content.eventsSince
     if (item.kind === 'role') project.roles.push(item.content)
     if (item.kind === 'event') {
       project.events += 1

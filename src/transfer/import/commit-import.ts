@@ -65,7 +65,8 @@ export async function commitImport(
       const roles = await planRolesOf(tx, target, caller)
       if (roles) {
         await applyRoles(tx, target.project.id, roles)
-        for (const { stage } of target.stages) await replaceLog(tx, stage.id, tokenId)
+        const { eventsSince } = target.archived
+        for (const { stage } of target.stages) await replaceLog(tx, stage.id, { tokenId, eventsSince })
       }
       imported.push(toImported(target, loaded, roles, services))
     }

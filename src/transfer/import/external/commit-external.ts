@@ -56,7 +56,8 @@ export async function commitExternal(
     const roles = await planRolesOf(tx, target, caller)
     if (roles) {
       await applyRoles(tx, project.id, roles)
-      for (const { stage } of stages) await replaceLog(tx, stage.id, tokenId)
+      const { eventsSince } = archived
+      for (const { stage } of stages) await replaceLog(tx, stage.id, { tokenId, eventsSince })
     }
     const imported = [toImported(target, loaded, roles, services)]
     const committed = toCommitted(
