@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { askTogether } from '../../database/ask-together.ts'
 import { quoteIdentifier, quoteLiteral } from '../../database/quoting.ts'
 import type { ReusedMemory } from '../../lib/reused-memory.ts'
 import { type Portal, type RangePage, readPortal } from '../../rows/portal.ts'
@@ -51,10 +52,7 @@ export async function openReadingSession(pool: pg.Pool, sessionName: string): Pr
     throw error
   }
   return {
-    async query<Row>(sql: string, parameters: readonly unknown[]) {
-      const { rows } = await client.query(sql, [...parameters])
-      return rows as Row[]
-    },
+    query: askTogether(client),
     async execute(statements) {
       await client.query(statements)
     },

@@ -4,6 +4,7 @@ import { sqlMessage } from '../../database/sqlstate.ts'
 import { conflict } from '../../errors.ts'
 import type { ProjectDatabase } from '../../projects/stage-database.ts'
 import { searchStage } from '../../projects/stage-path.ts'
+import type { Query } from '../structure/query.ts'
 
 /** For how long the tables of a schema may be counted, in milliseconds. */
 const MAX_COUNTING_MS = 10 * 60_000
@@ -19,17 +20,18 @@ export interface TableRows {
 /**
  * Counts the rows of tables.
  *
- * @param tx of the project's own login: to read a table is to evaluate its policies, which are the project's code.
+ * @param query in a session of the project's own login: to read a table is to evaluate its policies, which are the project's code.
  */
 export async function countRows(
-  tx: Transaction,
+  query: Query,
   schemaName: string,
   tables: readonly string[],
 ): Promise<readonly TableRows[]> {
   const counted: TableRows[] = []
   for (const name of tables) {
-    const [row] = await tx.$queryRawUnsafe<{ rows: number }[]>(
+    const [row] = await query<{ rows: number }>(
       `SELECT pg_catalog.count(*)::pg_catalog.float8 AS rows FROM ONLY ${quoteIdentifier(schemaName)}.${quoteIdentifier(name)}`,
+      [],
     )
     counted.push({ name, rows: row?.rows ?? 0 })
   }
@@ -53,7 +55,8 @@ export async function countSchemaRows(
     // The project's own policies may hide rows from its own login; rows are counted as that sees them.
     await tx.$executeRawUnsafe('SET LOCAL row_security = on')
     await tx.$executeRawUnsafe(searchStage(schemaName, extensionSchemas))
-    return countRows(tx, schemaName, await listTables(tx, schemaName))
+    const query: Query = (sql, parameters) => tx.$queryRawUnsafe(sql, ...parameters)
+    return countRows(query, schemaName, await listTables(tx, schemaName))
   }
   return database.prisma
     .$transaction(count, { isolationLevel: 'RepeatableRead', timeout: MAX_COUNTING_MS })

@@ -1,3 +1,4 @@
+import { askTogether } from '../../database/ask-together.ts'
 import { findOutsideUsers } from '../../database/outside-users.ts'
 import { SQLSTATE, sqlMessage, sqlState } from '../../database/sqlstate.ts'
 import { conflict } from '../../errors.ts'
@@ -42,6 +43,9 @@ export interface CurrentStage {
 /** How long it is waited for a table that another session has locked: nobody can write to the stage meanwhile. */
 const LOCK_TIMEOUT = '5s'
 
+/** How long a statement may take: to count rows is to read a table. */
+const STATEMENT_TIMEOUT = '10min'
+
 /**
  * Looks at a stage as it is.
  *
@@ -65,46 +69,61 @@ export async function readCurrentStage(
   })
 }
 
-function readWithin(
-  { database, stage, isOwn, extensionSchemas }: Omit<StageOfProject, 'project'>,
+async function readWithin(of: Omit<StageOfProject, 'project'>, countRowsToo: boolean): Promise<CurrentStage> {
+  const client = await of.database.pool.connect()
+  let failure: Error | undefined
+  try {
+    await client.query(`
+      BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+      ${searchStage(of.stage.schemaName, of.extensionSchemas)};
+      SET LOCAL lock_timeout = '${LOCK_TIMEOUT}';
+      SET LOCAL statement_timeout = '${STATEMENT_TIMEOUT}';
+      SET LOCAL jit = off`)
+    const current = await readAll(askTogether(client), of, countRowsToo)
+    await client.query('COMMIT')
+    return current
+  } catch (error) {
+    // With the session, its transaction ends.
+    failure = new Error('a stage could not be looked at', { cause: error })
+    throw error
+  } finally {
+    client.release(failure)
+  }
+}
+
+async function readAll(
+  query: Query,
+  { stage: { schemaName, ...stage }, isOwn }: Omit<StageOfProject, 'project'>,
   countRowsToo: boolean,
 ): Promise<CurrentStage> {
-  return database.prisma.$transaction(
-    async (tx) => {
-      await tx.$executeRawUnsafe('SET TRANSACTION READ ONLY')
-      await tx.$executeRawUnsafe(searchStage(stage.schemaName, extensionSchemas))
-      await tx.$executeRawUnsafe(`SET LOCAL lock_timeout = '${LOCK_TIMEOUT}'`)
-      const query: Query = (sql, parameters) => tx.$queryRawUnsafe(sql, ...parameters)
-      const schemaOwner = await findOtherOwner(query, stage)
-      const structureState = isOwn ? '' : await readStructureState(query, stage.schemaName)
-      const structure = await readStructure(query, stage.schemaName)
-      const schemaRights = isOwn ? undefined : await readSchemaRights(query, stage.schemaName)
-      const outsideUsers = await findOutsideUsers(query, stage.schemaName, { besidesImports: !isOwn })
-      const grants = await readStageGrants(query, stage.schemaName)
-      const rightsState = await readGrantsState(query, stage.schemaName)
-      const ours = isOwn ? new Set<string>() : await readOurTables(query, stage.schemaName)
-      const ofOthers = tablesOfOthers(structure, ours)
-      const withRows = tablesOf(structure).filter(
-        ({ line }) => line.partitionBy === undefined && !ofOthers.some(({ name }) => name === line.name),
-      )
-      const tables = countRowsToo ? withRows.map(({ line }) => line.name) : []
-      // Policies that hold their owner, too, hide rows from the project's login; rows are counted as that sees them.
-      if (tables.length > 0) await tx.$executeRawUnsafe('SET LOCAL row_security = on')
-      const counted = await countRows(tx, stage.schemaName, tables)
-      const rows = new Map(counted.map((table) => [table.name, table.rows]))
-      const [server] = await query<{ version: number }>(
-        `SELECT pg_catalog.current_setting('server_version_num')::integer / 10000 AS version`,
-        [],
-      )
-      const state = { rightsState, structureState }
-      return {
-        ...{ structure, schemaOwner, outsideUsers, grants, schemaRights, ofOthers, rows },
-        ...state,
-        version: server?.version ?? 0,
-      }
-    },
-    { isolationLevel: 'RepeatableRead', timeout: 10 * 60_000 },
+  const schemaOwner = await findOtherOwner(query, { schemaName, ...stage })
+  // Before the structure: a change that comes between them is found when the state is compared.
+  const structureState = isOwn ? '' : await readStructureState(query, schemaName)
+  const [structure, schemaRights, outsideUsers, grants, rightsState, ours, [server]] = await Promise.all([
+    readStructure(query, schemaName),
+    isOwn ? undefined : readSchemaRights(query, schemaName),
+    findOutsideUsers(query, schemaName, { besidesImports: !isOwn }),
+    readStageGrants(query, schemaName),
+    readGrantsState(query, schemaName),
+    isOwn ? new Set<string>() : readOurTables(query, schemaName),
+    query<{ version: number }>(
+      `SELECT pg_catalog.current_setting('server_version_num')::integer / 10000 AS version`,
+      [],
+    ),
+  ])
+  const ofOthers = tablesOfOthers(structure, ours)
+  const withRows = tablesOf(structure).filter(
+    ({ line }) => line.partitionBy === undefined && !ofOthers.some(({ name }) => name === line.name),
   )
+  const tables = countRowsToo ? withRows.map(({ line }) => line.name) : []
+  // Policies that hold their owner, too, hide rows from the project's login; rows are counted as that sees them.
+  if (tables.length > 0) await query('SET LOCAL row_security = on', [])
+  const counted = await countRows(query, schemaName, tables)
+  const rows = new Map(counted.map((table) => [table.name, table.rows]))
+  return {
+    ...{ structure, schemaOwner, outsideUsers, grants, schemaRights, ofOthers, rows },
+    ...{ rightsState, structureState, version: server?.version ?? 0 },
+  }
 }
 
 /** @throws {AppError} CONFLICT where the login may not even name what is in the schema. */

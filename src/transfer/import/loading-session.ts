@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { askTogether, runTogether } from '../../database/ask-together.ts'
 import { nameSession } from '../../database/session-name.ts'
 import { openSingleUseSession } from '../../database/single-use-session.ts'
 import type { ProjectDatabase } from '../../projects/stage-database.ts'
@@ -19,6 +20,8 @@ export interface LoadingSession {
   readonly extensionSchemas: readonly string[]
   /** Runs one statement; a text of several is refused, so that SQL from a file cannot smuggle in another. */
   execute(statement: string): Promise<void>
+  /** Runs statements one after the other, up to the first that fails; each as `execute` does. */
+  executeAll(statements: readonly string[]): Promise<void>
   query<Row>(sql: string, parameters?: readonly unknown[]): Promise<Row[]>
   commit(): Promise<void>
   /** Undoes everything and ends the session; does nothing after `commit`. */
@@ -58,10 +61,8 @@ export async function openLoadingSession(
     async execute(statement) {
       await client.query({ text: statement, queryMode: 'extended' } as pg.QueryConfig)
     },
-    async query<Row>(sql: string, parameters: readonly unknown[] = []) {
-      const { rows } = await client.query(sql, [...parameters])
-      return rows as Row[]
-    },
+    executeAll: (statements) => runTogether(client, statements),
+    query: askTogether(client),
     async commit() {
       await client.query('COMMIT')
       close()
@@ -72,11 +73,9 @@ export async function openLoadingSession(
 
 /** @throws {AppError} what PostgreSQL says against the structure or its rows (`loadFailure`). */
 export async function runAll(session: LoadingSession, statements: readonly string[]): Promise<void> {
-  for (const statement of statements) {
-    try {
-      await session.execute(statement)
-    } catch (error) {
-      throw loadFailure(error)
-    }
+  try {
+    await session.executeAll(statements)
+  } catch (error) {
+    throw loadFailure(error)
   }
 }

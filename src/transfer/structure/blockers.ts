@@ -33,8 +33,10 @@ export async function readBlockers(
 ): Promise<BlockerOf> {
   const reasons = new Map([...refused, ...ownBlockers(catalog), ...catalog.steps.impossible])
   const needed = findBlockers(toCandidates(catalog, reasons), catalog.dependencies)
-  const descriptions = await readDescriptions(query, needed.values())
-  const hidden = await readHiddenTypes(query, needed.values())
+  const [descriptions, hidden] = await Promise.all([
+    readDescriptions(query, needed.values()),
+    readHiddenTypes(query, needed.values()),
+  ])
   for (const [key, on] of needed) {
     const description = descriptions.get(on) ?? on
     const isMember = on.startsWith('pg_extension:')

@@ -43,10 +43,10 @@ export interface ConstraintRow {
  * Reads the constraints of the schema's tables, and the indexes that are not behind one; but not the copies that PostgreSQL
  * makes by itself, for each partition, of foreign keys and checks of its partitioned table.
  */
-export const readConstraints = async (query: Query, schemaOid: string): Promise<ConstraintRow[]> => [
-  ...(await query<ConstraintRow>(CONSTRAINTS_SQL, [schemaOid])),
-  ...(await query<ConstraintRow>(INDEXES_SQL, [schemaOid])),
-]
+export async function readConstraints(query: Query, schemaOid: string): Promise<ConstraintRow[]> {
+  const read = [CONSTRAINTS_SQL, INDEXES_SQL].map((sql) => query<ConstraintRow>(sql, [schemaOid]))
+  return (await Promise.all(read)).flat()
+}
 
 type DefinitionLists = Pick<TableLine, keyof typeof KINDS>
 

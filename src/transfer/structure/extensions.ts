@@ -1,7 +1,7 @@
 import { EXTENSIONS_SCHEMA } from '../../contract/extensions-schema.ts'
 import { catalogOid, PG_CATALOG_OID } from '../../database/catalog-oids.ts'
 import { inCreationOrder } from './creation-order.ts'
-import { type Dependency, type ObjectKey, wholes } from './dependencies.ts'
+import { type Dependency, type ObjectKey, readDependencies, wholes } from './dependencies.ts'
 import type { BlockerOf } from './line-context.ts'
 import type { ExtensionLine } from './lines.ts'
 import { jsonObject, type Query } from './query.ts'
@@ -41,26 +41,30 @@ export interface ExtensionStructure {
 export async function readExtensionNeeds(
   query: Query,
   schemaOid: string,
-  dependencies: readonly Dependency[],
 ): Promise<{
   readonly extensionNeeds: ExtensionNeeds
   readonly dependencies: readonly Dependency[]
   readonly isMember: (key: ObjectKey) => boolean
 }> {
-  const extensions = describable(await query<ExtensionRow>(EXTENSIONS_SQL, []))
+  const [dependencies, rows] = await Promise.all([
+    readDependencies(query, schemaOid),
+    query<ExtensionRow>(EXTENSIONS_SQL, []),
+  ])
+  const extensions = describable(rows)
   if (extensions.length === 0) return { extensionNeeds: { extensions, needs: [] }, dependencies, isMember: () => false }
   const known = new Set(extensions.map(({ key }) => key))
   const isMember = membersAmong(dependencies, known)
+  const [members, named] = await Promise.all([
+    readMembers(query, dependencies, isMember),
+    query<Need>(NAMED_IN_BODIES_SQL, [schemaOid]),
+  ])
   const extensionOf = new Map(
-    (await readMembers(query, dependencies, isMember))
-      .filter(({ extension }) => known.has(extension))
-      .map(({ key, extension }) => [key, extension]),
+    members.filter(({ extension }) => known.has(extension)).map(({ key, extension }) => [key, extension]),
   )
   const needs = dependencies.flatMap(({ object, on }) => {
     const extension = extensionOf.get(on)
     return extension === undefined ? [] : [{ object, extension }]
   })
-  const named = await query<Need>(NAMED_IN_BODIES_SQL, [schemaOid])
   return {
     extensionNeeds: { extensions, needs: [...needs, ...named.filter(({ extension }) => known.has(extension))] },
     dependencies: dependencies.filter(({ object, on }) => !extensionOf.has(on) && !isMember(object)),

@@ -1,6 +1,7 @@
 /**
  * How the structure is asked for: one SQL text with parameters in, rows out. All questions of one reading
- * run in one transaction, so that the answers fit together.
+ * run in one transaction, so that the answers fit together. Those that need no answer of another are asked at the same
+ * time (`ask-together.ts`).
  *
  * The SQL of this folder expects the session's `search_path` to be that of a stage (`stagePath`). PostgreSQL then
  * prints the names of the stage's own, and of extensions, unqualified, and looks into `pg_catalog` first without being

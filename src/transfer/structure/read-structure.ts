@@ -2,7 +2,7 @@ import { type CatalogRows, readBlockers } from './blockers.ts'
 import { readColumns } from './columns.ts'
 import { readConstraints } from './constraints.ts'
 import type { StructureLines } from './create-statements.ts'
-import { type ObjectKey, readDependencies } from './dependencies.ts'
+import type { ObjectKey } from './dependencies.ts'
 import {
   type ExtensionNeeds,
   type ExtensionStructure,
@@ -87,16 +87,24 @@ interface Catalog extends CatalogRows {
 
 async function readCatalog(query: Query, schema: string): Promise<Catalog> {
   const { oid, comment, version } = await readSchema(query, schema)
-  const found = await readExtensionNeeds(query, oid, await readDependencies(query, oid))
+  const [found, objects, types, tables, constraints, columns, sequences, withoutLine] = await Promise.all([
+    readExtensionNeeds(query, oid),
+    readObjects(query, oid),
+    readTypes(query, oid),
+    readTables(query, oid),
+    readConstraints(query, oid),
+    readColumns(query, oid),
+    readSequences(query, schema, oid),
+    readNotExported(query, oid),
+  ])
   const { dependencies, extensionNeeds, isMember } = found
   const isOwn = ({ key }: { readonly key: ObjectKey }): boolean => !isMember(key)
   const isOfOwn = ({ table_oid }: { readonly table_oid: string }): boolean => !isMember(`pg_class:${table_oid}`)
-  const objects = await readObjects(query, oid)
   const rows = {
-    types: (await readTypes(query, oid)).filter(isOwn),
-    tables: (await readTables(query, oid)).filter(isOwn),
-    constraints: (await readConstraints(query, oid)).filter(isOfOwn),
-    columns: (await readColumns(query, oid)).filter(isOfOwn),
+    types: types.filter(isOwn),
+    tables: tables.filter(isOwn),
+    constraints: constraints.filter(isOfOwn),
+    columns: columns.filter(isOfOwn),
     dependencies,
   }
   const steps = planSteps({ ...rows, objects, version })
@@ -106,19 +114,17 @@ async function readCatalog(query: Query, schema: string): Promise<Catalog> {
     extensionNeeds,
     steps,
     objects: inTwoSteps(objects, steps.inTwoSteps),
-    sequences: (await readSequences(query, schema, oid)).filter(isOwn),
-    ...(await readLeftOut(query, oid, extensionNeeds)),
+    sequences: sequences.filter(isOwn),
+    ...toLeftOut(withoutLine, extensionNeeds),
   }
 }
 
 /** What has no lines in the schema; extensions that have one are none of it, wherever they are. */
-async function readLeftOut(
-  query: Query,
-  schemaOid: string,
+function toLeftOut(
+  all: readonly NotExported[],
   { extensions }: ExtensionNeeds,
-): Promise<Pick<Catalog, 'notExported' | 'extensionsInside'>> {
+): Pick<Catalog, 'notExported' | 'extensionsInside'> {
   const described = new Set(extensions.map(({ line }) => line.name))
-  const all = await readNotExported(query, schemaOid)
   const isDescribed = ({ kind, name }: NotExported): boolean => kind === 'extension' && described.has(name)
   return {
     notExported: all.filter((thing) => !isDescribed(thing)),

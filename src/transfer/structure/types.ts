@@ -21,11 +21,10 @@ const KINDS = { enum: ENUM, domain: DOMAIN, composite: COMPOSITE, range: RANGE }
 
 /** Reads the schema's enums, domains, standalone composite types and ranges. */
 export async function readTypes(query: Query, schemaOid: string): Promise<AnyTypeRow[]> {
-  const rows: AnyTypeRow[] = []
-  for (const [kind, { sql }] of Object.entries(KINDS)) {
-    for (const row of await query<object>(sql, [schemaOid])) rows.push({ kind, ...row } as AnyTypeRow)
-  }
-  return rows
+  const rows = Object.entries(KINDS).map(async ([kind, { sql }]) =>
+    (await query<object>(sql, [schemaOid])).map((row) => ({ kind, ...row }) as AnyTypeRow),
+  )
+  return (await Promise.all(rows)).flat()
 }
 
 /** The lines of the schema's types, each with a name by which they are ordered. */

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import pg from 'pg'
+import { askTogether } from '../../../src/database/ask-together.ts'
 import { createStatements, type StructureLines } from '../../../src/transfer/structure/create-statements.ts'
 import { fillViews } from '../../../src/transfer/structure/fill-views.ts'
 import type { Query } from '../../../src/transfer/structure/query.ts'
@@ -27,10 +28,7 @@ export async function openStage(url: string, schema: string): Promise<StageSessi
   await run([`CREATE SCHEMA ${name}`, `SET search_path = ${name}`])
   return {
     client,
-    async query<Row>(sql: string, parameters: readonly unknown[]): Promise<Row[]> {
-      const { rows } = await client.query(sql, [...parameters])
-      return rows
-    },
+    query: askTogether(client),
     run,
     async build(lines) {
       const { before, after, acting, filled, last } = createStatements(lines)

@@ -19,11 +19,12 @@ export async function readStageGrants(query: Query, schemaName: string): Promise
     [schemaName],
   )
   if (!schema) return []
-  const initial = await query<{ privilege: string }>(INITIAL_SQL, [schema.oid])
+  const [initial, read] = await Promise.all([
+    query<{ privilege: string }>(INITIAL_SQL, [schema.oid]),
+    readGrants(query, schema.oid),
+  ])
   const byItself = new Set(initial.map(({ privilege }) => privilege))
-  const all = (await readGrants(query, schema.oid)).map((object) =>
-    object.object === 'schema' ? withoutInitial(object, byItself) : object,
-  )
+  const all = read.map((object) => (object.object === 'schema' ? withoutInitial(object, byItself) : object))
   return all.filter((object) => !isByItself(object)).map(({ target: _, ...object }) => object)
 }
 

@@ -35,11 +35,10 @@ const KINDS: { readonly [K in ObjectLineKind]: ObjectKind<K> } = {
 
 /** Reads the schema's objects beside types, sequences and tables. */
 export async function readObjects(query: Query, schemaOid: string): Promise<AnyObjectRow[]> {
-  const rows: AnyObjectRow[] = []
-  for (const [kind, { sql }] of Object.entries(KINDS)) {
-    for (const row of await query<object>(sql, [schemaOid])) rows.push({ kind, ...row } as AnyObjectRow)
-  }
-  return rows
+  const rows = Object.entries(KINDS).map(async ([kind, { sql }]) =>
+    (await query<object>(sql, [schemaOid])).map((row) => ({ kind, ...row }) as AnyObjectRow),
+  )
+  return (await Promise.all(rows)).flat()
 }
 
 /** The views that can be made in two steps. */
