@@ -155,7 +155,7 @@ export async function createContainer(options: {
   const open = databaseOpener(databaseUrl, logger)
   const control = open(databaseUrl, { maxConnections: MAX_CONNECTIONS, session: 'wharf', endsWhenServerHangs: true })
   lifecycle.onClose('database', control.close)
-  await resealSecrets(control, seal, logger)
+  await resealSecrets(control, seal, { logger, keySource: keys.source })
   const ownDatabases = createOwnDatabases(control, databaseUrl, logger)
   const room = createRoom(control.pool, shares)
   await restoreLogins({ control, seal, room, ownDatabases, logger })

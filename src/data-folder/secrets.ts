@@ -7,7 +7,10 @@ import { readFileIfThere } from '../lib/read-file-if-there.ts'
 /** The file of the data folder that keeps the root token, where none is configured. */
 export const ROOT_TOKEN_FILE = 'root-token'
 
-/** The path of that file. */
+/** The file that keeps the key of stored secrets, where none is configured. */
+export const SECRET_KEY_FILE = 'secret-key'
+
+/** The path of the root token's file. */
 export const rootTokenPath = (dataDir: string): string => join(dataDir, ROOT_TOKEN_FILE)
 
 const SECRET_BYTES = 32
@@ -48,6 +51,8 @@ async function readSecret(path: string): Promise<string | undefined> {
 export interface SecretKeys {
   readonly current: string
   readonly previous: readonly string[]
+  /** Where the current one is from: the variable, or the path of the file. */
+  readonly source: string
 }
 
 /**
@@ -61,5 +66,7 @@ export async function secretKeysOf(config: {
 }): Promise<SecretKeys> {
   const kept = await readFileIfThere(join(config.dataDir, 'secret-key-previous'))
   const previous = [...config.previousSecretKeys, ...(kept ?? '').split(/\s+/).filter((key) => key !== '')]
-  return { current: config.secretKey ?? (await readOrCreateSecret(config.dataDir, 'secret-key')), previous }
+  if (config.secretKey !== undefined) return { current: config.secretKey, previous, source: 'WHARF_SECRET_KEY' }
+  const current = await readOrCreateSecret(config.dataDir, SECRET_KEY_FILE)
+  return { current, previous, source: join(config.dataDir, SECRET_KEY_FILE) }
 }

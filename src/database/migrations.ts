@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
 import { databaseUnsuitable } from '../errors.ts'
 import type { Logger } from '../logger.ts'
+import { readVersion } from '../version.ts'
 import { tableExists } from './clients.ts'
 import { withPatienceForLocks } from './lock-patience.ts'
 import { openSession } from './session-client.ts'
@@ -115,15 +116,34 @@ async function readMigrations(): Promise<readonly Migration[]> {
   )
 }
 
+/**
+ * Refuses a database that a newer version has migrated: what this one does there could be wrong in any way.
+ *
+ * @throws {AppError} DATABASE_UNSUITABLE, naming the migrations and what to do.
+ */
+export async function assertNotNewer(client: pg.Client): Promise<void> {
+  const known = (await readMigrations()).map(({ name }) => name)
+  const unknown = [...(await readApplied(client))].filter((name) => !known.includes(name)).toSorted()
+  if (unknown.length === 0) return
+  throw databaseUnsuitable(
+    `a newer version of Wharf has migrated this database, up to ${unknown.at(-1)}, and this one, ${readVersion()}, knows ` +
+      `migrations up to ${known.at(-1)}: start the newer version, or restore a backup from before the upgrade`,
+  )
+}
+
 /** Those that have not been applied, in their order. */
 async function missing(client: pg.Client, migrations: readonly Migration[]): Promise<readonly Migration[]> {
-  if (!(await tableExists(client, MIGRATIONS_TABLE))) return migrations
+  const applied = await readApplied(client)
+  return migrations.filter(({ name }) => !applied.has(name))
+}
+
+async function readApplied(client: pg.Client): Promise<ReadonlySet<string>> {
+  if (!(await tableExists(client, MIGRATIONS_TABLE))) return new Set()
   const { rows } = await client.query<{ name: string }>(
     `SELECT migration_name AS name FROM ${MIGRATIONS_TABLE}
      WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL`,
   )
-  const applied = new Set(rows.map(({ name }) => name))
-  return migrations.filter(({ name }) => !applied.has(name))
+  return new Set(rows.map(({ name }) => name))
 }
 
 /** As Prisma makes it. */

@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { databaseUnavailable, databaseUnsuitable } from '../errors.ts'
 import { assertTriggersFire } from './assert-triggers-fire.ts'
 import { closePublicSchema } from './close-public-schema.ts'
-import { type MigrationOptions, migrate } from './migrations.ts'
+import { assertNotNewer, type MigrationOptions, migrate } from './migrations.ts'
 import { openExtensionsSchema } from './open-extensions-schema.ts'
 import { quoteIdentifier } from './quoting.ts'
 import { recallOwnership } from './recall-ownership.ts'
@@ -20,8 +20,8 @@ export type PreparationOptions = MigrationOptions & Partial<RoomOptions>
  * logins that have no business in it. Projects' logins get a limit of their sessions.
  *
  * @throws {AppError} DATABASE_UNAVAILABLE where it cannot be reached, or another process prepares it for too long;
- *   DATABASE_UNSUITABLE where it is too old, Wharf's login lacks a right, naming the grant, or the triggers of the
- *   event log would not fire.
+ *   DATABASE_UNSUITABLE where it is too old, Wharf's login lacks a right, naming the grant, a newer version of Wharf has
+ *   migrated it, or the triggers of the event log would not fire.
  */
 export async function prepareDatabase(connectionString: string, options: PreparationOptions): Promise<void> {
   const session = { kind: 'wharf', applicationName: 'wharf start', logger: options.logger } as const
@@ -32,6 +32,7 @@ export async function prepareDatabase(connectionString: string, options: Prepara
     await assertVersion(client)
     await assertMayMigrate(client)
     await assertOwnsTables(client)
+    await assertNotNewer(client)
     // Before anything is made: what projects may have put where names are looked up is kept out of it.
     await closePublicSchema(client, options)
     await migrate(connectionString, options)

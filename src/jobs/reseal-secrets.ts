@@ -35,11 +35,20 @@ const COLUMNS: readonly SealedColumn[] = [
  * or in an earlier form. Any number of processes may do so at once, and one that dies has done no harm: each value is
  * replaced only where it is still the one that was read.
  *
+ * @param keySource where the current key is from: the name of a variable, or a path.
  * @throws {AppError} CONFIG_INVALID where a value does not open: the key is another one. Nothing can be lost by it.
  */
-export async function resealSecrets(control: Database, seal: Seal, logger: Logger): Promise<void> {
+export async function resealSecrets(
+  control: Database,
+  seal: Seal,
+  { logger, keySource }: { readonly logger: Logger; readonly keySource: string },
+): Promise<void> {
   let resealed = 0
-  for (const column of COLUMNS) resealed += await resealColumn(control, seal, column)
+  try {
+    for (const column of COLUMNS) resealed += await resealColumn(control, seal, column)
+  } catch (error) {
+    throw error instanceof WrongKey ? wrongKey(seal, keySource, error) : error
+  }
   if (resealed > 0) logger.info({ resealed, keyId: seal.keyId }, 'stored secrets were sealed with the current key')
 }
 
@@ -71,6 +80,19 @@ async function resealColumn(
   }
 }
 
+/** A value of this table opens with none of the keys. */
+class WrongKey extends Error {
+  override readonly name = 'WrongKey'
+  readonly table: string
+  readonly keyId: string | undefined
+
+  constructor(table: string, cause: SealBroken) {
+    super(`a secret of a ${table} does not open`, { cause })
+    this.table = table
+    this.keyId = cause.keyId
+  }
+}
+
 function unsealOrRefuse(
   seal: Seal,
   sealed: Uint8Array,
@@ -79,19 +101,19 @@ function unsealOrRefuse(
   try {
     return seal.unsealEarlier(sealed, subject)
   } catch (error) {
-    if (error instanceof SealBroken) throw wrongKey(seal, table, error)
+    if (error instanceof SealBroken) throw new WrongKey(table, error)
     throw error
   }
 }
 
-const wrongKey = (seal: Seal, table: string, cause: SealBroken): AppError =>
+const wrongKey = (seal: Seal, keySource: string, cause: WrongKey): AppError =>
   new AppError('CONFIG_INVALID', 'the configuration is not usable', {
     faults: [
       {
         detail:
-          `WHARF_SECRET_KEY is not the key with which the secrets of this database were encrypted: that of a ${table} was ` +
+          `${keySource} is not the key with which the secrets of this database were encrypted: that of a ${cause.table} was ` +
           `encrypted with ${cause.keyId === undefined ? 'another one' : `the key ${cause.keyId}`}, and this one is ` +
-          `${seal.keyId}. Set the right one, or name it in WHARF_SECRET_KEY_PREVIOUS to change to this one`,
+          `${seal.keyId}. Set the right one in WHARF_SECRET_KEY, or name it in WHARF_SECRET_KEY_PREVIOUS to change to this one`,
       },
     ],
     cause,

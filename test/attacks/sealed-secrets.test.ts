@@ -5,6 +5,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createSeal, SealBroken } from '../../src/lib/seal.ts'
 import { readServer, toServerData } from '../../src/projects/attached/attached-server.ts'
 import { readAttachment, toAttachmentData } from '../../src/projects/attached/attachment.ts'
+import { spawnWharf } from '../support/cli/cli.ts'
+import { temporaryFolder } from '../support/processes/processes.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 const KEYS = ['first', 'second', 'third'].map((name) => `${name}-secret-key-with-more-than-32-characters`)
@@ -104,6 +106,24 @@ test('changes a single byte of a sealed value', () => {
   expect(() => seal.unseal(sealed.slice(0, 20), 'project 1')).toThrow(SealBroken)
   expect(seal.unseal(sealed, 'project 1')).toBe('a secret')
 })
+
+test.each(['start', 'api', 'worker', 'project:list'])(
+  'wharf %s with a wrong key ends at once, and says so',
+  async (command) => {
+    const cwd = await temporaryFolder()
+    const environment = { DATABASE_URL: wharf.database.url, WHARF_DATA_DIR: join(cwd, 'data'), WHARF_PORT: '0' }
+    const wrong = { WHARF_SECRET_KEY: SECOND }
+    const [configured, made] = await Promise.all(
+      [wrong, {}].map((key) => spawnWharf([command], { cwd, variables: { ...environment, ...key } }).ended),
+    )
+    const says = `is not the key with which the secrets of this database were encrypted: that of a project was encrypted with the key ${createSeal(FIRST).keyId}`
+    expect(configured).toMatchObject({ code: 2, stderr: expect.stringContaining(`WHARF_SECRET_KEY ${says}`) })
+    expect(made).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(`${join(cwd, 'data', 'secret-key')} ${says}`),
+    })
+  },
+)
 
 test('a service does not start with a wrong key, and says so', async () => {
   const start = startWharf({ beside: wharf, environment: { WHARF_SECRET_KEY: SECOND } })

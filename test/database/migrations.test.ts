@@ -5,6 +5,7 @@ import { schemaSql } from '../../scripts/schema-engine.ts'
 import { migrate } from '../../src/database/migrations.ts'
 import { prepareDatabase } from '../../src/database/preparation.ts'
 import { createLogger } from '../../src/logger.ts'
+import { readVersion } from '../../src/version.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database/database.ts'
 import { createReleasedDatabase } from '../support/database/released-database.ts'
 import { withSession } from '../support/servers/sessions.ts'
@@ -196,4 +197,25 @@ test('a database in which Wharf may not create tables is refused, naming the gra
     await session.query(`REVOKE ALL ON DATABASE ${name} FROM "no rights ${name}"`)
     await session.query(`DROP ROLE "no rights ${name}"`)
   })
+})
+
+test('a database that a newer version has migrated is refused, before anything is done', async () => {
+  const database = await emptyDatabase()
+  await prepareDatabase(database.url, { logger })
+  await database.query(
+    `INSERT INTO public._prisma_migrations (id, checksum, finished_at, migration_name, applied_steps_count)
+     VALUES ('newer', '', now(), '20990101000000_of_a_newer_version', 1)`,
+  )
+  const folders = (await readdir(new URL('../../prisma/migrations', import.meta.url))).filter((name) =>
+    /^\d/.test(name),
+  )
+  await database.query('DROP SCHEMA extensions')
+  await expect(prepareDatabase(database.url, { logger })).rejects.toMatchObject({
+    code: 'DATABASE_UNSUITABLE',
+    message:
+      'a newer version of Wharf has migrated this database, up to 20990101000000_of_a_newer_version, and this one, ' +
+      `${readVersion()}, knows migrations up to ${folders.toSorted().at(-1)}: start the newer version, or restore a backup ` +
+      'from before the upgrade',
+  })
+  expect(await database.query(`SELECT FROM pg_namespace WHERE nspname = 'extensions'`)).toEqual([])
 })

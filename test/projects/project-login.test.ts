@@ -56,3 +56,19 @@ test('where the password is not what is wrong, it is restored once and not again
   expect((await applyScript(wharf, 'expired', 'CREATE TABLE more ()')).status).toBe(503)
   expect(warnings(login)).toBe(1)
 })
+
+test('a login that is missing is made again at a start, with its rights and what belonged to it', async () => {
+  await createProject(wharf, 'lost', 'CREATE TABLE thing AS SELECT 1 AS n; CREATE TYPE span AS RANGE (subtype = int)')
+  const login = await loginOf('lost')
+  await endSessions(login)
+  // As after a restore: all belongs to the login that restored it.
+  await asSuperuser(`REASSIGN OWNED BY ${login} TO wharf; DROP OWNED BY ${login}; DROP ROLE ${login}`)
+  const other = await startWharf({ beside: wharf })
+  await other.close()
+
+  expect(await exportOf(wharf.root, 'lost')).toContain('{"row":[1]}')
+  const written = await applyScript(wharf, 'lost', 'ALTER TABLE thing ADD more int; DROP TYPE span')
+  expect(written.status, written.text).toBe(200)
+  const { rows } = await asSuperuser('SELECT rolname FROM pg_roles WHERE rolname = $1 AND rolconnlimit > 0', [login])
+  expect(rows).toHaveLength(1)
+})
