@@ -38,7 +38,7 @@ const CATALOGS = [
     'pg_type',
     'typ',
     `NOT EXISTS (SELECT FROM pg_catalog.pg_type t JOIN pg_catalog.pg_depend e ON e.classid = t.tableoid AND e.objid = t.oid
-                  WHERE t.typarray = o.oid AND e.deptype = 'e')`,
+                  WHERE t.oid = o.typelem AND t.typarray = o.oid AND e.deptype = 'e')`,
   ],
   ['pg_proc', 'pro', 'true'],
   ['pg_operator', 'opr', 'true'],

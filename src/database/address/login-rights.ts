@@ -90,7 +90,11 @@ const OWNED = [
     `NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = o.oid AND d.deptype = 'i')`,
   ],
   // Types of tables and arrays come and go with what they are of.
-  ['pg_type', 'typ', `typrelid = 0 AND NOT EXISTS (SELECT FROM pg_type e WHERE e.typarray = o.oid) AND typtype <> 'm'`],
+  [
+    'pg_type',
+    'typ',
+    `typrelid = 0 AND NOT EXISTS (SELECT FROM pg_type e WHERE e.oid = o.typelem AND e.typarray = o.oid) AND typtype <> 'm'`,
+  ],
   ['pg_operator', 'opr', 'true'],
   ['pg_opclass', 'opc', 'true'],
   ['pg_opfamily', 'opf', 'true'],

@@ -9,7 +9,7 @@ import { searchStage } from '../../projects/stage-path.ts'
 import type { Stage } from '../../projects/stages.ts'
 import type { ObjectGrants } from '../structure/grants/grants.ts'
 import { readGrantsState, readStageGrants } from '../structure/grants/stage-grants.ts'
-import type { Query } from '../structure/query.ts'
+import { PREPARE_READING, type Query } from '../structure/query.ts'
 import { readStructure, type StageStructure, tablesOf } from '../structure/read-structure.ts'
 import { countRows } from './count-rows.ts'
 import { readOurTables, readSchemaRights, type SchemaRights } from './external/schema-rights.ts'
@@ -78,7 +78,7 @@ async function readWithin(of: Omit<StageOfProject, 'project'>, countRowsToo: boo
       ${searchStage(of.stage.schemaName, of.extensionSchemas)};
       SET LOCAL lock_timeout = '${LOCK_TIMEOUT}';
       SET LOCAL statement_timeout = '${STATEMENT_TIMEOUT}';
-      SET LOCAL jit = off`)
+      ${PREPARE_READING.join('; ')}`)
     const current = await readAll(askTogether(client), of, countRowsToo)
     await client.query('COMMIT')
     return current
@@ -117,7 +117,12 @@ async function readAll(
   )
   const tables = countRowsToo ? withRows.map(({ line }) => line.name) : []
   // Policies that hold their owner, too, hide rows from the project's login; rows are counted as that sees them.
-  if (tables.length > 0) await query('SET LOCAL row_security = on', [])
+  if (tables.length > 0) {
+    await Promise.all([
+      query('SET LOCAL row_security = on', []),
+      query('SET LOCAL max_parallel_workers_per_gather TO DEFAULT', []),
+    ])
+  }
   const counted = await countRows(query, schemaName, tables)
   const rows = new Map(counted.map((table) => [table.name, table.rows]))
   return {

@@ -9,7 +9,7 @@ import { createStatements, type StructureLines } from './create-statements.ts'
 import { fillViews } from './fill-views.ts'
 import { isObjectLine, isSecondStep, isTypeLine, type OrderedLine } from './lines.ts'
 import { dropObject } from './objects/objects.ts'
-import type { Query } from './query.ts'
+import { PREPARE_READING, type Query } from './query.ts'
 import { readWholeStructure, toLines } from './read-structure.ts'
 
 /** The session that builds, in its transaction. */
@@ -46,7 +46,8 @@ export async function assertBuilt(
   schemaName: string,
   { lines, isOwn }: ToBuild,
 ): Promise<void> {
-  await session.execute(searchStage(schemaName, session.extensionSchemas))
+  const prepare = [searchStage(schemaName, session.extensionSchemas), ...PREPARE_READING]
+  for (const statement of prepare) await session.execute(statement)
   const structure = await readWholeStructure(session.query, schemaName)
   const built = toLines(structure)
   const differences = await builtDifferences(await loadGrammar(), lines, built)

@@ -44,7 +44,7 @@ const NAMED_OBJECTS: readonly { from: string; kind: string; name: string; detail
     kind: `CASE WHEN o.typisdefined THEN 'base type' ELSE 'shell type' END`,
     name: 'o.typname::text',
     where: `o.typnamespace = $1::pg_catalog.oid AND o.typtype IN ('b', 'p')
-            AND NOT EXISTS (SELECT FROM pg_catalog.pg_type e WHERE e.typarray = o.oid)`,
+            AND NOT EXISTS (SELECT FROM pg_catalog.pg_type e WHERE e.oid = o.typelem AND e.typarray = o.oid)`,
   },
   ...[
     ['pg_opclass', 'operator class', 'opc'],

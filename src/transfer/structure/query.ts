@@ -12,6 +12,16 @@
  */
 export type Query = <Row>(sql: string, parameters: readonly unknown[]) => Promise<Row[]>
 
+/**
+ * The statements that prepare a transaction to read the structure. What looks at catalogs is costly on paper, more so
+ * while nothing is known yet of what has just been made: to compile it (`jit`), or to start other processes for it (30 ms
+ * for a question of 4 ms), takes longer than to answer it.
+ */
+export const PREPARE_READING: readonly string[] = [
+  'SET LOCAL jit = off',
+  'SET LOCAL max_parallel_workers_per_gather = 0',
+]
+
 /** What was there of `object`, without the fields that are NULL: lines leave out what does not apply. */
 export function withoutNulls<T extends object>(object: T): WithoutNulls<T> {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null)) as WithoutNulls<T>

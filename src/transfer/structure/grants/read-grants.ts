@@ -78,7 +78,7 @@ SELECT 'type', t.typname::text, NULL, NULL,
        'T'::"char", t.typacl
   FROM pg_catalog.pg_type t JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace
  WHERE n.oid = $1::pg_catalog.oid AND t.typtype <> 'm'
-   AND NOT EXISTS (SELECT FROM pg_catalog.pg_type e WHERE e.typarray = t.oid)`
+   AND NOT EXISTS (SELECT FROM pg_catalog.pg_type e WHERE e.oid = t.typelem AND e.typarray = t.oid)`
 
 /** What is said of what will be made is added to what PostgreSQL gives by itself: the owner needs none of it. */
 const DEFAULTS_SQL = `
