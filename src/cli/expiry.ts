@@ -1,4 +1,5 @@
 import { wrongUse } from '../errors.ts'
+import { parseMoment } from './moment.ts'
 
 const UNIT_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 
@@ -12,7 +13,7 @@ const EXPECTED =
  */
 export function parseExpiry(text: string, now: Date): Date {
   const expiry = parseDuration(text, now) ?? parseMoment(text)
-  if (!expiry || Number.isNaN(expiry.getTime())) throw wrongUse(`--expires "${text}" is not understood: ${EXPECTED}`)
+  if (!expiry) throw wrongUse(`--expires "${text}" is not understood: ${EXPECTED}`)
   if (expiry <= now) throw wrongUse(`--expires "${text}" has passed already: ${EXPECTED}`)
   return expiry
 }
@@ -21,17 +22,4 @@ function parseDuration(text: string, now: Date): Date | undefined {
   const [, amount, unit] = /^(\d+)([mhdw])$/.exec(text) ?? []
   if (amount === undefined || unit === undefined) return undefined
   return new Date(now.getTime() + Number(amount) * (UNIT_MS[unit] ?? Number.NaN))
-}
-
-/** A time needs its zone: without one it would mean something else on every machine. */
-function parseMoment(text: string): Date | undefined {
-  const match = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2}))?$/.exec(text)
-  if (!match?.[1] || !isCalendarDate(match[1])) return undefined
-  return new Date(text)
-}
-
-/** `Date` takes 31 June for 1 July. */
-function isCalendarDate(date: string): boolean {
-  const parsed = new Date(`${date}T00:00:00Z`)
-  return !Number.isNaN(parsed.getTime()) && parsed.toISOString().startsWith(date)
 }

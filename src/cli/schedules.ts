@@ -4,13 +4,15 @@ import { wrongUse } from '../errors.ts'
 import { hasWildcards } from '../lib/wildcards.ts'
 import type { CommandContext } from './environment.ts'
 import { type SelectionOptions, toSelection } from './export/export-selection.ts'
-import { encodedPath } from './http.ts'
+import { findScheduleId } from './find-schedule.ts'
+import { encodedPath, type HttpClient } from './http.ts'
 import { formatChanged, formatRuns } from './schedule-runs.ts'
 import {
   formatLacking,
   formatSchedule,
   formatSchedules,
   printSchedule,
+  type Schedule,
   scheduleWithRuns,
   shownSchedule,
   whatOf,
@@ -33,6 +35,15 @@ interface ScheduleCreateOptions extends ServerOptions, SelectionOptions {
   readonly keepDays?: string
   readonly verify?: boolean
   readonly paused?: boolean
+}
+
+interface ScheduleEditOptions extends ServerOptions {
+  readonly name?: string
+  readonly cron?: string
+  readonly timezone?: string
+  readonly keepLast?: string
+  readonly keepDays?: string
+  readonly verify?: boolean
 }
 
 /** What is shown of a job that a schedule has started. */
@@ -61,9 +72,10 @@ export async function runScheduleList(context: CommandContext, options: ServerOp
 }
 
 /** `schedule:show` */
-export async function runScheduleShow(context: CommandContext, id: string, options: ServerOptions): Promise<number> {
-  const path = encodedPath`/schedules/${id}`
-  const { runs, ...schedule } = await onServer(context, options, ({ http }) => get(http, path, scheduleWithRuns))
+export async function runScheduleShow(context: CommandContext, name: string, options: ServerOptions): Promise<number> {
+  const { runs, ...schedule } = await onServer(context, options, async ({ http }) =>
+    get(http, await pathOf(http, name), scheduleWithRuns),
+  )
   return printResult(context, options, {
     json: { ...schedule, runs },
     text: (style) => `${printable(schedule.id)}\n${formatSchedule(schedule)}\n\n${formatRuns(runs, style)}`,
@@ -71,41 +83,87 @@ export async function runScheduleShow(context: CommandContext, id: string, optio
 }
 
 /** `schedule:pause` */
-export const runSchedulePause = (context: CommandContext, id: string, options: ServerOptions): Promise<number> =>
-  setEnabled(context, id, options, false)
+export const runSchedulePause = (context: CommandContext, name: string, options: ServerOptions): Promise<number> =>
+  change(context, name, options, { done: 'paused', changes: async () => ({ enabled: false }) })
 
 /** `schedule:resume` */
-export const runScheduleResume = (context: CommandContext, id: string, options: ServerOptions): Promise<number> =>
-  setEnabled(context, id, options, true)
+export const runScheduleResume = (context: CommandContext, name: string, options: ServerOptions): Promise<number> =>
+  change(context, name, options, { done: 'resumed', changes: async () => ({ enabled: true }) })
 
-async function setEnabled(
+/** `schedule:edit` */
+export async function runScheduleEdit(
   context: CommandContext,
-  id: string,
-  options: ServerOptions,
-  enabled: boolean,
+  name: string,
+  options: ScheduleEditOptions,
 ): Promise<number> {
-  const call = { method: 'PATCH', path: encodedPath`/schedules/${id}`, body: { enabled } } as const
-  const schedule = await onServer(context, options, ({ http }) => send(http, call, shownSchedule))
-  return printSchedule(context, options, schedule, enabled ? 'resumed' : 'paused')
+  const { cron, timezone, verify } = options
+  const given = {
+    ...(options.name !== undefined && { name: options.name }),
+    ...(cron !== undefined && { cron }),
+    ...(timezone !== undefined && { timezone }),
+    ...(verify !== undefined && { verify }),
+  }
+  const rules = { last: toRule('--keep-last', options.keepLast), days: toRule('--keep-days', options.keepDays) }
+  const changesRules = rules.last !== undefined || rules.days !== undefined
+  if (Object.keys(given).length === 0 && !changesRules) {
+    throw wrongUse('say what to change: --name, --cron, --timezone, --keep-last, --keep-days, --verify or --no-verify')
+  }
+  return change(context, name, options, {
+    done: 'changed',
+    // Both rules are replaced at once; the one that is not named stays.
+    changes: async (read) => (changesRules ? { ...given, keep: withRules((await read()).keep, rules) } : given),
+  })
 }
 
+type Rule = number | 'none' | undefined
+
+const withRules = (keep: Schedule['keep'], rules: { readonly last: Rule; readonly days: Rule }): object => {
+  const { last = keep.last, days = keep.days } = rules
+  return {
+    ...(last !== undefined && last !== 'none' && { last }),
+    ...(days !== undefined && days !== 'none' && { days }),
+  }
+}
+
+const toRule = (option: string, text: string | undefined): Rule => (text === 'none' ? text : toCount(option, text))
+
+async function change(
+  context: CommandContext,
+  name: string,
+  options: ServerOptions,
+  { done, changes }: { readonly done: string; readonly changes: (read: () => Promise<Schedule>) => Promise<object> },
+): Promise<number> {
+  const schedule = await onServer(context, options, async ({ http }) => {
+    const path = await pathOf(http, name)
+    const body = await changes(() => get(http, path, shownSchedule))
+    return send(http, { method: 'PATCH', path, body }, shownSchedule)
+  })
+  return printSchedule(context, options, schedule, done)
+}
+
+/** @param name of a schedule, or its id. */
+const pathOf = async (http: HttpClient, name: string): Promise<string> =>
+  encodedPath`/schedules/${await findScheduleId(http, name)}`
+
 /** `schedule:run` */
-export async function runScheduleRun(context: CommandContext, id: string, options: ServerOptions): Promise<number> {
-  const call = { method: 'POST', path: encodedPath`/schedules/${id}/run` } as const
-  const job = await onServer(context, options, ({ http }) => http.json(call, startedJob))
+export async function runScheduleRun(context: CommandContext, name: string, options: ServerOptions): Promise<number> {
+  const job = await onServer(context, options, async ({ http }) =>
+    http.json({ method: 'POST', path: `${await pathOf(http, name)}/run` }, startedJob),
+  )
   return printResult(context, options, { json: job, text: () => `started job ${printable(job.id)}` })
 }
 
 /** `schedule:delete` */
 export async function runScheduleDelete(
   context: CommandContext,
-  id: string,
+  name: string,
   options: ServerOptions & Confirmation,
 ): Promise<number> {
   assertCanConfirm(context, options)
   return onServer(context, options, async ({ http, location }) => {
-    const path = encodedPath`/schedules/${id}`
+    const path = await pathOf(http, name)
     const schedule = await get(http, path, shownSchedule)
+    const { id } = schedule
     const consequence =
       `this ends schedule "${printable(schedule.name)}" (${printable(whatOf(schedule))})${location} for good; ` +
       'the archives that it made stay for as long as those of any other job'

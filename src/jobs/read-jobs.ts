@@ -49,6 +49,8 @@ export interface JobFilter {
   readonly kind?: JobKind | undefined
   /** Slug of a project of this server. */
   readonly project?: string | undefined
+  /** Id of the schedule that has started them. */
+  readonly schedule?: string | undefined
 }
 
 /** Jobs that the caller may know of, the newest first. */
@@ -63,6 +65,7 @@ export async function listJobs({ prisma }: Database, caller: Caller, filter: Job
                     AND EXISTS (SELECT FROM control.project WHERE slug = ${filter.project})`,
         ]
       : []),
+    ...(filter.schedule ? [Prisma.sql`schedule_id = ${filter.schedule}::uuid`] : []),
     ...(filter.after
       ? [Prisma.sql`(created_at, id) < (SELECT created_at, id FROM control.job WHERE id = ${filter.after}::uuid)`]
       : []),

@@ -172,3 +172,59 @@ test('a transfer on one server is a job there, and Ctrl-C cancels it', async () 
   })
   expect(await wharf.database.query('SELECT count(*)::int AS n FROM "copy.live".song')).toEqual([{ n: 900 }])
 })
+
+test('the archive of a schedule is imported by the name of the schedule, the newest or that of a time', async () => {
+  await createProject(wharf, 'kept', `${SONGS} INSERT INTO song VALUES (1, 'first')`)
+  const schedule = await makeSchedule(wharf.root, 'kept', { name: 'kept at night' })
+  const runNow = async (): Promise<string> => {
+    const job = jobOf(await wharf.root.post(`/schedules/${schedule.id}/run`))
+    return z.object({ createdAt: z.string() }).parse(await untilEnded(wharf.root, job)).createdAt
+  }
+  const write = (name: string) => wharf.database.query(`UPDATE "kept.live".song SET name = $1`, [name])
+  const read = async () => (await wharf.database.query('SELECT name FROM "kept.live".song'))[0]
+  const target = dsnOf(wharf, 'kept')
+  const importIt = (...args: readonly string[]) =>
+    runCommand(['data:import', '--from-schedule', 'kept at night', ...args, target, '--yes'])
+
+  const madeAt = await runNow()
+  await write('second')
+  await runNow()
+  await write('third')
+  const newest = await importIt()
+  expect(newest, newest.stderr).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^imported the archive of schedule "kept at night" of 2\S+Z on wharf:/),
+  })
+  expect(await read()).toEqual({ name: 'second' })
+  expect(await importIt('--at', madeAt)).toMatchObject({ code: 0 })
+  expect(await read()).toEqual({ name: 'first' })
+
+  expect(await importIt('--at', '2020-01-01')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('has no archive of 2020-01-01T00:00:00.000Z or before that is whole'),
+  })
+  expect(await importIt('--at', 'yesterday')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('--at "yesterday"'),
+  })
+  await wharf.database.query(
+    `UPDATE control.artifact SET damaged_at = now() WHERE job_id IN (SELECT id FROM control.job WHERE created_at > $1)`,
+    [new Date(Date.parse(madeAt) + 1)],
+  )
+  await write('fourth')
+  expect(await importIt()).toMatchObject({ code: 0 })
+  expect(await read()).toEqual({ name: 'first' })
+})
+
+test('data:import says what it is to import', async () => {
+  expect(await runCommand(['data:import'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('say what to import'),
+  })
+  expect(await runCommand(['data:import', 'a', 'b', '--from-schedule', 'nightly'])).toMatchObject({ code: 2 })
+  expect(await runCommand(['data:import', 'a', '--at', '2026-01-01'])).toMatchObject({ code: 2 })
+  expect(await runCommand(['data:import', 'postgres://app@db/app', '--from-schedule', 'nightly'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('job:download'),
+  })
+})

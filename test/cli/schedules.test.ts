@@ -80,3 +80,45 @@ test('schedules are listed, paused, resumed, run and deleted', async () => {
   })
   expect(await line()).toBe('')
 })
+
+test('a schedule is found by its name, unless several have it', async () => {
+  const [first, second] = [
+    await create('--name', 'twin', '--cron', '@daily'),
+    await create('--name', 'twin', '--cron', '@daily'),
+  ]
+  expect(await administer(['schedule:pause', 'twin'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/2 schedules are called "twin": name one by its id \(/),
+  })
+  await administer(['schedule:delete', second, '--yes'])
+  expect((await administer(['schedule:pause', 'twin'])).stdout).toMatch(`paused schedule ${first}`)
+  expect(await administer(['schedule:show', 'nobody'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('there is no schedule "nobody"'),
+  })
+})
+
+test('what is edited of a schedule changes, and all else stays', async () => {
+  await create('--name', 'edited', '--cron', '@daily', '--keep-last', '7', '--keep-days', '30', '--verify')
+  const edited = await administer(['schedule:edit', 'edited', '--cron', '0 4 * * *', '--keep-last', '3', '--json'])
+  expect(JSON.parse(edited.stdout)).toMatchObject({
+    ...{ name: 'edited', cron: '0 4 * * *', timezone: 'UTC', verify: true },
+    keep: { last: 3, days: 30 },
+  })
+  const again = await administer([
+    'schedule:edit',
+    'edited',
+    '--keep-days',
+    'none',
+    '--no-verify',
+    '--name',
+    'other',
+    '--json',
+  ])
+  expect(JSON.parse(again.stdout)).toMatchObject({ name: 'other', cron: '0 4 * * *', verify: false, keep: { last: 3 } })
+  expect(JSON.parse(again.stdout).keep).toEqual({ last: 3 })
+  expect(await administer(['schedule:edit', 'other'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('say what to change'),
+  })
+})

@@ -37,6 +37,7 @@ const list = route('GET /jobs', {
     status: z.enum(JOB_STATUSES).optional(),
     kind: z.enum(JOB_KINDS).optional(),
     project: slug.optional(),
+    schedule: id.optional(),
   }),
   answers: { 200: json(pageOf(jobSchema), 'A page of jobs.') },
 })

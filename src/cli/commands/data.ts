@@ -38,8 +38,11 @@ function addExport(program: Command, run: Run): void {
 
 function addImport(program: Command, run: Run): void {
   program
-    .command('data:import <input-file> [target-project]')
-    .summary('import a file over the existing data')
+    .command('data:import [input-file] [target-project]')
+    .usage(
+      '[options] <input-file> [target-project]\n       wharf data:import --from-schedule <schedule> [options] [target-project]',
+    )
+    .summary('import a file, or the archive of a schedule, over the existing data')
     .description(
       'Imports a file ("-": standard input) over the existing data: into the project of the DSN, ' +
         'wharf://<project>:<TOKEN>@<host>[:port]; without a DSN, into the target that the file names, or else into the ' +
@@ -47,6 +50,11 @@ function addImport(program: Command, run: Run): void {
         'postgres://<login>@<host>/<database>[?schema=<name>]. All of it is imported, or nothing.',
     )
     .addOption(yesOption())
+    .option(
+      '--from-schedule <schedule>',
+      'import the newest archive of this schedule, by its name or id, instead of a file',
+    )
+    .option('--at <time>', 'with --from-schedule, the newest archive of this time or before')
     .option('--dry-run', 'only say what would be replaced, or why it cannot be')
     .option('--allow-edited', 'accept a file whose rows were edited: counts and sums may disagree')
     .addOption(allowIncompleteOption())

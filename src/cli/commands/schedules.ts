@@ -44,27 +44,45 @@ function addRunningCommands(program: Command, run: Run): void {
     .action(run(async () => (await schedules()).runScheduleList))
 
   program
-    .command('schedule:show <id>')
-    .description('show a schedule with its newest runs, and which projects were new to them, or gone')
+    .command('schedule:show <schedule>')
+    .description(
+      'show a schedule, by its name or id, with its newest runs, and which projects were new to them, or gone',
+    )
     .action(run(async () => (await schedules()).runScheduleShow))
 
   program
-    .command('schedule:pause <id>')
+    .command('schedule:edit <schedule>')
+    .summary('change when a schedule runs, and which archives it keeps')
+    .description(
+      'Changes a schedule, by its name or id: what its options name; all else stays as it is. What it exports or transfers ' +
+        'is said when it is made. "none" in place of a number takes that rule away.',
+    )
+    .option('--name <name>', 'what it is for')
+    .option('--cron <cron>', 'when: minute, hour, day of month, month, day of week; or @daily and the like')
+    .option('--timezone <name>', 'the time zone of --cron, e.g. Europe/Berlin')
+    .option('--keep-last <number>', 'keep this many archives; where some are proven, only those count')
+    .option('--keep-days <number>', 'keep archives for this many days')
+    .option('--verify', 'restore and compare every archive before its run succeeds')
+    .option('--no-verify', 'do not')
+    .action(run(async () => (await schedules()).runScheduleEdit))
+
+  program
+    .command('schedule:pause <schedule>')
     .description('pause a schedule until it is resumed')
     .action(run(async () => (await schedules()).runSchedulePause))
 
   program
-    .command('schedule:resume <id>')
+    .command('schedule:resume <schedule>')
     .description('resume a paused schedule; runs missed meanwhile are not made up for')
     .action(run(async () => (await schedules()).runScheduleResume))
 
   program
-    .command('schedule:run <id>')
+    .command('schedule:run <schedule>')
     .description('run a schedule now, paused or not')
     .action(run(async () => (await schedules()).runScheduleRun))
 
   program
-    .command('schedule:delete <id>')
+    .command('schedule:delete <schedule>')
     .description('delete a schedule; its archives stay for as long as those of any other job')
     .addOption(yesOption())
     .action(run(async () => (await schedules()).runScheduleDelete))

@@ -6,4 +6,8 @@ export interface ImportOptions extends ReportOptions, Confirmation {
   readonly dryRun?: boolean
   readonly allowEdited?: boolean
   readonly allowIncomplete?: boolean
+  /** The schedule whose archive is imported, by its name or id. */
+  readonly fromSchedule?: string
+  /** When that archive was made, at the latest. */
+  readonly at?: string
 }

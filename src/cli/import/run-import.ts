@@ -14,6 +14,7 @@ import { type FileProgress, fileProgressLine, showProgress } from '../terminal/p
 import { examineArchive, type ImportCall, importArchive } from './import-call.ts'
 import type { ImportOptions } from './import-options.ts'
 import { replacementWarning, reportExamination, reportImport } from './import-report.ts'
+import { withScheduledArchive } from './scheduled-archive.ts'
 
 /** What is imported where. */
 interface Import {
@@ -23,8 +24,29 @@ interface Import {
   readonly targetSlug: string | undefined
 }
 
-/** `data:import` */
+/**
+ * `data:import`
+ *
+ * @param first the file; with `--from-schedule`, the target.
+ */
 export async function runImport(
+  context: CommandContext,
+  first: string | undefined,
+  second: string | undefined,
+  options: ImportOptions,
+): Promise<number> {
+  const { fromSchedule, at } = options
+  if (fromSchedule !== undefined) {
+    if (second !== undefined) throw wrongUse('with --from-schedule there is no file: name the target alone, or nothing')
+    return importScheduled(context, first, { ...options, fromSchedule })
+  }
+  if (at !== undefined) throw wrongUse('--at says which archive of a schedule is meant: name it with --from-schedule')
+  if (first === undefined)
+    throw wrongUse('say what to import: a file ("-": standard input), or --from-schedule <schedule>')
+  return importFile(context, first, second, options)
+}
+
+async function importFile(
   context: CommandContext,
   file: string,
   address: string | undefined,
@@ -39,16 +61,41 @@ export async function runImport(
   const target = parseServerTarget(address)
   if (!options.dryRun) assertCanConfirmFile(context, file, options)
   const work = (input: ArchiveInput): Promise<number> =>
-    withServer(context, target, async (server) => {
-      const isNamed = address !== undefined
-      const targetSlug = isNamed ? server.project : await defaultTarget(input, server, options)
-      const planned = { input, server, targetSlug }
-      return options.dryRun ? examine(context, planned, options) : importOnceConfirmed(context, planned, options)
-    })
+    withServer(context, target, (server) => importInto(context, { input, server, address }, options))
   return withArchiveInput(context, file, (input) => {
     const isReadOnce = address !== undefined && (options.yes || options.dryRun)
     return isReadOnce ? work(input) : withRepeatableInput(context, input, work)
   })
+}
+
+/** Imports what a schedule of a server has made, on that server. */
+async function importScheduled(
+  context: CommandContext,
+  address: string | undefined,
+  options: ImportOptions & { readonly fromSchedule: string },
+): Promise<number> {
+  if (address !== undefined && isPostgresAddress(address)) {
+    throw wrongUse(
+      'an archive of a schedule is imported on its own server; for a database by its address, download it (job:download)',
+    )
+  }
+  if (!options.dryRun) assertCanConfirm(context, options)
+  const { fromSchedule: schedule, at, quiet } = options
+  return withServer(context, parseServerTarget(address), (server) =>
+    withScheduledArchive(context, server, { schedule, at, quiet }, (input) =>
+      importInto(context, { input, server, address }, options),
+    ),
+  )
+}
+
+async function importInto(
+  context: CommandContext,
+  { input, server, address }: Pick<Import, 'input' | 'server'> & { readonly address: string | undefined },
+  options: ImportOptions,
+): Promise<number> {
+  const targetSlug = address !== undefined ? server.project : await defaultTarget(input, server, options)
+  const planned = { input, server, targetSlug }
+  return options.dryRun ? examine(context, planned, options) : importOnceConfirmed(context, planned, options)
 }
 
 /** @throws {AppError} WRONG_USE where nobody can be asked. */

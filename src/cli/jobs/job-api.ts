@@ -7,7 +7,7 @@ import { encodedPath, type HttpCall, type HttpClient, jsonBody } from '../http.t
 import { leftOutNotes } from '../import/left-out-notes.ts'
 import { roleNotes } from '../import/role-notes.ts'
 import { changesOf } from '../schedule-runs.ts'
-import { get, withAllowance } from '../server-api.ts'
+import { get, listAll, withAllowance } from '../server-api.ts'
 import { printable } from '../terminal/printable.ts'
 
 const shown = jobSchema.omit({
@@ -54,6 +54,22 @@ export const hasEnded = ({ status }: Job): boolean => ['succeeded', 'failed', 'c
 
 export const listJobs = async (http: HttpClient, query: HttpCall['query']): Promise<readonly Job[]> =>
   (await http.json({ method: 'GET', path: '/jobs', ...(query && { query }) }, pageOf(shown))).items
+
+/**
+ * The newest export of a schedule whose archive is not known to be damaged, and not gone by its date.
+ *
+ * @param at of those that were begun at this time, or before.
+ */
+export async function findScheduledJob(http: HttpClient, schedule: string, at?: Date): Promise<Job | undefined> {
+  const query = { schedule, kind: 'export', status: 'succeeded' }
+  const jobs = await listAll(http, { path: '/jobs', item: shown, query })
+  return jobs.find(
+    ({ createdAt, expiresAt, archiveDamagedAt }) =>
+      archiveDamagedAt === null &&
+      (expiresAt === null || new Date(expiresAt) > new Date()) &&
+      (at === undefined || new Date(createdAt) <= at),
+  )
+}
 
 export const getJob = (http: HttpClient, id: string): Promise<Job> => get(http, encodedPath`/jobs/${id}`, shown)
 
