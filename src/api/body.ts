@@ -15,6 +15,8 @@ export interface RawBody {
   readonly mediaType: string
   readonly maxBytes: number
   readonly description: string
+  /** Whether a body is taken for one of this type that does not say of which it is. */
+  readonly isAssumed?: boolean
 }
 
 export interface StreamBody {
@@ -51,7 +53,7 @@ export const jsonBody = <S extends z.ZodType>(schema: S): JsonBody<S> => ({
 /** A body of any type, read as a whole. */
 export const rawBody = (
   mediaType: string,
-  options: { readonly maxBytes: number; readonly description: string },
+  options: { readonly maxBytes: number; readonly description: string; readonly isAssumed?: boolean },
 ): RawBody => ({ kind: 'raw', mediaType, ...options })
 
 /** A body of any length, plain or gzip, that the handler reads piece by piece. */

@@ -29,7 +29,8 @@ export async function readBody(spec: BodySpec | undefined, exchange: Exchange): 
     if (spec.kind === 'stream') return toUpload(exchange, 'identity')
     throw invalidRequest(`a body of the type ${spec.mediaType} is required`)
   }
-  assertMediaType(spec.mediaType, exchange.request.headers['content-type'])
+  const isAssumed = spec.kind === 'raw' && spec.isAssumed === true
+  assertMediaType(spec.mediaType, exchange.request.headers['content-type'] ?? (isAssumed ? spec.mediaType : undefined))
   if (spec.kind === 'json') return readJson(spec, exchange)
   const coding = assertCoding(spec, exchange.request.headers['content-encoding'])
   admitBody(exchange)

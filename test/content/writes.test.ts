@@ -265,6 +265,20 @@ const REFUSED: readonly {
   },
 ]
 
+test.each(['{}', '[]', '[{}]'])('a change by %s writes nothing, and is no event', async (body) => {
+  const before = await latestEvent(wharf)
+  const json = { 'content-type': 'application/json' }
+  expect(await wharf.root.patch(`${SHIP}?id=eq.1`, { headers: json, body })).toMatchObject({ status: 204 })
+  const headers = { ...json, prefer: 'return=representation' }
+  expect(await wharf.root.patch(`${SHIP}?id=eq.1`, { headers, body })).toMatchObject({ status: 200, text: '[]' })
+  expect(await latestEvent(wharf)).toEqual(before)
+})
+
+test('a body that does not say of which type it is counts as JSON', async () => {
+  const changed = await wharf.root.patch(`${SHIP}?id=eq.0`, { body: '{"name":"Nobody"}' })
+  expect(changed, changed.text).toMatchObject({ status: 204 })
+})
+
 test.each(REFUSED)('$what is refused with $status, and changes nothing', async ({ ask, status, code, says }) => {
   const before = await latestEvent(wharf)
   const answer = await ask()

@@ -34,6 +34,8 @@ const shared = {
 const body = rawBody('application/json', {
   maxBytes: MAX_BODY_BYTES,
   description: 'One row as an object, or an array of them.',
+  // As PostgREST has it.
+  isAssumed: true,
 })
 
 const insert = route('POST /content/{project}/{stage}/{table}', {

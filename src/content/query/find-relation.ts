@@ -84,7 +84,9 @@ function towards(catalog: StageCatalog, key: ForeignKey): readonly Candidate[] {
       on: pairs(key.columns, key.foreignColumns),
       through: null,
       written: ofItself ? key.name : `${table.name}!${key.name}`,
-      isCalled: (name) => name === table.name || name === key.name || (key.columns.length === 1 && name === column),
+      // By its own name, a table that refers to itself is embedded as the rows that refer to each.
+      isCalled: (name) =>
+        (!ofItself && name === table.name) || name === key.name || (key.columns.length === 1 && name === column),
       // Hints lead from a row to those that refer to it, where a table refers to itself.
       isHintedBy: (hint) => !ofItself && pointsAt(hint, key),
     },

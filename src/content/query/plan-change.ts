@@ -6,7 +6,7 @@ import { readBody, writtenColumns } from './read-body.ts'
 import { whereSql } from './rows-sql.ts'
 import { definitions, finishWrite, prepareWrite, type Write } from './write.ts'
 
-/** Like `planInsert`; the body is one object: the columns to change. */
+/** Like `planInsert`; the body is one object: the columns to change. With none, and with no object, nothing is written. */
 export function planUpdate(
   catalog: StageCatalog,
   tableName: string,
@@ -17,9 +17,9 @@ export function planUpdate(
   const write = prepareChange(catalog, tableName, query, options)
   const body = readBody(text)
   const [row] = body.rows
-  if (!row || body.rows.length !== 1) throw invalidRequest('the body has to be one object: the columns to change')
-  const columns = writtenColumns(write.table, body, write.query.columns, false)
-  if (columns.length === 0) throw invalidRequest('the body names no column to change')
+  if (body.rows.length > 1) throw invalidRequest('the body has to be one object: the columns to change')
+  const columns = row ? writtenColumns(write.table, body, write.query.columns, false) : []
+  if (!row || columns.length === 0) return finishWrite(write, [], body, true)
   const { scope, target, name } = write
   const json = scope.parameters.of(body.text, 'pg_catalog.json')
   const set = columns.map(({ name: column }) => {

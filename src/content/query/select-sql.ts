@@ -1,7 +1,7 @@
 import { quoteIdentifier } from '../../database/quoting.ts'
 import { fieldSql } from './column-sql.ts'
 import { orderSql } from './order-sql.ts'
-import { assertAlias, type SelectedField } from './parse-select.ts'
+import { assertAlias, type SelectedField, type SelectedRelation } from './parse-select.ts'
 import type { Reader } from './reader.ts'
 import { fromSql, joinSql, type Scope, type Source, whereSql } from './rows-sql.ts'
 import { suggest } from './suggest.ts'
@@ -122,7 +122,7 @@ function addEmbedding(
   { name, selected, relation, node }: Embedding,
 ): void {
   // An empty selection is for filters: nothing of it is in the answer.
-  if (selected.items.length === 0) return
+  if (!showsAnything(selected)) return
   const select = (): Select => selectSql(scope, node, { join: joinSql(scope, relation, around, node) })
   const rows = `${node.alias}_row`
   const toJson = around.comparable ? 'pg_catalog.to_jsonb' : 'pg_catalog.row_to_json'
@@ -141,6 +141,10 @@ function addEmbedding(
     add(name, () => `${node.alias}_body.body`)
   } else add(name, all)
 }
+
+/** Whether anything is selected, of the relation itself or of those in it. */
+const showsAnything = ({ items }: SelectedRelation): boolean =>
+  items.some((item) => item.kind !== 'relation' || showsAnything(item))
 
 /** What is selected, or what its aggregate is taken of. */
 function selectedSql(scope: Scope, node: TableNode, { field, cast }: SelectedField): string {

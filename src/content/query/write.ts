@@ -51,13 +51,14 @@ export function prepareWrite(
   }
 }
 
-/** Puts the statements that write together with what is to be seen of the rows written. */
+/** Puts the statements that write, if any, together with what is to be seen of the rows written. */
 export function finishWrite(write: Write, writing: readonly string[], body: Body | null, filtered: boolean): WritePlan {
-  const { scope, table, options, seen } = write
+  const { scope, table, name, options, seen } = write
   const { parameters } = scope
   const returning = [...table.columns.keys()].map((column) => `${seen.alias}.${quoteIdentifier(column)}`).join(', ')
-  const parts = writing.map((sql, index) => `written_${index} AS (${sql} RETURNING ${returning || 'NULL'})`)
-  const all = writing.map((_, index) => `SELECT * FROM written_${index}`).join(' UNION ALL ')
+  const parts = writing.map((sql, index) => `written_${index} AS (${sql} RETURNING ${returning || 'NULL'}), `)
+  const nothing = `SELECT ${returning} FROM ${name} AS ${seen.alias} WHERE false`
+  const all = writing.map((_, index) => `SELECT * FROM written_${index}`).join(' UNION ALL ') || nothing
   const rows = '(SELECT pg_catalog.count(*) FROM written)::pg_catalog.float8'
   const key = options.return === 'headers-only' ? keySql(table) : 'NULL::pg_catalog.text'
   const page =
@@ -65,7 +66,7 @@ export function finishWrite(write: Write, writing: readonly string[], body: Body
       ? bodySql(selectSql(scope, seen, { from: 'written' }), options, parameters)
       : 'SELECT NULL::pg_catalog.text AS body'
   const text =
-    `WITH ${parts.join(', ')}, written AS (${all}) ` +
+    `WITH ${parts.join('')}written AS (${all}) ` +
     `SELECT answer.body, ${rows} AS rows, ${key} AS key FROM (${page}) AS answer`
   const locate = (value: string): readonly Fault[] => [
     ...parameters.locate(value),
