@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { exportOf, sendArchive } from '../support/archives/import.ts'
 import { eventually } from '../support/eventually.ts'
 import { installedPrograms } from '../support/servers/installed-programs.ts'
 import { type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
@@ -43,6 +44,38 @@ describe.runIf(programs !== undefined)('on a server that vacuums all the time', 
         ).rowCount
       await eventually(vacuums).toBeGreaterThan(0)
       expect((await applyScript(wharf, 'shop', 'ALTER TABLE item ADD name text')).status).toBe(200)
+    })
+  })
+
+  test('what an import first notes of a large table, autovacuum completes; of others, the import notes all', async () => {
+    const structure = `
+      CREATE TABLE small (n int); CREATE TABLE large (n int);
+      CREATE TABLE left_alone (n int) WITH (autovacuum_enabled = false);
+      CREATE TABLE split (n int) PARTITION BY HASH (n);
+      CREATE TABLE split_all PARTITION OF split FOR VALUES WITH (MODULUS 1, REMAINDER 0);`
+    const rows = ['small', 'large', 'left_alone', 'split'].map(
+      (table) => `INSERT INTO ${table} SELECT generate_series(1, ${table === 'small' ? 1_000 : 11_000});`,
+    )
+    await createProject(wharf, 'source', structure + rows.join(''))
+    await createProject(wharf, 'noted')
+    await withSession(wharf.database.superuserUrl, async (session) => {
+      const comeEvery = async (time: string): Promise<void> => {
+        await session.query(`ALTER SYSTEM SET autovacuum_naptime = '${time}'`)
+        await session.query('SELECT pg_reload_conf()')
+      }
+      const parts = async (): Promise<unknown> => {
+        const { rows: found } = await session.query(
+          `SELECT tablename, array_length(histogram_bounds, 1) - 1 AS parts FROM pg_stats WHERE schemaname = 'noted.live'`,
+        )
+        return Object.fromEntries(found.map((row) => [row.tablename, row.parts]))
+      }
+      const archive = await exportOf(wharf.root, 'source')
+      await comeEvery('1h')
+      expect((await sendArchive(wharf.root, archive, { query: '?targetSlug=noted' })).status).toBe(200)
+      const others = { left_alone: 100, small: 100, split: 100, split_all: 100 }
+      expect(await parts()).toEqual({ ...others, large: 30 })
+      await comeEvery('1s')
+      await eventually(parts).toEqual({ ...others, large: 100 })
     })
   })
 })

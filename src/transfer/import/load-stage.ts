@@ -1,4 +1,3 @@
-import { quoteIdentifier } from '../../database/quoting.ts'
 import { logLoaded } from '../../events/attached/log-import.ts'
 import { LOG_TABLES, RECORD_IMPORT } from '../../events/statements.ts'
 import { assertNoForeignOperators } from '../../projects/attached/extension-schemas.ts'
@@ -7,6 +6,7 @@ import { createStatements, settleStatements } from '../structure/create-statemen
 import { fillViews } from '../structure/fill-views.ts'
 import { tablesIn } from '../structure/lines.ts'
 import type { Query } from '../structure/query.ts'
+import { analyzeStatements } from './analyze.ts'
 import { borrowTypes, type TypesInUse } from './external/keep-types.ts'
 import type { ArchiveFollower } from './follow-archive.ts'
 import type { ImportOptions } from './import-options.ts'
@@ -67,11 +67,6 @@ export async function loadStage(
     const tables = tableLoads({ session, follower, target, onRows })
     // In place, whatever values name is there.
     await tables.loadAll(inPlace ? new Set() : await tablesWithNames(query, schemaName))
-    // With a partitioned table, its partitions are analyzed: in place, also those that are elsewhere.
-    const analyzed = tablesIn(structure).filter(
-      ({ partitionOf, partitionBy }) => (inPlace ? partitionBy : partitionOf) === undefined,
-    )
-    const analyze = analyzed.map(({ name }) => `ANALYZE ${quoteIdentifier(name)}`)
     await runAll(session, statements.after)
     // Before what acts on them, or reads them: triggers, materialized views, checks and foreign keys.
     await tables.loadPutOff()
@@ -79,7 +74,8 @@ export async function loadStage(
     await fillViews(session, statements.filled).catch((error: unknown) => {
       throw loadFailure(error)
     })
-    await runAll(session, [...statements.last, ...analyze])
+    const toAnalyze = { tables: tablesIn(structure), rows: tables.rows, inPlace }
+    await runAll(session, [...statements.last, ...(await analyzeStatements(query, toAnalyze))])
     if (!inPlace) {
       await assertBuilt(session, schemaName, { lines: structure, isOwn: mode === 'swap' })
       await runAll(session, settleStatements(structure, stage.schemaName))
