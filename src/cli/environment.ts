@@ -15,7 +15,7 @@ export interface EmbeddedService {
 export interface CliEnvironment {
   /** Reads the configuration; called by commands that need it only, so `--help` works with any. */
   loadConfig(): Promise<Config>
-  /** The same for a service that is to be run, which reads `.env` of the current folder as well. */
+  /** The same for a service that is to be run, or looked at, which reads `.env` of the current folder as well. */
   loadServiceConfig(): Promise<Config>
   /** Whether the current folder has an `.env`, which commands do not read. */
   readonly hasEnvironmentFile: boolean

@@ -90,6 +90,11 @@ function createProgram(
     .command('worker')
     .description('run only the jobs; needs DATABASE_URL')
     .action(() => runStart('worker'))
+  program
+    .command('doctor')
+    .description('check what the service needs here: database, keys, storage, disk, Redis; 1 where something is wrong')
+    .option('--json', 'print the result as one JSON object')
+    .action(run(async () => (await import('./doctor/run-doctor.ts')).runDoctor))
   addDataCommands(program, run)
   addProjectCommands(program, run)
   addStageCommands(program, run)

@@ -55,18 +55,36 @@ export interface SecretKeys {
   readonly source: string
 }
 
+/** What says which keys there are. */
+export interface KeySettings {
+  readonly dataDir: string
+  readonly secretKey: string | undefined
+  readonly previousSecretKeys: readonly string[]
+}
+
 /**
  * The keys: as configured, or from the data folder, where `secret-key` is made if it is missing. To change that one, its
  * file is renamed to `secret-key-previous`, which may have several keys, one a line.
  */
-export async function secretKeysOf(config: {
-  readonly dataDir: string
-  readonly secretKey: string | undefined
-  readonly previousSecretKeys: readonly string[]
-}): Promise<SecretKeys> {
-  const kept = await readFileIfThere(join(config.dataDir, 'secret-key-previous'))
-  const previous = [...config.previousSecretKeys, ...(kept ?? '').split(/\s+/).filter((key) => key !== '')]
-  if (config.secretKey !== undefined) return { current: config.secretKey, previous, source: 'WHARF_SECRET_KEY' }
-  const current = await readOrCreateSecret(config.dataDir, SECRET_KEY_FILE)
-  return { current, previous, source: join(config.dataDir, SECRET_KEY_FILE) }
+export async function secretKeysOf(config: KeySettings): Promise<SecretKeys> {
+  const current = config.secretKey ?? (await readOrCreateSecret(config.dataDir, SECRET_KEY_FILE))
+  return withPrevious(config, current)
+}
+
+/** The same, and nothing is made: undefined where there is no key yet. */
+export async function findSecretKeys(config: KeySettings): Promise<SecretKeys | undefined> {
+  const current = config.secretKey ?? (await readSecret(join(config.dataDir, SECRET_KEY_FILE)))
+  return current === undefined ? undefined : withPrevious(config, current)
+}
+
+async function withPrevious(
+  { dataDir, secretKey, previousSecretKeys }: KeySettings,
+  current: string,
+): Promise<SecretKeys> {
+  const kept = await readFileIfThere(join(dataDir, `${SECRET_KEY_FILE}-previous`))
+  return {
+    current,
+    previous: [...previousSecretKeys, ...(kept ?? '').split(/\s+/).filter((key) => key !== '')],
+    source: secretKey === undefined ? join(dataDir, SECRET_KEY_FILE) : 'WHARF_SECRET_KEY',
+  }
 }

@@ -60,7 +60,8 @@ export function createLoginDatabases({ baseUrl, open, restorePassword, now }: Lo
   }
 }
 
-function loginUrl(baseUrl: string, login: Login): string {
+/** The address of a login's database. @param baseUrl of the shared one. */
+export function loginUrl(baseUrl: string, login: Login): string {
   const url = new URL(baseUrl)
   url.username = encodeURIComponent(login.name)
   url.password = encodeURIComponent(login.password)

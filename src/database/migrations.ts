@@ -15,7 +15,7 @@ import { DEFAULT_PATIENCE_MS, type StartLockOptions, withStartLock } from './sta
 const MIGRATIONS_FOLDER = fileURLToPath(new URL('../../prisma/migrations/', import.meta.url))
 
 /** Prisma's own, with what has been applied. */
-const MIGRATIONS_TABLE = 'public._prisma_migrations'
+export const MIGRATIONS_TABLE = 'public._prisma_migrations'
 
 /** How long a migration waits for transactions of projects before it ends them, in milliseconds. */
 const END_AFTER_MS = 10_000
@@ -130,6 +130,10 @@ export async function assertNotNewer(client: pg.Client): Promise<void> {
       `migrations up to ${known.at(-1)}: start the newer version, or restore a backup from before the upgrade`,
   )
 }
+
+/** The names of the migrations that have not been applied, in their order. */
+export const missingMigrations = async (client: pg.Client): Promise<readonly string[]> =>
+  (await missing(client, await readMigrations())).map(({ name }) => name)
 
 /** Those that have not been applied, in their order. */
 async function missing(client: pg.Client, migrations: readonly Migration[]): Promise<readonly Migration[]> {

@@ -51,7 +51,8 @@ export async function prepareDatabase(connectionString: string, options: Prepara
 /** What went wrong in PostgreSQL's or the system's own words; the connection string is in none of them. */
 const reason = (error: unknown): string => (error instanceof Error && error.message) || String(error)
 
-async function assertVersion(client: pg.Client): Promise<void> {
+/** @throws {AppError} DATABASE_UNSUITABLE */
+export async function assertVersion(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ num: number; name: string }>(
     `SELECT current_setting('server_version_num')::int AS num, current_setting('server_version') AS name`,
   )
@@ -60,7 +61,8 @@ async function assertVersion(client: pg.Client): Promise<void> {
   throw databaseUnsuitable(`PostgreSQL 15 or newer is needed, the database is ${version?.name}`)
 }
 
-async function assertMayMigrate(client: pg.Client): Promise<void> {
+/** @throws {AppError} DATABASE_UNSUITABLE, naming the grants. */
+export async function assertMayMigrate(client: pg.Client): Promise<void> {
   await recallOwnership(client)
   const { rows } = await client.query<{ login: string; database: string; allowed: boolean }>(
     `SELECT current_user AS login, current_database() AS database,
@@ -81,7 +83,7 @@ async function assertMayMigrate(client: pg.Client): Promise<void> {
  *
  * @throws {AppError} DATABASE_UNSUITABLE
  */
-async function assertOwnsTables(client: pg.Client): Promise<void> {
+export async function assertOwnsTables(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ login: string; owner: string; database: string }>(
     `SELECT current_user AS login, current_database() AS database, pg_get_userbyid(owner)::text AS owner
      FROM (SELECT nspowner AS owner FROM pg_namespace WHERE nspname IN ('control', 'system', 'wharf', 'wharf_start')

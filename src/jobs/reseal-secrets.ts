@@ -80,6 +80,36 @@ async function resealColumn(
   }
 }
 
+/** How many secrets are stored, and how many of them do not open. Nothing is changed. */
+export async function countBroken(
+  { prisma }: Pick<Database, 'prisma'>,
+  seal: Seal,
+): Promise<{ readonly read: number; readonly broken: number }> {
+  const counts = { read: 0, broken: 0 }
+  for (const { table, key, column, subjectOf } of COLUMNS) {
+    const [id, value] = [Prisma.raw(key), Prisma.raw(column)]
+    for (let after: string | undefined = FIRST_ID; after !== undefined; ) {
+      const rows: { id: string; sealed: Uint8Array }[] = await prisma.$queryRaw`
+        SELECT ${id} AS id, ${value} AS sealed FROM ${Prisma.raw(`control.${table}`)}
+         WHERE ${id} > ${after}::uuid AND ${value} IS NOT NULL ORDER BY ${id} LIMIT ${PAGE_ROWS}`
+      counts.read += rows.length
+      counts.broken += rows.filter(({ id: owner, sealed }) => !opens(seal, sealed, subjectOf(owner))).length
+      after = rows.length < PAGE_ROWS ? undefined : rows.at(-1)?.id
+    }
+  }
+  return counts
+}
+
+function opens(seal: Seal, sealed: Uint8Array, subject: string): boolean {
+  try {
+    seal.unsealEarlier(sealed, subject)
+    return true
+  } catch (error) {
+    if (error instanceof SealBroken) return false
+    throw error
+  }
+}
+
 /** A value of this table opens with none of the keys. */
 class WrongKey extends Error {
   override readonly name = 'WrongKey'

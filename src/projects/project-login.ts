@@ -194,7 +194,8 @@ export const lockGrants = (system: Transaction): Promise<unknown> =>
 export const endSessionsOf = (system: Queryable, login: string): Promise<unknown> =>
   system.$executeRaw`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = ${login}`
 
-async function assertMayCreateLogins(system: Transaction): Promise<void> {
+/** @throws {AppError} DATABASE_UNSUITABLE, naming the grants. */
+export async function assertMayCreateLogins(system: Transaction): Promise<void> {
   const [rights] = await system.$queryRaw<{ login: string; database: string; roles: boolean; schemas: boolean }[]>`
     SELECT current_user AS login, current_database() AS database, rolcreaterole OR rolsuper AS roles,
            has_database_privilege(current_database(), 'CREATE') AS schemas

@@ -10,7 +10,7 @@ import { PROCESS_FLAGS } from '../support/processes/node-flags.ts'
 import { temporaryFolder } from '../support/processes/processes.ts'
 
 const COMMANDS = [
-  ...['start', 'api', 'worker'],
+  ...['start', 'api', 'worker', 'doctor'],
   ...['data:export', 'data:import', 'data:transfer', 'data:verify', 'data:undo', 'schema:apply'],
   ...['project:create', 'project:list', 'project:show', 'project:delete'],
   ...['stage:create', 'stage:list', 'stage:delete'],

@@ -25,13 +25,18 @@ export type Credentials = Readonly<z.infer<typeof credentialsSchema>>
  */
 export async function readOrCreateCredentials(dataDir: string, clusterExists: boolean): Promise<Credentials> {
   const path = join(dataDir, FILE_NAME)
-  const text = await readFileIfThere(path)
-  if (text === undefined && !clusterExists) return createCredentials(path)
-  const credentials = credentialsSchema.safeParse(text === undefined ? undefined : parseJson(text)).data
+  if (!clusterExists && (await readFileIfThere(path)) === undefined) return createCredentials(path)
+  const credentials = await readCredentials(dataDir)
   if (credentials) return credentials
   throw databaseUnavailable(
     `the passwords of the embedded PostgreSQL, ${path}, are missing or damaged: put the file back from a backup`,
   )
+}
+
+/** @returns undefined where they are missing or damaged. */
+export async function readCredentials(dataDir: string): Promise<Credentials | undefined> {
+  const text = await readFileIfThere(join(dataDir, FILE_NAME))
+  return credentialsSchema.safeParse(text === undefined ? undefined : parseJson(text)).data
 }
 
 async function createCredentials(path: string): Promise<Credentials> {

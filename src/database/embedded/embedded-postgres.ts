@@ -4,7 +4,7 @@ import { type AppError, databaseUnavailable } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
 import { findBinaries, libraryEnvironment } from './binaries.ts'
 import { clusterExists, createCluster, removeUnfinishedClusters, SUPERUSER } from './cluster.ts'
-import { readOrCreateCredentials } from './credentials.ts'
+import { type Credentials, readOrCreateCredentials } from './credentials.ts'
 import { stopLeftoverServer } from './leftover-server.ts'
 import { openServerLog, type ServerLog } from './server-log.ts'
 import type { ServerProcess } from './server-process.ts'
@@ -72,7 +72,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   }
 
   return {
-    url: connectionUrl(LOGIN, password)(port),
+    url: embeddedUrl({ password }, port),
     superuserUrl: superuserUrl(port),
     stop() {
       stopping ??= stop()
@@ -131,11 +131,15 @@ const connectionUrl =
   (port: number): string =>
     `postgresql://${login}:${password}@127.0.0.1:${port}/${login}`
 
+/** The address of a running server's database, for Wharf's own login. */
+export const embeddedUrl = ({ password }: Pick<Credentials, 'password'>, port: number): string =>
+  connectionUrl(LOGIN, password)(port)
+
 /**
  * Forgets the variables of PostgreSQL's own programs (`PGOPTIONS`, `PGSSLMODE`, ...), which every connection of this
  * process would use: where the database is Wharf's own, they are meant for some other one.
  */
-function forgetPostgresVariables(environment: NodeJS.ProcessEnv): void {
+export function forgetPostgresVariables(environment: NodeJS.ProcessEnv): void {
   for (const name of Object.keys(environment)) {
     if (/^PG[A-Z]/.test(name)) delete environment[name]
   }
