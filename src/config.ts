@@ -31,6 +31,9 @@ const secret = z.string().min(32, { error: 'must have at least 32 characters' })
 /** A host as a URL has it, lower case, IPv6 in brackets, perhaps with a port. */
 const HOST_PATTERN = /^([a-z0-9.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?$/
 
+/** The most that `WHARF_HELPING_SESSIONS` may say. */
+export const MAX_HELPING_SESSIONS = 1_000
+
 const setting = <Schema extends z.ZodType>(variable: string, schema: Schema) => ({ variable, schema })
 
 /** What a variable sets, by its name in the configuration; `.env.example` explains each. */
@@ -136,6 +139,8 @@ const SETTINGS = {
   readerBytesPerSecond: setting('WHARF_READER_BYTES_PER_SECOND', integer(1, 1024 * 1024 * 1024, 4096)),
   /** How long a request waits for its turn where its project has too much under way, in milliseconds. */
   turnWaitMs: setting('WHARF_TURN_WAIT_MS', integer(0, 600_000, 10_000)),
+  /** How many sessions may help the exports of this process to read, all together; 0 for none. */
+  helpingSessions: setting('WHARF_HELPING_SESSIONS', integer(0, MAX_HELPING_SESSIONS, 8)),
   /** How many sessions each project's login may have; 0 lets the server's `max_connections` decide. */
   projectConnections: setting('WHARF_PROJECT_CONNECTIONS', integer(0, 10_000, 0)),
   /** Changes of the runtime that are left out. */

@@ -35,6 +35,7 @@ import { restoreLogins } from './projects/restore-logins.ts'
 import type { FindProjectDatabase } from './projects/stage-database.ts'
 import { generateToken } from './projects/tokens.ts'
 import { createTurns, type Turns } from './projects/turns.ts'
+import { createHelperRoom, type HelperRoom } from './transfer/export/helper-room.ts'
 
 /** Connections of Wharf's own login for short questions. */
 const MAX_CONNECTIONS = 20
@@ -100,6 +101,7 @@ export interface Container {
   /** Those of jobs, whatever requests have under way: none waits for its turn, since workers take no more jobs than these. */
   readonly jobTurns: { readonly exportTurns: Turns; readonly importTurns: Turns }
   readonly eventLoadTurns: Turns
+  readonly helperRoom: HelperRoom
   /** How many sessions each project's login may have. */
   readonly room: Room
   /** The login databases behind `projectDatabase`, which forget a login that was dropped. */
@@ -198,7 +200,7 @@ export async function createContainer(options: {
     snapshots,
     assertDatabaseReady: createReadiness(databaseUrl, logger),
     imports,
-    ...createAllTurns(config.turnWaitMs),
+    ...createAllTurns(config),
     room,
     logins,
     attached,
@@ -253,14 +255,16 @@ function databaseOpener(databaseUrl: string, logger: Logger): OpenDatabase {
   return (target, options) => openDatabase(target, options, { logger, answers })
 }
 
-function createAllTurns(
-  waitMs: number,
-): Pick<Container, 'exportTurns' | 'importTurns' | 'jobTurns' | 'eventLoadTurns'> {
+function createAllTurns({
+  turnWaitMs: waitMs,
+  helpingSessions,
+}: Config): Pick<Container, 'exportTurns' | 'importTurns' | 'jobTurns' | 'eventLoadTurns' | 'helperRoom'> {
   const ofRequests = (what: string, room: number): Turns =>
     createTurns({ what, perProject: MAX_REQUESTS_PER_PROJECT, room, waitMs })
   // Twice as many, since half of the room is for projects that have none under way.
   const ofJobs = (what: string, jobs: number): Turns => createTurns({ what, perProject: jobs, room: 2 * jobs, waitMs })
   return {
+    helperRoom: createHelperRoom(helpingSessions),
     exportTurns: ofRequests('exports', EXPORTS.requests),
     importTurns: ofRequests('imports or changes of structure', IMPORTS.requests),
     jobTurns: { exportTurns: ofJobs('exports', EXPORTS.jobs), importTurns: ofJobs('imports', IMPORTS.jobs) },

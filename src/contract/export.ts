@@ -44,10 +44,25 @@ const allowIncomplete = z.boolean().optional().meta({
   description: 'Whether rows may be missing that no archive can hold. By default that is refused.',
 })
 
+/** How many sessions an export may have read one database. */
+export const MAX_READING_SESSIONS = 32
+
+const jobs = z
+  .int()
+  .min(1)
+  .max(MAX_READING_SESSIONS)
+  .exactOptional()
+  .meta({
+    description:
+      'How many sessions read one database side by side, at most. By default as many as the server has processors, up to 4. ' +
+      'Fewer do where connections are needed for others (`WHARF_HELPING_SESSIONS`), and for small databases. The archive is the ' +
+      'same for any number, but for its first line.',
+  })
+
 const projects = z.array(selection).min(1).max(MAX_PROJECTS_PER_ARCHIVE)
 
 /** What an export is asked for with. */
-export const exportRequest = z.strictObject({ projects, allowIncomplete })
+export const exportRequest = z.strictObject({ projects, allowIncomplete, jobs })
 
 /** What stands for projects by their slugs. */
 const pattern = z
@@ -73,6 +88,7 @@ export const scheduledExportRequest = z
           'the run looks at attached servers before, and attaches what is new.',
       }),
     allowIncomplete,
+    jobs,
   })
   .refine(({ projects, patterns }) => projects.length > 0 || patterns, {
     path: ['projects'],
@@ -118,4 +134,7 @@ export const transferRequest = z.strictObject({
   excludeTables: parts.excludeTables,
   grants: parts.grants,
   allowIncomplete,
+  jobs: jobs.meta({
+    description: 'As of an export, where the source is a project of this server; another one decides by itself.',
+  }),
 })

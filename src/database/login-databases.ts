@@ -1,15 +1,25 @@
+import { MAX_HELPING_SESSIONS } from '../config.ts'
 import type { Database, OpenDatabase } from './database.ts'
 import { keepDatabases } from './kept-databases.ts'
 
 /** What a connection is for. Each has a pool of its own, so that none can take the connections of another. */
-export const LOGIN_USES = ['content', 'exports', 'imports'] as const
+export const LOGIN_USES = ['content', 'exports', 'imports', 'helping'] as const
 export type LoginUse = (typeof LOGIN_USES)[number]
 
 /**
  * How many connections each of a login's pools may open. Changes of structure count as imports. Of those for exports, jobs
- * need 6, which requests never take (`MAX_JOB_EXPORTS`).
+ * need 6, which requests never take (`MAX_JOB_EXPORTS`). Those that help exports are limited for all logins together
+ * (`WHARF_HELPING_SESSIONS`).
  */
-export const MAX_CONNECTIONS: Readonly<Record<LoginUse, number>> = { content: 10, exports: 10, imports: 8 }
+export const MAX_CONNECTIONS: Readonly<Record<LoginUse, number>> = {
+  content: 10,
+  exports: 10,
+  imports: 8,
+  helping: MAX_HELPING_SESSIONS,
+}
+
+/** How many of a login this process may need, beside those that help exports. */
+export const USUAL_CONNECTIONS = MAX_CONNECTIONS.content + MAX_CONNECTIONS.exports + MAX_CONNECTIONS.imports
 
 export interface Login {
   readonly name: string
@@ -52,7 +62,7 @@ export function createLoginDatabases({ baseUrl, open, restorePassword, now }: Lo
           maxConnections: MAX_CONNECTIONS[use],
           // Nothing of Wharf's is in a database of its own, as in those that are not Wharf's.
           session: login.ownDatabase === undefined ? 'project' : 'attached',
-          givesByteText: use === 'exports',
+          givesByteText: use === 'exports' || use === 'helping',
           endsWhenServerHangs: use === 'content',
           restorePassword: () => restorePassword(login),
         }),

@@ -49,6 +49,17 @@ async function exportOver(answer: RequestListener, args: readonly string[] = [])
   return { ...result, server, folder, files: await readdir(folder), content: await readFile(output) }
 }
 
+test('a server learns how many sessions are to read, and only where that is said', async () => {
+  const bodyOf = async (...args: string[]) => {
+    const { code, server } = await exportOver(answerWith(packed), args)
+    return { code, body: server.requests.map(({ body }): unknown => JSON.parse(body)) }
+  }
+  const projects = [{ slug: 'shop', system: false }]
+  expect(await bodyOf('--jobs', '3')).toEqual({ code: 0, body: [{ projects, jobs: 3 }] })
+  expect(await bodyOf()).toEqual({ code: 0, body: [{ projects }] })
+  expect(await bodyOf('--jobs', '33')).toEqual({ code: 2, body: [] })
+})
+
 test('an archive is saved as it comes, and replaces the one before', async () => {
   const { code, stdout, stderr, files, content, server, folder } = await exportOver(answerWith(packed))
   expect({ code, stderr }).toMatchObject({ code: 0 })

@@ -50,7 +50,14 @@ test('a transfer can be scheduled, and its token is shown nowhere', async () => 
   ])
   expect(created.stdout).toMatch(/what +transfer from wharf\+https:\/\/shop:\*\*\*@example.org to copy\n/)
   expect(created.stdout + created.stderr).not.toContain('hidden')
+  expect(await administer(['schedule:create', ...when, '--jobs', '0'])).toMatchObject({ code: 2 })
   expect(await administer(['schedule:create', ...when, '--to', 'copy'])).toMatchObject({ code: 2 })
+})
+
+test('the jobs of a schedule read in as many sessions as it says', async () => {
+  const id = await create('--name', 'beside', '--cron', '@yearly', '--jobs', '3')
+  const { json } = await wharf.root.get(`/schedules/${id}`)
+  expect(json).toMatchObject({ request: { projects: [{ slug: 'shop' }], jobs: 3 } })
 })
 
 test('schedules are listed, paused, resumed, run and deleted', async () => {

@@ -78,7 +78,7 @@ const examineExport = route('POST /export/dry-run', {
 export function exportRoutes(container: Container): readonly BoundRoute<Caller>[] {
   return [
     exportProjects.handle<Caller>(async ({ body, headers, caller, signal }) => {
-      const { projects, allowIncomplete } = body
+      const { projects, allowIncomplete, jobs } = body
       assertMayExport(caller, projects)
       if (parsePrefer(headers.prefer).respondAsync) {
         for (const selection of projects) await findSelection(container.control.prisma, selection)
@@ -112,22 +112,22 @@ export function exportRoutes(container: Container): readonly BoundRoute<Caller>[
               const plain = whileAuthorised(coalesceBorrowed(archive), assertStill, authorisationMs)
               return pipeline(plain, (chunks: AsyncIterable<BorrowedBytes>) => writeBorrowed(chunks, sink), { signal })
             },
-            { signal, allowIncomplete },
+            { signal, allowIncomplete, ...(jobs !== undefined && { jobs }) },
           ),
       }
     }),
     examineExport.handle<Caller>(async ({ body: { projects }, caller, signal }) => {
       assertMayExport(caller, projects)
       const look = async (_archive: unknown, notExported: readonly NotInArchive[]) => [...notExported]
-      const notExported = await withExport(container, projects, look, { signal, allowIncomplete: true })
+      const notExported = await withExport(container, projects, look, { signal, allowIncomplete: true, jobs: 1 })
       return { status: 200, body: { complete: notExported.length === 0, notExported } }
     }),
   ]
 }
 
-/** As before `allowIncomplete` was known, where it does not say yes: a key stands for the same request. */
-const hashOf = ({ projects, allowIncomplete }: z.output<typeof exportRequest>): Buffer =>
-  allowIncomplete ? requestHash(projects, 'incomplete') : requestHash(projects)
+/** As before `allowIncomplete` and `jobs` were known, where they say nothing: a key stands for the same request. */
+const hashOf = ({ projects, allowIncomplete, jobs }: z.output<typeof exportRequest>): Buffer =>
+  requestHash(projects, ...(allowIncomplete ? ['incomplete'] : []), ...(jobs === undefined ? [] : [jobs]))
 
 function assertMayExport(caller: Caller, projects: readonly ExportSelection[]): void {
   for (const { slug, system } of projects) assertMayMove(caller, 'export', slug, system)

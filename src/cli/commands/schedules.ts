@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { allowIncompleteOption, repeatable, yesOption } from './options.ts'
+import { allowIncompleteOption, jobsOption, repeatable, yesOption } from './options.ts'
 import type { Run } from './run.ts'
 
 const schedules = () => import('../schedules.ts')
@@ -30,6 +30,7 @@ function addCreateCommand(program: Command, run: Run): void {
     .addOption(repeatable('--exclude-table <name>', 'leave this table out, its structure and its rows'))
     .option('--grants', 'include the rights of other roles, for those that exist at the target')
     .addOption(allowIncompleteOption())
+    .addOption(jobsOption())
     .option('--keep-last <number>', 'keep this many archives; where some are proven, only those count')
     .option('--keep-days <number>', 'keep archives for this many days')
     .option('--verify', 'restore and compare every archive before its run succeeds')

@@ -8,13 +8,13 @@ import { withDirectExport } from '../../transfer/export/direct-export.ts'
 import { estimateRowsIn } from '../../transfer/export/export-selection.ts'
 import type { SnapshotSource } from '../../transfer/export/locked-source.ts'
 import type { ExportOptions, NotInArchive, UseExport } from '../../transfer/export/open-export.ts'
+import { usualJobs } from '../../transfer/export/usual-jobs.ts'
 import type { CommandContext } from '../environment.ts'
-import { type SelectionOptions, toSelection } from '../export/export-selection.ts'
+import { readJobs, type SelectionOptions, toSelection } from '../export/export-selection.ts'
 import type { ArchiveSummary } from '../export/read-through.ts'
 import { type Receiving, receiveArchive } from '../export/receive-archive.ts'
 import type { DirectAddress } from './direct-address.ts'
 import { withDirectDatabase } from './direct-database.ts'
-import { readJobs } from './reading-jobs.ts'
 
 /** What a command exports of a database that it is connected to. */
 export interface DirectSource {
@@ -42,7 +42,7 @@ export async function withDirectSource<T>(
   options: SelectionOptions,
   use: (source: DirectSource) => Promise<T>,
 ): Promise<T> {
-  const jobs = readJobs(options)
+  const { jobs = usualJobs() } = readJobs(options)
   const { generator, config } = await writingOf(context)
   const chosen = { ...address, stages: chooseStages(address, options.stage) }
   const selection = { ...toSelection(options), slug: address.project, system: false } as const

@@ -9,6 +9,8 @@ export interface Download extends Receiving {
   readonly http: HttpClient
   readonly selection: ExportSelection
   readonly gzip: boolean
+  /** How many sessions read one database. */
+  readonly jobs?: number
 }
 
 /**
@@ -28,10 +30,11 @@ async function requestArchive({
   http,
   selection,
   gzip,
+  jobs,
   signal,
   allowIncomplete = false,
 }: Download): Promise<HttpAnswer> {
-  const answer = await withAllowance({ projects: [selection] }, allowIncomplete, (request) => {
+  const answer = await withAllowance({ projects: [selection], jobs }, allowIncomplete, (request) => {
     const { headers, body } = jsonBody(request)
     return http.open({
       method: 'POST',

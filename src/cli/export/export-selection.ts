@@ -1,4 +1,4 @@
-import type { ExportSelection } from '../../contract/export.ts'
+import { type ExportSelection, MAX_READING_SESSIONS } from '../../contract/export.ts'
 import { wrongUse } from '../../errors.ts'
 import type { ReportOptions } from '../terminal/result.ts'
 
@@ -9,14 +9,20 @@ export interface SelectionOptions {
   readonly excludeTable?: readonly string[]
   readonly grants?: boolean
   readonly allowIncomplete?: boolean
-  /** How many sessions read a database that is named by its address. */
+  /** How many sessions read one database. */
   readonly jobs?: string
 }
 
-/** @throws {AppError} WRONG_USE where it is said how many sessions a server has read. */
-export function assertNoJobs({ jobs }: SelectionOptions): void {
-  if (jobs === undefined) return
-  throw wrongUse('--jobs is for databases that are named by their address: a server reads by itself; leave --jobs out')
+/**
+ * How many sessions are to read one database, as a field of a request: servers of earlier versions do not know it.
+ *
+ * @throws {AppError} WRONG_USE
+ */
+export function readJobs({ jobs }: SelectionOptions): { readonly jobs?: number } {
+  if (jobs === undefined) return {}
+  const count = Number(jobs)
+  if (/^[1-9]\d?$/.test(jobs) && count <= MAX_READING_SESSIONS) return { jobs: count }
+  throw wrongUse(`--jobs must be a whole number from 1 to ${MAX_READING_SESSIONS}`)
 }
 
 /** Those of `data:export`. */

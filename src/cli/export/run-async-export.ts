@@ -8,7 +8,7 @@ import type { ReportOptions } from '../terminal/result.ts'
 import { formatFields } from '../terminal/table.ts'
 import { formatBytes, formatCount } from '../terminal/units.ts'
 import { reportExport } from './export-report.ts'
-import { type SelectionOptions, toSelection } from './export-selection.ts'
+import { readJobs, type SelectionOptions, toSelection } from './export-selection.ts'
 
 interface AsyncExportOptions extends SelectionOptions, ReportOptions {
   readonly output?: string
@@ -22,7 +22,7 @@ export async function runAsyncExport(
 ): Promise<number> {
   const { quiet = false, output, allowIncomplete } = options
   const exported = await withProject(context, source, async (server, project) => {
-    const request = { projects: [{ slug: project, ...toSelection(options) }] }
+    const request = { projects: [{ slug: project, ...toSelection(options) }], ...readJobs(options) }
     const submitted = await submitJob(server.http, '/export', request, allowIncomplete)
     const job = await followJob(context, server.http, submitted, { quiet, cancelOnInterrupt: true })
     assertSucceeded(job)

@@ -4,7 +4,7 @@ import type { CommandContext } from '../environment.ts'
 import { withProject } from '../server.ts'
 import { downloadArchive } from './download-archive.ts'
 import { formatCopied, reportExport } from './export-report.ts'
-import { assertNoJobs, type ExportOptions, toSelection } from './export-selection.ts'
+import { type ExportOptions, readJobs, toSelection } from './export-selection.ts'
 import { assertUsableOutput } from './output-path.ts'
 import { runAsyncExport } from './run-async-export.ts'
 import { outputOf, saveArchive } from './save-archive.ts'
@@ -23,13 +23,13 @@ export async function runExport(
     const { exportDirectly } = await import('../direct/export-directly.ts')
     return exportDirectly(context, source, options)
   }
-  assertNoJobs(options)
+  const asked = readJobs(options)
   if (options.async) return runAsyncExport(context, source, options)
   const exported = await withProject(context, source, async ({ http }, project) => {
     const file = await outputOf(context, project, options)
     const selection = { slug: project, ...toSelection(options) }
     return saveArchive(context, { project, file }, options, (receiving) =>
-      downloadArchive({ http, selection, gzip: options.gzip, ...receiving }),
+      downloadArchive({ http, selection, gzip: options.gzip, ...asked, ...receiving }),
     )
   })
   return reportExport(context, exported, formatCopied(exported), options)

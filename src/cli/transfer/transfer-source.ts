@@ -3,7 +3,7 @@ import type { Target } from '../../transfer/remote/target.ts'
 import type { CommandContext } from '../environment.ts'
 import { downloadArchive } from '../export/download-archive.ts'
 import { examineExport } from '../export/examine-export.ts'
-import { assertNoJobs, type SelectionOptions, toSelection } from '../export/export-selection.ts'
+import { readJobs, type SelectionOptions, toSelection } from '../export/export-selection.ts'
 import type { ArchiveSummary } from '../export/read-through.ts'
 import type { Receiving } from '../export/receive-archive.ts'
 import { withServer } from '../server.ts'
@@ -37,7 +37,6 @@ export async function withTransferSource<T>(
   work: (source: TransferSource) => Promise<T>,
 ): Promise<T> {
   if (target) {
-    assertNoJobs(options)
     return withServer(context, target, (server) => work(serverSource(toEndpoint(server), options)))
   }
   // Loaded here, since all others do without what connects to databases.
@@ -75,10 +74,11 @@ function serverSource(endpoint: Endpoint, options: SelectionOptions): TransferSo
   const { project } = endpoint
   const { http } = endpoint.server
   const selection = { slug: project, ...toSelection(options) }
+  const asked = readJobs(options)
   return {
     ...{ name: nameOf(endpoint), project, endpoint },
     stages: () => stagesOf(endpoint),
     examine: () => examineExport(http, selection),
-    download: (receiving) => downloadArchive({ ...receiving, http, selection, gzip: true }),
+    download: (receiving) => downloadArchive({ ...receiving, ...asked, http, selection, gzip: true }),
   }
 }

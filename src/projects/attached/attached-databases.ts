@@ -62,7 +62,7 @@ export function createAttachedDatabases(options: {
         open(connection, {
           maxConnections: MAX_CONNECTIONS[use],
           session: 'attached',
-          givesByteText: use === 'exports',
+          givesByteText: use === 'exports' || use === 'helping',
         }),
       )
       try {

@@ -1,7 +1,8 @@
 import type pg from 'pg'
 import { quoteLiteral } from '../../database/quoting.ts'
 import type { Query } from '../structure/query.ts'
-import { type LockedSource, lockStatement, type SnapshotOptions } from './locked-source.ts'
+import type { HelperSource } from './helper-room.ts'
+import { type LockedSource, lockStatement, type SnapshotOptions, type SnapshotSource } from './locked-source.ts'
 import { openReadingSession, type ReadingSession } from './reading-session.ts'
 
 /** How many bytes each table has, by object id, with what is stored out of line. */
@@ -11,8 +12,8 @@ export type TableSizes = ReadonlyMap<string, number>
 const BYTES_PER_SESSION = 16 * 1024 * 1024
 
 /**
- * Opens sessions that read rows of the same snapshot, as far as there are connections that nobody else waits for. They are
- * no more than a help: where one cannot be had, there is one less.
+ * Opens sessions that read rows of the same snapshot, as far as there are connections that nobody else needs. They are no
+ * more than a help: where one cannot be had, there is one less.
  */
 export async function openHelpers(
   locked: LockedSource,
@@ -25,27 +26,106 @@ export async function openHelpers(
   const bytes = [...sizes.values()].reduce((sum, size) => sum + size, 0)
   const wanted = Math.min(jobs, Math.ceil(bytes / BYTES_PER_SESSION)) - 1
   if (wanted < 1) return helpers
-  const id = await exportSnapshot(first.query)
-  while (helpers.length < wanted && hasRoom(source.database.pool)) {
-    const session = await openReadingSession(source.database.pool, sessionName).catch(() => undefined)
-    if (!session) break
-    opened.push(session)
-    signal?.throwIfAborted()
-    try {
-      // Were it to wait behind somebody who waits for this export to end, neither would ever go on.
-      await session.execute(`${lockStatement(locked, 'NOWAIT')}; ${setSnapshot(id)}`)
-    } catch {
-      session.close(new Error('the session is of no help'))
-      break
+  const lender = await findLender(source, first.query, wanted)
+  try {
+    const id = lender.hasRoom() ? await exportSnapshot(first.query) : ''
+    while (helpers.length < wanted && lender.hasRoom()) {
+      const session = await lender.open(sessionName).catch(() => undefined)
+      if (!session) break
+      opened.push(session)
+      signal?.throwIfAborted()
+      try {
+        // Were it to wait behind somebody who waits for this export to end, neither would ever go on.
+        await session.execute(`${lockStatement(locked, 'NOWAIT')}; ${setSnapshot(id)}`)
+      } catch {
+        session.close(new Error('the session is of no help'))
+        break
+      }
+      helpers.push(session)
     }
-    helpers.push(session)
+    return helpers
+  } finally {
+    lender.giveRestBack()
   }
-  return helpers
+}
+
+/** Lends sessions one by one, for as long as there is room. */
+interface Lender {
+  hasRoom(): boolean
+  open(sessionName: string): Promise<ReadingSession>
+  /** Leaves to others what was not lent. */
+  giveRestBack(): void
+}
+
+async function findLender({ database, helpers }: SnapshotSource, query: Query, wanted: number): Promise<Lender> {
+  if (!helpers) return lenderOfHalf(database.pool)
+  const pool = await helpers.pool()
+  let reserved = helpers.room.take(Math.min(wanted, await countFree(query, helpers, pool)))
+  return {
+    hasRoom: () => reserved > 0,
+    async open(sessionName) {
+      const session = await openReadingSession(pool, sessionName)
+      reserved -= 1
+      return givingBack(session, () => helpers.room.giveBack(1))
+    },
+    giveRestBack() {
+      helpers.room.giveBack(reserved)
+      reserved = 0
+    },
+  }
 }
 
 /** Half of a pool is left to others. */
-const hasRoom = ({ totalCount, idleCount, waitingCount, options }: pg.Pool): boolean =>
-  waitingCount === 0 && totalCount - idleCount < options.max / 2
+const lenderOfHalf = (pool: pg.Pool): Lender => ({
+  hasRoom: () => pool.waitingCount === 0 && pool.totalCount - pool.idleCount < pool.options.max / 2,
+  open: (sessionName) => openReadingSession(pool, sessionName),
+  giveRestBack: () => undefined,
+})
+
+/** The same session, which calls `giveBack` once it has ended. */
+function givingBack(session: ReadingSession, giveBack: () => void): ReadingSession {
+  let isHeld = true
+  const release = (): void => {
+    if (isHeld) giveBack()
+    isHeld = false
+  }
+  return {
+    ...session,
+    end: () => session.end().then(release),
+    close(error) {
+      session.close(error)
+      release()
+    },
+  }
+}
+
+/** How many sessions of other processes could begin to read rows over HTTP meanwhile. */
+const CONTENT_SESSIONS = 10
+
+/**
+ * How many sessions a login may have beside all that this process, and those who read rows by others, may need of it; and
+ * no more than half of what the server has free.
+ */
+async function countFree(query: Query, { usual }: HelperSource, pool: pg.Pool): Promise<number> {
+  const [found] = await query<{ most: number; open: number; free: number }>(COUNT_FREE_SQL, [])
+  if (!found) return 0
+  const ofLogin =
+    found.most < 0
+      ? Number.POSITIVE_INFINITY
+      : Math.min(found.most - usual - (pool.totalCount - pool.idleCount), found.most - found.open - CONTENT_SESSIONS)
+  return Math.max(0, Math.min(ofLogin, Math.floor(found.free / 2)))
+}
+
+const COUNT_FREE_SQL = `
+  SELECT rolconnlimit AS most,
+         (SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity
+           WHERE usename OPERATOR(pg_catalog.=) rolname)::pg_catalog.int4 AS open,
+         pg_catalog.current_setting('max_connections')::pg_catalog.int4
+           OPERATOR(pg_catalog.-) pg_catalog.current_setting('superuser_reserved_connections')::pg_catalog.int4
+           OPERATOR(pg_catalog.-) COALESCE(pg_catalog.current_setting('reserved_connections', true), '0')::pg_catalog.int4
+           OPERATOR(pg_catalog.-) (SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity
+                                    WHERE usesysid IS NOT NULL)::pg_catalog.int4 AS free
+    FROM pg_catalog.pg_roles WHERE rolname OPERATOR(pg_catalog.=) CURRENT_USER`
 
 /** How large the tables are, which are locked: to ask that of one that somebody else has locked means to wait. */
 export async function readSizes({ tables, session }: LockedSource): Promise<TableSizes> {

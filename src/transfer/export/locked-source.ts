@@ -1,11 +1,14 @@
 import { quoteQualified } from '../../database/quoting.ts'
 import type { ProjectDatabase } from '../../projects/stage-database.ts'
 import type { Stage } from '../../projects/stages.ts'
+import type { HelperSource } from './helper-room.ts'
 import { openReadingSession, type ReadingSession } from './reading-session.ts'
 
 /** Stages of one database that are to be read. */
 export interface SnapshotSource extends ProjectDatabase {
   readonly stages: readonly Stage[]
+  /** Where others use the same connections; where it is left out, sessions that help are of `database`. */
+  readonly helpers?: HelperSource
 }
 
 export interface SnapshotOptions {

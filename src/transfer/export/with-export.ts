@@ -1,5 +1,6 @@
 import type { ExportSelection } from '../../contract/export.ts'
 import type { Database, Transaction } from '../../database/database.ts'
+import { USUAL_CONNECTIONS } from '../../database/login-databases.ts'
 import { invalidRequest } from '../../errors.ts'
 import { unlessDeleted } from '../../projects/deleted-meanwhile.ts'
 import type { Project } from '../../projects/projects.ts'
@@ -9,6 +10,7 @@ import type { Turns } from '../../projects/turns.ts'
 import { StageMoved } from './declare-tables.ts'
 import type { ProjectRecords } from './export-archive.ts'
 import { findSelection } from './export-selection.ts'
+import type { HelperRoom, HelperSource } from './helper-room.ts'
 import type { SnapshotSource } from './locked-source.ts'
 import {
   declareAll,
@@ -19,6 +21,7 @@ import {
   type Writing,
 } from './open-export.ts'
 import { type SourceSnapshot, withOwnSnapshot } from './snapshot.ts'
+import { usualJobs } from './usual-jobs.ts'
 
 export interface ExportServices extends Writing {
   readonly control: Database
@@ -28,6 +31,8 @@ export interface ExportServices extends Writing {
   readonly projectDatabase: FindProjectDatabase
   /** The projects' turns: how many exports each may have under way here. */
   readonly exportTurns: Turns
+  /** How many sessions may help. */
+  readonly helperRoom: HelperRoom
 }
 
 /**
@@ -65,7 +70,9 @@ export async function withExport<T>(
     return withOwnSnapshot(snapshots, sources, withTransaction, opening)
   }
   return unlessDeleted(control.prisma, [...idOf.keys()], () =>
-    exportTurns.take(projectIds, () => openExport(services, [system, ...external(sources)], open, options)),
+    exportTurns.take(projectIds, () =>
+      openExport(services, [system, ...external(sources)], open, { ...options, jobs: options.jobs ?? usualJobs() }),
+    ),
   )
 }
 
@@ -83,11 +90,16 @@ function assertDistinct(selections: readonly ExportSelection[]): void {
 }
 
 async function findSelected(
-  { control, projectDatabase }: ExportServices,
+  { control, projectDatabase, helperRoom }: ExportServices,
   selection: ExportSelection,
 ): Promise<{ readonly project: Project; readonly source: SnapshotSource }> {
   const { project, stages } = await findSelection(control.prisma, selection)
-  return { project, source: { ...(await projectDatabase(project, 'exports')), stages } }
+  const helpers: HelperSource = {
+    room: helperRoom,
+    usual: USUAL_CONNECTIONS,
+    pool: async () => (await projectDatabase(project, 'helping')).database.pool,
+  }
+  return { project, source: { ...(await projectDatabase(project, 'exports')), stages, helpers } }
 }
 
 /**

@@ -16,7 +16,7 @@ import type { AttemptContext } from './processor.ts'
  * job's.
  */
 export async function runExport(context: AttemptContext, request: ExportRequest): Promise<void> {
-  const { allowIncomplete } = request
+  const { allowIncomplete, jobs } = request
   const projects = selectionsOf(request)
   const { container, job, matched, signal, progress, sessionName, authorise, succeed } = context
   const { control, config } = container
@@ -40,7 +40,7 @@ export async function runExport(context: AttemptContext, request: ExportRequest)
       progress.update({ stage, table })
     }
     const notExported = await withExport(container, projects, write, {
-      ...{ sessionName, signal, onRows, allowIncomplete },
+      ...{ sessionName, signal, onRows, allowIncomplete, ...(jobs !== undefined && { jobs }) },
     })
     const lacking = { complete: notExported.length === 0, notExported }
     const rowsMissing = completenessOf(lacking) === 'rows missing'

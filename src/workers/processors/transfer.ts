@@ -17,18 +17,19 @@ import type { AttemptContext } from './processor.ts'
 
 interface Asked extends RowsPolicy {
   readonly selection: Omit<ExportSelection, 'slug'>
+  readonly jobs?: number
 }
 
 /** Moves a project's rows to another project: on this server, from another one, or to another one. */
 export async function runTransfer(context: AttemptContext, request: TransferRequest): Promise<void> {
-  const { source, target, system, stages, excludeTables, grants, allowIncomplete } = request
+  const { source, target, system, stages, excludeTables, grants, allowIncomplete, jobs } = request
   const selection = {
     system,
     ...(stages && { stages }),
     ...(excludeTables && { excludeTables }),
     ...(grants && { grants }),
   }
-  const asked: Asked = { selection, allowIncomplete }
+  const asked: Asked = { selection, allowIncomplete, ...(jobs !== undefined && { jobs }) }
   if ('dsn' in source && 'project' in target) return pull(context, source.dsn, target.project, asked)
   if ('project' in source && 'dsn' in target) return push(context, source.project, target.dsn, asked)
   if ('project' in source && 'project' in target) return move(context, source.project, target.project, asked)
@@ -81,7 +82,7 @@ async function push(context: AttemptContext, slug: string, dsn: string, asked: A
 async function withSource<T>(
   { container, progress, sessionName }: AttemptContext,
   slug: string,
-  { selection, allowIncomplete }: Asked,
+  { selection, allowIncomplete, jobs }: Asked,
   use: (archive: AsyncIterable<BorrowedBytes>, notExported: readonly NotInArchive[]) => Promise<T>,
 ): Promise<T> {
   const projects = [{ slug, ...selection }]
@@ -90,6 +91,7 @@ async function withSource<T>(
   return withExport(container, projects, use, {
     sessionName,
     allowIncomplete,
+    ...(jobs !== undefined && { jobs }),
     onRows({ stage, table, rows }) {
       progress.addRows(rows)
       progress.update({ stage, table })

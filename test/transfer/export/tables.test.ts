@@ -2,7 +2,6 @@ import { gunzipSync } from 'node:zlib'
 import { request } from 'undici'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { quoteIdentifier, quoteQualified } from '../../../src/database/quoting.ts'
-import { copied } from '../../../src/lib/borrowed-bytes.ts'
 import { withExport } from '../../../src/transfer/export/with-export.ts'
 import { collect } from '../../support/archives/archive-sample.ts'
 import { tablesOf } from '../../support/archives/archive-text.ts'
@@ -15,7 +14,7 @@ const MEBIBYTE = 1024 * 1024
 let wharf: TestWharf
 
 beforeAll(async () => {
-  wharf = await startWharf()
+  wharf = await startWharf({ environment: { WHARF_HELPING_SESSIONS: '6' } })
 })
 
 afterAll(() => wharf.close())
@@ -189,6 +188,30 @@ test('an export whose reader pauses has PostgreSQL wait, and keeps a few megabyt
   await expect.poll(() => wharf.database.query(waiting)).toHaveLength(0)
 })
 
+/** Asks for the archive of a project as it comes. */
+const openArchive = (project: string, { jobs, gzip = false }: { readonly jobs?: number; readonly gzip?: boolean }) =>
+  request(`${wharf.url}/export`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${ROOT_TOKEN}`,
+      'content-type': 'application/json',
+      'accept-encoding': gzip ? 'gzip' : 'identity',
+    },
+    body: JSON.stringify({ projects: [{ slug: project, system: false }], jobs }),
+  })
+
+/** All but its first line, with the date. */
+async function withoutDate(archive: AsyncIterable<Buffer>): Promise<Buffer> {
+  const bytes = Buffer.concat(await collect(archive))
+  return bytes.subarray(bytes.indexOf('\n') + 1)
+}
+
+/** Of how many sessions the exports under way read rows. */
+async function readingSessions(): Promise<number> {
+  const reading = `SELECT FROM pg_stat_activity WHERE application_name LIKE 'wharf export %' AND usename <> current_user`
+  return (await wharf.database.query(reading)).length
+}
+
 test('one, two and four sessions give the same file, but for the first line', async () => {
   const filler = 'repeat(md5(n::text), 12)'
   await createProject(
@@ -199,46 +222,61 @@ test('one, two and four sessions give the same file, but for the first line', as
      CREATE TABLE small AS SELECT n FROM generate_series(1, 10) n;
      CREATE TABLE other AS SELECT n, ${filler} AS t FROM generate_series(1, 60000) n; CREATE TABLE none (n int)`,
   )
-  const archives: string[] = []
-  const sessions: number[] = []
+  const archives: Buffer[] = []
   for (const jobs of [1, 2, 4]) {
-    await withExport(
-      wharf.container,
-      [{ slug: 'shared', system: false }],
-      async (archive) => {
-        archives.push(Buffer.concat(await collect(copied(archive))).toString())
-        const named = `SELECT FROM pg_stat_activity WHERE application_name = 'shared' AND usename <> current_user`
-        sessions.push((await wharf.database.query(named)).length)
-      },
-      { sessionName: 'shared', jobs },
-    )
+    const { body } = await openArchive('shared', { jobs })
+    await expect.poll(readingSessions).toBe(jobs)
+    archives.push(await withoutDate(body))
+    await expect.poll(readingSessions).toBe(0)
   }
-  const [one = '', ...others] = archives.map((archive) => archive.slice(archive.indexOf('\n')))
-  expect(tablesOf(archives[0] ?? '').map(({ name, count }) => [name, count])).toEqual([
+  const [one = Buffer.alloc(0), ...others] = archives
+  expect(tablesOf(one.toString()).map(({ name, count }) => [name, count])).toEqual([
     ['large', expect.any(Number)],
     ['large', expect.any(Number)],
     ['none', 0],
     ['other', 60000],
     ['small', 10],
   ])
-  expect(others.every((other) => other === one)).toBe(true)
-  expect(sessions).toEqual([1, 2, 4])
+  expect(others.every((other) => other.equals(one))).toBe(true)
+})
+
+test('exports that want many sessions leave some to others, and reads of rows are answered meanwhile', async () => {
+  const bodies: Awaited<ReturnType<typeof openArchive>>['body'][] = []
+  const sessions: number[] = []
+  for (let n = 0; n < 4; n += 1) {
+    bodies.push((await openArchive('shared', { jobs: 32 })).body)
+    sessions.push(await readingSessions())
+  }
+  // Beside its own, each has half of those that are free, of six.
+  expect(sessions).toEqual([4, 7, 9, 10])
+  expect((await wharf.root.get('/content/shared/live/small')).json).toHaveLength(10)
+  const archives = await Promise.all(bodies.map(withoutDate))
+  expect(archives.every((archive) => archive.equals(archives[0] as Buffer))).toBe(true)
+})
+
+test('no session helps where the login may have no more than what all else may need', async () => {
+  const [login] = await wharf.database.query<{ name: string }>(
+    `SELECT login AS name FROM control.project WHERE slug = 'shared'`,
+  )
+  await wharf.database.query(`ALTER ROLE ${quoteIdentifier(login?.name ?? '')} CONNECTION LIMIT 29`)
+  const { body } = await openArchive('shared', { jobs: 4 })
+  expect(await readingSessions()).toBe(2)
+  await body.dump({ limit: Number.MAX_SAFE_INTEGER })
 })
 
 test('who reads an archive that is not compressed, and pauses, gets the same rows', async () => {
   const waiting = `SELECT FROM pg_stat_activity WHERE application_name LIKE 'wharf export %' AND wait_event = 'ClientWrite'`
-  const ask = (headers: Readonly<Record<string, string>>) =>
-    request(`${wharf.url}/export`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${ROOT_TOKEN}`, 'content-type': 'application/json', ...headers },
-      body: JSON.stringify({ projects: [{ slug: 'shared', system: false }] }),
-    })
-  const { body } = await ask({})
+  const { body } = await openArchive('shared', { jobs: 1 })
   await expect.poll(() => wharf.database.query(waiting)).toHaveLength(1)
-  const plain = Buffer.concat(await collect(body))
-  const whole = gunzipSync(Buffer.concat(await collect((await ask({ 'accept-encoding': 'gzip' })).body)))
-  const withoutDate = (archive: Buffer): Buffer => archive.subarray(archive.indexOf('\n'))
-  expect(withoutDate(plain).equals(withoutDate(whole))).toBe(true)
+  const plain = await withoutDate(body)
+  const packed = await openArchive('shared', { jobs: 1, gzip: true })
+  const whole = gunzipSync(Buffer.concat(await collect(packed.body)))
+  expect(plain.equals(whole.subarray(whole.indexOf('\n') + 1))).toBe(true)
+})
+
+test.each([0, 33, 1.5])('%s sessions are refused', async (jobs) => {
+  const answer = await wharf.root.post('/export', { json: { projects: [{ slug: 'shared' }], jobs } })
+  expect(answer.status).toBe(400)
 })
 
 test('a stage whose project and stage have the longest names is exported like any other', async () => {
