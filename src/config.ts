@@ -13,13 +13,14 @@ const url = (protocols: readonly string[]) =>
     error: `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
   })
 
-const integer = (min: number, max: number, fallback: number) =>
+const wholeNumber = (min: number, max: number) =>
   z
     .string()
     .regex(/^\d+$/, { error: `must be a whole number from ${min} to ${max}` })
     .transform(Number)
     .refine((value) => value >= min && value <= max, { error: `must be a whole number from ${min} to ${max}` })
-    .default(fallback)
+
+const integer = (min: number, max: number, fallback: number) => wholeNumber(min, max).default(fallback)
 
 const list = z
   .string()
@@ -45,6 +46,8 @@ const SETTINGS = {
   host: setting('WHARF_HOST', z.string().default('127.0.0.1')),
   /** 0 lets the system choose a port. */
   port: setting('WHARF_PORT', integer(0, 65_535, 4000)),
+  /** Where a process that only works on jobs says how it is; undefined: nowhere. */
+  metricsPort: setting('WHARF_METRICS_PORT', wholeNumber(0, 65_535).optional()),
   /** Absolute path of the folder that keeps the embedded database, archives and local secrets. */
   dataDir: setting(
     'WHARF_DATA_DIR',

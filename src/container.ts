@@ -16,6 +16,7 @@ import { createRoom, type Room } from './database/room.ts'
 import { openSession } from './database/session-client.ts'
 import { assertOpensAndTakesWrites } from './database/takes-writes.ts'
 import { MAX_JOB_EXPORTS, MAX_JOB_IMPORTS } from './jobs/catalogue.ts'
+import { createEndedJobs, type EndedJobs } from './jobs/ended-jobs.ts'
 import { type JobQueue, openJobQueue } from './jobs/queue.ts'
 import { openPostgresBackend, openRedisBackend, type QueueBackend } from './jobs/queue-backend.ts'
 import { resealSecrets } from './jobs/reseal-secrets.ts'
@@ -127,6 +128,8 @@ export interface Container {
   readonly queue: JobQueue
   readonly watcher: JobWatcher
   readonly jobTimings: JobTimings
+  /** Counts those that end in this process. */
+  readonly endedJobs: EndedJobs
   /** Where this process keeps uploads while it checks and loads them. */
   readonly spoolFolder: string
 }
@@ -168,8 +171,7 @@ export async function createContainer(options: {
   const restorePassword = (login: Login) => restoreProjectPassword(control.prisma, login, logger)
   const logins = createLoginDatabases({ baseUrl: databaseUrl, open, restorePassword })
   lifecycle.onClose('project databases', logins.closeAll)
-  const attaching = { control: control.prisma, seal, open, allowedHosts: config.transferHosts }
-  const attached = createAttachedDatabases(attaching)
+  const attached = createAttachedDatabases({ control: control.prisma, seal, open, allowedHosts: config.transferHosts })
   lifecycle.onClose('attached databases', attached.closeAll)
 
   const artifacts = await createArtifactStore(config.artifacts)
@@ -217,6 +219,7 @@ export async function createContainer(options: {
     queue,
     watcher,
     jobTimings,
+    endedJobs: createEndedJobs(),
     spoolFolder: await openSpoolFolder(config.dataDir),
   }
 }

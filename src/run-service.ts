@@ -4,7 +4,7 @@ import { rootTokenPath } from './data-folder/secrets.ts'
 import { prepareRuntime, startLean } from './lib/runtime.ts'
 import { createLogger } from './logger.ts'
 import type { ServicePart } from './service.ts'
-import { welcome } from './welcome.ts'
+import { welcome, welcomeOfWorker } from './welcome.ts'
 
 /**
  * Runs the service until SIGINT or SIGTERM, or until it cannot go on. A second signal ends the process at once. The root
@@ -23,11 +23,11 @@ export async function runService(config: Config, parts?: readonly ServicePart[])
     const { startService } = await import('./service.ts')
     return startService({ config, logger, shared: true, ...(parts && { parts }) })
   })
-  const { url, rootToken } = service
+  const { url, metricsUrl, rootToken } = service
   const showToken = makesToken || process.stdout.isTTY
   const hasDemo = !config.databaseUrl
   process.stdout.write(
-    url === undefined ? 'Wharf works on jobs\n' : welcome({ url, rootToken, tokenFile, showToken, hasDemo }),
+    url === undefined ? welcomeOfWorker(metricsUrl) : welcome({ url, rootToken, tokenFile, showToken, hasDemo }),
   )
   const reason = await Promise.race([stop, service.failed])
   if (typeof reason === 'string') {

@@ -1,7 +1,8 @@
 import { stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { type ApiAddress, assertFree } from './api/assert-free.ts'
 import type { Listening } from './api/listen.ts'
-import { startApi } from './api/start-api.ts'
+import { startApi, startMonitoring } from './api/start-api.ts'
 import type { Config } from './config.ts'
 import { type Container, createContainer, rootTokenOf } from './container.ts'
 import { makeDataFolder } from './data-folder/make-data-folder.ts'
@@ -39,6 +40,8 @@ export type ServicePart = (typeof SERVICE_PARTS)[number]
 export interface Service {
   /** Where the interface is; undefined where this process has none. */
   readonly url: string | undefined
+  /** Where a process without an interface says how it is; undefined where it does not. */
+  readonly metricsUrl: string | undefined
   readonly rootToken: string
   readonly container: Container
   /** Resolves with the reason when the service cannot go on, e.g. since its database ended. */
@@ -80,9 +83,13 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 
 async function start(options: ServiceOptions, lifecycle: Lifecycle): Promise<Service> {
   const { config, logger, shared, parts = SERVICE_PARTS } = options
+  const ports = portsOf(options)
   if (!config.databaseUrl && parts.length < SERVICE_PARTS.length) throw sharedDatabaseNeeded()
   if (config.databaseUrl) await makeDataFolder(config.dataDir)
   else await takeForDatabase(options, lifecycle)
+  // Before a database is set up: a taken port is for who starts it to see at once.
+  if (ports.api) await assertFree(ports.api, 'WHARF_PORT')
+  if (ports.metrics) await assertFree(ports.metrics, 'WHARF_METRICS_PORT')
   const rootToken = await rootTokenOf(config)
   const database = config.databaseUrl
     ? { url: config.databaseUrl, failed: new Promise<never>(() => undefined) }
@@ -99,13 +106,37 @@ async function start(options: ServiceOptions, lifecycle: Lifecycle): Promise<Ser
   startSweeping(container, lifecycle)
   await startJobs(container, lifecycle, parts)
 
-  const api = parts.includes('api') ? await serveApi(container, lifecycle, shared) : undefined
-  return { url: api?.url, rootToken, container, failed: database.failed, close: () => lifecycle.close() }
+  const api = ports.api && (await serveApi(container, lifecycle, { address: ports.api, shared }))
+  const metrics = ports.metrics && (await startMonitoring(container, ports.metrics))
+  if (metrics) lifecycle.onClose('metrics', () => metrics.close())
+  return {
+    url: api?.url,
+    metricsUrl: metrics?.url,
+    rootToken,
+    container,
+    failed: database.failed,
+    close: () => lifecycle.close(),
+  }
 }
 
-async function serveApi(container: Container, lifecycle: Lifecycle, shared: boolean): Promise<Listening> {
+/** Where this process is to listen. */
+function portsOf({ config, shared, parts = SERVICE_PARTS }: ServiceOptions): {
+  readonly api: ApiAddress | undefined
+  readonly metrics: ApiAddress | undefined
+} {
+  const { host, port, metricsPort } = config
+  if (parts.includes('api'))
+    return { api: shared ? { host, port } : { host: '127.0.0.1', port: 0 }, metrics: undefined }
+  return { api: undefined, metrics: metricsPort === undefined ? undefined : { host, port: metricsPort } }
+}
+
+async function serveApi(
+  container: Container,
+  lifecycle: Lifecycle,
+  { address, shared }: { readonly address: ApiAddress; readonly shared: boolean },
+): Promise<Listening> {
   const { config } = container
-  const api = await startApi(container, shared ? config : { host: '127.0.0.1', port: 0 })
+  const api = await startApi(container, address)
   lifecycle.onClose('api', () => api.close())
   if (shared) {
     const url = toLocalUrl(api.url)

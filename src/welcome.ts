@@ -24,6 +24,10 @@ ${hasDemo ? DEMO : OWN}
 `
 }
 
+/** What a process says that only works on jobs. @param metricsUrl where it says how it is. */
+export const welcomeOfWorker = (metricsUrl: string | undefined): string =>
+  `Wharf works on jobs${metricsUrl === undefined ? '' : `; its figures are at ${metricsUrl}/metrics`}\n`
+
 const DEMO = `  npm run wharf project:show demo
   npm run wharf data:export                      # writes demo.jsonl.gz`
 

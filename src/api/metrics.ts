@@ -1,7 +1,10 @@
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Database } from '../database/database.ts'
+import type { EndedJobs } from '../jobs/ended-jobs.ts'
 import type { JobQueue } from '../jobs/queue.ts'
 import { type RunSummary, summariseRuns } from '../jobs/schedules/runs.ts'
+import { within } from '../lib/within.ts'
+import type { ReadinessCheck, ReadinessChecks } from './readiness.ts'
 
 /** A request that has been answered, one way or the other. */
 export interface AnsweredRequest {
@@ -19,19 +22,33 @@ export interface Metrics {
 
 const BUCKETS_SECONDS = [0.005, 0.025, 0.1, 0.5, 1, 5, 30, 120, 600]
 
+/** How long any one figure may take, in milliseconds: less than Prometheus waits for all. */
+const READ_MS = 5_000
+
 type Figures = readonly (readonly [labels: Readonly<Record<string, string>>, value: number])[]
 
 /** Adds a figure that is asked for each time that somebody asks for all. */
 type AddGauge = (name: string, help: string, labelNames: readonly string[], read: () => Promise<Figures>) => void
 
+export interface MetricsServices {
+  readonly control: Database
+  readonly queue: JobQueue
+  readonly endedJobs: EndedJobs
+  /** What the process depends on, by name. */
+  readonly checks: ReadinessChecks
+}
+
 /**
- * Figures for Prometheus. Those about jobs are taken from the records when somebody asks, so that every process that
- * has the interface gives the same, whichever process works on them.
+ * Figures for Prometheus. Those about jobs and schedules are taken from the records when somebody asks, so that every
+ * process gives the same, whichever process works on them; where the database does not answer, they are left out.
  */
-export function createMetrics({ control, queue }: { readonly control: Database; readonly queue: JobQueue }): Metrics {
+export function createMetrics({ control, queue, endedJobs, checks }: MetricsServices): Metrics {
   const registry = new Registry()
   const registers = [registry]
-  collectDefaultMetrics({ register: registry, prefix: 'wharf_' })
+  // Under the names that they have everywhere, for dashboards that are there already.
+  collectDefaultMetrics({ register: registry })
+  for (const name of GAUGES_NAMED_AS_COUNTERS) registry.removeSingleMetric(name)
+  for (const metric of endedJobs.metrics) registry.registerMetric(metric)
   const requests = new Histogram({
     name: 'wharf_http_request_duration_seconds',
     help: 'How long requests took, to the last byte of the answer.',
@@ -46,22 +63,45 @@ export function createMetrics({ control, queue }: { readonly control: Database; 
       labelNames,
       registers,
       async collect() {
-        const figures = await read()
+        const [figures] = await Promise.allSettled([within(READ_MS, read(), () => [])])
         this.reset()
-        for (const [labels, value] of figures) this.set(labels, value)
+        if (figures.status === 'rejected') return
+        for (const [labels, value] of figures.value) this.set(labels, value)
       },
     })
   }
+  addGauge(
+    'wharf_dependency_up',
+    'Whether what this process depends on answers, as in /readyz: 1 or 0.',
+    ['dependency'],
+    () => Promise.all(Object.entries(checks).map(readDependency)),
+  )
   addJobMetrics(addGauge, control)
   addScheduleMetrics(addGauge, control)
   addGauge('wharf_queue_waiting', 'Jobs that wait in the queue for a worker.', ['kind'], async () => {
-    const [depth] = await Promise.allSettled([queue.depth()])
-    return depth.status === 'rejected' ? [] : [...depth.value].map(([kind, count]) => [{ kind }, count])
+    const depth = await queue.depth()
+    return [...depth].map(([kind, count]) => [{ kind }, count])
   })
   return {
     observeRequest: ({ operation = 'unknown', status, seconds }) => requests.observe({ operation, status }, seconds),
     render: () => registry.metrics(),
   }
+}
+
+/** What the client for Prometheus calls against Prometheus' own rules. */
+const GAUGES_NAMED_AS_COUNTERS = [
+  'nodejs_active_handles_total',
+  'nodejs_active_requests_total',
+  'nodejs_active_resources_total',
+]
+
+async function readDependency([dependency, check]: [string, ReadinessCheck]): Promise<Figures[number]> {
+  const answers = within(
+    READ_MS / 2,
+    check(AbortSignal.timeout(READ_MS / 2)).then(() => 1),
+    () => 0,
+  )
+  return [{ dependency }, await answers.catch(() => 0)]
 }
 
 function addJobMetrics(addGauge: AddGauge, { prisma }: Database): void {
@@ -81,39 +121,37 @@ function addJobMetrics(addGauge: AddGauge, { prisma }: Database): void {
     [],
     async () => [[{}, await prisma.artifact.count({ where: { state: 'ready', damagedAt: { not: null } } })]],
   )
-  addGauge(
-    'wharf_job_recent_duration_seconds',
-    'How long jobs took that ended in the last hour, from their first beginning to their end.',
-    ['kind', 'status', 'quantile'],
-    async () => {
-      const rows = await prisma.$queryRaw<{ kind: string; status: string; quantiles: number[] }[]>`
-        SELECT kind, status, percentile_cont(ARRAY[0.5, 0.95, 1])
-                 WITHIN GROUP (ORDER BY extract(epoch FROM finished_at - started_at)::float8) AS quantiles
-          FROM control.job WHERE finished_at > now() - interval '1 hour' AND started_at IS NOT NULL
-         GROUP BY kind, status`
-      return rows.flatMap(({ kind, status, quantiles }) =>
-        ['0.5', '0.95', '1'].map((quantile, index) => [{ kind, status, quantile }, quantiles[index] ?? 0] as const),
-      )
-    },
-  )
 }
 
 /**
  * Figures about schedules that are enabled, by their ids: what an alarm about a backup that has stopped working needs.
- * They reveal nothing else about a schedule, since `/metrics` needs no token.
+ * They reveal nothing but its name about a schedule, since `/metrics` needs no token.
  */
 function addScheduleMetrics(addGauge: AddGauge, { prisma }: Database): void {
-  const ofSchedules = (figureOf: (runs: RunSummary) => number | undefined) => async (): Promise<Figures> => {
-    const enabled = await prisma.schedule.findMany({ where: { enabled: true }, select: { id: true } })
-    const summaries = await summariseRuns(
-      prisma,
-      enabled.map(({ id }) => id),
-    )
-    return [...summaries].flatMap(([schedule, runs]) => {
-      const figure = figureOf(runs)
-      return figure === undefined ? [] : [[{ schedule }, figure] as const]
-    })
-  }
+  const select = { id: true, name: true, kind: true, verify: true } as const
+  const findEnabled = () => prisma.schedule.findMany({ where: { enabled: true }, select })
+  addGauge(
+    'wharf_schedule_info',
+    'What an enabled schedule is called; always 1.',
+    ['schedule', 'name', 'kind'],
+    async () => {
+      const enabled = await findEnabled()
+      return enabled.map(({ id, name, kind }) => [{ schedule: id, name, kind }, 1])
+    },
+  )
+  const ofSchedules =
+    (figureOf: (runs: RunSummary, verify: boolean) => number | undefined) => async (): Promise<Figures> => {
+      const enabled = await findEnabled()
+      const summaries = await summariseRuns(
+        prisma,
+        enabled.map(({ id }) => id),
+      )
+      return enabled.flatMap(({ id, verify }) => {
+        const runs = summaries.get(id)
+        const figure = runs && figureOf(runs, verify)
+        return figure === undefined ? [] : [[{ schedule: id }, figure] as const]
+      })
+    }
   addGauge(
     'wharf_schedule_last_success_timestamp_seconds',
     'When the last run that succeeded ended; 0 where none has.',
@@ -122,9 +160,9 @@ function addScheduleMetrics(addGauge: AddGauge, { prisma }: Database): void {
   )
   addGauge(
     'wharf_schedule_last_proven_timestamp_seconds',
-    'When an archive was last restored, and was the same; 0 where none was.',
+    'When an archive was last restored, and was the same; 0 where none was, left out where none is to be.',
     ['schedule'],
-    ofSchedules(({ lastProven }) => secondsOf(lastProven?.provenAt)),
+    ofSchedules(({ lastProven }, verify) => (verify ? secondsOf(lastProven?.provenAt) : undefined)),
   )
   addGauge(
     'wharf_schedule_last_run_failed',

@@ -1,12 +1,14 @@
+import type { Config } from '../config.ts'
 import type { Container } from '../container.ts'
 import { createProver, readProofSecret } from '../data-folder/service-proof.ts'
-import { AppError } from '../errors.ts'
-import { errorCode } from '../lib/error-code.ts'
+import { unauthenticated } from '../errors.ts'
 import { authenticate, type Caller } from '../projects/access.ts'
 import { authorise } from './access.ts'
-import { createApi } from './create-api.ts'
+import { type ApiAddress, cannotListen } from './assert-free.ts'
+import { type Api, createApi } from './create-api.ts'
 import { type Listening, listen } from './listen.ts'
 import { createMetrics } from './metrics.ts'
+import { readinessOf } from './readiness.ts'
 import { attachedServerRoutes } from './routers/attached-servers.ts'
 import { attachmentRoutes } from './routers/attachments.ts'
 import { contentRoutes } from './routers/content.ts'
@@ -29,11 +31,8 @@ import { transferRoutes } from './routers/transfer.ts'
  * @param address where to listen; port 0 lets the system choose.
  * @throws {AppError} CONFIG_INVALID where the address cannot be had.
  */
-export async function startApi(
-  container: Container,
-  address: { readonly host: string; readonly port: number },
-): Promise<Listening> {
-  const { config, control, assertDatabaseReady, queue, logger, rootTokenHash, version } = container
+export async function startApi(container: Container, address: ApiAddress): Promise<Listening> {
+  const { config, control, logger, rootTokenHash, version } = container
   const proofSecret = await readProofSecret(config.dataDir)
   const prove = createProver(proofSecret)
   const routes = [
@@ -52,12 +51,10 @@ export async function startApi(
     ...jobRoutes(container),
     ...jobFileRoutes(container),
   ]
-  const checks = {
-    // The connections that are there, and one more.
-    database: () => Promise.all([control.prisma.$queryRaw`SELECT 1`, assertDatabaseReady()]),
-  }
-  const checksOfJobs = { queue: () => queue.assertAvailable() }
-  const metrics = createMetrics(container)
+  const { database, queue } = readinessOf(container)
+  const metrics = createMetrics({ ...container, checks: { database, queue } })
+  const checks = { database }
+  const checksOfJobs = { queue }
   const api = createApi<Caller>({
     routes: [...routes, ...createServiceRoutes({ checks, checksOfJobs, routes, version, metrics, prove })],
     observe: metrics.observeRequest,
@@ -74,20 +71,40 @@ export async function startApi(
     requestLimits: config,
     trustedProxies: config.trustedProxies,
   })
-  try {
-    const { maxConnections, trustedProxies } = config
-    return await listen(api, { ...address, connections: { maxConnections, trustedProxies } })
-  } catch (error) {
-    throw new AppError('CONFIG_INVALID', `cannot listen on ${address.host}:${address.port}: ${advice(error)}`, {
-      cause: error,
-    })
-  }
+  return listenAt(api, address, 'WHARF_PORT', config)
 }
 
-function advice(error: unknown): string {
-  const code = errorCode(error)
-  if (code === 'EADDRINUSE') return 'another program listens there; stop it, or set WHARF_PORT to another port'
-  if (code === 'EADDRNOTAVAIL') return 'this machine has no such address; set WHARF_HOST'
-  if (code === 'EACCES') return 'ports below 1024 need more rights; set WHARF_PORT'
-  return error instanceof Error ? error.message : String(error)
+/**
+ * Serves what Prometheus and supervisors ask a process that has no interface: `/healthz`, `/readyz` and `/metrics`. It is
+ * ready only with its queue, since without there is nothing that it could do.
+ *
+ * @throws {AppError} CONFIG_INVALID where the address cannot be had.
+ */
+export async function startMonitoring(container: Container, address: ApiAddress): Promise<Listening> {
+  const { config, logger, version } = container
+  const checks = readinessOf(container)
+  const metrics = createMetrics({ ...container, checks })
+  const routes = createServiceRoutes({ checks, routes: [], version, metrics })
+  const api = createApi<never>({
+    routes: routes.filter(({ spec }) => MONITORING.has(spec.path)),
+    observe: metrics.observeRequest,
+    authenticate: () => Promise.reject(unauthenticated('no call of a worker takes a token')),
+    authorise: () => undefined,
+    tokenIdOf: () => 'none',
+    logger,
+    requestLimits: config,
+    trustedProxies: config.trustedProxies,
+  })
+  return listenAt(api, address, 'WHARF_METRICS_PORT', config)
+}
+
+const MONITORING: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics'])
+
+async function listenAt(api: Api, address: ApiAddress, variable: string, connections: Config): Promise<Listening> {
+  const { maxConnections, trustedProxies } = connections
+  try {
+    return await listen(api, { ...address, connections: { maxConnections, trustedProxies } })
+  } catch (error) {
+    throw cannotListen(error, address, variable)
+  }
 }

@@ -12,6 +12,7 @@ import { sweepOwnProjects } from '../projects/own-database/own-project.ts'
 import { reopenLogins } from '../projects/project-login.ts'
 import type { FindProjectDatabase } from '../projects/stage-database.ts'
 import { endStaleSessions } from './end-sessions.ts'
+import type { EndedJobs } from './ended-jobs.ts'
 import { toJobError, workerLost } from './job-error.ts'
 import type { JobQueue } from './queue.ts'
 import { removeArtifacts } from './sweep-artifacts.ts'
@@ -33,6 +34,7 @@ export interface SweepOptions {
 export interface SweepServices {
   readonly control: Database
   readonly queue: JobQueue
+  readonly endedJobs: EndedJobs
   readonly artifacts: ArtifactStore
   readonly room: Room
   readonly seal: Seal
@@ -87,13 +89,18 @@ const alone = ({ pool }: Database, { leaseMs }: SweepOptions, use: () => Promise
  * A worker has to be silent still after the time in which it would have been heard of: where PostgreSQL itself stood
  * still, every worker seems to have been silent, until it can say something again.
  */
-async function reclaimStale({ control, logger }: SweepServices, { leaseMs, heartbeatMs }: SweepOptions): Promise<void> {
+async function reclaimStale(
+  { control, endedJobs, logger }: SweepServices,
+  { leaseMs, heartbeatMs }: SweepOptions,
+): Promise<void> {
   if ((await findStale(control.prisma, leaseMs)).length === 0) return
   await delay(2 * heartbeatMs)
   for (const stale of await findStale(control.prisma, leaseMs)) {
     const sessions = await endStaleSessions(control.prisma, stale, leaseMs)
     const job = await reclaim(control.prisma, stale, { leaseMs, error: toJobError(workerLost()) })
-    if (job) logger.warn({ jobId: job.id, attempt: stale.attempt, status: job.status, sessions }, 'a worker was lost')
+    if (!job) continue
+    endedJobs.count(job)
+    logger.warn({ jobId: job.id, attempt: stale.attempt, status: job.status, sessions }, 'a worker was lost')
   }
 }
 

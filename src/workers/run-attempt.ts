@@ -5,7 +5,7 @@ import { AppError } from '../errors.ts'
 import { assertStillAuthorised, lockAuthorisation } from '../jobs/authorisation.ts'
 import { CATALOGUE, parseRequest } from '../jobs/catalogue.ts'
 import { endSessions } from '../jobs/end-sessions.ts'
-import type { Job } from '../jobs/job.ts'
+import type { Job, JobStatus } from '../jobs/job.ts'
 import { jobTimedOut, toJobError } from '../jobs/job-error.ts'
 import { trackProgress } from '../jobs/progress.ts'
 import { unsealSecrets } from '../jobs/sealed-secrets.ts'
@@ -32,13 +32,15 @@ import { Stopped } from './stopped.ts'
 
 /** What the queue is to do with a job after an attempt. */
 export type Outcome =
-  /** It has ended, or is somebody else's: the queue may forget it. */
-  | { readonly kind: 'over' }
+  /** It has ended as this says, or is somebody else's: the queue may forget it. */
+  | { readonly kind: 'over'; readonly ended?: JobStatus | undefined }
   /** It waits for the next worker. */
   | { readonly kind: 'given back' }
   | { readonly kind: 'later'; readonly delayMs: number }
 
 const OVER: Outcome = { kind: 'over' }
+
+const endedAs = (ended: JobStatus | undefined): Outcome => ({ kind: 'over', ended })
 
 /**
  * Takes a queued job, works on it, and records how that went. Everything that can go wrong is in the record afterwards;
@@ -52,6 +54,15 @@ export async function runAttempt(container: Container, id: string, stopping: Abo
   if (!job) return OVER
   const log = logger.child({ jobId: id, kind: job.kind, attempt: job.attempt })
   log.info('job began')
+  const begunAtMs = performance.now()
+  const noteEnd = (outcome: Outcome): Outcome => {
+    if (outcome.kind === 'over' && outcome.ended) {
+      const ended = { kind: job.kind, status: outcome.ended }
+      container.endedJobs.count(ended)
+      container.endedJobs.time(ended, (performance.now() - begunAtMs) / 1_000)
+    }
+    return outcome
+  }
 
   const progress = trackProgress('reading')
   const stop = new AbortController()
@@ -75,12 +86,12 @@ export async function runAttempt(container: Container, id: string, stopping: Abo
   try {
     await work(container, job, { signal, progress })
     log.info('job succeeded')
-    return OVER
+    return noteEnd(endedAs('succeeded'))
   } catch (error) {
     ended.abort()
     await alive
     const cause = timeout.aborted ? new Stopped('timed out') : signal.aborted ? signal.reason : error
-    return await settle(container, job, cause)
+    return noteEnd(await settle(container, job, cause))
   } finally {
     signal.removeEventListener('abort', endOwnSessions)
     ended.abort()
@@ -154,11 +165,11 @@ async function settle(container: Container, job: Job, cause: unknown): Promise<O
     const late = await endInDoubt(container, job)
     if (late) {
       log.warn({ late }, 'the job was cancelled when its import had been committed, or may have been')
-      return OVER
+      return endedAs(late)
     }
-    await endCancelled(prisma, job)
+    const cancelled = await endCancelled(prisma, job)
     log.info('job cancelled')
-    return OVER
+    return endedAs(cancelled?.status)
   }
   if (why === 'lost') {
     log.warn('the job is not this attempt’s any more; nothing of it was committed')
@@ -183,12 +194,11 @@ async function settle(container: Container, job: Job, cause: unknown): Promise<O
   const late = await endInDoubt(container, job)
   if (late) {
     log.warn({ err: cause, late }, 'the job failed when its import had been committed, or may have been')
-    return OVER
+    return endedAs(late)
   }
   const error = toJobError(why === 'timed out' ? jobTimedOut() : cause)
   if (error.code === 'INTERNAL') log.error({ err: cause }, 'job failed unexpectedly')
   else if (reportsDamage(cause)) log.error({ err: cause, code: error.code }, DAMAGE)
   else log.warn({ code: error.code, detail: error.detail }, 'job failed')
-  await fail(prisma, job, error)
-  return OVER
+  return endedAs((await fail(prisma, job, error))?.status)
 }

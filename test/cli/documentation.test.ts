@@ -1,8 +1,13 @@
-import { readFile } from 'node:fs/promises'
+import { spawnSync } from 'node:child_process'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { runCommand } from '../support/cli/cli.ts'
+import { isInstalled } from '../support/processes/is-installed.ts'
+import { temporaryFolder } from '../support/processes/processes.ts'
 
-const documentation = await readFile(new URL('../../docs/command-line.md', import.meta.url), 'utf8')
+const readDocs = (name: string): Promise<string> => readFile(new URL(`../../docs/${name}`, import.meta.url), 'utf8')
+const documentation = await readDocs('command-line.md')
 const { stdout: help } = await runCommand(['--help'])
 const commands = [...help.matchAll(/^ {2}([a-z]+(?::[a-z]+)?) {2,}/gm)].map(([, name = '']) => name)
 
@@ -14,4 +19,14 @@ test.each(commands.filter((name) => name !== 'help'))('%s is documented, with ea
   const { stdout } = await runCommand([command, '--help'])
   const options = [...stdout.matchAll(/^ {2}(--[a-z-]+)/gm)].map(([, option = '']) => option)
   for (const word of [command, ...options]) expect(documentation).toContain(word)
+})
+
+test.skipIf(!isInstalled('promtool'))('Prometheus takes the rules for alerts', async () => {
+  const [, rules = ''] = /```yaml\n(groups:\n[^`]*)```/.exec(await readDocs('operations.md')) ?? []
+  const file = join(await temporaryFolder(), 'rules.yml')
+  await writeFile(file, rules)
+  expect(spawnSync('promtool', ['check', 'rules', file], { encoding: 'utf8' })).toMatchObject({
+    status: 0,
+    stdout: expect.stringContaining('6 rules found'),
+  })
 })

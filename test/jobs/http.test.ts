@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { request } from 'undici'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { connectRemoteServer } from '../../src/transfer/remote/remote-server.ts'
@@ -5,6 +6,7 @@ import { collect } from '../support/archives/archive-sample.ts'
 import { comparableLines, exportOf } from '../support/archives/import.ts'
 import { eventually } from '../support/eventually.ts'
 import { askExport, askImport, jobOf, showJob, startBackend, untilEnded } from '../support/jobs/jobs.ts'
+import { isInstalled } from '../support/processes/is-installed.ts'
 import type { RedisServer } from '../support/servers/redis.ts'
 import { redisTest as test } from '../support/servers/redis-test.ts'
 import { withSession } from '../support/servers/sessions.ts'
@@ -247,8 +249,23 @@ test('metrics tell of jobs, of the queue and of requests', async () => {
   const { text } = await wharf.root.withToken(undefined).get('/metrics')
   expect(text).toMatch(/^wharf_jobs\{kind="export",status="succeeded"\} [1-9]/m)
   expect(text).toMatch(/^wharf_queue_waiting\{kind="export"\} 0$/m)
-  expect(text).toMatch(/^wharf_job_recent_duration_seconds\{kind="export",status="succeeded",quantile="0.95"\} /m)
+  expect(text).toMatch(/^wharf_jobs_ended_total\{kind="export",status="succeeded"\} [1-9]/m)
+  expect(text).toMatch(/^wharf_jobs_ended_total\{kind="import",status="failed"\} 0$/m)
+  expect(text).toMatch(/^wharf_job_attempt_duration_seconds_count\{kind="export",status="succeeded"\} [1-9]/m)
+  expect(text).toMatch(/^process_resident_memory_bytes [1-9]/m)
+  expect(text).toMatch(/^wharf_dependency_up\{dependency="queue"\} 1$/m)
   expect(text).toMatch(/^wharf_http_request_duration_seconds_count\{operation="exportProjects",status="202"\} [1-9]/m)
+})
+
+test('metrics keep to the rules that Prometheus has for names and types', async () => {
+  const { text } = await wharf.root.get('/metrics')
+  const counters = [...text.matchAll(/^# TYPE (\w+) counter$/gm)].map(([, name]) => name)
+  const totals = [...text.matchAll(/^(\w+_total)\b/gm)].map(([, name]) => name)
+  expect(totals.filter((name) => !counters.includes(name))).toEqual([])
+  expect(text).not.toMatch(/^\w+\{[^}]*quantile=/m)
+  if (!isInstalled('promtool')) return
+  const { stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], { input: text, encoding: 'utf8' })
+  expect(stdout + stderr).toBe('')
 })
 
 test('without its queue the service is ready for all but jobs, and says so', async () => {
@@ -256,6 +273,7 @@ test('without its queue the service is ready for all but jobs, and says so', asy
   expect(await readiness()).toEqual({ status: 'ready', unavailable: [] })
   await redis?.kill()
   expect(await readiness()).toEqual({ status: 'ready', unavailable: ['queue'] })
+  expect((await wharf.root.get('/metrics')).text).toMatch(/^wharf_dependency_up\{dependency="queue"\} 0$/m)
   expect((await wharf.root.get('/content/shop/live/item?limit=1')).status).toBe(200)
   expect(await exportOf(wharf.root, 'shop')).toContain('"end"')
   await redis?.start()

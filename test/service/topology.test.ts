@@ -52,7 +52,10 @@ const optionsOf = (name: string) => ({
   jobTimings,
 })
 const startApi = (number: number) => startServiceProcess(optionsOf(`api-${number}`), 'api')
-const startWorker = (number: number) => startWorkerOf(optionsOf(`worker-${number}`))
+const startWorker = (number: number) => {
+  const options = optionsOf(`worker-${number}`)
+  return startWorkerOf({ ...options, environment: { ...options.environment, WHARF_METRICS_PORT: '0' } })
+}
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'wharf-test-topology-'))
@@ -78,6 +81,16 @@ test('both APIs are alive and ready', async () => {
   for (const { root } of apis) {
     expect(await root.get('/healthz')).toMatchObject({ status: 200 })
     expect(await root.get('/readyz')).toMatchObject({ status: 200 })
+  }
+})
+
+test('each worker says how it is, and nothing else', async () => {
+  for (const worker of workers) {
+    const [, url = ''] = /figures are at (\S+)\/metrics/.exec(worker.log()) ?? []
+    expect((await fetch(`${url}/healthz`)).status).toBe(200)
+    expect(await (await fetch(`${url}/readyz`)).json()).toEqual({ status: 'ready', unavailable: [] })
+    expect(await (await fetch(`${url}/metrics`)).text()).toMatch(/^wharf_jobs_ended_total\{/m)
+    expect((await fetch(`${url}/openapi.json`)).status).toBe(404)
   }
 })
 

@@ -92,7 +92,7 @@ const remove = route('DELETE /jobs/{id}', {
 
 /** `/jobs` */
 export function jobRoutes(container: Container): readonly BoundRoute<Caller>[] {
-  const { control, queue, watcher, logger, jobTimings } = container
+  const { control, queue, watcher, logger, jobTimings, endedJobs } = container
   return [
     list.handle<Caller>(async ({ query, caller }) => {
       const find = (limit: number) => listJobs(control, caller, { ...query, limit })
@@ -125,6 +125,7 @@ export function jobRoutes(container: Container): readonly BoundRoute<Caller>[] {
       assertAuthor(caller, (await findJob(control, caller, params.id)).createdBy, 'job')
       const job = await requestCancel(control.prisma, params.id)
       if (!job) throw conflict('the job has ended already')
+      endedJobs.count(job)
       // Only tidying up: a worker that gets a cancelled job leaves it alone.
       if (job.status === 'cancelled') {
         await queue.remove(job.kind, job.id).catch((error: unknown) => {

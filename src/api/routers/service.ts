@@ -1,17 +1,15 @@
 import { z } from 'zod'
 import { CHALLENGE_PATTERN, type Prover } from '../../data-folder/service-proof.ts'
-import { AppError, type Fault, isAppError } from '../../errors.ts'
-import { within } from '../../lib/within.ts'
-import type { Logger } from '../../logger.ts'
+import { AppError, type Fault } from '../../errors.ts'
 import { bytes, json } from '../answer.ts'
 import { DOCS_PAGE_POLICY, renderDocsPage } from '../docs-page.ts'
 import type { Metrics } from '../metrics.ts'
 import { createOpenApiDocument } from '../openapi.ts'
+import { type ReadinessChecks, runChecks } from '../readiness.ts'
 import { type AnyRouteSpec, type BoundRoute, routesUnder } from '../route.ts'
 
 const route = routesUnder('service')
 
-const CHECK_MS = 2_000
 const RETRY_AFTER_SECONDS = 5
 
 const getHealth = route('GET /healthz', {
@@ -68,11 +66,6 @@ const getDocs = route('GET /docs', {
     200: bytes('text/html', 'The page.', { 'content-security-policy': 'Allows the page its own style, nothing else.' }),
   },
 })
-
-/** Resolves if what it looks at answers. @param signal aborted when nobody waits any more. */
-export type ReadinessCheck = (signal: AbortSignal) => Promise<unknown>
-
-export type ReadinessChecks = Readonly<Record<string, ReadinessCheck>>
 
 export interface ServiceOptions {
   /** What every request depends on, by name; the names are answered, the reasons are only logged. */
@@ -131,25 +124,6 @@ export function createServiceRoutes({
 }
 
 const isLoopbackAddress = (address: string): boolean => address === '::1' || address.startsWith('127.')
-
-/** @returns what failed, by name. */
-async function runChecks(checks: ReadinessChecks, log: Logger): Promise<ReadonlyMap<string, Fault>> {
-  const run = async (entry: [string, ReadinessCheck]) => [entry[0], await runCheck(entry, log)] as const
-  const faults = await Promise.all(Object.entries(checks).map(run))
-  return new Map(faults.flatMap(([name, fault]) => (fault ? [[name, fault] as const] : [])))
-}
-
-async function runCheck([name, check]: [string, ReadinessCheck], log: Logger): Promise<Fault | undefined> {
-  try {
-    await within(CHECK_MS, check(AbortSignal.timeout(CHECK_MS)), () => {
-      throw new Error(`no answer within ${CHECK_MS} ms`)
-    })
-    return undefined
-  } catch (error) {
-    log.warn({ err: error, check: name }, 'not ready')
-    return { detail: `${name} ${isAppError(error, 'DATABASE_READ_ONLY') ? 'takes no writes' : 'does not answer'}` }
-  }
-}
 
 const notReady = (faults: readonly Fault[]): AppError =>
   new AppError('NOT_READY', 'something that the service depends on does not answer, or takes no writes', {

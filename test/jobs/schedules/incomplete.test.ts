@@ -33,6 +33,16 @@ test.each([false, true])('a run whose archive would lack rows fails, with verify
   expect(await figure('last_incomplete', schedule)).toBeUndefined()
 })
 
+test('metrics name a schedule, and say when it was last proven only where it is to be', async () => {
+  const plain = await makeSchedule(wharf.root, 'tour', { name: 'the "plain" one' })
+  const proven = await makeSchedule(wharf.root, 'tour', { verify: true })
+  expect(await figure('last_proven_timestamp_seconds', plain)).toBeUndefined()
+  expect(await figure('last_proven_timestamp_seconds', proven)).toBe('0')
+  expect((await wharf.root.get('/metrics')).text).toContain(
+    `wharf_schedule_info{schedule="${plain.id}",name="the \\"plain\\" one",kind="export"} 1\n`,
+  )
+})
+
 test('where that is allowed, its archive is made and never proven, until one lacks no rows', async () => {
   const request = { projects: [{ slug: 'tour' }], allowIncomplete: true }
   const schedule = await makeSchedule(wharf.root, 'tour', { name: 'nightly', verify: true, request })

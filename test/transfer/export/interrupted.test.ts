@@ -123,6 +123,12 @@ test('an export whose database cannot be reached any more breaks off, and later 
   expect((await wharf.root.withToken('unknown').get('/me')).status).toBe(503)
   expect((await wharf.root.get('/readyz')).status).toBe(503)
   expect((await wharf.root.get('/healthz')).status).toBe(200)
+  const metrics = await wharf.root.get('/metrics')
+  expect(metrics).toMatchObject({
+    status: 200,
+    text: expect.stringMatching(/^wharf_dependency_up\{.*"database"\} 0$/m),
+  })
+  expect(metrics.text).not.toMatch(/^wharf_jobs\{/m)
 
   await relay.mend()
   const again = await wharf.root.post('/export', { json: { projects: [{ slug: 'small' }] } })
