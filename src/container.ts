@@ -178,7 +178,7 @@ export async function createContainer(options: {
   lifecycle.onClose('artifacts', artifacts.close)
   const jobTimings = { ...JOB_TIMINGS, ...options.jobTimings }
   const queueBackend = await openQueueBackend(config, databaseUrl, logger)
-  const queue = openJobQueue(queueBackend, logger)
+  const queue = openJobQueue(queueBackend, { logger, lookMs: jobTimings.queueLookMs })
   lifecycle.onClose('queue', queue.close)
   const watcher = createJobWatcher(control, { watchMs: jobTimings.watchMs, logger })
   lifecycle.onClose('watcher', watcher.close)

@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs'
 import type { Config } from './config.ts'
 import { rootTokenPath } from './data-folder/secrets.ts'
 import { prepareRuntime, startLean } from './lib/runtime.ts'
-import { createLogger } from './logger.ts'
+import { createLogger, type Logger } from './logger.ts'
 import type { ServicePart } from './service.ts'
-import { welcome, welcomeOfWorker } from './welcome.ts'
+import { welcome, welcomeLine, welcomeOfWorker } from './welcome.ts'
 
 /**
  * Runs the service until SIGINT or SIGTERM, or until it cannot go on. A second signal ends the process at once. The root
@@ -18,17 +18,25 @@ export async function runService(config: Config, parts?: readonly ServicePart[])
   const stop = nextSignal()
   const tokenFile = config.rootToken === undefined ? rootTokenPath(config.dataDir) : undefined
   const makesToken = tokenFile !== undefined && !existsSync(tokenFile)
+  logWarnings(logger)
   prepareRuntime(config.runtimeOff)
   const service = await startLean(async () => {
     const { startService } = await import('./service.ts')
     return startService({ config, logger, shared: true, ...(parts && { parts }) })
   })
   const { url, metricsUrl, rootToken } = service
-  const showToken = makesToken || process.stdout.isTTY
-  const hasDemo = !config.databaseUrl
-  process.stdout.write(
-    url === undefined ? welcomeOfWorker(metricsUrl) : welcome({ url, rootToken, tokenFile, showToken, hasDemo }),
-  )
+  const { isTTY } = process.stdout
+  const greet = (interfaceUrl: string): string => {
+    const said = {
+      url: interfaceUrl,
+      rootToken,
+      tokenFile,
+      showToken: makesToken || isTTY,
+      hasDemo: !config.databaseUrl,
+    }
+    return isTTY ? welcome(said) : welcomeLine(said, new Date())
+  }
+  process.stdout.write(url === undefined ? welcomeOfWorker(metricsUrl, new Date()) : greet(url))
   const reason = await Promise.race([stop, service.failed])
   if (typeof reason === 'string') {
     logger.info({ signal: reason }, 'stopping')
@@ -36,6 +44,14 @@ export async function runService(config: Config, parts?: readonly ServicePart[])
   }
   await service.close()
   return typeof reason === 'string' ? 0 : 1
+}
+
+/** What Node.js and packages warn of would stand in the log as text, between lines of JSON. */
+function logWarnings(logger: Logger): void {
+  // None where Node.js was told to be silent.
+  if (process.listenerCount('warning') === 0) return
+  process.removeAllListeners('warning')
+  process.on('warning', ({ name, message }) => logger.warn({ warning: name }, message))
 }
 
 const nextSignal = (): Promise<NodeJS.Signals> =>

@@ -10,7 +10,20 @@ export interface Welcome {
   readonly hasDemo: boolean
 }
 
-/** The text for standard output: where the interface is, the root token or where it stands, and what to try next. */
+/**
+ * The same as one line of the log, for standard output that is no terminal: it is often kept together with the log.
+ *
+ * @param now when it was started.
+ */
+export function welcomeLine({ url, rootToken, tokenFile, showToken }: Omit<Welcome, 'hasDemo'>, now: Date): string {
+  const fields = { url, docs: `${url}/docs`, rootToken: showToken ? rootToken : undefined, rootTokenFile: tokenFile }
+  return logLine(fields, `Wharf is at ${url}`, now)
+}
+
+const logLine = (fields: object, msg: string, now: Date): string =>
+  `${JSON.stringify({ level: 30, time: now.toISOString(), ...fields, msg })}\n`
+
+/** The text for standard output, on a terminal: where the interface is, the root token or where it stands, and what to try next. */
 export function welcome({ url, rootToken, tokenFile, showToken, hasDemo }: Welcome): string {
   const { said, inShell } = showToken ? { said: rootToken, inShell: rootToken } : locationOf(tokenFile)
   return `
@@ -24,9 +37,9 @@ ${hasDemo ? DEMO : OWN}
 `
 }
 
-/** What a process says that only works on jobs. @param metricsUrl where it says how it is. */
-export const welcomeOfWorker = (metricsUrl: string | undefined): string =>
-  `Wharf works on jobs${metricsUrl === undefined ? '' : `; its figures are at ${metricsUrl}/metrics`}\n`
+/** What a process says that only works on jobs, as one line of the log. @param metricsUrl where it says how it is. */
+export const welcomeOfWorker = (metricsUrl: string | undefined, now: Date): string =>
+  logLine({ metrics: metricsUrl && `${metricsUrl}/metrics` }, 'Wharf works on jobs', now)
 
 const DEMO = `  npm run wharf project:show demo
   npm run wharf data:export                      # writes demo.jsonl.gz`

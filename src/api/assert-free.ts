@@ -28,7 +28,7 @@ export async function assertFree(address: ApiAddress, variable: string): Promise
   await once(server, 'close')
 }
 
-/** What the system's refusal to listen means to whoever starts the service. */
+/** What the system's refusal to listen means to who starts the service. */
 export const cannotListen = (cause: unknown, { host, port }: ApiAddress, variable: string): AppError =>
   new AppError('CONFIG_INVALID', `cannot listen on ${host}:${port}: ${advice(cause, variable)}`, { cause })
 

@@ -23,20 +23,28 @@ export function readinessOf({ control, assertDatabaseReady, queue }: Container):
 }
 
 /** Looks at everything at once, and logs why something failed. @returns what failed, by name. */
-export async function runChecks(checks: ReadinessChecks, log: Logger): Promise<ReadonlyMap<string, Fault>> {
-  const run = async (entry: [string, ReadinessCheck]) => [entry[0], await runCheck(entry, log)] as const
+export async function runChecks(
+  checks: ReadinessChecks,
+  log: Logger,
+  level: 'warn' | 'debug' = 'warn',
+): Promise<ReadonlyMap<string, Fault>> {
+  const run = async (entry: [string, ReadinessCheck]) =>
+    [entry[0], await runCheck(entry, (fields) => log[level](fields, 'not ready'))] as const
   const faults = await Promise.all(Object.entries(checks).map(run))
   return new Map(faults.flatMap(([name, fault]) => (fault ? [[name, fault] as const] : [])))
 }
 
-async function runCheck([name, check]: [string, ReadinessCheck], log: Logger): Promise<Fault | undefined> {
+async function runCheck(
+  [name, check]: [string, ReadinessCheck],
+  say: (fields: object) => void,
+): Promise<Fault | undefined> {
   try {
     await within(CHECK_MS, check(AbortSignal.timeout(CHECK_MS)), () => {
       throw new Error(`no answer within ${CHECK_MS} ms`)
     })
     return undefined
   } catch (error) {
-    log.warn({ err: error, check: name }, 'not ready')
+    say({ err: error, check: name })
     return { detail: `${name} ${isAppError(error, 'DATABASE_READ_ONLY') ? 'takes no writes' : 'does not answer'}` }
   }
 }

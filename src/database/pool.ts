@@ -32,6 +32,10 @@ export function createPool(
     },
   }
   const pool = restorePassword ? new RestoringPool(config, restorePassword) : new pg.Pool(config)
-  pool.on('error', (error) => logger.warn({ err: error, session }, 'an idle database connection broke'))
+  pool.on('error', (error) => {
+    // A pool ends without waiting for its connections, which the server may end first where it is being stopped, too.
+    const level = pool.ending ? 'debug' : 'warn'
+    logger[level]({ err: error, session }, 'an idle database connection broke')
+  })
   return pool
 }

@@ -4,12 +4,18 @@ import { within } from '../lib/within.ts'
 import type { Logger } from '../logger.ts'
 import { type JobKind, queueName } from './job.ts'
 import type { BackendQueue, QueueBackend } from './queue-backend.ts'
+import { createQueueFailures } from './queue-failures.ts'
 
 /** How long a client that found no queue should wait, in seconds. */
 const RETRY_AFTER_SECONDS = 5
 
 /** How long a call to the queue may take before it counts as failed. */
 const CALL_TIMEOUT_MS = 3_000
+
+export interface JobQueueOptions {
+  readonly logger: Logger
+  readonly lookMs: number
+}
 
 /** Says to the workers which jobs there are: it carries ids, and knows nothing else. */
 export interface JobQueue {
@@ -19,17 +25,28 @@ export interface JobQueue {
   remove(kind: JobKind, id: string): Promise<void>
   /** How many jobs wait, by kind. */
   depth(): Promise<ReadonlyMap<JobKind, number>>
+  /** Takes an error that a worker had with the queue, for the log. */
+  noteFailure(error: Error): void
   /** @throws {AppError} QUEUE_UNAVAILABLE where it does not answer. */
   assertAvailable(): Promise<void>
   close(): Promise<void>
 }
 
-/** Opens the queue's sending side. It fails fast: what it cannot deliver, the sweep puts there again. */
-export function openJobQueue(backend: QueueBackend, logger: Logger): JobQueue {
+/**
+ * Opens the queue's sending side. It fails fast: what it cannot deliver, the sweep puts there again.
+ *
+ * @param lookMs how often it is looked, while the queue has trouble, whether that is over.
+ */
+export function openJobQueue(backend: QueueBackend, { logger, lookMs }: JobQueueOptions): JobQueue {
+  const failures = createQueueFailures({
+    logger,
+    isOver: () => inTime(of('export').getWaitingCount()),
+    everyMs: lookMs,
+  })
   const queues = new Map(
     JOB_KINDS.map((kind) => {
       const queue = backend.openQueue(queueName(kind))
-      queue.on('error', (error) => logger.warn({ err: error, queue: kind }, 'the queue has trouble'))
+      queue.on('error', failures.note)
       return [kind, queue] as const
     }),
   )
@@ -52,6 +69,7 @@ export function openJobQueue(backend: QueueBackend, logger: Logger): JobQueue {
       )
       return new Map(counts)
     },
+    noteFailure: failures.note,
     async assertAvailable() {
       try {
         await inTime(of('export').getWaitingCount())
@@ -63,6 +81,7 @@ export function openJobQueue(backend: QueueBackend, logger: Logger): JobQueue {
       }
     },
     async close() {
+      failures.stop()
       await Promise.allSettled([...queues.values()].map((queue) => queue.close()))
       await backend.close()
     },

@@ -13,6 +13,8 @@ export const JOB_TIMINGS = {
   lockMs: 30_000,
   /** Between the queue's looks for such jobs. */
   stalledMs: 10_000,
+  /** Between two looks at whether trouble with the queue is over. */
+  queueLookMs: 5_000,
   /** How long work may go on when the process is to stop, before it is given back. */
   graceMs: 8_000,
   /** Between two looks at whether a job has changed that somebody waits for. */

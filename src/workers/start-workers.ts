@@ -23,7 +23,7 @@ const TAKEN_TOO_LATE_MS = 1_000
 /** Starts working on jobs: one worker for each kind, each on as many at once as the catalogue says. */
 export async function startWorkers(services: Container): Promise<Workers> {
   const container: Container = { ...services, ...services.jobTurns }
-  const { queueBackend, logger, jobTimings: timings } = container
+  const { queueBackend, queue, jobTimings: timings } = container
   const stopping = new AbortController()
   const running = new Set<Promise<Outcome>>()
 
@@ -49,7 +49,7 @@ export async function startWorkers(services: Container): Promise<Workers> {
       maxStalledCount: MAX_DELIVERIES,
       maxStartedAttempts: MAX_DELIVERIES,
     })
-    worker.on('error', (error) => logger.warn({ err: error, queue: kind }, 'a worker has trouble with the queue'))
+    worker.on('error', queue.noteFailure)
     return worker
   })
   return {

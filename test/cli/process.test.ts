@@ -159,10 +159,42 @@ test('the root token is printed where the start made it, and later on only where
   }
   const first = await start()
   const token = (await readFile(tokenFile, 'utf8')).trim()
-  expect(first).toContain(`Root token: ${token}\n`)
+  expect(JSON.parse(first)).toMatchObject({ rootToken: token, rootTokenFile: tokenFile })
   const second = await start()
-  expect(second).toContain(`Root token: in ${tokenFile}\n`)
+  expect(JSON.parse(second)).toMatchObject({ rootTokenFile: tokenFile })
   expect(second).not.toContain(token)
+})
+
+test('a start on a port that is taken says so in one line, before it sets anything up', async () => {
+  const cwd = await temporaryFolder()
+  const { port } = await serveEndlessArchive()
+  const { code, stderr } = await spawnWharf(['start'], { cwd, variables: { WHARF_PORT: String(port) } }).ended
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: `error: cannot listen on 127.0.0.1:${port}: another program listens there; stop it, or set WHARF_PORT to another port\n`,
+  })
+  expect(await readdir(join(cwd, '.wharf'))).toEqual(['folder-id'])
+})
+
+test('all that a service says without a terminal is lines of JSON, warnings of Node.js too', async () => {
+  const cwd = await temporaryFolder()
+  const { url } = await createMigratedDatabase()
+  const flags = [
+    ...PROCESS_FLAGS,
+    '--import',
+    'data:text/javascript,process.on("SIGUSR2",()=>process.emitWarning("old"))',
+  ]
+  const service = spawnWharf(['start'], { cwd, variables: { DATABASE_URL: url, WHARF_PORT: '0' }, flags })
+  await once(service.child.stdout ?? service.child, 'data')
+  service.child.kill('SIGUSR2')
+  await once(service.child.stderr, 'data')
+  service.child.kill('SIGINT')
+  const { stdout, stderr } = await service.ended
+  const lines = (stdout + stderr)
+    .trimEnd()
+    .split('\n')
+    .map((line): unknown => JSON.parse(line))
+  expect(lines).toContainEqual(expect.objectContaining({ msg: 'old', warning: 'Warning' }))
 })
 
 test.each([

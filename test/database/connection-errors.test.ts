@@ -1,11 +1,14 @@
+import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { PrismaPg } from '@prisma/adapter-pg'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PrismaClient } from '../../src/database/generated/client.ts'
+import { createPool } from '../../src/database/pool.ts'
 import { databaseFailure } from '../../src/database/sqlstate-meanings.ts'
 import { AppError } from '../../src/errors.ts'
+import { createLogger } from '../../src/logger.ts'
 import { createMigratedDatabase, type TestDatabase } from '../support/database/database.ts'
 import { startFailingRelay } from '../support/faults/failing-relay.ts'
 import { readPostgresCalls } from '../support/faults/postgres-calls.ts'
@@ -43,6 +46,23 @@ async function thrownBy(url: string, use: (tools: Tools) => Promise<unknown>): P
 }
 
 const terminate = (pid: unknown) => database.query('SELECT pg_terminate_backend($1)', [pid])
+
+test('a connection that the server ends while its pool is being closed is nothing to warn of', async () => {
+  const lines: string[] = []
+  const logger = createLogger('warn', { write: (line: string) => lines.push(line) })
+  const pool = createPool(database.url, { maxConnections: 1, session: 'wharf' }, logger)
+  const client = await pool.connect()
+  const { rows } = await client.query('SELECT pg_backend_pid() AS pid')
+  client.release()
+  const { stream } = client.connection
+  stream.pause()
+  await terminate(rows[0].pid)
+  const closed = once(stream, 'close')
+  await pool.end()
+  stream.resume()
+  await closed
+  expect(lines).toEqual([])
+})
 
 const closedPort = (): string => {
   const url = new URL(database.url)

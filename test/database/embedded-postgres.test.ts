@@ -1,5 +1,6 @@
 import { execFile, execFileSync } from 'node:child_process'
 import { once } from 'node:events'
+import { writeSync } from 'node:fs'
 import {
   appendFile,
   chmod,
@@ -21,6 +22,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { findBinaries } from '../../src/database/embedded/binaries.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.ts'
+import { openServerLog } from '../../src/database/embedded/server-log.ts'
 import { createLogger } from '../../src/logger.ts'
 import { isAlive } from '../support/processes/is-alive.ts'
 import { endedPid, runScript, type ScriptProcess, temporaryFolder } from '../support/processes/processes.ts'
@@ -330,6 +332,18 @@ test('begins the log anew when it has grown beyond its bound', async () => {
   await truncate(join(dataDir, 'postgres.log'), 11 * 1024 * 1024)
   await start(dataDir)
   expect((await stat(join(dataDir, 'postgres.log'))).size).toBeLessThan(100_000)
+})
+
+test('begins the log anew while the server runs, too, and keeps what it held until the next time', async () => {
+  const path = join(await copyOfUsedFolder(), 'postgres.log')
+  const log = await openServerLog(path)
+  await appendFile(path, 'x'.repeat(11 * 1024 * 1024))
+  await log.trim()
+  expect((await stat(path)).size).toBe(0)
+  expect((await stat(`${path}.1`)).size).toBeGreaterThan(11 * 1024 * 1024 - 1)
+  writeSync(log.fd, 'the server goes on')
+  expect(await log.tail()).toBe('the server goes on')
+  await log.close()
 })
 
 test('the log never quotes statements or records that failed', async () => {

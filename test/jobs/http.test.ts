@@ -276,6 +276,16 @@ test('without its queue the service is ready for all but jobs, and says so', asy
   expect((await wharf.root.get('/metrics')).text).toMatch(/^wharf_dependency_up\{dependency="queue"\} 0$/m)
   expect((await wharf.root.get('/content/shop/live/item?limit=1')).status).toBe(200)
   expect(await exportOf(wharf.root, 'shop')).toContain('"end"')
+  const said = (level: number): string[] =>
+    wharf
+      .log()
+      .split('\n')
+      .filter((line) => line.startsWith(`{"level":${level}`) && line.includes('queue'))
+  await eventually(
+    async () => said(20).filter((line) => line.includes('the queue has trouble')).length,
+  ).toBeGreaterThan(20)
+  expect(said(40)).toEqual([expect.stringContaining('the queue has trouble: jobs wait until it answers again')])
   await redis?.start()
   await eventually(readiness).toEqual({ status: 'ready', unavailable: [] })
+  await eventually(async () => said(30)).toEqual([expect.stringContaining('the queue answers again')])
 })

@@ -86,7 +86,7 @@ test('both APIs are alive and ready', async () => {
 
 test('each worker says how it is, and nothing else', async () => {
   for (const worker of workers) {
-    const [, url = ''] = /figures are at (\S+)\/metrics/.exec(worker.log()) ?? []
+    const [, url = ''] = /"metrics":"([^"]+)\/metrics"/.exec(worker.log()) ?? []
     expect((await fetch(`${url}/healthz`)).status).toBe(200)
     expect(await (await fetch(`${url}/readyz`)).json()).toEqual({ status: 'ready', unavailable: [] })
     expect(await (await fetch(`${url}/metrics`)).text()).toMatch(/^wharf_jobs_ended_total\{/m)

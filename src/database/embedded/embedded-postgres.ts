@@ -1,6 +1,7 @@
 import { realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type AppError, databaseUnavailable } from '../../errors.ts'
+import { repeat } from '../../lib/repeat.ts'
 import type { Logger } from '../../logger.ts'
 import { findBinaries, libraryEnvironment } from './binaries.ts'
 import { clusterExists, createCluster, removeUnfinishedClusters, SUPERUSER } from './cluster.ts'
@@ -12,6 +13,9 @@ import { assertReachable, chooseServerUser } from './server-user.ts'
 import { type StartedServer, type StartServerOptions, startServer } from './start-server.ts'
 import { stopServer } from './stop-server.ts'
 import { ensureWharfLogin, LOGIN } from './wharf-login.ts'
+
+/** How often its log is looked at, in milliseconds. */
+const TRIM_MS = 60_000
 
 export interface EmbeddedPostgresOptions {
   /** An existing folder, whose lock the caller holds. */
@@ -57,9 +61,14 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const { server, port } = await startWithLogin({ ...recipe, ...limit, superuserUrl, logger, log }, password)
   logger.debug({ pid: server.pid, port }, 'the embedded PostgreSQL runs')
 
+  const trimming = repeat(TRIM_MS, log.trim, (error) =>
+    logger.warn({ err: error }, 'postgres.log grows; it is not trimmed'),
+  )
+
   let stopping: Promise<void> | undefined
   const settled = server.ended.then(async (how) => {
     const report = stopping !== undefined ? undefined : await unexpectedExit(how, log)
+    await trimming.stop()
     await log.close()
     if (!report) return
     logger.error({ err: report }, 'the embedded PostgreSQL ended unexpectedly')

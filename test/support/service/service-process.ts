@@ -41,7 +41,7 @@ export async function startServiceProcess(
   options: MainOptions,
   command: 'start' | 'api' = 'start',
 ): Promise<ServiceProcess> {
-  const { said, ...process } = await startMain(command, options, /Wharf is at (\S+)/)
+  const { said, ...process } = await startMain(command, options, /Wharf is at ([^\s"]+)/)
   return { ...process, url: said, root: createApiClient(said, ROOT_TOKEN) }
 }
 

@@ -92,6 +92,7 @@ export const SHORT_TIMINGS: Partial<JobTimings> = {
   sweepMs: 700,
   lockMs: 4_000,
   stalledMs: 1_000,
+  queueLookMs: 200,
   graceMs: 1_000,
   watchMs: 100,
   eventsMs: 500,
