@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { readClock } from '../../database/clock.ts'
 import type { Transaction } from '../../database/database.ts'
+import { Prisma } from '../../database/generated/client.ts'
 import { AppError, conflict } from '../../errors.ts'
 import { recordCrash } from '../../events/record-crash.ts'
 import { readReference } from '../../events/reference.ts'
@@ -58,8 +59,8 @@ export async function undoImport(services: UndoServices, stage: UndoneStage, opt
             await authorise(tx)
             const kept = await findUndoable(tx, stage, force)
             if (kept.schemaName !== found.schemaName) throw replacedMeanwhile()
-            await exchange(tx, stage, kept.schemaName)
-            await recordImport(tx, stage.stageId, tokenId)
+            const replaced = await exchange(tx, stage, kept.schemaName)
+            await recordExchange(tx, stage, { replaced, tokenId })
             // Without the locks, another may have begun to import.
             lost.throwIfAborted()
             return { replacedAt: kept.createdAt, tables }
@@ -87,16 +88,41 @@ async function findUndoable(
   return kept
 }
 
-async function exchange(tx: Transaction, stage: StageIdentity, keptSchema: string): Promise<void> {
+/** @returns the name that what was replaced has now. */
+async function exchange(tx: Transaction, stage: StageIdentity, keptSchema: string): Promise<string> {
   const replaced = shadowName(stage, 'old')
   await tx.$executeRawUnsafe(renameSchema(stage.schemaName, replaced))
   await tx.$executeRawUnsafe(renameSchema(keptSchema, stage.schemaName))
-  // Its structure is of many transactions, so that later changes cannot be told from it.
   await tx.$executeRaw`
-    UPDATE system.side_schema SET schema_name = ${replaced}, replaced_by = NULL, created_at = now()
-    WHERE schema_name = ${keptSchema}`
+    UPDATE system.side_schema SET schema_name = ${replaced}, created_at = now() WHERE schema_name = ${keptSchema}`
   await tx.stageState.update({ where: { stageId: stage.stageId }, data: { generation: { increment: 1 } } })
+  return replaced
 }
+
+/** Writes down what the stage has now, as an import does, so that its own undo finds what was changed after it. */
+async function recordExchange(
+  tx: Transaction,
+  { stageId, schemaName }: StageIdentity,
+  { replaced, tokenId }: { readonly replaced: string; readonly tokenId: string | null },
+): Promise<void> {
+  const tables = await listTables(tx, schemaName)
+  const rights = await readGrantsState((sql, parameters) => tx.$queryRawUnsafe(sql, ...parameters), schemaName)
+  // What it had before its import can be of many transactions.
+  const made = await tx.$queryRaw<{ id: string }[]>`
+    SELECT DISTINCT xmin::text AS id FROM (${objectsOf(schemaName)}) AS made`
+  const reference = await recordImport(tx, stageId, tokenId)
+  const replacedBy = { reference, transactions: made.map(({ id }) => id), tables, rights }
+  await tx.shadowSchema.update({ where: { schemaName: replaced }, data: { replacedBy } })
+}
+
+/** The rows of PostgreSQL's catalogs by which a change of a schema is found. */
+const objectsOf = (schemaName: string): Prisma.Sql => Prisma.sql`
+  WITH schema AS (SELECT to_regnamespace(quote_ident(${schemaName})) AS oid)
+  SELECT pg_class.xmin FROM pg_class, schema WHERE relnamespace = schema.oid
+  UNION ALL
+  SELECT pg_proc.xmin FROM pg_proc, schema WHERE pronamespace = schema.oid
+  UNION ALL
+  SELECT pg_trigger.xmin FROM schema JOIN pg_class ON relnamespace = schema.oid JOIN pg_trigger ON tgrelid = pg_class.oid`
 
 /** The last event must be the import's, and the structure and the rights those that it made: plain SQL can change these unlogged. */
 async function assertUnwritten(tx: Transaction, { stageId, schemaName }: StageIdentity, of: unknown): Promise<void> {
@@ -121,13 +147,6 @@ async function isBuiltAsLoaded(
   if (rights !== undefined && (await readGrantsState(query, schemaName)) !== rights) return false
   const made = transactions ?? transaction.split(',')
   const changed = await tx.$queryRaw<unknown[]>`
-    WITH schema AS (SELECT to_regnamespace(quote_ident(${schemaName})) AS oid)
-    SELECT 1 FROM pg_class, schema WHERE relnamespace = schema.oid AND pg_class.xmin::text <> ALL (${made})
-    UNION ALL
-    SELECT 1 FROM pg_proc, schema WHERE pronamespace = schema.oid AND pg_proc.xmin::text <> ALL (${made})
-    UNION ALL
-    SELECT 1 FROM schema JOIN pg_class ON relnamespace = schema.oid JOIN pg_trigger ON tgrelid = pg_class.oid
-    WHERE pg_trigger.xmin::text <> ALL (${made})
-    LIMIT 1`
+    SELECT 1 FROM (${objectsOf(schemaName)}) AS now WHERE xmin::text <> ALL (${made}) LIMIT 1`
   return changed.length === 0
 }
