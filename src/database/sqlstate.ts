@@ -68,6 +68,8 @@ export const SQLSTATE = {
   readOnlyTransaction: '25006',
   internalError: 'XX000',
   invalidParameterValue: '22023',
+  characterNotInRepertoire: '22021',
+  untranslatableCharacter: '22P05',
 } as const
 
 /** Whether a row was refused since there is one with the same key. */

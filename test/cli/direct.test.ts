@@ -206,6 +206,27 @@ test('a file is imported over a database, which is asked for before, and then as
   expect(await readdir(folder)).toEqual(['note.jsonl.gz'])
 })
 
+test.each([
+  ['CREATE SCHEMA', /: no schema could be made to load into: not here \(SQLSTATE P0001\)\n$/],
+  [
+    'ALTER TABLE',
+    /an event trigger fails in the function operator\.refuse\(\), perhaps on a row \(SQLSTATE P0001\)\n$/,
+  ],
+])('where an event trigger refuses %s, an import says so', async (tag, message) => {
+  const target = await createExternalDatabase('CREATE TABLE note (id int PRIMARY KEY)')
+  onTestFinished(() => target.drop())
+  const file = join(await temporaryFolder(), 'note.jsonl.gz')
+  expect((await runCommand(['data:export', target.owner.href, '--output', file])).code).toBe(0)
+  await query(
+    target.database.superuserUrl,
+    `CREATE SCHEMA operator; GRANT USAGE ON SCHEMA operator TO PUBLIC;
+     CREATE FUNCTION operator.refuse() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'not here'; END $$;
+     CREATE EVENT TRIGGER refuse ON ddl_command_end WHEN TAG IN ('${tag}') EXECUTE FUNCTION operator.refuse()`,
+  )
+  const { code, stderr } = await runCommand(['data:import', file, target.owner.href, '--yes', '--quiet'])
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(message) })
+})
+
 test('what an import left whose process was killed is dropped by the next one, and what one that lives loads into is not', async () => {
   const target = await createExternalDatabase('CREATE TABLE note (id int); INSERT INTO note VALUES (1), (2)')
   onTestFinished(() => target.drop())
@@ -310,6 +331,30 @@ test('what the login may not read is named, with the statement that allows it', 
   })
   expect(await archiveOf(addressOf('reader'), '--exclude-table', 'closed')).toContain('"end"')
   await external.run('DROP TABLE closed')
+})
+
+test.each([
+  [`INSERT INTO note VALUES (E'\\xff')`, 'a row of table "note" has text that PostgreSQL cannot give as UTF-8'],
+  [
+    `DO $$ BEGIN EXECUTE E'CREATE TABLE "n\\xff" ()'; END $$`,
+    'a name, or something else .* that PostgreSQL cannot give as UTF-8',
+  ],
+])('of a database without an encoding, text that is not UTF-8 is named: %s', async (statement, message) => {
+  const address = new URL(external.owner)
+  address.pathname = `${address.pathname}_bytes`
+  const name = address.pathname.slice(1)
+  await query(
+    external.database.superuserUrl,
+    `CREATE DATABASE ${name} OWNER ${address.username} TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE 'C'`,
+  )
+  try {
+    await query(address.href, `CREATE SCHEMA bytes; SET search_path = bytes; CREATE TABLE note (t text); ${statement}`)
+    address.password = ''
+    const { code, stderr } = await exported(`${address.href}?schema=bytes`, ['--output', '-', '--quiet'])
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(message) })
+  } finally {
+    await query(external.database.superuserUrl, `DROP DATABASE ${name}`)
+  }
 })
 
 test.skipIf(!hasPgBouncer)('PgBouncer in transaction mode is refused and named', async () => {

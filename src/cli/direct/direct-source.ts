@@ -51,7 +51,9 @@ export async function withDirectSource<T>(
       try {
         return await withDirectExport({ generator, config }, source, selection, use, opened)
       } catch (error) {
-        throw isAppError(error, 'CONFLICT') ? await withMissingRights(error, address, source) : error
+        if (!isAppError(error, 'CONFLICT')) throw error
+        // Where the login cannot be examined either, what failed first says more.
+        throw await withMissingRights(error, address, source).catch(() => error)
       }
     }
     return use({

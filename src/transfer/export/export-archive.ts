@@ -8,7 +8,7 @@ import { type BorrowedBytes, borrowed } from '../../lib/borrowed-bytes.ts'
 import type { ReusedMemory } from '../../lib/reused-memory.ts'
 import { listRoles } from '../../projects/roles.ts'
 import { searchStage } from '../../projects/stage-path.ts'
-import { createPageMemory } from '../../rows/portal.ts'
+import { createPageMemory, type RangePage } from '../../rows/portal.ts'
 import { nameOf, toGrantsLine } from '../structure/grants/grants.ts'
 import type { DeclaredProject, DeclaredStage, DeclaredTable } from './declare-tables.ts'
 import { assertReadable, type LineLimits } from './line-limits.ts'
@@ -17,6 +17,7 @@ import type { ReadingSession } from './reading-session.ts'
 import { RowStream, type StreamedTable, tableRows } from './row-stream.ts'
 import type { SourceSnapshot } from './snapshot.ts'
 import { partOf } from './table-cursors.ts'
+import { unreadableText } from './unreadable-text.ts'
 
 export interface ArchiveSource {
   readonly projects: readonly DeclaredProject[]
@@ -193,7 +194,10 @@ async function* tableLines(
   /** Which part of the table's blocks: blocks without rows have none in the archive. */
   let blocks: number | undefined
   yield open(part)
-  for await (const { range, rows, lines } of tableRows(cursors, cursors.sessions.map(streams))) {
+  for await (const { range, rows, lines } of readableRows(
+    line.name,
+    tableRows(cursors, cursors.sessions.map(streams)),
+  )) {
     const among = partOf(range)
     if (blocks !== undefined && blocks !== among) {
       yield writer.close('rowsEnd', { last: false })
@@ -206,4 +210,15 @@ async function* tableLines(
     onRows?.({ stage, table: line.name, rows })
   }
   yield writer.close('rowsEnd')
+}
+
+const REMEDY = 'correct it in the database, or leave the table out (--exclude-table, excludeTables)'
+
+/** @throws {AppError} CONFLICT that names the table where a row has text that cannot be in an archive. */
+async function* readableRows(table: string, pages: AsyncGenerator<RangePage>): AsyncGenerator<RangePage> {
+  try {
+    yield* pages
+  } catch (error) {
+    throw unreadableText(error, `a row of table "${table}"`, REMEDY) ?? error
+  }
 }

@@ -14,6 +14,7 @@ import { type ArchiveSource, exportArchive, type RowsObserver } from './export-a
 import type { LineLimits } from './line-limits.ts'
 import type { SnapshotOptions } from './locked-source.ts'
 import type { SourceSnapshot } from './snapshot.ts'
+import { unreadableText } from './unreadable-text.ts'
 
 /** How often an export starts over because a stage was changed or swapped while it was being opened. */
 const MAX_ATTEMPTS = 10
@@ -143,7 +144,7 @@ function toFailure(error: unknown): AppError | undefined {
   if (state === SQLSTATE.insufficientPrivilege) {
     return conflict(`the project's own login may not read all of it: ${sqlMessage(error)}`)
   }
-  return undefined
+  return unreadableText(error, 'a name, or something else that describes the tables,', 'correct it in the database')
 }
 
 /** Prisma's code for a transaction that found no free connection in time. */

@@ -31,6 +31,14 @@ const NOT_YET =
 const DAMAGED =
   'it reads the table that an index is made of, or PostgreSQL finds its data damaged, of which its log says more'
 
+/** The name is no value: it is that of what somebody has made in the database, such as a check or an event trigger. */
+function expressionIn({ where = '' }: pg.DatabaseError): string {
+  const [, name] = /^PL\/pgSQL function (.{1,300}?) line \d+ at /.exec(where) ?? []
+  return name === undefined
+    ? 'an expression of the structure fails'
+    : `an expression of the structure, a trigger or an event trigger fails in the function ${name}`
+}
+
 /** @returns undefined for what has nothing to do with the archive. */
 function explain(error: pg.DatabaseError): string | undefined {
   const { code, message, constraint, table } = error
@@ -47,7 +55,10 @@ function explain(error: pg.DatabaseError): string | undefined {
     case 'statement':
       return `PostgreSQL refuses the structure: ${message} (SQLSTATE ${code})${state === SQLSTATE.undefinedTable ? NOT_YET : ''}`
     case 'expression':
-      return `an expression of the structure fails, perhaps on a row (SQLSTATE ${code})`
+      if (state === SQLSTATE.untranslatableCharacter) {
+        return `a name or a value has a character that the database's encoding does not have (SQLSTATE ${code})`
+      }
+      return `${expressionIn(error)}, perhaps on a row (SQLSTATE ${code})`
     default:
       // In a function, that can be one over a table of which an index is being made.
       return reportsDamage(error) && error.where !== undefined

@@ -3,7 +3,9 @@ import { catalogOid } from '../../../database/catalog-oids.ts'
 import type { Database } from '../../../database/database.ts'
 import { findOutsideUsers } from '../../../database/outside-users.ts'
 import { quoteIdentifier } from '../../../database/quoting.ts'
-import { SQLSTATE, sqlState } from '../../../database/sqlstate.ts'
+import { SQLSTATE, shownSqlState, sqlMessage, sqlState } from '../../../database/sqlstate.ts'
+import { databaseFailure } from '../../../database/sqlstate-meanings.ts'
+import { AppError } from '../../../errors.ts'
 import { mayNotDrop } from '../../../projects/attached/remove-traces.ts'
 import { commentOnSchema, dropSchema } from '../../../projects/project-objects.ts'
 import type { Query } from '../../structure/query.ts'
@@ -12,17 +14,29 @@ import type { Query } from '../../structure/query.ts'
 export const externalSchemaName = (suffix: 'new' | 'old'): string =>
   `wharf_${suffix}_${randomUUID().replaceAll('-', '').slice(0, 16)}`
 
-/** Makes an empty schema, for an import to load into. @param database as the login that loads sees it. */
+/**
+ * Makes an empty schema, for an import to load into.
+ *
+ * @param database as the login that loads sees it.
+ * @throws {AppError} CONFLICT where the database does not let it, as an event trigger can.
+ */
 export async function createExternalSchema(
   database: Database,
   name: string,
   comment: string | undefined,
 ): Promise<void> {
-  await database.prisma.$transaction(async (tx) => {
-    await tx.$executeRawUnsafe('SET TRANSACTION READ WRITE')
-    await tx.$executeRawUnsafe(`CREATE SCHEMA ${quoteIdentifier(name)}`)
-    if (comment !== undefined) await tx.$executeRawUnsafe(commentOnSchema(name, comment))
-  })
+  await database.prisma
+    .$transaction(async (tx) => {
+      await tx.$executeRawUnsafe('SET TRANSACTION READ WRITE')
+      await tx.$executeRawUnsafe(`CREATE SCHEMA ${quoteIdentifier(name)}`)
+      if (comment !== undefined) await tx.$executeRawUnsafe(commentOnSchema(name, comment))
+    })
+    .catch((error: unknown) => {
+      const state = shownSqlState(error)
+      if (state === undefined || databaseFailure(error)) throw error
+      const message = `nothing was changed: no schema could be made to load into: ${sqlMessage(error)} (SQLSTATE ${state})`
+      throw new AppError('CONFLICT', message, { cause: error })
+    })
 }
 
 /** How long it is waited for those who read what is to be dropped. */
