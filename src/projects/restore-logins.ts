@@ -47,34 +47,47 @@ const PATIENT = { timeout: 10 * 60_000 }
 
 const ANY = Prisma.sql`true`
 
+/** A list of rights that is read from its table once: `aclexplode` reads and unpacks a long one anew for each row it gives. */
+const inMemory = (column: string): Prisma.Sql => Prisma.raw(`(SELECT array_agg(item) FROM unnest(${column}) AS item)`)
+
 /**
  * The projects whose logins are missing on the server, or lack what `createProject` grants, in the order of their slugs:
  * what a dump of Wharf's database leaves that was restored on another server, since neither logins nor rights on a database
- * are in it. One query.
+ * are in it.
+ *
+ * One query, which goes through each list of rights once: to ask PostgreSQL for the rights of each login takes a second for
+ * 2,000 projects, since each answer goes through the whole list.
  */
 export const findLackingLogins = (
   system: Transaction,
   which: Prisma.Sql = ANY,
 ): Promise<readonly LackingLogin[]> => system.$queryRaw<LackingLogin[]>`
+  WITH function AS (
+    SELECT oid, proacl FROM pg_catalog.pg_proc
+     WHERE pronamespace = 'wharf'::regnamespace AND proname = ANY (${PROJECT_FUNCTIONS}::text[])
+  ), complete AS (
+    SELECT grantee FROM (
+      SELECT grantee, privilege_type AS what FROM pg_catalog.pg_database CROSS JOIN aclexplode(${inMemory('datacl')})
+       WHERE datname = current_database() AND privilege_type IN ('CONNECT', 'TEMPORARY')
+      UNION SELECT grantee, privilege_type FROM pg_catalog.pg_namespace CROSS JOIN aclexplode(${inMemory('nspacl')})
+       WHERE nspname = 'wharf' AND privilege_type = 'USAGE'
+      UNION SELECT grantee, oid::text FROM function CROSS JOIN aclexplode(${inMemory('proacl')}) WHERE privilege_type = 'EXECUTE') AS granted
+     GROUP BY grantee HAVING count(*) = 3 + (SELECT count(*) FROM function)
+  )
   SELECT id::text, slug, login, own_database AS "ownDatabase", sealed_password AS "sealedPassword",
          r.oid IS NOT NULL AS "isThere",
          coalesce(pg_has_role(current_user, r.oid, 'MEMBER'), false) AS "isJoined",
          own_database IS NULL OR d.oid IS NOT NULL AS "hasDatabase"
     FROM control.project LEFT JOIN pg_catalog.pg_roles r ON rolname = login
     LEFT JOIN pg_catalog.pg_database d ON datname = own_database
+    LEFT JOIN complete ON grantee = r.oid
    WHERE login IS NOT NULL AND NOT unfinished AND ${which}
      AND (r.oid IS NULL OR NOT pg_has_role(current_user, r.oid, 'MEMBER')
-          OR CASE WHEN own_database IS NULL THEN
-               NOT has_database_privilege(r.oid, (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database()), 'CONNECT')
-               OR NOT has_database_privilege(r.oid, (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database()), 'TEMPORARY')
-               OR NOT has_schema_privilege(r.oid, 'wharf', 'USAGE')
-               OR EXISTS (SELECT FROM pg_catalog.pg_proc p
-                           WHERE pronamespace = 'wharf'::regnamespace AND proname = ANY (${PROJECT_FUNCTIONS}::text[])
-                             AND NOT has_function_privilege(r.oid, p.oid, 'EXECUTE'))
+          OR CASE WHEN own_database IS NULL THEN grantee IS NULL
              ELSE NOT rolcanlogin OR d.oid IS NULL
                OR NOT has_database_privilege(r.oid, d.oid, 'CONNECT') OR NOT has_database_privilege(r.oid, d.oid, 'TEMPORARY')
                OR NOT has_database_privilege(r.oid, d.oid, 'CREATE')
-               OR EXISTS (SELECT FROM aclexplode(coalesce(datacl, acldefault('d', datdba))) WHERE grantee = 0)
+               OR EXISTS (SELECT FROM aclexplode(coalesce(d.datacl, acldefault('d', d.datdba))) AS acl WHERE acl.grantee = 0)
              END)
    ORDER BY slug`
 

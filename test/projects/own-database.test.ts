@@ -67,6 +67,35 @@ test('a project gets a database of its own, in which its first stage is the sche
   expect(recorded).toEqual([{ sql: SHOP }])
 })
 
+test('a login that is missing is made again at a start, with its database and what belonged to it', async () => {
+  await create('lost')
+  await applyScript(wharf, 'lost', SHOP)
+  const name = await databaseOf('lost')
+  const url = Object.assign(new URL(wharf.database.superuserUrl), { pathname: `/${name}` }).href
+  await query(
+    wharf.database.superuserUrl,
+    `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE usename = '${name}'`,
+  )
+  // As after a restore: all belongs to the login that restored it, and everybody may come in.
+  await query(
+    url,
+    `REASSIGN OWNED BY ${name} TO wharf; DROP OWNED BY ${name}; DROP ROLE ${name}; GRANT CONNECT ON DATABASE ${name} TO PUBLIC`,
+  )
+  const other = await startWharf({ beside: wharf })
+  await other.close()
+
+  expect(await wharf.root.get('/content/lost/live/item?select=name&order=id')).toMatchObject({
+    json: [{ name: 'hat' }, { name: 'scarf' }],
+  })
+  const applied = await applyScript(wharf, 'lost', 'ALTER TABLE item ADD more int; CREATE SCHEMA another')
+  expect(applied, applied.text).toMatchObject({ status: 200 })
+  const [{ open } = { open: true }] = await query<{ open: boolean }>(
+    wharf.database.superuserUrl,
+    `SELECT EXISTS (SELECT FROM aclexplode(datacl) WHERE grantee = 0) AS open FROM pg_database WHERE datname = '${name}'`,
+  )
+  expect(open).toBe(false)
+})
+
 test('no other project can enter it, and its login can enter no other', async () => {
   await create('first')
   await create('second')
