@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream'
 import type pg from 'pg'
+import { isTurnOver } from '../lib/give-way.ts'
 import { GrowingBuffer } from '../lib/growing-buffer.ts'
 import { ReusedMemory } from '../lib/reused-memory.ts'
 import { MessageReader } from './message-reader.ts'
@@ -85,6 +86,7 @@ class PortalQuery implements pg.Submittable {
   #waitingBytes = 0
   #ended: { readonly error?: Error } | undefined
   #stream: Duplex | undefined
+  #givesWay = false
   #wake: () => void = () => undefined
 
   constructor(portal: Portal, memory: ReusedMemory) {
@@ -99,7 +101,7 @@ class PortalQuery implements pg.Submittable {
       const page = this.#pages.shift()
       if (page) {
         this.#waitingBytes -= page.lines.length
-        if (this.#waitingBytes < MAX_WAITING_BYTES) this.#stream?.resume()
+        this.#readOn()
         return page
       }
       if (this.#ended?.error) throw this.#ended.error
@@ -125,7 +127,9 @@ class PortalQuery implements pg.Submittable {
     })
     const read: DataListener = (chunk) => {
       reader.take(chunk)
-      if (this.#stream && this.#waitingBytes >= MAX_WAITING_BYTES) stream.pause()
+      if (!this.#stream) return
+      if (this.#waitingBytes >= MAX_WAITING_BYTES) stream.pause()
+      else if (isTurnOver()) this.#giveWay(stream)
     }
     stream.removeListener('data', listener)
     stream.on('data', read)
@@ -146,6 +150,20 @@ class PortalQuery implements pg.Submittable {
 
   handleError(error: Error): void {
     this.#end({ error })
+  }
+
+  /** Reads on in the next turn of the event loop. */
+  #giveWay(stream: Duplex): void {
+    this.#givesWay = true
+    stream.pause()
+    setImmediate(() => {
+      this.#givesWay = false
+      this.#readOn()
+    })
+  }
+
+  #readOn(): void {
+    if (!this.#givesWay && this.#waitingBytes < MAX_WAITING_BYTES) this.#stream?.resume()
   }
 
   #giveBack(read: DataListener, listener: DataListener): void {

@@ -5,6 +5,7 @@ import { attachedEventPages } from '../../events/attached/attached-event-pages.t
 import { eventPages } from '../../events/event-pages.ts'
 import { readLogStart } from '../../events/log-start.ts'
 import { type BorrowedBytes, borrowed } from '../../lib/borrowed-bytes.ts'
+import { onceTurnIsOver } from '../../lib/give-way.ts'
 import type { ReusedMemory } from '../../lib/reused-memory.ts'
 import { listRoles } from '../../projects/roles.ts'
 import { searchStage } from '../../projects/stage-path.ts'
@@ -168,6 +169,8 @@ async function* stageLines(
   for (const sequence of structure.sequences) yield writer.open('sequence', sequence)
   for (const { line } of structure.inOrder) {
     const { kind, content } = line
+    const others = onceTurnIsOver()
+    if (others !== undefined) await others
     yield assertReadable(writer.open(kind, content), 'structure', `${kind} "${content.name}"`, limits)
   }
   for (const object of grants ?? []) {
@@ -208,6 +211,9 @@ async function* tableLines(
     yield assertReadable(writer.rows(rows, lines), 'row', `a row of table "${line.name}"`, limits)
     memory.giveBack(lines)
     onRows?.({ stage, table: line.name, rows })
+    // Pages that were read ahead are there at once, so that awaiting them gives nobody else a turn.
+    const others = onceTurnIsOver()
+    if (others !== undefined) await others
   }
   yield writer.close('rowsEnd')
 }

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type CatalogRows, readBlockers } from './blockers.ts'
 import { readColumns } from './columns.ts'
 import { readConstraints } from './constraints.ts'
@@ -63,7 +64,9 @@ export async function readStructure(query: Query, schema: string): Promise<Stage
   const catalog = await readCatalog(query, schema)
   const refused = new Map<ObjectKey, string>()
   for (;;) {
+    await nextTurn()
     const structure = await describeStage(query, catalog, refused)
+    await nextTurn()
     const more = await findRefused(catalog, structure)
     if (more.size === 0) return structure
     // What needs one of them is left out as well.
@@ -140,6 +143,8 @@ async function describeStage(
 ): Promise<StageStructure> {
   const notExported = [...catalog.notExported]
   const blockerOf = await readBlockers(query, catalog, refused)
+  // What follows takes milliseconds for a stage of many tables, as does what was before.
+  await nextTurn()
   const context: LineContext = { blockerOf, leaveOut: (entry) => notExported.push(entry) }
   const { dependencies, extensionNeeds } = catalog
   const inOrder = toOrderedStructures(catalog, context)

@@ -1,4 +1,5 @@
 import { createLineCheck } from '../../archive/check-line.ts'
+import { onceTurnIsOver } from '../../lib/give-way.ts'
 import type { CatalogRows } from './blockers.ts'
 import type { ObjectKey } from './dependencies.ts'
 import {
@@ -29,6 +30,8 @@ export async function findRefused(catalog: CatalogRows, { inOrder }: Lines): Pro
   const refused = new Map<ObjectKey, string>()
   for (const { line } of inOrder) {
     if (isSecondStep(line)) continue
+    const others = onceTurnIsOver()
+    if (others !== undefined) await others
     const name = isTypeOrTable(line) ? line.content.name : objectLocation(line)
     for (const { field, detail } of await check(line.kind, line.content)) {
       const part = field === undefined || !isTypeOrTable(line) ? undefined : partAt(line, field)
