@@ -14,7 +14,7 @@ import { toFailure } from './failure.ts'
 import { createInterrupts } from './interrupts.ts'
 import { maskSecrets } from './mask.ts'
 import { assertNothingTaken } from './npm-options.ts'
-import { harmless } from './terminal/printable.ts'
+import { harmless, printableJson } from './terminal/printable.ts'
 import { print } from './terminal/write.ts'
 
 export type { CliEnvironment, EmbeddedService } from './environment.ts'
@@ -55,7 +55,8 @@ export async function runCli(argv: readonly string[], environment: CliEnvironmen
     await program.parseAsync(argv, { from: 'user' })
     return exitCode
   } catch (error) {
-    return await reportFailure(error, environment, interrupts.signal)
+    const asJson = argv.includes('--json')
+    return await reportFailure(error, { ...environment, asJson }, interrupts.signal)
   } finally {
     interrupts.stop()
   }
@@ -106,14 +107,18 @@ function createProgram(
   return program
 }
 
-/** @returns the exit code. */
-async function reportFailure(error: unknown, { stderr }: CliEnvironment, signal: AbortSignal): Promise<number> {
+/** @param asJson whether a program reads it. @returns the exit code. */
+async function reportFailure(
+  error: unknown,
+  { stderr, asJson }: Pick<CliEnvironment, 'stderr'> & { readonly asJson: boolean },
+  signal: AbortSignal,
+): Promise<number> {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.wrongUse
   if (signal.aborted) {
     await print(stderr, 'interrupted')
     return EXIT.interrupted
   }
-  const { text, exitCode } = toFailure(error)
-  await print(stderr, text)
+  const { text, json, exitCode } = toFailure(error)
+  await print(stderr, asJson ? printableJson(json) : text)
   return exitCode
 }

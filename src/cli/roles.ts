@@ -1,3 +1,4 @@
+import type { z } from 'zod'
 import { roleSchema } from '../contract/role.ts'
 import { wrongUse } from '../errors.ts'
 import type { CommandContext } from './environment.ts'
@@ -9,6 +10,7 @@ import { assertCanConfirm, type Confirmation } from './terminal/confirm.ts'
 import { printable } from './terminal/printable.ts'
 import { onceConfirmed, printResult } from './terminal/result.ts'
 import { formatTable } from './terminal/table.ts'
+import { print } from './terminal/write.ts'
 
 interface RoleOptions extends ServerOptions {
   readonly project?: string
@@ -40,11 +42,18 @@ export async function runRoleSet(
     const path = encodedPath`/projects/${projectOf(options.project, server)}/roles/${name}`
     return send(server.http, { method: 'PUT', path, body }, roleSchema)
   })
+  for (const note of uselessNotes(role)) await print(context.environment.stderr, note)
   return printResult(context, options, {
     json: role,
     text: (style) => formatTable(ROLE_HEADINGS, [permissionCells(role)], style),
   })
 }
+
+/** The roles and the event log come and go only with rows. */
+const uselessNotes = ({ content, system }: Pick<z.output<typeof roleSchema>, 'content' | 'system'>): string[] =>
+  (['export', 'import'] as const)
+    .filter((what) => system[what] && !content[what])
+    .map((what) => `warning: system.${what} allows nothing without content.${what}`)
 
 /** `role:delete` */
 export async function runRoleDelete(

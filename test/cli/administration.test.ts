@@ -72,8 +72,8 @@ test('what the server refuses is said in its words', async () => {
     stderr: 'error: there is a project "twice" already\n',
   })
   const { code, stderr } = await administer(['project:create', 'Not a slug'])
-  expect(code).toBe(1)
-  expect(stderr).toMatch(/\n {2}\/slug: must be a lower-case letter/)
+  expect(code).toBe(2)
+  expect(stderr).toMatch(/\n {2}slug: must be a lower-case letter/)
   expect((await administer(['project:show', 'nowhere'])).code).toBe(1)
 })
 
@@ -127,7 +127,7 @@ test('a stage is made empty, listed, and deleted after a yes that names it', asy
 
 test.each([
   [['stage:create', 'live'], 1, 'error: project "tv" has a stage "live" already\n'],
-  [['stage:create', 'Not a slug'], 1, expect.stringContaining('/slug: must be a lower-case letter')],
+  [['stage:create', 'Not a slug'], 2, expect.stringContaining('slug: must be a lower-case letter')],
   [['stage:delete', 'draft', '--yes'], 1, 'error: there is no stage "draft" in project "tv"\n'],
 ])('%j fails, in words', async ([command = '', slug = '', ...options], code, stderr) => {
   if ((await administer(['project:show', 'tv'])).code !== 0) await createProject('tv')
@@ -257,4 +257,45 @@ test.each([
   await writeFile(join(folder, 'empty.sql'), '')
   const { code, stderr } = await runCommand(['schema:apply', join(folder, name), dsnOf(wharf, 'shop')])
   expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) })
+})
+
+test.each([
+  [['project:create', 'Draft Shop'], 'slug: must be a lower-case letter'],
+  [['job:list', '--status', 'foo'], 'status: invalid option'],
+  [['schedule:create', '--name', 'n', '--cron', 'often', '--project', 'books'], 'no cron expression'],
+  [['job:show', 'the-last'], 'id: must be an id'],
+])('%j, which the server refuses, is wrong use, in words of the command', async (args, said) => {
+  const { code, stderr } = await administer(args)
+  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(said) })
+  expect(stderr).not.toMatch(/\/slug|parameter|body/)
+})
+
+test('an error is JSON with --json, with the code that the documentation has', async () => {
+  const unknown = await administer(['project:show', 'nowhere', '--json'])
+  expect({ ...unknown, stderr: JSON.parse(unknown.stderr) }).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: { error: { code: 'NOT_FOUND', detail: 'there is no project "nowhere"', errors: [] } },
+  })
+  const wrong = await administer(['project:create', 'Draft Shop', '--json'])
+  expect(JSON.parse(wrong.stderr)).toMatchObject({
+    error: { code: 'INVALID_REQUEST', errors: [{ pointer: '/slug', detail: expect.any(String) }] },
+  })
+})
+
+test('a role that allows nothing for want of another permission is warned of', async () => {
+  await createProject('half')
+  const role = await administer(['role:set', 'backup', '--system', 'export', '--project', 'half'])
+  expect(role).toMatchObject({ code: 0, stderr: 'warning: system.export allows nothing without content.export\n' })
+  const whole = await administer([
+    'role:set',
+    'backup',
+    '--system',
+    'export',
+    '--content',
+    'export',
+    '--project',
+    'half',
+  ])
+  expect(whole).toMatchObject({ code: 0, stderr: '' })
 })

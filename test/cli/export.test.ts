@@ -173,7 +173,7 @@ test.each<[what: string, answer: RequestListener, message: RegExp]>([
         { line: 3, detail: 'too' },
       ],
     }),
-    /^error: no\n {2}\/projects\/0\/slug: is bad\n {2}line 3: too\n$/,
+    /^error: no\n {2}projects.0.slug: is bad\n {2}line 3: too\n$/,
   ],
   [
     'of something else',

@@ -48,6 +48,7 @@ test.each([
   const { code, stdout, stderr } = await runCommand(['data:import', file, dsnOf(wharf, slug), '--yes'])
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   const [heading, ...table] = stdout.trimEnd().split('\n')
+  expect(table.pop()).toBe(`data:undo brings back what ${slug}/live had before`)
   expect(heading).toMatch(/^imported \S+ on wharf:\/\/t-[\w-]+@127\.0\.0\.1:\d+ in [\d.]+ s$/)
   expect(table.map((line) => line.split(/ +/))).toEqual([
     ['project', 'stage', 'tables', 'rows'],
@@ -280,7 +281,7 @@ test('an import without a target goes where the file says, or else into the loca
     expect(JSON.parse(stdout).projects.map((project: { targetSlug: string }) => project.targetSlug)).toEqual(targets)
   }
   const refused = await runCommand(['data:import', await fileOf(both.text), dsnOf(wharf, 'second'), '--yes'])
-  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('for an archive of one project') })
+  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('for an archive of one project') })
 })
 
 test.each([

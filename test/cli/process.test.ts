@@ -1,13 +1,19 @@
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { gunzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { welcome } from '../../src/welcome.ts'
 import { spawnWharf } from '../support/cli/cli.ts'
 import { createMigratedDatabase, createTestDatabase } from '../support/database/database.ts'
 import { serveHttp } from '../support/http/serve-http.ts'
+import { isInstalled } from '../support/processes/is-installed.ts'
 import { PROCESS_FLAGS } from '../support/processes/node-flags.ts'
 import { temporaryFolder } from '../support/processes/processes.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 const COMMANDS = [
   ...['start', 'api', 'worker', 'doctor'],
@@ -109,6 +115,10 @@ test('commands start the service inside themselves where none runs, and use the 
   expect(alone).toMatchObject({ code: 0, stderr: '' })
   expect(await readdir(cwd)).toEqual(['.wharf', 'demo.jsonl.gz'])
   expect(await readdir(join(cwd, '.wharf'))).not.toContain('service.json')
+  const archive = gunzipSync(await readFile(join(cwd, 'demo.jsonl.gz'))).toString()
+  const [, sample = ''] = /```\n(\{"rows"[^`]*)```/.exec(await readFile(join(ROOT, 'README.md'), 'utf8')) ?? []
+  expect(sample).not.toBe('')
+  for (const line of sample.split('\n')) expect(archive).toContain(line)
   const back = await spawnWharf(['data:import', 'demo.jsonl.gz', '--yes', '--json'], { cwd, variables }).ended
   expect(back).toMatchObject({ code: 0, stderr: '' })
   expect(JSON.parse(back.stdout)).toMatchObject({ projects: [{ targetSlug: 'demo' }] })
@@ -124,6 +134,12 @@ test('commands start the service inside themselves where none runs, and use the 
     { code: 0, stderr: '' },
   ])
   expect(JSON.parse(first.stdout)).toMatchObject({ rows: JSON.parse(alone.stdout).rows })
+  const [, psql = ''] =
+    /```sh\n(PGPASSWORD=[^`]*)```/.exec(await readFile(join(ROOT, 'docs/operations.md'), 'utf8')) ?? []
+  if (isInstalled('psql')) {
+    const asked = spawnSync('sh', { cwd, input: `${psql.trim()} -c 'TABLE control.project'`, encoding: 'utf8' })
+    expect(asked).toMatchObject({ status: 0, stdout: expect.stringContaining('demo') })
+  }
   service.child.kill('SIGINT')
   expect(await service.ended).toMatchObject({ code: 0 })
 })

@@ -34,7 +34,7 @@ test('a schedule is created, and said when it runs', async () => {
 
 test('a wrong cron expression is refused in words', async () => {
   expect(await administer(['schedule:create', '--name', 'x', '--cron', '61 * * * *'])).toMatchObject({
-    code: 1,
+    code: 2,
     stderr: expect.stringContaining('"61 * * * *" is no cron expression'),
   })
   expect(await administer(['schedule:create', '--name', 'x', '--cron', '@daily', '--keep-last', 'all'])).toMatchObject({

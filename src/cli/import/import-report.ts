@@ -76,7 +76,7 @@ export async function reportImport(
       )
       const heading = `imported ${printable(file)}${location} in ${formatSeconds(seconds)}`
       const table = formatTable(['project', 'stage', 'tables', 'rows'], cells, style)
-      return [heading, table, ...allRoleNotes(projects), ...undoNotes(projects)].join('\n')
+      return [heading, table, ...allRoleNotes(projects), ...undoNotes(projects), ...keptNotes(projects)].join('\n')
     },
   })
 }
@@ -147,6 +147,14 @@ const inPlaceNotes = (projects: readonly ExaminedProject[]): readonly string[] =
   ),
   ...undoNotes(projects),
 ]
+
+/** Nobody looks for what they do not know of. */
+const keptNotes = (projects: readonly ImportedProject[]): readonly string[] =>
+  projects.flatMap(({ targetSlug, stages }) =>
+    stages
+      .filter(({ undoable }) => undoable)
+      .map(({ slug }) => `data:undo brings back what ${printable(targetSlug)}/${printable(slug)} had before`),
+  )
 
 /** The report names what cannot be undone both before and after the import. */
 const undoNotes = (projects: readonly (ExaminedProject | ImportedProject)[]): readonly string[] =>
