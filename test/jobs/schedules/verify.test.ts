@@ -303,7 +303,11 @@ test('a run that is cancelled while its archive is being restored leaves nothing
   await withPausePoint(wharf, async (pausePoint) => {
     const { id } = jobOf(await wharf.root.post(`/schedules/${schedule.id}/run`))
     await pausePoint.reached()
-    expect(await showJob(wharf.root, id)).toMatchObject({ status: 'running', progress: { phase: 'checking' } })
+    // Progress is written down with the next sign of life.
+    await eventually(() => showJob(wharf.root, id)).toMatchObject({
+      status: 'running',
+      progress: { phase: 'checking' },
+    })
     await wharf.root.post(`/jobs/${id}/cancel`)
     await untilStatus(wharf.root, id, 'cancelled')
   })
