@@ -13,7 +13,7 @@ const EXPECTED =
  */
 export function parseExpiry(text: string, now: Date): Date {
   const expiry = parseDuration(text, now) ?? parseMoment(text)
-  if (!expiry) throw wrongUse(`--expires "${text}" is not understood: ${EXPECTED}`)
+  if (!expiry || Number.isNaN(expiry.getTime())) throw wrongUse(`--expires "${text}" is not understood: ${EXPECTED}`)
   if (expiry <= now) throw wrongUse(`--expires "${text}" has passed already: ${EXPECTED}`)
   return expiry
 }

@@ -67,6 +67,12 @@ const CALLS: readonly Call[] = [
   { operation: 'GET /projects', statuses: forAll },
   { operation: 'POST /projects', request: stageOf('made'), statuses: forRoot(201) },
   { operation: 'GET /projects/{slug}', path: '/projects/shop', statuses: forMembers },
+  {
+    operation: 'PATCH /projects/{slug}',
+    path: '/projects/shop',
+    request: { json: { eventLog: { keepDays: 30 } } },
+    statuses: forRoot(200),
+  },
   { operation: 'DELETE /projects/{slug}', path: '/projects/made', statuses: forRoot(204) },
   { operation: 'GET /projects/{slug}/stages', path: '/projects/shop/stages', statuses: forMembers },
   {

@@ -90,9 +90,7 @@ test('gets the root token by a service file in a folder that everybody may write
   await chmod(wharf.dataDir, 0o777)
   expect(await listProjects(wharf.dataDir)).toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(
-      /^error: the data folder \S+ is not used: \S+ can be written by others: run chmod go-w/,
-    ),
+    stderr: expect.stringMatching(/"the data folder \S+ is not used: \S+ can be written by others: run chmod go-w/),
   })
 })
 
