@@ -59,6 +59,7 @@ export const SQLSTATE = {
   uniqueViolation: '23505',
   undefinedTable: '42P01',
   undefinedObject: '42704',
+  undefinedFunction: '42883',
   undefinedSchema: '3F000',
   unknownDatabase: '3D000',
   notInRequiredState: '55000',
@@ -77,6 +78,19 @@ export const isUniqueViolation = (error: unknown): boolean => sqlState(error) ==
 
 /** Whether a row was refused since what it belongs to is not there. */
 export const isForeignKeyViolation = (error: unknown): boolean => sqlState(error) === SQLSTATE.foreignKeyViolation
+
+/**
+ * Whether what a statement names was altered, renamed or dropped by somebody since it was looked at. PostgreSQL does not lock
+ * all of which it says how it is: it says "tuple concurrently updated" or "cache lookup failed" then, or that it is not there.
+ */
+export const isChangedMeanwhile = (error: unknown): boolean => CHANGED_MEANWHILE.has(sqlState(error) ?? '')
+
+const CHANGED_MEANWHILE: ReadonlySet<string> = new Set([
+  SQLSTATE.internalError,
+  SQLSTATE.undefinedObject,
+  SQLSTATE.undefinedTable,
+  SQLSTATE.undefinedFunction,
+])
 
 /** Whether PostgreSQL does not take a value for what it is: of the wrong form, too long, or not UTF-8. */
 export const isDataException = (error: unknown): boolean => /^(22|54)/.test(sqlState(error) ?? '')

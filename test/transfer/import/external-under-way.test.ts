@@ -123,37 +123,45 @@ test.each(['CREATE TABLE own.fresh (colour own.colour)', `ALTER TYPE own.colour 
   },
 )
 
-test('a type that somebody renames just when it is moved has an import refused, to be tried again', async () => {
-  const { superuserUrl } = external.database
-  const until = (
-    condition: string,
-  ) => `WHILE clock_timestamp() < begun + '30 s' AND NOT EXISTS (SELECT FROM pg_locks WHERE ${condition})
+test.each([
+  [
+    'and has not ended',
+    `SELECT FROM pg_locks WHERE objid = 72`,
+    `SELECT FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted`,
+  ],
+  ['and has ended', `SELECT FROM pg_type WHERE typname = 'color'`, 'SELECT'],
+])(
+  'a type that somebody renames just when it is moved %s has an import refused, to be tried again',
+  async (_, isRenamed, isToEnd) => {
+    const { superuserUrl } = external.database
+    const until = (found: string) => `WHILE clock_timestamp() < begun + '30 s' AND NOT EXISTS (${found})
     LOOP PERFORM pg_sleep(0.001); END LOOP;`
-  const block = (body: string) => `DECLARE begun timestamptz := clock_timestamp(); BEGIN ${body} END`
-  // The import says that it is about to move the type, and waits until it was renamed; who renames it ends when waited for.
-  await query(
-    superuserUrl,
-    `CREATE SCHEMA watch; GRANT USAGE ON SCHEMA watch TO PUBLIC;
-    CREATE FUNCTION watch.moving() RETURNS event_trigger LANGUAGE plpgsql AS $$ ${block(
-      `IF current_query() LIKE 'ALTER SCHEMA%' THEN PERFORM pg_advisory_xact_lock(71); ${until('objid = 72')} END IF;`,
-    )} $$;
-    CREATE EVENT TRIGGER moving ON ddl_command_start WHEN TAG IN ('ALTER TYPE') EXECUTE FUNCTION watch.moving()`,
-  )
-  const pending = `DO $$ ${block(`${until('objid = 71')} ALTER TYPE own.colour RENAME TO color; PERFORM pg_advisory_xact_lock(72);
-    ${until("locktype = 'transactionid' AND NOT granted")}`)} $$`
-  try {
-    const answer = await importDuring('notes', { pending, endsItself: true })
-    expect(answer, answer.text).toMatchObject({
-      status: 409,
-      json: { detail: expect.stringMatching(/structure of "own" was changed/) },
-    })
-  } finally {
+    const block = (body: string) => `DECLARE begun timestamptz := clock_timestamp(); BEGIN ${body} END`
+    // The import says that it is about to move the type, and waits until it was renamed.
     await query(
       superuserUrl,
-      'DROP EVENT TRIGGER moving; DROP SCHEMA watch CASCADE; ALTER TYPE own.color RENAME TO colour',
+      `CREATE SCHEMA watch; GRANT USAGE ON SCHEMA watch TO PUBLIC;
+    CREATE FUNCTION watch.moving() RETURNS event_trigger LANGUAGE plpgsql AS $$ ${block(
+      `IF current_query() LIKE 'ALTER SCHEMA%' THEN PERFORM pg_advisory_xact_lock(71); ${until(isRenamed)} END IF;`,
+    )} $$;
+    CREATE EVENT TRIGGER moving ON ddl_command_start WHEN TAG IN ('ALTER TYPE') EXECUTE FUNCTION watch.moving()`,
     )
-  }
-})
+    const pending = `DO $$ ${block(`${until('SELECT FROM pg_locks WHERE objid = 71')} ALTER TYPE own.colour RENAME TO color;
+    PERFORM pg_advisory_xact_lock(72); ${until(isToEnd)}`)} $$`
+    try {
+      const answer = await importDuring('notes', { pending, endsItself: true })
+      expect(answer, answer.text).toMatchObject({
+        status: 409,
+        json: { detail: expect.stringMatching(/structure of "own" was changed/) },
+      })
+    } finally {
+      await query(
+        superuserUrl,
+        'DROP EVENT TRIGGER moving; DROP SCHEMA watch CASCADE; ALTER TYPE own.color RENAME TO colour',
+      )
+    }
+  },
+)
 
 test.each(['SELECT FROM public.total', `SELECT nextval('public.ticket')`])(
   'an import waits for who has said %s, as for those who read a table',

@@ -4,7 +4,7 @@ import { findOutsideUsers } from '../../../database/outside-users.ts'
 import { quoteIdentifier } from '../../../database/quoting.ts'
 import { nameSession } from '../../../database/session-name.ts'
 import { openSingleUseSession } from '../../../database/single-use-session.ts'
-import { SQLSTATE, sqlState } from '../../../database/sqlstate.ts'
+import { isChangedMeanwhile, SQLSTATE, sqlState } from '../../../database/sqlstate.ts'
 import { AppError, conflict, isAppError } from '../../../errors.ts'
 import { logReplaced } from '../../../events/attached/log-import.ts'
 import { findLog } from '../../../events/attached/log-triggers.ts'
@@ -161,8 +161,7 @@ const structureChanged = (schemaName: string, cause?: unknown): AppError =>
 /** @returns where a lock was not to be had, what PostgreSQL says, so that it is tried again. */
 function exchangeFailure({ target }: Exchange, error: unknown): unknown {
   if (sqlState(error) === SQLSTATE.lockNotAvailable) return error
-  // PostgreSQL's "tuple concurrently updated", or "cache lookup failed": it does not lock all of which it says how it is.
-  if (sqlState(error) === SQLSTATE.internalError) return structureChanged(target.stage.schemaName, error)
+  if (isChangedMeanwhile(error)) return structureChanged(target.stage.schemaName, error)
   return loadFailure(error)
 }
 

@@ -1,4 +1,4 @@
-import { SQLSTATE, sqlState } from '../../../database/sqlstate.ts'
+import { isChangedMeanwhile } from '../../../database/sqlstate.ts'
 import { AppError, conflict } from '../../../errors.ts'
 import type { StructureLines } from '../../structure/create-statements.ts'
 import { grantStatements } from '../../structure/grants/grant-statements.ts'
@@ -83,8 +83,7 @@ function withoutTypes(structure: StructureLines, types: readonly StageType[]): S
 
 async function move(session: LoadingSession, statements: readonly string[]): Promise<void> {
   await runAll(session, statements).catch((error: unknown) => {
-    // PostgreSQL's "tuple concurrently updated".
-    if (sqlState(error) !== SQLSTATE.internalError) throw error
+    if (!isChangedMeanwhile(error)) throw error
     const detail = 'nothing was changed: a type of the stage was changed while the import ran; try again'
     throw new AppError('CONFLICT', detail, { cause: error })
   })
