@@ -6,6 +6,12 @@ import { forbidden } from './errors.ts'
 /** Which other servers this one may reach: hosts as URLs have them, each with a port or without. */
 export type AllowedHosts = readonly string[]
 
+/** Stands in a list for every host, but for addresses inside: these have to be listed themselves. */
+export const EVERY_PUBLIC_HOST = '*'
+
+/** Which variable has a list, for messages. */
+type HostsSetting = 'WHARF_TRANSFER_HOSTS' | 'WHARF_WEBHOOK_HOSTS'
+
 /** Finds the addresses of a name; `dns.lookup` of Node does. */
 export type FindAddresses = (
   hostname: string,
@@ -30,13 +36,17 @@ export function hostAndPortOf(origin: string): HostAndPort {
  *
  * @throws {AppError} FORBIDDEN
  */
-export function assertAllowedHost(server: HostAndPort, allowed: AllowedHosts): void {
+export function assertAllowedHost(
+  server: HostAndPort,
+  allowed: AllowedHosts,
+  setting: HostsSetting = 'WHARF_TRANSFER_HOSTS',
+): void {
   const { hostname, port } = server
-  if (!isListed(server, allowed)) {
-    throw forbidden(`this server may not reach ${hostname}:${port}; its operator can allow it (WHARF_TRANSFER_HOSTS)`)
+  if (!allowed.includes(EVERY_PUBLIC_HOST) && !isListed(server, allowed)) {
+    throw forbidden(`this server may not reach ${hostname}:${port}; its operator can allow it (${setting})`)
   }
   const address = withoutBrackets(hostname)
-  if (isIP(address) !== 0 && !mayConnect(address, server, allowed)) throw notReachable(hostname)
+  if (isIP(address) !== 0 && !mayConnect(address, server, allowed)) throw notReachable(hostname, setting)
 }
 
 /**
@@ -49,7 +59,10 @@ export function assertAllowedHost(server: HostAndPort, allowed: AllowedHosts): v
 export function createVettedLookup(
   server: HostAndPort,
   allowed: AllowedHosts,
-  findAddresses: FindAddresses = systemLookup,
+  {
+    findAddresses = systemLookup,
+    setting = 'WHARF_TRANSFER_HOSTS',
+  }: { readonly findAddresses?: FindAddresses; readonly setting?: HostsSetting } = {},
 ): LookupFunction {
   return (hostname, options, done) => {
     const all = (async () => {
@@ -59,7 +72,7 @@ export function createVettedLookup(
     all.then(
       (addresses) => {
         const [first] = addresses
-        if (!first) return done(notReachable(hostname), '', 0)
+        if (!first) return done(notReachable(hostname, setting), '', 0)
         if (options.all) done(null, addresses)
         else done(null, first.address, first.family)
       },
@@ -102,8 +115,8 @@ function toFamily(family: number | 'IPv4' | 'IPv6' | undefined): number {
   return family === 'IPv6' ? 6 : (family ?? 0)
 }
 
-const notReachable = (hostname: string): Error =>
+const notReachable = (hostname: string, setting: HostsSetting): Error =>
   forbidden(
     `${hostname} is an address inside this server's own network; its operator can allow ` +
-      'it by the address itself, with this port or without any, beside the name where it has one (WHARF_TRANSFER_HOSTS)',
+      `it by the address itself, with this port or without any, beside the name where it has one (${setting})`,
   )

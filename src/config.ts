@@ -1,5 +1,6 @@
 import { isAbsolute, join, resolve } from 'node:path'
 import { z } from 'zod'
+import { EVERY_PUBLIC_HOST } from './allowed-hosts.ts'
 import { AppError, type Fault } from './errors.ts'
 import { isAddressRange } from './lib/address-range.ts'
 import { RUNTIME_CHANGES } from './lib/runtime.ts'
@@ -89,6 +90,22 @@ const SETTINGS = {
     list.refine((hosts) => hosts.every((host) => HOST_PATTERN.test(host)), {
       error: 'must be hosts, each with a port or without, with commas between them',
     }),
+  ),
+  /** The hosts that notifications may be sent to; `*` for all that are no addresses inside. */
+  webhookHosts: setting(
+    'WHARF_WEBHOOK_HOSTS',
+    list
+      .refine((hosts) => hosts.every((host) => host === EVERY_PUBLIC_HOST || HOST_PATTERN.test(host)), {
+        error: `must be hosts, each with a port or without, or "${EVERY_PUBLIC_HOST}", with commas between them`,
+      })
+      .transform((hosts) => (hosts.length === 0 ? [EVERY_PUBLIC_HOST] : hosts)),
+  ),
+  /** Where the interface is for those who get notifications, without a slash at its end. */
+  publicUrl: setting(
+    'WHARF_PUBLIC_URL',
+    url(['http:', 'https:'])
+      .transform((text) => text.replace(/\/+$/, ''))
+      .optional(),
   ),
   /** The extensions that scripts and archives may make; undefined: those that PostgreSQL trusts. */
   extensions: setting(

@@ -26,6 +26,7 @@ import { createBatcher } from './lib/batcher.ts'
 import { createSeal, type Seal } from './lib/seal.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import type { Logger } from './logger.ts'
+import { createDeliveryCounts, type DeliveryCounts } from './notifications/delivery-counts.ts'
 import { hashToken } from './projects/access.ts'
 import { type AttachedDatabases, createAttachedDatabases } from './projects/attached/attached-databases.ts'
 import { createLogRepair } from './projects/attached/repair-logs.ts'
@@ -130,6 +131,8 @@ export interface Container {
   readonly jobTimings: JobTimings
   /** Counts those that end in this process. */
   readonly endedJobs: EndedJobs
+  /** Counts the notifications that this process sends. */
+  readonly deliveryCounts: DeliveryCounts
   /** Where this process keeps uploads while it checks and loads them. */
   readonly spoolFolder: string
 }
@@ -219,7 +222,7 @@ export async function createContainer(options: {
     queue,
     watcher,
     jobTimings,
-    endedJobs: createEndedJobs(),
+    ...{ endedJobs: createEndedJobs(), deliveryCounts: createDeliveryCounts() },
     spoolFolder: await openSpoolFolder(config.dataDir),
   }
 }

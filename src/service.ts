@@ -13,13 +13,15 @@ import { AppError } from './errors.ts'
 import { logStages } from './events/log-stages.ts'
 import { shortenLogs } from './events/shorten-logs.ts'
 import { startChecking } from './jobs/check-archives.ts'
+import { createDescribeJob } from './jobs/describe-job.ts'
 import { startSchedules } from './jobs/schedules/tick.ts'
 import { startSweeping as startJobSweep } from './jobs/start-sweeping.ts'
 import type { JobTimings } from './jobs/timings.ts'
-import { repeat } from './lib/repeat.ts'
+import { type Repeating, repeat } from './lib/repeat.ts'
 import { unlessMissing } from './lib/unless-missing.ts'
 import { createLifecycle, type Lifecycle } from './lifecycle.ts'
 import type { Logger } from './logger.ts'
+import { startSending } from './notifications/start-sending.ts'
 import { repairLogs } from './projects/attached/repair-logs.ts'
 import { ensureDemoProject } from './projects/demo-project.ts'
 import { sweepDoubts } from './transfer/import/external/settle-doubts.ts'
@@ -152,12 +154,19 @@ async function startJobs(container: Container, lifecycle: Lifecycle, parts: read
   const workers = await startWorkers(container)
   lifecycle.onClose('workers', workers.close)
   lifecycle.onClose('schedules', startSchedules(container).stop)
+  lifecycle.onClose('notifications', startNotifying(container).stop)
   lifecycle.onClose('checks of archives', startChecking(container, container.config.artifactCheckDays).stop)
   // An operator with a database of their own has something that starts this process again, too.
   if (!container.config.databaseUrl) return
   lifecycle.onClose('watchdog', startWatchdog(container.jobTimings, container.logger).stop)
   // With an API beside them, there is more to lose than to win: it can do a lot without the queue.
   if (!parts.includes('api')) watchWorker(container, lifecycle)
+}
+
+/** Sends what jobs, and others, have to say. */
+function startNotifying(container: Container): Repeating {
+  const { webhookHosts, publicUrl } = container.config
+  return startSending({ ...container, webhookHosts, describeJob: createDescribeJob(publicUrl) }, container.jobTimings)
 }
 
 /** Ends this process where it can't hear of jobs any more, at once: nothing can be closed in order over such a line. */

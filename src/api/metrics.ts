@@ -1,9 +1,11 @@
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Database } from '../database/database.ts'
+import { Prisma } from '../database/generated/client.ts'
 import type { EndedJobs } from '../jobs/ended-jobs.ts'
 import type { JobQueue } from '../jobs/queue.ts'
 import { type RunSummary, summariseRuns } from '../jobs/schedules/runs.ts'
 import { within } from '../lib/within.ts'
+import type { DeliveryCounts } from '../notifications/delivery-counts.ts'
 import type { ReadinessCheck, ReadinessChecks } from './readiness.ts'
 
 /** A request that has been answered, one way or the other. */
@@ -34,6 +36,7 @@ export interface MetricsServices {
   readonly control: Database
   readonly queue: JobQueue
   readonly endedJobs: EndedJobs
+  readonly deliveryCounts: DeliveryCounts
   /** What the process depends on, by name. */
   readonly checks: ReadinessChecks
 }
@@ -42,13 +45,13 @@ export interface MetricsServices {
  * Figures for Prometheus. Those about jobs and schedules are taken from the records when somebody asks, so that every
  * process gives the same, whichever process works on them; where the database does not answer, they are left out.
  */
-export function createMetrics({ control, queue, endedJobs, checks }: MetricsServices): Metrics {
+export function createMetrics({ control, queue, endedJobs, deliveryCounts, checks }: MetricsServices): Metrics {
   const registry = new Registry()
   const registers = [registry]
   // Under the names that they have everywhere, for dashboards that are there already.
   collectDefaultMetrics({ register: registry })
   for (const name of GAUGES_NAMED_AS_COUNTERS) registry.removeSingleMetric(name)
-  for (const metric of endedJobs.metrics) registry.registerMetric(metric)
+  for (const metric of [...endedJobs.metrics, ...deliveryCounts.metrics]) registry.registerMetric(metric)
   const requests = new Histogram({
     name: 'wharf_http_request_duration_seconds',
     help: 'How long requests took, to the last byte of the answer.',
@@ -78,6 +81,7 @@ export function createMetrics({ control, queue, endedJobs, checks }: MetricsServ
   )
   addJobMetrics(addGauge, control)
   addScheduleMetrics(addGauge, control)
+  addNotificationMetrics(addGauge, control)
   addGauge('wharf_queue_waiting', 'Jobs that wait in the queue for a worker.', ['kind'], async () => {
     const depth = await queue.depth()
     return [...depth].map(([kind, count]) => [{ kind }, count])
@@ -120,6 +124,28 @@ function addJobMetrics(addGauge: AddGauge, { prisma }: Database): void {
     'Kept archives whose bytes in the storage are not those that were written.',
     [],
     async () => [[{}, await prisma.artifact.count({ where: { state: 'ready', damagedAt: { not: null } } })]],
+  )
+}
+
+function addNotificationMetrics(addGauge: AddGauge, { prisma }: Database): void {
+  const ofWaiting = (figure: Prisma.Sql) => async (): Promise<Figures> => {
+    const [row] = await prisma.$queryRaw<{ figure: number }[]>`
+      SELECT ${figure} AS figure
+        FROM (SELECT created_at FROM control.notification WHERE addressed_at IS NULL
+              UNION ALL SELECT created_at FROM control.delivery WHERE status = 'waiting') AS waiting`
+    return [[{}, row?.figure ?? 0]]
+  }
+  addGauge(
+    'wharf_notifications_waiting',
+    'Notifications that are still to be sent.',
+    [],
+    ofWaiting(Prisma.sql`count(*)::float8`),
+  )
+  addGauge(
+    'wharf_notification_oldest_waiting_seconds',
+    'For how long the oldest of them has been waiting.',
+    [],
+    ofWaiting(Prisma.sql`coalesce(extract(epoch FROM now() - min(created_at)), 0)::float8`),
   )
 }
 

@@ -24,6 +24,7 @@ import { schemaRoutes } from './routers/schema.ts'
 import { createServiceRoutes } from './routers/service.ts'
 import { tokenRoutes } from './routers/tokens.ts'
 import { transferRoutes } from './routers/transfer.ts'
+import { webhookRoutes } from './routers/webhooks.ts'
 
 /**
  * Serves the whole HTTP interface.
@@ -48,6 +49,7 @@ export async function startApi(container: Container, address: ApiAddress): Promi
     ...contentWriteRoutes(container),
     ...transferRoutes(container),
     ...scheduleRoutes(container),
+    ...webhookRoutes(container),
     ...jobRoutes(container),
     ...jobFileRoutes(container),
   ]

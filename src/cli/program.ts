@@ -8,6 +8,7 @@ import type { Run } from './commands/run.ts'
 import { addScheduleCommands } from './commands/schedules.ts'
 import { addStageCommands } from './commands/stages.ts'
 import { addTokenCommands } from './commands/tokens.ts'
+import { addWebhookCommands } from './commands/webhooks.ts'
 import type { CliEnvironment } from './environment.ts'
 import { EXIT, EXIT_HELP } from './exit-codes.ts'
 import { toFailure } from './failure.ts'
@@ -103,6 +104,7 @@ function createProgram(
   addTokenCommands(program, run)
   addJobCommands(program, run)
   addScheduleCommands(program, run)
+  addWebhookCommands(program, run)
   addCommonOptions(program.commands)
   return program
 }

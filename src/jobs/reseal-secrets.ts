@@ -9,6 +9,7 @@ import {
   jobSubject,
   projectSubject,
   scheduleSubject,
+  webhookSubject,
 } from '../projects/sealed-subjects.ts'
 
 const PAGE_ROWS = 200
@@ -16,7 +17,7 @@ const FIRST_ID = '00000000-0000-0000-0000-000000000000'
 
 /** A column of sealed values. */
 interface SealedColumn {
-  readonly table: 'project' | 'attachment' | 'attached_server' | 'job' | 'schedule'
+  readonly table: 'project' | 'attachment' | 'attached_server' | 'job' | 'schedule' | 'webhook'
   readonly key: 'id' | 'project_id'
   readonly column: 'sealed_password' | 'sealed_address' | 'sealed_secrets'
   readonly subjectOf: (id: string) => string
@@ -28,6 +29,7 @@ const COLUMNS: readonly SealedColumn[] = [
   { table: 'attached_server', key: 'id', column: 'sealed_address', subjectOf: attachedServerSubject },
   { table: 'schedule', key: 'id', column: 'sealed_secrets', subjectOf: scheduleSubject },
   { table: 'job', key: 'id', column: 'sealed_secrets', subjectOf: jobSubject },
+  { table: 'webhook', key: 'id', column: 'sealed_address', subjectOf: webhookSubject },
 ]
 
 /**

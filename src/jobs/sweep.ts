@@ -7,6 +7,7 @@ import { freeNotificationQueue } from '../database/notification-queue.ts'
 import type { Room } from '../database/room.ts'
 import type { Seal } from '../lib/seal.ts'
 import type { Logger } from '../logger.ts'
+import { removeNotifications } from '../notifications/deliveries.ts'
 import type { OwnDatabases } from '../projects/own-database/own-databases.ts'
 import { sweepOwnProjects } from '../projects/own-database/own-project.ts'
 import { reopenLogins } from '../projects/project-login.ts'
@@ -55,6 +56,7 @@ export async function sweepJobs(services: SweepServices, options: SweepOptions):
       ['queued jobs', () => notifyOfQueued(services)],
       ['files', () => removeArtifacts(services)],
       ['old records', () => removeRecords(control)],
+      ['old notifications', () => removeNotifications(control.prisma)],
       ['limits of connections', () => services.room.share()],
       ['the queue of notifications', () => keepNotifying(services)],
       ['deletions that stopped halfway', () => undoDeletions(services)],

@@ -9,6 +9,10 @@ export const JOB_TIMINGS = {
   sweepMs: 10_000,
   /** Between two looks at which schedules are due. */
   scheduleMs: 1_000,
+  /** Between two looks at which notifications are to be sent. */
+  notifyMs: 1_000,
+  /** How long a notification belongs to the process that sends it: longer than that may take. */
+  notifyLeaseMs: 60_000,
   /** How long the queue takes a job for being worked on without hearing of it. */
   lockMs: 30_000,
   /** Between the queue's looks for such jobs. */

@@ -35,6 +35,20 @@ const toJson = (value: unknown): string => JSON.stringify(value)
 
 const first = async (rows: Promise<Job[]>): Promise<Job | undefined> => (await rows)[0]
 
+/**
+ * Changes a job in a way that can end it. With its end comes a notification of it: both, or neither.
+ *
+ * @param update without its RETURNING.
+ */
+const change = (control: Queryable, update: Prisma.Sql): Promise<Job | undefined> =>
+  first(control.$queryRaw<Job[]>`
+    WITH changed AS (${update} RETURNING job.*),
+         noted AS (INSERT INTO control.notification (type, job_id)
+                   SELECT CASE WHEN error->>'code' = 'PROOF_FAILED' THEN 'proof.failed' ELSE 'job.' || status END, id
+                     FROM changed WHERE status IN ('succeeded', 'failed', 'cancelled')
+                      AND EXISTS (SELECT FROM control.webhook WHERE enabled))
+    SELECT ${JOB_COLUMNS} FROM changed AS job`)
+
 /** Takes a queued job for a new attempt; undefined where it is not queued, or not any more. */
 export const begin = (control: Queryable, id: string): Promise<Job | undefined> =>
   first(control.$queryRaw<Job[]>`
@@ -87,12 +101,15 @@ export async function succeed(
   outcome: { readonly result: unknown; readonly progress: JobProgress; readonly expiresInDays?: number },
 ): Promise<boolean> {
   const days = outcome.expiresInDays ?? null
-  const rows = await tx.$executeRaw`
+  const ended = await change(
+    tx,
+    Prisma.sql`
     UPDATE control.job
        SET status = 'succeeded', result = ${toJson(outcome.result)}::jsonb, progress = ${toJson(outcome.progress)}::jsonb,
            expires_at = now() + make_interval(days => ${days}::int), ${ENDING}
-     WHERE ${isRunning(attempt)} AND cancel_requested_at IS NULL`
-  return rows === 1
+     WHERE ${isRunning(attempt)} AND cancel_requested_at IS NULL`,
+  )
+  return ended !== undefined
 }
 
 /**
@@ -100,22 +117,31 @@ export async function succeed(
  * to end, which comes too late.
  */
 export async function succeedLate(tx: Transaction, attempt: Attempt, result: unknown): Promise<boolean> {
-  const rows = await tx.$executeRaw`
-    UPDATE control.job SET status = 'succeeded', result = ${toJson(result)}::jsonb, ${ENDING} WHERE ${isRunning(attempt)}`
-  return rows === 1
+  const ended = await change(
+    tx,
+    Prisma.sql`
+      UPDATE control.job SET status = 'succeeded', result = ${toJson(result)}::jsonb, ${ENDING} WHERE ${isRunning(attempt)}`,
+  )
+  return ended !== undefined
 }
 
 /** Ends the job badly. */
 export const fail = (control: Queryable, attempt: Attempt, error: JobError): Promise<Job | undefined> =>
-  first(control.$queryRaw<Job[]>`
+  change(
+    control,
+    Prisma.sql`
     UPDATE control.job SET status = 'failed', error = ${toJson(error)}::jsonb, ${ENDING}
-     WHERE ${isRunning(attempt)} RETURNING ${JOB_COLUMNS}`)
+     WHERE ${isRunning(attempt)}`,
+  )
 
 /** Ends a running job that was asked to end; what it had begun has been undone by now. */
 export const endCancelled = (control: Queryable, attempt: Attempt): Promise<Job | undefined> =>
-  first(control.$queryRaw<Job[]>`
+  change(
+    control,
+    Prisma.sql`
     UPDATE control.job SET status = 'cancelled', ${ENDING}
-     WHERE ${isRunning(attempt)} AND cancel_requested_at IS NOT NULL RETURNING ${JOB_COLUMNS}`)
+     WHERE ${isRunning(attempt)} AND cancel_requested_at IS NOT NULL`,
+  )
 
 /** Queues a job again whose worker has to stop; that uses none of its attempts up. */
 export const giveBack = (
@@ -147,14 +173,17 @@ export const retryLater = (control: Queryable, attempt: Attempt): Promise<Job | 
  * none that has not ended.
  */
 export const requestCancel = (control: Queryable, id: string): Promise<Job | undefined> =>
-  first(control.$queryRaw<Job[]>`
+  change(
+    control,
+    Prisma.sql`
     UPDATE control.job
        SET cancel_requested_at = coalesce(cancel_requested_at, now()),
            status = CASE WHEN ${ENDS_AT_ONCE} THEN 'cancelled' ELSE status END,
            finished_at = CASE WHEN ${ENDS_AT_ONCE} THEN now() END,
            sealed_secrets = CASE WHEN ${ENDS_AT_ONCE} THEN NULL ELSE sealed_secrets END,
            revision = revision + 1
-     WHERE id = ${id}::uuid AND status IN ('queued', 'running') RETURNING ${JOB_COLUMNS}`)
+     WHERE id = ${id}::uuid AND status IN ('queued', 'running')`,
+  )
 
 const ENDS_AT_ONCE = Prisma.sql`status = 'queued' AND NOT ${isInDoubtSql(Prisma.sql`job.id`)}`
 
@@ -181,7 +210,9 @@ export const reclaim = (
   attempt: Attempt,
   { leaseMs, error }: { readonly leaseMs: number; readonly error: JobError },
 ): Promise<Job | undefined> =>
-  first(control.$queryRaw<Job[]>`
+  change(
+    control,
+    Prisma.sql`
     UPDATE control.job
        SET status = next, max_attempts = CASE next WHEN 'queued' THEN greatest(max_attempts, attempt + 1) ELSE max_attempts END,
            error = CASE next WHEN 'failed' THEN ${toJson(error)}::jsonb END,
@@ -193,4 +224,5 @@ export const reclaim = (
                         WHEN cancel_requested_at IS NOT NULL THEN 'cancelled'
                         WHEN attempt < max_attempts THEN 'queued' ELSE 'failed' END AS next
               FROM control.job WHERE id = ${attempt.id}::uuid) AS stale
-     WHERE ${isRunning(attempt)} AND stale_id = id AND ${isSilent(leaseMs)} RETURNING ${JOB_COLUMNS}`)
+     WHERE ${isRunning(attempt)} AND stale_id = id AND ${isSilent(leaseMs)}`,
+  )

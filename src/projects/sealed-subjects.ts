@@ -4,3 +4,4 @@ export const attachmentSubject = (projectId: string): string => `attachment ${pr
 export const attachedServerSubject = (id: string): string => `attached server ${id}`
 export const jobSubject = (id: string): string => `job ${id}`
 export const scheduleSubject = (id: string): string => `schedule ${id}`
+export const webhookSubject = (id: string): string => `webhook ${id}`

@@ -7,6 +7,7 @@ import { exportOf } from '../support/archives/import.ts'
 import type { ApiClient, ApiRequest } from '../support/http/api-client.ts'
 import { askExport, jobOf } from '../support/jobs/jobs.ts'
 import { makeSchedule } from '../support/jobs/schedules.ts'
+import { makeWebhook } from '../support/notifications/webhooks.ts'
 import { createProject } from '../support/service/projects.ts'
 import { createToken } from '../support/service/tokens.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
@@ -43,7 +44,8 @@ let wharf: TestWharf
 let author: ApiClient
 let callers: readonly Caller[]
 let archives: { readonly content: string; readonly system: string }
-const ids = { token: '', queued: '', ended: '', schedule: '' }
+const ids = { token: '', queued: '', ended: '', schedule: '', webhook: '' }
+const NO_ID = '00000000-0000-4000-8000-000000000000'
 
 const newJob = async (): Promise<string> => jobOf(await askExport(author, [{ slug: 'shop' }])).id
 
@@ -121,6 +123,7 @@ beforeAll(async () => {
   ids.queued = await newJob()
   ids.ended = await newEndedJob()
   ids.schedule = await newSchedule()
+  ids.webhook = (await makeWebhook(root, 'https://example.org/hook')).id
   // So that there is something to undo.
   expect((await root.post('/import', importOf('content'))).status).toBe(200)
 })
@@ -244,6 +247,16 @@ const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     },
   ],
   runSchedule: [{ path: async () => `/schedules/${await newSchedule()}/run`, answer: 202 }],
+  listWebhooks: [{}],
+  createWebhook: [{ request: body({ name: 'made', url: 'https://example.org/hook' }), answer: 201 }],
+  showWebhook: [{ path: () => `/webhooks/${ids.webhook}` }],
+  changeWebhook: [{ path: () => `/webhooks/${ids.webhook}`, request: body({ name: 'other' }) }],
+  rotateWebhookSecret: [{ path: () => `/webhooks/${ids.webhook}/rotate` }],
+  testWebhook: [{ path: () => `/webhooks/${ids.webhook}/test`, answer: 202 }],
+  listDeliveries: [{ path: () => `/webhooks/${ids.webhook}/deliveries` }],
+  showDelivery: [{ path: () => `/webhooks/${ids.webhook}/deliveries/${NO_ID}`, answer: 404 }],
+  resendDelivery: [{ path: () => `/webhooks/${ids.webhook}/deliveries/${NO_ID}/resend`, answer: 404 }],
+  deleteWebhook: [{ path: () => `/webhooks/${ids.webhook}`, answer: 204 }],
   deleteSchedule: [{ path: async () => `/schedules/${await newSchedule()}`, answer: 204 }],
 }
 

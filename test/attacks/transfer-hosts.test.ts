@@ -19,7 +19,7 @@ async function reach(origin: string, allowed: string[], ...addresses: string[]):
   } catch {
     return []
   }
-  const lookup = createVettedLookup(hostAndPortOf(origin), allowed, namesLeadTo(...addresses))
+  const lookup = createVettedLookup(hostAndPortOf(origin), allowed, { findAddresses: namesLeadTo(...addresses) })
   return new Promise((resolve) => {
     lookup(new URL(origin).hostname, { all: true }, (_error, found) => {
       resolve(Array.isArray(found) ? found.map(({ address }) => address) : [])
@@ -91,9 +91,9 @@ test('only those addresses of a name that may be connected to are used', async (
 
 test('an address that changes after it was looked up is looked up again, and refused', async () => {
   const answers = ['8.8.8.8', '127.0.0.1']
-  const lookup = createVettedLookup(hostAndPortOf(PARTNER), ['partner.example'], async () => [
-    { address: answers.shift() ?? '', family: 4 },
-  ])
+  const lookup = createVettedLookup(hostAndPortOf(PARTNER), ['partner.example'], {
+    findAddresses: async () => [{ address: answers.shift() ?? '', family: 4 }],
+  })
   const ask = () =>
     new Promise((resolve) => lookup('partner.example', {}, (error, address) => resolve(error?.message ?? address)))
   expect(await ask()).toBe('8.8.8.8')
@@ -101,7 +101,7 @@ test('an address that changes after it was looked up is looked up again, and ref
   const socket = connect({
     host: 'partner.example',
     port: 443,
-    lookup: createVettedLookup(hostAndPortOf(PARTNER), [], namesLeadTo('127.0.0.1')),
+    lookup: createVettedLookup(hostAndPortOf(PARTNER), [], { findAddresses: namesLeadTo('127.0.0.1') }),
   })
   const [error] = await once(socket, 'error')
   expect(String(error)).toMatch(/inside this server's own network/)
@@ -115,7 +115,7 @@ test('a session of PostgreSQL goes to addresses only that its lookup gives', asy
       {
         ...{ name: 'partner', host: server.hostname, port: server.port, user: username, database: pathname.slice(1) },
         ...{ password: decodeURIComponent(password), encryption: false },
-        lookup: createVettedLookup(server, allowed, namesLeadTo(address)),
+        lookup: createVettedLookup(server, allowed, { findAddresses: namesLeadTo(address) }),
       },
       { kind: 'attached', applicationName: 'test', logger: createLogger('silent') },
     )

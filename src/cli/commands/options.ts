@@ -22,7 +22,7 @@ export const projectOption = (): Option =>
   new Option('--project <slug>', 'the project (default: that of --server, or the local one)')
 
 /** Commands about a server as a whole; those about a project take its DSN as an argument. */
-const ABOUT_A_SERVER = /^(job|project|role|schedule|token):/
+const ABOUT_A_SERVER = /^(job|project|role|schedule|token|webhook):/
 
 /** Adds the options that commands of a kind have in common, as the last ones. */
 export function addCommonOptions(commands: readonly Command[]): void {

@@ -1,0 +1,68 @@
+import type { Database, Transaction } from '../database/database.ts'
+import { Prisma } from '../database/generated/client.ts'
+import { type Subject, toWebhook, wants } from './webhook.ts'
+
+/** How many notifications are addressed in one transaction. */
+const BATCH = 100
+
+/** For how long a notification is tried again. */
+export const RETRY_HOURS = 24
+
+/** What is sent about something, and by what webhooks choose it. */
+export interface Description {
+  readonly data: object
+  readonly about: Subject
+}
+
+/** Reads what a notification says from the job that it is about; undefined where that is gone. */
+export type DescribeJob = (tx: Transaction, jobId: string) => Promise<Description | undefined>
+
+interface NewNotification {
+  readonly id: string
+  readonly type: string
+  readonly jobId: string | null
+}
+
+/**
+ * Decides who gets the notifications that were written since. Any number of processes may do so at once.
+ *
+ * @returns whether there can be more.
+ */
+export async function addressNotifications({ prisma }: Database, describeJob: DescribeJob): Promise<boolean> {
+  const isAny = await prisma.notification.findFirst({ where: { addressedAt: null }, select: { id: true } })
+  if (!isAny) return false
+  return prisma.$transaction(async (tx) => {
+    const found = await tx.$queryRaw<NewNotification[]>`
+      SELECT id, type, job_id AS "jobId" FROM control.notification WHERE addressed_at IS NULL
+       ORDER BY created_at LIMIT ${BATCH} FOR UPDATE SKIP LOCKED`
+    const webhooks = (await tx.webhook.findMany({ where: { enabled: true } })).map(toWebhook)
+    for (const { id, type, jobId } of found) {
+      const description = jobId === null ? undefined : await describeJob(tx, jobId)
+      const ids = description
+        ? webhooks.filter((webhook) => wants(webhook, type, description.about)).map((webhook) => webhook.id)
+        : []
+      if (description && ids.length > 0) await address(tx, id, description.data, ids)
+      else await tx.notification.delete({ where: { id } })
+    }
+    return found.length === BATCH
+  })
+}
+
+/** Says what is sent to whom. A webhook that was deleted or disabled meanwhile gets nothing. */
+export async function address(
+  tx: Transaction,
+  notificationId: string,
+  data: object,
+  webhookIds: readonly string[],
+): Promise<void> {
+  await tx.$executeRaw`
+    UPDATE control.notification SET data = ${JSON.stringify(data)}::jsonb, addressed_at = now()
+     WHERE id = ${notificationId}::uuid`
+  await tx.$executeRaw`
+    INSERT INTO control.delivery (notification_id, webhook_id, retry_until)
+    SELECT ${notificationId}::uuid, id, ${RETRY_UNTIL} FROM control.webhook
+     WHERE id = ANY (${[...webhookIds]}::uuid[]) AND enabled FOR SHARE`
+}
+
+/** Until when what is sent from now on is tried again. */
+export const RETRY_UNTIL = Prisma.sql`now() + make_interval(hours => ${RETRY_HOURS}::int)`
