@@ -13,7 +13,7 @@ import { AppError } from './errors.ts'
 import { logStages } from './events/log-stages.ts'
 import { shortenLogs } from './events/shorten-logs.ts'
 import { startChecking } from './jobs/check-archives.ts'
-import { createDescribeJob } from './jobs/describe-job.ts'
+import { createDescribe } from './jobs/describe-notification.ts'
 import { startSchedules } from './jobs/schedules/tick.ts'
 import { startSweeping as startJobSweep } from './jobs/start-sweeping.ts'
 import type { JobTimings } from './jobs/timings.ts'
@@ -166,7 +166,7 @@ async function startJobs(container: Container, lifecycle: Lifecycle, parts: read
 /** Sends what jobs, and others, have to say. */
 function startNotifying(container: Container): Repeating {
   const { webhookHosts, publicUrl } = container.config
-  return startSending({ ...container, webhookHosts, describeJob: createDescribeJob(publicUrl) }, container.jobTimings)
+  return startSending({ ...container, webhookHosts, describe: createDescribe(publicUrl) }, container.jobTimings)
 }
 
 /** Ends this process where it can't hear of jobs any more, at once: nothing can be closed in order over such a line. */

@@ -56,6 +56,8 @@ export const formatSchedule = (schedule: Schedule): string => {
     ['when', whenOf(schedule)],
     ['keeps', keepsOf(keep)],
     ['verifies', verify ? 'every archive' : undefined],
+    ['alarms', alarmsOf(schedule)],
+    ['pings', pingOf(schedule)],
     ['next runs', nextRuns.length === 0 ? 'none: it is paused' : nextRuns.slice(0, 3).join(', ')],
   ])
 }
@@ -93,6 +95,21 @@ function keepsOf({ last, days }: Schedule['keep']): string | undefined {
     ...(days === undefined ? [] : [`those of the last ${days} days`]),
   ]
   return rules.length === 0 ? undefined : rules.join(', and ')
+}
+
+function alarmsOf({ alarms: { maxAgeHours, shrinkPercent }, overdueSince }: Schedule): string | undefined {
+  const rules = [
+    ...(maxAgeHours === undefined ? [] : [`last archive older than ${maxAgeHours} hours`]),
+    ...(shrinkPercent === undefined ? [] : [`archive smaller by ${shrinkPercent} %`]),
+    ...(overdueSince === null ? [] : [`too old since ${overdueSince}`]),
+  ]
+  return rules.length === 0 ? undefined : rules.join('; ')
+}
+
+function pingOf({ ping }: Schedule): string | undefined {
+  if (ping === null) return undefined
+  const times = ['success', ...(ping.start ? ['start'] : []), ...(ping.fail ? ['failure'] : [])]
+  return `${ping.address} on ${times.join(', ')}${ping.enabled ? '' : '; disabled: it answered that it is gone'}`
 }
 
 /** What came of the last runs that succeeded, and lacks something; undefined where nothing is known that it does. */

@@ -17,14 +17,16 @@ import {
   shownSchedule,
   whatOf,
 } from './schedule-text.ts'
+import { changedAlarms, newAlarms, readPing, type WatchOptions } from './schedule-watch.ts'
 import { onServer, projectOf, type Server, type ServerOptions } from './server.ts'
 import { get, listAll, remove, send } from './server-api.ts'
 import { assertCanConfirm, type Confirmation } from './terminal/confirm.ts'
 import { printable } from './terminal/printable.ts'
 import { onceConfirmed, printResult } from './terminal/result.ts'
 import { print } from './terminal/write.ts'
+import { toCount } from './to-count.ts'
 
-interface ScheduleCreateOptions extends ServerOptions, SelectionOptions {
+interface ScheduleCreateOptions extends ServerOptions, SelectionOptions, WatchOptions {
   readonly name: string
   readonly cron: string
   readonly timezone?: string
@@ -37,7 +39,7 @@ interface ScheduleCreateOptions extends ServerOptions, SelectionOptions {
   readonly paused?: boolean
 }
 
-interface ScheduleEditOptions extends ServerOptions {
+interface ScheduleEditOptions extends ServerOptions, WatchOptions {
   readonly name?: string
   readonly cron?: string
   readonly timezone?: string
@@ -52,9 +54,10 @@ const startedJob = jobSchema.pick({ id: true, kind: true, status: true, schedule
 /** `schedule:create` */
 export async function runScheduleCreate(context: CommandContext, options: ScheduleCreateOptions): Promise<number> {
   const { name, cron, timezone, keepLast, keepDays, verify = false, paused } = options
-  const schedule = await onServer(context, options, (server) => {
+  const schedule = await onServer(context, options, async (server) => {
     const keep = { last: toCount('--keep-last', keepLast), days: toCount('--keep-days', keepDays) }
-    const body = { name, cron, timezone, ...toAsked(options, server), keep, verify, enabled: !paused }
+    const watched = { ...newAlarms(options), ...(await readPing(context, options)) }
+    const body = { name, cron, timezone, ...toAsked(options, server), keep, verify, ...watched, enabled: !paused }
     return send(server.http, { method: 'POST', path: '/schedules', body }, shownSchedule)
   })
   return printSchedule(context, options, schedule, 'created')
@@ -105,13 +108,22 @@ export async function runScheduleEdit(
   }
   const rules = { last: toRule('--keep-last', options.keepLast), days: toRule('--keep-days', options.keepDays) }
   const changesRules = rules.last !== undefined || rules.days !== undefined
-  if (Object.keys(given).length === 0 && !changesRules) {
-    throw wrongUse('say what to change: --name, --cron, --timezone, --keep-last, --keep-days, --verify or --no-verify')
+  const changesAlarms = options.alarmAge !== undefined || options.alarmShrink !== undefined
+  const ping = await readPing(context, options)
+  if (Object.keys({ ...given, ...ping }).length === 0 && !changesRules && !changesAlarms) {
+    throw wrongUse(
+      'say what to change: --name, --cron, --timezone, --keep-last, --keep-days, --verify, --no-verify, --alarm-age, ' +
+        '--alarm-shrink or --ping',
+    )
   }
   return change(context, name, options, {
     done: 'changed',
-    // Both rules are replaced at once; the one that is not named stays.
-    changes: async (read) => (changesRules ? { ...given, keep: withRules((await read()).keep, rules) } : given),
+    // Both rules are replaced at once, and both alarms; what is not named stays.
+    changes: async (read) => ({
+      ...{ ...given, ...ping },
+      ...(changesRules && { keep: withRules((await read()).keep, rules) }),
+      ...(changesAlarms && { alarms: changedAlarms((await read()).alarms, options) }),
+    }),
   })
 }
 
@@ -194,9 +206,3 @@ function toAsked(options: ScheduleCreateOptions, server: Server): object {
 }
 
 const toEnd = (text: string): TransferEnd => (text.includes('://') ? { dsn: text } : { project: text })
-
-function toCount(option: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
-  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
-  throw wrongUse(`${option} must be a whole number from 1`)
-}

@@ -2,12 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { pageOf } from '../contract/page.ts'
 import { createdWebhookSchema } from '../contract/webhook.ts'
 import { wrongUse } from '../errors.ts'
-import { readText } from '../lib/read-text.ts'
 import type { CommandContext } from './environment.ts'
 import { EXIT } from './exit-codes.ts'
 import { findNamed, isId } from './find-named.ts'
 import { findScheduleId } from './find-schedule.ts'
 import { encodedPath, type HttpClient } from './http.ts'
+import { readSecretUrl } from './read-secret-url.ts'
 import { onServer, type ServerOptions } from './server.ts'
 import { get, getAll, remove, send } from './server-api.ts'
 import { assertCanConfirm, type Confirmation } from './terminal/confirm.ts'
@@ -191,14 +191,12 @@ async function readSettings(context: CommandContext, http: HttpClient, options: 
   const schedules = schedule && (await Promise.all(choiceOf(schedule).map((each) => findScheduleId(http, each))))
   return {
     name,
-    url: url === '-' ? (await readText(context.environment.stdin, MAX_URL_BYTES)).trim() : url,
+    url: await readSecretUrl(context, url),
     events: event && choiceOf(event),
     jobKinds: jobKind && choiceOf(jobKind),
     projects: project && choiceOf(project),
     schedules,
   }
 }
-
-const MAX_URL_BYTES = 8_192
 
 const choiceOf = (given: readonly string[]): readonly string[] => (given.includes('all') ? [] : given)

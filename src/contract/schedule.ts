@@ -80,6 +80,44 @@ const keepSchema = z
 /** Which archives of a schedule stay. */
 export type Keep = ReadonlyDeep<z.output<typeof keepSchema>>
 
+const alarmsSchema = z
+  .strictObject({
+    maxAgeHours: z.int().min(1).max(87_600).optional().meta({
+      description:
+        'How old the last archive may become, in hours: the last that is proven, with `verify`. `archive.overdue` tells of an older one.',
+    }),
+    shrinkPercent: z.int().min(1).max(99).optional().meta({
+      description:
+        'By how many percent an archive may be smaller than the one before it. `archive.shrunk` tells of one that shrank by as many, or more.',
+    }),
+  })
+  .meta({ id: 'Alarms', description: 'What webhooks are told of, beside the ends of runs; only for exports.' })
+
+/** When others are told of a schedule, beside the ends of its runs. */
+export type Alarms = ReadonlyDeep<z.output<typeof alarmsSchema>>
+
+const pingFields = {
+  start: z.boolean().meta({ description: 'Whether `/start` is asked for when a run begins.' }),
+  fail: z.boolean().meta({ description: 'Whether `/fail` is asked for when a run has failed.' }),
+}
+
+const newPing = z
+  .strictObject({
+    url: plainText(2_000).meta({ description: 'It is never shown again.', examples: ['https://hc-ping.com/…'] }),
+    start: pingFields.start.default(false),
+    fail: pingFields.fail.default(false),
+  })
+  .meta({
+    description:
+      'A URL that is asked for (`GET`) when a run has succeeded, so that a service can tell when none comes.',
+  })
+
+const pingSchema = z.object({
+  address: z.string().meta({ description: 'Its URL without path and query.' }),
+  ...pingFields,
+  enabled: z.boolean().meta({ description: '`false` since it answered `410 Gone`.' }),
+})
+
 const fields = {
   id,
   name: z.string(),
@@ -88,6 +126,14 @@ const fields = {
   kind: z.enum(SCHEDULED_KINDS),
   request: z.unknown().meta({ description: 'What its jobs are asked for with; tokens in it are masked.' }),
   keep: keepSchema,
+  alarms: added(alarmsSchema, {}),
+  ping: added(pingSchema.nullable(), null),
+  overdueSince: added(
+    timeText
+      .nullable()
+      .meta({ description: 'Since when the last archive is older than `alarms` allows; null while it is not.' }),
+    null,
+  ),
   verify: z.boolean(),
   enabled: z.boolean(),
   createdBy: id.nullable().meta({ description: 'The token in whose name it runs; null for the root token.' }),
@@ -128,6 +174,8 @@ const newFields = {
   cron,
   timezone: timezone.default('UTC'),
   keep: keepSchema.default({}),
+  alarms: alarmsSchema.default({}),
+  ping: newPing.nullable().default(null),
   verify: verify.default(false),
   enabled: z.boolean().default(true),
 }
@@ -148,6 +196,8 @@ export const changedSchedule = z.strictObject({
     .optional()
     .meta({ description: 'The whole request, of the same kind.' }),
   keep: keepSchema.optional().meta({ description: 'Replaces both rules.' }),
+  alarms: alarmsSchema.optional().meta({ description: 'Replaces both.' }),
+  ping: newPing.nullable().optional().meta({ description: 'Replaces the one that there is; null takes it away.' }),
   verify: verify.optional(),
   enabled: z.boolean().optional(),
 })

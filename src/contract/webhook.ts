@@ -5,7 +5,21 @@ import { JOB_KINDS } from './job.ts'
 import { plainText } from './plain-text.ts'
 
 /** What a webhook may ask to be told of. */
-export const EVENT_TYPES = ['job.succeeded', 'job.failed', 'job.cancelled', 'proof.failed'] as const
+export const EVENT_TYPES = [
+  'job.succeeded',
+  'job.failed',
+  'job.cancelled',
+  'proof.failed',
+  'schedule.missed',
+  'archive.overdue',
+  'archive.shrunk',
+] as const
+
+/** What only pings can be told of, beside these. */
+export const STARTED_TYPE = 'job.started'
+
+/** What is sent to a webhook. */
+export const WEBHOOK_KINDS = ['standard', 'ping'] as const
 
 /** What is sent to try a webhook. */
 export const TEST_TYPE = 'webhook.test'
@@ -68,8 +82,12 @@ export const changedWebhook = z.strictObject({
 const fields = {
   id,
   name: z.string(),
+  kind: z.enum(WEBHOOK_KINDS).meta({ description: '`ping` for that of a schedule.' }),
+  scheduleId: id
+    .nullable()
+    .meta({ description: 'The schedule whose ping it is: the schedule has to be changed, then.' }),
   address: z.string().meta({ description: 'Its URL without path and query, which can be secret.' }),
-  events,
+  events: z.array(z.enum([...EVENT_TYPES, STARTED_TYPE])),
   jobKinds,
   projects: z.array(z.string()),
   schedules,

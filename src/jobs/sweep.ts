@@ -16,6 +16,7 @@ import { endStaleSessions } from './end-sessions.ts'
 import type { EndedJobs } from './ended-jobs.ts'
 import { toJobError, workerLost } from './job-error.ts'
 import type { JobQueue } from './queue.ts'
+import { noteOverdue } from './schedules/alarms.ts'
 import { removeArtifacts } from './sweep-artifacts.ts'
 import { findStale, reclaim } from './transitions.ts'
 
@@ -56,6 +57,7 @@ export async function sweepJobs(services: SweepServices, options: SweepOptions):
       ['queued jobs', () => notifyOfQueued(services)],
       ['files', () => removeArtifacts(services)],
       ['old records', () => removeRecords(control)],
+      ['schedules without a new archive', () => noteOverdue(control)],
       ['old notifications', () => removeNotifications(control.prisma)],
       ['limits of connections', () => services.room.share()],
       ['the queue of notifications', () => keepNotifying(services)],

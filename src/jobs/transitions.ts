@@ -35,27 +35,39 @@ const toJson = (value: unknown): string => JSON.stringify(value)
 
 const first = async (rows: Promise<Job[]>): Promise<Job | undefined> => (await rows)[0]
 
+/** What others are told of jobs that a change has ended. */
+const ENDED = Prisma.sql`
+  SELECT CASE WHEN error->>'code' = 'PROOF_FAILED' THEN 'proof.failed' ELSE 'job.' || status END, id FROM changed
+   WHERE status IN ('succeeded', 'failed', 'cancelled') AND EXISTS (SELECT FROM control.webhook WHERE enabled)`
+
+/** What is told of runs that have begun: only to pings that want it. */
+const STARTED = Prisma.sql`
+  SELECT 'job.started', id FROM changed
+   WHERE attempt = 1 AND EXISTS (SELECT FROM control.webhook WHERE webhook.schedule_id = changed.schedule_id AND enabled
+                                    AND 'job.started' = ANY (events))`
+
 /**
- * Changes a job in a way that can end it. With its end comes a notification of it: both, or neither.
+ * Changes a job in a way of which others can be told. With the change comes the notification: both, or neither.
  *
  * @param update without its RETURNING.
  */
-const change = (control: Queryable, update: Prisma.Sql): Promise<Job | undefined> =>
+const change = (control: Queryable, update: Prisma.Sql, noted = ENDED): Promise<Job | undefined> =>
   first(control.$queryRaw<Job[]>`
     WITH changed AS (${update} RETURNING job.*),
-         noted AS (INSERT INTO control.notification (type, job_id)
-                   SELECT CASE WHEN error->>'code' = 'PROOF_FAILED' THEN 'proof.failed' ELSE 'job.' || status END, id
-                     FROM changed WHERE status IN ('succeeded', 'failed', 'cancelled')
-                      AND EXISTS (SELECT FROM control.webhook WHERE enabled))
+         noted AS (INSERT INTO control.notification (type, job_id) ${noted})
     SELECT ${JOB_COLUMNS} FROM changed AS job`)
 
 /** Takes a queued job for a new attempt; undefined where it is not queued, or not any more. */
 export const begin = (control: Queryable, id: string): Promise<Job | undefined> =>
-  first(control.$queryRaw<Job[]>`
+  change(
+    control,
+    Prisma.sql`
     UPDATE control.job
        SET status = 'running', attempt = attempt + 1, started_at = coalesce(started_at, now()), heartbeat_at = now(),
            progress = NULL, revision = revision + 1
-     WHERE id = ${id}::uuid AND status = 'queued' RETURNING ${JOB_COLUMNS}`)
+     WHERE id = ${id}::uuid AND status = 'queued'`,
+    STARTED,
+  )
 
 /**
  * Says that the attempt is alive, and how far it is.

@@ -1,5 +1,6 @@
 import type { Database, Transaction } from '../database/database.ts'
 import { Prisma } from '../database/generated/client.ts'
+import { replaceEarlier } from './ping.ts'
 import { type Subject, toWebhook, wants } from './webhook.ts'
 
 /** How many notifications are addressed in one transaction. */
@@ -14,13 +15,17 @@ export interface Description {
   readonly about: Subject
 }
 
-/** Reads what a notification says from the job that it is about; undefined where that is gone. */
-export type DescribeJob = (tx: Transaction, jobId: string) => Promise<Description | undefined>
+/** Reads what a notification says from the records that it is about; undefined where they are gone. */
+export type Describe = (tx: Transaction, notification: NewNotification) => Promise<Description | undefined>
 
-interface NewNotification {
+/** A notification that was written, and that nobody was told yet. */
+export interface NewNotification {
   readonly id: string
   readonly type: string
   readonly jobId: string | null
+  readonly scheduleId: string | null
+  /** What the records that it is about do not say. */
+  readonly data: object | null
 }
 
 /**
@@ -28,16 +33,17 @@ interface NewNotification {
  *
  * @returns whether there can be more.
  */
-export async function addressNotifications({ prisma }: Database, describeJob: DescribeJob): Promise<boolean> {
+export async function addressNotifications({ prisma }: Database, describe: Describe): Promise<boolean> {
   const isAny = await prisma.notification.findFirst({ where: { addressedAt: null }, select: { id: true } })
   if (!isAny) return false
   return prisma.$transaction(async (tx) => {
     const found = await tx.$queryRaw<NewNotification[]>`
-      SELECT id, type, job_id AS "jobId" FROM control.notification WHERE addressed_at IS NULL
+      SELECT id, type, job_id AS "jobId", schedule_id AS "scheduleId", data FROM control.notification WHERE addressed_at IS NULL
        ORDER BY created_at LIMIT ${BATCH} FOR UPDATE SKIP LOCKED`
     const webhooks = (await tx.webhook.findMany({ where: { enabled: true } })).map(toWebhook)
-    for (const { id, type, jobId } of found) {
-      const description = jobId === null ? undefined : await describeJob(tx, jobId)
+    for (const notification of found) {
+      const { id, type } = notification
+      const description = await describe(tx, notification)
       const ids = description
         ? webhooks.filter((webhook) => wants(webhook, type, description.about)).map((webhook) => webhook.id)
         : []
@@ -58,6 +64,7 @@ export async function address(
   await tx.$executeRaw`
     UPDATE control.notification SET data = ${JSON.stringify(data)}::jsonb, addressed_at = now()
      WHERE id = ${notificationId}::uuid`
+  await replaceEarlier(tx, webhookIds)
   await tx.$executeRaw`
     INSERT INTO control.delivery (notification_id, webhook_id, retry_until)
     SELECT ${notificationId}::uuid, id, ${RETRY_UNTIL} FROM control.webhook

@@ -1,12 +1,14 @@
 import type { Database, Queryable, Transaction } from '../database/database.ts'
 import { Prisma } from '../database/generated/client.ts'
 import { retryPauseMs } from './retry-pause.ts'
+import type { WebhookKind } from './webhook.ts'
 
 /** A delivery that this process may try, until its lease ends. */
 export interface Attempt {
   readonly id: string
   readonly attempt: number
   readonly webhookId: string
+  readonly kind: WebhookKind
   readonly notificationId: string
   readonly type: string
   readonly data: unknown
@@ -38,16 +40,17 @@ export const takeDue = (
   control.$queryRaw<Attempt[]>`
     WITH due AS (
       SELECT next.id FROM control.webhook CROSS JOIN LATERAL (
-        SELECT id, due_at FROM control.delivery WHERE webhook_id = webhook.id AND ${isFree} ORDER BY due_at LIMIT 1) AS next
+        SELECT id, due_at, attempt FROM control.delivery
+         WHERE webhook_id = webhook.id AND ${isFree} ORDER BY due_at LIMIT 1) AS next
        WHERE enabled AND ${webhookId === undefined ? Prisma.sql`TRUE` : Prisma.sql`webhook.id = ${webhookId}::uuid`}
          AND NOT EXISTS (SELECT FROM control.delivery WHERE webhook_id = webhook.id AND taken_until >= now())
-       ORDER BY next.due_at LIMIT ${limit}),
+       ORDER BY next.attempt > 0, next.due_at LIMIT ${limit}),
     taken AS (
       UPDATE control.delivery
          SET taken_until = now() + make_interval(secs => ${leaseMs / 1000}::float8), attempt = attempt + 1, tried_at = now()
         FROM due WHERE delivery.id = due.id AND ${isFree} RETURNING delivery.*)
     SELECT taken.id, taken.attempt, webhook_id AS "webhookId", notification_id AS "notificationId", type, data,
-           notification.created_at AS "createdAt", sealed_address AS "sealedAddress"
+           notification.created_at AS "createdAt", webhook.kind, sealed_address AS "sealedAddress"
       FROM taken JOIN control.notification ON notification.id = notification_id
                  JOIN control.webhook ON webhook.id = webhook_id`
 

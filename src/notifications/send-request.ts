@@ -12,13 +12,14 @@ const MAX_ANSWER_BYTES = 16 * 1024
 const SETTING = 'WHARF_WEBHOOK_HOSTS'
 
 export interface Request {
+  readonly method: 'GET' | 'POST'
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string
+  readonly body?: string
 }
 
 /**
- * Posts a notification. Only hosts that are allowed are reached, on addresses that have been vetted, and redirects are not
+ * Sends a notification. Only hosts that are allowed are reached, on addresses that have been vetted, and redirects are not
  * followed.
  *
  * @param signal aborted where this process has to end.
@@ -35,8 +36,8 @@ export async function sendRequest(request: Request, allowed: AllowedHosts, signa
   try {
     assertAllowedHost(server, allowed, SETTING)
     const answer = await agent.request({
-      ...{ origin, method: 'POST', path: pathname + search, signal: either },
-      ...{ headers: request.headers, body: request.body },
+      ...{ origin, method: request.method, path: pathname + search, signal: either, headers: request.headers },
+      ...(request.body !== undefined && { body: request.body }),
     })
     // Whatever comes of the rest, the receiver has said what it has to say.
     await answer.body.dump({ limit: MAX_ANSWER_BYTES, signal: either }).catch(() => undefined)

@@ -16,6 +16,7 @@ export function toStandardWebhook(
   const body = JSON.stringify({ type, timestamp: createdAt.toISOString(), data })
   const signatures = secretsAt(address, now).map((secret) => new Signer(secret).sign(notificationId, now, body))
   return {
+    method: 'POST',
     url: address.url,
     headers: {
       'content-type': 'application/json',

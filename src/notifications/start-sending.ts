@@ -5,15 +5,15 @@ import { type Repeating, repeat } from '../lib/repeat.ts'
 import type { Seal } from '../lib/seal.ts'
 import { within } from '../lib/within.ts'
 import type { Logger } from '../logger.ts'
-import { addressNotifications, type DescribeJob } from './address-notifications.ts'
+import { addressNotifications, type Describe } from './address-notifications.ts'
 import { type Attempt, giveBack, recordOutcome, takeDue } from './attempts.ts'
 import type { DeliveryCounts } from './delivery-counts.ts'
 import { sendRequest } from './send-request.ts'
-import { toStandardWebhook } from './standard-webhook.ts'
+import { toRequest } from './to-request.ts'
 import { openAddress } from './webhook-address.ts'
 
-/** How many webhooks one process sends to at once: more than there can be. */
-const MAX_AT_ONCE = 128
+/** How many webhooks one process sends to at once: more than there can be, but for pings of schedules. */
+const MAX_AT_ONCE = 256
 
 export interface SendingServices {
   readonly control: Database
@@ -21,7 +21,7 @@ export interface SendingServices {
   readonly logger: Logger
   readonly deliveryCounts: DeliveryCounts
   readonly webhookHosts: AllowedHosts
-  readonly describeJob: DescribeJob
+  readonly describe: Describe
   /** Says which program sends. */
   readonly generator: string
 }
@@ -60,7 +60,7 @@ export function startSending(services: SendingServices, timings: SendingTimings)
     }
   }
   const look = async (): Promise<void> => {
-    while (await addressNotifications(control, services.describeJob));
+    while (await addressNotifications(control, services.describe));
     for (const attempt of await take({ limit: MAX_AT_ONCE - sending.size })) {
       const work = sendFrom(attempt)
         .catch(warn)
@@ -87,13 +87,9 @@ async function send(
 ): Promise<void> {
   const { webhookId, notificationId } = attempt
   try {
-    const address = openAddress(seal, webhookId, attempt.sealedAddress)
-    const { headers, ...request } = toStandardWebhook(attempt, address, new Date())
-    const outcome = await sendRequest(
-      { ...request, headers: { ...headers, 'user-agent': generator } },
-      webhookHosts,
-      signal,
-    )
+    const request = toRequest(attempt, openAddress(seal, webhookId, attempt.sealedAddress))
+    const headers = { ...request.headers, 'user-agent': generator }
+    const outcome = await sendRequest({ ...request, headers }, webhookHosts, signal)
     const ended = await recordOutcome(control, attempt, outcome)
     deliveryCounts.count(ended ?? 'retried')
     if (outcome.kind === 'sent') return

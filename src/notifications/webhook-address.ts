@@ -14,7 +14,8 @@ const OVERLAP_MS = 24 * 60 * 60_000
 
 const addressSchema = z.object({
   url: z.string(),
-  secret: z.string(),
+  /** What its requests are signed with; missing where they are not. */
+  secret: z.string().optional(),
   /** The secret before, and until when requests are signed with it as well. */
   previous: z.object({ secret: z.string(), until: z.coerce.date() }).optional(),
 })
@@ -25,15 +26,17 @@ export type WebhookAddress = Readonly<z.output<typeof addressSchema>>
 export const generateSecret = (): string => SECRET_PREFIX + randomBytes(SECRET_BYTES).toString('base64')
 
 /** The same address with a new secret; the one until now counts for another day. */
-export const withNewSecret = ({ url, secret }: WebhookAddress, now: Date): WebhookAddress => ({
+export const withNewSecret = ({ url, secret }: WebhookAddress, now: Date) => ({
   url,
   secret: generateSecret(),
-  previous: { secret, until: new Date(now.getTime() + OVERLAP_MS) },
+  ...(secret !== undefined && { previous: { secret, until: new Date(now.getTime() + OVERLAP_MS) } }),
 })
 
 /** The secrets by which a request is signed. */
-export const secretsAt = ({ secret, previous }: WebhookAddress, now: Date): readonly string[] =>
-  previous && previous.until > now ? [secret, previous.secret] : [secret]
+export const secretsAt = ({ secret, previous }: WebhookAddress, now: Date): readonly string[] => [
+  ...(secret === undefined ? [] : [secret]),
+  ...(previous && previous.until > now ? [previous.secret] : []),
+]
 
 /** The columns of a webhook's record that have its address. */
 export const toAddressData = (seal: Seal, id: string, address: WebhookAddress) => ({
@@ -47,12 +50,13 @@ export const openAddress = (seal: Seal, id: string, sealedAddress: Uint8Array): 
 /**
  * Reads a URL to which notifications are to be sent. Messages never quote it, since its path can be a secret.
  *
+ * @param pointer to its field of the request.
  * @throws {AppError} INVALID_REQUEST; FORBIDDEN where this server may not reach it.
  */
-export function readUrl(text: string, allowed: AllowedHosts): string {
+export function readUrl(text: string, allowed: AllowedHosts, pointer = '/url'): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   const fault = url ? faultOf(url) : 'is not a URL'
-  if (!url || fault) throw invalidRequest('the URL cannot be used', [{ pointer: '/url', detail: fault ?? '' }])
+  if (!url || fault) throw invalidRequest('the URL cannot be used', [{ pointer, detail: fault ?? '' }])
   url.hash = ''
   assertAllowedHost(hostAndPortOf(url.origin), allowed, 'WHARF_WEBHOOK_HOSTS')
   return url.href

@@ -1,15 +1,20 @@
 import type { JOB_KINDS } from '../contract/job.ts'
-import type { EVENT_TYPES } from '../contract/webhook.ts'
+import { type EVENT_TYPES, STARTED_TYPE, type WEBHOOK_KINDS } from '../contract/webhook.ts'
 import type { Webhook as Row } from '../database/generated/client.ts'
 import { matchesPattern } from '../lib/wildcards.ts'
 
-export type EventType = (typeof EVENT_TYPES)[number]
+/** `job.started` is only for pings. */
+export type EventType = (typeof EVENT_TYPES)[number] | typeof STARTED_TYPE
+export type WebhookKind = (typeof WEBHOOK_KINDS)[number]
 type JobKind = (typeof JOB_KINDS)[number]
 
 /** Where notifications go, and which. Empty lists mean all. */
 export interface Webhook {
   readonly id: string
   readonly name: string
+  readonly kind: WebhookKind
+  /** The schedule whose ping it is. */
+  readonly scheduleId: string | null
   /** What of its URL may be shown. */
   readonly address: string
   readonly events: readonly EventType[]
@@ -33,9 +38,11 @@ export interface Subject {
 
 /** The lists are as `contract/webhook.ts` has let them in. */
 export function toWebhook(row: Omit<Row, 'sealedAddress'>): Webhook {
-  const { id, name, address, events, jobKinds, projects, scheduleIds, enabled, goneAt, createdAt } = row
+  const { id, name, kind, scheduleId, address, events, jobKinds, projects, scheduleIds, enabled, goneAt, createdAt } =
+    row
   return {
-    ...{ id, name, address, projects, enabled, goneAt, createdAt },
+    ...{ id, name, scheduleId, address, projects, enabled, goneAt, createdAt },
+    kind: kind as WebhookKind,
     events: events as EventType[],
     jobKinds: jobKinds as JobKind[],
     schedules: scheduleIds,
@@ -58,5 +65,8 @@ export function wants(webhook: Webhook, type: string, { jobKind, projects, sched
 }
 
 /** A run whose archive could not be proven has failed, too. */
-const wantsType = (events: readonly string[], type: string): boolean =>
-  events.length === 0 || events.includes(type) || (type === 'proof.failed' && events.includes('job.failed'))
+function wantsType(events: readonly EventType[], type: string): boolean {
+  const wants = (wanted: string): boolean => events.some((event) => event === wanted)
+  if (events.length === 0) return type !== STARTED_TYPE
+  return wants(type) || (type === 'proof.failed' && wants('job.failed'))
+}

@@ -38,7 +38,8 @@ export async function createWebhook(
   { url, ...settings }: NewWebhook,
 ): Promise<{ readonly webhook: Webhook; readonly secret: string }> {
   const address = { url: readUrl(url, webhookHosts), secret: generateSecret() }
-  if ((await prisma.webhook.count()) >= MAX_WEBHOOKS) throw conflict(`there are ${MAX_WEBHOOKS} webhooks already`)
+  if ((await prisma.webhook.count({ where: { scheduleId: null } })) >= MAX_WEBHOOKS)
+    throw conflict(`there are ${MAX_WEBHOOKS} webhooks already`)
   const id = randomUUID()
   const row = await prisma.webhook.create({
     data: { id, ...toSettingsData(settings), ...toAddressData(seal, id, address) },
@@ -54,7 +55,7 @@ export const listWebhooks = async (control: Queryable): Promise<readonly Webhook
 export const findWebhook = async (control: Queryable, id: string): Promise<Webhook> =>
   toWebhook(await readRow(control, id))
 
-/** @throws {AppError} NOT_FOUND; as `readUrl`. */
+/** @throws {AppError} NOT_FOUND; CONFLICT for a ping; as `readUrl`. */
 export async function changeWebhook(
   { control, seal, webhookHosts }: WebhookServices,
   id: string,
@@ -90,7 +91,7 @@ export async function changeWebhook(
  * Gives a webhook a new secret. For a day, its requests have a signature by each of the two.
  *
  * @returns the new secret, for the only time.
- * @throws {AppError} NOT_FOUND
+ * @throws {AppError} NOT_FOUND; CONFLICT for a ping.
  */
 export async function rotateSecret({ control, seal }: WebhookServices, id: string): Promise<string> {
   const now = await readClock(control.prisma)
@@ -102,11 +103,12 @@ export async function rotateSecret({ control, seal }: WebhookServices, id: strin
   })
 }
 
-/** Deletes a webhook, with what was to be sent to it. @throws {AppError} NOT_FOUND */
-export async function deleteWebhook({ prisma }: Database, id: string): Promise<void> {
-  const { count } = await prisma.webhook.deleteMany({ where: { id } })
-  if (count === 0) throw notFound('webhook', id)
-}
+/** Deletes a webhook, with what was to be sent to it. @throws {AppError} NOT_FOUND; CONFLICT for a ping. */
+export const deleteWebhook = ({ prisma }: Database, id: string): Promise<void> =>
+  prisma.$transaction(async (tx) => {
+    await lockRow(tx, id)
+    await tx.webhook.delete({ where: { id } })
+  })
 
 async function readRow(control: Queryable, id: string) {
   const row = await control.webhook.findUnique({ where: { id } })
@@ -114,9 +116,12 @@ async function readRow(control: Queryable, id: string) {
   return row
 }
 
+/** @throws {AppError} CONFLICT for a ping, which is its schedule's. */
 async function lockRow(tx: Transaction, id: string) {
   await tx.$queryRaw`SELECT FROM control.webhook WHERE id = ${id}::uuid FOR UPDATE`
-  return readRow(tx, id)
+  const row = await readRow(tx, id)
+  if (row.scheduleId !== null) throw conflict(`this is the ping of the schedule ${row.scheduleId}: change the schedule`)
+  return row
 }
 
 const toSettingsData = ({ name, events, jobKinds, projects, schedules }: Settings) => ({

@@ -129,3 +129,19 @@ test('what is edited of a schedule changes, and all else stays', async () => {
     stderr: expect.stringContaining('say what to change'),
   })
 })
+
+test('who hears of a schedule is said when it is made, and changed later', async () => {
+  const watched = ['--alarm-age', '36h', '--alarm-shrink', '20', '--ping', '-', '--ping-fail']
+  const made = await administer(['schedule:create', '--name', 'watched', '--cron', '@daily', ...watched], {
+    input: 'https://example.com/secret-uuid\n',
+  })
+  expect(made.stdout).toMatch(/alarms +last archive older than 36 hours; archive smaller by 20 %\n/)
+  expect(made.stdout).toMatch(/pings +https:\/\/example.com on success, failure\n/)
+  expect(made.stdout + made.stderr).not.toContain('secret-uuid')
+  const changed = await administer(['schedule:edit', 'watched', '--alarm-age', '2d', '--alarm-shrink', 'none'])
+  expect(changed.stdout).toMatch(/alarms +last archive older than 48 hours\n/)
+  expect((await administer(['schedule:edit', 'watched', '--ping', 'none'])).stdout).not.toMatch(/pings/)
+  for (const wrong of [['--alarm-age', '2'], ['--alarm-shrink', '100'], ['--ping-start']]) {
+    expect(await administer(['schedule:edit', 'watched', ...wrong])).toMatchObject({ code: 2 })
+  }
+})

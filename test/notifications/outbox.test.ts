@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../src/database/open-database.ts'
-import { createDescribeJob } from '../../src/jobs/describe-job.ts'
+import { createDescribe } from '../../src/jobs/describe-notification.ts'
 import { begin, endCancelled, fail, reclaim, requestCancel, succeed } from '../../src/jobs/transitions.ts'
 import { createLogger } from '../../src/logger.ts'
 import { startSending } from '../../src/notifications/start-sending.ts'
@@ -159,7 +159,7 @@ function startSender({
       control: database,
       logger: createLogger('silent'),
       webhookHosts: wharf.container.config.webhookHosts,
-      describeJob: createDescribeJob(undefined),
+      describe: createDescribe(),
     },
     { notifyMs: 20, notifyLeaseMs: lease, graceMs: 5_000 },
   )

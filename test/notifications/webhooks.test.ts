@@ -4,6 +4,7 @@ import { eventually } from '../support/eventually.ts'
 import { type ReceivedRequest, serveHttp, type TestServer } from '../support/http/serve-http.ts'
 import { askExport, jobOf, untilEnded } from '../support/jobs/jobs.ts'
 import { makeSchedule, runWhenDue } from '../support/jobs/schedules.ts'
+import { startReceiver } from '../support/notifications/receiver.ts'
 import { deliveriesOf, makeWebhook, SENDING, untilDelivery } from '../support/notifications/webhooks.ts'
 import { createProject } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
@@ -15,17 +16,6 @@ beforeAll(async () => {
   await createProject(wharf, 'crm')
 })
 afterAll(() => wharf?.close())
-
-/** A receiver that answers each request with one of the statuses, and with the last one from then on. */
-function startReceiver(...statuses: readonly number[]): Promise<TestServer> {
-  let answered = 0
-  return serveHttp((_, response) => {
-    response.statusCode = statuses[Math.min(answered, statuses.length - 1)] ?? 204
-    answered += 1
-    if (response.statusCode === 302) response.setHeader('location', '/elsewhere')
-    response.end()
-  })
-}
 
 /** A webhook for the time of a test. */
 async function hook(url: string, fields: Readonly<Record<string, unknown>> = {}) {

@@ -4,6 +4,7 @@ import { nextRuns } from '../../jobs/schedules/cron.ts'
 import type { RunSummary } from '../../jobs/schedules/runs.ts'
 import type { Schedule, ScheduleRun } from '../../jobs/schedules/schedule.ts'
 import type { ReadonlyDeep } from '../../lib/readonly-deep.ts'
+import type { Ping } from '../../notifications/ping.ts'
 import { timeOrNull } from './job-body.ts'
 
 /** How many of the times to come are shown. */
@@ -17,14 +18,17 @@ const NEXT_RUNS = 5
 export function toScheduleBody(
   schedule: Schedule,
   runs: RunSummary | undefined,
+  ping: Ping | undefined,
 ): ReadonlyDeep<z.input<typeof scheduleSchema>> {
-  const { asked, nextRunAt, createdAt, ...same } = schedule
+  const { asked, nextRunAt, createdAt, overdueSince, ...same } = schedule
   const self = schedulePath(schedule)
   return {
     ...same,
     ...asked,
     createdAt: createdAt.toISOString(),
     nextRunAt: timeOrNull(nextRunAt),
+    overdueSince: timeOrNull(overdueSince),
+    ping: ping ?? null,
     lastRun: toRunBody(runs?.last),
     lastSuccess: toRunBody(runs?.lastSuccess),
     lastProven: toRunBody(runs?.lastProven),
@@ -32,16 +36,22 @@ export function toScheduleBody(
   }
 }
 
-/** @param summary of its runs. @param runs the newest. */
+interface ShownWith {
+  /** Of its runs; undefined where it has not run. */
+  readonly summary: RunSummary | undefined
+  readonly ping: Ping | undefined
+  /** The newest. */
+  readonly runs: readonly ScheduleRun[]
+}
+
 export function toScheduleDetailBody(
   schedule: Schedule,
-  summary: RunSummary | undefined,
-  runs: readonly ScheduleRun[],
+  { summary, ping, runs }: ShownWith,
 ): ReadonlyDeep<z.input<typeof scheduleDetailSchema>> {
   const { nextRunAt } = schedule
   const later = nextRunAt ? [nextRunAt, ...nextRuns(schedule, nextRunAt, NEXT_RUNS - 1)] : []
   return {
-    ...toScheduleBody(schedule, summary),
+    ...toScheduleBody(schedule, summary, ping),
     nextRuns: later.map((time) => time.toISOString()),
     runs: runs.map(toShownRun),
   }

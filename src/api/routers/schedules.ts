@@ -19,6 +19,7 @@ import {
   findSchedule,
   listSchedules,
 } from '../../jobs/schedules/schedules.ts'
+import { readPings } from '../../notifications/ping.ts'
 import type { Caller } from '../../projects/access.ts'
 import { findSelection } from '../../transfer/export/export-selection.ts'
 import { empty, json } from '../answer.ts'
@@ -112,19 +113,19 @@ export function scheduleRoutes(container: Container): readonly BoundRoute<Caller
 
   const detailOf = async (schedule: Schedule) => {
     const summary = await summariseRuns(database, [schedule.id])
+    const pings = await readPings(database, [schedule.id])
     const runs = await listRuns(database, schedule.id, SHOWN_RUNS)
-    return toScheduleDetailBody(schedule, summary.get(schedule.id), runs)
+    return toScheduleDetailBody(schedule, { summary: summary.get(schedule.id), ping: pings.get(schedule.id), runs })
   }
 
   return [
     list.handle<Caller>(async ({ query, caller }) => {
       const find = (limit: number) => listSchedules(database, caller, { ...query, limit })
       const { items, next } = await readPage(query, find, ({ id }) => id)
-      const runs = await summariseRuns(
-        database,
-        items.map(({ id }) => id),
-      )
-      return { status: 200, body: { items: items.map((each) => toScheduleBody(each, runs.get(each.id))), next } }
+      const ids = items.map(({ id }) => id)
+      const [runs, pings] = [await summariseRuns(database, ids), await readPings(database, ids)]
+      const bodies = items.map((each) => toScheduleBody(each, runs.get(each.id), pings.get(each.id)))
+      return { status: 200, body: { items: bodies, next } }
     }),
     create.handle<Caller>(async ({ body, caller }) => {
       const asked = await askedFor(container, caller, body.request)

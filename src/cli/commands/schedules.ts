@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { allowIncompleteOption, jobsOption, repeatable, yesOption } from './options.ts'
 import type { Run } from './run.ts'
 
@@ -34,6 +34,11 @@ function addCreateCommand(program: Command, run: Run): void {
     .option('--keep-last <number>', 'keep this many archives; where some are proven, only those count')
     .option('--keep-days <number>', 'keep archives for this many days')
     .option('--verify', 'restore and compare every archive before its run succeeds')
+    .addOption(alarmAgeOption())
+    .addOption(alarmShrinkOption())
+    .addOption(pingOption())
+    .option('--ping-start', 'ask for /start of that URL when a run begins')
+    .option('--ping-fail', 'ask for /fail of that URL when a run has failed')
     .option('--paused', 'do not run it until schedule:resume')
     .action(run(async () => (await schedules()).runScheduleCreate))
 }
@@ -56,7 +61,7 @@ function addRunningCommands(program: Command, run: Run): void {
     .summary('change when a schedule runs, and which archives it keeps')
     .description(
       'Changes a schedule, by its name or id: what its options name; all else stays as it is. What it exports or transfers ' +
-        'is said when it is made. "none" in place of a number takes that rule away.',
+        'is said when it is made. "none" in place of a number, an age or a URL takes that away.',
     )
     .option('--name <name>', 'what it is for')
     .option('--cron <cron>', 'when: minute, hour, day of month, month, day of week; or @daily and the like')
@@ -65,6 +70,11 @@ function addRunningCommands(program: Command, run: Run): void {
     .option('--keep-days <number>', 'keep archives for this many days')
     .option('--verify', 'restore and compare every archive before its run succeeds')
     .option('--no-verify', 'do not')
+    .addOption(alarmAgeOption())
+    .addOption(alarmShrinkOption())
+    .addOption(pingOption())
+    .option('--ping-start', 'ask for /start of that URL when a run begins')
+    .option('--ping-fail', 'ask for /fail of that URL when a run has failed')
     .action(run(async () => (await schedules()).runScheduleEdit))
 
   program
@@ -88,3 +98,15 @@ function addRunningCommands(program: Command, run: Run): void {
     .addOption(yesOption())
     .action(run(async () => (await schedules()).runScheduleDelete))
 }
+
+const alarmAgeOption = (): Option =>
+  new Option('--alarm-age <age>', 'tell webhooks when the last archive, proven with --verify, is older: 36h, 3d')
+
+const alarmShrinkOption = (): Option =>
+  new Option(
+    '--alarm-shrink <percent>',
+    'tell webhooks of archives that are smaller by so many percent than the one before',
+  )
+
+const pingOption = (): Option =>
+  new Option('--ping <url>', 'ask for this URL when a run has succeeded; "-" reads it from standard input')

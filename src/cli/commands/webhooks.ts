@@ -68,7 +68,12 @@ export function addWebhookCommands(program: Command, run: Run): void {
 /** What a webhook can choose by. */
 const addSettings = (command: Command): Command =>
   command
-    .addOption(repeatable('--event <type>', 'only these: job.succeeded, job.failed, job.cancelled, proof.failed'))
+    .addOption(
+      repeatable(
+        '--event <type>',
+        'only these: job.succeeded, job.failed, job.cancelled, proof.failed, schedule.missed, archive.overdue, archive.shrunk',
+      ),
+    )
     .addOption(repeatable('--job-kind <kind>', 'only of these jobs: export, import, transfer'))
     .addOption(repeatable('--project <slug>', 'only of this project, or of those that match a pattern such as shop-*'))
     .addOption(repeatable('--schedule <schedule>', 'only runs of this schedule, by its name or id'))

@@ -6,6 +6,7 @@ import { projectsOf } from '../authorisation.ts'
 import type { Job } from '../job.ts'
 import { unsealSecrets } from '../sealed-secrets.ts'
 import { notifyWorkers, recordJob, type SubmitServices } from '../submit.ts'
+import { noteLate, noteSkipped } from './alarms.ts'
 import { nextRun } from './cron.ts'
 import type { Schedule } from './schedule.ts'
 import { toSchedule } from './schedule-record.ts'
@@ -63,11 +64,13 @@ function fire(services: SubmitServices, schedule: Schedule, now: Date): Promise<
     const running = await findRunning(tx, scheduleId)
     if (running) {
       await tx.scheduleRun.update({ where, data: { outcome: 'skipped', finishedAt: now } })
+      await noteSkipped(tx, scheduleId, dueAt)
       services.logger.warn({ scheduleId, dueAt, jobId: running }, 'a scheduled run was skipped: the one before goes on')
       return undefined
     }
     const job = await recordRun(tx, services, schedule)
     await tx.scheduleRun.update({ where, data: { jobId: job.id } })
+    await noteLate(tx, scheduleId, { dueAt, now })
     return job
   })
 }

@@ -9,9 +9,14 @@ import type { Schedule, ScheduledRequest } from './schedule.ts'
 /** @throws {Error} where another version of Wharf wrote what this one doesn't know. */
 export function toSchedule(row: Row): Schedule {
   const { id, name, cron, timezone, keepLast, keepDays, verify, enabled, createdBy, createdAt, nextRunAt } = row
+  const { maxAgeHours, shrinkPercent, overdueSince } = row
   const keep = { ...(keepLast !== null && { last: keepLast }), ...(keepDays !== null && { days: keepDays }) }
+  const alarms = { ...(maxAgeHours !== null && { maxAgeHours }), ...(shrinkPercent !== null && { shrinkPercent }) }
   const asked = toScheduledRequest(row.kind, row.request)
-  return { id, name, cron, timezone, asked, keep, verify, enabled, createdBy, createdAt, nextRunAt }
+  return {
+    ...{ id, name, cron, timezone, asked, keep, alarms, verify, enabled },
+    ...{ createdBy, createdAt, nextRunAt, overdueSince },
+  }
 }
 
 function toScheduledRequest(kind: string, request: unknown): ScheduledRequest {

@@ -1,5 +1,5 @@
 import type { MatchedProjects } from '../../contract/matched.ts'
-import type { Keep, RunStatus } from '../../contract/schedule.ts'
+import type { Alarms, Keep, RunStatus } from '../../contract/schedule.ts'
 import type { AnyJobRequest } from '../catalogue.ts'
 
 /** What a schedule's jobs are asked for with. */
@@ -14,6 +14,7 @@ export interface Schedule {
   /** Secrets masked. */
   readonly asked: ScheduledRequest
   readonly keep: Keep
+  readonly alarms: Alarms
   /** Whether every archive is restored, to see that it can be. */
   readonly verify: boolean
   readonly enabled: boolean
@@ -22,6 +23,8 @@ export interface Schedule {
   readonly createdAt: Date
   /** Null while it is not enabled. */
   readonly nextRunAt: Date | null
+  /** When it was told that its last archive is older than its alarms allow; null while it is not. */
+  readonly overdueSince: Date | null
 }
 
 /** What became of one time at which a schedule was due. */

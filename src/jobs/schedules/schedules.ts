@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import type { Keep } from '../../contract/schedule.ts'
+import type { Config } from '../../config.ts'
 import { readClock } from '../../database/clock.ts'
 import type { Database, Queryable, Transaction } from '../../database/database.ts'
 import { Prisma } from '../../database/generated/client.ts'
 import { invalidRequest, isAppError, notFound } from '../../errors.ts'
 import type { Seal } from '../../lib/seal.ts'
+import { type NewPing, setPing } from '../../notifications/ping.ts'
+import { readUrl } from '../../notifications/webhook-address.ts'
 import { type Caller, tokenIdOf } from '../../projects/access.ts'
 import { assertAuthor } from '../../projects/assert-permission.ts'
 import { findProject } from '../../projects/projects.ts'
@@ -18,6 +20,7 @@ import { readSchedule, toSchedule } from './schedule-record.ts'
 export interface ScheduleServices {
   readonly control: Database
   readonly seal: Seal
+  readonly config: Pick<Config, 'webhookHosts'>
 }
 
 /** What a schedule's jobs are asked for with, and the secrets of it. */
@@ -26,14 +29,18 @@ export interface Asked {
   readonly secrets: Secrets
 }
 
-type Settings = Pick<Schedule, 'name' | 'cron' | 'timezone' | 'keep' | 'verify' | 'enabled'>
+type Settings = Pick<Schedule, 'name' | 'cron' | 'timezone' | 'keep' | 'alarms' | 'verify' | 'enabled'>
 
-export type NewSchedule = Asked & Settings
+export type NewSchedule = Asked & Settings & { readonly ping: NewPing | null }
 
 /** What is missing stays as it is. */
 export type ScheduleChange = {
   readonly [Field in keyof Settings]?: Settings[Field] | undefined
-} & { readonly request?: Asked | undefined }
+} & {
+  readonly request?: Asked | undefined
+  /** Null takes it away. */
+  readonly ping?: NewPing | null | undefined
+}
 
 const BATCH = 200
 
@@ -44,7 +51,7 @@ const BATCH = 200
  *   NOT_FOUND, FORBIDDEN, as the job itself.
  */
 export async function createSchedule(
-  { control: { prisma }, seal }: ScheduleServices,
+  { control: { prisma }, seal, config }: ScheduleServices,
   caller: Caller,
   schedule: NewSchedule,
 ): Promise<Schedule> {
@@ -52,16 +59,20 @@ export async function createSchedule(
   const due = nextRun(schedule, await readClock(prisma))
   const { name, cron, timezone, verify, enabled } = schedule
   const id = randomUUID()
-  const row = await prisma.schedule.create({
-    data: {
-      ...{ id, name, cron, timezone, verify, enabled },
-      ...keepColumns(schedule.keep),
-      ...askedColumns(seal, id, schedule),
-      createdBy: tokenIdOf(caller),
-      nextRunAt: enabled ? due : null,
-    },
+  const ping = vetPing(schedule.ping, config)
+  return prisma.$transaction(async (tx) => {
+    const row = await tx.schedule.create({
+      data: {
+        ...{ id, name, cron, timezone, verify, enabled },
+        ...ruleColumns(schedule),
+        ...askedColumns(seal, id, schedule),
+        createdBy: tokenIdOf(caller),
+        nextRunAt: enabled ? due : null,
+      },
+    })
+    if (ping) await setPing(tx, seal, id, ping)
+    return toSchedule(row)
   })
-  return toSchedule(row)
 }
 
 /** @throws {AppError} NOT_FOUND, also where the caller might not ask for its job. */
@@ -109,11 +120,12 @@ export async function listSchedules(
  * @throws {AppError} as `createSchedule`; as `findOwnSchedule`.
  */
 export function changeSchedule(
-  { control, seal }: ScheduleServices,
+  { control, seal, config }: ScheduleServices,
   caller: Caller,
   id: string,
   change: ScheduleChange,
 ): Promise<Schedule> {
+  const ping = change.ping && vetPing(change.ping, config)
   return control.prisma.$transaction(async (tx) => {
     await lockSchedule(tx, id)
     const before = await findOwnSchedule(tx, caller, id)
@@ -123,6 +135,7 @@ export function changeSchedule(
       timezone: change.timezone ?? before.timezone,
       asked: change.request?.asked ?? before.asked,
       keep: change.keep ?? before.keep,
+      alarms: change.alarms ?? before.alarms,
       verify: change.verify ?? before.verify,
       enabled: change.enabled ?? before.enabled,
     }
@@ -135,7 +148,7 @@ export function changeSchedule(
       where: { id },
       data: {
         ...{ name, cron, timezone, verify, enabled },
-        ...keepColumns(after.keep),
+        ...ruleColumns(after),
         ...(change.request && {
           ...askedColumns(seal, id, change.request),
           createdBy: tokenIdOf(caller),
@@ -144,6 +157,7 @@ export function changeSchedule(
         nextRunAt: enabled ? (isDueAsBefore ? before.nextRunAt : due) : null,
       },
     })
+    if (ping !== undefined) await setPing(tx, seal, id, ping)
     return toSchedule(row)
   })
 }
@@ -182,16 +196,17 @@ export const lockSchedule = (tx: Transaction, id: string): Promise<unknown> =>
 async function assertMaySchedule(
   control: Queryable,
   caller: Caller,
-  { asked, keep, verify }: Pick<NewSchedule, 'asked' | 'keep' | 'verify'>,
+  { asked, keep, alarms, verify }: Pick<NewSchedule, 'asked' | 'keep' | 'alarms' | 'verify'>,
 ): Promise<void> {
   assertMayRun(caller, asked)
   for (const slug of projectsOf(asked)) await findProject(control, slug)
   if (asked.kind === 'export') return
   const faults = [
     ...(verify ? [{ pointer: '/verify', detail: NO_ARCHIVE }] : []),
-    ...(keep.last !== undefined || keep.days !== undefined ? [{ pointer: '/keep', detail: NO_ARCHIVE }] : []),
+    ...(Object.keys(keep).length > 0 ? [{ pointer: '/keep', detail: NO_ARCHIVE }] : []),
+    ...(Object.keys(alarms).length > 0 ? [{ pointer: '/alarms', detail: NO_ARCHIVE }] : []),
   ]
-  if (faults.length > 0) throw invalidRequest('only archives can be kept and verified', faults)
+  if (faults.length > 0) throw invalidRequest('only archives can be kept, verified and watched', faults)
 }
 
 const NO_ARCHIVE = 'a transfer makes no archive'
@@ -211,7 +226,16 @@ function isVisible(caller: Caller, { asked, createdBy }: Schedule): boolean {
 const hasPatterns = ({ kind, request }: ScheduledRequest): boolean =>
   kind === 'export' && request.patterns !== undefined
 
-const keepColumns = ({ last, days }: Keep) => ({ keepLast: last ?? null, keepDays: days ?? null })
+const ruleColumns = ({ keep, alarms }: Pick<Schedule, 'keep' | 'alarms'>) => ({
+  keepLast: keep.last ?? null,
+  keepDays: keep.days ?? null,
+  maxAgeHours: alarms.maxAgeHours ?? null,
+  shrinkPercent: alarms.shrinkPercent ?? null,
+})
+
+/** @throws {AppError} as `readUrl`. */
+const vetPing = (ping: NewPing | null, { webhookHosts }: ScheduleServices['config']): NewPing | null =>
+  ping && { ...ping, url: readUrl(ping.url, webhookHosts, '/ping/url') }
 
 const askedColumns = (seal: Seal, id: string, { asked, secrets }: Asked) => ({
   kind: asked.kind,

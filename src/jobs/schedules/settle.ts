@@ -1,5 +1,6 @@
 import type { Database, Queryable, Transaction } from '../../database/database.ts'
 import type { Logger } from '../../logger.ts'
+import { noteShrunk } from './alarms.ts'
 import { type KeptArchive, selectSuperfluous } from './keep.ts'
 import { toSchedule } from './schedule-record.ts'
 import { lockSchedule } from './schedules.ts'
@@ -25,7 +26,10 @@ export async function settleRuns(
     await control.prisma.$transaction(async (tx) => {
       await lockSchedule(tx, id)
       const outcomes = await recordOutcomes(tx, id)
-      if (outcomes.includes('succeeded')) await releaseArchives(tx, id, { now, logger })
+      if (outcomes.includes('succeeded')) {
+        await noteShrunk(tx, id)
+        await releaseArchives(tx, id, { now, logger })
+      }
       await forgetRuns(tx, id)
     })
   }
