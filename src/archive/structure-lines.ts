@@ -34,6 +34,8 @@ export const stage = z
     complete: optional(flag),
     /** Whether its lines have all rights on it: those that its target has are replaced then. */
     grants: optional(flag),
+    /** The schema that it was, in a database of its own: texts may name it. */
+    sourceSchema: optional(identifier),
     comment,
   })
   .refine(({ complete, notExported: things }) => complete === undefined || complete === (things.length === 0), {
@@ -47,6 +49,8 @@ export const extension = z.object({
   /** Another one may be there: it is for people. */
   version: shownText,
   schema: z.enum(SEARCHED_SCHEMAS),
+  /** Where it was, if not there. */
+  sourceSchema: optional(identifier),
 })
 
 const check = z.object({ name: identifier, definition: sqlText, comment })

@@ -3,6 +3,7 @@ import type { Queryable } from '../database/database.ts'
 import type { LoginDatabases } from '../database/login-databases.ts'
 import type { Seal } from '../lib/seal.ts'
 import type { AttachedDatabases } from './attached/attached-databases.ts'
+import { readExtensionSchemas } from './attached/extension-schemas.ts'
 import { projectLogin } from './projects.ts'
 import type { FindProjectDatabase } from './stage-database.ts'
 
@@ -17,9 +18,13 @@ export function createProjectDatabases(options: {
   return async (project, use) => {
     const login = await projectLogin(control, seal, project)
     if (!login) return attached.of(project, use)
+    const database = logins.of(login, use)
+    const isOwn = login.ownDatabase === undefined
+    // In a database of its own, the project may make them wherever it likes.
+    const extensionSchemas = isOwn ? [] : await readExtensionSchemas(database.pool)
     return {
-      ...{ database: logins.of(login, use), login: login.name },
-      ...{ isOwn: login.ownDatabase === undefined, makesExtensions: true, extensionSchemas: [EXTENSIONS_SCHEMA] },
+      ...{ database, login: login.name, isOwn, makesExtensions: true },
+      extensionSchemas: [...new Set([EXTENSIONS_SCHEMA, ...extensionSchemas])],
     }
   }
 }

@@ -78,7 +78,10 @@ export const toLoginData = (seal: Seal, id: string, { name, password }: Login) =
  */
 export async function recordProject(
   tx: Transaction,
-  data: Pick<Prisma.ProjectCreateInput, 'slug' | 'login' | 'sealedPassword' | 'ownDatabase' | 'unfinished'> & {
+  data: Pick<
+    Prisma.ProjectCreateInput,
+    'slug' | 'login' | 'sealedPassword' | 'ownDatabase' | 'unfinished' | 'scratchFor'
+  > & {
     readonly id: string
   },
 ): Promise<void> {

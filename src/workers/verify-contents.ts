@@ -25,12 +25,13 @@ const MAX_FAULTS = 20
  * Reads an archive through. What it keeps grows with the number of tables and roles, and not with that of rows.
  *
  * @param items with rows encoded as text, in which the same rows are the same bytes.
+ * @param number of its first project.
  */
-export async function readContents(items: AsyncIterable<ArchiveItem>): Promise<Contents> {
+export async function readContents(items: AsyncIterable<ArchiveItem>, number = 1): Promise<Contents> {
   const contents = new Map<string, string>()
   const logs = new Map<string, { count: number; readonly hash: Hash }>()
   // Projects by their number: those that are restored have other names.
-  let project = 0
+  let project = number - 1
   let stage = ''
   let rows = { count: 0, hash: createHash('sha256') }
   for await (const item of items) {
@@ -64,6 +65,10 @@ export async function readContents(items: AsyncIterable<ArchiveItem>): Promise<C
   for (const [name, { count, hash }] of logs) contents.set(name, `${count} ${hash.digest('hex')}`)
   return contents
 }
+
+/** Those of one project, by its number. */
+export const ofProject = (contents: Contents, number: number): Contents =>
+  new Map([...contents].filter(([name]) => name.endsWith(` of project ${number}`)))
 
 /** Leaves out the event by which each stage's log records the restore itself: its last one. */
 export async function* withoutRestore(items: AsyncIterable<ArchiveItem>): AsyncGenerator<ArchiveItem, void, undefined> {

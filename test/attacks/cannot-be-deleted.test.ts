@@ -74,7 +74,7 @@ test.each(Object.entries(HOLDING))('cannot be deleted, since new sessions go on 
 
 test('keeps a scratch project from being swept, since new sessions go on holding it', async () => {
   const job = '00000000-0000-4000-8000-000000000000'
-  await createScratchProject(wharf.container, job, { slug: 'scratch-held', stages: ['live'] })
+  await createScratchProject(wharf.container, job, { slug: 'scratch-held', stages: [{ slug: 'live' }] })
   const sessions = await reconnecting('scratch-held', `CREATE TABLE "scratch-held.live".item ()`)
   try {
     await sweepScratchProjects(wharf.container)

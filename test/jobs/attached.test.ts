@@ -13,7 +13,6 @@ import { installedCluster } from '../support/servers/installed-cluster.ts'
 import { installedPrograms } from '../support/servers/installed-programs.ts'
 import { createProject } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
-import { isThorough } from '../support/thorough.ts'
 
 /** Of what music shops have: keys, defaults, a view, a function, a trigger, an enum, and values of many kinds. */
 const MUSIC = `
@@ -109,26 +108,6 @@ test('an archive of what another version prints in other words, and of rights of
   expect(lastRun, job.text).toMatchObject({ status: 'succeeded', provenAt: expect.any(String) })
   expect((await wharf.root.delete(`/schedules/${schedule.id}`)).status).toBe(204)
   expect((await wharf.root.delete('/projects/words/attachment')).status).toBe(204)
-  await other.drop()
-})
-
-test.each<readonly [definition: string, status: string]>([
-  [`LANGUAGE sql IMMUTABLE AS 'SELECT public.twice($1) + 1'`, 'failed'],
-  ...(isThorough ? [['LANGUAGE sql IMMUTABLE RETURN public.twice($1) + 1', 'succeeded'] as const] : []),
-])('an index over a function is proven where its body names the same everywhere: %s', async (definition, status) => {
-  const script = `CREATE FUNCTION twice(n int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 2 * $1';
-    CREATE FUNCTION odd(n int) RETURNS int ${definition};
-    CREATE TABLE item (n int); INSERT INTO item VALUES (1); CREATE INDEX ON item (odd(n))`
-  const other = await createExternalDatabase(script, installedCluster()?.createDatabase)
-  const attach = { address: other.owner.href, stages: [{ slug: 'live', schema: 'public' }] }
-  expect((await wharf.root.post('/projects', { json: { slug: 'odd', attach } })).status).toBe(201)
-  const schedule = await makeSchedule(wharf.root, 'odd', { verify: true })
-  const { lastRun } = await runWhenDue(wharf, schedule)
-  const job = await wharf.root.get(`/jobs/${lastRun?.jobId}`)
-  expect(lastRun, job.text).toMatchObject({ status })
-  if (status === 'failed') expect(job.text).toMatch(/in the function odd: .*RETURN or BEGIN ATOMIC/)
-  expect((await wharf.root.delete(`/schedules/${schedule.id}`)).status).toBe(204)
-  expect((await wharf.root.delete('/projects/odd/attachment')).status).toBe(204)
   await other.drop()
 })
 

@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { sweepOwnProjects } from '../../src/projects/own-database/own-project.ts'
 import { comparableLines, contentsOf, exportOf, sendArchive } from '../support/archives/import.ts'
-import { createTestDatabase } from '../support/database/database.ts'
 import { eventually } from '../support/eventually.ts'
 import { installedCluster } from '../support/servers/installed-cluster.ts'
 import { openSession, query, withSession } from '../support/servers/sessions.ts'
 import { applyScript, createProject, loginUrl } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
+import { startWharfOfLogin } from '../support/service/wharf-of-login.ts'
 
 const DUMP = join(import.meta.dirname, '..', 'fixtures', 'dumped.sql')
 
@@ -229,32 +229,22 @@ test('what a process left that died while it made a database, or dropped one, is
 })
 
 test('a project that cannot be made leaves no trace', async () => {
-  const before = await query(wharf.database.superuserUrl, 'SELECT datname FROM pg_database ORDER BY 1')
-  expect((await create('refused', ['live', 'pg_x'])).status).toBe(409)
-  expect((await create('refused', ['live', 'public'])).status).toBe(409)
-  expect(await query(wharf.database.superuserUrl, 'SELECT datname FROM pg_database ORDER BY 1')).toEqual(before)
-  expect(await wharf.container.control.prisma.project.findMany({ where: { slug: 'refused' } })).toEqual([])
+  const alone = await startWharfOfLogin('CREATEROLE CREATEDB')
+  onTestFinished(() => alone.close())
+  expect((await create('refused', ['live', 'pg_x'], alone)).status).toBe(409)
+  expect((await create('refused', ['live', 'public'], alone)).status).toBe(409)
+  expect(await alone.madeDatabases()).toEqual([])
+  expect(await alone.container.control.prisma.project.findMany({ where: { slug: 'refused' } })).toEqual([])
 })
 
 test('a login that may not create databases is refused, with the statement that allows it', async () => {
-  const database = await createTestDatabase()
-  const login = `modest_${Date.now()}`
-  const asSuperuser = (sql: string) => query(database.superuserUrl, sql)
-  const url = new URL(database.url)
-  await asSuperuser(`CREATE ROLE ${login} LOGIN CREATEROLE PASSWORD '${url.password}'`)
-  await asSuperuser(`ALTER DATABASE ${url.pathname.slice(1)} OWNER TO ${login}`)
-  url.username = login
-  const modest = await startWharf({ database, databaseUrl: url.href })
-  try {
-    expect(await create('shop', undefined, modest)).toMatchObject({
-      status: 500,
-      json: { errors: [{ detail: `ALTER ROLE "${login}" CREATEDB` }] },
-    })
-    expect(await modest.container.control.prisma.project.count()).toBe(0)
-  } finally {
-    await modest.close()
-    await withSession(wharf.database.superuserUrl, (client) => client.query(`DROP ROLE ${login}`))
-  }
+  const modest = await startWharfOfLogin('CREATEROLE')
+  onTestFinished(() => modest.close())
+  expect(await create('shop', undefined, modest)).toMatchObject({
+    status: 500,
+    json: { errors: [{ detail: `ALTER ROLE "${modest.login}" CREATEDB` }] },
+  })
+  expect(await modest.container.control.prisma.project.count()).toBe(0)
 })
 
 describe.skipIf(installedCluster() === undefined)('a dump of pg_dump', () => {

@@ -211,6 +211,6 @@ async function toExaminedBody(container: Container, caller: Caller, target: Targ
     slug: archived.slug,
     targetSlug: project.slug,
     ...toRolesResult(await planRolesOf(container.control.prisma, target, caller)),
-    stages: await Promise.all(stages.map((target) => toExaminedStage(container, target))),
+    stages: await Promise.all(stages.map((target) => toExaminedStage(container, target, stages))),
   }
 }

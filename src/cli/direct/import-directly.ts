@@ -89,7 +89,7 @@ async function toExamination(
   { archived, project, stages }: TargetProject,
 ): Promise<Examination> {
   const kept = { system: target.database, undoHours: 0 }
-  const examined = await Promise.all(stages.map((stage) => toExaminedStage(kept, stage)))
+  const examined = await Promise.all(stages.map((stage) => toExaminedStage(kept, stage, stages)))
   const compared = { slug: archived.slug, targetSlug: project.slug, ...toRolesResult(undefined), stages: examined }
   return { file: input.name, projects: [compared], ...toCompleteness([archived]) }
 }

@@ -41,14 +41,22 @@ export interface FoundDatabase {
  */
 export async function lookAtServer(services: LookServices, server: ReachedServer): Promise<readonly FoundDatabase[]> {
   const { control, logger } = services
-  const listed = await listDatabases(await connectTo(services, server), logger)
+  const all = await listDatabases(await connectTo(services, server), logger)
+  // At once: one in which an archive is being proven is gone a moment later, and known to nobody then.
+  const own = await control.prisma.project.findMany({
+    where: { ownDatabase: { in: all.map(({ name }) => name) } },
+    select: { slug: true, ownDatabase: true, scratchFor: true },
+  })
+  const listed = all.filter(
+    ({ name }) => !own.some(({ ownDatabase, scratchFor }) => ownDatabase === name && scratchFor),
+  )
   const projects = await projectsOfServer(control.prisma, server)
   const found: FoundDatabase[] = []
   for (const database of namesThatAreSlugsFirst(listed, server.prefix)) {
     const slug = projects.get(database.name)
     found.push(
       slug === undefined
-        ? await attachUnlessExcluded(services, server, database)
+        ? await attachUnlessExcluded(services, server, database, own)
         : await attachNewSchemas(services, server, { database, slug }),
     )
   }
@@ -77,6 +85,7 @@ async function attachUnlessExcluded(
   services: LookServices,
   server: ReachedServer,
   { name, mayConnect }: ListedDatabase,
+  owners: readonly { readonly slug: string; readonly ownDatabase: string | null }[],
 ): Promise<FoundDatabase> {
   const none = { database: name, project: null, stages: [] }
   if (server.excluded.some((pattern) => matchesPattern(pattern, name))) {
@@ -90,7 +99,7 @@ async function attachUnlessExcluded(
     }
   }
   // Its name is that of no other database.
-  const own = await services.control.prisma.project.findFirst({ where: { ownDatabase: name } })
+  const own = owners.find(({ ownDatabase }) => ownDatabase === name)
   if (own) return { ...none, outcome: 'excluded', reason: `it is the database of Wharf's own project "${own.slug}"` }
   if (!mayConnect) {
     const grant = `GRANT CONNECT ON DATABASE ${quoteIdentifier(name)} TO ${quoteIdentifier(server.login)}`

@@ -7,7 +7,7 @@ import { openSession } from '../../database/session-client.ts'
 import { SQLSTATE, sqlMessage, sqlState } from '../../database/sqlstate.ts'
 import { conflict, databaseUnsuitable } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
-import { createSchema } from '../project-objects.ts'
+import { createSchema, giveSchema } from '../project-objects.ts'
 import { restoreOwnership } from '../restore-ownership.ts'
 
 /** Databases that projects have for themselves, on the server of the shared one. */
@@ -17,9 +17,15 @@ export interface OwnDatabases {
   /**
    * Makes a database in which a project's login may make schemas, and which no other project's login can enter.
    *
-   * @param plan `login`: a role that there is; `schemas`: what it owns of it from the start. `public` is there by itself.
+   * @param plan `login`: a role that there is; `schemas`: what it owns of it from the start. `public` is there by itself;
+   *   `extensions`: made there by Wharf's own login, each after those that it needs.
    */
-  make(plan: { readonly name: string; readonly login: string; readonly schemas: readonly string[] }): Promise<void>
+  make(plan: {
+    readonly name: string
+    readonly login: string
+    readonly schemas: readonly string[]
+    readonly extensions?: readonly NewExtension[]
+  }): Promise<void>
   /**
    * Gives a database that was restored to a project's login again, and closes it to others.
    *
@@ -37,6 +43,12 @@ export interface OwnDatabases {
    * @throws {AppError} CONFLICT where something keeps it that Wharf's login may not end.
    */
   drop(name: string): Promise<void>
+}
+
+/** An extension, and the schema that it is made in; undefined for one that says that itself. */
+export interface NewExtension {
+  readonly name: string
+  readonly schema: string | undefined
 }
 
 /** @param control as Wharf's own login. @param databaseUrl of the shared database, as the same login. */
@@ -64,7 +76,7 @@ export function createOwnDatabases(
         [{ detail: missing }],
       )
     },
-    async make({ name, login, schemas }) {
+    async make({ name, login, schemas, extensions = [] }) {
       const database = quoteIdentifier(name)
       const owner = quoteIdentifier(login)
       // Closed until others are kept out: who had connected before would stay.
@@ -73,12 +85,14 @@ export function createOwnDatabases(
       await pool.query(`ALTER DATABASE ${database} ALLOW_CONNECTIONS true`)
       const client = await openSession(urlOf(databaseUrl, name), { ...SESSION, logger })
       try {
+        // While nothing of the project's is there that an extension's script could come upon.
+        for (const extension of extensions) await createExtension(client, extension)
         // Before PostgreSQL 15, `public` is the superuser's, and everybody who comes in may make things there.
         const { rows } = await client.query<{ may: boolean }>(
           "SELECT pg_has_role(nspowner, 'USAGE') AS may FROM pg_namespace WHERE nspname = 'public'",
         )
         if (rows[0]?.may) await client.query(`ALTER SCHEMA public OWNER TO ${owner}`)
-        for (const schema of schemas) if (schema !== 'public') await client.query(createSchema(schema, login))
+        for (const schema of schemas) if (schema !== 'public') await makeSchema(client, schema, login)
       } finally {
         await Promise.allSettled([client.end()])
       }
@@ -115,6 +129,25 @@ export function createOwnDatabases(
     },
   }
 }
+
+type Session = Awaited<ReturnType<typeof openSession>>
+
+async function createExtension(client: Session, { name, schema }: NewExtension): Promise<void> {
+  if (schema !== undefined && !(await hasSchema(client, schema))) {
+    await client.query(`CREATE SCHEMA ${quoteIdentifier(schema)}`)
+    await client.query(`GRANT USAGE ON SCHEMA ${quoteIdentifier(schema)} TO PUBLIC`)
+  }
+  const where = schema === undefined ? '' : ` SCHEMA ${quoteIdentifier(schema)}`
+  await client.query(`CREATE EXTENSION ${quoteIdentifier(name)}${where}`)
+}
+
+async function makeSchema(client: Session, schema: string, login: string): Promise<void> {
+  const isThere = await hasSchema(client, schema)
+  await client.query(isThere ? giveSchema(schema, login) : createSchema(schema, login))
+}
+
+const hasSchema = async (client: Session, name: string): Promise<boolean> =>
+  (await client.query('SELECT FROM pg_namespace WHERE nspname = $1', [name])).rowCount === 1
 
 const SESSION = { kind: 'wharf', applicationName: 'wharf makes a database' } as const
 

@@ -16,7 +16,7 @@ import {
 } from '../projects.ts'
 import type { FindProjectDatabase } from '../stage-database.ts'
 import { recordExternalStage } from '../stages.ts'
-import type { OwnDatabases } from './own-databases.ts'
+import type { NewExtension, OwnDatabases } from './own-databases.ts'
 import { schemaOfStage } from './own-stages.ts'
 
 export interface OwnProjectServices {
@@ -33,40 +33,62 @@ const PATIENT = { timeout: 10 * 60_000 }
 /**
  * Creates a project with a database of its own, in which its first stage is the schema `public` and event logs are kept.
  *
- * A database cannot be made, or dropped, in a transaction. So the project is recorded as unfinished first, and hidden as
- * long as it is; where this process dies, `sweepOwnProjects` drops what there is of it.
- *
  * @throws {AppError} CONFLICT where the slug is taken, or the name of a stage cannot be that of a schema;
  *   DATABASE_UNSUITABLE where Wharf's login may not create logins or databases.
  */
 export async function createOwnProject(
   services: OwnProjectServices,
-  { slug, stages, connectionLimit }: NewProject,
+  { stages, ...project }: NewProject,
+): Promise<Project> {
+  const planned = stages.map((slug, index) => ({ slug, schema: index === 0 ? 'public' : schemaOfStage(slug) }))
+  return makeOwnProject(services, { ...project, stages: planned, logEvents: true })
+}
+
+/** A project that is going to have a database of its own. */
+export interface NewOwnProject extends Pick<NewProject, 'slug' | 'connectionLimit'> {
+  readonly stages: readonly { readonly slug: string; readonly schema: string }[]
+  readonly logEvents: boolean
+  readonly extensions?: readonly NewExtension[]
+  /** The job that restores its archive into it, where it is one of nobody's. */
+  readonly scratchFor?: string
+}
+
+/**
+ * Makes a project, and its database.
+ *
+ * A database cannot be made, or dropped, in a transaction. So the project is recorded as unfinished first, and hidden as
+ * long as it is; where this process dies, `sweepOwnProjects` drops what there is of it.
+ *
+ * @throws {AppError} CONFLICT where the slug is taken; DATABASE_UNSUITABLE.
+ */
+export async function makeOwnProject(
+  services: OwnProjectServices,
+  { slug, stages, connectionLimit, logEvents, extensions = [], scratchFor }: NewOwnProject,
 ): Promise<Project> {
   const { control, seal, ownDatabases, logger } = services
   await ownDatabases.assertMayMake()
-  const planned = stages.map((stage, index) => ({ slug: stage, schema: index === 0 ? 'public' : schemaOfStage(stage) }))
   const id = randomUUID()
   const login = newLogin(id)
   const project = { id, slug, login: login.name, ownDatabase: login.name }
   await control.prisma.$transaction(async (tx) => {
     await recordProject(tx, {
       ...{ id, slug, ...toLoginData(seal, id, login) },
-      ...{ ownDatabase: project.ownDatabase, unfinished: true },
+      ...{ ownDatabase: project.ownDatabase, unfinished: true, ...(scratchFor !== undefined && { scratchFor }) },
     })
     await createClosedLogin(tx, login, connectionLimit)
   })
   try {
     const made = await control.prisma.$transaction(async (tx) => {
       await lockProject(tx, project)
-      const schemas = planned.map(({ schema }) => schema)
-      await ownDatabases.make({ name: project.ownDatabase, login: login.name, schemas })
-      for (const stage of planned) await recordExternalStage(tx, project, stage)
+      const schemas = stages.map(({ schema }) => schema)
+      await ownDatabases.make({ name: project.ownDatabase, login: login.name, schemas, extensions })
+      for (const stage of stages) await recordExternalStage(tx, project, stage)
       await openLogin(tx, login.name)
       await tx.project.update({ where: { id }, data: { unfinished: false } })
       return findProject(tx, slug)
     }, PATIENT)
-    for (const stage of stages) await switchLog(services, made, { slug: stage, logEvents: true })
+    if (!logEvents) return made
+    for (const stage of stages) await switchLog(services, made, { slug: stage.slug, logEvents })
     return await findProject(control.prisma, slug)
   } catch (error) {
     await remove(services, project).catch((err: unknown) =>

@@ -104,7 +104,7 @@ async function* projectLines(
     yield* systemLines(writing, records(slug), { source, stages })
   }
   const streams = openStreams(source, stages, writing.memory)
-  for (const stage of stages) yield* stageLines(writing, streams, stage)
+  for (const stage of stages) yield* stageLines(writing, streams, { ...stage, isOwn: source.isOwn })
   yield writer.close('projectEnd')
 }
 
@@ -155,7 +155,7 @@ function openStreams(
 async function* stageLines(
   writing: Writing,
   streams: OpenStream,
-  { stage, structure, grants, tables }: DeclaredStage,
+  { stage, structure, grants, tables, isOwn }: DeclaredStage & Pick<SourceSnapshot, 'isOwn'>,
 ): AsyncGenerator<Buffer> {
   const { writer, limits } = writing
   const { notExported, comment } = structure
@@ -163,6 +163,7 @@ async function* stageLines(
   yield writer.open('stage', {
     ...{ slug: stage.slug, notExported, complete },
     ...(grants && { grants: true }),
+    ...(!isOwn && { sourceSchema: stage.schemaName }),
     ...(comment !== undefined && { comment }),
   })
   for (const { line } of structure.extensions) yield writer.open('extension', line)

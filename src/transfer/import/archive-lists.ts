@@ -28,6 +28,8 @@ export interface ArchiveProject {
 export interface ArchiveStage {
   readonly slug: string
   readonly comment: string | undefined
+  /** The schema that it was; undefined where it was one of Wharf's shared database. */
+  readonly sourceSchema: string | undefined
   /** What the archive could not describe of it. */
   readonly notExported: LineContent<'stage'>['notExported']
   /** Whether that is nothing; undefined where an earlier version wrote the archive, which did not look for everything. */
@@ -113,7 +115,7 @@ export function createArchiveLists(): ArchiveLists {
     }
     if (item.kind === 'stage') {
       const structure = { extensions: [], sequences: [], inOrder: [] }
-      const unsaid = { comment: undefined, complete: undefined }
+      const unsaid = { comment: undefined, sourceSchema: undefined, complete: undefined }
       const grants = item.content.grants ? [] : undefined
       project.stages.push({ ...unsaid, ...item.content, structure, grants, tables: [], isWhole: false })
     }

@@ -1,10 +1,11 @@
 import type { ImportedProject } from '../../contract/import.ts'
+import type { ArchiveProject } from './archive-lists.ts'
 import { commitImport, readReferences } from './commit-import.ts'
 import type { ArchiveSource, ImportOptions, ImportServices } from './import-options.ts'
-import { loadEarly } from './load-early.ts'
+import { type EarlyLoads, loadEarly } from './load-early.ts'
 import { loadMissing } from './load-missing.ts'
 import { withTargetsLocked } from './lock-targets.ts'
-import { openArchive, receiveArchive } from './receive-archive.ts'
+import { type Archive, openArchive, receiveArchive } from './receive-archive.ts'
 import { makeExtensions } from './target-extensions.ts'
 import { compareTargets } from './targets.ts'
 
@@ -25,7 +26,7 @@ export async function importArchive(
   options: ImportOptions,
 ): Promise<readonly ImportedProject[]> {
   const { maxLineBytes, maxStructureLineBytes, spoolReserveBytes } = services.config
-  const { tokenId, targetsOf, admit, allowEdited = false, allowIncomplete, signal } = options
+  const { targetsOf, admit, allowEdited = false, allowIncomplete, signal } = options
   const checks = { maxLineBytes, maxStructureLineBytes, allowEdited, allowIncomplete, admit, signal }
   const archive = await openArchive(services.spoolFolder, spoolReserveBytes)
   const early = loadEarly(services, archive, options)
@@ -34,18 +35,36 @@ export async function importArchive(
     const { projects } = archive.lists
     const slugs = targetsOf(projects)
     options.onReceived?.(projects)
-    return await withTargetsLocked(services, { projects, slugs }, options, async (stageIds, signal) => {
-      const targets = await compareTargets(services, projects, slugs, { countRows: false, tokenId })
-      await makeExtensions(
-        services,
-        targets.flatMap((target) => target.stages),
-      )
-      const before = await readReferences(services.system, stageIds)
-      const loaded = await loadMissing(services, archive, { targets, early }, { ...options, signal })
-      return commitImport(services, { targets, loaded, before }, options)
-    })
+    return await importReceived(services, { archive, early, projects, slugs }, options)
   } finally {
     await early.end()
     await archive.file.remove()
   }
 }
+
+/** Projects of an archive that has arrived, and where they go. */
+interface Received {
+  readonly archive: Archive
+  readonly early: EarlyLoads
+  readonly projects: readonly ArchiveProject[]
+  /** Of the projects that they go to, in their order. */
+  readonly slugs: readonly string[]
+}
+
+/** Imports projects of an archive that has arrived: all together, or nothing. @throws {AppError} as `importArchive`. */
+export const importReceived = (
+  services: ImportServices,
+  { archive, early, projects, slugs }: Received,
+  options: ImportOptions,
+): Promise<readonly ImportedProject[]> =>
+  withTargetsLocked(services, { projects, slugs }, options, async (stageIds, signal) => {
+    const { tokenId } = options
+    const targets = await compareTargets(services, projects, slugs, { countRows: false, tokenId })
+    await makeExtensions(
+      services,
+      targets.flatMap((target) => target.stages),
+    )
+    const before = await readReferences(services.system, stageIds)
+    const loaded = await loadMissing(services, archive, { targets, early }, { ...options, signal })
+    return commitImport(services, { targets, loaded, before }, options)
+  })

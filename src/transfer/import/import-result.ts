@@ -1,6 +1,7 @@
 import { allComplete, missingOf } from '../../contract/completeness.ts'
 import type { ImportedProject } from '../../contract/import.ts'
 import type { ArchiveProject } from './archive-lists.ts'
+import { areBuiltHere } from './external/built-here.ts'
 import type { ImportServices } from './import-options.ts'
 import type { RolePlan } from './import-roles.ts'
 import type { TargetStage } from './target-stage.ts'
@@ -27,15 +28,17 @@ export function toImported(
       const rows = [...(loaded.find((each) => each.target.stage.id === id)?.rows.values() ?? [])]
       const sum = rows.reduce((total, count) => total + count, 0)
       const leftOut = [...target.leftOut]
-      const undoable = isUndoable(target, services)
+      const undoable = isUndoable(target, { ...services, stages })
       return { slug, tables: rows.length, rows: sum, undoable, leftOut, notReplaced: notReplacedOf(target) }
     }),
   }
 }
 
-/** Nothing is kept of what is replaced where it is. */
-export const isUndoable = ({ mode }: TargetStage, { undoHours }: Keeping): boolean =>
-  mode !== 'in place' && undoHours > 0
+/** Nothing is kept of what is replaced, or built, where it is. @param options `stages`: all that are imported with it. */
+export const isUndoable = (
+  { mode }: TargetStage,
+  { undoHours, stages }: Keeping & { readonly stages: readonly TargetStage[] },
+): boolean => mode !== 'in place' && undoHours > 0 && !areBuiltHere(stages)
 
 /** The things of a stage that keep their rows, since no archive can hold these. */
 export const notReplacedOf = ({ notReplaced }: Pick<TargetStage, 'notReplaced'>) =>

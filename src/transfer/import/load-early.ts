@@ -43,6 +43,9 @@ export interface EarlyLoads {
   end(): Promise<void>
 }
 
+/** Where nothing is loaded before the archive has arrived. */
+export const NO_EARLY_LOADS: EarlyLoads = { commit: async () => undefined, end: async () => undefined }
+
 /**
  * Begins to load an archive while it arrives, so that most of an import has been done by the time the archive is known to
  * be whole. Nobody sees any of it before that; and nothing depends on it: what fails here, whatever the reason, is loaded

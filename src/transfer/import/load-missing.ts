@@ -1,6 +1,6 @@
 import type { Database } from '../../database/database.ts'
 import { loadLog } from '../../events/load-log.ts'
-import { loadBeside } from './external/load-beside.ts'
+import { loadExternal } from './external/load-external.ts'
 import { followArchive } from './follow-archive.ts'
 import type { ImportOptions, ImportServices } from './import-options.ts'
 import type { EarlyLoads } from './load-early.ts'
@@ -28,6 +28,10 @@ export async function loadMissing(
   const loaded: LoadedStage[] = []
   for (const target of targets) {
     if (target.archived.system) await loadLogInTurn(services, archive, target, options)
+    if (target.stages.some(({ isOwn }) => !isOwn)) {
+      loaded.push(...(await loadNoted(services.system, archive, target.stages, options)))
+      continue
+    }
     for (const stage of target.stages) {
       loaded.push(
         (await early.commit(stage, options.signal)) ?? (await loadNow(services.system, archive, stage, options)),
@@ -44,7 +48,6 @@ async function loadNow(
   target: TargetStage,
   options: ImportOptions,
 ): Promise<LoadedStage> {
-  if (!target.isOwn) return loadExternal(system, archive, target, options)
   const inPlace = target.mode === 'in place'
   const schemaName = inPlace ? undefined : await createLoadingSchema(system, identityOf(target), 'loading')
   const loaded = await loadStage(followArchive(archive, options), target, { ...options, schemaName })
@@ -54,17 +57,17 @@ async function loadNow(
   return loaded
 }
 
-/** The schema is known here before it is made there, so that it is found again whatever dies. */
-async function loadExternal(
+/** Schemas are known here before they are made there, so that they are found again whatever dies. */
+const loadNoted = (
   system: Database,
   archive: Archive,
-  target: TargetStage,
+  stages: readonly TargetStage[],
   options: ImportOptions,
-): Promise<LoadedStage> {
-  const note = async (schemaName: string): Promise<void> => {
-    await system.prisma.shadowSchema.create({ data: { schemaName, stageId: target.stage.id, kind: 'loading' } })
+): Promise<readonly LoadedStage[]> => {
+  const note = async ({ stage }: TargetStage, schemaName: string): Promise<void> => {
+    await system.prisma.shadowSchema.create({ data: { schemaName, stageId: stage.id, kind: 'loading' } })
   }
-  return loadBeside(archive, target, { ...options, note })
+  return loadExternal(archive, stages, { ...options, note })
 }
 
 async function loadLogInTurn(

@@ -1,6 +1,7 @@
 import { logLoaded } from '../../events/attached/log-import.ts'
 import { LOG_TABLES, RECORD_IMPORT } from '../../events/statements.ts'
 import { assertNoForeignOperators } from '../../projects/attached/extension-schemas.ts'
+import { searchStage } from '../../projects/stage-path.ts'
 import { assertBuilt } from '../structure/assert-built.ts'
 import { createStatements, settleStatements } from '../structure/create-statements.ts'
 import { fillViews } from '../structure/fill-views.ts'
@@ -37,6 +38,8 @@ export interface LoadedStage {
 export interface LoadStageOptions extends Pick<ImportOptions, 'tokenId' | 'onRows' | keyof SessionOptions> {
   /** An empty schema beside the stage's own; undefined to load in place. */
   readonly schemaName: string | undefined
+  /** One in which other stages of the database were loaded, and nothing is committed; another one is opened without. */
+  readonly session?: LoadingSession | undefined
 }
 
 /**
@@ -48,12 +51,14 @@ export interface LoadStageOptions extends Pick<ImportOptions, 'tokenId' | 'onRow
 export async function loadStage(
   follower: ArchiveFollower,
   target: TargetStage,
-  { schemaName, tokenId, onRows, ...sessionOptions }: LoadStageOptions,
+  { schemaName, session: earlier, tokenId, onRows, ...sessionOptions }: LoadStageOptions,
 ): Promise<LoadedStage> {
   const { stage, mode, structure, rights, login, isOwn } = target
   const givingUp = new AbortController()
   const signal = AbortSignal.any([sessionOptions.signal, givingUp.signal])
-  const session = await openLoadingSession(target, schemaName ?? stage.schemaName, { ...sessionOptions, signal })
+  const searched = schemaName ?? stage.schemaName
+  await earlier?.execute(searchStage(searched, target.extensionSchemas))
+  const session = earlier ?? (await openLoadingSession(target, searched, { ...sessionOptions, signal }))
   let types: TypesInUse | undefined
   try {
     const inPlace = schemaName === undefined

@@ -31,7 +31,8 @@ export async function assertExtensions(
   const reasons: string[] = []
   for (const [database, making] of makersOf(system, stages)) {
     const found = await findExtensions(database, making)
-    reasons.push(...found.flatMap(({ name, state }) => reasonToRefuse(name, state, config.extensions) ?? []))
+    const searched = new Set([...SEARCHED_SCHEMAS, ...making.flatMap(searchedIn)])
+    reasons.push(...found.flatMap(({ name, state }) => reasonToRefuse(name, state, searched, config.extensions) ?? []))
     if (found.length > 0) reasons.push(...(await unusableSchemas(database, making)))
   }
   for (const stage of stages) if (!stage.makesExtensions) reasons.push(...(await missingExtensions(stage)))
@@ -111,17 +112,20 @@ async function readExtensions(database: Database, lines: readonly ExtensionLine[
   return found
 }
 
-const SEARCHED: ReadonlySet<string> = new Set(SEARCHED_SCHEMAS)
+/** In a database of a project's own, also the schemas in which it has made extensions itself. */
+const searchedIn = ({ isOwn, extensionSchemas, stage }: TargetStage): readonly string[] =>
+  isOwn ? extensionSchemas : [stage.schemaName, ...extensionSchemas]
 
 function reasonToRefuse(
   name: string,
   state: ExtensionState,
+  searched: ReadonlySet<string>,
   allowed: readonly string[] | undefined,
 ): string | undefined {
   const reason = state.schema === null ? reasonAgainst(name, state, allowed) : undefined
   if (reason !== undefined) return reason
   const schema = state.schema ?? state.ownSchema ?? EXTENSIONS_SCHEMA
-  if (SEARCHED.has(schema)) return undefined
+  if (searched.has(schema)) return undefined
   const remedy = state.schema === null ? '' : `; the operator moves it to the schema "${EXTENSIONS_SCHEMA}"`
   return `the extension "${name}" is in the schema "${schema}" of this database, where stages do not look${remedy}`
 }

@@ -1,11 +1,13 @@
 import { quoteIdentifier } from '../../database/quoting.ts'
+import { searchStage } from '../../projects/stage-path.ts'
 import { assertBuilt } from '../structure/assert-built.ts'
 import { createStatements, type StructureLines } from '../structure/create-statements.ts'
 import type { Query } from '../structure/query.ts'
+import { areBuiltHere, assertOneWay, inOrderOfNames } from './external/built-here.ts'
 import { externalSchemaName } from './external/external-schemas.ts'
 import type { ImportServices } from './import-options.ts'
 import { loadFailure } from './load-failure.ts'
-import { openLoadingSession, runAll } from './loading-session.ts'
+import { type LoadingSession, openLoadingSession, runAll } from './loading-session.ts'
 import { createLoadingSchema, dropShadowSchema } from './shadow-schemas.ts'
 import { rightsAfter, rightsBefore } from './stage-rights.ts'
 import { hasExtensions } from './target-extensions.ts'
@@ -27,10 +29,15 @@ export async function tryBuilding(
   signal: AbortSignal,
 ): Promise<void> {
   for (const { project, stages } of targets) {
-    for (const stage of stages) {
+    const all = await Promise.all(stages.map((stage) => hasExtensions(system, stage)))
+    if (areBuiltHere(stages)) {
+      if (all.every((has) => has)) await importTurns.take([project.id], () => tryExternal(stages, signal))
+      continue
+    }
+    for (const [index, stage] of stages.entries()) {
       const attempt = (): Promise<void> =>
-        stage.isOwn && stage.mode !== 'in place' ? tryStage(system, stage, signal) : tryExternal(stage, signal)
-      if (await hasExtensions(system, stage)) await importTurns.take([project.id], attempt)
+        stage.isOwn && stage.mode !== 'in place' ? tryStage(system, stage, signal) : tryExternal([stage], signal)
+      if (all[index]) await importTurns.take([project.id], attempt)
     }
   }
 }
@@ -46,13 +53,35 @@ async function tryStage(system: BuildingServices['system'], target: TargetStage,
 }
 
 /**
- * The same of one stage of a database that is not Wharf's: its schema is made, too, in the transaction that is taken back.
+ * The same of stages of a database that is not Wharf's: the schemas beside them are made, too, in the transactions that are
+ * taken back.
  *
  * @throws {AppError} CONFLICT as the import would.
  */
-export async function tryExternal(target: TargetStage, signal: AbortSignal): Promise<void> {
-  if (target.mode === 'in place') await tryInPlace(target, signal)
-  else await buildAndTakeBack(target, externalSchemaName('new'), signal, { isMade: false })
+export async function tryExternal(stages: readonly TargetStage[], signal: AbortSignal): Promise<void> {
+  assertOneWay(stages)
+  if (areBuiltHere(stages)) return tryHere(stages, signal)
+  for (const target of stages) {
+    if (target.mode === 'in place') await tryInPlace(target, signal)
+    else await buildAndTakeBack(target, externalSchemaName('new'), signal, { isMade: false })
+  }
+}
+
+async function tryHere(stages: readonly TargetStage[], signal: AbortSignal): Promise<void> {
+  const [first, ...others] = inOrderOfNames(stages)
+  if (!first) return
+  const session = await openLoadingSession(first, first.stage.schemaName, { signal })
+  try {
+    await build(session, first, first.stage.schemaName)
+    for (const target of others) {
+      await session.execute(searchStage(target.stage.schemaName, target.extensionSchemas))
+      await build(session, target, target.stage.schemaName)
+    }
+  } catch (error) {
+    throw loadFailure(error)
+  } finally {
+    session.rollback()
+  }
 }
 
 async function buildAndTakeBack(
@@ -61,22 +90,29 @@ async function buildAndTakeBack(
   signal: AbortSignal,
   { isMade = true }: { readonly isMade?: boolean } = {},
 ): Promise<void> {
-  const { structure, mode, rights, login } = target
-  const lines = withoutFilledViews(structure)
-  const { before, after, acting, last } = createStatements(lines)
   const session = await openLoadingSession(target, schemaName, { signal })
   try {
     if (!isMade) await runAll(session, [`CREATE SCHEMA ${quoteIdentifier(schemaName)}`])
-    await runAll(session, rightsBefore(rights, login, schemaName))
-    await runAll(session, [...before, ...after, ...acting, ...last])
-    await assertBuilt(session, schemaName, { lines, isOwn: mode === 'swap' })
-    const query: Query = (sql, parameters) => session.query(sql, parameters)
-    await runAll(session, await rightsAfter(query, rights, login, schemaName))
+    await build(session, target, schemaName)
   } catch (error) {
     throw loadFailure(error)
   } finally {
     session.rollback()
   }
+}
+
+async function build(
+  session: LoadingSession,
+  { structure, mode, rights, login }: TargetStage,
+  schemaName: string,
+): Promise<void> {
+  const lines = withoutFilledViews(structure)
+  const { before, after, acting, last } = createStatements(lines)
+  await runAll(session, rightsBefore(rights, login, schemaName))
+  await runAll(session, [...before, ...after, ...acting, ...last])
+  await assertBuilt(session, schemaName, { lines, isOwn: mode === 'swap' })
+  const query: Query = (sql, parameters) => session.query(sql, parameters)
+  await runAll(session, await rightsAfter(query, rights, login, schemaName))
 }
 
 /** What a view gives without rows tells nothing about what it gives with them. */

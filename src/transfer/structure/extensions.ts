@@ -176,7 +176,12 @@ SELECT part.key, 'pg_extension:' || d.refobjid::text AS extension
 
 const EXTENSIONS_SQL = `
 SELECT 'pg_extension:' || x.oid::text AS key,
-       ${jsonObject({ name: 'x.extname', version: 'x.extversion', schema: `CASE n.nspname WHEN 'pg_catalog' THEN n.nspname ELSE '${EXTENSIONS_SCHEMA}' END` })} AS line,
+       ${jsonObject({
+         name: 'x.extname',
+         version: 'x.extversion',
+         schema: `CASE n.nspname WHEN 'pg_catalog' THEN n.nspname ELSE '${EXTENSIONS_SCHEMA}' END`,
+         sourceSchema: `CASE WHEN n.nspname NOT IN ('pg_catalog', '${EXTENSIONS_SCHEMA}') THEN n.nspname END`,
+       })} AS line,
        ARRAY(SELECT 'pg_extension:' || d.refobjid::text FROM pg_catalog.pg_depend d
               WHERE d.classid = x.tableoid AND d.objid = x.oid AND d.refclassid = x.tableoid) AS requires
   FROM pg_catalog.pg_extension x JOIN pg_catalog.pg_namespace n ON n.oid = x.extnamespace

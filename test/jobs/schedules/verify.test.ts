@@ -277,8 +277,8 @@ test('what a restore leaves when its process dies is in no list, and is swept aw
     [running],
   )
   const goingOn = `scratch-${randomUUID()}`
-  await createScratchProject(wharf.container, running, { slug: goingOn, stages: ['live'] })
-  const left = { slug: `scratch-${randomUUID()}`, stages: ['live', 'draft'] }
+  await createScratchProject(wharf.container, running, { slug: goingOn, stages: [{ slug: 'live' }] })
+  const left = { slug: `scratch-${randomUUID()}`, stages: [{ slug: 'live' }, { slug: 'draft' }] }
   await createScratchProject(wharf.container, randomUUID(), left)
   expect((await wharf.root.get('/projects?limit=200')).text).not.toContain('scratch-')
 

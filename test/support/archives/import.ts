@@ -30,10 +30,14 @@ export async function exportOf(
 }
 
 /**
- * The lines of one project's archive that a restored copy has too: all but those with its time and the project's name.
+ * The lines of one project's archive that a restored copy has too: all but those with its time and the project's name, and
+ * without the names of schemas where it was.
  */
 export const comparableLines = (archive: string): string[] =>
-  archive.split('\n').filter((line) => !/^\{"(archive|project|projectEnd)":/.test(line))
+  archive
+    .split('\n')
+    .filter((line) => !/^\{"(archive|project|projectEnd)":/.test(line))
+    .map((line) => (/^\{"(stage|extension)":/.test(line) ? line.replace(/,"sourceSchema":"[^"]*"/, '') : line))
 
 /** All that an archive says about a project's stages: the same for two projects that have the same. */
 export const contentsOf = async ({ root }: { readonly root: ApiClient }, slug: string): Promise<readonly string[]> =>

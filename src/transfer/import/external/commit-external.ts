@@ -18,7 +18,6 @@ import { type CommittedImport, canRecord, recordCommitted } from './committed-im
 import { type Exchange, type ExchangeOptions, exchangeStages } from './exchange.ts'
 import { externalSchemaName } from './external-schemas.ts'
 import { noteOfImport } from './imports-in-doubt.ts'
-import { assertOneCommit } from './load-beside.ts'
 import { recordExternal } from './record-external.ts'
 import { readSharedTypesState } from './staying-types.ts'
 
@@ -75,16 +74,12 @@ export async function commitExternal(
       await exchangeStages(external, exchanges, { ...options, sessionName, record, logged, beforeCommit: follow })
     } else {
       await follow()
-      for (const stage of inPlace) {
-        await commitInPlace(stage, { record, logged, sessionName })
-        isCommitted = true
-      }
+      await commitHere(inPlace, { record, logged, sessionName })
     }
     isCommitted = true
     return imported
   }
   try {
-    assertOneCommit(loaded)
     const typesStates = await readTypesStates(external, exchanges)
     const isRecorded = await canRecord(external.database)
     await note.write(isRecorded ? 'committing' : 'uncertain')
@@ -137,12 +132,20 @@ const toCommitted = (
   rest,
 })
 
-async function commitInPlace(
-  { target: { database, stage }, session, commit }: LoadedStage,
+/**
+ * Commits what was loaded into stages' own schemas, in one session.
+ *
+ * @throws {AppError} DATABASE_UNAVAILABLE where the database was lost, and it is not known whether it has.
+ */
+export async function commitHere(
+  loaded: readonly LoadedStage[],
   { record, logged, sessionName = '' }: Pick<ExchangeOptions, 'record' | 'logged' | 'sessionName'>,
 ): Promise<void> {
-  const query: Query = (sql, parameters) => session.query(sql, parameters)
-  await logReplacedIfLogged(query, stage.schemaName, logged)
+  const [first] = loaded
+  if (!first) return
+  const query: Query = (sql, parameters) => first.session.query(sql, parameters)
+  for (const { target } of loaded) await logReplacedIfLogged(query, target.stage.schemaName, logged)
   if (record) await recordCommitted(query, record.operation, record.committed)
-  await commitOnce(commit, { database, sessionName, operation: record?.operation })
+  const { database } = first.target
+  await commitOnce(first.commit, { database, sessionName, operation: record?.operation })
 }

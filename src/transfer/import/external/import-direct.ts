@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import type { RowsPolicy } from '../../../archive/assert-rows.ts'
 import type { ImportedProject } from '../../../contract/import.ts'
 import { conflict, invalidRequest } from '../../../errors.ts'
-import { logReplacedIfLogged } from '../../../events/attached/log-import.ts'
 import type { ProjectDatabase } from '../../../projects/stage-database.ts'
 import type { Stage } from '../../../projects/stages.ts'
 import type { LineLimits } from '../../export/line-limits.ts'
@@ -16,11 +15,11 @@ import { assertExtensions } from '../target-extensions.ts'
 import { examineStage, type TargetStage } from '../target-stage.ts'
 import { assertFits, type TargetProject } from '../targets.ts'
 import { tryExternal } from '../try-building.ts'
-import { commitOnce } from './commit-once.ts'
+import { commitHere } from './commit-external.ts'
 import { directSchemaName, type NameLocks, openNameLocks } from './direct-schemas.ts'
 import { exchangeStages } from './exchange.ts'
 import { dropExternalSchema } from './external-schemas.ts'
-import { assertOneCommit, loadBeside } from './load-beside.ts'
+import { loadExternal } from './load-external.ts'
 
 /** Stages in a database that Wharf knows nothing of. */
 export interface DirectTarget extends ProjectDatabase {
@@ -67,17 +66,13 @@ export async function importDirect(
     const compared = await compareDirect(target, archive.lists.projects)
     if (!(await confirm(compared))) return undefined
     names = await openNameLocks(target.database, signal)
-    const note = async (name: string): Promise<void> => {
+    const note = async (_: TargetStage, name: string): Promise<void> => {
       await names?.lock(name)
       made.push(name)
     }
-    const stages = compared.stages
-    for (const stage of stages) {
-      const schemaName = directSchemaName()
-      loaded.push(await loadBeside(archive, stage, { ...options, tokenId: null, note, schemaName }))
-    }
+    const loading = { ...options, tokenId: null, note, nameSchema: directSchemaName }
+    loaded.push(...(await loadExternal(archive, compared.stages, loading)))
     signal.throwIfAborted()
-    assertOneCommit(loaded)
     await commitDirect(target, loaded, options)
     return toImported(compared, loaded, undefined, { undoHours: 0 })
   } finally {
@@ -120,9 +115,7 @@ export async function compareDirect(
 }
 
 /** Does all that an import would do, without rows, and takes it back. @throws {AppError} as the import would. */
-export async function tryDirect({ stages }: TargetProject, signal: AbortSignal): Promise<void> {
-  for (const stage of stages) await tryExternal(stage, signal)
-}
+export const tryDirect = ({ stages }: TargetProject, signal: AbortSignal): Promise<void> => tryExternal(stages, signal)
 
 /** A server of Wharf's may keep a log there. */
 const LOGGED = { tokenId: null, isNewLog: false } as const
@@ -136,17 +129,9 @@ async function commitDirect(
     schemaName === undefined ? [] : [{ target: stage, loaded: schemaName, kept: null }],
   )
   const inPlace = loaded.filter(({ schemaName }) => schemaName === undefined)
-  const { database } = target
   if (exchanges.length > 0) {
     const beforeCommit = async (): Promise<void> => signal.throwIfAborted()
     await exchangeStages(target, exchanges, { signal, sessionName, record: undefined, logged: LOGGED, beforeCommit })
   }
-  for (const stage of inPlace) {
-    await logReplacedIfLogged(
-      (sql, parameters) => stage.session.query(sql, parameters),
-      stage.target.stage.schemaName,
-      LOGGED,
-    )
-    await commitOnce(stage.commit, { database, sessionName, operation: undefined })
-  }
+  await commitHere(inPlace, { record: undefined, logged: LOGGED, sessionName })
 }
