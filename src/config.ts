@@ -107,6 +107,16 @@ const SETTINGS = {
       .transform((text) => text.replace(/\/+$/, ''))
       .optional(),
   ),
+  /** The server that takes mail, with login and password where it needs them; undefined: none is sent. */
+  smtpUrl: setting('WHARF_SMTP_URL', url(['smtp:', 'smtps:']).optional()),
+  /** The address that mail is from. */
+  mailFrom: setting(
+    'WHARF_MAIL_FROM',
+    z
+      .string()
+      .regex(/^[^\s@<>]+@[^\s@<>]+$/, { error: 'must be an address of mail: wharf@example.org' })
+      .optional(),
+  ),
   /** The extensions that scripts and archives may make; undefined: those that PostgreSQL trusts. */
   extensions: setting(
     'WHARF_EXTENSIONS',
@@ -210,6 +220,13 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
   const { artifacts = join(settings.dataDir, 'artifacts') } = settings
   return Object.freeze({ ...settings, artifacts, stateDir: stateFolder(environment) })
 }
+
+/** How mail is sent; undefined where none is. */
+export const mailSettingsOf = ({
+  smtpUrl,
+  mailFrom,
+}: Pick<Config, 'smtpUrl' | 'mailFrom'>): { readonly smtpUrl: string; readonly from: string } | undefined =>
+  smtpUrl === undefined || mailFrom === undefined ? undefined : { smtpUrl, from: mailFrom }
 
 /** @see https://specifications.freedesktop.org/basedir-spec/latest, by which a path that is relative does not count. */
 function stateFolder({ XDG_STATE_HOME, HOME, LOCALAPPDATA }: Readonly<Record<string, string | undefined>>) {

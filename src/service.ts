@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { type ApiAddress, assertFree } from './api/assert-free.ts'
 import type { Listening } from './api/listen.ts'
 import { startApi, startMonitoring } from './api/start-api.ts'
-import type { Config } from './config.ts'
+import { type Config, mailSettingsOf } from './config.ts'
 import { type Container, createContainer, rootTokenOf } from './container.ts'
 import { makeDataFolder } from './data-folder/make-data-folder.ts'
 import { removeServiceAddress, toLocalUrl, writeServiceAddress } from './data-folder/service-address.ts'
@@ -166,7 +166,8 @@ async function startJobs(container: Container, lifecycle: Lifecycle, parts: read
 /** Sends what jobs, and others, have to say. */
 function startNotifying(container: Container): Repeating {
   const { webhookHosts, publicUrl } = container.config
-  return startSending({ ...container, webhookHosts, describe: createDescribe(publicUrl) }, container.jobTimings)
+  const services = { webhookHosts, mail: mailSettingsOf(container.config), describe: createDescribe(publicUrl) }
+  return startSending({ ...container, ...services }, container.jobTimings)
 }
 
 /** Ends this process where it can't hear of jobs any more, at once: nothing can be closed in order over such a line. */

@@ -3,6 +3,7 @@ import type { FromServer } from '../contract/from-server.ts'
 import { type eventLogSchema, projectSchema } from '../contract/project.ts'
 import { roleSchema } from '../contract/role.ts'
 import { wrongUse } from '../errors.ts'
+import { formatCounted } from '../lib/units.ts'
 import { lookAtDatabase } from './attach/attachment-report.ts'
 import type { CommandContext } from './environment.ts'
 import { encodedPath } from './http.ts'
@@ -13,7 +14,6 @@ import { assertCanConfirm, type Confirmation } from './terminal/confirm.ts'
 import { printable } from './terminal/printable.ts'
 import { onceConfirmed, printResult } from './terminal/result.ts'
 import { formatFields, formatTable } from './terminal/table.ts'
-import { formatCounted } from './terminal/units.ts'
 
 /** `project:create` */
 export async function runProjectCreate(

@@ -3,11 +3,11 @@ import { COMPLETENESS_TEXT } from '../contract/completeness.ts'
 import { type TransferEnd, transferRequest } from '../contract/export.ts'
 import { added, type FromServer } from '../contract/from-server.ts'
 import { runSchema, scheduleDetailSchema } from '../contract/schedule.ts'
+import { formatCounted } from '../lib/units.ts'
 import type { CommandContext } from './environment.ts'
 import { printable } from './terminal/printable.ts'
 import { printResult, type ResultOptions } from './terminal/result.ts'
 import { formatFields, formatTable } from './terminal/table.ts'
-import { formatCounted } from './terminal/units.ts'
 
 const run = runSchema.omit({ byHand: true })
 const lastRuns = { lastRun: run.nullable(), lastSuccess: run.nullable(), lastProven: run.nullable() }

@@ -3,6 +3,7 @@ import type { FromServer } from '../contract/from-server.ts'
 import { schemaChangeSchema } from '../contract/project.ts'
 import { AppError, wrongUse } from '../errors.ts'
 import { recogniseGzip } from '../lib/recognise-gzip.ts'
+import { formatCount, formatCounted } from '../lib/units.ts'
 import { type ArchiveInput, withArchiveInput } from './archive-input.ts'
 import { isConnectionFailure } from './connection-failure.ts'
 import type { CommandContext } from './environment.ts'
@@ -11,7 +12,6 @@ import { withProject } from './server.ts'
 import { printable } from './terminal/printable.ts'
 import { type FileProgress, fileProgressLine, showProgress } from './terminal/progress.ts'
 import { printResult, type ReportOptions } from './terminal/result.ts'
-import { formatCount, formatCounted } from './terminal/units.ts'
 
 interface ApplyOptions extends ReportOptions {
   readonly stage: string

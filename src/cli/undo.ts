@@ -1,5 +1,6 @@
 import { undoneSchema } from '../contract/project.ts'
 import { AppError } from '../errors.ts'
+import { formatCount } from '../lib/units.ts'
 import type { CommandContext } from './environment.ts'
 import { encodedPath } from './http.ts'
 import { RemoteProblem } from './remote-problem.ts'
@@ -9,7 +10,6 @@ import { assertCanConfirm, type Confirmation } from './terminal/confirm.ts'
 import { printable } from './terminal/printable.ts'
 import { onceConfirmed, type Result, type ResultOptions } from './terminal/result.ts'
 import { formatTable } from './terminal/table.ts'
-import { formatCount } from './terminal/units.ts'
 
 interface UndoOptions extends ResultOptions, Confirmation {
   readonly stage: string

@@ -3,6 +3,7 @@ import { allComplete, COMPLETENESS_TEXT, completenessOf, missingOf, type Stated 
 import { copyText } from '../copy/copy-encoders.ts'
 import { AppError, isAppError } from '../errors.ts'
 import { tap } from '../lib/tap.ts'
+import { formatBytes, formatCount, formatCounted } from '../lib/units.ts'
 import { type ArchiveInput, withArchiveInput } from './archive-input.ts'
 import { GENEROUS_LIMITS } from './archive-limits.ts'
 import type { CommandContext } from './environment.ts'
@@ -12,7 +13,6 @@ import { printable } from './terminal/printable.ts'
 import { type FileProgress, fileProgressLine, showProgress } from './terminal/progress.ts'
 import { printResult, type ReportOptions } from './terminal/result.ts'
 import { formatFields, formatTable } from './terminal/table.ts'
-import { formatBytes, formatCount, formatCounted } from './terminal/units.ts'
 
 interface VerifyOptions extends ReportOptions {
   readonly allowEdited?: boolean

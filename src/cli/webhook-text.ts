@@ -18,6 +18,7 @@ type Style = { readonly colors: boolean }
 export const formatWebhook = (webhook: Webhook): string =>
   formatFields([
     ['name', webhook.name],
+    ['kind', webhook.kind],
     ['to', webhook.address],
     ['events', listOf(webhook.events)],
     ['jobs', listOf(webhook.jobKinds)],
@@ -31,10 +32,11 @@ export const formatWebhooks = (webhooks: readonly Webhook[], style: Style): stri
   webhooks.length === 0
     ? 'there are no webhooks'
     : formatTable(
-        ['id', 'name', 'to', 'events', 'state'],
+        ['id', 'name', 'kind', 'to', 'events', 'state'],
         webhooks.map((webhook) => [
           webhook.id,
           webhook.name,
+          webhook.kind,
           webhook.address,
           listOf(webhook.events),
           stateOf(webhook),

@@ -26,6 +26,7 @@ import {
 interface WebhookSettings extends ServerOptions {
   readonly name?: string
   readonly url?: string
+  readonly to?: readonly string[]
   readonly event?: readonly string[]
   readonly jobKind?: readonly string[]
   readonly project?: readonly string[]
@@ -45,12 +46,19 @@ const TEST_MS = 30_000
 const LOOK_MS = 300
 
 /** `webhook:create` */
-export async function runWebhookCreate(context: CommandContext, options: WebhookSettings): Promise<number> {
+export async function runWebhookCreate(
+  context: CommandContext,
+  options: WebhookSettings & { readonly kind: string },
+): Promise<number> {
+  if (options.url === undefined && options.to === undefined) throw wrongUse('say where: --url, or --to for mail')
   const created = await onServer(context, options, async ({ http }) => {
-    const body = await readSettings(context, http, options)
+    const body = { kind: options.kind, ...(await readSettings(context, http, options)) }
     return send(http, { method: 'POST', path: '/webhooks', body }, withSecret)
   })
-  return printResult(context, options, { json: created, text: () => printable(created.secret) })
+  return printResult(context, options, {
+    json: created,
+    text: () => printable(created.secret ?? `created webhook ${created.id}`),
+  })
 }
 
 /** `webhook:list` */
@@ -187,11 +195,12 @@ async function pathOf(http: HttpClient, name: string): Promise<string> {
 
 /** The options as the fields of a request; "all" takes a choice away. */
 async function readSettings(context: CommandContext, http: HttpClient, options: WebhookSettings): Promise<object> {
-  const { name, url, event, jobKind, project, schedule } = options
+  const { name, url, to, event, jobKind, project, schedule } = options
+  if (url !== undefined && to !== undefined) throw wrongUse('--url and --to exclude each other')
   const schedules = schedule && (await Promise.all(choiceOf(schedule).map((each) => findScheduleId(http, each))))
   return {
     name,
-    url: await readSecretUrl(context, url),
+    url: to ? `mailto:${to.join(',')}` : await readSecretUrl(context, url),
     events: event && choiceOf(event),
     jobKinds: jobKind && choiceOf(jobKind),
     projects: project && choiceOf(project),

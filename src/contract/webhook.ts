@@ -18,8 +18,11 @@ export const EVENT_TYPES = [
 /** What only pings can be told of, beside these. */
 export const STARTED_TYPE = 'job.started'
 
-/** What is sent to a webhook. */
-export const WEBHOOK_KINDS = ['standard', 'ping'] as const
+/** What is sent to a webhook, of those that can be made. */
+export const NEW_WEBHOOK_KINDS = ['standard', 'slack', 'discord', 'teams', 'telegram', 'ntfy', 'mail'] as const
+
+/** The same of all. */
+export const WEBHOOK_KINDS = [...NEW_WEBHOOK_KINDS, 'ping'] as const
 
 /** What is sent to try a webhook. */
 export const TEST_TYPE = 'webhook.test'
@@ -54,13 +57,19 @@ const schedules = z.array(id).max(MAX_FILTERS).meta({ description: 'Only runs of
 
 const name = plainText(200).min(1)
 const url = plainText(2_000).meta({
-  description: 'Where requests are sent; `https` or `http`. It is never shown again.',
+  description:
+    'Where requests are sent; `https` or `http`. It is never shown again. Of a Telegram bot, that of `sendMessage` with ' +
+    '`chat_id`; of ntfy, that of the topic; of mail, `mailto:` and addresses with commas between them.',
   examples: ['https://example.org/hooks/wharf'],
 })
 
 /** A webhook that is to be made. */
 export const newWebhook = z.strictObject({
   name,
+  kind: z
+    .enum(NEW_WEBHOOK_KINDS)
+    .default('standard')
+    .meta({ description: '`standard` is signed JSON, by the Standard Webhooks specification; the others are texts.' }),
   url,
   events: events.default([]),
   jobKinds: jobKinds.default([]),
@@ -101,7 +110,13 @@ const fields = {
 export const webhookSchema = z.object(fields).meta({ id: 'Webhook' })
 
 export const createdWebhookSchema = z
-  .object({ ...fields, secret: z.string().meta({ description: 'What its requests are signed with: `whsec_…`.' }) })
+  .object({
+    ...fields,
+    secret: z
+      .string()
+      .nullable()
+      .meta({ description: 'What its requests are signed with, `whsec_…`; null where its kind is not signed.' }),
+  })
   .meta({ id: 'NewWebhook', description: 'A webhook with its secret, which is shown once.' })
 
 export const DELIVERY_STATUSES = ['waiting', 'sent', 'failed'] as const

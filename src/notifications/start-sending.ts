@@ -6,8 +6,9 @@ import type { Seal } from '../lib/seal.ts'
 import { within } from '../lib/within.ts'
 import type { Logger } from '../logger.ts'
 import { addressNotifications, type Describe } from './address-notifications.ts'
-import { type Attempt, giveBack, recordOutcome, takeDue } from './attempts.ts'
+import { type Attempt, giveBack, type Outcome, recordOutcome, takeDue } from './attempts.ts'
 import type { DeliveryCounts } from './delivery-counts.ts'
+import { type MailSettings, sendMail } from './mail.ts'
 import { sendRequest } from './send-request.ts'
 import { toRequest } from './to-request.ts'
 import { openAddress } from './webhook-address.ts'
@@ -21,6 +22,8 @@ export interface SendingServices {
   readonly logger: Logger
   readonly deliveryCounts: DeliveryCounts
   readonly webhookHosts: AllowedHosts
+  /** Undefined where this server sends no mail. */
+  readonly mail: MailSettings | undefined
   readonly describe: Describe
   /** Says which program sends. */
   readonly generator: string
@@ -80,16 +83,11 @@ export function startSending(services: SendingServices, timings: SendingTimings)
   }
 }
 
-async function send(
-  { control, seal, logger, deliveryCounts, webhookHosts, generator }: SendingServices,
-  attempt: Attempt,
-  signal: AbortSignal,
-): Promise<void> {
+async function send(services: SendingServices, attempt: Attempt, signal: AbortSignal): Promise<void> {
+  const { control, logger, deliveryCounts } = services
   const { webhookId, notificationId } = attempt
   try {
-    const request = toRequest(attempt, openAddress(seal, webhookId, attempt.sealedAddress))
-    const headers = { ...request.headers, 'user-agent': generator }
-    const outcome = await sendRequest({ ...request, headers }, webhookHosts, signal)
+    const outcome = await tryOnce(services, attempt, signal)
     const ended = await recordOutcome(control, attempt, outcome)
     deliveryCounts.count(ended ?? 'retried')
     if (outcome.kind === 'sent') return
@@ -98,4 +96,16 @@ async function send(
     if (!signal.aborted) throw error
     await giveBack(control.prisma, attempt)
   }
+}
+
+function tryOnce(
+  { seal, mail, webhookHosts, generator }: SendingServices,
+  attempt: Attempt,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const { kind } = attempt
+  const address = openAddress(seal, attempt.webhookId, attempt.sealedAddress)
+  if (kind === 'mail') return sendMail(attempt, address.url, { settings: mail, signal })
+  const request = toRequest(attempt, kind, address)
+  return sendRequest({ ...request, headers: { ...request.headers, 'user-agent': generator } }, webhookHosts, signal)
 }

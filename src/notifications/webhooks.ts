@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { AllowedHosts } from '../allowed-hosts.ts'
+import type { NEW_WEBHOOK_KINDS } from '../contract/webhook.ts'
 import { readClock } from '../database/clock.ts'
 import type { Database, Queryable, Transaction } from '../database/database.ts'
 import { conflict, notFound } from '../errors.ts'
 import type { Seal } from '../lib/seal.ts'
 import { failWaiting } from './attempts.ts'
+import type { MailSettings } from './mail.ts'
 import { toWebhook, type Webhook } from './webhook.ts'
 import { generateSecret, openAddress, readUrl, toAddressData, withNewSecret } from './webhook-address.ts'
 
@@ -16,35 +18,44 @@ export interface WebhookServices {
   readonly seal: Seal
   /** The hosts that notifications may be sent to. */
   readonly webhookHosts: AllowedHosts
+  /** Undefined where this server sends no mail. */
+  readonly mail: MailSettings | undefined
 }
+
+type NewKind = (typeof NEW_WEBHOOK_KINDS)[number]
 
 type Settings = Pick<Webhook, 'name' | 'events' | 'jobKinds' | 'projects' | 'schedules'>
 
 export interface NewWebhook extends Settings {
+  readonly kind: NewKind
   readonly url: string
 }
 
 /** What is missing stays as it is. */
-export type WebhookChange = { readonly [Field in keyof NewWebhook]?: NewWebhook[Field] | undefined } & {
+export type WebhookChange = {
+  readonly [Field in Exclude<keyof NewWebhook, 'kind'>]?: NewWebhook[Field] | undefined
+} & {
   readonly enabled?: boolean | undefined
 }
 
 /**
- * @returns the secret that its requests are signed with, for the only time.
- * @throws {AppError} as `readUrl`; CONFLICT where there are as many as there can be.
+ * @returns the secret that its requests are signed with, for the only time; null where its kind has none.
+ * @throws {AppError} as `readUrl`; CONFLICT where there are as many as there can be, and for mail where none is sent.
  */
 export async function createWebhook(
-  { control: { prisma }, seal, webhookHosts }: WebhookServices,
-  { url, ...settings }: NewWebhook,
-): Promise<{ readonly webhook: Webhook; readonly secret: string }> {
-  const address = { url: readUrl(url, webhookHosts), secret: generateSecret() }
+  { control: { prisma }, seal, webhookHosts, mail }: WebhookServices,
+  { kind, url, ...settings }: NewWebhook,
+): Promise<{ readonly webhook: Webhook; readonly secret: string | null }> {
+  if (kind === 'mail' && !mail) throw conflict('this server sends no mail: set WHARF_SMTP_URL and WHARF_MAIL_FROM')
+  const secret = kind === 'standard' ? generateSecret() : null
+  const address = { url: readUrl(url, { kind, allowed: webhookHosts }), ...(secret !== null && { secret }) }
   if ((await prisma.webhook.count({ where: { scheduleId: null } })) >= MAX_WEBHOOKS)
     throw conflict(`there are ${MAX_WEBHOOKS} webhooks already`)
   const id = randomUUID()
   const row = await prisma.webhook.create({
-    data: { id, ...toSettingsData(settings), ...toAddressData(seal, id, address) },
+    data: { id, kind, ...toSettingsData(settings), ...toAddressData(seal, id, address) },
   })
-  return { webhook: toWebhook(row), secret: address.secret }
+  return { webhook: toWebhook(row), secret }
 }
 
 /** All of them, in the order in which they were made. */
@@ -61,10 +72,10 @@ export async function changeWebhook(
   id: string,
   change: WebhookChange,
 ): Promise<Webhook> {
-  const url = change.url === undefined ? undefined : readUrl(change.url, webhookHosts)
   return control.prisma.$transaction(async (tx) => {
     const { sealedAddress, ...stored } = await lockRow(tx, id)
     const before = toWebhook(stored)
+    const url = change.url === undefined ? undefined : readUrl(change.url, { kind: before.kind, allowed: webhookHosts })
     const enabled = change.enabled ?? before.enabled
     const settings = {
       name: change.name ?? before.name,
@@ -91,12 +102,13 @@ export async function changeWebhook(
  * Gives a webhook a new secret. For a day, its requests have a signature by each of the two.
  *
  * @returns the new secret, for the only time.
- * @throws {AppError} NOT_FOUND; CONFLICT for a ping.
+ * @throws {AppError} NOT_FOUND; CONFLICT where it is of a kind that has none.
  */
 export async function rotateSecret({ control, seal }: WebhookServices, id: string): Promise<string> {
   const now = await readClock(control.prisma)
   return control.prisma.$transaction(async (tx) => {
-    const { sealedAddress } = await lockRow(tx, id)
+    const { kind, sealedAddress } = await lockRow(tx, id)
+    if (kind !== 'standard') throw conflict(`what is sent to a webhook of the kind ${kind} is not signed`)
     const address = withNewSecret(openAddress(seal, id, sealedAddress), now)
     await tx.webhook.update({ where: { id }, data: toAddressData(seal, id, address) })
     return address.secret

@@ -4,7 +4,7 @@ import { parsePermissions } from '../../src/cli/permission-list.ts'
 import { printable } from '../../src/cli/terminal/printable.ts'
 import { fileProgressLine, progressLine } from '../../src/cli/terminal/progress.ts'
 import { formatTable } from '../../src/cli/terminal/table.ts'
-import { formatBytes, formatCounted, formatSeconds } from '../../src/cli/terminal/units.ts'
+import { formatBytes, formatCounted, formatSeconds } from '../../src/lib/units.ts'
 
 const NOW = new Date('2026-11-20T12:00:00Z')
 

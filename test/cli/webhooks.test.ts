@@ -29,7 +29,9 @@ test('a webhook is created, shown without its secrets, changed and deleted', asy
   })
   expect(created).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^whsec_\S+\n$/) })
   const listed = await administer(['webhook:list'])
-  expect(listed.stdout).toMatch(/^id +name +to +events +state\n[0-9a-f-]{36} +pager +http:\S+ +job.failed +enabled\n$/)
+  expect(listed.stdout).toMatch(
+    /^id +name +kind +to +events +state\n[0-9a-f-]{36} +pager +standard +http:\S+ +job.failed +enabled\n$/,
+  )
   const shown = await administer(['webhook:show', 'pager'])
   expect(shown.stdout).toMatch(/jobs +export\n +projects +shop-\*\n/)
   expect(shown.stdout).toContain(`schedules  ${schedule.id}\n`)

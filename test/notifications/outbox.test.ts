@@ -159,6 +159,7 @@ function startSender({
       control: database,
       logger: createLogger('silent'),
       webhookHosts: wharf.container.config.webhookHosts,
+      mail: undefined,
       describe: createDescribe(),
     },
     { notifyMs: 20, notifyLeaseMs: lease, graceMs: 5_000 },

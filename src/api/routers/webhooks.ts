@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { mailSettingsOf } from '../../config.ts'
 import type { Container } from '../../container.ts'
 import { id } from '../../contract/fields.ts'
 import { pageOf } from '../../contract/page.ts'
@@ -41,7 +42,7 @@ const create = route('POST /webhooks', {
   operationId: 'createWebhook',
   summary: 'Has notifications sent to a URL; for the root token',
   description:
-    'Requests are those of the Standard Webhooks specification. The answer is the only place where the secret is shown that ' +
+    'Requests are those of the Standard Webhooks specification, unless `kind` says otherwise. The answer is the only place where the secret is shown that ' +
     'they are signed with. Which hosts can be reached is up to WHARF_WEBHOOK_HOSTS.',
   access,
   body: jsonBody(newWebhook),
@@ -66,7 +67,7 @@ const change = route('PATCH /webhooks/{id}', {
   params,
   body: jsonBody(changedWebhook),
   answers: { 200: json(webhookSchema, 'The webhook as it is now.') },
-  errors: ['NOT_FOUND'],
+  errors: ['NOT_FOUND', 'CONFLICT'],
 })
 
 const rotate = route('POST /webhooks/{id}/rotate', {
@@ -76,7 +77,7 @@ const rotate = route('POST /webhooks/{id}/rotate', {
   access,
   params,
   answers: { 200: json(createdWebhookSchema, 'The webhook, with its new secret.') },
-  errors: ['NOT_FOUND'],
+  errors: ['NOT_FOUND', 'CONFLICT'],
 })
 
 const remove = route('DELETE /webhooks/{id}', {
@@ -85,7 +86,7 @@ const remove = route('DELETE /webhooks/{id}', {
   access,
   params,
   answers: { 204: empty('The webhook is gone, and nothing more is sent there.') },
-  errors: ['NOT_FOUND'],
+  errors: ['NOT_FOUND', 'CONFLICT'],
 })
 
 const tryOut = route('POST /webhooks/{id}/test', {
@@ -129,7 +130,7 @@ const again = route('POST /webhooks/{id}/deliveries/{delivery}/resend', {
 export function webhookRoutes(container: Container): readonly BoundRoute<Caller>[] {
   const { control, seal, config } = container
   const { prisma } = control
-  const services = { control, seal, webhookHosts: config.webhookHosts }
+  const services = { control, seal, webhookHosts: config.webhookHosts, mail: mailSettingsOf(config) }
   return [
     list.handle<Caller>(async () => {
       return { status: 200, body: { items: (await listWebhooks(prisma)).map(toWebhookBody), next: null } }

@@ -13,7 +13,13 @@ export function addWebhookCommands(program: Command, run: Run): void {
         'have notifications sent to a URL, and print the secret that they are signed with; it is not shown again',
       )
       .requiredOption('--name <name>', 'what it is for')
-      .requiredOption('--url <url>', 'where they are sent; "-" reads it from standard input'),
+      .option(
+        '--kind <kind>',
+        'what is sent: standard (signed JSON), or a text for slack, discord, teams, telegram, ntfy or mail',
+        'standard',
+      )
+      .option('--url <url>', 'where they are sent; "-" reads it from standard input')
+      .addOption(repeatable('--to <address>', 'with --kind mail: the address of a mailbox, in place of --url')),
   ).action(run(async () => (await webhooks()).runWebhookCreate))
 
   program
@@ -34,7 +40,8 @@ export function addWebhookCommands(program: Command, run: Run): void {
         'Changes a webhook, by its name or id: what its options name; all else stays as it is. "all" takes a choice away.',
       )
       .option('--name <name>', 'what it is for')
-      .option('--url <url>', 'where notifications are sent; "-" reads it from standard input'),
+      .option('--url <url>', 'where notifications are sent; "-" reads it from standard input')
+      .addOption(repeatable('--to <address>', 'the address of a mailbox, in place of --url')),
   )
     .option('--enable', 'send notifications again')
     .option('--disable', 'send none until it is enabled again; those that wait are given up')

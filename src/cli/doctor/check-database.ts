@@ -12,11 +12,11 @@ import { openSession } from '../../database/session-client.ts'
 import { SQLSTATE, sqlState } from '../../database/sqlstate.ts'
 import { countBroken } from '../../jobs/reseal-secrets.ts'
 import { createSeal, type Seal, SealBroken } from '../../lib/seal.ts'
+import { formatCounted } from '../../lib/units.ts'
 import type { Logger } from '../../logger.ts'
 import { assertMayCreateLogins } from '../../projects/project-login.ts'
 import { projectLogin } from '../../projects/projects.ts'
 import { findLackingLogins } from '../../projects/restore-logins.ts'
-import { formatCounted } from '../terminal/units.ts'
 import { type Checked, check, fault, ok, sentenceOf, skipped, warning } from './check.ts'
 
 const CONNECT_MS = 5_000

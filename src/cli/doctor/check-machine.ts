@@ -8,8 +8,8 @@ import type { Config } from '../../config.ts'
 import { distrustOfFolder, readOwnFile } from '../../data-folder/own-files.ts'
 import { ROOT_TOKEN_FILE, SECRET_KEY_FILE } from '../../data-folder/secrets.ts'
 import { proofSecretPath } from '../../data-folder/service-proof.ts'
+import { formatBytes } from '../../lib/units.ts'
 import { unlessMissing } from '../../lib/unless-missing.ts'
-import { formatBytes } from '../terminal/units.ts'
 import { type Checked, check, fault, ok, skipped, warning } from './check.ts'
 
 /** The oldest Node.js that Wharf runs on. */

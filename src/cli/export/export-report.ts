@@ -1,11 +1,11 @@
 import type { Stated } from '../../contract/completeness.ts'
+import { formatBytes, formatCount, formatCounted, formatSeconds } from '../../lib/units.ts'
 import type { CommandContext } from '../environment.ts'
 import { EXIT } from '../exit-codes.ts'
 import { warnOfMissing } from '../missing-text.ts'
 import { printable } from '../terminal/printable.ts'
 import { printResult, type ReportOptions } from '../terminal/result.ts'
 import { formatFields } from '../terminal/table.ts'
-import { formatBytes, formatCount, formatCounted, formatSeconds } from '../terminal/units.ts'
 import { besideArchive, STDOUT } from './output-path.ts'
 import type { ArchiveSummary } from './read-through.ts'
 

@@ -1,4 +1,5 @@
 import { assertRowsThere } from '../../archive/assert-rows.ts'
+import { formatBytes, formatCount } from '../../lib/units.ts'
 import type { CommandContext } from '../environment.ts'
 import { assertSucceeded, followJob } from '../jobs/follow-job.ts'
 import { lackingOf, submitJob } from '../jobs/job-api.ts'
@@ -6,7 +7,6 @@ import { downloadJob } from '../jobs/run-jobs.ts'
 import { withProject } from '../server.ts'
 import type { ReportOptions } from '../terminal/result.ts'
 import { formatFields } from '../terminal/table.ts'
-import { formatBytes, formatCount } from '../terminal/units.ts'
 import { reportExport } from './export-report.ts'
 import { readJobs, type SelectionOptions, toSelection } from './export-selection.ts'
 

@@ -1,6 +1,6 @@
+import { formatBytes, formatCount, formatSeconds } from '../../lib/units.ts'
 import type { CommandContext } from '../environment.ts'
 import { printable } from './printable.ts'
-import { formatBytes, formatCount, formatSeconds } from './units.ts'
 
 /** Often enough to look alive, seldom enough to cost nothing. */
 const TERMINAL_INTERVAL_MS = 100

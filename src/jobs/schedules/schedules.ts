@@ -235,7 +235,7 @@ const ruleColumns = ({ keep, alarms }: Pick<Schedule, 'keep' | 'alarms'>) => ({
 
 /** @throws {AppError} as `readUrl`. */
 const vetPing = (ping: NewPing | null, { webhookHosts }: ScheduleServices['config']): NewPing | null =>
-  ping && { ...ping, url: readUrl(ping.url, webhookHosts, '/ping/url') }
+  ping && { ...ping, url: readUrl(ping.url, { kind: 'ping', allowed: webhookHosts, pointer: '/ping/url' }) }
 
 const askedColumns = (seal: Seal, id: string, { asked, secrets }: Asked) => ({
   kind: asked.kind,

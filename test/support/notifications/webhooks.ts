@@ -11,7 +11,13 @@ export const SENDING = {
   jobTimings: { notifyMs: 100 },
 } as const satisfies TestWharfOptions
 
-const webhookSchema = z.looseObject({ id: z.string(), secret: z.string() })
+const webhookSchema = z.looseObject({
+  id: z.string(),
+  secret: z
+    .string()
+    .nullable()
+    .transform((secret) => secret ?? ''),
+})
 
 const deliverySchema = z.looseObject({
   id: z.string(),
