@@ -1,10 +1,6 @@
-import { spawnSync } from 'node:child_process'
-import { readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { runCommand } from '../support/cli/cli.ts'
-import { isInstalled } from '../support/processes/is-installed.ts'
-import { temporaryFolder } from '../support/processes/processes.ts'
 
 const readDocs = (name: string): Promise<string> => readFile(new URL(`../../docs/${name}`, import.meta.url), 'utf8')
 const documentation = await readDocs('command-line.md')
@@ -19,14 +15,4 @@ test.each(commands.filter((name) => name !== 'help'))('%s is documented, with ea
   const { stdout } = await runCommand([command, '--help'])
   const options = [...stdout.matchAll(/^ {2}(--[a-z-]+)/gm)].map(([, option = '']) => option)
   for (const word of [command, ...options]) expect(documentation).toContain(word)
-})
-
-test.skipIf(!isInstalled('promtool'))('Prometheus takes the rules for alerts', async () => {
-  const [, rules = ''] = /```yaml\n(groups:\n[^`]*)```/.exec(await readDocs('operations.md')) ?? []
-  const file = join(await temporaryFolder(), 'rules.yml')
-  await writeFile(file, rules)
-  expect(spawnSync('promtool', ['check', 'rules', file], { encoding: 'utf8' })).toMatchObject({
-    status: 0,
-    stdout: expect.stringContaining('6 rules found'),
-  })
 })
