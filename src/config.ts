@@ -84,6 +84,12 @@ const SETTINGS = {
   artifactDays: setting('WHARF_ARTIFACT_DAYS', integer(1, 3650, 7)),
   /** After how many days a kept archive is read again, to see that its bytes have not changed; 0 never. */
   artifactCheckDays: setting('WHARF_ARTIFACT_CHECK_DAYS', integer(0, 3650, 7)),
+  /** What backups of Wharf itself are encrypted with; undefined: there are none. */
+  backupKey: setting('WHARF_BACKUP_KEY', z.string().min(16, { error: 'must have at least 16 characters' }).optional()),
+  /** When they are written, by UTC. */
+  backupCron: setting('WHARF_BACKUP_CRON', z.string().default('@daily')),
+  /** How many of them are kept. */
+  backupKeep: setting('WHARF_BACKUP_KEEP', integer(1, 10_000, 30)),
   /** The hosts, each with a port or without, that a transfer may reach. */
   transferHosts: setting(
     'WHARF_TRANSFER_HOSTS',

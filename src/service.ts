@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { type ApiAddress, assertFree } from './api/assert-free.ts'
 import type { Listening } from './api/listen.ts'
 import { startApi, startMonitoring } from './api/start-api.ts'
+import { startBackups } from './backup/start-backups.ts'
 import { type Config, mailSettingsOf } from './config.ts'
 import { type Container, createContainer, rootTokenOf } from './container.ts'
 import { makeDataFolder } from './data-folder/make-data-folder.ts'
@@ -155,6 +156,7 @@ async function startJobs(container: Container, lifecycle: Lifecycle, parts: read
   lifecycle.onClose('workers', workers.close)
   lifecycle.onClose('schedules', startSchedules(container).stop)
   lifecycle.onClose('notifications', startNotifying(container).stop)
+  startBackingUp(container, lifecycle)
   lifecycle.onClose('checks of archives', startChecking(container, container.config.artifactCheckDays).stop)
   // An operator with a database of their own has something that starts this process again, too.
   if (!container.config.databaseUrl) return
@@ -168,6 +170,12 @@ function startNotifying(container: Container): Repeating {
   const { webhookHosts, publicUrl } = container.config
   const services = { webhookHosts, mail: mailSettingsOf(container.config), describe: createDescribe(publicUrl) }
   return startSending({ ...container, ...services }, container.jobTimings)
+}
+
+function startBackingUp(container: Container, lifecycle: Lifecycle): void {
+  const { backupKey: passphrase, backupCron: cron, backupKeep: keep } = container.config
+  if (passphrase === undefined) return
+  lifecycle.onClose('backups', startBackups(container, { passphrase, cron, keep }).stop)
 }
 
 /** Ends this process where it can't hear of jobs any more, at once: nothing can be closed in order over such a line. */

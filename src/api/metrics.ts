@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { findLastBackup } from '../backup/installation.ts'
 import type { Database } from '../database/database.ts'
 import { Prisma } from '../database/generated/client.ts'
 import type { EndedJobs } from '../jobs/ended-jobs.ts'
@@ -82,6 +83,15 @@ export function createMetrics({ control, queue, endedJobs, deliveryCounts, check
   addJobMetrics(addGauge, control)
   addScheduleMetrics(addGauge, control)
   addNotificationMetrics(addGauge, control)
+  addGauge(
+    'wharf_backup_last_success_timestamp_seconds',
+    'Since when the last backup of Wharf itself stands; left out where there is none.',
+    [],
+    async () => {
+      const last = await findLastBackup(control.prisma)
+      return last ? [[{}, secondsOf(last.beganAt)]] : []
+    },
+  )
   addGauge('wharf_queue_waiting', 'Jobs that wait in the queue for a worker.', ['kind'], async () => {
     const depth = await queue.depth()
     return [...depth].map(([kind, count]) => [{ kind }, count])

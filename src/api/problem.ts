@@ -39,6 +39,7 @@ export const PROBLEMS: Readonly<Record<ErrorCode, ProblemKind>> = {
   CONSTRAINT_VIOLATED: { status: 422, title: 'Constraint is violated' },
   QUERY_TIMED_OUT: { status: 504, title: 'Query took too long' },
   ARCHIVE_INVALID: { status: 400, title: 'Archive is invalid' },
+  BACKUP_INVALID: { status: 400, title: 'Backup is invalid' },
   STORAGE_FULL: { status: 507, title: 'Storage is full' },
   EXPORT_INTERRUPTED: { status: 503, title: 'Export was interrupted' },
   ATTACHED_FAILED: { status: 502, title: 'Attached database failed' },

@@ -39,8 +39,9 @@ export interface Leftovers {
 }
 
 /**
- * Where finished archives are kept, and uploads that wait for their import: bytes under keys that are UUIDs. What is
- * visible under a key is whole. `INVALID_REQUEST` is thrown for a key that is no UUID.
+ * Where finished archives are kept, uploads that wait for their import, and backups of Wharf itself: bytes under keys that
+ * are UUIDs, of backups with the time before it. What is visible under a key is whole. `INVALID_REQUEST` is thrown for
+ * another key.
  */
 export interface ArtifactStore {
   /** Begins an artifact; nothing is visible under `key` until its writer's `commit`. One writer at a time has a key. */
@@ -54,6 +55,8 @@ export interface ArtifactStore {
   read(key: string, range?: ByteRange): AsyncIterable<Buffer>
   /** @returns the artifact's bytes, or undefined where there is nothing under `key`. */
   size(key: string): Promise<number | undefined>
+  /** The keys of all artifacts that begin so, in no order. */
+  list(prefix: string): Promise<readonly string[]>
   /**
    * Removes an artifact, and what was written of one that was not committed. A concurrent writer can no longer commit
    * it, unless the store has taken it by then; a reader may still read to its end. Does nothing where there is none.
@@ -69,10 +72,10 @@ export interface ArtifactStore {
   close(): Promise<void>
 }
 
-/** Keys become names of files and of objects; as UUIDs none can name anything outside the store. */
-const KEY_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+/** Keys become names of files and of objects; of this form none can name anything outside the store. */
+const KEY_PATTERN = /^(?:backup-\d{8}T\d{9}Z-)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** @throws {AppError} INVALID_REQUEST where `key` is not a UUID in lower case. */
+/** @throws {AppError} INVALID_REQUEST where `key` is neither a UUID in lower case nor the name of a backup. */
 export function assertArtifactKey(key: string): void {
   if (!KEY_PATTERN.test(key)) throw invalidRequest('an artifact is named by a UUID in lower case')
 }

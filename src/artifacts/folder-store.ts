@@ -5,7 +5,7 @@ import { syncFolder } from '../lib/atomic-file.ts'
 import type { ByteRange } from '../lib/byte-range.ts'
 import { errorCode } from '../lib/error-code.ts'
 import { unlessMissing } from '../lib/unless-missing.ts'
-import { type ArtifactStore, assertArtifactKey, type Leftovers } from './artifact-store.ts'
+import { type ArtifactStore, assertArtifactKey, isArtifactKey, type Leftovers } from './artifact-store.ts'
 import { type ArtifactTarget, createArtifactWriter } from './artifact-writer.ts'
 import { storageFault, translateErrors } from './storage-fault.ts'
 
@@ -14,9 +14,9 @@ export type FileCalls = Pick<typeof nodeFiles, 'mkdir' | 'open' | 'readdir' | 'r
 
 const READ_BYTES = 256 * 1024
 /** An unfinished artifact is `<key>.part` beside the finished ones, so that it takes its name by a rename. */
-const UNFINISHED = /^[0-9a-f-]{36}\.part$/
 const unfinished = (path: string): string => `${path}.part`
 const keyOf = (name: string): string => name.slice(0, -'.part'.length)
+const isUnfinished = (name: string): boolean => name.endsWith('.part') && isArtifactKey(keyOf(name))
 
 /**
  * Keeps artifacts as files of a folder, which several processes, and machines, may share. It is made where it is
@@ -34,6 +34,10 @@ export async function openFolderStore(folder: string, files: FileCalls = nodeFil
     create: async (key) => createArtifactWriter(await translateErrors(openTarget(files, folder, pathOf(key)))),
     read: (key, range) => readFile(files, pathOf(key), key, range),
     size: (key) => translateErrors(sizeOf(files, pathOf(key))),
+    async list(prefix) {
+      const names = await translateErrors(files.readdir(folder))
+      return names.filter((name) => name.startsWith(prefix) && isArtifactKey(name))
+    },
     async remove(key) {
       const path = pathOf(key)
       // In this order: a writer that goes on in between finds nothing to rename.
@@ -91,7 +95,7 @@ async function sizeOf(files: FileCalls, path: string): Promise<number | undefine
 async function sweep(files: FileCalls, folder: string, { olderThan, isUnderWay }: Leftovers): Promise<number> {
   let removed = 0
   for (const name of await files.readdir(folder)) {
-    if (!UNFINISHED.test(name)) continue
+    if (!isUnfinished(name)) continue
     const found = await unlessMissing(files.stat(join(folder, name)))
     if (!found || found.mtime >= olderThan || (await isUnderWay(keyOf(name)))) continue
     await files.rm(join(folder, name), { force: true })

@@ -1,7 +1,7 @@
-import { DeleteObjectCommand, HeadObjectCommand, S3Client } from '@aws-sdk/client-s3'
+import { DeleteObjectCommand, HeadObjectCommand, paginateListObjectsV2, S3Client } from '@aws-sdk/client-s3'
 import { notFound } from '../errors.ts'
 import type { S3Location, S3Object } from './artifact-location.ts'
-import { type ArtifactStore, assertArtifactKey } from './artifact-store.ts'
+import { type ArtifactStore, assertArtifactKey, isArtifactKey } from './artifact-store.ts'
 import { createArtifactWriter } from './artifact-writer.ts'
 import { readS3 } from './s3-read.ts'
 import { s3Upload } from './s3-upload.ts'
@@ -43,6 +43,17 @@ export function openS3Store(location: S3Location): ArtifactStore {
       yield* readS3(client, object, key, range)
     },
     size: sizeOf,
+    async list(beginning) {
+      const keys: string[] = []
+      const pages = paginateListObjectsV2({ client }, { Bucket: bucket, Prefix: prefix + beginning })
+      await translateErrors(
+        (async () => {
+          for await (const { Contents: objects = [] } of pages)
+            keys.push(...objects.map(({ Key = '' }) => Key.slice(prefix.length)))
+        })(),
+      )
+      return keys.filter(isArtifactKey)
+    },
     async remove(key) {
       const object = objectOf(key)
       await translateErrors(endUploads(client, object))

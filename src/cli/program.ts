@@ -97,6 +97,11 @@ function createProgram(
     .description('check what the service needs here: database, keys, storage, disk, Redis; 1 where something is wrong')
     .option('--json', 'print the result as one JSON object')
     .action(run(async () => (await import('./doctor/run-doctor.ts')).runDoctor))
+  program
+    .command('backup')
+    .description('back up Wharf itself to where archives are: projects, roles, tokens, schedules, settings; no rows')
+    .option('--json', 'print the result as one JSON object')
+    .action(run(async () => (await import('./backup/run-backup.ts')).runBackup))
   addDataCommands(program, run)
   addProjectCommands(program, run)
   addStageCommands(program, run)

@@ -164,6 +164,7 @@ describe.each(stores)('an archive in %s', (name, environment) => {
       create: (key) => artifacts.create(key),
       read: (key) => artifacts.read(key),
       size: (key) => artifacts.size(key),
+      list: (prefix) => artifacts.list(prefix),
       remove: (key) => artifacts.remove(key),
       sweep: (leftovers) => artifacts.sweep(leftovers),
       close: () => artifacts.close(),

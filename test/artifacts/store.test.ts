@@ -72,6 +72,16 @@ describe.each([
   })
   afterAll(() => location.stop())
 
+  test('lists what is whole by how its key begins', async () => {
+    const key = `backup-20260131T120000000Z-${randomUUID()}`
+    const others = [randomUUID(), `backup-20260131T120000001Z-${randomUUID()}`]
+    for (const whole of [key, others[0] ?? '']) await keep(store, [Buffer.from('x')], whole)
+    const open = await store.create(others[1] ?? '')
+    await open.write(Buffer.from('not whole'))
+    expect(await store.list('backup-')).toEqual([key])
+    await open.discard()
+  })
+
   test('gives back what was committed, and its size and digest', async () => {
     const key = randomUUID()
     const writer = await store.create(key)

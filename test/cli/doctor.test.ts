@@ -60,8 +60,12 @@ test('an installation in which nothing is wrong has no faults, and is not change
   expect(checks.map(({ name, status, detail }) => ({ name, status: status === 'ok' ? status : detail }))).toEqual(
     [
       ...['versions', 'data folder', 'disk of the data folder', 'disk of archives', 'storage of archives'],
-      ...['database', 'clock', 'rights in the database', 'migrations', 'secret key', 'logins of projects'],
-    ].map((name) => ({ name, status: 'ok' })),
+      ...['database', 'clock', 'rights in the database', 'migrations'],
+      ...['backup of Wharf itself', 'secret key', 'logins of projects'],
+    ].map((name) => ({
+      name,
+      status: name === 'backup of Wharf itself' ? 'set WHARF_BACKUP_KEY to have backups of Wharf itself' : 'ok',
+    })),
   )
   expect({ code, ok }).toEqual({ code: 0, ok: true })
   expect(await readdir(wharf.dataDir, { recursive: true })).toEqual(before)
@@ -71,7 +75,7 @@ test('people get a line for each check, and how many faults there are', async ()
   const variables = { DATABASE_URL: wharf.database.url, WHARF_DATA_DIR: wharf.dataDir }
   const { code, stdout } = await runCommand(['doctor'], { variables })
   expect(stdout).toMatch(/^ok +database +PostgreSQL \d+/m)
-  expect(stdout).toMatch(/\n0 faults, 0 warnings in 11 checks\n$/)
+  expect(stdout).toMatch(/\n0 faults, 0 warnings in 12 checks\n$/)
   expect(code).toBe(0)
 })
 

@@ -110,7 +110,7 @@ describe.skipIf(bin === undefined)('a dump of Wharf’s database', () => {
     cluster = await startOwnCluster(bin ?? '')
     folder = await mkdtemp(join(tmpdir(), 'wharf-test-'))
     const text = await readFile(new URL('../../docs/operations.md', import.meta.url), 'utf8')
-    const [, section = ''] = text.split('## Backing up Wharf itself')
+    const [, section = ''] = text.split('### The whole database')
     blocks = [...section.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block)
     await asSuperuser('CREATE DATABASE wharf OWNER wharf TEMPLATE template0')
     const wharf = await start()

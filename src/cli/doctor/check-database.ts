@@ -1,8 +1,10 @@
 import type pg from 'pg'
+import { findLastBackup } from '../../backup/installation.ts'
 import type { Config } from '../../config.ts'
 import { findSecretKeys } from '../../data-folder/secrets.ts'
 import { assertTriggersFire } from '../../database/assert-triggers-fire.ts'
 import { tableExists } from '../../database/clients.ts'
+import { readClock } from '../../database/clock.ts'
 import type { Database } from '../../database/database.ts'
 import { loginUrl } from '../../database/login-databases.ts'
 import { assertNotNewer, MIGRATIONS_TABLE, missingMigrations } from '../../database/migrations.ts'
@@ -11,6 +13,7 @@ import { assertMayMigrate, assertOwnsTables, assertVersion } from '../../databas
 import { openSession } from '../../database/session-client.ts'
 import { SQLSTATE, sqlState } from '../../database/sqlstate.ts'
 import { countBroken } from '../../jobs/reseal-secrets.ts'
+import { nextRuns } from '../../jobs/schedules/cron.ts'
 import { createSeal, type Seal, SealBroken } from '../../lib/seal.ts'
 import { formatCounted } from '../../lib/units.ts'
 import type { Logger } from '../../logger.ts'
@@ -31,7 +34,7 @@ type Said = Omit<Checked, 'name'>
 
 /** What is to be looked at in a database. */
 export interface DatabaseToCheck {
-  readonly config: Pick<Config, 'dataDir' | 'secretKey' | 'previousSecretKeys'>
+  readonly config: Pick<Config, 'dataDir' | 'secretKey' | 'previousSecretKeys' | 'backupKey' | 'backupCron'>
   readonly url: string
   /** What to do where it cannot be reached. */
   readonly advice: string
@@ -132,6 +135,7 @@ async function checkContents(control: Database, target: DatabaseToCheck): Promis
   const keys = await findSecretKeys(target.config)
   const seal = keys && createSeal(keys.current, keys.previous)
   return [
+    await check('backup of Wharf itself', 'see that the database answers', () => checkBackups(control, target)),
     await check('secret key', 'put the file back from a backup, or set WHARF_SECRET_KEY', () =>
       keys && seal ? checkSecrets(control, seal, keys.source) : checkWithoutKey(control),
     ),
@@ -139,6 +143,18 @@ async function checkContents(control: Database, target: DatabaseToCheck): Promis
       checkLogins(control, seal, target),
     ),
   ]
+}
+
+/** Whether the last backup is not older than the one that is due should let it be. */
+async function checkBackups({ prisma }: Database, { config }: DatabaseToCheck): Promise<Said> {
+  if (config.backupKey === undefined) return skipped('set WHARF_BACKUP_KEY to have backups of Wharf itself')
+  const last = await findLastBackup(prisma)
+  if (!last) return warning('there is none yet: workers with WHARF_BACKUP_KEY write one, and so does "wharf backup"')
+  const age = (await readClock(prisma)).getTime() - last.beganAt.getTime()
+  const said = `the last one is of ${last.beganAt.toISOString()}`
+  const [due, after] = nextRuns({ cron: config.backupCron, timezone: 'UTC' }, last.beganAt, 2)
+  if (!due || !after || age < after.getTime() - last.beganAt.getTime()) return ok(said)
+  return fault(`${said}, and two have been due since: see the log of the workers, and that they have WHARF_BACKUP_KEY`)
 }
 
 async function checkSecrets(control: Database, seal: Seal, source: string): Promise<Said> {

@@ -16,6 +16,7 @@ export const IMPORT_ORDER: readonly (readonly string[])[] = [
   ['notifications'],
   ['content/query', 'transfer/structure'],
   ['content', 'jobs', 'transfer'],
+  ['backup'],
   ['lifecycle.ts'],
   ['container.ts'],
   ['api', 'cli', 'workers'],

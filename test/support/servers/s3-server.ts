@@ -19,6 +19,7 @@ export type S3Call =
   | 'GetObject'
   | 'HeadObject'
   | 'ListMultipartUploads'
+  | 'ListObjectsV2'
   | 'ListParts'
   | 'PutObject'
   | 'UploadPart'
@@ -111,7 +112,14 @@ function readCall({ method = '', url = '' }: IncomingMessage): ReadCall {
   const key = decodeURIComponent(pathname.slice(`/${S3_BUCKET}/`.length))
   const ofUpload = query.has('uploadId')
   const calls: Readonly<Record<string, S3Call>> = {
-    GET: key === '' ? 'ListMultipartUploads' : ofUpload ? 'ListParts' : 'GetObject',
+    GET:
+      key === ''
+        ? query.has('uploads')
+          ? 'ListMultipartUploads'
+          : 'ListObjectsV2'
+        : ofUpload
+          ? 'ListParts'
+          : 'GetObject',
     HEAD: 'HeadObject',
     PUT: ofUpload ? 'UploadPart' : 'PutObject',
     POST: ofUpload ? 'CompleteMultipartUpload' : 'CreateMultipartUpload',

@@ -1,0 +1,69 @@
+import type { Queryable } from '../database/database.ts'
+import { AppError, isAppError } from '../errors.ts'
+import { nextRun } from '../jobs/schedules/cron.ts'
+import { type Repeating, repeat } from '../lib/repeat.ts'
+import type { Logger } from '../logger.ts'
+import { findLastBackup } from './installation.ts'
+import { type BackupPlan, type BackupServices, beginBackup, type WrittenBackup, writeBackup } from './write-backup.ts'
+
+/** How long after one began that failed, or whose process died, another is tried, in milliseconds. */
+const RETRY_MS = 10 * 60_000
+
+export interface BackupSchedule extends BackupPlan {
+  /** By UTC. */
+  readonly cron: string
+}
+
+/**
+ * Writes backups when they are due, looking again and again. Any number of processes may do so: one of them writes each.
+ *
+ * @throws {AppError} CONFIG_INVALID where `cron` is none.
+ */
+export function startBackups(
+  services: BackupServices & { readonly logger: Logger; readonly jobTimings: { readonly scheduleMs: number } },
+  schedule: BackupSchedule,
+): Repeating {
+  assertCron(schedule.cron)
+  const { logger, jobTimings } = services
+  const look = async (): Promise<void> => {
+    const written = await backUpIfDue(services, schedule)
+    if (written) logger.info({ backup: written.key, bytes: written.bytes }, 'Wharf itself was backed up')
+  }
+  return repeat(jobTimings.scheduleMs, look, (error) =>
+    logger.error({ err: error }, 'the backup of Wharf itself failed; it is tried again'),
+  )
+}
+
+function assertCron(cron: string): void {
+  try {
+    nextRun({ cron, timezone: 'UTC' }, new Date())
+  } catch (error) {
+    if (!isAppError(error)) throw error
+    const reasons = [error.message, ...error.faults.map(({ detail }) => detail)].join('; ')
+    const faults = [{ detail: `WHARF_BACKUP_CRON: ${reasons}` }]
+    throw new AppError('CONFIG_INVALID', 'the configuration is not usable', { faults, cause: error })
+  }
+}
+
+/**
+ * Writes a backup if one is due, and no other process writes it. What was missed while nobody looked is made up for once;
+ * the first is due at once.
+ */
+export async function backUpIfDue(
+  services: BackupServices,
+  schedule: BackupSchedule,
+): Promise<WrittenBackup | undefined> {
+  const begun = await services.control.prisma.$transaction(async (tx) => {
+    const [lock] = await tx.$queryRaw<{ now: Date }[]>`
+      SELECT clock_timestamp() AS now FROM control.lock WHERE name = 'backup' FOR UPDATE SKIP LOCKED`
+    return lock && (await isDue(tx, schedule, lock.now)) ? beginBackup(tx) : undefined
+  })
+  return begun && writeBackup(services, begun, schedule)
+}
+
+async function isDue(control: Queryable, { cron }: BackupSchedule, now: Date): Promise<boolean> {
+  const retryAfter = new Date(now.getTime() - RETRY_MS)
+  if ((await control.backup.count({ where: { bytes: null, beganAt: { gt: retryAfter } } })) > 0) return false
+  const last = await findLastBackup(control)
+  return last === null || nextRun({ cron, timezone: 'UTC' }, last.beganAt) <= now
+}
