@@ -172,6 +172,36 @@ test('a project of a server is transferred into a database, and that into anothe
   expect(built.stderr + asked.stderr + replaced.stdout + withSystem.stderr).not.toContain(second.password)
 })
 
+test('a transfer of a schema into itself is refused before anything is read, however it is named', async () => {
+  const itself = await createExternalDatabase(
+    'CREATE TABLE note (id int); INSERT INTO note VALUES (1); CREATE SCHEMA beside; CREATE TABLE beside.note (id int)',
+    installedCluster()?.createDatabase,
+  )
+  onTestFinished(itself.drop)
+  const { owner, reader } = itself
+  const other = Object.assign(new URL(reader), {
+    hostname: reader.hostname === 'localhost' ? '127.0.0.1' : 'localhost',
+  })
+  const attach = { address: owner.href, stages: [{ slug: 'live', schema: 'public' }] }
+  expect((await wharf.root.post('/projects', { json: { slug: 'itself', attach } })).status).toBe(201)
+  for (const [from, to] of [
+    [other.href, owner.href],
+    [dsnOf(wharf, 'itself'), owner.href],
+    [other.href, dsnOf(wharf, 'itself')],
+  ] as const) {
+    const { code, stderr } = await runCommand(['data:transfer', from, to, '--yes'])
+    expect({ code, stderr }).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^error: source and target are the same: the schema "public" of postgres:.*\n$/),
+    })
+    expect(stderr).not.toContain(itself.password)
+  }
+  const beside = await runCommand(['data:transfer', owner.href, `${owner.href}?schema=beside`, '--yes'])
+  expect(beside.code, beside.stderr).toBe(0)
+  expect(await query(owner.href, 'SELECT id FROM beside.note')).toEqual([{ id: 1 }])
+  expect((await wharf.root.delete('/projects/itself/attachment')).status).toBe(204)
+})
+
 test('a file is imported over a database, which is asked for before, and then as the file says', async () => {
   const target = await createExternalDatabase(
     'CREATE TABLE note (id int PRIMARY KEY)',

@@ -1,6 +1,7 @@
 import { gzipArchive } from '../../archive/gzip-archive.ts'
 import { examineLogin } from '../../database/address/examine-login.ts'
 import type { CatalogQuery } from '../../database/address/login-rights.ts'
+import type { Database } from '../../database/database.ts'
 import { conflict, isAppError, notFound, wrongUse } from '../../errors.ts'
 import { copied } from '../../lib/borrowed-bytes.ts'
 import { coalesce } from '../../lib/coalesce.ts'
@@ -19,6 +20,7 @@ import { withDirectDatabase } from './direct-database.ts'
 /** What a command exports of a database that it is connected to. */
 export interface DirectSource {
   readonly stages: readonly string[]
+  readonly database: Database
   /** What an archive of them would lack. */
   examine(): Promise<readonly NotInArchive[]>
   /** Writes the archive as it is made, and reads it through meanwhile. */
@@ -58,6 +60,7 @@ export async function withDirectSource<T>(
     }
     return use({
       stages: source.stages.map(({ slug }) => slug),
+      database: source.database,
       examine: () =>
         open(async (_archive, notExported) => notExported, { signal: context.signal, allowIncomplete: true }),
       async download({ gzip, ...receiving }) {

@@ -18,6 +18,7 @@ import {
 import type { ReportOptions } from '../terminal/result.ts'
 import { isSameAccess, isSameProject } from './endpoint.ts'
 import { chooseTarget, withTransferTarget } from './open-target.ts'
+import { assertNotItself } from './same-database.ts'
 import { transferAsJob } from './transfer-as-job.ts'
 import { leftOutOf, reportTransfer, type Transfer } from './transfer-report.ts'
 import { chooseSource, type TransferSource, withTransferSource } from './transfer-source.ts'
@@ -41,6 +42,8 @@ export async function runTransfer(
     withTransferTarget(context, target, async (to) => {
       const { endpoint } = from
       if (endpoint && to.endpoint && isSameProject(endpoint, to.endpoint)) throw sameProject()
+      // Between two servers, nobody is there who could tell.
+      if (!endpoint || !to.endpoint) await assertNotItself(await from.place(), await to.place(), options.stage)
       const warning = await replacementWarning(from, to, options)
       // With --yes there is nobody to tell: the export refuses what would be refused here, and the report names the rest.
       const missing = options.yes ? [] : await examineSource(from, options)

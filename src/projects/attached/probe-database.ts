@@ -1,10 +1,10 @@
-import { randomBytes } from 'node:crypto'
 import type pg from 'pg'
 import { assertUsable } from '../../database/address/assert-usable.ts'
 import { reachServer } from '../../database/address/reach-server.ts'
 import type { ServerChoice, ServerConnection } from '../../database/address/server-connection.ts'
 import type { PrismaClient } from '../../database/generated/client.ts'
 import { quoteIdentifier } from '../../database/quoting.ts'
+import { newLockKey, SEEN_LOCK_SQL } from '../../database/seen-lock.ts'
 import { openSession } from '../../database/session-client.ts'
 import { conflict } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
@@ -59,25 +59,16 @@ async function lookAround(connection: ServerConnection, probing: Probing): Promi
   }
 }
 
-/**
- * Wharf's own tables, and the stages of all other projects, are no stages of anybody's. Two addresses may lead to one
- * database: a lock of one session that another one sees says that they are in the same.
- */
+/** Wharf's own tables, and the stages of all other projects, are no stages of anybody's. */
 export async function assertNotOwn(
   client: pg.Client,
   { name }: ServerConnection,
   control: PrismaClient,
 ): Promise<void> {
-  const key = (randomBytes(8).readBigUInt64BE() >> 1n).toString()
+  const key = newLockKey()
   const isOwn = await control.$transaction(async (tx) => {
     await tx.$executeRaw`SELECT pg_catalog.pg_advisory_xact_lock(${key}::bigint)`
-    const { rows } = await client.query<{ seen: boolean }>(
-      `SELECT EXISTS (
-         SELECT FROM pg_locks
-          WHERE locktype = 'advisory' AND objsubid = 1 AND classid::bigint << 32 | objid::bigint = $1::bigint
-            AND database = (SELECT oid FROM pg_database WHERE datname = current_database())) AS seen`,
-      [key],
-    )
+    const { rows } = await client.query<{ seen: boolean }>(SEEN_LOCK_SQL, [key])
     return rows[0]?.seen ?? false
   })
   if (isOwn) throw conflict(`${name} is Wharf's own database: make a project in it instead (project:create)`)
