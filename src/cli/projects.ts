@@ -6,6 +6,7 @@ import { wrongUse } from '../errors.ts'
 import { formatCounted } from '../lib/units.ts'
 import { lookAtDatabase } from './attach/attachment-report.ts'
 import type { CommandContext } from './environment.ts'
+import { type Forgetting, forgetting } from './forgetting.ts'
 import { encodedPath } from './http.ts'
 import { permissionCells, ROLE_HEADINGS } from './permission-list.ts'
 import { onServer, type ServerOptions } from './server.ts'
@@ -124,7 +125,7 @@ function keptFields({ keepDays, keepEvents }: EventLog): readonly (readonly [str
 export async function runProjectDelete(
   context: CommandContext,
   slug: string,
-  options: ServerOptions & Confirmation,
+  options: ServerOptions & Confirmation & Forgetting,
 ): Promise<number> {
   assertCanConfirm(context, options)
   return onServer(context, options, async ({ http, location }) => {
@@ -132,7 +133,7 @@ export async function runProjectDelete(
     const { stages } = await get(http, path, projectSchema)
     const consequence = `this deletes project ${printable(slug)}${location} for good: its stages (${slugsOf(stages)}) with all tables and rows, its roles, its event log`
     return onceConfirmed(context, consequence, options, async () => {
-      await remove(http, path)
+      await remove(http, `${path}${forgetting(options)}`)
       return {
         json: { deleted: { project: slug, stages: stages.map((stage) => stage.slug) } },
         text: () => `deleted project ${printable(slug)}`,

@@ -8,6 +8,7 @@ import {
 } from '../../contract/attached-server.ts'
 import { slug } from '../../contract/fields.ts'
 import { pageOf } from '../../contract/page.ts'
+import { withTheirSchedules } from '../../jobs/schedules/schedules-of-projects.ts'
 import type { Caller } from '../../projects/access.ts'
 import {
   attachServer,
@@ -25,7 +26,7 @@ import {
 import { empty, json } from '../answer.ts'
 import { jsonBody } from '../body.ts'
 import { type BoundRoute, routesUnder } from '../route.ts'
-import { commandProofHeader, forceQuery, hostsFor } from './given-address.ts'
+import { commandProofHeader, forceQuery, hostsFor, schedulesQuery } from './given-address.ts'
 
 const route = routesUnder('Projects')
 const path = '/attached-servers/{name}'
@@ -99,7 +100,7 @@ const remove = route(`DELETE ${path}`, {
   canWaitLong: true,
   access: { by: 'root' },
   params,
-  query: forceQuery,
+  query: forceQuery.extend(schedulesQuery.shape),
   answers: { 204: empty('The server is not known any more, nor are its projects.') },
   errors: ['NOT_FOUND', 'CONFLICT', 'ATTACHED_FAILED'],
 })
@@ -141,7 +142,11 @@ export function attachedServerRoutes(container: Container, proofSecret: string):
       return { status: 200, body: toLookedAtBody(await lookAgain(container, name)) }
     }),
     remove.handle<Caller>(async ({ params: { name }, query }) => {
-      await detachServer(container, name, query)
+      const slugs = [...(await projectsOfServer(prisma, await readServer(prisma, seal, name))).values()]
+      const leaving = { slugs, artifactDays: config.artifactDays, ...query }
+      await withTheirSchedules(container, leaving, async () => {
+        await detachServer(container, name, query)
+      })
       return { status: 204 }
     }),
   ]

@@ -3,6 +3,7 @@ import type { Container } from '../../container.ts'
 import { attachmentSchema, databaseAddress } from '../../contract/attachment.ts'
 import { slug } from '../../contract/fields.ts'
 import { projectSchema } from '../../contract/project.ts'
+import { withTheirSchedules } from '../../jobs/schedules/schedules-of-projects.ts'
 import type { Caller } from '../../projects/access.ts'
 import { changeAddress } from '../../projects/attached/attach-project.ts'
 import { detachProject } from '../../projects/attached/detach-project.ts'
@@ -13,7 +14,7 @@ import { readImportWay } from '../../transfer/import/why-in-place.ts'
 import { empty, json } from '../answer.ts'
 import { jsonBody } from '../body.ts'
 import { type BoundRoute, routesUnder } from '../route.ts'
-import { commandProofHeader, forceQuery, hostsFor } from './given-address.ts'
+import { commandProofHeader, forceQuery, hostsFor, schedulesQuery } from './given-address.ts'
 import { toProjectBody } from './projects.ts'
 
 const route = routesUnder('Projects')
@@ -51,7 +52,7 @@ const remove = route(`DELETE ${path}`, {
     'have brought back, and the record of what they committed.',
   access: { by: 'root' },
   params,
-  query: forceQuery,
+  query: forceQuery.extend(schedulesQuery.shape),
   answers: { 204: empty('The project is not known any more.') },
   errors: ['NOT_FOUND', 'CONFLICT', 'ATTACHED_FAILED'],
 })
@@ -73,7 +74,8 @@ export function attachmentRoutes(container: Container, proofSecret: string): rea
     }),
     remove.handle<Caller>(async ({ params, query }) => {
       const project = await findProject(prisma, params.slug)
-      await detachProject(container, project, query)
+      const leaving = { slugs: [project.slug], artifactDays: config.artifactDays, ...query }
+      await withTheirSchedules(container, leaving, () => detachProject(container, project, query))
       attached.forget(project.id)
       return { status: 204 }
     }),

@@ -20,6 +20,15 @@ export const forceQuery = z.object({
   }),
 })
 
+/** Of what forgets projects. */
+export const schedulesQuery = z.object({
+  deleteSchedules: queryFlag().meta({
+    description:
+      'Has schedules go with the projects that they name, or leaves these out of schedules that export others, too. Without, ' +
+      'nothing is forgotten that a schedule names.',
+  }),
+})
+
 /**
  * The hosts that an address may name: those that are listed, and any for somebody who can read this service's data
  * folder, and so could list them. What proves that is bound to the address, so that it serves for nothing else.

@@ -4,6 +4,7 @@ import { attachRequest, logEvents, schemaName } from '../../contract/attachment.
 import { slug } from '../../contract/fields.ts'
 import { pageOf } from '../../contract/page.ts'
 import { eventLogSchema, projectSchema, stageSchema } from '../../contract/project.ts'
+import { withTheirSchedules } from '../../jobs/schedules/schedules-of-projects.ts'
 import type { Caller } from '../../projects/access.ts'
 import { attachLoggedProject, attachLoggedStage } from '../../projects/attached/attach-logged.ts'
 import { detachStage } from '../../projects/attached/detach-project.ts'
@@ -23,7 +24,7 @@ import { empty, json } from '../answer.ts'
 import { jsonBody } from '../body.ts'
 import { pageQuery, readPage } from '../paging.ts'
 import { type BoundRoute, routesUnder } from '../route.ts'
-import { commandProofHeader, forceQuery, hostsFor } from './given-address.ts'
+import { commandProofHeader, forceQuery, hostsFor, schedulesQuery } from './given-address.ts'
 
 const route = routesUnder('Projects')
 const stageParams = z.object({ slug, stage: slug })
@@ -101,6 +102,7 @@ const remove = route('DELETE /projects/{slug}', {
   summary: 'Deletes a project with all its stages, rows and roles; for the root token',
   access: { by: 'root' },
   params: z.object({ slug }),
+  query: schedulesQuery,
   answers: { 204: empty('The project is gone.') },
   errors: ['NOT_FOUND', 'CONFLICT', 'ATTACHED_PROJECT'],
 })
@@ -190,10 +192,13 @@ export function projectRoutes(container: Container, proofSecret: string): readon
     change.handle<Caller>(async ({ params, body: { eventLog } }) => {
       return { status: 200, body: toProjectBody(await keepEvents(database, params.slug, eventLog)) }
     }),
-    remove.handle<Caller>(async ({ params }) => {
+    remove.handle<Caller>(async ({ params, query: { deleteSchedules } }) => {
       const project = await findProject(database, params.slug)
-      if (project.location === 'own') await deleteOwnProject(container, project)
-      else await deleteProject(database, params.slug, PATIENT)
+      const { artifactDays } = config
+      await withTheirSchedules(container, { slugs: [project.slug], deleteSchedules, artifactDays }, async () => {
+        if (project.location === 'own') await deleteOwnProject(container, project)
+        else await deleteProject(database, params.slug, PATIENT)
+      })
       logins.forget(project.login)
       return { status: 204 }
     }),

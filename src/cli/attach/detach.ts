@@ -1,6 +1,7 @@
 import { projectSchema, stageSchema } from '../../contract/project.ts'
 import { conflict, notFound } from '../../errors.ts'
 import type { CommandContext } from '../environment.ts'
+import { type Forgetting, forgetting } from '../forgetting.ts'
 import { encodedPath } from '../http.ts'
 import { onServer, type ServerOptions, withProject } from '../server.ts'
 import { get, getAll, remove } from '../server-api.ts'
@@ -20,7 +21,7 @@ const forced = ({ force }: Forced): string => (force ? '?force=true' : '')
 export async function runProjectDetach(
   context: CommandContext,
   slug: string,
-  options: ServerOptions & Confirmation & Forced & { readonly all?: boolean },
+  options: ServerOptions & Confirmation & Forgetting & { readonly all?: boolean },
 ): Promise<number> {
   assertCanConfirm(context, options)
   if (options.all) return runDetachAll(context, slug, options)
@@ -30,7 +31,7 @@ export async function runProjectDetach(
     if (!attached) throw conflict(`project "${slug}" is not attached; project:delete deletes it with its data`)
     const consequence = `this has project ${printable(slug)}${location} forgotten: its stages, its roles, what tokens may do in it, and what data:undo could bring back; ${whatStays(options)}`
     return onceConfirmed(context, consequence, options, async () => {
-      await remove(http, `${path}/attachment${forced(options)}`)
+      await remove(http, `${path}/attachment${forgetting(options)}`)
       return {
         json: { detached: { project: slug, stages: stages.map((stage) => stage.slug) } },
         text: () => `detached project ${printable(slug)}`,

@@ -1,5 +1,6 @@
 import { attachedServerSchema } from '../../contract/attached-server.ts'
 import type { CommandContext } from '../environment.ts'
+import { type Forgetting, forgetting } from '../forgetting.ts'
 import { encodedPath } from '../http.ts'
 import { onServer, type ServerOptions } from '../server.ts'
 import { get, getAll, remove } from '../server-api.ts'
@@ -31,7 +32,7 @@ export async function runProjectServers(context: CommandContext, options: Server
 export function runDetachAll(
   context: CommandContext,
   name: string,
-  options: ServerOptions & Confirmation & { readonly force?: boolean },
+  options: ServerOptions & Confirmation & Forgetting,
 ): Promise<number> {
   return onServer(context, options, async ({ http, location }) => {
     const path = encodedPath`/attached-servers/${name}`
@@ -39,7 +40,7 @@ export function runDetachAll(
     const slugs = projects.map(({ project }) => project)
     const consequence = `this has the server ${printable(name)}${location} forgotten with its projects (${printable(slugs.join(', ')) || 'none'}): their stages, their roles, what tokens may do in them, and what data:undo could bring back; ${whatStays(options)}`
     return onceConfirmed(context, consequence, options, async () => {
-      await remove(http, options.force ? `${path}?force=true` : path)
+      await remove(http, `${path}${forgetting(options)}`)
       return {
         json: { detached: { server: name, projects: slugs } },
         text: () => printable(`detached server ${name}, projects: ${slugs.join(', ') || 'none'}`),

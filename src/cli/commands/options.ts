@@ -33,3 +33,10 @@ export function addCommonOptions(commands: readonly Command[]): void {
     command.option('--json', 'print the result as one JSON object')
   }
 }
+
+/** Of what forgets projects. */
+export const deleteSchedulesOption = (): Option =>
+  new Option(
+    '--delete-schedules',
+    'have schedules go with it that name it, and leave it out of those that export others, too',
+  )

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { repeatable, yesOption } from './options.ts'
+import { deleteSchedulesOption, repeatable, yesOption } from './options.ts'
 import type { Run } from './run.ts'
 
 const projects = () => import('../projects.ts')
@@ -13,6 +13,38 @@ export function addProjectCommands(program: Command, run: Run): void {
     .option('--own-database', 'in a database of its own, where the first stage is the schema public')
     .action(run(async () => (await projects()).runProjectCreate))
 
+  addAttachCommands(program, run)
+
+  program
+    .command('project:list')
+    .description('list the projects')
+    .action(run(async () => (await projects()).runProjectList))
+
+  program
+    .command('project:show <slug>')
+    .description('show a project with its stages and roles')
+    .action(run(async () => (await projects()).runProjectShow))
+
+  program
+    .command('project:log <slug>')
+    .summary('say what is kept of the event logs of a project')
+    .description(
+      'Says what is kept of the event logs of a project. Older events are removed in the minutes after, and then again and ' +
+        'again. "default" in place of a number is what the server is configured to keep.',
+    )
+    .option('--keep-days <number>', 'for how many days events are kept; 0 for ever')
+    .option('--keep-events <number>', 'how many events the log of each stage keeps; 0 any number')
+    .action(run(async () => (await projects()).runProjectLog))
+
+  program
+    .command('project:delete <slug>')
+    .description('delete a project with all its data')
+    .addOption(deleteSchedulesOption())
+    .addOption(yesOption())
+    .action(run(async () => (await projects()).runProjectDelete))
+}
+
+function addAttachCommands(program: Command, run: Run): void {
   program
     .command('project:attach <slug> [address]')
     .usage('[options] <slug> <address>\n       wharf project:attach --all [options] <address>')
@@ -42,6 +74,7 @@ export function addProjectCommands(program: Command, run: Run): void {
     .description('forget an attached project; its data stays in its database')
     .option('--all', 'forget the attached server of this name with all its projects')
     .option('--force', 'leave what imports have left there, e.g. of a database that is not to be reached')
+    .addOption(deleteSchedulesOption())
     .addOption(yesOption())
     .action(run(async () => (await import('../attach/detach.ts')).runProjectDetach))
 
@@ -49,31 +82,4 @@ export function addProjectCommands(program: Command, run: Run): void {
     .command('project:servers')
     .description('list the servers each of whose databases is attached, with their projects')
     .action(run(async () => (await import('../attach/servers.ts')).runProjectServers))
-
-  program
-    .command('project:list')
-    .description('list the projects')
-    .action(run(async () => (await projects()).runProjectList))
-
-  program
-    .command('project:show <slug>')
-    .description('show a project with its stages and roles')
-    .action(run(async () => (await projects()).runProjectShow))
-
-  program
-    .command('project:log <slug>')
-    .summary('say what is kept of the event logs of a project')
-    .description(
-      'Says what is kept of the event logs of a project. Older events are removed in the minutes after, and then again and ' +
-        'again. "default" in place of a number is what the server is configured to keep.',
-    )
-    .option('--keep-days <number>', 'for how many days events are kept; 0 for ever')
-    .option('--keep-events <number>', 'how many events the log of each stage keeps; 0 any number')
-    .action(run(async () => (await projects()).runProjectLog))
-
-  program
-    .command('project:delete <slug>')
-    .description('delete a project with all its data')
-    .addOption(yesOption())
-    .action(run(async () => (await projects()).runProjectDelete))
 }

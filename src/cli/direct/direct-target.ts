@@ -1,7 +1,7 @@
 import { wrongUse } from '../../errors.ts'
 import { importDirect } from '../../transfer/import/external/import-direct.ts'
 import type { CommandContext } from '../environment.ts'
-import { directPlace } from '../transfer/same-database.ts'
+import { directLocation } from '../transfer/same-database.ts'
 import type { TransferTarget } from '../transfer/transfer-target.ts'
 import { readDirectAddress } from './direct-address.ts'
 import { withDirectDatabase } from './direct-database.ts'
@@ -26,7 +26,7 @@ export async function withDirectTarget<T>(
       work({
         ...{ name, project, endpoint: undefined },
         stages: async () => source.stages.map(({ slug }) => slug),
-        place: async () => directPlace({ name, stages: address.stages, database: source.database }),
+        location: async () => directLocation({ name, stages: address.stages, database: source.database }),
         async send(bytes, { progress, signal, allowIncomplete }) {
           async function* counted(): AsyncGenerator<Buffer, void, undefined> {
             for await (const chunk of bytes) {

@@ -4,7 +4,7 @@ import type { CommandContext } from '../environment.ts'
 import { importArchive } from '../import/import-call.ts'
 import { withServer } from '../server.ts'
 import { type Endpoint, nameOf, stagesOf, toEndpoint } from './endpoint.ts'
-import { placeOf } from './same-database.ts'
+import { locationOf } from './same-database.ts'
 import type { TransferTarget } from './transfer-target.ts'
 
 export interface TargetChoice {
@@ -39,7 +39,7 @@ function serverTarget(endpoint: Endpoint): TransferTarget {
   return {
     ...{ name: nameOf(endpoint), project, endpoint },
     stages: () => stagesOf(endpoint),
-    place: () => placeOf(endpoint),
+    location: () => locationOf(endpoint),
     async send(bytes, { progress, allowIncomplete }) {
       const call = { http: server.http, targetSlug: project, allowEdited: false, allowIncomplete, progress }
       return (await importArchive({ ...call, bytes })).projects

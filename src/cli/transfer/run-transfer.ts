@@ -43,7 +43,7 @@ export async function runTransfer(
       const { endpoint } = from
       if (endpoint && to.endpoint && isSameProject(endpoint, to.endpoint)) throw sameProject()
       // Between two servers, nobody is there who could tell.
-      if (!endpoint || !to.endpoint) await assertNotItself(await from.place(), await to.place(), options.stage)
+      if (!endpoint || !to.endpoint) await assertNotItself(await from.location(), await to.location(), options.stage)
       const warning = await replacementWarning(from, to, options)
       // With --yes there is nobody to tell: the export refuses what would be refused here, and the report names the rest.
       const missing = options.yes ? [] : await examineSource(from, options)

@@ -10,7 +10,7 @@ import type { NamedStage } from '../usual-stages.ts'
 import type { Endpoint } from './endpoint.ts'
 
 /** Where the stages of one side of a transfer are, which is a database that is not Wharf's. */
-export interface StagePlace {
+export interface StageLocation {
   /** Its address, without password and parameters. */
   readonly name: string
   readonly stages: readonly NamedStage[]
@@ -22,14 +22,16 @@ export interface StagePlace {
 
 const HERE = 'this machine'
 
-/** The place of stages in a database that a command is connected to. */
-export const directPlace = (place: Pick<Required<StagePlace>, 'name' | 'stages' | 'database'>): StagePlace => ({
-  ...place,
+/** The location of stages in a database that a command is connected to. */
+export const directLocation = (
+  location: Pick<Required<StageLocation>, 'name' | 'stages' | 'database'>,
+): StageLocation => ({
+  ...location,
   seenFrom: HERE,
 })
 
 /** @returns undefined where the project is not attached, or the token may not see to what. */
-export async function placeOf({ server, project }: Endpoint): Promise<StagePlace | undefined> {
+export async function locationOf({ server, project }: Endpoint): Promise<StageLocation | undefined> {
   const { hostname } = new URL(server.http.origin)
   try {
     const { name, stages } = await get(server.http, encodedPath`/projects/${project}/attachment`, attachmentSchema)
@@ -48,8 +50,8 @@ export async function placeOf({ server, project }: Endpoint): Promise<StagePlace
  * @throws {AppError} WRONG_USE
  */
 export async function assertNotItself(
-  from: StagePlace | undefined,
-  to: StagePlace | undefined,
+  from: StageLocation | undefined,
+  to: StageLocation | undefined,
   slugs: readonly string[] | undefined,
 ): Promise<void> {
   if (!from || !to) return
@@ -62,7 +64,7 @@ export async function assertNotItself(
 const sameSchema = (name: string, schema: string): AppError =>
   wrongUse(printable(`source and target are the same: the schema "${schema}" of ${name}`))
 
-async function isSameDatabase(from: StagePlace, to: StagePlace): Promise<boolean> {
+async function isSameDatabase(from: StageLocation, to: StageLocation): Promise<boolean> {
   if (from.database && to.database) return seesLockOf(from.database, to.database)
   const [a, b] = [new URL(from.name), new URL(to.name)]
   const isOneHost =

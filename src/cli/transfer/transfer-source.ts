@@ -8,7 +8,7 @@ import type { ArchiveSummary } from '../export/read-through.ts'
 import type { Receiving } from '../export/receive-archive.ts'
 import { withServer } from '../server.ts'
 import { type Endpoint, nameOf, stagesOf, toEndpoint } from './endpoint.ts'
-import { directPlace, placeOf, type StagePlace } from './same-database.ts'
+import { directLocation, locationOf, type StageLocation } from './same-database.ts'
 
 /** Where the data of a transfer comes from. */
 export interface TransferSource {
@@ -21,7 +21,7 @@ export interface TransferSource {
   /** All that there are, or that its address gives. */
   stages(): Promise<readonly string[]>
   /** Where they are; undefined where that is a database of Wharf's, or not known. */
-  place(): Promise<StagePlace | undefined>
+  location(): Promise<StageLocation | undefined>
   /** What the target will lack. */
   examine(): ReturnType<typeof examineExport>
   /** Writes the archive, compressed, as it comes. */
@@ -52,7 +52,7 @@ export async function withTransferSource<T>(
     work({
       ...{ name, project, endpoint: undefined },
       stages: async () => source.stages,
-      place: async () => directPlace({ name, stages: read.stages, database: source.database }),
+      location: async () => directLocation({ name, stages: read.stages, database: source.database }),
       async examine() {
         const notExported = [...(await source.examine())]
         return { complete: notExported.length === 0, notExported }
@@ -82,7 +82,7 @@ function serverSource(endpoint: Endpoint, options: SelectionOptions): TransferSo
   return {
     ...{ name: nameOf(endpoint), project, endpoint },
     stages: () => stagesOf(endpoint),
-    place: () => placeOf(endpoint),
+    location: () => locationOf(endpoint),
     examine: () => examineExport(http, selection),
     download: (receiving) => downloadArchive({ ...receiving, ...asked, http, selection, gzip: true }),
   }

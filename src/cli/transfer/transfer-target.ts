@@ -2,7 +2,7 @@ import type { RowsPolicy } from '../../archive/assert-rows.ts'
 import type { ImportedProject } from '../import/import-call.ts'
 import type { FileProgress } from '../terminal/progress.ts'
 import type { Endpoint } from './endpoint.ts'
-import type { StagePlace } from './same-database.ts'
+import type { StageLocation } from './same-database.ts'
 
 /** Where the data of a transfer goes. */
 export interface TransferTarget {
@@ -14,7 +14,7 @@ export interface TransferTarget {
   readonly endpoint: Endpoint | undefined
   stages(): Promise<readonly string[]>
   /** Where they are; undefined where that is a database of Wharf's, or not known. */
-  place(): Promise<StagePlace | undefined>
+  location(): Promise<StageLocation | undefined>
   /** Imports an archive as it comes. */
   send(bytes: AsyncIterable<Buffer>, sending: Sending): Promise<readonly ImportedProject[]>
 }

@@ -51,7 +51,7 @@ beforeAll(async () => {
   wharf = await startWharfOfLogin('CREATEROLE CREATEDB', { environment: MAY_ATTACH, worker: true })
 })
 afterAll(async () => {
-  await wharf?.root.delete('/projects/own')
+  await wharf?.root.delete('/projects/own?deleteSchedules=true')
   await wharf?.close()
 })
 
