@@ -22,15 +22,28 @@ export interface Ping {
   readonly enabled: boolean
 }
 
+/** The schedule that a ping is of. */
+interface Pinged {
+  readonly id: string
+  readonly name: string
+}
+
+const nameOf = ({ name }: Pinged): string => `ping of ${name}`
+
+/** Has a ping go by the name that its schedule has now. */
+export const renamePing = (tx: Transaction, schedule: Pinged): Promise<unknown> =>
+  tx.webhook.updateMany({ where: { scheduleId: schedule.id }, data: { name: nameOf(schedule) } })
+
 /** Gives a schedule another ping, in place of the one that it has; or none. */
-export async function setPing(tx: Transaction, seal: Seal, scheduleId: string, ping: NewPing | null): Promise<void> {
+export async function setPing(tx: Transaction, seal: Seal, schedule: Pinged, ping: NewPing | null): Promise<void> {
+  const { id: scheduleId } = schedule
   await tx.webhook.deleteMany({ where: { scheduleId } })
   if (!ping) return
   const id = randomUUID()
   const events = ['job.succeeded', ...(ping.start ? ['job.started'] : []), ...(ping.fail ? ['job.failed'] : [])]
   await tx.webhook.create({
     data: {
-      ...{ id, kind: 'ping', name: 'ping', scheduleId, scheduleIds: [scheduleId], events },
+      ...{ id, kind: 'ping', name: nameOf(schedule), scheduleId, scheduleIds: [scheduleId], events },
       ...toAddressData(seal, id, { url: ping.url }),
     },
   })

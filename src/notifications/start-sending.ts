@@ -87,7 +87,11 @@ async function send(services: SendingServices, attempt: Attempt, signal: AbortSi
   const { control, logger, deliveryCounts } = services
   const { webhookId, notificationId } = attempt
   try {
-    const outcome = await tryOnce(services, attempt, signal)
+    const outcome = await tryOnce(services, attempt, signal).catch((error: unknown) => {
+      signal.throwIfAborted()
+      logger.error({ err: error, webhookId, notificationId }, 'a notification could not be sent, unexpectedly')
+      return UNEXPECTED
+    })
     const ended = await recordOutcome(control, attempt, outcome)
     deliveryCounts.count(ended ?? 'retried')
     if (outcome.kind === 'sent') return
@@ -98,7 +102,13 @@ async function send(services: SendingServices, attempt: Attempt, signal: AbortSi
   }
 }
 
-function tryOnce(
+const UNEXPECTED: Outcome = {
+  kind: 'failed',
+  answered: null,
+  error: "something went wrong that should not have; the notification's id finds it in the log",
+}
+
+async function tryOnce(
   { seal, mail, webhookHosts, generator }: SendingServices,
   attempt: Attempt,
   signal: AbortSignal,

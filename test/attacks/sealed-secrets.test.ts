@@ -3,6 +3,7 @@ import { readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createSeal, SealBroken } from '../../src/lib/seal.ts'
+import { openAddress, toAddressData } from '../../src/notifications/webhook-address.ts'
 import { readServer, toServerData } from '../../src/projects/attached/attached-server.ts'
 import { readAttachment, toAttachmentData } from '../../src/projects/attached/attachment.ts'
 import { spawnWharf } from '../support/cli/cli.ts'
@@ -63,7 +64,10 @@ async function recordAttached(): Promise<void> {
   await control.prisma.attachment.create({ data: { projectId: id, ...data } })
   const server = { name: 'many', prefix: '', ...toServerData(seal, id, SERVER) }
   await control.prisma.attachedServer.create({ data: { id, ...server } })
+  await control.prisma.webhook.create({ data: { id, name: 'pager', ...toAddressData(seal, id, HOOK) } })
 }
+
+const HOOK = { url: 'https://example.org/hidden', secret: 'whsec_hidden' }
 
 /** Starts another process of the service with these keys, and stops it. */
 async function startWith(current: string, previous = ''): Promise<void> {
@@ -75,6 +79,8 @@ async function startWith(current: string, previous = ''): Promise<void> {
   const attached = await control.prisma.project.findUniqueOrThrow({ where: { slug: 'attached' } })
   expect(await readAttachment(control.prisma, seal, attached)).toMatchObject(ADDRESS)
   expect(await readServer(control.prisma, seal, 'many')).toMatchObject(SERVER)
+  const [hook] = await control.prisma.webhook.findMany()
+  expect(hook && openAddress(seal, hook.id, hook.sealedAddress)).toEqual(HOOK)
   await other.close()
 }
 

@@ -70,6 +70,21 @@ test.runIf(process.platform === 'linux')('the list of processes shows neither to
   expect(shown).not.toContain('hidden')
 })
 
+test.runIf(process.platform === 'linux').each([
+  ['webhook:create', '--url', 'https://example.org/hidden'],
+  ['webhook:create', '--url=https://example.org/hidden'],
+  ['schedule:create', '--cron', '@daily', '--project', 'shop', '--ping', 'https://example.org/hidden'],
+])('the list of processes does not show the URL of %s %s %s', async (...args) => {
+  const { port } = await serveHttp(() => undefined)
+  const server = ['--name', 'x', '--server', `wharf://:hidden@127.0.0.1:${port}`]
+  const { child } = spawnWharf([...args.filter((arg) => arg !== undefined), ...server], {
+    cwd: await temporaryFolder(),
+  })
+  const shown = () => readFile(`/proc/${child.pid}/cmdline`, 'utf8')
+  await expect.poll(shown).toMatch(/--(url|ping)[ =]\*\*\*/)
+  expect(await shown()).not.toContain('hidden')
+})
+
 test('a reader that goes away ends an export in good order', async () => {
   const cwd = await temporaryFolder()
   const { port } = await serveHttp((_, response) => {

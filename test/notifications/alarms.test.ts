@@ -95,6 +95,8 @@ test('the URL of a ping is a secret, and goes with its schedule', async () => {
   expect(await wharf.root.patch(`/webhooks/${id}`, { json: { name: 'x' } })).toMatchObject({ status: 409 })
   expect(await wharf.root.delete(`/webhooks/${id}`)).toMatchObject({ status: 409 })
   const path = `/schedules/${made.id}`
+  await wharf.root.patch(path, { json: { name: 'weekly' } })
+  expect((await wharf.root.get(`/webhooks/${id}`)).json).toMatchObject({ kind: 'ping', name: 'ping of weekly' })
   expect((await wharf.root.patch(path, { json: { ping: null } })).json).toMatchObject({ ping: null })
   await wharf.root.patch(path, { json: { ping: { url: receiver.url } } })
   const [again] = await pings(made)

@@ -5,7 +5,7 @@ import type { Database, Queryable, Transaction } from '../../database/database.t
 import { Prisma } from '../../database/generated/client.ts'
 import { invalidRequest, isAppError, notFound } from '../../errors.ts'
 import type { Seal } from '../../lib/seal.ts'
-import { type NewPing, setPing } from '../../notifications/ping.ts'
+import { type NewPing, renamePing, setPing } from '../../notifications/ping.ts'
 import { readUrl } from '../../notifications/webhook-address.ts'
 import { type Caller, tokenIdOf } from '../../projects/access.ts'
 import { assertAuthor } from '../../projects/assert-permission.ts'
@@ -70,7 +70,7 @@ export async function createSchedule(
         nextRunAt: enabled ? due : null,
       },
     })
-    if (ping) await setPing(tx, seal, id, ping)
+    if (ping) await setPing(tx, seal, { id, name }, ping)
     return toSchedule(row)
   })
 }
@@ -157,7 +157,8 @@ export function changeSchedule(
         nextRunAt: enabled ? (isDueAsBefore ? before.nextRunAt : due) : null,
       },
     })
-    if (ping !== undefined) await setPing(tx, seal, id, ping)
+    if (ping !== undefined) await setPing(tx, seal, { id, name }, ping)
+    else if (name !== before.name) await renamePing(tx, { id, name })
     return toSchedule(row)
   })
 }
