@@ -8,6 +8,10 @@ export const BOUNDS = {
     sentence: 'A gzip export of a database of 61 tables takes at most 1.1 times as long as pg_dump -Fc -Z1.',
     maxRatio: 1.1,
   },
+  databaseZstd: {
+    sentence: 'Where Node.js has zstd, an export of it with that takes at most 0.9 times as long as pg_dump -Fc -Z1.',
+    maxRatio: 0.9,
+  },
   databasePlain: {
     sentence:
       'A plain export of it takes at most 1.1 times as long as psql takes to copy its tables as text to a file.',

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
+import { zstd } from '../src/lib/zstd.ts'
 import { BOUNDS, type Measurement } from './bounds.ts'
 import type { BenchRun } from './support/bench-run.ts'
 import { createDumpCommands, remove } from './support/dump-commands.ts'
@@ -52,7 +53,8 @@ export async function measureDatabase(
       inOne: { name: 'pg_restore -1', prepare: makeTarget, run: () => restoreInOne(dump) },
       inTwo: { name: 'pg_restore -j2', prepare: makeTarget, run: () => restoreInTwo(dump) },
     } satisfies Record<string, Way>
-    const results = await measureInTurns(Object.values(ways), repeats)
+    const zstdWay = file('Wharf export, zstd', path('archive.jsonl.zst'), (to) => exportToFile(service, 'zstd', to))
+    const results = await measureInTurns([...Object.values(ways), ...(zstd ? [zstdWay] : [])], repeats)
     const all = tables.reduce((sum, each) => sum + each.rows, 0)
     console.log(
       `A database of ${tables.length} tables with ${all.toLocaleString('en')} rows; medians of ${repeats} repeats\n`,
@@ -64,6 +66,7 @@ export async function measureDatabase(
     }
     return [
       compare(ways.gzip, ways.custom, BOUNDS.databaseGzip),
+      ...(zstd ? [compare(zstdWay, ways.custom, BOUNDS.databaseZstd)] : []),
       compare(ways.plain, ways.text, BOUNDS.databasePlain),
       compare(ways.import, ways.inOne, BOUNDS.databaseImport),
       compare(ways.import, ways.inTwo, BOUNDS.databaseParallelImport),

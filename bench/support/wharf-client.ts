@@ -2,6 +2,7 @@ import { createReadStream, createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import { request } from 'undici'
 import { z } from 'zod'
+import type { Coding } from '../../src/lib/coding.ts'
 import type { BenchService } from './start-service.ts'
 
 export const PROJECT = 'bench'
@@ -24,14 +25,14 @@ export async function createToken(service: BenchService, role: string): Promise<
   return z.object({ token: z.string() }).parse(JSON.parse(answer)).token
 }
 
-/** Exports the bench's project into a file, as gzip or plain. */
-export async function exportToFile(service: BenchService, coding: 'gzip' | 'plain', path: string): Promise<void> {
+/** Exports the bench's project into a file, compressed or plain. */
+export async function exportToFile(service: BenchService, coding: Coding | 'plain', path: string): Promise<void> {
   const { statusCode, body } = await request(`${service.url}/export`, {
     method: 'POST',
     headers: {
       ...service.headers,
       'content-type': 'application/json',
-      ...(coding === 'gzip' && { 'content-encoding': 'gzip' }),
+      ...(coding !== 'plain' && { 'content-encoding': coding }),
     },
     body: JSON.stringify({ projects: [{ slug: PROJECT, system: false }] }),
     bodyTimeout: 0,

@@ -29,6 +29,8 @@ export interface BytesAnswer<H extends HeaderDocs> extends Described<H> {
 export interface StreamAnswer<H extends HeaderDocs> extends Described<H> {
   readonly kind: 'stream'
   readonly mediaType: string
+  /** As of an answer in bytes. */
+  readonly otherTypes: readonly string[]
 }
 
 export interface EmptyAnswer<H extends HeaderDocs> extends Described<H> {
@@ -57,7 +59,7 @@ type AnswerBody<T extends AnswerSpec> =
     : T extends BytesAnswer<HeaderDocs>
       ? { readonly body: Uint8Array | string; readonly mediaType?: string }
       : T extends StreamAnswer<HeaderDocs>
-        ? { readonly body: StreamSource }
+        ? { readonly body: StreamSource; readonly mediaType?: string }
         : { readonly body?: undefined }
 
 type DeclaredHeaders<T extends AnswerSpec> = {
@@ -74,7 +76,7 @@ export interface AnyAnswer {
   readonly status: number
   readonly headers?: Readonly<Record<string, string | undefined>>
   readonly body?: unknown
-  /** Of an answer in bytes, where it is not the one that is declared first. */
+  /** Of an answer in bytes or a stream, where it is not the one that is declared first. */
   readonly mediaType?: string
 }
 
@@ -99,16 +101,20 @@ export function bytes<H extends HeaderDocs = NoHeaders>(
   headers?: H,
   schema?: z.ZodType,
 ): BytesAnswer<H> {
-  const [first, ...otherTypes] = typeof mediaType === 'string' ? ([mediaType] as const) : mediaType
-  return { kind: 'bytes', mediaType: first, otherTypes, description, headers, schema }
+  return { kind: 'bytes', ...declaredTypes(mediaType), description, headers, schema }
 }
 
-/** An answer of any length, see `StreamSource`. */
+/** An answer of any length, see `StreamSource`. @param mediaType as of `bytes`. */
 export const stream = <H extends HeaderDocs = NoHeaders>(
-  mediaType: string,
+  mediaType: string | readonly [string, ...string[]],
   description: string,
   headers?: H,
-): StreamAnswer<H> => ({ kind: 'stream', mediaType, description, headers })
+): StreamAnswer<H> => ({ kind: 'stream', ...declaredTypes(mediaType), description, headers })
+
+function declaredTypes(mediaType: string | readonly [string, ...string[]]) {
+  const [first, ...otherTypes] = typeof mediaType === 'string' ? ([mediaType] as const) : mediaType
+  return { mediaType: first, otherTypes }
+}
 
 /** An answer without a body, as 204 and 304 are. */
 export const empty = <H extends HeaderDocs = NoHeaders>(description: string, headers?: H): EmptyAnswer<H> => ({

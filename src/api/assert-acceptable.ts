@@ -9,7 +9,7 @@ export const answerTypes = (answers: Answers): string[] => [
 
 /** The media types of one answer. */
 export const mediaTypesOf = (answer: Exclude<AnswerSpec, { readonly kind: 'empty' }>): readonly string[] =>
-  answer.kind === 'bytes' ? [answer.mediaType, ...answer.otherTypes] : [answer.mediaType]
+  answer.kind === 'json' ? [answer.mediaType] : [answer.mediaType, ...answer.otherTypes]
 
 /**
  * Makes sure that the client takes one of the types in which a route can answer.

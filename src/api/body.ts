@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { Coding } from '../lib/coding.ts'
 
 /** After unpacking, where the body is gzip. */
 const MAX_JSON_BYTES = 1024 * 1024
@@ -30,7 +31,7 @@ export type BodySpec = JsonBody<z.ZodType> | RawBody | StreamBody
 /** An upload that is read piece by piece, once. */
 export interface Upload {
   /** What the client says the bytes are wrapped in; taking that off is the reader's part. */
-  readonly coding: 'identity' | 'gzip'
+  readonly coding: 'identity' | Coding
   /** Ends with the body; throws REQUEST_TIMEOUT where the client stops sending, `ClientGone` where it goes away. */
   readonly bytes: AsyncGenerator<Buffer, void, undefined>
 }
@@ -56,7 +57,7 @@ export const rawBody = (
   options: { readonly maxBytes: number; readonly description: string; readonly isAssumed?: boolean },
 ): RawBody => ({ kind: 'raw', mediaType, ...options })
 
-/** A body of any length, plain or gzip, that the handler reads piece by piece. */
+/** A body of any length, compressed or not, that the handler reads piece by piece. */
 export const streamBody = (mediaType: string, description: string): StreamBody => ({
   kind: 'stream',
   mediaType,

@@ -4,8 +4,9 @@ import getRawBody from 'raw-body'
 import type { z } from 'zod'
 import { AppError, invalidRequest } from '../errors.ts'
 import { errorCode } from '../lib/error-code.ts'
-import { isGzip } from '../lib/recognise-gzip.ts'
+import { isGzip } from '../lib/recognise-coding.ts'
 import { within } from '../lib/within.ts'
+import { zstd } from '../lib/zstd.ts'
 import type { BodyOf, BodySpec, JsonBody, Upload } from './body.ts'
 import { ClientGone, type Exchange } from './exchange.ts'
 import { check, toBodyFault } from './faults.ts'
@@ -58,8 +59,11 @@ function assertMediaType(expected: string, contentType: string | undefined): voi
 function assertCoding(spec: BodySpec, contentEncoding: string | undefined): Upload['coding'] {
   const coding = (contentEncoding ?? 'identity').trim().toLowerCase()
   if (coding === 'identity') return coding
-  if (coding === 'gzip' && spec.kind === 'stream') return coding
-  const known = spec.kind === 'stream' ? 'gzip, or none' : 'none'
+  if (spec.kind === 'stream') {
+    if (coding === 'gzip') return coding
+    if (coding === 'zstd' && zstd) return coding
+  }
+  const known = spec.kind === 'stream' ? `gzip${zstd ? ', zstd' : ''}, or none` : 'none'
   throw unsupported(`the body must have the Content-Encoding ${known}`)
 }
 

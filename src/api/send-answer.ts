@@ -27,7 +27,7 @@ export async function sendAnswer(exchange: Exchange, spec: AnswerSpec | undefine
       return sendWhole(exchange, status, headers, body, answer.mediaType ?? spec.mediaType)
     case 'stream':
       if (!isStreamSource(body)) throw new Error(`the answer ${status} has no stream as its body`)
-      return sendStream(exchange, status, { 'content-type': spec.mediaType, ...headers }, body)
+      return sendStream(exchange, status, { 'content-type': answer.mediaType ?? spec.mediaType, ...headers }, body)
     case undefined:
       throw new Error(`the answer ${status} is not declared`)
   }

@@ -3,7 +3,7 @@ import { jobSchema } from '../contract/job.ts'
 import { wrongUse } from '../errors.ts'
 import { hasWildcards } from '../lib/wildcards.ts'
 import type { CommandContext } from './environment.ts'
-import { readJobs, type SelectionOptions, toSelection } from './export/export-selection.ts'
+import { readCompression, readJobs, type SelectionOptions, toSelection } from './export/export-selection.ts'
 import { findScheduleId } from './find-schedule.ts'
 import { encodedPath, type HttpClient } from './http.ts'
 import { formatChanged, formatRuns } from './schedule-runs.ts'
@@ -37,6 +37,7 @@ interface ScheduleCreateOptions extends ServerOptions, SelectionOptions, WatchOp
   readonly keepDays?: string
   readonly verify?: boolean
   readonly paused?: boolean
+  readonly zstd?: boolean
 }
 
 interface ScheduleEditOptions extends ServerOptions, WatchOptions {
@@ -197,10 +198,11 @@ function toAsked(options: ScheduleCreateOptions, server: Server): object {
     const patterns = all.filter(hasWildcards).map((pattern) => ({ pattern, ...selection }))
     return {
       kind: 'export',
-      request: { projects: slugs, ...(patterns.length > 0 && { patterns }), ...allowed },
+      request: { projects: slugs, ...(patterns.length > 0 && { patterns }), ...allowed, ...readCompression(options) },
     }
   }
   if (from === undefined || to === undefined) throw wrongUse('a transfer needs both --from and --to')
+  if (options.zstd) throw wrongUse('--zstd is about the archives of exports; a transfer keeps none')
   if (projects.length > 0) throw wrongUse('--project names what is exported; a transfer has --from and --to')
   return { kind: 'transfer', request: { source: toEnd(from), target: toEnd(to), ...toSelection(options), ...allowed } }
 }

@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import type { FromServer } from '../contract/from-server.ts'
 import { schemaChangeSchema } from '../contract/project.ts'
 import { AppError, wrongUse } from '../errors.ts'
-import { recogniseGzip } from '../lib/recognise-gzip.ts'
+import { recogniseCoding } from '../lib/recognise-coding.ts'
 import { formatCount, formatCounted } from '../lib/units.ts'
 import { type ArchiveInput, withArchiveInput } from './archive-input.ts'
 import { isConnectionFailure } from './connection-failure.ts'
@@ -47,7 +47,7 @@ function apply(
 ): Promise<SchemaChange> {
   const progress: FileProgress = { bytes: 0, bytesTotal: input.sizeBytes, waitingFor: undefined }
   const work = async (): Promise<SchemaChange> => {
-    const script = await recogniseGzip(input.read())
+    const script = await recogniseCoding(input.read())
     const first = await script.bytes.next()
     if (first.done) throw wrongUse(`${input.name} is empty; expected SQL`)
     async function* counted(): AsyncGenerator<Buffer, void, undefined> {
@@ -62,7 +62,7 @@ function apply(
         method: 'POST',
         path: encodedPath`/projects/${project}/stages/${stage}/schema`,
         query: { schema, strict: strict ? 'true' : undefined },
-        headers: { 'content-type': 'application/sql', ...(script.isGzip && { 'content-encoding': 'gzip' }) },
+        headers: { 'content-type': 'application/sql', ...(script.coding && { 'content-encoding': script.coding }) },
         body: counted(),
       },
       schemaChangeSchema,

@@ -3,8 +3,8 @@ import { gunzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { coalesce } from '../../src/lib/coalesce.ts'
+import { compressBlocks } from '../../src/lib/compress-blocks.ts'
 import { fixedBlocks } from '../../src/lib/fixed-blocks.ts'
-import { gzipMembers } from '../../src/lib/gzip-members.ts'
 import { lineBlocks } from '../../src/lib/line-blocks.ts'
 import { collect, cutAt, streamOf } from '../support/archives/archive-sample.ts'
 
@@ -13,11 +13,11 @@ const cuts = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 1
 const bytes = Buffer.concat([randomBytes(MEBIBYTE), Buffer.alloc(MEBIBYTE, 'text '), randomBytes(12_345)])
 
 test('compresses to the same members, however the bytes are cut and however many are compressed at once', async () => {
-  const whole = Buffer.concat(await collect(gzipMembers(streamOf(bytes))))
+  const whole = Buffer.concat(await collect(compressBlocks(streamOf(bytes))))
   expect(gunzipSync(whole).equals(bytes)).toBe(true)
   await fc.assert(
     fc.asyncProperty(cuts, fc.integer({ min: 1, max: 5 }), async (positions, concurrency) => {
-      const members = await collect(gzipMembers(streamOf(...cutAt(bytes, positions)), { concurrency }))
+      const members = await collect(compressBlocks(streamOf(...cutAt(bytes, positions)), { concurrency }))
       expect(members.length).toBe(3)
       expect(Buffer.concat(members).equals(whole)).toBe(true)
     }),
@@ -27,7 +27,7 @@ test('compresses to the same members, however the bytes are cut and however many
 
 test('nothing at all is compressed to one empty member', async () => {
   for (const chunks of [[], [Buffer.alloc(0)]]) {
-    const members = await collect(gzipMembers(streamOf(...chunks)))
+    const members = await collect(compressBlocks(streamOf(...chunks)))
     expect(members.length).toBe(1)
     expect(gunzipSync(Buffer.concat(members)).length).toBe(0)
   }
@@ -39,7 +39,7 @@ test('holds no more blocks than it compresses at once', async () => {
     for (; given < 20; given += 1) yield Buffer.alloc(MEBIBYTE)
   }
   let taken = 0
-  for await (const member of gzipMembers(source(), { concurrency: 3 })) {
+  for await (const member of compressBlocks(source(), { concurrency: 3 })) {
     taken += 1
     expect(member.length).toBeGreaterThan(0)
     expect(given - taken).toBeLessThan(4)
@@ -57,17 +57,19 @@ test('closes its source when its consumer leaves, and passes on what the source 
       closed += 1
     }
   }
-  for await (const member of gzipMembers(source())) {
+  for await (const member of compressBlocks(source())) {
     expect(member.length).toBeGreaterThan(0)
     break
   }
   expect(closed).toBe(1)
-  await expect(collect(gzipMembers(source(new Error('the database is gone'))))).rejects.toThrow('the database is gone')
+  await expect(collect(compressBlocks(source(new Error('the database is gone'))))).rejects.toThrow(
+    'the database is gone',
+  )
   expect(closed).toBe(2)
 })
 
 test('a level that zlib does not know is refused, not left unhandled', async () => {
-  await expect(collect(gzipMembers(streamOf(bytes), { level: 99 }))).rejects.toThrow(RangeError)
+  await expect(collect(compressBlocks(streamOf(bytes), { level: 99 }))).rejects.toThrow(RangeError)
 })
 
 test('cuts blocks of one size, and joins chunks to at least another, losing nothing', async () => {

@@ -3,7 +3,7 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createArchiveWriter } from '../../src/archive/archive-writer.ts'
-import { gzipArchive } from '../../src/archive/gzip-archive.ts'
+import { compressArchive } from '../../src/archive/compress-archive.ts'
 import { readArchive } from '../../src/archive/read-archive.ts'
 import { createStructureLimit } from '../../src/archive/structure-limit.ts'
 import { verifyArchive } from '../../src/archive/verify-archive.ts'
@@ -221,7 +221,7 @@ test('each part of a table stands whole in one member, or begins and ends where 
         ...small,
         ...tables.map((parts, n) => ({ name: `t${n}`, parts: parts.map((length) => [value(length)]) })),
       )
-      const members = await collect(gzipArchive(borrowed(streamOf(...archive))))
+      const members = await collect(compressArchive(borrowed(streamOf(...archive))))
       expect(Buffer.concat(members.map((member) => gunzipSync(member))).equals(Buffer.concat(archive))).toBe(true)
       const large = tables.flat().filter((length) => length > 1_000_000).length
       expect(members.length).toBeLessThanOrEqual(1 + tables.flat().length + 2 * large)

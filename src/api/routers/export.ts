@@ -1,12 +1,14 @@
 import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
-import { gzipArchive } from '../../archive/gzip-archive.ts'
+import { compressArchive } from '../../archive/compress-archive.ts'
 import type { Container } from '../../container.ts'
 import { type ExportSelection, exportDryRunRequest, exportDryRunSchema, exportRequest } from '../../contract/export.ts'
+import { assertCanCompress } from '../../jobs/compression.ts'
 import { requestHash } from '../../jobs/submit.ts'
 import type { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
 import { coalesceBorrowed } from '../../lib/coalesce.ts'
-import { takesGzip } from '../../lib/weighted-list.ts'
+import { CODINGS, type Coding, FILE_ENDINGS } from '../../lib/coding.ts'
+import { preferredCoding } from '../../lib/weighted-list.ts'
 import { writeBorrowed } from '../../lib/write-borrowed.ts'
 import { type Caller, findCallerAgain, tokenIdOf } from '../../projects/access.ts'
 import { assertMayMove } from '../../projects/assert-permission.ts'
@@ -27,7 +29,8 @@ const exportProjects = route('POST /export', {
   summary: 'Exports projects to one archive',
   description:
     'Streams the archive (JSON Lines). `Content-Encoding: gzip` on the request, whose body is plain JSON ' +
-    'nevertheless, or `Accept-Encoding: gzip`, asks for a gzip-compressed one. An export that fails after its first ' +
+    'nevertheless, or `Accept-Encoding: gzip`, asks for a compressed one; `zstd` in its place for one that is compressed ' +
+    'with that, where the server’s Node.js has it. An export that fails after its first ' +
     'byte ends the connection abnormally, and its archive lacks the `end` line. Needs `content.export` in every ' +
     'project, and `system.export` where the system section is asked for. Where rows would be missing that no archive can ' +
     'hold, it is refused (`INCOMPLETE`) before the first byte, unless `allowIncomplete` is true. With `Prefer: respond-async` it is a job, and its ' +
@@ -42,7 +45,7 @@ const exportProjects = route('POST /export', {
   body: jsonBody(exportRequest),
   answers: {
     200: stream('application/x-ndjson', 'The archive.', {
-      'content-encoding': '`gzip` where the archive is compressed.',
+      'content-encoding': '`gzip` or `zstd` where the archive is compressed.',
       'content-disposition': 'A name for the file.',
       'wharf-rows-estimate': "How many rows to expect, by PostgreSQL's own estimate; missing where there is none.",
     }),
@@ -78,8 +81,9 @@ const examineExport = route('POST /export/dry-run', {
 export function exportRoutes(container: Container): readonly BoundRoute<Caller>[] {
   return [
     exportProjects.handle<Caller>(async ({ body, headers, caller, signal }) => {
-      const { projects, allowIncomplete, jobs } = body
+      const { projects, allowIncomplete, jobs, compression } = body
       assertMayExport(caller, projects)
+      assertCanCompress(compression)
       if (parsePrefer(headers.prefer).respondAsync) {
         for (const selection of projects) await findSelection(container.control.prisma, selection)
         const newJob = {
@@ -89,15 +93,15 @@ export function exportRoutes(container: Container): readonly BoundRoute<Caller>[
         } as const
         return acceptJob(container, newJob, { isPreferred: true })
       }
-      const compressed = wantsGzip(headers)
+      const coding = compression ?? wantedCoding(headers)
       const estimate = await estimateRows(container, projects)
       const assertStill = async (): Promise<void> =>
         assertMayExport(await findCallerAgain(container.control.prisma, caller), projects)
       return {
         status: 200,
         headers: {
-          'content-encoding': compressed ? 'gzip' : undefined,
-          'content-disposition': `attachment; filename="${fileName(projects, compressed)}"`,
+          'content-encoding': coding,
+          'content-disposition': `attachment; filename="${fileName(projects, coding)}"`,
           'wharf-rows-estimate': estimate > 0 ? String(estimate) : undefined,
         },
         body: (sink) =>
@@ -106,8 +110,9 @@ export function exportRoutes(container: Container): readonly BoundRoute<Caller>[
             projects,
             (archive) => {
               const { authorisationMs } = container.jobTimings
-              if (compressed) {
-                return pipeline(whileAuthorised(gzipArchive(archive), assertStill, authorisationMs), sink, { signal })
+              if (coding) {
+                const packed = compressArchive(archive, { coding })
+                return pipeline(whileAuthorised(packed, assertStill, authorisationMs), sink, { signal })
               }
               const plain = whileAuthorised(coalesceBorrowed(archive), assertStill, authorisationMs)
               return pipeline(plain, (chunks: AsyncIterable<BorrowedBytes>) => writeBorrowed(chunks, sink), { signal })
@@ -125,22 +130,32 @@ export function exportRoutes(container: Container): readonly BoundRoute<Caller>[
   ]
 }
 
-/** As before `allowIncomplete` and `jobs` were known, where they say nothing: a key stands for the same request. */
-const hashOf = ({ projects, allowIncomplete, jobs }: z.output<typeof exportRequest>): Buffer =>
-  requestHash(projects, ...(allowIncomplete ? ['incomplete'] : []), ...(jobs === undefined ? [] : [jobs]))
+/** As before other fields than `projects` were known, where they say nothing: a key stands for the same request. */
+const hashOf = ({ projects, allowIncomplete, jobs, compression }: z.output<typeof exportRequest>): Buffer =>
+  requestHash(
+    projects,
+    ...(allowIncomplete ? ['incomplete'] : []),
+    ...(jobs === undefined ? [] : [jobs]),
+    ...(compression === undefined ? [] : [compression]),
+  )
 
 function assertMayExport(caller: Caller, projects: readonly ExportSelection[]): void {
   for (const { slug, system } of projects) assertMayMove(caller, 'export', slug, system)
 }
 
-/** The interface document asks for gzip by the request's Content-Encoding; HTTP by Accept-Encoding. Either will do. */
-const wantsGzip = (headers: {
+/** The interface document asks for a coding by the request's Content-Encoding; HTTP by Accept-Encoding. Either will do. */
+function wantedCoding(headers: {
   readonly 'content-encoding'?: string | undefined
   readonly 'accept-encoding'?: string | undefined
-}): boolean => headers['content-encoding']?.trim().toLowerCase() === 'gzip' || takesGzip(headers['accept-encoding'])
+}): Coding | undefined {
+  const asked = headers['content-encoding']?.trim().toLowerCase()
+  if (asked !== 'gzip' && asked !== 'zstd') return preferredCoding(headers['accept-encoding'], CODINGS)
+  assertCanCompress(asked)
+  return asked
+}
 
-function fileName(projects: readonly ExportSelection[], compressed: boolean): string {
+function fileName(projects: readonly ExportSelection[], coding: Coding | undefined): string {
   const [first, ...others] = projects
   const name = first && others.length === 0 ? first.slug : 'projects'
-  return `${name}.jsonl${compressed ? '.gz' : ''}`
+  return `${name}.jsonl${coding ? FILE_ENDINGS[coding] : ''}`
 }

@@ -4,12 +4,12 @@ import type { Container } from '../../container.ts'
 import { id } from '../../contract/fields.ts'
 import { gone, isAppError } from '../../errors.ts'
 import { projectsOf } from '../../jobs/authorisation.ts'
-import { parseRequest } from '../../jobs/catalogue.ts'
+import { type AnyJobRequest, parseRequest } from '../../jobs/catalogue.ts'
 import { type Damage, recordDamage } from '../../jobs/damaged-archives.ts'
-import type { Job } from '../../jobs/job.ts'
 import { archiveDamaged, findOutput, type JobOutput } from '../../jobs/job-output.ts'
 import { assertMayTakeResult, findJob } from '../../jobs/read-jobs.ts'
 import type { ByteRange } from '../../lib/byte-range.ts'
+import { type Coding, FILE_ENDINGS, MEDIA_TYPES } from '../../lib/coding.ts'
 import { collectPassed } from '../../lib/collect-passed.ts'
 import { type Caller, findCallerAgain } from '../../projects/access.ts'
 import { empty, stream } from '../answer.ts'
@@ -18,6 +18,8 @@ import { type BoundRoute, routesUnder } from '../route.ts'
 import { whileAuthorised } from '../while-authorised.ts'
 
 const route = routesUnder('Jobs')
+
+const ARCHIVE_TYPES = [MEDIA_TYPES.gzip, MEDIA_TYPES.zstd] as const
 
 const fileHeaders = {
   'accept-ranges': 'Always `bytes`.',
@@ -45,8 +47,8 @@ const downloadJobFile = route('GET /jobs/{id}/file', {
     'if-none-match': z.string().optional(),
   }),
   answers: {
-    200: stream('application/gzip', 'The archive.', fileHeaders),
-    206: stream('application/gzip', 'The part of the archive that was asked for.', {
+    200: stream(ARCHIVE_TYPES, 'The archive.', fileHeaders),
+    206: stream(ARCHIVE_TYPES, 'The part of the archive that was asked for.', {
       ...fileHeaders,
       'content-range': 'Which bytes these are, and how many there are.',
     }),
@@ -75,10 +77,13 @@ export function jobFileRoutes(container: Container): readonly BoundRoute<Caller>
       const mayBePart = request.method === 'GET' && isSameVersion(headers['if-range'], etag)
       const range = mayBePart ? parseByteRange(headers.range, output.bytes) : undefined
       const part = range ?? { start: 0, end: output.bytes }
+      const asked = parseRequest(job.kind, job.request)
+      const coding = (asked.kind === 'export' && asked.request.compression) || 'gzip'
+      const mediaType = MEDIA_TYPES[coding]
       const described = {
         'accept-ranges': 'bytes',
         'content-length': String(part.end - part.start),
-        'content-disposition': `attachment; filename="${fileName(job, output)}"`,
+        'content-disposition': `attachment; filename="${fileName(asked, coding, output)}"`,
         etag,
         'repr-digest': `sha-256=:${Buffer.from(output.sha256).toString('base64')}:`,
         'cache-control': cacheControl,
@@ -87,9 +92,9 @@ export function jobFileRoutes(container: Container): readonly BoundRoute<Caller>
         assertMayTakeResult(control, await findCallerAgain(control.prisma, caller), job)
       const bytes = readPart(container, output, part)
       const body = whileAuthorised(bytes, assertStill, container.jobTimings.authorisationMs)
-      if (!range) return { status: 200, headers: described, body }
+      if (!range) return { status: 200, headers: described, body, mediaType }
       const contentRange = `bytes ${range.start}-${range.end - 1}/${output.bytes}`
-      return { status: 206, headers: { ...described, 'content-range': contentRange }, body }
+      return { status: 206, headers: { ...described, 'content-range': contentRange }, body, mediaType }
     }),
   ]
 }
@@ -125,9 +130,9 @@ async function* readPart(
   if (held) yield held
 }
 
-/** The project, or `projects`, and the day: `shop-2026-11-21.jsonl.gz`. */
-function fileName(job: Job, { createdAt }: JobOutput): string {
-  const [first, ...others] = projectsOf(parseRequest(job.kind, job.request))
+/** The project, or `projects`, and the day: `shop-2026-11-21.jsonl.gz`, or `.zst`. */
+function fileName(request: AnyJobRequest, coding: Coding, { createdAt }: JobOutput): string {
+  const [first, ...others] = projectsOf(request)
   const name = first !== undefined && others.length === 0 ? first : 'projects'
-  return `${name}-${createdAt.toISOString().slice(0, 10)}.jsonl.gz`
+  return `${name}-${createdAt.toISOString().slice(0, 10)}.jsonl${FILE_ENDINGS[coding]}`
 }

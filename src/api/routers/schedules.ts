@@ -6,6 +6,7 @@ import { jobSchema } from '../../contract/job.ts'
 import { pageOf } from '../../contract/page.ts'
 import { changedSchedule, newSchedule, scheduleDetailSchema, scheduleSchema } from '../../contract/schedule.ts'
 import { assertMayRun } from '../../jobs/authorisation.ts'
+import { assertCanCompress } from '../../jobs/compression.ts'
 import { findMatching } from '../../jobs/matching-projects.ts'
 import { runNow } from '../../jobs/schedules/fire.ts'
 import { listRuns, summariseRuns } from '../../jobs/schedules/runs.ts'
@@ -166,6 +167,7 @@ async function askedFor(container: Container, caller: Caller, body: ScheduledBod
   }
   const asked = { kind: 'export', request: body } as const
   assertMayRun(caller, asked)
+  assertCanCompress(body.compression)
   for (const selection of body.projects) await findSelection(container.control.prisma, selection)
   if (body.patterns) await findMatching(container.control.prisma, caller, body.patterns)
   return { asked, secrets: {} }

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { allowIncompleteOption, jobsOption, repeatable, yesOption } from './options.ts'
+import { allowIncompleteOption, jobsOption, repeatable, yesOption, zstdOption } from './options.ts'
 import type { Run } from './run.ts'
 
 /** Adds the commands about data. */
@@ -21,10 +21,11 @@ function addExport(program: Command, run: Run): void {
         'server of Wharf, and leaves nothing behind there.',
     )
     .option('--no-gzip', 'do not compress the output')
+    .addOption(zstdOption())
     .option('--include-system', 'include the system schema: roles and event log')
     .option(
       '--output <file>',
-      'output file, "-" for standard output (default: <project>.jsonl.gz or <project>.jsonl; of a database, its name)',
+      'output file, "-" for standard output (default: <project>.jsonl.gz, .jsonl.zst or .jsonl; of a database, its name)',
     )
     .addOption(repeatable('--stage <slug>', 'export this stage only (default: all stages)'))
     .addOption(repeatable('--exclude-table <name>', 'leave this table out, its structure and its rows'))

@@ -33,7 +33,10 @@ export function addJobCommands(program: Command, run: Run): void {
   program
     .command('job:download <id>')
     .description('download the archive that an export made')
-    .option('--output <file>', 'output file, "-" for standard output (default: <project>.jsonl.gz)')
+    .option(
+      '--output <file>',
+      'output file, "-" for standard output (default: <project>.jsonl.gz or <project>.jsonl.zst)',
+    )
     .option('--quiet', 'show no progress')
     .action(run(async () => (await jobs()).runJobDownload))
 }

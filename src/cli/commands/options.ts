@@ -18,6 +18,12 @@ export const jobsOption = (): Option =>
     'how many sessions read one database side by side, at most (default: as many as there are processors, up to 4)',
   )
 
+export const zstdOption = (): Option =>
+  new Option(
+    '--zstd',
+    'compress with zstd instead of gzip: in less time, to smaller files; Node.js 22.15 or newer writes and reads it',
+  )
+
 export const projectOption = (): Option =>
   new Option('--project <slug>', 'the project (default: that of --server, or the local one)')
 

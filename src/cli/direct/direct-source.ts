@@ -1,10 +1,11 @@
-import { gzipArchive } from '../../archive/gzip-archive.ts'
+import { compressArchive } from '../../archive/compress-archive.ts'
 import { examineLogin } from '../../database/address/examine-login.ts'
 import type { CatalogQuery } from '../../database/address/login-rights.ts'
 import type { Database } from '../../database/database.ts'
 import { conflict, isAppError, notFound, wrongUse } from '../../errors.ts'
 import { copied } from '../../lib/borrowed-bytes.ts'
 import { coalesce } from '../../lib/coalesce.ts'
+import type { Coding } from '../../lib/coding.ts'
 import { withDirectExport } from '../../transfer/export/direct-export.ts'
 import { estimateRowsIn } from '../../transfer/export/export-selection.ts'
 import type { SnapshotSource } from '../../transfer/export/locked-source.ts'
@@ -24,7 +25,7 @@ export interface DirectSource {
   /** What an archive of them would lack. */
   examine(): Promise<readonly NotInArchive[]>
   /** Writes the archive as it is made, and reads it through meanwhile. */
-  download(receiving: Receiving & { readonly gzip: boolean }): Promise<ArchiveSummary>
+  download(receiving: Receiving & { readonly coding: Coding | undefined }): Promise<ArchiveSummary>
 }
 
 /** What only a server has. @throws {AppError} WRONG_USE */
@@ -63,14 +64,18 @@ export async function withDirectSource<T>(
       database: source.database,
       examine: () =>
         open(async (_archive, notExported) => notExported, { signal: context.signal, allowIncomplete: true }),
-      async download({ gzip, ...receiving }) {
+      async download({ coding, ...receiving }) {
         const estimate = await estimateRowsIn(source.database, source.stages)
         receiving.progress.rowsExpected = estimate > 0 ? estimate : undefined
-        return open((archive) => receiveArchive(gzip ? gzipArchive(archive) : coalesce(copied(archive)), receiving), {
-          signal: receiving.signal,
-          allowIncomplete: receiving.allowIncomplete,
-          jobs,
-        })
+        return open(
+          (archive) =>
+            receiveArchive(coding ? compressArchive(archive, { coding }) : coalesce(copied(archive)), receiving),
+          {
+            signal: receiving.signal,
+            allowIncomplete: receiving.allowIncomplete,
+            jobs,
+          },
+        )
       },
     })
   })

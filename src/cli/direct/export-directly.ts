@@ -1,7 +1,7 @@
 import { wrongUse } from '../../errors.ts'
 import type { CommandContext } from '../environment.ts'
 import { formatCopied, reportExport } from '../export/export-report.ts'
-import type { ExportOptions } from '../export/export-selection.ts'
+import { type ExportOptions, readCoding } from '../export/export-selection.ts'
 import { outputOf, saveArchive } from '../export/save-archive.ts'
 import { readDirectAddress } from './direct-address.ts'
 import { assertNoSystem, withDirectSource } from './direct-source.ts'
@@ -16,11 +16,10 @@ export async function exportDirectly(context: CommandContext, text: string, opti
   }
   const address = await readDirectAddress(context, text)
   const { project } = address
-  const file = await outputOf(context, project, options)
+  const coding = readCoding(options)
+  const file = await outputOf(context, project, options, coding)
   const exported = await withDirectSource(context, address, options, (source) =>
-    saveArchive(context, { project, file }, options, (receiving) =>
-      source.download({ gzip: options.gzip, ...receiving }),
-    ),
+    saveArchive(context, { project, file }, options, (receiving) => source.download({ coding, ...receiving })),
   )
   return reportExport(context, exported, formatCopied(exported), options)
 }

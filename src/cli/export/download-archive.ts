@@ -1,5 +1,6 @@
 import type { ExportSelection } from '../../contract/export.ts'
 import { AppError } from '../../errors.ts'
+import type { Coding } from '../../lib/coding.ts'
 import { type HttpAnswer, type HttpClient, jsonBody } from '../http.ts'
 import { withAllowance } from '../server-api.ts'
 import type { ArchiveSummary } from './read-through.ts'
@@ -8,7 +9,8 @@ import { type Receiving, receiveArchive } from './receive-archive.ts'
 export interface Download extends Receiving {
   readonly http: HttpClient
   readonly selection: ExportSelection
-  readonly gzip: boolean
+  /** How it is compressed; undefined where it is not. */
+  readonly coding: Coding | undefined
   /** How many sessions read one database. */
   readonly jobs?: number
 }
@@ -29,7 +31,7 @@ export async function downloadArchive(wanted: Download): Promise<ArchiveSummary>
 async function requestArchive({
   http,
   selection,
-  gzip,
+  coding,
   jobs,
   signal,
   allowIncomplete = false,
@@ -42,21 +44,23 @@ async function requestArchive({
       // About the answer, as the interface document has it. Accept-Encoding keeps what is between from changing it.
       headers: {
         ...headers,
-        ...(gzip && { 'content-encoding': 'gzip' }),
-        'accept-encoding': gzip ? 'gzip' : 'identity',
+        ...(coding && { 'content-encoding': coding }),
+        'accept-encoding': coding ?? 'identity',
       },
       body,
       signal,
     })
   })
-  if ((answer.headers['content-encoding'] === 'gzip') === gzip) return answer
-  throw unexpectedCoding(gzip)
+  if (answer.headers['content-encoding'] === coding) return answer
+  throw unexpectedCoding(coding)
 }
 
-const unexpectedCoding = (gzip: boolean): AppError =>
-  new AppError(
-    'REMOTE_FAILED',
-    gzip
-      ? 'the archive comes uncompressed: something between here and the server unpacks it; export it with --no-gzip'
-      : 'the archive comes compressed: something between here and the server packs it; export it without --no-gzip',
-  )
+function unexpectedCoding(coding: Coding | undefined): AppError {
+  const between = 'something between here and the server'
+  const detail = {
+    none: `the archive comes compressed: ${between} packs it; export it without --no-gzip`,
+    gzip: `the archive comes uncompressed: ${between} unpacks it; export it with --no-gzip`,
+    zstd: `the archive does not come as zstd: the server is of an earlier version, or ${between} unpacks it; leave --zstd out`,
+  }
+  return new AppError('REMOTE_FAILED', detail[coding ?? 'none'])
+}

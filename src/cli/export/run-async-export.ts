@@ -8,10 +8,11 @@ import { withProject } from '../server.ts'
 import type { ReportOptions } from '../terminal/result.ts'
 import { formatFields } from '../terminal/table.ts'
 import { reportExport } from './export-report.ts'
-import { readJobs, type SelectionOptions, toSelection } from './export-selection.ts'
+import { readCompression, readJobs, type SelectionOptions, toSelection } from './export-selection.ts'
 
 interface AsyncExportOptions extends SelectionOptions, ReportOptions {
   readonly output?: string
+  readonly zstd?: boolean
 }
 
 /** `data:export --async`: the server makes the archive in its own time, and keeps it; then it is downloaded. */
@@ -22,15 +23,18 @@ export async function runAsyncExport(
 ): Promise<number> {
   const { quiet = false, output, allowIncomplete } = options
   const exported = await withProject(context, source, async (server, project) => {
-    const request = { projects: [{ slug: project, ...toSelection(options) }], ...readJobs(options) }
+    const request = {
+      projects: [{ slug: project, ...toSelection(options) }],
+      ...readJobs(options),
+      ...readCompression(options),
+    }
     const submitted = await submitJob(server.http, '/export', request, allowIncomplete)
     const job = await followJob(context, server.http, submitted, { quiet, cancelOnInterrupt: true })
     assertSucceeded(job)
     const lacking = lackingOf(job)
     // A server of an earlier version does not refuse it.
     assertRowsThere(lacking.notExported, options)
-    const file = output ?? `${project}.jsonl.gz`
-    const downloaded = await downloadJob(context, server, job, { output: file, quiet })
+    const downloaded = await downloadJob(context, server, job, { output, quiet })
     return { project, jobId: job.id, rows: job.progress?.rows ?? 0, ...downloaded, ...lacking }
   })
   const fields = formatFields([

@@ -4,7 +4,7 @@ import type { CommandContext } from '../environment.ts'
 import { withProject } from '../server.ts'
 import { downloadArchive } from './download-archive.ts'
 import { formatCopied, reportExport } from './export-report.ts'
-import { type ExportOptions, readJobs, toSelection } from './export-selection.ts'
+import { type ExportOptions, readCoding, readJobs, toSelection } from './export-selection.ts'
 import { assertUsableOutput } from './output-path.ts'
 import { runAsyncExport } from './run-async-export.ts'
 import { outputOf, saveArchive } from './save-archive.ts'
@@ -17,6 +17,7 @@ export async function runExport(
 ): Promise<number> {
   if (options.async && !options.gzip)
     throw wrongUse('an archive that a job makes is always compressed: leave --no-gzip out')
+  const coding = readCoding(options)
   if (options.output !== undefined) await assertUsableOutput(options.output, context.environment.stdout)
   if (source !== undefined && isPostgresAddress(source)) {
     // Loaded here, since all others do without what connects to databases.
@@ -26,10 +27,10 @@ export async function runExport(
   const asked = readJobs(options)
   if (options.async) return runAsyncExport(context, source, options)
   const exported = await withProject(context, source, async ({ http }, project) => {
-    const file = await outputOf(context, project, options)
+    const file = await outputOf(context, project, options, coding)
     const selection = { slug: project, ...toSelection(options) }
     return saveArchive(context, { project, file }, options, (receiving) =>
-      downloadArchive({ http, selection, gzip: options.gzip, ...asked, ...receiving }),
+      downloadArchive({ http, selection, coding, ...asked, ...receiving }),
     )
   })
   return reportExport(context, exported, formatCopied(exported), options)

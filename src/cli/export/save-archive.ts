@@ -1,4 +1,5 @@
 import { AppError, isAppError } from '../../errors.ts'
+import { type Coding, FILE_ENDINGS } from '../../lib/coding.ts'
 import type { CommandContext } from '../environment.ts'
 import { createTransferProgress, progressLine, showProgress } from '../terminal/progress.ts'
 import type { ReportOptions } from '../terminal/result.ts'
@@ -9,7 +10,6 @@ import type { ArchiveSummary } from './read-through.ts'
 import type { Receiving } from './receive-archive.ts'
 
 interface SavingOptions extends ReportOptions {
-  readonly gzip: boolean
   readonly output?: string
   readonly allowIncomplete?: boolean
 }
@@ -22,9 +22,10 @@ interface SavingOptions extends ReportOptions {
 export async function outputOf(
   { environment: { stdout } }: CommandContext,
   project: string,
-  { gzip, output }: Pick<SavingOptions, 'gzip' | 'output'>,
+  { output }: Pick<SavingOptions, 'output'>,
+  coding: Coding | undefined,
 ): Promise<string> {
-  const file = output ?? `${project}.jsonl${gzip ? '.gz' : ''}`
+  const file = output ?? `${project}.jsonl${coding ? FILE_ENDINGS[coding] : ''}`
   await assertUsableOutput(file, stdout)
   return file
 }

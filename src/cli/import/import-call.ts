@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import type { FromServer } from '../../contract/from-server.ts'
 import { examinedSchema, importedSchema } from '../../contract/import.ts'
 import { AppError } from '../../errors.ts'
-import { recogniseGzip } from '../../lib/recognise-gzip.ts'
+import { recogniseCoding } from '../../lib/recognise-coding.ts'
 import { isConnectionFailure } from '../connection-failure.ts'
 import type { HttpClient } from '../http.ts'
 import type { FileProgress } from '../terminal/progress.ts'
@@ -17,7 +17,7 @@ export type ExaminedProject = Examined['projects'][number]
 
 export interface ImportCall {
   readonly http: HttpClient
-  /** The archive, compressed with gzip or not. What it throws ends the call, and is thrown. */
+  /** The archive, compressed or not. What it throws ends the call, and is thrown. */
   readonly bytes: AsyncIterable<Buffer>
   /** Where the data goes; undefined leaves that to the archive. */
   readonly targetSlug: string | undefined
@@ -56,7 +56,7 @@ async function upload<S extends z.ZodType>(
     readonly thenWaitFor: string
   },
 ): Promise<FromServer<z.output<S>>> {
-  const archive = await recogniseGzip(bytes)
+  const archive = await recogniseCoding(bytes)
   async function* counted(): AsyncGenerator<Buffer, void, undefined> {
     for await (const chunk of archive.bytes) {
       yield chunk
@@ -74,7 +74,10 @@ async function upload<S extends z.ZodType>(
         allowEdited: allowEdited ? 'true' : undefined,
         allowIncomplete: allowIncomplete ? 'true' : undefined,
       },
-      headers: { 'content-type': 'application/x-ndjson', ...(archive.isGzip && { 'content-encoding': 'gzip' }) },
+      headers: {
+        'content-type': 'application/x-ndjson',
+        ...(archive.coding && { 'content-encoding': archive.coding }),
+      },
       body: counted(),
     },
     expected.schema,

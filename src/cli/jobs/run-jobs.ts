@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { type Coding, FILE_ENDINGS } from '../../lib/coding.ts'
 import { formatBytes, formatCount } from '../../lib/units.ts'
 import type { CommandContext } from '../environment.ts'
 import { EXIT } from '../exit-codes.ts'
@@ -93,7 +94,7 @@ export async function downloadJob(
 ): Promise<{ readonly file: string; readonly bytes: number }> {
   const { stdout } = context.environment
   const name = subjectsOf(job).join('-') || 'archive'
-  const file = output ?? `${name.length > MAX_NAME ? 'projects' : name}.jsonl.gz`
+  const file = output ?? `${name.length > MAX_NAME ? 'projects' : name}.jsonl${FILE_ENDINGS[codingOf(job)]}`
   await assertUsableOutput(file, stdout)
   const progress = createTransferProgress()
   const line = (seconds: number): string => `downloading  ${progressLine(progress, seconds)}`
@@ -105,6 +106,7 @@ export async function downloadJob(
 /** File systems take names of 255 bytes. */
 const MAX_NAME = 200
 
+const compressionSchema = z.object({ compression: z.enum(['gzip', 'zstd']).optional() })
 const endSchema = z.object({ project: z.string().optional(), dsn: z.string().optional() })
 const subjectSchema = z.object({
   projects: z.array(z.object({ slug: z.string(), targetSlug: z.string().optional() })).optional(),
@@ -113,6 +115,9 @@ const subjectSchema = z.object({
   source: endSchema.optional(),
   target: endSchema.optional(),
 })
+
+/** How an archive is compressed that a job made: servers of earlier versions know gzip alone. */
+const codingOf = ({ request }: Job): Coding => compressionSchema.safeParse(request).data?.compression ?? 'gzip'
 
 /** The projects that a job is about, as they may be called. */
 function subjectsOf({ request }: Job): string[] {

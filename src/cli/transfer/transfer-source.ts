@@ -57,7 +57,7 @@ export async function withTransferSource<T>(
         const notExported = [...(await source.examine())]
         return { complete: notExported.length === 0, notExported }
       },
-      download: (receiving) => source.download({ ...receiving, gzip: true }),
+      download: (receiving) => source.download({ ...receiving, coding: 'gzip' }),
     }),
   )
 }
@@ -84,6 +84,6 @@ function serverSource(endpoint: Endpoint, options: SelectionOptions): TransferSo
     stages: () => stagesOf(endpoint),
     location: () => locationOf(endpoint),
     examine: () => examineExport(http, selection),
-    download: (receiving) => downloadArchive({ ...receiving, ...asked, http, selection, gzip: true }),
+    download: (receiving) => downloadArchive({ ...receiving, ...asked, http, selection, coding: 'gzip' }),
   }
 }

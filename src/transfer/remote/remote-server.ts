@@ -8,6 +8,7 @@ import { fromServer } from '../../contract/from-server.ts'
 import { importedSchema } from '../../contract/import.ts'
 import { INCOMPLETE_TYPE, problemSchema, refusesField } from '../../contract/problem.ts'
 import { AppError, type AppErrorOptions, isAppError } from '../../errors.ts'
+import { CODINGS } from '../../lib/coding.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { readText } from '../../lib/read-text.ts'
 import { rethrowing } from '../../lib/rethrowing.ts'
@@ -21,6 +22,9 @@ const MAX_ANSWER_BYTES = 1024 * 1024
 /** How long a text may be that is passed on, and how many there may be. */
 const MAX_DETAIL = 2_000
 const MAX_FAULTS = 100
+
+/** Where both have zstd, it takes less time. */
+const ACCEPTED_CODINGS = CODINGS.map((coding) => (coding === 'zstd' ? coding : `${coding};q=0.9`)).join(', ')
 
 export interface RemoteServer {
   /** The archive of a project there, compressed. Ends abnormally where the export does. */
@@ -84,7 +88,7 @@ export function connectRemoteServer(options: {
   const postExport = (request: object): Promise<Dispatcher.ResponseData> =>
     post({
       path: '/export',
-      headers: { 'content-type': 'application/json', 'accept-encoding': 'gzip' },
+      headers: { 'content-type': 'application/json', 'accept-encoding': ACCEPTED_CODINGS },
       body: JSON.stringify(request),
     })
 

@@ -1,7 +1,8 @@
-import { gzipArchive } from '../../archive/gzip-archive.ts'
+import { compressArchive } from '../../archive/compress-archive.ts'
 import { completenessOf } from '../../contract/completeness.ts'
 import { nameTransaction } from '../../database/session-name.ts'
 import { type ExportRequest, selectionsOf } from '../../jobs/catalogue.ts'
+import { assertCanCompress } from '../../jobs/compression.ts'
 import { beginArtifact, publishArtifact } from '../../jobs/job-artifacts.ts'
 import { findScheduleOf, markProven, recordHeld } from '../../jobs/schedules/schedule-record.ts'
 import type { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
@@ -16,7 +17,8 @@ import type { AttemptContext } from './processor.ts'
  * job's.
  */
 export async function runExport(context: AttemptContext, request: ExportRequest): Promise<void> {
-  const { allowIncomplete, jobs } = request
+  const { allowIncomplete, jobs, compression: coding } = request
+  assertCanCompress(coding)
   const projects = selectionsOf(request)
   const { container, job, matched, signal, progress, sessionName, authorise, succeed } = context
   const { control, config } = container
@@ -28,7 +30,7 @@ export async function runExport(context: AttemptContext, request: ExportRequest)
       archive: AsyncIterable<BorrowedBytes>,
       notExported: readonly NotInArchive[],
     ): Promise<readonly NotInArchive[]> => {
-      for await (const chunk of gzipArchive(archive)) {
+      for await (const chunk of compressArchive(archive, { ...(coding && { coding }) })) {
         signal.throwIfAborted()
         await artifact.writer.write(chunk)
         progress.addBytes(chunk.length)

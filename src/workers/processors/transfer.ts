@@ -1,5 +1,5 @@
 import type { RowsPolicy } from '../../archive/assert-rows.ts'
-import { gzipArchive } from '../../archive/gzip-archive.ts'
+import { compressArchive } from '../../archive/compress-archive.ts'
 import { lacksRows } from '../../contract/completeness.ts'
 import type { ExportSelection } from '../../contract/export.ts'
 import { nameTransaction } from '../../database/session-name.ts'
@@ -66,7 +66,7 @@ async function push(context: AttemptContext, slug: string, dsn: string, asked: A
   const { container, progress, sessionName, authorise, succeed } = context
   await withRemote(context, dsn, context.secrets.target, async (server, targetSlug) => {
     const result = await withSource(context, slug, asked, async (archive, notExported) => {
-      const bytes = tap(gzipArchive(archive), ({ length }) => progress.addBytes(length))
+      const bytes = tap(compressArchive(archive), ({ length }) => progress.addBytes(length))
       const allowIncomplete = notExported.some(lacksRows)
       const projects = await server.sendArchive(bytes, targetSlug, { allowIncomplete })
       return { projects, complete: notExported.length === 0, notExported, lacksRows: allowIncomplete }

@@ -83,17 +83,20 @@ export function spawnWharf(
     variables = {},
     user,
     flags = PROCESS_FLAGS,
+    node = process.execPath,
   }: {
     readonly cwd: string
     readonly variables?: Readonly<Record<string, string>>
     readonly user?: { readonly uid?: number; readonly gid?: number }
     /** Node.js's own options. */
     readonly flags?: readonly string[]
+    /** The Node.js that runs it; by default that of the tests. */
+    readonly node?: string
   },
 ): CliProcess {
   const env = { PATH: process.env.PATH, HOME: inject('home'), ...variables }
   const command = [...flags, bundled('main'), ...args]
-  return watch(spawn(process.execPath, command, { ...user, cwd, env, stdio: ['ignore', 'pipe', 'pipe'] }))
+  return watch(spawn(node, command, { ...user, cwd, env, stdio: ['ignore', 'pipe', 'pipe'] }))
 }
 
 /** Runs a line of shell, in which `"$@"` is the built program. */

@@ -34,6 +34,8 @@ export interface MainOptions {
   readonly jobTimings?: Partial<JobTimings> | undefined
   /** Node.js's own options. */
   readonly flags?: readonly string[]
+  /** The Node.js that runs it; by default that of the tests. */
+  readonly node?: string
 }
 
 /** Starts the built service, or only its API, in a process of its own, and waits until it answers. */
@@ -60,7 +62,7 @@ export interface OwnServiceProcess extends ServiceProcess {
 }
 
 export async function startOwnServiceProcess(
-  options: Pick<MainOptions, 'flags' | 'jobTimings'> = {},
+  options: Pick<MainOptions, 'flags' | 'jobTimings' | 'node' | 'environment'> = {},
 ): Promise<OwnServiceProcess> {
   const database = await createMigratedDatabase()
   const dataDir = await mkdtemp(join(tmpdir(), 'wharf-test-'))
@@ -84,10 +86,10 @@ export async function startOwnServiceProcess(
 /** @returns also what the first group of `ready` has found in what the process says. */
 async function startMain(
   command: string,
-  { databaseUrl, dataDir, environment, jobTimings, flags = PROCESS_FLAGS }: MainOptions,
+  { databaseUrl, dataDir, environment, jobTimings, flags = PROCESS_FLAGS, node = process.execPath }: MainOptions,
   ready: RegExp,
 ): Promise<MainProcess & { readonly said: string }> {
-  const child = await spawnChild(process.execPath, [...flags, bundled(jobTimings ? 'run-main' : 'main'), command], {
+  const child = await spawnChild(node, [...flags, bundled(jobTimings ? 'run-main' : 'main'), command], {
     env: {
       PATH: process.env.PATH,
       DATABASE_URL: databaseUrl,

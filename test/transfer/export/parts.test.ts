@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { gzipArchive } from '../../../src/archive/gzip-archive.ts'
+import { compressArchive } from '../../../src/archive/compress-archive.ts'
 import { readArchive } from '../../../src/archive/read-archive.ts'
 import { copyText } from '../../../src/copy/copy-encoders.ts'
 import { borrowed } from '../../../src/lib/borrowed-bytes.ts'
@@ -59,7 +59,7 @@ test('an archive that is compressed has its parts in members of their own', asyn
     headers: { 'accept-encoding': 'gzip' },
   })
   const lines = linesOf(gunzipSync(bytes).toString()).map((line) => Buffer.from(line))
-  expect(Buffer.concat(await collect(gzipArchive(borrowed(streamOf(...lines))))).equals(bytes)).toBe(true)
+  expect(Buffer.concat(await collect(compressArchive(borrowed(streamOf(...lines))))).equals(bytes)).toBe(true)
 })
 
 const contentsOf = (text: string): Promise<Contents> =>

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { gzipArchive } from '../../../src/archive/gzip-archive.ts'
+import { compressArchive } from '../../../src/archive/compress-archive.ts'
 import type { readArchive } from '../../../src/archive/read-archive.ts'
 import { unpack } from '../../../src/archive/unpack.ts'
 import type { verifyArchive } from '../../../src/archive/verify-archive.ts'
@@ -17,11 +17,11 @@ import { BorrowedBytes, copied } from '../../../src/lib/borrowed-bytes.ts'
 import type { ByteRange } from '../../../src/lib/byte-range.ts'
 import { coalesce, coalesceBorrowed } from '../../../src/lib/coalesce.ts'
 import { collectPassed } from '../../../src/lib/collect-passed.ts'
+import { compressBlocks } from '../../../src/lib/compress-blocks.ts'
 import { fixedBlocks } from '../../../src/lib/fixed-blocks.ts'
-import { gzipMembers } from '../../../src/lib/gzip-members.ts'
 import { lineBlocks } from '../../../src/lib/line-blocks.ts'
 import type { readText } from '../../../src/lib/read-text.ts'
-import { recogniseGzip } from '../../../src/lib/recognise-gzip.ts'
+import { recogniseCoding } from '../../../src/lib/recognise-coding.ts'
 import { writeBorrowed } from '../../../src/lib/write-borrowed.ts'
 import { mapCopiedNames } from '../../../src/projects/script/object-values.ts'
 import { createScriptWindow } from '../../../src/projects/script/script-window.ts'
@@ -76,7 +76,7 @@ const joined = async (chunks: AsyncIterable<BorrowedBytes>): Promise<Buffer> =>
 /** Every stage that takes bytes whose memory is used again, by its file. @returns all that has come out. */
 const BORROWERS: Readonly<Record<string, (chunks: AsyncIterable<BorrowedBytes>) => Promise<Buffer>>> = {
   'lib/borrowed-bytes.ts': async (chunks) => Buffer.concat(await collect(copied(chunks))),
-  'archive/gzip-archive.ts': async (chunks) => gunzipSync(Buffer.concat(await collect(gzipArchive(chunks)))),
+  'archive/compress-archive.ts': async (chunks) => gunzipSync(Buffer.concat(await collect(compressArchive(chunks)))),
   'lib/coalesce.ts': (chunks) => joined(coalesceBorrowed(chunks)),
   'lib/collect-passed.ts': (chunks) => joined(collectPassed(chunks)),
   async 'lib/write-borrowed.ts'(chunks) {
@@ -139,7 +139,7 @@ const HANDING_ON = new Set([
   'transfer/import/receive-archive.ts',
   'workers/processors/export.ts',
   'workers/processors/transfer.ts',
-  'workers/verify-artifact.ts',
+  'workers/restore-archive.ts',
 ])
 
 test.each(Object.entries(BORROWERS))(
@@ -195,7 +195,7 @@ test('a stage that keeps bytes refuses borrowed ones when it is compiled', () =>
   const refusing: {
     readonly coalesce: Refusing<typeof coalesce>
     readonly fixedBlocks: Refusing<typeof fixedBlocks>
-    readonly gzipMembers: Refusing<typeof gzipMembers>
+    readonly compressBlocks: Refusing<typeof compressBlocks>
     readonly lineBlocks: Refusing<typeof lineBlocks>
     readonly readText: Refusing<typeof readText>
     readonly unpack: Refusing<typeof unpack>
@@ -203,11 +203,11 @@ test('a stage that keeps bytes refuses borrowed ones when it is compiled', () =>
     readonly verifyArchive: Refusing<typeof verifyArchive>
     readonly checkArchive: Refusing<typeof checkArchive>
     readonly receiveArchive: Refusing<(bytes: Parameters<typeof receiveArchive>[1]) => unknown>
-    readonly recogniseGzip: Refusing<typeof recogniseGzip>
+    readonly recogniseCoding: Refusing<typeof recogniseCoding>
   } = {
     coalesce: true,
     fixedBlocks: true,
-    gzipMembers: true,
+    compressBlocks: true,
     lineBlocks: true,
     readText: true,
     unpack: true,
@@ -215,7 +215,7 @@ test('a stage that keeps bytes refuses borrowed ones when it is compiled', () =>
     verifyArchive: true,
     checkArchive: true,
     receiveArchive: true,
-    recogniseGzip: true,
+    recogniseCoding: true,
   }
   expect(Object.values(refusing)).not.toContain(false)
 })
@@ -225,11 +225,11 @@ const SOURCES: Readonly<Record<string, () => AsyncIterable<Buffer> | Promise<Asy
   coalesce: () => coalesce(streamOf(...cut(1_000))),
   fixedBlocks: () => fixedBlocks(streamOf(...cut(1_000)), 64 * KIBIBYTE),
   lineBlocks: () => lineBlocks(streamOf(...cut(1_000)), whole),
-  gzipMembers: () => gzipMembers(streamOf(...cut(1_000))),
+  compressBlocks: () => compressBlocks(streamOf(...cut(1_000))),
   collectPassed: () => collectPassed(streamOf(...cut(1_000))),
   'unpack, of plain bytes': () => unpack(streamOf(...cut(1_000))),
   'unpack, of gzip': () => unpack(streamOf(gzipSync(bytes))),
-  recogniseGzip: async () => (await recogniseGzip(streamOf(...cut(1_000)))).bytes,
+  recogniseCoding: async () => (await recogniseCoding(streamOf(...cut(1_000)))).bytes,
   async 'a folder of artifacts'() {
     const store = await openFolderStore(await temporaryFolder())
     const key = '00000000-0000-4000-8000-000000000000'

@@ -1,36 +1,41 @@
+import { BlockCompressor } from './block-compressor.ts'
+import type { Coding } from './coding.ts'
 import { fixedBlocks, type SectionOf } from './fixed-blocks.ts'
-import { MemberCompressor } from './member-compressor.ts'
 import { ReusedMemory } from './reused-memory.ts'
 
-/** How much plain text one member holds: larger ones gain less than 0.2 % in size. */
-const MEMBER_BYTES = 1024 * 1024
+/** How much plain text one member of gzip or frame of zstd holds: larger ones gain less than 0.2 % in size. */
+const BLOCK_BYTES = 1024 * 1024
 
-export interface GzipMembersOptions {
-  /** zlib's level; 6 costs 2.5 times as much processor time as 1, for files that are an eighth smaller. */
+export interface CompressOptions {
+  /** By default gzip: whatever reads archives reads that. */
+  readonly coding?: Coding
+  /** By default 1; gzip's 6 costs 2.5 times as much processor time, for files that are an eighth smaller. */
   readonly level?: number
-  /** How many members are compressed at once, on libuv's threads. */
+  /** How many blocks are compressed at once, on libuv's threads. */
   readonly concurrency?: number
   /** Of which chunks sections begin and end that share no member with a part of another; of none where it is left out. */
   readonly sectionOf?: SectionOf
 }
 
 /**
- * Compresses bytes as gzip, one member after another (RFC 1952, section 2.2), several at once.
+ * Compresses bytes as gzip, one member after another (RFC 1952, section 2.2), or as zstd, one frame after another (RFC 8878,
+ * section 3), several at once.
  *
- * The same bytes with the same sections give the same output, however they are cut into chunks. No bytes at all give one empty member.
+ * The same bytes with the same sections give the same output, however they are cut into chunks. No bytes at all give one
+ * empty member or frame.
  * Each chunk may change when the next is asked for. When the consumer leaves or the source fails, the source is closed and whatever is being compressed is waited for.
  */
-export async function* gzipMembers(
+export async function* compressBlocks(
   chunks: AsyncIterable<Buffer>,
-  { level = 1, concurrency = 4, sectionOf }: GzipMembersOptions = {},
+  { coding = 'gzip', level, concurrency = 4, sectionOf }: CompressOptions = {},
 ): AsyncGenerator<Buffer, void, undefined> {
   /** In the order of their blocks. */
   const members: Promise<Buffer>[] = []
-  const memory = new ReusedMemory(MEMBER_BYTES)
-  const compressors: MemberCompressor[] = []
-  const idle: MemberCompressor[] = []
-  const createCompressor = (): MemberCompressor => {
-    const compressor = new MemberCompressor(level)
+  const memory = new ReusedMemory(BLOCK_BYTES)
+  const compressors: BlockCompressor[] = []
+  const idle: BlockCompressor[] = []
+  const createCompressor = (): BlockCompressor => {
+    const compressor = new BlockCompressor(coding, level)
     compressors.push(compressor)
     return compressor
   }
@@ -50,7 +55,7 @@ export async function* gzipMembers(
 
   try {
     let isEmpty = true
-    for await (const block of fixedBlocks(chunks, MEMBER_BYTES, sectionOf, () => memory.take())) {
+    for await (const block of fixedBlocks(chunks, BLOCK_BYTES, sectionOf, () => memory.take())) {
       isEmpty = false
       compressNext(block)
       if (members.length >= concurrency) yield* members.splice(0, 1)

@@ -1,25 +1,25 @@
 import type { BorrowedBytes } from '../lib/borrowed-bytes.ts'
-import { type GzipMembersOptions, gzipMembers } from '../lib/gzip-members.ts'
+import { type CompressOptions, compressBlocks } from '../lib/compress-blocks.ts'
 
 const BEGINNING = Buffer.from('{"rows":')
 const END = Buffer.from('{"rowsEnd":')
 
 /**
- * Compresses an archive as gzip. Each part of a table stands whole in one member, or begins and ends where members do,
- * so that it can be read by itself.
+ * Compresses an archive, by default as gzip. Each part of a table stands whole in one member or frame, or begins and ends
+ * where they do, so that it can be read by itself.
  *
  * @param archive in the pieces in which it was written: a line that begins or ends rows is one by itself.
  */
-export const gzipArchive = (
+export const compressArchive = (
   archive: AsyncIterable<BorrowedBytes>,
-  options: Omit<GzipMembersOptions, 'sectionOf'> = {},
+  options: Omit<CompressOptions, 'sectionOf'> = {},
 ): AsyncGenerator<Buffer, void, undefined> =>
-  gzipMembers(lent(archive), {
+  compressBlocks(lent(archive), {
     ...options,
     sectionOf: (piece) => (startsWith(piece, BEGINNING) ? 'begins' : startsWith(piece, END) ? 'ends' : undefined),
   })
 
-/** The bytes themselves, which `gzipMembers` copies. */
+/** The bytes themselves, which `compressBlocks` copies. */
 async function* lent(chunks: AsyncIterable<BorrowedBytes>): AsyncGenerator<Buffer, void, undefined> {
   for await (const chunk of chunks) yield chunk.now
 }
