@@ -6,6 +6,7 @@ import { recordCrash } from '../../src/events/record-crash.ts'
 import { findProject } from '../../src/projects/projects.ts'
 import { sweepShadowSchemas } from '../../src/transfer/import/shadow-schemas.ts'
 import { createExternalDatabase, type ExternalDatabase } from '../support/database/external-database.ts'
+import { eventually } from '../support/eventually.ts'
 import type { ApiAnswer } from '../support/http/api-client.ts'
 import { hasPgBouncer, startPgBouncer } from '../support/servers/pgbouncer.ts'
 import { openSession, query } from '../support/servers/sessions.ts'
@@ -110,6 +111,26 @@ test.skipIf(!hasPgBouncer)(
     }
   },
 )
+
+test('detaching waits for what has a stage for a moment, as a sweep does, and for nothing longer', async () => {
+  await attach('shop')
+  const session = await openSession(wharf.database.superuserUrl)
+  try {
+    await session.query(`BEGIN; SELECT FROM system.stage_lock WHERE kind = 'import' FOR UPDATE`)
+    expect(await wharf.root.delete('/projects/shop/attachment')).toMatchObject({
+      status: 409,
+      json: { detail: expect.stringContaining('something is being imported into it') },
+    })
+    const detaching = detach('shop')
+    await eventually(() =>
+      wharf.database.query(`SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%stage_lock%'`),
+    ).toHaveLength(1)
+    await session.query('COMMIT')
+    await detaching
+  } finally {
+    await session.end()
+  }
+})
 
 test("a host that is not listed is reached for who can read the service's data folder, and for this address only", async () => {
   const closed = await startWharf({ beside: wharf, environment: { WHARF_TRANSFER_HOSTS: '' } })
