@@ -24,17 +24,16 @@ interface TablesToAnalyze {
  * 30,000 of each was almost a quarter of an import of 61 tables (`npm run bench -- database`). Tables to which autovacuum does
  * not come, or not with all of their rows, are analyzed in full.
  *
- * @param query in the session that has loaded the tables.
+ * @param settings of the session that has loaded the tables. @param tables whole families.
  */
-export async function analyzeStatements(
-  query: Query,
+export function analyzeStatements(
+  settings: AnalyzeSettings,
   { tables, rows, inPlace }: TablesToAnalyze,
-): Promise<readonly string[]> {
+): readonly string[] {
   // With a partitioned table, its partitions are analyzed: in place, also those that are elsewhere.
   const analyzed = tables.filter(({ partitionOf, partitionBy }) => (inPlace ? partitionBy : partitionOf) === undefined)
-  const [settings] = await query<AnalyzeSettings>(SETTINGS_SQL, [])
   const isAnalyzedAgain = ({ options = [] }: TableLine, count: number): boolean =>
-    settings?.isOn === true &&
+    settings.isOn &&
     settings.threshold + settings.scale * count < count &&
     !options.some((option) => option.startsWith('autovacuum_'))
   const alone = new Set(familiesOf(tables).flatMap((family) => (family.length === 1 ? family : [])))
@@ -49,7 +48,7 @@ export async function analyzeStatements(
     ...(large.length === 0
       ? []
       : [
-          `SET LOCAL default_statistics_target = ${Math.min(FIRST_TARGET, settings?.target ?? FIRST_TARGET)}`,
+          `SET LOCAL default_statistics_target = ${Math.min(FIRST_TARGET, settings.target)}`,
           ...statements(large),
           'SET LOCAL default_statistics_target TO DEFAULT',
         ]),
@@ -57,13 +56,20 @@ export async function analyzeStatements(
   ]
 }
 
-interface AnalyzeSettings {
+/** What a session's settings say of ANALYZE. */
+export interface AnalyzeSettings {
   /** Whether autovacuum comes by itself. */
   readonly isOn: boolean
   /** After how many changes it does, and after how many more for each row. */
   readonly threshold: number
   readonly scale: number
   readonly target: number
+}
+
+export async function readAnalyzeSettings(query: Query): Promise<AnalyzeSettings> {
+  const [settings] = await query<AnalyzeSettings>(SETTINGS_SQL, [])
+  if (!settings) throw new Error('PostgreSQL has no settings')
+  return settings
 }
 
 const SETTINGS_SQL = `

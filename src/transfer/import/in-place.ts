@@ -52,6 +52,7 @@ export async function inPlaceStatements(
         ? [`TRUNCATE ${emptied.map(({ name }) => `ONLY ${quoteIdentifier(name)}`).join(', ')}`]
         : []),
     ],
+    families: [],
     after: [
       // Tables with checks that are put off cannot be altered.
       'SET CONSTRAINTS ALL IMMEDIATE',

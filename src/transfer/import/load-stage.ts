@@ -5,10 +5,11 @@ import { searchStage } from '../../projects/stage-path.ts'
 import { assertBuilt } from '../structure/assert-built.ts'
 import { createStatements, settleStatements } from '../structure/create-statements.ts'
 import { fillViews } from '../structure/fill-views.ts'
-import { tablesIn } from '../structure/lines.ts'
+import { type TableLine, tablesIn } from '../structure/lines.ts'
 import type { Query } from '../structure/query.ts'
-import { analyzeStatements } from './analyze.ts'
+import { analyzeStatements, readAnalyzeSettings } from './analyze.ts'
 import { borrowTypes, type TypesInUse } from './external/keep-types.ts'
+import { finishTables } from './finish-tables.ts'
 import type { ArchiveFollower } from './follow-archive.ts'
 import type { ImportOptions } from './import-options.ts'
 import { inPlaceStatements } from './in-place.ts'
@@ -69,9 +70,14 @@ export async function loadStage(
     const query: Query = (sql, parameters) => session.query(sql, parameters)
     // One that came since the database was looked at may be what was made here calls for each row.
     if (!isOwn) await assertNoForeignOperators((sql) => query(sql, []))
-    const tables = tableLoads({ session, follower, target, onRows })
+    const settings = await readAnalyzeSettings(query)
+    const analyze = (list: readonly TableLine[]): readonly string[] =>
+      analyzeStatements(settings, { tables: list, rows: tables.rows, inPlace })
+    const finisher = finishTables({ session, families: statements.families, analyze })
+    const tables = tableLoads({ session, follower, target, onRows, onLoaded: finisher.onLoaded })
     // In place, whatever values name is there.
     await tables.loadAll(inPlace ? new Set() : await tablesWithNames(query, schemaName))
+    await finisher.finishAll()
     await runAll(session, statements.after)
     // Before what acts on them, or reads them: triggers, materialized views, checks and foreign keys.
     await tables.loadPutOff()
@@ -79,8 +85,8 @@ export async function loadStage(
     await fillViews(session, statements.filled).catch((error: unknown) => {
       throw loadFailure(error)
     })
-    const toAnalyze = { tables: tablesIn(structure), rows: tables.rows, inPlace }
-    await runAll(session, [...statements.last, ...(await analyzeStatements(query, toAnalyze))])
+    const notAnalyzed = tablesIn(structure).filter((table) => !finisher.analyzed.has(table))
+    await runAll(session, [...statements.last, ...analyze(notAnalyzed)])
     if (!inPlace) {
       await assertBuilt(session, schemaName, { lines: structure, isOwn: mode === 'swap' })
       await runAll(session, settleStatements(structure, stage.schemaName))

@@ -13,6 +13,8 @@ export interface TablesToLoad {
   readonly follower: ArchiveFollower
   readonly target: TargetStage
   readonly onRows: ImportOptions['onRows'] | undefined
+  /** Called when a table has its rows, before those of the next one. */
+  readonly onLoaded: (table: ArchiveTable) => Promise<void>
 }
 
 /** The tables of a stage, while they are loaded. */
@@ -31,7 +33,13 @@ export interface TableLoads {
 }
 
 /** @returns what loads the tables. Its methods throw as `copyRows`. */
-export function tableLoads({ session, follower, target, onRows = () => undefined }: TablesToLoad): TableLoads {
+export function tableLoads({
+  session,
+  follower,
+  target,
+  onLoaded,
+  onRows = () => undefined,
+}: TablesToLoad): TableLoads {
   const { project, stage, archived } = target
   const loaded = new Map<string, number>()
   const putOff: ArchiveTable[] = []
@@ -54,7 +62,11 @@ export function tableLoads({ session, follower, target, onRows = () => undefined
     async loadAll(withNames) {
       for await (const table of follower.tablesOf(archived)) {
         if (!withNames.has(table.name)) await load(table)
-        else if (!(await tryToLoad(session, table, load))) putOff.push(table)
+        else if (!(await tryToLoad(session, table, load))) {
+          putOff.push(table)
+          continue
+        }
+        await onLoaded(table)
       }
     },
     async loadPutOff() {

@@ -1,7 +1,7 @@
 import { quoteIdentifier } from '../../database/quoting.ts'
 import { searchStage } from '../../projects/stage-path.ts'
 import { assertBuilt } from '../structure/assert-built.ts'
-import { createStatements, type StructureLines } from '../structure/create-statements.ts'
+import { createStatements, type StructureLines, statementsWithoutRows } from '../structure/create-statements.ts'
 import type { Query } from '../structure/query.ts'
 import { areBuiltHere, assertOneWay, inOrderOfNames } from './external/built-here.ts'
 import { externalSchemaName } from './external/external-schemas.ts'
@@ -107,9 +107,9 @@ async function build(
   schemaName: string,
 ): Promise<void> {
   const lines = withoutFilledViews(structure)
-  const { before, after, acting, last } = createStatements(lines)
+  const statements = createStatements(lines)
   await runAll(session, rightsBefore(rights, login, schemaName))
-  await runAll(session, [...before, ...after, ...acting, ...last])
+  await runAll(session, [...statementsWithoutRows(statements), ...statements.last])
   await assertBuilt(session, schemaName, { lines, isOwn: mode === 'swap' })
   const query: Query = (sql, parameters) => session.query(sql, parameters)
   await runAll(session, await rightsAfter(query, rights, login, schemaName))

@@ -5,7 +5,7 @@ import { conflict } from '../../errors.ts'
 import { searchStage } from '../../projects/stage-path.ts'
 import { builtDifferences } from './compare-built.ts'
 import { missingObjects, missingThings } from './compare-structures.ts'
-import { createStatements, type StructureLines } from './create-statements.ts'
+import { createStatements, type StructureLines, statementsWithoutRows } from './create-statements.ts'
 import { fillViews } from './fill-views.ts'
 import { isObjectLine, isSecondStep, isTypeLine, type OrderedLine } from './lines.ts'
 import { dropObject } from './objects/objects.ts'
@@ -79,12 +79,13 @@ async function isBuiltTheSameAgain(
   schemaName: string,
   built: StructureLines,
 ): Promise<boolean> {
-  const { before, after, acting, filled, last } = createStatements(built)
+  const statements = createStatements(built)
   await session.execute('SAVEPOINT wharf_build_again')
   try {
-    for (const statement of [...dropStatements(built), ...before, ...after, ...acting]) await session.execute(statement)
-    await fillViews(session, filled)
-    for (const statement of last) await session.execute(statement)
+    const building = [...dropStatements(built), ...statementsWithoutRows(statements)]
+    for (const statement of building) await session.execute(statement)
+    await fillViews(session, statements.filled)
+    for (const statement of statements.last) await session.execute(statement)
     const again = toLines(await readWholeStructure(session.query, schemaName))
     return (await builtDifferences(await loadGrammar(), built, again)).length === 0
   } catch (error) {

@@ -103,7 +103,7 @@ export function definitionFacts(table: TableLine): readonly (readonly [string, F
 }
 
 /**
- * Primary keys and unique constraints of all tables, with comments.
+ * Primary keys and unique constraints of tables, with comments.
  *
  * Those of a partitioned table are made without those of its partitions, which have names and comments of their own, and
  * are made parts of it afterwards. Checks and foreign keys pass to partitions by themselves; exclusion constraints do, too,
@@ -118,11 +118,31 @@ export const keyStatements = (tables: readonly TableLine[]): string[] =>
 /** Exclusion constraints once functions are there, since one can be over what they give. */
 export const exclusionStatements = (tables: readonly TableLine[]): string[] => tables.flatMap(addExclusions)
 
-/** Indexes once views are there, since one can be over a function that reads a view; parts of keys as well. */
+/** Indexes of columns, without expressions and conditions: all that these need is there before the rows. */
+export const plainIndexStatements = (tables: readonly TableLine[]): string[] =>
+  tables.flatMap((table) => createIndexes(table, isPlain))
+
+/**
+ * All other indexes once views are there, since one can be over a function that reads a view; keys and indexes of
+ * partitions become parts then.
+ */
 export const indexStatements = (tables: readonly TableLine[]): string[] => [
-  ...tables.flatMap(createIndexes),
+  ...tables.flatMap((table) => createIndexes(table, (index) => !isPlain(index))),
   ...tables.flatMap(attachIndexes),
 ]
+
+/** Whether all indexes of a table are of columns alone. */
+export const hasPlainIndexes = ({ indexes = [], exclusions = [] }: TableLine): boolean =>
+  exclusions.length === 0 && indexes.every(isPlain)
+
+/** What PostgreSQL prints of one: its columns have operator classes and an order, but nothing of theirs has brackets. */
+const PLAIN_INDEX = / USING \w+ \([^()]*\)(?: INCLUDE \([^()]*\))?(?: NULLS NOT DISTINCT)?(?: WITH \([^()]*\))?$/
+
+function isPlain({ definition }: DefinitionLine): boolean {
+  // Names may have anything in them.
+  const withoutNames = definition.replaceAll(/"[^"]*"/g, 'name')
+  return PLAIN_INDEX.test(withoutNames) && !withoutNames.includes(' COLLATE ')
+}
 
 export const checkStatements = (tables: readonly TableLine[]): string[] => [
   ...tables.flatMap((table) => [...addConstraints(table, table.checks), ...uncheckedNotNulls(table)]),
@@ -189,12 +209,17 @@ const attachIndexes = ({ primaryKey, unique = [], indexes = [] }: TableLine): st
  *
  * @throws {AppError} ARCHIVE_INVALID where it is another statement than that which makes this index on this table.
  */
-function createIndexes({ name: table, indexes = [], partitionBy }: TableLine): string[] {
+function createIndexes(
+  { name: table, indexes = [], partitionBy }: TableLine,
+  isWanted: (index: IndexLine) => boolean,
+): string[] {
   const only = partitionBy === undefined ? '' : 'ONLY '
-  return indexes.flatMap(({ name, definition, comment }) => [
-    assertIndex(definition, name, table, only),
-    ...commentOn(`INDEX ${quoteIdentifier(name)}`, comment),
-  ])
+  return indexes
+    .filter(isWanted)
+    .flatMap(({ name, definition, comment }) => [
+      assertIndex(definition, name, table, only),
+      ...commentOn(`INDEX ${quoteIdentifier(name)}`, comment),
+    ])
 }
 
 function assertIndex(definition: string, name: string, table: string, only: '' | 'ONLY '): string {

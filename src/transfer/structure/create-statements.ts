@@ -3,8 +3,10 @@ import {
   checkStatements,
   exclusionStatements,
   foreignKeyStatements,
+  hasPlainIndexes,
   indexStatements,
   keyStatements,
+  plainIndexStatements,
 } from './constraints.ts'
 import { lineStatements } from './line-statements.ts'
 import {
@@ -16,11 +18,13 @@ import {
   type OrderedLine,
   objectsIn,
   type SequenceLine,
+  type TableLine,
   tablesIn,
   typesIn,
 } from './lines.ts'
 import { completeObject, settleObject } from './objects/objects.ts'
 import { createSequence, positionSequence } from './sequences.ts'
+import { familiesOf } from './table-families.ts'
 import { clusterOn, replicaIdentity, secureRows, tableComments } from './tables.ts'
 import { uncheckedChecks } from './types.ts'
 
@@ -33,11 +37,22 @@ export interface StructureLines {
   readonly inOrder: readonly OrderedLine[]
 }
 
+/** What tables that are related by inheritance or partitions, or a table that has no relatives, get when their rows are there. */
+export interface FamilyStatements {
+  readonly tables: readonly TableLine[]
+  /** Keys, and indexes of columns. */
+  readonly statements: readonly string[]
+  /** Whether nothing that ANALYZE looks at is made later: an index of an expression, or statistics over several columns. */
+  readonly isWhole: boolean
+}
+
 /** SQL that builds a structure, one statement each, in order. */
 export interface CreateStatements {
   /** Sequences, tables without constraints and indexes, and all that these need: what rows can be loaded into. */
   readonly before: readonly string[]
-  /** After the rows: keys, indexes, views, and what else may need tables. All that values can name is there then. */
+  /** After the rows of some tables each, in any order. */
+  readonly families: readonly FamilyStatements[]
+  /** After all rows: views, other indexes, and what else may need tables. All that values can name is there then. */
   readonly after: readonly string[]
   /** What acts when rows change or are read. */
   readonly acting: readonly string[]
@@ -74,11 +89,11 @@ export function createStatements(lines: StructureLines): CreateStatements {
       ...types.flatMap(statements.completing),
       ...others.flatMap(statements.of),
     ],
+    // Before views, since what groups by a key needs it.
+    families: familyStatements(lines),
     after: [
       // Functions may need the columns of views that call them.
       ...late.flatMap(statements.firstOf),
-      // What groups by a key needs it.
-      ...keyStatements(tables),
       ...functions.flatMap(statements.of),
       ...exclusionStatements(tables),
       ...passive.flatMap(statements.of),
@@ -106,6 +121,26 @@ export function createStatements(lines: StructureLines): CreateStatements {
     ],
   }
 }
+
+function familyStatements(lines: StructureLines): readonly FamilyStatements[] {
+  const withStatistics = new Set(
+    lines.inOrder.flatMap(({ kind, content }) => (kind === 'statistics' ? [content.table] : [])),
+  )
+  const isWhole = (table: TableLine): boolean => hasPlainIndexes(table) && !withStatistics.has(table.name)
+  return familiesOf(tablesIn(lines)).map((tables) => ({
+    tables,
+    statements: [...keyStatements(tables), ...plainIndexStatements(tables)],
+    isWhole: tables.every(isWhole),
+  }))
+}
+
+/** The statements that build a structure without rows, but for materialized views, which are filled before the last ones. */
+export const statementsWithoutRows = ({ before, families, after, acting }: CreateStatements): readonly string[] => [
+  ...before,
+  ...families.flatMap(({ statements }) => statements),
+  ...after,
+  ...acting,
+]
 
 /** What is left to do when a structure has been built and compared, before the stage gets it. */
 export const settleStatements = (lines: StructureLines, stageSchema: string): readonly string[] =>

@@ -1,7 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import pg from 'pg'
 import { askTogether } from '../../../src/database/ask-together.ts'
-import { createStatements, type StructureLines } from '../../../src/transfer/structure/create-statements.ts'
+import {
+  createStatements,
+  type StructureLines,
+  statementsWithoutRows,
+} from '../../../src/transfer/structure/create-statements.ts'
 import { fillViews } from '../../../src/transfer/structure/fill-views.ts'
 import type { Query } from '../../../src/transfer/structure/query.ts'
 
@@ -31,10 +35,10 @@ export async function openStage(url: string, schema: string): Promise<StageSessi
     query: askTogether(client),
     run,
     async build(lines) {
-      const { before, after, acting, filled, last } = createStatements(lines)
-      await run(['BEGIN', ...before, ...after, ...acting])
-      await fillViews({ execute: (statement) => run([statement]) }, filled)
-      await run([...last, 'COMMIT'])
+      const statements = createStatements(lines)
+      await run(['BEGIN', ...statementsWithoutRows(statements)])
+      await fillViews({ execute: (statement) => run([statement]) }, statements.filled)
+      await run([...statements.last, 'COMMIT'])
     },
     runFixture: async (file) => run([await readFile(new URL(`../../fixtures/${file}`, import.meta.url), 'utf8')]),
     end: () => client.end(),

@@ -189,6 +189,42 @@ test('of many stages the first are loaded while the archive arrives, and all are
   }
 })
 
+test('a table has its keys, its indexes and its statistics before the rows of the next one come', async () => {
+  // Rows without values come in one statement, when all of them are there.
+  await createProject(wharf, 'large', 'CREATE TABLE log (id integer PRIMARY KEY, line text); CREATE TABLE nothing ()')
+  await applyScript(
+    wharf,
+    'large',
+    `CREATE INDEX ON log (line);
+     INSERT INTO log SELECT n, repeat('line', 100) FROM generate_series(1, 8000) n;
+     INSERT INTO nothing SELECT FROM generate_series(1, 50000)`,
+  )
+  const large = Buffer.from(await exportOf(wharf.root, 'large'))
+  const cut = large.length - 10_000
+  const statements: unknown[] = []
+  async function* watched(): AsyncGenerator<Buffer> {
+    yield large.subarray(0, cut)
+    await expect.poll(() => lastStatement('large')).toMatch(/^ANALYZE/)
+    statements.push(await lastStatement('large'))
+    yield large.subarray(cut)
+  }
+  const answer = await sendArchive(wharf.root, watched(), { query: '?targetSlug=large' })
+  expect(answer, answer.text).toMatchObject({ status: 200 })
+  expect(statements).toEqual(['ANALYZE "log"'])
+  expect(comparableLines(await exportOf(wharf.root, 'large'))).toEqual(comparableLines(large.toString()))
+})
+
+/** The last statement in a transaction of a project's login in which none is running. */
+const lastStatement = async (slug: string): Promise<string | undefined> =>
+  withSession(wharf.database.superuserUrl, async (client) => {
+    const { rows } = await client.query<{ query: string }>(
+      `SELECT query FROM pg_stat_activity WHERE state = 'idle in transaction'
+          AND usename = (SELECT login FROM control.project WHERE slug = $1)`,
+      [slug],
+    )
+    return rows[0]?.query
+  })
+
 test('a sweep takes what nobody loads into any more, and nothing else', async () => {
   const coming = await arriving('swept')
   const table = await coming.loading()

@@ -127,6 +127,53 @@ test('a table that is made in two steps is whole before its rows come', async ()
   await session.end()
 })
 
+test('tables get keys and indexes of columns as soon as they have rows, and what calls functions after all rows', async () => {
+  const session = await openStage(database.url, 'indexes')
+  await session.run([
+    'CREATE TABLE plain (id integer PRIMARY KEY, "a (b" text, c text UNIQUE)',
+    'CREATE INDEX one ON plain ("a (b" text_pattern_ops DESC, c) INCLUDE (id) WITH (fillfactor = 70)',
+    'CREATE UNIQUE INDEX "WHERE (" ON plain USING btree (c) NULLS NOT DISTINCT',
+    'CREATE INDEX two ON plain (lower(c))',
+    'CREATE INDEX three ON plain (c) WHERE id > 0',
+    'CREATE INDEX four ON plain (c COLLATE "C")',
+    'CREATE TABLE whole (id integer PRIMARY KEY, at date)',
+    'CREATE INDEX five ON whole (at)',
+    'CREATE TABLE counted (id integer, at date)',
+    'CREATE STATISTICS both_columns ON id, at FROM counted',
+  ])
+  const { families, after } = createStatements(toLines(await readStructure(session.query, 'indexes')))
+  const first = (statements: readonly string[]) => statements.map((each) => each.split(' ').slice(0, 6).join(' '))
+  expect(families.map(({ tables, statements, isWhole }) => [tables[0]?.name, isWhole, first(statements)])).toEqual([
+    ['counted', false, []],
+    [
+      'plain',
+      false,
+      [
+        'ALTER TABLE ONLY "plain" ADD CONSTRAINT',
+        'ALTER TABLE ONLY "plain" ADD CONSTRAINT',
+        'CREATE UNIQUE INDEX "WHERE (" ON',
+        'CREATE INDEX one ON plain USING',
+      ],
+    ],
+    ['whole', true, ['ALTER TABLE ONLY "whole" ADD CONSTRAINT', 'CREATE INDEX five ON whole USING']],
+  ])
+  expect(first(after)).toEqual(['four', 'three', 'two'].map((name) => `CREATE INDEX ${name} ON plain USING`))
+  await session.end()
+})
+
+test('partitions get keys when all of them have rows, after the partitioned table', async () => {
+  const session = await openStage(database.url, 'related')
+  await session.run([
+    'CREATE TABLE part (id integer PRIMARY KEY) PARTITION BY LIST (id)',
+    'CREATE TABLE low PARTITION OF part FOR VALUES IN (1)',
+    'CREATE TABLE high PARTITION OF part FOR VALUES IN (2)',
+  ])
+  const { families } = createStatements(toLines(await readStructure(session.query, 'related')))
+  expect(families.map(({ tables }) => tables.map(({ name }) => name))).toEqual([['part', 'high', 'low']])
+  expect(families[0]?.statements.map((each) => /ONLY "(\w+)"/.exec(each)?.[1])).toEqual(['part', 'high', 'low'])
+  await session.end()
+})
+
 test('what no order makes is named, with what needs it, and the rest is built', async () => {
   const [old, fresh] = [await openStage(database.url, 'impossible'), await openStage(database.url, 'possible')]
   await old.run([
