@@ -65,6 +65,24 @@ export function nameMissing({ project, stage, kind, name, detail }: NotInArchive
   return `${of === '' ? '' : `${of}: `}${kind} ${name}${reason}`
 }
 
+/** How many names a line has. */
+const MAX_NAMES = 8
+
+/** The same of several: those of one kind that lack the same share a line, such as all that a login may read and does not own. */
+function nameAlike(things: readonly NotInArchive[]): readonly string[] {
+  const alike = new Map<string, NotInArchive[]>()
+  for (const thing of things) {
+    const { project, stage, kind, name, detail } = thing
+    const key = JSON.stringify([project, stage, kind, detail ?? name])
+    alike.set(key, [...(alike.get(key) ?? []), thing])
+  }
+  return [...alike.values()].map((group) => {
+    const names = group.slice(0, MAX_NAMES).map(({ name }) => name)
+    const more = group.length > MAX_NAMES ? ` and ${group.length - MAX_NAMES} more` : ''
+    return nameMissing({ kind: '', ...group[0], name: `${names.join(', ')}${more}` })
+  })
+}
+
 /** What the stages of an archive's projects lack, each entry with its stage, and its project where there are several. */
 export const missingOf = <T extends NotInArchive>(
   projects: readonly {
@@ -91,11 +109,11 @@ export interface MissingPart {
  */
 export function describeMissing(subject: string, { complete, notExported }: Stated): readonly MissingPart[] {
   const sentence = (completeness: Completeness): string => `${subject} ${COMPLETENESS_TEXT[completeness]}`
-  const things = (wanted: boolean): readonly string[] =>
-    notExported.filter((thing) => lacksRows(thing) === wanted).map(nameMissing)
+  const things = (wanted: boolean): readonly NotInArchive[] =>
+    notExported.filter((thing) => lacksRows(thing) === wanted)
   const parts = [
-    { sentence: sentence('rows missing'), things: things(true) },
-    { sentence: sentence('no rows missing'), things: things(false) },
+    { sentence: sentence('rows missing'), things: things(true).map(nameMissing) },
+    { sentence: sentence('no rows missing'), things: nameAlike(things(false)) },
   ].filter((part) => part.things.length > 0)
   const isUnknown = complete === undefined || complete === null
   return isUnknown ? [...parts, { sentence: sentence('not known'), things: [] }] : parts

@@ -257,6 +257,42 @@ test.each([
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(message) })
 })
 
+test('where an event trigger forbids to drop what an import has loaded, the schema that stays is named, and how it goes', async () => {
+  const target = await createExternalDatabase('CREATE TABLE note (id int PRIMARY KEY); INSERT INTO note VALUES (1)')
+  onTestFinished(() => target.drop())
+  const file = join(await temporaryFolder(), 'note.jsonl.gz')
+  expect((await runCommand(['data:export', target.owner.href, '--output', file])).code).toBe(0)
+  await query(
+    target.database.superuserUrl,
+    `CREATE SCHEMA operator; GRANT USAGE ON SCHEMA operator TO PUBLIC;
+     CREATE FUNCTION operator.refuse() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'drop nothing'; END $$;
+     CREATE EVENT TRIGGER refuse ON sql_drop EXECUTE FUNCTION operator.refuse()`,
+  )
+  const { code, stderr } = await runCommand(['data:import', file, target.owner.href, '--yes', '--quiet'])
+  expect(code).toBe(1)
+  const [, statement] =
+    /^warning: the schema wharf_direct_.* drop nothing; .*: (DROP SCHEMA "\w+" CASCADE)$/m.exec(stderr) ?? []
+  expect(statement, stderr).toBeDefined()
+  await query(target.database.superuserUrl, `DROP EVENT TRIGGER refuse; ${statement}`)
+  expect(await query(target.owner.href, 'SELECT id FROM note')).toEqual([{ id: 1 }])
+})
+
+test('what a login that only reads cannot take along is named in a line for each kind, however many things it is', async () => {
+  const target = await createExternalDatabase(
+    Array.from({ length: 10 }, (_, n) => `CREATE TABLE t${n} (n int)`).join('; '),
+  )
+  onTestFinished(() => target.drop())
+  const { stderr } = await runCommand(['data:export', target.reader.href, '--output', '-', '--quiet'])
+  const { username: reader } = target.reader
+  expect(stderr.split('\n')).toEqual([
+    expect.stringContaining('warning: the archive lacks things that no archive can hold'),
+    `  live: grant t0, t1, t2, t3, t4, t5, t6, t7 and 2 more (SELECT to ${reader})`,
+    `  live: grant the stage's schema (USAGE to ${reader})`,
+    `  live: owner t0, t1, t2, t3, t4, t5, t6, t7 and 2 more (belongs to ${target.owner.username})`,
+    '',
+  ])
+})
+
 test('what an import left whose process was killed is dropped by the next one, and what one that lives loads into is not', async () => {
   const target = await createExternalDatabase('CREATE TABLE note (id int); INSERT INTO note VALUES (1), (2)')
   onTestFinished(() => target.drop())

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { proveCommand } from '../../src/data-folder/command-proof.ts'
 import { readProofSecret } from '../../src/data-folder/service-proof.ts'
 import { logStages } from '../../src/events/log-stages.ts'
@@ -10,6 +10,8 @@ import { eventually } from '../support/eventually.ts'
 import type { ApiAnswer } from '../support/http/api-client.ts'
 import { hasPgBouncer, startPgBouncer } from '../support/servers/pgbouncer.ts'
 import { openSession, query } from '../support/servers/sessions.ts'
+import { startTcpRelay } from '../support/servers/tcp-relay.ts'
+import { MAY_ATTACH } from '../support/service/attached-location.ts'
 import { applyScript, createProject, loginUrl } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
@@ -353,4 +355,52 @@ test('a project whose database is gone is detached by force, and without where n
   await detach('never')
   expect((await root.delete('/projects/forced/attachment')).status).toBe(502)
   expect((await root.delete('/projects/forced/attachment?force=true')).status).toBe(204)
+})
+
+test('a database that is lost while it is looked at is named, and it is not said to be the one of Wharf', async () => {
+  let isBroken = false
+  const relay = await startTcpRelay(external.owner.href, (breakOff) => ({
+    asks(chunk) {
+      if (isBroken && chunk.includes('pg_identify_object')) breakOff()
+      return true
+    },
+    answers: () => true,
+  }))
+  onTestFinished(() => relay.cut())
+  const address = new URL(external.owner)
+  address.port = new URL(relay.url).port
+  const other = await startWharf({ environment: MAY_ATTACH })
+  onTestFinished(() => other.close())
+  const json = { slug: 'lost', attach: { address: address.href, stages: LIVE } }
+  expect((await other.root.post('/projects', { json })).status).toBe(201)
+  isBroken = true
+  const seen = await other.root.get('/projects/lost/attachment')
+  expect(seen, seen.text).toMatchObject({
+    status: 502,
+    json: { detail: expect.stringMatching(/the connection to postgres:.* was lost$/) },
+  })
+  expect(seen.headers['retry-after']).toBe('30')
+})
+
+test('of a database without an encoding, a name that is not UTF-8 is what the look at it says', async () => {
+  const address = new URL(external.owner)
+  address.pathname = `${address.pathname}_names`
+  const name = address.pathname.slice(1)
+  await query(
+    external.database.superuserUrl,
+    `CREATE DATABASE ${name} OWNER ${address.username} TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE 'C'`,
+  )
+  await query(address.href, `DO $$ BEGIN EXECUTE E'CREATE SCHEMA names; CREATE TABLE names."n\\xff" ()'; END $$`)
+  await attached('names', address, [{ slug: 'live', schema: 'names' }])
+  const seen = await wharf.root.get('/projects/names/attachment')
+  expect(seen, seen.text).toMatchObject({
+    status: 409,
+    json: {
+      detail: expect.stringMatching(
+        /a name in schema "names" has text that PostgreSQL cannot give as UTF-8.*: rename it/,
+      ),
+    },
+  })
+  await detach('names')
+  await query(external.database.superuserUrl, `DROP DATABASE ${name} WITH (FORCE)`)
 })

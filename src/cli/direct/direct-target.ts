@@ -6,6 +6,7 @@ import type { TransferTarget } from '../transfer/transfer-target.ts'
 import { readDirectAddress } from './direct-address.ts'
 import { withDirectDatabase } from './direct-database.ts'
 import { withSpoolFolder } from './spool-folder.ts'
+import { warningOfLeft } from './warning-of-left.ts'
 
 /**
  * Connects to a database that is named by its address, for as long as archives are imported into it.
@@ -37,13 +38,15 @@ export async function withDirectTarget<T>(
           }
           const target = { ...source, slug: project }
           const policy = allowIncomplete === undefined ? {} : { allowIncomplete }
-          const imported = await importDirect(target, (use) => use(counted()), {
-            ...{ limits, spoolFolder, spoolReserveBytes, signal, ...policy },
-            confirm: async ({ archived }) => {
-              if (archived.roles.length > 0) throw withSystem()
-              return true
-            },
-          })
+          const imported = await warningOfLeft(context, (onLeft) =>
+            importDirect(target, (use) => use(counted()), {
+              ...{ limits, spoolFolder, spoolReserveBytes, signal, onLeft, ...policy },
+              confirm: async ({ archived }) => {
+                if (archived.roles.length > 0) throw withSystem()
+                return true
+              },
+            }),
+          )
           return imported ? [imported] : []
         },
       }),

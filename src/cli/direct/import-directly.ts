@@ -14,6 +14,7 @@ import { type FileProgress, fileProgressLine, showProgress } from '../terminal/p
 import { readDirectAddress } from './direct-address.ts'
 import { withDirectDatabase } from './direct-database.ts'
 import { withSpoolFolder } from './spool-folder.ts'
+import { warningOfLeft } from './warning-of-left.ts'
 
 /** A file, and the database that it is imported into. */
 interface Planned {
@@ -112,9 +113,11 @@ async function send(
   }
   const policy = { allowEdited, ...(allowIncomplete !== undefined && { allowIncomplete }) }
   return showProgress({ signal, ...context }, { quiet, line: (seconds) => fileProgressLine(progress, seconds) }, () =>
-    importDirect(target, (use) => use(counted()), {
-      ...{ limits, spoolFolder, spoolReserveBytes: limits.spoolReserveBytes, signal, ...policy },
-      confirm: goesOn,
-    }),
+    warningOfLeft({ signal, ...context }, (onLeft) =>
+      importDirect(target, (use) => use(counted()), {
+        ...{ limits, spoolFolder, spoolReserveBytes: limits.spoolReserveBytes, signal, ...policy },
+        ...{ confirm: goesOn, onLeft },
+      }),
+    ),
   )
 }

@@ -25,6 +25,9 @@ export interface Verdict {
 const PUBLIC = 'public'
 const DATABASE_OWNER = 'pg_database_owner'
 
+/** What the owner of a database may not do, as a comment in SQL. */
+const BY_SUPERUSER = ' -- by a superuser'
+
 /** How many names a sentence has. */
 const MAX_NAMES = 5
 
@@ -49,7 +52,7 @@ export function exportVerdict({ schema, rights, relations }: Examined): Verdict 
   const hidden = relations.filter(({ hidesRows }) => hidesRows)
   if (hidden.length > 0) {
     reasons.push(`row-level security hides rows of ${listed(hidden.map(({ name }) => name))} from ${rights.login}`)
-    missing.push(`ALTER ROLE ${login} BYPASSRLS`)
+    missing.push(`ALTER ROLE ${login} BYPASSRLS${BY_SUPERUSER}`)
   }
   return { reasons, missing }
 }
@@ -62,7 +65,8 @@ function readGrants(schema: string, relations: readonly ExaminedRelation[], logi
     if (unreadable.length > 1 && unreadable.length === ofKind.length) {
       return [`GRANT SELECT ON ALL ${kind}S IN SCHEMA ${quoteIdentifier(schema)} TO ${login}`]
     }
-    return unreadable.map(({ name }) => `GRANT SELECT ON ${kind} ${quoteQualified(schema, name)} TO ${login}`)
+    const names = unreadable.map(({ name }) => quoteQualified(schema, name))
+    return names.length === 0 ? [] : [`GRANT SELECT ON ${kind} ${names.join(', ')} TO ${login}`]
   })
 }
 
@@ -144,7 +148,7 @@ function ownership({ type, identity, owner, ownerIsSuperuser }: ForeignObject, r
   const options = saysMembership(rights) ? ' WITH INHERIT TRUE, SET TRUE' : ''
   if (!ownerIsSuperuser) return `GRANT ${quoteIdentifier(owner)} TO ${login}${options}`
   const kind = IN_STATEMENTS[type] ?? type.toUpperCase()
-  return `ALTER ${kind} ${identity} OWNER TO ${login}`
+  return `ALTER ${kind} ${identity} OWNER TO ${login}${BY_SUPERUSER}`
 }
 
 function listed(names: readonly string[]): string {

@@ -1,6 +1,7 @@
 import { PASSWORD_MISSING } from '../../contract/attachment.ts'
 import { connectFailure } from '../../database/address/connect-failure.ts'
 import { sqlState } from '../../database/sqlstate.ts'
+import { databaseFailure } from '../../database/sqlstate-meanings.ts'
 import { AppError, isAppError } from '../../errors.ts'
 
 /** Seconds after which it is worth trying again what passes by itself. */
@@ -25,6 +26,17 @@ export function attachedFailure(name: string, error: unknown): unknown {
   if (!isAppError(failure, 'DATABASE_UNAVAILABLE')) return failure
   const isRefused = REFUSED.test(sqlState(failure.cause) ?? '')
   return failed(failure, failure.message, isRefused ? {} : { retryAfterSeconds: RETRY_SECONDS })
+}
+
+/**
+ * The same of a database that was lost while it was being used.
+ *
+ * @returns the error itself where it was not.
+ */
+export function lostMeanwhile(name: string, error: unknown): unknown {
+  const failure = databaseFailure(error)
+  if (!isAppError(failure, 'DATABASE_UNAVAILABLE')) return error
+  return failed(failure, `the connection to ${name} was lost`, { retryAfterSeconds: RETRY_SECONDS })
 }
 
 const failed = (cause: AppError, detail: string, retry: { readonly retryAfterSeconds?: number } = {}): AppError =>

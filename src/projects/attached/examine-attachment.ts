@@ -4,6 +4,7 @@ import { examineLogin, type LoginReport } from '../../database/address/examine-l
 import type { CatalogQuery } from '../../database/address/login-rights.ts'
 import type { ImportMode } from '../../database/address/login-verdicts.ts'
 import type { Database, Queryable } from '../../database/database.ts'
+import { unreadableText } from '../../database/unreadable-text.ts'
 import { isAppError } from '../../errors.ts'
 import { readAttachedVersion } from '../../events/attached/attached-version.ts'
 import type { Seal } from '../../lib/seal.ts'
@@ -11,6 +12,7 @@ import type { Project } from '../projects.ts'
 import type { ProjectDatabase } from '../stage-database.ts'
 import type { Stage } from '../stages.ts'
 import type { AttachedDatabases } from './attached-databases.ts'
+import { lostMeanwhile } from './attached-failure.ts'
 import { readAttachment } from './attachment.ts'
 
 /** How an import would come into a stage, and why not in a better way. @throws {AppError} CONFLICT where it cannot be looked at. */
@@ -22,7 +24,7 @@ export type ReadImportWay = (
  * Looks what the login of an attached project may do with each of its stages, by the catalogs alone.
  *
  * @param readImportWay as imports themselves find it out, where rights would allow one.
- * @throws {AppError} NOT_FOUND, FORBIDDEN, ATTACHED_FAILED.
+ * @throws {AppError} NOT_FOUND, FORBIDDEN, ATTACHED_FAILED; CONFLICT where a name cannot be read.
  */
 export async function examineAttachment(
   {
@@ -37,11 +39,20 @@ export async function examineAttachment(
   const found = await attached.of(project, 'exports')
   const { database } = found
   const query: CatalogQuery = async (sql, parameters = []) => (await database.pool.query(sql, [...parameters])).rows
-  const reports: ExaminedStage[] = []
-  for (const stage of project.stages) {
+  const examine = async (stage: Stage): Promise<ExaminedStage> => {
     const logProblems = stage.loggedSince ? await problemsOf(database, stage) : []
     const report = await examineLogin(query, stage.schemaName)
-    reports.push({ stage, report: await withImportWay(report, { ...found, stage }, readImportWay), logProblems })
+    return { stage, report: await withImportWay(report, { ...found, stage }, readImportWay), logProblems }
+  }
+  const reports: ExaminedStage[] = []
+  for (const stage of project.stages) {
+    const examined = examine(stage).catch((error: unknown) => {
+      throw (
+        unreadableText(error, `a name in schema "${stage.schemaName}"`, 'rename it in the database') ??
+        lostMeanwhile(name, error)
+      )
+    })
+    reports.push(await examined)
   }
   const [{ report } = { report: { version: '', isSuperuser: false } }] = reports
   return {

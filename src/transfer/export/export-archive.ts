@@ -1,6 +1,7 @@
 import type { ArchiveWriter } from '../../archive/archive-writer.ts'
 import { ARCHIVE_VERSION } from '../../archive/lines.ts'
 import type { Transaction } from '../../database/database.ts'
+import { unreadableText } from '../../database/unreadable-text.ts'
 import { attachedEventPages } from '../../events/attached/attached-event-pages.ts'
 import { eventPages } from '../../events/event-pages.ts'
 import { readLogStart } from '../../events/log-start.ts'
@@ -18,7 +19,6 @@ import type { ReadingSession } from './reading-session.ts'
 import { RowStream, type StreamedTable, tableRows } from './row-stream.ts'
 import type { SourceSnapshot } from './snapshot.ts'
 import { partOf } from './table-cursors.ts'
-import { unreadableText } from './unreadable-text.ts'
 
 export interface ArchiveSource {
   readonly projects: readonly DeclaredProject[]

@@ -5,6 +5,7 @@ import type { ExportSelection } from '../../contract/export.ts'
 import type { Database } from '../../database/database.ts'
 import { endSessionsNamed } from '../../database/end-sessions.ts'
 import { SQLSTATE, sqlMessage, sqlState } from '../../database/sqlstate.ts'
+import { unreadableText } from '../../database/unreadable-text.ts'
 import { AppError, conflict } from '../../errors.ts'
 import type { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
 import type { FindRoles } from '../../projects/role-names.ts'
@@ -14,7 +15,6 @@ import { type ArchiveSource, exportArchive, type RowsObserver } from './export-a
 import type { LineLimits } from './line-limits.ts'
 import type { SnapshotOptions } from './locked-source.ts'
 import type { SourceSnapshot } from './snapshot.ts'
-import { unreadableText } from './unreadable-text.ts'
 
 /** How often an export starts over because a stage was changed or swapped while it was being opened. */
 const MAX_ATTEMPTS = 10

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { RowsPolicy } from '../../../archive/assert-rows.ts'
 import type { ImportedProject } from '../../../contract/import.ts'
-import { conflict, invalidRequest } from '../../../errors.ts'
+import { sqlMessage } from '../../../database/sqlstate.ts'
+import { conflict, invalidRequest, isAppError } from '../../../errors.ts'
 import type { ProjectDatabase } from '../../../projects/stage-database.ts'
 import type { Stage } from '../../../projects/stages.ts'
 import type { LineLimits } from '../../export/line-limits.ts'
@@ -35,6 +36,8 @@ export interface DirectOptions extends SessionOptions, RowsPolicy {
   readonly spoolReserveBytes: number
   readonly allowEdited?: boolean
   readonly onRows?: NonNullable<ImportOptions['onRows']>
+  /** Called with a schema of the import's own that stays in the database, and why. The next import there tries to drop it. */
+  readonly onLeft?: (schema: string, problem: string) => void
   /**
    * Called when the archive has arrived, with what would become of the stages; nothing has changed yet.
    *
@@ -77,9 +80,26 @@ export async function importDirect(
     return toImported(compared, loaded, undefined, { undoHours: 0 })
   } finally {
     for (const { rollback } of loaded) rollback()
-    await Promise.allSettled(made.map((name) => dropExternalSchema(target.database, name, { isKept: false })))
+    for (const name of made) {
+      const problem = await dropLeft(target, name)
+      if (problem !== undefined) options.onLeft?.(name, problem)
+    }
     names?.release()
     await archive.file.remove()
+  }
+}
+
+/** @returns why it could not be dropped; undefined where it is not there. */
+async function dropLeft({ database }: DirectTarget, name: string): Promise<string | undefined> {
+  try {
+    return (await dropExternalSchema(database, name, { isKept: false })) ? undefined : 'somebody uses it'
+  } catch (error) {
+    const problem = isAppError(error) ? error.message : (sqlMessage(error) ?? 'the connection was lost')
+    const asked = database.pool.query('SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1', [name])
+    return asked.then(
+      ({ rowCount }) => (rowCount === 0 ? undefined : problem),
+      () => problem,
+    )
   }
 }
 

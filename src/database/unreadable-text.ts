@@ -1,8 +1,8 @@
-import { SQLSTATE, sqlState } from '../../database/sqlstate.ts'
-import { type AppError, conflict } from '../../errors.ts'
+import { type AppError, conflict } from '../errors.ts'
+import { SQLSTATE, sqlState } from './sqlstate.ts'
 
 /**
- * The failure of an export that meets text which PostgreSQL cannot give as UTF-8: what it keeps as `SQL_ASCII` can be any
+ * The failure of what meets text which PostgreSQL cannot give as UTF-8: what it keeps as `SQL_ASCII` can be any
  * bytes, and other encodings have characters that UTF-8 has not. Undefined for other failures.
  *
  * @param what has the text. @param remedy what helps.
