@@ -28,15 +28,11 @@ export interface NewNotification {
   readonly data: object | null
 }
 
-/**
- * Decides who gets the notifications that were written since. Any number of processes may do so at once.
- *
- * @returns whether there can be more.
- */
-export async function addressNotifications({ prisma }: Database, describe: Describe): Promise<boolean> {
+/** Decides who gets the notifications that were written, the oldest first. Any number of processes may do so at once. */
+export async function addressNotifications({ prisma }: Database, describe: Describe): Promise<void> {
   const isAny = await prisma.notification.findFirst({ where: { addressedAt: null }, select: { id: true } })
-  if (!isAny) return false
-  return prisma.$transaction(async (tx) => {
+  if (!isAny) return
+  await prisma.$transaction(async (tx) => {
     const found = await tx.$queryRaw<NewNotification[]>`
       SELECT id, type, job_id AS "jobId", schedule_id AS "scheduleId", data FROM control.notification WHERE addressed_at IS NULL
        ORDER BY created_at LIMIT ${BATCH} FOR UPDATE SKIP LOCKED`
@@ -50,7 +46,6 @@ export async function addressNotifications({ prisma }: Database, describe: Descr
       if (description && ids.length > 0) await address(tx, id, description.data, ids)
       else await tx.notification.delete({ where: { id } })
     }
-    return found.length === BATCH
   })
 }
 

@@ -63,7 +63,6 @@ export function startSending(services: SendingServices, timings: SendingTimings)
     }
   }
   const look = async (): Promise<void> => {
-    while (await addressNotifications(control, services.describe));
     for (const attempt of await take({ limit: MAX_AT_ONCE - sending.size })) {
       const work = sendFrom(attempt)
         .catch(warn)
@@ -71,11 +70,15 @@ export function startSending(services: SendingServices, timings: SendingTimings)
       sending.add(work)
     }
   }
-  const looking = repeat(timings.notifyMs, look, warn)
+  // Beside each other, so that neither keeps the other from going on.
+  const turns = [
+    repeat(timings.notifyMs, () => addressNotifications(control, services.describe), warn),
+    repeat(timings.notifyMs, look, warn),
+  ]
   return {
     async stop() {
       stopped = true
-      await looking.stop()
+      await Promise.all(turns.map((turn) => turn.stop()))
       await within(timings.graceMs, Promise.all(sending), () => undefined)
       stopping.abort()
       await Promise.all(sending)

@@ -11,6 +11,7 @@ import {
   type SeenSchedule,
   showSchedule,
 } from '../support/jobs/schedules.ts'
+import { makeScheduleOfDraft } from '../support/notifications/failing-schedule.ts'
 import { startReceiver } from '../support/notifications/receiver.ts'
 import { deliveriesOf, makeWebhook, SENDING } from '../support/notifications/webhooks.ts'
 import { applyScript, createProject } from '../support/service/projects.ts'
@@ -55,11 +56,14 @@ test('when a run succeeds, its ping is asked for, and nothing else', async () =>
 
 test('a ping is told of starts and failures, if it asks for them', async () => {
   const receiver = await startReceiver(200)
-  await createProject(wharf, 'short', 'CREATE TABLE t (n int)')
-  const made = await schedule({ ping: { url: `${receiver.url}/uuid/?key=1`, start: true, fail: true } }, 'short')
+  const ping = { url: `${receiver.url}/uuid/?key=1`, start: true, fail: true }
+  const { schedule: made, letFail } = await makeScheduleOfDraft(wharf, 'short', { ping })
+  onTestFinished(async () => {
+    await wharf.root.delete(`/schedules/${made.id}`)
+  })
   await runWhenDue(wharf, made)
   await eventually(() => pathsOf(receiver)).toEqual(['GET /uuid/start?key=1', 'GET /uuid/?key=1'])
-  await wharf.root.delete('/projects/short')
+  await letFail()
   await runWhenDue(wharf, made)
   await eventually(() => pathsOf(receiver).slice(2)).toEqual(['GET /uuid/start?key=1', 'GET /uuid/fail?key=1'])
 })
@@ -160,13 +164,15 @@ test('an archive that is much smaller than the one before it is told, and one th
 test('a last archive that is too old is told once, until there is a newer one', async () => {
   const receiver = await startReceiver()
   const made = await schedule({ alarms: { maxAgeHours: 24 }, verify: true })
-  await watch(receiver, made)
+  const webhook = await watch(receiver, made)
   const agesSent = async (): Promise<string[]> => {
     for (let count = 0; count < 2; count += 1) await noteOverdue(wharf.container.control)
     await eventually(() => wharf.database.query('SELECT FROM control.notification WHERE addressed_at IS NULL')).toEqual(
       [],
     )
-    await eventually(() => wharf.database.query(`SELECT FROM control.delivery WHERE status = 'waiting'`)).toEqual([])
+    await eventually(async () =>
+      (await deliveriesOf(wharf.root, webhook)).filter(({ status }) => status === 'waiting'),
+    ).toEqual([])
     return bodiesOf(receiver).map(({ data }) => data.archive.lastAt)
   }
   expect(await agesSent()).toEqual([])

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { runCommand } from '../support/cli/cli.ts'
 import { dsnOf } from '../support/cli/dsn.ts'
 import { eventually } from '../support/eventually.ts'
-import { makeSchedule, runWhenDue, type SeenSchedule } from '../support/jobs/schedules.ts'
+import { runWhenDue, type SeenSchedule } from '../support/jobs/schedules.ts'
+import { makeScheduleOfDraft } from '../support/notifications/failing-schedule.ts'
 import { startReceiver } from '../support/notifications/receiver.ts'
 import { type MailServer, startMailServer } from '../support/notifications/smtp-server.ts'
 import { makeWebhook, SENDING, untilDelivery } from '../support/notifications/webhooks.ts'
-import { createProject } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 /** What a chat could take for more than text. */
@@ -22,9 +22,9 @@ beforeAll(async () => {
     WHARF_MAIL_FROM: 'wharf@example.org',
   }
   wharf = await startWharf({ ...SENDING, environment: { ...SENDING.environment, ...mail } })
-  await createProject(wharf, 'shop', 'CREATE TABLE t (n int)')
-  schedule = await makeSchedule(wharf.root, 'shop', { name: NAME })
-  await wharf.root.delete('/projects/shop')
+  const draft = await makeScheduleOfDraft(wharf, 'shop', { name: NAME })
+  schedule = draft.schedule
+  await draft.letFail()
 })
 afterAll(async () => {
   await wharf?.close()
@@ -58,7 +58,7 @@ test('Slack gets a text in which no name means more than itself', async () => {
   const [title, ...lines] = body.text.split('\n')
   expect(title).toBe('⚠️ *Export of shop failed: NOT_FOUND*')
   expect(lines).toContain('Schedule: &lt;!channel&gt; @everyone [x](http://evil.example) *bold*')
-  expect(lines).toContainEqual(expect.stringMatching(/^Reason: there is no project "shop"/))
+  expect(lines).toContainEqual(expect.stringMatching(/^Reason: .*"draft"/))
   expect(lines.at(-1)).toBe(`<${job}|More>`)
 })
 

@@ -30,6 +30,9 @@ async function startVerifier(answer: (count: number) => 'take' | 'break off' | n
   const ids: string[] = []
   const secrets: string[] = []
   const broken: unknown[] = []
+  /** Paths of requests that came before the one before them was answered. */
+  const overlapping: string[] = []
+  const open = new Set<string>()
   const server = await serveHttp(async (request, response) => {
     const received = server.requests.at(-1)
     try {
@@ -40,6 +43,10 @@ async function startVerifier(answer: (count: number) => 'take' | 'break off' | n
     } catch (error) {
       broken.push(error)
     }
+    const { url: path = '' } = request
+    if (open.has(path)) overlapping.push(path)
+    open.add(path)
+    response.once('close', () => open.delete(path))
     ids.push(String(request.headers['webhook-id']))
     const what = answer(ids.length)
     if (what === 'break off') return void request.socket.destroy()
@@ -47,7 +54,7 @@ async function startVerifier(answer: (count: number) => 'take' | 'break off' | n
     response.statusCode = 204
     response.end()
   })
-  return { ...server, ids, secrets, broken }
+  return { ...server, ids, secrets, broken, overlapping }
 }
 
 function verifies(secret: string, body: string, headers: Record<string, string>): boolean {
@@ -130,9 +137,9 @@ test('where the end of a job is not committed, nothing is told of it', async () 
   await fail(prisma, job, ERROR)
 })
 
-test('several processes never send one notification twice', async () => {
+test('several processes never send one notification twice, nor two at once to one webhook', async () => {
   const receiver = await startVerifier(() => 20)
-  const webhooks = await Promise.all(numbers(0, 5).map(() => hook(receiver.url)))
+  const webhooks = await Promise.all(numbers(0, 5).map((number) => hook(`${receiver.url}/${number}`)))
   receiver.secrets.push(...webhooks.map(({ secret }) => secret))
   for (const { id } of webhooks) {
     for (let count = 0; count < 4; count += 1) await wharf.root.post(`/webhooks/${id}/test`)
@@ -142,7 +149,7 @@ test('several processes never send one notification twice', async () => {
   await Promise.all(senders.map(({ stop }) => stop()))
   expect(new Set(receiver.ids).size).toBe(20)
   expect(await leftOver()).toEqual([])
-  expect(receiver.broken).toEqual([])
+  expect([receiver.broken, receiver.overlapping]).toEqual([[], []])
 })
 
 /** Sends, in this process, what there is to send. */

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { eventually } from '../support/eventually.ts'
 import { type ReceivedRequest, serveHttp, type TestServer } from '../support/http/serve-http.ts'
 import { askExport, jobOf, untilEnded } from '../support/jobs/jobs.ts'
-import { makeSchedule, runWhenDue } from '../support/jobs/schedules.ts'
+import { runWhenDue } from '../support/jobs/schedules.ts'
+import { makeScheduleOfDraft } from '../support/notifications/failing-schedule.ts'
 import { startReceiver } from '../support/notifications/receiver.ts'
 import { deliveriesOf, makeWebhook, SENDING, untilDelivery } from '../support/notifications/webhooks.ts'
 import { createProject } from '../support/service/projects.ts'
@@ -83,16 +84,15 @@ test('a request that was changed on its way is not verified', async () => {
 
 test('a run of a schedule that fails says why, and whose it is', async () => {
   const receiver = await startReceiver()
-  await createProject(wharf, 'short', 'CREATE TABLE t (n int)')
-  const schedule = await makeSchedule(wharf.root, 'short', { name: 'nightly' })
+  const { schedule, letFail } = await makeScheduleOfDraft(wharf, 'short', { name: 'nightly' })
   await hook(receiver.url, { schedules: [schedule.id], events: ['job.failed'] })
-  await wharf.root.delete('/projects/short')
+  await letFail()
   await runWhenDue(wharf, schedule)
   await eventually(() => receiver.requests.length).toBe(1)
   expect(JSON.parse(first(receiver).body)).toMatchObject({
     type: 'job.failed',
     data: {
-      job: { status: 'failed', error: { code: 'NOT_FOUND', detail: expect.stringContaining('"short"') } },
+      job: { status: 'failed', error: { code: 'NOT_FOUND', detail: expect.stringContaining('"draft"') } },
       projects: ['short'],
       schedule: { id: schedule.id, name: 'nightly' },
     },
@@ -201,6 +201,16 @@ test('a receiver that never answers delays neither jobs nor other receivers', as
   expect((await deliveriesOf(wharf.root, quick)).map(({ status }) => status)).toEqual(['sent', 'sent', 'sent'])
   expect((await deliveriesOf(wharf.root, slow)).map(({ status }) => status)).toEqual(['waiting', 'waiting', 'waiting'])
   expect(silent.requests).toHaveLength(1)
+})
+
+test('a receiver whose answer never ends has said enough with its status', async () => {
+  const endless = await serveHttp((_, response) => {
+    const timer = setInterval(() => response.write(' '.repeat(65_536)), 5)
+    response.on('close', () => clearInterval(timer))
+  })
+  const webhook = await hook(endless.url)
+  await wharf.root.post(`/webhooks/${webhook.id}/test`)
+  await untilDelivery(wharf.root, webhook, { status: 'sent', answered: 200, attempt: 1 })
 })
 
 test('after its secret was changed, requests are signed with both for a day', async () => {

@@ -10,7 +10,7 @@ export function addWebhookCommands(program: Command, run: Run): void {
     program
       .command('webhook:create')
       .description(
-        'have notifications sent to a URL, and print the secret that they are signed with; it is not shown again',
+        'have notifications sent to a URL, a chat or a mailbox; prints the secret that they are signed with, which is not shown again',
       )
       .requiredOption('--name <name>', 'what it is for')
       .option(
