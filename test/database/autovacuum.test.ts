@@ -73,7 +73,7 @@ describe.runIf(programs !== undefined)('on a server that vacuums all the time', 
       await comeEvery('1h')
       expect((await sendArchive(wharf.root, archive, { query: '?targetSlug=noted' })).status).toBe(200)
       const others = { left_alone: 100, small: 100, split: 100, split_all: 100 }
-      expect(await parts()).toEqual({ ...others, large: 30 })
+      expect(await parts()).toEqual({ ...others, large: 10 })
       await comeEvery('1s')
       await eventually(parts).toEqual({ ...others, large: 100 })
     })
