@@ -69,6 +69,8 @@ export function createMetrics({ control, queue, endedJobs, deliveryCounts, check
       async collect() {
         const [figures] = await Promise.allSettled([within(READ_MS, read(), () => [])])
         this.reset()
+        // One without labels would be 0 then, and is to be left out.
+        if (labelNames.length === 0) this.remove()
         if (figures.status === 'rejected') return
         for (const [labels, value] of figures.value) this.set(labels, value)
       },

@@ -50,6 +50,14 @@ test('the dashboard and the rules for alerts ask only for figures that there are
   expect(names.filter((name) => !figures.includes(name))).toEqual([])
 })
 
+test('a figure that is not known is left out, and is not 0', async () => {
+  const wharf = await startWharf()
+  const { text } = await wharf.root.get('/metrics')
+  await wharf.close()
+  expect(text).toMatch(/^wharf_archives_damaged 0$/m)
+  expect(text).not.toMatch(/^wharf_backup_last_success_timestamp_seconds /m)
+})
+
 test('no panels of the dashboard share an id, or their place', () => {
   expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length)
   const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
