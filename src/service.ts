@@ -1,8 +1,8 @@
 import { stat, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { type ApiAddress, assertFree } from './api/assert-free.ts'
 import type { Listening } from './api/listen.ts'
 import { startApi, startMonitoring } from './api/start-api.ts'
+import { assertWhole } from './backup/installation.ts'
 import { startBackups } from './backup/start-backups.ts'
 import { type Config, mailSettingsOf } from './config.ts'
 import { type Container, createContainer, rootTokenOf } from './container.ts'
@@ -24,7 +24,7 @@ import { createLifecycle, type Lifecycle } from './lifecycle.ts'
 import type { Logger } from './logger.ts'
 import { startSending } from './notifications/start-sending.ts'
 import { repairLogs } from './projects/attached/repair-logs.ts'
-import { ensureDemoProject } from './projects/demo-project.ts'
+import { demoMarker, ensureDemoProject } from './projects/demo-project.ts'
 import { sweepDoubts } from './transfer/import/external/settle-doubts.ts'
 import { sweepShadowSchemas } from './transfer/import/shadow-schemas.ts'
 import { readVersion } from './version.ts'
@@ -105,6 +105,7 @@ async function start(options: ServiceOptions, lifecycle: Lifecycle): Promise<Ser
     lifecycle,
     ...(options.jobTimings && { jobTimings: options.jobTimings }),
   })
+  await assertWhole(container.control.prisma)
   if (!config.databaseUrl) await makeDemoOnce(container)
   startSweeping(container, lifecycle)
   await startJobs(container, lifecycle, parts)
@@ -234,7 +235,7 @@ function startSweeping(container: Container, lifecycle: Lifecycle): void {
 
 /** The demo project is made once: after it is deleted, the next start does not make it again. */
 async function makeDemoOnce(container: Container): Promise<void> {
-  const marker = join(container.config.dataDir, 'demo-made')
+  const marker = demoMarker(container.config.dataDir)
   if (await unlessMissing(stat(marker))) return
   await ensureDemoProject(container, AbortSignal.timeout(60_000))
   await writeFile(marker, '')

@@ -1,4 +1,5 @@
 import type { Queryable } from '../database/database.ts'
+import { databaseUnsuitable } from '../errors.ts'
 
 /** The id of this installation, by which its backups are told from those of others. */
 export async function readInstallation(control: Queryable): Promise<string> {
@@ -9,3 +10,12 @@ export async function readInstallation(control: Queryable): Promise<string> {
 /** The last backup that was written whole; null where none was. */
 export const findLastBackup = (control: Queryable) =>
   control.backup.findFirst({ where: { bytes: { not: null } }, orderBy: { beganAt: 'desc' } })
+
+/** @throws {AppError} DATABASE_UNSUITABLE where a recovery of it has not ended. */
+export async function assertWhole(control: Queryable): Promise<void> {
+  const { recoveredFrom } = await control.installation.findFirstOrThrow()
+  if (recoveredFrom === null) return
+  throw databaseUnsuitable(
+    `the recovery of this installation has not ended: run "wharf recover" again, with --backup ${recoveredFrom}`,
+  )
+}

@@ -102,6 +102,19 @@ function createProgram(
     .description('back up Wharf itself to where archives are: projects, roles, tokens, schedules, settings; no rows')
     .option('--json', 'print the result as one JSON object')
     .action(run(async () => (await import('./backup/run-backup.ts')).runBackup))
+  program
+    .command('recover <store>')
+    .description(
+      'bring Wharf back in an empty database, from its backup in a folder or s3://bucket/prefix, with the data',
+    )
+    .option('--backup <name>', 'this backup (default: the newest)')
+    .option(
+      '--key-file <file>',
+      'the file that has the key of the backup (default: WHARF_BACKUP_KEY, or the terminal asks)',
+    )
+    .option('--quiet', 'do not say what is being done')
+    .option('--json', 'print the result as one JSON object')
+    .action(run(async () => (await import('./recover/run-recover.ts')).runRecover))
   addDataCommands(program, run)
   addProjectCommands(program, run)
   addStageCommands(program, run)

@@ -131,6 +131,18 @@ export async function assertNotNewer(client: pg.Client): Promise<void> {
   )
 }
 
+/**
+ * Refuses what a newer version has written.
+ *
+ * @param name of its newest migration. @param what it is, and who wrote it.
+ * @throws {AppError} DATABASE_UNSUITABLE
+ */
+export async function assertKnownMigration(name: string, what: string): Promise<void> {
+  const known = (await readMigrations()).map((migration) => migration.name)
+  if (known.includes(name)) return
+  throw databaseUnsuitable(`${what}, which is newer than this one, ${readVersion()}: use that version, or a newer one`)
+}
+
 /** The names of the migrations that have not been applied, in their order. */
 export const missingMigrations = async (client: pg.Client): Promise<readonly string[]> =>
   (await missing(client, await readMigrations())).map(({ name }) => name)

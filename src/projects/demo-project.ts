@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Database } from '../database/database.ts'
 import type { Room } from '../database/room.ts'
@@ -13,6 +14,9 @@ const DEMO_PROJECT = 'demo'
 
 /** At the same place seen from `src/` and from `dist/`. */
 const DEMO_SCRIPT = fileURLToPath(new URL('../../demo/harbour.sql', import.meta.url))
+
+/** The file that says that the project was made once, or is not to be made. */
+export const demoMarker = (dataDir: string): string => join(dataDir, 'demo-made')
 
 interface DemoServices {
   readonly control: Database

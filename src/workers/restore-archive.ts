@@ -195,7 +195,7 @@ function readRestored(
  * The bytes as the store has them. They are held against the sum that was made while they were written: not every byte
  * of a gzip file is checked by its own sums.
  */
-async function* readStored(
+export async function* readStored(
   { artifacts }: Container,
   { key, finished }: WrittenArtifact,
 ): AsyncGenerator<Buffer, void, undefined> {

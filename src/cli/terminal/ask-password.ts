@@ -24,16 +24,18 @@ interface Asking {
  * Asks for a password on the terminal, which does not show it: on standard input, or where something else is piped into
  * that, on the terminal that the command was started from.
  *
- * @param name of whatever asks for it.
+ * @param name of whatever asks for it. @param remedy what helps where there is no terminal.
  * @throws {AppError} WRONG_USE where there is no terminal. What Ctrl-C interrupts is over as by any other Ctrl-C.
  */
-export async function askPassword({ environment: { stdin, stderr }, signal }: Asking, name: string): Promise<string> {
+export async function askPassword(
+  { environment: { stdin, stderr }, signal }: Asking,
+  name: string,
+  remedy = 'PGPASSWORD or a password file (~/.pgpass) can hold it',
+): Promise<string> {
   const opened = stdin.isTTY ? undefined : openTerminal(stdin)
   const terminal: Terminal | undefined = stdin.isTTY ? stdin : opened
   if (!terminal) {
-    throw wrongUse(
-      `${name} asks for a password, and there is no terminal to ask on: PGPASSWORD or a password file (~/.pgpass) can hold it`,
-    )
+    throw wrongUse(`${name} asks for a password, and there is no terminal to ask on: ${remedy}`)
   }
   // Before anybody is asked to type.
   terminal.setRawMode?.(true)
