@@ -38,12 +38,16 @@ export async function assertRecoverable(client: pg.Client, backup: string): Prom
     }
   }
   const found = (await tableExists(client, 'control.project')) ? await findUsed(client) : []
-  const { rows: foreign } = await client.query<{ schema: string }>(FOREIGN)
-  const there = [...found, ...foreign.map(({ schema }) => `tables in the schema "${schema}"`)]
+  const there = found.length > 0 ? found : await findForeign(client)
   if (there.length === 0) return 'is empty'
   throw conflict(
     `recovery needs an empty database, and this one has ${there.join(', ')}: set DATABASE_URL, or WHARF_DATA_DIR, to an empty one`,
   )
+}
+
+async function findForeign(client: pg.Client): Promise<readonly string[]> {
+  const { rows } = await client.query<{ schema: string }>(FOREIGN)
+  return rows.map(({ schema }) => `tables in the schema "${schema}"`)
 }
 
 async function findUsed(client: pg.Client): Promise<readonly string[]> {

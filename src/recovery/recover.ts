@@ -71,7 +71,10 @@ export async function recover(options: RecoveryOptions): Promise<Recovery> {
       await bringBack(container, backup.key, await openBackup(store, backup.key, options.passphrase))
     }
     if (config.databaseUrl === undefined) await writeFile(demoMarker(config.dataDir), '')
-    return await goOn(container, backup, options)
+    return await goOn(container, backup, options).catch((error: unknown) => {
+      options.say('did not end: run it again, and it goes on where it is')
+      throw error
+    })
   } finally {
     await lifecycle.close()
   }

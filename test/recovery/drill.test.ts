@@ -235,6 +235,14 @@ describe.skipIf(bin === undefined).each([['a folder'], ['a bucket']] as const)('
     expect(await dumpAll()).toEqual(dumps)
   })
 
+  test('a database that has an installation is refused, with what is there', async () => {
+    const { code, stderr } = await recover()
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(/has 3 projects, 1 token, 2 schedules, 1 job:/),
+    })
+  })
+
   test('tokens, roles, schedules and their archives work as before', async () => {
     const wharf = await start(true)
     try {
