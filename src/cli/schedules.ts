@@ -3,7 +3,7 @@ import { jobSchema } from '../contract/job.ts'
 import { wrongUse } from '../errors.ts'
 import { hasWildcards } from '../lib/wildcards.ts'
 import type { CommandContext } from './environment.ts'
-import { readCompression, readJobs, type SelectionOptions, toSelection } from './export/export-selection.ts'
+import { readCompression, readReading, type SelectionOptions, toSelection } from './export/export-selection.ts'
 import { findScheduleId } from './find-schedule.ts'
 import { encodedPath, type HttpClient } from './http.ts'
 import { formatChanged, formatRuns } from './schedule-runs.ts'
@@ -190,7 +190,7 @@ export async function runScheduleDelete(
 /** An export of `--project`, unless `--from` or `--to` makes it a transfer. */
 function toAsked(options: ScheduleCreateOptions, server: Server): object {
   const { project: projects = [], from, to } = options
-  const allowed = { ...(options.allowIncomplete && { allowIncomplete: true }), ...readJobs(options) }
+  const allowed = { ...(options.allowIncomplete && { allowIncomplete: true }), ...readReading(options) }
   if (from === undefined && to === undefined) {
     const all = projects.length === 0 ? [projectOf(undefined, server)] : projects
     const selection = toSelection(options)

@@ -59,6 +59,20 @@ const jobs = z
       'same for any number, but for its first line.',
   })
 
+/** How fast an export may be told to be, in bytes per second. */
+export const RATES = { min: 256 * 1024, max: 1024 ** 3 } as const
+
+const maxBytesPerSecond = z
+  .int()
+  .min(RATES.min)
+  .max(RATES.max)
+  .exactOptional()
+  .meta({
+    description:
+      'How many bytes of the archive are made in a second, at most, before they are compressed: so that others who use the ' +
+      'database are disturbed less. The export takes longer then, and its snapshot lasts longer. By default as many as can be.',
+  })
+
 const compression = z
   .enum(['gzip', 'zstd'])
   .exactOptional()
@@ -71,7 +85,7 @@ const compression = z
 const projects = z.array(selection).min(1).max(MAX_PROJECTS_PER_ARCHIVE)
 
 /** What an export is asked for with. */
-export const exportRequest = z.strictObject({ projects, allowIncomplete, jobs, compression })
+export const exportRequest = z.strictObject({ projects, allowIncomplete, jobs, maxBytesPerSecond, compression })
 
 /** What stands for projects by their slugs. */
 const pattern = z
@@ -98,6 +112,7 @@ export const scheduledExportRequest = z
       }),
     allowIncomplete,
     jobs,
+    maxBytesPerSecond,
     compression,
   })
   .refine(({ projects, patterns }) => projects.length > 0 || patterns, {
@@ -146,5 +161,8 @@ export const transferRequest = z.strictObject({
   allowIncomplete,
   jobs: jobs.meta({
     description: 'As of an export, where the source is a project of this server; another one decides by itself.',
+  }),
+  maxBytesPerSecond: maxBytesPerSecond.meta({
+    description: 'As of an export, where the source is a project of this server.',
   }),
 })

@@ -83,7 +83,8 @@ describe.skipIf(!node)('on a Node.js that has zstd', () => {
       return bytes
     }
     for (const [bytes, message] of [
-      [flipped(whole.length >> 1), /zstd data is damaged|middle of its zstd data|not zstd data follows/],
+      // The sum of a frame comes after its lines, which may be wrong before.
+      [flipped(whole.length >> 1), /zstd data|line \d+:/],
       [flipped(whole.length - 1), /zstd data is damaged/],
       [whole.subarray(0, -1), /ends in the middle of its zstd data/],
       [Buffer.concat([whole, Buffer.from('more')]), /something that is not zstd data follows/],

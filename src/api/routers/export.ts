@@ -81,7 +81,7 @@ const examineExport = route('POST /export/dry-run', {
 export function exportRoutes(container: Container): readonly BoundRoute<Caller>[] {
   return [
     exportProjects.handle<Caller>(async ({ body, headers, caller, signal }) => {
-      const { projects, allowIncomplete, jobs, compression } = body
+      const { projects, allowIncomplete, jobs, maxBytesPerSecond, compression } = body
       assertMayExport(caller, projects)
       assertCanCompress(compression)
       if (parsePrefer(headers.prefer).respondAsync) {
@@ -117,7 +117,7 @@ export function exportRoutes(container: Container): readonly BoundRoute<Caller>[
               const plain = whileAuthorised(coalesceBorrowed(archive), assertStill, authorisationMs)
               return pipeline(plain, (chunks: AsyncIterable<BorrowedBytes>) => writeBorrowed(chunks, sink), { signal })
             },
-            { signal, allowIncomplete, ...(jobs !== undefined && { jobs }) },
+            { signal, allowIncomplete, ...(jobs && { jobs }), ...(maxBytesPerSecond && { maxBytesPerSecond }) },
           ),
       }
     }),
@@ -131,11 +131,18 @@ export function exportRoutes(container: Container): readonly BoundRoute<Caller>[
 }
 
 /** As before other fields than `projects` were known, where they say nothing: a key stands for the same request. */
-const hashOf = ({ projects, allowIncomplete, jobs, compression }: z.output<typeof exportRequest>): Buffer =>
+const hashOf = ({
+  projects,
+  allowIncomplete,
+  jobs,
+  maxBytesPerSecond,
+  compression,
+}: z.output<typeof exportRequest>): Buffer =>
   requestHash(
     projects,
     ...(allowIncomplete ? ['incomplete'] : []),
     ...(jobs === undefined ? [] : [jobs]),
+    ...(maxBytesPerSecond === undefined ? [] : [{ maxBytesPerSecond }]),
     ...(compression === undefined ? [] : [compression]),
   )
 

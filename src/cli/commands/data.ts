@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { allowIncompleteOption, jobsOption, repeatable, yesOption, zstdOption } from './options.ts'
+import { allowIncompleteOption, jobsOption, maxRateOption, repeatable, yesOption, zstdOption } from './options.ts'
 import type { Run } from './run.ts'
 
 /** Adds the commands about data. */
@@ -32,6 +32,7 @@ function addExport(program: Command, run: Run): void {
     .option('--grants', 'include the rights of other roles, for those that exist at the target')
     .addOption(allowIncompleteOption())
     .addOption(jobsOption())
+    .addOption(maxRateOption())
     .option('--async', 'have the server make the archive as a job, then download it')
     .option('--quiet', 'show no progress')
     .action(run(async () => (await import('../export/run-export.ts')).runExport))
@@ -78,6 +79,7 @@ function addTransfer(program: Command, run: Run): void {
     .option('--grants', 'include the rights of other roles, for those that exist at the target')
     .addOption(allowIncompleteOption())
     .addOption(jobsOption())
+    .addOption(maxRateOption())
     .addOption(yesOption())
     .option('--quiet', 'show no progress')
     .action(run(async () => (await import('../transfer/run-transfer.ts')).runTransfer))

@@ -18,6 +18,12 @@ export const jobsOption = (): Option =>
     'how many sessions read one database side by side, at most (default: as many as there are processors, up to 4)',
   )
 
+export const maxRateOption = (): Option =>
+  new Option(
+    '--max-rate <rate>',
+    'make no more of the archive in a second, before it is compressed: from 256k to 1G; sparing others who use the database',
+  )
+
 export const zstdOption = (): Option =>
   new Option(
     '--zstd',

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { allowIncompleteOption, jobsOption, repeatable, yesOption, zstdOption } from './options.ts'
+import { allowIncompleteOption, jobsOption, maxRateOption, repeatable, yesOption, zstdOption } from './options.ts'
 import type { Run } from './run.ts'
 
 const schedules = () => import('../schedules.ts')
@@ -31,6 +31,7 @@ function addCreateCommand(program: Command, run: Run): void {
     .option('--grants', 'include the rights of other roles, for those that exist at the target')
     .addOption(allowIncompleteOption())
     .addOption(jobsOption())
+    .addOption(maxRateOption())
     .addOption(zstdOption())
     .option('--keep-last <number>', 'keep this many archives; where some are proven, only those count')
     .option('--keep-days <number>', 'keep archives for this many days')

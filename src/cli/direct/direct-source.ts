@@ -12,7 +12,7 @@ import type { SnapshotSource } from '../../transfer/export/locked-source.ts'
 import type { ExportOptions, NotInArchive, UseExport } from '../../transfer/export/open-export.ts'
 import { usualJobs } from '../../transfer/export/usual-jobs.ts'
 import type { CommandContext } from '../environment.ts'
-import { readJobs, type SelectionOptions, toSelection } from '../export/export-selection.ts'
+import { readReading, type SelectionOptions, toSelection } from '../export/export-selection.ts'
 import type { ArchiveSummary } from '../export/read-through.ts'
 import { type Receiving, receiveArchive } from '../export/receive-archive.ts'
 import type { DirectAddress } from './direct-address.ts'
@@ -37,7 +37,7 @@ export function assertNoSystem({ includeSystem }: SelectionOptions): void {
 /**
  * Connects to a database, and exports what is chosen of it for as long as `use` takes.
  *
- * @throws {AppError} as `withDirectDatabase`, `withDirectExport` and `readJobs`; NOT_FOUND for a stage that the address does not give.
+ * @throws {AppError} as `withDirectDatabase`, `withDirectExport` and `readReading`; NOT_FOUND for a stage that the address does not give.
  */
 export async function withDirectSource<T>(
   context: CommandContext,
@@ -45,7 +45,7 @@ export async function withDirectSource<T>(
   options: SelectionOptions,
   use: (source: DirectSource) => Promise<T>,
 ): Promise<T> {
-  const { jobs = usualJobs() } = readJobs(options)
+  const { jobs = usualJobs(), ...pace } = readReading(options)
   const { generator, config } = await writingOf(context)
   const chosen = { ...address, stages: chooseStages(address, options.stage) }
   const selection = { ...toSelection(options), slug: address.project, system: false } as const
@@ -74,6 +74,7 @@ export async function withDirectSource<T>(
             signal: receiving.signal,
             allowIncomplete: receiving.allowIncomplete,
             jobs,
+            ...pace,
           },
         )
       },

@@ -3,16 +3,15 @@ import { AppError } from '../../errors.ts'
 import type { Coding } from '../../lib/coding.ts'
 import { type HttpAnswer, type HttpClient, jsonBody } from '../http.ts'
 import { withAllowance } from '../server-api.ts'
+import type { Reading } from './export-selection.ts'
 import type { ArchiveSummary } from './read-through.ts'
 import { type Receiving, receiveArchive } from './receive-archive.ts'
 
-export interface Download extends Receiving {
+export interface Download extends Receiving, Reading {
   readonly http: HttpClient
   readonly selection: ExportSelection
   /** How it is compressed; undefined where it is not. */
   readonly coding: Coding | undefined
-  /** How many sessions read one database. */
-  readonly jobs?: number
 }
 
 /**
@@ -33,10 +32,11 @@ async function requestArchive({
   selection,
   coding,
   jobs,
+  maxBytesPerSecond,
   signal,
   allowIncomplete = false,
 }: Download): Promise<HttpAnswer> {
-  const answer = await withAllowance({ projects: [selection], jobs }, allowIncomplete, (request) => {
+  const answer = await withAllowance({ projects: [selection], jobs, maxBytesPerSecond }, allowIncomplete, (request) => {
     const { headers, body } = jsonBody(request)
     return http.open({
       method: 'POST',

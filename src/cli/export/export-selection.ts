@@ -1,4 +1,4 @@
-import { type ExportSelection, MAX_READING_SESSIONS } from '../../contract/export.ts'
+import { type ExportSelection, MAX_READING_SESSIONS, RATES } from '../../contract/export.ts'
 import { wrongUse } from '../../errors.ts'
 import { CODINGS, type Coding } from '../../lib/coding.ts'
 import { NO_ZSTD } from '../../lib/zstd.ts'
@@ -13,18 +13,37 @@ export interface SelectionOptions {
   readonly allowIncomplete?: boolean
   /** How many sessions read one database. */
   readonly jobs?: string
+  /** How fast the archive is made. */
+  readonly maxRate?: string
 }
 
-/**
- * How many sessions are to read one database, as a field of a request: servers of earlier versions do not know it.
- *
- * @throws {AppError} WRONG_USE
- */
-export function readJobs({ jobs }: SelectionOptions): { readonly jobs?: number } {
-  if (jobs === undefined) return {}
-  const count = Number(jobs)
-  if (/^[1-9]\d?$/.test(jobs) && count <= MAX_READING_SESSIONS) return { jobs: count }
+/** How an export is to go about reading, as fields of a request: servers of earlier versions do not know them. */
+export interface Reading {
+  readonly jobs?: number
+  readonly maxBytesPerSecond?: number
+}
+
+/** @throws {AppError} WRONG_USE */
+export const readReading = ({ jobs, maxRate }: SelectionOptions): Reading => ({
+  ...(jobs !== undefined && { jobs: toJobs(jobs) }),
+  ...(maxRate !== undefined && { maxBytesPerSecond: toRate(maxRate) }),
+})
+
+function toJobs(text: string): number {
+  const count = Number(text)
+  if (/^[1-9]\d?$/.test(text) && count <= MAX_READING_SESSIONS) return count
   throw wrongUse(`--jobs must be a whole number from 1 to ${MAX_READING_SESSIONS}`)
+}
+
+const UNITS: Readonly<Record<string, number>> = { k: 1024, M: 1024 ** 2, G: 1024 ** 3 }
+
+function toRate(text: string): number {
+  const [, number, unit = ''] = /^([1-9]\d{0,9})([kMG])$/.exec(text) ?? []
+  const rate = Number(number) * (UNITS[unit] ?? 1)
+  if (rate >= RATES.min && rate <= RATES.max) return rate
+  throw wrongUse(
+    '--max-rate must be a whole number with k, M or G, of KiB, MiB or GiB per second, from 256k to 1G: 20M',
+  )
 }
 
 /** Those of `data:export`. */

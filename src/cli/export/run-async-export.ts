@@ -8,7 +8,7 @@ import { withProject } from '../server.ts'
 import type { ReportOptions } from '../terminal/result.ts'
 import { formatFields } from '../terminal/table.ts'
 import { reportExport } from './export-report.ts'
-import { readCompression, readJobs, type SelectionOptions, toSelection } from './export-selection.ts'
+import { readCompression, readReading, type SelectionOptions, toSelection } from './export-selection.ts'
 
 interface AsyncExportOptions extends SelectionOptions, ReportOptions {
   readonly output?: string
@@ -25,7 +25,7 @@ export async function runAsyncExport(
   const exported = await withProject(context, source, async (server, project) => {
     const request = {
       projects: [{ slug: project, ...toSelection(options) }],
-      ...readJobs(options),
+      ...readReading(options),
       ...readCompression(options),
     }
     const submitted = await submitJob(server.http, '/export', request, allowIncomplete)

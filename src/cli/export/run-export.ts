@@ -4,7 +4,7 @@ import type { CommandContext } from '../environment.ts'
 import { withProject } from '../server.ts'
 import { downloadArchive } from './download-archive.ts'
 import { formatCopied, reportExport } from './export-report.ts'
-import { type ExportOptions, readCoding, readJobs, toSelection } from './export-selection.ts'
+import { type ExportOptions, readCoding, readReading, toSelection } from './export-selection.ts'
 import { assertUsableOutput } from './output-path.ts'
 import { runAsyncExport } from './run-async-export.ts'
 import { outputOf, saveArchive } from './save-archive.ts'
@@ -24,7 +24,7 @@ export async function runExport(
     const { exportDirectly } = await import('../direct/export-directly.ts')
     return exportDirectly(context, source, options)
   }
-  const asked = readJobs(options)
+  const asked = readReading(options)
   if (options.async) return runAsyncExport(context, source, options)
   const exported = await withProject(context, source, async ({ http }, project) => {
     const file = await outputOf(context, project, options, coding)

@@ -1,6 +1,6 @@
 import { AppError } from '../../errors.ts'
 import type { CommandContext } from '../environment.ts'
-import { readJobs, type SelectionOptions, toSelection } from '../export/export-selection.ts'
+import { readReading, type SelectionOptions, toSelection } from '../export/export-selection.ts'
 import { assertSucceeded, followJob } from '../jobs/follow-job.ts'
 import { resultOf, submitJob } from '../jobs/job-api.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -16,7 +16,7 @@ export async function transferAsJob(
   const startedAt = performance.now()
   const { http } = to.server
   const ends = { source: { project: from.project }, target: { project: to.project } }
-  const request = { ...ends, ...toSelection(options), ...readJobs(options) }
+  const request = { ...ends, ...toSelection(options), ...readReading(options) }
   const submitted = await submitJob(http, '/transfer', request, options.allowIncomplete)
   const job = await followJob(context, http, submitted, { quiet: options.quiet, cancelOnInterrupt: true })
   assertSucceeded(job)

@@ -3,7 +3,7 @@ import type { Target } from '../../transfer/remote/target.ts'
 import type { CommandContext } from '../environment.ts'
 import { downloadArchive } from '../export/download-archive.ts'
 import { examineExport } from '../export/examine-export.ts'
-import { readJobs, type SelectionOptions, toSelection } from '../export/export-selection.ts'
+import { readReading, type SelectionOptions, toSelection } from '../export/export-selection.ts'
 import type { ArchiveSummary } from '../export/read-through.ts'
 import type { Receiving } from '../export/receive-archive.ts'
 import { withServer } from '../server.ts'
@@ -78,7 +78,7 @@ function serverSource(endpoint: Endpoint, options: SelectionOptions): TransferSo
   const { project } = endpoint
   const { http } = endpoint.server
   const selection = { slug: project, ...toSelection(options) }
-  const asked = readJobs(options)
+  const asked = readReading(options)
   return {
     ...{ name: nameOf(endpoint), project, endpoint },
     stages: () => stagesOf(endpoint),

@@ -8,6 +8,7 @@ import { SQLSTATE, sqlMessage, sqlState } from '../../database/sqlstate.ts'
 import { unreadableText } from '../../database/unreadable-text.ts'
 import { AppError, conflict } from '../../errors.ts'
 import type { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
+import { paced } from '../../lib/paced.ts'
 import type { FindRoles } from '../../projects/role-names.ts'
 import type { NotExported } from '../structure/lines.ts'
 import { type DeclaredProject, declareTables, StageMoved } from './declare-tables.ts'
@@ -38,6 +39,8 @@ export interface ExportOptions extends RowsPolicy {
   readonly onRows?: RowsObserver
   /** How many sessions read rows of one database side by side, at most; one, where it is left out. */
   readonly jobs?: number
+  /** How fast the archive comes, at most, in bytes before it is compressed; as fast as it can, where it is left out. */
+  readonly maxBytesPerSecond?: number
 }
 
 /**
@@ -80,7 +83,7 @@ export async function openExport<T>(
   open: (opening: Opening) => Promise<T>,
   options: ExportOptions,
 ): Promise<T> {
-  const { signal, sessionName = `wharf export ${randomUUID()}`, onRows, jobs = 1 } = options
+  const { signal, sessionName = `wharf export ${randomUUID()}`, onRows, jobs = 1, maxBytesPerSecond } = options
   const state = { isOpen: false }
   const endOpening = (): void => {
     if (state.isOpen) return
@@ -94,7 +97,8 @@ export async function openExport<T>(
       const notExported = notInArchive(source.projects)
       assertRowsThere(notExported, options)
       state.isOpen = true
-      return use(exportArchive(source, { generator, createdAt: new Date(), limits, onRows }), notExported)
+      const archive = exportArchive(source, { generator, createdAt: new Date(), limits, onRows })
+      return use(maxBytesPerSecond ? paced(archive, maxBytesPerSecond, signal) : archive, notExported)
     },
   }
   signal?.addEventListener('abort', endOpening, { once: true })

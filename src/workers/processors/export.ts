@@ -17,7 +17,7 @@ import type { AttemptContext } from './processor.ts'
  * job's.
  */
 export async function runExport(context: AttemptContext, request: ExportRequest): Promise<void> {
-  const { allowIncomplete, jobs, compression: coding } = request
+  const { allowIncomplete, jobs, maxBytesPerSecond, compression: coding } = request
   assertCanCompress(coding)
   const projects = selectionsOf(request)
   const { container, job, matched, signal, progress, sessionName, authorise, succeed } = context
@@ -42,7 +42,9 @@ export async function runExport(context: AttemptContext, request: ExportRequest)
       progress.update({ stage, table })
     }
     const notExported = await withExport(container, projects, write, {
-      ...{ sessionName, signal, onRows, allowIncomplete, ...(jobs !== undefined && { jobs }) },
+      ...{ sessionName, signal, onRows, allowIncomplete },
+      ...(jobs && { jobs }),
+      ...(maxBytesPerSecond && { maxBytesPerSecond }),
     })
     const lacking = { complete: notExported.length === 0, notExported }
     const rowsMissing = completenessOf(lacking) === 'rows missing'

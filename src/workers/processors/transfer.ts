@@ -18,18 +18,23 @@ import type { AttemptContext } from './processor.ts'
 interface Asked extends RowsPolicy {
   readonly selection: Omit<ExportSelection, 'slug'>
   readonly jobs?: number
+  readonly maxBytesPerSecond?: number
 }
 
 /** Moves a project's rows to another project: on this server, from another one, or to another one. */
 export async function runTransfer(context: AttemptContext, request: TransferRequest): Promise<void> {
-  const { source, target, system, stages, excludeTables, grants, allowIncomplete, jobs } = request
+  const { source, target, system, stages, excludeTables, grants, allowIncomplete, jobs, maxBytesPerSecond } = request
   const selection = {
     system,
     ...(stages && { stages }),
     ...(excludeTables && { excludeTables }),
     ...(grants && { grants }),
   }
-  const asked: Asked = { selection, allowIncomplete, ...(jobs !== undefined && { jobs }) }
+  const asked: Asked = {
+    ...{ selection, allowIncomplete },
+    ...(jobs && { jobs }),
+    ...(maxBytesPerSecond && { maxBytesPerSecond }),
+  }
   if ('dsn' in source && 'project' in target) return pull(context, source.dsn, target.project, asked)
   if ('project' in source && 'dsn' in target) return push(context, source.project, target.dsn, asked)
   if ('project' in source && 'project' in target) return move(context, source.project, target.project, asked)
@@ -80,9 +85,9 @@ async function push(context: AttemptContext, slug: string, dsn: string, asked: A
 }
 
 async function withSource<T>(
-  { container, progress, sessionName }: AttemptContext,
+  { container, progress, sessionName, signal }: AttemptContext,
   slug: string,
-  { selection, allowIncomplete, jobs }: Asked,
+  { selection, allowIncomplete, ...reading }: Asked,
   use: (archive: AsyncIterable<BorrowedBytes>, notExported: readonly NotInArchive[]) => Promise<T>,
 ): Promise<T> {
   const projects = [{ slug, ...selection }]
@@ -90,8 +95,9 @@ async function withSource<T>(
   progress.update({ phase: 'reading', rowsTotal: estimate > 0 ? Math.round(estimate) : null })
   return withExport(container, projects, use, {
     sessionName,
+    signal,
     allowIncomplete,
-    ...(jobs !== undefined && { jobs }),
+    ...reading,
     onRows({ stage, table, rows }) {
       progress.addRows(rows)
       progress.update({ stage, table })
