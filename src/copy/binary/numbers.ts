@@ -28,7 +28,8 @@ const [MAX_BIGINT, MIN_BIGINT] = [2n ** 63n - 1n, -(2n ** 63n)]
 
 const [POSITIVE, NEGATIVE] = [0x0000, 0x4000]
 
-function readInteger(bytes: 2 | 4 | 8): ReadField {
+/** Reads an integer of so many bytes, and writes it with its length. */
+export function readInteger(bytes: 2 | 4 | 8): ReadField {
   const limit = 2 ** (8 * bytes - 1)
   return (block, start, rows) => {
     const isNegative = block[start] === MINUS

@@ -2,8 +2,9 @@ import type { OwnTypes, RowColumn } from '../../archive/row-encoder.ts'
 import { unquoted, withoutModifier } from '../../archive/type-names.ts'
 import type { Field } from '../field.ts'
 import type { RowForm } from '../scan-rows.ts'
-import { bigintField, doubleField, integerField, numericField } from './numbers.ts'
-import { booleanField, byteaField, jsonbField, textField, uuidField } from './texts.ts'
+import { arrayField, textElement } from './arrays.ts'
+import { bigintField, doubleField, integerField, numericField, readInteger } from './numbers.ts'
+import { booleanField, byteaField, jsonbField, readUuid, textField, uuidField } from './texts.ts'
 import { dateField, timeField, timestampField, timestamptzField } from './times.ts'
 
 /**
@@ -30,6 +31,13 @@ const FIELDS: ReadonlyMap<string, Field> = new Map([
   ['time without time zone', timeField],
   ['timestamp without time zone', timestampField],
   ['timestamp with time zone', timestamptzField],
+  // With the object ids of their elements' types, which are the same in every database.
+  ['smallint[]', arrayField(21, readInteger(2))],
+  ['integer[]', arrayField(23, readInteger(4))],
+  ['bigint[]', arrayField(20, readInteger(8))],
+  ['text[]', arrayField(25, textElement)],
+  ['character varying[]', arrayField(1043, textElement)],
+  ['uuid[]', arrayField(2950, readUuid)],
 ])
 
 /** @returns undefined for a table that has no columns, or one whose values are better given as text. */

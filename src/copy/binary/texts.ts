@@ -60,16 +60,19 @@ const UUID_BYTES = 16
 /** Before which of its bytes a UUID has a hyphen. */
 const HAS_HYPHEN = Uint8Array.from({ length: UUID_BYTES }, (_, byte) => Number([4, 6, 8, 10].includes(byte)))
 
+/** Reads a UUID, and writes it with its length. */
+export const readUuid: ReadField = (block, start, rows) => {
+  putInt32(rows, UUID_BYTES)
+  let at = start
+  for (let byte = 0; byte < UUID_BYTES; byte += 1, at += 2) {
+    if (HAS_HYPHEN[byte] === 1 && block[at++] !== MINUS) return INVALID
+    if (!putHexByte(rows, block, at)) return INVALID
+  }
+  return at
+}
+
 export const uuidField: Field = {
-  string(block, start, rows) {
-    putInt32(rows, UUID_BYTES)
-    let at = start
-    for (let byte = 0; byte < UUID_BYTES; byte += 1, at += 2) {
-      if (HAS_HYPHEN[byte] === 1 && block[at++] !== MINUS) return INVALID
-      if (!putHexByte(rows, block, at)) return INVALID
-    }
-    return closed(block, at)
-  },
+  string: (block, start, rows, words) => closed(block, readUuid(block, start, rows, words)),
   plain: leftAlone,
 }
 

@@ -64,6 +64,22 @@ const TYPES: Readonly<Record<string, { readonly many: string; readonly ends: rea
     many: "timestamptz '1970-01-01 00:00Z' + n * interval '1 day 00:00:00.1'",
     ends: [`'2285-01-01 00:00Z'`, `'2286-01-01 00:00:00.5Z'`, `'1713-01-01 00:00Z'`],
   },
+  'smallint[]': { many: 'ARRAY[n, -n, NULL]::smallint[]', ends: [`'{-32768,32767}'`, `'{}'`] },
+  'integer[]': {
+    many: 'ARRAY(SELECT k::int FROM generate_series(1, n % 40) k)',
+    ends: [`'{NULL}'`, `'{-2147483648}'`, `array_fill(1, ARRAY[50000])`],
+  },
+  'bigint[]': { many: 'ARRAY[n, n * 1234567890123456]', ends: [`'{-9223372036854775808}'`] },
+  'text[]': {
+    many: `ARRAY[unicode_text(n), NULL, 'plain' || n, 'it''s "said" \\{' || n || '}, or not']`,
+    ends: [
+      `'{}'`,
+      `'{""," ",NULL,"NULL","null",nullable,"a,b","{}","\\\\","\\""}'`,
+      `ARRAY[E'\t\n\u000b\u0001', '🎸', 'ü/']`,
+    ],
+  },
+  'character varying(40)[]': { many: 'ARRAY[substr(unicode_text(n), 1, 40)]', ends: [`'{"  "}'`] },
+  'uuid[]': { many: 'ARRAY[md5(n::text)::uuid, NULL, md5(n::text)::uuid]', ends: [`'{}'`] },
   mood: { many: `(ARRAY['sad', 'so "so"', 'glad'])[1 + n % 3]::mood`, ends: [] },
   price: { many: 'random()', ends: ['0'] },
 }
@@ -79,7 +95,7 @@ const UNICODE_TEXT = `
     FROM (SELECT 1 + (n * 7919 * k * k) % (CASE WHEN k % 2 = 0 THEN 300 ELSE 1114110 END) AS code
           FROM generate_series(1, 1 + n % 20) k) codes $$;`
 
-const nameOf = (type: string): string => `of_${type.replaceAll(/\W+/g, '_')}`
+const nameOf = (type: string): string => `of_${type.replace('[]', ' array').replaceAll(/\W+/g, '_')}`
 
 const TABLES = Object.keys(TYPES).map((type) => `CREATE TABLE ${nameOf(type)} (id serial PRIMARY KEY, v ${type});`)
 
@@ -162,6 +178,23 @@ const ODD: readonly (readonly [type: string, value: string | number | boolean, m
   ['timestamp without time zone', '2021-01-31 24:00:00', '2021-02-01 00:00:00'],
   ['jsonb', '{"a":1', 'refused'],
   ['json', '', 'refused'],
+  ['integer[]', '{{1,2},{3,4}}', '{{1,2},{3,4}}'],
+  ['integer[]', '[0:1]={1,2}', '[0:1]={1,2}'],
+  ['integer[]', '{ 1, 2 }', '{1,2}'],
+  ['integer[]', '{1,null}', '{1,NULL}'],
+  ['integer[]', '{1,2', 'refused'],
+  ['integer[]', '{1,}', 'refused'],
+  ['smallint[]', '{32768}', 'refused'],
+  ['text[]', '{a b, "c" }', '{"a b",c}'],
+  ['text[]', '{a\\b,\\"}', '{ab,"\\""}'],
+  ['text[]', '{Null,NULLS}', '{NULL,NULLS}'],
+  ['text[]', '{"a\\b"}', '{ab}'],
+  ['text[]', '{a}b', 'refused'],
+  ['text[]', '{"a"b}', 'refused'],
+  ['text[]', '{a{b}', 'refused'],
+  ['text[]', 'a', 'refused'],
+  ['character varying(3)[]', '{abcd}', 'refused'],
+  ['uuid[]', '{00000000-0000-0000-0000-00000000ABCD}', '{00000000-0000-0000-0000-00000000abcd}'],
 ]
 
 const isTaken = ([, , meaning]: (typeof ODD)[number]): boolean => meaning !== 'refused'
