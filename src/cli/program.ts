@@ -98,6 +98,13 @@ function createProgram(
     .option('--json', 'print the result as one JSON object')
     .action(run(async () => (await import('./doctor/run-doctor.ts')).runDoctor))
   program
+    .command('status')
+    .description(
+      'show how the service does: database, queue, jobs, schedules, archives, backup; 1 where something is wrong',
+    )
+    .option('--json', 'print the result as one JSON object')
+    .action(run(async () => (await import('./status/run-status.ts')).runStatus))
+  program
     .command('backup')
     .description('back up Wharf itself to where archives are: projects, roles, tokens, schedules, settings; no rows')
     .option('--json', 'print the result as one JSON object')
