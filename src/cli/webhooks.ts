@@ -1,27 +1,16 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import { pageOf } from '../contract/page.ts'
 import { createdWebhookSchema } from '../contract/webhook.ts'
 import { wrongUse } from '../errors.ts'
 import type { CommandContext } from './environment.ts'
-import { EXIT } from './exit-codes.ts'
-import { findNamed, isId } from './find-named.ts'
 import { findScheduleId } from './find-schedule.ts'
-import { encodedPath, type HttpClient } from './http.ts'
+import { webhookPath } from './find-webhook.ts'
+import type { HttpClient } from './http.ts'
 import { readSecretUrl } from './read-secret-url.ts'
 import { onServer, type ServerOptions } from './server.ts'
 import { get, getAll, remove, send } from './server-api.ts'
 import { assertCanConfirm, type Confirmation } from './terminal/confirm.ts'
 import { printable } from './terminal/printable.ts'
 import { onceConfirmed, printResult } from './terminal/result.ts'
-import {
-  type Delivery,
-  formatDeliveries,
-  formatWebhook,
-  formatWebhooks,
-  shownDelivery,
-  shownWebhook,
-  type Webhook,
-} from './webhook-text.ts'
+import { formatWebhook, formatWebhooks, shownWebhook, type Webhook } from './webhook-text.ts'
 
 interface WebhookSettings extends ServerOptions {
   readonly name?: string
@@ -40,10 +29,6 @@ interface WebhookEditOptions extends WebhookSettings {
 }
 
 const withSecret = createdWebhookSchema.omit({ createdAt: true })
-
-/** How long `webhook:test` waits for what becomes of it, and between two looks. */
-const TEST_MS = 30_000
-const LOOK_MS = 300
 
 /** `webhook:create` */
 export async function runWebhookCreate(
@@ -70,7 +55,7 @@ export async function runWebhookList(context: CommandContext, options: ServerOpt
 /** `webhook:show` */
 export async function runWebhookShow(context: CommandContext, name: string, options: ServerOptions): Promise<number> {
   const webhook = await onServer(context, options, async ({ http }) =>
-    get(http, await pathOf(http, name), shownWebhook),
+    get(http, await webhookPath(http, name), shownWebhook),
   )
   return printWebhook(context, options, webhook)
 }
@@ -87,7 +72,7 @@ export async function runWebhookEdit(
     const settings = await readSettings(context, http, options)
     const body = { ...settings, ...((enable || disable) && { enabled: enable === true }) }
     if (Object.values(body).every((value) => value === undefined) && !rotateSecret) throw nothingToChange()
-    const path = await pathOf(http, name)
+    const path = await webhookPath(http, name)
     const webhook = await send(http, { method: 'PATCH', path, body }, shownWebhook)
     return rotateSecret ? http.json({ method: 'POST', path: `${path}/rotate` }, withSecret) : webhook
   })
@@ -97,7 +82,7 @@ export async function runWebhookEdit(
 
 const nothingToChange = () =>
   wrongUse(
-    'say what to change: --name, --url, --event, --job-kind, --project, --schedule, --enable, --disable or --rotate-secret',
+    'say what to change: --name, --url, --to, --event, --job-kind, --project, --schedule, --enable, --disable or --rotate-secret',
   )
 
 /** `webhook:delete` */
@@ -108,7 +93,7 @@ export async function runWebhookDelete(
 ): Promise<number> {
   assertCanConfirm(context, options)
   return onServer(context, options, async ({ http, location }) => {
-    const path = await pathOf(http, name)
+    const path = await webhookPath(http, name)
     const webhook = await get(http, path, shownWebhook)
     const { id } = webhook
     const consequence =
@@ -121,77 +106,11 @@ export async function runWebhookDelete(
   })
 }
 
-/** `webhook:test` */
-export async function runWebhookTest(context: CommandContext, name: string, options: ServerOptions): Promise<number> {
-  const delivery = await onServer(context, options, async ({ http }) => {
-    const path = await pathOf(http, name)
-    const { id } = await http.json({ method: 'POST', path: `${path}/test` }, shownDelivery)
-    return untilTried(context, http, path, id)
-  })
-  await printResult(context, options, { json: delivery, text: () => toText(delivery) })
-  return delivery.status === 'sent' ? EXIT.done : EXIT.failed
-}
-
-/** `webhook:deliveries` */
-export async function runWebhookDeliveries(
-  context: CommandContext,
-  name: string,
-  options: ServerOptions & { readonly status?: string; readonly limit?: string },
-): Promise<number> {
-  const { status, limit } = options
-  const deliveries = await onServer(context, options, async ({ http }) => {
-    const path = `${await pathOf(http, name)}/deliveries`
-    return (await http.json({ method: 'GET', path, query: { status, limit } }, pageOf(shownDelivery))).items
-  })
-  return printResult(context, options, {
-    json: { deliveries },
-    text: (style) => formatDeliveries(deliveries, style),
-  })
-}
-
-/** `webhook:resend` */
-export async function runWebhookResend(
-  context: CommandContext,
-  name: string,
-  id: string,
-  options: ServerOptions,
-): Promise<number> {
-  const delivery = await onServer(context, options, async ({ http }) => {
-    const path = `${await pathOf(http, name)}${encodedPath`/deliveries/${id}/resend`}`
-    return http.json({ method: 'POST', path }, shownDelivery)
-  })
-  return printResult(context, options, {
-    json: delivery,
-    text: () => `notification ${printable(delivery.notificationId)} is sent again`,
-  })
-}
-
 const printWebhook = (context: CommandContext, options: ServerOptions, webhook: Webhook): Promise<number> =>
   printResult(context, options, {
     json: webhook,
     text: () => `${printable(webhook.id)}\n${formatWebhook(webhook)}`,
   })
-
-/** Waits until a delivery was tried; gives it as it is where that takes too long, as where no worker runs. */
-async function untilTried(context: CommandContext, http: HttpClient, path: string, id: string): Promise<Delivery> {
-  const until = performance.now() + TEST_MS
-  for (;;) {
-    const delivery = await get(http, `${path}${encodedPath`/deliveries/${id}`}`, shownDelivery)
-    if (delivery.status !== 'waiting' || delivery.error !== null || performance.now() > until) return delivery
-    await delay(LOOK_MS, undefined, { signal: context.signal })
-  }
-}
-
-function toText({ status, answered, error }: Delivery): string {
-  if (status === 'sent') return `sent: the receiver answered with ${answered}`
-  return `not sent: ${printable(error ?? 'no worker has tried it yet')}`
-}
-
-/** @param name of a webhook, or its id. */
-async function pathOf(http: HttpClient, name: string): Promise<string> {
-  const id = isId(name) ? name : findNamed(await getAll(http, '/webhooks', shownWebhook), 'webhook', name).id
-  return encodedPath`/webhooks/${id}`
-}
 
 /** The options as the fields of a request; "all" takes a choice away. */
 async function readSettings(context: CommandContext, http: HttpClient, options: WebhookSettings): Promise<object> {

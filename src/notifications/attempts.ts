@@ -20,8 +20,13 @@ export interface Attempt {
 /** What became of an attempt. */
 export type Outcome =
   | { readonly kind: 'sent'; readonly answered: number }
-  /** Worth trying again. */
-  | { readonly kind: 'failed'; readonly answered: number | null; readonly error: string }
+  /** Worth trying again; not before the time that the receiver asks for. */
+  | {
+      readonly kind: 'failed'
+      readonly answered: number | null
+      readonly error: string
+      readonly retryAfterMs?: number
+    }
   /** The receiver says that it is there no more. */
   | { readonly kind: 'gone'; readonly answered: number }
 
@@ -78,7 +83,8 @@ export const recordOutcome = (
 function changeOf(outcome: Outcome, attempt: number): Prisma.Sql {
   if (outcome.kind === 'sent') return Prisma.sql`status = 'sent', error = NULL, ended_at = now()`
   if (outcome.kind === 'gone') return Prisma.sql`status = 'failed', error = ${GONE}, ended_at = now()`
-  const next = Prisma.sql`now() + make_interval(secs => ${retryPauseMs(attempt) / 1000}::float8)`
+  const pauseMs = Math.max(retryPauseMs(attempt), outcome.retryAfterMs ?? 0)
+  const next = Prisma.sql`now() + make_interval(secs => ${pauseMs / 1000}::float8)`
   return Prisma.sql`
     status = CASE WHEN ${next} > retry_until THEN 'failed' ELSE 'waiting' END, due_at = ${next}, error = ${outcome.error},
     ended_at = CASE WHEN ${next} > retry_until THEN now() END`

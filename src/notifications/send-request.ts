@@ -41,7 +41,7 @@ export async function sendRequest(request: Request, allowed: AllowedHosts, signa
     })
     // Whatever comes of the rest, the receiver has said what it has to say.
     await answer.body.dump({ limit: MAX_ANSWER_BYTES, signal: either }).catch(() => undefined)
-    return toOutcome(answer.statusCode)
+    return toOutcome(answer.statusCode, answer.headers['retry-after'])
   } catch (error) {
     signal.throwIfAborted()
     const reason = limit.aborted ? `no answer within ${SEND_TIMEOUT_MS / 1000} seconds` : reasonOf(error)
@@ -53,11 +53,21 @@ export async function sendRequest(request: Request, allowed: AllowedHosts, signa
 
 const GONE = 410
 
-function toOutcome(answered: number): Outcome {
+/** The longest time that a receiver may ask for: beyond it, it is asked again. */
+const MAX_RETRY_AFTER_SECONDS = 3_600
+
+/** @param retryAfter the header of that name; dates in it do not count. */
+function toOutcome(answered: number, retryAfter: string | string[] | undefined): Outcome {
   if (answered >= 200 && answered < 300) return { kind: 'sent', answered }
   if (answered === GONE) return { kind: 'gone', answered }
   const redirect = answered >= 300 && answered < 400 ? '; redirects are not followed' : ''
-  return { kind: 'failed', answered, error: `the receiver answered with the status ${answered}${redirect}` }
+  const seconds = /^\d{1,9}$/.test(String(retryAfter)) ? Number(retryAfter) : 0
+  return {
+    kind: 'failed',
+    answered,
+    error: `the receiver answered with the status ${answered}${redirect}`,
+    retryAfterMs: Math.min(seconds, MAX_RETRY_AFTER_SECONDS) * 1_000,
+  }
 }
 
 /** Never the message of an error that is not Wharf's own, which may quote the URL. */

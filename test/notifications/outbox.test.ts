@@ -1,10 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import type { Database } from '../../src/database/database.ts'
 import { openDatabase } from '../../src/database/open-database.ts'
 import { createDescribe } from '../../src/jobs/describe-notification.ts'
 import { begin, endCancelled, fail, reclaim, requestCancel, succeed } from '../../src/jobs/transitions.ts'
 import { createLogger } from '../../src/logger.ts'
+import { removeNotifications } from '../../src/notifications/deliveries.ts'
 import { startSending } from '../../src/notifications/start-sending.ts'
 import { eventually } from '../support/eventually.ts'
 import type { LostCall } from '../support/faults/fail-point.ts'
@@ -152,14 +154,14 @@ test('several processes never send one notification twice, nor two at once to on
   expect([receiver.broken, receiver.overlapping]).toEqual([[], []])
 })
 
+interface SenderOptions {
+  readonly lease: number
+  readonly graceMs?: number
+  readonly database?: Database
+}
+
 /** Sends, in this process, what there is to send. */
-function startSender({
-  lease,
-  database = wharf.container.control,
-}: {
-  lease: number
-  database?: typeof wharf.container.control
-}) {
+function startSender({ lease, graceMs = 5_000, database = wharf.container.control }: SenderOptions) {
   return startSending(
     {
       ...wharf.container,
@@ -169,7 +171,7 @@ function startSender({
       mail: undefined,
       describe: createDescribe(),
     },
-    { notifyMs: 20, notifyLeaseMs: lease, graceMs: 5_000 },
+    { notifyMs: 20, notifyLeaseMs: lease, graceMs },
   )
 }
 
@@ -179,6 +181,43 @@ const leftOver = () =>
     `SELECT id FROM control.notification WHERE addressed_at IS NULL
      UNION ALL SELECT id FROM control.delivery WHERE status <> 'sent'`,
   )
+
+test('a process that stops gives back what it is sending, and another goes on under the same id', async () => {
+  let answers = false
+  const ids: unknown[] = []
+  const receiver = await serveHttp((request, response) => {
+    ids.push(request.headers['webhook-id'])
+    if (answers) response.writeHead(204).end()
+  })
+  const { id } = await hook(receiver.url)
+  await wharf.root.post(`/webhooks/${id}/test`)
+  const first = startSender({ lease: 60_000, graceMs: 50 })
+  await eventually(() => ids.length).toBe(1)
+  await first.stop()
+  expect(await wharf.database.query('SELECT status, attempt, taken_until FROM control.delivery')).toEqual([
+    { status: 'waiting', attempt: 1, taken_until: null },
+  ])
+  answers = true
+  const second = startSender({ lease: 60_000 })
+  await eventually(leftOver).toEqual([])
+  await second.stop()
+  expect(ids).toEqual([ids[0], ids[0]])
+})
+
+test('notifications are removed after thirty days, with what became of them', async () => {
+  const { id } = await hook('http://127.0.0.1:1/')
+  for (const days of [29, 31]) {
+    await wharf.root.post(`/webhooks/${id}/test`)
+    await wharf.database.query(
+      `UPDATE control.notification SET type = $1::text, created_at = now() - make_interval(days => $1::text::int)
+        WHERE type = 'webhook.test'`,
+      [String(days)],
+    )
+  }
+  await removeNotifications(wharf.container.control.prisma)
+  expect(await wharf.database.query('SELECT type FROM control.notification')).toEqual([{ type: '29' }])
+  expect(await wharf.database.query('SELECT count(*)::int AS n FROM control.delivery')).toEqual([{ n: 1 }])
+})
 
 const LOST: readonly LostCall[] = numbers(1, 17).flatMap((nth) =>
   (['call', 'answer'] as const).map((lost) => ({ nth, lost })),

@@ -131,6 +131,14 @@ test('what a receiver did not take is sent again later, under the same id and wi
   expect(two?.body).toBe(one?.body)
 })
 
+test('a receiver that asks for time gets it', async () => {
+  const busy = await serveHttp((_, response) => response.writeHead(429, { 'retry-after': '900' }).end())
+  const webhook = await hook(busy.url)
+  await wharf.root.post(`/webhooks/${webhook.id}/test`)
+  const { dueAt, triedAt } = await untilDelivery(wharf.root, webhook, { status: 'waiting', answered: 429 })
+  expect(Date.parse(String(dueAt)) - Date.parse(String(triedAt))).toBeGreaterThanOrEqual(900_000)
+})
+
 test('what could not be sent for a day is given up, and can be sent again by hand under the same id', async () => {
   const receiver = await startReceiver(503, 503, 204)
   const webhook = await hook(receiver.url)

@@ -3,6 +3,7 @@ import { repeatable, yesOption } from './options.ts'
 import type { Run } from './run.ts'
 
 const webhooks = () => import('../webhooks.ts')
+const deliveries = () => import('../webhook-deliveries.ts')
 
 /** Adds the commands about webhooks. */
 export function addWebhookCommands(program: Command, run: Run): void {
@@ -57,19 +58,19 @@ export function addWebhookCommands(program: Command, run: Run): void {
   program
     .command('webhook:test <webhook>')
     .description('send a notification that says only that the webhook works, and wait for what becomes of it')
-    .action(run(async () => (await webhooks()).runWebhookTest))
+    .action(run(async () => (await deliveries()).runWebhookTest))
 
   program
     .command('webhook:deliveries <webhook>')
     .description('list what was sent to a webhook in the last 30 days, or is to be, the newest first')
     .option('--status <status>', 'only those that are waiting, sent or failed')
     .option('--limit <number>', 'how many, at most (default: 50)')
-    .action(run(async () => (await webhooks()).runWebhookDeliveries))
+    .action(run(async () => (await deliveries()).runWebhookDeliveries))
 
   program
     .command('webhook:resend <webhook> <delivery>')
     .description('send a notification again, with the id that it has')
-    .action(run(async () => (await webhooks()).runWebhookResend))
+    .action(run(async () => (await deliveries()).runWebhookResend))
 }
 
 /** What a webhook can choose by. */
