@@ -84,7 +84,8 @@ async function useAttached(wharf: TestWharf): Promise<readonly ApiAnswer[]> {
 }
 
 /** Everything that is asked of a server whose databases are all attached, what goes well and what fails. @returns all answers. */
-async function useServer({ root, container }: TestWharf, { address, changePassword, ...many }: ServerOfMany) {
+async function useServer(wharf: TestWharf, { address, changePassword, ...many }: ServerOfMany) {
+  const { root, container } = wharf
   const answers: ApiAnswer[] = []
   const note = async (asked: Promise<ApiAnswer>): Promise<ApiAnswer> => {
     const answer = await asked
@@ -100,6 +101,8 @@ async function useServer({ root, container }: TestWharf, { address, changePasswo
   await attach(Object.assign(new URL(address), { hostname: 'db.example' }))
   expect((await attach(`${address}/?exclude=postgres`)).status).toBe(201)
   await note(root.put('/attached-servers/many', { json: { address: wrong.href } }))
+  const request = { projects: [], patterns: [{ pattern: 'sto*' }] }
+  const schedule = await makeSchedule(root, 'stock', { name: 'all of it', verify: true, request })
   for (const attempt of ['with its password', 'with one that has been changed']) {
     if (attempt !== 'with its password') {
       await changePassword('changed')
@@ -109,7 +112,9 @@ async function useServer({ root, container }: TestWharf, { address, changePasswo
     await note(root.post('/export', { json: { projects: [{ slug: 'stock' }] } }))
     const answer = await note(askExport(root, [{ slug: 'stock' }]))
     if (answer.status === 202) await untilEnded(root, jobOf(answer))
+    await runWhenDue(wharf, schedule)
     for (const path of [
+      `/schedules/${schedule.id}`,
       '/attached-servers',
       '/attached-servers/many',
       '/projects/stock/attachment',
@@ -152,6 +157,7 @@ test.each(BACKENDS)(
     const { environment, redis } = await startBackend(backend)
     const hosts = [external.owner.host, ...(many ? [many.address.host] : [])]
     const variables = { ...environment, WHARF_TRANSFER_HOSTS: hosts.join(',') }
+    const heard = await redis?.listen()
     const wharf = await startWharf({ worker: true, environment: variables })
     try {
       const answers = [...(await useAttached(wharf)), ...(many ? await useServer(wharf, many) : [])]
@@ -160,6 +166,7 @@ test.each(BACKENDS)(
         log: wharf.log(),
         tables: await tablesOf(wharf),
         queue: (await redis?.dump()) ?? '',
+        commands: heard?.() ?? '',
         files: await filesOf(wharf),
         processes: await processList(),
       }
@@ -171,6 +178,8 @@ test.each(BACKENDS)(
       // What is looked through is there at all.
       expect(found.tables).toContain(external.reader.username)
       expect(found.answers).toContain('attached-failed')
+      expect(found.answers).toMatch(/^wharf_schedule_last_run_failed\{.*\} 1$/m)
+      if (redis) expect(found.commands).toContain('bull')
       if (many) expect(found.answers).toContain('"outcome":"attached"')
     } finally {
       await wharf.close()

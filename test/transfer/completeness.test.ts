@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { exportOf, sendArchive } from '../support/archives/import.ts'
+import { createExternalDatabase } from '../support/database/external-database.ts'
 import type { ApiAnswer } from '../support/http/api-client.ts'
 import { askExport, askImport, jobOf, untilEnded } from '../support/jobs/jobs.ts'
 import { LACKS_ROWS, SAYS_ALL_IS_THERE } from '../support/service/lacks-rows.ts'
@@ -186,6 +187,40 @@ test('large objects that a column refers to are counted, and missing', async () 
   const found = z.object({ complete: z.boolean() })
   const excluded = { projects: [{ slug: 'scans', excludeTables: ['scan'] }] }
   expect(found.parse((await wharf.root.post('/export/dry-run', { json: excluded })).json).complete).toBe(true)
+})
+
+test('rows that refer to large objects come from one attached database into another, where they are allowed to lack these', async () => {
+  const script = `CREATE DOMAIN lo AS oid; CREATE TABLE scan (id int PRIMARY KEY, image lo, note text);
+    CREATE TABLE page (id int PRIMARY KEY, scan_id int REFERENCES scan)`
+  const filled = `${script};
+    INSERT INTO scan SELECT n, lo_from_bytea(1000 + n, decode(repeat('ab', 3000), 'hex')), 'note ' || n FROM generate_series(1, 500) n;
+    INSERT INTO page SELECT n, 1 + n % 500 FROM generate_series(1, 2000) n`
+  for (const [slug, made] of [
+    ['scanned', filled],
+    ['rescanned', script],
+  ] as const) {
+    const external = await createExternalDatabase(made)
+    onTestFinished(() => external.drop())
+    const attach = { address: external.owner.href, stages: [{ slug: 'live', schema: 'public' }] }
+    expect((await wharf.root.post('/projects', { json: { slug, attach } })).status).toBe(201)
+  }
+  const ask = { projects: [{ slug: 'scanned' }] }
+  expect(await wharf.root.post('/export', { json: ask })).toMatchObject({
+    status: 409,
+    json: { detail: expect.stringContaining('scan.image') },
+  })
+  const whole = (await wharf.root.post('/export', { json: { ...ask, allowIncomplete: true } })).text
+  const refused = await sendArchive(wharf.root, whole, { query: '?targetSlug=rescanned' })
+  expect(refused).toMatchObject({ status: 409, json: { title: 'Rows are missing' } })
+  const imported = await sendArchive(wharf.root, whole, { query: '?targetSlug=rescanned&allowIncomplete=true' })
+  expect(imported.json, imported.text).toMatchObject({ projects: [{ stages: [{ tables: 2, rows: 2500 }] }] })
+  const again = (await wharf.root.post('/export', { json: { projects: [{ slug: 'rescanned' }] } })).text
+  const rowsOf = (archive: string): readonly string[] =>
+    archive.split('\n').filter((line) => line.startsWith('{"row":'))
+  expect(rowsOf(again)).toEqual(rowsOf(whole))
+  for (const slug of ['scanned', 'rescanned']) {
+    expect((await wharf.root.delete(`/projects/${slug}/attachment`)).status).toBe(204)
+  }
 })
 
 test('values that name what their name alone does not tell are counted, and missing', async () => {

@@ -4,6 +4,8 @@ import { connectFailure } from '../../database/address/connect-failure.ts'
 import { reachServer } from '../../database/address/reach-server.ts'
 import { isConnectionLost } from '../../database/connection-lost.ts'
 import { openDatabase } from '../../database/open-database.ts'
+import { databaseFailure } from '../../database/sqlstate-meanings.ts'
+import { databaseUnavailable, isAppError } from '../../errors.ts'
 import { createLogger } from '../../logger.ts'
 import { readExtensionSchemas } from '../../projects/attached/extension-schemas.ts'
 import { assertHasSchemas, assertUsableSchemas } from '../../projects/attached/probe-database.ts'
@@ -40,21 +42,38 @@ export async function withDirectDatabase<T>(
     const schemas = stages.map(({ schema }) => schema)
     await assertHasSchemas(database.pool, server, schemas)
     await assertUsableSchemas(database.pool, server, schemas)
-    return await use({
+    const extensionSchemas = await readExtensionSchemas(database.pool)
+    const source: SnapshotSource = {
       database,
       login: server.user,
       isOwn: false,
       makesExtensions: false,
-      extensionSchemas: await readExtensionSchemas(database.pool),
+      extensionSchemas,
       stages: stages.map(({ slug, schema }) => ({
         ...{ id: randomUUID(), slug, schemaName: schema },
         createdAt: new Date(),
         loggedSince: null,
       })),
-    })
+    }
+    return await namingLost(name, () => use(source))
   } catch (error) {
     throw isConnectionLost(error) ? connectFailure(error, name) : error
   } finally {
     await database.close()
+  }
+}
+
+/**
+ * Does something with a database that is connected to. To be used where another one is, too: what it is that was lost is not
+ * known any more outside.
+ *
+ * @throws {AppError} DATABASE_UNAVAILABLE, with its name, where the connection is lost meanwhile.
+ */
+export async function namingLost<T>(name: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!isAppError(databaseFailure(error), 'DATABASE_UNAVAILABLE')) throw error
+    throw databaseUnavailable(`the connection to ${name} was lost`, error)
   }
 }

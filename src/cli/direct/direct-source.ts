@@ -16,7 +16,7 @@ import { readReading, type SelectionOptions, toSelection } from '../export/expor
 import type { ArchiveSummary } from '../export/read-through.ts'
 import { type Receiving, receiveArchive } from '../export/receive-archive.ts'
 import type { DirectAddress } from './direct-address.ts'
-import { withDirectDatabase } from './direct-database.ts'
+import { namingLost, withDirectDatabase } from './direct-database.ts'
 
 /** What a command exports of a database that it is connected to. */
 export interface DirectSource {
@@ -52,7 +52,9 @@ export async function withDirectSource<T>(
   return withDirectDatabase(context, chosen, { forWriting: false, jobs }, (source) => {
     const open = async <R>(use: UseExport<R>, opened: ExportOptions): Promise<R> => {
       try {
-        return await withDirectExport({ generator, config }, source, selection, use, opened)
+        return await namingLost(address.name, () =>
+          withDirectExport({ generator, config }, source, selection, use, opened),
+        )
       } catch (error) {
         if (!isAppError(error, 'CONFLICT')) throw error
         // Where the login cannot be examined either, what failed first says more.

@@ -4,7 +4,7 @@ import type { CommandContext } from '../environment.ts'
 import { directLocation } from '../transfer/same-database.ts'
 import type { TransferTarget } from '../transfer/transfer-target.ts'
 import { readDirectAddress } from './direct-address.ts'
-import { withDirectDatabase } from './direct-database.ts'
+import { namingLost, withDirectDatabase } from './direct-database.ts'
 import { withSpoolFolder } from './spool-folder.ts'
 import { warningOfLeft } from './warning-of-left.ts'
 
@@ -38,15 +38,15 @@ export async function withDirectTarget<T>(
           }
           const target = { ...source, slug: project }
           const policy = allowIncomplete === undefined ? {} : { allowIncomplete }
-          const imported = await warningOfLeft(context, (onLeft) =>
+          const send = (onLeft: (schema: string, problem: string) => void) =>
             importDirect(target, (use) => use(counted()), {
               ...{ limits, spoolFolder, spoolReserveBytes, signal, onLeft, ...policy },
               confirm: async ({ archived }) => {
                 if (archived.roles.length > 0) throw withSystem()
                 return true
               },
-            }),
-          )
+            })
+          const imported = await namingLost(name, () => warningOfLeft(context, send))
           return imported ? [imported] : []
         },
       }),

@@ -22,6 +22,8 @@ export interface RedisServer {
   keys(): Promise<readonly string[]>
   /** Every key with its value, as text. */
   dump(): Promise<string>
+  /** Notes down every command that it is given from now on. @returns what gives them as text, and ends that. */
+  listen(): Promise<() => string>
   /** Takes everything from it; does nothing where it does not answer. */
   empty(): Promise<void>
 }
@@ -77,6 +79,16 @@ export async function startRedis(folder?: string): Promise<RedisServer> {
         }
         return texts.join('\n')
       }),
+    async listen() {
+      const client = await new Client(url, { retryStrategy: () => null }).monitor()
+      const commands: string[] = []
+      client.on('error', () => undefined)
+      client.on('monitor', (_: string, args: readonly string[]) => void commands.push(args.join(' ')))
+      return () => {
+        client.disconnect()
+        return commands.join('\n')
+      }
+    },
     async empty() {
       await withClient(url, (client) => client.flushall()).catch(() => undefined)
     },
