@@ -1,11 +1,13 @@
 import { Command, CommanderError } from 'commander'
 import { addDataCommands } from './commands/data.ts'
+import { addExamples } from './commands/examples.ts'
 import { addJobCommands } from './commands/jobs.ts'
 import { addCommonOptions } from './commands/options.ts'
 import { addProjectCommands } from './commands/projects.ts'
 import { addRoleCommands } from './commands/roles.ts'
 import type { Run } from './commands/run.ts'
 import { addScheduleCommands } from './commands/schedules.ts'
+import { addHelpCommands, addServiceCommands } from './commands/service.ts'
 import { addStageCommands } from './commands/stages.ts'
 import { addTokenCommands } from './commands/tokens.ts'
 import { addWebhookCommands } from './commands/webhooks.ts'
@@ -80,57 +82,18 @@ function createProgram(
     .addHelpText('afterAll', `\n${EXIT_HELP}`)
     .configureHelp({ subcommandTerm: (command) => command.name() })
 
-  program
-    .command('start')
-    .description('run the service until it is stopped')
-    .action(() => runStart())
-  program
-    .command('api')
-    .description('run only the HTTP interface; needs DATABASE_URL')
-    .action(() => runStart('api'))
-  program
-    .command('worker')
-    .description('run only the jobs; needs DATABASE_URL')
-    .action(() => runStart('worker'))
-  program
-    .command('doctor')
-    .description('check what the service needs here: database, keys, storage, disk, Redis; 1 where something is wrong')
-    .option('--json', 'print the result as one JSON object')
-    .action(run(async () => (await import('./doctor/run-doctor.ts')).runDoctor))
-  program
-    .command('status')
-    .description(
-      'show how the service does: database, queue, jobs, schedules, archives, backup; 1 where something is wrong',
-    )
-    .option('--json', 'print the result as one JSON object')
-    .action(run(async () => (await import('./status/run-status.ts')).runStatus))
-  program
-    .command('backup')
-    .description('back up Wharf itself to where archives are: projects, roles, tokens, schedules, settings; no rows')
-    .option('--json', 'print the result as one JSON object')
-    .action(run(async () => (await import('./backup/run-backup.ts')).runBackup))
-  program
-    .command('recover <store>')
-    .description(
-      'bring Wharf back in an empty database, from its backup in a folder or s3://bucket/prefix, with the data',
-    )
-    .option('--backup <name>', 'this backup (default: the newest)')
-    .option(
-      '--key-file <file>',
-      'the file that has the key of the backup (default: WHARF_BACKUP_KEY, or the terminal asks)',
-    )
-    .option('--quiet', 'do not say what is being done')
-    .option('--json', 'print the result as one JSON object')
-    .action(run(async () => (await import('./recover/run-recover.ts')).runRecover))
-  addDataCommands(program, run)
-  addProjectCommands(program, run)
+  addServiceCommands(program.commandsGroup('Service:'), run, runStart)
+  addDataCommands(program.commandsGroup('Data:'), run)
+  addProjectCommands(program.commandsGroup('Projects and stages:'), run)
   addStageCommands(program, run)
-  addRoleCommands(program, run)
+  addRoleCommands(program.commandsGroup('Access:'), run)
   addTokenCommands(program, run)
-  addJobCommands(program, run)
+  addJobCommands(program.commandsGroup('Jobs and schedules:'), run)
   addScheduleCommands(program, run)
   addWebhookCommands(program, run)
+  addHelpCommands(program.commandsGroup('Help:'), run)
   addCommonOptions(program.commands)
+  addExamples(program.commands)
   return program
 }
 
