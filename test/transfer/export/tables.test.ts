@@ -6,7 +6,9 @@ import { withExport } from '../../../src/transfer/export/with-export.ts'
 import { collect } from '../../support/archives/archive-sample.ts'
 import { tablesOf } from '../../support/archives/archive-text.ts'
 import { exportOf } from '../../support/archives/import.ts'
-import { withSession } from '../../support/servers/sessions.ts'
+import { createExternalDatabase } from '../../support/database/external-database.ts'
+import { query, withSession } from '../../support/servers/sessions.ts'
+import { MAY_ATTACH } from '../../support/service/attached-location.ts'
 import { applyScript, createProject } from '../../support/service/projects.ts'
 import { ROOT_TOKEN, startWharf, type TestWharf } from '../../support/service/wharf.ts'
 
@@ -15,7 +17,7 @@ const MEBIBYTE = 1024 * 1024
 let wharf: TestWharf
 
 beforeAll(async () => {
-  wharf = await startWharf({ environment: { WHARF_HELPING_SESSIONS: '6' } })
+  wharf = await startWharf({ environment: { WHARF_HELPING_SESSIONS: '6', ...MAY_ATTACH } })
 })
 
 afterAll(() => wharf.close())
@@ -268,6 +270,29 @@ test('as many sessions help as the login may have beyond what all else may need'
     expect(await readingSessions()).toBe(2)
     await body.dump({ limit: Number.MAX_SAFE_INTEGER })
   })
+})
+
+test('several sessions read an attached database, too, and give the same file as one', async () => {
+  const external = await createExternalDatabase(
+    `CREATE TABLE large AS SELECT n, repeat(md5(n::text), 12) AS t FROM generate_series(1, 90000) n`,
+  )
+  try {
+    const attach = { address: external.owner.href, stages: [{ slug: 'live', schema: 'public' }] }
+    expect((await wharf.root.post('/projects', { json: { slug: 'attached', attach } })).status).toBe(201)
+    const reading = `SELECT FROM pg_stat_activity WHERE application_name LIKE 'wharf export %' AND datname = current_database()`
+    const sessions = async (): Promise<number> => (await query(external.owner.href, reading)).length
+    const archives: Buffer[] = []
+    for (const jobs of [1, 3]) {
+      const { body } = await openArchive('attached', { jobs })
+      await expect.poll(sessions).toBe(jobs)
+      archives.push(await withoutDate(body))
+      await expect.poll(sessions).toBe(0)
+    }
+    expect(archives[0]?.length).toBeGreaterThan(MEBIBYTE)
+    expect(archives[1]?.equals(archives[0] ?? Buffer.alloc(0))).toBe(true)
+  } finally {
+    await external.drop()
+  }
 })
 
 test('who reads an archive that is not compressed, and pauses, gets the same rows', async () => {
