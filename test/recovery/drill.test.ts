@@ -203,7 +203,7 @@ describe.skipIf(bin === undefined).each([['a folder'], ['a bucket']] as const)('
   })
 
   test.skipIf(kind !== 'a folder')(
-    'a recovery that was interrupted keeps the service from starting, and goes on when it is run again',
+    'a recovery that was interrupted keeps the service from starting and from being backed up, and goes on when it is run again',
     async () => {
       const [archive = ''] = (await readdir(location)).filter((name) => !name.startsWith('backup-'))
       await rename(join(location, archive), join(folder, 'archive'))
@@ -215,6 +215,14 @@ describe.skipIf(bin === undefined).each([['a folder'], ['a bucket']] as const)('
         stderr: expect.stringContaining('the place where archives are kept cannot be used'),
       })
       await expect(start(false)).rejects.toMatchObject({ message: expect.stringContaining('has not ended') })
+      const variables = {
+        DATABASE_URL: database().url,
+        WHARF_DATA_DIR: join(folder, 'new'),
+        WHARF_BACKUP_KEY: BACKUP_KEY,
+      }
+      expect(await runCommand(['backup'], { variables: { ...variables, ...environment(NEW_KEY) } })).toMatchObject({
+        ...{ code: 1, stderr: expect.stringContaining('has not ended') },
+      })
       await rmdir(join(location, archive))
       await rename(join(folder, 'archive'), join(location, archive))
     },

@@ -1,4 +1,5 @@
 import { createArtifactStore } from '../../artifacts/create-artifact-store.ts'
+import { assertWhole } from '../../backup/installation.ts'
 import { type BackupServices, beginBackup, writeBackup } from '../../backup/write-backup.ts'
 import type { Config } from '../../config.ts'
 import { findSecretKeys } from '../../data-folder/secrets.ts'
@@ -29,13 +30,14 @@ export async function runBackup({ environment }: CommandContext, options: Result
 const unusable = (detail: string): AppError =>
   new AppError('CONFIG_INVALID', 'the configuration is not usable', { faults: [{ detail }] })
 
-/** Lends what a backup is made from. @throws {AppError} as `withControl`; CONFIG_INVALID without keys. */
+/** Lends what a backup is made from. @throws {AppError} as `withControl` and `assertWhole`; CONFIG_INVALID without keys. */
 const withInstallation = <T>(
   config: Config,
   version: string,
   use: (services: BackupServices) => Promise<T>,
 ): Promise<T> =>
   withControl(config, 'wharf backup', async (control) => {
+    await assertWhole(control.prisma)
     const keys = await findSecretKeys(config)
     if (!keys) throw unusable('WHARF_SECRET_KEY must be set, or the file secret-key be in the data folder')
     const artifacts = await createArtifactStore(config.artifacts)
