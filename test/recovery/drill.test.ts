@@ -7,11 +7,13 @@ import { repairLogs } from '../../src/projects/attached/repair-logs.ts'
 import { exportOf } from '../support/archives/import.ts'
 import { type CliResult, runCommand } from '../support/cli/cli.ts'
 import type { TestDatabase } from '../support/database/database.ts'
+import { createExternalDatabase, type ExternalDatabase } from '../support/database/external-database.ts'
 import { makeSchedule, showSchedule, untilSettled } from '../support/jobs/schedules.ts'
 import { installedPrograms } from '../support/servers/installed-programs.ts'
 import { type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
 import { S3_BUCKET, type S3TestServer, startS3Server, stubS3Settings } from '../support/servers/s3-server.ts'
 import { query } from '../support/servers/sessions.ts'
+import { MAY_ATTACH } from '../support/service/attached-location.ts'
 import { applyScript, createProject } from '../support/service/projects.ts'
 import { SECRET_KEY } from '../support/service/service-process.ts'
 import { createToken } from '../support/service/tokens.ts'
@@ -43,6 +45,7 @@ describe.skipIf(bin === undefined).each([['a folder'], ['a bucket']] as const)('
   let dumps: ReadonlyMap<string, string>
   let databases: ReadonlyMap<string, string>
   let editor: string
+  let theirs: ExternalDatabase
   let scheduleId: string
 
   const urlOf = (url: string, name: string): string => Object.assign(new URL(url), { pathname: `/${name}` }).href
@@ -56,7 +59,7 @@ describe.skipIf(bin === undefined).each([['a folder'], ['a bucket']] as const)('
   })
   /** The secret key is lost with the machine: the new one has another. */
   const NEW_KEY = 'secret-key-of-the-new-machine-with-many-characters'
-  const environment = (key: string) => ({ WHARF_ARTIFACTS: location, WHARF_SECRET_KEY: key })
+  const environment = (key: string) => ({ WHARF_ARTIFACTS: location, WHARF_SECRET_KEY: key, ...MAY_ATTACH })
   const start = (worker: boolean, key = NEW_KEY): Promise<TestWharf> =>
     startWharf({ database: database(), environment: environment(key), worker })
 
@@ -128,6 +131,9 @@ describe.skipIf(bin === undefined).each([['a folder'], ['a bucket']] as const)('
     await repairLogs(wharf.container)
     const { ownDatabase } = await wharf.container.control.prisma.project.findUniqueOrThrow({ where: { slug: 'alone' } })
     databases = new Map([['alone', ownDatabase ?? '']])
+    theirs = await createExternalDatabase(SCRIPT, cluster.createDatabase)
+    const attach = { address: theirs.owner.href, stages: [{ slug: 'live', schema: 'public' }] }
+    expect((await wharf.root.post('/projects', { json: { slug: 'theirs', attach } })).status).toBe(201)
     const request = { projects: [{ slug: 'shop', system: true }, { slug: 'alone' }] }
     const schedule = await makeSchedule(wharf.root, 'shop', {
       name: 'nightly',
@@ -238,6 +244,7 @@ describe.skipIf(bin === undefined).each([['a folder'], ['a bucket']] as const)('
         { project: 'new', archives: [], missing: ['live'] },
         { project: 'shop', missing: [], problems: [] },
       ],
+      attached: ['theirs'],
       schedulesTurnedOff: ['of the new one'],
     })
     expect(await dumpAll()).toEqual(dumps)
@@ -247,7 +254,7 @@ describe.skipIf(bin === undefined).each([['a folder'], ['a bucket']] as const)('
     const { code, stderr } = await recover()
     expect({ code, stderr }).toEqual({
       code: 1,
-      stderr: expect.stringMatching(/has 3 projects, 1 token, 2 schedules, 1 job:/),
+      stderr: expect.stringMatching(/has 4 projects, 1 token, 2 schedules, 1 job:/),
     })
   })
 
@@ -269,6 +276,7 @@ describe.skipIf(bin === undefined).each([['a folder'], ['a bucket']] as const)('
       await untilSettled(wharf, schedule, new Date(), 60_000)
       // The new one is proven, and pushes the old one out, as the schedule wants one.
       expect((await wharf.root.get(`/jobs/${schedule.lastRun?.jobId}/file`)).status).toBe(410)
+      expect(await exportOf(wharf.root, 'theirs', { system: false })).toContain('"scarf"')
       expect(await exportOf(wharf.root, 'alone', { system: false })).toContain('"scarf"')
     } finally {
       await wharf.close()
