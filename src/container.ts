@@ -164,7 +164,7 @@ export async function createContainer(options: {
   const control = open(databaseUrl, { maxConnections: MAX_CONNECTIONS, session: 'wharf', endsWhenServerHangs: true })
   lifecycle.onClose('database', control.close)
   await resealSecrets(control, seal, { logger, keySource: keys.source })
-  const ownDatabases = createOwnDatabases(control, databaseUrl, logger)
+  const ownDatabases = createOwnDatabases(control, databaseUrl, { logger })
   const room = createRoom(control.pool, shares)
   await restoreLogins({ control, seal, room, ownDatabases, logger })
   const snapshots = open(databaseUrl, { maxConnections: MAX_SNAPSHOTS, session: 'wharf', givesByteText: true })

@@ -1,5 +1,6 @@
 import type { Container } from '../container.ts'
 import type { Transaction } from '../database/database.ts'
+import { conflict } from '../errors.ts'
 import { switchLog } from '../projects/attached/log-stage.ts'
 import { createClosedLogin, openLogin } from '../projects/project-login.ts'
 import { createSchema } from '../projects/project-objects.ts'
@@ -53,7 +54,9 @@ async function makeDatabase({ control, seal, room, ownDatabases }: Container, id
         createClosedLogin(first, { name: login, password: seal.unseal(sealedPassword, projectSubject(id)) }, limit),
       )
     }
-    await ownDatabases.drop(name)
+    if ((await ownDatabases.drop(name)) === 'begun') {
+      throw conflict(`PostgreSQL has not finished dropping the database "${name}" yet; try again`)
+    }
     await ownDatabases.make({ name, login, schemas: stages.map(({ schemaName }) => schemaName) })
     await openLogin(tx, login)
     await tx.project.update({ where: { id }, data: { unfinished: false } })

@@ -152,7 +152,7 @@ async function serveOlder() {
       const detail = 'the body does not have the expected form'
       return refuse(response, 400, { type: 'urn:wharf:error:invalid-request', detail, errors })
     }
-    const gzip = request.headers['accept-encoding'] === 'gzip'
+    const gzip = request.headers['accept-encoding']?.includes('gzip')
     response.writeHead(200, {
       'content-type': 'application/x-ndjson',
       ...(gzip && { 'content-encoding': 'gzip' }),

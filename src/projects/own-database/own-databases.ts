@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { EXTENSIONS_SCHEMA } from '../../contract/extensions-schema.ts'
-import { thenCommit } from '../../database/clients.ts'
+import { thenCommit, withClient } from '../../database/clients.ts'
 import type { Database } from '../../database/database.ts'
 import { quoteIdentifier, quoteLiteral } from '../../database/quoting.ts'
 import { openSession } from '../../database/session-client.ts'
@@ -40,9 +40,13 @@ export interface OwnDatabases {
   /**
    * Drops a database with all that is in it, where it is there. Sessions in it are ended.
    *
+   * From 15 on, PostgreSQL waits until each of the server's processes has noticed, and one whose client reads nothing does
+   * not: an export whose reader pauses is enough. Nobody can enter the database any more by then.
+   *
+   * @returns `begun` where that takes too long: to be dropped again, later.
    * @throws {AppError} CONFLICT where something keeps it that Wharf's login may not end.
    */
-  drop(name: string): Promise<void>
+  drop(name: string): Promise<'dropped' | 'begun'>
 }
 
 /** An extension, and the schema that it is made in; undefined for one that says that itself. */
@@ -51,11 +55,20 @@ export interface NewExtension {
   readonly schema: string | undefined
 }
 
+/** How long a database may take to be dropped while somebody waits for it. */
+const DROP_LIMIT_MS = 20_000
+
+export interface OwnDatabasesOptions {
+  readonly logger: Logger
+  /** How long PostgreSQL may take to drop one, in milliseconds. */
+  readonly dropLimitMs?: number
+}
+
 /** @param control as Wharf's own login. @param databaseUrl of the shared database, as the same login. */
 export function createOwnDatabases(
   { pool }: Pick<Database, 'pool'>,
   databaseUrl: string,
-  logger: Logger,
+  { logger, dropLimitMs = DROP_LIMIT_MS }: OwnDatabasesOptions,
 ): OwnDatabases {
   /** Lets one login in, and no other. */
   const openTo = async (name: string, login: string): Promise<void> => {
@@ -122,10 +135,19 @@ export function createOwnDatabases(
       }
     },
     async drop(name) {
-      await pool.query(`DROP DATABASE IF EXISTS ${quoteIdentifier(name)} WITH (FORCE)`).catch((error: unknown) => {
+      try {
+        await withClient(pool, async (client) => {
+          await client.query(`SET statement_timeout = ${dropLimitMs}`)
+          await client.query(`DROP DATABASE IF EXISTS ${quoteIdentifier(name)} WITH (FORCE)`)
+          await client.query('RESET statement_timeout')
+        })
+        return 'dropped'
+      } catch (error) {
+        const { rowCount } = await pool.query(BEING_DROPPED, [name])
+        if (rowCount === 1) return 'begun'
         if (!KEPT.has(sqlState(error) ?? '')) throw error
         throw conflict(`the project's database cannot be dropped: ${sqlMessage(error)}; nothing was changed`)
-      })
+      }
     },
   }
 }
@@ -151,8 +173,22 @@ const hasSchema = async (client: Session, name: string): Promise<boolean> =>
 
 const SESSION = { kind: 'wharf', applicationName: 'wharf makes a database' } as const
 
-/** Sessions that Wharf's login may not end, transactions that were prepared, slots and subscriptions of replication. */
-const KEPT: ReadonlySet<string> = new Set([SQLSTATE.objectInUse, SQLSTATE.insufficientPrivilege])
+/**
+ * Sessions that Wharf's login may not end, transactions that were prepared, slots and subscriptions of replication, and
+ * statements that hold it for as long as Wharf waits.
+ */
+const KEPT: ReadonlySet<string> = new Set([
+  SQLSTATE.objectInUse,
+  SQLSTATE.insufficientPrivilege,
+  SQLSTATE.queryCanceled,
+])
+
+/**
+ * What PostgreSQL writes as it begins to drop a database, from 14.9, 15.4 and 16 on: it can only be dropped then.
+ *
+ * @see https://www.postgresql.org/docs/current/catalog-pg-database.html (`datconnlimit`)
+ */
+const BEING_DROPPED = 'SELECT FROM pg_database WHERE datname = $1 AND datconnlimit = -2'
 
 /** How a locale is named that is not of the system's library, by the letter that the catalog has for it. */
 const PROVIDERS: Readonly<Record<string, string>> = {

@@ -112,12 +112,15 @@ export async function deleteOwnProject(services: OwnProjectServices, { id, slug,
     await closeLogin(prisma, login)
     await remove(services, { id, slug, login, ownDatabase })
   } catch (error) {
-    await Promise.allSettled([
-      prisma.project.updateMany({ where: { id }, data: { unfinished: false } }).then(() => reopenLogins(prisma, slug)),
-    ])
+    await Promise.allSettled([undoDeletion(prisma, id).then(() => reopenLogins(prisma, slug))])
     throw error
   }
 }
+
+/** A project whose database PostgreSQL has begun to drop stays unfinished. @see BEING_DROPPED */
+const undoDeletion = (prisma: Database['prisma'], id: string): Promise<unknown> => prisma.$executeRaw`
+  UPDATE control.project SET unfinished = false
+   WHERE id = ${id}::uuid AND EXISTS (SELECT FROM pg_database WHERE datname = own_database AND datconnlimit <> -2)`
 
 interface Removable {
   readonly id: string
@@ -127,20 +130,29 @@ interface Removable {
 }
 
 /** Drops what there is of a project. What was begun can be begun again. */
-const remove = (services: OwnProjectServices, project: Removable): Promise<void> =>
-  services.control.prisma.$transaction(async (tx) => {
+async function remove(services: OwnProjectServices, project: Removable): Promise<void> {
+  const { control, logger } = services
+  const isRemoved = await control.prisma.$transaction(async (tx) => {
     await lockProject(tx, project)
-    await removeLocked(tx, services, project)
+    return removeLocked(tx, services, project)
   }, PATIENT)
+  if (!isRemoved)
+    logger.warn({ slug: project.slug }, 'PostgreSQL has not finished dropping a database: a sweep goes on')
+}
 
+/** @returns whether all is gone. Else there is a record left, unfinished and of no slug that anybody would want. */
 async function removeLocked(
   tx: Transaction,
   { ownDatabases }: OwnProjectServices,
   { id, login, ownDatabase }: Removable,
-): Promise<void> {
-  if (ownDatabase !== null) await ownDatabases.drop(ownDatabase)
+): Promise<boolean> {
+  if (ownDatabase !== null && (await ownDatabases.drop(ownDatabase)) === 'begun') {
+    await tx.project.update({ where: { id }, data: { slug: `deleted-${id}`, unfinished: true } })
+    return false
+  }
   await forgetProject(tx, { id })
   if (login !== null) await dropProjectLogin(tx, login)
+  return true
 }
 
 /**
@@ -155,14 +167,17 @@ export async function sweepOwnProjects(services: OwnProjectServices): Promise<re
   const left = await prisma.project.findMany({ where, select: { id: true, slug: true } })
   const removed: string[] = []
   for (const { id, slug } of left) {
-    await prisma.$transaction(async (tx) => {
+    const sweep = prisma.$transaction(async (tx) => {
       const [project] = await tx.$queryRaw<Removable[]>`
         SELECT id::text, slug, login, own_database AS "ownDatabase" FROM control.project
          WHERE id = ${id}::uuid AND unfinished FOR UPDATE SKIP LOCKED`
-      if (!project) return
-      await removeLocked(tx, services, project)
-      removed.push(slug)
+      return project !== undefined && (await removeLocked(tx, services, project))
     }, PATIENT)
+    try {
+      if (await sweep) removed.push(slug)
+    } catch (err) {
+      services.logger.warn({ err, slug }, 'the database of a project could not be dropped; it is tried again later')
+    }
   }
   return removed
 }

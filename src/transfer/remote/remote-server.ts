@@ -24,7 +24,7 @@ const MAX_DETAIL = 2_000
 const MAX_FAULTS = 100
 
 /** Where both have zstd, it takes less time. */
-const ACCEPTED_CODINGS = CODINGS.map((coding) => (coding === 'zstd' ? coding : `${coding};q=0.9`)).join(', ')
+const ACCEPTED_CODINGS = CODINGS.includes('zstd') ? 'zstd, gzip;q=0.9' : 'gzip'
 
 export interface RemoteServer {
   /** The archive of a project there, compressed. Ends abnormally where the export does. */

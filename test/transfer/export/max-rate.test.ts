@@ -46,7 +46,9 @@ test('an answer that is told to be slow ends when its client goes away', async (
   const client = new AbortController()
   const answer = wharf.root.post('/export', { json: { projects, ...slow }, signal: client.signal })
   await eventually(() =>
-    wharf.database.query(`SELECT FROM pg_stat_activity WHERE application_name LIKE 'wharf export %'`),
+    wharf.database.query(
+      `SELECT FROM pg_stat_activity WHERE application_name LIKE 'wharf export %' AND datname = current_database()`,
+    ),
   ).not.toEqual([])
   client.abort()
   await expect(answer).rejects.toThrow()

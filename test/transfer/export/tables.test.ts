@@ -211,7 +211,7 @@ async function withoutDate(archive: AsyncIterable<Buffer>): Promise<Buffer> {
 
 /** Of how many sessions the exports under way read rows. */
 async function readingSessions(): Promise<number> {
-  const reading = `SELECT FROM pg_stat_activity WHERE application_name LIKE 'wharf export %' AND usename <> current_user`
+  const reading = `SELECT FROM pg_stat_activity WHERE application_name LIKE 'wharf export %' AND usename <> current_user AND datname = current_database()`
   return (await wharf.database.query(reading)).length
 }
 
@@ -296,7 +296,7 @@ test('several sessions read an attached database, too, and give the same file as
 })
 
 test('who reads an archive that is not compressed, and pauses, gets the same rows', async () => {
-  const waiting = `SELECT FROM pg_stat_activity WHERE application_name LIKE 'wharf export %' AND wait_event = 'ClientWrite'`
+  const waiting = `SELECT FROM pg_stat_activity WHERE application_name LIKE 'wharf export %' AND wait_event = 'ClientWrite' AND datname = current_database()`
   const { body } = await openArchive('shared', { jobs: 1 })
   await expect.poll(() => wharf.database.query(waiting)).toHaveLength(1)
   const plain = await withoutDate(body)
