@@ -136,7 +136,7 @@ test('two commands lead to a first archive, one more to a nightly one that is pr
   await done('data:import', path, dsnOf(wharf, 'restored'), '--yes', '--quiet')
   const original = contentOf(await exportOf(wharf.root, 'music'))
   for (const copy of ['copied', 'restored']) expect(contentOf(await exportOf(wharf.root, copy))).toEqual(original)
-  await done('project:detach', 'music', '--yes', ...server)
+  await done('project:detach', 'music', '--delete-schedules', '--yes', ...server)
 })
 
 test('with the system section, roles come along, and of the log that the stage was made', () =>

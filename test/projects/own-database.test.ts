@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { request } from 'undici'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { createOwnDatabases } from '../../src/projects/own-database/own-databases.ts'
 import { deleteOwnProject, sweepOwnProjects } from '../../src/projects/own-database/own-project.ts'
@@ -10,7 +9,7 @@ import { eventually } from '../support/eventually.ts'
 import { installedCluster } from '../support/servers/installed-cluster.ts'
 import { openSession, query, withSession } from '../support/servers/sessions.ts'
 import { applyScript, createProject, loginUrl } from '../support/service/projects.ts'
-import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/service/wharf.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 import { startWharfOfLogin } from '../support/service/wharf-of-login.ts'
 
 const DUMP = join(import.meta.dirname, '..', 'fixtures', 'dumped.sql')
@@ -30,14 +29,6 @@ afterAll(async () => {
 
 const create = (slug: string, stages?: readonly string[], { root }: Pick<TestWharf, 'root'> = wharf) =>
   root.post('/projects', { json: { slug, ownDatabase: true, ...(stages && { stages }) } })
-
-/** Asks for the archive of a project, which comes as it is read. */
-const openExport = (slug: string) =>
-  request(`${wharf.url}/export`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${ROOT_TOKEN}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ projects: [{ slug, system: false }] }),
-  })
 
 /** What there is of a project's database on the server. */
 async function leftOf(name: string): Promise<readonly object[]> {
@@ -220,17 +211,14 @@ test('a project whose database a superuser is in is not deleted, and can be used
   expect((await wharf.root.delete('/projects/visited')).status).toBe(204)
 })
 
-test('a project is deleted though the reader of an export pauses, and its database as soon as PostgreSQL can', async () => {
+test('a project is deleted though a client of the server reads nothing, and its database as soon as PostgreSQL can', async () => {
   const { control, logger } = wharf.container
   const ownDatabases = createOwnDatabases(control, wharf.database.url, { logger, dropLimitMs: 500 })
   let name = ''
-  // More than what fits on the way to a reader.
-  await createProject(
-    wharf,
-    'large',
-    'CREATE TABLE t AS SELECT n, repeat(md5(n::text), 12) FROM generate_series(1, 90000) n',
-  )
-  const { body } = await openExport('large')
+  const reader = await openSession(wharf.database.superuserUrl)
+  reader.connection.stream.pause()
+  // More than what fits on the way.
+  reader.query('SELECT repeat(n::text, 1000) FROM generate_series(1, 100000) n').catch(() => undefined)
   try {
     // As long as there is some room on the way, PostgreSQL gets on.
     await eventually(async () => {
@@ -242,7 +230,7 @@ test('a project is deleted though the reader of an export pauses, and its databa
     expect((await wharf.root.get('/projects/ended')).status).toBe(404)
     expect((await create('ended')).status).toBe(201)
   } finally {
-    await body.dump({ limit: Number.MAX_SAFE_INTEGER })
+    reader.connection.stream.destroy()
   }
   await control.prisma.project.updateMany({ where: { ownDatabase: name }, data: { createdAt: new Date(0) } })
   await eventually(async () => {

@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { gunzipSync } from 'node:zlib'
 import { request } from 'undici'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -210,9 +212,12 @@ async function withoutDate(archive: AsyncIterable<Buffer>): Promise<Buffer> {
 }
 
 /** Of how many sessions the exports under way read rows. */
-async function readingSessions(): Promise<number> {
-  const reading = `SELECT FROM pg_stat_activity WHERE application_name LIKE 'wharf export %' AND usename <> current_user AND datname = current_database()`
-  return (await wharf.database.query(reading)).length
+const readingSessions = async (): Promise<number> => (await readingStates()).length
+
+async function readingStates(): Promise<readonly object[]> {
+  const reading = `SELECT state, state_change::text, wait_event FROM pg_stat_activity
+    WHERE application_name LIKE 'wharf export %' AND usename <> current_user AND datname = current_database() ORDER BY pid`
+  return wharf.database.query(reading)
 }
 
 test('one, two and four sessions give the same file, but for the first line', async () => {
@@ -296,9 +301,15 @@ test('several sessions read an attached database, too, and give the same file as
 })
 
 test('who reads an archive that is not compressed, and pauses, gets the same rows', async () => {
-  const waiting = `SELECT FROM pg_stat_activity WHERE application_name LIKE 'wharf export %' AND wait_event = 'ClientWrite' AND datname = current_database()`
   const { body } = await openArchive('shared', { jobs: 1 })
-  await expect.poll(() => wharf.database.query(waiting)).toHaveLength(1)
+  // Until there is no room on the way any more, and nothing gets on.
+  await expect
+    .poll(async () => {
+      const before = await readingStates()
+      await sleep(300)
+      return before.length > 0 && isDeepStrictEqual(before, await readingStates())
+    })
+    .toBe(true)
   const plain = await withoutDate(body)
   const packed = await openArchive('shared', { jobs: 1, gzip: true })
   const whole = gunzipSync(Buffer.concat(await collect(packed.body)))
