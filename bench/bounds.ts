@@ -74,6 +74,11 @@ export const BOUNDS = {
       'Small exports as jobs take at most twice as long as the same exports asked for with clients that wait, as many at once.',
     maxRatio: 2,
   },
+  year: {
+    sentence:
+      'After a year with 50 projects and 200 schedules, lists, sweeps, metrics and starts take at most a second each.',
+    maxSeconds: 1,
+  },
   oneArchiveEach: {
     sentence: 'Of many small exports that three workers share, each has succeeded once and has one archive.',
   },

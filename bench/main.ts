@@ -3,7 +3,7 @@
  * `bounds.ts` is broken.
  *
  * Usage: npm run bench -- [time] [import] [waits] [attached] [memory] [writes] [content] [jobs] [job-memory] [database]
- *   [--quick] [--rows 1000000,3000000,10000000] [--repeats 5]
+ *   [year] [--quick] [--rows 1000000,3000000,10000000] [--repeats 5]
  */
 import { execFile } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
@@ -25,6 +25,7 @@ import { findSampleTable, SAMPLE_SCHEMA } from './support/sample-table.ts'
 import { type Settings, startPostgres } from './support/start-postgres.ts'
 import { createProject } from './support/wharf-client.ts'
 import { measureWriteCost } from './write-cost.ts'
+import { measureYear } from './year.ts'
 
 const SIZES = [1_000_000, 3_000_000, 10_000_000]
 const QUICK_SIZES = [100_000]
@@ -32,7 +33,7 @@ const QUICK_SIZES = [100_000]
 const JOB_ROWS = 3_000_000
 /** Those that share a PostgreSQL and its rows. */
 const SHARING_PARTS = ['time', 'content', 'writes', 'jobs', 'memory']
-const PARTS = [...SHARING_PARTS, 'job-memory', 'import', 'waits', 'attached', 'database']
+const PARTS = [...SHARING_PARTS, 'job-memory', 'import', 'waits', 'attached', 'database', 'year']
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -88,6 +89,10 @@ if (parts.has('attached')) {
 if (parts.has('database')) {
   const rows = values.rows === undefined && !values.quick ? undefined : first
   measurements.push(...(await withBench('as initdb leaves them', (bench) => measureDatabase(bench, { rows, repeats }))))
+}
+if (parts.has('year')) {
+  const share = values.quick ? 0.01 : 1
+  measurements.push(...(await withBench('of the embedded one', (bench) => measureYear(bench, share))))
 }
 for (const { sentence, measured, holds } of measurements)
   console.log(`${holds ? 'holds ' : 'BROKEN'}  ${sentence} (${measured})`)

@@ -36,10 +36,12 @@ export async function summariseRuns(
   control: Queryable,
   scheduleIds: readonly string[],
 ): Promise<ReadonlyMap<string, RunSummary>> {
+  // Backwards from the newest: most runs succeed, and a year has many.
   const newest = async (condition: Prisma.Sql): Promise<ReadonlyMap<string, ScheduleRun>> => {
     const rows = await control.$queryRaw<ScheduleRun[]>`
-      SELECT DISTINCT ON ("scheduleId") * FROM (${RUNS}) AS run
-       WHERE "scheduleId" = ANY (${[...scheduleIds]}::uuid[]) AND ${condition} ORDER BY "scheduleId", "dueAt" DESC`
+      SELECT newest.* FROM unnest(${[...scheduleIds]}::uuid[]) AS schedule_id CROSS JOIN LATERAL
+        (SELECT * FROM (${RUNS}) AS run
+          WHERE "scheduleId" = schedule_id AND ${condition} ORDER BY "dueAt" DESC LIMIT 1) AS newest`
     return new Map(rows.map((run) => [run.scheduleId, run]))
   }
   const last = await newest(Prisma.sql`TRUE`)

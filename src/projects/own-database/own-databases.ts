@@ -55,8 +55,8 @@ export interface NewExtension {
   readonly schema: string | undefined
 }
 
-/** How long a database may take to be dropped while somebody waits for it. */
-const DROP_LIMIT_MS = 20_000
+/** How long a database may take to be dropped while somebody waits for it; shorter than a sweep may be silent. */
+const DROP_LIMIT_MS = 10_000
 
 export interface OwnDatabasesOptions {
   readonly logger: Logger
