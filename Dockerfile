@@ -5,9 +5,10 @@ FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
-COPY prisma.config.ts tsconfig.json tsconfig.build.json ./
+COPY prisma.config.ts tsconfig.json ./
 COPY prisma prisma
 COPY src src
+COPY scripts scripts
 RUN npm run build
 
 FROM ${NODE_IMAGE} AS dependencies

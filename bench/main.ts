@@ -50,7 +50,7 @@ if (repeats !== undefined && !(Number.isInteger(repeats) && repeats > 0))
   throw new Error('--repeats takes a whole number')
 const parts = new Set(positionals.length > 0 ? positionals : PARTS)
 
-await promisify(execFile)('npx', ['tsc', '-p', 'tsconfig.build.json'])
+await promisify(execFile)('node', ['scripts/bundle.mjs'])
 const [first = 0] = sizes
 const measurements: Measurement[] = []
 if (SHARING_PARTS.some((part) => parts.has(part))) {

@@ -29,7 +29,7 @@ const YEAR: YearOfUse = {
   events: 10_000_000,
 }
 
-const ROUNDS = 5
+const REPEATS = 5
 
 /** How many pages of jobs are leafed through. */
 const PAGES = 20
@@ -48,7 +48,7 @@ export async function measureYear(bench: BenchRun, share = 1): Promise<Measureme
   const schedules = await bench.withService((service) => prepare(service, year))
   const taken = new Map<string, number>()
   const measure = async (what: string, use: () => Promise<unknown>): Promise<void> => {
-    for (let round = 0; round < ROUNDS; round += 1) {
+    for (let round = 0; round < REPEATS; round += 1) {
       const seconds = await timeOf(async () => void (await use()))
       taken.set(what, Math.max(taken.get(what) ?? 0, seconds))
     }
@@ -90,7 +90,7 @@ function report(year: YearOfUse, taken: ReadonlyMap<string, number>): Measuremen
     '\n',
   )
   printTable(
-    [`the slowest of ${ROUNDS}`, 'ms'],
+    [`the slowest of ${REPEATS}`, 'ms'],
     [...taken].map(([what, seconds]) => [what, (1000 * seconds).toFixed(0)]),
   )
   const [slowest = ['nothing', Number.NaN]] = [...taken].toSorted(([, left], [, right]) => right - left)
@@ -160,7 +160,7 @@ async function leafThrough(
 /** @returns how long the slowest start takes until the service listens, in seconds. */
 async function slowestStart({ postgres, dataDir }: BenchRun): Promise<number> {
   const seconds: number[] = []
-  for (let round = 0; round < ROUNDS; round += 1) {
+  for (let round = 0; round < REPEATS; round += 1) {
     const services: BenchService[] = []
     seconds.push(
       await timeOf(async () => void services.push(await startService({ databaseUrl: postgres.url, dataDir }))),

@@ -21,7 +21,7 @@ const { values } = parseArgs({
 const [seconds, seed] = [Number(values.seconds), Number(values.seed)]
 if (!(seconds > 0) || !Number.isInteger(seed)) throw new Error('--seconds takes a number, --seed a whole number')
 
-await promisify(execFile)('npx', ['tsc', '-p', 'tsconfig.build.json'])
+await promisify(execFile)('node', ['scripts/bundle.mjs'])
 const folder = await mkdtemp(join(tmpdir(), 'wharf-chaos-'))
 await chmod(folder, 0o755)
 const began = performance.now()

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
+import { packageFile } from './package-file.ts'
 
-/** Wharf's own version. `package.json` is at the same place seen from `src/` and from `dist/`. */
+/** Wharf's own version. */
 export function readVersion(): string {
-  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8')
+  const text = readFileSync(packageFile('package.json'), 'utf8')
   return z.object({ version: z.string() }).parse(JSON.parse(text)).version
 }

@@ -1,18 +1,17 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
 import { databaseUnsuitable } from '../errors.ts'
 import type { Logger } from '../logger.ts'
+import { packageFile } from '../package-file.ts'
 import { readVersion } from '../version.ts'
 import { tableExists } from './clients.ts'
 import { withPatienceForLocks } from './lock-patience.ts'
 import { openSession } from './session-client.ts'
 import { DEFAULT_PATIENCE_MS, type StartLockOptions, withStartLock } from './start-lock.ts'
 
-/** At the same place seen from `src/` and from `dist/`. */
-const MIGRATIONS_FOLDER = fileURLToPath(new URL('../../prisma/migrations/', import.meta.url))
+const MIGRATIONS_FOLDER = packageFile('prisma/migrations/')
 
 /** Prisma's own, with what has been applied. */
 export const MIGRATIONS_TABLE = 'public._prisma_migrations'

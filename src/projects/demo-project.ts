@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+
 import type { Database } from '../database/database.ts'
 import type { Room } from '../database/room.ts'
 import { BorrowedBytes } from '../lib/borrowed-bytes.ts'
 import type { Seal } from '../lib/seal.ts'
+import { packageFile } from '../package-file.ts'
 import { applySchema } from './apply-schema.ts'
 import { createProject } from './projects.ts'
 import { type FindProjectDatabase, toStageDatabase } from './stage-database.ts'
@@ -12,8 +13,7 @@ import { DEFAULT_STAGE, findStage } from './stages.ts'
 
 const DEMO_PROJECT = 'demo'
 
-/** At the same place seen from `src/` and from `dist/`. */
-const DEMO_SCRIPT = fileURLToPath(new URL('../../demo/harbour.sql', import.meta.url))
+const DEMO_SCRIPT = packageFile('demo/harbour.sql')
 
 /** The file that says that the project was made once, or is not to be made. */
 export const demoMarker = (dataDir: string): string => join(dataDir, 'demo-made')

@@ -1,13 +1,13 @@
 /**
  * Works on jobs, or answers requests, in a process of its own: prints `ready` or its URL, and stops in order when a
- * line comes in. It runs what was built, which starts sooner than the source.
+ * line comes in.
  *
  * Usage: run-part <api or worker> <environment as JSON> <timings as JSON>
  */
 import { once } from 'node:events'
-import { loadConfig } from '../../../dist/config.js'
-import { createLogger } from '../../../dist/logger.js'
-import { startService } from '../../../dist/service.js'
+import { loadConfig } from '../../../src/config.ts'
+import { createLogger } from '../../../src/logger.ts'
+import { startService } from '../../../src/service.ts'
 
 const [part, environment = '', timings = ''] = process.argv.slice(2)
 const config = loadConfig(JSON.parse(environment))

@@ -40,7 +40,7 @@ export default async function setup({ provide, vitest }: TestProject): Promise<(
   const removeFiles = await keepFilesInMemory()
   const programs = await mkdtemp(join(tmpdir(), 'wharf-test-programs-'))
   await chmod(programs, 0o755)
-  const built = build().then(() => bundlePrograms(programs))
+  const built = promisify(execFile)('node', ['scripts/bundle.mjs']).then(() => bundlePrograms(programs))
   const [embedded, installed] = await allStarted(built, startEmbedded(), bin && startInstalled(bin))
   const home = await mkdtemp(join(tmpdir(), 'wharf-test-home-'))
   provide('clusterUrl', embedded.superuserUrl)
@@ -77,15 +77,6 @@ async function allStarted(
   }
   await built
   return [await embedded, (await installed) || undefined]
-}
-
-async function build(): Promise<void> {
-  try {
-    await promisify(execFile)('npx', ['tsc', '-p', 'tsconfig.build.json'])
-  } catch (error) {
-    if (error instanceof Error && 'stdout' in error) process.stderr.write(String(error.stdout))
-    throw error
-  }
 }
 
 /** Asks something as Wharf does, so that there is at least one statement to be recorded, whichever files ran. */

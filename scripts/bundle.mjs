@@ -1,0 +1,34 @@
+/**
+ * Writes the program to `dist/`, as few files instead of some hundred: to load its modules one by one would be a fifth of
+ * a start. Packages stay where npm puts them.
+ *
+ * Usage: node scripts/bundle.mjs
+ */
+import { readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+
+const root = fileURLToPath(new URL('../', import.meta.url))
+
+const { metafile } = await build({
+  absWorkingDir: root,
+  entryPoints: ['src/main.ts'],
+  // All in one folder, which sees the package's other files where `src/` sees them.
+  outdir: 'dist',
+  bundle: true,
+  splitting: true,
+  packages: 'external',
+  platform: 'node',
+  target: 'node20',
+  format: 'esm',
+  sourcemap: true,
+  sourcesContent: false,
+  metafile: true,
+  logLevel: 'warning',
+})
+
+// Only now: a program that runs from there has what it may still load for as long as possible.
+for (const entry of await readdir(join(root, 'dist'))) {
+  if (!(`dist/${entry}` in metafile.outputs)) await rm(join(root, 'dist', entry), { recursive: true })
+}
