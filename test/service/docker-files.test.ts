@@ -74,7 +74,8 @@ test('PostgreSQL keeps its data in the volume, where images of 18 and later have
 
 test.each([
   ['the image', dockerfile, /CMD \["node", "-e", "(.*)"\]/],
-  ['the API of the composition', compose, /- -e\n\s+- "(.*)"/],
+  ['the API of the composition', compose, /- -e\n\s+- "(.*:4000.*)"/],
+  ['a worker of the composition', compose, /- -e\n\s+- "(.*:9464.*)"/],
 ])('the health check of %s runs, and tells a service that is well from one that is not', async (_, file, pattern) => {
   const script = pattern.exec(file)?.[1] ?? ''
   let status = 200
@@ -83,7 +84,7 @@ test.each([
   const { port } = server.address() as AddressInfo
   const check = async (): Promise<number> => {
     const env = { ...process.env, WHARF_PORT: String(port) }
-    const child = spawn(process.execPath, ['-e', script.replace(':4000', `:${port}`)], { env, stdio: 'inherit' })
+    const child = spawn(process.execPath, ['-e', script.replace(/:\d{4}/, `:${port}`)], { env, stdio: 'inherit' })
     return (await once(child, 'exit'))[0]
   }
 
