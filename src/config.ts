@@ -76,6 +76,14 @@ const SETTINGS = {
       error: 'must be keys of at least 32 characters, with commas between them',
     }),
   ),
+  /** The file of profiles; undefined: that of this user. */
+  profiles: setting(
+    'WHARF_PROFILES',
+    z
+      .string()
+      .transform((path) => resolve(path))
+      .optional(),
+  ),
   /** Token for a DSN that carries none. */
   token: setting('WHARF_TOKEN', z.string().optional()),
   /** Where archives of jobs are kept: a folder's absolute path, or `s3://bucket/prefix`; undefined: in the data folder. */
@@ -201,6 +209,8 @@ export interface Config extends Settings {
   readonly artifacts: string
   /** Absolute path of the folder where this user's programs keep their state; undefined where there is no such one. */
   readonly stateDir: string | undefined
+  /** Absolute path of the file that has this user's profiles; undefined where nothing says where that is. */
+  readonly profilesFile: string | undefined
 }
 
 /**
@@ -224,7 +234,8 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
   // The compiler does not follow that each name comes with what its own schema gives.
   const settings = values as Settings
   const { artifacts = join(settings.dataDir, 'artifacts') } = settings
-  return Object.freeze({ ...settings, artifacts, stateDir: stateFolder(environment) })
+  const profilesFile = settings.profiles ?? profilesFileOf(environment)
+  return Object.freeze({ ...settings, artifacts, stateDir: stateFolder(environment), profilesFile })
 }
 
 /** How mail is sent; undefined where none is. */
@@ -239,6 +250,13 @@ function stateFolder({ XDG_STATE_HOME, HOME, LOCALAPPDATA }: Readonly<Record<str
   const home = HOME && join(HOME, '.local', 'state')
   const candidates = process.platform === 'win32' ? [LOCALAPPDATA] : [XDG_STATE_HOME, home]
   return candidates.find((path) => path !== undefined && isAbsolute(path))
+}
+
+/** @see https://specifications.freedesktop.org/basedir-spec/latest */
+function profilesFileOf({ XDG_CONFIG_HOME, HOME, APPDATA }: Readonly<Record<string, string | undefined>>) {
+  const candidates = process.platform === 'win32' ? [APPDATA] : [XDG_CONFIG_HOME, HOME && join(HOME, '.config')]
+  const folder = candidates.find((path) => path !== undefined && isAbsolute(path))
+  return folder && join(folder, 'wharf', 'profiles.json')
 }
 
 /** Paths are made absolute; what looks like a URL is left as it is. */

@@ -3,6 +3,7 @@ import { addDataCommands } from './commands/data.ts'
 import { addExamples } from './commands/examples.ts'
 import { addJobCommands } from './commands/jobs.ts'
 import { addCommonOptions } from './commands/options.ts'
+import { addProfileCommands } from './commands/profiles.ts'
 import { addProjectCommands } from './commands/projects.ts'
 import { addRoleCommands } from './commands/roles.ts'
 import type { Run } from './commands/run.ts'
@@ -17,6 +18,8 @@ import { toFailure } from './failure.ts'
 import { createInterrupts } from './interrupts.ts'
 import { maskSecrets } from './mask.ts'
 import { assertNothingTaken } from './npm-options.ts'
+import type { Profiles } from './profiles/profile-file.ts'
+import { resolveProfiles } from './profiles/resolve-profile.ts'
 import { harmless, printableJson } from './terminal/printable.ts'
 import { print } from './terminal/write.ts'
 
@@ -55,6 +58,7 @@ export async function runCli(argv: readonly string[], environment: CliEnvironmen
   try {
     const program = createProgram(environment, run, runStart)
     program.hook('preSubcommand', (_, command) => assertNothingTaken(command, argv, environment.npmOptions))
+    program.hook('preAction', (_, command) => resolveProfiles(command, () => readProfilesOf(environment)))
     await program.parseAsync(argv, { from: 'user' })
     return exitCode
   } catch (error) {
@@ -88,6 +92,7 @@ function createProgram(
   addStageCommands(program, run)
   addRoleCommands(program.commandsGroup('Access:'), run)
   addTokenCommands(program, run)
+  addProfileCommands(program, run)
   addJobCommands(program.commandsGroup('Jobs and schedules:'), run)
   addScheduleCommands(program, run)
   addWebhookCommands(program, run)
@@ -95,6 +100,12 @@ function createProgram(
   addCommonOptions(program.commands)
   addExamples(program.commands)
   return program
+}
+
+async function readProfilesOf(environment: CliEnvironment): Promise<Profiles> {
+  const { profilesFile } = await environment.loadConfig()
+  const { readProfiles } = await import('./profiles/profile-file.ts')
+  return profilesFile === undefined ? {} : readProfiles(profilesFile)
 }
 
 /** @param asJson whether a program reads it. @returns the exit code. */

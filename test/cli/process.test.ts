@@ -21,6 +21,7 @@ const COMMANDS = [
   ...['project:create', 'project:list', 'project:show', 'project:delete'],
   ...['stage:create', 'stage:list', 'stage:delete'],
   ...['role:list', 'role:set', 'role:delete', 'token:create', 'token:list', 'token:revoke'],
+  ...['profile:add', 'profile:list', 'profile:remove'],
   ...['job:list', 'job:show', 'job:watch', 'job:cancel', 'job:download'],
   ...['schedule:create', 'schedule:list', 'schedule:pause', 'schedule:resume', 'schedule:run', 'schedule:delete'],
 ]

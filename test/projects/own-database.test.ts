@@ -7,6 +7,8 @@ import { findProject } from '../../src/projects/projects.ts'
 import { comparableLines, contentsOf, exportOf, sendArchive } from '../support/archives/import.ts'
 import { eventually } from '../support/eventually.ts'
 import { installedCluster } from '../support/servers/installed-cluster.ts'
+import { installedPrograms } from '../support/servers/installed-programs.ts'
+import { startOwnCluster } from '../support/servers/own-cluster.ts'
 import { openSession, query, withSession } from '../support/servers/sessions.ts'
 import { applyScript, createProject, loginUrl } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
@@ -237,6 +239,24 @@ test('a project is deleted though a client of the server reads nothing, and its 
     await sweepOwnProjects(wharf.container)
     return leftOf(name)
   }).toEqual([])
+})
+
+const programs = installedPrograms()
+
+test.skipIf(programs === undefined)('a project is deleted while autovacuum is at work in its database', async () => {
+  const slow = { autovacuum_vacuum_cost_delay: '100ms', autovacuum_vacuum_cost_limit: '1' }
+  const cluster = await startOwnCluster(programs ?? '', { settings: { autovacuum_naptime: '1s', ...slow } })
+  onTestFinished(() => cluster.remove())
+  const local = await startWharf({ database: await cluster.createServiceDatabase() })
+  onTestFinished(() => local.close())
+  await create('swept', undefined, local)
+  const script = `CREATE TABLE t AS SELECT n, repeat('x', 500) FROM generate_series(1, 20000) n; DELETE FROM t WHERE n % 2 = 0`
+  await applyScript(local, 'swept', script)
+  const atWork = `SELECT FROM pg_stat_activity WHERE backend_type = 'autovacuum worker' AND query LIKE '%public.t'`
+  await eventually(() => query(cluster.superuserUrl, atWork)).not.toEqual([])
+  const deleted = await local.root.delete('/projects/swept')
+  expect(deleted, deleted.text).toMatchObject({ status: 204 })
+  expect(await query(cluster.superuserUrl, `SELECT FROM pg_database WHERE datname LIKE 'wharf%'`)).toEqual([])
 })
 
 test('what a process left that died while it made a database, or dropped one, is dropped, and nothing else', async () => {

@@ -24,23 +24,24 @@ interface Asking {
  * Asks for a password on the terminal, which does not show it: on standard input, or where something else is piped into
  * that, on the terminal that the command was started from.
  *
- * @param name of whatever asks for it. @param remedy what helps where there is no terminal.
+ * @param name of whatever asks for it. @param remedy what helps where there is no terminal. @param what it is.
  * @throws {AppError} WRONG_USE where there is no terminal. What Ctrl-C interrupts is over as by any other Ctrl-C.
  */
 export async function askPassword(
   { environment: { stdin, stderr }, signal }: Asking,
   name: string,
   remedy = 'PGPASSWORD or a password file (~/.pgpass) can hold it',
+  what = 'password',
 ): Promise<string> {
   const opened = stdin.isTTY ? undefined : openTerminal(stdin)
   const terminal: Terminal | undefined = stdin.isTTY ? stdin : opened
   if (!terminal) {
-    throw wrongUse(`${name} asks for a password, and there is no terminal to ask on: ${remedy}`)
+    throw wrongUse(`${name} asks for a ${what}, and there is no terminal to ask on: ${remedy}`)
   }
   // Before anybody is asked to type.
   terminal.setRawMode?.(true)
   try {
-    await writeText(stderr, `password for ${printable(name)}: `)
+    await writeText(stderr, `${what} for ${printable(name)}: `)
     return await readHidden(terminal, signal)
   } finally {
     terminal.setRawMode?.(false)

@@ -138,7 +138,7 @@ export function createOwnDatabases(
       try {
         await withClient(pool, async (client) => {
           await client.query(`SET statement_timeout = ${dropLimitMs}`)
-          await client.query(`DROP DATABASE IF EXISTS ${quoteIdentifier(name)} WITH (FORCE)`)
+          await dropDatabase(client, name)
           await client.query('RESET statement_timeout')
         })
         return 'dropped'
@@ -151,6 +151,25 @@ export function createOwnDatabases(
     },
   }
 }
+
+/**
+ * With `FORCE`, PostgreSQL ends other sessions; but it refuses that to logins that may not end autovacuum, as soon as that is at
+ * work there. Without, it ends autovacuum, and nobody else.
+ */
+async function dropDatabase(client: pg.ClientBase, name: string): Promise<void> {
+  const drop = `DROP DATABASE IF EXISTS ${quoteIdentifier(name)}`
+  try {
+    await client.query(`${drop} WITH (FORCE)`)
+  } catch (error) {
+    if (sqlState(error) !== SQLSTATE.insufficientPrivilege) throw error
+    const { rowCount } = await client.query(SESSIONS_OF_LOGINS, [name])
+    if (rowCount !== 0) throw error
+    await client.query(drop)
+  }
+}
+
+/** Autovacuum has no login. */
+const SESSIONS_OF_LOGINS = 'SELECT FROM pg_stat_activity WHERE datname = $1 AND usesysid IS NOT NULL'
 
 type Session = Awaited<ReturnType<typeof openSession>>
 

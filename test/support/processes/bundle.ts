@@ -37,6 +37,8 @@ export async function bundlePrograms(folder: string): Promise<void> {
     target: 'node20',
     format: 'esm',
     logLevel: 'warning',
+    // The program, which is bundled already, imports Prisma's runtime for its types as well.
+    logOverride: { 'ignored-bare-import': 'silent' },
     banner: {
       js: `import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);`,
     },
