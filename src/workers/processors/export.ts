@@ -6,7 +6,7 @@ import { assertCanCompress } from '../../jobs/compression.ts'
 import { beginArtifact, publishArtifact } from '../../jobs/job-artifacts.ts'
 import { findScheduleOf, markProven, recordHeld } from '../../jobs/schedules/schedule-record.ts'
 import type { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
-import { estimateRows } from '../../transfer/export/export-selection.ts'
+import { estimateRows } from '../../transfer/export/estimate-rows.ts'
 import type { NotInArchive } from '../../transfer/export/open-export.ts'
 import { withExport } from '../../transfer/export/with-export.ts'
 import { verifyArtifact } from '../verify-artifact.ts'
@@ -23,7 +23,7 @@ export async function runExport(context: AttemptContext, request: ExportRequest)
   const { container, job, matched, signal, progress, sessionName, authorise, succeed } = context
   const { control, config } = container
   const estimate = await estimateRows(container, projects)
-  progress.update({ phase: 'reading', rowsTotal: estimate > 0 ? Math.round(estimate) : null })
+  progress.update({ phase: 'reading', rowsTotal: estimate > 0 ? estimate : null })
   const artifact = await beginArtifact(container, { kind: 'output', jobId: job.id })
   try {
     const write = async (

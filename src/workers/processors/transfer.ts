@@ -7,7 +7,7 @@ import { wrongUse } from '../../errors.ts'
 import type { TransferRequest } from '../../jobs/catalogue.ts'
 import { type BorrowedBytes, copied } from '../../lib/borrowed-bytes.ts'
 import { tap } from '../../lib/tap.ts'
-import { estimateRows } from '../../transfer/export/export-selection.ts'
+import { estimateRows } from '../../transfer/export/estimate-rows.ts'
 import type { NotInArchive } from '../../transfer/export/open-export.ts'
 import { withExport } from '../../transfer/export/with-export.ts'
 import type { RemoteServer } from '../../transfer/remote/remote-server.ts'
@@ -92,7 +92,7 @@ async function withSource<T>(
 ): Promise<T> {
   const projects = [{ slug, ...selection }]
   const estimate = await estimateRows(container, projects)
-  progress.update({ phase: 'reading', rowsTotal: estimate > 0 ? Math.round(estimate) : null })
+  progress.update({ phase: 'reading', rowsTotal: estimate > 0 ? estimate : null })
   return withExport(container, projects, use, {
     sessionName,
     signal,
