@@ -25,8 +25,13 @@ export async function createToken(service: BenchService, role: string): Promise<
   return z.object({ token: z.string() }).parse(JSON.parse(answer)).token
 }
 
-/** Exports the bench's project into a file, compressed or plain. */
-export async function exportToFile(service: BenchService, coding: Coding | 'plain', path: string): Promise<void> {
+/** Exports the bench's project into a file, compressed or plain. @param jobs sessions that read; the service decides where it is undefined. */
+export async function exportToFile(
+  service: BenchService,
+  coding: Coding | 'plain',
+  path: string,
+  jobs?: number,
+): Promise<void> {
   const { statusCode, body } = await request(`${service.url}/export`, {
     method: 'POST',
     headers: {
@@ -34,7 +39,7 @@ export async function exportToFile(service: BenchService, coding: Coding | 'plai
       'content-type': 'application/json',
       ...(coding !== 'plain' && { 'content-encoding': coding }),
     },
-    body: JSON.stringify({ projects: [{ slug: PROJECT, system: false }] }),
+    body: JSON.stringify({ projects: [{ slug: PROJECT, system: false }], jobs }),
     bodyTimeout: 0,
   })
   if (statusCode !== 200) throw new Error(`the export answered ${statusCode}: ${await body.text()}`)
