@@ -93,6 +93,10 @@ test('what a killed worker has written of an archive goes as soon as its job is 
   const asked = await withSession(wharf.database.url, async (locker) => {
     await locker.query('BEGIN; LOCK TABLE "small.live".item IN ACCESS EXCLUSIVE MODE')
     const job = jobOf(await askExport(wharf.root, [{ slug: 'small' }]))
+    await eventually(() => artifactsOf(wharf)).toEqual({
+      records: [{ kind: 'output', state: 'writing', n: 1 }],
+      files: 1,
+    })
     await eventually(async () => (await openTransactions(wharf)).some(({ waits }) => waits === 'Lock')).toBe(true)
     await worker.kill('SIGKILL')
     return job

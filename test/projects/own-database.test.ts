@@ -244,7 +244,12 @@ test('a project is deleted though a client of the server reads nothing, and its 
 const programs = installedPrograms()
 
 test.skipIf(programs === undefined)('a project is deleted while autovacuum is at work in its database', async () => {
-  const slow = { autovacuum_vacuum_cost_delay: '100ms', autovacuum_vacuum_cost_limit: '1' }
+  // So slow that it is at work for minutes, in several databases at a time.
+  const slow = {
+    autovacuum_vacuum_cost_delay: '100ms',
+    autovacuum_vacuum_cost_limit: '1',
+    autovacuum_max_workers: '10',
+  }
   const cluster = await startOwnCluster(programs ?? '', { settings: { autovacuum_naptime: '1s', ...slow } })
   onTestFinished(() => cluster.remove())
   const local = await startWharf({ database: await cluster.createServiceDatabase() })
@@ -252,7 +257,8 @@ test.skipIf(programs === undefined)('a project is deleted while autovacuum is at
   await create('swept', undefined, local)
   const script = `CREATE TABLE t AS SELECT n, repeat('x', 500) FROM generate_series(1, 20000) n; DELETE FROM t WHERE n % 2 = 0`
   await applyScript(local, 'swept', script)
-  const atWork = `SELECT FROM pg_stat_activity WHERE backend_type = 'autovacuum worker' AND query LIKE '%public.t'`
+  const { ownDatabase } = await local.container.control.prisma.project.findUniqueOrThrow({ where: { slug: 'swept' } })
+  const atWork = `SELECT FROM pg_stat_activity WHERE backend_type = 'autovacuum worker' AND datname = '${ownDatabase}'`
   await eventually(() => query(cluster.superuserUrl, atWork)).not.toEqual([])
   const deleted = await local.root.delete('/projects/swept')
   expect(deleted, deleted.text).toMatchObject({ status: 204 })

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import { EXTENSIONS_SCHEMA } from '../../contract/extensions-schema.ts'
 import { thenCommit, withClient } from '../../database/clients.ts'
@@ -158,15 +159,22 @@ export function createOwnDatabases(
  */
 async function dropDatabase(client: pg.ClientBase, name: string): Promise<void> {
   const drop = `DROP DATABASE IF EXISTS ${quoteIdentifier(name)}`
-  try {
-    await client.query(`${drop} WITH (FORCE)`)
-  } catch (error) {
-    if (sqlState(error) !== SQLSTATE.insufficientPrivilege) throw error
-    const { rowCount } = await client.query(SESSIONS_OF_LOGINS, [name])
-    if (rowCount !== 0) throw error
-    await client.query(drop)
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return void (await client.query(`${drop} WITH (FORCE)`))
+    } catch (error) {
+      if (sqlState(error) !== SQLSTATE.insufficientPrivilege) throw error
+      const { rowCount } = await client.query(SESSIONS_OF_LOGINS, [name])
+      if (rowCount === 0) return void (await client.query(drop))
+      if (attempt === MAX_ATTEMPTS) throw error
+    }
+    await delay(ATTEMPT_INTERVAL_MS)
   }
 }
+
+/** A session of somebody else's may just be ending: for a second, that is waited for. */
+const MAX_ATTEMPTS = 10
+const ATTEMPT_INTERVAL_MS = 100
 
 /** Autovacuum has no login. */
 const SESSIONS_OF_LOGINS = 'SELECT FROM pg_stat_activity WHERE datname = $1 AND usesysid IS NOT NULL'

@@ -54,7 +54,7 @@ export async function estimateRowsIn({ pool }: Pick<Database, 'pool'>, stages: r
 async function estimateBySize(pool: Database['pool'], tables: readonly string[]): Promise<number> {
   try {
     return await withClient(pool, async (client) => {
-      await client.query(`BEGIN READ ONLY; SET LOCAL lock_timeout = '${PATIENCE_MS}ms'`)
+      await client.query(`BEGIN READ ONLY; SET LOCAL lock_timeout = '1ms'`)
       return thenCommit(client, async () => {
         const { rows } = await client.query<{ rows: number }>(ROWS_BY_SIZE, [tables])
         return rows[0]?.rows ?? 0
@@ -65,8 +65,6 @@ async function estimateBySize(pool: Database['pool'], tables: readonly string[])
     throw error
   }
 }
-
-const PATIENCE_MS = 100
 
 const ROWS_BY_SIZE = `
   SELECT coalesce(sum(pg_catalog.pg_relation_size(oid) / (28 + width)), 0)::float8 AS rows
