@@ -29,11 +29,33 @@ const RETRY_SECONDS = 10
  * @throws {AppError} CONFLICT where another has one of them, or where rows are being written for too long; NOT_FOUND
  *   where a stage has just been deleted.
  */
-export async function withStageLocks<T>(
+export const withStageLocks = <T>(
   { imports, system }: { readonly imports: Database; readonly system: Database },
   stageIds: readonly string[],
   use: (lost: AbortSignal) => Promise<T>,
   { sessionName }: { readonly sessionName?: string | undefined } = {},
+): Promise<T> =>
+  whileLocked(imports, sessionName, use, async (client) => {
+    await lockImports(client, stageIds)
+    await closeToWrites(system.pool, client, stageIds)
+  })
+
+/**
+ * The same for what touches only what imports have left beside the stages: rows may be written meanwhile.
+ *
+ * @throws {AppError} CONFLICT where another has one of them; NOT_FOUND where a stage has just been deleted.
+ */
+export const withImportsLocked = <T>(
+  { imports }: { readonly imports: Database },
+  stageIds: readonly string[],
+  use: (lost: AbortSignal) => Promise<T>,
+): Promise<T> => whileLocked(imports, undefined, use, (client) => lockImports(client, stageIds))
+
+async function whileLocked<T>(
+  imports: Database,
+  sessionName: string | undefined,
+  use: (lost: AbortSignal) => Promise<T>,
+  lock: (client: pg.PoolClient) => Promise<void>,
 ): Promise<T> {
   const client = await imports.pool.connect()
   const lost = new AbortController()
@@ -42,8 +64,7 @@ export async function withStageLocks<T>(
   try {
     if (sessionName !== undefined) await nameSession(client, sessionName)
     await client.query('BEGIN')
-    await lockImports(client, stageIds)
-    await closeToWrites(system.pool, client, stageIds)
+    await lock(client)
     return await use(lost.signal)
   } finally {
     // Before anybody learns that `use` has ended: they may ask for the next import before PostgreSQL has ended the session.

@@ -1,6 +1,6 @@
 import type { Database } from '../../database/database.ts'
 import { conflict } from '../../errors.ts'
-import { withStageLocks } from '../../projects/stage-locks.ts'
+import { withImportsLocked } from '../../projects/stage-locks.ts'
 import { type SettlingServices, settleDoubts } from './external/settle-doubts.ts'
 import { type DroppingServices, dropBeside } from './shadow-schemas.ts'
 
@@ -15,7 +15,7 @@ interface DiscardingServices extends DroppingServices, SettlingServices {
  * @throws {AppError} CONFLICT where an import or an undo runs, or somebody still uses what is kept.
  */
 export const discardKept = (services: DiscardingServices, stageId: string): Promise<void> =>
-  withStageLocks(services, [stageId], async () => {
+  withImportsLocked(services, [stageId], async () => {
     // What an import keeps whose process died in the middle of the commit counts as well.
     await settleDoubts(services, [stageId])
     const kept = await services.system.prisma.shadowSchema.findMany({

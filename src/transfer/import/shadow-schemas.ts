@@ -6,7 +6,7 @@ import { dropLoadingLogs, listLoadingLogs } from '../../events/load-log.ts'
 import type { Logger } from '../../logger.ts'
 import { closeSchema, commentOnSchema, dropSchema, openSchema } from '../../projects/project-objects.ts'
 import type { FindProjectDatabase } from '../../projects/stage-database.ts'
-import { sweepStageLocks, withStageLocks } from '../../projects/stage-locks.ts'
+import { sweepStageLocks, withImportsLocked } from '../../projects/stage-locks.ts'
 import { dropExternalSchema } from './external/external-schemas.ts'
 
 /** A stage as its own database knows it. */
@@ -161,7 +161,7 @@ export const listDroppable = (system: Database, stageIds?: readonly string[]): P
 
 /**
  * Drops what imports that died have left beside stages, and what was kept for `undo` long enough, with the locks of stages
- * that are gone. A stage that an import has locked is left for the next time.
+ * that are gone. A stage that an import has locked is left for the next time; rows may be written meanwhile.
  */
 export async function sweepShadowSchemas(
   services: DroppingServices & { readonly imports: Database },
@@ -170,7 +170,7 @@ export async function sweepShadowSchemas(
   const { system, imports } = services
   const whileLocked = async (stageId: string, what: string, drop: () => Promise<void>): Promise<void> => {
     try {
-      await withStageLocks({ imports, system }, [stageId], drop)
+      await withImportsLocked({ imports }, [stageId], drop)
     } catch (error) {
       if (!isAppError(error, 'CONFLICT')) logger.warn({ err: error, stageId }, `${what} could not be dropped`)
     }

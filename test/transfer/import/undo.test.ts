@@ -314,6 +314,20 @@ describe("in Wharf's database, where it is known who writes", () => {
     })
   })
 
+  test('rows can be written while what was kept long enough is dropped', async () => {
+    const project = await imported()
+    const end = `UPDATE system.side_schema SET expires_at = now() WHERE ${keptOf(project)} RETURNING stage_id`
+    const [kept] = await wharf.database.query<{ stage_id: string }>(end)
+    await withSession(wharf.database.superuserUrl, async (writer) => {
+      // As everybody does who writes a row over HTTP.
+      const entered = `SELECT FROM system.stage_lock WHERE stage_id = $1 AND kind = 'write' FOR KEY SHARE`
+      await writer.query('BEGIN')
+      await writer.query(entered, [kept?.stage_id])
+      await sweepShadowSchemas(wharf.container, wharf.container.logger)
+    })
+    expect(await keptIn(project)).toEqual([])
+  })
+
   test('what an earlier version kept can be undone: it wrote down ids as one text', async () => {
     const project = await imported()
     const changed = await wharf.database.query(`
