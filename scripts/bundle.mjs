@@ -1,6 +1,6 @@
 /**
  * Writes the program to `dist/`, as few files instead of some hundred: to load its modules one by one would be a fifth of
- * a start. Packages stay where npm puts them.
+ * a start. Packages stay where npm puts them. The page that it serves comes with it, see `bundleConsole`.
  *
  * Usage: node scripts/bundle.mjs
  */
@@ -8,6 +8,7 @@ import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
+import { bundleConsole } from './bundle-console.mjs'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 
@@ -28,7 +29,10 @@ const { metafile } = await build({
   logLevel: 'warning',
 })
 
+await bundleConsole(root)
+
 // Only now: a program that runs from there has what it may still load for as long as possible.
 for (const entry of await readdir(join(root, 'dist'))) {
-  if (!(`dist/${entry}` in metafile.outputs)) await rm(join(root, 'dist', entry), { recursive: true })
+  if (entry !== 'console' && !(`dist/${entry}` in metafile.outputs))
+    await rm(join(root, 'dist', entry), { recursive: true })
 }

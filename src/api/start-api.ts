@@ -11,6 +11,7 @@ import { createMetrics } from './metrics.ts'
 import { readinessOf } from './readiness.ts'
 import { attachedServerRoutes } from './routers/attached-servers.ts'
 import { attachmentRoutes } from './routers/attachments.ts'
+import { createConsoleRoutes } from './routers/console.ts'
 import { contentRoutes } from './routers/content.ts'
 import { contentWriteRoutes } from './routers/content-writes.ts'
 import { exportRoutes } from './routers/export.ts'
@@ -58,7 +59,11 @@ export async function startApi(container: Container, address: ApiAddress): Promi
   const checks = { database }
   const checksOfJobs = { queue }
   const api = createApi<Caller>({
-    routes: [...routes, ...createServiceRoutes({ checks, checksOfJobs, routes, version, metrics, prove })],
+    routes: [
+      ...routes,
+      ...createServiceRoutes({ checks, checksOfJobs, routes, version, metrics, prove }),
+      ...createConsoleRoutes(),
+    ],
     observe: metrics.observeRequest,
     authenticate: (token) => authenticate(control.prisma, rootTokenHash, token),
     authorise,

@@ -1,0 +1,4 @@
+/** What went wrong, for screen readers at once, too. */
+export const Failure = ({ text }: { readonly text: string | undefined }) => (
+  <div role="alert">{text !== undefined && <p class="failure">{text}</p>}</div>
+)

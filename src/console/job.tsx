@@ -1,0 +1,118 @@
+import { useState } from 'preact/hooks'
+import { type Client, detailOfError } from './client.ts'
+import { Failure } from './failure.tsx'
+import { Progress } from './progress.tsx'
+import { saveArchive } from './save-archive.ts'
+import type { Job } from './types.ts'
+import { useLive } from './use-live.ts'
+import { projectsOf, Time, toCount } from './words.tsx'
+
+/** Whether `POST /export` takes what was asked for: patterns are for schedules alone. */
+const canRunAgain = ({ kind, request }: Job): boolean =>
+  kind === 'export' && typeof request === 'object' && request !== null && !('patterns' in request)
+
+const hasEnded = ({ links }: Job): boolean => links.cancel === undefined
+
+/** A look after this long, so that nothing shown is older than a second. */
+const PAUSE_MS = 500
+
+/** One job, as it goes on. */
+export function JobView({ client, id }: { readonly client: Client; readonly id: string }) {
+  const { value: job, failure } = useLive(
+    `job ${id}`,
+    (signal) => client.json<Job>(`/jobs/${id}`, { signal }),
+    (seen) => (hasEnded(seen) ? undefined : PAUSE_MS),
+  )
+  return (
+    <>
+      <h1>Job</h1>
+      <Failure text={failure} />
+      {job && <JobFacts job={job} />}
+      {job && <JobActions key={job.id} client={client} job={job} />}
+    </>
+  )
+}
+
+function JobFacts({ job }: { readonly job: Job }) {
+  return (
+    <>
+      <dl>
+        <dt>What</dt>
+        <dd>
+          {job.kind} of {projectsOf(job.request).join(' to ') || 'an archive'}
+        </dd>
+        <dt>Status</dt>
+        <dd class={`status ${job.status}`} aria-live="polite">
+          {job.status}
+          {!hasEnded(job) && job.cancelRequestedAt && ', cancelling'}
+        </dd>
+        <dt>Asked for</dt>
+        <dd>
+          <Time at={job.createdAt} />
+        </dd>
+        <dt>Ended</dt>
+        <dd>{job.finishedAt ? <Time at={job.finishedAt} /> : 'not yet'}</dd>
+        <dt>Attempts</dt>
+        <dd>{toCount(job.attempt)}</dd>
+      </dl>
+      <Progress job={job} />
+      {job.archiveDamagedAt && <p class="failure">The archive is damaged, and cannot be downloaded.</p>}
+      {job.error && (
+        <section class="card" aria-label="Error">
+          <h2>{job.error.code}</h2>
+          <p>{job.error.detail}</p>
+          <ul>
+            {job.error.errors.map(({ line, pointer, detail }) => (
+              <li key={`${line} ${pointer} ${detail}`}>
+                {line !== undefined && `Line ${line}: `}
+                {detail}
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+    </>
+  )
+}
+
+function JobActions({ client, job }: { readonly client: Client; readonly job: Job }) {
+  const [failure, setFailure] = useState<string>()
+  const [isBusy, setBusy] = useState(false)
+  const act = async (action: () => Promise<unknown>): Promise<void> => {
+    setBusy(true)
+    setFailure(undefined)
+    await action().catch((error: unknown) => setFailure(detailOfError(error)))
+    setBusy(false)
+  }
+  const again = async (): Promise<void> => {
+    const ask = { method: 'POST', json: job.request, prefer: 'respond-async' } as const
+    const { id } = await client.json<Job>('/export', ask)
+    location.hash = `/jobs/${id}`
+  }
+  return (
+    <>
+      <p class="actions">
+        {job.links.file && !job.archiveDamagedAt && (
+          <button type="button" class="main" disabled={isBusy} onClick={() => void act(() => saveArchive(client, job))}>
+            Download
+          </button>
+        )}
+        {job.links.cancel && (
+          <button
+            type="button"
+            disabled={isBusy || job.cancelRequestedAt !== null}
+            onClick={() => void act(() => client.json(`/jobs/${job.id}/cancel`, { method: 'POST' }))}
+          >
+            Cancel
+          </button>
+        )}
+        {canRunAgain(job) && hasEnded(job) && (
+          <button type="button" disabled={isBusy} onClick={() => void act(again)}>
+            Again
+          </button>
+        )}
+      </p>
+      <Failure text={failure} />
+    </>
+  )
+}

@@ -1,0 +1,53 @@
+import type { Client } from './client.ts'
+import type { Run, Schedule, ScheduleDetail } from './types.ts'
+import { useLive } from './use-live.ts'
+
+const PAUSE_MS = 30_000
+
+/** What became of a run, in one word; a proven archive is more than one that was made. */
+function outcomeOf({ status, provenAt }: Run): string {
+  if (provenAt) return 'proven'
+  return status === 'succeeded' ? 'made' : status
+}
+
+/** The newest runs of a schedule, the oldest of them first; each leads to its job. */
+export function RunStrip({ client, schedule }: { readonly client: Client; readonly schedule: Schedule }) {
+  const { value } = useLive(
+    `runs ${schedule.id}`,
+    (signal) => client.json<ScheduleDetail>(`/schedules/${schedule.id}`, { signal }),
+    () => PAUSE_MS,
+  )
+  const runs = value?.runs.toReversed() ?? []
+  return (
+    <>
+      <h3>{schedule.name}</h3>
+      {value && runs.length === 0 && <p class="quiet">It has not run yet.</p>}
+      <ol class="strip" aria-label={`Runs of ${schedule.name}`}>
+        {runs.map((run) => (
+          <li key={`${run.dueAt} ${run.jobId}`}>
+            <RunMark run={run} />
+          </li>
+        ))}
+      </ol>
+    </>
+  )
+}
+
+function RunMark({ run }: { readonly run: Run }) {
+  const outcome = outcomeOf(run)
+  const label = `${run.dueAt.slice(0, 16).replace('T', ' ')} UTC: ${outcome}`
+  const mark = <span class={`mark ${outcome}`} aria-hidden="true" />
+  if (run.jobId === null || run.status === 'removed') {
+    return (
+      <span title={label}>
+        {mark}
+        <span class="spoken">{label}</span>
+      </span>
+    )
+  }
+  return (
+    <a href={`#/jobs/${run.jobId}`} title={label} aria-label={label}>
+      {mark}
+    </a>
+  )
+}

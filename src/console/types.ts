@@ -1,0 +1,19 @@
+import type { z } from 'zod'
+import type { jobSchema } from '../contract/job.ts'
+import type { projectSchema } from '../contract/project.ts'
+import type { runSchema, scheduleDetailSchema, scheduleSchema } from '../contract/schedule.ts'
+import type { callerSchema } from '../contract/token.ts'
+import type { ReadonlyDeep } from '../lib/readonly-deep.ts'
+
+/* The answers of the HTTP interface, by the very schemas that it and `/openapi.json` are made from. Only types: no code. */
+export type Job = ReadonlyDeep<z.output<typeof jobSchema>>
+export type Project = ReadonlyDeep<z.output<typeof projectSchema>>
+export type Run = ReadonlyDeep<z.output<typeof runSchema>>
+export type Schedule = ReadonlyDeep<z.output<typeof scheduleSchema>>
+export type ScheduleDetail = ReadonlyDeep<z.output<typeof scheduleDetailSchema>>
+export type Me = ReadonlyDeep<z.output<typeof callerSchema>>
+
+export interface Page<T> {
+  readonly items: readonly T[]
+  readonly next: string | null
+}

@@ -1,0 +1,49 @@
+const UNITS = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+  ['second', 1],
+] as const
+
+const ago = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
+
+/** A moment in words: `3 hours ago`. */
+export function inWords(time: string, nowMs = Date.now()): string {
+  const seconds = Math.round((Date.parse(time) - nowMs) / 1_000)
+  const [unit, size] = UNITS.find(([, length]) => Math.abs(seconds) >= length) ?? ['second', 1]
+  return ago.format(Math.trunc(seconds / size), unit)
+}
+
+/** A moment in words, with the exact one on hover. */
+export const Time = ({ at }: { readonly at: string | null | undefined }) =>
+  at ? (
+    <time dateTime={at} title={at}>
+      {inWords(at)}
+    </time>
+  ) : (
+    <span class="quiet">never</span>
+  )
+
+export const toCount = (count: number): string => count.toLocaleString('en')
+
+/** Bytes as people say them: `1.4 MB`. */
+export function toSize(bytes: number): string {
+  const power = Math.min(4, Math.floor(Math.log10(Math.max(1, bytes)) / 3))
+  const digits = power === 0 ? 0 : 1
+  return `${(bytes / 1_000 ** power).toFixed(digits)} ${['B', 'kB', 'MB', 'GB', 'TB'][power]}`
+}
+
+/** The slugs of the projects that a job or a schedule is about, as far as its request names them. */
+export function projectsOf(request: unknown): string[] {
+  if (typeof request !== 'object' || request === null) return []
+  if ('projects' in request && Array.isArray(request.projects)) {
+    return request.projects.flatMap((each: unknown) => slugOf(each, 'slug'))
+  }
+  const ends = ['source', 'target'].map((name) => (request as Record<string, unknown>)[name])
+  return ends.flatMap((end) => slugOf(end, 'project'))
+}
+
+function slugOf(value: unknown, name: string): string[] {
+  const slug = typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
+  return typeof slug === 'string' ? [slug] : []
+}
