@@ -1,6 +1,6 @@
 /** What Wharf refused, or that it did not answer (`status` 0). */
-export class Refusal extends Error {
-  override readonly name = 'Refusal'
+export class RequestError extends Error {
+  override readonly name = 'RequestError'
   readonly status: number
 
   constructor(status: number, detail: string) {
@@ -18,9 +18,9 @@ export interface Ask {
 
 /** The HTTP interface with one token: the page can do what that token can, and nothing else. */
 export interface Client {
-  /** @throws {Refusal} */
+  /** @throws {RequestError} */
   readonly json: <T>(path: string, ask?: Ask) => Promise<T>
-  /** @throws {Refusal} */
+  /** @throws {RequestError} */
   readonly blob: (path: string) => Promise<Blob>
 }
 
@@ -33,11 +33,11 @@ export function createClient(token: string, onSignedOut: () => void): Client {
     const body = json === undefined ? null : JSON.stringify(json)
     const response = await fetch(path, { method, headers, body, signal: signal ?? null }).catch((error: unknown) => {
       if (signal?.aborted) throw error
-      throw new Refusal(0, 'Wharf does not answer.')
+      throw new RequestError(0, 'Wharf does not answer.')
     })
     if (response.ok) return response
     if (response.status === 401) onSignedOut()
-    throw new Refusal(response.status, await detailOf(response))
+    throw new RequestError(response.status, await detailOf(response))
   }
   return {
     json: async (path, ask = {}) => (await send(path, ask)).json(),

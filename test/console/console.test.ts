@@ -84,7 +84,7 @@ if (!hasChromium) process.stderr.write('chromium is not installed: tests of the 
 describe.skipIf(!hasChromium)('in a browser', () => {
   let browser: Browser
   let page: Page
-  let complaints: string[]
+  let messages: string[]
 
   beforeAll(async () => {
     browser = await startChromium()
@@ -92,14 +92,14 @@ describe.skipIf(!hasChromium)('in a browser', () => {
   afterAll(() => browser.close())
 
   beforeEach(async () => {
-    complaints = []
+    messages = []
     page = await browser.context.newPage()
     page.on('console', (message) => {
-      if (['error', 'warning'].includes(message.type())) complaints.push(message.text())
+      if (['error', 'warning'].includes(message.type())) messages.push(message.text())
     })
-    page.on('pageerror', (error) => complaints.push(error.message))
+    page.on('pageerror', (error) => messages.push(error.message))
     page.on('request', (sent) => {
-      if (!sent.url().startsWith(wharf.url) && !sent.url().startsWith('blob:')) complaints.push(sent.url())
+      if (!sent.url().startsWith(wharf.url) && !sent.url().startsWith('blob:')) messages.push(sent.url())
     })
     await page.goto(wharf.url)
   })
@@ -107,7 +107,7 @@ describe.skipIf(!hasChromium)('in a browser', () => {
     const hacked = await page.evaluate('window.hacked')
     await page.close()
     expect(hacked).toBeUndefined()
-    expect(complaints).toEqual([])
+    expect(messages).toEqual([])
   })
 
   async function signIn(token = ROOT_TOKEN): Promise<void> {
@@ -133,7 +133,7 @@ describe.skipIf(!hasChromium)('in a browser', () => {
     await signIn('no-such-token')
     await expect.poll(() => page.getByRole('alert').textContent()).toMatch(/token/i)
     // The browser itself notes each answer that refuses.
-    complaints = complaints.filter((text) => !text.includes('401'))
+    messages = messages.filter((text) => !text.includes('401'))
   })
 
   test('a token sees its own projects, and is signed out once it is revoked', async () => {
@@ -145,7 +145,7 @@ describe.skipIf(!hasChromium)('in a browser', () => {
     await heading('Jobs').waitFor()
     await wharf.root.delete(`/tokens/${id}`)
     await page.getByText('The token is not valid any more.').waitFor()
-    complaints = complaints.filter((text) => !text.includes('401'))
+    messages = messages.filter((text) => !text.includes('401'))
   })
 
   test('a project is exported, and its archive downloaded byte for byte', async () => {
@@ -190,7 +190,7 @@ describe.skipIf(!hasChromium)('in a browser', () => {
     await heading('Jobs').waitFor()
     await page.goto(`${wharf.url}/#/jobs/00000000-0000-4000-8000-000000000000`)
     await expect.poll(() => page.getByRole('alert').first().textContent()).toContain('00000000')
-    complaints = complaints.filter((text) => !text.includes('404'))
+    messages = messages.filter((text) => !text.includes('404'))
   })
 
   test('the page says that Wharf does not answer, and goes on by itself', async () => {
@@ -201,7 +201,7 @@ describe.skipIf(!hasChromium)('in a browser', () => {
     await page.getByText('Wharf does not answer.').waitFor()
     await page.unroute('**/jobs?*')
     await page.getByText('Wharf does not answer.').waitFor({ state: 'detached' })
-    complaints = complaints.filter((text) => !text.includes('ERR_FAILED'))
+    messages = messages.filter((text) => !text.includes('ERR_FAILED'))
   })
 
   test.each(['light', 'dark'] as const)('axe finds nothing in any view that is %s', async (colorScheme) => {

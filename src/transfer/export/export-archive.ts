@@ -72,12 +72,13 @@ async function* archiveLines(
 ): AsyncGenerator<Buffer> {
   const writer = createReadableWriter()
   const memory = createPageMemory()
-  const moments = projects.map(({ source: { takenAt } }) => takenAt.getTime())
+  const moments = projects.map(({ source: { takenAt } }) => takenAt)
+  // Projects of one snapshot have the same object: two snapshots can be of the same millisecond, and are not one moment.
   const isOneMoment = moments.every((moment) => moment === moments[0])
   yield writer.open('archive', {
     version: ARCHIVE_VERSION,
     createdAt: createdAt.toISOString(),
-    snapshotAt: new Date(Math.min(...moments)).toISOString(),
+    snapshotAt: new Date(Math.min(...moments.map(Number))).toISOString(),
     generator,
   })
   for (const project of projects) {
