@@ -1,12 +1,12 @@
 import type { Permission } from '../contract/role.ts'
 import { unauthenticated } from '../errors.ts'
 import type { Caller } from '../projects/access.ts'
-import { assertMember, assertPermission, assertRoot } from '../projects/assert-permission.ts'
+import { assertMember, assertPermission, assertPermissionSomewhere, assertRoot } from '../projects/assert-permission.ts'
 import type { MatchedPath } from './direct-routes.ts'
 
 /**
- * Who may make a call, as its route declares it. `anyone`, `token`, `root`, `member` and `permission` are enforced before
- * anything else of the request is looked at; the others depend on what the request names, and are enforced by the
+ * Who may make a call, as its route declares it. `anyone`, `token`, `root`, `member`, `permission` and `somewhere` are enforced
+ * before anything else of the request is looked at; the others depend on what the request names, and are enforced by the
  * handler.
  */
 export type Access =
@@ -22,6 +22,10 @@ export type Access =
   | { readonly by: 'permission'; readonly permission: Permission; readonly project: string }
   /** The same, and requests without a token, whose role is `public` where the project has a role of that name. */
   | { readonly by: 'visitor'; readonly permission: 'content.read' | 'content.write'; readonly project: string }
+  /** Tokens with the permission in some project, before it is known which one is meant. */
+  | { readonly by: 'somewhere'; readonly permission: Permission }
+  /** The token that began the upload, and the root token; for all others there is no such upload. */
+  | { readonly by: 'sender' }
   /** Members of every project that the request names, each with the permissions that the request needs there. */
   | { readonly by: 'request'; readonly permissions: readonly Permission[]; readonly system: readonly Permission[] }
   /** The token that made the thing, and those that may ask for the same today. For all others there is no such thing. */
@@ -53,6 +57,10 @@ export function describeAccess(access: Access): string {
       return `Needs \`${access.permission}\` in the project.`
     case 'visitor':
       return `Needs \`${access.permission}\` in the project; requests without a token have the role \`public\`, where there is one.`
+    case 'somewhere':
+      return `Needs \`${access.permission}\` in a project, whichever.`
+    case 'sender':
+      return 'Needs the token that began the upload, or the root token; for all others there is none.'
     case 'request':
       return (
         `Needs ${toList(access.permissions)} in the projects of this server that the request names, and ` +
@@ -78,6 +86,7 @@ export function authorise(caller: Caller, access: Access, params: MatchedPath['p
   if (access.by === 'root') assertRoot(caller)
   if (access.by === 'member') assertMember(caller, String(params[access.project]))
   if (access.by === 'permission') assertPermission(caller, String(params[access.project]), access.permission)
+  if (access.by === 'somewhere') assertPermissionSomewhere(caller, access.permission)
   // Visitors are let in by their own door, see `Route.admit`. What the others need stands in the body, or in the record of
   // what is named.
 }

@@ -34,6 +34,8 @@ export interface Upload {
   readonly coding: 'identity' | Coding
   /** Ends with the body; throws REQUEST_TIMEOUT where the client stops sending, `ClientGone` where it goes away. */
   readonly bytes: AsyncGenerator<Buffer, void, undefined>
+  /** Ends the waiting for more: the reader of `bytes` throws the reason. */
+  readonly stop: (reason: Error) => void
 }
 
 /** What a handler gets for a body of this kind. */

@@ -121,6 +121,8 @@ const IMPLIED_BY_ACCESS: Readonly<Record<Access['by'], readonly ErrorCode[]>> = 
   member: ['NOT_FOUND'],
   permission: ['FORBIDDEN', 'NOT_FOUND'],
   visitor: ['FORBIDDEN', 'NOT_FOUND'],
+  somewhere: ['FORBIDDEN'],
+  sender: ['NOT_FOUND'],
   request: ['FORBIDDEN', 'NOT_FOUND'],
   viewer: ['NOT_FOUND'],
   asker: ['NOT_FOUND'],

@@ -70,6 +70,7 @@ function assertCoding(spec: BodySpec, contentEncoding: string | undefined): Uplo
 const toUpload = (exchange: Exchange, coding: Upload['coding']): Upload => ({
   coding,
   bytes: readUpload(exchange.request, exchange.frame.limits, exchange),
+  stop: (reason) => exchange.failBody(reason),
 })
 
 async function readJson(spec: JsonBody<z.ZodType>, exchange: Exchange): Promise<unknown> {

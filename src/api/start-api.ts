@@ -25,6 +25,7 @@ import { schemaRoutes } from './routers/schema.ts'
 import { createServiceRoutes } from './routers/service.ts'
 import { tokenRoutes } from './routers/tokens.ts'
 import { transferRoutes } from './routers/transfer.ts'
+import { uploadRoutes } from './routers/uploads.ts'
 import { webhookRoutes } from './routers/webhooks.ts'
 
 /**
@@ -46,6 +47,7 @@ export async function startApi(container: Container, address: ApiAddress): Promi
     ...tokenRoutes(container),
     ...exportRoutes(container),
     ...importRoutes(container),
+    ...uploadRoutes(container),
     ...contentRoutes(container),
     ...contentWriteRoutes(container),
     ...transferRoutes(container),

@@ -19,8 +19,8 @@ export interface ArchiveInput {
   readonly sizeBytes: number | undefined
   /** Whether it can be read more than once; what comes through a pipe cannot. */
   readonly isRepeatable: boolean
-  /** Reads it, from the beginning. */
-  read(): AsyncIterable<Buffer>
+  /** Reads it, from its beginning, or from a byte of it where it is repeatable. */
+  read(from?: number): AsyncIterable<Buffer>
 }
 
 /**
@@ -40,7 +40,7 @@ export async function withArchiveInput<T>(
     const stats = await handle.stat()
     if (stats.isDirectory()) throw wrongUse(`${file} is a folder; expected an archive`)
     const isRepeatable = stats.isFile()
-    const read = () => refusing(readChunks(handle, isRepeatable, context.signal), file)
+    const read = (from = 0) => refusing(readChunks(handle, isRepeatable ? from : null, context.signal), file)
     return await work({ name: file, sizeBytes: isRepeatable ? stats.size : undefined, isRepeatable, read })
   } finally {
     await handle.close()
@@ -91,18 +91,18 @@ async function withStandardInput<T>(
 const refusing = (chunks: AsyncIterable<Buffer>, file: string): AsyncIterable<Buffer> =>
   rethrowing(chunks, (error) => toFileFailure(error, file, 'read'))
 
-/** @param isRepeatable whether there are positions to read at; a pipe has none. */
+/** @param from the position to begin at; null for a pipe, which has none. */
 async function* readChunks(
   handle: FileHandle,
-  isRepeatable: boolean,
+  from: number | null,
   signal: AbortSignal,
 ): AsyncGenerator<Buffer, void, undefined> {
-  for (let position = 0; ; ) {
+  for (let position = from; ; ) {
     signal.throwIfAborted()
     const chunk = Buffer.allocUnsafe(READ_BYTES)
-    const { bytesRead } = await handle.read(chunk, 0, READ_BYTES, isRepeatable ? position : null)
+    const { bytesRead } = await handle.read(chunk, 0, READ_BYTES, position)
     if (bytesRead === 0) return
-    position += bytesRead
+    if (position !== null) position += bytesRead
     yield chunk.subarray(0, bytesRead)
   }
 }

@@ -11,8 +11,20 @@ import { ENDED } from './job.ts'
  * `deleted`: not to be had any more, though the store may still have it. `removed`: the store has let go of it.
  */
 
-/** `input`: an upload that a job is to import. `output`: the archive that a job made. */
-type ArtifactKind = 'input' | 'output'
+/** What keeping files takes. */
+export interface ArtifactServices {
+  readonly control: Database
+  readonly artifacts: ArtifactStore
+}
+
+/**
+ * What a file is for. `input`: the archive that a job is to import, or a part of an upload that may become one.
+ * `output`: the archive that a job made.
+ */
+type ArtifactOrigin =
+  | { readonly kind: 'output'; readonly jobId: string }
+  /** Its job is made once it has arrived. */
+  | { readonly kind: 'input'; readonly part?: { readonly uploadId: string; readonly offset: number } }
 
 /** A file that is being written, with its record. */
 export interface NewArtifact {
@@ -27,12 +39,11 @@ export interface NewArtifact {
  * Begins a file. Its record is there first, so that whatever dies afterwards leaves nothing in the store that nobody
  * knows of.
  *
- * @param jobId null for an upload whose job is made once it has arrived.
  * @throws {AppError} as the store does.
  */
 export async function beginArtifact(
-  { control, artifacts }: { readonly control: Database; readonly artifacts: ArtifactStore },
-  { kind, jobId }: { readonly kind: ArtifactKind; readonly jobId: string | null },
+  { control, artifacts }: ArtifactServices,
+  origin: ArtifactOrigin,
 ): Promise<NewArtifact> {
   const id = randomUUID()
   const giveUp = (): Promise<unknown> =>
@@ -43,8 +54,12 @@ export async function beginArtifact(
     })
   const begin = async (): Promise<ArtifactWriter> => {
     // As SQL, so that its time is the database's: an upload without a job is swept by it.
+    const jobId = origin.kind === 'output' ? origin.jobId : null
+    const part = origin.kind === 'input' ? origin.part : undefined
     await control.prisma.$executeRaw`
-      INSERT INTO control.artifact (id, key, kind, job_id) VALUES (${id}::uuid, ${id}, ${kind}, ${jobId}::uuid)`
+      INSERT INTO control.artifact (id, key, kind, job_id, upload_id, upload_offset)
+      VALUES (${id}::uuid, ${id}, ${origin.kind}, ${jobId}::uuid, ${part?.uploadId ?? null}::uuid,
+              ${part?.offset ?? null}::bigint)`
     return artifacts.create(id)
   }
   const writer = await begin().catch(async (error: unknown) => {
@@ -66,12 +81,12 @@ export async function beginArtifact(
 /**
  * Makes a file that has been committed to the store one that may be had.
  *
- * @param tx the transaction in which its job is made, or ends.
+ * @param tx the transaction in which its job is made, or ends, or in which it becomes a part of an upload.
  * @param expiresInDays null for as long as its job needs it.
  */
 export async function publishArtifact(
   tx: Transaction,
-  { id, jobId, finished }: { readonly id: string; readonly jobId: string; readonly finished: FinishedArtifact },
+  { id, jobId, finished }: { readonly id: string; readonly jobId: string | null; readonly finished: FinishedArtifact },
   expiresInDays: number | null,
 ): Promise<void> {
   const published = await tx.$executeRaw`
@@ -82,13 +97,29 @@ export async function publishArtifact(
   if (published !== 1) throw new Error('the file was given up in the meantime')
 }
 
-/** The upload that an import takes; undefined where it is gone. */
-export async function findInput(
-  control: Queryable,
+/** The archive that an import takes, in one file or in the parts of an upload; undefined where it is gone. */
+export async function readInput(
+  { control, artifacts }: ArtifactServices,
   jobId: string,
-): Promise<{ readonly key: string; readonly bytes: number } | undefined> {
-  const artifact = await control.artifact.findFirst({ where: { jobId, kind: 'input', state: 'ready' } })
-  return artifact ? { key: artifact.key, bytes: Number(artifact.bytes) } : undefined
+): Promise<AsyncIterable<Buffer> | undefined> {
+  const files = await control.prisma.artifact.findMany({
+    where: { jobId, kind: 'input', state: 'ready' },
+    orderBy: { uploadOffset: 'asc' },
+  })
+  return files.length > 0
+    ? readFiles(
+        artifacts,
+        files.map(({ key }) => key),
+      )
+    : undefined
+}
+
+/** The bytes of several files, one after the other. */
+export async function* readFiles(
+  artifacts: ArtifactStore,
+  keys: readonly string[],
+): AsyncGenerator<Buffer, void, undefined> {
+  for (const key of keys) yield* artifacts.read(key)
 }
 
 /** Whether a file is recorded as one that is being written. Its record is there before its first byte. */

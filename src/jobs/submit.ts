@@ -14,6 +14,7 @@ import { publishArtifact } from './job-artifacts.ts'
 import { JOB_COLUMNS } from './job-record.ts'
 import type { JobQueue } from './queue.ts'
 import { type Secrets, sealSecrets } from './sealed-secrets.ts'
+import { takeUpload } from './uploads/upload.ts'
 
 /** How long a key stands for the job that was made with it. */
 const KEY_HOURS = 24
@@ -33,8 +34,8 @@ export interface NewJob {
   readonly createdBy: string | null
   readonly scheduleId?: string
   readonly secrets?: Secrets
-  /** An upload that has been committed to the store; it becomes the job's with its record. */
-  readonly input?: { readonly id: string; readonly finished: FinishedArtifact }
+  /** The archive to be imported; it becomes the job's with its record. */
+  readonly input?: NewInput
   readonly idempotency?: Idempotency | undefined
   /**
    * Looks again, in the transaction that records the job, whether it may be asked for; keeps it so until that ends.
@@ -43,6 +44,9 @@ export interface NewJob {
    */
   readonly authorise?: (tx: Transaction) => Promise<unknown>
 }
+
+/** A file that has been committed to the store, or an upload that is whole. */
+export type NewInput = { readonly id: string; readonly finished: FinishedArtifact } | { readonly uploadId: string }
 
 /** A client's own name for its request, so that it can be sent again without being done again. */
 export interface Idempotency {
@@ -64,7 +68,7 @@ export const requestHash = (...parts: readonly unknown[]): Buffer =>
  */
 export async function submitJob(services: SubmitServices, newJob: NewJob): Promise<Job> {
   const { control, queue, logger } = services
-  const known = await findByKey(control, newJob)
+  const known = await findByKey(control, { ...newJob, kind: newJob.request.kind })
   if (known) {
     await control.prisma.$transaction(async (tx) => newJob.authorise?.(tx))
     return known
@@ -81,7 +85,9 @@ export async function submitJob(services: SubmitServices, newJob: NewJob): Promi
     return job
   } catch (error) {
     // Of several requests with one key that come at once, the index lets one in.
-    const first = isUniqueViolation(error) ? await findByKey(control, newJob) : undefined
+    const first = isUniqueViolation(error)
+      ? await findByKey(control, { ...newJob, kind: newJob.request.kind })
+      : undefined
     if (!first) throw error
     return first
   }
@@ -97,11 +103,11 @@ export async function notifyWorkers(queue: JobQueue, { kind, id }: Job, logger: 
 }
 
 /**
- * Writes a job's record. Its upload, where it has one, becomes the job's.
+ * Writes a job's record. The archive that it is to import becomes the job's.
  *
  * @param tx the caller commits it, and notifies the queue of the job afterwards.
  * @param projectIds the projects that the job is about, which decide who may see it.
- * @throws where the store has given the upload up meanwhile, and a unique violation where the key is taken.
+ * @throws where the archive has been given up meanwhile, and a unique violation where the key is taken.
  */
 export async function recordJob(
   tx: Transaction,
@@ -121,13 +127,22 @@ export async function recordJob(
             ${idempotency?.hash ?? null})
     RETURNING ${JOB_COLUMNS}`
   if (!job) throw new Error('the job was not recorded')
-  if (input) await publishArtifact(tx, { ...input, jobId: id }, null)
+  if (input && 'uploadId' in input) await takeUpload(tx, input.uploadId, id)
+  else if (input) await publishArtifact(tx, { ...input, jobId: id }, null)
   return job
 }
 
-async function findByKey({ prisma }: Database, { request, createdBy, idempotency }: NewJob): Promise<Job | undefined> {
+/**
+ * The job that was made with this key.
+ *
+ * @throws {AppError} IDEMPOTENCY_KEY_REUSED where the key stands for another request.
+ */
+export async function findByKey(
+  { prisma }: Database,
+  { kind, createdBy, idempotency }: Pick<NewJob, 'createdBy' | 'idempotency'> & { readonly kind: JobKind },
+): Promise<Job | undefined> {
   if (!idempotency) return undefined
-  const key = fullKey(request.kind, createdBy, idempotency)
+  const key = fullKey(kind, createdBy, idempotency)
   await prisma.$executeRaw`
     UPDATE control.job SET idempotency_key = NULL, idempotency_hash = NULL
      WHERE idempotency_key = ${key} AND created_at < now() - make_interval(hours => ${KEY_HOURS}::int)`

@@ -15,10 +15,11 @@ export async function removeArtifacts({
   readonly control: Database
   readonly artifacts: ArtifactStore
 }): Promise<void> {
+  await prisma.$executeRaw`DELETE FROM control.upload WHERE expires_at <= now()`
   await prisma.$executeRaw`
     UPDATE control.artifact SET state = 'deleted'
      WHERE (state = 'ready' AND expires_at <= now())
-        OR (state = 'ready' AND job_id IS NULL)
+        OR (state = 'ready' AND job_id IS NULL AND upload_id IS NULL)
         OR (state = 'writing' AND job_id IS NULL AND created_at < now() - interval '1 day')
         OR (state IN ('writing', 'ready') AND kind = 'input'
             AND EXISTS (SELECT FROM control.job WHERE id = job_id AND status IN ('succeeded', 'failed', 'cancelled')))

@@ -24,6 +24,16 @@ export function assertPermission(caller: Caller, projectSlug: string, permission
   if (!allows(role, permission)) throw permissionMissing(role.name, projectSlug, permission)
 }
 
+/**
+ * Makes sure that the caller may do something in one project at least, before it is known in which.
+ *
+ * @throws {AppError} FORBIDDEN
+ */
+export function assertPermissionSomewhere(caller: Caller, permission: Permission): void {
+  if (caller.kind === 'root' || [...caller.roles.values()].some((role) => allows(role, permission))) return
+  throw forbidden(`the token has the permission ${permission} in no project`)
+}
+
 export const permissionMissing = (role: string, project: string, permission: Permission): AppError =>
   forbidden(`role "${role}" in project "${project}" lacks the permission ${permission}`)
 

@@ -57,6 +57,18 @@ async function newEndedJob(): Promise<string> {
 
 const newSchedule = async (): Promise<string> => (await makeSchedule(author, 'shop')).id
 
+/** @returns the path of an upload of the author's. */
+async function newUpload(): Promise<string> {
+  const begun = await author.post('/uploads', { headers: { 'upload-length': '9' } })
+  expect(begun.status).toBe(201)
+  return begun.headers.location ?? ''
+}
+
+const partOf = (bytes: string): ApiRequest => ({
+  headers: { 'content-type': 'application/offset+octet-stream', 'upload-offset': '0' },
+  body: bytes,
+})
+
 const roleFor = (permission: Permission): string => `only-${permission.replace('.', '-')}`
 
 beforeAll(async () => {
@@ -210,6 +222,12 @@ const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
       needs: ['content.structure'],
     },
   ],
+  createUpload: [{ path: '/uploads', request: { headers: { 'upload-length': '9' } }, answer: 201 }],
+  showUpload: [{ path: () => newUpload() }],
+  sendUpload: [{ path: () => newUpload(), request: () => partOf('n'), answer: 204 }],
+  deleteUpload: [{ path: () => newUpload(), answer: 204 }],
+  // Who began it learns that bytes of it are missing.
+  importUpload: [{ path: async () => `${await newUpload()}/import`, answer: 409 }],
   transferProject: [
     { request: body(transferOf(false)), answer: 202 },
     { request: body(transferOf(true)), answer: 202, system: true },
@@ -281,6 +299,10 @@ function expectedOf(access: Access, caller: Caller, { answer = 200, system = fal
     case 'permission':
     case 'visitor':
       return caller.is === 'outsider' ? 404 : hasAll(caller, [access.permission]) ? answer : 403
+    case 'somewhere':
+      return caller.may.includes(access.permission) || caller.is === 'outsider' ? answer : 403
+    case 'sender':
+      return caller.is === 'author' ? answer : 404
     case 'request': {
       const needed = [...access.permissions, ...(system ? access.system : []), ...needs]
       return caller.is === 'outsider' ? 404 : hasAll(caller, needed) ? answer : 403

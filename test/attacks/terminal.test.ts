@@ -12,6 +12,8 @@ const EVIL =
 
 const OBEYED = /[^\P{Cc}\n]|[\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u
 
+const ARCHIVE = '{"archive":{"version":1}}\n'
+
 const permissions = { read: true, write: true, export: true, import: true }
 const run = {
   ...{ dueAt: EVIL, jobId: EVIL, status: EVIL, error: { code: EVIL, detail: EVIL }, finishedAt: EVIL, provenAt: EVIL },
@@ -37,16 +39,19 @@ const fields = {
   error: { code: EVIL, detail: EVIL, errors: [{ detail: EVIL, pointer: EVIL }] },
   ...{ cron: EVIL, timezone: EVIL, keep: {}, verify: true, enabled: true, nextRunAt: EVIL, nextRuns: [EVIL] },
   ...{ lastRun: run, lastSuccess: run, lastProven: run },
+  // Of an upload that is whole.
+  ...{ length: ARCHIVE.length, offset: ARCHIVE.length },
 }
 
 const ID = '0f8b8a52-2f1f-4d0e-9c5b-0f6d7c1c2a11'
 
 const toAnswer = (path: string): object => {
   if (path.includes('/undo')) return { ...fields, tables: [{ name: EVIL, rows: 1 }] }
-  if (path.startsWith('/import')) {
+  if (path.includes('/import')) {
     const tables = path.includes('dryRun') ? [{ name: EVIL, rowsNow: null, rowsAfter: 1 }] : 1
     return { projects: [{ slug: EVIL, targetSlug: EVIL, roles: 2, stages: [{ ...stage, tables }] }] }
   }
+  if (path === '/uploads') return { ...fields, id: ID }
   return { ...fields, items: [fields, { ...fields, slug: 'live' }] }
 }
 
@@ -61,7 +66,7 @@ async function commandsOf(port: number): Promise<string[][]> {
   const folder = await temporaryFolder()
   const [sql, archive] = [join(folder, 'a.sql'), join(folder, 'a.jsonl')]
   await writeFile(sql, 'SELECT 1')
-  await writeFile(archive, '{"archive":{"version":1}}\n')
+  await writeFile(archive, ARCHIVE)
   const server = ['--server', `wharf://shop:T@127.0.0.1:${port}`]
   const dsn = `wharf://shop:T@127.0.0.1:${port}`
   return [

@@ -15,10 +15,15 @@ export type ImportedProject = Imported['projects'][number]
 export type Examined = FromServer<z.output<typeof examinedSchema>>
 export type ExaminedProject = Examined['projects'][number]
 
+/**
+ * The archive, compressed or not: as bytes that are sent with the call, and what they throw ends it, and is thrown; or as the
+ * path of an upload that is on the server already.
+ */
+export type ArchiveToSend = { readonly bytes: AsyncIterable<Buffer> } | { readonly upload: string }
+
 export interface ImportCall {
   readonly http: HttpClient
-  /** The archive, compressed or not. What it throws ends the call, and is thrown. */
-  readonly bytes: AsyncIterable<Buffer>
+  readonly archive: ArchiveToSend
   /** Where the data goes; undefined leaves that to the archive. */
   readonly targetSlug: string | undefined
   /** Whether counts and sums may disagree. */
@@ -36,7 +41,7 @@ export interface ImportCall {
  */
 export async function importArchive(call: ImportCall): Promise<Imported> {
   try {
-    return await upload(call, { schema: importedSchema, query: {}, thenWaitFor: 'loading' })
+    return await ask(call, { schema: importedSchema, query: {}, thenWaitFor: 'loading' })
   } catch (error) {
     throw call.progress.waitingFor !== undefined && isConnectionFailure(error) ? outcomeUnknown(error) : error
   }
@@ -45,43 +50,40 @@ export async function importArchive(call: ImportCall): Promise<Imported> {
 /** Has a server look at an archive and its target, and change nothing. @throws {AppError} as `importArchive`. */
 export async function examineArchive(call: ImportCall): Promise<Examined> {
   const query = { dryRun: 'true' }
-  return await upload(call, { schema: examinedSchema, query, thenWaitFor: 'checking' })
+  return await ask(call, { schema: examinedSchema, query, thenWaitFor: 'checking' })
 }
 
-async function upload<S extends z.ZodType>(
-  { http, bytes, targetSlug, allowEdited, allowIncomplete, progress }: ImportCall,
+async function ask<S extends z.ZodType>(
+  { http, archive, targetSlug, allowEdited, allowIncomplete, progress }: ImportCall,
   expected: {
     readonly schema: S
     readonly query: Readonly<Record<string, string>>
     readonly thenWaitFor: string
   },
 ): Promise<FromServer<z.output<S>>> {
-  const archive = await recogniseCoding(bytes)
+  const query = {
+    ...expected.query,
+    targetSlug,
+    allowEdited: allowEdited ? 'true' : undefined,
+    allowIncomplete: allowIncomplete ? 'true' : undefined,
+  }
+  const waits = (): void => {
+    progress.waitingFor = expected.thenWaitFor
+  }
+  if ('upload' in archive) {
+    waits()
+    return http.json({ method: 'POST', path: `${archive.upload}/import`, query }, expected.schema)
+  }
+  const { bytes, coding } = await recogniseCoding(archive.bytes)
   async function* counted(): AsyncGenerator<Buffer, void, undefined> {
-    for await (const chunk of archive.bytes) {
+    for await (const chunk of bytes) {
       yield chunk
       progress.bytes += chunk.length
     }
-    progress.waitingFor = expected.thenWaitFor
+    waits()
   }
-  return http.json(
-    {
-      method: 'POST',
-      path: '/import',
-      query: {
-        ...expected.query,
-        targetSlug,
-        allowEdited: allowEdited ? 'true' : undefined,
-        allowIncomplete: allowIncomplete ? 'true' : undefined,
-      },
-      headers: {
-        'content-type': 'application/x-ndjson',
-        ...(archive.coding && { 'content-encoding': archive.coding }),
-      },
-      body: counted(),
-    },
-    expected.schema,
-  )
+  const headers = { 'content-type': 'application/x-ndjson', ...(coding && { 'content-encoding': coding }) }
+  return http.json({ method: 'POST', path: '/import', query, headers, body: counted() }, expected.schema)
 }
 
 const outcomeUnknown = (cause: AppError): AppError =>

@@ -15,6 +15,7 @@ import { examineArchive, type ImportCall, importArchive } from './import-call.ts
 import type { ImportOptions } from './import-options.ts'
 import { replacementWarning, reportExamination, reportImport } from './import-report.ts'
 import { withScheduledArchive } from './scheduled-archive.ts'
+import { beginUpload, endUpload, sendUpload } from './upload-archive.ts'
 
 /** What is imported where. */
 interface Import {
@@ -22,6 +23,8 @@ interface Import {
   readonly server: Server
   /** Undefined leaves it to the archive. */
   readonly targetSlug: string | undefined
+  /** The path of an upload that the server has of it; undefined where it is sent with each call. */
+  readonly upload?: string | undefined
 }
 
 /**
@@ -94,8 +97,37 @@ async function importInto(
   options: ImportOptions,
 ): Promise<number> {
   const targetSlug = address !== undefined ? server.project : await defaultTarget(input, server, options)
+  const work = (planned: Import): Promise<number> =>
+    options.dryRun ? examine(context, planned, options) : importOnceConfirmed(context, planned, options)
+  // What goes over a network survives a lost connection; what is asked about first is sent once, not twice.
+  const isUploaded = server.location !== '' || !(options.yes || options.dryRun)
   const planned = { input, server, targetSlug }
-  return options.dryRun ? examine(context, planned, options) : importOnceConfirmed(context, planned, options)
+  return isUploaded ? withUpload(context, planned, options, work) : work(planned)
+}
+
+/** Sends the archive ahead where the server takes uploads, and leaves nothing of it there. */
+async function withUpload(
+  context: CommandContext,
+  planned: Import,
+  { quiet }: ImportOptions,
+  work: (planned: Import) => Promise<number>,
+): Promise<number> {
+  const { input, server } = planned
+  const { http } = server
+  const { sizeBytes } = input
+  if (!input.isRepeatable || !sizeBytes) return work(planned)
+  const sized = { ...input, sizeBytes }
+  const upload = await beginUpload({ http, input: sized })
+  if (upload === undefined) return work(planned)
+  try {
+    const progress: FileProgress = { bytes: 0, bytesTotal: sizeBytes, waitingFor: undefined }
+    await showProgress(context, { quiet, line: (seconds) => fileProgressLine(progress, seconds) }, () =>
+      sendUpload({ http, input: sized, progress, signal: context.signal }, upload),
+    )
+    return await work({ ...planned, upload })
+  } finally {
+    await endUpload(http, upload)
+  }
 }
 
 /** @throws {AppError} WRONG_USE where nobody can be asked. */
@@ -150,12 +182,13 @@ async function importOnceConfirmed(context: CommandContext, planned: Import, opt
 /** Sends the archive for one purpose or the other, and shows how far it is. */
 function send<T>(
   context: CommandContext,
-  { input, server, targetSlug }: Import,
+  { input, server, targetSlug, upload }: Import,
   { allowEdited = false, allowIncomplete, quiet }: ImportOptions,
   purpose: (call: ImportCall) => Promise<T>,
 ): Promise<T> {
   const progress: FileProgress = { bytes: 0, bytesTotal: input.sizeBytes, waitingFor: undefined }
+  const archive = upload === undefined ? { bytes: input.read() } : { upload }
   return showProgress(context, { quiet, line: (seconds) => fileProgressLine(progress, seconds) }, () =>
-    purpose({ http: server.http, bytes: input.read(), targetSlug, allowEdited, allowIncomplete, progress }),
+    purpose({ http: server.http, archive, targetSlug, allowEdited, allowIncomplete, progress }),
   )
 }

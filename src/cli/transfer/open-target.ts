@@ -42,7 +42,7 @@ function serverTarget(endpoint: Endpoint): TransferTarget {
     location: () => locationOf(endpoint),
     async send(bytes, { progress, allowIncomplete }) {
       const call = { http: server.http, targetSlug: project, allowEdited: false, allowIncomplete, progress }
-      return (await importArchive({ ...call, bytes })).projects
+      return (await importArchive({ ...call, archive: { bytes } })).projects
     },
   }
 }

@@ -3,7 +3,7 @@ import { completenessOf } from '../../contract/completeness.ts'
 import type { Transaction } from '../../database/database.ts'
 import { gone } from '../../errors.ts'
 import type { ImportRequest } from '../../jobs/catalogue.ts'
-import { findInput } from '../../jobs/job-artifacts.ts'
+import { readInput } from '../../jobs/job-artifacts.ts'
 import type { ProgressTracker } from '../../jobs/progress.ts'
 import { sessionNameOf } from '../../jobs/transitions.ts'
 import { tap } from '../../lib/tap.ts'
@@ -21,11 +21,11 @@ export async function runImport(
   { projects, allowEdited, allowIncomplete }: ImportRequest,
 ): Promise<void> {
   const { container, job } = context
-  const input = await findInput(container.control.prisma, job.id)
+  const input = await readInput(container, job.id)
   if (!input) throw gone('the upload is not there any more')
   context.progress.update({ phase: 'checking' })
   const targets = projects.map(({ targetSlug }) => targetSlug)
-  await importForJob(context, (use) => use(container.artifacts.read(input.key)), {
+  await importForJob(context, (use) => use(input), {
     ...{ targets, allowEdited, allowIncomplete },
   })
 }

@@ -24,7 +24,7 @@ const sweepOnce = (): Promise<void> => startSweeping(wharf.container).stop()
 const BYTES = Buffer.from('the first rows of an upload')
 
 test.each([-2, 2])('a process whose clock is %d days off leaves an upload under way alone', async (days) => {
-  const upload = await beginArtifact(wharf.container, { kind: 'input', jobId: null })
+  const upload = await beginArtifact(wharf.container, { kind: 'input' })
   await upload.writer.write(BYTES)
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + days * 24 * 60 * 60_000 })
   await sweepOnce()
@@ -33,7 +33,7 @@ test.each([-2, 2])('a process whose clock is %d days off leaves an upload under 
 })
 
 test('an upload whose file looks old goes on for as long as it is recorded', async () => {
-  const upload = await beginArtifact(wharf.container, { kind: 'input', jobId: null })
+  const upload = await beginArtifact(wharf.container, { kind: 'input' })
   await upload.writer.write(BYTES)
   const leftBehind = randomUUID()
   const forgotten = await wharf.container.artifacts.create(leftBehind)
