@@ -7,9 +7,9 @@ export async function readInstallation(control: Queryable): Promise<string> {
   return id
 }
 
-/** The last backup that was written whole; null where none was. */
-export const findLastBackup = (control: Queryable) =>
-  control.backup.findFirst({ where: { bytes: { not: null } }, orderBy: { beganAt: 'desc' } })
+/** The last backup that was written whole, of all or of those that `which` says; null where none was. */
+export const findLastBackup = (control: Queryable, which: { readonly interim?: boolean } = {}) =>
+  control.backup.findFirst({ where: { ...which, bytes: { not: null } }, orderBy: { beganAt: 'desc' } })
 
 /** @throws {AppError} DATABASE_UNSUITABLE where a recovery of it has not ended. */
 export async function assertWhole(control: Queryable): Promise<void> {

@@ -6,6 +6,12 @@ import type { Logger } from '../logger.ts'
 import { findLastBackup } from './installation.ts'
 import { type BackupPlan, type BackupServices, beginBackup, type WrittenBackup, writeBackup } from './write-backup.ts'
 
+/**
+ * How long after a backup another may follow, since an archive was proven meanwhile, in milliseconds: a schedule that keeps one
+ * archive removes the one that the last backup knows of.
+ */
+const INTERIM_MS = 60_000
+
 /** How long after one began that failed, or whose process died, another is tried, in milliseconds. */
 const RETRY_MS = 10 * 60_000
 
@@ -46,8 +52,8 @@ function assertCron(cron: string): void {
 }
 
 /**
- * Writes a backup if one is due, and no other process writes it. What was missed while nobody looked is made up for once;
- * the first is due at once.
+ * Writes a backup if one is due, by its cron or since an archive was proven, and no other process writes it. What was missed
+ * while nobody looked is made up for once; the first is due at once.
  */
 export async function backUpIfDue(
   services: BackupServices,
@@ -56,14 +62,23 @@ export async function backUpIfDue(
   const begun = await services.control.prisma.$transaction(async (tx) => {
     const [lock] = await tx.$queryRaw<{ now: Date }[]>`
       SELECT clock_timestamp() AS now FROM control.lock WHERE name = 'backup' FOR UPDATE SKIP LOCKED`
-    return lock && (await isDue(tx, schedule, lock.now)) ? beginBackup(tx) : undefined
+    const due = lock && (await whatIsDue(tx, schedule, lock.now))
+    return due && beginBackup(tx, { interim: due === 'interim' })
   })
   return begun && writeBackup(services, begun, schedule)
 }
 
-async function isDue(control: Queryable, { cron }: BackupSchedule, now: Date): Promise<boolean> {
+async function whatIsDue(
+  control: Queryable,
+  { cron }: BackupSchedule,
+  now: Date,
+): Promise<'regular' | 'interim' | undefined> {
   const retryAfter = new Date(now.getTime() - RETRY_MS)
-  if ((await control.backup.count({ where: { bytes: null, beganAt: { gt: retryAfter } } })) > 0) return false
+  if ((await control.backup.count({ where: { bytes: null, beganAt: { gt: retryAfter } } })) > 0) return undefined
   const last = await findLastBackup(control)
-  return last === null || nextRun({ cron, timezone: 'UTC' }, last.beganAt) <= now
+  const lastRegular = await findLastBackup(control, { interim: false })
+  if (!last || !lastRegular || nextRun({ cron, timezone: 'UTC' }, lastRegular.beganAt) <= now) return 'regular'
+  if (now.getTime() - last.beganAt.getTime() < INTERIM_MS) return undefined
+  const proven = await control.artifact.count({ where: { state: 'ready', provenAt: { gt: last.beganAt } } })
+  return proven > 0 ? 'interim' : undefined
 }

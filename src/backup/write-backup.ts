@@ -40,18 +40,18 @@ export interface BegunBackup {
   readonly installation: string
 }
 
-/** Records that a backup is being written from now on. */
-export async function beginBackup(control: Queryable): Promise<BegunBackup> {
+/** Records that a backup is being written from now on. @param interim whether it stays only until the next one. */
+export async function beginBackup(control: Queryable, { interim = false } = {}): Promise<BegunBackup> {
   const installation = await readInstallation(control)
   const madeAt = await readClock(control)
   const key = backupKey(madeAt, installation)
-  const { id } = await control.backup.create({ data: { key, beganAt: madeAt } })
+  const { id } = await control.backup.create({ data: { key, beganAt: madeAt, interim } })
   return { id, key, madeAt, installation }
 }
 
 /**
  * Writes a backup of the installation to the artifact store, as of one moment, and removes the oldest ones of the same
- * installation that are too many.
+ * installation that are too many, and those that were to stay until now.
  *
  * @throws {AppError} STORAGE_FULL, STORAGE_UNAVAILABLE. The store has nothing of it then.
  */
@@ -91,7 +91,11 @@ async function removeOld(
   keep: number,
 ): Promise<readonly string[]> {
   const own = backupsAmong(await artifacts.list(BACKUP_PREFIX)).filter((backup) => backup.installation === installation)
-  const removed = own.slice(keep).map(({ key }) => key)
+  const keys = own.map(({ key }) => key)
+  const found = await prisma.backup.findMany({ where: { key: { in: keys }, interim: true } })
+  const interim = new Set(found.map(({ key }) => key))
+  const regular = keys.filter((key) => !interim.has(key))
+  const removed = [...keys.slice(1).filter((key) => interim.has(key)), ...regular.slice(keep)]
   for (const key of removed) await artifacts.remove(key)
   await prisma.backup.deleteMany({ where: { key: { in: removed } } })
   // Those that failed, or that are in a store which is not used any more.

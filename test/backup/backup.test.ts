@@ -10,6 +10,7 @@ import { sweepJobs } from '../../src/jobs/sweep.ts'
 import { JOB_TIMINGS } from '../../src/jobs/timings.ts'
 import { runCommand } from '../support/cli/cli.ts'
 import { eventually } from '../support/eventually.ts'
+import { askExport, jobOf } from '../support/jobs/jobs.ts'
 import { makeSchedule } from '../support/jobs/schedules.ts'
 import { createProject } from '../support/service/projects.ts'
 import { SECRET_KEY } from '../support/service/service-process.ts'
@@ -100,6 +101,31 @@ test('of several processes that find a backup due, one writes it, and none until
   expect(await backUpIfDue(container, plan)).toBeUndefined()
   await container.control.prisma.$executeRaw`UPDATE control.backup SET began_at = began_at - interval '1 day'`
   expect(await backUpIfDue(container, plan)).toMatchObject({ bytes: expect.any(Number) })
+})
+
+test('a backup follows an archive that was proven, and stays until the next one', async () => {
+  const { container } = wharf
+  const { prisma } = container.control
+  await prisma.backup.deleteMany()
+  const regular = await backUpIfDue(container, { ...plan, keep: 10 })
+  const job = jobOf(await askExport(wharf.root, [{ slug: 'shop' }]))
+  const age = () => prisma.$executeRaw`UPDATE control.backup SET began_at = began_at - interval '2 minutes'`
+  const prove = (id: string) =>
+    prisma.artifact.create({
+      data: { id, jobId: job.id, kind: 'output', key: id, state: 'ready', provenAt: new Date() },
+    })
+  await age()
+  expect(await backUpIfDue(container, plan)).toBeUndefined()
+  await prove('00000000-0000-4000-8000-000000000001')
+  const first = await backUpIfDue(container, { ...plan, keep: 10 })
+  expect(await backUpIfDue(container, plan)).toBeUndefined()
+  await age()
+  await prove('00000000-0000-4000-8000-000000000002')
+  const second = await backUpIfDue(container, { ...plan, keep: 10 })
+  expect(second?.removed).toEqual([first?.key])
+  expect(await backups()).toEqual(expect.arrayContaining([regular?.key, second?.key]))
+  expect((await backUpIfDue(container, { ...plan, cron: '* * * * *' }))?.removed).toContain(second?.key)
+  await prisma.artifact.deleteMany({ where: { jobId: job.id } })
 })
 
 test('a backup that failed leaves nothing, and is not tried again at once', async () => {
