@@ -23,6 +23,7 @@ import { unlessMissing } from './lib/unless-missing.ts'
 import { createLifecycle, type Lifecycle } from './lifecycle.ts'
 import type { Logger } from './logger.ts'
 import { startSending } from './notifications/start-sending.ts'
+import { startSignsOfLife } from './processes/signs-of-life.ts'
 import { repairLogs } from './projects/attached/repair-logs.ts'
 import { demoMarker, ensureDemoProject } from './projects/demo-project.ts'
 import { sweepDoubts } from './transfer/import/external/settle-doubts.ts'
@@ -151,6 +152,7 @@ async function serveApi(
 }
 
 async function startJobs(container: Container, lifecycle: Lifecycle, parts: readonly ServicePart[]): Promise<void> {
+  lifecycle.onClose('signs of life', startSignsOfLife(container, parts).stop)
   lifecycle.onClose('sweep of jobs', startJobSweep(container).stop)
   if (!parts.includes('worker')) return
   const workers = await startWorkers(container)

@@ -7,6 +7,8 @@ export const JOB_TIMINGS = {
   /** Between two looks at whether a token still may have what is being done, or sent, for it. */
   authorisationMs: 5_000,
   sweepMs: 10_000,
+  /** Between two signs of life of a process. */
+  signMs: 10_000,
   /** Between two looks at which schedules are due. */
   scheduleMs: 1_000,
   /** Between two looks at which notifications are to be sent. */

@@ -9,6 +9,10 @@ let wharf: TestWharf
 
 beforeAll(async () => {
   wharf = await startWharf()
+  // As if a worker ran, and touched nothing.
+  await wharf.database.query(
+    `INSERT INTO control.process (parts, host, pid, version, seen_at) VALUES ('{worker}', 'other', 1, '1.2.3', 'infinity')`,
+  )
   await createProject(wharf, 'shop')
   await makeSchedule(wharf.root, 'shop', { name: 'nightly' })
 })
@@ -39,6 +43,10 @@ test('programs get the same as JSON', async () => {
   expect(JSON.parse(stdout)).toMatchObject({
     version: '1.2.3',
     database: { projects: 1 },
+    processes: expect.arrayContaining([
+      expect.objectContaining({ parts: ['api'], pid: process.pid }),
+      expect.objectContaining({ parts: ['worker'], host: 'other', pid: 1, version: '1.2.3' }),
+    ]),
     queue: { kind: 'postgresql', fault: null },
     jobs: { waiting: 0, oldestWaitingSeconds: 0, running: 0, failed: 0 },
     schedules: [{ name: 'nightly', enabled: true, last: null, lastSuccessAt: null, lastProvenAt: null }],
@@ -46,6 +54,23 @@ test('programs get the same as JSON', async () => {
     backup: { enabled: false, lastAt: null },
     problems: [],
   })
+})
+
+test('a service without a worker is a problem, and so is one whose worker was not heard of for a minute', async () => {
+  const api = await startWharf()
+  const variables = { DATABASE_URL: api.database.url, WHARF_DATA_DIR: api.dataDir }
+  const problem = '- no worker runs, so no job is done: start one (wharf start, or wharf worker)'
+  expect((await status([], variables)).stdout).toContain(problem)
+  await api.database.query(
+    `INSERT INTO control.process (parts, host, pid, version, seen_at)
+     VALUES ('{worker}', 'gone', 1, '1.2.3', now() - interval '2 minutes')`,
+  )
+  expect((await status([], variables)).stdout).toContain(problem)
+  await api.database.query('UPDATE control.process SET seen_at = now()')
+  const { code, stdout } = await status([], variables)
+  expect(stdout).toMatch(/^ {2}processes +api \S+ \(.+, \d+\), worker 1\.2\.3 \(gone, 1\)$/m)
+  expect(code).toBe(0)
+  await api.close()
 })
 
 test('a job that waits for long is a problem', () =>

@@ -2,6 +2,7 @@ import { findLastBackup } from '../../backup/installation.ts'
 import type { Config } from '../../config.ts'
 import type { Database } from '../../database/database.ts'
 import { type RunSummary, summariseRuns } from '../../jobs/schedules/runs.ts'
+import { findProcesses, type ServiceProcess } from '../../processes/signs-of-life.ts'
 import { checkRedis } from '../doctor/check-redis.ts'
 
 /** A schedule, and how its runs went. Times are ISO 8601. */
@@ -25,6 +26,8 @@ export interface Status {
     readonly bytes: number
     readonly projects: number
   }
+  /** Those that have been heard of in the last minute. */
+  readonly processes: readonly (Omit<ServiceProcess, 'startedAt'> & { readonly startedAt: string })[]
   /** `fault`: why the queue cannot be used; null where it can. */
   readonly queue: { readonly kind: 'redis' | 'postgresql'; readonly fault: string | null }
   /** `failed`: in the last 24 hours. */
@@ -54,6 +57,7 @@ export async function readStatus(control: Database, config: Config, version: str
     ...{
       version,
       database: await readDatabase(control),
+      processes: await readProcesses(control),
       queue: await readQueue(config),
       jobs: await readJobs(control),
     },
@@ -74,6 +78,11 @@ async function readDatabase({ prisma }: Database): Promise<Status['database']> {
            (SELECT count(*)::int FROM control.project WHERE scratch_for IS NULL AND NOT unfinished) AS projects`
   if (!row) throw new Error('PostgreSQL does not know its own database')
   return row
+}
+
+async function readProcesses({ prisma }: Database): Promise<Status['processes']> {
+  const processes = await findProcesses(prisma)
+  return processes.map((each) => ({ ...each, startedAt: each.startedAt.toISOString() }))
 }
 
 async function readQueue(config: Config): Promise<Status['queue']> {
@@ -127,9 +136,18 @@ async function readStorage({ prisma }: Database): Promise<Omit<Status['storage']
 
 const toTime = (time: Date | null | undefined): string | null => time?.toISOString() ?? null
 
-function problemsOf({ queue, jobs, schedules, storage, backup }: Omit<Status, 'problems'>): readonly string[] {
+function problemsOf({
+  processes,
+  queue,
+  jobs,
+  schedules,
+  storage,
+  backup,
+}: Omit<Status, 'problems'>): readonly string[] {
   const failing = schedules.filter(({ enabled, last }) => enabled && last === 'failed').map(({ name }) => `"${name}"`)
+  const isWorking = processes.some(({ parts }) => parts.includes('worker'))
   return [
+    ...(isWorking ? [] : ['no worker runs, so no job is done: start one (wharf start, or wharf worker)']),
     ...(queue.fault === null ? [] : [`the queue cannot be used: ${queue.fault}`]),
     ...(jobs.oldestWaitingSeconds > LONG_WAIT_SECONDS
       ? [`a job has waited for ${Math.round(jobs.oldestWaitingSeconds / 60)} minutes: see that workers run`]

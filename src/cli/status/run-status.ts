@@ -21,12 +21,13 @@ export async function runStatus({ environment }: CommandContext, options: Result
 }
 
 function toText(status: Status, style: { readonly colors: boolean }): string {
-  const { version, database, queue, jobs, schedules, storage, backup, problems } = status
+  const { version, database, processes, queue, jobs, schedules, storage, backup, problems } = status
   const waiting = jobs.waiting === 0 ? '' : ` (the oldest for ${Math.round(jobs.oldestWaitingSeconds)} s)`
   const fields = formatFields([
     ['Wharf', version],
     ['database', `${database.name} on PostgreSQL ${database.version}, ${formatBytes(database.bytes)}`],
     ['projects', String(database.projects)],
+    ['processes', processes.map(toProcess).join(', ') || 'none'],
     [
       'queue',
       `${queue.kind === 'redis' ? 'Redis' : 'PostgreSQL'}${queue.fault === null ? '' : ', which cannot be used'}`,
@@ -45,6 +46,9 @@ function toText(status: Status, style: { readonly colors: boolean }): string {
   ]
   return parts.join('\n\n')
 }
+
+const toProcess = ({ parts, host, pid, version }: Status['processes'][number]): string =>
+  `${parts.join(' and ')} ${version} (${host}, ${pid})`
 
 const HEADINGS = ['schedule', 'last run', 'last success', 'last proven', 'next run']
 

@@ -1,0 +1,60 @@
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import type { Database, Queryable } from '../database/database.ts'
+import { type Repeating, repeat } from '../lib/repeat.ts'
+import type { Logger } from '../logger.ts'
+
+/** How long a process counts as running without a sign of life, in seconds. */
+const PATIENCE_SECONDS = 60
+
+/** A process of the service. */
+export interface ServiceProcess {
+  /** What it does: `api`, `worker`. */
+  readonly parts: readonly string[]
+  readonly host: string
+  readonly pid: number
+  /** Wharf's own. */
+  readonly version: string
+  readonly startedAt: Date
+}
+
+/**
+ * Writes again and again that this process runs, so that whoever asks how the service does can see who works. It says so, too,
+ * when it ends; one that is killed is forgotten after a while.
+ *
+ * @param parts what this process does.
+ */
+export function startSignsOfLife(
+  services: {
+    readonly control: Database
+    readonly logger: Logger
+    readonly version: string
+    readonly jobTimings: { readonly signMs: number }
+  },
+  parts: readonly string[],
+): Repeating {
+  const { control, logger, version, jobTimings } = services
+  const id = randomUUID()
+  const sign = async (): Promise<void> => {
+    await control.prisma.$executeRaw`
+      INSERT INTO control.process (id, parts, host, pid, version)
+      VALUES (${id}::uuid, ${[...parts]}, ${hostname()}, ${process.pid}, ${version})
+      ON CONFLICT (id) DO UPDATE SET seen_at = now()`
+    await control.prisma.$executeRaw`DELETE FROM control.process WHERE seen_at < now() - interval '1 hour'`
+  }
+  const signing = repeat(jobTimings.signMs, sign, (error) =>
+    logger.debug({ err: error }, 'a sign of life could not be written'),
+  )
+  return {
+    async stop() {
+      await signing.stop()
+      await Promise.allSettled([control.prisma.process.deleteMany({ where: { id } })])
+    },
+  }
+}
+
+/** The processes of the service that have been heard of, the oldest first. */
+export const findProcesses = (control: Queryable): Promise<readonly ServiceProcess[]> =>
+  control.$queryRaw<ServiceProcess[]>`
+    SELECT parts, host, pid, version, started_at AS "startedAt" FROM control.process
+     WHERE seen_at > now() - make_interval(secs => ${PATIENCE_SECONDS}) ORDER BY started_at, id`
