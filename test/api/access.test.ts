@@ -164,7 +164,8 @@ const documentSchema = z.object({
 })
 
 /** Calls that are described and have their access told in tests of their own. */
-const ELSEWHERE = /^(POST \/import|POST \/transfer|POST .*\/undo|\w+ \/(content|jobs|schedules|webhooks)(\/.*)?)$/
+const ELSEWHERE =
+  /^(POST \/import|POST \/transfer|POST .*\/undo|\w+ \/(content|jobs|schedules|uploads|webhooks)(\/.*)?)$/
 
 test('the table above has every call that needs a token', async () => {
   const { paths } = documentSchema.parse((await wharf.root.get('/openapi.json')).json)

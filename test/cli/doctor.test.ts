@@ -8,10 +8,12 @@ import { checkClock } from '../../src/cli/doctor/check-database.ts'
 import { checkVersions } from '../../src/cli/doctor/check-machine.ts'
 import { runCommand } from '../support/cli/cli.ts'
 import { createTestDatabase } from '../support/database/database.ts'
+import { createExternalDatabase } from '../support/database/external-database.ts'
 import { temporaryFolder } from '../support/processes/processes.ts'
 import { isRedisInstalled, type RedisServer, startRedis } from '../support/servers/redis.ts'
 import { S3_BUCKET, startS3Server, stubS3Settings } from '../support/servers/s3-server.ts'
 import { query, withSession } from '../support/servers/sessions.ts'
+import { MAY_ATTACH } from '../support/service/attached-location.ts'
 import { createProject, loginUrl } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
@@ -32,6 +34,12 @@ async function until(sql: string, undo: string): Promise<void> {
   await asSuperuser(sql)
   onTestFinished(async () => void (await asSuperuser(undo)))
 }
+
+/** What there is nothing of to be checked, and what is said of it. */
+const SKIPPED: ReadonlyMap<string, string> = new Map([
+  ['backup of Wharf itself', 'set WHARF_BACKUP_KEY to have backups of Wharf itself'],
+  ['attached databases', 'no project is attached'],
+])
 
 interface Report {
   readonly code: number | null
@@ -61,11 +69,8 @@ test('an installation in which nothing is wrong has no faults, and is not change
     [
       ...['versions', 'data folder', 'disk of the data folder', 'disk of archives', 'storage of archives'],
       ...['database', 'clock', 'rights in the database', 'migrations'],
-      ...['backup of Wharf itself', 'secret key', 'logins of projects'],
-    ].map((name) => ({
-      name,
-      status: name === 'backup of Wharf itself' ? 'set WHARF_BACKUP_KEY to have backups of Wharf itself' : 'ok',
-    })),
+      ...['backup of Wharf itself', 'secret key', 'logins of projects', 'attached databases'],
+    ].map((name) => ({ name, status: SKIPPED.get(name) ?? 'ok' })),
   )
   expect({ code, ok }).toEqual({ code: 0, ok: true })
   expect(await readdir(wharf.dataDir, { recursive: true })).toEqual(before)
@@ -75,7 +80,7 @@ test('people get a line for each check, and how many faults there are', async ()
   const variables = { DATABASE_URL: wharf.database.url, WHARF_DATA_DIR: wharf.dataDir }
   const { code, stdout } = await runCommand(['doctor'], { variables })
   expect(stdout).toMatch(/^ok +database +PostgreSQL \d+/m)
-  expect(stdout).toMatch(/\n0 faults, 0 warnings in 12 checks\n$/)
+  expect(stdout).toMatch(/\n0 faults, 0 warnings in 13 checks\n$/)
   expect(code).toBe(0)
 })
 
@@ -166,6 +171,21 @@ test('a login of a project that lacks a right', async () => {
 test('a login of a project that the server does not let in', async () => {
   await until(`ALTER ROLE ${login} NOLOGIN`, `ALTER ROLE ${login} LOGIN`)
   await expectFault('logins of projects', 'the login of project "shop" cannot log in')
+})
+
+test('a database of an attached project that cannot be reached any more', async () => {
+  const theirs = await createExternalDatabase('CREATE TABLE item (id int PRIMARY KEY)')
+  const attach = { address: theirs.owner.href, stages: [{ slug: 'live', schema: 'public' }] }
+  const service = await startWharf({ environment: MAY_ATTACH })
+  const of = { ...MAY_ATTACH, DATABASE_URL: service.database.url, WHARF_DATA_DIR: service.dataDir }
+  expect((await service.root.post('/projects', { json: { slug: 'theirs', attach } })).status).toBe(201)
+  const found = async () => (await examine(of)).checks.find(({ name }) => name === 'attached databases')
+  expect(await found()).toMatchObject({ status: 'ok', detail: '1 project, 1 tried' })
+  await service.container.attached.closeAll()
+  await theirs.drop()
+  expect(await found()).toMatchObject({ status: 'fault', detail: expect.stringMatching(/theirs \(.+cannot be used/) })
+  expect(JSON.stringify(await found())).not.toContain(theirs.password)
+  await service.close()
 })
 
 test('a place for archives that takes none', async () => {

@@ -80,6 +80,12 @@ describe.each(['a folder', 'S3'])('with the store in %s', (store) => {
     await s3?.stop()
   })
 
+  /** Waits until the service has some of what is sent to an upload. */
+  const partBegun = (path: string): Promise<void> =>
+    eventually(() =>
+      wharf.database.query(`SELECT state FROM control.artifact WHERE upload_id = '${idOf(path)}'`),
+    ).toEqual([{ state: 'writing' }])
+
   const isImported = async (slug: string): Promise<boolean> =>
     comparableLines(await exportOf(wharf.root, slug)).join() === comparableLines(archive).join()
 
@@ -118,10 +124,9 @@ describe.each(['a folder', 'S3'])('with the store in %s', (store) => {
     const bytes = randomBytes(3 * MB)
     const path = await begin(wharf.root, bytes.length)
     const relay = await startTcpRelay(wharf.url)
-    let sent = 0
     async function* breaking(): AsyncGenerator<Buffer> {
-      for (; sent < 2 * MB; sent += 64 * 1024) yield bytes.subarray(sent, sent + 64 * 1024)
-      await sleep(300)
+      yield bytes.subarray(0, 2 * MB)
+      await partBegun(path)
       await relay.cut()
       throw new Error('the connection was cut')
     }
@@ -132,7 +137,7 @@ describe.each(['a folder', 'S3'])('with the store in %s', (store) => {
       }),
     ).rejects.toThrow()
     const offset = await offsetOf(wharf.root, path)
-    expect(offset).toBe(sent)
+    expect(offset).toBeGreaterThan(0)
     expect((await sendPart(wharf.root, path, offset, bytes.subarray(offset))).status).toBe(204)
     expect(await hashOfParts(wharf, path)).toBe(hashOf(bytes))
     expect((await wharf.root.delete(path)).status).toBe(204)
@@ -157,12 +162,10 @@ describe.each(['a folder', 'S3'])('with the store in %s', (store) => {
         body: Readable.from(stalling()),
       })
       .catch(() => undefined)
-    const states = () => wharf.database.query(`SELECT state FROM control.artifact WHERE upload_id = '${idOf(path)}'`)
-    await eventually(states).toEqual([{ state: 'writing' }])
-    await sleep(300)
+    await partBegun(path)
     relay.silence()
     const offset = await offsetOf(wharf.root, path)
-    expect(offset).toBe(MB)
+    expect(offset).toBeGreaterThan(0)
     expect((await sendPart(wharf.root, path, offset, bytes.subarray(offset))).status).toBe(204)
     expect(await hashOfParts(wharf, path)).toBe(hashOf(bytes))
     silenced()

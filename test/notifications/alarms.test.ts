@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { noteOverdue } from '../../src/jobs/schedules/alarms.ts'
 import { fireDue } from '../../src/jobs/schedules/fire.ts'
 import { eventually } from '../support/eventually.ts'
-import type { TestServer } from '../support/http/serve-http.ts'
+import { serveHttp, type TestServer } from '../support/http/serve-http.ts'
 import {
   afterDue,
   askSchedule,
@@ -69,7 +69,10 @@ test('a ping is told of starts and failures, if it asks for them', async () => {
 })
 
 test('a ping takes the place of an earlier one that did not arrive', async () => {
-  const receiver = await startReceiver(500, 200)
+  const receiver = await serveHttp(({ url = '' }, response) => {
+    response.statusCode = url.endsWith('/start') ? 500 : 200
+    response.end()
+  })
   const made = await schedule({ ping: { url: receiver.url, start: true } })
   const [ping] = await pings(made)
   await runWhenDue(wharf, made)

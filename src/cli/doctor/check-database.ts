@@ -21,6 +21,7 @@ import { assertMayCreateLogins } from '../../projects/project-login.ts'
 import { projectLogin } from '../../projects/projects.ts'
 import { findLackingLogins } from '../../projects/restore-logins.ts'
 import { type Checked, check, fault, ok, sentenceOf, skipped, warning } from './check.ts'
+import { checkAttached } from './check-attached.ts'
 
 const CONNECT_MS = 5_000
 
@@ -34,7 +35,10 @@ type Said = Omit<Checked, 'name'>
 
 /** What is to be looked at in a database. */
 export interface DatabaseToCheck {
-  readonly config: Pick<Config, 'dataDir' | 'secretKey' | 'previousSecretKeys' | 'backupKey' | 'backupCron'>
+  readonly config: Pick<
+    Config,
+    'dataDir' | 'secretKey' | 'previousSecretKeys' | 'backupKey' | 'backupCron' | 'transferHosts'
+  >
   readonly url: string
   /** What to do where it cannot be reached. */
   readonly advice: string
@@ -141,6 +145,9 @@ async function checkContents(control: Database, target: DatabaseToCheck): Promis
     ),
     await check('logins of projects', 'start Wharf, which makes again what is missing, and says what it cannot', () =>
       checkLogins(control, seal, target),
+    ),
+    await check('attached databases', 'see that the database answers', () =>
+      checkAttached(control, seal, { allowedHosts: target.config.transferHosts, logger: target.logger }),
     ),
   ]
 }
