@@ -17,7 +17,7 @@ export const IMPORT_ORDER: readonly (readonly string[])[] = [
   ['notifications'],
   ['content/query', 'transfer/structure'],
   ['content', 'jobs', 'transfer'],
-  ['backup'],
+  ['backup', 'processes'],
   ['lifecycle.ts'],
   ['container.ts'],
   ['api', 'workers'],
