@@ -19,7 +19,7 @@ export interface ServiceProcess {
 }
 
 /**
- * Writes again and again that this process runs, so that whoever asks how the service does can see who works. It says so, too,
+ * Writes again and again that this process runs, so that those who ask how the service does can see it. It says so, too,
  * when it ends; one that is killed is forgotten after a while.
  *
  * @param parts what this process does.
