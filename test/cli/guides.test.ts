@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { comparableLines } from '../support/archives/import.ts'
-import { openTerminal, readGuide } from '../support/cli/guide.ts'
+import { openTerminal, readCommands } from '../support/cli/guide.ts'
 import { createMigratedDatabase } from '../support/database/database.ts'
 import { eventually } from '../support/eventually.ts'
 import { temporaryFolder } from '../support/processes/processes.ts'
@@ -84,7 +84,7 @@ describe.skipIf(bin === '' || installed === null)('the guide', () => {
     await makeDatabases('chinook')
     await fill('chinook')
     const { type, folder, begin } = await openBoth()
-    const commands = await readGuide('back-up-a-database.md')
+    const commands = await readCommands('guides/back-up-a-database.md')
     const [toArchive = '', toLook = '', toSchedule = '', toList = '', toRestore = ''] = commands
     expect(toArchive.trim().split('\n')).toHaveLength(2)
     expect(toSchedule.trim().split('\n')).toHaveLength(2)
@@ -114,7 +114,7 @@ describe.skipIf(bin === '' || installed === null)('the guide', () => {
     await many.makeDatabase('restored', '', 'app')
     const { type, begin } = await openBoth({ PGPORT: many.address.port, PGPASSWORD: many.password })
     const { root } = await begin()
-    const [toSchedule = '', toList = '', toRestore = ''] = await readGuide('back-up-every-database.md')
+    const [toSchedule = '', toList = '', toRestore = ''] = await readCommands('guides/back-up-every-database.md')
     expect(await type(toSchedule)).toMatch(/\nshop +main-shop +attached live \(schema public\)/)
     const [{ id }] = JSON.parse((await root.get('/schedules')).text).items
     const runIt = async (): Promise<string> => {
@@ -140,7 +140,7 @@ describe.skipIf(bin === '' || installed === null)('the guide', () => {
     await query(addressOf('shop'), 'GRANT SELECT ON ALL SEQUENCES IN SCHEMA public TO reader')
     const { type, begin } = await openBoth()
     const service = await begin()
-    const [toSchedule = ''] = await readGuide('staging-every-night.md')
+    const [toSchedule = ''] = await readCommands('guides/staging-every-night.md')
     expect(toSchedule.trim().split('\n')).toHaveLength(3)
     await type(toSchedule)
     const [{ id }] = JSON.parse((await service.root.get('/schedules')).text).items
@@ -157,7 +157,7 @@ describe.skipIf(bin === '' || installed === null)('the guide', () => {
     await makeDatabases('shop', 'moved')
     await fill('shop')
     const { type, folder } = await openBoth()
-    const [toMove = '', toCompare = ''] = await readGuide('move-to-another-host.md')
+    const [toMove = '', toCompare = ''] = await readCommands('guides/move-to-another-host.md')
     const linesOf = async (file: string) => comparableLines(await readFile(join(folder, file), 'utf8'))
     for (const _ of ['first', 'again']) {
       expect(await type(toMove)).toContain('transferred shop to moved')

@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { comparableLines, contentsOf, exportOf, sendArchive } from '../support/archives/import.ts'
+import { readCommands } from '../support/cli/guide.ts'
 import type { TestDatabase } from '../support/database/database.ts'
 import { installedPrograms } from '../support/servers/installed-programs.ts'
 import { type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
@@ -109,9 +110,7 @@ describe.skipIf(bin === undefined)('a dump of Wharf’s database', () => {
   beforeAll(async () => {
     cluster = await startOwnCluster(bin ?? '')
     folder = await mkdtemp(join(tmpdir(), 'wharf-test-'))
-    const text = await readFile(new URL('../../docs/operations.md', import.meta.url), 'utf8')
-    const [, section = ''] = text.split('### The whole database')
-    blocks = [...section.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block)
+    blocks = await readCommands('operations.md', '### The whole database')
     await asSuperuser('CREATE DATABASE wharf OWNER wharf TEMPLATE template0')
     const wharf = await start()
     await createProject(wharf, 'shop', OBJECTS)

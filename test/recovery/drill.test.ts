@@ -6,12 +6,19 @@ import { createArtifactStore } from '../../src/artifacts/create-artifact-store.t
 import { repairLogs } from '../../src/projects/attached/repair-logs.ts'
 import { exportOf } from '../support/archives/import.ts'
 import { type CliResult, runCommand } from '../support/cli/cli.ts'
+import { openTerminal, readCommands } from '../support/cli/guide.ts'
 import type { TestDatabase } from '../support/database/database.ts'
 import { createExternalDatabase, type ExternalDatabase } from '../support/database/external-database.ts'
 import { makeSchedule, showSchedule, untilSettled } from '../support/jobs/schedules.ts'
 import { installedPrograms } from '../support/servers/installed-programs.ts'
 import { type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
-import { S3_BUCKET, type S3TestServer, startS3Server, stubS3Settings } from '../support/servers/s3-server.ts'
+import {
+  S3_BUCKET,
+  type S3TestServer,
+  s3Settings,
+  startS3Server,
+  stubS3Settings,
+} from '../support/servers/s3-server.ts'
 import { query } from '../support/servers/sessions.ts'
 import { MAY_ATTACH } from '../support/service/attached-location.ts'
 import { applyScript, createProject } from '../support/service/projects.ts'
@@ -234,7 +241,19 @@ describe.skipIf(bin === undefined).each([['a folder'], ['a bucket']] as const)('
     },
   )
 
-  test('what was proven is back, and what was not is named', async () => {
+  test.skipIf(kind !== 'a bucket')('the commands of docs/operations.md bring back what was proven', async () => {
+    const { type } = await openTerminal({
+      ...{ DATABASE_URL: database().url, WHARF_DATA_DIR: join(folder, 'new'), WHARF_BACKUP_KEY: BACKUP_KEY },
+      ...environment(NEW_KEY),
+      ...(s3 && s3Settings(s3)),
+    })
+    const [commands = ''] = await readCommands('operations.md', '### Recovering')
+    const ended = type(commands.replaceAll('s3://bucket/wharf', location))
+    await expect(ended).rejects.toMatchObject({ code: 3, stdout: expect.stringContaining('shop: live, draft as of') })
+    expect(await dumpAll()).toEqual(dumps)
+  })
+
+  test.skipIf(kind !== 'a folder')('what was proven is back, and what was not is named', async () => {
     const { code, stdout, stderr } = await recover(['--json', '--quiet'])
     expect(code, stderr).toBe(3)
     const report = JSON.parse(stdout)

@@ -9,10 +9,18 @@ import { temporaryFolder } from '../processes/processes.ts'
 
 const run = promisify(execFile)
 
-/** The commands of a page of docs/guides, block by block, but for those that run the service. */
-export async function readGuide(name: string): Promise<readonly string[]> {
-  const text = await readFile(new URL(`../../../docs/guides/${name}`, import.meta.url), 'utf8')
-  return [...text.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block)
+/**
+ * The commands of a page of docs, block by block, but for those that run the service.
+ *
+ * @param heading of the section whose blocks are wanted, `### Recovering`; all of the page without it.
+ */
+export async function readCommands(page: string, heading?: string): Promise<readonly string[]> {
+  const text = await readFile(new URL(`../../../docs/${page}`, import.meta.url), 'utf8')
+  const begin = heading === undefined ? 0 : text.indexOf(`\n${heading}\n`)
+  if (begin < 0) throw new Error(`docs/${page} has no section "${heading}"`)
+  const length = heading === undefined ? -1 : text.slice(begin + 1).search(/\n#{2,3} /)
+  const section = length < 0 ? text.slice(begin) : text.slice(begin, begin + 1 + length)
+  return [...section.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block)
 }
 
 /** npm as the guides use it, for this build: the options after `--` are the program's. */

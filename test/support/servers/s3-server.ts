@@ -38,12 +38,17 @@ export interface S3TestServer {
   stop(): Promise<void>
 }
 
-/** Sets the variables by which the AWS SDK of this process finds the server, and logs in. */
-export function stubS3Settings({ url }: S3TestServer): void {
-  vi.stubEnv('AWS_ENDPOINT_URL', url)
-  vi.stubEnv('AWS_REGION', 'eu-central-1')
-  vi.stubEnv('AWS_ACCESS_KEY_ID', 'S3RVER')
-  vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'S3RVER')
+/** The variables by which the AWS SDK finds the server, and logs in. */
+export const s3Settings = ({ url }: Pick<S3TestServer, 'url'>): Readonly<Record<string, string>> => ({
+  AWS_ENDPOINT_URL: url,
+  AWS_REGION: 'eu-central-1',
+  AWS_ACCESS_KEY_ID: 'S3RVER',
+  AWS_SECRET_ACCESS_KEY: 'S3RVER',
+})
+
+/** Sets them for this process. */
+export function stubS3Settings(server: S3TestServer): void {
+  for (const [name, value] of Object.entries(s3Settings(server))) vi.stubEnv(name, value)
 }
 
 /**
