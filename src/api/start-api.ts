@@ -17,6 +17,7 @@ import { contentWriteRoutes } from './routers/content-writes.ts'
 import { exportRoutes } from './routers/export.ts'
 import { importRoutes } from './routers/import.ts'
 import { jobFileRoutes } from './routers/job-file.ts'
+import { jobImportRoutes } from './routers/job-import.ts'
 import { jobRoutes } from './routers/jobs.ts'
 import { projectRoutes } from './routers/projects.ts'
 import { roleRoutes } from './routers/roles.ts'
@@ -55,6 +56,7 @@ export async function startApi(container: Container, address: ApiAddress): Promi
     ...webhookRoutes(container),
     ...jobRoutes(container),
     ...jobFileRoutes(container),
+    ...jobImportRoutes(container),
   ]
   const { database, queue } = readinessOf(container)
   const metrics = createMetrics({ ...container, checks: { database, queue } })

@@ -88,3 +88,14 @@ export const undoneSchema = z.object({
   replacedAt: timeText.meta({ description: 'When the contents that are back now were replaced.' }),
   tables: z.array(z.object({ name: z.string(), rows: count })),
 })
+
+/** What an undo would bring back. */
+export const keptSchema = z.object({
+  kept: z
+    .object({
+      replacedAt: timeText.meta({ description: 'When an import, a transfer or an undo replaced it.' }),
+      until: timeText.meta({ description: 'It may be dropped then.' }),
+    })
+    .nullable()
+    .meta({ description: 'null where there is nothing to undo.' }),
+})

@@ -123,6 +123,11 @@ const CALLS: readonly Call[] = [
     statuses: { ...forRoot(200), admin: 200, outsider: 404 },
   },
   {
+    operation: 'GET /projects/{slug}/stages/{stage}/undo',
+    path: '/projects/shop/stages/live/undo',
+    statuses: { ...forRoot(200), admin: 200, outsider: 404 },
+  },
+  {
     operation: 'DELETE /projects/{slug}/stages/{stage}/undo',
     path: '/projects/shop/stages/live/undo',
     statuses: { ...forRoot(204), admin: 204, outsider: 404 },

@@ -194,6 +194,7 @@ const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     },
   ],
   undoImport: [{ path: '/projects/shop/stages/live/undo?force=true' }],
+  showUndo: [{ path: '/projects/shop/stages/live/undo' }],
   discardReplaced: [{ path: '/projects/shop/stages/live/undo', answer: 204 }],
   listRoles: [{ path: '/projects/shop/roles' }],
   setRole: [{ path: '/projects/shop/roles/spare', request: body({ content: { read: true } }) }],
@@ -251,6 +252,7 @@ const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   deleteJob: [{ path: async () => `/jobs/${await newEndedJob()}`, answer: 204 }],
   // Callers with the permission learn that there is no archive.
   downloadJobFile: [{ path: () => `/jobs/${ids.ended}/file`, answer: 409 }],
+  importJobFile: [{ path: () => `/jobs/${ids.ended}/import`, answer: 409 }],
   listSchedules: [{}],
   createSchedule: [
     { request: nightly(false), answer: 201 },

@@ -114,6 +114,23 @@ test('what is replaced by what is shown, and done only after a yes', async () =>
   expect(await contentsOf(wharf, 'asked')).toEqual(await contentsOf(wharf, 'shop'))
 })
 
+test('one project of a file of several is imported alone, into its own or another one', async () => {
+  for (const slug of ['one', 'two']) await createProject(wharf, slug, ONE_SONG)
+  const both = await wharf.root.post('/export', { json: { projects: [{ slug: 'two' }, { slug: 'shop' }] } })
+  const file = await fileOf(both.bytes, 'both.jsonl')
+  await runCommand(['data:import', await fileOf(archive), dsnOf(wharf, 'two'), '--yes'])
+  const ask = (target: string) => runCommand(['data:import', file, target, '--project', 'shop', '--yes', '--json'])
+  const { code, stdout, stderr } = await ask(dsnOf(wharf, 'one'))
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect(JSON.parse(stdout)).toMatchObject({ projects: [{ slug: 'shop', targetSlug: 'one' }] })
+  expect((await ask(dsnOf(wharf, ''))).code).toBe(0)
+  expect(await contentsOf(wharf, 'one')).toEqual(await contentsOf(wharf, 'shop'))
+  // What the file has of it is older.
+  expect(await contentsOf(wharf, 'two')).toEqual(await contentsOf(wharf, 'shop'))
+  const unknown = await runCommand(['data:import', file, dsnOf(wharf, 'one'), '--project', 'nobody', '--yes'])
+  expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('"nobody"') })
+})
+
 test('without a terminal, confirmation comes from --yes or not at all', async () => {
   await createProject(wharf, 'unasked', ONE_SONG)
   expect(await importInto('unasked', [], { input: 'y\n' })).toMatchObject({

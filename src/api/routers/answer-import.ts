@@ -1,13 +1,13 @@
-import { z } from 'zod'
+import { compressArchive } from '../../archive/compress-archive.ts'
+import { selectFrom, selectProject } from '../../archive/select-project.ts'
 import type { Container } from '../../container.ts'
-import { slug } from '../../contract/fields.ts'
-import { importAnswerSchema } from '../../contract/import.ts'
 import type { Transaction } from '../../database/database.ts'
 import { invalidRequest } from '../../errors.ts'
 import type { ImportRequest } from '../../jobs/catalogue.ts'
 import { readFiles } from '../../jobs/job-artifacts.ts'
 import { findByKey, requestHash } from '../../jobs/submit.ts'
 import { assertWhole, findUpload, partsOf, removeUpload, touchUpload } from '../../jobs/uploads/upload.ts'
+import { borrowed } from '../../lib/borrowed-bytes.ts'
 import { type Caller, lockCaller, tokenIdOf } from '../../projects/access.ts'
 import { assertMayMove } from '../../projects/assert-permission.ts'
 import type { ArchiveProject } from '../../transfer/import/archive-lists.ts'
@@ -19,62 +19,27 @@ import { type CheckOptions, checkArchive } from '../../transfer/import/receive-a
 import { admitLastStage } from '../../transfer/import/structure-permission.ts'
 import { compareTargets, type TargetProject, targetSlugs } from '../../transfer/import/targets.ts'
 import { tryBuilding } from '../../transfer/import/try-building.ts'
-import { json } from '../answer.ts'
 import { parsePrefer } from '../prefer.ts'
-import { queryFlag } from '../query.ts'
-import { accepted, acceptJob, asyncHeaders, idempotencyOf } from './accept-job.ts'
+import { acceptJob, idempotencyOf } from './accept-job.ts'
+import type { ImportCall } from './import-call.ts'
 import { acceptArchive, acceptUpload } from './import-job.ts'
 
-const query = z.object({
-  targetSlug: slug.optional().meta({ description: 'Where the data goes, for an archive of one project.' }),
-  dryRun: queryFlag().meta({ description: 'Does all the checks, and answers with what would happen.' }),
-  allowEdited: queryFlag().meta({
-    description: 'Accepts an archive whose rows were edited: counts and sums may disagree.',
-  }),
-  allowIncomplete: queryFlag().meta({
-    description: 'Accepts an archive that lacks rows of what it was made from. By default that is refused.',
-  }),
-})
-
-const headers = z.object(asyncHeaders)
-
-/** What the calls that import an archive have in common, wherever it comes from. */
-export const IMPORT_CALL = {
-  query,
-  headers,
-  answers: {
-    200: json(importAnswerSchema, 'The archive has been imported; or could be, where `dryRun` was asked for.'),
-    202: accepted,
-  },
-  errors: [
-    'CONFLICT',
-    'INCOMPLETE',
-    'ARCHIVE_INVALID',
-    'ATTACHED_FAILED',
-    'ATTACHED_PROJECT',
-    'DATABASE_UNAVAILABLE',
-    'QUEUE_UNAVAILABLE',
-    'STORAGE_FULL',
-    'STORAGE_UNAVAILABLE',
-    'IDEMPOTENCY_KEY_REUSED',
-  ],
-} as const
-
-interface ImportCall {
-  readonly query: z.output<typeof query>
-  readonly headers: z.output<typeof headers>
-  readonly caller: Caller
-  readonly signal: AbortSignal
+/** Answers a call that comes with the archive, or says where it is stored. @param archive compressed or not. */
+export function answerImport(container: Container, archive: AsyncIterable<Buffer>, call: ImportCall) {
+  const { query, headers } = call
+  const isJob = !query.dryRun && parsePrefer(headers.prefer).respondAsync
+  if (isJob) return acceptArchive(container, { ...toJobArchive(container, toKeep(archive, query), call), headers })
+  const bytes = selectFrom(archive, query.project)
+  return query.dryRun ? examine(container, bytes, call) : importNow(container, bytes, call)
 }
 
-/** Answers a call whose body is the archive. */
-export function answerImport(container: Container, bytes: AsyncIterable<Buffer>, call: ImportCall) {
-  const { query, headers, caller } = call
-  if (!query.dryRun && parsePrefer(headers.prefer).respondAsync) {
-    const options = checkOptions(container, call)
-    return acceptArchive(container, { bytes, targetSlug: query.targetSlug, options, caller, authorise, headers })
-  }
-  return query.dryRun ? examine(container, bytes, call) : importNow(container, bytes, call)
+/** What of an archive a job is to import. */
+const toKeep = (archive: AsyncIterable<Buffer>, { project }: ImportCall['query']): AsyncIterable<Buffer> =>
+  project === undefined ? archive : compressArchive(borrowed(selectProject(archive, project)))
+
+function toJobArchive(container: Container, bytes: AsyncIterable<Buffer>, call: ImportCall) {
+  const { query, caller } = call
+  return { bytes, targetSlug: query.targetSlug, options: checkOptions(container, call), caller, authorise }
 }
 
 /**
@@ -101,15 +66,16 @@ export async function answerUploadImport(container: Container, uploadId: string,
   assertWhole(upload)
   // So that it is not swept while it is read.
   await touchUpload(prisma, uploadId)
-  const bytes = readFiles(container.artifacts, await partsOf(prisma, uploadId))
+  const archive = readFiles(container.artifacts, await partsOf(prisma, uploadId))
+  const isWhole = query.project === undefined
+  if (isJob && isWhole)
+    return acceptUpload(container, { ...toJobArchive(container, archive, call), uploadId, idempotency })
+  if (isJob)
+    return acceptArchive(container, { ...toJobArchive(container, toKeep(archive, query), call), headers, idempotency })
+  const bytes = selectFrom(archive, query.project)
   if (query.dryRun) return examine(container, bytes, call)
-  if (isJob) {
-    const options = checkOptions(container, call)
-    const archive = { bytes, targetSlug: query.targetSlug, options, caller, authorise }
-    return acceptUpload(container, { ...archive, uploadId, idempotency })
-  }
   const answer = await importNow(container, bytes, call)
-  await removeUpload(prisma, uploadId)
+  if (isWhole) await removeUpload(prisma, uploadId)
   return answer
 }
 

@@ -33,14 +33,19 @@ export interface JobArchive {
  */
 export async function acceptArchive(
   container: Container,
-  archive: JobArchive & { readonly headers: { readonly 'idempotency-key'?: string | undefined } },
+  archive: JobArchive & {
+    readonly headers: { readonly 'idempotency-key'?: string | undefined }
+    /** What requests with the same key must agree in, where that is not all that the archive has. */
+    readonly idempotency?: Idempotency | undefined
+  },
 ) {
   const artifact = await beginArtifact(container, { kind: 'input' })
   try {
     const bytes = tap(archive.bytes, (chunk) => artifact.writer.write(chunk))
     const newJob = await checkForJob(container, { ...archive, bytes })
     const finished = await artifact.writer.commit()
-    const idempotency = idempotencyOf(archive.headers, () => requestHash(newJob.request.request, finished.sha256))
+    const hash = (): Buffer => requestHash(newJob.request.request, finished.sha256)
+    const idempotency = archive.idempotency ?? idempotencyOf(archive.headers, hash)
     return await acceptJob(
       container,
       { ...newJob, input: { id: artifact.id, finished }, idempotency },

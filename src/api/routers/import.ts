@@ -1,18 +1,20 @@
 import { z } from 'zod'
 import type { Container } from '../../container.ts'
 import { slug } from '../../contract/fields.ts'
-import { undoneSchema } from '../../contract/project.ts'
+import { keptSchema, undoneSchema } from '../../contract/project.ts'
 import { type Caller, lockCaller, tokenIdOf } from '../../projects/access.ts'
 import { assertPermission } from '../../projects/assert-permission.ts'
 import { findProject } from '../../projects/projects.ts'
 import { findStage } from '../../projects/stages.ts'
 import { discardKept } from '../../transfer/import/discard-kept.ts'
+import { showKept } from '../../transfer/import/find-kept.ts'
 import { undoImport } from '../../transfer/import/undo.ts'
 import { empty, json } from '../answer.ts'
 import { streamBody } from '../body.ts'
 import { queryFlag } from '../query.ts'
 import { type BoundRoute, routesUnder } from '../route.ts'
-import { answerImport, IMPORT_CALL } from './answer-import.ts'
+import { answerImport } from './answer-import.ts'
+import { IMPORT_CALL } from './import-call.ts'
 
 const route = routesUnder('Data')
 
@@ -43,6 +45,15 @@ const undo = route('POST /projects/{slug}/stages/{stage}/undo', {
     200: json(undoneSchema, 'What was replaced is back.'),
   },
   errors: ['CONFLICT', 'WRITTEN_SINCE', 'ATTACHED_FAILED', 'ATTACHED_PROJECT'],
+})
+
+const show = route('GET /projects/{slug}/stages/{stage}/undo', {
+  operationId: 'showUndo',
+  summary: 'Says what an undo would bring back, and until when',
+  description: 'Needs `content.import`.',
+  access: { by: 'permission', permission: 'content.import', project: 'slug' },
+  params: z.object({ slug, stage: slug }),
+  answers: { 200: json(keptSchema, 'What is kept of what was replaced.') },
 })
 
 const discard = route('DELETE /projects/{slug}/stages/{stage}/undo', {
@@ -86,6 +97,12 @@ function undoRoutes(container: Container): readonly BoundRoute<Caller>[] {
         status: 200,
         body: { ok: true, replacedAt: undone.replacedAt.toISOString(), tables: undone.tables },
       }
+    }),
+    show.handle<Caller>(async ({ params }) => {
+      const project = await findProject(control.prisma, params.slug)
+      const kept = await showKept(container.system, findStage(project, params.stage).id)
+      const body = kept && { replacedAt: kept.replacedAt.toISOString(), until: kept.until.toISOString() }
+      return { status: 200, body: { kept: body } }
     }),
     discard.handle<Caller>(async ({ params }) => {
       const project = await findProject(control.prisma, params.slug)

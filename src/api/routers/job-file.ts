@@ -1,16 +1,12 @@
-import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { Container } from '../../container.ts'
 import { id } from '../../contract/fields.ts'
-import { gone, isAppError } from '../../errors.ts'
 import { projectsOf } from '../../jobs/authorisation.ts'
 import { type AnyJobRequest, parseRequest } from '../../jobs/catalogue.ts'
-import { type Damage, recordDamage } from '../../jobs/damaged-archives.ts'
-import { archiveDamaged, findOutput, type JobOutput } from '../../jobs/job-output.ts'
+import { findOutput, type JobOutput } from '../../jobs/job-output.ts'
 import { assertMayTakeResult, findJob } from '../../jobs/read-jobs.ts'
-import type { ByteRange } from '../../lib/byte-range.ts'
+import { readOutput } from '../../jobs/read-output.ts'
 import { type Coding, FILE_ENDINGS, MEDIA_TYPES } from '../../lib/coding.ts'
-import { collectPassed } from '../../lib/collect-passed.ts'
 import { type Caller, findCallerAgain } from '../../projects/access.ts'
 import { empty, stream } from '../answer.ts'
 import { isKnown, isSameVersion, parseByteRange } from '../byte-range.ts'
@@ -90,44 +86,13 @@ export function jobFileRoutes(container: Container): readonly BoundRoute<Caller>
       }
       const assertStill = async (): Promise<void> =>
         assertMayTakeResult(control, await findCallerAgain(control.prisma, caller), job)
-      const bytes = readPart(container, output, part)
+      const bytes = readOutput(container, output, part)
       const body = whileAuthorised(bytes, assertStill, container.jobTimings.authorisationMs)
       if (!range) return { status: 200, headers: described, body, mediaType }
       const contentRange = `bytes ${range.start}-${range.end - 1}/${output.bytes}`
       return { status: 206, headers: { ...described, 'content-range': contentRange }, body, mediaType }
     }),
   ]
-}
-
-/**
- * Exactly these bytes, or an error: a length that was promised must not end early and look like all there is. The last
- * chunk of a whole archive is sent once the digest of all of them is right, so that a damaged one never looks complete.
- */
-async function* readPart(
-  { artifacts, control, logger }: Container,
-  { key, bytes, sha256 }: JobOutput,
-  part: ByteRange,
-): AsyncGenerator<Buffer> {
-  const refuse = async (damage: Damage): Promise<never> => {
-    await recordDamage(control.prisma, logger, { key, damage })
-    throw archiveDamaged()
-  }
-  const hash = part.start === 0 && part.end === bytes ? createHash('sha256') : undefined
-  let missing = part.end - part.start
-  let held: Buffer | undefined
-  try {
-    for await (const chunk of collectPassed(artifacts.read(key, part))) {
-      missing -= chunk.length
-      hash?.update(chunk)
-      if (held) yield held
-      held = chunk
-    }
-  } catch (error) {
-    throw isAppError(error, 'NOT_FOUND') ? gone('the archive is not kept any more; export again') : error
-  }
-  if (missing !== 0) await refuse('another length')
-  if (hash && !hash.digest().equals(sha256)) await refuse('another digest')
-  if (held) yield held
 }
 
 /** The project, or `projects`, and the day: `shop-2026-11-21.jsonl.gz`, or `.zst`. */

@@ -9,7 +9,8 @@ import type { Caller } from '../../projects/access.ts'
 import { empty, json } from '../answer.ts'
 import { streamBody } from '../body.ts'
 import { type BoundRoute, routesUnder } from '../route.ts'
-import { answerUploadImport, IMPORT_CALL } from './answer-import.ts'
+import { answerUploadImport } from './answer-import.ts'
+import { IMPORT_CALL } from './import-call.ts'
 
 /*
  * Uploads by the tus protocol 1.0.0 (https://tus.io/protocols/resumable-upload), with its extensions creation, expiration
@@ -110,7 +111,7 @@ const importUpload = route('POST /uploads/{id}/import', {
   summary: 'Imports an archive that has been uploaded',
   description:
     'As `POST /import`, with an upload that is whole instead of a body, and with the same permissions. After a dry run it ' +
-    'can be imported without being sent again; an import that succeeds, and a job, take it.',
+    'can be imported without being sent again; an import that succeeds, and a job, take it, but for those of one `project`.',
   access: { by: 'sender' },
   params,
   errors: [...IMPORT_CALL.errors, 'FORBIDDEN'],

@@ -57,6 +57,7 @@ function addImport(program: Command, run: Run): void {
       'import the newest archive of this schedule, by its name or id, instead of a file',
     )
     .option('--at <time>', 'with --from-schedule, the newest archive of this time or before')
+    .option('--project <slug>', 'import this project of the file, and none of the others')
     .option('--dry-run', 'only say what would be replaced, or why it cannot be')
     .option('--allow-edited', 'accept a file whose rows were edited: counts and sums may disagree')
     .addOption(allowIncompleteOption())

@@ -1,3 +1,4 @@
+import { selectFrom } from '../../archive/select-project.ts'
 import { toExaminedStage } from '../../transfer/import/examined-stage.ts'
 import { type DirectTarget, importDirect, tryDirect } from '../../transfer/import/external/import-direct.ts'
 import { toCompleteness, toRolesResult } from '../../transfer/import/import-result.ts'
@@ -99,7 +100,7 @@ async function toExamination(
 async function send(
   { signal, ...context }: CommandContext,
   { input, target, spoolFolder }: Planned,
-  { quiet, allowEdited = false, allowIncomplete }: ImportOptions,
+  { quiet, allowEdited = false, allowIncomplete, project }: ImportOptions,
   goesOn: (target: TargetProject) => Promise<boolean>,
 ) {
   const limits = await context.environment.loadConfig()
@@ -114,7 +115,7 @@ async function send(
   const policy = { allowEdited, ...(allowIncomplete !== undefined && { allowIncomplete }) }
   return showProgress({ signal, ...context }, { quiet, line: (seconds) => fileProgressLine(progress, seconds) }, () =>
     warningOfLeft({ signal, ...context }, (onLeft) =>
-      importDirect(target, (use) => use(counted()), {
+      importDirect(target, (use) => use(selectFrom(counted(), project)), {
         ...{ limits, spoolFolder, spoolReserveBytes: limits.spoolReserveBytes, signal, ...policy },
         ...{ confirm: goesOn, onLeft },
       }),

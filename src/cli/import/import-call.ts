@@ -26,6 +26,8 @@ export interface ImportCall {
   readonly archive: ArchiveToSend
   /** Where the data goes; undefined leaves that to the archive. */
   readonly targetSlug: string | undefined
+  /** The one project of the archive that is meant; undefined for all. */
+  readonly project?: string | undefined
   /** Whether counts and sums may disagree. */
   readonly allowEdited: boolean
   /** Whether rows may be missing from it. */
@@ -54,7 +56,7 @@ export async function examineArchive(call: ImportCall): Promise<Examined> {
 }
 
 async function ask<S extends z.ZodType>(
-  { http, archive, targetSlug, allowEdited, allowIncomplete, progress }: ImportCall,
+  { http, archive, targetSlug, project, allowEdited, allowIncomplete, progress }: ImportCall,
   expected: {
     readonly schema: S
     readonly query: Readonly<Record<string, string>>
@@ -64,6 +66,7 @@ async function ask<S extends z.ZodType>(
   const query = {
     ...expected.query,
     targetSlug,
+    project,
     allowEdited: allowEdited ? 'true' : undefined,
     allowIncomplete: allowIncomplete ? 'true' : undefined,
   }

@@ -4,6 +4,8 @@ import type { ReportOptions } from '../terminal/result.ts'
 /** Those of `data:import`. */
 export interface ImportOptions extends ReportOptions, Confirmation {
   readonly dryRun?: boolean
+  /** The one project of the archive that is meant. */
+  readonly project?: string
   readonly allowEdited?: boolean
   readonly allowIncomplete?: boolean
   /** The schedule whose archive is imported, by its name or id. */

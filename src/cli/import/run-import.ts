@@ -1,4 +1,5 @@
 import { readArchive } from '../../archive/read-archive.ts'
+import { selectFrom } from '../../archive/select-project.ts'
 import { copyText } from '../../copy/copy-encoders.ts'
 import { isPostgresAddress } from '../../database/address/parse-address.ts'
 import { wrongUse } from '../../errors.ts'
@@ -146,16 +147,19 @@ function assertCanConfirmFile(context: CommandContext, file: string, options: Co
  */
 async function defaultTarget(
   input: ArchiveInput,
-  { project }: Server,
-  { allowEdited = false }: ImportOptions,
+  server: Server,
+  { allowEdited = false, project }: ImportOptions,
 ): Promise<string | undefined> {
   let projects = 0
-  for await (const item of readArchive(input.read(), copyText, { ...GENEROUS_LIMITS, allowEdited })) {
+  for await (const item of readArchive(selectFrom(input.read(), project), copyText, {
+    ...GENEROUS_LIMITS,
+    allowEdited,
+  })) {
     if (item.kind !== 'project') continue
     projects += 1
     if (projects > 1 || item.content.targetSlug !== undefined) return undefined
   }
-  return project
+  return server.project
 }
 
 async function examine(context: CommandContext, planned: Import, options: ImportOptions): Promise<number> {
@@ -183,12 +187,12 @@ async function importOnceConfirmed(context: CommandContext, planned: Import, opt
 function send<T>(
   context: CommandContext,
   { input, server, targetSlug, upload }: Import,
-  { allowEdited = false, allowIncomplete, quiet }: ImportOptions,
+  { allowEdited = false, allowIncomplete, project, quiet }: ImportOptions,
   purpose: (call: ImportCall) => Promise<T>,
 ): Promise<T> {
   const progress: FileProgress = { bytes: 0, bytesTotal: input.sizeBytes, waitingFor: undefined }
   const archive = upload === undefined ? { bytes: input.read() } : { upload }
   return showProgress(context, { quiet, line: (seconds) => fileProgressLine(progress, seconds) }, () =>
-    purpose({ http: server.http, archive, targetSlug, allowEdited, allowIncomplete, progress }),
+    purpose({ http: server.http, archive, targetSlug, project, allowEdited, allowIncomplete, progress }),
   )
 }

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { readClock } from '../../database/clock.ts'
 import type { Transaction } from '../../database/database.ts'
 import { Prisma } from '../../database/generated/client.ts'
 import { AppError, conflict } from '../../errors.ts'
@@ -12,6 +11,7 @@ import type { Query } from '../structure/query.ts'
 import { assertNotChanging } from './assert-settled.ts'
 import { countSchemaRows, listTables } from './count-rows.ts'
 import { undoExternal } from './external/undo-external.ts'
+import { findKept } from './find-kept.ts'
 import { busyIfLocked, lockAgainstWrites } from './lock-against-writes.ts'
 import { type StageIdentity, shadowName } from './shadow-schemas.ts'
 import { recordImport } from './swap-stages.ts'
@@ -80,9 +80,7 @@ async function findUndoable(
   stage: StageIdentity,
   force: boolean,
 ): Promise<{ readonly schemaName: string; readonly createdAt: Date }> {
-  const kept = await tx.shadowSchema.findFirst({
-    where: { stageId: stage.stageId, kind: 'kept', expiresAt: { gt: await readClock(tx) } },
-  })
+  const kept = await findKept(tx, stage.stageId)
   if (!kept) throw conflict(NOTHING_TO_UNDO)
   if (!force) await assertUnwritten(tx, stage, kept.replacedBy)
   return kept
