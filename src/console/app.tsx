@@ -3,7 +3,9 @@ import { createClient } from './client.ts'
 import { JobView } from './job.tsx'
 import { Jobs } from './jobs.tsx'
 import { Overview } from './overview.tsx'
+import { Restore } from './restore.tsx'
 import { SignIn } from './sign-in.tsx'
+import { Upload } from './upload.tsx'
 
 /** The token lives as long as the tab, and no other tab sees it. */
 const TOKEN = 'wharf-token'
@@ -30,7 +32,8 @@ function Console({ token, signOut }: { readonly token: string; readonly signOut:
   // Once for a token: `signOut` is new with each drawing, and does the same.
   const client = useMemo(() => createClient(token, () => signOut('The token is not valid any more.')), [token])
   const jobId = /^\/jobs\/([\w-]+)$/.exec(path)?.[1]
-  const at = path.startsWith('/jobs') ? 'jobs' : 'overview'
+  const [, from, project] = /^\/restore\/([\w-]+)\/([\w-]+)$/.exec(path) ?? []
+  const at = path.startsWith('/jobs') ? 'jobs' : path === '/import' ? 'import' : 'overview'
   return (
     <>
       <header>
@@ -42,16 +45,23 @@ function Console({ token, signOut }: { readonly token: string; readonly signOut:
           <a href="#/jobs" aria-current={at === 'jobs' ? 'page' : undefined}>
             Jobs
           </a>
+          <a href="#/import" aria-current={at === 'import' ? 'page' : undefined}>
+            Import
+          </a>
         </nav>
         <button type="button" onClick={() => signOut()}>
           Sign out
         </button>
       </header>
       <main>
-        {jobId ? (
+        {from && project ? (
+          <Restore key={path} client={client} jobId={from} project={project} />
+        ) : jobId ? (
           <JobView client={client} id={jobId} />
         ) : at === 'jobs' ? (
           <Jobs client={client} />
+        ) : at === 'import' ? (
+          <Upload client={client} />
         ) : (
           <Overview client={client} />
         )}
@@ -66,6 +76,8 @@ function useHash(): string {
   useEffect(() => {
     const onChange = (): void => setPath(read())
     addEventListener('hashchange', onChange)
+    // It may have changed since this was drawn.
+    onChange()
     return () => removeEventListener('hashchange', onChange)
   }, [])
   return path

@@ -1,9 +1,10 @@
-import { useState } from 'preact/hooks'
-import { type Client, detailOfError } from './client.ts'
+import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
 import { Progress } from './progress.tsx'
 import { saveArchive } from './save-archive.ts'
-import type { Job } from './types.ts'
+import type { Job, JobResult } from './types.ts'
+import { UndoImport } from './undo.tsx'
+import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
 import { projectsOf, Time, toCount } from './words.tsx'
 
@@ -29,6 +30,9 @@ export function JobView({ client, id }: { readonly client: Client; readonly id: 
       <Failure text={failure} />
       {job && <JobFacts job={job} />}
       {job && <JobActions key={job.id} client={client} job={job} />}
+      {job?.kind === 'import' && job.status === 'succeeded' && (
+        <UndoImport key={`undo ${job.id}`} client={client} result={job.result as JobResult} />
+      )}
     </>
   )
 }
@@ -76,14 +80,7 @@ function JobFacts({ job }: { readonly job: Job }) {
 }
 
 function JobActions({ client, job }: { readonly client: Client; readonly job: Job }) {
-  const [failure, setFailure] = useState<string>()
-  const [isBusy, setBusy] = useState(false)
-  const act = async (action: () => Promise<unknown>): Promise<void> => {
-    setBusy(true)
-    setFailure(undefined)
-    await action().catch((error: unknown) => setFailure(detailOfError(error)))
-    setBusy(false)
-  }
+  const { isBusy, failure, act } = useAction()
   const again = async (): Promise<void> => {
     const ask = { method: 'POST', json: job.request, prefer: 'respond-async' } as const
     const { id } = await client.json<Job>('/export', ask)
@@ -93,21 +90,28 @@ function JobActions({ client, job }: { readonly client: Client; readonly job: Jo
     <>
       <p class="actions">
         {job.links.file && !job.archiveDamagedAt && (
-          <button type="button" class="main" disabled={isBusy} onClick={() => void act(() => saveArchive(client, job))}>
+          <button type="button" class="main" disabled={isBusy} onClick={() => act(() => saveArchive(client, job))}>
             Download
           </button>
         )}
+        {job.links.file &&
+          !job.archiveDamagedAt &&
+          projectsOf(job.request).map((slug) => (
+            <a key={slug} class="button" href={`#/restore/${job.id}/${slug}`}>
+              Restore {slug} …
+            </a>
+          ))}
         {job.links.cancel && (
           <button
             type="button"
             disabled={isBusy || job.cancelRequestedAt !== null}
-            onClick={() => void act(() => client.json(`/jobs/${job.id}/cancel`, { method: 'POST' }))}
+            onClick={() => act(() => client.json(`/jobs/${job.id}/cancel`, { method: 'POST' }))}
           >
             Cancel
           </button>
         )}
         {canRunAgain(job) && hasEnded(job) && (
-          <button type="button" disabled={isBusy} onClick={() => void act(again)}>
+          <button type="button" disabled={isBusy} onClick={() => act(again)}>
             Again
           </button>
         )}

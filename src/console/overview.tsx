@@ -62,6 +62,7 @@ interface CardProps {
 function ProjectCard({ client, project, schedules }: CardProps) {
   const [failure, setFailure] = useState<string>()
   const own = schedules.filter(({ kind, request }) => kind === 'export' && projectsOf(request).includes(project.slug))
+  const proven = newest(own.map(({ lastProven }) => lastProven))
   const exportNow = async (): Promise<void> => {
     try {
       const json = { projects: [{ slug: project.slug, system: false }] }
@@ -79,14 +80,15 @@ function ProjectCard({ client, project, schedules }: CardProps) {
         <dd>{project.stages.map(({ slug }) => slug).join(', ') || 'none'}</dd>
         <dt>Last archive of a schedule</dt>
         <dd>
-          <Time at={newest(own.map(({ lastSuccess }) => lastSuccess))} />
+          <Time at={newest(own.map(({ lastSuccess }) => lastSuccess))?.finishedAt} />
         </dd>
         <dt>Last proven archive</dt>
         <dd>
-          <Time at={newest(own.map(({ lastProven }) => lastProven))} />
+          <Time at={proven?.finishedAt} />
         </dd>
       </dl>
       {own.length === 0 && <p class="quiet">No schedule names this project.</p>}
+      {own.length > 0 && <p class="quiet">Each mark is a run, the newest last: choose one to restore what it saved.</p>}
       {own.map((schedule) => (
         <div key={schedule.id}>
           {schedule.overdueSince && (
@@ -98,6 +100,11 @@ function ProjectCard({ client, project, schedules }: CardProps) {
         </div>
       ))}
       <p class="actions">
+        {proven?.jobId && (
+          <a class="button" href={`#/restore/${proven.jobId}/${project.slug}`} aria-label={`Restore: ${project.slug}`}>
+            Restore the last proven …
+          </a>
+        )}
         <button type="button" onClick={() => void exportNow()} aria-label={`Export now: ${project.slug}`}>
           Export now
         </button>
@@ -107,9 +114,9 @@ function ProjectCard({ client, project, schedules }: CardProps) {
   )
 }
 
-/** When the newest of these runs ended. */
-const newest = (runs: readonly (Run | null)[]): string | undefined =>
+/** The one of these runs that ended last. */
+const newest = (runs: readonly (Run | null)[]): Run | undefined =>
   runs
-    .flatMap((run) => run?.finishedAt ?? [])
-    .toSorted()
+    .flatMap((run) => (run?.finishedAt ? [run] : []))
+    .toSorted((a, b) => Date.parse(a.finishedAt ?? '') - Date.parse(b.finishedAt ?? ''))
     .at(-1)

@@ -1,8 +1,8 @@
 import type { Job } from './types.ts'
-import { toCount, toSize } from './words.tsx'
+import { inUnits, toCount, toSize } from './words.tsx'
 
 /** How far a job has come, as far as that is known; of one that has ended, how far it came. */
-export function Progress({ job: { status, progress } }: { readonly job: Job }) {
+export function Progress({ job: { status, progress, startedAt } }: { readonly job: Job }) {
   if (!progress) return null
   const { phase, table, rows, rowsTotal, bytes, percent } = progress
   const figures = `${toCount(rows)} rows, ${toSize(bytes)}`
@@ -14,7 +14,18 @@ export function Progress({ job: { status, progress } }: { readonly job: Job }) {
         {phase}
         {table !== null && ` ${table}`}: {figures}
         {rowsTotal !== null && `, of ${toCount(rowsTotal)} rows`}
+        {timeLeft(startedAt, percent)}
       </span>
     </div>
   )
+}
+
+/** Below this, too little is done to tell. */
+const MIN_PERCENT = 3
+
+/** As long as it took so far for what is done; nothing where that is not known. */
+function timeLeft(startedAt: string | null, percent: number | null): string {
+  if (startedAt === null || percent === null || percent < MIN_PERCENT) return ''
+  const seconds = ((Date.now() - Date.parse(startedAt)) / 1_000 / percent) * (100 - percent)
+  return `, about ${inUnits(seconds)} left`
 }

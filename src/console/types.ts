@@ -1,12 +1,17 @@
 import type { z } from 'zod'
-import type { jobSchema } from '../contract/job.ts'
-import type { projectSchema } from '../contract/project.ts'
+import type { examinedSchema } from '../contract/import.ts'
+import type { jobResultSchema, jobSchema } from '../contract/job.ts'
+import type { keptSchema, projectSchema } from '../contract/project.ts'
 import type { runSchema, scheduleDetailSchema, scheduleSchema } from '../contract/schedule.ts'
 import type { callerSchema } from '../contract/token.ts'
 import type { ReadonlyDeep } from '../lib/readonly-deep.ts'
 
 /* The answers of the HTTP interface, by the very schemas that it and `/openapi.json` are made from. Only types: no code. */
 export type Job = ReadonlyDeep<z.output<typeof jobSchema>>
+export type JobResult = Partial<ReadonlyDeep<z.output<typeof jobResultSchema>>>
+export type Kept = ReadonlyDeep<z.output<typeof keptSchema>>
+export type Examined = ReadonlyDeep<z.output<typeof examinedSchema>>
+export type ExaminedStage = Examined['projects'][number]['stages'][number]
 export type Project = ReadonlyDeep<z.output<typeof projectSchema>>
 export type Run = ReadonlyDeep<z.output<typeof runSchema>>
 export type Schedule = ReadonlyDeep<z.output<typeof scheduleSchema>>

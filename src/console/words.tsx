@@ -14,6 +14,13 @@ export function inWords(time: string, nowMs = Date.now()): string {
   return ago.format(Math.trunc(seconds / size), unit)
 }
 
+/** A length of time in words: `3 minutes`. */
+export function inUnits(seconds: number): string {
+  const [unit, size] = UNITS.find(([, length]) => seconds >= length) ?? ['second', 1]
+  const count = Math.max(1, Math.round(seconds / size))
+  return `${count} ${unit}${count === 1 ? '' : 's'}`
+}
+
 /** A moment in words, with the exact one on hover. */
 export const Time = ({ at }: { readonly at: string | null | undefined }) =>
   at ? (
@@ -36,9 +43,12 @@ export function toSize(bytes: number): string {
 /** The slugs of the projects that a job or a schedule is about, as far as its request names them. */
 export function projectsOf(request: unknown): string[] {
   if (typeof request !== 'object' || request === null) return []
-  if ('projects' in request && Array.isArray(request.projects)) {
-    return request.projects.flatMap((each: unknown) => slugOf(each, 'slug'))
-  }
+  const named = ['projects', 'matched'].map((name) => (request as Record<string, unknown>)[name])
+  if (named.some(Array.isArray))
+    return named
+      .filter(Array.isArray)
+      .flat()
+      .flatMap((each) => slugOf(each, 'slug'))
   const ends = ['source', 'target'].map((name) => (request as Record<string, unknown>)[name])
   return ends.flatMap((end) => slugOf(end, 'project'))
 }

@@ -34,7 +34,7 @@ import { prepareTransfer } from './transfer.ts'
 const route = routesUnder('Schedules')
 
 /** How many runs are shown of one schedule. */
-const SHOWN_RUNS = 20
+const SHOWN_RUNS = 30
 
 const params = z.object({ id })
 

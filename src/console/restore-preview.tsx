@@ -1,0 +1,214 @@
+import { useState } from 'preact/hooks'
+import { type Client, RequestError } from './client.ts'
+import { Failure } from './failure.tsx'
+import type { ArchiveProject } from './restore.tsx'
+import type { Examined, ExaminedStage, Job } from './types.ts'
+import { useAction } from './use-action.ts'
+import { useLive } from './use-live.ts'
+import { toCount } from './words.tsx'
+
+interface Target {
+  readonly slug: string
+  /** Whether it is made for that. */
+  readonly isNew: boolean
+  /** A project that there is, and has the stages that a new one gets; undefined for none. */
+  readonly like: string | undefined
+}
+
+interface PreviewProps {
+  readonly client: Client
+  readonly archive: ArchiveProject
+  readonly target: Target
+}
+
+/** What came of a look: what would change, or why nothing can. */
+type Looked = { readonly examined: Examined } | { readonly refused: RequestError }
+
+const queryOf = (values: Readonly<Record<string, string | boolean | undefined>>): string => {
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(values)) if (value !== undefined) query.set(name, String(value))
+  return query.toString()
+}
+
+/** What an import would change, table by table, and the question whether it shall. */
+export function RestorePreview({ client, archive, target }: PreviewProps) {
+  const [allowIncomplete, setAllowed] = useState(false)
+  // A new project is looked at by way of the one that it is to be like: nothing is there yet.
+  const looksAt = target.isNew ? target.like : target.slug
+  const { value, failure } = useLive<Looked | undefined>(
+    `preview ${archive.path} ${looksAt} ${allowIncomplete}`,
+    async (signal) => {
+      if (looksAt === undefined) return undefined
+      const query = queryOf({ project: archive.project, targetSlug: looksAt, dryRun: true, allowIncomplete })
+      const asked = client.json<Examined>(`${archive.path}?${query}`, { method: 'POST', signal })
+      return asked.then(
+        (examined) => ({ examined }),
+        (error: unknown) => {
+          if (error instanceof RequestError && error.status >= 400 && error.status < 500) return { refused: error }
+          throw error
+        },
+      )
+    },
+    () => undefined,
+  )
+  const examined = value && 'examined' in value ? value.examined : undefined
+  const refused = value && 'refused' in value ? value.refused : undefined
+  const isIncomplete = refused?.code === 'incomplete'
+  return (
+    <>
+      {!value && !failure && looksAt !== undefined && <p role="status">Looking at what would change …</p>}
+      <Failure text={failure ?? refused?.message} />
+      {refused && refused.faults.length > 0 && (
+        <ul>
+          {refused.faults.map((fault) => (
+            <li key={fault}>{fault}</li>
+          ))}
+        </ul>
+      )}
+      {(isIncomplete || allowIncomplete) && (
+        <p>
+          <label>
+            <input
+              type="checkbox"
+              checked={allowIncomplete}
+              onChange={(event) => setAllowed(event.currentTarget.checked)}
+            />{' '}
+            Restore what there is, without these rows
+          </label>
+        </p>
+      )}
+      {examined && !target.isNew && <Changes examined={examined} />}
+      {(examined || looksAt === undefined) && (
+        <Confirmation
+          client={client}
+          archive={archive}
+          target={target}
+          stages={stagesOf(examined)}
+          allowIncomplete={allowIncomplete}
+        />
+      )}
+    </>
+  )
+}
+
+const stagesOf = (examined: Examined | undefined): readonly string[] =>
+  examined?.projects[0]?.stages.map(({ slug }) => slug) ?? ['live']
+
+const MODES: Readonly<Record<ExaminedStage['mode'], string>> = {
+  build: 'It is empty, and is built from the archive.',
+  swap: 'Readers see the rows of now until all those of the archive are there.',
+  'in place': 'It is emptied and loaded where it is: readers wait meanwhile.',
+}
+
+function Changes({ examined }: { readonly examined: Examined }) {
+  return (
+    <>
+      {examined.projects.map(({ slug, roles, stages }) => (
+        <div key={slug}>
+          {roles !== null && <p>Its roles and its event log are replaced, too ({toCount(roles)} roles).</p>}
+          {stages.map((stage) => (
+            <section class="card" key={stage.slug} aria-label={`What changes in ${stage.slug}`}>
+              <h2>{stage.slug}</h2>
+              <p>
+                {MODES[stage.mode]} {stage.undoable ? 'It can be undone.' : 'It cannot be undone.'}
+              </p>
+              {[...stage.reasonsInPlace, ...[...stage.leftOut, ...stage.notReplaced].map(inOneLine)].map((text) => (
+                <p class="quiet" key={text}>
+                  {text}
+                </p>
+              ))}
+              <Tables stage={stage} />
+            </section>
+          ))}
+        </div>
+      ))}
+    </>
+  )
+}
+
+const inOneLine = ({
+  kind,
+  name,
+  detail,
+}: {
+  readonly kind: string
+  readonly name: string
+  readonly detail?: string
+}) => `${kind} ${name}${detail ? `: ${detail}` : ''}`
+
+function Tables({ stage: { tables } }: { readonly stage: ExaminedStage }) {
+  return (
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">Table</th>
+          <th scope="col" class="number">
+            Rows now
+          </th>
+          <th scope="col" class="number">
+            In the archive
+          </th>
+          <th scope="col" class="number">
+            Difference
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {tables.map(({ name, rowsNow, rowsAfter }) => (
+          <tr key={name} class={rowsNow === rowsAfter ? 'quiet' : ''}>
+            <th scope="row">{name}</th>
+            <td class="number">{rowsNow === null ? 'none yet' : toCount(rowsNow)}</td>
+            <td class="number">{toCount(rowsAfter)}</td>
+            <td class="number">{withSign(rowsAfter - (rowsNow ?? 0))}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+const withSign = (count: number): string => (count > 0 ? `+${toCount(count)}` : toCount(count))
+
+interface ConfirmationProps extends PreviewProps {
+  readonly stages: readonly string[]
+  readonly allowIncomplete: boolean
+}
+
+/** The name has to be typed, so that nobody replaces a project by a click too many. */
+function Confirmation({ client, archive, target, stages, allowIncomplete }: ConfirmationProps) {
+  const [typed, setTyped] = useState('')
+  const { isBusy, failure, act } = useAction()
+  // Sent again, as by a second click, it is the same job.
+  const [key] = useState(() => crypto.getRandomValues(new Uint32Array(4)).join('-'))
+  const restore = async (): Promise<void> => {
+    if (target.isNew) await client.json('/projects', { method: 'POST', json: { slug: target.slug, stages } })
+    const query = queryOf({ project: archive.project, targetSlug: target.slug, allowIncomplete })
+    const ask = { method: 'POST', prefer: 'respond-async', idempotencyKey: key } as const
+    const { id } = await client.json<Job>(`${archive.path}?${query}`, ask)
+    location.hash = `/jobs/${id}`
+  }
+  return (
+    <form
+      class="fields"
+      onSubmit={(event) => {
+        event.preventDefault()
+        act(restore)
+      }}
+    >
+      {target.isNew ? (
+        <p>
+          The project {target.slug} is made, with the stages {stages.join(', ')}.
+        </p>
+      ) : (
+        <>
+          <label for="typed">Type {target.slug} to replace what it has</label>
+          <input id="typed" autocomplete="off" value={typed} onInput={(event) => setTyped(event.currentTarget.value)} />
+        </>
+      )}
+      <button type="submit" class="main" disabled={isBusy || (!target.isNew && typed.trim() !== target.slug)}>
+        Restore
+      </button>
+      <Failure text={failure} />
+    </form>
+  )
+}

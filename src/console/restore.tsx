@@ -1,0 +1,115 @@
+import { useState } from 'preact/hooks'
+import type { Client } from './client.ts'
+import { Failure } from './failure.tsx'
+import { RestorePreview } from './restore-preview.tsx'
+import type { Job, Me, Page, Project } from './types.ts'
+import { useLive } from './use-live.ts'
+import { Time } from './words.tsx'
+
+/** Stands for a project that is yet to be made; no slug is written so. */
+const NEW = ' new'
+
+/** A project out of the archive that a job has made: where it goes, what that would change, and then the import. */
+export function Restore({
+  client,
+  jobId,
+  project,
+}: {
+  readonly client: Client
+  readonly jobId: string
+  readonly project: string
+}) {
+  const { value, failure } = useLive(
+    `restore ${jobId}`,
+    async (signal) => {
+      const [job, me, projects] = await Promise.all([
+        client.json<Job>(`/jobs/${jobId}`, { signal }),
+        client.json<Me>('/me', { signal }),
+        client.json<Page<Project>>('/projects?limit=200', { signal }),
+      ])
+      return { job, me, projects: projects.items }
+    },
+    () => undefined,
+  )
+  return (
+    <>
+      <h1>Restore {project}</h1>
+      <Failure text={failure} />
+      {value && (
+        <>
+          <p>
+            From the archive that was asked for <Time at={value.job.createdAt} />.
+          </p>
+          <ChooseTarget {...value} client={client} archive={{ path: `/jobs/${jobId}/import`, project }} />
+        </>
+      )}
+    </>
+  )
+}
+
+interface ChooseTargetProps {
+  readonly client: Client
+  readonly archive: ArchiveProject
+  readonly me: Me
+  readonly projects: readonly Project[]
+}
+
+/** One project of an archive that the server has. */
+export interface ArchiveProject {
+  /** Where it is imported from. */
+  readonly path: string
+  /** As it stands in the archive; undefined where it has one alone. */
+  readonly project: string | undefined
+}
+
+/** Asks where a project of an archive goes. */
+export function ChooseTarget({ client, archive, me, projects }: ChooseTargetProps) {
+  const targets = targetsOf(me, projects)
+  const own = targets.find((slug) => slug === archive.project)
+  const [chosen, setChosen] = useState(own ?? '')
+  const [name, setName] = useState('')
+  const isNew = chosen === NEW
+  const target = isNew ? name.trim() : chosen
+  if (targets.length === 0 && !me.root) return <Failure text="This token may import into no project." />
+  return (
+    <>
+      <div class="fields">
+        <label for="target">Into</label>
+        <select id="target" value={chosen} onChange={(event) => setChosen(event.currentTarget.value)}>
+          {own === undefined && <option value="">choose a project</option>}
+          {targets.map((slug) => (
+            <option key={slug} value={slug}>
+              {slug}
+            </option>
+          ))}
+          {me.root && <option value={NEW}>a new project …</option>}
+        </select>
+        {isNew && (
+          <>
+            <label for="new-target">Its name</label>
+            <input
+              id="new-target"
+              value={name}
+              placeholder="shop-restored"
+              onInput={(event) => setName(event.currentTarget.value)}
+            />
+          </>
+        )}
+      </div>
+      {target !== '' && (
+        <RestorePreview
+          key={`${archive.path} ${chosen}`}
+          client={client}
+          archive={archive}
+          target={{ slug: target, isNew, like: own }}
+        />
+      )}
+    </>
+  )
+}
+
+/** The projects that the token may import into. */
+const targetsOf = (me: Me, projects: readonly Project[]): readonly string[] =>
+  me.root
+    ? projects.map(({ slug }) => slug)
+    : me.memberships.filter(({ role }) => role.content.import).map(({ project }) => project)

@@ -1,0 +1,110 @@
+import { useEffect, useState } from 'preact/hooks'
+import type { Client } from './client.ts'
+import { Failure } from './failure.tsx'
+import { ChooseTarget } from './restore.tsx'
+import { sendUpload } from './send-upload.ts'
+import type { Me, Page, Project } from './types.ts'
+import { useAction } from './use-action.ts'
+import { useLive } from './use-live.ts'
+import { toSize } from './words.tsx'
+
+/** An archive from this machine: it is sent, looked at, and imported. */
+export function Upload({ client }: { readonly client: Client }) {
+  const [file, setFile] = useState<File>()
+  const [project, setProject] = useState('')
+  const [path, setPath] = useState<string>()
+  const { value, failure } = useLive(
+    'upload',
+    async (signal) => {
+      const [me, projects] = await Promise.all([
+        client.json<Me>('/me', { signal }),
+        client.json<Page<Project>>('/projects?limit=200', { signal }),
+      ])
+      return { me, projects: projects.items }
+    },
+    () => undefined,
+  )
+  return (
+    <>
+      <h1>Import a file</h1>
+      <Failure text={failure} />
+      {path === undefined ? (
+        <SendFile client={client} file={file} setFile={setFile} onSent={setPath} />
+      ) : (
+        value && (
+          <>
+            <p>{file?.name} has arrived.</p>
+            <div class="fields">
+              <label for="one">One project of it, where it has several</label>
+              <input id="one" value={project} onInput={(event) => setProject(event.currentTarget.value)} />
+            </div>
+            <ChooseTarget
+              {...value}
+              client={client}
+              archive={{ path: `${path}/import`, project: project.trim() || undefined }}
+            />
+          </>
+        )
+      )}
+    </>
+  )
+}
+
+interface SendFileProps {
+  readonly client: Client
+  readonly file: File | undefined
+  readonly setFile: (file: File) => void
+  readonly onSent: (path: string) => void
+}
+
+function SendFile({ client, file, setFile, onSent }: SendFileProps) {
+  const { isBusy, failure, act } = useAction()
+  const [bytes, setBytes] = useState(0)
+  const [isLost, setLost] = useState(false)
+  const [leaving] = useState(() => new AbortController())
+  useEffect(() => () => leaving.abort(), [leaving])
+  const send = (chosen: File): void => {
+    setFile(chosen)
+    act(async () => {
+      const progress = { onBytes: setBytes, onLost: setLost, signal: leaving.signal }
+      onSent(await sendUpload(client, chosen, progress))
+    })
+  }
+  return (
+    <>
+      <p
+        class="drop"
+        onDragOver={(event) => event.preventDefault()}
+        onDrop={(event) => {
+          event.preventDefault()
+          const dropped = event.dataTransfer?.files[0]
+          if (dropped && !isBusy) send(dropped)
+        }}
+      >
+        <label for="file">Drop an archive here, or choose one</label>
+        <input
+          id="file"
+          type="file"
+          disabled={isBusy}
+          onChange={(event) => {
+            const chosen = event.currentTarget.files?.[0]
+            if (chosen) send(chosen)
+          }}
+        />
+      </p>
+      {isBusy && file && (
+        <div class="progress">
+          <progress max={file.size} value={bytes} aria-label="Sent" />
+          <span>
+            {toSize(bytes)} of {toSize(file.size)}
+          </span>
+          <span role="status">{isLost && ' The connection was lost; it is tried again.'}</span>
+        </div>
+      )}
+      <Failure text={failure} />
+      <p class="quiet">
+        It goes on where it was when the connection is lost, or when this page is loaded again and the same file chosen.
+      </p>
+    </>
+  )
+}

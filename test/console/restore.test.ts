@@ -1,0 +1,176 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { contentsOf, exportOf } from '../support/archives/import.ts'
+import { hasChromium, openConsole } from '../support/console/console-page.ts'
+import { askExport, jobOf, showJob } from '../support/jobs/jobs.ts'
+import { makeSchedule, untilSettled } from '../support/jobs/schedules.ts'
+import { temporaryFolder } from '../support/processes/processes.ts'
+import { applyScript, createProject } from '../support/service/projects.ts'
+import { createToken } from '../support/service/tokens.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
+
+const TABLES = 'CREATE TABLE item (id int PRIMARY KEY, name text); CREATE TABLE part (id int)'
+
+describe.skipIf(!hasChromium)('who restores in a browser', () => {
+  let wharf: TestWharf
+  /** Has exported `shop` and `blog`. */
+  let jobId: string
+  let before: readonly string[]
+
+  const console = openConsole(() => wharf)
+  const { signIn, goTo, heading, expectMessage, assertAccessible } = console
+  const button = (name: string) => console.page.getByRole('button', { name, exact: true })
+  const write = (id: number, project = 'shop') =>
+    wharf.root.post(`/content/${project}/live/item`, { json: { id, name: 'new' } })
+  const row = (name: string) =>
+    console.page.getByRole('row').filter({ has: console.page.getByRole('rowheader', { name }) })
+
+  beforeAll(async () => {
+    wharf = await startWharf({ worker: true })
+    await createProject(wharf, 'blog', TABLES)
+    await createProject(wharf, 'shop', `${TABLES}; INSERT INTO item SELECT n, n FROM generate_series(1, 1234) n`)
+    const job = jobOf(await askExport(wharf.root, [{ slug: 'blog' }, { slug: 'shop' }]))
+    await vi.waitFor(
+      async () => expect(await showJob(wharf.root, job.id)).toMatchObject({ status: 'succeeded' }),
+      60_000,
+    )
+    jobId = job.id
+    before = await contentsOf(wharf, 'shop')
+  })
+  afterAll(() => wharf.close())
+
+  test('takes a night from the strip, sees what would change, types the name, and can undo it', async () => {
+    const schedule = await makeSchedule(wharf.root, 'shop', { name: 'nightly', verify: true })
+    await wharf.root.post(`/schedules/${schedule.id}/run`)
+    await untilSettled(wharf, schedule, new Date(), 60_000)
+    expect((await write(5_000)).status).toBe(201)
+    const written = await contentsOf(wharf, 'shop')
+    await signIn()
+    await console.page
+      .getByRole('list', { name: 'Runs of nightly' })
+      .getByRole('link', { name: /: proven$/ })
+      .click()
+    await console.page.getByRole('link', { name: 'Restore shop …' }).click()
+    await heading('Restore shop').waitFor()
+    await row('item').waitFor()
+    expect(await row('item').getByRole('cell').allTextContents()).toEqual(['1,235', '1,234', '-1'])
+    expect(await row('part').getByRole('cell').allTextContents()).toEqual(['0', '0', '0'])
+    await assertAccessible('restore')
+    expect(await button('Restore').isDisabled()).toBe(true)
+    await console.page.getByLabel('Type shop to replace what it has').fill('shop')
+    await button('Restore').click()
+
+    await console.page.getByText('succeeded').waitFor()
+    await console.page.getByText(/it goes (in 23 hours|tomorrow)/).waitFor()
+    await assertAccessible('undo')
+    expect(await contentsOf(wharf, 'shop')).toEqual(before)
+    await button('Undo').click()
+    await button('Undo that, too').waitFor()
+    expect(await contentsOf(wharf, 'shop')).toEqual(written)
+    await button('Undo that, too').click()
+    await console.page.getByText('It is back as it was once more').waitFor()
+    expect(await contentsOf(wharf, 'shop')).toEqual(before)
+  })
+
+  test('gives up what was written since only where that is asked for', async () => {
+    const answer = await wharf.root.post(`/jobs/${jobId}/import?project=shop`, { headers: { prefer: 'respond-async' } })
+    const { id } = jobOf(answer)
+    await vi.waitFor(async () => expect(await showJob(wharf.root, id)).toMatchObject({ status: 'succeeded' }), 60_000)
+    const kept = await wharf.root.post('/projects/shop/stages/live/undo')
+    expect(kept.status, kept.text).toBe(200)
+    const replaced = await contentsOf(wharf, 'shop')
+    expect((await wharf.root.post('/projects/shop/stages/live/undo')).status).toBe(200)
+    expect((await write(6_000)).status).toBe(201)
+    await signIn()
+    await goTo(`/jobs/${id}`)
+    await button('Undo').click()
+    expectMessage('409')
+    await button('Undo, and give up what was written since').click()
+    await button('Undo that, too').waitFor()
+    expect(await contentsOf(wharf, 'shop')).toEqual(replaced)
+  })
+
+  test('makes a new project, with one project of an archive of several', async () => {
+    await signIn()
+    await goTo(`/restore/${jobId}/shop`)
+    await console.page.getByLabel('Into').selectOption({ label: 'a new project …' })
+    await console.page.getByLabel('Its name').fill('shop-again')
+    await button('Restore').click()
+    await console.page.getByText('succeeded').waitFor()
+    expect(await contentsOf(wharf, 'shop-again')).toEqual(before)
+  })
+
+  test('is told each difference of structure, and nothing is changed', async () => {
+    await createProject(
+      wharf,
+      'other',
+      `${TABLES}; ALTER TABLE item ADD price int; INSERT INTO item VALUES (1, 'x', 2)`,
+    )
+    await signIn()
+    await goTo(`/restore/${jobId}/shop`)
+    await console.page.getByLabel('Into').selectOption('other')
+    await console.page.getByRole('listitem').filter({ hasText: 'price' }).first().waitFor()
+    expectMessage('409')
+    expect(await button('Restore').count()).toBe(0)
+    await assertAccessible('differences')
+  })
+
+  test('sees only where the token may import', async () => {
+    await wharf.root.put('/projects/shop/roles/restorer', {
+      json: { content: { read: true, export: true, import: true } },
+    })
+    await wharf.root.put('/projects/blog/roles/taker', { json: { content: { read: true, export: true } } })
+    const { id, token } = await createToken(wharf, 'restorer', 'shop', {
+      memberships: [
+        { project: 'shop', role: 'restorer' },
+        { project: 'blog', role: 'taker' },
+      ],
+    })
+    await signIn(token)
+    await goTo(`/restore/${jobId}/shop`)
+    await row('item').waitFor()
+    expect(await console.page.getByLabel('Into').getByRole('option').allTextContents()).toEqual(['shop'])
+    expect((await wharf.root.delete(`/tokens/${id}`)).status).toBe(204)
+  })
+
+  test('sends a file, which goes on where it was after the connection was lost, and after the page was loaded again', async () => {
+    await createProject(wharf, 'large', 'CREATE TABLE text (id int, text text)')
+    await applyScript(wharf, 'large', "INSERT INTO text SELECT n, repeat('x', 100000) FROM generate_series(1, 130) n")
+    await createProject(wharf, 'target')
+    const archive = await exportOf(wharf.root, 'large', { system: false })
+    const file = join(await temporaryFolder(), 'large.jsonl')
+    await writeFile(file, archive)
+    const offsets: number[] = []
+    let failures = 0
+    await console.page.route('**/uploads/*', async (route) => {
+      const offset = route.request().headers()['upload-offset']
+      if (offset !== undefined) offsets.push(Number(offset))
+      // The second piece is lost twice, and the third for as long as this page is there.
+      const isLost = (Number(offset) === 4_194_304 && failures++ < 2) || Number(offset) === 8_388_608
+      await (isLost ? route.abort() : route.continue())
+    })
+    await signIn()
+    await goTo('/import')
+    await console.page.getByLabel('Drop an archive here, or choose one').setInputFiles(file)
+    await console.page.getByText('The connection was lost; it is tried again.').waitFor()
+    await expect.poll(() => offsets).toContain(8_388_608)
+    expectMessage('ERR_FAILED')
+    await console.page.unroute('**/uploads/*')
+    const sent: number[] = []
+    console.page.on('request', (request) => {
+      const offset = request.headers()['upload-offset']
+      if (offset !== undefined) sent.push(Number(offset))
+    })
+    await console.page.reload()
+    await console.page.getByLabel('Drop an archive here, or choose one').setInputFiles(file)
+    await console.page.getByText('large.jsonl has arrived.').waitFor()
+    expect(sent[0]).toBeGreaterThanOrEqual(8_388_608)
+    await assertAccessible('import')
+    await console.page.getByLabel('Into').selectOption('target')
+    await console.page.getByLabel('Type target to replace what it has').fill('target')
+    await button('Restore').click()
+    await console.page.getByText('succeeded').waitFor()
+    expect(await contentsOf(wharf, 'target')).toEqual(await contentsOf(wharf, 'large'))
+  })
+})
