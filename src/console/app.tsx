@@ -1,9 +1,13 @@
+import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import { createClient } from './client.ts'
+import { type Client, createClient } from './client.ts'
 import { JobView } from './job.tsx'
 import { Jobs } from './jobs.tsx'
 import { Overview } from './overview.tsx'
 import { Restore } from './restore.tsx'
+import { ScheduleView } from './schedule.tsx'
+import { ScheduleForm } from './schedule-form.tsx'
+import { Schedules } from './schedules.tsx'
 import { SignIn } from './sign-in.tsx'
 import { Upload } from './upload.tsx'
 
@@ -31,43 +35,61 @@ function Console({ token, signOut }: { readonly token: string; readonly signOut:
   const path = useHash()
   // Once for a token: `signOut` is new with each drawing, and does the same.
   const client = useMemo(() => createClient(token, () => signOut('The token is not valid any more.')), [token])
-  const jobId = /^\/jobs\/([\w-]+)$/.exec(path)?.[1]
-  const [, from, project] = /^\/restore\/([\w-]+)\/([\w-]+)$/.exec(path) ?? []
-  const at = path.startsWith('/jobs') ? 'jobs' : path === '/import' ? 'import' : 'overview'
+  const view = viewOf(path)
   return (
     <>
       <header>
         <strong>Wharf</strong>
         <nav aria-label="Views">
-          <a href="#/" aria-current={at === 'overview' ? 'page' : undefined}>
-            Overview
-          </a>
-          <a href="#/jobs" aria-current={at === 'jobs' ? 'page' : undefined}>
-            Jobs
-          </a>
-          <a href="#/import" aria-current={at === 'import' ? 'page' : undefined}>
-            Import
-          </a>
+          {VIEWS.map(([name, href, title]) => (
+            <a key={name} href={href} aria-current={view.name === name ? 'page' : undefined}>
+              {title}
+            </a>
+          ))}
         </nav>
         <button type="button" onClick={() => signOut()}>
           Sign out
         </button>
       </header>
-      <main>
-        {from && project ? (
-          <Restore key={path} client={client} jobId={from} project={project} />
-        ) : jobId ? (
-          <JobView client={client} id={jobId} />
-        ) : at === 'jobs' ? (
-          <Jobs client={client} />
-        ) : at === 'import' ? (
-          <Upload client={client} />
-        ) : (
-          <Overview client={client} />
-        )}
-      </main>
+      <main key={path}>{view.draw(client)}</main>
     </>
   )
+}
+
+const VIEWS = [
+  ['overview', '#/', 'Overview'],
+  ['jobs', '#/jobs', 'Jobs'],
+  ['schedules', '#/schedules', 'Schedules'],
+  ['import', '#/import', 'Import'],
+] as const
+
+interface View {
+  /** Under which it is found in the navigation. */
+  readonly name: (typeof VIEWS)[number][0]
+  readonly draw: (client: Client) => ComponentChildren
+}
+
+/** Each view by its path; what comes after it are the parts of the path. */
+const PATHS: readonly (readonly [RegExp, View['name'], (client: Client, ...parts: string[]) => ComponentChildren])[] = [
+  [/^\/jobs\/([\w-]+)$/, 'jobs', (client, id = '') => <JobView client={client} id={id} />],
+  [/^\/jobs/, 'jobs', (client) => <Jobs client={client} />],
+  [
+    /^\/restore\/([\w-]+)\/([\w-]+)$/,
+    'overview',
+    (client, jobId = '', project = '') => <Restore client={client} jobId={jobId} project={project} />,
+  ],
+  [/^\/schedules\/new$/, 'schedules', (client) => <ScheduleForm client={client} />],
+  [/^\/schedules\/([\w-]+)$/, 'schedules', (client, id = '') => <ScheduleView client={client} id={id} />],
+  [/^\/schedules/, 'schedules', (client) => <Schedules client={client} />],
+  [/^\/import$/, 'import', (client) => <Upload client={client} />],
+]
+
+function viewOf(path: string): View {
+  for (const [pattern, name, draw] of PATHS) {
+    const [, ...parts] = pattern.exec(path) ?? []
+    if (pattern.test(path)) return { name, draw: (client) => draw(client, ...parts) }
+  }
+  return { name: 'overview', draw: (client) => <Overview client={client} /> }
 }
 
 function useHash(): string {

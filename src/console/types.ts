@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import type { examinedSchema } from '../contract/import.ts'
 import type { jobResultSchema, jobSchema } from '../contract/job.ts'
 import type { keptSchema, projectSchema } from '../contract/project.ts'
-import type { runSchema, scheduleDetailSchema, scheduleSchema } from '../contract/schedule.ts'
+import type { nextRunsSchema, runSchema, scheduleDetailSchema, scheduleSchema } from '../contract/schedule.ts'
 import type { callerSchema } from '../contract/token.ts'
 import type { ReadonlyDeep } from '../lib/readonly-deep.ts'
 
@@ -16,6 +16,7 @@ export type Project = ReadonlyDeep<z.output<typeof projectSchema>>
 export type Run = ReadonlyDeep<z.output<typeof runSchema>>
 export type Schedule = ReadonlyDeep<z.output<typeof scheduleSchema>>
 export type ScheduleDetail = ReadonlyDeep<z.output<typeof scheduleDetailSchema>>
+export type NextRuns = ReadonlyDeep<z.output<typeof nextRunsSchema>>
 export type Me = ReadonlyDeep<z.output<typeof callerSchema>>
 
 export interface Page<T> {

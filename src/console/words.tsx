@@ -14,6 +14,12 @@ export function inWords(time: string, nowMs = Date.now()): string {
   return ago.format(Math.trunc(seconds / size), unit)
 }
 
+/** A moment by the clocks of a time zone: `Wed, 25 Nov 2026, 02:30`. */
+export function inZone(time: string, timezone: string): string {
+  const style = { dateStyle: 'full', timeStyle: 'short', timeZone: timezone } as const
+  return new Intl.DateTimeFormat('en-GB', style).format(new Date(time))
+}
+
 /** A length of time in words: `3 minutes`. */
 export function inUnits(seconds: number): string {
   const [unit, size] = UNITS.find(([, length]) => seconds >= length) ?? ['second', 1]

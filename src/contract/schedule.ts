@@ -201,3 +201,10 @@ export const changedSchedule = z.strictObject({
   verify: verify.optional(),
   enabled: z.boolean().optional(),
 })
+
+/** When something would be due. */
+export const timingRequest = z.strictObject({ cron, timezone: timezone.default('UTC') })
+
+export const nextRunsSchema = z.object({
+  nextRuns: z.array(timeText).meta({ description: 'The next five times at which a schedule with it would be due.' }),
+})

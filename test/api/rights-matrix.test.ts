@@ -258,6 +258,7 @@ const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     { request: nightly(false), answer: 201 },
     { request: nightly(true), answer: 201, system: true },
   ],
+  previewSchedule: [{ path: '/schedules/preview', request: body({ cron: '@daily' }) }],
   showSchedule: [{ path: () => `/schedules/${ids.schedule}` }],
   changeSchedule: [
     { path: () => `/schedules/${ids.schedule}`, request: body({ name: 'other' }) },

@@ -4,10 +4,18 @@ import type { scheduledExportRequest, transferRequest } from '../../contract/exp
 import { id } from '../../contract/fields.ts'
 import { jobSchema } from '../../contract/job.ts'
 import { pageOf } from '../../contract/page.ts'
-import { changedSchedule, newSchedule, scheduleDetailSchema, scheduleSchema } from '../../contract/schedule.ts'
+import {
+  changedSchedule,
+  newSchedule,
+  nextRunsSchema,
+  scheduleDetailSchema,
+  scheduleSchema,
+  timingRequest,
+} from '../../contract/schedule.ts'
 import { assertMayRun } from '../../jobs/authorisation.ts'
 import { assertCanCompress } from '../../jobs/compression.ts'
 import { findMatching } from '../../jobs/matching-projects.ts'
+import { nextRuns } from '../../jobs/schedules/cron.ts'
 import { runNow } from '../../jobs/schedules/fire.ts'
 import { listRuns, summariseRuns } from '../../jobs/schedules/runs.ts'
 import type { Schedule } from '../../jobs/schedules/schedule.ts'
@@ -36,6 +44,9 @@ const route = routesUnder('Schedules')
 /** How many runs are shown of one schedule. */
 const SHOWN_RUNS = 30
 
+/** How many times are said at which one would be due. */
+const NEXT_RUNS = 5
+
 const params = z.object({ id })
 
 const list = route('GET /schedules', {
@@ -62,6 +73,14 @@ const create = route('POST /schedules', {
   body: jsonBody(newSchedule),
   answers: { 201: json(scheduleDetailSchema, 'The new schedule.', { location: 'Path of the schedule.' }) },
   errors: ['ATTACHED_FAILED', 'ATTACHED_PROJECT'],
+})
+
+const preview = route('POST /schedules/preview', {
+  operationId: 'previewSchedule',
+  summary: 'Says when a schedule would be due; makes none',
+  access: { by: 'token' },
+  body: jsonBody(timingRequest),
+  answers: { 200: json(nextRunsSchema, 'The next times.') },
 })
 
 const show = route('GET /schedules/{id}', {
@@ -132,6 +151,10 @@ export function scheduleRoutes(container: Container): readonly BoundRoute<Caller
       const asked = await askedFor(container, caller, body.request)
       const schedule = await createSchedule(container, caller, { ...body, ...asked })
       return { status: 201, headers: { location: schedulePath(schedule) }, body: await detailOf(schedule) }
+    }),
+    preview.handle<Caller>(async ({ body }) => {
+      const times = nextRuns(body, new Date(), NEXT_RUNS)
+      return { status: 200, body: { nextRuns: times.map((time) => time.toISOString()) } }
     }),
     show.handle<Caller>(async ({ params: { id: scheduleId }, caller }) => {
       return { status: 200, body: await detailOf(await findSchedule(database, caller, scheduleId)) }

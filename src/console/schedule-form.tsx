@@ -1,0 +1,289 @@
+import { useState } from 'preact/hooks'
+import { type Client, RequestError } from './client.ts'
+import { Failure } from './failure.tsx'
+import { Times } from './times.tsx'
+import { fromCron, type Picked, type Rhythm, toCron, USUAL, WEEKDAYS } from './timing.ts'
+import type { Me, NextRuns, Page, Project, ScheduleDetail } from './types.ts'
+import { useAction } from './use-action.ts'
+import { useLive } from './use-live.ts'
+
+/** Stands for all projects, also those that do not exist yet. */
+const ALL = '*'
+
+interface FormProps {
+  readonly client: Client
+  /** The one that is changed; undefined for a new one. */
+  readonly schedule?: ScheduleDetail
+  readonly onDone?: () => void
+}
+
+interface Fields {
+  readonly name: string
+  readonly project: string
+  readonly picked: Picked
+  readonly timezone: string
+  readonly keepLast: string
+  readonly keepDays: string
+  readonly verify: boolean
+}
+
+const NEW: Fields = {
+  ...{ name: 'nightly', project: '', picked: USUAL, keepLast: '30', keepDays: '', verify: true },
+  timezone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+}
+
+const fieldsOf = ({ name, cron, timezone, keep, verify }: ScheduleDetail): Fields => ({
+  ...{ name, timezone, verify, project: '', picked: fromCron(cron) },
+  keepLast: String(keep.last ?? ''),
+  keepDays: String(keep.days ?? ''),
+})
+
+/** Makes a schedule of exports, or changes one of either kind, by picking. */
+export function ScheduleForm({ client, schedule, onDone }: FormProps) {
+  const [fields, setFields] = useState(schedule ? fieldsOf(schedule) : NEW)
+  const { isBusy, failure, act } = useAction()
+  const set = (changed: Partial<Fields>): void => setFields((before) => ({ ...before, ...changed }))
+  const cron = toCron(fields.picked)
+  const save = async (): Promise<void> => {
+    const { name, timezone, verify } = fields
+    const keep = {
+      ...(fields.keepLast !== '' && { last: Number(fields.keepLast) }),
+      ...(fields.keepDays !== '' && { days: Number(fields.keepDays) }),
+    }
+    const settings = { name, cron, timezone, ...(schedule?.kind !== 'transfer' && { keep, verify }) }
+    if (schedule) {
+      await client.json(`/schedules/${schedule.id}`, { method: 'PATCH', json: settings })
+      onDone?.()
+      return
+    }
+    const request = fields.project === ALL ? { patterns: [{ pattern: ALL }] } : { projects: [{ slug: fields.project }] }
+    const json = { ...settings, kind: 'export', request }
+    const { id } = await client.json<ScheduleDetail>('/schedules', { method: 'POST', json })
+    location.hash = `/schedules/${id}`
+  }
+  return (
+    <>
+      <h1>{schedule ? `Change ${schedule.name}` : 'New schedule'}</h1>
+      <form
+        class="fields"
+        onSubmit={(event) => {
+          event.preventDefault()
+          act(save)
+        }}
+      >
+        <label for="name">Name</label>
+        <input id="name" required value={fields.name} onInput={(event) => set({ name: event.currentTarget.value })} />
+        {!schedule && <ProjectField client={client} value={fields.project} onChange={(project) => set({ project })} />}
+        <RhythmFields picked={fields.picked} onChange={(picked) => set({ picked })} />
+        <label for="timezone">Time zone</label>
+        <input
+          id="timezone"
+          list="timezones"
+          required
+          value={fields.timezone}
+          onInput={(event) => set({ timezone: event.currentTarget.value })}
+        />
+        <datalist id="timezones">
+          {Intl.supportedValuesOf('timeZone').map((name) => (
+            <option key={name} value={name} />
+          ))}
+        </datalist>
+        <Preview client={client} cron={cron} timezone={fields.timezone} />
+        {schedule?.kind !== 'transfer' && <ArchiveFields fields={fields} set={set} />}
+        <p class="actions">
+          <button type="submit" class="main" disabled={isBusy || (!schedule && fields.project === '')}>
+            Save
+          </button>
+          {onDone && (
+            <button type="button" onClick={onDone}>
+              Leave it as it is
+            </button>
+          )}
+        </p>
+        <Failure text={failure} />
+      </form>
+    </>
+  )
+}
+
+interface ProjectFieldProps {
+  readonly client: Client
+  readonly value: string
+  readonly onChange: (project: string) => void
+}
+
+function ProjectField({ client, value, onChange }: ProjectFieldProps) {
+  const { value: seen, failure } = useLive(
+    'projects of a schedule',
+    async (signal) => {
+      const [me, projects] = await Promise.all([
+        client.json<Me>('/me', { signal }),
+        client.json<Page<Project>>('/projects?limit=200', { signal }),
+      ])
+      const own = me.memberships.filter(({ role }) => role.content.export).map(({ project }) => project)
+      return me.root ? projects.items.map(({ slug }) => slug) : own
+    },
+    () => undefined,
+  )
+  return (
+    <>
+      <label for="project">Project</label>
+      <select id="project" required value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+        <option value="">choose a project</option>
+        <option value={ALL}>all that this token may export, new ones too</option>
+        {seen?.map((slug) => (
+          <option key={slug} value={slug}>
+            {slug}
+          </option>
+        ))}
+      </select>
+      <Failure text={failure} />
+    </>
+  )
+}
+
+const RHYTHMS: readonly (readonly [Rhythm, string])[] = [
+  ['hour', 'every hour'],
+  ['day', 'every day'],
+  ['week', 'every week'],
+  ['month', 'every month'],
+  ['cron', 'as a cron expression says'],
+]
+
+interface RhythmProps {
+  readonly picked: Picked
+  readonly onChange: (picked: Picked) => void
+}
+
+function RhythmFields({ picked, onChange }: RhythmProps) {
+  const set = (changed: Partial<Picked>): void => onChange({ ...picked, ...changed })
+  const { rhythm } = picked
+  return (
+    <>
+      <label for="rhythm">How often</label>
+      <select
+        id="rhythm"
+        value={rhythm}
+        onChange={(event) => set({ rhythm: event.currentTarget.value as Rhythm, cron: toCron(picked) })}
+      >
+        {RHYTHMS.map(([value, title]) => (
+          <option key={value} value={value}>
+            {title}
+          </option>
+        ))}
+      </select>
+      {rhythm === 'week' && (
+        <>
+          <label for="weekday">On</label>
+          <select id="weekday" value={picked.weekday} onChange={(event) => set({ weekday: event.currentTarget.value })}>
+            {WEEKDAYS.map((name, index) => (
+              <option key={name} value={String(index)}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </>
+      )}
+      {rhythm === 'month' && (
+        <>
+          <label for="day">On day</label>
+          <input
+            id="day"
+            type="number"
+            min="1"
+            max="31"
+            required
+            value={picked.day}
+            onInput={(event) => set({ day: event.currentTarget.value })}
+          />
+        </>
+      )}
+      {rhythm !== 'cron' && (
+        <>
+          <label for="time">{rhythm === 'hour' ? 'At the minutes of' : 'At'}</label>
+          <input
+            id="time"
+            type="time"
+            required
+            value={picked.time}
+            onInput={(event) => set({ time: event.currentTarget.value })}
+          />
+        </>
+      )}
+      <label for="cron">Cron expression</label>
+      <input
+        id="cron"
+        required
+        readOnly={rhythm !== 'cron'}
+        value={toCron(picked)}
+        onInput={(event) => set({ cron: event.currentTarget.value })}
+      />
+    </>
+  )
+}
+
+interface PreviewProps {
+  readonly client: Client
+  readonly cron: string
+  readonly timezone: string
+}
+
+function Preview({ client, cron, timezone }: PreviewProps) {
+  const { value, failure } = useLive<NextRuns | string>(
+    `times ${cron} ${timezone}`,
+    (signal) => {
+      const asked = { method: 'POST', json: { cron, timezone }, signal } as const
+      return client.json<NextRuns>('/schedules/preview', asked).catch((error: unknown) => {
+        // It is being typed: asking again would change nothing.
+        if (error instanceof RequestError && error.status === 400) return error.message
+        throw error
+      })
+    },
+    () => undefined,
+  )
+  const refused = typeof value === 'string' ? value : undefined
+  return (
+    <div role="status">
+      {value !== undefined && typeof value !== 'string' && (
+        <>
+          <span class="quiet">Next runs</span>
+          <Times times={value.nextRuns} timezone={timezone} />
+        </>
+      )}
+      {(refused ?? failure) !== undefined && <p class="failure">{refused ?? failure}</p>}
+    </div>
+  )
+}
+
+function ArchiveFields({ fields, set }: { readonly fields: Fields; readonly set: (changed: Partial<Fields>) => void }) {
+  return (
+    <>
+      <label for="keep-last">Archives to keep (nothing: all)</label>
+      <input
+        id="keep-last"
+        type="number"
+        min="1"
+        max="10000"
+        value={fields.keepLast}
+        onInput={(event) => set({ keepLast: event.currentTarget.value })}
+      />
+      <label for="keep-days">And those of so many days</label>
+      <input
+        id="keep-days"
+        type="number"
+        min="1"
+        max="36500"
+        value={fields.keepDays}
+        onInput={(event) => set({ keepDays: event.currentTarget.value })}
+      />
+      <label>
+        <input
+          type="checkbox"
+          checked={fields.verify}
+          onChange={(event) => set({ verify: event.currentTarget.checked })}
+        />{' '}
+        Prove each archive by a restore
+      </label>
+    </>
+  )
+}

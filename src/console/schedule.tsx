@@ -1,0 +1,145 @@
+import { useState } from 'preact/hooks'
+import type { Client } from './client.ts'
+import { Failure } from './failure.tsx'
+import { RunStrip } from './run-strip.tsx'
+import { ScheduleForm } from './schedule-form.tsx'
+import { whatOf } from './schedules.tsx'
+import { Times } from './times.tsx'
+import type { Job, ScheduleDetail } from './types.ts'
+import { useAction } from './use-action.ts'
+import { useLive } from './use-live.ts'
+import { Time } from './words.tsx'
+
+const PAUSE_MS = 3_000
+
+/** One schedule: when it runs, what came of it, and how to change it. */
+export function ScheduleView({ client, id }: { readonly client: Client; readonly id: string }) {
+  const [changes, setChanges] = useState(0)
+  const [isEdited, setEdited] = useState(false)
+  const { value: schedule, failure } = useLive(
+    `schedule ${id} ${changes}`,
+    (signal) => client.json<ScheduleDetail>(`/schedules/${id}`, { signal }),
+    () => PAUSE_MS,
+  )
+  const reload = (): void => setChanges((count) => count + 1)
+  if (isEdited && schedule) {
+    const done = (): void => {
+      setEdited(false)
+      reload()
+    }
+    return <ScheduleForm client={client} schedule={schedule} onDone={done} />
+  }
+  return (
+    <>
+      <h1>{schedule?.name ?? 'Schedule'}</h1>
+      <Failure text={failure} />
+      {schedule && (
+        <>
+          <ScheduleFacts schedule={schedule} />
+          <ScheduleActions client={client} schedule={schedule} onChanged={reload} onEdit={() => setEdited(true)} />
+          <h2>Runs</h2>
+          <RunStrip client={client} schedule={schedule} />
+          <Runs schedule={schedule} />
+        </>
+      )}
+    </>
+  )
+}
+
+function ScheduleFacts({ schedule }: { readonly schedule: ScheduleDetail }) {
+  const { keep, cron, timezone, enabled, nextRuns } = schedule
+  const rules = [
+    ...(keep.last === undefined ? [] : [`the last ${keep.last}`]),
+    ...(keep.days === undefined ? [] : [`those of ${keep.days} days`]),
+  ]
+  return (
+    <dl>
+      <dt>What</dt>
+      <dd>{whatOf(schedule)}</dd>
+      <dt>When</dt>
+      <dd>
+        <code>{cron}</code>, {timezone}
+      </dd>
+      <dt>Next runs</dt>
+      <dd>{enabled ? <Times times={nextRuns.slice(0, 5)} timezone={timezone} /> : 'paused'}</dd>
+      {schedule.kind === 'export' && (
+        <>
+          <dt>Archives kept</dt>
+          <dd>{rules.length === 0 ? 'all' : rules.join(', and ')}</dd>
+        </>
+      )}
+    </dl>
+  )
+}
+
+interface ActionsProps {
+  readonly client: Client
+  readonly schedule: ScheduleDetail
+  readonly onChanged: () => void
+  readonly onEdit: () => void
+}
+
+function ScheduleActions({ client, schedule: { id, enabled }, onChanged, onEdit }: ActionsProps) {
+  const { isBusy, failure, act } = useAction()
+  const path = `/schedules/${id}`
+  const run = async (): Promise<void> => {
+    const job = await client.json<Job>(`${path}/run`, { method: 'POST' })
+    location.hash = `/jobs/${job.id}`
+  }
+  const pause = async (): Promise<void> => {
+    await client.json(path, { method: 'PATCH', json: { enabled: !enabled } })
+    onChanged()
+  }
+  return (
+    <>
+      <p class="actions">
+        <button type="button" class="main" disabled={isBusy} onClick={() => act(run)}>
+          Run now
+        </button>
+        <button type="button" disabled={isBusy} onClick={() => act(pause)}>
+          {enabled ? 'Pause' : 'Resume'}
+        </button>
+        <button type="button" disabled={isBusy} onClick={onEdit}>
+          Change
+        </button>
+      </p>
+      <Failure text={failure} />
+    </>
+  )
+}
+
+function Runs({ schedule: { runs } }: { readonly schedule: ScheduleDetail }) {
+  if (runs.length === 0) return null
+  return (
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">Due</th>
+          <th scope="col">Outcome</th>
+          <th scope="col">Proven</th>
+        </tr>
+      </thead>
+      <tbody>
+        {runs.map(({ dueAt, jobId, status, error, provenAt, lacksRows }) => (
+          <tr key={`${dueAt} ${jobId}`}>
+            <td>
+              {jobId && status !== 'removed' ? (
+                <a href={`#/jobs/${jobId}`}>
+                  <Time at={dueAt} />
+                </a>
+              ) : (
+                <Time at={dueAt} />
+              )}
+            </td>
+            <td>
+              <span class={`status ${status}`}>{status}</span>
+              {error && `: ${error.detail}`}
+              {lacksRows && ', without some rows'}
+            </td>
+            <td>{provenAt ? <Time at={provenAt} /> : ''}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}

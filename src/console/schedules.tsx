@@ -1,0 +1,80 @@
+import type { Client } from './client.ts'
+import { Failure } from './failure.tsx'
+import type { Page, Schedule } from './types.ts'
+import { useLive } from './use-live.ts'
+import { projectsOf, Time } from './words.tsx'
+
+const PAUSE_MS = 5_000
+
+/** The schedules that the token may see. */
+export function Schedules({ client }: { readonly client: Client }) {
+  const { value, failure } = useLive(
+    'schedules',
+    (signal) => client.json<Page<Schedule>>('/schedules?limit=200', { signal }),
+    () => PAUSE_MS,
+  )
+  return (
+    <>
+      <h1>Schedules</h1>
+      <p class="actions">
+        <a class="button" href="#/schedules/new">
+          New schedule
+        </a>
+      </p>
+      <Failure text={failure} />
+      {value?.items.length === 0 && <p>There is no schedule yet.</p>}
+      {value?.next && <p class="quiet">These are the first 200.</p>}
+      {value?.items.map((schedule) => (
+        <section class="card" key={schedule.id} aria-label={schedule.name}>
+          <h2>
+            <a href={`#/schedules/${schedule.id}`}>{schedule.name}</a>
+          </h2>
+          <dl>
+            <dt>What</dt>
+            <dd>{whatOf(schedule)}</dd>
+            <dt>Next run</dt>
+            <dd>{schedule.enabled ? <Time at={schedule.nextRunAt} /> : 'paused'}</dd>
+            <dt>Last run</dt>
+            <dd>
+              <Time at={schedule.lastRun?.dueAt} />
+              {schedule.lastRun && (
+                <span class={`status ${schedule.lastRun.status}`}>
+                  {', '}
+                  {schedule.lastRun.status}
+                </span>
+              )}
+            </dd>
+            {schedule.verify && (
+              <>
+                <dt>Last proven</dt>
+                <dd>
+                  <Time at={schedule.lastProven?.provenAt} />
+                </dd>
+              </>
+            )}
+          </dl>
+          {schedule.overdueSince && (
+            <p class="failure">
+              Its last archive is too old, since <Time at={schedule.overdueSince} />.
+            </p>
+          )}
+        </section>
+      ))}
+    </>
+  )
+}
+
+/** What a schedule does, in words: `export of shop, proven`. */
+export function whatOf({ kind, request, verify }: Schedule): string {
+  const patterns = patternsOf(request).map((pattern) => (pattern === '*' ? 'all projects' : `projects like ${pattern}`))
+  const subjects = [...projectsOf(request), ...patterns]
+  return `${kind} of ${subjects.join(kind === 'transfer' ? ' to ' : ', ')}${verify ? ', proven by a restore' : ''}`
+}
+
+function patternsOf(request: unknown): readonly string[] {
+  const patterns = (request as { readonly patterns?: unknown } | null)?.patterns
+  if (!Array.isArray(patterns)) return []
+  return patterns.flatMap(({ pattern }: { readonly pattern?: unknown }) =>
+    typeof pattern === 'string' ? [pattern] : [],
+  )
+}

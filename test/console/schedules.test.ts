@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { fromCron, toCron } from '../../src/console/timing.ts'
+import { HOSTILE, hasChromium, openConsole } from '../support/console/console-page.ts'
+import { makeSchedule } from '../support/jobs/schedules.ts'
+import { createProject } from '../support/service/projects.ts'
+import { createToken } from '../support/service/tokens.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
+
+test.each(['5 * * * *', '30 2 * * *', '30 2 * * 6', '0 14 28 * *', '*/5 * * * *', '0 0 1 1 *', '@daily', '1 2 3 * 4'])(
+  'the expression %s is picked as it is written',
+  (cron) => {
+    expect(toCron(fromCron(cron))).toBe(cron)
+  },
+)
+
+describe.skipIf(!hasChromium)('who looks after schedules in a browser', () => {
+  let wharf: TestWharf
+  const console = openConsole(() => wharf)
+  const { signIn, goTo, heading, expectMessage, assertAccessible } = console
+  const button = (name: string) => console.page.getByRole('button', { name, exact: true })
+  const field = (name: string) => console.page.getByLabel(name, { exact: true })
+
+  beforeAll(async () => {
+    wharf = await startWharf({ worker: true })
+    await createProject(wharf, 'shop', 'CREATE TABLE item (id int); INSERT INTO item VALUES (1)')
+    await createProject(wharf, 'blog')
+  })
+  afterAll(() => wharf.close())
+
+  const listed = async () =>
+    z
+      .object({ items: z.array(z.looseObject({ id: z.string(), name: z.string() })) })
+      .parse((await wharf.root.get('/schedules')).json).items
+  const idOf = async (name: string): Promise<string> => (await listed()).find((each) => each.name === name)?.id ?? ''
+
+  test('makes one by picking, sees when it runs, runs it, and finds what it proved', async () => {
+    await signIn()
+    await console.page.getByRole('link', { name: 'Schedules' }).click()
+    await console.page.getByText('There is no schedule yet.').waitFor()
+    await console.page.getByRole('link', { name: 'New schedule' }).click()
+    await field('Name').fill('weekend')
+    await field('Project').selectOption('shop')
+    await field('How often').selectOption('every week')
+    await field('On').selectOption('Saturday')
+    await field('At').fill('03:15')
+    await field('Time zone').fill('Europe/Berlin')
+    expect(await field('Cron expression').inputValue()).toBe('15 3 * * 6')
+    await expect.poll(() => console.page.getByRole('status').getByRole('listitem').allTextContents()).toHaveLength(5)
+    for (const text of await console.page.getByRole('status').getByRole('listitem').allTextContents()) {
+      expect(text).toMatch(/^Saturday.* at 03:15$/)
+    }
+    await assertAccessible('new schedule')
+    await button('Save').click()
+    await heading('weekend').first().waitFor()
+    expect(await listed()).toMatchObject([
+      { name: 'weekend', cron: '15 3 * * 6', timezone: 'Europe/Berlin', verify: true, keep: { last: 30 } },
+    ])
+    await button('Run now').click()
+    await console.page.getByText('succeeded').waitFor()
+    await goTo(`/schedules/${await idOf('weekend')}`)
+    await console.page.getByRole('link', { name: /: proven$/ }).waitFor()
+    await assertAccessible('schedule')
+    await goTo('/')
+    await console.page.getByRole('link', { name: 'Restore: shop' }).waitFor()
+  })
+
+  test('changes, pauses and resumes one', async () => {
+    const { id } = await makeSchedule(wharf.root, 'blog', { name: 'changing', cron: '0 1 * * *' })
+    await signIn()
+    await goTo(`/schedules/${id}`)
+    await button('Change').click()
+    expect(await field('At').inputValue()).toBe('01:00')
+    await field('At').fill('05:45')
+    await field('Archives to keep (nothing: all)').fill('7')
+    await button('Save').click()
+    await console.page.getByText('45 5 * * *').waitFor()
+    await button('Pause').click()
+    await button('Resume').waitFor()
+    expect((await wharf.root.get(`/schedules/${id}`)).json).toMatchObject({
+      ...{ cron: '45 5 * * *', keep: { last: 7 }, enabled: false },
+    })
+    await button('Resume').click()
+    await button('Pause').waitFor()
+  })
+
+  test('is told what is wrong with an expression that is typed, and nothing is saved', async () => {
+    await signIn()
+    await goTo('/schedules/new')
+    expectMessage('400')
+    await field('Project').selectOption('blog')
+    await field('How often').selectOption('as a cron expression says')
+    await field('Cron expression').fill('99 * * * *')
+    await console.page.getByRole('status').getByText('the minute "99"').waitFor()
+    await button('Save').click()
+    await console.page.getByRole('alert').getByText('the minute "99"').waitFor()
+    expect(await idOf('nightly')).toBe('')
+  })
+
+  test('backs up all projects, new ones too', async () => {
+    await signIn()
+    await goTo('/schedules/new')
+    await field('Name').fill(HOSTILE)
+    await field('Project').selectOption('all that this token may export, new ones too')
+    await button('Save').click()
+    await console.page.getByText('export of all projects, proven by a restore').waitFor()
+    await goTo('/schedules')
+    await heading(HOSTILE).waitFor()
+  })
+
+  test('sees what the token may see, and is told what it may not do', async () => {
+    await wharf.root.put('/projects/shop/roles/exporter', { json: { content: { read: true, export: true } } })
+    const { token } = await createToken(wharf, 'exporter', 'shop')
+    const { id } = await makeSchedule(wharf.root, 'shop', { name: 'of root' })
+    await signIn(token)
+    await console.page.getByRole('link', { name: 'Schedules' }).click()
+    await heading('of root').waitFor()
+    expect(await heading('changing').count()).toBe(0)
+    await goTo(`/schedules/${id}`)
+    expectMessage('403')
+    await button('Pause').click()
+    await expect
+      .poll(() => console.page.getByRole('alert').allTextContents())
+      .toContainEqual(expect.stringMatching(/token/))
+  })
+})
