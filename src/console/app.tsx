@@ -4,11 +4,13 @@ import { type Client, createClient } from './client.ts'
 import { JobView } from './job.tsx'
 import { Jobs } from './jobs.tsx'
 import { Overview } from './overview.tsx'
+import { People } from './people.tsx'
 import { Restore } from './restore.tsx'
 import { ScheduleView } from './schedule.tsx'
 import { ScheduleForm } from './schedule-form.tsx'
 import { Schedules } from './schedules.tsx'
 import { SignIn } from './sign-in.tsx'
+import { Transfer } from './transfer.tsx'
 import { Upload } from './upload.tsx'
 
 /** The token lives as long as the tab, and no other tab sees it. */
@@ -60,7 +62,9 @@ const VIEWS = [
   ['overview', '#/', 'Overview'],
   ['jobs', '#/jobs', 'Jobs'],
   ['schedules', '#/schedules', 'Schedules'],
+  ['transfer', '#/transfer', 'Transfer'],
   ['import', '#/import', 'Import'],
+  ['people', '#/people', 'People'],
 ] as const
 
 interface View {
@@ -81,6 +85,8 @@ const PATHS: readonly (readonly [RegExp, View['name'], (client: Client, ...parts
   [/^\/schedules\/new$/, 'schedules', (client) => <ScheduleForm client={client} />],
   [/^\/schedules\/([\w-]+)$/, 'schedules', (client, id = '') => <ScheduleView client={client} id={id} />],
   [/^\/schedules/, 'schedules', (client) => <Schedules client={client} />],
+  [/^\/transfer$/, 'transfer', (client) => <Transfer client={client} />],
+  [/^\/people$/, 'people', (client) => <People client={client} />],
   [/^\/import$/, 'import', (client) => <Upload client={client} />],
 ]
 

@@ -30,7 +30,7 @@ export function JobView({ client, id }: { readonly client: Client; readonly id: 
       <Failure text={failure} />
       {job && <JobFacts job={job} />}
       {job && <JobActions key={job.id} client={client} job={job} />}
-      {job?.kind === 'import' && job.status === 'succeeded' && (
+      {job && job.kind !== 'export' && job.status === 'succeeded' && (
         <UndoImport key={`undo ${job.id}`} client={client} result={job.result as JobResult} />
       )}
     </>

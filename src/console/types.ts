@@ -2,8 +2,9 @@ import type { z } from 'zod'
 import type { examinedSchema } from '../contract/import.ts'
 import type { jobResultSchema, jobSchema } from '../contract/job.ts'
 import type { keptSchema, projectSchema } from '../contract/project.ts'
+import type { roleSchema } from '../contract/role.ts'
 import type { nextRunsSchema, runSchema, scheduleDetailSchema, scheduleSchema } from '../contract/schedule.ts'
-import type { callerSchema } from '../contract/token.ts'
+import type { callerSchema, createdTokenSchema, tokenSchema } from '../contract/token.ts'
 import type { ReadonlyDeep } from '../lib/readonly-deep.ts'
 
 /* The answers of the HTTP interface, by the very schemas that it and `/openapi.json` are made from. Only types: no code. */
@@ -17,6 +18,9 @@ export type Run = ReadonlyDeep<z.output<typeof runSchema>>
 export type Schedule = ReadonlyDeep<z.output<typeof scheduleSchema>>
 export type ScheduleDetail = ReadonlyDeep<z.output<typeof scheduleDetailSchema>>
 export type NextRuns = ReadonlyDeep<z.output<typeof nextRunsSchema>>
+export type Role = ReadonlyDeep<z.output<typeof roleSchema>>
+export type Token = ReadonlyDeep<z.output<typeof tokenSchema>>
+export type CreatedToken = ReadonlyDeep<z.output<typeof createdTokenSchema>>
 export type Me = ReadonlyDeep<z.output<typeof callerSchema>>
 
 export interface Page<T> {

@@ -1,0 +1,151 @@
+import { useState } from 'preact/hooks'
+import type { Client } from './client.ts'
+import { Failure } from './failure.tsx'
+import { NewToken } from './new-token.tsx'
+import { toWords } from './role-words.ts'
+import type { Me, Page, Role, Token } from './types.ts'
+import { useAction } from './use-action.ts'
+import { useLive } from './use-live.ts'
+import { Time } from './words.tsx'
+
+const PAUSE_MS = 10_000
+
+/** Who may do what: of this token, and, for the root token, of all. */
+export function People({ client }: { readonly client: Client }) {
+  const { value: me, failure } = useLive(
+    'me',
+    (signal) => client.json<Me>('/me', { signal }),
+    () => undefined,
+  )
+  return (
+    <>
+      <h1>People and rights</h1>
+      <Failure text={failure} />
+      {me && (
+        <section class="card" aria-label="This token">
+          <h2>This token</h2>
+          {me.root ? (
+            <p>It is the root token, which may do everything.</p>
+          ) : (
+            <>
+              <p>{me.name}</p>
+              <dl>
+                {me.memberships.map(({ project, role }) => (
+                  <RoleFacts key={project} title={project} role={role} />
+                ))}
+              </dl>
+            </>
+          )}
+        </section>
+      )}
+      {me?.root && <Tokens client={client} />}
+    </>
+  )
+}
+
+const RoleFacts = ({ title, role }: { readonly title: string; readonly role: Role }) => (
+  <>
+    <dt>{title}</dt>
+    <dd>
+      {role.name}: {toWords(role)}
+    </dd>
+  </>
+)
+
+function Tokens({ client }: { readonly client: Client }) {
+  const [after, setAfter] = useState('')
+  const [changes, setChanges] = useState(0)
+  const page = after && `&after=${encodeURIComponent(after)}`
+  const { value, failure } = useLive(
+    `tokens ${after} ${changes}`,
+    (signal) => client.json<Page<Token>>(`/tokens?limit=50${page}`, { signal }),
+    () => PAUSE_MS,
+  )
+  const reload = (): void => setChanges((count) => count + 1)
+  return (
+    <>
+      <NewToken client={client} onMade={reload} />
+      <h2>Tokens</h2>
+      <Failure text={failure} />
+      {value?.items.length === 0 && <p>There is none but the root token.</p>}
+      {value && value.items.length > 0 && (
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Name</th>
+              <th scope="col">Roles</th>
+              <th scope="col">Made</th>
+              <th scope="col">Ends</th>
+              <th scope="col">
+                <span class="spoken">Actions</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {value.items.map((token) => (
+              <TokenRow key={token.id} client={client} token={token} onRevoked={reload} />
+            ))}
+          </tbody>
+        </table>
+      )}
+      <p class="actions">
+        {after && (
+          <button type="button" onClick={() => setAfter('')}>
+            First tokens
+          </button>
+        )}
+        {value?.next && (
+          <button type="button" onClick={() => setAfter(value.next ?? '')}>
+            Next tokens
+          </button>
+        )}
+      </p>
+    </>
+  )
+}
+
+interface TokenRowProps {
+  readonly client: Client
+  readonly token: Token
+  readonly onRevoked: () => void
+}
+
+function TokenRow({ client, token, onRevoked }: TokenRowProps) {
+  const [isAsked, setAsked] = useState(false)
+  const { isBusy, failure, act } = useAction()
+  const revoke = async (): Promise<void> => {
+    await client.run(`/tokens/${token.id}`, { method: 'DELETE' })
+    onRevoked()
+  }
+  return (
+    <tr class={token.revokedAt ? 'quiet' : ''}>
+      <th scope="row">{token.name}</th>
+      <td>{token.memberships.map(({ project, role }) => `${role} of ${project}`).join(', ')}</td>
+      <td>
+        <Time at={token.createdAt} />
+      </td>
+      <td>
+        {token.revokedAt ? (
+          <>
+            revoked <Time at={token.revokedAt} />
+          </>
+        ) : (
+          <Time at={token.expiresAt} />
+        )}
+      </td>
+      <td>
+        {!token.revokedAt && (
+          <button
+            type="button"
+            disabled={isBusy}
+            aria-label={`${isAsked ? 'Revoke for good' : 'Revoke'}: ${token.name}`}
+            onClick={() => (isAsked ? act(revoke) : setAsked(true))}
+          >
+            {isAsked ? 'Revoke for good' : 'Revoke'}
+          </button>
+        )}
+        <Failure text={failure} />
+      </td>
+    </tr>
+  )
+}

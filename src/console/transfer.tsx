@@ -1,0 +1,106 @@
+import { useState } from 'preact/hooks'
+import type { Client } from './client.ts'
+import { Failure } from './failure.tsx'
+import type { Job, Me, Page, Project } from './types.ts'
+import { useAction } from './use-action.ts'
+import { useLive } from './use-live.ts'
+
+/** Copies one project over another one of this server. */
+export function Transfer({ client }: { readonly client: Client }) {
+  const [source, setSource] = useState('')
+  const [target, setTarget] = useState('')
+  const [typed, setTyped] = useState('')
+  const { isBusy, failure, act } = useAction()
+  const { value, failure: unread } = useLive(
+    'transfer',
+    async (signal) => {
+      const [me, projects] = await Promise.all([
+        client.json<Me>('/me', { signal }),
+        client.json<Page<Project>>('/projects?limit=200', { signal }),
+      ])
+      return { me, projects: projects.items }
+    },
+    () => undefined,
+  )
+  const may = (permission: 'export' | 'import'): readonly string[] => {
+    if (!value) return []
+    const { me, projects } = value
+    if (me.root) return projects.map(({ slug }) => slug)
+    return me.memberships.filter(({ role }) => role.content[permission]).map(({ project }) => project)
+  }
+  const start = async (): Promise<void> => {
+    const json = { source: { project: source }, target: { project: target } }
+    const { id } = await client.json<Job>('/transfer', { method: 'POST', json, prefer: 'respond-async' })
+    location.hash = `/jobs/${id}`
+  }
+  const stages = value?.projects.find(({ slug }) => slug === target)?.stages ?? []
+  return (
+    <>
+      <h1>Transfer</h1>
+      <Failure text={unread} />
+      <form
+        class="fields"
+        onSubmit={(event) => {
+          event.preventDefault()
+          act(start)
+        }}
+      >
+        <Choice id="from" title="From" value={source} slugs={may('export')} onChange={setSource} />
+        <Choice
+          id="to"
+          title="To"
+          value={target}
+          slugs={may('import').filter((slug) => slug !== source)}
+          onChange={setTarget}
+        />
+        {source !== '' && target !== '' && (
+          <>
+            <p>
+              What {target} has ({stages.map(({ slug }) => slug).join(', ') || 'no stage'}) is replaced by what {source}{' '}
+              has, in the stages of {source}. Readers see the old rows until all new ones are there, unless a stage has
+              to be loaded where it is; the job says what can be undone.
+            </p>
+            <label for="typed">Type {target} to replace what it has</label>
+            <input
+              id="typed"
+              autocomplete="off"
+              value={typed}
+              onInput={(event) => setTyped(event.currentTarget.value)}
+            />
+          </>
+        )}
+        <button
+          type="submit"
+          class="main"
+          disabled={isBusy || source === '' || target === '' || typed.trim() !== target}
+        >
+          Transfer
+        </button>
+        <Failure text={failure} />
+      </form>
+      <p class="quiet">To and from other servers, the command line transfers: data:transfer.</p>
+    </>
+  )
+}
+
+interface ChoiceProps {
+  readonly id: string
+  readonly title: string
+  readonly value: string
+  readonly slugs: readonly string[]
+  readonly onChange: (slug: string) => void
+}
+
+const Choice = ({ id, title, value, slugs, onChange }: ChoiceProps) => (
+  <>
+    <label for={id}>{title}</label>
+    <select id={id} required value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+      <option value="">choose a project</option>
+      {slugs.map((slug) => (
+        <option key={slug} value={slug}>
+          {slug}
+        </option>
+      ))}
+    </select>
+  </>
+)
