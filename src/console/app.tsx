@@ -1,11 +1,13 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { type Client, createClient } from './client.ts'
+import { Data, StageData } from './data.tsx'
 import { JobView } from './job.tsx'
 import { Jobs } from './jobs.tsx'
 import { Overview } from './overview.tsx'
 import { People } from './people.tsx'
 import { Restore } from './restore.tsx'
+import { Rows } from './rows.tsx'
 import { ScheduleView } from './schedule.tsx'
 import { ScheduleForm } from './schedule-form.tsx'
 import { Schedules } from './schedules.tsx'
@@ -62,6 +64,7 @@ const VIEWS = [
   ['overview', '#/', 'Overview'],
   ['jobs', '#/jobs', 'Jobs'],
   ['schedules', '#/schedules', 'Schedules'],
+  ['data', '#/data', 'Data'],
   ['transfer', '#/transfer', 'Transfer'],
   ['import', '#/import', 'Import'],
   ['people', '#/people', 'People'],
@@ -85,10 +88,32 @@ const PATHS: readonly (readonly [RegExp, View['name'], (client: Client, ...parts
   [/^\/schedules\/new$/, 'schedules', (client) => <ScheduleForm client={client} />],
   [/^\/schedules\/([\w-]+)$/, 'schedules', (client, id = '') => <ScheduleView client={client} id={id} />],
   [/^\/schedules/, 'schedules', (client) => <Schedules client={client} />],
+  [
+    /^\/data\/([\w-]+)\/([\w-]+)\/([^/]+)$/,
+    'data',
+    (client, project = '', stage = '', table = '') => (
+      <Rows client={client} project={project} stage={stage} table={decoded(table)} />
+    ),
+  ],
+  [
+    /^\/data\/([\w-]+)\/([\w-]+)$/,
+    'data',
+    (client, project = '', stage = '') => <StageData client={client} project={project} stage={stage} />,
+  ],
+  [/^\/data$/, 'data', (client) => <Data client={client} />],
   [/^\/transfer$/, 'transfer', (client) => <Transfer client={client} />],
   [/^\/people$/, 'people', (client) => <People client={client} />],
   [/^\/import$/, 'import', (client) => <Upload client={client} />],
 ]
+
+/** Addresses are typed, too. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
 
 function viewOf(path: string): View {
   for (const [pattern, name, draw] of PATHS) {

@@ -1,3 +1,5 @@
+import { parseExactly } from './exact-json.ts'
+
 /** What Wharf refused, or that it did not answer (`status` 0). */
 export class RequestError extends Error {
   override readonly name = 'RequestError'
@@ -40,6 +42,8 @@ export interface Sending {
 export interface Client {
   /** @throws {RequestError} */
   readonly json: <T>(path: string, ask?: Ask) => Promise<T>
+  /** The same, with numbers as `ExactNumber`. @throws {RequestError} */
+  readonly exactJson: <T>(path: string, ask?: Ask) => Promise<T>
   /** Does what has no answer. @throws {RequestError} */
   readonly run: (path: string, ask: Ask) => Promise<void>
   /** @throws {RequestError} */
@@ -74,6 +78,7 @@ export function createClient(token: string, onSignedOut: () => void): Client {
     })
   return {
     json: async (path, asked = {}) => (await ask(path, asked)).json(),
+    exactJson: async <T>(path: string, asked: Ask = {}) => parseExactly(await (await ask(path, asked)).text()) as T,
     run: async (path, asked) => void (await ask(path, asked)),
     blob: async (path) => (await ask(path, {})).blob(),
     send: async (path, { method, headers, body, signal }) =>

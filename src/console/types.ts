@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { overviewSchema } from '../api/routers/content-overview.ts'
 import type { examinedSchema } from '../contract/import.ts'
 import type { jobResultSchema, jobSchema } from '../contract/job.ts'
 import type { keptSchema, projectSchema } from '../contract/project.ts'
@@ -18,6 +19,8 @@ export type Run = ReadonlyDeep<z.output<typeof runSchema>>
 export type Schedule = ReadonlyDeep<z.output<typeof scheduleSchema>>
 export type ScheduleDetail = ReadonlyDeep<z.output<typeof scheduleDetailSchema>>
 export type NextRuns = ReadonlyDeep<z.output<typeof nextRunsSchema>>
+export type Overview = ReadonlyDeep<z.output<typeof overviewSchema>>
+export type TableOverview = Overview['tables'][number]
 export type Role = ReadonlyDeep<z.output<typeof roleSchema>>
 export type Token = ReadonlyDeep<z.output<typeof tokenSchema>>
 export type CreatedToken = ReadonlyDeep<z.output<typeof createdTokenSchema>>

@@ -1,0 +1,119 @@
+import type { Client } from './client.ts'
+import { Failure } from './failure.tsx'
+import type { Overview, Page, Project, TableOverview } from './types.ts'
+import { useLive } from './use-live.ts'
+import { toCount } from './words.tsx'
+
+const PAUSE_MS = 15_000
+
+/** The stages that the token knows of. */
+export function Data({ client }: { readonly client: Client }) {
+  const { value, failure } = useLive(
+    'stages',
+    (signal) => client.json<Page<Project>>('/projects?limit=200', { signal }),
+    () => undefined,
+  )
+  return (
+    <>
+      <h1>Data</h1>
+      <Failure text={failure} />
+      {value?.next && <p class="quiet">These are the first 200 projects.</p>}
+      {value?.items.map(({ slug, stages }) => (
+        <section class="card" key={slug} aria-label={slug}>
+          <h2>{slug}</h2>
+          <p class="actions">
+            {stages.map((stage) => (
+              <a
+                key={stage.slug}
+                class="button"
+                href={`#/data/${slug}/${stage.slug}`}
+                aria-label={`${slug}, ${stage.slug}`}
+              >
+                {stage.slug}
+              </a>
+            ))}
+          </p>
+        </section>
+      ))}
+    </>
+  )
+}
+
+interface StageProps {
+  readonly client: Client
+  readonly project: string
+  readonly stage: string
+}
+
+/** The tables of a stage, with their columns, and how they refer to each other. */
+export function StageData({ client, project, stage }: StageProps) {
+  const path = `${project}/${stage}`
+  const { value, failure } = useLive(
+    `overview of ${path}`,
+    (signal) => client.json<Overview>(`/content/${path}`, { signal }),
+    () => PAUSE_MS,
+  )
+  return (
+    <>
+      <h1>
+        {project}, {stage}
+      </h1>
+      <Failure text={failure} />
+      {value?.tables.length === 0 && <p>It has no tables.</p>}
+      {value?.tables.map((table) => (
+        <TableCard key={table.name} path={path} table={table} />
+      ))}
+    </>
+  )
+}
+
+function TableCard({ path, table }: { readonly path: string; readonly table: TableOverview }) {
+  const { name, kind, comment, columns, primaryKey, relations, rows } = table
+  const referring = relations.filter((relation) => relation.kind === 'to one')
+  return (
+    <section class="card" aria-label={name}>
+      <h2>
+        <a href={`#/data/${path}/${encodeURIComponent(name)}`}>{name}</a>
+      </h2>
+      <p class="quiet">
+        {kind}
+        {rows.count !== null && `, ${rows.exact ? '' : 'about '}${toCount(rows.count)} rows`}
+      </p>
+      {comment && <p>{comment}</p>}
+      <dl>
+        {columns.map((column) => (
+          <ColumnFacts key={column.name} column={column} isKey={primaryKey.includes(column.name)} />
+        ))}
+      </dl>
+      {referring.map(({ name: key, columns: own, table: other, foreignColumns }) => (
+        <p key={key}>
+          {own.join(', ')} → <a href={`#/data/${path}/${encodeURIComponent(other)}`}>{other}</a> (
+          {foreignColumns.join(', ')})
+        </p>
+      ))}
+    </section>
+  )
+}
+
+interface ColumnProps {
+  readonly column: TableOverview['columns'][number]
+  readonly isKey: boolean
+}
+
+function ColumnFacts({ column: { name, type, nullable, generated, comment }, isKey }: ColumnProps) {
+  const facts = [
+    type,
+    ...(isKey ? ['key'] : []),
+    ...(nullable ? [] : ['not null']),
+    ...(generated ? ['generated'] : []),
+  ]
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>
+        {facts.join(', ')}
+        {comment && <span class="quiet"> {comment}</span>}
+      </dd>
+    </>
+  )
+}
