@@ -13,7 +13,7 @@ import { query } from '../support/servers/sessions.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 import { isThorough } from '../support/thorough.ts'
 
-const IMPORTS = isThorough ? 6 : 2
+const IMPORTS = isThorough ? 6 : 1
 
 /** What an application may try again: it could not be serialized, or the connection broke. */
 const MAY_BE_TRIED_AGAIN = /^(40001|57P0[123]|08\w{3}|ECONNRESET) /

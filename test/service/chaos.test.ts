@@ -23,7 +23,7 @@ test.skipIf(!isRedisInstalled)(
     const folder = await temporaryFolder()
     const { violations, counts } = await runChaos({
       seed: 1,
-      seconds: isThorough ? 30 : 10,
+      seconds: isThorough ? 30 : 6,
       folder,
       ...(isThorough ? {} : { program: quickProgram() }),
       report: (what) => faults.push(what),

@@ -30,7 +30,7 @@ import { isThorough } from '../support/thorough.ts'
 const STRUCTURE = `
   CREATE DOMAIN pausing AS integer CHECK (${PAUSE});
   CREATE TABLE item (id integer PRIMARY KEY, n pausing);`
-const EXPORTS = isThorough ? 60 : 30
+const EXPORTS = isThorough ? 60 : 20
 /** Each worker makes so many exports at once. */
 const AT_ONCE = 4
 /** Thorough tests wait as long for a worker that died as in production. */

@@ -86,7 +86,7 @@ test('an export that finds a table being emptied waits for that, and has the row
 })
 
 /** While somebody goes on paying. */
-const EXPORTS = isThorough ? 12 : 6
+const EXPORTS = isThorough ? 12 : 4
 
 test('projects in one archive are of one moment', async () => {
   const script = 'CREATE TABLE purse (coins int); INSERT INTO purse VALUES (500)'
