@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { type Client, createClient } from './client.ts'
 import { Data, StageData } from './data.tsx'
 import { JobView } from './job.tsx'
@@ -14,6 +14,7 @@ import { Schedules } from './schedules.tsx'
 import { SignIn } from './sign-in.tsx'
 import { Transfer } from './transfer.tsx'
 import { Upload } from './upload.tsx'
+import { useKeys } from './use-keys.ts'
 
 /** The token lives as long as the tab, and no other tab sees it. */
 const TOKEN = 'wharf-token'
@@ -27,7 +28,8 @@ export function App() {
     setToken(given)
   }
   const signOut = (why?: string): void => {
-    sessionStorage.removeItem(TOKEN)
+    // An upload that has begun is the token's, too.
+    sessionStorage.clear()
     setNotice(why)
     setToken(null)
   }
@@ -40,13 +42,22 @@ function Console({ token, signOut }: { readonly token: string; readonly signOut:
   // Once for a token: `signOut` is new with each drawing, and does the same.
   const client = useMemo(() => createClient(token, () => signOut('The token is not valid any more.')), [token])
   const view = viewOf(path)
+  useKeys(ADDRESSES)
+  const main = useRef<HTMLElement>(null)
+  const isFirst = useRef(true)
+  useEffect(() => {
+    document.title = `${VIEWS.find(([name]) => name === view.name)?.[2]} · Wharf`
+    // Where a page begins, as a browser has it: the keyboard and screen readers go on from there.
+    if (!isFirst.current) main.current?.focus()
+    isFirst.current = false
+  }, [path])
   return (
     <>
       <header>
         <strong>Wharf</strong>
         <nav aria-label="Views">
-          {VIEWS.map(([name, href, title]) => (
-            <a key={name} href={href} aria-current={view.name === name ? 'page' : undefined}>
+          {VIEWS.map(([name, href, title, key]) => (
+            <a key={name} href={href} title={`Keys: g ${key}`} aria-current={view.name === name ? 'page' : undefined}>
               {title}
             </a>
           ))}
@@ -55,20 +66,25 @@ function Console({ token, signOut }: { readonly token: string; readonly signOut:
           Sign out
         </button>
       </header>
-      <main key={path}>{view.draw(client)}</main>
+      <main key={path} ref={main} tabIndex={-1}>
+        {view.draw(client)}
+      </main>
     </>
   )
 }
 
+/** Each view that can be opened from anywhere: the key that does so stands last. */
 const VIEWS = [
-  ['overview', '#/', 'Overview'],
-  ['jobs', '#/jobs', 'Jobs'],
-  ['schedules', '#/schedules', 'Schedules'],
-  ['data', '#/data', 'Data'],
-  ['transfer', '#/transfer', 'Transfer'],
-  ['import', '#/import', 'Import'],
-  ['people', '#/people', 'People'],
+  ['overview', '#/', 'Overview', 'o'],
+  ['jobs', '#/jobs', 'Jobs', 'j'],
+  ['schedules', '#/schedules', 'Schedules', 's'],
+  ['data', '#/data', 'Data', 'd'],
+  ['transfer', '#/transfer', 'Transfer', 't'],
+  ['import', '#/import', 'Import', 'i'],
+  ['people', '#/people', 'People', 'p'],
 ] as const
+
+const ADDRESSES = new Map<string, string>(VIEWS.map(([, href, , key]) => [key, href]))
 
 interface View {
   /** Under which it is found in the navigation. */

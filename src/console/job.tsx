@@ -12,6 +12,13 @@ import { projectsOf, Time, toCount } from './words.tsx'
 const canRunAgain = ({ kind, request }: Job): boolean =>
   kind === 'export' && typeof request === 'object' && request !== null && !('patterns' in request)
 
+/** Whether it has replaced what a project of this server had. */
+const isImportHere = ({ kind, request }: Job): boolean => {
+  if (kind !== 'transfer') return kind === 'import'
+  const { target } = request as { readonly target?: { readonly project?: string } }
+  return target?.project !== undefined
+}
+
 const hasEnded = ({ links }: Job): boolean => links.cancel === undefined
 
 /** A look after this long, so that nothing shown is older than a second. */
@@ -30,7 +37,7 @@ export function JobView({ client, id }: { readonly client: Client; readonly id: 
       <Failure text={failure} />
       {job && <JobFacts job={job} />}
       {job && <JobActions key={job.id} client={client} job={job} />}
-      {job && job.kind !== 'export' && job.status === 'succeeded' && (
+      {job && isImportHere(job) && job.status === 'succeeded' && (
         <UndoImport key={`undo ${job.id}`} client={client} result={job.result as JobResult} />
       )}
     </>

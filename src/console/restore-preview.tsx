@@ -91,8 +91,9 @@ export function RestorePreview({ client, archive, target }: PreviewProps) {
   )
 }
 
-const stagesOf = (examined: Examined | undefined): readonly string[] =>
-  examined?.projects[0]?.stages.map(({ slug }) => slug) ?? ['live']
+/** The stages of the archive; undefined where nothing was looked at. */
+const stagesOf = (examined: Examined | undefined): readonly string[] | undefined =>
+  examined?.projects[0]?.stages.map(({ slug }) => slug)
 
 const MODES: Readonly<Record<ExaminedStage['mode'], string>> = {
   build: 'It is empty, and is built from the archive.',
@@ -170,18 +171,26 @@ function Tables({ stage: { tables } }: { readonly stage: ExaminedStage }) {
 const withSign = (count: number): string => (count > 0 ? `+${toCount(count)}` : toCount(count))
 
 interface ConfirmationProps extends PreviewProps {
-  readonly stages: readonly string[]
+  /** Those of the archive, as far as that is known. */
+  readonly stages: readonly string[] | undefined
   readonly allowIncomplete: boolean
 }
 
 /** The name has to be typed, so that nobody replaces a project by a click too many. */
 function Confirmation({ client, archive, target, stages, allowIncomplete }: ConfirmationProps) {
   const [typed, setTyped] = useState('')
+  const [named, setNamed] = useState('live')
+  /** The project that was made for this: it is there when the rest has failed, and is tried again. */
+  const [made, setMade] = useState<string>()
   const { isBusy, failure, act } = useAction()
   // Sent again, as by a second click, it is the same job.
   const [key] = useState(() => crypto.getRandomValues(new Uint32Array(4)).join('-'))
   const restore = async (): Promise<void> => {
-    if (target.isNew) await client.json('/projects', { method: 'POST', json: { slug: target.slug, stages } })
+    if (target.isNew && made !== target.slug) {
+      const json = { slug: target.slug, stages: stages ?? named.split(',').map((slug) => slug.trim()) }
+      await client.json('/projects', { method: 'POST', json })
+      setMade(target.slug)
+    }
     const query = queryOf({ project: archive.project, targetSlug: target.slug, allowIncomplete })
     const ask = { method: 'POST', prefer: 'respond-async', idempotencyKey: key } as const
     const { id } = await client.json<Job>(`${archive.path}?${query}`, ask)
@@ -195,11 +204,18 @@ function Confirmation({ client, archive, target, stages, allowIncomplete }: Conf
         act(restore)
       }}
     >
-      {target.isNew ? (
+      {target.isNew && stages && (
         <p>
           The project {target.slug} is made, with the stages {stages.join(', ')}.
         </p>
-      ) : (
+      )}
+      {target.isNew && !stages && (
+        <>
+          <label for="stages">Stages of the archive, separated by commas</label>
+          <input id="stages" required value={named} onInput={(event) => setNamed(event.currentTarget.value)} />
+        </>
+      )}
+      {!target.isNew && (
         <>
           <label for="typed">Type {target.slug} to replace what it has</label>
           <input id="typed" autocomplete="off" value={typed} onInput={(event) => setTyped(event.currentTarget.value)} />

@@ -90,6 +90,18 @@ describe.skipIf(!hasChromium)('in a browser', () => {
     expect(await console.page.evaluate('sessionStorage.length + localStorage.length')).toBe(0)
   })
 
+  test('keys open views, and a page that was opened has the focus and its name', async () => {
+    await signIn()
+    await console.page.keyboard.press('g')
+    await console.page.keyboard.press('j')
+    await heading('Jobs').waitFor()
+    expect(await console.page.title()).toBe('Jobs · Wharf')
+    expect(await console.page.evaluate('document.activeElement.tagName')).toBe('MAIN')
+    await console.page.goto(`${wharf.url}/#/schedules/new`)
+    await console.page.getByLabel('Name', { exact: true }).pressSequentially('gj')
+    expect(await heading('New schedule').count()).toBe(1)
+  })
+
   test('a token that Wharf does not know is refused with the reason', async () => {
     await signIn('no-such-token')
     await expect.poll(() => console.page.getByRole('alert').textContent()).toMatch(/token/i)

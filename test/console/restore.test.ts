@@ -167,6 +167,12 @@ describe.skipIf(!hasChromium)('who restores in a browser', () => {
     await console.page.getByText('large.jsonl has arrived.').waitFor()
     expect(sent[0]).toBeGreaterThanOrEqual(8_388_608)
     await assertAccessible('import')
+    await console.page.getByLabel('Into').selectOption({ label: 'a new project …' })
+    await console.page.getByLabel('Its name').fill('shop')
+    await button('Restore').click()
+    // The name is taken, and another one is not.
+    expectMessage('409')
+    await console.page.getByRole('alert').getByText('shop').waitFor()
     await console.page.getByLabel('Into').selectOption('target')
     await console.page.getByLabel('Type target to replace what it has').fill('target')
     await button('Restore').click()
