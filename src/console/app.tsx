@@ -48,7 +48,8 @@ function Console({ token, signOut }: { readonly token: string; readonly signOut:
   useEffect(() => {
     document.title = `${VIEWS.find(([name]) => name === view.name)?.[2]} · Wharf`
     // Where a page begins, as a browser has it: the keyboard and screen readers go on from there.
-    if (!isFirst.current) main.current?.focus()
+    if (!isFirst.current) main.current?.focus({ preventScroll: true })
+    scrollTo(0, 0)
     isFirst.current = false
   }, [path])
   return (

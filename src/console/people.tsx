@@ -69,24 +69,27 @@ function Tokens({ client }: { readonly client: Client }) {
       <Failure text={failure} />
       {value?.items.length === 0 && <p>There is none but the root token.</p>}
       {value && value.items.length > 0 && (
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Name</th>
-              <th scope="col">Roles</th>
-              <th scope="col">Made</th>
-              <th scope="col">Ends</th>
-              <th scope="col">
-                <span class="spoken">Actions</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {value.items.map((token) => (
-              <TokenRow key={token.id} client={client} token={token} onRevoked={reload} />
-            ))}
-          </tbody>
-        </table>
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be within reach of the keyboard
+        <section class="scrolls" aria-label="Tokens" tabIndex={0}>
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Name</th>
+                <th scope="col">Roles</th>
+                <th scope="col">Made</th>
+                <th scope="col">Ends</th>
+                <th scope="col">
+                  <span class="spoken">Actions</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {value.items.map((token) => (
+                <TokenRow key={token.id} client={client} token={token} onRevoked={reload} />
+              ))}
+            </tbody>
+          </table>
+        </section>
       )}
       <p class="actions">
         {after && (
