@@ -2,7 +2,7 @@ import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
 import { Progress } from './progress.tsx'
 import { saveArchive } from './save-archive.ts'
-import type { Job, JobResult } from './types.ts'
+import type { Job } from './types.ts'
 import { UndoImport } from './undo.tsx'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
@@ -38,7 +38,7 @@ export function JobView({ client, id }: { readonly client: Client; readonly id: 
       {job && <JobFacts job={job} />}
       {job && <JobActions key={job.id} client={client} job={job} />}
       {job && isImportHere(job) && job.status === 'succeeded' && (
-        <UndoImport key={`undo ${job.id}`} client={client} result={job.result as JobResult} />
+        <UndoImport key={`undo ${job.id}`} client={client} job={job} />
       )}
     </>
   )

@@ -1,23 +1,24 @@
 import { useState } from 'preact/hooks'
 import { type Client, detailOfError, RequestError } from './client.ts'
 import { Failure } from './failure.tsx'
-import type { JobResult, Kept } from './types.ts'
+import type { Job, JobResult, Kept } from './types.ts'
 import { useLive } from './use-live.ts'
 import { Time } from './words.tsx'
 
 interface UndoProps {
   readonly client: Client
-  readonly result: JobResult
+  /** An import or a transfer that has succeeded. */
+  readonly job: Job
 }
 
 /** For each stage that an import has replaced, the way back. */
-export const UndoImport = ({ client, result }: UndoProps) => (
+export const UndoImport = ({ client, job }: UndoProps) => (
   <>
-    {(result.projects ?? []).flatMap(({ targetSlug, stages }) =>
+    {((job.result as JobResult).projects ?? []).flatMap(({ targetSlug, stages }) =>
       stages
         .filter(({ undoable }) => undoable)
         .map(({ slug }) => (
-          <UndoStage key={`${targetSlug} ${slug}`} client={client} project={targetSlug} stage={slug} />
+          <UndoStage key={`${targetSlug} ${slug}`} client={client} job={job} project={targetSlug} stage={slug} />
         )),
     )}
   </>
@@ -25,13 +26,19 @@ export const UndoImport = ({ client, result }: UndoProps) => (
 
 const PAUSE_MS = 30_000
 
-interface StageProps {
-  readonly client: Client
+interface StageProps extends UndoProps {
   readonly project: string
   readonly stage: string
 }
 
-function UndoStage({ client, project, stage }: StageProps) {
+/** The commit of an import begins when its job has ended, by the database, and takes a moment. */
+const COMMIT_MS = 5_000
+
+/** Whether what is kept was replaced by something later than a job, which an undo would then take back. */
+const isLater = ({ finishedAt }: Job, { replacedAt }: NonNullable<Kept['kept']>): boolean =>
+  finishedAt !== null && Date.parse(replacedAt) > Date.parse(finishedAt) + COMMIT_MS
+
+function UndoStage({ client, job, project, stage }: StageProps) {
   const path = `/projects/${project}/stages/${stage}/undo`
   const [undone, setUndone] = useState(0)
   const [failed, setFailed] = useState<unknown>()
@@ -50,6 +57,8 @@ function UndoStage({ client, project, stage }: StageProps) {
     )
     setBusy(false)
   }
+  const kept = value?.kept
+  const takesLater = undone === 0 && kept ? isLater(job, kept) : false
   const isWritten = failed instanceof RequestError && failed.code === 'written-since'
   return (
     <section class="card" aria-label={`Undo of ${project}, ${stage}`}>
@@ -60,20 +69,25 @@ function UndoStage({ client, project, stage }: StageProps) {
         {undone === 0
           ? 'What it had before is kept'
           : `It is back as it was${undone > 1 ? ' once more' : ''}; what it had until now is kept`}
-        {value?.kept ? (
+        {kept ? (
           <>
             {' '}
-            for an undo: it goes <Time at={value.kept.until} />.
+            for an undo: it goes <Time at={kept.until} />.
           </>
         ) : (
           '.'
         )}
       </p>
-      {value?.kept === null && <p>There is nothing left to undo.</p>}
+      {takesLater && kept && (
+        <p class="failure">
+          The stage was replaced again after this job, <Time at={kept.replacedAt} />: an undo takes that back.
+        </p>
+      )}
+      {kept === null && <p>There is nothing left to undo.</p>}
       <p class="actions">
-        {value?.kept && (
+        {kept && (
           <button type="button" disabled={isBusy} onClick={() => void undo(false)}>
-            {undone === 0 ? 'Undo' : 'Undo that, too'}
+            {undone > 0 ? 'Undo that, too' : takesLater ? 'Undo the later one' : 'Undo'}
           </button>
         )}
         {isWritten && (

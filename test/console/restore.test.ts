@@ -73,14 +73,31 @@ describe.skipIf(!hasChromium)('who restores in a browser', () => {
     expect(await contentsOf(wharf, 'shop')).toEqual(before)
   })
 
+  test('is told where a later import was, which an undo would take back instead', async () => {
+    const ask = async (): Promise<string> => {
+      const { id } = jobOf(
+        await wharf.root.post(`/jobs/${jobId}/import?project=blog`, { headers: { prefer: 'respond-async' } }),
+      )
+      await vi.waitFor(async () => expect(await showJob(wharf.root, id)).toMatchObject({ status: 'succeeded' }), 60_000)
+      return id
+    }
+    const first = await ask()
+    // As far apart as a commit may take.
+    await new Promise((resolve) => setTimeout(resolve, 5_500))
+    const second = await ask()
+    await signIn()
+    await goTo(`/jobs/${second}`)
+    await button('Undo').waitFor()
+    await goTo(`/jobs/${first}`)
+    await button('Undo the later one').waitFor()
+    expect(await button('Undo').count()).toBe(0)
+  })
+
   test('gives up what was written since only where that is asked for', async () => {
+    const replaced = await contentsOf(wharf, 'shop')
     const answer = await wharf.root.post(`/jobs/${jobId}/import?project=shop`, { headers: { prefer: 'respond-async' } })
     const { id } = jobOf(answer)
     await vi.waitFor(async () => expect(await showJob(wharf.root, id)).toMatchObject({ status: 'succeeded' }), 60_000)
-    const kept = await wharf.root.post('/projects/shop/stages/live/undo')
-    expect(kept.status, kept.text).toBe(200)
-    const replaced = await contentsOf(wharf, 'shop')
-    expect((await wharf.root.post('/projects/shop/stages/live/undo')).status).toBe(200)
     expect((await write(6_000)).status).toBe(201)
     await signIn()
     await goTo(`/jobs/${id}`)
