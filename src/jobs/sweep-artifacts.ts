@@ -28,7 +28,8 @@ export async function removeArtifacts({
   const unwanted = await prisma.artifact.findMany({ where: { state: 'deleted' }, take: MAX_REMOVALS })
   for (const { id, key } of unwanted) {
     await artifacts.remove(key)
-    await prisma.artifact.update({ where: { id }, data: { state: 'removed' } })
+    // Another process may sweep at the same time, and have forgotten it by now.
+    await prisma.artifact.updateMany({ where: { id }, data: { state: 'removed' } })
   }
   await prisma.artifact.deleteMany({ where: { state: 'removed', jobId: null } })
 }

@@ -342,6 +342,7 @@ describe('of an upload', () => {
       else expect((await answer).status).toBe(204)
     }
     expect(await offsetOf(wharf.root, path)).toBe(size)
-    expect(sent / size).toBeLessThan(1.02)
+    // What stands in buffers when a connection breaks is the same for uploads of all sizes.
+    expect((sent - size) / cuts).toBeLessThan(MB)
   })
 })
