@@ -10,6 +10,10 @@ const MAX_CATALOGS = 200
 /** How long a change of structure that was made past Wharf may go unnoticed, in milliseconds. */
 const MAX_AGE_MS = 30_000
 
+/** Of how many structures it is known whether they have anything unseen, for as long as triggers may be missing past Wharf. */
+const MAX_STRUCTURES = 10_000
+const MAX_UNSEEN_AGE_MS = 10 * 60_000
+
 export interface CatalogSource {
   readonly pool: pg.Pool
   readonly stageId: string
@@ -26,6 +30,8 @@ export interface Catalogs {
    * made again, since plain SQL may have changed the structure.
    */
   plan<T>(source: CatalogSource, plan: (catalog: StageCatalog) => T): Promise<T>
+  /** Whether the catalog has anything unseen; undefined where that is not known without reading it. */
+  hasUnseen(source: Pick<CatalogSource, 'stageId' | 'structure'>): boolean | undefined
   /** Forgets a catalog that turned out to be no longer right. */
   forget(source: Pick<CatalogSource, 'stageId' | 'structure'>): void
 }
@@ -33,6 +39,7 @@ export interface Catalogs {
 /** Keeps what stages' tables look like. Each is read once for each structure, when it is first needed. */
 export function createCatalogs(): Catalogs {
   const catalogs = new LRUCache<string, Promise<StageCatalog>>({ max: MAX_CATALOGS, ttl: MAX_AGE_MS })
+  const withUnseen = new LRUCache<string, boolean>({ max: MAX_STRUCTURES, ttl: MAX_UNSEEN_AGE_MS })
 
   const read = (
     key: string,
@@ -43,7 +50,10 @@ export function createCatalogs(): Catalogs {
       readCatalog(async (sql, parameters) => (await client.query(sql, [...parameters])).rows, schemaName),
     )
     catalogs.set(key, reading)
-    reading.catch(() => catalogs.delete(key))
+    reading.then(
+      ({ hasUnseen }) => withUnseen.set(key, hasUnseen),
+      () => catalogs.delete(key),
+    )
     return reading
   }
 
@@ -60,6 +70,7 @@ export function createCatalogs(): Catalogs {
       }
       return plan(await read(key, source))
     },
+    hasUnseen: (source) => withUnseen.get(keyOf(source)),
     forget: (source) => void catalogs.delete(keyOf(source)),
   }
 }

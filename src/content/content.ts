@@ -11,33 +11,26 @@ import { createBatcher } from '../lib/batcher.ts'
 import { unlessDeleted } from '../projects/deleted-meanwhile.ts'
 import type { FindProjectDatabase } from '../projects/stage-database.ts'
 import { type AdmitContentRequest, type ContentAccess, createAdmission } from './admission.ts'
-import { type ContentAnswer, compress } from './answer.ts'
 import { type AttachedStage, createAttachedVersions } from './attached-stages.ts'
 import { createCatalogs } from './catalogs.ts'
 import type { Source } from './consistent-read.ts'
+import { type Answered, createKeptAnswers, freshAnswer, type ReadRequest } from './kept-answers.ts'
 import { readOverview } from './overview.ts'
-import { type ReadingLimits, type RowsQuery, readRows } from './read-rows.ts'
+import { planRows, type ReadingLimits, type RowsQuery, readRows } from './read-rows.ts'
 import type { ResponseCache } from './response-cache.ts'
-import { createSingleFlight } from './single-flight.ts'
 import { type RowsWrite, type Written, writeRows } from './write-rows.ts'
-
-export interface Answered {
-  readonly answer: ContentAnswer
-  /** Whether the answer was known for this reference. */
-  readonly hit: boolean
-}
-
-export interface ReadRequest {
-  /** All of the request that the answer depends on, in one form for all requests that mean the same. */
-  readonly canonical: string
-  readonly gzip: boolean
-}
 
 /** Rows over HTTP: who may have them, whether they have changed, and the rows themselves. */
 export interface Content {
   readonly admit: AdmitContentRequest
   /** @throws {AppError} as `readRows` does. */
   readonly rows: (access: ContentAccess, request: ReadRequest, query: () => RowsQuery) => Promise<Answered>
+  /**
+   * Whether rows show what changes without an event of the stage's log, so that no reference says anything about them.
+   *
+   * @throws {AppError} NOT_FOUND, INVALID_REQUEST, where there can be any such rows.
+   */
+  readonly isUnseen: (access: ContentAccess, query: () => RowsQuery) => boolean | Promise<boolean>
   /** The stage at a glance, see `readOverview`. */
   readonly overview: (access: ContentAccess, request: ReadRequest) => Promise<Answered>
   /** @throws {AppError} as `writeRows` does. */
@@ -57,7 +50,7 @@ export function createContent(options: {
 }): Content {
   const { control, system, logins, projectDatabase, rootTokenHash, cache, limits, onLogProblem } = options
   const catalogs = createCatalogs()
-  const inFlight = createSingleFlight<ContentAnswer>()
+  const keptAnswers = createKeptAnswers(cache)
   const rereadTogether = createBatcher<string, StageVersion>(
     (asked) => readStageVersions(system.pool, [...asked.values()]),
     isDataException,
@@ -93,32 +86,30 @@ export function createContent(options: {
     return { ...of, reference, toSeen: (row, planned) => toAttachedSeen(row, planned, isSeen) }
   }
 
-  const cached = async (
-    access: ContentAccess,
-    { canonical, gzip }: ReadRequest,
-    read: (source: Source) => Promise<ContentAnswer>,
-  ): Promise<Answered> => {
-    const keyFor = (reference: string): string =>
-      keyOf(access, reference, `${gzip ? 'gzip' : 'identity'}\n${canonical}`)
-    const key = keyFor(access.version.reference)
-    const known = await cache.get(key)
-    if (known) return { answer: known, hit: true }
-    const answer = await inFlight(key, async () => {
-      const plain = await unlessDeleted(control.prisma, [access.project.slug], async () => read(await sourceOf(access)))
-      const ready = gzip ? await compress(plain) : plain
-      // Under the reference that it was read with, which may be newer than the one that was asked with.
-      if (access.isSeen) cache.set(keyFor(ready.reference), ready)
-      return ready
-    })
-    return { answer, hit: false }
+  /** Reads where the stage is, unless its project is deleted meanwhile. */
+  const reading =
+    <T>(access: ContentAccess, read: (source: Source) => Promise<T>) =>
+    (): Promise<T> =>
+      unlessDeleted(control.prisma, [access.project.slug], async () => read(await sourceOf(access)))
+
+  const isUnseen = (access: ContentAccess, query: () => RowsQuery): boolean | Promise<boolean> => {
+    const { stage, version } = access
+    if (catalogs.hasUnseen({ stageId: stage.id, structure: version.structure }) === false) return false
+    const plan = reading(access, (source) => planRows(source, query(), servicesFor(access)))
+    return plan().then(({ unseen }) => unseen)
   }
 
   return {
     admit: createAdmission({ control, system, rootTokenHash, attachedVersion }),
-    rows: (access, request, query) =>
-      cached(access, request, (source) => readRows(source, query(), servicesFor(access))),
-    overview: (access, request) =>
-      cached(access, request, (source) => readOverview(source, access, servicesFor(access))),
+    isUnseen,
+    async rows(access, request, query) {
+      const read = reading(access, (source) => readRows(source, query(), servicesFor(access)))
+      return (await isUnseen(access, query)) ? freshAnswer(request, read) : keptAnswers(access, request, read)
+    },
+    overview(access, request) {
+      const read = reading(access, (source) => readOverview(source, access, servicesFor(access)))
+      return keptAnswers(access, request, async () => ({ answer: await read(), unseen: false }))
+    },
     async write(access, write) {
       return unlessDeleted(control.prisma, [access.project.slug], async () => {
         const [source] = await Promise.all([sourceOf(access), askWritable('', undefined)])
@@ -130,7 +121,3 @@ export function createContent(options: {
 
 /** Where extensions are in a database of Wharf's. */
 const IN_OWN = { extensionSchemas: [EXTENSIONS_SCHEMA] } as const
-
-/** Everything that an answer depends on. The rights of the caller are part of it, the caller is not. */
-const keyOf = ({ stage, rights }: ContentAccess, reference: string, request: string): string =>
-  `${stage.id}\n${reference}\n${rights}\n${request}`

@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto'
+import { SQLSTATE, sqlMessage, sqlState } from '../database/sqlstate.ts'
 import { AppError, invalidRequest, RangeNotSatisfiable } from '../errors.ts'
 import type { SeenVersion } from '../events/reference-sql.ts'
 import type { ContentAnswer } from './answer.ts'
@@ -9,6 +11,7 @@ import {
   type CountKind,
   planRead,
   type QueryParameters,
+  type ReadPlan,
   type ReadRow,
   readTotal,
 } from './query/index.ts'
@@ -41,23 +44,50 @@ export interface ReadingServices {
   readonly limits: ReadingLimits
 }
 
+/** What was read. Of what is unseen by the stage's log, the answer has a reference that does not come again. */
+export interface RowsRead {
+  /** Uncompressed. */
+  readonly answer: ContentAnswer
+  readonly unseen: boolean
+}
+
 /**
  * Reads rows and the reference that they belong to, of one moment.
  *
- * @returns the answer, uncompressed.
  * @throws {AppError} NOT_FOUND, INVALID_REQUEST, RANGE_NOT_SATISFIABLE, NOT_ACCEPTABLE where exactly one row was asked
  * for and there is another number of them; QUERY_TIMED_OUT; CONFLICT where the stage goes on changing its structure.
  */
-export async function readRows(source: Source, query: RowsQuery, services: ReadingServices): Promise<ContentAnswer> {
+export async function readRows(source: Source, query: RowsQuery, services: ReadingServices): Promise<RowsRead> {
   const found = await consistentRead(source, services, (version) => readOnce({ ...source, version }, query, services))
-  return toAnswer(found, query, services.limits)
+  return { answer: toAnswer(found, query, services.limits), unseen: found.plan.unseen }
+}
+
+/** Plans a read. @throws {AppError} NOT_FOUND, INVALID_REQUEST. */
+export function planRows(
+  { pool, stage, version, extensionSchemas, reference }: Omit<Source, 'toSeen'>,
+  query: RowsQuery,
+  { catalogs, limits }: Pick<ReadingServices, 'catalogs'> & { limits: Omit<ReadingLimits, 'maxBytes'> },
+): Promise<ReadPlan> {
+  const { id: stageId, schemaName } = stage
+  const { structure } = version
+  const at = { pool, stageId, schemaName, extensionSchemas, structure, timeoutMs: limits.timeoutMs }
+  return catalogs.plan(at, (catalog) =>
+    planRead(catalog, query.table, query.parameters, {
+      format: query.format,
+      stripNulls: query.stripNulls,
+      maxRows: limits.maxRows,
+      ...(query.count && { count: query.count }),
+      ...(query.range && { range: query.range }),
+      reference,
+    }),
+  )
 }
 
 interface Found {
   readonly seen: SeenVersion
   readonly row: ReadRow
   readonly total: number | null
-  readonly offset: number
+  readonly plan: Pick<ReadPlan, 'offset' | 'unseen'>
 }
 
 async function readOnce(
@@ -65,18 +95,11 @@ async function readOnce(
   query: RowsQuery,
   { catalogs, limits: { timeoutMs, maxRows } }: ReadingServices,
 ): Promise<Found> {
-  const { id: stageId, schemaName } = stage
-  const at = { pool, stageId, schemaName, extensionSchemas, structure: version.structure, timeoutMs }
-  const plan = await catalogs.plan(at, (catalog) =>
-    planRead(catalog, query.table, query.parameters, {
-      format: query.format,
-      stripNulls: query.stripNulls,
-      maxRows,
-      ...(query.count && { count: query.count }),
-      ...(query.range && { range: query.range }),
-      reference,
-    }),
-  )
+  const { schemaName } = stage
+  const plan = await planRows({ pool, stage, version, extensionSchemas, reference }, query, {
+    catalogs,
+    limits: { timeoutMs, maxRows },
+  })
   const options = { mode: 'READ ONLY', schemaName, extensionSchemas, table: query.table, timeoutMs } as const
   return inStageTransaction(pool, options, async (client) => {
     const { text, values } = plan.statement
@@ -88,13 +111,24 @@ async function readOnce(
       row,
       async (statement) => (await client.query(statement.text, [...statement.values])).rows,
     )
-    return { seen: toSeen(row, version), row, total, offset: plan.offset }
+    return { seen: toSeen(row, version), row, total, plan }
   }).catch((error: unknown) => {
-    throw statementFailure(plan, error)
+    throw wouldWrite(error) ?? statementFailure(plan, error)
   })
 }
 
-function toAnswer({ seen, row, total, offset }: Found, query: RowsQuery, { maxBytes }: ReadingLimits): ContentAnswer {
+/** Reads run in transactions that are read-only, whatever the database takes: a view calls what writes, such as `nextval`. */
+function wouldWrite(error: unknown): AppError | undefined {
+  if (sqlState(error) !== SQLSTATE.readOnlyTransaction) return undefined
+  const message = `a read writes nothing, and this one would, by a function that it calls: ${sqlMessage(error)}`
+  return new AppError('INVALID_REQUEST', message, { cause: error })
+}
+
+function toAnswer(
+  { seen, row, total, plan: { offset, unseen } }: Found,
+  query: RowsQuery,
+  { maxBytes }: ReadingLimits,
+): ContentAnswer {
   const found = Number(row.rows)
   if (query.format === 'object' && found !== 1) throw notOneRow(found)
   if (total !== null && offset > 0 && offset > total) {
@@ -108,7 +142,7 @@ function toAnswer({ seen, row, total, offset }: Found, query: RowsQuery, { maxBy
   }
   return {
     status: total !== null && found < total ? 206 : 200,
-    reference: seen.reference,
+    reference: unseen ? randomUUID() : seen.reference,
     contentType: query.contentType,
     contentRange: contentRangeOf(offset, found, total),
     coding: 'identity',

@@ -158,7 +158,13 @@ test('an answer that was kept comes back as it was, from no other bytes and unde
 })
 
 test('those who ask for the same at the same time share one query', async () => {
-  await applyScript(wharf, 'ships', `CREATE VIEW pausing AS SELECT (${PAUSE})::text AS open`)
+  // Of a view that calls a VOLATILE function, everybody would be given an answer of their own.
+  await applyScript(
+    wharf,
+    'ships',
+    `CREATE FUNCTION pause() RETURNS text LANGUAGE plpgsql STABLE AS $$ BEGIN RETURN (${PAUSE})::text; END $$;
+     CREATE VIEW pausing AS SELECT pause() AS open`,
+  )
   await withPausePoint(wharf, async (pausePoint) => {
     const asked = Array.from({ length: 6 }, () => wharf.root.get('/content/ships/live/pausing'))
     await pausePoint.reached()

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { z } from 'zod'
 import type { Container } from '../../container.ts'
 import type { ContentAccess, ContentPermission } from '../../content/admission.ts'
-import type { Answered, ReadRequest } from '../../content/content.ts'
+import type { Answered, ReadRequest } from '../../content/kept-answers.ts'
 import { appliedOf, formFor, preferencesOf, ROW_TYPES, rangeOf } from '../../content/preferences.ts'
 import { etagOf, isCurrent } from '../../content/validators.ts'
 import { slug } from '../../contract/fields.ts'
@@ -94,21 +94,17 @@ export function contentRoutes(container: Container): readonly BoundRoute<Caller>
       const { headers, queryText } = request
       const form = formFor(headers.accept)
       const etagForm = form.stripNulls ? `${form.format}.stripped` : form.format
-      if (isKnown(headers, granted, etagForm)) return unchanged(granted, etagForm)
+      const known = isKnown(headers, granted, etagForm)
       const preferences = preferencesOf(header(headers.prefer))
       const range = rangeOf(headers.range)
       const { count } = preferences
+      const query = () => ({ ...form, table: params.table, parameters: [...request.search], count, range })
+      if (known && !(await content.isUnseen(granted, query))) return unchanged(granted, etagForm)
       const asked: ReadRequest = {
         canonical: `rows\n${etagForm} ${count} ${range?.offset} ${range?.limit}\n${inOneOrder(queryText)}\n${params.table}`,
         gzip: takesGzip(headers['accept-encoding']),
       }
-      const answered = await content.rows(granted, asked, () => ({
-        ...form,
-        table: params.table,
-        parameters: [...request.search],
-        count,
-        range,
-      }))
+      const answered = await content.rows(granted, asked, query)
       return describe(answered, etagForm, answered.answer.status, appliedOf(preferences, ['count']))
     }),
   ]

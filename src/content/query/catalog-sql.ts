@@ -1,10 +1,12 @@
 import { PG_CATALOG_OID } from '../../database/catalog-oids.ts'
+import { unseenRelations } from './unseen-sql.ts'
+
 /**
  * Reads a schema's tables, keys and types, as one JSON text, so that every driver gives it alike; NULL where there is no
  * such schema. Oids are text, being larger than an int4 at times.
  */
 export const CATALOG_SQL = `
-WITH stage AS (
+WITH RECURSIVE stage AS (
   SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname = $1::pg_catalog.text
 ), relation AS (
   SELECT c.oid, c.relname, c.relkind FROM pg_catalog.pg_class c
@@ -19,11 +21,12 @@ WITH stage AS (
       OR t.oid IN (SELECT atttypid FROM attribute)
       OR t.oid IN (SELECT u.typarray FROM pg_catalog.pg_type u JOIN attribute ON u.oid = atttypid)
       OR t.oid IN (SELECT u.typbasetype FROM pg_catalog.pg_type u JOIN attribute ON u.oid = atttypid)
-)
+), ${unseenRelations('(SELECT oid FROM stage)')}
 SELECT CASE WHEN EXISTS (SELECT FROM stage) THEN pg_catalog.json_build_object(
   'tables', (
     SELECT COALESCE(pg_catalog.json_agg(pg_catalog.json_build_object(
       'name', r.relname, 'kind', r.relkind, 'comment', pg_catalog.obj_description(r.oid, 'pg_class'),
+      'unseen', r.oid IN (SELECT oid FROM unseen_relation),
       'columns', (
         SELECT COALESCE(pg_catalog.json_agg(pg_catalog.json_build_object(
           'name', a.attname, 'type', a.atttypid::pg_catalog.text,

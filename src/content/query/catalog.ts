@@ -37,6 +37,8 @@ export interface CatalogTable {
   readonly name: string
   readonly kind: RelationKind
   readonly comment: string | null
+  /** Whether its rows change without an event of the stage's log, see `unseenRelations`. */
+  readonly unseen: boolean
   /** By name, in their order. */
   readonly columns: ReadonlyMap<string, CatalogColumn>
   /** Names of the key's columns; empty where there is none. */
@@ -60,6 +62,8 @@ export interface StageCatalog {
   readonly schemaName: string
   readonly tables: ReadonlyMap<string, CatalogTable>
   readonly foreignKeys: readonly ForeignKey[]
+  /** Whether anything that a query may name is unseen. */
+  readonly hasUnseen: boolean
   /** What a cast may name, by `name` and by the catalogs' own names (`int4`). */
   readonly castTypes: ReadonlyMap<string, CatalogType>
 }

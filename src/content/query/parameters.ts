@@ -9,9 +9,14 @@ export interface ParameterUse {
   readonly values: readonly string[]
 }
 
-/** Collects the values of one statement while its text is being written. */
+/** Collects the values of one statement while its text is being written, and whether its answer may be kept. */
 export class Parameters {
   readonly values: unknown[]
+  /**
+   * Whether the statement shows what changes without an event of the stage's log, so that its answer is good for one
+   * request. What writes SQL that reads an unseen relation, or calls a VOLATILE function, sets it.
+   */
+  unseen = false
   readonly uses: ParameterUse[] = []
 
   /** @param first values whose placeholders (`$1` and on) the text has already. */

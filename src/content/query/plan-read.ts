@@ -42,6 +42,7 @@ export function planRead(
     limit,
     count,
     countedUpTo,
+    unseen: parameters.unseen,
     estimate: count === 'planned' || count === 'estimated' ? estimateOf(catalog, root) : null,
   }
 }

@@ -54,6 +54,8 @@ export interface ReadPlan extends Plan {
   readonly count: CountKind | null
   /** Up to where an estimated total is exact. */
   readonly countedUpTo: number | null
+  /** Whether the answer can change without an event of the stage's log: it is good for one request, see `Parameters`. */
+  readonly unseen: boolean
 }
 
 export interface ReadRow {

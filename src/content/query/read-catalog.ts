@@ -25,6 +25,7 @@ export async function readCatalog(query: CatalogQuery, schemaName: string): Prom
     schemaName,
     tables: new Map(tables),
     foreignKeys: read.foreignKeys,
+    hasUnseen: read.tables.some(({ unseen }) => unseen),
     castTypes: toCastTypes(read.types, typeOf),
   }
 }
@@ -39,6 +40,7 @@ interface TableRow {
   readonly name: string
   readonly kind: string
   readonly comment: string | null
+  readonly unseen: boolean
   readonly columns: readonly (Omit<CatalogColumn, 'type'> & { readonly type: string })[]
   readonly keys: readonly {
     readonly columns: readonly string[]
@@ -70,6 +72,7 @@ function toTable(row: TableRow, typeOf: (oid: string) => CatalogType): CatalogTa
     name: row.name,
     kind: KINDS[row.kind] ?? 'table',
     comment: row.comment,
+    unseen: row.unseen,
     columns: new Map(columns),
     primaryKey: row.keys.find(({ primary }) => primary)?.columns ?? [],
     uniqueKeys: row.keys.filter(({ immediate }) => immediate).map((key) => key.columns),

@@ -1,5 +1,5 @@
 import { quoteIdentifier, quoteQualified } from '../../database/quoting.ts'
-import type { StageCatalog } from './catalog.ts'
+import type { CatalogTable, StageCatalog } from './catalog.ts'
 import { conditionSql } from './filter-sql.ts'
 import type { Relation } from './find-relation.ts'
 import { operatorSql } from './operator-sql.ts'
@@ -23,8 +23,14 @@ export interface Source {
   readonly join?: string
 }
 
-export const fromSql = ({ catalog }: Scope, { table, alias }: TableNode, { from }: Source = {}): string =>
-  `${from ?? quoteQualified(catalog.schemaName, table.name)} AS ${alias}`
+export const fromSql = (scope: Scope, { table, alias }: TableNode, { from }: Source = {}): string =>
+  `${from ?? tableSql(scope, table)} AS ${alias}`
+
+/** A table, to be read. */
+function tableSql({ catalog, parameters }: Scope, { name, unseen }: CatalogTable): string {
+  parameters.unseen ||= unseen
+  return quoteQualified(catalog.schemaName, name)
+}
 
 /** The conditions on a node's rows; those on rows embedded in them only where they decide about the row itself. */
 export function whereSql(scope: Scope, node: TableNode, { join }: Source): string {
@@ -53,11 +59,11 @@ const existsSql = (scope: Scope, around: TableNode, { relation, node }: Embeddin
 
 type Joined = Pick<TableNode, 'table' | 'alias'>
 
-export function joinSql({ catalog }: Scope, { on, through }: Relation, near: Joined, far: Joined): string {
+export function joinSql(scope: Scope, { on, through }: Relation, near: Joined, far: Joined): string {
   if (!through) return equalSql(on, near, far)
   const between = { table: through.table, alias: `${far.alias}_between` }
   const both = `${equalSql(on, near, between)} AND ${equalSql(through.on, between, far)}`
-  return `EXISTS (SELECT FROM ${quoteQualified(catalog.schemaName, between.table.name)} AS ${between.alias} WHERE ${both})`
+  return `EXISTS (SELECT FROM ${tableSql(scope, between.table)} AS ${between.alias} WHERE ${both})`
 }
 
 const equalSql = (pairs: Relation['on'], left: Joined, right: Joined): string =>
