@@ -5,7 +5,6 @@ import type { ArtifactStore } from '../artifacts/artifact-store.ts'
 import { createArtifactStore } from '../artifacts/create-artifact-store.ts'
 import type { NamedBackup } from '../backup/backup-key.ts'
 import { chooseBackup, openBackup } from '../backup/read-backup.ts'
-import type { BackupHeader } from '../backup/read-control.ts'
 import type { Config } from '../config.ts'
 import { type Container, createContainer } from '../container.ts'
 import { makeDataFolder } from '../data-folder/make-data-folder.ts'
@@ -19,10 +18,12 @@ import { createLifecycle, type Lifecycle } from '../lifecycle.ts'
 import type { Logger } from '../logger.ts'
 import { demoMarker } from '../projects/demo-project.ts'
 import { assertRecoverable } from './assert-recoverable.ts'
+import { type BackedUpServer, readBackedUpServer } from './backed-up-server.ts'
 import { bringBack } from './bring-back.ts'
 import { endRecovery } from './end-recovery.ts'
 import { makeProjects } from './make-projects.ts'
 import { type RecoveredProject, type RecoveryProgress, recoverData } from './recover-data.ts'
+import { withRecoveryLock } from './recovery-lock.ts'
 
 export interface RecoveryOptions extends RecoveryProgress {
   readonly config: Config
@@ -61,19 +62,22 @@ export async function recover(options: RecoveryOptions): Promise<Recovery> {
     lifecycle.onClose('store', () => store.close())
     const backup = await chooseBackup(store, options.location, options.backup)
     options.say(`backup ${backup.key}`)
-    await assertReadable(store, backup.key, options.passphrase)
+    const server = await readServer(store, backup.key, options.passphrase)
     const url = await openDatabaseUrl(options, lifecycle)
-    const state = await examine(url, backup.key, options.logger)
+    const examine = () => examineDatabase(url, { key: backup.key, server }, options.logger)
+    await examine()
     const { config, version, logger } = options
     const container = await createContainer({ config, databaseUrl: url, version, logger, lifecycle })
-    if (state === 'is empty') {
-      options.say('projects, roles, tokens and schedules')
-      await bringBack(container, backup.key, await openBackup(store, backup.key, options.passphrase))
-    }
-    if (config.databaseUrl === undefined) await writeFile(demoMarker(config.dataDir), '')
-    return await goOn(container, backup, options).catch((error: unknown) => {
-      options.say('did not end: run it again, and it goes on where it is')
-      throw error
+    return await withRecoveryLock(container.imports, async () => {
+      if ((await examine()) === 'is empty') {
+        options.say('projects, roles, tokens and schedules')
+        await bringBack(container, backup.key, await openBackup(store, backup.key, options.passphrase))
+      }
+      if (config.databaseUrl === undefined) await writeFile(demoMarker(config.dataDir), '')
+      return goOn(container, backup, options).catch((error: unknown) => {
+        options.say('did not end: run it again, and it goes on where it is')
+        throw error
+      })
     })
   } finally {
     await lifecycle.close()
@@ -112,11 +116,10 @@ async function openStore({ config, location }: RecoveryOptions): Promise<Artifac
 }
 
 /** Reads a whole backup, so that nothing is changed where it is not intact. */
-async function assertReadable(store: ArtifactStore, key: string, passphrase: string): Promise<BackupHeader> {
+async function readServer(store: ArtifactStore, key: string, passphrase: string): Promise<BackedUpServer> {
   const { header, rows } = await openBackup(store, key, passphrase)
   await assertKnownMigration(header.migration, `the backup was made by Wharf ${header.version}`)
-  for await (const _ of rows);
-  return header
+  return readBackedUpServer(rows)
 }
 
 async function openDatabaseUrl({ config, logger }: RecoveryOptions, lifecycle: Lifecycle): Promise<string> {
@@ -132,7 +135,11 @@ async function openDatabaseUrl({ config, logger }: RecoveryOptions, lifecycle: L
   return postgres.url
 }
 
-async function examine(url: string, backup: string, logger: Logger): Promise<'is empty' | 'goes on'> {
+async function examineDatabase(
+  url: string,
+  backup: Parameters<typeof assertRecoverable>[1],
+  logger: Logger,
+): Promise<'is empty' | 'goes on'> {
   const session = { kind: 'wharf', applicationName: 'wharf recovery', logger } as const
   const client = await openSession(url, session).catch((error: unknown) => {
     throw databaseUnavailable('the database cannot be reached; wharf doctor says why', error)

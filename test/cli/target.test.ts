@@ -89,6 +89,11 @@ test.each([
   ['postgres://db?sslpassword=secret', 'postgres://db?sslpassword=***'],
   ["host=db password = 'se cr\\'et' user=app", 'host=db password = *** user=app'],
   ['PGPASSWORD=secret wharf', 'PGPASSWORD=*** wharf'],
+  [
+    'GRANT "wharf_0123456789abcdef0123456789abcdef" TO wharf',
+    'GRANT "wharf_0123456789abcdef0123456789abcdef" TO wharf',
+  ],
+  ['wharf_0123456789abcdef0123456789abcdef0123', 'wharf_***'],
   ['postgres://app@db:5432/app asks for a password', 'postgres://app@db:5432/app asks for a password'],
 ])('shows %s as %s', (text, shown) => {
   expect(maskSecrets(text)).toBe(shown)

@@ -165,6 +165,29 @@ describe.skipIf(bin === undefined).each([['a folder'], ['a bucket']] as const)('
     const { code, stderr } = await runCommand(['backup'], { variables })
     expect(code, stderr).toBe(0)
     await wharf.close()
+  })
+
+  test('a server that has the projects still is refused, and keeps them', async () => {
+    await asSuperuser('CREATE DATABASE trial OWNER wharf TEMPLATE template0')
+    const { code, stderr } = await recover([], { DATABASE_URL: urlOf(cluster.url, 'trial') })
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('on this server already') })
+    expect(stderr).toContain(`"wharf", "${databases.get('alone')}"`)
+    expect(await asSuperuser('SELECT name FROM item ORDER BY id', databases.get('alone'))).toHaveLength(2)
+    await asSuperuser('DROP DATABASE trial')
+    await loseServer()
+  })
+
+  test('a database on which a service runs is refused, with its process', async () => {
+    const wharf = await start(false)
+    try {
+      await vi.waitFor(async () => expect(await database().query('SELECT FROM control.process')).toHaveLength(1))
+      const { code, stderr } = await recover()
+      expect({ code, stderr }).toEqual({
+        ...{ code: 1, stderr: expect.stringMatching(/the service runs on this database \(\S+ \d+\): stop it/) },
+      })
+    } finally {
+      await wharf.close()
+    }
     await loseServer()
   })
 
@@ -254,7 +277,15 @@ describe.skipIf(bin === undefined).each([['a folder'], ['a bucket']] as const)('
   })
 
   test.skipIf(kind !== 'a folder')('what was proven is back, and what was not is named', async () => {
-    const { code, stdout, stderr } = await recover(['--json', '--quiet'])
+    const options = ['--json', '--quiet']
+    const answers = await Promise.all([recover(options), recover(options)])
+    const [refused, done] = answers.toSorted((a, b) => Number(a.code) - Number(b.code))
+    // Of two at once, one does it.
+    expect(refused).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/another recovery goes on|not empty|this one has/),
+    })
+    const { code, stdout, stderr } = done ?? answers[0]
     expect(code, stderr).toBe(3)
     const report = JSON.parse(stdout)
     expect(report).toMatchObject({
