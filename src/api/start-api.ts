@@ -19,6 +19,7 @@ import { importRoutes } from './routers/import.ts'
 import { jobFileRoutes } from './routers/job-file.ts'
 import { jobImportRoutes } from './routers/job-import.ts'
 import { jobRoutes } from './routers/jobs.ts'
+import { overviewRoutes } from './routers/overview.ts'
 import { projectRoutes } from './routers/projects.ts'
 import { roleRoutes } from './routers/roles.ts'
 import { scheduleRoutes } from './routers/schedules.ts'
@@ -40,6 +41,7 @@ export async function startApi(container: Container, address: ApiAddress): Promi
   const proofSecret = await readProofSecret(config.dataDir)
   const prove = createProver(proofSecret)
   const routes = [
+    ...overviewRoutes(container),
     ...projectRoutes(container, proofSecret),
     ...attachmentRoutes(container, proofSecret),
     ...attachedServerRoutes(container, proofSecret),

@@ -46,7 +46,8 @@ const MAX_PROJECTS = 1_000_000
 
 const visibleTo = (caller: Caller) => (caller.kind === 'root' ? {} : { slugs: [...caller.roles.keys()] })
 
-function mayExport(caller: Caller, { slug }: Project, { system }: PatternSelection): boolean {
+/** Whether what a pattern selects of a project is for the caller to export. */
+export function mayExport(caller: Caller, { slug }: Pick<Project, 'slug'>, { system }: PatternSelection): boolean {
   if (caller.kind === 'root') return true
   const role = caller.roles.get(slug)
   return role !== undefined && allows(role, 'content.export') && (!system || allows(role, 'system.export'))

@@ -14,7 +14,7 @@ import { JOB_COLUMNS } from './job-record.ts'
  * for themselves, having the permission in every project that the job is about. What patterns stand for depends on whose
  * they are, so such jobs are nobody else's.
  */
-async function visibleTo(control: Queryable, caller: Caller): Promise<Prisma.Sql> {
+export async function jobsVisibleTo(control: Queryable, caller: Caller): Promise<Prisma.Sql> {
   if (caller.kind === 'root') return Prisma.sql`TRUE`
   const projects = await control.project.findMany({
     where: { slug: { in: [...caller.roles.keys()] } },
@@ -37,7 +37,7 @@ async function visibleTo(control: Queryable, caller: Caller): Promise<Prisma.Sql
 /** @throws {AppError} NOT_FOUND, also for a job that the caller may not know of. */
 export async function findJob({ prisma }: Database, caller: Caller, id: string): Promise<Job> {
   const [job] = await prisma.$queryRaw<Job[]>`
-    SELECT ${JOB_COLUMNS} FROM control.job WHERE id = ${id}::uuid AND ${await visibleTo(prisma, caller)}`
+    SELECT ${JOB_COLUMNS} FROM control.job WHERE id = ${id}::uuid AND ${await jobsVisibleTo(prisma, caller)}`
   if (!job) throw notFound('job', id)
   return job
 }
@@ -56,7 +56,7 @@ export interface JobFilter {
 /** Jobs that the caller may know of, the newest first. */
 export async function listJobs({ prisma }: Database, caller: Caller, filter: JobFilter): Promise<readonly Job[]> {
   const conditions = [
-    await visibleTo(prisma, caller),
+    await jobsVisibleTo(prisma, caller),
     ...(filter.status ? [Prisma.sql`status = ${filter.status}`] : []),
     ...(filter.kind ? [Prisma.sql`kind = ${filter.kind}`] : []),
     ...(filter.project

@@ -93,20 +93,25 @@ export async function recordProject(
   })
 }
 
-/**
- * Projects by slug.
- *
- * @param page at most `limit`, after the one with the slug `after`; only these `slugs` where they are named.
- */
-export async function listProjects(
-  control: Queryable,
-  page: { readonly limit: number; readonly after?: string | undefined; readonly slugs?: readonly string[] },
-): Promise<readonly Project[]> {
+/** At most `limit`, after the one with the slug `after`; only these `slugs`, and with `search` in them, where they are named. */
+interface ProjectPage {
+  readonly limit: number
+  readonly after?: string | undefined
+  readonly slugs?: readonly string[]
+  readonly search?: string | undefined
+}
+
+/** Projects by slug. */
+export async function listProjects(control: Queryable, page: ProjectPage): Promise<readonly Project[]> {
   const found = await control.project.findMany({
     where: {
       scratchFor: null,
       unfinished: false,
-      slug: { ...(page.slugs && { in: [...page.slugs] }), ...(page.after !== undefined && { gt: page.after }) },
+      slug: {
+        ...(page.slugs && { in: [...page.slugs] }),
+        ...(page.after !== undefined && { gt: page.after }),
+        ...(page.search !== undefined && { contains: page.search }),
+      },
     },
     orderBy: { slug: 'asc' },
     take: page.limit,

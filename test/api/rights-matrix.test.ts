@@ -162,6 +162,7 @@ const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   getOpenApi: [{}],
   getDocs: [{}],
   whoAmI: [{}],
+  showOverview: [{}],
   listProjects: [{}],
   createProject: [{ request: body({ slug: 'made' }), answer: 201 }],
   showProject: [{ path: '/projects/shop' }],
@@ -368,13 +369,14 @@ test.for(Object.entries(EXAMPLES))('%s answers every caller as its route declare
 test('lists show nobody what they may not see one by one', async () => {
   for (const [list, ...names] of [
     ['/projects', '"shop"', '"copy"'],
+    ['/overview', '"shop"', '"copy"'],
     ['/jobs', ids.queued, ids.ended],
     ['/schedules', ids.schedule],
   ] as const) {
     for (const { name, client, is, may } of callers) {
       if (is === 'nobody' || is === 'refused') continue
       const { text } = await client.get(`${list}?limit=200`)
-      const sees = list === '/projects' ? is !== 'outsider' : may.includes('content.export')
+      const sees = list === '/projects' || list === '/overview' ? is !== 'outsider' : may.includes('content.export')
       for (const shown of names) expect(text.includes(shown), `${name} sees ${shown} in ${list}`).toBe(sees)
     }
   }

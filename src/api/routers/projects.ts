@@ -236,7 +236,8 @@ export function projectRoutes(container: Container, proofSecret: string): readon
 /** A hundred stages take a while to make, and dropping a table waits for its readers. */
 const PATIENT = { timeout: 120_000 }
 
-const visibleTo = (caller: Caller) => (caller.kind === 'root' ? {} : { slugs: [...caller.roles.keys()] })
+/** Which projects a caller may know of. */
+export const visibleTo = (caller: Caller) => (caller.kind === 'root' ? {} : { slugs: [...caller.roles.keys()] })
 
 const toStageBody =
   ({ location }: Project) =>

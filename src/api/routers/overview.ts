@@ -1,0 +1,85 @@
+import { z } from 'zod'
+import type { Container } from '../../container.ts'
+import { projectOverviewSchema } from '../../contract/overview.ts'
+import { pageOf } from '../../contract/page.ts'
+import { plainText } from '../../contract/plain-text.ts'
+import type { Night } from '../../jobs/schedules/nights.ts'
+import { type Protection, type ReadyArchive, readProtection } from '../../jobs/schedules/overview.ts'
+import type { Caller } from '../../projects/access.ts'
+import { listProjects, type Project } from '../../projects/projects.ts'
+import { readStageFacts, type StageFacts } from '../../projects/stage-facts.ts'
+import { json } from '../answer.ts'
+import { pageQuery, readPage } from '../paging.ts'
+import { type BoundRoute, routesUnder } from '../route.ts'
+import { timeOrNull } from './job-body.ts'
+import { visibleTo } from './projects.ts'
+
+const route = routesUnder('Projects')
+
+const show = route('GET /overview', {
+  operationId: 'showOverview',
+  summary: 'The projects that the token may know of, each with how well it is backed up',
+  description:
+    'Schedules, archives and runs are those that the token may see: without `content.export`, a project has none. An archive ' +
+    'is there as long as it can be downloaded, and `lastProven` is the newest that was restored and found to be identical.',
+  access: { by: 'token' },
+  query: z.object({
+    ...pageQuery,
+    search: plainText(200).optional().meta({ description: 'Only projects with this in their slug.' }),
+  }),
+  answers: { 200: json(pageOf(projectOverviewSchema), 'A page of projects, by slug.') },
+})
+
+/** `/overview` */
+export function overviewRoutes({ control, system }: Container): readonly BoundRoute<Caller>[] {
+  return [
+    show.handle<Caller>(async ({ query, caller }) => {
+      const find = (limit: number) => listProjects(control.prisma, { ...query, limit, ...visibleTo(caller) })
+      const { items, next } = await readPage(query, find, ({ slug }) => slug)
+      const [protection, facts] = [await readProtection(control, caller, items), await readStageFacts(system, items)]
+      return { status: 200, body: { items: items.map((each) => toBody(each, protection.get(each.id), facts)), next } }
+    }),
+  ]
+}
+
+type Body = z.input<typeof projectOverviewSchema>
+
+function toBody(
+  { slug, location, stages }: Project,
+  protection: Protection | undefined,
+  facts: ReadonlyMap<string, StageFacts>,
+): Body {
+  return {
+    slug,
+    attached: location === 'attached',
+    stages: stages.map((stage) => ({
+      slug: stage.slug,
+      sizeBytes: facts.get(stage.id)?.sizeBytes ?? null,
+      changedAt: timeOrNull(facts.get(stage.id)?.changedAt ?? null),
+    })),
+    schedules: (protection?.schedules ?? []).map(({ id, name, enabled, nextRunAt }) => ({
+      ...{ id, name, enabled },
+      nextRunAt: timeOrNull(nextRunAt),
+    })),
+    lastArchive: toArchiveBody(protection?.lastArchive),
+    lastProven: toArchiveBody(protection?.lastProven),
+    overdueSince: timeOrNull(protection?.overdueSince ?? null),
+    nights: (protection?.nights ?? []).map(toNightBody),
+  }
+}
+
+const toArchiveBody = (archive: ReadyArchive | undefined): Body['lastArchive'] =>
+  archive
+    ? {
+        jobId: archive.jobId,
+        finishedAt: archive.finishedAt.toISOString(),
+        provenAt: timeOrNull(archive.provenAt),
+      }
+    : null
+
+const toNightBody = ({ date, outcome, run }: Night): Body['nights'][number] => ({
+  ...{ date, outcome },
+  dueAt: timeOrNull(run?.dueAt ?? null),
+  jobId: run?.jobId ?? null,
+  hasArchive: run?.jobId !== null && run?.hasArchive === true,
+})
