@@ -46,8 +46,11 @@ export interface Client {
   readonly exactJson: <T>(path: string, ask?: Ask) => Promise<T>
   /** Does what has no answer. @throws {RequestError} */
   readonly run: (path: string, ask: Ask) => Promise<void>
-  /** @throws {RequestError} */
-  readonly blob: (path: string) => Promise<Blob>
+  /** Reads what is no JSON, as it comes. @throws {RequestError} */
+  readonly fetch: (
+    path: string,
+    asked: { readonly headers: Readonly<Record<string, string>>; readonly signal: AbortSignal },
+  ) => Promise<Response>
   /** @returns the headers of the answer. @throws {RequestError} */
   readonly send: (path: string, sending: Sending) => Promise<Headers>
 }
@@ -80,7 +83,7 @@ export function createClient(token: string, onSignedOut: () => void): Client {
     json: async (path, asked = {}) => (await ask(path, asked)).json(),
     exactJson: async <T>(path: string, asked: Ask = {}) => parseExactly(await (await ask(path, asked)).text()) as T,
     run: async (path, asked) => void (await ask(path, asked)),
-    blob: async (path) => (await ask(path, {})).blob(),
+    fetch: send,
     send: async (path, { method, headers, body, signal }) =>
       (await send(path, { method, headers, body: body ?? null, signal: signal ?? null })).headers,
   }

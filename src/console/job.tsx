@@ -1,16 +1,24 @@
+import { adviceFor } from './advice.ts'
 import type { Client } from './client.ts'
+import { Download } from './download.tsx'
 import { Failure } from './failure.tsx'
 import { Progress } from './progress.tsx'
-import { saveArchive } from './save-archive.ts'
 import type { Job } from './types.ts'
 import { UndoImport } from './undo.tsx'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
-import { projectsOf, Time, toCount } from './words.tsx'
+import { projectsOf, subjectOf, Time, toCount } from './words.tsx'
 
-/** Whether `POST /export` takes what was asked for: patterns are for schedules alone. */
-const canRunAgain = ({ kind, request }: Job): boolean =>
-  kind === 'export' && typeof request === 'object' && request !== null && !('patterns' in request)
+/**
+ * Where the same is asked for again; undefined where it cannot be: patterns are for schedules alone, an uploaded archive is used
+ * up, and tokens of other servers are not kept.
+ */
+function pathOfAgain({ kind, request, scheduleId }: Job): string | undefined {
+  if (typeof request !== 'object' || request === null || kind === 'import') return undefined
+  if (kind === 'export' && !('patterns' in request)) return '/export'
+  if (kind === 'transfer' && projectsOf(request).length === 2) return '/transfer'
+  return scheduleId === null ? undefined : `/schedules/${scheduleId}/run`
+}
 
 /** Whether it has replaced what a project of this server had. */
 const isImportHere = ({ kind, request }: Job): boolean => {
@@ -49,9 +57,7 @@ function JobFacts({ job }: { readonly job: Job }) {
     <>
       <dl>
         <dt>What</dt>
-        <dd>
-          {job.kind} of {projectsOf(job.request).join(' to ') || 'an archive'}
-        </dd>
+        <dd>{subjectOf(job)}</dd>
         <dt>Status</dt>
         <dd class={`status ${job.status}`} aria-live="polite">
           {job.status}
@@ -72,6 +78,7 @@ function JobFacts({ job }: { readonly job: Job }) {
         <section class="card" aria-label="Error">
           <h2>{job.error.code}</h2>
           <p>{job.error.detail}</p>
+          {adviceFor(job.error.code) && <p>{adviceFor(job.error.code)}</p>}
           <ul>
             {job.error.errors.map(({ line, pointer, detail }) => (
               <li key={`${line} ${pointer} ${detail}`}>
@@ -88,19 +95,16 @@ function JobFacts({ job }: { readonly job: Job }) {
 
 function JobActions({ client, job }: { readonly client: Client; readonly job: Job }) {
   const { isBusy, failure, act } = useAction()
+  const againAt = pathOfAgain(job)
   const again = async (): Promise<void> => {
-    const ask = { method: 'POST', json: job.request, prefer: 'respond-async' } as const
-    const { id } = await client.json<Job>('/export', ask)
+    const json = againAt?.startsWith('/schedules/') ? {} : { json: job.request }
+    const { id } = await client.json<Job>(againAt ?? '', { method: 'POST', prefer: 'respond-async', ...json })
     location.hash = `/jobs/${id}`
   }
   return (
     <>
       <p class="actions">
-        {job.links.file && !job.archiveDamagedAt && (
-          <button type="button" class="main" disabled={isBusy} onClick={() => act(() => saveArchive(client, job))}>
-            Download
-          </button>
-        )}
+        {job.links.file && !job.archiveDamagedAt && <Download client={client} job={job} />}
         {job.links.file &&
           !job.archiveDamagedAt &&
           projectsOf(job.request).map((slug) => (
@@ -117,7 +121,7 @@ function JobActions({ client, job }: { readonly client: Client; readonly job: Jo
             Cancel
           </button>
         )}
-        {canRunAgain(job) && hasEnded(job) && (
+        {againAt && hasEnded(job) && (
           <button type="button" disabled={isBusy} onClick={() => act(again)}>
             Again
           </button>

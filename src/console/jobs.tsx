@@ -1,52 +1,81 @@
 import { useState } from 'preact/hooks'
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
+import { Pager, usePages } from './pages.tsx'
 import { Progress } from './progress.tsx'
+import { SearchField } from './search-field.tsx'
 import type { Job, Page } from './types.ts'
 import { useLive } from './use-live.ts'
-import { projectsOf, Time } from './words.tsx'
+import { subjectOf, Time, toSize } from './words.tsx'
 
 /** A look begins this long after the last has ended, so that nothing shown is older than a second. */
-const PAUSE_MS = 800
+const PAUSE_MS = 700
+
+const STATUSES = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const
+const KINDS = ['export', 'import', 'transfer'] as const
+
+const SLUG = /^[a-z][a-z0-9_-]{0,62}$/
 
 /** The jobs that the token may see, the newest first. */
 export function Jobs({ client }: { readonly client: Client }) {
-  const [after, setAfter] = useState('')
-  const page = after && `&after=${encodeURIComponent(after)}`
+  const [project, setProject] = useState('')
+  const [status, setStatus] = useState('')
+  const [kind, setKind] = useState('')
+  const pages = usePages(`${project} ${status} ${kind}`)
+  // A name that no project can have is none's, and would be refused.
+  const isName = project === '' || SLUG.test(project)
   const { value, failure } = useLive(
-    `jobs ${after}`,
-    (signal) => client.json<Page<Job>>(`/jobs?limit=50${page}`, { signal }),
+    `jobs ${project} ${status} ${kind} ${pages.after}`,
+    async (signal): Promise<Page<Job>> => {
+      if (!isName) return { items: [], next: null }
+      const filter = Object.entries({ project, status, kind }).filter(([, text]) => text !== '')
+      const query = new URLSearchParams([['limit', '50'], ...filter, ...Object.entries(pages.query)])
+      return client.json(`/jobs?${query}`, { signal })
+    },
     () => PAUSE_MS,
+    true,
   )
+  const isFiltered = project !== '' || status !== '' || kind !== ''
   return (
     <>
-      <h1>Jobs</h1>
+      <div class="title">
+        <h1>Jobs</h1>
+        <select aria-label="Kind" value={kind} onChange={(event) => setKind(event.currentTarget.value)}>
+          <option value="">any kind</option>
+          {KINDS.map((each) => (
+            <option key={each} value={each}>
+              {each}s
+            </option>
+          ))}
+        </select>
+        <select aria-label="Status" value={status} onChange={(event) => setStatus(event.currentTarget.value)}>
+          <option value="">any status</option>
+          {STATUSES.map((each) => (
+            <option key={each} value={each}>
+              {each}
+            </option>
+          ))}
+        </select>
+        <SearchField label="Of project" value={project} onChange={setProject} />
+      </div>
       <Failure text={failure} />
-      {value?.items.length === 0 && <p>There is no job yet.</p>}
+      {value?.items.length === 0 && <p>{isFiltered ? 'No job is like that.' : 'There is no job yet.'}</p>}
       <ul class="jobs">
         {value?.items.map((job) => (
           <li key={job.id}>
-            <a href={`#/jobs/${job.id}`}>
-              {job.kind} of {projectsOf(job.request).join(' to ') || 'an archive'}
-            </a>
+            <a href={`#/jobs/${job.id}`}>{subjectOf(job)}</a>
             <span class={`status ${job.status}`}>{job.status}</span>
+            <span class="number">{bytesOf(job)}</span>
             <Time at={job.createdAt} />
             {job.status === 'running' && <Progress job={job} />}
+            {job.error && <span class="quiet detail">{job.error.detail}</span>}
           </li>
         ))}
       </ul>
-      <p class="actions">
-        {after && (
-          <button type="button" onClick={() => setAfter('')}>
-            Newest jobs
-          </button>
-        )}
-        {value?.next && (
-          <button type="button" onClick={() => setAfter(value.next ?? '')}>
-            Older jobs
-          </button>
-        )}
-      </p>
+      <Pager pages={pages} next={value?.next} what="jobs" first="Newest jobs" />
     </>
   )
 }
+
+const bytesOf = ({ status, progress }: Job): string =>
+  status === 'succeeded' && progress ? toSize(progress.bytes) : ''

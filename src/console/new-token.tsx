@@ -1,8 +1,9 @@
 import { useState } from 'preact/hooks'
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
+import { readProjects } from './read-projects.ts'
 import { toWords } from './role-words.ts'
-import type { CreatedToken, Page, Project, Role } from './types.ts'
+import type { CreatedToken, Page, Role } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
 
@@ -21,7 +22,7 @@ export function NewToken({ client, onMade }: NewTokenProps) {
   const { isBusy, failure, act } = useAction()
   const { value: projects } = useLive(
     'projects of a token',
-    (signal) => client.json<Page<Project>>('/projects?limit=200', { signal }),
+    (signal) => readProjects(client, signal),
     () => undefined,
   )
   const { value: roles } = useLive<Page<Role> | undefined>(
@@ -74,7 +75,7 @@ export function NewToken({ client, onMade }: NewTokenProps) {
         }}
       >
         <option value="">choose a project</option>
-        {projects?.items.map(({ slug }) => (
+        {projects?.map(({ slug }) => (
           <option key={slug} value={slug}>
             {slug}
           </option>

@@ -1,122 +1,133 @@
 import { useState } from 'preact/hooks'
-import { type Client, detailOfError } from './client.ts'
+import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
-import { RunStrip } from './run-strip.tsx'
-import type { Job, Page, Project, Run, Schedule } from './types.ts'
+import { NightStrip } from './night-strip.tsx'
+import { Pager, usePages } from './pages.tsx'
+import { SearchField } from './search-field.tsx'
+import type { Job, Page, ProjectOverview } from './types.ts'
+import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
-import { projectsOf, Time } from './words.tsx'
+import { Time, toSize } from './words.tsx'
 
 const PAUSE_MS = 10_000
 
-interface Seen {
-  readonly projects: Page<Project>
-  readonly schedules: Page<Schedule>
-}
-
-/** Each project with its stages, and the archives that schedules have made of it. */
+/** Each project with its stages, and how well it is backed up. */
 export function Overview({ client }: { readonly client: Client }) {
-  const [after, setAfter] = useState('')
-  const page = after && `&after=${encodeURIComponent(after)}`
-  const { value, failure } = useLive<Seen>(
-    `overview ${after}`,
-    async (signal) => {
-      const [projects, schedules] = await Promise.all([
-        client.json<Page<Project>>(`/projects?limit=50${page}`, { signal }),
-        client.json<Page<Schedule>>('/schedules?limit=200', { signal }),
-      ])
-      return { projects, schedules }
+  const [search, setSearch] = useState('')
+  const pages = usePages(search)
+  const { value, failure } = useLive<Page<ProjectOverview>>(
+    `overview ${search} ${pages.after}`,
+    (signal) => {
+      const query = new URLSearchParams({ limit: '25', ...pages.query, ...(search && { search }) })
+      return client.json(`/overview?${query}`, { signal })
     },
     () => PAUSE_MS,
+    true,
   )
   return (
     <>
-      <h1>Overview</h1>
+      <div class="title">
+        <h1>Overview</h1>
+        <SearchField label="Search projects" value={search} onChange={setSearch} />
+      </div>
       <Failure text={failure} />
-      {value?.projects.items.length === 0 && <p>This token may know of no project.</p>}
-      {value?.schedules.next && <p class="quiet">Only the first 200 schedules are looked at here.</p>}
-      {value?.projects.items.map((project) => (
-        <ProjectCard key={project.slug} client={client} project={project} schedules={value.schedules.items} />
-      ))}
-      <p class="actions">
-        {after && (
-          <button type="button" onClick={() => setAfter('')}>
-            First projects
-          </button>
-        )}
-        {value?.projects.next && (
-          <button type="button" onClick={() => setAfter(value.projects.next ?? '')}>
-            Next projects
-          </button>
-        )}
-      </p>
+      {value?.items.length === 0 && (
+        <p>{search ? 'No project has this in its name.' : 'This token may know of no project.'}</p>
+      )}
+      <div class="projects">
+        {value?.items.map((project) => (
+          <ProjectRow key={project.slug} client={client} project={project} />
+        ))}
+      </div>
+      {value && value.items.length > 0 && <Legend />}
+      <Pager pages={pages} next={value?.next} what="projects" />
     </>
   )
 }
 
-interface CardProps {
+const MARKS = ['proven', 'made', 'running', 'failed', 'skipped', 'none'] as const
+
+const Legend = () => (
+  <p class="legend quiet" aria-hidden="true">
+    {MARKS.map((mark) => (
+      <span key={mark}>
+        <span class={`mark ${mark}`} /> {mark}
+      </span>
+    ))}
+  </p>
+)
+
+interface RowProps {
   readonly client: Client
-  readonly project: Project
-  readonly schedules: readonly Schedule[]
+  readonly project: ProjectOverview
 }
 
-function ProjectCard({ client, project, schedules }: CardProps) {
-  const [failure, setFailure] = useState<string>()
-  const own = schedules.filter(({ kind, request }) => kind === 'export' && projectsOf(request).includes(project.slug))
-  const proven = newest(own.map(({ lastProven }) => lastProven))
+function ProjectRow({ client, project }: RowProps) {
+  const { slug, stages, schedules, lastArchive, lastProven, overdueSince, nights } = project
+  const { isBusy, failure, act } = useAction()
   const exportNow = async (): Promise<void> => {
-    try {
-      const json = { projects: [{ slug: project.slug, system: false }] }
-      const { id } = await client.json<Job>('/export', { method: 'POST', json, prefer: 'respond-async' })
-      location.hash = `/jobs/${id}`
-    } catch (error) {
-      setFailure(detailOfError(error))
-    }
+    const json = { projects: [{ slug, system: false }] }
+    const { id } = await client.json<Job>('/export', { method: 'POST', json, prefer: 'respond-async' })
+    location.hash = `/jobs/${id}`
   }
+  const best = lastProven ?? lastArchive
   return (
-    <section class="card" aria-label={project.slug}>
-      <h2>{project.slug}</h2>
-      <dl>
-        <dt>Stages</dt>
-        <dd>{project.stages.map(({ slug }) => slug).join(', ') || 'none'}</dd>
-        <dt>Last archive of a schedule</dt>
-        <dd>
-          <Time at={newest(own.map(({ lastSuccess }) => lastSuccess))?.finishedAt} />
-        </dd>
-        <dt>Last proven archive</dt>
-        <dd>
-          <Time at={proven?.finishedAt} />
-        </dd>
-      </dl>
-      {own.length === 0 && <p class="quiet">No schedule names this project.</p>}
-      {own.length > 0 && <p class="quiet">Each mark is a run, the newest last: choose one to restore what it saved.</p>}
-      {own.map((schedule) => (
-        <div key={schedule.id}>
-          {schedule.overdueSince && (
-            <p class="failure">
-              {schedule.name}: its last archive is too old, since <Time at={schedule.overdueSince} />.
-            </p>
+    <section class={overdueSince ? 'project overdue' : 'project'} aria-label={slug}>
+      <div>
+        <h2>{slug}</h2>
+        <ul class="plain">
+          {stages.map((stage) => (
+            <li key={stage.slug}>
+              <a href={`#/data/${slug}/${stage.slug}`}>{stage.slug}</a>
+              <span class="quiet">
+                {stage.sizeBytes !== null && ` ${toSize(stage.sizeBytes)}`}
+                {stage.changedAt && (
+                  <>
+                    {', changed '}
+                    <Time at={stage.changedAt} />
+                  </>
+                )}
+              </span>
+            </li>
+          ))}
+        </ul>
+      </div>
+      <div class="protection">
+        <NightStrip project={slug} nights={nights} />
+        <p>
+          <span class="item">
+            Last proven <Time at={lastProven?.finishedAt} />
+          </span>
+          {lastArchive?.jobId !== lastProven?.jobId && (
+            <span class="item">
+              last archive <Time at={lastArchive?.finishedAt} />
+            </span>
           )}
-          <RunStrip client={client} schedule={schedule} />
-        </div>
-      ))}
+          {schedules.length === 0 && <span class="item quiet">no schedule that this token sees exports it</span>}
+          {schedules.map(({ id, name, enabled, nextRunAt }) => (
+            <span class="item" key={id}>
+              <a href={`#/schedules/${id}`}>{name}</a>{' '}
+              <span class="quiet">{enabled ? <Time at={nextRunAt} /> : 'paused'}</span>
+            </span>
+          ))}
+        </p>
+      </div>
       <p class="actions">
-        {proven?.jobId && (
-          <a class="button" href={`#/restore/${proven.jobId}/${project.slug}`} aria-label={`Restore: ${project.slug}`}>
-            Restore the last proven …
+        {best && (
+          <a class="button" href={`#/restore/${best.jobId}/${slug}`} aria-label={`Restore: ${slug}`}>
+            Restore …
           </a>
         )}
-        <button type="button" onClick={() => void exportNow()} aria-label={`Export now: ${project.slug}`}>
+        <button type="button" disabled={isBusy} onClick={() => act(exportNow)} aria-label={`Export now: ${slug}`}>
           Export now
         </button>
       </p>
+      {overdueSince && (
+        <p class="alarm">
+          Overdue since <Time at={overdueSince} />: the last archive is older than its schedule allows.
+        </p>
+      )}
       <Failure text={failure} />
     </section>
   )
 }
-
-/** The one of these runs that ended last. */
-const newest = (runs: readonly (Run | null)[]): Run | undefined =>
-  runs
-    .flatMap((run) => (run?.finishedAt ? [run] : []))
-    .toSorted((a, b) => Date.parse(a.finishedAt ?? '') - Date.parse(b.finishedAt ?? ''))
-    .at(-1)

@@ -1,8 +1,9 @@
 import { useState } from 'preact/hooks'
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
+import { readProjects } from './read-projects.ts'
 import { RestorePreview } from './restore-preview.tsx'
-import type { Job, Me, Page, Project } from './types.ts'
+import type { Job, Me, Project } from './types.ts'
 import { useLive } from './use-live.ts'
 import { Time } from './words.tsx'
 
@@ -25,9 +26,9 @@ export function Restore({
       const [job, me, projects] = await Promise.all([
         client.json<Job>(`/jobs/${jobId}`, { signal }),
         client.json<Me>('/me', { signal }),
-        client.json<Page<Project>>('/projects?limit=200', { signal }),
+        readProjects(client, signal),
       ])
-      return { job, me, projects: projects.items }
+      return { job, me, projects }
     },
     () => undefined,
   )

@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks'
 import { type Client, RequestError } from './client.ts'
 import { Failure } from './failure.tsx'
+import { readProjects } from './read-projects.ts'
 import { Times } from './times.tsx'
 import { fromCron, type Picked, type Rhythm, toCron, USUAL, WEEKDAYS } from './timing.ts'
-import type { Me, NextRuns, Page, Project, ScheduleDetail } from './types.ts'
+import type { Me, NextRuns, ScheduleDetail } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
 
@@ -116,12 +117,9 @@ function ProjectField({ client, value, onChange }: ProjectFieldProps) {
   const { value: seen, failure } = useLive(
     'projects of a schedule',
     async (signal) => {
-      const [me, projects] = await Promise.all([
-        client.json<Me>('/me', { signal }),
-        client.json<Page<Project>>('/projects?limit=200', { signal }),
-      ])
+      const [me, projects] = await Promise.all([client.json<Me>('/me', { signal }), readProjects(client, signal)])
       const own = me.memberships.filter(({ role }) => role.content.export).map(({ project }) => project)
-      return me.root ? projects.items.map(({ slug }) => slug) : own
+      return me.root ? projects.map(({ slug }) => slug) : own
     },
     () => undefined,
   )

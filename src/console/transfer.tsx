@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks'
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
-import type { Job, Me, Page, Project } from './types.ts'
+import { readProjects } from './read-projects.ts'
+import type { Job, Me } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
 
@@ -14,11 +15,8 @@ export function Transfer({ client }: { readonly client: Client }) {
   const { value, failure: unread } = useLive(
     'transfer',
     async (signal) => {
-      const [me, projects] = await Promise.all([
-        client.json<Me>('/me', { signal }),
-        client.json<Page<Project>>('/projects?limit=200', { signal }),
-      ])
-      return { me, projects: projects.items }
+      const [me, projects] = await Promise.all([client.json<Me>('/me', { signal }), readProjects(client, signal)])
+      return { me, projects }
     },
     () => undefined,
   )

@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import type { overviewSchema } from '../api/routers/content-overview.ts'
 import type { examinedSchema } from '../contract/import.ts'
 import type { jobResultSchema, jobSchema } from '../contract/job.ts'
+import type { projectOverviewSchema } from '../contract/overview.ts'
 import type { keptSchema, projectSchema } from '../contract/project.ts'
 import type { roleSchema } from '../contract/role.ts'
 import type { nextRunsSchema, runSchema, scheduleDetailSchema, scheduleSchema } from '../contract/schedule.ts'
@@ -15,6 +16,7 @@ export type Kept = ReadonlyDeep<z.output<typeof keptSchema>>
 export type Examined = ReadonlyDeep<z.output<typeof examinedSchema>>
 export type ExaminedStage = Examined['projects'][number]['stages'][number]
 export type Project = ReadonlyDeep<z.output<typeof projectSchema>>
+export type ProjectOverview = ReadonlyDeep<z.output<typeof projectOverviewSchema>>
 export type Run = ReadonlyDeep<z.output<typeof runSchema>>
 export type Schedule = ReadonlyDeep<z.output<typeof scheduleSchema>>
 export type ScheduleDetail = ReadonlyDeep<z.output<typeof scheduleDetailSchema>>

@@ -1,9 +1,10 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
+import { readProjects } from './read-projects.ts'
 import { ChooseTarget } from './restore.tsx'
 import { sendUpload } from './send-upload.ts'
-import type { Me, Page, Project } from './types.ts'
+import type { Me } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
 import { toSize } from './words.tsx'
@@ -16,11 +17,8 @@ export function Upload({ client }: { readonly client: Client }) {
   const { value, failure } = useLive(
     'upload',
     async (signal) => {
-      const [me, projects] = await Promise.all([
-        client.json<Me>('/me', { signal }),
-        client.json<Page<Project>>('/projects?limit=200', { signal }),
-      ])
-      return { me, projects: projects.items }
+      const [me, projects] = await Promise.all([client.json<Me>('/me', { signal }), readProjects(client, signal)])
+      return { me, projects }
     },
     () => undefined,
   )

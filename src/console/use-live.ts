@@ -15,11 +15,13 @@ const RETRY_MS = 3_000
  *
  * @param key what is read: another key forgets the value.
  * @param pauseMs between two reads; undefined where the value will not change any more.
+ * @param keeps whether the value of the last key is shown until that of this one is there: of a list that is searched, or paged.
  */
 export function useLive<T>(
   key: string,
   read: (signal: AbortSignal) => Promise<T>,
   pauseMs: (value: T) => number | undefined,
+  keeps = false,
 ): Live<T> {
   const [live, setLive] = useState<Live<T> & { readonly key: string }>({ key, value: undefined, failure: undefined })
   // Both functions are new with each drawing; the key says when they differ.
@@ -36,7 +38,7 @@ export function useLive<T>(
       } catch (error) {
         if (left.signal.aborted) return
         const failure = detailOfError(error)
-        setLive((last) => ({ key, value: last.key === key ? last.value : undefined, failure }))
+        setLive((last) => ({ key, value: keeps || last.key === key ? last.value : undefined, failure }))
       }
       if (wait !== undefined) timer = setTimeout(() => void next(), wait)
     }
@@ -46,5 +48,6 @@ export function useLive<T>(
       clearTimeout(timer)
     }
   }, [key])
-  return live.key === key ? live : { value: undefined, failure: undefined }
+  if (live.key === key) return live
+  return { value: keeps ? live.value : undefined, failure: undefined }
 }

@@ -59,6 +59,18 @@ export function projectsOf(request: unknown): string[] {
   return ends.flatMap((end) => slugOf(end, 'project'))
 }
 
+/** How many projects of a job are named. */
+const NAMED = 3
+
+/** What a job does, in words: `export of shop`. */
+export function subjectOf({ kind, request }: { readonly kind: string; readonly request: unknown }): string {
+  const projects = projectsOf(request)
+  if (projects.length === 0) return `${kind} of an archive`
+  if (kind === 'transfer') return `${kind} of ${projects.join(' to ')}`
+  const others = projects.length - NAMED
+  return `${kind} of ${projects.slice(0, NAMED).join(', ')}${others > 0 ? ` and ${others} more` : ''}`
+}
+
 function slugOf(value: unknown, name: string): string[] {
   const slug = typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
   return typeof slug === 'string' ? [slug] : []

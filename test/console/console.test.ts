@@ -2,10 +2,9 @@ import { readFile } from 'node:fs/promises'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { request } from 'undici'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { fireDue } from '../../src/jobs/schedules/fire.ts'
 import { HOSTILE, hasChromium, openConsole } from '../support/console/console-page.ts'
 import { askExport, jobOf } from '../support/jobs/jobs.ts'
-import { makeSchedule } from '../support/jobs/schedules.ts'
+import { makeSchedule, type SeenSchedule } from '../support/jobs/schedules.ts'
 import { createProject } from '../support/service/projects.ts'
 import { createToken } from '../support/service/tokens.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
@@ -13,6 +12,7 @@ import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 const HTML = { accept: 'text/html,*/*;q=0.8' }
 
 let wharf: TestWharf
+let schedule: SeenSchedule
 
 beforeAll(async () => {
   wharf = await startWharf({ worker: true })
@@ -22,7 +22,7 @@ beforeAll(async () => {
     'CREATE TABLE t AS SELECT n, repeat(md5(n::text), 8) AS v FROM generate_series(1, 500) n',
   )
   await createProject(wharf, 'blog')
-  await makeSchedule(wharf.root, 'shop', { name: HOSTILE })
+  schedule = await makeSchedule(wharf.root, 'shop', { name: HOSTILE })
 })
 
 afterAll(() => wharf.close())
@@ -145,15 +145,27 @@ describe.skipIf(!hasChromium)('in a browser', () => {
     await console.page.getByText('succeeded').waitFor()
   })
 
-  test('a job that a schedule has begun stands in its strip, whatever its name', async () => {
-    await fireDue(wharf.container, new Date(Date.now() + 26 * 3_600_000))
+  test('a night that a schedule has begun stands in the strip of its project, whatever the name of the schedule', async () => {
+    await wharf.root.post(`/schedules/${schedule.id}/run`)
     await signIn()
-    await console.page
-      .getByRole('list', { name: `Runs of ${HOSTILE}` })
-      .getByRole('link')
-      .first()
-      .waitFor()
-    expect(await console.page.getByRole('heading', { name: HOSTILE }).count()).toBe(1)
+    const nights = console.page.getByRole('list', { name: 'Nights of shop' })
+    await nights.getByRole('link').last().waitFor()
+    expect(await nights.getByRole('listitem').count()).toBe(30)
+    expect(await console.page.getByRole('link', { name: HOSTILE }).count()).toBe(1)
+    // One stop of the tab key, whose neighbours the arrow keys reach.
+    expect(await nights.locator('[tabindex="0"]').count()).toBe(1)
+  })
+
+  test('a project whose last archive is too old is loud, and is found by a search', async () => {
+    await wharf.database.query(`UPDATE control.schedule SET overdue_since = now() - interval '2 days'`)
+    await signIn()
+    await console.page.getByText('Overdue since 2 days ago').waitFor()
+    await console.page.keyboard.press('/')
+    await console.page.keyboard.type('blo')
+    await heading('shop').waitFor({ state: 'detached' })
+    await heading('blog').waitFor()
+    await console.page.keyboard.press('Escape')
+    await wharf.database.query('UPDATE control.schedule SET overdue_since = NULL')
   })
 
   test('a hostile address and a job that is not there execute nothing, and are told', async () => {

@@ -1,0 +1,44 @@
+import type { ProjectOverview } from './types.ts'
+import { useRovingFocus } from './use-roving-focus.ts'
+
+type Night = ProjectOverview['nights'][number]
+
+interface StripProps {
+  readonly project: string
+  readonly nights: readonly Night[]
+}
+
+/** The last nights of a project, the oldest first; an archive that is there leads to its restore. */
+export function NightStrip({ project, nights }: StripProps) {
+  const strip = useRovingFocus<HTMLOListElement>('a', nights.length)
+  return (
+    <ol class="strip nights" aria-label={`Nights of ${project}`} ref={strip}>
+      {nights.map((night) => (
+        <li key={night.date}>
+          <NightMark project={project} night={night} />
+        </li>
+      ))}
+    </ol>
+  )
+}
+
+function NightMark({ project, night }: { readonly project: string; readonly night: Night }) {
+  const { date, outcome, jobId, hasArchive } = night
+  const isGone = !hasArchive && (outcome === 'proven' || outcome === 'made')
+  const label = `${date}: ${outcome}${isGone ? ', archive gone' : ''}`
+  const mark = <span class={`mark ${outcome}${isGone ? ' gone' : ''}`} aria-hidden="true" />
+  if (jobId === null || isGone) {
+    return (
+      <span title={label}>
+        {mark}
+        <span class="spoken">{label}</span>
+      </span>
+    )
+  }
+  const href = hasArchive ? `#/restore/${jobId}/${project}` : `#/jobs/${jobId}`
+  return (
+    <a href={href} title={hasArchive ? `${label}. Restore it …` : label} aria-label={label}>
+      {mark}
+    </a>
+  )
+}
