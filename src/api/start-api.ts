@@ -15,6 +15,7 @@ import { createConsoleRoutes } from './routers/console.ts'
 import { contentRoutes } from './routers/content.ts'
 import { contentWriteRoutes } from './routers/content-writes.ts'
 import { exportRoutes } from './routers/export.ts'
+import { healthRoutes } from './routers/health.ts'
 import { importRoutes } from './routers/import.ts'
 import { jobFileRoutes } from './routers/job-file.ts'
 import { jobImportRoutes } from './routers/job-import.ts'
@@ -45,6 +46,7 @@ export async function startApi(container: Container, address: ApiAddress): Promi
     ...projectRoutes(container, proofSecret),
     ...attachmentRoutes(container, proofSecret),
     ...attachedServerRoutes(container, proofSecret),
+    ...healthRoutes(container),
     ...roleRoutes(container),
     ...schemaRoutes(container),
     ...tokenRoutes(container),

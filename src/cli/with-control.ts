@@ -3,9 +3,9 @@ import type { Database } from '../database/database.ts'
 import { assertNotNewer, missingMigrations } from '../database/migrations.ts'
 import { openDatabase } from '../database/open-database.ts'
 import { openSession } from '../database/session-client.ts'
+import { findEmbeddedDatabase } from '../doctor/embedded-address.ts'
 import { databaseUnavailable, databaseUnsuitable } from '../errors.ts'
 import { createLogger } from '../logger.ts'
-import { findEmbeddedDatabase } from './doctor/embedded-address.ts'
 
 /**
  * Lends the database of the installation that is configured here, without its service.

@@ -41,7 +41,7 @@ export function JobView({ client, id }: { readonly client: Client; readonly id: 
   )
   return (
     <>
-      <h1>Job</h1>
+      <h1>{job ? subjectOf(job) : 'Job'}</h1>
       <Failure text={failure} />
       {job && <JobFacts job={job} />}
       {job && <JobActions key={job.id} client={client} job={job} />}
@@ -56,8 +56,6 @@ function JobFacts({ job }: { readonly job: Job }) {
   return (
     <>
       <dl>
-        <dt>What</dt>
-        <dd>{subjectOf(job)}</dd>
         <dt>Status</dt>
         <dd class={`status ${job.status}`} aria-live="polite">
           {job.status}

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { ArchiveFields, type ArchiveRules, keepOf } from './archive-fields.tsx'
 import { type Client, RequestError } from './client.ts'
 import { Failure } from './failure.tsx'
 import { readProjects } from './read-projects.ts'
@@ -18,25 +19,23 @@ interface FormProps {
   readonly onDone?: () => void
 }
 
-interface Fields {
+interface Fields extends ArchiveRules {
   readonly name: string
   readonly project: string
   readonly picked: Picked
   readonly timezone: string
-  readonly keepLast: string
-  readonly keepDays: string
-  readonly verify: boolean
 }
 
 const NEW: Fields = {
-  ...{ name: 'nightly', project: '', picked: USUAL, keepLast: '30', keepDays: '', verify: true },
+  ...{ name: 'nightly', project: '', picked: USUAL, keepLast: '30', keepDays: '', maxAgeHours: '36', verify: true },
   timezone: Intl.DateTimeFormat().resolvedOptions().timeZone,
 }
 
-const fieldsOf = ({ name, cron, timezone, keep, verify }: ScheduleDetail): Fields => ({
+const fieldsOf = ({ name, cron, timezone, keep, alarms, verify }: ScheduleDetail): Fields => ({
   ...{ name, timezone, verify, project: '', picked: fromCron(cron) },
   keepLast: String(keep.last ?? ''),
   keepDays: String(keep.days ?? ''),
+  maxAgeHours: String(alarms.maxAgeHours ?? ''),
 })
 
 /** Makes a schedule of exports, or changes one of either kind, by picking. */
@@ -47,11 +46,12 @@ export function ScheduleForm({ client, schedule, onDone }: FormProps) {
   const cron = toCron(fields.picked)
   const save = async (): Promise<void> => {
     const { name, timezone, verify } = fields
-    const keep = {
-      ...(fields.keepLast !== '' && { last: Number(fields.keepLast) }),
-      ...(fields.keepDays !== '' && { days: Number(fields.keepDays) }),
+    const alarms = {
+      ...schedule?.alarms,
+      maxAgeHours: fields.maxAgeHours === '' ? undefined : Number(fields.maxAgeHours),
     }
-    const settings = { name, cron, timezone, ...(schedule?.kind !== 'transfer' && { keep, verify }) }
+    const archives = schedule?.kind !== 'transfer' && { keep: keepOf(fields), alarms, verify }
+    const settings = { name, cron, timezone, ...archives }
     if (schedule) {
       await client.json(`/schedules/${schedule.id}`, { method: 'PATCH', json: settings })
       onDone?.()
@@ -90,7 +90,9 @@ export function ScheduleForm({ client, schedule, onDone }: FormProps) {
           ))}
         </datalist>
         <Preview client={client} cron={cron} timezone={fields.timezone} />
-        {schedule?.kind !== 'transfer' && <ArchiveFields fields={fields} set={set} />}
+        {schedule?.kind !== 'transfer' && (
+          <ArchiveFields client={client} scheduleId={schedule?.id} rules={fields} set={set} />
+        )}
         <p class="actions">
           <button type="submit" class="main" disabled={isBusy || (!schedule && fields.project === '')}>
             Save
@@ -250,38 +252,5 @@ function Preview({ client, cron, timezone }: PreviewProps) {
       )}
       {(refused ?? failure) !== undefined && <p class="failure">{refused ?? failure}</p>}
     </div>
-  )
-}
-
-function ArchiveFields({ fields, set }: { readonly fields: Fields; readonly set: (changed: Partial<Fields>) => void }) {
-  return (
-    <>
-      <label for="keep-last">Archives to keep (nothing: all)</label>
-      <input
-        id="keep-last"
-        type="number"
-        min="1"
-        max="10000"
-        value={fields.keepLast}
-        onInput={(event) => set({ keepLast: event.currentTarget.value })}
-      />
-      <label for="keep-days">And those of so many days</label>
-      <input
-        id="keep-days"
-        type="number"
-        min="1"
-        max="36500"
-        value={fields.keepDays}
-        onInput={(event) => set({ keepDays: event.currentTarget.value })}
-      />
-      <label>
-        <input
-          type="checkbox"
-          checked={fields.verify}
-          onChange={(event) => set({ verify: event.currentTarget.checked })}
-        />{' '}
-        Prove each archive by a restore
-      </label>
-    </>
   )
 }

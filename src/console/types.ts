@@ -5,7 +5,13 @@ import type { jobResultSchema, jobSchema } from '../contract/job.ts'
 import type { projectOverviewSchema } from '../contract/overview.ts'
 import type { keptSchema, projectSchema } from '../contract/project.ts'
 import type { roleSchema } from '../contract/role.ts'
-import type { nextRunsSchema, runSchema, scheduleDetailSchema, scheduleSchema } from '../contract/schedule.ts'
+import type {
+  keepPreviewSchema,
+  nextRunsSchema,
+  runSchema,
+  scheduleDetailSchema,
+  scheduleSchema,
+} from '../contract/schedule.ts'
 import type { callerSchema, createdTokenSchema, tokenSchema } from '../contract/token.ts'
 import type { ReadonlyDeep } from '../lib/readonly-deep.ts'
 
@@ -20,6 +26,7 @@ export type ProjectOverview = ReadonlyDeep<z.output<typeof projectOverviewSchema
 export type Run = ReadonlyDeep<z.output<typeof runSchema>>
 export type Schedule = ReadonlyDeep<z.output<typeof scheduleSchema>>
 export type ScheduleDetail = ReadonlyDeep<z.output<typeof scheduleDetailSchema>>
+export type KeepPreview = ReadonlyDeep<z.output<typeof keepPreviewSchema>>
 export type NextRuns = ReadonlyDeep<z.output<typeof nextRunsSchema>>
 export type Overview = ReadonlyDeep<z.output<typeof overviewSchema>>
 export type TableOverview = Overview['tables'][number]

@@ -60,7 +60,7 @@ export const runSchema = z
 
 export type RunStatus = z.output<typeof runSchema>['status']
 
-const keepSchema = z
+export const keepSchema = z
   .strictObject({
     last: z
       .int()
@@ -200,6 +200,21 @@ export const changedSchedule = z.strictObject({
   ping: newPing.nullable().optional().meta({ description: 'Replaces the one that there is; null takes it away.' }),
   verify: verify.optional(),
   enabled: z.boolean().optional(),
+})
+
+/** Which archives rules would let go of. */
+export const keepPreviewSchema = z.object({
+  archives: z
+    .array(
+      z.object({
+        jobId: id,
+        finishedAt: timeText,
+        provenAt: timeText.nullable(),
+        bytes: z.int().nonnegative(),
+        kept: z.boolean().meta({ description: 'Whether it would stay, if the rules counted now.' }),
+      }),
+    )
+    .meta({ description: 'Those that the schedule has, the newest first.' }),
 })
 
 /** When something would be due. */

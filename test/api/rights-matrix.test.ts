@@ -162,6 +162,8 @@ const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   getOpenApi: [{}],
   getDocs: [{}],
   whoAmI: [{}],
+  showStatus: [{}],
+  runDoctor: [{}],
   showOverview: [{}],
   listProjects: [{}],
   createProject: [{ request: body({ slug: 'made' }), answer: 201 }],
@@ -259,6 +261,7 @@ const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     { request: nightly(false), answer: 201 },
     { request: nightly(true), answer: 201, system: true },
   ],
+  previewKeep: [{ path: () => `/schedules/${ids.schedule}/keep-preview`, request: body({ last: 1 }) }],
   previewSchedule: [{ path: '/schedules/preview', request: body({ cron: '@daily' }) }],
   showSchedule: [{ path: () => `/schedules/${ids.schedule}` }],
   changeSchedule: [

@@ -1,8 +1,9 @@
 import type { z } from 'zod'
-import type { runSchema, scheduleDetailSchema, scheduleSchema } from '../../contract/schedule.ts'
+import type { keepPreviewSchema, runSchema, scheduleDetailSchema, scheduleSchema } from '../../contract/schedule.ts'
 import { nextRuns } from '../../jobs/schedules/cron.ts'
 import type { RunSummary } from '../../jobs/schedules/runs.ts'
 import type { Schedule, ScheduleRun } from '../../jobs/schedules/schedule.ts'
+import type { previewKeeping } from '../../jobs/schedules/settle.ts'
 import type { ReadonlyDeep } from '../../lib/readonly-deep.ts'
 import type { Ping } from '../../notifications/ping.ts'
 import { timeOrNull } from './job-body.ts'
@@ -58,6 +59,19 @@ export function toScheduleDetailBody(
 }
 
 export const schedulePath = ({ id: scheduleId }: Schedule): string => `/schedules/${scheduleId}`
+
+/** An archive, and whether rules would keep it. */
+export const toKeptBody = ({
+  jobId,
+  finishedAt,
+  provenAt,
+  bytes,
+  isKept,
+}: Awaited<ReturnType<typeof previewKeeping>>[number]): z.input<typeof keepPreviewSchema>['archives'][number] => ({
+  ...{ jobId, bytes, kept: isKept },
+  finishedAt: finishedAt.toISOString(),
+  provenAt: timeOrNull(provenAt),
+})
 
 const toRunBody = (run: ScheduleRun | undefined): z.input<typeof runSchema> | null => (run ? toShownRun(run) : null)
 

@@ -6,6 +6,8 @@ import { jobSchema } from '../../contract/job.ts'
 import { pageOf } from '../../contract/page.ts'
 import {
   changedSchedule,
+  keepPreviewSchema,
+  keepSchema,
   newSchedule,
   nextRunsSchema,
   scheduleDetailSchema,
@@ -28,6 +30,7 @@ import {
   findSchedule,
   listSchedules,
 } from '../../jobs/schedules/schedules.ts'
+import { previewKeeping } from '../../jobs/schedules/settle.ts'
 import { readPings } from '../../notifications/ping.ts'
 import type { Caller } from '../../projects/access.ts'
 import { findSelection } from '../../transfer/export/export-selection.ts'
@@ -36,7 +39,7 @@ import { jsonBody } from '../body.ts'
 import { pageQuery, readPage } from '../paging.ts'
 import { type BoundRoute, routesUnder } from '../route.ts'
 import { jobPath, toJobBody } from './job-body.ts'
-import { schedulePath, toScheduleBody, toScheduleDetailBody } from './schedule-body.ts'
+import { schedulePath, toKeptBody, toScheduleBody, toScheduleDetailBody } from './schedule-body.ts'
 import { prepareTransfer } from './transfer.ts'
 
 const route = routesUnder('Schedules')
@@ -81,6 +84,16 @@ const preview = route('POST /schedules/preview', {
   access: { by: 'token' },
   body: jsonBody(timingRequest),
   answers: { 200: json(nextRunsSchema, 'The next times.') },
+})
+
+const previewKeep = route('POST /schedules/{id}/keep-preview', {
+  operationId: 'previewKeep',
+  summary: 'Says which archives rules would let go of; changes nothing',
+  description: 'As if the rules counted now. With them, the archives go once a newer run has succeeded.',
+  access: { by: 'asker', of: 'schedule' },
+  params,
+  body: jsonBody(keepSchema),
+  answers: { 200: json(keepPreviewSchema, 'The archives of the schedule, and which would stay.') },
 })
 
 const show = route('GET /schedules/{id}', {
@@ -155,6 +168,11 @@ export function scheduleRoutes(container: Container): readonly BoundRoute<Caller
     preview.handle<Caller>(async ({ body }) => {
       const times = nextRuns(body, new Date(), NEXT_RUNS)
       return { status: 200, body: { nextRuns: times.map((time) => time.toISOString()) } }
+    }),
+    previewKeep.handle<Caller>(async ({ params: { id: scheduleId }, body, caller }) => {
+      await findSchedule(database, caller, scheduleId)
+      const archives = (await previewKeeping(database, scheduleId, body)).map(toKeptBody)
+      return { status: 200, body: { archives } }
     }),
     show.handle<Caller>(async ({ params: { id: scheduleId }, caller }) => {
       return { status: 200, body: await detailOf(await findSchedule(database, caller, scheduleId)) }

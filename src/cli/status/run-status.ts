@@ -1,10 +1,10 @@
+import { readStatus, type ScheduleStatus, type Status } from '../../doctor/read-status.ts'
 import { formatBytes, formatCounted } from '../../lib/units.ts'
 import type { CommandContext } from '../environment.ts'
 import { EXIT } from '../exit-codes.ts'
 import { printResult, type ResultOptions } from '../terminal/result.ts'
 import { formatFields, formatTable } from '../terminal/table.ts'
 import { withControl } from '../with-control.ts'
-import { readStatus, type ScheduleStatus, type Status } from './read-status.ts'
 
 /**
  * `status`: says on one screen how the installation that is configured here does.

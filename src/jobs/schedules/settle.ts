@@ -1,3 +1,5 @@
+import type { Keep } from '../../contract/schedule.ts'
+import { readClock } from '../../database/clock.ts'
 import type { Database, Queryable, Transaction } from '../../database/database.ts'
 import type { Logger } from '../../logger.ts'
 import { noteShrunk } from './alarms.ts'
@@ -64,10 +66,34 @@ async function releaseArchives(
   logger.info({ scheduleId, artifacts: ids }, 'archives of a schedule were let go of')
 }
 
+/** An archive of a schedule. */
+interface ScheduleArchive extends KeptArchive {
+  readonly jobId: string
+  readonly bytes: number
+}
+
+/**
+ * What rules would let go of if they counted now, of the archives that there are; a schedule itself does so after a newer run
+ * has succeeded.
+ *
+ * @returns the archives, the newest first.
+ */
+export async function previewKeeping(
+  control: Queryable,
+  scheduleId: string,
+  keep: Keep,
+): Promise<readonly (ScheduleArchive & { readonly isKept: boolean })[]> {
+  const archives = await listArchives(control, scheduleId)
+  const superfluous = new Set(selectSuperfluous(archives, keep, await readClock(control)))
+  return archives
+    .toSorted((a, b) => b.finishedAt.getTime() - a.finishedAt.getTime())
+    .map((archive) => ({ ...archive, isKept: !superfluous.has(archive) }))
+}
+
 /** The archives of a schedule's runs that succeeded, as far as they are still there. */
-const listArchives = (control: Queryable, scheduleId: string): Promise<KeptArchive[]> =>
-  control.$queryRaw<KeptArchive[]>`
-    SELECT artifact.id, job.finished_at AS "finishedAt", artifact.proven_at AS "provenAt",
+const listArchives = (control: Queryable, scheduleId: string): Promise<ScheduleArchive[]> =>
+  control.$queryRaw<ScheduleArchive[]>`
+    SELECT artifact.id, job.id AS "jobId", coalesce(artifact.bytes, 0)::float8 AS bytes, job.finished_at AS "finishedAt", artifact.proven_at AS "provenAt",
            artifact.damaged_at IS NOT NULL AS "isDamaged"
       FROM control.artifact JOIN control.job ON job.id = artifact.job_id
      WHERE job.schedule_id = ${scheduleId}::uuid AND job.status = 'succeeded'

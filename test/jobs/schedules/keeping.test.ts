@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
 import { settleRuns } from '../../../src/jobs/schedules/settle.ts'
 import { sweepJobs } from '../../../src/jobs/sweep.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -25,6 +26,8 @@ const keptOf = async ({ id }: SeenSchedule): Promise<string[]> => {
   return rows.map(({ job }) => job)
 }
 
+const previewSchema = z.object({ archives: z.array(z.object({ jobId: z.string(), kept: z.boolean() })) })
+
 const lastJobOf = ({ lastRun }: SeenSchedule): string => lastRun?.jobId ?? ''
 
 test('a run that succeeded lets older archives go, from the store too, and one that failed lets none go', async () => {
@@ -37,6 +40,22 @@ test('a run that succeeded lets older archives go, from the store too, and one t
   await eventually(() =>
     wharf.database.query('SELECT state FROM control.artifact WHERE job_id = $1', [jobs[0]]),
   ).toEqual([{ state: 'removed' }])
+
+  const preview = async (keep: object) => {
+    const { status, json } = await wharf.root.post(`/schedules/${schedule.id}/keep-preview`, { json: keep })
+    expect(status).toBe(200)
+    return previewSchema.parse(json).archives.map(({ jobId, kept }) => [jobId, kept])
+  }
+  // Before rules are saved, they say what they would let go of; and nothing goes.
+  expect(await preview({ last: 1 })).toEqual([
+    [jobs[2], true],
+    [jobs[1], false],
+  ])
+  expect(await preview({})).toEqual([
+    [jobs[2], true],
+    [jobs[1], true],
+  ])
+  expect(await keptOf(schedule)).toEqual(jobs.slice(1))
 
   await wharf.root.post('/projects/shop/stages', { json: { slug: 'draft' } })
   const narrowed = { projects: [{ slug: 'shop', stages: ['draft'] }] }

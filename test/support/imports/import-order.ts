@@ -19,7 +19,7 @@ export const IMPORT_ORDER: readonly (readonly string[])[] = [
   ['content', 'jobs', 'transfer'],
   ['backup', 'processes'],
   ['lifecycle.ts'],
-  ['container.ts'],
+  ['container.ts', 'doctor'],
   ['api', 'workers'],
   ['recovery'],
   ['cli'],

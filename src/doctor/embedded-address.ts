@@ -1,7 +1,7 @@
 import { join } from 'node:path'
-import { readCredentials } from '../../database/embedded/credentials.ts'
-import { embeddedUrl, forgetPostgresVariables } from '../../database/embedded/embedded-postgres.ts'
-import { readFileIfThere } from '../../lib/read-file-if-there.ts'
+import { readCredentials } from '../database/embedded/credentials.ts'
+import { embeddedUrl, forgetPostgresVariables } from '../database/embedded/embedded-postgres.ts'
+import { readFileIfThere } from '../lib/read-file-if-there.ts'
 
 /**
  * The address of the embedded database of a data folder, as its server wrote it down.

@@ -1,9 +1,9 @@
-import { findLastBackup } from '../../backup/installation.ts'
-import type { Config } from '../../config.ts'
-import type { Database } from '../../database/database.ts'
-import { type RunSummary, summariseRuns } from '../../jobs/schedules/runs.ts'
-import { findProcesses, type ServiceProcess } from '../../processes/signs-of-life.ts'
-import { checkRedis } from '../doctor/check-redis.ts'
+import { findLastBackup } from '../backup/installation.ts'
+import type { Config } from '../config.ts'
+import type { Database } from '../database/database.ts'
+import { type RunSummary, summariseRuns } from '../jobs/schedules/runs.ts'
+import { findProcesses, type ServiceProcess } from '../processes/signs-of-life.ts'
+import { checkRedis } from './check-redis.ts'
 
 /** A schedule, and how its runs went. Times are ISO 8601. */
 export interface ScheduleStatus {

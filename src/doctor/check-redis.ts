@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
-import type { Config } from '../../config.ts'
+import type { Config } from '../config.ts'
 import { type Checked, check, fault, ok } from './check.ts'
 
 /** The oldest major version of Redis that the queue is tried on. */

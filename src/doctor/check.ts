@@ -1,6 +1,6 @@
-import { isAppError } from '../../errors.ts'
-import { maskPasswords } from '../../lib/mask-passwords.ts'
-import { within } from '../../lib/within.ts'
+import { isAppError } from '../errors.ts'
+import { maskPasswords } from '../lib/mask-passwords.ts'
+import { within } from '../lib/within.ts'
 
 /** How long one check may take, in milliseconds. */
 const CHECK_MS = 30_000
