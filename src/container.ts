@@ -2,6 +2,7 @@ import { Redis } from 'ioredis'
 import type { ArtifactStore } from './artifacts/artifact-store.ts'
 import { createArtifactStore } from './artifacts/create-artifact-store.ts'
 import type { Config } from './config.ts'
+import { type CacheLookups, createCacheLookups } from './content/cache-lookups.ts'
 import { type Content, createContent } from './content/content.ts'
 import { createRedisCache } from './content/redis-cache.ts'
 import { createMemoryCache, layerCaches, type ResponseCache } from './content/response-cache.ts'
@@ -131,6 +132,8 @@ export interface Container {
   readonly jobTimings: JobTimings
   /** Counts those that end in this process. */
   readonly endedJobs: EndedJobs
+  /** Counts how often this process had an answer about rows already. */
+  readonly cacheLookups: CacheLookups
   /** Counts the notifications that this process sends. */
   readonly deliveryCounts: DeliveryCounts
   /** Where this process keeps uploads while it checks and loads them. */
@@ -186,13 +189,14 @@ export async function createContainer(options: {
   const watcher = createJobWatcher(control, { watchMs: jobTimings.watchMs, logger })
   lifecycle.onClose('watcher', watcher.close)
   const projectDatabase = createProjectDatabases({ control: control.prisma, seal, logins, attached })
+  const cacheLookups = createCacheLookups()
   const content = createContent({
     control,
     system: control,
     logins,
     projectDatabase,
     rootTokenHash,
-    cache: openResponseCache(config, logger, lifecycle),
+    cache: cacheLookups.counting(openResponseCache(config, logger, lifecycle)),
     limits: { timeoutMs: config.queryTimeoutMs, maxRows: config.maxRows, maxBytes: MAX_ANSWER_BYTES },
     onLogProblem: createLogRepair({ projectDatabase, logger }),
   })
@@ -220,8 +224,7 @@ export async function createContainer(options: {
     artifacts,
     queueBackend,
     queue,
-    watcher,
-    jobTimings,
+    ...{ watcher, jobTimings, cacheLookups },
     ...{ endedJobs: createEndedJobs(), deliveryCounts: createDeliveryCounts() },
     spoolFolder: await openSpoolFolder(config.dataDir),
   }

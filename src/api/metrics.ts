@@ -1,13 +1,16 @@
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { findLastBackup } from '../backup/installation.ts'
+import type { CacheLookups } from '../content/cache-lookups.ts'
 import type { Database } from '../database/database.ts'
 import { Prisma } from '../database/generated/client.ts'
 import type { EndedJobs } from '../jobs/ended-jobs.ts'
 import type { JobQueue } from '../jobs/queue.ts'
-import { type RunSummary, summariseRuns } from '../jobs/schedules/runs.ts'
 import { within } from '../lib/within.ts'
 import type { DeliveryCounts } from '../notifications/delivery-counts.ts'
+import { addConnectionMetrics, type ConnectionServices } from './connection-metrics.ts'
+import { type AddGauge, type Figures, secondsOf } from './figures.ts'
 import type { ReadinessCheck, ReadinessChecks } from './readiness.ts'
+import { addScheduleMetrics } from './schedule-metrics.ts'
 
 /** A request that has been answered, one way or the other. */
 export interface AnsweredRequest {
@@ -28,16 +31,12 @@ const BUCKETS_SECONDS = [0.005, 0.025, 0.1, 0.5, 1, 5, 30, 120, 600]
 /** How long any one figure may take, in milliseconds: less than Prometheus waits for all. */
 const READ_MS = 5_000
 
-type Figures = readonly (readonly [labels: Readonly<Record<string, string>>, value: number])[]
-
-/** Adds a figure that is asked for each time that somebody asks for all. */
-type AddGauge = (name: string, help: string, labelNames: readonly string[], read: () => Promise<Figures>) => void
-
-export interface MetricsServices {
+export interface MetricsServices extends ConnectionServices {
   readonly control: Database
   readonly queue: JobQueue
   readonly endedJobs: EndedJobs
   readonly deliveryCounts: DeliveryCounts
+  readonly cacheLookups: CacheLookups
   /** What the process depends on, by name. */
   readonly checks: ReadinessChecks
 }
@@ -46,13 +45,15 @@ export interface MetricsServices {
  * Figures for Prometheus. Those about jobs and schedules are taken from the records when somebody asks, so that every
  * process gives the same, whichever process works on them; where the database does not answer, they are left out.
  */
-export function createMetrics({ control, queue, endedJobs, deliveryCounts, checks }: MetricsServices): Metrics {
+export function createMetrics(services: MetricsServices): Metrics {
+  const { control, queue, endedJobs, deliveryCounts, cacheLookups, checks } = services
   const registry = new Registry()
   const registers = [registry]
   // Under the names that they have everywhere, for dashboards that are there already.
   collectDefaultMetrics({ register: registry })
   for (const name of GAUGES_NAMED_AS_COUNTERS) registry.removeSingleMetric(name)
-  for (const metric of [...endedJobs.metrics, ...deliveryCounts.metrics]) registry.registerMetric(metric)
+  for (const metric of [...endedJobs.metrics, ...deliveryCounts.metrics, ...cacheLookups.metrics])
+    registry.registerMetric(metric)
   const requests = new Histogram({
     name: 'wharf_http_request_duration_seconds',
     help: 'How long requests took, to the last byte of the answer.',
@@ -85,6 +86,8 @@ export function createMetrics({ control, queue, endedJobs, deliveryCounts, check
   addJobMetrics(addGauge, control)
   addScheduleMetrics(addGauge, control)
   addNotificationMetrics(addGauge, control)
+  addConnectionMetrics(addGauge, services)
+  addLogMetrics(addGauge, control)
   addGauge(
     'wharf_backup_last_success_timestamp_seconds',
     'Since when the last backup of Wharf itself stands; left out where there is none.',
@@ -161,72 +164,21 @@ function addNotificationMetrics(addGauge: AddGauge, { prisma }: Database): void 
   )
 }
 
-/**
- * Figures about schedules that are enabled, by their ids: what an alarm about a backup that has stopped working needs.
- * They reveal nothing but its name about a schedule, since `/metrics` needs no token.
- */
-function addScheduleMetrics(addGauge: AddGauge, { prisma }: Database): void {
-  const select = { id: true, name: true, kind: true, verify: true } as const
-  const findEnabled = () => prisma.schedule.findMany({ where: { enabled: true }, select })
+/** About the event logs of stages in Wharf's own database, which are in one table. */
+function addLogMetrics(addGauge: AddGauge, { prisma }: Database): void {
+  addGauge('wharf_event_log_bytes', 'What event logs take on the disk of PostgreSQL, with indexes.', [], async () => {
+    const [row] = await prisma.$queryRaw<{ bytes: number }[]>`
+      SELECT (pg_total_relation_size('system.event') + pg_total_relation_size('system.transaction'))::float8 AS bytes`
+    return row ? [[{}, row.bytes]] : []
+  })
   addGauge(
-    'wharf_schedule_info',
-    'What an enabled schedule is called; always 1.',
-    ['schedule', 'name', 'kind'],
+    'wharf_event_log_events',
+    'Events in these logs, as PostgreSQL estimates it; left out where autovacuum has not looked yet.',
+    [],
     async () => {
-      const enabled = await findEnabled()
-      return enabled.map(({ id, name, kind }) => [{ schedule: id, name, kind }, 1])
+      const [row] = await prisma.$queryRaw<{ events: number }[]>`
+        SELECT reltuples::float8 AS events FROM pg_class WHERE oid = 'system.event'::regclass AND reltuples >= 0`
+      return row ? [[{}, row.events]] : []
     },
   )
-  const ofSchedules =
-    (figureOf: (runs: RunSummary, verify: boolean) => number | undefined) => async (): Promise<Figures> => {
-      const enabled = await findEnabled()
-      const summaries = await summariseRuns(
-        prisma,
-        enabled.map(({ id }) => id),
-      )
-      return enabled.flatMap(({ id, verify }) => {
-        const runs = summaries.get(id)
-        const figure = runs && figureOf(runs, verify)
-        return figure === undefined ? [] : [[{ schedule: id }, figure] as const]
-      })
-    }
-  addGauge(
-    'wharf_schedule_last_success_timestamp_seconds',
-    'When the last run that succeeded ended; 0 where none has.',
-    ['schedule'],
-    ofSchedules(({ lastSuccess }) => secondsOf(lastSuccess?.finishedAt)),
-  )
-  addGauge(
-    'wharf_schedule_last_proven_timestamp_seconds',
-    'When an archive was last restored, and was the same; 0 where none was, left out where none is to be.',
-    ['schedule'],
-    ofSchedules(({ lastProven }, verify) => (verify ? secondsOf(lastProven?.provenAt) : undefined)),
-  )
-  addGauge(
-    'wharf_schedule_last_run_failed',
-    'Whether the last run failed: 1 or 0.',
-    ['schedule'],
-    ofSchedules(({ last }) => (last?.status === 'failed' ? 1 : 0)),
-  )
-  addGauge(
-    'wharf_schedule_last_incomplete',
-    'Whether what the last run that succeeded made lacks rows: 1 or 0; left out where that is not known.',
-    ['schedule'],
-    ofSchedules(({ lastSuccess }) => toFigure(lastSuccess?.lacksRows)),
-  )
-  addGauge(
-    'wharf_schedule_last_gone',
-    'How much of what the patterns of a schedule stand for the last run that succeeded did not have, since it is gone or ' +
-      'could not be attached; left out where it has no patterns.',
-    ['schedule'],
-    ofSchedules(({ lastSuccess }) => {
-      const matched = lastSuccess?.matched
-      return matched ? matched.goneProjects.length + matched.refused.length : undefined
-    }),
-  )
 }
-
-const toFigure = (flag: boolean | null | undefined): number | undefined =>
-  flag === null || flag === undefined ? undefined : Number(flag)
-
-const secondsOf = (time: Date | null | undefined): number => (time ? time.getTime() / 1_000 : 0)

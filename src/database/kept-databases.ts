@@ -1,3 +1,4 @@
+import type pg from 'pg'
 import type { Database } from './database.ts'
 
 /** How many databases are kept ready while nobody uses them. */
@@ -12,6 +13,8 @@ export interface KeptDatabases<Use extends string> {
   of(owner: string, use: Use, open: () => Database): Database
   /** One that is kept. */
   opened(owner: string, use: Use): Database | undefined
+  /** The pools that are kept for a use, of all owners. */
+  pools(use: Use): readonly pg.Pool[]
   /** Gives up all of an owner. Connections that are in use end when their users have given them back. */
   forget(owner: string): void
   closeAll(): Promise<void>
@@ -76,6 +79,7 @@ export function keepDatabases<Use extends string>(
       if (database) keep(key, database)
       return database
     },
+    pools: (use) => [...ready].flatMap(([key, { database }]) => (key.endsWith(keyOf('', use)) ? [database.pool] : [])),
     forget(owner) {
       void Promise.allSettled(uses.map((use) => close(keyOf(owner, use))))
     },

@@ -1,3 +1,4 @@
+import type pg from 'pg'
 import { MAX_HELPING_SESSIONS } from '../config.ts'
 import type { Database, OpenDatabase } from './database.ts'
 import { keepDatabases } from './kept-databases.ts'
@@ -33,6 +34,8 @@ export interface LoginDatabases {
   of(login: Login, use: LoginUse): Database
   /** The same without its password, where it is open already. */
   opened(name: string, use: LoginUse): Database | undefined
+  /** The pools that are open for a use, of whichever login. */
+  pools(use: LoginUse): readonly pg.Pool[]
   /** Gives up a login that was dropped. Connections that are in use end when their users have given them back. */
   forget(name: string): void
   closeAll(): Promise<void>

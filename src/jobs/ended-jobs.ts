@@ -7,6 +7,8 @@ export interface EndedJobs {
   readonly metrics: readonly Metric[]
   /** Counts a job where its status is one of those that jobs end with. */
   count(job: { readonly kind: JobKind; readonly status: JobStatus }): void
+  /** Counts bytes of the archive that a job which succeeded has written, or read. */
+  addBytes(kind: JobKind, bytes: number): void
   /** Records how long an attempt took with which a job ended. */
   time(job: { readonly kind: JobKind; readonly status: JobStatus }, seconds: number): void
 }
@@ -23,6 +25,13 @@ export function createEndedJobs(): EndedJobs {
   })
   // A rate needs a value before the first.
   for (const kind of JOB_KINDS) for (const status of ENDED) counter.inc({ kind, status }, 0)
+  const bytesMoved = new Counter({
+    name: 'wharf_job_bytes_total',
+    help: 'Bytes of the archives of jobs that have succeeded in this process, as they are sent or kept.',
+    labelNames: ['kind'],
+    registers: [],
+  })
+  for (const kind of JOB_KINDS) bytesMoved.inc({ kind }, 0)
   const durations = new Histogram({
     name: 'wharf_job_attempt_duration_seconds',
     help: 'How long the attempts took with which jobs ended in this process.',
@@ -31,10 +40,11 @@ export function createEndedJobs(): EndedJobs {
     registers: [],
   })
   return {
-    metrics: [counter, durations],
+    metrics: [counter, bytesMoved, durations],
     count({ kind, status }) {
       if (ENDED.has(status)) counter.inc({ kind, status })
     },
+    addBytes: (kind, bytes) => bytesMoved.inc({ kind }, bytes),
     time({ kind, status }, seconds) {
       if (ENDED.has(status)) durations.observe({ kind, status }, seconds)
     },

@@ -86,6 +86,7 @@ export async function runAttempt(container: Container, id: string, stopping: Abo
   try {
     await work(container, job, { signal, progress })
     log.info('job succeeded')
+    container.endedJobs.addBytes(job.kind, progress.current().bytes)
     return noteEnd(endedAs('succeeded'))
   } catch (error) {
     ended.abort()

@@ -1,3 +1,4 @@
+import type pg from 'pg'
 import type { AllowedHosts } from '../../allowed-hosts.ts'
 import type { Database, OpenDatabase, Queryable } from '../../database/database.ts'
 import { keepDatabases } from '../../database/kept-databases.ts'
@@ -18,6 +19,8 @@ export interface AttachedDatabases {
    *   more; ATTACHED_FAILED where it cannot be reached.
    */
   of(project: Pick<Project, 'id' | 'slug'>, use: LoginUse): Promise<ProjectDatabase>
+  /** The pools that are open for a use, of whichever project. */
+  pools(use: LoginUse): readonly pg.Pool[]
   /** Gives up a project that was detached. Connections that are in use end when their users have given them back. */
   forget(projectId: string): void
   closeAll(): Promise<void>
@@ -72,6 +75,7 @@ export function createAttachedDatabases(options: {
         throw attachedFailure(attachment.name, error)
       }
     },
+    pools: kept.pools,
     forget(projectId) {
       const key = keys.get(projectId)
       keys.delete(projectId)
