@@ -1,8 +1,7 @@
-import { createReadStream, createWriteStream } from 'node:fs'
-import { pipeline } from 'node:stream/promises'
 import { request } from 'undici'
 import { z } from 'zod'
 import type { Coding } from '../../src/lib/coding.ts'
+import { quote, runShell } from './commands.ts'
 import type { BenchService } from './start-service.ts'
 
 export const PROJECT = 'bench'
@@ -25,38 +24,34 @@ export async function createToken(service: BenchService, role: string): Promise<
   return z.object({ token: z.string() }).parse(JSON.parse(answer)).token
 }
 
-/** Exports the bench's project into a file, compressed or plain. @param jobs sessions that read; the service decides where it is undefined. */
-export async function exportToFile(
+/**
+ * Exports the bench's project into a file, compressed or plain, as users do: by curl, which takes little of the processors.
+ *
+ * @param jobs sessions that read; the service decides where it is undefined.
+ */
+export const exportToFile = (
   service: BenchService,
   coding: Coding | 'plain',
   path: string,
   jobs?: number,
-): Promise<void> {
-  const { statusCode, body } = await request(`${service.url}/export`, {
-    method: 'POST',
-    headers: {
-      ...service.headers,
-      'content-type': 'application/json',
-      ...(coding !== 'plain' && { 'content-encoding': coding }),
-    },
-    body: JSON.stringify({ projects: [{ slug: PROJECT, system: false }], jobs }),
-    bodyTimeout: 0,
-  })
-  if (statusCode !== 200) throw new Error(`the export answered ${statusCode}: ${await body.text()}`)
-  await pipeline(body, createWriteStream(path))
-}
+): Promise<void> =>
+  curl(service, '/export', [
+    ...['--header', 'content-type: application/json'],
+    ...(coding === 'plain' ? [] : ['--header', `content-encoding: ${coding}`]),
+    ...['--data', JSON.stringify({ projects: [{ slug: PROJECT, system: false }], jobs })],
+    ...['--output', path],
+  ])
 
 /** Imports an archive, compressed with gzip, over what the bench's project has. */
-export async function importFile(service: BenchService, path: string): Promise<void> {
-  const { statusCode, body } = await request(`${service.url}/import?targetSlug=${PROJECT}`, {
-    method: 'POST',
-    headers: { ...service.headers, 'content-type': 'application/x-ndjson', 'content-encoding': 'gzip' },
-    body: createReadStream(path, { highWaterMark: 256 * 1024 }),
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  })
-  const text = await body.text()
-  if (statusCode !== 200) throw new Error(`the import answered ${statusCode}: ${text}`)
+export const importFile = (service: BenchService, path: string): Promise<void> =>
+  curl(service, `/import?targetSlug=${PROJECT}`, [
+    ...['--header', 'content-type: application/x-ndjson', '--header', 'content-encoding: gzip', '--header', 'expect:'],
+    ...['--request', 'POST', '--upload-file', path],
+  ])
+
+function curl({ url, headers }: BenchService, path: string, options: readonly string[]): Promise<void> {
+  const ours = Object.entries(headers).flatMap(([name, value]) => ['--header', `${name}: ${value}`])
+  return runShell(['curl', '--silent', '--show-error', '--fail', ...ours, ...options, url + path].map(quote).join(' '))
 }
 
 async function post({ url, headers }: BenchService, path: string, contentType: string, body: string): Promise<string> {

@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import { type ConnectionOptions, checkServerIdentity } from 'node:tls'
 import type pg from 'pg'
 import type { Encryption, ServerConnection } from './address/server-connection.ts'
-import { lookupSocket } from './lookup-socket.ts'
+import { socketMaker } from './database-socket.ts'
 
 /** What connections are made to: a connection string as `DATABASE_URL` has it, or an address that was resolved. */
 export type ConnectionTarget = string | ServerConnection
@@ -21,7 +21,9 @@ export class PasswordMissing extends Error {
  * of the environment nor password files change it; of a connection string, `PGOPTIONS` does not.
  */
 export function clientConfigOf(target: ConnectionTarget): pg.ClientConfig {
-  if (typeof target === 'string') return { connectionString: target, ...optionsOf(optionsInString(target)) }
+  if (typeof target === 'string') {
+    return { connectionString: target, stream: socketMaker(undefined), ...optionsOf(optionsInString(target)) }
+  }
   const { host, hostAddress, port, user, password, database, encryption, options, lookup } = target
   return {
     host: hostAddress ?? host,
@@ -34,7 +36,7 @@ export function clientConfigOf(target: ConnectionTarget): pg.ClientConfig {
     sslnegotiation: encryption !== false && encryption.isDirect ? 'direct' : 'postgres',
     client_encoding: 'UTF8',
     ...optionsOf(options),
-    ...(lookup && { stream: () => lookupSocket(lookup) }),
+    stream: socketMaker(lookup),
     ...(target.needsChannelBinding && { enableChannelBinding: true }),
     ...(target.applicationName !== undefined && { application_name: target.applicationName }),
     ...(target.connectTimeoutMs !== undefined && { connectionTimeoutMillis: target.connectTimeoutMs }),

@@ -3,8 +3,8 @@ import { constants, createGzip, type ZlibReset } from 'node:zlib'
 import type { Coding } from './coding.ts'
 import { NO_ZSTD, zstd } from './zstd.ts'
 
-/** Of each piece of what is compressed. */
-const OUTPUT_CHUNK_BYTES = 64 * 1024
+/** Of each piece of what is compressed: mostly room for a block of rows, so that one call of zlib is enough. */
+const OUTPUT_CHUNK_BYTES = 512 * 1024
 
 /** A member of gzip ends with how many bytes were compressed to it. */
 const SIZE_BYTES = 4
@@ -49,7 +49,8 @@ export class BlockCompressor {
       if (block.length > 0) stream.write(block)
       stream.flush(end, resolve)
     })
-    const member = Buffer.concat(this.#pieces.splice(0))
+    const pieces = this.#pieces.splice(0)
+    const member = pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces)
     if (!isWhole(member, block)) throw new Error('zlib has given less than the whole')
     beginNext()
     return member

@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream'
 import type pg from 'pg'
+import { DatabaseSocket } from '../database/database-socket.ts'
 import { isTurnOver } from '../lib/give-way.ts'
 import { GrowingBuffer } from '../lib/growing-buffer.ts'
 import { ReusedMemory } from '../lib/reused-memory.ts'
@@ -132,7 +133,8 @@ class PortalQuery implements pg.Submittable {
       else if (isTurnOver()) this.#giveWay(stream)
     }
     stream.removeListener('data', listener)
-    stream.on('data', read)
+    if (stream instanceof DatabaseSocket) stream.lendBytes(read)
+    else stream.on('data', read)
     this.#stream = stream
     const { name } = this.#portal
     connection.execute({ portal: name, rows: 0 })
@@ -169,7 +171,8 @@ class PortalQuery implements pg.Submittable {
   #giveBack(read: DataListener, listener: DataListener): void {
     const stream = this.#stream
     this.#stream = undefined
-    stream?.removeListener('data', read)
+    if (stream instanceof DatabaseSocket) stream.lendBytes(undefined)
+    else stream?.removeListener('data', read)
     stream?.on('data', listener)
     stream?.resume()
   }

@@ -9,6 +9,7 @@ import { unreadableText } from '../../database/unreadable-text.ts'
 import { AppError, conflict } from '../../errors.ts'
 import type { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
 import { paced } from '../../lib/paced.ts'
+import { letHeapGrow } from '../../lib/runtime.ts'
 import type { FindRoles } from '../../projects/role-names.ts'
 import type { NotExported } from '../structure/lines.ts'
 import { type DeclaredProject, declareTables, StageMoved } from './declare-tables.ts'
@@ -102,9 +103,11 @@ export async function openExport<T>(
     },
   }
   signal?.addEventListener('abort', endOpening, { once: true })
+  const stopGrowing = letHeapGrow()
   try {
     return await untilOpened(state, () => open(opening))
   } finally {
+    stopGrowing()
     signal?.removeEventListener('abort', endOpening)
   }
 }
