@@ -77,6 +77,19 @@ export const BOUNDS = {
     sentence: "The slowest hundredth of either waits less than four times as long as the bare handler's.",
     maxRatio: 4,
   },
+  newPages: {
+    sentence:
+      'Pages of 20 rows that nobody has asked for are given at 0.7 or more of the rate of a bare Express handler that runs the same prepared statement through pg.',
+    minRatio: 0.7,
+  },
+  newRows: {
+    sentence: 'The same goes for a row by its key.',
+    minRatio: 0.7,
+  },
+  newDelay: {
+    sentence: "The slowest hundredth of either waits less than twice as long as that handler's.",
+    maxRatio: 2,
+  },
   smallJobs: {
     sentence:
       'Small exports as jobs take at most twice as long as the same exports asked for with clients that wait, as many at once.',

@@ -1,9 +1,8 @@
 import autocannon from 'autocannon'
-import pg from 'pg'
 import { request } from 'undici'
-import { z } from 'zod'
 import { BOUNDS, type Measurement } from './bounds.ts'
 import { startBareHandler } from './support/bare-handler.ts'
+import { startBareReader } from './support/bare-reader.ts'
 import type { BenchRun } from './support/bench-run.ts'
 import { printTable } from './support/print-table.ts'
 import { SAMPLE_TABLE } from './support/sample-table.ts'
@@ -28,7 +27,7 @@ interface Pair {
 
 /**
  * Measures the content endpoint beside a bare Express handler that answers the same bytes: when nothing has changed, and
- * when the answer is known. As the service is by default: with a token, request ids, security headers and access log.
+ * when the answer is known; and beside one that runs the same statement, when it is not. As the service is by default: with a token, request ids, security headers and access log.
  */
 export async function measureContent(bench: BenchRun, rows: number): Promise<Measurement[]> {
   return bench.withService(
@@ -38,9 +37,9 @@ export async function measureContent(bench: BenchRun, rows: number): Promise<Mea
       const { headers: answered } = await request(url, { headers })
       const unchanged = await inTurns(url, { ...headers, 'x-service-ref': String(answered['x-service-ref']) }, 304)
       const cached = await inTurns(url, headers, 200)
-      const uncached = await load(service, headers, rows)
-      const direct = await loadDirectly(bench, rows)
-      return report({ unchanged, cached, uncached, direct })
+      const newPages = await newInTurns(bench, service, headers, page(rows))
+      const newRows = await newInTurns(bench, service, headers, single(rows))
+      return report({ unchanged, cached, newPages, newRows })
     },
     { logLevel: 'info' },
   )
@@ -50,17 +49,21 @@ export async function measureContent(bench: BenchRun, rows: number): Promise<Mea
 async function inTurns(url: string, headers: Readonly<Record<string, string>>, status: number): Promise<Pair> {
   const bare = await startBareHandler(url, headers)
   if (bare.status !== status) throw new Error(`${bare.status}, and not ${status}, is the answer`)
-  const figures: { wharf: Figures[]; bare: Figures[] } = { wharf: [], bare: [] }
   try {
-    for (let round = 0; round <= REPEATS; round += 1) {
-      const pair = { wharf: await fire(url, headers), bare: await fire(bare.url, headers) }
-      // The first warms both up.
-      if (round === 0) continue
-      figures.wharf.push(pair.wharf)
-      figures.bare.push(pair.bare)
-    }
+    return await repeatBoth({ wharf: () => fire(url, headers), bare: () => fire(bare.url, headers) })
   } finally {
     await bare.stop()
+  }
+}
+
+async function repeatBoth(fires: Readonly<Record<keyof Pair, () => Promise<Figures>>>): Promise<Pair> {
+  const figures: { wharf: Figures[]; bare: Figures[] } = { wharf: [], bare: [] }
+  for (let round = 0; round <= REPEATS; round += 1) {
+    const pair = { wharf: await fires.wharf(), bare: await fires.bare() }
+    // The first warms both up.
+    if (round === 0) continue
+    figures.wharf.push(pair.wharf)
+    figures.bare.push(pair.bare)
   }
   return { wharf: middle(figures.wharf), bare: middle(figures.bare) }
 }
@@ -76,55 +79,64 @@ async function fire(url: string, headers: Readonly<Record<string, string>>): Pro
   return { perSecond: result.requests.average, p99Ms: result.latency.p99 }
 }
 
-/** Pages that nobody has asked for before. */
-async function load({ url }: BenchService, headers: Readonly<Record<string, string>>, rows: number): Promise<Figures> {
+/**
+ * Pages that nobody has asked for before, in turns with a bare Express handler that runs the same prepared statement through
+ * `pg`.
+ *
+ * @param query of the `next`th page, whose filters are the same for all.
+ */
+async function newInTurns(
+  bench: BenchRun,
+  wharf: BenchService,
+  headers: Readonly<Record<string, string>>,
+  query: (next: number) => Query,
+): Promise<Pair> {
+  const bare = await startBareReader(bench, query(0))
   let next = 0
-  const path = (): string =>
-    `/content/${PROJECT}/live/${SAMPLE_TABLE}?order=id&limit=${PAGE_ROWS}&id=gte.${(next++ * 7) % rows}&price=gte.${next}e-9`
-  const result = await autocannon({
-    url,
-    headers: { ...headers },
-    connections: CONNECTIONS,
-    duration: SECONDS,
-    requests: [{ setupRequest: (asked) => ({ ...asked, path: path() }) }],
-  })
-  if (result.non2xx + result.errors > 0) throw new Error(`${result.non2xx + result.errors} requests failed`)
-  return { perSecond: result.requests.average, p99Ms: result.latency.p99 }
-}
-
-const resultSchema = z.array(z.object({ body: z.string() })).length(1)
-
-/** The same rows from PostgreSQL itself, over as many connections as a project's login has. */
-async function loadDirectly(bench: BenchRun, rows: number): Promise<Figures> {
-  const pool = new pg.Pool({ connectionString: bench.postgres.superuserUrl, max: 10 })
-  const sql = `SELECT coalesce(json_agg(page), '[]')::text AS body FROM (
-    SELECT * FROM "${bench.table.schemaName}".${SAMPLE_TABLE} WHERE id >= $1 AND price >= $2 ORDER BY id LIMIT ${PAGE_ROWS}) AS page`
-  const times: number[] = []
-  const endsAt = performance.now() + SECONDS * 1000
-  let next = 0
-  const ask = async (): Promise<void> => {
-    while (performance.now() < endsAt) {
-      const startedAt = performance.now()
-      const { rows: found } = await pool.query({ name: 'page', text: sql, values: [(next++ * 7) % rows, next * 1e-9] })
-      resultSchema.parse(found)
-      times.push(performance.now() - startedAt)
-    }
+  const path = (): string => {
+    next += 1
+    return `/content/${PROJECT}/live/${SAMPLE_TABLE}?${new URLSearchParams(query(next).map(([name, value]): [string, string] => [name, value]))}`
   }
-  await Promise.all(Array.from({ length: CONNECTIONS }, ask))
-  await pool.end()
-  return {
-    perSecond: times.length / SECONDS,
-    p99Ms: times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.99)] ?? Number.NaN,
+  const fireNew = async (url: string): Promise<Figures> => {
+    const result = await autocannon({
+      url,
+      headers: { ...headers },
+      connections: CONNECTIONS,
+      duration: SECONDS,
+      requests: [{ setupRequest: (asked) => ({ ...asked, path: path() }) }],
+    })
+    if (result.non2xx + result.errors > 0) throw new Error(`${result.non2xx + result.errors} requests failed`)
+    return { perSecond: result.requests.average, p99Ms: result.latency.p99 }
+  }
+  try {
+    return await repeatBoth({ wharf: () => fireNew(wharf.url), bare: () => fireNew(bare.url) })
+  } finally {
+    await bare.stop()
   }
 }
 
-function report(measured: {
-  readonly unchanged: Pair
-  readonly cached: Pair
-  readonly uncached: Figures
-  readonly direct: Figures
-}): Measurement[] {
-  const { unchanged, cached, uncached, direct } = measured
+type Way = 'unchanged' | 'cached' | 'newPages' | 'newRows'
+
+type Query = readonly (readonly [name: string, value: string])[]
+
+/** The second filter lets every row through, and makes each query another one. */
+const page =
+  (rows: number) =>
+  (next: number): Query => [
+    ['order', 'id'],
+    ['limit', String(PAGE_ROWS)],
+    ['id', `gte.${(next * 7) % rows}`],
+    ['price', `gte.${next}e-9`],
+  ]
+
+const single =
+  (rows: number) =>
+  (next: number): Query => [
+    ['id', `eq.${1 + ((next * 7) % rows)}`],
+    ['price', `gte.${next}e-9`],
+  ]
+
+function report({ unchanged, cached, newPages, newRows }: Readonly<Record<Way, Pair>>): Measurement[] {
   const line = (name: string, { perSecond, p99Ms }: Figures): string[] => [
     name,
     Math.round(perSecond).toString(),
@@ -137,19 +149,36 @@ function report(measured: {
       line('304, bare Express', unchanged.bare),
       line(`cached 200, ${PAGE_ROWS} rows`, cached.wharf),
       line('the same, bare Express', cached.bare),
-      line(`new 200, ${PAGE_ROWS} rows`, uncached),
-      line('the same from PostgreSQL', direct),
+      line(`new 200, ${PAGE_ROWS} rows`, newPages.wharf),
+      line('the same, bare Express with pg', newPages.bare),
+      line('new 200, a row by its key', newRows.wharf),
+      line('the same, bare Express with pg', newRows.bare),
     ],
   )
   const share = ({ wharf, bare }: Pair): number => wharf.perSecond / bare.perSecond
-  const delay = Math.max(...[unchanged, cached].map(({ wharf, bare }) => wharf.p99Ms / bare.p99Ms))
+  const delayOf = (...pairs: readonly Pair[]): number =>
+    Math.max(...pairs.map(({ wharf, bare }) => wharf.p99Ms / bare.p99Ms))
+  const rate = (
+    { sentence, minRatio }: { readonly sentence: string; readonly minRatio: number },
+    pair: Pair,
+  ): Measurement => ({
+    ...measurement(sentence, share(pair)),
+    holds: share(pair) >= minRatio,
+  })
+  const wait = (
+    { sentence, maxRatio }: { readonly sentence: string; readonly maxRatio: number },
+    delay: number,
+  ): Measurement => ({
+    ...measurement(sentence, delay),
+    holds: delay < maxRatio,
+  })
   return [
-    {
-      ...measurement(BOUNDS.unchanged.sentence, share(unchanged)),
-      holds: share(unchanged) >= BOUNDS.unchanged.minRatio,
-    },
-    { ...measurement(BOUNDS.cached.sentence, share(cached)), holds: share(cached) >= BOUNDS.cached.minRatio },
-    { ...measurement(BOUNDS.contentDelay.sentence, delay), holds: delay < BOUNDS.contentDelay.maxRatio },
+    rate(BOUNDS.unchanged, unchanged),
+    rate(BOUNDS.cached, cached),
+    wait(BOUNDS.contentDelay, delayOf(unchanged, cached)),
+    rate(BOUNDS.newPages, newPages),
+    rate(BOUNDS.newRows, newRows),
+    wait(BOUNDS.newDelay, delayOf(newPages, newRows)),
   ]
 }
 

@@ -15,7 +15,7 @@ import {
   type ReadRow,
   readTotal,
 } from './query/index.ts'
-import { inStageTransaction } from './stage-transaction.ts'
+import { readInStage } from './stage-transaction.ts'
 import { statementFailure } from './statement-failure.ts'
 
 /** What is asked for. */
@@ -96,25 +96,20 @@ async function readOnce(
   { catalogs, limits: { timeoutMs, maxRows } }: ReadingServices,
 ): Promise<Found> {
   const { schemaName } = stage
+  const { structure } = version
   const plan = await planRows({ pool, stage, version, extensionSchemas, reference }, query, {
     catalogs,
     limits: { timeoutMs, maxRows },
   })
-  const options = { mode: 'READ ONLY', schemaName, extensionSchemas, table: query.table, timeoutMs } as const
-  return inStageTransaction(pool, options, async (client) => {
-    const { text, values } = plan.statement
-    const { rows } = await client.query<SeenVersion & ReadRow>(text, [...values])
-    const [row] = rows
+  const options = { schemaName, extensionSchemas, table: query.table, timeoutMs, structure }
+  try {
+    const [row] = await readInStage<SeenVersion & ReadRow>(pool, options, plan.statement)
     if (!row) throw new Error('a read gave no row')
-    const total = await readTotal(
-      plan,
-      row,
-      async (statement) => (await client.query(statement.text, [...statement.values])).rows,
-    )
+    const total = await readTotal(plan, row, (statement) => readInStage(pool, options, statement))
     return { seen: toSeen(row, version), row, total, plan }
-  }).catch((error: unknown) => {
+  } catch (error) {
     throw wouldWrite(error) ?? statementFailure(plan, error)
-  })
+  }
 }
 
 /** Reads run in transactions that are read-only, whatever the database takes: a view calls what writes, such as `nextval`. */

@@ -1,9 +1,10 @@
 import type pg from 'pg'
 import { quoteLiteral } from '../database/quoting.ts'
+import { readAlone } from '../database/read-alone.ts'
 import { resetSession } from '../database/session-client.ts'
 import { SQLSTATE, sqlState } from '../database/sqlstate.ts'
 import { AppError } from '../errors.ts'
-import { searchStage } from '../projects/stage-path.ts'
+import { searchStage, stagePath } from '../projects/stage-path.ts'
 import { connectFor } from './table-shares.ts'
 
 export interface TransactionOptions {
@@ -52,6 +53,34 @@ export async function inStageTransaction<T>(
     await end(client)
     throw timeFailure(error, timeoutMs)
   }
+}
+
+/**
+ * Runs one statement that reads, as in a transaction of its own that is read only, in one round trip.
+ *
+ * @param options.structure of the stage's version, by which the statement was planned.
+ * @throws {AppError} QUERY_TIMED_OUT where it takes too long. What PostgreSQL says.
+ */
+export async function readInStage<Row>(
+  pool: pg.Pool,
+  {
+    schemaName,
+    extensionSchemas,
+    table,
+    timeoutMs,
+    structure,
+  }: Omit<TransactionOptions, 'mode' | 'tokenId'> & { readonly structure: string },
+  { text, values }: { readonly text: string; readonly values: readonly unknown[] },
+): Promise<readonly Row[]> {
+  const client = await connectFor(pool, table)
+  const settings = {
+    search_path: stagePath(schemaName, extensionSchemas),
+    statement_timeout: String(timeoutMs),
+    lock_timeout: String(lockTimeout(timeoutMs)),
+  }
+  return readAlone<Row>(client, { text, values, settings, meaning: structure }).catch((error: unknown) => {
+    throw timeFailure(error, timeoutMs)
+  })
 }
 
 const QUERY_CANCELLED = '57014'

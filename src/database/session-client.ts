@@ -4,6 +4,7 @@ import type { Logger } from '../logger.ts'
 import { assertKnownVersion } from './assert-known-version.ts'
 import { demandChannelBinding, type ServerMessages } from './channel-binding.ts'
 import { type ConnectionTarget, clientConfigOf } from './client-config.ts'
+import { forgetKeptStatements } from './kept-statements.ts'
 import type { TimedQuery } from './prepared-query.ts'
 import { CLIENT_CHECK, type SessionKind, sessionSettings } from './session-settings.ts'
 import { SQLSTATE, sqlState } from './sqlstate.ts'
@@ -84,8 +85,9 @@ export class SessionClient extends pg.Client {
     await this.query(
       'CLOSE ALL; UNLISTEN *; RESET ALL; DISCARD TEMP; DEALLOCATE ALL; SELECT pg_catalog.pg_advisory_unlock_all()',
     )
-    // `pg` keeps the names of what it has prepared, and prepares it again where they are not there.
+    // `pg` keeps the names of what it has prepared, and prepares it again where they are not there. So do we.
     Reflect.set(Reflect.get(this, 'connection'), 'parsedStatements', {})
+    forgetKeptStatements(this)
     await this.#applySettings()
   }
 

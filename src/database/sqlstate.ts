@@ -71,6 +71,9 @@ export const SQLSTATE = {
   invalidParameterValue: '22023',
   characterNotInRepertoire: '22021',
   untranslatableCharacter: '22P05',
+  featureNotSupported: '0A000',
+  unknownStatement: '26000',
+  duplicateStatement: '42P05',
 } as const
 
 /** Whether a row was refused since there is one with the same key. */

@@ -10,7 +10,7 @@ const explainedSchema = z.array(z.object({ 'QUERY PLAN': z.union([z.string(), pl
  * `estimated` is exact up to a limit, and above it what PostgreSQL's planner expects, as in PostgREST.
  *
  * @param row what the plan's statement gave.
- * @param query runs one more statement in the same transaction, where the total is PostgreSQL's estimate.
+ * @param query runs one more statement, where the total is PostgreSQL's estimate.
  */
 export async function readTotal(
   { count, countedUpTo, estimate }: ReadPlan,

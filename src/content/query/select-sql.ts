@@ -56,13 +56,19 @@ export function selectSql(scope: Scope, node: TableNode, source: Source = {}): S
   const from = fromSql(scope, node, source)
   const where = whereSql(scope, node, source)
   const order = orderSql(scope, node, outputs.groups)
-  const limit = node.limit === null ? '' : ` LIMIT ${scope.parameters.integer(node.limit)}`
+  const limit = node.limit === null ? '' : ` LIMIT ${limitSql(node.limit)}`
   const offset = node.offset === 0 ? '' : ` OFFSET ${scope.parameters.integer(node.offset)}`
   const isCutFirst = limit + offset !== '' && joins !== '' && !node.grouped
   const sql = isCutFirst
     ? `${list} FROM (SELECT ${node.alias}.* FROM ${from}${where}${order}${limit}${offset}) AS ${node.alias}${joins}${order}`
     : `${list} FROM ${from}${joins}${where}${groupSql(node, outputs)}${order}${limit}${offset}`
   return { sql, names: [...outputs.columns.keys()], aggregates: outputs.aggregates }
+}
+
+/** In the text itself: of a parameter, PostgreSQL would not know how few rows it has to plan for. */
+function limitSql(limit: number): string {
+  if (!Number.isSafeInteger(limit)) throw new Error(`${limit} is no number of rows`)
+  return String(limit)
 }
 
 /** The statement whose rows are those that a node would give without its limit, to be counted. */

@@ -1,0 +1,147 @@
+import type pg from 'pg'
+import { keptStatementsOf } from './kept-statements.ts'
+import { type PipelinedStatement, sendTogether } from './pipeline.ts'
+import { resetSession } from './session-client.ts'
+import { SQLSTATE, sqlState } from './sqlstate.ts'
+
+export interface LoneRead {
+  readonly text: string
+  readonly values: readonly unknown[]
+  /** Settings of the transaction, by name; as many in each. */
+  readonly settings: Readonly<Record<string, string>>
+  /** What the text means: another one where its names may stand for something else. */
+  readonly meaning: string
+}
+
+/**
+ * Runs one statement that only reads, in a transaction of its own, in one round trip: beginning, settings, statement and
+ * end go in one message. The session keeps the statement, so that it is parsed once, and nothing else: whatever the
+ * project's own code has set in it ends with the transaction, which is rolled back.
+ *
+ * What a rollback leaves, such code could use, too: locks of the session are given back, and a session in which it has
+ * prepared statements, which may stand in for ours, is reset.
+ *
+ * @param client is given back when the session is as it was, and ended where it can't be.
+ * @throws what PostgreSQL says.
+ */
+export async function readAlone<Row>(client: pg.PoolClient, read: LoneRead): Promise<readonly Row[]> {
+  try {
+    const { rows, isTouched } = await ask(client, read)
+    if (isTouched) await resetSession(client)
+    client.release()
+    return rows as readonly Row[]
+  } catch (error) {
+    await restore(client)
+    throw error
+  }
+}
+
+async function ask(client: pg.PoolClient, read: LoneRead): Promise<Answered> {
+  const attempt = toAttempt(client, read)
+  try {
+    return await attempt.run()
+  } catch (error) {
+    if (!attempt.isKept || !isOutdated(error)) throw error
+    await client.query(END)
+    await resetSession(client)
+    return toAttempt(client, read).run()
+  }
+}
+
+interface Answered {
+  readonly rows: readonly object[]
+  /** Whether statements were prepared in the session that are not ours. */
+  readonly isTouched: boolean
+}
+
+interface Attempt {
+  /** Whether a statement of it was parsed earlier. */
+  readonly isKept: boolean
+  run(): Promise<Answered>
+}
+
+const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY'
+
+/** These are never kept, so that nothing can stand in for them: they come after the project's own code. */
+const END = 'ROLLBACK'
+const CHECK =
+  'SELECT pg_catalog.pg_advisory_unlock_all(), EXISTS (SELECT FROM pg_catalog.pg_prepared_statement() WHERE from_sql) AS touched'
+
+/** The statement itself comes third. */
+const THIRD = 2
+
+function toAttempt(client: pg.PoolClient, { text, values, settings, meaning }: LoneRead): Attempt {
+  const kept = keptStatementsOf(client)
+  const asked: { readonly statement: PipelinedStatement; readonly key: string }[] = []
+  const add = (sql: string, key: string, given: readonly (string | null)[] = []): void => {
+    const found = kept.find(key)
+    const name = found?.name ?? kept.nameFor(sql)
+    const statement = {
+      sql,
+      values: given,
+      ...(name !== undefined && { name }),
+      ...(found && { columns: found.columns }),
+    }
+    asked.push({ statement, key })
+  }
+  add(BEGIN, BEGIN)
+  const setting = settingsSql(Object.keys(settings).length)
+  add(setting, setting, Object.entries(settings).flat())
+  add(text, `${meaning}\n${text}`, values.map(toText))
+  const unkept = asked.filter(({ statement }) => statement.name !== undefined && !statement.columns)
+
+  return {
+    isKept: unkept.length < asked.length,
+    async run() {
+      const statements = [
+        ...asked.map(({ statement }) => statement),
+        ...[END, CHECK].map((sql) => ({ sql, values: [] })),
+      ]
+      const answers = await sendTogether(client, statements, kept.takeForgotten()).catch((error: unknown) => {
+        // It may be there or not.
+        for (const { statement } of unkept) kept.forget(statement.name ?? '')
+        throw error
+      })
+      for (const [index, { statement, key }] of asked.entries()) {
+        const { name, columns } = statement
+        if (name !== undefined && !columns) kept.keep(key, { name, columns: answers[index]?.columns ?? [] })
+      }
+      const [check] = (answers.at(-1)?.rows ?? []) as { touched: boolean }[]
+      return { rows: answers[THIRD]?.rows ?? [], isTouched: check?.touched !== false }
+    },
+  }
+}
+
+const settingsSql = (count: number): string =>
+  `SELECT ${Array.from({ length: count }, (_, index) => `pg_catalog.set_config($${2 * index + 1}, $${2 * index + 2}, true)`).join(', ')}`
+
+function toText(value: unknown): string | null {
+  if (value === null || typeof value === 'string') return value
+  if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint') return String(value)
+  throw new TypeError('a value has to be written as text before it is sent')
+}
+
+/**
+ * Whether a statement that was kept is not there any more, since a function of the project has removed it, or gives
+ * columns of other types than when it was parsed.
+ */
+const isOutdated = (error: unknown): boolean => OUTDATED.has(sqlState(error) ?? '')
+
+const OUTDATED: ReadonlySet<string> = new Set([
+  SQLSTATE.unknownStatement,
+  SQLSTATE.duplicateStatement,
+  SQLSTATE.featureNotSupported,
+])
+
+/** After a failure, which has left the transaction open. */
+async function restore(client: pg.PoolClient): Promise<void> {
+  try {
+    const results: unknown = await client.query(`${END}; ${CHECK}`)
+    const last: unknown = Array.isArray(results) ? results.at(-1) : undefined
+    const check = last as { readonly rows: readonly { readonly touched: boolean }[] } | undefined
+    if (check?.rows[0]?.touched !== false) await resetSession(client)
+    client.release()
+  } catch {
+    client.release(true)
+  }
+}
