@@ -14,6 +14,8 @@ export type ErrorCode =
   | 'FORBIDDEN'
   | 'NOT_FOUND'
   | 'METHOD_NOT_ALLOWED'
+  | 'AMBIGUOUS_FUNCTION'
+  | 'RAISED'
   | 'NOT_ACCEPTABLE'
   | 'REQUEST_TIMEOUT'
   | 'CONFLICT'
@@ -59,6 +61,8 @@ export interface AppErrorOptions extends ErrorOptions {
   readonly faults?: readonly Fault[]
   /** Seconds after which it is worth trying again. */
   readonly retryAfterSeconds?: number
+  /** The code by which PostgREST's clients know it, where PostgreSQL has none. */
+  readonly postgrestCode?: string
 }
 
 /** A failure that we expected and named. Anything else that is thrown is a bug. */
@@ -67,12 +71,14 @@ export class AppError extends Error {
   readonly code: ErrorCode
   readonly faults: readonly Fault[]
   readonly retryAfterSeconds: number | undefined
+  readonly postgrestCode: string | undefined
 
   constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
     super(message, options)
     this.code = code
     this.faults = options.faults ?? []
     this.retryAfterSeconds = options.retryAfterSeconds
+    this.postgrestCode = options.postgrestCode
   }
 }
 
@@ -84,6 +90,31 @@ export class RangeNotSatisfiable extends AppError {
   constructor(message: string, contentRange: string) {
     super('RANGE_NOT_SATISFIABLE', message)
     this.contentRange = contentRange
+  }
+}
+
+/** What is there does not take this method. */
+export class MethodNotAllowed extends AppError {
+  /** The methods that it takes, as the header `Allow` has them. */
+  readonly allow: string
+
+  constructor(message: string, allow: string, options: AppErrorOptions = {}) {
+    super('METHOD_NOT_ALLOWED', message, options)
+    this.allow = allow
+  }
+}
+
+/** What a function of a project raised with a status of its choice. */
+export class Raised extends AppError {
+  /** A status of HTTP that blames the client, 400 to 499. */
+  readonly status: number
+  /** What it says beside its message. */
+  readonly said: { readonly code: string; readonly details: string | null; readonly hint: string | null }
+
+  constructor(message: string, status: number, said: Raised['said'], options: AppErrorOptions = {}) {
+    super('RAISED', message, options)
+    this.status = status
+    this.said = said
   }
 }
 

@@ -14,8 +14,12 @@ export interface JsonBody<S extends z.ZodType> {
 export interface RawBody {
   readonly kind: 'raw'
   readonly mediaType: string
+  /** Further types that the handler can read; the request says which one it is. */
+  readonly otherTypes?: readonly string[]
   readonly maxBytes: number
   readonly description: string
+  /** Whether it may be missing, which is the same as an empty one. */
+  readonly isOptional?: boolean
   /** Whether a body is taken for one of this type that does not say of which it is. */
   readonly isAssumed?: boolean
 }
@@ -54,10 +58,11 @@ export const jsonBody = <S extends z.ZodType>(schema: S): JsonBody<S> => ({
 })
 
 /** A body of any type, read as a whole. */
-export const rawBody = (
-  mediaType: string,
-  options: { readonly maxBytes: number; readonly description: string; readonly isAssumed?: boolean },
-): RawBody => ({ kind: 'raw', mediaType, ...options })
+export const rawBody = (mediaType: string, options: Omit<RawBody, 'kind' | 'mediaType'>): RawBody => ({
+  kind: 'raw',
+  mediaType,
+  ...options,
+})
 
 /** A body of any length, compressed or not, that the handler reads piece by piece. */
 export const streamBody = (mediaType: string, description: string): StreamBody => ({

@@ -72,8 +72,9 @@ const SECURITY = { token: [{ token: [] }], optional: [{ token: [] }, {}], none: 
 
 function describeBody(body: BodySpec) {
   if (body.kind === 'json') return { required: true, content: { [body.mediaType]: { schema: body.schema } } }
-  const content = { [body.mediaType]: { schema: BYTES } }
-  return { required: true, description: body.description, content }
+  const types = [body.mediaType, ...(body.kind === 'raw' ? (body.otherTypes ?? []) : [])]
+  const content = Object.fromEntries(types.map((type) => [type, { schema: BYTES }]))
+  return { required: body.kind !== 'raw' || body.isOptional !== true, description: body.description, content }
 }
 
 const BYTES: oas31.SchemaObject = { type: 'string' }
@@ -145,16 +146,20 @@ function impliedErrors({ access, body, answers }: AnyRouteSpec): ErrorCode[] {
 
 function describeFailures(route: AnyRouteSpec): [string, ZodOpenApiResponseObject][] {
   const codes = new Set([...impliedErrors(route), ...(route.errors ?? [])])
+  const isRaised = codes.delete('RAISED')
   const failures = [INTERNAL, ...[...codes].map((code) => ({ ...PROBLEMS[code], type: problemType(code) }))]
   const statuses = [...new Set(failures.map(({ status }) => status))]
-  return statuses.map((status) => [
-    String(status),
-    describeFailure(
-      status,
-      failures.filter((failure) => failure.status === status),
-    ),
-  ])
+  const described = statuses.map((status): [string, ZodOpenApiResponseObject] => {
+    const own = failures.filter((failure) => failure.status === status)
+    return [String(status), describeFailure(status, isRaised && isOfClient(status) ? [...own, RAISED] : own)]
+  })
+  return isRaised ? [...described, ['4XX', describeFailure(RAISED.status, [RAISED])]] : described
 }
+
+/** What a function of a project raises has any status that blames the client. */
+const RAISED: Failure = { ...PROBLEMS.RAISED, type: problemType('RAISED') }
+
+const isOfClient = (status: number): boolean => status >= 400 && status < 500
 
 function describeFailure(status: number, failures: readonly Failure[]): ZodOpenApiResponseObject {
   const types = { type: 'object', properties: { type: { enum: failures.map(({ type }) => type) } } } as const

@@ -1,6 +1,7 @@
+import pg from 'pg'
 import type { Problem } from '../contract/problem.ts'
-import { shownSqlState } from '../database/sqlstate.ts'
-import { AppError } from '../errors.ts'
+import { isRaised, shownSqlState } from '../database/sqlstate.ts'
+import { AppError, Raised } from '../errors.ts'
 
 /**
  * PostgREST's own codes for what PostgreSQL has none for.
@@ -8,6 +9,7 @@ import { AppError } from '../errors.ts'
  * @see https://docs.postgrest.org/en/stable/references/errors.html
  */
 const CODES: Readonly<Record<string, string>> = {
+  AMBIGUOUS_FUNCTION: 'PGRST203',
   NOT_ACCEPTABLE: 'PGRST116',
   RANGE_NOT_SATISFIABLE: 'PGRST103',
 }
@@ -16,11 +18,17 @@ type PostgrestError = Pick<Problem, 'message' | 'code' | 'details' | 'hint'>
 
 /** What PostgREST's client libraries read from an error, beside the members of a problem document. */
 export function toPostgrestError(failure: unknown, problem: Problem): PostgrestError {
+  if (failure instanceof Raised) return { message: failure.message, ...failure.said }
+  const raised = failure instanceof AppError ? failure.cause : undefined
+  if (raised instanceof pg.DatabaseError && isRaised(raised)) {
+    const { message, detail = null, hint = null } = raised
+    return { message, code: codeOf(failure), details: detail, hint }
+  }
   const details = problem.errors?.map(({ detail }) => detail).join('; ') ?? null
   return { message: problem.detail, code: codeOf(failure), details, hint: null }
 }
 
 function codeOf(failure: unknown): string {
   if (!(failure instanceof AppError)) return 'INTERNAL'
-  return shownSqlState(failure.cause) ?? CODES[failure.code] ?? failure.code
+  return failure.postgrestCode ?? shownSqlState(failure.cause) ?? CODES[failure.code] ?? failure.code
 }

@@ -1,5 +1,5 @@
 import type { Problem } from '../contract/problem.ts'
-import { AppError, type ErrorCode } from '../errors.ts'
+import { AppError, type ErrorCode, Raised } from '../errors.ts'
 
 interface ProblemKind {
   readonly status: number
@@ -24,6 +24,8 @@ export const PROBLEMS: Readonly<Record<ErrorCode, ProblemKind>> = {
   FORBIDDEN: { status: 403, title: 'Not permitted' },
   NOT_FOUND: { status: 404, title: 'Not found' },
   METHOD_NOT_ALLOWED: { status: 405, title: 'Method not allowed' },
+  AMBIGUOUS_FUNCTION: { status: 300, title: 'Function is ambiguous' },
+  RAISED: { status: 400, title: 'A function of the project refused' },
   NOT_ACCEPTABLE: { status: 406, title: 'Not acceptable' },
   REQUEST_TIMEOUT: { status: 408, title: 'Request took too long' },
   CONFLICT: { status: 409, title: 'Conflict' },
@@ -74,7 +76,8 @@ export function toProblem(thrown: unknown, requestId: string): Problem {
     const detail = 'an unexpected error occurred; the request id finds it in the log'
     return { type: PROBLEM_TYPE_INTERNAL, title: 'Internal error', status: 500, detail, instance }
   }
-  const { status, title, detail } = PROBLEMS[thrown.code]
+  const { status: usual, title, detail } = PROBLEMS[thrown.code]
+  const status = thrown instanceof Raised ? thrown.status : usual
   const problem = { type: problemType(thrown.code), title, status, detail: detail ?? thrown.message, instance }
   return detail !== undefined || thrown.faults.length === 0 ? problem : { ...problem, errors: [...thrown.faults] }
 }

@@ -28,10 +28,12 @@ export async function readBody(spec: BodySpec | undefined, exchange: Exchange): 
   if (!hasBody(exchange.request)) {
     // An upload of no bytes is for its reader to judge, who knows what is missing.
     if (spec.kind === 'stream') return toUpload(exchange, 'identity')
+    if (spec.kind === 'raw' && spec.isOptional) return Buffer.alloc(0)
     throw invalidRequest(`a body of the type ${spec.mediaType} is required`)
   }
   const isAssumed = spec.kind === 'raw' && spec.isAssumed === true
-  assertMediaType(spec.mediaType, exchange.request.headers['content-type'] ?? (isAssumed ? spec.mediaType : undefined))
+  const types = [spec.mediaType, ...(spec.kind === 'raw' ? (spec.otherTypes ?? []) : [])]
+  assertMediaType(types, exchange.request.headers['content-type'] ?? (isAssumed ? spec.mediaType : undefined))
   if (spec.kind === 'json') return readJson(spec, exchange)
   const coding = assertCoding(spec, exchange.request.headers['content-encoding'])
   admitBody(exchange)
@@ -46,12 +48,12 @@ function admitBody({ request, response }: Exchange): void {
   if (/^100-continue$/i.test(request.headers.expect ?? '') && request.httpVersionMinor > 0) response.writeContinue()
 }
 
-function assertMediaType(expected: string, contentType: string | undefined): void {
+function assertMediaType(expected: readonly string[], contentType: string | undefined): void {
   const [mediaType = '', ...parameters] = (contentType ?? '')
     .toLowerCase()
     .split(';')
     .map((part) => part.trim())
-  if (mediaType !== expected) throw unsupported(`the body must have the Content-Type ${expected}`)
+  if (!expected.includes(mediaType)) throw unsupported(`the body must have the Content-Type ${expected.join(' or ')}`)
   const charset = parameters.find((parameter) => parameter.startsWith('charset='))
   if (charset !== undefined && !/^charset="?utf-?8"?$/.test(charset)) throw unsupported('the body must be UTF-8')
 }

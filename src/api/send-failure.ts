@@ -1,5 +1,5 @@
 import { databaseFailure, reportsDamage } from '../database/sqlstate-meanings.ts'
-import { AppError, type ErrorCode, RangeNotSatisfiable } from '../errors.ts'
+import { AppError, type ErrorCode, MethodNotAllowed, RangeNotSatisfiable } from '../errors.ts'
 import { type AnswerHeaders, ClientGone, type Exchange } from './exchange.ts'
 import { toPostgrestError } from './postgrest-error.ts'
 import { toProblem } from './problem.ts'
@@ -54,6 +54,7 @@ function failureHeaders(failure: unknown): AnswerHeaders {
   return {
     'retry-after': (failure.retryAfterSeconds ?? RETRY_SECONDS[failure.code])?.toString(),
     'content-range': failure instanceof RangeNotSatisfiable ? failure.contentRange : undefined,
+    allow: failure instanceof MethodNotAllowed ? failure.allow : undefined,
     'www-authenticate': failure.code === 'UNAUTHENTICATED' ? 'Bearer' : undefined,
     connection: failure.code === 'REQUEST_TIMEOUT' || failure.code === 'SHUTTING_DOWN' ? 'close' : undefined,
   }

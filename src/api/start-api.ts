@@ -13,6 +13,7 @@ import { attachedServerRoutes } from './routers/attached-servers.ts'
 import { attachmentRoutes } from './routers/attachments.ts'
 import { createConsoleRoutes } from './routers/console.ts'
 import { contentRoutes } from './routers/content.ts'
+import { contentFunctionRoutes } from './routers/content-functions.ts'
 import { contentWriteRoutes } from './routers/content-writes.ts'
 import { exportRoutes } from './routers/export.ts'
 import { healthRoutes } from './routers/health.ts'
@@ -55,6 +56,7 @@ export async function startApi(container: Container, address: ApiAddress): Promi
     ...uploadRoutes(container),
     ...contentRoutes(container),
     ...contentWriteRoutes(container),
+    ...contentFunctionRoutes(container),
     ...transferRoutes(container),
     ...scheduleRoutes(container),
     ...webhookRoutes(container),

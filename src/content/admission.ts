@@ -47,6 +47,8 @@ export interface ContentAccess {
   }
   /** Whether the log sees all that is asked for. What it does not see is never taken for known. */
   readonly isSeen: boolean
+  /** The name of the caller's role. */
+  readonly role: string
   /** What answers depend on beside the request: two with the same rights may share an answer. */
   readonly rights: string
   readonly version: StageVersion
@@ -141,10 +143,21 @@ async function toAccess(
     tokenId: caller === 'root' ? 'root' : grant.token?.id,
     project,
     stage,
+    role: rights.role,
     rights: `${rights['content.read'] ? 'r' : ''}${rights['content.write'] ? 'w' : ''}`,
     version: versionFor(version, asked.relation),
     isSeen: isSeen(version, asked.relation),
   }
+}
+
+/**
+ * Makes sure that somebody who was let in to read may write as well.
+ *
+ * @throws {AppError} FORBIDDEN; ATTACHED_PROJECT where nobody may over HTTP.
+ */
+export function assertMayWrite({ project, role, rights }: ContentAccess): void {
+  if (!rights.includes('w')) throw permissionMissing(role, project.slug, 'content.write')
+  if (project.login === null) refuseWrites(project)
 }
 
 type Rights = Readonly<Record<ContentPermission, boolean>> & { readonly role: string }

@@ -12,6 +12,7 @@ import { unlessDeleted } from '../projects/deleted-meanwhile.ts'
 import type { FindProjectDatabase } from '../projects/stage-database.ts'
 import { type AdmitContentRequest, type ContentAccess, createAdmission } from './admission.ts'
 import { type AttachedStage, createAttachedVersions } from './attached-stages.ts'
+import { createFunctionCalls, type FunctionCalls } from './call-functions.ts'
 import { createCatalogs } from './catalogs.ts'
 import type { Source } from './consistent-read.ts'
 import { type Answered, createKeptAnswers, freshAnswer, type ReadRequest } from './kept-answers.ts'
@@ -21,7 +22,7 @@ import type { ResponseCache } from './response-cache.ts'
 import { type RowsWrite, type Written, writeRows } from './write-rows.ts'
 
 /** Rows over HTTP: who may have them, whether they have changed, and the rows themselves. */
-export interface Content {
+export interface Content extends FunctionCalls {
   readonly admit: AdmitContentRequest
   /** @throws {AppError} as `readRows` does. */
   readonly rows: (access: ContentAccess, request: ReadRequest, query: () => RowsQuery) => Promise<Answered>
@@ -102,6 +103,7 @@ export function createContent(options: {
   return {
     admit: createAdmission({ control, system, rootTokenHash, attachedVersion }),
     isUnseen,
+    ...createFunctionCalls({ reading, servicesFor, keptAnswers, askWritable: () => askWritable('', undefined) }),
     async rows(access, request, query) {
       const read = reading(access, (source) => readRows(source, query(), servicesFor(access)))
       return (await isUnseen(access, query)) ? freshAnswer(request, read) : keptAnswers(access, request, read)

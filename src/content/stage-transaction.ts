@@ -18,6 +18,8 @@ export interface TransactionOptions {
   readonly timeoutMs: number
   /** In whose name it writes, for the event log: the id of a token. */
   readonly tokenId?: string | undefined
+  /** Whether it calls functions of the project by name, which may leave statements prepared in the session. */
+  readonly callsFunctions?: boolean
 }
 
 /**
@@ -30,7 +32,7 @@ export interface TransactionOptions {
  */
 export async function inStageTransaction<T>(
   pool: pg.Pool,
-  { mode, schemaName, extensionSchemas, table, timeoutMs, tokenId }: TransactionOptions,
+  { mode, schemaName, extensionSchemas, table, timeoutMs, tokenId, callsFunctions }: TransactionOptions,
   use: (client: pg.PoolClient) => Promise<T>,
 ): Promise<T> {
   const client = await connectFor(pool, table)
@@ -43,14 +45,14 @@ export async function inStageTransaction<T>(
     )
     const result = await use(client)
     // A function that a read called may have changed settings of the session: rolled back, they are as before.
-    if (mode === 'READ ONLY') void end(client)
+    if (mode === 'READ ONLY') void end(client, callsFunctions)
     else {
       await client.query('COMMIT')
       void giveBack(client, resetSession(client))
     }
     return result
   } catch (error) {
-    await end(client)
+    await end(client, callsFunctions)
     throw timeFailure(error, timeoutMs)
   }
 }
@@ -103,8 +105,10 @@ const lockedOut = (waitedMs: number, cause: unknown): AppError =>
   )
 
 /** Locks of the session outlast its transactions, and the project's own code may wait for them. */
-const end = (client: pg.PoolClient): Promise<void> =>
-  giveBack(client, client.query('ROLLBACK; SELECT pg_catalog.pg_advisory_unlock_all()'))
+const end = (client: pg.PoolClient, callsFunctions = false): Promise<void> => {
+  const rolledBack = client.query('ROLLBACK; SELECT pg_catalog.pg_advisory_unlock_all()')
+  return giveBack(client, callsFunctions ? rolledBack.then(() => resetSession(client)) : rolledBack)
+}
 
 /** Gives the connection back when it is as it was; one that can't be is of no use to anybody. */
 async function giveBack(client: pg.PoolClient, restored: Promise<unknown>): Promise<void> {

@@ -4,13 +4,15 @@ import { AppError, isAppError } from '../errors.ts'
 import { hiddenRowsFailure } from './hidden-rows.ts'
 import { missingRightFailure } from './missing-right.ts'
 import { toRequestFailure } from './query/index.ts'
+import { raisedFailure } from './raised-failure.ts'
 
 /**
  * What PostgreSQL refused in a plan's statement, as a failure of the request where it is one; anything else comes back
  * as it is. PostgreSQL's own failure is the cause, and its code there for those who go by it.
  */
 export function statementFailure(plan: Parameters<typeof toRequestFailure>[0], error: unknown): unknown {
-  const known = constraintFailure(error) ?? (isServerFailure(error) ? error : databaseFailure(error))
+  const known =
+    raisedFailure(error) ?? constraintFailure(error) ?? (isServerFailure(error) ? error : databaseFailure(error))
   if (known) return known
   const failure = toRequestFailure(plan, error)
   if (failure === error && error instanceof pg.DatabaseError && isOfProject(error)) {

@@ -108,7 +108,12 @@ function tryToWrite(
   })
 }
 
-async function enter(client: pg.PoolClient, stageId: string): Promise<void> {
+/**
+ * Lets a transaction write to a stage.
+ *
+ * @throws {AppError} CONFLICT where the stage is shut.
+ */
+export async function enter(client: pg.PoolClient, stageId: string): Promise<void> {
   const { rows } = await client.query<{ open: boolean }>(ENTER_STAGE, [stageId])
   if (rows[0]?.open) return
   throw new AppError(

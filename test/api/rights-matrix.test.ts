@@ -76,7 +76,13 @@ beforeAll(async () => {
   wharf = await startWharf()
   const { root } = wharf
   for (const slug of ['shop', 'copy']) {
-    await createProject(wharf, slug, 'CREATE TABLE t (n int PRIMARY KEY); INSERT INTO t VALUES (1)')
+    await createProject(
+      wharf,
+      slug,
+      `CREATE TABLE t (n int PRIMARY KEY); INSERT INTO t VALUES (1);
+       CREATE FUNCTION steady() RETURNS int STABLE LANGUAGE sql AS 'SELECT 1';
+       CREATE FUNCTION writes() RETURNS void LANGUAGE sql AS 'DELETE FROM t WHERE n = -1'`,
+    )
     await root.put(`/projects/${slug}/roles/nothing`, { json: {} })
     for (const permission of PERMISSIONS) {
       await root.put(`/projects/${slug}/roles/${roleFor(permission)}`, {
@@ -153,6 +159,7 @@ const nightly = (system: boolean): ApiRequest => ({
 })
 const body = (json: unknown): ApiRequest => ({ json })
 const rows = '/content/shop/live/t'
+const rpc = '/content/shop/live/rpc'
 
 /** At least one request for every operation, by its `operationId`. */
 const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
@@ -246,6 +253,11 @@ const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
       answer: 201,
     },
   ],
+  readFunction: [{ path: `${rpc}/steady` }, { path: `${rpc}/steady`, method: 'HEAD' }],
+  callFunction: [
+    { path: `${rpc}/steady`, request: body({}) },
+    { path: `${rpc}/writes`, request: body({}), answer: 204, needs: ['content.write'] },
+  ],
   updateRows: [{ path: `${rows}?n=eq.1`, request: body({ n: 1 }), answer: 204 }],
   deleteRows: [{ path: `${rows}?n=eq.-1`, answer: 204 }],
   listJobs: [{}],
@@ -305,7 +317,7 @@ function expectedOf(access: Access, caller: Caller, { answer = 200, system = fal
       return caller.is === 'outsider' ? 404 : answer
     case 'permission':
     case 'visitor':
-      return caller.is === 'outsider' ? 404 : hasAll(caller, [access.permission]) ? answer : 403
+      return caller.is === 'outsider' ? 404 : hasAll(caller, [access.permission, ...needs]) ? answer : 403
     case 'somewhere':
       return caller.may.includes(access.permission) || caller.is === 'outsider' ? answer : 403
     case 'sender':

@@ -28,6 +28,10 @@ export const readHeaders = z.object({
   prefer: text('`count=exact`, `count=planned` or `count=estimated`.', 'count=exact'),
 })
 
+export const callHeaders = z.object({
+  prefer: text('`count=exact`.', 'count=exact'),
+})
+
 export const writeQuery = z.object({
   select: text('What the answer shows of the rows written.', 'id,title'),
   columns: text('Which columns of the body are written; the others are left out.', 'id,title'),

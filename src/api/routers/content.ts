@@ -20,13 +20,13 @@ const access = { by: 'visitor', permission: 'content.read', project: 'project' }
 const stageParams = z.object({ project: slug, stage: slug })
 export const tableParams = z.object({ project: slug, stage: slug, table: z.string() })
 
-const VALIDATORS = {
+export const VALIDATORS = {
   'x-service-ref': 'The UUID of the latest event of the stage, to be sent with the next request.',
   etag: 'The same as an entity tag.',
   vary: 'The headers of the request that the answer depends on.',
 }
 
-const READ_HEADERS = {
+export const READ_HEADERS = {
   ...VALIDATORS,
   'x-cache': '`hit` where the answer was in the cache for this reference, otherwise `miss`.',
   'content-encoding': '`gzip` where the client accepts it and the answer is shorter with it.',
@@ -64,7 +64,7 @@ const getRows = route('GET /content/{project}/{stage}/{table}', {
     206: bytes(ROW_TYPES, 'Some of the rows.', READ_HEADERS, rowsSchema),
     304: empty('The client has the current version.', VALIDATORS),
   },
-  errors: ['CONFLICT', 'ATTACHED_PROJECT', 'RANGE_NOT_SATISFIABLE', 'QUERY_TIMED_OUT'],
+  errors: ['CONFLICT', 'ATTACHED_PROJECT', 'RANGE_NOT_SATISFIABLE', 'RAISED', 'QUERY_TIMED_OUT'],
 })
 
 /** Looks up the caller's rights and the stage's latest event in one read. */
@@ -110,17 +110,17 @@ export function contentRoutes(container: Container): readonly BoundRoute<Caller>
   ]
 }
 
-const header = (value: string | string[] | undefined): string | undefined =>
+export const header = (value: string | string[] | undefined): string | undefined =>
   typeof value === 'string' ? value : value?.join(', ')
 
-const isKnown = (headers: IncomingHttpHeaders, { version }: ContentAccess, form: string): boolean =>
+export const isKnown = (headers: IncomingHttpHeaders, { version }: ContentAccess, form: string): boolean =>
   isCurrent(
     { serviceRef: header(headers['x-service-ref']), ifNoneMatch: headers['if-none-match'] },
     version.reference,
     form,
   )
 
-const validators = (reference: string, form: string) => ({
+export const validators = (reference: string, form: string) => ({
   'x-service-ref': reference,
   etag: etagOf(reference, form),
   // Every client has to ask again each time, which is cheap, and no cache may give one client's answer to another.
@@ -128,10 +128,10 @@ const validators = (reference: string, form: string) => ({
   vary: 'authorization, accept, accept-encoding, prefer, range, x-service-ref',
 })
 
-const unchanged = ({ version }: ContentAccess, form: string) =>
+export const unchanged = ({ version }: ContentAccess, form: string) =>
   ({ status: 304, headers: validators(version.reference, form) }) as const
 
-const describe = <S extends 200 | 206>(
+export const describe = <S extends 200 | 206>(
   { answer, hit }: Answered,
   form: string,
   status: S,
@@ -150,7 +150,7 @@ const describe = <S extends 200 | 206>(
 })
 
 /** Parameters by name; those of one name stay in the order in which they came, which can mean something. */
-function inOneOrder(queryText: string): string {
+export function inOneOrder(queryText: string): string {
   if (!queryText.includes('&')) return queryText
   const nameOf = (parameter: string): string => parameter.slice(0, Math.max(0, parameter.indexOf('=')))
   return queryText

@@ -1,8 +1,9 @@
 import { PG_CATALOG_OID } from '../../database/catalog-oids.ts'
+import { FUNCTION_PARTS, FUNCTION_TYPES, FUNCTIONS } from './function-catalog-sql.ts'
 import { unseenRelations } from './unseen-sql.ts'
 
 /**
- * Reads a schema's tables, keys and types, as one JSON text, so that every driver gives it alike; NULL where there is no
+ * Reads a schema's tables, keys, functions and types, as one JSON text, so that every driver gives it alike; NULL where there is no
  * such schema. Oids are text, being larger than an int4 at times.
  */
 export const CATALOG_SQL = `
@@ -14,13 +15,15 @@ WITH RECURSIVE stage AS (
 ), attribute AS (
   SELECT a.* FROM pg_catalog.pg_attribute a JOIN relation r ON r.oid = a.attrelid
    WHERE a.attnum > 0 AND NOT a.attisdropped
+), ${FUNCTION_PARTS}, named AS (
+  SELECT atttypid AS oid FROM attribute UNION ${FUNCTION_TYPES}
 ), type AS (
   SELECT t.* FROM pg_catalog.pg_type t
    WHERE (t.typnamespace = ${PG_CATALOG_OID} AND t.typtype IN ('b', 'e', 'd', 'r', 'm'))
       OR t.typnamespace = (SELECT oid FROM stage)
-      OR t.oid IN (SELECT atttypid FROM attribute)
-      OR t.oid IN (SELECT u.typarray FROM pg_catalog.pg_type u JOIN attribute ON u.oid = atttypid)
-      OR t.oid IN (SELECT u.typbasetype FROM pg_catalog.pg_type u JOIN attribute ON u.oid = atttypid)
+      OR t.oid IN (SELECT oid FROM named)
+      OR t.oid IN (SELECT u.typarray FROM pg_catalog.pg_type u JOIN named ON u.oid = named.oid)
+      OR t.oid IN (SELECT u.typbasetype FROM pg_catalog.pg_type u JOIN named ON u.oid = named.oid)
 ), ${unseenRelations('(SELECT oid FROM stage)')}
 SELECT CASE WHEN EXISTS (SELECT FROM stage) THEN pg_catalog.json_build_object(
   'tables', (
@@ -63,6 +66,7 @@ SELECT CASE WHEN EXISTS (SELECT FROM stage) THEN pg_catalog.json_build_object(
       JOIN relation near ON near.oid = f.conrelid
       JOIN relation far ON far.oid = f.confrelid
      WHERE f.contype = 'f' AND f.conparentid = '0'),
+  'callable', (${FUNCTIONS}),
   'types', (
     SELECT pg_catalog.json_agg(pg_catalog.json_build_object(
       'oid', t.oid::pg_catalog.text, 'schema', n.nspname, 'name', t.typname,

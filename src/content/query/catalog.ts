@@ -57,10 +57,37 @@ export interface ForeignKey {
   readonly foreignColumns: readonly string[]
 }
 
-/** A stage's tables as the query dialect sees them, at one moment. */
+/** An argument that a caller gives. */
+export interface FunctionArgument {
+  /** Empty where it has none. */
+  readonly name: string
+  /** Of a variadic one, the array's. */
+  readonly type: CatalogType
+  /** Whether there is a default. */
+  readonly optional: boolean
+  readonly variadic: boolean
+}
+
+/** A function that can be called over HTTP. */
+export interface CatalogFunction {
+  readonly name: string
+  readonly volatility: 'immutable' | 'stable' | 'volatile'
+  readonly arguments: readonly FunctionArgument[]
+  /** Whether it gives any number of results. */
+  readonly set: boolean
+  /**
+   * What one result is: nothing, a value, or a row. A row is one of a table, or has columns of its own; then this is a table of the function's name
+   * with no keys.
+   */
+  readonly result: { readonly kind: 'nothing' | 'value' } | { readonly kind: 'row'; readonly table: CatalogTable }
+}
+
+/** A stage's tables and functions as the query dialect sees them, at one moment. */
 export interface StageCatalog {
   readonly schemaName: string
   readonly tables: ReadonlyMap<string, CatalogTable>
+  /** Those that can be called, by name; several of one name differ in their arguments. */
+  readonly functions: ReadonlyMap<string, readonly CatalogFunction[]>
   readonly foreignKeys: readonly ForeignKey[]
   /** Whether anything that a query may name is unseen. */
   readonly hasUnseen: boolean

@@ -1,4 +1,6 @@
 export type * from './catalog.ts'
+export type { CallBody, FunctionCall } from './function-call.ts'
+export { planCall } from './plan-call.ts'
 export { planDelete, planUpdate } from './plan-change.ts'
 export { planInsert } from './plan-insert.ts'
 export { planRead } from './plan-read.ts'

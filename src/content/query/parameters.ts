@@ -5,6 +5,8 @@ export interface ParameterUse {
   /** The query parameter, as error messages call it. */
   readonly source: string
   readonly column: string
+  /** What that is. */
+  readonly kind?: 'column' | 'argument'
   /** The values that it gave. */
   readonly values: readonly string[]
 }
@@ -37,11 +39,17 @@ export class Parameters {
     return `${this.text(value)}::${typeSql}`
   }
 
+  /** @returns the SQL for bytes. */
+  bytes(value: Uint8Array): string {
+    this.values.push(value)
+    return `$${this.values.length}::pg_catalog.bytea`
+  }
+
   /** Where a value came from that the statement was refused for. */
   locate(value: string): readonly Fault[] {
     const uses = this.uses.filter(({ values }) => values.some((each) => each === value))
-    return uses.map(({ source, column }) => ({
-      detail: `${source}: "${value}" is not a value of the column "${column}"`,
+    return uses.map(({ source, column, kind = 'column' }) => ({
+      detail: `${source}: "${value}" is not a value of the ${kind} "${column}"`,
     }))
   }
 

@@ -55,7 +55,10 @@ export function findTable({ tables }: StageCatalog, name: string): CatalogTable 
 }
 
 /** Leaves the rows that are within `limit` and `offset`, within the range, and no more than are allowed. */
-function restrict(root: TableNode, { range, maxRows }: ReadOptions): { offset: number; limit: number | null } {
+export function restrict(
+  root: Pick<TableNode, 'limit' | 'offset'>,
+  { range, maxRows }: Pick<ReadOptions, 'range' | 'maxRows'>,
+): { offset: number; limit: number | null } {
   const start = Math.max(root.offset, range?.offset ?? 0)
   const end = Math.min(
     root.offset + (root.limit ?? Number.POSITIVE_INFINITY),

@@ -1,4 +1,5 @@
 import type { Fault } from '../../errors.ts'
+import type { CatalogFunction } from './catalog.ts'
 
 /** One SQL statement; every value that came from outside is among `values`. */
 export interface SqlStatement {
@@ -65,6 +66,22 @@ export interface ReadRow {
   readonly rows: number
   /** How many there are in all, if that was counted. */
   readonly total: number | null
+}
+
+export interface CallOptions extends Omit<ReadOptions, 'count'> {
+  /** Whether all results are counted. The function has been called by then, so PostgreSQL's estimate would save nothing. */
+  readonly count: boolean
+}
+
+/** The statement gives one row: the columns of the reference, then those of `ReadRow`. */
+export interface CallPlan extends Plan {
+  readonly called: CatalogFunction
+  readonly offset: number
+  /**
+   * As of a `ReadPlan`. What an immutable function gives follows from its arguments; a stable one may read the clock, settings or other schemas,
+   * which the stage's reference says nothing about.
+   */
+  readonly unseen: boolean
 }
 
 /** `representation`: the rows written, as `select` says. `headers-only`: the key of the row inserted. */

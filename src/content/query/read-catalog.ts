@@ -1,12 +1,13 @@
 import { quoteQualified } from '../../database/quoting.ts'
 import type { CatalogColumn, CatalogTable, CatalogType, ForeignKey, RelationKind, StageCatalog } from './catalog.ts'
 import { CATALOG_SQL } from './catalog-sql.ts'
+import { type CallableRow, toFunctions } from './read-functions.ts'
 
 /** How the catalogs are asked: one SQL text with parameters in, rows out. */
 export type CatalogQuery = <Row>(sql: string, parameters: readonly unknown[]) => Promise<Row[]>
 
 /**
- * Reads a stage's tables, keys and types, in one statement.
+ * Reads a stage's tables, keys, functions and types, in one statement.
  *
  * @throws {Error} where there is no such schema.
  */
@@ -20,10 +21,11 @@ export async function readCatalog(query: CatalogQuery, schemaName: string): Prom
     if (!type) throw new Error(`the catalog has no type with the oid ${oid}`)
     return type
   }
-  const tables = read.tables.map((table): [string, CatalogTable] => [table.name, toTable(table, typeOf)])
+  const tables = new Map(read.tables.map((table) => [table.name, toTable(table, typeOf)]))
   return {
     schemaName,
-    tables: new Map(tables),
+    tables,
+    functions: toFunctions(read.callable, tables, typeOf),
     foreignKeys: read.foreignKeys,
     hasUnseen: read.tables.some(({ unseen }) => unseen),
     castTypes: toCastTypes(read.types, typeOf),
@@ -33,6 +35,7 @@ export async function readCatalog(query: CatalogQuery, schemaName: string): Prom
 interface ReadRows {
   readonly tables: readonly TableRow[]
   readonly foreignKeys: readonly ForeignKey[]
+  readonly callable: readonly CallableRow[]
   readonly types: readonly TypeRow[]
 }
 
@@ -120,7 +123,7 @@ function toCastTypes(rows: readonly TypeRow[], typeOf: (oid: string) => CatalogT
   const isOwn = ({ schema }: TypeRow): boolean => schema === 'pg_catalog'
   const known = new Map<string, CatalogType>()
   for (const row of [...rows.filter((each) => !isOwn(each)), ...rows.filter(isOwn)]) {
-    if (isOwn(row) && NOT_FOR_CASTS.test(row.name)) continue
+    if (row.kind === 'p' || (isOwn(row) && NOT_FOR_CASTS.test(row.name))) continue
     const type = typeOf(row.oid)
     known.set(row.name, type).set(type.name, type)
   }

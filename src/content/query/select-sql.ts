@@ -72,10 +72,10 @@ function limitSql(limit: number): string {
 }
 
 /** The statement whose rows are those that a node would give without its limit, to be counted. */
-export function countedSql(scope: Scope, node: TableNode): string {
-  if (!node.grouped) return `SELECT FROM ${fromSql(scope, node)}${whereSql(scope, node, {})}`
+export function countedSql(scope: Scope, node: TableNode, source: Source = {}): string {
+  if (!node.grouped) return `SELECT FROM ${fromSql(scope, node, source)}${whereSql(scope, node, source)}`
   const outputs = outputsOf(scope, node)
-  const from = `${fromSql(scope, node)}${outputs.joins.join('')}${whereSql(scope, node, {})}`
+  const from = `${fromSql(scope, node, source)}${outputs.joins.join('')}${whereSql(scope, node, source)}`
   return `${listSql(outputs)} FROM ${from}${groupSql(node, outputs)}`
 }
 

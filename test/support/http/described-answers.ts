@@ -104,7 +104,9 @@ export function* differences(
     if (answer.status !== 204) yield* bodyFaults(description.validator('components', 'schemas', 'Problem'), answer.json)
     return
   }
-  const described = operation.responses[answer.status]
+  const statuses = [String(answer.status), `${Math.floor(answer.status / 100)}XX`]
+  const status = statuses.find((each) => each in operation.responses) ?? ''
+  const described = operation.responses[status]
   if (!described) return yield 'this status is not described'
   yield* unknownHeaders(described, answer)
   const mediaType = answer.headers['content-type']?.split(';')[0]
@@ -115,7 +117,7 @@ export function* differences(
   if (mediaType === undefined && answer.headers['content-length'] === '0') return
   if (mediaType === undefined || !(mediaType in described.content)) return yield `${mediaType} is not described`
   if (method === 'HEAD' || answer.json === undefined) return
-  const pointer = ['paths', found.path, verb, 'responses', String(answer.status), 'content', mediaType, 'schema']
+  const pointer = ['paths', found.path, verb, 'responses', status, 'content', mediaType, 'schema']
   yield* bodyFaults(description.validator(...pointer), answer.json)
   if (mediaType === 'application/problem+json') yield* problemFaults(answer)
 }

@@ -1,0 +1,189 @@
+import { randomUUID } from 'node:crypto'
+import pg from 'pg'
+import { SQLSTATE, sqlState } from '../database/sqlstate.ts'
+import { type AppError, invalidRequest, MethodNotAllowed, RangeNotSatisfiable } from '../errors.ts'
+import type { SeenVersion } from '../events/reference-sql.ts'
+import { STAGE_REFERENCE } from '../events/statements.ts'
+import type { ContentAnswer } from './answer.ts'
+import { consistentRead, isStructureFailure, type Source, untilConsistent } from './consistent-read.ts'
+import type { Form, RowRange } from './preferences.ts'
+import { type CallPlan, type CatalogFunction, type FunctionCall, planCall, type ReadRow } from './query/index.ts'
+import { contentRangeOf, notOneRow, type ReadingServices } from './read-rows.ts'
+import { inStageTransaction } from './stage-transaction.ts'
+import { statementFailure } from './statement-failure.ts'
+import { enter } from './write-rows.ts'
+
+/** A call of a function, and what the answer shall show of its result. */
+export interface CallQuery {
+  readonly call: FunctionCall
+  readonly form: Form
+  /** Whether all results are counted. */
+  readonly count: boolean
+  readonly range: RowRange | undefined
+  /** In whose name it writes; undefined for the root token, and for nobody. */
+  readonly tokenId: string | undefined
+}
+
+/** What a call read; no answer where the function gives nothing. */
+export interface FunctionRead {
+  /** Uncompressed. */
+  readonly answer: ContentAnswer | undefined
+  /** As of rows, see `RowsRead`. */
+  readonly unseen: boolean
+}
+
+/** What a call gave that may have written. */
+export interface Called {
+  /** Undefined for a function that gives nothing. */
+  readonly answer: Omit<ContentAnswer, 'reference'> | undefined
+  /** The event that the call caused; undefined where it changed nothing in the stage. */
+  readonly reference: string | undefined
+}
+
+/**
+ * Plans a call.
+ *
+ * @throws {AppError} NOT_FOUND, AMBIGUOUS_FUNCTION, INVALID_REQUEST.
+ */
+export function planFunction(
+  { pool, stage, version, extensionSchemas, reference }: Omit<Source, 'toSeen'>,
+  { call, form, count, range }: CallQuery,
+  { catalogs, limits: { timeoutMs, maxRows } }: ReadingServices,
+): Promise<CallPlan> {
+  const { id: stageId, schemaName } = stage
+  const at = { pool, stageId, schemaName, extensionSchemas, structure: version.structure, timeoutMs }
+  const { format, stripNulls } = form
+  const options = { format, stripNulls, count, maxRows, ...(range && { range }), reference }
+  return catalogs.plan(at, (catalog) => planCall(catalog, call, options))
+}
+
+/**
+ * Calls a stable or immutable function, in a transaction that is read only.
+ *
+ * What such a function asks has the snapshot of the statement that calls it, but finds its tables by name while it runs.
+ * So the stage is looked at again afterwards: where it was swapped meanwhile, what was read is of no one moment.
+ *
+ * @throws {AppError} as `readRows` does; METHOD_NOT_ALLOWED where the function writes nevertheless; RAISED.
+ */
+export async function readFunction(source: Source, query: CallQuery, services: ReadingServices): Promise<FunctionRead> {
+  const { seen, row, plan } = await consistentRead(source, services, async (version) => {
+    const found = await readOnce({ ...source, version }, query, services)
+    const now = await services.rereadVersion(source.stage.id)
+    const isSame = now.structure === version.structure && now.generation === found.seen.generation
+    return isSame ? found : { ...found, seen: { ...found.seen, in_place: false } }
+  })
+  const answer = toAnswer(plan, row, query, services)
+  const { unseen } = plan
+  return { answer: answer && { ...answer, reference: unseen ? randomUUID() : seen.reference }, unseen }
+}
+
+interface Found {
+  readonly seen: SeenVersion
+  readonly row: ReadRow
+  readonly plan: CallPlan
+}
+
+async function readOnce(source: Source, query: CallQuery, services: ReadingServices): Promise<Found> {
+  const { pool, stage, version, extensionSchemas, toSeen } = source
+  const { limits, rereadVersion } = services
+  const plan = await planFunction(source, query, services)
+  const options = { schemaName: stage.schemaName, extensionSchemas, ...limits, table: plan.called.name }
+  return inStageTransaction(pool, { mode: 'READ ONLY', callsFunctions: true, ...options }, async (client) => {
+    const row = await callOnce<SeenVersion>(client, plan)
+    return { seen: toSeen(row, version), row, plan }
+  }).catch(async (error: unknown) => {
+    if (sqlState(error) === SQLSTATE.readOnlyTransaction) throw writesNevertheless(plan.called, error)
+    if (!isStructureFailure(error)) throw statementFailure(plan, error)
+    // What the function itself names and does not find is a reason to call it again only where the stage has changed.
+    const isStale = isOutside(error) || (await rereadVersion(stage.id)).structure !== version.structure
+    throw isStale ? error : statementFailure(plan, error)
+  })
+}
+
+/**
+ * Calls a function that may write, and commits what it wrote; nothing where it fails, or its answer cannot be sent.
+ *
+ * An import into the stage shuts it for writes, as for `writeRows`.
+ *
+ * @throws {AppError} as `writeRows` does; RAISED.
+ */
+export const callFunction = (source: Source, query: CallQuery, services: ReadingServices): Promise<Called> =>
+  untilConsistent(source, services, async (version, isLast) => {
+    const { pool, stage, extensionSchemas } = source
+    const plan = await planFunction({ ...source, version }, query, services)
+    const { limits, rereadVersion } = services
+    const { schemaName } = stage
+    const options = { schemaName, extensionSchemas, ...limits, table: plan.called.name, tokenId: query.tokenId }
+    return inStageTransaction(pool, { mode: 'READ WRITE', ...options }, async (client) => {
+      await enter(client, stage.id)
+      // From here on neither an import nor a change of structure can come in between.
+      const before = await rereadVersion(stage.id)
+      if (before.structure !== version.structure) return undefined
+      const row = await callOnce<SeenVersion>(client, plan)
+      const answer = toAnswer(plan, row, query, services)
+      return { answer, reference: await causedEvent(client, stage.id, before.reference, services) }
+    }).catch((error: unknown) => {
+      if (isStructureFailure(error) && isOutside(error) && !isLast) return undefined
+      throw statementFailure(plan, error)
+    })
+  })
+
+/** Whether a failure is one of the calling statement, and not of what the function does. */
+const isOutside = (error: unknown): boolean => error instanceof pg.DatabaseError && error.where === undefined
+
+async function callOnce<Beside>(client: pg.PoolClient, { statement }: CallPlan): Promise<Beside & ReadRow> {
+  const { rows } = await client.query<Beside & ReadRow>(statement.text, [...statement.values])
+  const [row] = rows
+  if (!row) throw new Error('a call gave no row')
+  return row
+}
+
+/** The event of this transaction; undefined where it changed nothing in the stage. */
+async function causedEvent(
+  client: pg.PoolClient,
+  stageId: string,
+  before: string,
+  { rereadVersion }: ReadingServices,
+): Promise<string | undefined> {
+  // What is put off to the end is done now. Where this wrote, nobody else can move the stage's reference from here on.
+  await client.query('SET CONSTRAINTS ALL IMMEDIATE')
+  const { rows } = await client.query<{ reference: string }>(STAGE_REFERENCE, [stageId])
+  const reference = rows[0]?.reference
+  if (reference === before) return undefined
+  // What others see already is theirs.
+  return (await rereadVersion(stageId)).reference === reference ? undefined : reference
+}
+
+function toAnswer(
+  { called, offset }: CallPlan,
+  row: ReadRow,
+  { form }: CallQuery,
+  { limits: { maxBytes } }: ReadingServices,
+): Called['answer'] {
+  if (called.result.kind === 'nothing') return undefined
+  const { total } = row
+  const found = Number(row.rows)
+  if (form.format === 'object' && found !== 1) throw notOneRow(found)
+  if (total !== null && offset > 0 && offset > total) {
+    throw new RangeNotSatisfiable(`the results asked for begin at ${offset}, and there are ${total}`, `*/${total}`)
+  }
+  const body = Buffer.from(row.body ?? '')
+  if (body.byteLength > maxBytes) {
+    const given = `the answer would have ${body.byteLength} bytes, and at most ${maxBytes} are sent at once`
+    throw invalidRequest(`${given}; ask for fewer results with "limit"`)
+  }
+  return {
+    status: total !== null && found < total ? 206 : 200,
+    contentType: form.contentType,
+    contentRange: contentRangeOf(offset, found, total),
+    coding: 'identity',
+    body,
+  }
+}
+
+const writesNevertheless = ({ name, volatility }: CatalogFunction, cause: unknown): AppError =>
+  new MethodNotAllowed(
+    `the function "${name}" is declared ${volatility.toUpperCase()}, and writes: declare it VOLATILE, and call it with POST`,
+    'POST, OPTIONS',
+    { cause },
+  )

@@ -1,0 +1,140 @@
+import { quoteIdentifier } from '../../database/quoting.ts'
+import { invalidRequest } from '../../errors.ts'
+import { bodySql } from './body-sql.ts'
+import type { CatalogFunction, CatalogTable, StageCatalog } from './catalog.ts'
+import { findFunction } from './find-function.ts'
+import { type FunctionCall, type GivenArguments, readCall } from './function-call.ts'
+import { callSql } from './function-sql.ts'
+import { Parameters } from './parameters.ts'
+import { parseQuery } from './parse-query.ts'
+import { restrict } from './plan-read.ts'
+import type { CallOptions, CallPlan, QueryParameters } from './plans.ts'
+import { locateInBody } from './read-body.ts'
+import { countedSql, selectSql } from './select-sql.ts'
+import { buildTree } from './tree.ts'
+
+/**
+ * Turns a call into one statement, which gives one row (`ReadRow`, after the columns of the reference). It calls the function once,
+ * whatever of its result is asked for.
+ *
+ * @throws {AppError} NOT_FOUND, AMBIGUOUS_FUNCTION; INVALID_REQUEST where the body is not what its type says; as `planRead`.
+ */
+export function planCall(catalog: StageCatalog, call: FunctionCall, options: CallOptions): CallPlan {
+  const { given, shown } = readCall(call)
+  const found = findFunction(catalog, call.name, given)
+  const { called } = found
+  const parameters = new Parameters(options.reference?.values)
+  const results = `called AS (${callSql(catalog, found, given, parameters)})`
+  const page = pageOf(catalog, called, shown, options, parameters)
+  const total = options.count ? `(${page.total()})::pg_catalog.float8` : 'NULL::pg_catalog.float8'
+  // What is asked of a result may need none of it. The function is called nevertheless.
+  const answer = `SELECT body, rows, ${total} AS total, (SELECT pg_catalog.count(*) FROM called) AS results FROM (${page.body}) AS answer`
+  const { reference } = options
+  const text = reference
+    ? `WITH ${results} SELECT ${reference.select}, page.* FROM ${reference.from} CROSS JOIN (${answer}) AS page`
+    : `WITH ${results} ${answer}`
+  return {
+    statement: { text, values: parameters.values },
+    locate: (value) => [...parameters.locate(value), ...locateInArguments(given, value)],
+    called,
+    offset: page.offset,
+    unseen: parameters.unseen || called.volatility !== 'immutable' || called.result.kind === 'nothing',
+  }
+}
+
+interface Page {
+  /** Gives one row: `body`, and `rows`. */
+  readonly body: string
+  /** Gives how many results there are without a limit. */
+  readonly total: () => string
+  readonly offset: number
+}
+
+function pageOf(
+  catalog: StageCatalog,
+  called: CatalogFunction,
+  shown: QueryParameters,
+  options: CallOptions,
+  parameters: Parameters,
+): Page {
+  const { result } = called
+  if (result.kind === 'row') return rowsPage(catalog, called, result.table, shown, options, parameters)
+  if (result.kind === 'nothing') {
+    return {
+      body: 'SELECT NULL::pg_catalog.text AS body, 0::pg_catalog.float8 AS rows',
+      total: () => 'SELECT 0',
+      offset: 0,
+    }
+  }
+  return valuesPage(called, shown, options, parameters)
+}
+
+function rowsPage(
+  catalog: StageCatalog,
+  called: CatalogFunction,
+  table: CatalogTable,
+  shown: QueryParameters,
+  options: CallOptions,
+  parameters: Parameters,
+): Page {
+  // A row of a function's own has no foreign keys, be there a table of the function's name.
+  const isOfTable = catalog.tables.get(table.name) === table
+  const known = isOfTable ? catalog : { ...catalog, foreignKeys: [] }
+  const root = buildTree(known, table, parseQuery(shown))
+  const { offset } = restrict(root, options)
+  const scope = { catalog: known, parameters, kept: called.volatility === 'immutable' }
+  const source = { from: 'called' }
+  const isOne = !called.set && options.format === 'json'
+  const body = bodySql(selectSql(scope, root, source), { ...options, ...(isOne && { format: 'object' }) }, parameters)
+  return {
+    body: isOne ? `SELECT COALESCE(body, 'null') AS body, rows FROM (${body}) AS one` : body,
+    total: () => `SELECT pg_catalog.count(*) FROM (${countedSql(scope, root, source)}) AS counted`,
+    offset,
+  }
+}
+
+function valuesPage(
+  { name, set }: CatalogFunction,
+  shown: QueryParameters,
+  options: CallOptions,
+  parameters: Parameters,
+): Page {
+  const { select, parts } = parseQuery(shown)
+  const cut = { limit: null as number | null, offset: 0 }
+  for (const { path, content } of parts) {
+    if (path.length > 0 || content.kind === 'condition' || content.kind === 'order') throw withoutColumns(name)
+    cut[content.kind] = content.rows
+  }
+  if (select) throw withoutColumns(name)
+  const { offset, limit } = restrict(cut, options)
+  const page =
+    `SELECT called.value AS ${quoteIdentifier(name)} FROM called` +
+    `${limit === null ? '' : ` LIMIT ${parameters.integer(limit)}`}${offset === 0 ? '' : ` OFFSET ${parameters.integer(offset)}`}`
+  const total = () => 'SELECT pg_catalog.count(*) FROM called'
+  if (options.format === 'csv') {
+    return { body: bodySql({ sql: page, names: [name], aggregates: new Map() }, options, parameters), total, offset }
+  }
+  const value = `page.${quoteIdentifier(name)}`
+  const json = options.stripNulls
+    ? `pg_catalog.json_strip_nulls(pg_catalog.to_json(${value}))`
+    : `pg_catalog.to_json(${value})`
+  const all = `pg_catalog.json_agg(${json})`
+  const body =
+    set && options.format === 'json'
+      ? `COALESCE(${all}::pg_catalog.text, '[]')`
+      : `COALESCE((${all} -> 0)::pg_catalog.text, 'null')`
+  return {
+    body: `SELECT ${body} AS body, pg_catalog.count(*)::pg_catalog.float8 AS rows FROM (${page}) AS page`,
+    total,
+    offset,
+  }
+}
+
+const withoutColumns = (name: string) =>
+  invalidRequest(`the function "${name}" gives values, which have no columns to be selected, filtered or ordered by`)
+
+function locateInArguments(given: GivenArguments, value: string) {
+  if (given.kind !== 'json') return []
+  const { text, object, isArray } = given
+  return locateInBody({ text, isArray, rows: [object] }, value)
+}
