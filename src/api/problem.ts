@@ -19,6 +19,7 @@ export const PROBLEMS: Readonly<Record<ErrorCode, ProblemKind>> = {
   DATABASE_UNSUITABLE: { status: 500, title: 'Database is unsuitable' },
   DATABASE_READ_ONLY: { status: 503, title: 'Database is read-only' },
   DATABASE_FAULTY: { status: 500, title: 'Database is damaged' },
+  AMBIGUOUS_RELATION: { status: 300, title: 'Relation is ambiguous' },
   INVALID_REQUEST: { status: 400, title: 'Request is invalid' },
   UNAUTHENTICATED: { status: 401, title: 'Not authenticated' },
   FORBIDDEN: { status: 403, title: 'Not permitted' },

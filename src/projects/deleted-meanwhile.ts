@@ -5,6 +5,7 @@ import { AppError, type ErrorCode, isAppError } from '../errors.ts'
 
 /** Errors about the request itself, which hold whether the project is there or not. */
 const ABOUT_THE_REQUEST: ReadonlySet<ErrorCode> = new Set([
+  'AMBIGUOUS_RELATION',
   'ARCHIVE_INVALID',
   'FORBIDDEN',
   'INVALID_REQUEST',

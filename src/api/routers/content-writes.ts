@@ -28,7 +28,15 @@ const shared = {
   access,
   params: tableParams,
   dialect: { query: writeQuery, headers: writeHeaders },
-  errors: ['CONFLICT', 'ATTACHED_PROJECT', 'CONSTRAINT_VIOLATED', 'RAISED', 'QUERY_TIMED_OUT', 'NOT_ACCEPTABLE'],
+  errors: [
+    'AMBIGUOUS_RELATION',
+    'CONFLICT',
+    'ATTACHED_PROJECT',
+    'CONSTRAINT_VIOLATED',
+    'RAISED',
+    'QUERY_TIMED_OUT',
+    'NOT_ACCEPTABLE',
+  ],
 } as const
 
 const body = rawBody('application/json', {

@@ -64,7 +64,7 @@ const getRows = route('GET /content/{project}/{stage}/{table}', {
     206: bytes(ROW_TYPES, 'Some of the rows.', READ_HEADERS, rowsSchema),
     304: empty('The client has the current version.', VALIDATORS),
   },
-  errors: ['CONFLICT', 'ATTACHED_PROJECT', 'RANGE_NOT_SATISFIABLE', 'RAISED', 'QUERY_TIMED_OUT'],
+  errors: ['AMBIGUOUS_RELATION', 'CONFLICT', 'ATTACHED_PROJECT', 'RANGE_NOT_SATISFIABLE', 'RAISED', 'QUERY_TIMED_OUT'],
 })
 
 /** Looks up the caller's rights and the stage's latest event in one read. */

@@ -1,10 +1,21 @@
-import { PG_CATALOG_OID } from '../../database/catalog-oids.ts'
+import { catalogOid, PG_CATALOG_OID, typeOid } from '../../database/catalog-oids.ts'
 import { FUNCTION_PARTS, FUNCTION_TYPES, FUNCTIONS } from './function-catalog-sql.ts'
 import { unseenRelations } from './unseen-sql.ts'
 
+/** The names of a table's columns by their numbers, in that order. */
+const columnNames = (table: string, numbers: string): string => `(
+        SELECT pg_catalog.json_agg(a.attname ORDER BY k.ordinal)
+          FROM pg_catalog.unnest(${numbers}) WITH ORDINALITY AS k(attnum, ordinal)
+          JOIN pg_catalog.pg_attribute a ON a.attrelid = ${table} AND a.attnum = k.attnum)`
+
+/** A function for SQL text. */
+const functionName = "pg_catalog.format('%I.%I', n.nspname, p.proname)"
+
 /**
- * Reads a schema's tables, keys, functions and types, as one JSON text, so that every driver gives it alike; NULL where there is no
- * such schema. Oids are text, being larger than an int4 at times.
+ * Reads a schema's tables, keys, functions and types, as one JSON text, so that every driver
+ * gives it alike; NULL where there is no such schema. Oids are text, being larger than an int4 at times.
+ *
+ * Of views it has the rules, from which follows which columns of which tables they show.
  */
 export const CATALOG_SQL = `
 WITH RECURSIVE stage AS (
@@ -17,6 +28,17 @@ WITH RECURSIVE stage AS (
    WHERE a.attnum > 0 AND NOT a.attisdropped
 ), ${FUNCTION_PARTS}, named AS (
   SELECT atttypid AS oid FROM attribute UNION ${FUNCTION_TYPES}
+), reached AS (
+  SELECT r.oid FROM relation r
+  UNION
+  SELECT d.refobjid FROM reached s
+    JOIN pg_catalog.pg_rewrite w ON w.ev_class = s.oid AND w.ev_type = '1'
+    JOIN pg_catalog.pg_depend d ON d.classid = ${catalogOid('pg_rewrite')} AND d.objid = w.oid
+   WHERE d.refclassid = ${catalogOid('pg_class')}
+), computed AS (
+  SELECT p.*, row_type.typrelid AS relation FROM function p
+    JOIN pg_catalog.pg_type row_type ON row_type.oid = p.proargtypes[0]
+   WHERE p.pronargs = '1' AND row_type.typrelid IN (SELECT oid FROM relation)
 ), type AS (
   SELECT t.* FROM pg_catalog.pg_type t
    WHERE (t.typnamespace = ${PG_CATALOG_OID} AND t.typtype IN ('b', 'e', 'd', 'r', 'm'))
@@ -28,11 +50,11 @@ WITH RECURSIVE stage AS (
 SELECT CASE WHEN EXISTS (SELECT FROM stage) THEN pg_catalog.json_build_object(
   'tables', (
     SELECT COALESCE(pg_catalog.json_agg(pg_catalog.json_build_object(
-      'name', r.relname, 'kind', r.relkind, 'comment', pg_catalog.obj_description(r.oid, 'pg_class'),
+      'oid', r.oid::pg_catalog.text, 'name', r.relname, 'kind', r.relkind, 'comment', pg_catalog.obj_description(r.oid, 'pg_class'),
       'unseen', r.oid IN (SELECT oid FROM unseen_relation),
       'columns', (
         SELECT COALESCE(pg_catalog.json_agg(pg_catalog.json_build_object(
-          'name', a.attname, 'type', a.atttypid::pg_catalog.text,
+          'name', a.attname, 'number', a.attnum, 'type', a.atttypid::pg_catalog.text,
           'declaredType', pg_catalog.format_type(a.atttypid, a.atttypmod),
           'nullable', NOT (a.attnotnull OR t.typnotnull), 'hasDefault', a.atthasdef AND a.attgenerated = '',
           'generated', a.attgenerated <> '',
@@ -52,21 +74,47 @@ SELECT CASE WHEN EXISTS (SELECT FROM stage) THEN pg_catalog.json_build_object(
       ) ORDER BY r.relname), '[]') FROM relation r),
   'foreignKeys', (
     SELECT COALESCE(pg_catalog.json_agg(pg_catalog.json_build_object(
-      'name', f.conname, 'table', near.relname, 'foreignTable', far.relname,
-      'columns', (
-        SELECT pg_catalog.json_agg(a.attname ORDER BY k.ordinal)
-          FROM pg_catalog.unnest(f.conkey) WITH ORDINALITY AS k(attnum, ordinal)
-          JOIN attribute a ON a.attrelid = f.conrelid AND a.attnum = k.attnum),
-      'foreignColumns', (
-        SELECT pg_catalog.json_agg(a.attname ORDER BY k.ordinal)
-          FROM pg_catalog.unnest(f.confkey) WITH ORDINALITY AS k(attnum, ordinal)
-          JOIN attribute a ON a.attrelid = f.confrelid AND a.attnum = k.attnum)
+      'name', f.conname,
+      'table', f.conrelid::pg_catalog.text, 'numbers', pg_catalog.to_json(f.conkey), 'columns', ${columnNames('f.conrelid', 'f.conkey')},
+      'foreignTable', f.confrelid::pg_catalog.text, 'foreignNumbers', pg_catalog.to_json(f.confkey),
+      'foreignColumns', ${columnNames('f.confrelid', 'f.confkey')},
+      'unique', EXISTS (
+        SELECT FROM pg_catalog.pg_constraint u
+         WHERE u.conrelid = f.conrelid AND u.contype IN ('p', 'u')
+           AND u.conkey OPERATOR(pg_catalog.@>) f.conkey AND u.conkey OPERATOR(pg_catalog.<@) f.conkey)
       ) ORDER BY near.relname, f.conname), '[]')
       FROM pg_catalog.pg_constraint f
-      JOIN relation near ON near.oid = f.conrelid
-      JOIN relation far ON far.oid = f.confrelid
-     WHERE f.contype = 'f' AND f.conparentid = '0'),
+      JOIN pg_catalog.pg_class near ON near.oid = f.conrelid
+     WHERE f.contype = 'f' AND f.conparentid = '0'
+       AND f.conrelid IN (SELECT oid FROM reached) AND f.confrelid IN (SELECT oid FROM reached)),
   'callable', (${FUNCTIONS}),
+  'primaryKeys', (
+    SELECT COALESCE(pg_catalog.json_agg(pg_catalog.json_build_object(
+      'table', k.conrelid::pg_catalog.text, 'numbers', pg_catalog.to_json(k.conkey)) ORDER BY k.conrelid), '[]')
+      FROM pg_catalog.pg_constraint k WHERE k.contype = 'p' AND k.conrelid IN (SELECT oid FROM reached)),
+  'views', (
+    SELECT COALESCE(pg_catalog.json_agg(pg_catalog.json_build_object(
+      'oid', w.ev_class::pg_catalog.text, 'rule', w.ev_action::pg_catalog.text)), '[]')
+      FROM pg_catalog.pg_rewrite w WHERE w.ev_type = '1' AND w.ev_class IN (SELECT oid FROM reached)),
+  'computed', (
+    SELECT COALESCE(pg_catalog.json_agg(pg_catalog.json_build_object(
+      'name', p.proname, 'sql', ${functionName}, 'table', p.relation::pg_catalog.text, 'type', t.oid::pg_catalog.text,
+      'foreignTable', NULLIF(t.typrelid, '0')::pg_catalog.text, 'returnsSet', p.proretset,
+      'toOne', NOT p.proretset OR p.prorows = '1', 'volatile', p.provolatile = 'v') ORDER BY p.proname, p.oid), '[]')
+      FROM computed p JOIN type t ON t.oid = p.prorettype AND t.typtype <> 'p' JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace),
+  'casts', (
+    SELECT COALESCE(pg_catalog.json_agg(pg_catalog.json_build_object(
+      'domain', CASE WHEN source.typtype = 'd' THEN source.oid ELSE target.oid END::pg_catalog.text,
+      'direction', CASE WHEN source.typtype = 'd' THEN 'to' ELSE 'from' END,
+      'other', CASE WHEN source.typtype = 'd' THEN target.typname ELSE source.typname END,
+      'sql', ${functionName}, 'volatile', p.provolatile = 'v')), '[]')
+      FROM pg_catalog.pg_cast c
+      JOIN type source ON source.oid = c.castsource
+      JOIN type target ON target.oid = c.casttarget
+      JOIN pg_catalog.pg_proc p ON p.oid = c.castfunc JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+     WHERE c.castcontext = 'i' AND c.castmethod = 'f'
+       AND (source.typtype = 'd' AND target.oid IN (${typeOid('json')}, ${typeOid('text')})
+         OR target.typtype = 'd' AND source.oid IN (${typeOid('json')}, ${typeOid('text')}))),
   'types', (
     SELECT pg_catalog.json_agg(pg_catalog.json_build_object(
       'oid', t.oid::pg_catalog.text, 'schema', n.nspname, 'name', t.typname,

@@ -16,6 +16,27 @@ export interface CatalogType {
   readonly baseArraySql: string | null
   /** `pg_type.typname` of the type under a domain, e.g. `jsonb`; null for a type that the project made. */
   readonly builtIn: string | null
+  /** How values of a domain are written and read, where the project has made casts for that. */
+  readonly representation: Representation
+}
+
+/** A function that the project made. */
+export interface ProjectFunction {
+  /** Its name for SQL text, qualified and quoted. */
+  readonly sql: string
+  /** Whether it may give another result each time, as its declaration says. */
+  readonly volatile: boolean
+}
+
+/**
+ * Casts of a domain: what its values are in JSON, and how texts in filters and values in bodies are read.
+ *
+ * @see https://docs.postgrest.org/en/stable/references/api/domain_representations.html
+ */
+export interface Representation {
+  readonly toJson?: ProjectFunction
+  readonly fromJson?: ProjectFunction
+  readonly fromText?: ProjectFunction
 }
 
 export interface CatalogColumn {
@@ -30,6 +51,12 @@ export interface CatalogColumn {
   readonly comment: string | null
 }
 
+/** A function of a table's row, which queries may name like a column. */
+export interface ComputedColumn extends ProjectFunction {
+  readonly name: string
+  readonly type: CatalogType
+}
+
 /** What a table is: only ordinary (and partitioned) tables can be written to. */
 export type RelationKind = 'table' | 'view' | 'materialized view' | 'foreign table'
 
@@ -41,7 +68,8 @@ export interface CatalogTable {
   readonly unseen: boolean
   /** By name, in their order. */
   readonly columns: ReadonlyMap<string, CatalogColumn>
-  /** Names of the key's columns; empty where there is none. */
+  readonly computed: ReadonlyMap<string, ComputedColumn>
+  /** Names of the key's columns; empty where there is none. Of a view, those of a table's key that it shows. */
   readonly primaryKey: readonly string[]
   /** Columns of each unique key or index (whole, immediate ones, without expressions), the primary key included. */
   readonly uniqueKeys: readonly (readonly string[])[]
@@ -82,15 +110,41 @@ export interface CatalogFunction {
   readonly result: { readonly kind: 'nothing' | 'value' } | { readonly kind: 'row'; readonly table: CatalogTable }
 }
 
+/** How rows of two tables belong together, views included. */
+export interface CatalogRelation {
+  /** That of the foreign key. */
+  readonly name: string
+  /** From here at most one row is referred to. */
+  readonly table: string
+  readonly columns: readonly string[]
+  readonly foreignTable: string
+  /** In the order of `columns`. */
+  readonly foreignColumns: readonly string[]
+  /** Whether at most one row refers to each. */
+  readonly unique: boolean
+}
+
+/** A function that gives the rows of a table that belong to the row of another. */
+export interface ComputedRelation extends ProjectFunction {
+  readonly name: string
+  readonly table: string
+  readonly foreignTable: string
+  readonly toOne: boolean
+}
+
 /** A stage's tables and functions as the query dialect sees them, at one moment. */
 export interface StageCatalog {
   readonly schemaName: string
   readonly tables: ReadonlyMap<string, CatalogTable>
   /** Those that can be called, by name; several of one name differ in their arguments. */
   readonly functions: ReadonlyMap<string, readonly CatalogFunction[]>
+  /** Those between two tables of the stage. */
   readonly foreignKeys: readonly ForeignKey[]
   /** Whether anything that a query may name is unseen. */
   readonly hasUnseen: boolean
+  /** By which relations are found: foreign keys, and what views show of them. */
+  readonly relations: readonly CatalogRelation[]
+  readonly computedRelations: readonly ComputedRelation[]
   /** What a cast may name, by `name` and by the catalogs' own names (`int4`). */
   readonly castTypes: ReadonlyMap<string, CatalogType>
 }

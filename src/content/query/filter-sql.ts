@@ -1,14 +1,12 @@
-import type { CatalogTable, CatalogType, StageCatalog } from './catalog.ts'
-import { builtInType, fieldSql, type TypedSql } from './column-sql.ts'
+import type { CatalogTable, CatalogType } from './catalog.ts'
+import { builtInType, callSql, fieldSql, type TypedSql, type Writing } from './column-sql.ts'
 import { operatorSql } from './operator-sql.ts'
 import { IS_VALUES } from './operators.ts'
-import { arrayLiteral, type Parameters } from './parameters.ts'
+import { arrayLiteral } from './parameters.ts'
 import type { Condition, Filter, Logic } from './parse-filter.ts'
 
 /** What a row's conditions are written with. */
-export interface FilterScope {
-  readonly catalog: StageCatalog
-  readonly parameters: Parameters
+export interface FilterScope extends Writing {
   /** Whether the answer is kept until rows change, and so must not depend on the clock. */
   readonly kept: boolean
   readonly table: CatalogTable
@@ -84,9 +82,13 @@ function comparison(scope: FilterScope, filter: Filter, left: TypedSql, type: Ca
   const [text = ''] = values
   const value = operator.family === 'pattern' ? text.replaceAll('*', '%') : text
   const use = { source, column: left.column, values: [value] }
+  const fromText = operator.family === 'compare' && operator.name !== 'isdistinct' && left.representation?.fromText
   const compared = operatorSql(operator.sql, left.type, type)
   if (quantifier === null) {
-    const compares = `(${left.sql} ${compared} ${scope.parameters.of(value, type.baseSql, use)})`
+    const given = fromText
+      ? callSql(scope, fromText, scope.parameters.text(value))
+      : scope.parameters.of(value, type.baseSql, use)
+    const compares = `(${left.sql} ${compared} ${given})`
     return operator.name === 'isdistinct' ? `(${compares} IS NOT TRUE)` : compares
   }
   if (type.baseArraySql === null || type.category === 'A') {
@@ -100,10 +102,14 @@ function comparison(scope: FilterScope, filter: Filter, left: TypedSql, type: Ca
 }
 
 function membership(scope: FilterScope, { values, source }: Filter, left: TypedSql): string {
-  const { type, column, sql } = left
+  const { type, column, sql, representation } = left
   if (values.length === 0) return 'false'
   const use = { source, column, values }
   const equals = `${sql} ${operatorSql('=', type)}`
+  if (representation?.fromText) {
+    const texts = `pg_catalog.unnest(${scope.parameters.of(arrayLiteral(values), 'pg_catalog._text')})`
+    return `(${equals} ANY (SELECT ${callSql(scope, representation.fromText, texts)}))`
+  }
   if (type.baseArraySql === null || type.category === 'A') {
     const each = values.map((value) => scope.parameters.of(value, type.baseSql, { ...use, values: [value] }))
     return `(${each.map((value) => `${equals} ${value}`).join(' OR ')})`

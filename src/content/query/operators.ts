@@ -52,10 +52,10 @@ export const OPERATORS: ReadonlyMap<string, Operator> = new Map([
   operator('wfts', 'search', 'pg_catalog.websearch_to_tsquery'),
 ])
 
-/** What `is` compares with. `IS DISTINCT FROM NULL`, as `IS NULL` is also true of a row value that is all NULLs. */
+/** What `is` compares with. A composite value that is all NULLs is NULL, too, as in SQL and PostgREST. */
 export const IS_VALUES: ReadonlyMap<string, string> = new Map([
-  ['null', 'IS NOT DISTINCT FROM NULL'],
-  ['not_null', 'IS DISTINCT FROM NULL'],
+  ['null', 'IS NULL'],
+  ['not_null', 'IS NOT NULL'],
   ['true', 'IS TRUE'],
   ['false', 'IS FALSE'],
   ['unknown', 'IS UNKNOWN'],

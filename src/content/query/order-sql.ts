@@ -1,34 +1,75 @@
-import { fieldSql } from './column-sql.ts'
+import { quoteIdentifier } from '../../database/quoting.ts'
+import { fieldSql, pathSql } from './column-sql.ts'
 import type { OrderTerm } from './parse-order.ts'
-import { fromSql, joinSql, type Scope } from './rows-sql.ts'
-import { findEmbedding, type TableNode } from './tree.ts'
+import { fromSql, relatedSource, type Scope, whereSql } from './rows-sql.ts'
+import { type Embedding, findEmbedding, type TableNode } from './tree.ts'
 
-/**
- * @param groups what rows are grouped by, where they are.
- * @throws {AppError} INVALID_REQUEST: an unknown column, one that is not grouped by, or of a relation to many rows.
- */
-export function orderSql(scope: Scope, node: TableNode, groups: readonly string[]): string {
-  if (node.order.length === 0) return ''
-  const terms = node.order.map((term) => {
-    const sql = term.relation === null ? ownOrder(scope, node, term) : relatedOrder(scope, node, term, term.relation)
-    if (node.grouped && !groups.includes(sql)) {
-      throw term.reader.refused(`"${term.field.name}" is not selected, and rows are grouped`, term.field.position)
-    }
-    return `${sql} ${term.direction}${term.nulls ? ` NULLS ${term.nulls}` : ''}`
-  })
-  return ` ORDER BY ${terms.join(', ')}`
+/** What the rows that are ordered have beside the columns of their table. */
+interface Ordered {
+  /** Single rows that are joined to each: what their columns are called, by what is embedded. */
+  readonly joined: ReadonlyMap<Embedding, readonly string[]>
+  /** What rows are grouped by, where they are. */
+  readonly groups: readonly string[]
 }
 
-const ownOrder = (scope: Scope, node: TableNode, { field, reader }: OrderTerm): string =>
-  fieldSql(scope, node, field, reader, true).sql
+interface Term {
+  readonly sql: string
+  /** Whether it is by a column of a row that is joined. */
+  readonly needsJoins: boolean
+}
 
-function relatedOrder(scope: Scope, around: TableNode, { field, reader }: OrderTerm, name: string): string {
+/** What the statement calls the single row that is joined for an embedded relation. */
+export const joinedAlias = ({ alias }: TableNode): string => `${alias}_row`
+
+/** @throws {AppError} INVALID_REQUEST: an unknown column, one that is not grouped by, or of a relation to many rows. */
+export function orderSql(scope: Scope, node: TableNode, ordered: Ordered): Term {
+  if (node.order.length === 0) return { sql: '', needsJoins: false }
+  const terms = node.order.map((term): Term => {
+    const { sql, needsJoins } =
+      term.relation === null ? ownOrder(scope, node, term) : relatedOrder(scope, node, term, term.relation, ordered)
+    if (node.grouped && !ordered.groups.includes(sql)) {
+      throw term.reader.refused(`"${term.field.name}" is not selected, and rows are grouped`, term.field.position)
+    }
+    return { sql: `${sql} ${term.direction}${term.nulls ? ` NULLS ${term.nulls}` : ''}`, needsJoins }
+  })
+  return {
+    sql: ` ORDER BY ${terms.map(({ sql }) => sql).join(', ')}`,
+    needsJoins: terms.some(({ needsJoins }) => needsJoins),
+  }
+}
+
+const ownOrder = (scope: Scope, node: TableNode, { field, reader }: OrderTerm): Term => ({
+  sql: fieldSql(scope, node, field, reader, true).sql,
+  needsJoins: false,
+})
+
+function relatedOrder(
+  scope: Scope,
+  around: TableNode,
+  { field, reader }: OrderTerm,
+  name: string,
+  { joined }: Ordered,
+): Term {
   const embedding = findEmbedding(around, name)
   if (!embedding) throw reader.refused(`"${name}" is not embedded in "${around.table.name}" by select`, 0)
   const { relation, node } = embedding
   if (!relation.toOne) {
     throw reader.refused(`"${name}" has many rows for one of "${around.table.name}", which can't be ordered by them`, 0)
   }
+  if (joined.get(embedding)?.includes(field.name) && (around.grouped || !isOwnColumn(node, field.name))) {
+    const selected = `${joinedAlias(node)}.${quoteIdentifier(field.name)}`
+    const sql =
+      field.path.length === 0 ? selected : pathSql(scope.parameters, `pg_catalog.to_jsonb(${selected})`, field.path)
+    return { sql, needsJoins: true }
+  }
   const { sql } = fieldSql(scope, node, field, reader, true)
-  return `(SELECT ${sql} FROM ${fromSql(scope, node)} WHERE ${joinSql(scope, relation, around, node)})`
+  const source = relatedSource(scope, relation, around, node)
+  return {
+    sql: `(SELECT ${sql} FROM ${fromSql(scope, node, source)}${whereSql(scope, node, source)})`,
+    needsJoins: false,
+  }
 }
+
+/** Whether a name means a column of the table itself, and not what has been given that name by `select`. */
+const isOwnColumn = ({ table, items }: TableNode, name: string): boolean =>
+  table.columns.has(name) && !items.some((item) => item.kind === 'field' && item.alias === name)

@@ -28,9 +28,8 @@ export function parsePath(reader: Reader, name: string, position: number): Field
     if (path.length === LIMITS.pathSteps) throw reader.refused(`a path has at most ${LIMITS.pathSteps} steps`)
     reader.expect('->')
     const asText = reader.take('>')
-    if (reader.startsWith('--')) throw reader.malformed('a key or an index')
     const index = reader.match(/-?\d{1,9}(?=$|->|::|[.,)])/y)
-    path.push({ key: index ? Number(index[0]) : reader.name('a key or an index'), asText })
+    path.push({ key: index ? Number(index[0]) : reader.key('a key or an index'), asText })
   }
   return { name, path, position }
 }

@@ -35,10 +35,13 @@ export function parseFilter(field: Field, name: Reader, value: Reader): Filter {
   return { ...parseOperation(field, value, parseWholeValue), reader: name }
 }
 
-/** Reads the value of a parameter `and` or `or`: `(year.gte.1990,not.or(a.is.null,b.in.(1,2)))`. */
+/**
+ * Reads the value of a parameter `and` or `or`: `(year.gte.1990,not.or(a.is.null,b.in.(1,2)))`. Parentheses that close what
+ * nothing has opened are passed over, as PostgREST does.
+ */
 export function parseLogic(kind: Logic['kind'], negated: boolean, reader: Reader): Logic {
   const logic: Logic = { kind, negated, conditions: parseConditions(reader, 1) }
-  reader.skipSpace()
+  reader.match(/[\s)]*/y)
   reader.expectEnd()
   return logic
 }
@@ -50,7 +53,7 @@ function parseConditions(reader: Reader, depth: number): readonly Condition[] {
   const conditions: Condition[] = []
   do {
     reader.skipSpace()
-    const logic = reader.match(/(not\.)?(and|or)(?=\()/y)
+    const logic = reader.match(/(not\.)?(and|or)(?=\s*\()/y)
     if (logic) {
       const kind = logic[2] === 'and' ? 'and' : 'or'
       conditions.push({ kind, negated: logic[1] !== undefined, conditions: parseConditions(reader, depth + 1) })
@@ -98,12 +101,8 @@ const parseWholeValue = (reader: Reader): string => reader.rest()
 
 /** A value among others: quoted, an array in braces, or up to a comma or parenthesis. */
 function parseInnerValue(reader: Reader): string {
-  const { position } = reader
-  if (reader.startsWith('"')) {
-    const value = reader.quoted()
-    if (reader.atEnd || /[,)]/.test(reader.text[reader.position] ?? '')) return value
-    reader.position = position
-  }
+  const quoted = reader.match(/"((?:[^"\\]|\\.)*)"(?=$|[,)])/sy)
+  if (quoted) return (quoted[1] ?? '').replaceAll(/\\(.)/gs, '$1')
   const array = reader.match(/\{(?:[^{}"]|"(?:[^"\\]|\\.)*"|\{[^{}]*\})*\}/y)
   return array?.[0] ?? reader.match(/[^,)]*/y)?.[0] ?? ''
 }
@@ -117,12 +116,14 @@ function parseIs(reader: Reader): string {
 
 function parseList(reader: Reader, whole: boolean): readonly string[] {
   reader.expect('(')
+  reader.skipSpace()
   const values: string[] = []
   if (!reader.take(')')) {
     do values.push(parseInnerValue(reader))
     while (reader.take(','))
     if (!reader.take(')')) throw reader.malformed('"," or ")"')
   }
+  reader.skipSpace()
   if (whole) reader.expectEnd()
   return values
 }

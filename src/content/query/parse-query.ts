@@ -1,4 +1,4 @@
-import { invalidRequest } from '../../errors.ts'
+import { invalidRequest, RangeNotSatisfiable } from '../../errors.ts'
 import { LIMITS } from './limits.ts'
 import { parsePath } from './parse-field.ts'
 import { type Condition, parseFilter, parseLogic } from './parse-filter.ts'
@@ -85,16 +85,17 @@ function parsePart(name: string, value: string): TablePart {
   const key = new Reader(`the name of ${parameterSource(name)}`, name)
   const reader = new Reader(parameterSource(name), value)
   const path: string[] = []
+  const isNegated = /^not\..+\.(and|or)$/.test(name) && key.take('not.')
   for (;;) {
     const word = key.match(WORDS)
     if (word?.[2]) {
-      const condition = parseLogic(word[2] === 'and' ? 'and' : 'or', word[1] !== undefined, reader)
+      const condition = parseLogic(word[2] === 'and' ? 'and' : 'or', isNegated || word[1] !== undefined, reader)
       return { path, reader: key, content: { kind: 'condition', condition } }
     }
     if (word?.[0] === 'order') return { path, reader: key, content: { kind: 'order', terms: parseOrder(reader) } }
     if (word) {
       const kind = word[0] === 'limit' ? 'limit' : 'offset'
-      return { path, reader: key, content: { kind, rows: parseRows(reader) } }
+      return { path, reader: key, content: { kind, rows: parseRows(reader, kind) } }
     }
     const { position } = key
     const step = key.name('a column or a relation')
@@ -109,11 +110,14 @@ function parsePart(name: string, value: string): TablePart {
   }
 }
 
-function parseRows(reader: Reader): number {
+/** An offset before the first row is that of the first row, as in PostgREST. */
+function parseRows(reader: Reader, kind: 'limit' | 'offset'): number {
   const { position } = reader
-  const rows = reader.match(/\d{1,15}$/y)
+  const rows = reader.match(/-?\d{1,15}$/y)
   if (!rows) throw reader.malformed('a whole number, zero or more', position)
-  return Number(rows[0])
+  const number = Number(rows[0])
+  if (number < 0 && kind === 'limit') throw new RangeNotSatisfiable(`${reader.source} is below zero`, '*/*')
+  return Math.max(0, number)
 }
 
 function assertFewFilters(parts: readonly TablePart[]): void {

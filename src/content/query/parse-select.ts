@@ -41,9 +41,13 @@ export interface SelectedRelation {
 
 export type SelectItem = { readonly kind: 'all' } | SelectedField | SelectedCount | SelectedRelation
 
-/** Reads `select`: `title,year:data->>year,price::text,artist!inner(name),...label(country)`. */
+/**
+ * Reads `select`: `title,year:data->>year,price::text,artist!inner(name),...label(country)`. Parentheses that close what nothing
+ * has opened, and apostrophes, are passed over at the end, as PostgREST does.
+ */
 export function parseSelect(reader: Reader): readonly SelectItem[] {
   const items = parseItems(reader, { selected: 0, embeddings: 0 }, 0)
+  reader.match(/[\s)']*/y)
   reader.expectEnd('"," or ')
   return items
 }
@@ -103,7 +107,7 @@ function parseRelation(
     const at = reader.position
     const word = reader.name('"inner", "left" or a hint')
     if (join === null && (word === 'inner' || word === 'left')) join = word
-    else if (hint === null && join === null) hint = word
+    else if (hint === null) hint = word
     else throw reader.malformed('"("', at - 1)
   }
   reader.expect('(')
@@ -132,17 +136,14 @@ function parseCast(reader: Reader): Cast | null {
   return { type: found[0].trim(), position }
 }
 
-const ALIAS = /^[\p{L}\p{M}\p{N}_$ -]+$/u
+const ALIAS = /^\P{C}+$/u
 /** PostgreSQL cuts longer names off. */
 const MAX_ALIAS_BYTES = 63
 
 /** What a column is called in the answer is the only text of a request that a statement repeats, hence the care. */
 export function assertAlias(reader: Reader, alias: string, position: number): void {
   if (!ALIAS.test(alias)) {
-    throw reader.refused(
-      'a name in the answer has only letters, digits, spaces and the characters _ $ -; choose one, as in "name:column"',
-      position,
-    )
+    throw reader.refused('a name in the answer has no control characters; choose one, as in "name:column"', position)
   }
   if (Buffer.byteLength(alias) > MAX_ALIAS_BYTES) {
     throw reader.refused(`a name in the answer has at most ${MAX_ALIAS_BYTES} bytes`, position)

@@ -79,7 +79,7 @@ function rowsPage(
 ): Page {
   // A row of a function's own has no foreign keys, be there a table of the function's name.
   const isOfTable = catalog.tables.get(table.name) === table
-  const known = isOfTable ? catalog : { ...catalog, foreignKeys: [] }
+  const known = isOfTable ? catalog : { ...catalog, relations: [], computedRelations: [] }
   const root = buildTree(known, table, parseQuery(shown))
   const { offset } = restrict(root, options)
   const scope = { catalog: known, parameters, kept: called.volatility === 'immutable' }

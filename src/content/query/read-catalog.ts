@@ -1,5 +1,15 @@
 import { quoteQualified } from '../../database/quoting.ts'
-import type { CatalogColumn, CatalogTable, CatalogType, ForeignKey, RelationKind, StageCatalog } from './catalog.ts'
+import type {
+  CatalogColumn,
+  CatalogTable,
+  CatalogType,
+  ComputedColumn,
+  ComputedRelation,
+  RelationKind,
+  Representation,
+  StageCatalog,
+} from './catalog.ts'
+import { type KeyRow, type PrimaryKeyRow, relationsOf, type ViewRow } from './catalog-relations.ts'
 import { CATALOG_SQL } from './catalog-sql.ts'
 import { type CallableRow, toFunctions } from './read-functions.ts'
 
@@ -15,36 +25,85 @@ export async function readCatalog(query: CatalogQuery, schemaName: string): Prom
   const [row] = await query<{ catalog: string | null }>(CATALOG_SQL, [schemaName])
   if (!row?.catalog) throw new Error(`there is no schema ${schemaName}`)
   const read: ReadRows = JSON.parse(row.catalog)
-  const types = toTypes(read.types)
+  const types = toTypes(read.types, read.casts)
   const typeOf = (oid: string): CatalogType => {
     const type = types.get(oid)
     if (!type) throw new Error(`the catalog has no type with the oid ${oid}`)
     return type
   }
-  const tables = new Map(read.tables.map((table) => [table.name, toTable(table, typeOf)]))
+  const { relations, viewKeys } = relationsOf(read)
+  const names = new Map(read.tables.map(({ oid, name }) => [oid, name]))
+  const tables = read.tables.map((table): [string, CatalogTable] => {
+    const computed = read.computed.filter((each) => each.table === table.oid && !each.returnsSet)
+    return [
+      table.name,
+      {
+        ...toTable(table, typeOf),
+        computed: new Map(
+          computed.map((each): [string, ComputedColumn] => [each.name, { ...each, type: typeOf(each.type) }]),
+        ),
+        ...(viewKeys.has(table.oid) && { primaryKey: viewKeys.get(table.oid) ?? [] }),
+      },
+    ]
+  })
+  const byName = new Map(tables)
   return {
     schemaName,
-    tables,
-    functions: toFunctions(read.callable, tables, typeOf),
-    foreignKeys: read.foreignKeys,
-    hasUnseen: read.tables.some(({ unseen }) => unseen),
+    tables: byName,
+    functions: toFunctions(read.callable, byName, typeOf),
+    foreignKeys: relations.filter(({ ofTables }) => ofTables),
+    relations,
+    computedRelations: read.computed.flatMap((each): ComputedRelation[] => {
+      const [table, foreignTable] = [names.get(each.table), names.get(each.foreignTable ?? '')]
+      return table === undefined || foreignTable === undefined ? [] : [{ ...each, table, foreignTable }]
+    }),
+    hasUnseen: [
+      ...read.tables.map(({ unseen }) => unseen),
+      ...[...read.computed, ...read.casts].map(({ volatile }) => volatile),
+    ].some(Boolean),
     castTypes: toCastTypes(read.types, typeOf),
   }
 }
 
 interface ReadRows {
   readonly tables: readonly TableRow[]
-  readonly foreignKeys: readonly ForeignKey[]
+  readonly foreignKeys: readonly KeyRow[]
+  readonly primaryKeys: readonly PrimaryKeyRow[]
+  readonly views: readonly ViewRow[]
+  readonly computed: readonly ComputedRow[]
+  readonly casts: readonly CastRow[]
   readonly callable: readonly CallableRow[]
   readonly types: readonly TypeRow[]
 }
 
+/** A function of one argument, a row of `table`. */
+interface ComputedRow {
+  readonly name: string
+  readonly sql: string
+  readonly table: string
+  readonly type: string
+  /** The table whose rows it returns, if it does. */
+  readonly foreignTable: string | null
+  readonly returnsSet: boolean
+  readonly toOne: boolean
+  readonly volatile: boolean
+}
+
+interface CastRow {
+  readonly domain: string
+  readonly direction: 'to' | 'from'
+  readonly other: 'json' | 'text'
+  readonly sql: string
+  readonly volatile: boolean
+}
+
 interface TableRow {
+  readonly oid: string
   readonly name: string
   readonly kind: string
   readonly comment: string | null
   readonly unseen: boolean
-  readonly columns: readonly (Omit<CatalogColumn, 'type'> & { readonly type: string })[]
+  readonly columns: readonly (Omit<CatalogColumn, 'type'> & { readonly type: string; readonly number: number })[]
   readonly keys: readonly {
     readonly columns: readonly string[]
     readonly primary: boolean
@@ -66,8 +125,8 @@ interface TypeRow {
   readonly base: string | null
 }
 
-function toTable(row: TableRow, typeOf: (oid: string) => CatalogType): CatalogTable {
-  const columns = row.columns.map((column): [string, CatalogColumn] => [
+function toTable(row: TableRow, typeOf: (oid: string) => CatalogType): Omit<CatalogTable, 'computed'> {
+  const columns = row.columns.map(({ number: _, ...column }): [string, CatalogColumn] => [
     column.name,
     { ...column, type: typeOf(column.type) },
   ])
@@ -84,7 +143,7 @@ function toTable(row: TableRow, typeOf: (oid: string) => CatalogType): CatalogTa
 
 const KINDS: Readonly<Record<string, RelationKind>> = { v: 'view', m: 'materialized view', f: 'foreign table' }
 
-function toTypes(rows: readonly TypeRow[]): ReadonlyMap<string, CatalogType> {
+function toTypes(rows: readonly TypeRow[], casts: readonly CastRow[]): ReadonlyMap<string, CatalogType> {
   const byOid = new Map(rows.map((row) => [row.oid, row]))
   const sqlOf = (row: TypeRow | undefined): string | null => (row ? quoteQualified(row.schema, row.name) : null)
   const arrayOf = ({ array }: TypeRow): string | null => (array === null ? null : sqlOf(byOid.get(array)))
@@ -103,9 +162,17 @@ function toTypes(rows: readonly TypeRow[]): ReadonlyMap<string, CatalogType> {
       baseSql: quoteQualified(base.schema, base.name),
       baseArraySql: arrayOf(base),
       builtIn: base.schema === 'pg_catalog' ? base.name : null,
+      representation: toRepresentation(casts.filter(({ domain }) => domain === row.oid)),
     }
   }
   return new Map(rows.map((row) => [row.oid, toType(row)]))
+}
+
+function toRepresentation(casts: readonly CastRow[]): Representation {
+  const find = (...of: readonly [CastRow['direction'], CastRow['other']]): CastRow | undefined =>
+    casts.find(({ direction, other }) => direction === of[0] && other === of[1])
+  const [toJson, fromJson, fromText] = [find('to', 'json'), find('from', 'json'), find('from', 'text')]
+  return { ...(toJson && { toJson }), ...(fromJson && { fromJson }), ...(fromText && { fromText }) }
 }
 
 function writtenName(row: TypeRow, byOid: ReadonlyMap<string, TypeRow>): string {

@@ -74,5 +74,14 @@ function tableOf(name: string, columns: CallableRow['columns'], typeOf: TypeOf):
     const rest = { nullable: true, hasDefault: false, generated: false, identity: null, comment: null }
     return [known, { name: known, type, declaredType: type.name, ...rest }]
   })
-  return { name, kind: 'view', comment: null, unseen: false, columns: new Map(all), primaryKey: [], uniqueKeys: [] }
+  return {
+    name,
+    kind: 'view',
+    comment: null,
+    unseen: false,
+    columns: new Map(all),
+    computed: new Map(),
+    primaryKey: [],
+    uniqueKeys: [],
+  }
 }

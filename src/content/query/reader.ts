@@ -73,6 +73,15 @@ export class Reader {
     return name
   }
 
+  /** A key of a JSON object: like a name, but what is not quoted may have more characters, and begins with no `-`. */
+  key(expected: string): string {
+    if (this.startsWith('"')) return this.name(expected)
+    const plain = this.startsWith('-') ? null : this.match(/(?:(?!->)[^(:.,>)])+/y)
+    const key = plain?.[0].trim()
+    if (!key) throw this.malformed(expected)
+    return key
+  }
+
   /** Something in double quotes, which are next. */
   quoted(): string {
     this.expect('"')

@@ -1,16 +1,14 @@
 import { quoteIdentifier, quoteQualified } from '../../database/quoting.ts'
-import type { CatalogTable, StageCatalog } from './catalog.ts'
+import type { CatalogTable } from './catalog.ts'
+import { callSql, rowSql, type Writing } from './column-sql.ts'
 import { conditionSql } from './filter-sql.ts'
 import type { Relation } from './find-relation.ts'
 import { operatorSql } from './operator-sql.ts'
-import type { Parameters } from './parameters.ts'
 import type { Filter } from './parse-filter.ts'
 import { type Embedding, findPresence, type TableNode } from './tree.ts'
 
 /** What a statement is written with. */
-export interface Scope {
-  readonly catalog: StageCatalog
-  readonly parameters: Parameters
+export interface Scope extends Writing {
   /** Whether its answer is kept until rows change, and so must not depend on the clock. */
   readonly kept: boolean
 }
@@ -19,17 +17,30 @@ export interface Scope {
 export interface Source {
   /** Instead of the table, something with the same columns. */
   readonly from?: string
+  /** A table that its rows are joined with: the one in between. */
+  readonly beside?: string
   /** The condition that makes its rows those of the row around it. */
   readonly join?: string
 }
 
-export const fromSql = (scope: Scope, { table, alias }: TableNode, { from }: Source = {}): string =>
-  `${from ?? tableSql(scope, table)} AS ${alias}`
+export const fromSql = (scope: Scope, { table, alias }: TableNode, { from, beside }: Source = {}): string =>
+  `${from ?? tableSql(scope, table)} AS ${alias}${beside ? `, ${beside}` : ''}`
 
 /** A table, to be read. */
 function tableSql({ catalog, parameters }: Scope, { name, unseen }: CatalogTable): string {
   parameters.unseen ||= unseen
   return quoteQualified(catalog.schemaName, name)
+}
+
+/** The rows of a relation that belong to the row around it. Through a table in between, each as often as that has it. */
+export function relatedSource(scope: Scope, { computed, on, through }: Relation, near: Joined, far: Joined): Source {
+  if (computed) return { from: callSql(scope, computed, rowSql(scope, near)) }
+  if (!through) return { join: equalSql(on, near, far) }
+  const between = { table: through.table, alias: `${far.alias}_between` }
+  return {
+    beside: `${tableSql(scope, between.table)} AS ${between.alias}`,
+    join: `${equalSql(on, near, between)} AND ${equalSql(through.on, between, far)}`,
+  }
 }
 
 /** The conditions on a node's rows; those on rows embedded in them only where they decide about the row itself. */
@@ -54,17 +65,12 @@ export function whereSql(scope: Scope, node: TableNode, { join }: Source): strin
   return all.length === 0 ? '' : ` WHERE ${all.join(' AND ')}`
 }
 
-const existsSql = (scope: Scope, around: TableNode, { relation, node }: Embedding): string =>
-  `EXISTS (SELECT FROM ${fromSql(scope, node)}${whereSql(scope, node, { join: joinSql(scope, relation, around, node) })})`
+function existsSql(scope: Scope, around: TableNode, { relation, node }: Embedding): string {
+  const source = relatedSource(scope, relation, around, node)
+  return `EXISTS (SELECT FROM ${fromSql(scope, node, source)}${whereSql(scope, node, source)})`
+}
 
 type Joined = Pick<TableNode, 'table' | 'alias'>
-
-export function joinSql(scope: Scope, { on, through }: Relation, near: Joined, far: Joined): string {
-  if (!through) return equalSql(on, near, far)
-  const between = { table: through.table, alias: `${far.alias}_between` }
-  const both = `${equalSql(on, near, between)} AND ${equalSql(through.on, between, far)}`
-  return `EXISTS (SELECT FROM ${tableSql(scope, between.table)} AS ${between.alias} WHERE ${both})`
-}
 
 const equalSql = (pairs: Relation['on'], left: Joined, right: Joined): string =>
   pairs.map(([a, b]) => `${columnSql(left, a)} ${equalsSql(left, a, right, b)} ${columnSql(right, b)}`).join(' AND ')

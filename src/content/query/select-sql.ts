@@ -1,9 +1,10 @@
 import { quoteIdentifier } from '../../database/quoting.ts'
-import { fieldSql } from './column-sql.ts'
-import { orderSql } from './order-sql.ts'
+import type { Representation } from './catalog.ts'
+import { callSql, fieldSql } from './column-sql.ts'
+import { joinedAlias, orderSql } from './order-sql.ts'
 import { assertAlias, type SelectedField, type SelectedRelation } from './parse-select.ts'
 import type { Reader } from './reader.ts'
-import { fromSql, joinSql, type Scope, type Source, whereSql } from './rows-sql.ts'
+import { fromSql, relatedSource, type Scope, type Source, whereSql } from './rows-sql.ts'
 import { suggest } from './suggest.ts'
 import type { Embedding, TableNode } from './tree.ts'
 
@@ -24,6 +25,8 @@ interface Outputs {
   readonly columns: ReadonlyMap<string, string>
   readonly aggregates: ReadonlyMap<string, Aggregation>
   readonly joins: readonly string[]
+  /** Single rows that are joined: what their columns are called, by what is embedded. */
+  readonly joined: ReadonlyMap<Embedding, readonly string[]>
   /** What rows are grouped by, where there is an aggregate. */
   readonly groups: readonly string[]
 }
@@ -33,6 +36,7 @@ interface Gathered {
   /** By name: of two with one name the later counts, as it would for a reader of JSON. */
   readonly columns: Map<string, GatheredColumn>
   readonly joins: string[]
+  readonly joined: Map<Embedding, readonly string[]>
 }
 
 interface GatheredColumn {
@@ -55,10 +59,10 @@ export function selectSql(scope: Scope, node: TableNode, source: Source = {}): S
   const joins = outputs.joins.join('')
   const from = fromSql(scope, node, source)
   const where = whereSql(scope, node, source)
-  const order = orderSql(scope, node, outputs.groups)
+  const { sql: order, needsJoins } = orderSql(scope, node, outputs)
   const limit = node.limit === null ? '' : ` LIMIT ${limitSql(node.limit)}`
   const offset = node.offset === 0 ? '' : ` OFFSET ${scope.parameters.integer(node.offset)}`
-  const isCutFirst = limit + offset !== '' && joins !== '' && !node.grouped
+  const isCutFirst = limit + offset !== '' && joins !== '' && !node.grouped && !needsJoins
   const sql = isCutFirst
     ? `${list} FROM (SELECT ${node.alias}.* FROM ${from}${where}${order}${limit}${offset}) AS ${node.alias}${joins}${order}`
     : `${list} FROM ${from}${joins}${where}${groupSql(node, outputs)}${order}${limit}${offset}`
@@ -86,7 +90,7 @@ const listSql = ({ columns }: Outputs): string =>
   `SELECT ${[...columns].map(([name, sql]) => `${sql} AS ${quoteIdentifier(name)}`).join(', ')}`
 
 function outputsOf(scope: Scope, node: TableNode): Outputs {
-  const gathered: Gathered = { columns: new Map(), joins: [] }
+  const gathered: Gathered = { columns: new Map(), joins: [], joined: new Map() }
   for (const item of node.items) addItem(scope, node, gathered, item)
   const columns = new Map<string, string>()
   const aggregates = new Map<string, Aggregation>()
@@ -97,16 +101,19 @@ function outputsOf(scope: Scope, node: TableNode): Outputs {
     if (!aggregate) groups.push(value)
     else if (!node.grouped) aggregates.set(name, aggregate)
   }
-  return { columns, aggregates, joins: gathered.joins, groups }
+  return { columns, aggregates, joins: gathered.joins, joined: gathered.joined, groups }
 }
 
 /** What is there in every row. */
 const HERE = 'true'
 
-function addItem(scope: Scope, node: TableNode, { columns, joins }: Gathered, item: TableNode['items'][number]): void {
+function addItem(scope: Scope, node: TableNode, gathered: Gathered, item: TableNode['items'][number]): void {
+  const { columns, joins, joined } = gathered
   const add: Add = (name, sql, aggregate) => columns.set(name, { sql, aggregate })
   if (item.kind === 'all') {
-    for (const name of node.table.columns.keys()) add(name, () => `${node.alias}.${quoteIdentifier(name)}`)
+    for (const { name, type } of node.table.columns.values()) {
+      add(name, () => representedSql(scope, node, `${node.alias}.${quoteIdentifier(name)}`, type.representation))
+    }
   } else if (item.kind === 'count') {
     // A row that is spread has a value to be counted, so that where there is no row none is.
     const counted: Aggregation = (value) =>
@@ -118,29 +125,41 @@ function addItem(scope: Scope, node: TableNode, { columns, joins }: Gathered, it
       ? (value) => castSql(scope, node, `pg_catalog.${aggregate.name}(${value})`, aggregate.cast)
       : undefined
     add(fieldName(node, item), () => selectedSql(scope, node, item), aggregation)
-  } else addEmbedding(scope, node, { joins, add }, item.embedding)
+  } else addEmbedding(scope, node, { joins, joined, add }, item.embedding)
 }
 
 function addEmbedding(
   scope: Scope,
   around: TableNode,
-  { joins, add }: { readonly joins: string[]; readonly add: Add },
-  { name, selected, relation, node }: Embedding,
+  { joins, joined, add }: Pick<Gathered, 'joins' | 'joined'> & { readonly add: Add },
+  embedding: Embedding,
 ): void {
+  const { name, selected, relation, node } = embedding
   // An empty selection is for filters: nothing of it is in the answer.
   if (!showsAnything(selected)) return
-  const select = (): Select => selectSql(scope, node, { join: joinSql(scope, relation, around, node) })
-  const rows = `${node.alias}_row`
+  const select = (): Select => selectSql(scope, node, relatedSource(scope, relation, around, node))
+  const rows = joinedAlias(node)
   const toJson = around.comparable ? 'pg_catalog.to_jsonb' : 'pg_catalog.row_to_json'
   if (relation.toOne) {
     const { sql, names, aggregates } = select()
     joins.push(` LEFT JOIN LATERAL (${sql}) AS ${rows} ON true`)
+    joined.set(embedding, names)
     if (!selected.spread) add(name, () => `${toJson}(${rows}.*)`)
     else for (const each of names) add(each, () => `${rows}.${quoteIdentifier(each)}`, aggregates.get(each))
     return
   }
+  if (selected.spread) {
+    const { sql, names } = select()
+    const form = around.comparable ? '::pg_catalog.jsonb' : ''
+    const arrays = names.map(
+      (each) => `${arraySql(`${rows}.${quoteIdentifier(each)}`)}${form} AS ${quoteIdentifier(each)}`,
+    )
+    joins.push(` CROSS JOIN LATERAL (SELECT ${arrays.join(', ')} FROM (${sql}) AS ${rows}) AS ${node.alias}_rows`)
+    for (const each of names) add(each, () => `${node.alias}_rows.${quoteIdentifier(each)}`)
+    return
+  }
   const all = (): string =>
-    `(SELECT COALESCE(pg_catalog.json_agg(pg_catalog.row_to_json(${rows}.*)), '[]'::pg_catalog.json) FROM (${select().sql}) AS ${rows})`
+    `(SELECT ${arraySql(`pg_catalog.row_to_json(${rows}.*)`)} FROM (${select().sql}) AS ${rows})`
   if (around.comparable) {
     // Grouped by, so it has to be a column, and comparable.
     joins.push(` CROSS JOIN LATERAL (SELECT ${all()}::pg_catalog.jsonb AS body) AS ${node.alias}_body`)
@@ -148,13 +167,23 @@ function addEmbedding(
   } else add(name, all)
 }
 
+const arraySql = (value: string): string => `COALESCE(pg_catalog.json_agg(${value}), '[]'::pg_catalog.json)`
+
 /** Whether anything is selected, of the relation itself or of those in it. */
 const showsAnything = ({ items }: SelectedRelation): boolean =>
   items.some((item) => item.kind !== 'relation' || showsAnything(item))
 
 /** What is selected, or what its aggregate is taken of. */
-function selectedSql(scope: Scope, node: TableNode, { field, cast }: SelectedField): string {
-  return castSql(scope, node, fieldSql(scope, node, field, readerOf(node), node.comparable).sql, cast)
+function selectedSql(scope: Scope, node: TableNode, { field, cast, aggregate }: SelectedField): string {
+  const { sql, representation } = fieldSql(scope, node, field, readerOf(node), node.comparable)
+  return castSql(scope, node, representedSql(scope, node, sql, aggregate ? {} : representation), cast)
+}
+
+/** A value in the form that the project has given it in JSON, if it has. */
+function representedSql(scope: Scope, node: TableNode, value: string, { toJson }: Representation = {}): string {
+  if (!toJson) return value
+  const json = callSql(scope, toJson, value)
+  return node.comparable ? `${json}::pg_catalog.jsonb` : json
 }
 
 function castSql({ catalog }: Scope, node: TableNode, sql: string, cast: SelectedField['cast']): string {

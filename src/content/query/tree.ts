@@ -79,10 +79,12 @@ export function buildTree(catalog: StageCatalog, table: CatalogTable, query: Par
   const embed = (of: CatalogTable, selected: SelectedRelation): Embedding => {
     const refuse = (problem: string): AppError => reader?.refused(problem, selected.position) ?? invalidRequest(problem)
     const relation = findRelation(catalog, of, selected, refuse)
-    if (selected.spread && !relation.toOne) {
-      throw refuse(`"${selected.name}" has many rows for one of "${of.name}", and can't be spread`)
-    }
     const node = build(relation.table, selected.items, selected.spread)
+    if (selected.spread && !relation.toOne && node.aggregated) {
+      throw refuse(
+        `"${selected.name}" has many rows for one of "${of.name}", so there are no aggregates in what is spread of it`,
+      )
+    }
     return { name: selected.alias ?? selected.name, selected, relation, node }
   }
   const root = build(table, query.select?.items ?? ALL, false)
@@ -128,8 +130,11 @@ function attach(root: TableNode, { path, reader, content }: TablePart): void {
 export const findEmbedding = ({ embeddings }: TableNode, name: string): Embedding | undefined =>
   embeddings.find((each) => each.name === name) ?? embeddings.find(({ selected }) => selected.name === name)
 
-/** The embedded relation whose presence a filter is about (`artist=is.null`); undefined where it is about a column. */
+/**
+ * The embedded relation whose presence a filter is about (`artist=is.null`), by the name that it has in the answer; undefined
+ * where it is about a column.
+ */
 export function findPresence(node: TableNode, { field, operator, values }: Filter): Embedding | undefined {
   const isAboutNull = operator.family === 'is' && (values[0] === 'null' || values[0] === 'not_null')
-  return isAboutNull && field.path.length === 0 ? findEmbedding(node, field.name) : undefined
+  return isAboutNull && field.path.length === 0 ? node.embeddings.find(({ name }) => name === field.name) : undefined
 }

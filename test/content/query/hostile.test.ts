@@ -36,7 +36,7 @@ const KEYWORDS = new Set(
 )
 /** Names that Wharf itself writes: of functions, types, and what a statement calls its parts. */
 const OWN_WORDS =
-  /^(pg_catalog|text|json|jsonb|int4|int8|_int8|float8|regconfig|(json_agg|row_to_json|json_strip_nulls|json_to_record|json_to_recordset|json_array_elements|json_build_array|to_jsonb|count|sum|avg|min|max|format|replace|string_agg|to_tsvector|(plain|phrase|websearch_)?to_?tsquery)|page|answer|counted|given|object|content|ordinal|key|body|rows|total|written(_\d+)?|v\d+|t\d+(_row|_body|_between)?)$/
+  /^(pg_catalog|text|json|jsonb|int4|int8|_int8|float8|regconfig|(json_agg|row_to_json|json_strip_nulls|json_to_record|json_to_recordset|json_array_elements|json_build_array|to_jsonb|count|sum|avg|min|max|format|replace|string_agg|to_tsvector|(plain|phrase|websearch_)?to_?tsquery)|page|answer|counted|given|object|content|ordinal|key|body|rows|total|written(_\d+)?|v\d+|t\d+(_rows?|_body|_between)?)$/
 const OWN_LITERALS = new Set(["'[]'", "''", "E'\\n'", "'%s'", `'"'`, `'""'`, "','", `E'^$|[",\\\\r\\\\n]'`])
 const OWN_SYMBOLS = /^(=|<>|>|>=|<|<=|~|~\*|~~|~~\*|@>|<@|&&|<<|>>|&<|&>|-\|-|@@|->|->>|::|\|\||\(|\)|,|\.|\*)$/
 
@@ -151,7 +151,7 @@ const query: fc.Arbitrary<QueryParameters> = fc
   .map(([first, rest]) => (first ? [first, ...rest] : rest))
 
 /** The names that a query gives to what it selects, as the statement may repeat them. */
-const ALIASES = /^[\p{L}\p{M}\p{N}_$ -]{1,63}$/u
+const ALIASES = /^\P{C}{1,126}$/u
 
 /** Plans, or gives undefined where the query is refused; any other failure is a bug. */
 function planned<T>(plan: () => T): T | undefined {
