@@ -17,6 +17,9 @@ CREATE VIEW prices AS SELECT title, price FROM album LEFT JOIN elsewhere.price O
 CREATE MATERIALIZED VIEW counted AS SELECT count(*) AS albums FROM album;
 CREATE UNIQUE INDEX ON counted (albums);
 INSERT INTO artist VALUES (1, 'one'), (2, 'two');
+CREATE FUNCTION artists() RETURNS SETOF artist STABLE LANGUAGE sql AS 'SELECT * FROM artist ORDER BY id';
+CREATE FUNCTION twice(n int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT n * 2';
+CREATE FUNCTION add_artist() RETURNS void LANGUAGE sql AS $$ INSERT INTO artist VALUES (99, 'added') $$;
 INSERT INTO album VALUES (1, 'first', 1)`
 
 let wharf: TestWharf
@@ -68,6 +71,18 @@ async function settled(path = 'album'): Promise<string> {
   }
   throw new Error(`${path} is never known`)
 }
+
+test('functions that only read are called, and none that may write', async () => {
+  expect(await read('rpc/artists?select=id,album(title)&limit=1')).toMatchObject({
+    status: 200,
+    rows: [{ id: 1, album: [{ title: 'first' }] }],
+    cache: 'miss',
+  })
+  expect(await read('rpc/twice?n=4')).toMatchObject({ status: 200, rows: 8 })
+  const written = await wharf.root.post('/content/shop/live/rpc/add_artist')
+  expect(written).toMatchObject({ status: 409, json: { type: 'urn:wharf:error:attached-project' } })
+  expect((await read('artist?id=eq.99')).rows).toEqual([])
+})
 
 test('rows of an attached stage are known by their reference until another login writes', async () => {
   const url = new URL(external.owner)
