@@ -3,7 +3,7 @@
  * line don't import from each other. A folder that has a line of its own is no part of the folder around it.
  */
 export const IMPORT_ORDER: readonly (readonly string[])[] = [
-  ['lib', 'package-file.ts'],
+  ['client', 'lib', 'package-file.ts'],
   ['version.ts'],
   ['contract', 'errors.ts'],
   ['allowed-hosts.ts'],

@@ -1,0 +1,67 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Job } from './archives.ts'
+import { type Connection, pathOf } from './connection.ts'
+import { mayPass, WharfError } from './error.ts'
+
+/** How long the service delays an answer until something has changed. */
+const WAIT_SECONDS = 20
+
+/** How long a service may be away before it is given up, in milliseconds. */
+const PATIENCE_MS = 120_000
+const PAUSE_MS = 1_000
+
+export interface WaitOptions {
+  /** Called with the job at once, and with every change: `job.progress` has rows, bytes and percent. */
+  readonly onProgress?: (job: Job) => void
+  /** Ends the waiting; the job goes on, see `cancel`. */
+  readonly signal?: AbortSignal
+}
+
+/** What is asked of a job: itself, or its id. */
+export type JobReference = string | Pick<Job, 'id'>
+
+export const idOf = (job: JobReference): string => (typeof job === 'string' ? job : job.id)
+
+export interface Jobs {
+  /**
+   * Waits until a job has succeeded. A service that restarts, or a connection that breaks, is waited for up to two minutes.
+   *
+   * @throws {WharfError} with the code and reason of a job that failed, or JOB_CANCELLED; what `GET /jobs/{id}` refuses.
+   */
+  readonly waitFor: (job: JobReference, options?: WaitOptions) => Promise<Job>
+  /** Cancels a job, queued or running. What it had begun is undone. @throws {WharfError} CONFLICT where it has ended. */
+  readonly cancel: (job: JobReference) => Promise<Job>
+}
+
+export function createJobs(connection: Connection): Jobs {
+  return {
+    async waitFor(reference, { onProgress, signal } = {}) {
+      const path = pathOf`/jobs/${idOf(reference)}`
+      let seen: string | undefined
+      for (let lostSince: number | undefined; ; ) {
+        try {
+          // The first answer comes at once, so that progress is seen from the beginning.
+          const prefer = seen === undefined ? undefined : `wait=${WAIT_SECONDS}`
+          const job = (await (await connection.send(path, { headers: { prefer }, signal })).json()) as Job
+          lostSince = undefined
+          const text = JSON.stringify(job)
+          if (text !== seen) onProgress?.(job)
+          seen = text
+          if (job.status === 'succeeded') return job
+          if (job.status === 'failed' || job.status === 'cancelled') throw failureOf(job)
+        } catch (error) {
+          lostSince ??= performance.now()
+          if (!mayPass(error) || performance.now() - lostSince > PATIENCE_MS) throw error
+          await delay(error.retryAfterSeconds ? error.retryAfterSeconds * 1_000 : PAUSE_MS, undefined, { signal })
+        }
+      }
+    },
+    cancel: async (reference) =>
+      (await (await connection.send(pathOf`/jobs/${idOf(reference)}/cancel`, { method: 'POST' })).json()) as Job,
+  }
+}
+
+function failureOf({ id, error }: Job): WharfError {
+  if (error === null) return new WharfError(`the job ${id} was cancelled`, { code: 'JOB_CANCELLED' })
+  return new WharfError(error.detail, { code: error.code, errors: error.errors })
+}
