@@ -7,9 +7,23 @@ export async function readInstallation(control: Queryable): Promise<string> {
   return id
 }
 
-/** The last backup that was written whole, of all or of those that `which` says; null where none was. */
-export const findLastBackup = (control: Queryable, which: { readonly interim?: boolean } = {}) =>
-  control.backup.findFirst({ where: { ...which, bytes: { not: null } }, orderBy: { beganAt: 'desc' } })
+/**
+ * The last backup that was written whole, of all or of those that `which` says; null where none was.
+ *
+ * @param which `until`: none that is later counts, as those are not that were written while the clock was ahead.
+ */
+export const findLastBackup = (
+  control: Queryable,
+  { interim, until }: { readonly interim?: boolean; readonly until?: Date } = {},
+) =>
+  control.backup.findFirst({
+    where: {
+      bytes: { not: null },
+      ...(interim !== undefined && { interim }),
+      ...(until && { beganAt: { lte: until } }),
+    },
+    orderBy: { beganAt: 'desc' },
+  })
 
 /** @throws {AppError} DATABASE_UNSUITABLE where a recovery of it has not ended. */
 export async function assertWhole(control: Queryable): Promise<void> {

@@ -7,10 +7,14 @@ import { backupInvalid, openSealed } from './sealed-stream.ts'
 
 const NEWLINE = 0x0a
 
+/** How far the clock of this machine may be behind that of the one that made a backup, in milliseconds. */
+const AHEAD_MS = 60 * 60_000
+
 /**
  * The backup that is meant: of a name, or else the newest of a store.
  *
- * @throws {AppError} NOT_FOUND; WRONG_USE where none is named, and the store has those of several installations.
+ * @throws {AppError} NOT_FOUND; WRONG_USE where none is named, and the store has those of several installations, or its newest
+ *   is of a time that has not come yet: then it may be older than others.
  */
 export async function chooseBackup(
   store: ArtifactStore,
@@ -22,10 +26,24 @@ export async function chooseBackup(
   if (!found && named !== undefined) throw notFound('backup', named, `in ${location}`)
   if (!found) throw notFound('backup', 'of Wharf itself', `in ${location}`)
   const newest = new Map(backups.toReversed().map((backup) => [backup.installation, backup.key]))
-  if (named !== undefined || newest.size === 1) return found
+  if (named !== undefined) return found
+  if (newest.size === 1 && found.madeAt.getTime() <= Date.now() + AHEAD_MS) return found
+  if (newest.size === 1) {
+    const names = backups.slice(0, 5).map(({ key }) => key)
+    throw wrongUse(
+      `the newest backup is of ${found.madeAt.toISOString()}, which is later than it is now: a clock was wrong, this machine's or that ` +
+        `of the backup. Name the one that is meant with --backup: ${names.join(', ')}`,
+    )
+  }
   throw wrongUse(
     `${location} has backups of ${newest.size} installations: name one with --backup. Their newest are ${[...newest.values()].join(', ')}`,
   )
+}
+
+/** The newest of the backups that are older than one, of the same installation. */
+export async function findBefore(store: ArtifactStore, one: NamedBackup): Promise<NamedBackup | undefined> {
+  const backups = backupsAmong(await store.list(BACKUP_PREFIX))
+  return backups.find(({ installation, madeAt }) => installation === one.installation && madeAt < one.madeAt)
 }
 
 /** A backup that is read. */

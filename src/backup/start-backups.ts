@@ -74,9 +74,10 @@ async function whatIsDue(
   now: Date,
 ): Promise<'regular' | 'interim' | undefined> {
   const retryAfter = new Date(now.getTime() - RETRY_MS)
-  if ((await control.backup.count({ where: { bytes: null, beganAt: { gt: retryAfter } } })) > 0) return undefined
-  const last = await findLastBackup(control)
-  const lastRegular = await findLastBackup(control, { interim: false })
+  if ((await control.backup.count({ where: { bytes: null, beganAt: { gt: retryAfter, lte: now } } })) > 0)
+    return undefined
+  const last = await findLastBackup(control, { until: now })
+  const lastRegular = await findLastBackup(control, { interim: false, until: now })
   if (!last || !lastRegular || nextRun({ cron, timezone: 'UTC' }, lastRegular.beganAt) <= now) return 'regular'
   if (now.getTime() - last.beganAt.getTime() < INTERIM_MS) return undefined
   const proven = await control.artifact.count({ where: { state: 'ready', provenAt: { gt: last.beganAt } } })

@@ -60,10 +60,10 @@ export async function writeBackup(
   begun: BegunBackup,
   { passphrase, keep }: BackupPlan,
 ): Promise<WrittenBackup> {
-  const { key, madeAt, installation } = begun
+  const { key, madeAt } = begun
   const bytes = await write(services, begun, passphrase)
   await services.control.prisma.backup.update({ where: { id: begun.id }, data: { bytes } })
-  return { key, madeAt, bytes, removed: await removeOld(services, installation, keep) }
+  return { key, madeAt, bytes, removed: await removeOld(services, begun, keep) }
 }
 
 async function write(
@@ -84,10 +84,14 @@ async function write(
   }
 }
 
-/** @returns the names of those that it removed. */
+/**
+ * Never removes what was just written: where the clock was ahead once, it is not the newest.
+ *
+ * @returns the names of those that it removed.
+ */
 async function removeOld(
   { control: { prisma }, artifacts }: BackupServices,
-  installation: string,
+  { key: written, installation }: BegunBackup,
   keep: number,
 ): Promise<readonly string[]> {
   const own = backupsAmong(await artifacts.list(BACKUP_PREFIX)).filter((backup) => backup.installation === installation)
@@ -95,7 +99,8 @@ async function removeOld(
   const found = await prisma.backup.findMany({ where: { key: { in: keys }, interim: true } })
   const interim = new Set(found.map(({ key }) => key))
   const regular = keys.filter((key) => !interim.has(key))
-  const removed = [...keys.slice(1).filter((key) => interim.has(key)), ...regular.slice(keep)]
+  const old = [...keys.slice(1).filter((key) => interim.has(key)), ...regular.slice(keep)]
+  const removed = old.filter((key) => key !== written)
   for (const key of removed) await artifacts.remove(key)
   await prisma.backup.deleteMany({ where: { key: { in: removed } } })
   // Those that failed, or that are in a store which is not used any more.

@@ -22,8 +22,11 @@ interface FailureJson {
 /** Says what was thrown in the words of the command line: a message for what was expected, a stack for a bug. */
 export function toFailure(thrown: unknown): Failure {
   if (thrown instanceof AppError) {
-    const lines = [`error: ${printable(thrown.message)}`, ...faultLines(thrown)]
-    const json = toJson(codeOf(thrown), thrown.message, thrown.faults)
+    const code = codeOf(thrown)
+    // By which docs/errors.md says what to do; of wrong use, the message does.
+    const suffix = code === 'WRONG_USE' ? '' : ` (${printable(code)})`
+    const lines = [`error: ${printable(thrown.message)}${suffix}`, ...faultLines(thrown)]
+    const json = toJson(code, thrown.message, thrown.faults)
     return { text: maskSecrets(lines.join('\n')), json, exitCode: exitCodeOf(thrown.code) }
   }
   if (isSystemError(thrown)) {

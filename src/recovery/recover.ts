@@ -4,7 +4,7 @@ import { parseArtifactLocation } from '../artifacts/artifact-location.ts'
 import type { ArtifactStore } from '../artifacts/artifact-store.ts'
 import { createArtifactStore } from '../artifacts/create-artifact-store.ts'
 import type { NamedBackup } from '../backup/backup-key.ts'
-import { chooseBackup, openBackup } from '../backup/read-backup.ts'
+import { chooseBackup, findBefore, openBackup } from '../backup/read-backup.ts'
 import type { Config } from '../config.ts'
 import { type Container, createContainer } from '../container.ts'
 import { makeDataFolder } from '../data-folder/make-data-folder.ts'
@@ -12,7 +12,7 @@ import { takeDataFolder } from '../data-folder/take-data-folder.ts'
 import { startEmbeddedPostgres } from '../database/embedded/embedded-postgres.ts'
 import { assertKnownMigration } from '../database/migrations.ts'
 import { openSession } from '../database/session-client.ts'
-import { AppError, databaseUnavailable } from '../errors.ts'
+import { AppError, databaseUnavailable, isAppError } from '../errors.ts'
 import { unlessMissing } from '../lib/unless-missing.ts'
 import { createLifecycle, type Lifecycle } from '../lifecycle.ts'
 import type { Logger } from '../logger.ts'
@@ -62,7 +62,7 @@ export async function recover(options: RecoveryOptions): Promise<Recovery> {
     lifecycle.onClose('store', () => store.close())
     const backup = await chooseBackup(store, options.location, options.backup)
     options.say(`backup ${backup.key}`)
-    const server = await readServer(store, backup.key, options.passphrase)
+    const server = await readServer(store, backup, options.passphrase)
     const url = await openDatabaseUrl(options, lifecycle)
     const examine = () => examineDatabase(url, { key: backup.key, server }, options.logger)
     await examine()
@@ -116,10 +116,16 @@ async function openStore({ config, location }: RecoveryOptions): Promise<Artifac
 }
 
 /** Reads a whole backup, so that nothing is changed where it is not intact. */
-async function readServer(store: ArtifactStore, key: string, passphrase: string): Promise<BackedUpServer> {
-  const { header, rows } = await openBackup(store, key, passphrase)
-  await assertKnownMigration(header.migration, `the backup was made by Wharf ${header.version}`)
-  return readBackedUpServer(rows)
+async function readServer(store: ArtifactStore, backup: NamedBackup, passphrase: string): Promise<BackedUpServer> {
+  try {
+    const { header, rows } = await openBackup(store, backup.key, passphrase)
+    await assertKnownMigration(header.migration, `the backup was made by Wharf ${header.version}`)
+    return await readBackedUpServer(rows)
+  } catch (error) {
+    const before = isAppError(error, 'BACKUP_INVALID') ? await findBefore(store, backup) : undefined
+    if (!isAppError(error) || !before) throw error
+    throw new AppError(error.code, `${error.message}; the one before it is ${before.key} (--backup)`, { cause: error })
+  }
 }
 
 async function openDatabaseUrl({ config, logger }: RecoveryOptions, lifecycle: Lifecycle): Promise<string> {

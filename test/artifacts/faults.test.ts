@@ -253,6 +253,12 @@ describe('an S3 bucket', () => {
     expect(Math.max(...sizes)).toBeLessThanOrEqual(5 * 1024 ** 3)
     expect(Math.min(...sizes)).toBeGreaterThanOrEqual(5 * MEBIBYTE)
   })
+
+  test('has room for 50 GiB in the 1,000 parts that some servers take', () => {
+    const sizes = Array.from({ length: 1_000 }, (_, index) => partBytes(index + 1))
+
+    expect(sizes.reduce((sum, size) => sum + size)).toBeGreaterThan(50 * 1024 ** 3)
+  })
 })
 
 const unfinished = async (folder: string): Promise<string[]> =>

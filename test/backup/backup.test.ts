@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { unpack } from '../../src/archive/unpack.ts'
 import { backupKey } from '../../src/backup/backup-key.ts'
+import { chooseBackup } from '../../src/backup/read-backup.ts'
 import { openSealed } from '../../src/backup/sealed-stream.ts'
 import { backUpIfDue } from '../../src/backup/start-backups.ts'
 import { sweepJobs } from '../../src/jobs/sweep.ts'
@@ -83,6 +84,25 @@ test('as many backups are kept as are wanted, and those of other installations s
   expect(kept).toHaveLength(3)
   expect(kept).toContain(foreign)
   await artifacts.remove(foreign)
+})
+
+test('a backup of a time that has not come yet keeps none from being written, or kept, or recovered', async () => {
+  const { artifacts, control } = wharf.container
+  const { id } = await control.prisma.installation.findFirstOrThrow()
+  const ahead = new Date(Date.now() + 400 * 86_400_000)
+  const key = backupKey(ahead, id)
+  await (await artifacts.create(key)).commit()
+  await control.prisma.backup.deleteMany()
+  await control.prisma.backup.create({ data: { key, beganAt: ahead, bytes: 1 } })
+  const written = await backUpIfDue(wharf.container, { ...plan, keep: 1 })
+  expect(written).toMatchObject({ bytes: expect.any(Number) })
+  expect(await backups()).toEqual(expect.arrayContaining([written?.key, key]))
+  await expect(chooseBackup(artifacts, 'here', undefined)).rejects.toMatchObject({
+    ...{ code: 'WRONG_USE', message: expect.stringContaining(`${key}, ${written?.key}`) },
+  })
+  await artifacts.remove(key)
+  await control.prisma.backup.deleteMany({ where: { key } })
+  expect(await chooseBackup(artifacts, 'here', undefined)).toMatchObject({ key: written?.key })
 })
 
 test('no sweep removes backups', async () => {

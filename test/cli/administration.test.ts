@@ -69,7 +69,7 @@ test('what the server refuses is said in its words', async () => {
   expect(await administer(['project:create', 'twice'])).toMatchObject({
     code: 1,
     stdout: '',
-    stderr: 'error: there is a project "twice" already\n',
+    stderr: 'error: there is a project "twice" already (CONFLICT)\n',
   })
   const { code, stderr } = await administer(['project:create', 'Not a slug'])
   expect(code).toBe(2)
@@ -126,9 +126,9 @@ test('a stage is made empty, listed, and deleted after a yes that names it', asy
 })
 
 test.each([
-  [['stage:create', 'live'], 1, 'error: project "tv" has a stage "live" already\n'],
+  [['stage:create', 'live'], 1, 'error: project "tv" has a stage "live" already (CONFLICT)\n'],
   [['stage:create', 'Not a slug'], 2, expect.stringContaining('slug: must be a lower-case letter')],
-  [['stage:delete', 'draft', '--yes'], 1, 'error: there is no stage "draft" in project "tv"\n'],
+  [['stage:delete', 'draft', '--yes'], 1, 'error: there is no stage "draft" in project "tv" (NOT_FOUND)\n'],
 ])('%j fails, in words', async ([command = '', slug = '', ...options], code, stderr) => {
   if ((await administer(['project:show', 'tv'])).code !== 0) await createProject('tv')
   expect(await runCommand([command, slug, dsnOf(wharf, 'tv'), ...options])).toMatchObject({ code, stdout: '', stderr })
@@ -189,7 +189,11 @@ test('who revokes what is no token learns what is expected, or that there is non
     stderr: expect.stringMatching(/^error: this is not the id of a token: expected one as "token:list" shows it/),
   })
   const id = '0f8b8a52-2f1f-4d0e-9c5b-0f6d7c1c2a11'
-  expect(await revoke(id)).toMatchObject({ code: 1, stdout: '', stderr: `error: there is no token "${id}"\n` })
+  expect(await revoke(id)).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: `error: there is no token "${id}" (NOT_FOUND)\n`,
+  })
   const [malformed, unknown] = await Promise.all(['nosuch', id].map((name) => wharf.root.delete(`/tokens/${name}`)))
   expect(malformed).toMatchObject({ status: 400, text: expect.stringContaining('must be an id, like 0f8b8a52') })
   expect(unknown).toMatchObject({ status: 404, text: expect.stringContaining('there is no token') })

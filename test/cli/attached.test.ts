@@ -53,7 +53,7 @@ test('a database is attached with the password of the environment, listed, shown
   })
   expect(await administer('project:detach', 'hosted', '--yes')).toMatchObject({
     code: 1,
-    stderr: 'error: project "hosted" is not attached; project:delete deletes it with its data\n',
+    stderr: 'error: project "hosted" is not attached; project:delete deletes it with its data (CONFLICT)\n',
   })
   expect(await administer('project:detach', 'shop', '--yes')).toMatchObject({
     code: 0,

@@ -157,12 +157,12 @@ test.each<[what: string, answer: RequestListener, message: RegExp]>([
   [
     'that is refused',
     answerWithProblem(403, { detail: 'the permission content.export is missing in project "shop"' }),
-    /^error: the permission content.export is missing in project "shop"\n$/,
+    /^error: the permission content.export is missing in project "shop" \(\w+\)\n$/,
   ],
   [
     'that fails before it begins',
     answerWithProblem(500, { detail: 'something went wrong' }),
-    /^error: something went wrong \(request request-1 in the server's log\)\n$/,
+    /^error: something went wrong \(request request-1 in the server's log\) \(\w+\)\n$/,
   ],
   [
     'that has several faults',
@@ -173,7 +173,7 @@ test.each<[what: string, answer: RequestListener, message: RegExp]>([
         { line: 3, detail: 'too' },
       ],
     }),
-    /^error: no\n {2}projects.0.slug: is bad\n {2}line 3: too\n$/,
+    /^error: no \(\w+\)\n {2}projects.0.slug: is bad\n {2}line 3: too\n$/,
   ],
   [
     'of something else',

@@ -80,7 +80,7 @@ test('a disk that is full ends an export with a word about it', async () => {
   expect(await ended).toMatchObject({
     code: 1,
     stderr:
-      'error: standard output could not be written to its end, no space is left: free some, or choose another place\n',
+      'error: standard output could not be written to its end, no space is left: free some, or choose another place (FILE_FAILED)\n',
   })
 })
 
@@ -103,7 +103,7 @@ test('an output that becomes larger than files may be leaves nothing behind', as
   const { ended } = spawnShell(`ulimit -f 1; "$@" data:export ${dsn(port)} --no-gzip --output ${folder}/out`)
   expect(await ended).toMatchObject({
     code: 1,
-    stderr: `error: ${folder}/out.part could not be written to its end, no file may be larger here: raise "ulimit -f"\n`,
+    stderr: `error: ${folder}/out.part could not be written to its end, no file may be larger here: raise "ulimit -f" (FILE_FAILED)\n`,
   })
   expect(await readdir(folder)).toEqual([])
 })

@@ -314,7 +314,13 @@ test('an import without a target goes where the file says, or else into the loca
 
 test.each([
   ['a token that nobody has', 'shop', 'wharf_nobody', longArchive, /^error: the token is .*\n$/],
-  ['a project that is not there', 'nowhere', ROOT_TOKEN, () => archive, /^error: there is no project "nowhere"\n$/],
+  [
+    'a project that is not there',
+    'nowhere',
+    ROOT_TOKEN,
+    () => archive,
+    /^error: there is no project "nowhere" \(NOT_FOUND\)\n$/,
+  ],
 ])('%s ends the import', async (_, slug, token, content, message) => {
   const dsn = dsnOf(wharf, slug, token)
   const { code, stderr } = await runCommand(['data:import', await fileOf(content()), dsn, '--yes'])
@@ -336,7 +342,10 @@ test('a token without the permission learns which one it lacks', async () => {
 test('a file with nothing in it is said to be empty, whatever it is sent for', async () => {
   for (const options of [['--yes'], ['--dry-run']]) {
     const refused = await runCommand(['data:import', await fileOf(''), dsnOf(wharf, 'shop'), ...options])
-    expect(refused).toMatchObject({ code: 1, stderr: 'error: the file is empty, there is no archive in it\n' })
+    expect(refused).toMatchObject({
+      code: 1,
+      stderr: 'error: the file is empty, there is no archive in it (ARCHIVE_INVALID)\n',
+    })
   }
 })
 
@@ -357,7 +366,10 @@ test('a connection that breaks after everything was sent leaves the outcome open
   const imported = await run('--yes')
   expect(imported).toMatchObject({ code: 1, stderr: expect.stringContaining('may or may not have been imported') })
   const examined = await run('--dry-run')
-  expect(examined).toMatchObject({ code: 1, stderr: expect.stringMatching(/the connection broke off\n$/) })
+  expect(examined).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/the connection broke off \(REMOTE_FAILED\)\n$/),
+  })
 })
 
 test.each(['SIGINT', 'SIGTERM'] as const)('%s ends an import', async (signal) => {

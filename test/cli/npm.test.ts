@@ -60,20 +60,22 @@ test.each<[what: string, args: readonly string[], variables: Readonly<Record<str
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('nothing listens there') })
 })
 
-test('SIGTERM to npm start ends the service and its PostgreSQL', async () => {
+test('SIGTERM to npm start ends the service and its PostgreSQL, without a word of sessions that ended with it', async () => {
   const dataDir = await temporaryFolder()
   const npm = await spawnChild('npm', ['start', '--silent'], {
     cwd: fileURLToPath(new URL('../..', import.meta.url)),
-    env: { PATH: process.env.PATH, HOME: dataDir, WHARF_DATA_DIR: dataDir, PORT: String(await findFreePort()) },
-    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { PATH: process.env.PATH, HOME: dataDir, WHARF_DATA_DIR: dataDir, WHARF_PORT: String(await findFreePort()) },
+    stdio: ['ignore', 'pipe', 'pipe'],
   })
   onTestFinished(() => npm.signal('SIGKILL'))
-  let said = ''
+  let [said, logged] = ['', '']
   npm.process.stdout?.on('data', (chunk: Buffer) => (said += chunk.toString()))
+  npm.process.stderr?.on('data', (chunk: Buffer) => (logged += chunk.toString()))
   await eventually(async () => said).toContain('Wharf is at')
   const runs = (): boolean => existsSync(join(dataDir, 'postgres/postmaster.pid'))
   expect(runs()).toBe(true)
   npm.signal('SIGTERM')
   await npm.ended
   await eventually(async () => runs()).toBe(false)
+  expect(logged).not.toMatch(/57P01|"level":[45]0|\n +at /)
 })

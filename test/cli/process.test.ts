@@ -42,7 +42,8 @@ test('help and version need no configuration that is right', async () => {
   expect(await spawnWharf(['--version'], { cwd, variables }).ended).toMatchObject({ code: 0, stderr: '' })
   expect(await spawnWharf(['project:list'], { cwd, variables }).ended).toMatchObject({
     code: 2,
-    stderr: 'error: the configuration is not usable\n  WHARF_PORT must be a whole number from 0 to 65535\n',
+    stderr:
+      'error: the configuration is not usable (CONFIG_INVALID)\n  WHARF_PORT must be a whole number from 0 to 65535\n',
   })
 })
 
@@ -100,7 +101,7 @@ test('a reader that goes away ends an export in good order', async () => {
   child.stdout?.destroy()
   expect(await ended).toMatchObject({
     code: 1,
-    stderr: 'error: standard output was closed before the archive was complete\n',
+    stderr: 'error: standard output was closed before the archive was complete (EXPORT_INTERRUPTED)\n',
   })
 })
 
@@ -203,7 +204,7 @@ test('a start on a port that is taken says so in one line, before it sets anythi
   const { code, stderr } = await spawnWharf(['start'], { cwd, variables: { WHARF_PORT: String(port) } }).ended
   expect({ code, stderr }).toEqual({
     code: 2,
-    stderr: `error: cannot listen on 127.0.0.1:${port}: another program listens there; stop it, or set WHARF_PORT to another port\n`,
+    stderr: `error: cannot listen on 127.0.0.1:${port}: another program listens there; stop it, or set WHARF_PORT to another port (CONFIG_INVALID)\n`,
   })
   expect(await readdir(join(cwd, '.wharf'))).toEqual(['folder-id'])
 })

@@ -253,7 +253,10 @@ test('a target that dies ends the download of a source that has nothing to say',
     void arrival().then(() => relay.cut())
   })
   const { code, stderr } = await transfer(dsnOf(source, 'shop'), dsnOf(relay, 'dying'))
-  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/target: .*the connection broke off\n$/) })
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: expect.stringMatching(/target: .*the connection broke off \(REMOTE_FAILED\)\n$/),
+  })
   await closed
   await spoolEmptied()
   await relay.mend()
@@ -272,7 +275,7 @@ test('a target that refuses at once ends the download', async () => {
   const { code, stderr } = await transfer(dsnOf(source, 'shop'), dsnOf(target, 'copy'))
   expect({ code, stderr }).toEqual({
     code: 1,
-    stderr: expect.stringMatching(/error: target: the permission content.import is missing\n$/),
+    stderr: expect.stringMatching(/error: target: the permission content.import is missing \(REMOTE_FAILED\)\n$/),
   })
   await closed
 })

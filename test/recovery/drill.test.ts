@@ -212,10 +212,13 @@ describe.skipIf(bin === undefined).each([['a folder'], ['a bucket']] as const)('
       await writer.write(bytes)
       await writer.commit()
     }
+    const before = `backup-20260101T000000000Z-${key.slice(-36)}`
+    await (await store.create(before)).commit()
     for (const bytes of [changed, whole.subarray(0, whole.length - 1)]) {
       await put(bytes)
-      await expectRefused(recover(), /the backup is damaged/)
+      await expectRefused(recover(), new RegExp(`the backup is damaged: .*; the one before it is ${before} `))
     }
+    await store.remove(before)
     await put(whole)
     await store.close()
   })
