@@ -3,15 +3,14 @@ import pg from 'pg'
 import { SQLSTATE, sqlState } from '../database/sqlstate.ts'
 import { type AppError, invalidRequest, MethodNotAllowed, RangeNotSatisfiable } from '../errors.ts'
 import type { SeenVersion } from '../events/reference-sql.ts'
-import { STAGE_REFERENCE } from '../events/statements.ts'
 import type { ContentAnswer } from './answer.ts'
 import { consistentRead, isStructureFailure, type Source, untilConsistent } from './consistent-read.ts'
-import type { Form, RowRange } from './preferences.ts'
+import type { Form, Preferences, RowRange } from './preferences.ts'
 import { type CallPlan, type CatalogFunction, type FunctionCall, planCall, type ReadRow } from './query/index.ts'
 import { contentRangeOf, notOneRow, type ReadingServices } from './read-rows.ts'
 import { inStageTransaction } from './stage-transaction.ts'
 import { statementFailure } from './statement-failure.ts'
-import { enter } from './write-rows.ts'
+import { assertAtMost, causedEvent, enter } from './write-rows.ts'
 
 /** A call of a function, and what the answer shall show of its result. */
 export interface CallQuery {
@@ -20,6 +19,7 @@ export interface CallQuery {
   /** Whether all results are counted. */
   readonly count: boolean
   readonly range: RowRange | undefined
+  readonly preferences: Pick<Preferences, 'tx' | 'timezone' | 'max-affected'>
   /** In whose name it writes; undefined for the root token, and for nobody. */
   readonly tokenId: string | undefined
 }
@@ -87,7 +87,8 @@ async function readOnce(source: Source, query: CallQuery, services: ReadingServi
   const { pool, stage, version, extensionSchemas, toSeen } = source
   const { limits, rereadVersion } = services
   const plan = await planFunction(source, query, services)
-  const options = { schemaName: stage.schemaName, extensionSchemas, ...limits, table: plan.called.name }
+  const { timezone } = query.preferences
+  const options = { schemaName: stage.schemaName, extensionSchemas, ...limits, table: plan.called.name, timezone }
   return inStageTransaction(pool, { mode: 'READ ONLY', callsFunctions: true, ...options }, async (client) => {
     const row = await callOnce<SeenVersion>(client, plan)
     return { seen: toSeen(row, version), row, plan }
@@ -113,15 +114,20 @@ export const callFunction = (source: Source, query: CallQuery, services: Reading
     const plan = await planFunction({ ...source, version }, query, services)
     const { limits, rereadVersion } = services
     const { schemaName } = stage
+    const { tx, timezone } = query.preferences
+    const rollsBack = tx === 'rollback'
     const options = { schemaName, extensionSchemas, ...limits, table: plan.called.name, tokenId: query.tokenId }
-    return inStageTransaction(pool, { mode: 'READ WRITE', ...options }, async (client) => {
+    const transaction = { mode: 'READ WRITE', ...options, timezone, rollsBack } as const
+    return inStageTransaction(pool, transaction, async (client) => {
       await enter(client, stage.id)
       // From here on neither an import nor a change of structure can come in between.
       const before = await rereadVersion(stage.id)
       if (before.structure !== version.structure) return undefined
       const row = await callOnce<SeenVersion>(client, plan)
+      assertFew(plan, row, query)
       const answer = toAnswer(plan, row, query, services)
-      return { answer, reference: await causedEvent(client, stage.id, before.reference, services) }
+      const reference = await causedEvent(client, stage.id, before.reference, rereadVersion)
+      return { answer, reference: rollsBack ? undefined : reference }
     }).catch((error: unknown) => {
       if (isStructureFailure(error) && isOutside(error) && !isLast) return undefined
       throw statementFailure(plan, error)
@@ -138,20 +144,14 @@ async function callOnce<Beside>(client: pg.PoolClient, { statement }: CallPlan):
   return row
 }
 
-/** The event of this transaction; undefined where it changed nothing in the stage. */
-async function causedEvent(
-  client: pg.PoolClient,
-  stageId: string,
-  before: string,
-  { rereadVersion }: ReadingServices,
-): Promise<string | undefined> {
-  // What is put off to the end is done now. Where this wrote, nobody else can move the stage's reference from here on.
-  await client.query('SET CONSTRAINTS ALL IMMEDIATE')
-  const { rows } = await client.query<{ reference: string }>(STAGE_REFERENCE, [stageId])
-  const reference = rows[0]?.reference
-  if (reference === before) return undefined
-  // What others see already is theirs.
-  return (await rereadVersion(stageId)).reference === reference ? undefined : reference
+/** As many rows as a call gives are those that it may have written: only of a set can it be said how many. */
+function assertFew({ called }: CallPlan, row: ReadRow, { preferences }: CallQuery): void {
+  const most = preferences['max-affected']
+  if (most === undefined) return
+  if (!called.set) {
+    throw invalidRequest(`the function "${called.name}" returns no set of rows, so max-affected says nothing about it`)
+  }
+  assertAtMost(Number(row.rows), most)
 }
 
 function toAnswer(

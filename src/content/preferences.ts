@@ -58,53 +58,76 @@ export function formFor(accept: string | undefined): Form {
   }
 }
 
-const PREFERENCES = {
-  count: ['exact', 'planned', 'estimated'],
-  return: ['representation', 'headers-only', 'minimal'],
-  missing: ['default', 'null'],
+const CHOICES = {
   resolution: ['merge-duplicates', 'ignore-duplicates'],
+  missing: ['default', 'null'],
+  return: ['representation', 'headers-only', 'minimal'],
+  count: ['exact', 'planned', 'estimated'],
+  tx: ['commit', 'rollback'],
+  handling: ['strict', 'lenient'],
 } as const satisfies Readonly<Record<string, readonly string[]>> & { readonly count: readonly CountKind[] }
 
-/** What the header `Prefer` asks for, of what this interface knows (RFC 7240; the names are PostgREST's). */
-export type Preferences = { readonly [N in keyof typeof PREFERENCES]?: (typeof PREFERENCES)[N][number] | undefined }
+type Choices = { readonly [N in keyof typeof CHOICES]?: (typeof CHOICES)[N][number] | undefined }
 
-const KNOWN: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
-  ...Object.entries(PREFERENCES),
-  ['handling', ['strict', 'lenient']],
-  ['tx', ['commit']],
-])
+/** What the header `Prefer` asks for, of what this interface knows (RFC 7240; the names are PostgREST's). */
+export interface Preferences extends Choices {
+  /** In which times are read and written, as PostgreSQL's `TimeZone` has it; PostgreSQL checks it. */
+  readonly timezone?: string | undefined
+  /** How many rows a write may change. */
+  readonly 'max-affected'?: number | undefined
+}
+
+/** In the order in which an answer names them. */
+const NAMES: readonly (keyof Preferences)[] = [
+  ...(['resolution', 'missing', 'return', 'count', 'tx', 'handling', 'timezone', 'max-affected'] as const),
+]
 
 /** Safeguards that a client asks for. Never ignore an unsupported one silently: rows would be lost. */
 const GUARDS: ReadonlySet<string> = new Set(['tx', 'max-affected'])
 
+const TIMEZONE = /^.{1,100}$/
+const ROWS = /^\d{1,15}$/
+
 /**
  * Reads the header `Prefer`. What it does not know it leaves alone, as RFC 7240 has it, but not with `handling=strict`,
- * nor where it was to guard against a change; the first of a name counts.
+ * nor where it was to guard against a change; the first of a name counts. Only with `handling=lenient` does
+ * `max-affected` guard nothing.
  *
  * @throws {AppError} INVALID_REQUEST
  */
 export function preferencesOf(prefer: string | undefined): Preferences {
   if (prefer === undefined || prefer === '') return {}
   const given = splitPreferences(prefer)
-  const isStrict = given.get('handling') === 'strict'
-  for (const [name, value] of given) {
-    if (KNOWN.get(name)?.includes(value) || !(isStrict || GUARDS.has(name))) continue
+  const choices = choicesOf(given)
+  const timezone = given.get('timezone')
+  const maxAffected = choices.handling === 'lenient' ? undefined : given.get('max-affected')
+  const preferences = {
+    ...choices,
+    timezone: TIMEZONE.test(timezone ?? '') ? timezone : undefined,
+    'max-affected': ROWS.test(maxAffected ?? '') ? Number(maxAffected) : undefined,
+  }
+  const understood = new Map<string, unknown>(Object.entries(preferences))
+  for (const name of given.keys()) {
+    const isNeeded =
+      choices.handling === 'strict' || (choices.handling !== 'lenient' && GUARDS.has(name)) || name === 'tx'
+    if (understood.get(name) !== undefined || !isNeeded) continue
     throw invalidRequest(`the preference "${name}" is not supported here, so nothing was done: leave it out`)
   }
-  const pick = <V extends string>(name: string, known: readonly V[]): V | undefined =>
-    known.find((value) => value === given.get(name))
-  return {
-    count: pick('count', PREFERENCES.count),
-    return: pick('return', PREFERENCES.return),
-    missing: pick('missing', PREFERENCES.missing),
-    resolution: pick('resolution', PREFERENCES.resolution),
-  }
+  return preferences
 }
+
+const choicesOf = (given: ReadonlyMap<string, string>): Choices =>
+  Object.fromEntries(
+    Object.entries(CHOICES).map(([name, choices]) => {
+      const value = given.get(name)?.toLowerCase()
+      return [name, choices.find((choice) => choice === value)]
+    }),
+  )
 
 /** The preferences that were applied, for the header `Preference-Applied`; undefined for none. */
 export function appliedOf(preferences: Preferences, names: readonly (keyof Preferences)[]): string | undefined {
-  const applied = names.flatMap((name) => (preferences[name] === undefined ? [] : [`${name}=${preferences[name]}`]))
-  return applied.length > 0 ? applied.join(', ') : undefined
+  const applied = NAMES.filter((name) => names.includes(name) && preferences[name] !== undefined)
+  return applied.length > 0 ? applied.map((name) => `${name}=${preferences[name]}`).join(', ') : undefined
 }
 
 export interface RowRange {

@@ -27,6 +27,7 @@ export interface RowsQuery {
   readonly contentType: string
   readonly count: CountKind | undefined
   readonly range: RowRange | undefined
+  readonly timezone: string | undefined
 }
 
 export interface ReadingLimits {
@@ -101,7 +102,7 @@ async function readOnce(
     catalogs,
     limits: { timeoutMs, maxRows },
   })
-  const options = { schemaName, extensionSchemas, table: query.table, timeoutMs, structure }
+  const options = { schemaName, extensionSchemas, table: query.table, timeoutMs, structure, timezone: query.timezone }
   try {
     const [row] = await readInStage<SeenVersion & ReadRow>(pool, options, plan.statement)
     if (!row) throw new Error('a read gave no row')

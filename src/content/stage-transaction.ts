@@ -20,6 +20,10 @@ export interface TransactionOptions {
   readonly tokenId?: string | undefined
   /** Whether it calls functions of the project by name, which may leave statements prepared in the session. */
   readonly callsFunctions?: boolean
+  /** In which times are read and written. */
+  readonly timezone?: string | undefined
+  /** Whether what was written is taken back, once all of it has been checked. */
+  readonly rollsBack?: boolean
 }
 
 /**
@@ -32,20 +36,22 @@ export interface TransactionOptions {
  */
 export async function inStageTransaction<T>(
   pool: pg.Pool,
-  { mode, schemaName, extensionSchemas, table, timeoutMs, tokenId, callsFunctions }: TransactionOptions,
+  options: TransactionOptions,
   use: (client: pg.PoolClient) => Promise<T>,
 ): Promise<T> {
+  const { mode, schemaName, extensionSchemas, table, timeoutMs, tokenId, timezone, rollsBack, callsFunctions } = options
   const client = await connectFor(pool, table)
   try {
     // One message: a round trip for each of them would take longer than many a query.
     await client.query(
       `BEGIN ISOLATION LEVEL READ COMMITTED ${mode}; SET LOCAL statement_timeout = ${timeoutMs};
        SET LOCAL lock_timeout = ${lockTimeout(timeoutMs)};
-       ${searchStage(schemaName, extensionSchemas)}${tokenId === undefined ? '' : `; SET LOCAL wharf.token_id = ${quoteLiteral(tokenId)}`}`,
+       ${searchStage(schemaName, extensionSchemas)}${setLocal('wharf.token_id', tokenId)}${setLocal('TimeZone', timezone)}`,
     )
     const result = await use(client)
     // A function that a read called may have changed settings of the session: rolled back, they are as before.
     if (mode === 'READ ONLY') void end(client, callsFunctions)
+    else if (rollsBack) await end(client, true)
     else {
       await client.query('COMMIT')
       void giveBack(client, resetSession(client))
@@ -56,6 +62,9 @@ export async function inStageTransaction<T>(
     throw timeFailure(error, timeoutMs)
   }
 }
+
+const setLocal = (name: string, value: string | undefined): string =>
+  value === undefined ? '' : `; SET LOCAL ${name} = ${quoteLiteral(value)}`
 
 /**
  * Runs one statement that reads, as in a transaction of its own that is read only, in one round trip.
@@ -71,6 +80,7 @@ export async function readInStage<Row>(
     table,
     timeoutMs,
     structure,
+    timezone,
   }: Omit<TransactionOptions, 'mode' | 'tokenId'> & { readonly structure: string },
   { text, values }: { readonly text: string; readonly values: readonly unknown[] },
 ): Promise<readonly Row[]> {
@@ -79,6 +89,7 @@ export async function readInStage<Row>(
     search_path: stagePath(schemaName, extensionSchemas),
     statement_timeout: String(timeoutMs),
     lock_timeout: String(lockTimeout(timeoutMs)),
+    ...(timezone !== undefined && { TimeZone: timezone }),
   }
   return readAlone<Row>(client, { text, values, settings, meaning: structure }).catch((error: unknown) => {
     throw timeFailure(error, timeoutMs)

@@ -1,11 +1,12 @@
 import type pg from 'pg'
 import { AppError, invalidRequest } from '../errors.ts'
 import { ENTER_STAGE, STAGE_REFERENCE } from '../events/statements.ts'
-import { isStructureFailure, type Source, untilConsistent } from './consistent-read.ts'
+import { isStructureFailure, type RereadVersion, type Source, untilConsistent } from './consistent-read.ts'
 import type { Form, Preferences } from './preferences.ts'
 import {
   planDelete,
   planInsert,
+  planPut,
   planUpdate,
   type QueryParameters,
   type StageCatalog,
@@ -18,7 +19,7 @@ import { statementFailure } from './statement-failure.ts'
 
 /** What is to be written, and what the answer shall show of it. */
 export interface RowsWrite {
-  readonly kind: 'insert' | 'update' | 'delete'
+  readonly kind: 'insert' | 'update' | 'put' | 'delete'
   readonly table: string
   readonly parameters: QueryParameters
   /** JSON text; none for a `delete`. */
@@ -33,6 +34,10 @@ export interface Written {
   /** The event that the write caused; undefined where it changed nothing. */
   readonly reference: string | undefined
   readonly rows: number
+  /** How many of these were there before, and were changed by an insert. */
+  readonly merged: number
+  /** Whether an insert matched rows with those that are there, as `resolution` says. */
+  readonly matched: boolean
   /** The rows written, where they were asked for. */
   readonly body: string | undefined
   /** The key of the row inserted, by column, where it was asked for. */
@@ -48,7 +53,8 @@ export type WritingServices = Omit<ReadingServices, 'limits'> & Pick<ReadingLimi
  *
  * @throws {AppError} NOT_FOUND, INVALID_REQUEST; CONFLICT for a key that is there already, or a row that is referred
  * to, and with `Retry-After` where the stage is shut; CONSTRAINT_VIOLATED; NOT_ACCEPTABLE where exactly one row was
- * asked for and another number was written; QUERY_TIMED_OUT. Nothing is changed then.
+ * asked for and another number was written, INVALID_REQUEST where more than `max-affected`; QUERY_TIMED_OUT. Nothing
+ * is changed then, nor with `tx=rollback`, which is answered as if it were.
  */
 export const writeRows = (source: Source, write: RowsWrite, services: WritingServices): Promise<Written> =>
   untilConsistent(source, services, async ({ structure }, isLast) => {
@@ -69,6 +75,7 @@ function planFor(
 ): WritePlan {
   const options = { format: form.format, stripNulls: form.stripNulls, return: preferences.return ?? 'minimal' } as const
   if (kind === 'delete') return planDelete(catalog, table, parameters, options)
+  if (kind === 'put') return planPut(catalog, table, parameters, body, options)
   const missing = preferences.missing ?? 'null'
   if (kind === 'update') return planUpdate(catalog, table, parameters, body, { ...options, missing })
   const onDuplicate = { 'merge-duplicates': 'merge', 'ignore-duplicates': 'ignore' } as const
@@ -83,29 +90,52 @@ function planFor(
 function tryToWrite(
   { pool, stage, extensionSchemas }: Source,
   plan: WritePlan,
-  { table, form, preferences, tokenId }: RowsWrite,
+  write: RowsWrite,
   { structure, rereadVersion, timeoutMs }: WritingServices & { readonly structure: string },
 ): Promise<Written | undefined> {
   const { schemaName } = stage
-  const options = { mode: 'READ WRITE', schemaName, extensionSchemas, table, timeoutMs, tokenId } as const
-  return inStageTransaction(pool, options, async (client) => {
+  const { table, preferences, tokenId } = write
+  const rollsBack = preferences.tx === 'rollback'
+  const { timezone } = preferences
+  const shared = { schemaName, extensionSchemas, table, timeoutMs, tokenId, timezone, rollsBack }
+  return inStageTransaction(pool, { mode: 'READ WRITE', ...shared }, async (client) => {
     await enter(client, stage.id)
     // From here on neither an import nor a change of structure can come in between.
-    if ((await rereadVersion(stage.id)).structure !== structure) return undefined
+    const before = await rereadVersion(stage.id)
+    if (before.structure !== structure) return undefined
     const { rows } = await client.query<WriteRow>(plan.statement.text, [...plan.statement.values])
     const [row] = rows
     if (!row) throw new Error('a write gave no row')
     const count = Number(row.rows)
-    const shown = preferences.return === 'representation'
-    // Asked for or not, the rows are not shown before they are written, so this guards the write as well.
-    if (form.format === 'object' && count !== 1) throw notOneRow(count)
+    assertWanted(count, write)
+    const find = plan.isView
+      ? () => causedEvent(client, stage.id, before.reference, rereadVersion)
+      : () => latestEvent(client, stage.id)
+    const reference = count > 0 ? await find() : undefined
     return {
-      reference: count > 0 ? await causedEvent(client, stage.id) : undefined,
+      reference: rollsBack ? undefined : reference,
       rows: count,
-      body: shown ? (row.body ?? '') : undefined,
+      merged: Number(row.merged),
+      matched: plan.matches,
+      body: preferences.return === 'representation' ? (row.body ?? '') : undefined,
       key: row.key ?? undefined,
     }
   })
+}
+
+/** Makes sure that as many rows were written as the client wants, whether it is shown them or not. */
+function assertWanted(count: number, { kind, form, preferences }: RowsWrite): void {
+  if (kind === 'put' && count !== 1) {
+    throw invalidRequest('the body has no row with the primary key that the filters name; nothing was changed')
+  }
+  if (form.format === 'object' && count !== 1) throw notOneRow(count)
+  assertAtMost(count, preferences['max-affected'])
+}
+
+/** @throws {AppError} INVALID_REQUEST where more rows were written than may be. */
+export function assertAtMost(count: number, most: number | undefined): void {
+  if (most === undefined || count <= most) return
+  throw invalidRequest(`${count} rows would be written, and at most ${most} may be (max-affected); nothing was changed`)
 }
 
 /**
@@ -124,13 +154,30 @@ export async function enter(client: pg.PoolClient, stageId: string): Promise<voi
 }
 
 /**
- * The event of this transaction: what is put off to its end is done now, and from then on nobody else can move the
- * stage's reference before it ends.
+ * The stage's latest event as this transaction sees it: what is put off to its end is done now, and where that wrote, nobody
+ * else can move the stage's reference before it ends.
  */
-async function causedEvent(client: pg.PoolClient, stageId: string): Promise<string | undefined> {
+async function latestEvent(client: pg.PoolClient, stageId: string): Promise<string | undefined> {
   await client.query('SET CONSTRAINTS ALL IMMEDIATE')
   const { rows } = await client.query<{ reference: string }>(STAGE_REFERENCE, [stageId])
   return rows[0]?.reference
+}
+
+/**
+ * The event of this transaction; undefined where it changed nothing in the stage.
+ *
+ * @param before the stage's reference after `enter`.
+ */
+export async function causedEvent(
+  client: pg.PoolClient,
+  stageId: string,
+  before: string,
+  rereadVersion: RereadVersion,
+): Promise<string | undefined> {
+  const reference = await latestEvent(client, stageId)
+  if (reference === before) return undefined
+  // What others see already is theirs.
+  return (await rereadVersion(stageId)).reference === reference ? undefined : reference
 }
 
 const unfiltered = (kind: RowsWrite['kind']): AppError =>

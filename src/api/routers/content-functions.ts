@@ -4,6 +4,7 @@ import type { ContentAccess } from '../../content/admission.ts'
 import type { CallQuery } from '../../content/call-function.ts'
 import type { ReadRequest } from '../../content/kept-answers.ts'
 import { appliedOf, formFor, preferencesOf, ROW_TYPES, rangeOf } from '../../content/preferences.ts'
+import { profileOf } from '../../content/profile.ts'
 import type { CallBody } from '../../content/query/index.ts'
 import { slug } from '../../contract/fields.ts'
 import { takesGzip } from '../../lib/weighted-list.ts'
@@ -13,7 +14,17 @@ import { bytes, empty } from '../answer.ts'
 import { rawBody } from '../body.ts'
 import { decodeUtf8 } from '../read-body.ts'
 import { type BoundRoute, routesUnder } from '../route.ts'
-import { admitTo, describe, header, inOneOrder, isKnown, READ_HEADERS, unchanged, VALIDATORS } from './content.ts'
+import {
+  admitTo,
+  describe,
+  header,
+  inOneOrder,
+  isKnown,
+  profilesIn,
+  READ_HEADERS,
+  unchanged,
+  VALIDATORS,
+} from './content.ts'
 import { callHeaders, readHeaders, readQuery } from './content-parameters.ts'
 
 const MAX_BODY_BYTES = 16 * 1024 * 1024
@@ -58,6 +69,7 @@ const CALL_HEADERS = {
   'x-service-ref': 'The event that the call caused; missing where it changed nothing in the stage.',
   'content-range': 'Which results these are, and how many there are in all, with `Prefer: count=exact`.',
   'preference-applied': 'The preferences that were applied.',
+  'content-profile': 'What `Content-Profile` named.',
 }
 
 const callFunction = route('POST /content/{project}/{stage}/rpc/{function}', {
@@ -93,9 +105,10 @@ export function contentFunctionRoutes(container: Container): readonly BoundRoute
       const preferences = preferencesOf(header(headers.prefer))
       // As RFC 9110 has it, and PostgREST: a range is for GET.
       const range = method === 'GET' ? rangeOf(headers.range) : undefined
-      const { count } = preferences
+      const profile = profileOf(granted, profilesIn(headers))
+      const { count, timezone } = preferences
       const asked: ReadRequest = {
-        canonical: `function\n${etagForm} ${count} ${range?.offset} ${range?.limit}\n${inOneOrder(queryText)}\n${params.function}`,
+        canonical: `function\n${etagForm} ${count} ${range?.offset} ${range?.limit} ${timezone}\n${inOneOrder(queryText)}\n${params.function}`,
         gzip: takesGzip(headers['accept-encoding']),
       }
       const query: CallQuery = {
@@ -103,24 +116,34 @@ export function contentFunctionRoutes(container: Container): readonly BoundRoute
         form,
         count: count !== undefined,
         range,
+        preferences,
         tokenId: undefined,
       }
       const read = await content.readFunction(granted, asked, query, isKnown(headers, granted, etagForm))
       if (read.kind === 'unchanged') return unchanged(granted, etagForm)
       if (read.kind === 'nothing') return { status: 204 }
-      return describe(read.answered, etagForm, read.answered.answer.status, appliedOf(preferences, ['count']))
+      return describe(read.answered, etagForm, read.answered.answer.status, {
+        applied: appliedOf(preferences, ['count', 'tx', 'handling', 'timezone']),
+        profile,
+      })
     }),
     callFunction.admit<Caller, ContentAccess>(admit, async ({ caller: granted, params, request, body }) => {
       const { headers } = request
       const preferences = preferencesOf(header(headers.prefer))
+      const profile = profileOf(granted, profilesIn(headers))
       const { answer, reference } = await content.callFunction(granted, {
         call: { name: params.function, parameters: [...request.search], body: bodyOf(body, headers['content-type']) },
         form: formFor(headers.accept),
         count: preferences.count !== undefined,
         range: undefined,
+        preferences,
         tokenId: granted.tokenId === 'root' ? undefined : granted.tokenId,
       })
-      if (!answer) return { status: 204, headers: { 'x-service-ref': reference } }
+      const said = {
+        'preference-applied': appliedOf(preferences, ['count', 'tx', 'handling', 'timezone', 'max-affected']),
+        'content-profile': profile,
+      }
+      if (!answer) return { status: 204, headers: { 'x-service-ref': reference, ...said } }
       return {
         status: answer.status,
         body: answer.body,
@@ -128,7 +151,7 @@ export function contentFunctionRoutes(container: Container): readonly BoundRoute
         headers: {
           'x-service-ref': reference,
           'content-range': answer.contentRange,
-          'preference-applied': appliedOf(preferences, ['count']),
+          ...said,
         },
       }
     }),

@@ -4,8 +4,11 @@ import type { Container } from '../../container.ts'
 import type { ContentAccess, ContentPermission } from '../../content/admission.ts'
 import type { Answered, ReadRequest } from '../../content/kept-answers.ts'
 import { appliedOf, formFor, preferencesOf, ROW_TYPES, rangeOf } from '../../content/preferences.ts'
+import { profileOf } from '../../content/profile.ts'
+import { parameterSource } from '../../content/query/index.ts'
 import { etagOf, isCurrent } from '../../content/validators.ts'
 import { slug } from '../../contract/fields.ts'
+import { type AppError, invalidRequest } from '../../errors.ts'
 import { takesGzip } from '../../lib/weighted-list.ts'
 import type { Caller } from '../../projects/access.ts'
 import type { Access } from '../access.ts'
@@ -33,6 +36,8 @@ export const READ_HEADERS = {
   'content-range':
     'Which rows these are, and how many there are in all: `0-19/120`, or `0-19/*` where the total was not asked for.',
   'preference-applied': 'The preferences that were applied.',
+  'content-location': 'Path and query of these rows, its parameters in one order; missing where it is long.',
+  'content-profile': 'What `Accept-Profile` named.',
 }
 
 export const rowsSchema = z.union([z.array(z.unknown()), z.record(z.string(), z.unknown())])
@@ -81,34 +86,48 @@ export function contentRoutes(container: Container): readonly BoundRoute<Caller>
   const { content } = container
   const admit = admitTo(container, access.permission)
   return [
-    getStage.admit<Caller, ContentAccess>(admit, async ({ caller: granted, request: { headers } }) => {
+    getStage.admit<Caller, ContentAccess>(admit, async ({ caller: granted, request: { headers, search } }) => {
       assertAcceptable(['application/json'], headers.accept)
+      const profile = profileOf(granted, profilesIn(headers))
+      for (const name of search.keys()) throw notTaken(name)
       if (isKnown(headers, granted, 'json')) return unchanged(granted, 'json')
       const answered = await content.overview(granted, {
         canonical: 'overview',
         gzip: takesGzip(headers['accept-encoding']),
       })
-      return describe(answered, 'json', 200, undefined)
+      return describe(answered, 'json', 200, { profile })
     }),
     getRows.admit<Caller, ContentAccess>(admit, async ({ caller: granted, params, request }) => {
       const { headers, queryText } = request
       const form = formFor(headers.accept)
       const etagForm = form.stripNulls ? `${form.format}.stripped` : form.format
       const known = isKnown(headers, granted, etagForm)
+      const profile = profileOf(granted, profilesIn(headers))
       const preferences = preferencesOf(header(headers.prefer))
       const range = rangeOf(headers.range)
-      const { count } = preferences
-      const query = () => ({ ...form, table: params.table, parameters: [...request.search], count, range })
+      const { count, timezone } = preferences
+      const query = () => ({ ...form, table: params.table, parameters: [...request.search], count, range, timezone })
       if (known && !(await content.isUnseen(granted, query))) return unchanged(granted, etagForm)
+      const ordered = inOneOrder(queryText)
       const asked: ReadRequest = {
-        canonical: `rows\n${etagForm} ${count} ${range?.offset} ${range?.limit}\n${inOneOrder(queryText)}\n${params.table}`,
+        canonical: `rows\n${etagForm} ${count} ${range?.offset} ${range?.limit} ${timezone}\n${ordered}\n${params.table}`,
         gzip: takesGzip(headers['accept-encoding']),
       }
       const answered = await content.rows(granted, asked, query)
-      return describe(answered, etagForm, answered.answer.status, appliedOf(preferences, ['count']))
+      return describe(answered, etagForm, answered.answer.status, {
+        applied: appliedOf(preferences, ['count', 'tx', 'handling', 'timezone']),
+        location: locationOf(granted, params.table, ordered),
+        profile,
+      })
     }),
   ]
 }
+
+/** What both headers for a schema name; those of a method that has no use for one are held to it, too. */
+export const profilesIn = (headers: IncomingHttpHeaders): readonly unknown[] => [
+  headers['accept-profile'],
+  headers['content-profile'],
+]
 
 export const header = (value: string | string[] | undefined): string | undefined =>
   typeof value === 'string' ? value : value?.join(', ')
@@ -135,7 +154,11 @@ export const describe = <S extends 200 | 206>(
   { answer, hit }: Answered,
   form: string,
   status: S,
-  applied: string | undefined,
+  said: {
+    readonly applied?: string | undefined
+    readonly location?: string | undefined
+    readonly profile: string | undefined
+  },
 ) => ({
   status,
   body: answer.body,
@@ -145,9 +168,25 @@ export const describe = <S extends 200 | 206>(
     'x-cache': hit ? 'hit' : 'miss',
     'content-encoding': answer.coding === 'gzip' ? 'gzip' : undefined,
     'content-range': answer.contentRange,
-    'preference-applied': applied,
+    'preference-applied': said.applied,
+    'content-location': said.location,
+    'content-profile': said.profile,
   },
 })
+
+/** A client may take no more in the head of an answer than 16 kB, for all headers. */
+const MAX_LOCATION = 4096
+
+function locationOf({ project, stage }: ContentAccess, table: string, query: string): string | undefined {
+  const path = `/content/${project.slug}/${stage.slug}/${encodeURIComponent(table)}`
+  const location = query === '' ? path : `${path}?${query}`
+  return location.length > MAX_LOCATION ? undefined : location
+}
+
+const notTaken = (name: string): AppError =>
+  invalidRequest(
+    `${parameterSource(name)}: this address takes no parameters; those for rows go behind the name of a table`,
+  )
 
 /** Parameters by name; those of one name stay in the order in which they came, which can mean something. */
 export function inOneOrder(queryText: string): string {

@@ -52,6 +52,7 @@ SELECT CASE WHEN EXISTS (SELECT FROM stage) THEN pg_catalog.json_build_object(
     SELECT COALESCE(pg_catalog.json_agg(pg_catalog.json_build_object(
       'oid', r.oid::pg_catalog.text, 'name', r.relname, 'kind', r.relkind, 'comment', pg_catalog.obj_description(r.oid, 'pg_class'),
       'unseen', r.oid IN (SELECT oid FROM unseen_relation),
+      'updatable', CASE WHEN r.relkind IN ('r', 'p', 'v') THEN pg_catalog.pg_relation_is_updatable(r.oid, true) ELSE 0 END,
       'columns', (
         SELECT COALESCE(pg_catalog.json_agg(pg_catalog.json_build_object(
           'name', a.attname, 'number', a.attnum, 'type', a.atttypid::pg_catalog.text,

@@ -57,7 +57,7 @@ export interface ComputedColumn extends ProjectFunction {
   readonly type: CatalogType
 }
 
-/** What a table is: only ordinary (and partitioned) tables can be written to. */
+/** What a table is; ordinary ones may be partitioned. */
 export type RelationKind = 'table' | 'view' | 'materialized view' | 'foreign table'
 
 export interface CatalogTable {
@@ -66,6 +66,8 @@ export interface CatalogTable {
   readonly comment: string | null
   /** Whether its rows change without an event of the stage's log, see `unseenRelations`. */
   readonly unseen: boolean
+  /** What can be done to its rows: everything to a table's, to a view's what PostgreSQL and INSTEAD OF triggers can do. */
+  readonly writable: ReadonlySet<WriteKind>
   /** By name, in their order. */
   readonly columns: ReadonlyMap<string, CatalogColumn>
   readonly computed: ReadonlyMap<string, ComputedColumn>
@@ -74,6 +76,8 @@ export interface CatalogTable {
   /** Columns of each unique key or index (whole, immediate ones, without expressions), the primary key included. */
   readonly uniqueKeys: readonly (readonly string[])[]
 }
+
+export type WriteKind = 'insert' | 'update' | 'delete'
 
 /** A foreign key between two tables of the stage. */
 export interface ForeignKey {

@@ -2,12 +2,14 @@ import { quoteIdentifier } from '../../database/quoting.ts'
 import { invalidRequest } from '../../errors.ts'
 import type { CatalogColumn, CatalogTable, StageCatalog } from './catalog.ts'
 import { findColumn } from './column-sql.ts'
+import { conditionSql } from './filter-sql.ts'
 import { LIMITS } from './limits.ts'
 import { arrayLiteral } from './parameters.ts'
+import type { Condition, Filter } from './parse-filter.ts'
 import type { ParsedQuery } from './parse-query.ts'
-import type { InsertOptions, QueryParameters, WritePlan } from './plans.ts'
+import type { InsertOptions, QueryParameters, WriteOptions, WritePlan } from './plans.ts'
 import { type Body, readBody, writtenColumns } from './read-body.ts'
-import { definitions, finishWrite, prepareWrite, type Write } from './write.ts'
+import { COUNT_MERGED, definitions, finishWrite, prepareWrite, type Write } from './write.ts'
 
 /**
  * Turns an insert into one statement, which gives one row (`WriteRow`).
@@ -22,20 +24,77 @@ export function planInsert(
   text: string,
   options: InsertOptions,
 ): WritePlan {
-  const write = prepareWrite(catalog, tableName, query, options)
+  const kinds = options.onDuplicate === 'merge' ? (['insert', 'update'] as const) : (['insert'] as const)
+  const write = prepareWrite(kinds, catalog, tableName, query, options)
   if (write.target.conditions.length > 0) throw invalidRequest('an insert takes no filters')
   const body = readBody(text)
   const withDefaults = options.missing === 'default'
   const columns = writtenColumns(write.table, body, write.query.columns, withDefaults)
   const groups = withDefaults ? byColumnSet(body, columns) : [{ columns, positions: null }]
   const json = write.scope.parameters.of(body.text, 'pg_catalog.json')
+  const duplicates = duplicatesOf(write, options)
   const inserts = groups.map((group) => {
     // A column that is not inserted is its default in EXCLUDED, so a row that is merged gets that as a new one would.
     const merged = write.query.columns ? columns : group.columns
-    return `INSERT INTO ${write.name} AS ${write.target.alias}${insertSql(write, json, body, group)}${onConflict(write, options, merged)}`
+    return `INSERT INTO ${write.name} AS ${write.target.alias}${insertSql(write, json, body, group)}${onConflict(duplicates, merged)}`
   })
-  return finishWrite(write, inserts, body, true)
+  return finishWrite(write, inserts, { body, filtered: true, ...(duplicates && { onDuplicate: duplicates.what }) })
 }
+
+/**
+ * Like `planInsert`, of the row that has the key that the filters name, in the place of one that is there. Of several rows of a
+ * body, it is the one with that key.
+ *
+ * @throws {AppError} like `planInsert`; INVALID_REQUEST where the filters are anything but each column of the primary
+ * key with `eq`.
+ */
+export function planPut(
+  catalog: StageCatalog,
+  tableName: string,
+  query: QueryParameters,
+  text: string,
+  options: WriteOptions,
+): WritePlan {
+  const write = prepareWrite(['insert', 'update'], catalog, tableName, query, options)
+  const { table, scope, target } = write
+  if (write.seen.limit !== null || write.seen.offset !== 0) throw invalidRequest('PUT takes no "limit" and no "offset"')
+  assertNamesKey(write)
+  const body = readBody(text)
+  const columns = writtenColumns(table, body, write.query.columns, false)
+  if (!table.primaryKey.every((name) => columns.some((column) => column.name === name))) {
+    throw invalidRequest(`the body has to have the primary key, ${table.primaryKey.join(', ')}, as the filters do`)
+  }
+  const given = { ...scope, table, alias: 'given', presence: () => null }
+  const named = target.conditions.map((condition) => conditionSql(given, condition)).join(' AND ')
+  const json = scope.parameters.of(body.text, 'pg_catalog.json')
+  const rows = insertSql(write, json, body, { columns, positions: null })
+  const merging = onConflict({ key: table.primaryKey, what: 'merge' }, columns)
+  const sql = `INSERT INTO ${write.name} AS ${target.alias}${rows} WHERE ${named}${merging}`
+  return finishWrite(write, [sql], { body, filtered: true, onDuplicate: 'merge' })
+}
+
+function assertNamesKey({ table, target }: Write): void {
+  const named = target.conditions.flatMap((each) => (isPlainEqual(each) ? [each.field.name] : []))
+  const isKey =
+    named.length === table.primaryKey.length &&
+    named.length === target.conditions.length &&
+    named.length > 0 &&
+    table.primaryKey.every((name) => named.includes(name))
+  if (isKey) return
+  const key = table.primaryKey.map((name) => `${name}=eq.…`).join('&')
+  throw invalidRequest(
+    key === ''
+      ? `"${table.name}" has no primary key, by which a row could be put`
+      : `PUT needs the primary key as its filters, and nothing else: ${key}`,
+  )
+}
+
+const isPlainEqual = (each: Condition): each is Filter =>
+  each.kind === 'filter' &&
+  each.operator.name === 'eq' &&
+  each.quantifier === null &&
+  !each.negated &&
+  each.field.path.length === 0
 
 /** Rows of an insert that set the same columns. */
 interface Group {
@@ -75,27 +134,34 @@ function insertSql({ scope }: Write, json: string, { isArray }: Body, { columns,
   return ` (${names.join(', ')}) SELECT ${values} FROM ${objects} CROSS JOIN LATERAL ${record}${chosen}`
 }
 
-function onConflict({ table, query }: Write, options: InsertOptions, columns: readonly CatalogColumn[]): string {
-  const { onDuplicate = 'fail' } = options
-  if (onDuplicate === 'fail') return ''
-  const key = conflictKey(table, query)
-  const target = `(${key.map(quoteIdentifier).join(', ')})`
-  if (onDuplicate === 'ignore' || columns.length === 0) return ` ON CONFLICT ${target} DO NOTHING`
+/** By which columns rows are matched with those that are there, and what becomes of these. */
+interface Duplicates {
+  readonly key: readonly string[]
+  readonly what: 'merge' | 'ignore'
+}
+
+/** @returns null where every row is a new one: there is no key by which it could be there, or it may not be. */
+function duplicatesOf({ table, query }: Write, { onDuplicate = 'fail' }: InsertOptions): Duplicates | null {
+  if (onDuplicate === 'fail' || (!query.onConflict && table.primaryKey.length === 0)) return null
+  return { key: conflictKey(table, query), what: onDuplicate }
+}
+
+function onConflict(duplicates: Duplicates | null, columns: readonly CatalogColumn[]): string {
+  if (duplicates === null) return ''
+  const target = `(${duplicates.key.map(quoteIdentifier).join(', ')})`
+  if (duplicates.what === 'ignore' || columns.length === 0) return ` ON CONFLICT ${target} DO NOTHING`
   const set = columns.map(({ name }) => `${quoteIdentifier(name)} = EXCLUDED.${quoteIdentifier(name)}`)
-  return ` ON CONFLICT ${target} DO UPDATE SET ${set.join(', ')}`
+  return ` ON CONFLICT ${target} DO UPDATE SET ${set.join(', ')} WHERE ${COUNT_MERGED}`
 }
 
 /** The columns by which a row is known to be there already: those of `on_conflict`, else the primary key. */
 function conflictKey(table: CatalogTable, { onConflict: list }: ParsedQuery): readonly string[] {
-  const known = table.uniqueKeys.map((key) => `(${key.join(', ')})`).join(', ') || 'none'
-  if (!list) {
-    if (table.primaryKey.length > 0) return table.primaryKey
-    throw invalidRequest(
-      `"${table.name}" has no primary key: say by "on_conflict" which columns are unique; there are ${known}`,
-    )
-  }
+  if (!list) return table.primaryKey
   const names = new Set(list.names.map(({ name, position }) => findColumn(table, name, list.reader, position).name))
+  // Of which keys a view shows the columns only PostgreSQL knows.
+  if (table.kind === 'view') return [...names]
   const key = table.uniqueKeys.find((unique) => unique.length === names.size && unique.every((name) => names.has(name)))
-  if (!key) throw list.reader.refused(`these columns are not a unique key of "${table.name}"; there are ${known}`, 0)
-  return key
+  if (key) return key
+  const known = table.uniqueKeys.map((unique) => `(${unique.join(', ')})`).join(', ') || 'none'
+  throw list.reader.refused(`these columns are not a unique key of "${table.name}"; there are ${known}`, 0)
 }

@@ -107,6 +107,10 @@ export interface InsertOptions extends UpdateOptions {
 export interface WritePlan extends Plan {
   /** Whether a filter restricts which rows are written. Always true of an insert. */
   readonly filtered: boolean
+  /** Whether rows are matched with those that are there, as `onDuplicate` says. */
+  readonly matches: boolean
+  /** Whether it is to a view, so that nothing of the stage may change by it, whatever is counted. */
+  readonly isView: boolean
 }
 
 export interface WriteRow {
@@ -114,6 +118,8 @@ export interface WriteRow {
   readonly body: string | null
   /** How many rows were inserted, updated or deleted. */
   readonly rows: number
+  /** How many of these an insert found there, and changed. */
+  readonly merged: number
   /**
    * With `return=headers-only`, and one row inserted in a table with a primary key: JSON object of the key's columns,
    * with values as text; else null.

@@ -103,6 +103,8 @@ interface TableRow {
   readonly kind: string
   readonly comment: string | null
   readonly unseen: boolean
+  /** As `pg_relation_is_updatable` has it. */
+  readonly updatable: number
   readonly columns: readonly (Omit<CatalogColumn, 'type'> & { readonly type: string; readonly number: number })[]
   readonly keys: readonly {
     readonly columns: readonly string[]
@@ -135,11 +137,19 @@ function toTable(row: TableRow, typeOf: (oid: string) => CatalogType): Omit<Cata
     kind: KINDS[row.kind] ?? 'table',
     comment: row.comment,
     unseen: row.unseen,
+    writable: new Set(WRITES.flatMap(([kind, bit]) => (row.updatable & bit ? [kind] : []))),
     columns: new Map(columns),
     primaryKey: row.keys.find(({ primary }) => primary)?.columns ?? [],
     uniqueKeys: row.keys.filter(({ immediate }) => immediate).map((key) => key.columns),
   }
 }
+
+/** The bits of `pg_relation_is_updatable`: 1 to the left by the number of the command. */
+const WRITES = [
+  ['update', 1 << 2],
+  ['insert', 1 << 3],
+  ['delete', 1 << 4],
+] as const
 
 const KINDS: Readonly<Record<string, RelationKind>> = { v: 'view', m: 'materialized view', f: 'foreign table' }
 

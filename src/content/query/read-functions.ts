@@ -79,6 +79,7 @@ function tableOf(name: string, columns: CallableRow['columns'], typeOf: TypeOf):
     kind: 'view',
     comment: null,
     unseen: false,
+    writable: new Set(),
     columns: new Map(all),
     computed: new Map(),
     primaryKey: [],

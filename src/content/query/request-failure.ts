@@ -4,7 +4,7 @@ import { AppError, type Fault } from '../../errors.ts'
 
 /**
  * What a request is to blame for beside data exceptions (class 22) and limits (54): an operator, cast or function that
- * does not go with a type; a view that reads itself; a text search configuration that is not there; a generated column given; one row written twice in one statement; what a trigger of the project raises.
+ * does not go with a type; a view that reads itself; a key that a view does not show; a text search configuration that is not there; a generated column given; one row written twice in one statement; what a trigger of the project raises.
  */
 const REFUSED = new Set([
   '0A000',
@@ -15,6 +15,7 @@ const REFUSED = new Set([
   '42804',
   '42809',
   '42846',
+  '42P10',
   '42P17',
   '42883',
   '428C9',

@@ -1,7 +1,7 @@
 import { quoteIdentifier, quoteQualified } from '../../database/quoting.ts'
 import { conflict, type Fault, invalidRequest } from '../../errors.ts'
 import { bodySql } from './body-sql.ts'
-import type { CatalogColumn, CatalogTable, StageCatalog } from './catalog.ts'
+import type { CatalogColumn, CatalogTable, StageCatalog, WriteKind } from './catalog.ts'
 import { Parameters } from './parameters.ts'
 import { type ParsedQuery, parseQuery } from './parse-query.ts'
 import { findTable } from './plan-read.ts'
@@ -27,13 +27,15 @@ export interface Write {
 
 /** @throws {AppError} like `planInsert`. */
 export function prepareWrite(
+  kinds: readonly WriteKind[],
   catalog: StageCatalog,
   tableName: string,
   parameters: QueryParameters,
   options: WriteOptions,
 ): Write {
   const table = findTable(catalog, tableName)
-  if (table.kind !== 'table') throw conflict(`"${table.name}" is a ${table.kind}; rows are written to tables only`)
+  const impossible = kinds.find((kind) => !table.writable.has(kind))
+  if (impossible) throw conflict(`"${table.name}" is a ${table.kind} that takes no ${impossible.toUpperCase()}`)
   const query = parseQuery(parameters)
   const seen = buildTree(catalog, table, query)
   if (seen.conditions.some((each) => each.kind === 'filter' && findPresence(seen, each))) {
@@ -51,8 +53,17 @@ export function prepareWrite(
   }
 }
 
+/** What is to be known of the statements that write, beside their SQL. */
+interface Writing {
+  readonly body: Body | null
+  readonly filtered: boolean
+  /** What becomes of rows that are there already, where rows are matched with them. */
+  readonly onDuplicate?: 'merge' | 'ignore'
+}
+
 /** Puts the statements that write, if any, together with what is to be seen of the rows written. */
-export function finishWrite(write: Write, writing: readonly string[], body: Body | null, filtered: boolean): WritePlan {
+export function finishWrite(write: Write, writing: readonly string[], of: Writing): WritePlan {
+  const { body, filtered, onDuplicate } = of
   const { scope, table, name, options, seen } = write
   const { parameters } = scope
   const returning = [...table.columns.keys()].map((column) => `${seen.alias}.${quoteIdentifier(column)}`).join(', ')
@@ -67,13 +78,30 @@ export function finishWrite(write: Write, writing: readonly string[], body: Body
       : 'SELECT NULL::pg_catalog.text AS body'
   const text =
     `WITH ${parts.join('')}written AS (${all}) ` +
-    `SELECT answer.body, ${rows} AS rows, ${key} AS key FROM (${page}) AS answer`
+    `SELECT answer.body, ${rows} AS rows, ${onDuplicate === 'merge' ? MERGED : '0'}::pg_catalog.float8 AS merged, ${key} AS key FROM (${page}) AS answer`
   const locate = (value: string): readonly Fault[] => [
     ...parameters.locate(value),
     ...(body ? locateInBody(body, value) : []),
   ]
-  return { statement: { text, values: parameters.values }, locate, filtered }
+  return {
+    statement: { text, values: parameters.values },
+    locate,
+    filtered,
+    matches: onDuplicate !== undefined,
+    isView: table.kind !== 'table',
+  }
 }
+
+const COUNTED = "COALESCE(NULLIF(pg_catalog.current_setting('wharf.merged', true), ''), '0')::pg_catalog.int8"
+
+/**
+ * A condition of `DO UPDATE` that is always true, and counts the rows that were there: nothing else tells them apart, neither in
+ * views nor in partitioned tables. The count ends with the transaction.
+ */
+export const COUNT_MERGED = `pg_catalog.set_config('wharf.merged', (${COUNTED} OPERATOR(pg_catalog.+) 1)::pg_catalog.text, true) IS NOT NULL`
+
+/** That count, once all rows have been written. */
+const MERGED = `(SELECT CASE WHEN pg_catalog.count(*) IS NOT NULL THEN ${COUNTED} END FROM written)`
 
 /** The key of the row written, as JSON, with its values as text; NULL where it is not exactly one row. */
 function keySql({ primaryKey }: CatalogTable): string {

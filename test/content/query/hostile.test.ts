@@ -31,14 +31,25 @@ async function everything(): Promise<string> {
 
 const KEYWORDS = new Set(
   `SELECT FROM WHERE AS AND OR NOT EXISTS IN ANY ALL IS DISTINCT NULL TRUE FALSE UNKNOWN LIKE ILIKE ORDER BY GROUP ASC
-   DESC NULLS FIRST LAST LIMIT OFFSET LEFT CROSS JOIN LATERAL ON CASE WHEN THEN ELSE END COALESCE WITH ORDINALITY INSERT
+   DESC NULLS FIRST LAST LIMIT OFFSET LEFT CROSS JOIN LATERAL ON CASE WHEN THEN ELSE END COALESCE NULLIF OPERATOR WITH ORDINALITY INSERT
    INTO UPDATE SET DELETE RETURNING CONFLICT DO NOTHING EXCLUDED UNION EXPLAIN FORMAT JSON true false`.split(/\s+/),
 )
 /** Names that Wharf itself writes: of functions, types, and what a statement calls its parts. */
 const OWN_WORDS =
-  /^(pg_catalog|text|json|jsonb|int4|int8|_int8|float8|regconfig|(json_agg|row_to_json|json_strip_nulls|json_to_record|json_to_recordset|json_array_elements|json_build_array|to_jsonb|count|sum|avg|min|max|format|replace|string_agg|to_tsvector|(plain|phrase|websearch_)?to_?tsquery)|page|answer|counted|given|object|content|ordinal|key|body|rows|total|written(_\d+)?|v\d+|t\d+(_rows?|_body|_between)?)$/
-const OWN_LITERALS = new Set(["'[]'", "''", "E'\\n'", "'%s'", `'"'`, `'""'`, "','", `E'^$|[",\\\\r\\\\n]'`])
-const OWN_SYMBOLS = /^(=|<>|>|>=|<|<=|~|~\*|~~|~~\*|@>|<@|&&|<<|>>|&<|&>|-\|-|@@|->|->>|::|\|\||\(|\)|,|\.|\*)$/
+  /^(pg_catalog|text|json|jsonb|int4|int8|_int8|float8|regconfig|(json_agg|row_to_json|json_strip_nulls|json_to_record|json_to_recordset|json_array_elements|json_build_array|to_jsonb|count|sum|avg|min|max|format|replace|current_setting|set_config|string_agg|to_tsvector|(plain|phrase|websearch_)?to_?tsquery)|page|answer|counted|given|object|content|ordinal|key|body|rows|total|written(_\d+)?|merged|v\d+|t\d+(_rows?|_body|_between)?)$/
+const OWN_LITERALS = new Set([
+  "'[]'",
+  "''",
+  "'0'",
+  "'wharf.merged'",
+  "E'\\n'",
+  "'%s'",
+  `'"'`,
+  `'""'`,
+  "','",
+  `E'^$|[",\\\\r\\\\n]'`,
+])
+const OWN_SYMBOLS = /^(=|<>|>|>=|<|<=|~|~\*|~~|~~\*|@>|<@|&&|<<|>>|&<|&>|\+|-\|-|@@|->|->>|::|\|\||\(|\)|,|\.|\*)$/
 
 /** The tokens of a statement that neither the grammar above nor the stage's structure accounts for. */
 function foreignTokens(sql: string, names: ReadonlySet<string>): string[] {
