@@ -58,12 +58,12 @@ export function planFunction(
 }
 
 /**
- * Calls a stable or immutable function, in a transaction that is read only.
+ * Calls a function in a transaction that is read only.
  *
- * What such a function asks has the snapshot of the statement that calls it, but finds its tables by name while it runs.
- * So the stage is looked at again afterwards: where it was swapped meanwhile, what was read is of no one moment.
+ * All that it asks has one snapshot, but finds its tables by name while it runs. So the stage is looked at again
+ * afterwards: where it was swapped meanwhile, what was read is of no one moment.
  *
- * @throws {AppError} as `readRows` does; METHOD_NOT_ALLOWED where the function writes nevertheless; RAISED.
+ * @throws {AppError} as `readRows` does; METHOD_NOT_ALLOWED where the function writes; RAISED.
  */
 export async function readFunction(source: Source, query: CallQuery, services: ReadingServices): Promise<FunctionRead> {
   const { seen, row, plan } = await consistentRead(source, services, async (version) => {
@@ -93,7 +93,7 @@ async function readOnce(source: Source, query: CallQuery, services: ReadingServi
     const row = await callOnce<SeenVersion>(client, plan)
     return { seen: toSeen(row, version), row, plan }
   }).catch(async (error: unknown) => {
-    if (sqlState(error) === SQLSTATE.readOnlyTransaction) throw writesNevertheless(plan.called, error)
+    if (sqlState(error) === SQLSTATE.readOnlyTransaction) throw writes(plan.called, error)
     if (!isStructureFailure(error)) throw statementFailure(plan, error)
     // What the function itself names and does not find is a reason to call it again only where the stage has changed.
     const isStale = isOutside(error) || (await rereadVersion(stage.id)).structure !== version.structure
@@ -181,9 +181,8 @@ function toAnswer(
   }
 }
 
-const writesNevertheless = ({ name, volatility }: CatalogFunction, cause: unknown): AppError =>
-  new MethodNotAllowed(
-    `the function "${name}" is declared ${volatility.toUpperCase()}, and writes: declare it VOLATILE, and call it with POST`,
-    'POST, OPTIONS',
-    { cause },
-  )
+function writes({ name, volatility }: CatalogFunction, cause: unknown): AppError {
+  const declared = volatility === 'volatile' ? '' : ` is declared ${volatility.toUpperCase()}, and`
+  const remedy = volatility === 'volatile' ? 'call it with POST' : 'declare it VOLATILE, and call it with POST'
+  return new MethodNotAllowed(`the function "${name}"${declared} writes: ${remedy}`, 'POST, OPTIONS', { cause })
+}

@@ -1,9 +1,7 @@
-import { type AppError, MethodNotAllowed } from '../errors.ts'
 import { assertMayWrite, type ContentAccess } from './admission.ts'
 import { type Called, type CallQuery, callFunction, planFunction, readFunction } from './call-function.ts'
 import type { Source } from './consistent-read.ts'
 import { type Answered, freshAnswer, type KeptAnswers, type ReadRequest } from './kept-answers.ts'
-import type { CatalogFunction } from './query/index.ts'
 import type { ReadingServices } from './read-rows.ts'
 
 /** What a client gets of a function that it has read: rows or values; nothing; or nothing that it does not have. */
@@ -15,10 +13,10 @@ export type AnsweredCall =
 /** Functions over HTTP: who may call which, and what is kept of their results. */
 export interface FunctionCalls {
   /**
-   * Calls a function that is stable or immutable. What an immutable one gives is kept like rows.
+   * Calls a function to read, which writes nothing. What an immutable one gives is kept like rows.
    *
    * @param isKnown whether the client has the answer of the caller's reference already.
-   * @throws {AppError} as `readFunction` does; METHOD_NOT_ALLOWED for a volatile function.
+   * @throws {AppError} as `readFunction` does.
    */
   readonly readFunction: (
     access: ContentAccess,
@@ -26,7 +24,7 @@ export interface FunctionCalls {
     query: CallQuery,
     isKnown: boolean,
   ) => Promise<AnsweredCall>
-  /** Calls any function. @throws {AppError} as `callFunction` does; FORBIDDEN and ATTACHED_PROJECT for a volatile one. */
+  /** Calls a function that may write, where it is volatile. @throws {AppError} as `callFunction` does; FORBIDDEN and ATTACHED_PROJECT for a volatile one. */
   readonly callFunction: (access: ContentAccess, query: CallQuery) => Promise<Called>
 }
 
@@ -47,7 +45,6 @@ export function createFunctionCalls({
     async readFunction(access, request, query, isKnown) {
       const services = servicesFor(access)
       const plan = await reading(access, (source) => planFunction(source, query, services))()
-      if (plan.called.volatility === 'volatile') throw notForReading(plan.called)
       if (isKnown && !plan.unseen) return { kind: 'unchanged' }
       const read = reading(access, (source) => readFunction(source, query, services))
       if (plan.called.result.kind === 'nothing') {
@@ -79,6 +76,3 @@ export function createFunctionCalls({
     },
   }
 }
-
-const notForReading = ({ name }: CatalogFunction): AppError =>
-  new MethodNotAllowed(`the function "${name}" is VOLATILE, and may write: call it with POST`, 'POST, OPTIONS')

@@ -18,7 +18,10 @@ export interface TransactionOptions {
   readonly timeoutMs: number
   /** In whose name it writes, for the event log: the id of a token. */
   readonly tokenId?: string | undefined
-  /** Whether it calls functions of the project by name, which may leave statements prepared in the session. */
+  /**
+   * Whether it calls functions of the project by name. They may leave statements prepared in the session, and where they are VOLATILE, each
+   * statement of theirs would have a snapshot of its own.
+   */
   readonly callsFunctions?: boolean
   /** In which times are read and written. */
   readonly timezone?: string | undefined
@@ -41,10 +44,11 @@ export async function inStageTransaction<T>(
 ): Promise<T> {
   const { mode, schemaName, extensionSchemas, table, timeoutMs, tokenId, timezone, rollsBack, callsFunctions } = options
   const client = await connectFor(pool, table)
+  const isOfOneMoment = callsFunctions === true && mode === 'READ ONLY'
   try {
     // One message: a round trip for each of them would take longer than many a query.
     await client.query(
-      `BEGIN ISOLATION LEVEL READ COMMITTED ${mode}; SET LOCAL statement_timeout = ${timeoutMs};
+      `BEGIN ISOLATION LEVEL ${isOfOneMoment ? 'REPEATABLE READ' : 'READ COMMITTED'} ${mode}; SET LOCAL statement_timeout = ${timeoutMs};
        SET LOCAL lock_timeout = ${lockTimeout(timeoutMs)};
        ${searchStage(schemaName, extensionSchemas)}${setLocal('wharf.token_id', tokenId)}${setLocal('TimeZone', timezone)}`,
     )

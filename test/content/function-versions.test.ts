@@ -19,6 +19,8 @@ beforeAll(async () => {
        AS $$ BEGIN PERFORM ${PAUSE}; RETURN QUERY SELECT * FROM note; END $$;
      CREATE FUNCTION said_to_be_kept() RETURNS SETOF note IMMUTABLE LANGUAGE plpgsql
        AS $$ BEGIN PERFORM ${PAUSE}; RETURN QUERY SELECT * FROM note; END $$;
+     CREATE FUNCTION counted_twice() RETURNS bigint[] VOLATILE LANGUAGE plpgsql AS $$ DECLARE first bigint; BEGIN
+       SELECT count(*) INTO first FROM note; PERFORM ${PAUSE}; RETURN ARRAY[first, (SELECT count(*) FROM note)]; END $$;
      CREATE FUNCTION add_note(id int, text text) RETURNS note LANGUAGE sql AS 'INSERT INTO note VALUES (id, text) RETURNING *';
      CREATE FUNCTION add_slowly(id int) RETURNS note LANGUAGE plpgsql
        AS $$ BEGIN PERFORM ${PAUSE}; RETURN add_note(id, 'slow'); END $$;`,
@@ -48,6 +50,17 @@ test.for(['paused', 'said_to_be_kept'])(
     })
   },
 )
+
+test('all that a function reads is of one moment, whatever it is declared as', async () => {
+  await withPausePoint(wharf, async (pausePoint) => {
+    const reading = wharf.root.get(`${RPC}/counted_twice`)
+    await pausePoint.reached()
+    expect((await wharf.root.post(NOTE, { json: { id: 40, text: 'between' } })).status).toBe(201)
+    await pausePoint.release()
+    expect((await reading).json).toEqual([1, 1])
+  })
+  expect((await wharf.root.delete(`${NOTE}?id=eq.40`)).status).toBe(204)
+})
 
 test('an import waits for a function that writes, and shuts out those that come later', async () => {
   await withPausePoint(wharf, async (pausePoint) => {

@@ -226,7 +226,7 @@ describe('functions that are not called', () => {
     expect(answer).toMatchObject({ status: 404, json: { code: 'PGRST202', detail: expect.stringContaining(detail) } })
   })
 
-  test('GET of a volatile function is a 405 that says POST, and calls nothing', async () => {
+  test('GET of a function that writes is a 405 that says POST, and nothing is written', async () => {
     const before = Number((await post('call_count')).text)
     for (const call of ['call_count', 'visits?first=1&last=2']) {
       expect(await get(call)).toMatchObject({ status: 405, headers: { allow: 'POST, OPTIONS' } })
@@ -358,6 +358,14 @@ describe('what has changed', () => {
     expect(await rpc('add_them?a=1', reference)).toMatchObject({ status: 304, text: '' })
     await wharf.root.post('/content/shop/live/artist', { json: { id: 50, name: 'New' } })
     expect(await rpc('add_them?a=1', reference)).toMatchObject({ status: 200 })
+  })
+
+  test('a volatile function that writes nothing is called by GET, and never kept', async () => {
+    const first = await get('chance')
+    expect(first).toMatchObject({ status: 200, headers: { 'x-cache': 'miss' } })
+    expect((await rpc('chance', first.headers['x-service-ref'] ?? '')).text).not.toBe(first.text)
+    const current = (await wharf.root.get('/content/shop/live/artist?limit=1')).headers['x-service-ref'] ?? ''
+    expect(await rpc('chance', current)).toMatchObject({ status: 200 })
   })
 
   test('that of a stable one never is: it may read the clock, or another schema', async () => {

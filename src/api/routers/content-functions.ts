@@ -53,7 +53,7 @@ const shared = {
 const readFunction = route('GET /content/{project}/{stage}/rpc/{function}', {
   ...shared,
   operationId: 'readFunction',
-  summary: 'Calls a function that is STABLE or IMMUTABLE, with arguments from the query',
+  summary: 'Calls a function to read, with arguments from the query; one that writes is refused',
   description:
     'A parameter whose value is no filter is the argument of its name. What the function returns is filtered, selected, embedded and ordered like the rows of a table (docs/content.md).',
   dialect: { query: readQuery, headers: readHeaders },
@@ -75,7 +75,7 @@ const CALL_HEADERS = {
 const callFunction = route('POST /content/{project}/{stage}/rpc/{function}', {
   ...shared,
   operationId: 'callFunction',
-  summary: 'Calls a function; one that is VOLATILE may write, and needs `content.write` too',
+  summary: 'Calls a function; where it is VOLATILE it may write, and needs `content.write` too',
   description:
     'The body has the arguments by name, or is the only argument of a function that takes one without a name: of type `json`, `jsonb`, `text`, `xml` or `bytea`.',
   dialect: { query: readQuery, headers: callHeaders },

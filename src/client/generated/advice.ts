@@ -3,6 +3,7 @@ export const ADVICE = {
   INVALID_REQUEST: "Correct the request; /docs shows the form of each call.",
   AMBIGUOUS_FUNCTION: "Give the arguments of one of them other names; errors lists the functions.",
   RAISED: "What detail says; it is the project's own.",
+  AMBIGUOUS_RELATION: "Name the foreign key, the column or the table in between: artist!producer_id(name).",
   ARCHIVE_INVALID: "Export or download it again. A file that was edited by hand on purpose can be imported with the option that allows it.",
   BACKUP_INVALID: "Use its key, or an older backup (--backup).",
   WRONG_USE: "Do what the message says; --help says what the command accepts.",

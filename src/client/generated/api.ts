@@ -1,6 +1,6 @@
 /*
  * Made from /openapi.json by openapi-typescript: npx vitest run test/client/generated.test.ts -u
- * SHA-256: 78b487a5632c01d17a3266443c66e1ae15d63b920ecb6414f07911a5f5c61c74
+ * SHA-256: c5b47b40d7406c13d7f89df6aae20178df3fd86a547db3ff1462d0e2ea3c4046
  */
 export interface paths {
     readonly "/overview": {
@@ -611,13 +611,13 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Calls a function that is STABLE or IMMUTABLE, with arguments from the query
+         * Calls a function to read, with arguments from the query; one that writes is refused
          * @description A parameter whose value is no filter is the argument of its name. What the function returns is filtered, selected, embedded and ordered like the rows of a table (docs/content.md). Needs `content.read` in the project; requests without a token have the role `public`, where there is one.
          */
         readonly get: operations["readFunction"];
         readonly put?: never;
         /**
-         * Calls a function; one that is VOLATILE may write, and needs `content.write` too
+         * Calls a function; where it is VOLATILE it may write, and needs `content.write` too
          * @description The body has the arguments by name, or is the only argument of a function that takes one without a name: of type `json`, `jsonb`, `text`, `xml` or `bytea`. Needs `content.read` in the project; requests without a token have the role `public`, where there is one.
          */
         readonly post: operations["callFunction"];
@@ -3566,6 +3566,19 @@ export interface operations {
                     readonly "text/csv": string;
                 };
             };
+            /** @description Relation is ambiguous */
+            readonly 300: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {unknown} */
+                        readonly type?: "urn:wharf:error:ambiguous-relation";
+                    };
+                };
+            };
             /** @description The client has the current version. */
             readonly 304: {
                 headers: {
@@ -3639,6 +3652,19 @@ export interface operations {
                     readonly "text/csv": string;
                 };
             };
+            /** @description Relation is ambiguous */
+            readonly 300: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {unknown} */
+                        readonly type?: "urn:wharf:error:ambiguous-relation";
+                    };
+                };
+            };
         };
     };
     readonly deleteRows: {
@@ -3704,6 +3730,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Relation is ambiguous */
+            readonly 300: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {unknown} */
+                        readonly type?: "urn:wharf:error:ambiguous-relation";
+                    };
+                };
             };
         };
     };
@@ -3775,6 +3814,19 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Relation is ambiguous */
+            readonly 300: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {unknown} */
+                        readonly type?: "urn:wharf:error:ambiguous-relation";
+                    };
+                };
             };
         };
     };

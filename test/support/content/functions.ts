@@ -43,6 +43,7 @@ export const FUNCTION_SHOP = `
   CREATE FUNCTION whole(a int, b int) RETURNS int STABLE LANGUAGE sql AS 'SELECT a + b';
   CREATE FUNCTION "quoted Name"("fullName" text) RETURNS json STABLE LANGUAGE sql AS $$ SELECT json_build_object('fullName', "fullName") $$;
 
+  CREATE FUNCTION chance() RETURNS float8 VOLATILE LANGUAGE sql AS 'SELECT random()';
   CREATE SEQUENCE calls;
   CREATE FUNCTION call_count() RETURNS bigint VOLATILE LANGUAGE sql AS $$ SELECT nextval('calls') $$;
   CREATE FUNCTION visits(first int, last int) RETURNS SETOF visit VOLATILE LANGUAGE sql
