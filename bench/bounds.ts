@@ -90,6 +90,19 @@ export const BOUNDS = {
     sentence: "The slowest hundredth of either waits less than twice as long as that handler's.",
     maxRatio: 2,
   },
+  besideExport: {
+    sentence:
+      'While the same process exports, 304s and cached answers come at 0.8 or more of the rate that they have while COPY | gzip -1 of the same rows runs beside an idle service.',
+    minRatio: 0.8,
+  },
+  besideExportDelay: {
+    sentence: 'The slowest hundredth of them waits less than 50 ms.',
+    maxMs: 50,
+  },
+  scalingModel: {
+    sentence: 'Exports take what the model says, from the processor time of one, within 20 %.',
+    maxOff: 0.2,
+  },
   smallJobs: {
     sentence:
       'Small exports as jobs take at most twice as long as the same exports asked for with clients that wait, as many at once.',

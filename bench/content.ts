@@ -4,6 +4,7 @@ import { BOUNDS, type Measurement } from './bounds.ts'
 import { startBareHandler } from './support/bare-handler.ts'
 import { startBareReader } from './support/bare-reader.ts'
 import type { BenchRun } from './support/bench-run.ts'
+import { CONNECTIONS, type Figures, fire } from './support/fire.ts'
 import { printTable } from './support/print-table.ts'
 import { SAMPLE_TABLE } from './support/sample-table.ts'
 import type { BenchService } from './support/start-service.ts'
@@ -12,13 +13,7 @@ import { createToken, PROJECT } from './support/wharf-client.ts'
 
 const REPEATS = 5
 const SECONDS = 4
-const CONNECTIONS = 50
 const PAGE_ROWS = 20
-
-interface Figures {
-  readonly perSecond: number
-  readonly p99Ms: number
-}
 
 interface Pair {
   readonly wharf: Figures
@@ -50,7 +45,7 @@ async function inTurns(url: string, headers: Readonly<Record<string, string>>, s
   const bare = await startBareHandler(url, headers)
   if (bare.status !== status) throw new Error(`${bare.status}, and not ${status}, is the answer`)
   try {
-    return await repeatBoth({ wharf: () => fire(url, headers), bare: () => fire(bare.url, headers) })
+    return await repeatBoth({ wharf: () => fire(url, headers, SECONDS), bare: () => fire(bare.url, headers, SECONDS) })
   } finally {
     await bare.stop()
   }
@@ -72,12 +67,6 @@ const middle = (figures: readonly Figures[]): Figures => ({
   perSecond: median(figures.map(({ perSecond }) => perSecond)),
   p99Ms: median(figures.map(({ p99Ms }) => p99Ms)),
 })
-
-async function fire(url: string, headers: Readonly<Record<string, string>>): Promise<Figures> {
-  const result = await autocannon({ url, headers: { ...headers }, connections: CONNECTIONS, duration: SECONDS })
-  if (result.errors > 0) throw new Error(`${result.errors} requests failed`)
-  return { perSecond: result.requests.average, p99Ms: result.latency.p99 }
-}
 
 /**
  * Pages that nobody has asked for before, in turns with a bare Express handler that runs the same prepared statement through

@@ -2,8 +2,8 @@
  * Measures what we claim about exports, imports, writes, jobs and the content endpoint; exits with 1 where a bound of
  * `bounds.ts` is broken.
  *
- * Usage: npm run bench -- [time] [import] [waits] [attached] [memory] [writes] [content] [jobs] [job-memory] [database]
- *   [year] [--quick] [--rows 1000000,3000000,10000000] [--repeats 5]
+ * Usage: npm run bench -- [time] [import] [waits] [attached] [memory] [writes] [content] [beside] [jobs] [job-memory]
+ *   [database] [scaling] [year] [--quick] [--rows 1000000,3000000,10000000] [--repeats 5]
  */
 import { execFile } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
@@ -13,6 +13,7 @@ import { parseArgs, promisify } from 'node:util'
 import { measureAttachedWait } from './attached-wait.ts'
 import type { Measurement } from './bounds.ts'
 import { measureContent } from './content.ts'
+import { measureContentBesideExport } from './content-beside-export.ts'
 import { measureDatabase } from './database.ts'
 import { measureExportMemory } from './export-memory.ts'
 import { measureExportTime } from './export-time.ts'
@@ -20,6 +21,7 @@ import { measureImport } from './import-time.ts'
 import { measureImportWait } from './import-wait.ts'
 import { measureJobMemory } from './job-memory.ts'
 import { measureJobThroughput } from './job-throughput.ts'
+import { measureScaling } from './scaling.ts'
 import { type BenchRun, serviceRunner } from './support/bench-run.ts'
 import { findSampleTable, SAMPLE_SCHEMA } from './support/sample-table.ts'
 import { type Settings, startPostgres } from './support/start-postgres.ts'
@@ -32,8 +34,8 @@ const QUICK_SIZES = [100_000]
 /** The claims about the memory that jobs take are for this many rows. */
 const JOB_ROWS = 3_000_000
 /** Those that share a PostgreSQL and its rows. */
-const SHARING_PARTS = ['time', 'content', 'writes', 'jobs', 'memory']
-const PARTS = [...SHARING_PARTS, 'job-memory', 'import', 'waits', 'attached', 'database', 'year']
+const SHARING_PARTS = ['time', 'content', 'beside', 'writes', 'jobs', 'memory']
+const PARTS = [...SHARING_PARTS, 'job-memory', 'import', 'waits', 'attached', 'database', 'scaling', 'year']
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -58,6 +60,7 @@ if (SHARING_PARTS.some((part) => parts.has(part))) {
     await bench.table.fill(first)
     if (parts.has('time')) measurements.push(...(await measureExportTime(bench, first)))
     if (parts.has('content')) measurements.push(...(await measureContent(bench, first)))
+    if (parts.has('beside')) measurements.push(...(await measureContentBesideExport(bench)))
     if (parts.has('writes')) measurements.push(...(await measureWriteCost(bench)))
     if (parts.has('jobs')) measurements.push(...(await measureJobThroughput(bench)))
     if (parts.has('memory')) measurements.push(...(await measureExportMemory(bench, sizes)))
@@ -86,9 +89,13 @@ if (parts.has('waits')) {
 if (parts.has('attached')) {
   measurements.push(...(await withBench('as initdb leaves them', measureAttachedWait)))
 }
-if (parts.has('database')) {
+for (const [part, measure] of [
+  ['database', measureDatabase],
+  ['scaling', measureScaling],
+] as const) {
+  if (!parts.has(part)) continue
   const rows = values.rows === undefined && !values.quick ? undefined : first
-  measurements.push(...(await withBench('as initdb leaves them', (bench) => measureDatabase(bench, { rows, repeats }))))
+  measurements.push(...(await withBench('as initdb leaves them', (bench) => measure(bench, { rows, repeats }))))
 }
 if (parts.has('year')) {
   const share = values.quick ? 0.01 : 1

@@ -10,14 +10,16 @@ const RESTORED = 'restored'
 /** What PostgreSQL's own programs do with a database. Each writes its result over that of the time before. */
 export interface DumpCommands {
   dumpCustom(file: string): Promise<void>
-  /** By two processes, into a folder. @param folder must not be there. */
-  dumpFolder(folder: string): Promise<void>
+  /** By so many processes, into a folder. @param folder must not be there. */
+  dumpFolder(folder: string, jobs: number): Promise<void>
   /** Copies all tables as text to one file. */
   copyText(file: string): Promise<void>
   /** Makes an empty database, in place of one that was restored into. */
   makeTarget(): Promise<void>
+  /** In one transaction. */
   restoreInOne(file: string): Promise<void>
-  restoreInTwo(file: string): Promise<void>
+  /** By so many processes. */
+  restore(file: string, jobs: number): Promise<void>
 }
 
 /** @param url a superuser's, of the database. @param scriptDir gets psql's script. */
@@ -35,7 +37,7 @@ export async function createDumpCommands(
   const run = (...words: string[]): Promise<void> => runShell(words.map(quote).join(' '))
   return {
     dumpCustom: (file) => run(pgDump, '-Fc', '-Z1', '-f', file, url),
-    dumpFolder: (folder) => run(pgDump, '-Fd', '-j2', '-Z1', '-f', folder, url),
+    dumpFolder: (folder, jobs) => run(pgDump, '-Fd', `-j${jobs}`, '-Z1', '-f', folder, url),
     copyText: (file) => runShell(`${[psql, '-X', '-q', '-f', script, url].map(quote).join(' ')} > ${quote(file)}`),
     async makeTarget() {
       const client = new pg.Client({ connectionString: url })
@@ -49,7 +51,7 @@ export async function createDumpCommands(
       }
     },
     restoreInOne: (file) => run(pgRestore, '-1', '-d', target, file),
-    restoreInTwo: (file) => run(pgRestore, '-j2', '-d', target, file),
+    restore: (file, jobs) => run(pgRestore, `-j${jobs}`, '-d', target, file),
   }
 }
 

@@ -12,6 +12,7 @@ import { stopServer } from '../../src/database/embedded/stop-server.ts'
 import { ensureWharfLogin, LOGIN } from '../../src/database/embedded/wharf-login.ts'
 import { createLogger } from '../../src/logger.ts'
 import { findInstalledPostgres, type InstalledPostgres } from './find-binaries.ts'
+import { processorTimeOfAll } from './processor-time.ts'
 
 const run = promisify(execFile)
 
@@ -32,6 +33,8 @@ export interface BenchPostgres {
   readonly superuserUrl: string
   /** Undefined where the machine has no client programs of the server's version. */
   readonly programs: ClientPrograms | undefined
+  /** What the server has taken, with all its sessions, in seconds; only Linux tells. */
+  processorTime(): Promise<number>
   stop(): Promise<void>
 }
 
@@ -76,6 +79,7 @@ export async function startPostgres(dataDir: string, settings: Settings): Promis
     url: urlOf(LOGIN, password, LOGIN)(port),
     superuserUrl: urlOf(SUPERUSER, superuserPassword, LOGIN)(port),
     programs: installed,
+    processorTime: () => processorTimeOfAll(server.pid ?? Number.NaN),
     async stop() {
       await stopServer(server)
       await log.close()

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { readServiceAddress } from '../../src/data-folder/service-address.ts'
 import { PROGRAM, spawnChild, untilOutput } from '../../test/support/processes/child.ts'
 import { peakMemory } from '../../test/support/processes/peak-memory.ts'
+import { type ProcessorTime, processorTime } from './processor-time.ts'
 
 const ROOT_TOKEN = 'root-token-of-the-bench-with-many-characters'
 const START_TIMEOUT_MS = 30_000
@@ -13,6 +14,8 @@ export interface BenchService {
   readonly headers: Readonly<Record<string, string>>
   /** The most memory that the process ever had, in bytes; undefined where the system does not tell. */
   peakMemoryBytes(): Promise<number | undefined>
+  /** What its process has taken; only Linux tells. */
+  processorTime(): Promise<ProcessorTime>
   stop(): Promise<void>
 }
 
@@ -64,6 +67,7 @@ export async function startService(options: {
       url: address.url,
       headers: { authorization: `Bearer ${ROOT_TOKEN}` },
       peakMemoryBytes: async () => (process.platform === 'linux' ? peakMemory(child.pid) : undefined),
+      processorTime: () => processorTime(child.pid),
       stop,
     }
   } catch (error) {
