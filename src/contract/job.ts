@@ -19,6 +19,11 @@ const progress = z.object({
   rows: count,
   rowsTotal: count.nullable().meta({ description: 'An estimate for an export, a count for an import.' }),
   bytes: count.meta({ description: 'Of the archive, as it is stored or sent.' }),
+  parts: added(count.meta({ description: 'Parts of tables that this attempt at an import has loaded.' }), 0),
+  partsBefore: added(
+    count.meta({ description: 'Those that an earlier attempt had loaded, and that are not loaded again.' }),
+    0,
+  ),
   percent: z.int().min(0).max(100).nullable(),
 })
 

@@ -97,21 +97,26 @@ export async function publishArtifact(
   if (published !== 1) throw new Error('the file was given up in the meantime')
 }
 
+/** An archive that a job takes. */
+export interface JobInput {
+  /** Tells it from every other one: the digests of its files. */
+  readonly identity: string
+  readonly bytes: AsyncIterable<Buffer>
+}
+
 /** The archive that an import takes, in one file or in the parts of an upload; undefined where it is gone. */
 export async function readInput(
   { control, artifacts }: ArtifactServices,
   jobId: string,
-): Promise<AsyncIterable<Buffer> | undefined> {
+): Promise<JobInput | undefined> {
   const files = await control.prisma.artifact.findMany({
     where: { jobId, kind: 'input', state: 'ready' },
     orderBy: { uploadOffset: 'asc' },
   })
-  return files.length > 0
-    ? readFiles(
-        artifacts,
-        files.map(({ key }) => key),
-      )
-    : undefined
+  if (files.length === 0) return undefined
+  const keys = files.map(({ key }) => key)
+  const identity = files.map(({ sha256 }) => Buffer.from(sha256 ?? []).toString('hex')).join(' ')
+  return { identity, bytes: readFiles(artifacts, keys) }
 }
 
 /** The bytes of several files, one after the other. */

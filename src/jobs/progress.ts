@@ -10,9 +10,15 @@ export interface ProgressTracker {
   take(): JobProgress | null
 }
 
+/** What earlier versions did not write down. */
+export const NO_PARTS: Pick<JobProgress, 'parts' | 'partsBefore'> = { parts: 0, partsBefore: 0 }
+
 /** Starts at nothing. */
 export function trackProgress(phase: JobProgress['phase']): ProgressTracker {
-  let state: Omit<JobProgress, 'percent'> = { phase, stage: null, table: null, rows: 0, rowsTotal: null, bytes: 0 }
+  let state: Omit<JobProgress, 'percent'> = {
+    ...{ phase, stage: null, table: null, rows: 0, rowsTotal: null, bytes: 0 },
+    ...NO_PARTS,
+  }
   let hasChanged = true
   const update = (change: Partial<Omit<JobProgress, 'percent'>>): void => {
     state = { ...state, ...change }

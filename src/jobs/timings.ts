@@ -7,6 +7,11 @@ export const JOB_TIMINGS = {
   /** Between two looks at whether a token still may have what is being done, or sent, for it. */
   authorisationMs: 5_000,
   sweepMs: 10_000,
+  /**
+   * For how long a job loads before it commits what it has loaded, so that another attempt need not load it again: what takes
+   * less is loaded in one transaction.
+   */
+  saveMs: 60_000,
   /** Between two signs of life of a process. */
   signMs: 10_000,
   /** Between two looks at which schedules are due. */

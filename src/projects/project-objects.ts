@@ -16,8 +16,12 @@ export const createSchema = (name: string, login: string): string =>
  */
 export const openSchema = (name: string, login: string): readonly string[] => [
   `CREATE SCHEMA ${quoteIdentifier(name)}`,
-  `GRANT USAGE, CREATE ON SCHEMA ${quoteIdentifier(name)} TO ${quoteIdentifier(login)}`,
+  reopenSchema(name, login),
 ]
+
+/** Lets a project's login go on in a schema of `openSchema` that was closed. */
+export const reopenSchema = (name: string, login: string): string =>
+  `GRANT USAGE, CREATE ON SCHEMA ${quoteIdentifier(name)} TO ${quoteIdentifier(login)}`
 
 /** Keeps a project's login from naming anything in a schema of `openSchema`, even what it has made there. */
 export const closeSchema = (name: string, login: string): string =>

@@ -21,6 +21,7 @@ import {
   waitForRoom,
 } from '../jobs/transitions.ts'
 import { jobSubject } from '../projects/sealed-subjects.ts'
+import { dropLoadedBy } from '../transfer/import/shadow-schemas.ts'
 import { endInDoubt } from './end-in-doubt.ts'
 import { keepAlive } from './keep-alive.ts'
 import { type Matched, matchProjects } from './match-projects.ts'
@@ -85,6 +86,7 @@ export async function runAttempt(container: Container, id: string, stopping: Abo
   })
   try {
     await work(container, job, { signal, progress })
+    await dropLoaded(container, job)
     log.info('job succeeded')
     container.endedJobs.addBytes(job.kind, progress.current().bytes)
     return noteEnd(endedAs('succeeded'))
@@ -92,12 +94,19 @@ export async function runAttempt(container: Container, id: string, stopping: Abo
     ended.abort()
     await alive
     const cause = timeout.aborted ? new Stopped('timed out') : signal.aborted ? signal.reason : error
-    return noteEnd(await settle(container, job, cause))
+    const outcome = noteEnd(await settle(container, job, cause))
+    if (outcome.kind === 'over' && outcome.ended) await dropLoaded(container, job)
+    return outcome
   } finally {
     signal.removeEventListener('abort', endOwnSessions)
     ended.abort()
     await alive
   }
+}
+
+/** Drops what attempts of a job have loaded, and that has not taken the place of a stage. Where that fails, the sweep does it. */
+async function dropLoaded({ system }: Container, { id, kind }: Job): Promise<void> {
+  if (kind === 'import') await Promise.allSettled([dropLoadedBy(system, id)])
 }
 
 async function work(

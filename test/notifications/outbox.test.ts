@@ -88,6 +88,8 @@ const PROGRESS = {
   rows: 1,
   rowsTotal: 1,
   bytes: 1,
+  parts: 0,
+  partsBefore: 0,
   percent: 100,
 } as const
 const ERROR = { code: 'CONFLICT', detail: 'no', faults: [] }

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { jobSchema } from '../../contract/job.ts'
 import { ENDED, type Job } from '../../jobs/job.ts'
+import { NO_PARTS } from '../../jobs/progress.ts'
 import type { ReadonlyDeep } from '../../lib/readonly-deep.ts'
 
 /** After how many seconds it is worth asking again about a job that goes on. */
@@ -18,7 +19,7 @@ export function toJobBody(job: Job): ReadonlyDeep<z.input<typeof jobSchema>> {
     kind: job.kind,
     status: job.status,
     request: job.request,
-    progress: job.progress,
+    progress: job.progress && { ...NO_PARTS, ...job.progress },
     result: job.result,
     error: job.error && { code: job.error.code, detail: job.error.detail, errors: job.error.faults },
     createdBy: job.createdBy,

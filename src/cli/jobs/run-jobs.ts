@@ -146,6 +146,9 @@ async function printJob(context: CommandContext, options: ResultOptions, job: Jo
   return printResult(context, options, { json: job, text: () => formatJob(job) })
 }
 
+const partsOf = ({ parts, partsBefore }: NonNullable<Job['progress']>): string =>
+  `${formatCount(parts)}, beside ${formatCount(partsBefore)} that an earlier attempt had loaded`
+
 function formatJob(job: Job): string {
   const { progress, error } = job
   const fields = formatFields([
@@ -153,6 +156,7 @@ function formatJob(job: Job): string {
     ['status', job.status],
     ['attempt', job.attempt > 1 ? String(job.attempt) : undefined],
     ['rows', progress ? formatCount(progress.rows) : undefined],
+    ['parts', progress && progress.partsBefore > 0 ? partsOf(progress) : undefined],
     ['size', progress && progress.bytes > 0 ? formatBytes(progress.bytes) : undefined],
     ['created', job.createdAt],
     ['finished', job.finishedAt ?? undefined],

@@ -1,6 +1,6 @@
 /*
  * Made from /openapi.json by openapi-typescript: npx vitest run test/client/generated.test.ts -u
- * SHA-256: c5b47b40d7406c13d7f89df6aae20178df3fd86a547db3ff1462d0e2ea3c4046
+ * SHA-256: 082536059c849d46021fc11af2b760e61ba823d152fefae84ba411c3529f0bdd
  */
 export interface paths {
     readonly "/overview": {
@@ -583,7 +583,11 @@ export interface paths {
          * @description Filters, selection, embedding, order and paging are in PostgREST's query dialect (docs/content.md). Needs `content.read` in the project; requests without a token have the role `public`, where there is one.
          */
         readonly get: operations["getRows"];
-        readonly put?: never;
+        /**
+         * Puts one row in the place of the one that has its primary key, which filters name
+         * @description Needs `content.write` in the project; requests without a token have the role `public`, where there is one.
+         */
+        readonly put: operations["putRow"];
         /**
          * Inserts rows; `Prefer: resolution=…` says what becomes of those whose key exists
          * @description Needs `content.write` in the project; requests without a token have the role `public`, where there is one.
@@ -1465,6 +1469,10 @@ export interface components {
                 readonly rowsTotal: number | null;
                 /** @description Of the archive, as it is stored or sent. */
                 readonly bytes: number;
+                /** @description Parts of tables that this attempt at an import has loaded. */
+                readonly parts: number;
+                /** @description Those that an earlier attempt had loaded, and that are not loaded again. */
+                readonly partsBefore: number;
                 readonly percent: number | null;
             } | null;
             /** @description Its result; null until it has succeeded. */
@@ -3443,6 +3451,10 @@ export interface operations {
                     readonly "content-range"?: string;
                     /** @description The preferences that were applied. */
                     readonly "preference-applied"?: string;
+                    /** @description Path and query of these rows, its parameters in one order; missing where it is long. */
+                    readonly "content-location"?: string;
+                    /** @description What `Accept-Profile` named. */
+                    readonly "content-profile"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -3518,6 +3530,10 @@ export interface operations {
                     readonly "content-range"?: string;
                     /** @description The preferences that were applied. */
                     readonly "preference-applied"?: string;
+                    /** @description Path and query of these rows, its parameters in one order; missing where it is long. */
+                    readonly "content-location"?: string;
+                    /** @description What `Accept-Profile` named. */
+                    readonly "content-profile"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -3551,6 +3567,10 @@ export interface operations {
                     readonly "content-range"?: string;
                     /** @description The preferences that were applied. */
                     readonly "preference-applied"?: string;
+                    /** @description Path and query of these rows, its parameters in one order; missing where it is long. */
+                    readonly "content-location"?: string;
+                    /** @description What `Accept-Profile` named. */
+                    readonly "content-profile"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -3595,6 +3615,123 @@ export interface operations {
             };
         };
     };
+    readonly putRow: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description What the answer shows of the rows written. */
+                readonly select?: string;
+                /** @description Which columns of the body are written; the others are left out. */
+                readonly columns?: string;
+                /** @description Columns of the key that decides whether a row exists already. */
+                readonly on_conflict?: string;
+            };
+            readonly header?: {
+                /** @description `return=representation`, `return=headers-only` or `return=minimal`; `missing=default`; `resolution=merge-duplicates` or `resolution=ignore-duplicates`. */
+                readonly prefer?: string;
+            };
+            readonly path: {
+                /** @description The name of a project or of a stage. */
+                readonly project: components["schemas"]["Slug"];
+                /** @description The name of a project or of a stage. */
+                readonly stage: components["schemas"]["Slug"];
+                readonly table: string;
+            };
+            readonly cookie?: never;
+        };
+        /** @description One row as an object, or an array of them; rows as CSV whose first line names the columns; or one row as a form. */
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": string;
+                readonly "text/csv": string;
+                readonly "application/x-www-form-urlencoded": string;
+            };
+        };
+        readonly responses: {
+            /** @description The rows that were written. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description The event that the write caused; missing where it changed nothing. */
+                    readonly "x-service-ref"?: string;
+                    /** @description How many rows were written, with `Prefer: count=exact`. */
+                    readonly "content-range"?: string;
+                    /** @description The preferences that were applied. */
+                    readonly "preference-applied"?: string;
+                    /** @description What `Content-Profile` named. */
+                    readonly "content-profile"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": readonly unknown[] | {
+                        readonly [key: string]: unknown;
+                    };
+                    readonly "application/vnd.pgrst.array+json": readonly unknown[] | {
+                        readonly [key: string]: unknown;
+                    };
+                    readonly "application/vnd.pgrst.object+json": readonly unknown[] | {
+                        readonly [key: string]: unknown;
+                    };
+                    readonly "text/csv": string;
+                };
+            };
+            /** @description The row is new. */
+            readonly 201: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description The event that the write caused; missing where it changed nothing. */
+                    readonly "x-service-ref"?: string;
+                    /** @description How many rows were written, with `Prefer: count=exact`. */
+                    readonly "content-range"?: string;
+                    /** @description The preferences that were applied. */
+                    readonly "preference-applied"?: string;
+                    /** @description What `Content-Profile` named. */
+                    readonly "content-profile"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": readonly unknown[] | {
+                        readonly [key: string]: unknown;
+                    };
+                    readonly "application/vnd.pgrst.array+json": readonly unknown[] | {
+                        readonly [key: string]: unknown;
+                    };
+                    readonly "application/vnd.pgrst.object+json": readonly unknown[] | {
+                        readonly [key: string]: unknown;
+                    };
+                    readonly "text/csv": string;
+                };
+            };
+            /** @description Done; `Prefer: return=representation` shows the rows. */
+            readonly 204: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description The event that the write caused; missing where it changed nothing. */
+                    readonly "x-service-ref"?: string;
+                    /** @description How many rows were written, with `Prefer: count=exact`. */
+                    readonly "content-range"?: string;
+                    /** @description The preferences that were applied. */
+                    readonly "preference-applied"?: string;
+                    /** @description What `Content-Profile` named. */
+                    readonly "content-profile"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Relation is ambiguous */
+            readonly 300: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"] & {
+                        /** @enum {unknown} */
+                        readonly type?: "urn:wharf:error:ambiguous-relation";
+                    };
+                };
+            };
+        };
+    };
     readonly insertRows: {
         readonly parameters: {
             readonly query?: {
@@ -3618,13 +3755,42 @@ export interface operations {
             };
             readonly cookie?: never;
         };
-        /** @description One row as an object, or an array of them. */
+        /** @description One row as an object, or an array of them; rows as CSV whose first line names the columns; or one row as a form. */
         readonly requestBody: {
             readonly content: {
                 readonly "application/json": string;
+                readonly "text/csv": string;
+                readonly "application/x-www-form-urlencoded": string;
             };
         };
         readonly responses: {
+            /** @description With `Prefer: resolution=merge-duplicates`, no row is new: those that were there were changed. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description The event that the write caused; missing where it changed nothing. */
+                    readonly "x-service-ref"?: string;
+                    /** @description How many rows were written, with `Prefer: count=exact`. */
+                    readonly "content-range"?: string;
+                    /** @description The preferences that were applied. */
+                    readonly "preference-applied"?: string;
+                    /** @description What `Content-Profile` named. */
+                    readonly "content-profile"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": readonly unknown[] | {
+                        readonly [key: string]: unknown;
+                    };
+                    readonly "application/vnd.pgrst.array+json": readonly unknown[] | {
+                        readonly [key: string]: unknown;
+                    };
+                    readonly "application/vnd.pgrst.object+json": readonly unknown[] | {
+                        readonly [key: string]: unknown;
+                    };
+                    readonly "text/csv": string;
+                };
+            };
             /** @description The rows were inserted; the body has them where that was asked for. */
             readonly 201: {
                 headers: {
@@ -3635,6 +3801,8 @@ export interface operations {
                     readonly "content-range"?: string;
                     /** @description The preferences that were applied. */
                     readonly "preference-applied"?: string;
+                    /** @description What `Content-Profile` named. */
+                    readonly "content-profile"?: string;
                     /** @description Path of the inserted row, with `Prefer: return=headers-only`. */
                     readonly location?: string;
                     readonly [name: string]: unknown;
@@ -3702,6 +3870,8 @@ export interface operations {
                     readonly "content-range"?: string;
                     /** @description The preferences that were applied. */
                     readonly "preference-applied"?: string;
+                    /** @description What `Content-Profile` named. */
+                    readonly "content-profile"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -3727,6 +3897,8 @@ export interface operations {
                     readonly "content-range"?: string;
                     /** @description The preferences that were applied. */
                     readonly "preference-applied"?: string;
+                    /** @description What `Content-Profile` named. */
+                    readonly "content-profile"?: string;
                     readonly [name: string]: unknown;
                 };
                 content?: never;
@@ -3769,10 +3941,12 @@ export interface operations {
             };
             readonly cookie?: never;
         };
-        /** @description One row as an object, or an array of them. */
+        /** @description One row as an object, or an array of them; rows as CSV whose first line names the columns; or one row as a form. */
         readonly requestBody: {
             readonly content: {
                 readonly "application/json": string;
+                readonly "text/csv": string;
+                readonly "application/x-www-form-urlencoded": string;
             };
         };
         readonly responses: {
@@ -3786,6 +3960,8 @@ export interface operations {
                     readonly "content-range"?: string;
                     /** @description The preferences that were applied. */
                     readonly "preference-applied"?: string;
+                    /** @description What `Content-Profile` named. */
+                    readonly "content-profile"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -3811,6 +3987,8 @@ export interface operations {
                     readonly "content-range"?: string;
                     /** @description The preferences that were applied. */
                     readonly "preference-applied"?: string;
+                    /** @description What `Content-Profile` named. */
+                    readonly "content-profile"?: string;
                     readonly [name: string]: unknown;
                 };
                 content?: never;
@@ -3883,6 +4061,10 @@ export interface operations {
                     readonly "content-range"?: string;
                     /** @description The preferences that were applied. */
                     readonly "preference-applied"?: string;
+                    /** @description Path and query of these rows, its parameters in one order; missing where it is long. */
+                    readonly "content-location"?: string;
+                    /** @description What `Accept-Profile` named. */
+                    readonly "content-profile"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -3924,6 +4106,10 @@ export interface operations {
                     readonly "content-range"?: string;
                     /** @description The preferences that were applied. */
                     readonly "preference-applied"?: string;
+                    /** @description Path and query of these rows, its parameters in one order; missing where it is long. */
+                    readonly "content-location"?: string;
+                    /** @description What `Accept-Profile` named. */
+                    readonly "content-profile"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4010,6 +4196,8 @@ export interface operations {
                     readonly "content-range"?: string;
                     /** @description The preferences that were applied. */
                     readonly "preference-applied"?: string;
+                    /** @description What `Content-Profile` named. */
+                    readonly "content-profile"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4029,6 +4217,8 @@ export interface operations {
                     readonly "content-range"?: string;
                     /** @description The preferences that were applied. */
                     readonly "preference-applied"?: string;
+                    /** @description What `Content-Profile` named. */
+                    readonly "content-profile"?: string;
                     readonly [name: string]: unknown;
                 };
                 content?: never;
@@ -4043,6 +4233,8 @@ export interface operations {
                     readonly "content-range"?: string;
                     /** @description The preferences that were applied. */
                     readonly "preference-applied"?: string;
+                    /** @description What `Content-Profile` named. */
+                    readonly "content-profile"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {

@@ -49,6 +49,8 @@ export interface ArchiveTable {
   /** Those that have values, in the order of the values. */
   readonly columns: readonly string[]
   readonly rows: number
+  /** How many parts have come, whole. */
+  readonly parts: number
   /** The rows of all parts in their order: at most some in the binary format, and then some in text. */
   readonly copies: readonly ArchiveCopy[]
   /** Whether nothing of it is still to come. */
@@ -63,11 +65,27 @@ export interface ArchiveCopy {
   readonly firstLine: number
   /** After how many of its rows each other part begins, which is a number for each however small they are. */
   readonly partStarts: readonly number[]
+  /** Where loading may be interrupted: the ends of parts, as far apart as `BETWEEN_ENDS_BYTES`. */
+  readonly partEnds: readonly PartEnd[]
   /** Where in the spool file they are. */
   readonly range: ByteRange
   /** CRC-32 of these bytes. */
   readonly crc32: number
 }
+
+/** Where a part of a table ends, within what one COPY loads. Its counts and its sum have been compared. */
+export interface PartEnd {
+  /** How many parts of the table end here or before. */
+  readonly parts: number
+  /** How many rows of the COPY come before, in how many bytes. */
+  readonly rows: number
+  readonly bytes: number
+  /** CRC-32 of these bytes. */
+  readonly crc32: number
+}
+
+/** An archive may have two million parts that are smaller. */
+const BETWEEN_ENDS_BYTES = 256 * 1024
 
 /**
  * What an import has to know of an archive, as lists that grow while it arrives: with the number of its tables, not of its
@@ -157,7 +175,7 @@ function addToStage(stage: Growing<ArchiveStage>, item: ArchiveItem, end: number
     case 'rows':
       if (isFirstPart(item.content)) {
         const { table: name, columns } = item.content
-        stage.tables.push({ name, columns, rows: 0, copies: [], isWhole: false })
+        stage.tables.push({ name, columns, rows: 0, parts: 0, copies: [], isWhole: false })
       } else {
         const copy = table?.copies.at(-1)
         copy?.partStarts.push(copy.rows)
@@ -167,7 +185,7 @@ function addToStage(stage: Growing<ArchiveStage>, item: ArchiveItem, end: number
       if (table) addRows(table, item, end)
       break
     case 'rowsEnd':
-      if (table && isLastPart(item.content)) table.isWhole = true
+      if (table) endPart(table, isLastPart(item.content))
       break
     case 'stageEnd':
       stage.isWhole = true
@@ -181,6 +199,17 @@ export const lineOf = ({ firstLine, partStarts }: ArchiveCopy, row: number): num
 const isOrdered = ({ kind }: Entry): boolean =>
   STRUCTURE_KINDS.some((each) => each === kind) && kind !== 'extension' && kind !== 'sequence'
 
+function endPart(table: Growing<ArchiveTable>, isLast: boolean): void {
+  table.parts += 1
+  table.isWhole = isLast
+  const copy = table.copies.at(-1)
+  if (!copy || isLast) return
+  const { range, rows, partEnds, crc32: sum } = copy
+  const bytes = range.end - range.start
+  if (bytes - (partEnds.at(-1)?.bytes ?? 0) < BETWEEN_ENDS_BYTES) return
+  partEnds.push({ parts: table.parts, rows, bytes, crc32: sum })
+}
+
 function addRows(table: Growing<ArchiveTable>, { format, count, line, bytes }: RowBatch, end: number): void {
   table.rows += count
   const last = table.copies.at(-1)
@@ -190,6 +219,14 @@ function addRows(table: Growing<ArchiveTable>, { format, count, line, bytes }: R
     last.crc32 = crc32(bytes.now, last.crc32)
   } else {
     const range = { start: end - bytes.length, end }
-    table.copies.push({ format, rows: count, firstLine: line, partStarts: [], range, crc32: crc32(bytes.now) })
+    table.copies.push({
+      format,
+      rows: count,
+      firstLine: line,
+      partStarts: [],
+      partEnds: [],
+      range,
+      crc32: crc32(bytes.now),
+    })
   }
 }

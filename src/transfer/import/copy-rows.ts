@@ -9,6 +9,15 @@ import { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
 import { type ArchiveCopy, type ArchiveTable, lineOf } from './archive-lists.ts'
 import { loadFailure } from './load-failure.ts'
 
+/** What one statement loads. */
+interface RowsToCopy {
+  readonly copy: ArchiveCopy
+  /** How many of its rows come before these. */
+  readonly skipped: number
+  /** Whether this transaction has made the table, or has emptied it. */
+  readonly isNew: boolean
+}
+
 /**
  * Loads rows of a table.
  *
@@ -18,25 +27,26 @@ import { loadFailure } from './load-failure.ts'
 export async function copyRows(
   client: pg.PoolClient,
   table: ArchiveTable,
-  rows: ArchiveCopy,
+  rows: RowsToCopy,
   bytes: AsyncIterable<BorrowedBytes>,
 ): Promise<number> {
-  const text = rows.format === 'binary' ? framed(bytes) : bytes
-  return copyInto(client, copyStatement(table, rows.format), text).catch((error: unknown) => {
+  const { format } = rows.copy
+  const text = format === 'binary' ? framed(bytes) : bytes
+  return copyInto(client, copyStatement(table, { format, isNew: rows.isNew }), text).catch((error: unknown) => {
     throw valueFault(error, table.name, rows)
   })
 }
 
 /** Does all that COPY does for a table before its first row. */
 export const copyNoRows = (client: pg.PoolClient, table: Pick<ArchiveTable, 'name' | 'columns'>): Promise<number> =>
-  copyInto(client, copyStatement(table, 'text'), nothing())
+  copyInto(client, copyStatement(table, { format: 'text', isNew: true }), nothing())
 
-/** FREEZE spares the first readers, and a later vacuum, writing every row again. */
+/** FREEZE spares the first readers, and a later vacuum, writing every row again; only rows of a new table can have it. */
 const copyStatement = (
   { name, columns }: Pick<ArchiveTable, 'name' | 'columns'>,
-  format: ArchiveCopy['format'],
+  { format, isNew }: Pick<ArchiveCopy, 'format'> & Pick<RowsToCopy, 'isNew'>,
 ): string =>
-  `COPY ${quoteIdentifier(name)} (${columns.map(quoteIdentifier).join(', ')}) FROM STDIN WITH (FREEZE, FORMAT ${format})`
+  `COPY ${quoteIdentifier(name)} (${columns.map(quoteIdentifier).join(', ')}) FROM STDIN WITH (FREEZE ${isNew}, FORMAT ${format})`
 
 /** Loads the rows, which have no values, of a table without columns: COPY has no words for them. */
 export async function insertEmptyRows(client: pg.PoolClient, { name, rows }: ArchiveTable): Promise<number> {
@@ -56,14 +66,14 @@ async function* framed(rows: AsyncIterable<BorrowedBytes>): AsyncGenerator<Borro
 }
 
 /** What PostgreSQL says about a value, with the line of the archive, and without the value. */
-function valueFault(error: unknown, table: string, rows: ArchiveCopy): unknown {
+function valueFault(error: unknown, table: string, { copy, skipped }: RowsToCopy): unknown {
   if (!(error instanceof pg.DatabaseError) || isServerFailure(error)) return loadFailure(error)
   // A check can wait for a lock; what is loaded in place waits for nobody for long.
   if (sqlState(error) === SQLSTATE.lockNotAvailable) return loadFailure(error)
   const [, number, column] = /^, line (\d+)(?:, column ([^:]*))?/.exec(locationOf(error, table)) ?? []
   // Whatever is said about a column is said about its value, such as that there is no function of that name.
   if (number === undefined || !(column !== undefined || /^2[23]/.test(error.code ?? ''))) return loadFailure(error)
-  const line = lineOf(rows, Number(number) - 1)
+  const line = lineOf(copy, skipped + Number(number) - 1)
   const where = column === undefined ? `table "${table}"` : `column "${column}" of table "${table}"`
   const detail = `${where} does not take the value (${reason(error)})`
   return new AppError('ARCHIVE_INVALID', `line ${line}: ${detail}`, { faults: [{ line, detail }], cause: error })

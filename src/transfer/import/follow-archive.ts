@@ -1,8 +1,5 @@
-import { crc32 } from 'node:zlib'
-import { AppError } from '../../errors.ts'
-import type { BorrowedBytes } from '../../lib/borrowed-bytes.ts'
-import type { ByteRange } from '../../lib/byte-range.ts'
 import type { ArchiveCopy, ArchiveStage, ArchiveTable } from './archive-lists.ts'
+import { type ArchiveRuns, archiveRuns } from './archive-runs.ts'
 import type { Archive } from './receive-archive.ts'
 
 export interface FollowOptions {
@@ -13,7 +10,7 @@ export interface FollowOptions {
 }
 
 /** Gives what an archive has, as soon as it has it. */
-export interface ArchiveFollower {
+export interface ArchiveFollower extends ArchiveRuns {
   /** The stages that have tables, as soon as all of their structure is known. `project` counts from 0. */
   stages(): AsyncGenerator<{ readonly project: number; readonly stage: ArchiveStage }, void, undefined>
   /** Waits until a condition holds, which more of the archive may change. @returns false where that was all of it. */
@@ -22,8 +19,6 @@ export interface ArchiveFollower {
   tablesOf(stage: ArchiveStage): AsyncGenerator<ArchiveTable, void, undefined>
   /** What each COPY of a table loads, as its rows begin to come. */
   copiesOf(table: ArchiveTable): AsyncGenerator<ArchiveCopy, void, undefined>
-  /** The rows of a COPY, to its end. @throws {AppError} STORAGE_UNAVAILABLE where they are others than were written. */
-  bytesOf(table: ArchiveTable, copy: ArchiveCopy): AsyncIterable<BorrowedBytes>
 }
 
 /** Follows an archive while it arrives. One that has arrived is followed to its end without waiting. */
@@ -62,21 +57,6 @@ export function followArchive({ lists, file }: Archive, { signal, maxWaitMs = 0 
     }
   }
 
-  async function* rangesOf(table: ArchiveTable, copy: ArchiveCopy): AsyncGenerator<ByteRange, void, undefined> {
-    for (let { start } = copy.range; ; ) {
-      const { end } = copy.range
-      const isWhole = table.isWhole || table.copies.at(-1) !== copy
-      if (start < end) {
-        yield { start, end }
-        start = end
-      } else if (isWhole) {
-        return
-      } else {
-        await more()
-      }
-    }
-  }
-
   return {
     async *stages() {
       for await (const project of growing(projects, () => lists.isWhole)) {
@@ -105,14 +85,6 @@ export function followArchive({ lists, file }: Archive, { signal, maxWaitMs = 0 
 
     copiesOf: (table) => growing(table.copies, () => table.isWhole),
 
-    async *bytesOf(table, copy) {
-      let sum = 0
-      for await (const bytes of file.read(rangesOf(table, copy), stopped)) {
-        sum = crc32(bytes.now, sum)
-        yield bytes
-      }
-      if (sum === copy.crc32) return
-      throw new AppError('STORAGE_UNAVAILABLE', 'the disk where an import keeps its rows gave back other bytes')
-    },
+    ...archiveRuns(file, { more, stopped }),
   }
 }

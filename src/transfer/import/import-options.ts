@@ -9,6 +9,7 @@ import type { LineLimits } from '../export/line-limits.ts'
 import type { ArchiveProject } from './archive-lists.ts'
 import type { Operation } from './external/committed-imports.ts'
 import type { SessionOptions } from './loading-session.ts'
+import type { ResumableAttempt } from './resume/stage-saves.ts'
 
 export interface ImportServices {
   readonly control: Database
@@ -46,6 +47,9 @@ export interface LoadedRows {
   readonly table: string
   /** Of the stage, so far; less than before where it is loaded again. */
   readonly rows: number
+  /** How many parts of tables of the stage have been loaded, and how many an earlier attempt had loaded. */
+  readonly parts: number
+  readonly partsBefore: number
 }
 
 export interface ImportOptions extends SessionOptions, RowsPolicy {
@@ -79,6 +83,8 @@ export interface ImportOptions extends SessionOptions, RowsPolicy {
     projects: readonly ArchiveProject[],
     targets: readonly string[],
   ) => Promise<Caller>
+  /** The attempt at a job, which goes on from what earlier attempts have loaded; without, all is loaded. */
+  readonly attempt?: ResumableAttempt | undefined
   /** Imports an archive whose rows were edited: counts and sums are not compared, everything else is. */
   readonly allowEdited?: boolean
   /** Called when the archive has arrived, and is known to be whole. */

@@ -8,10 +8,11 @@ import { followArchive } from './follow-archive.ts'
 import type { ImportOptions, ImportServices } from './import-options.ts'
 import { type LoadedStage, loadStage } from './load-stage.ts'
 import type { Archive } from './receive-archive.ts'
-import { claimShadowSchema, commitLoaded, createLoadingSchema, dropShadowSchema } from './shadow-schemas.ts'
+import { type OpenedLoading, openLoading } from './resume/open-loading.ts'
+import { claimShadowSchema, commitLoaded, dropShadowSchema } from './shadow-schemas.ts'
 import { assertMayBuild } from './structure-permission.ts'
 import { hasExtensions } from './target-extensions.ts'
-import { examineStage, identityOf, type TargetStage } from './target-stage.ts'
+import { examineStage, outcomeOf, type TargetStage } from './target-stage.ts'
 import { differencesOf } from './targets.ts'
 
 /** Rows of so many bytes have to have come: an archive that has no more is taken to come in a single piece. */
@@ -64,7 +65,7 @@ export function loadEarly(
   const stopping = new AbortController()
   const loaded: LoadedStage[] = []
   /** Schemas that no lock of a stage protects. */
-  const unlocked = new Set<string>()
+  const unlocked = new Map<string, OpenedLoading>()
 
   const mayLoadNow = ({ pool }: Database): boolean =>
     unlocked.size < MAX_STAGES && pool.totalCount - pool.idleCount < MAX_SHARE_IN_USE * pool.options.max
@@ -84,9 +85,9 @@ export function loadEarly(
       await assertMayBuild(services.control.prisma, options.tokenId, [target])
       // They are made once all of the archive has come.
       if (!(await hasExtensions(services.system, target))) continue
-      const schemaName = await createLoadingSchema(services.system, identityOf(target), 'arriving')
-      unlocked.add(schemaName)
-      loaded.push(await loadStage(follower, target, { ...options, schemaName, signal }))
+      const opened = await openLoading(services.system, target, 'arriving', options.attempt)
+      unlocked.set(opened.schemaName, opened)
+      loaded.push(await loadStage(follower, target, { ...options, ...opened, signal }))
     }
   }
   const loading = loadAll().catch((error: unknown) => {
@@ -103,7 +104,11 @@ export function loadEarly(
       signal.removeEventListener('abort', stop)
       signal.throwIfAborted()
       const early = loaded.find((candidate) => candidate.target.stage.id === target.stage.id)
-      if (!early?.schemaName || !isDeepStrictEqual(outcomeOf(early.target), outcomeOf(target))) return undefined
+      if (!early?.schemaName) return undefined
+      if (!isDeepStrictEqual(outcomeOf(early.target), outcomeOf(target))) {
+        early.rollback()
+        return undefined
+      }
       // Its session was ended, say, and then somebody swept its schema away.
       if (!(await claimShadowSchema(services.system, early.schemaName))) return undefined
       const { schemaName, commit } = early
@@ -119,9 +124,10 @@ export function loadEarly(
       stopping.abort(new Error('what was loaded while the archive arrived is not needed'))
       await loading
       for (const { rollback } of loaded) rollback()
-      // The sweep drops what cannot be dropped now.
+      // The sweep drops what cannot be dropped now; what is committed is the job's, until it has ended.
+      const unused = [...unlocked.values()].filter(({ saves }) => !saves?.isBegun)
       await Promise.allSettled(
-        [...unlocked].map((schemaName) => dropShadowSchema(services.system, { schemaName, kind: 'arriving' })),
+        unused.map(({ schemaName }) => dropShadowSchema(services.system, { schemaName, kind: 'arriving' })),
       )
     },
   }
@@ -142,12 +148,3 @@ async function findStage(
   if (!stage) return undefined
   return { ...(await projectDatabase(project, 'imports')), project, stage }
 }
-
-/** What decides about what is loaded, besides the archive. */
-const outcomeOf = (target: TargetStage): readonly unknown[] => [
-  identityOf(target),
-  target.mode,
-  target.structure,
-  target.comment,
-  target.rights,
-]

@@ -6,8 +6,9 @@ import type { ImportOptions, ImportServices } from './import-options.ts'
 import type { EarlyLoads } from './load-early.ts'
 import { type LoadedStage, loadStage } from './load-stage.ts'
 import type { Archive } from './receive-archive.ts'
-import { commitLoaded, createLoadingSchema } from './shadow-schemas.ts'
-import { identityOf, type TargetStage } from './target-stage.ts'
+import { openLoading } from './resume/open-loading.ts'
+import { commitLoaded } from './shadow-schemas.ts'
+import type { TargetStage } from './target-stage.ts'
 import type { TargetProject } from './targets.ts'
 
 /**
@@ -48,12 +49,12 @@ async function loadNow(
   target: TargetStage,
   options: ImportOptions,
 ): Promise<LoadedStage> {
-  const inPlace = target.mode === 'in place'
-  const schemaName = inPlace ? undefined : await createLoadingSchema(system, identityOf(target), 'loading')
-  const loaded = await loadStage(followArchive(archive, options), target, { ...options, schemaName })
-  if (schemaName !== undefined) {
-    await commitLoaded(system, { ...loaded, schemaName, login: target.login, comment: target.comment })
-  }
+  const follower = followArchive(archive, options)
+  if (target.mode === 'in place') return loadStage(follower, target, { ...options, schemaName: undefined })
+  const opened = await openLoading(system, target, 'loading', options.attempt)
+  const loaded = await loadStage(follower, target, { ...options, ...opened })
+  const { login, comment } = target
+  await commitLoaded(system, { schemaName: opened.schemaName, login, comment, commit: loaded.commit })
   return loaded
 }
 

@@ -3,7 +3,7 @@ import { LOG_TABLES, RECORD_IMPORT } from '../../events/statements.ts'
 import { assertNoForeignOperators } from '../../projects/attached/extension-schemas.ts'
 import { searchStage } from '../../projects/stage-path.ts'
 import { assertBuilt } from '../structure/assert-built.ts'
-import { createStatements, settleStatements } from '../structure/create-statements.ts'
+import { BODIES_UNCHECKED, createStatements, settleStatements } from '../structure/create-statements.ts'
 import { fillViews } from '../structure/fill-views.ts'
 import { type TableLine, tablesIn } from '../structure/lines.ts'
 import type { Query } from '../structure/query.ts'
@@ -16,6 +16,8 @@ import { inPlaceStatements } from './in-place.ts'
 import { loadFailure } from './load-failure.ts'
 import { tableLoads } from './load-tables.ts'
 import { type LoadingSession, openLoadingSession, runAll, type SessionOptions } from './loading-session.ts'
+import type { SavedLoad } from './resume/saved-load.ts'
+import type { StageSaves } from './resume/stage-saves.ts'
 import { rightsAfter, rightsBefore } from './stage-rights.ts'
 import { tablesWithNames } from './tables-with-names.ts'
 import type { TargetStage } from './target-stage.ts'
@@ -27,10 +29,10 @@ export interface LoadedStage {
   readonly schemaName: string | undefined
   /** By table, as PostgreSQL counted them. */
   readonly rows: ReadonlyMap<string, number>
-  /** The ids of the transaction that loaded them, as `xmin` has them. */
+  /** The ids of the transactions that loaded them, as `xmin` has them. */
   readonly transactions: readonly string[]
-  /** In which they were loaded. */
-  readonly session: LoadingSession
+  /** In which they were loaded; undefined for what an earlier attempt has loaded and committed. */
+  readonly session?: LoadingSession
   commit(): Promise<void>
   /** Gives up what has not been committed. */
   rollback(): void
@@ -41,10 +43,12 @@ export interface LoadStageOptions extends Pick<ImportOptions, 'tokenId' | 'onRow
   readonly schemaName: string | undefined
   /** One in which other stages of the database were loaded, and nothing is committed; another one is opened without. */
   readonly session?: LoadingSession | undefined
+  /** Commits what was loaded, now and then, and knows what is loaded already; of a schema beside the stage's own. */
+  readonly saves?: StageSaves | undefined
 }
 
 /**
- * Builds and fills a stage in one transaction of the project's own login, which is left open.
+ * Builds and fills a stage in a transaction of the project's own login, which is left open; or in several, the last of which is.
  *
  * @throws {AppError} ARCHIVE_INVALID for a value that a column refuses; CONFLICT for a key, a foreign key or a check
  *   that the rows break, or where what was built is not what was to be.
@@ -52,9 +56,10 @@ export interface LoadStageOptions extends Pick<ImportOptions, 'tokenId' | 'onRow
 export async function loadStage(
   follower: ArchiveFollower,
   target: TargetStage,
-  { schemaName, session: earlier, tokenId, onRows, ...sessionOptions }: LoadStageOptions,
+  { schemaName, session: earlier, saves, tokenId, onRows, ...sessionOptions }: LoadStageOptions,
 ): Promise<LoadedStage> {
   const { stage, mode, structure, rights, login, isOwn } = target
+  if (saves?.found?.whole) return toLoaded(target, schemaName, saves.found, onRows)
   const givingUp = new AbortController()
   const signal = AbortSignal.any([sessionOptions.signal, givingUp.signal])
   const searched = schemaName ?? stage.schemaName
@@ -65,19 +70,29 @@ export async function loadStage(
     const inPlace = schemaName === undefined
     if (!inPlace) types = await borrowTypes(session, target, schemaName, (reason) => givingUp.abort(reason))
     const statements = types ? createStatements(types.lines) : await inPlaceStatements(session, structure)
-    if (!inPlace) await runAll(session, rightsBefore(rights, login, schemaName))
-    await runAll(session, statements.before)
+    if (saves?.found) {
+      await session.execute(BODIES_UNCHECKED)
+    } else {
+      if (!inPlace) await runAll(session, rightsBefore(rights, login, schemaName))
+      await runAll(session, statements.before)
+    }
     const query: Query = (sql, parameters) => session.query(sql, parameters)
     // One that came since the database was looked at may be what was made here calls for each row.
     if (!isOwn) await assertNoForeignOperators((sql) => query(sql, []))
     const settings = await readAnalyzeSettings(query)
     const analyze = (list: readonly TableLine[]): readonly string[] =>
       analyzeStatements(settings, { tables: list, rows: tables.rows, inPlace })
-    const finisher = finishTables({ session, families: statements.families, analyze })
-    const tables = tableLoads({ session, follower, target, onRows, onLoaded: finisher.onLoaded })
+    const finished = saves?.found?.finished
+    const finisher = finishTables({ session, families: statements.families, analyze, finished })
+    const save = async (): Promise<void> => {
+      await saves?.save(session, { tables: tables.saved(), finished: finisher.finished() })
+      await session.execute(BODIES_UNCHECKED)
+    }
+    const tables = tableLoads({ session, follower, target, onRows, onLoaded: finisher.onLoaded, saves, save })
     // In place, whatever values name is there.
     await tables.loadAll(inPlace ? new Set() : await tablesWithNames(query, schemaName))
     await finisher.finishAll()
+    if (saves?.isBegun) await saves.assertUntouched(session, tables.saved())
     await runAll(session, statements.after)
     // Before what acts on them, or reads them: triggers, materialized views, checks and foreign keys.
     await tables.loadPutOff()
@@ -98,8 +113,15 @@ export async function loadStage(
     else if (!inPlace) await logLoaded(query, stage.schemaName, schemaName)
     const ids = await session.query<{ id: string }>(TRANSACTION_IDS, [schemaName ?? null])
     if (inPlace && isOwn) await session.query(RECORD_IMPORT, [stage.id, tokenId])
-    const { commit, rollback } = session
-    const transactions = ids.map(({ id }) => id)
+    const transactions = [...new Set([...ids.map(({ id }) => id), ...(saves?.ids ?? [])])]
+    const { rollback } = session
+    const commit = async (): Promise<void> => {
+      const whole = { rows: [...tables.rows], transactions }
+      if (saves?.isBegun) {
+        await saves.noteWhole(session, { tables: tables.saved(), finished: finisher.finished(), whole })
+      }
+      await session.commit()
+    }
     return { target, schemaName, rows: tables.rows, transactions, session, commit, rollback }
   } catch (error) {
     session.rollback()
@@ -107,6 +129,29 @@ export async function loadStage(
   } finally {
     types?.end()
   }
+}
+
+/** @returns the session in which a stage was loaded. @throws where an earlier attempt has, which is none of another database. */
+export function sessionOf({ session }: LoadedStage): LoadingSession {
+  if (!session) throw new Error('the stage was not loaded in a session of this attempt')
+  return session
+}
+
+/** A stage that an earlier attempt has loaded, built and committed. */
+function toLoaded(
+  target: TargetStage,
+  schemaName: string | undefined,
+  { tables, whole }: SavedLoad,
+  onRows: ImportOptions['onRows'],
+): LoadedStage {
+  const { rows = [], transactions = [] } = whole ?? {}
+  onRows?.({
+    ...{ project: target.project.slug, stage: target.stage.slug, table: tables.at(-1)?.name ?? '' },
+    rows: rows.reduce((sum, [, count]) => sum + count, 0),
+    ...{ parts: 0, partsBefore: tables.reduce((sum, { parts }) => sum + parts, 0) },
+  })
+  const nothingToDo = { commit: async () => undefined, rollback: () => undefined }
+  return { target, schemaName, rows: new Map(rows), transactions, ...nothingToDo }
 }
 
 /** The ids by which what was made here is known: its own, and those of its subtransactions, in which tables and views were filled. */

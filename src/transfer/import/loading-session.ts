@@ -13,7 +13,10 @@ export interface SessionOptions {
   readonly sessionName?: string | undefined
 }
 
-/** A session of a project's own login, which is used once: for one transaction, which loads into one schema. */
+/**
+ * A session of a project's own login, which is used once: for one transaction, or for several one after the other, which loads
+ * into one schema.
+ */
 export interface LoadingSession {
   readonly client: pg.PoolClient
   /** Looked into behind the schema that is loaded. */
@@ -24,6 +27,8 @@ export interface LoadingSession {
   executeAll(statements: readonly string[]): Promise<void>
   query<Row>(sql: string, parameters?: readonly unknown[]): Promise<Row[]>
   commit(): Promise<void>
+  /** Commits what was done so far, and begins another transaction. @param meanwhile runs between the two. */
+  goOn(meanwhile: () => Promise<void>): Promise<void>
   /** Undoes everything and ends the session; does nothing after `commit`. */
   rollback(): void
 }
@@ -43,13 +48,14 @@ export async function openLoadingSession(
   { signal, sessionName }: SessionOptions,
 ): Promise<LoadingSession> {
   const { client, close } = await openSingleUseSession(database.pool, signal)
+  const begin = `
+    BEGIN;
+    ${searchStage(schemaName, extensionSchemas)};
+    SET LOCAL lock_timeout = '${LOCK_TIMEOUT}';
+    SET LOCAL jit = off`
   try {
     if (sessionName !== undefined) await nameSession(client, sessionName)
-    await client.query(`
-      BEGIN;
-      ${searchStage(schemaName, extensionSchemas)};
-      SET LOCAL lock_timeout = '${LOCK_TIMEOUT}';
-      SET LOCAL jit = off`)
+    await client.query(begin)
   } catch (error) {
     close(new Error('the import did not begin', { cause: error }))
     throw error
@@ -66,6 +72,11 @@ export async function openLoadingSession(
     async commit() {
       await client.query('COMMIT')
       close()
+    },
+    async goOn(meanwhile) {
+      await client.query('COMMIT')
+      await meanwhile()
+      await client.query(begin)
     },
     rollback: () => close(new Error('the import was given up')),
   }

@@ -119,6 +119,12 @@ const endSessionsIn = (system: Database, schemaName: string): Promise<unknown> =
     WHERE datname = current_database() AND classid = 'pg_namespace'::regclass
       AND objid = to_regnamespace(quote_ident(${schemaName}))`
 
+/** Drops what a job has loaded and committed, once it has ended. The sweep drops what cannot be dropped now. */
+export async function dropLoadedBy(system: Database, jobId: string): Promise<void> {
+  const loaded = await system.prisma.shadowSchema.findMany({ where: { jobId }, select: { schemaName: true } })
+  for (const { schemaName } of loaded) await dropShadowSchema(system, { schemaName, kind: 'loading' })
+}
+
 /** What it takes to drop a schema beside a stage, wherever that is. */
 export interface DroppingServices {
   readonly control: Pick<Database, 'prisma'>
@@ -145,7 +151,8 @@ export async function dropBeside(
 }
 
 /**
- * Those that imports which died were loading into, and those kept longer than they have to be.
+ * Those that imports which died were loading into, and those kept longer than they have to be. What a job has loaded, and
+ * committed, is its own until it has ended.
  *
  * @param stageIds of stages whose locks the caller has, so that nobody else loads into them but archives that are still
  *   arriving; all stages without.
@@ -154,6 +161,7 @@ export const listDroppable = (system: Database, stageIds?: readonly string[]): P
   system.prisma.$queryRaw`
     SELECT schema_name AS "schemaName", stage_id::text AS "stageId", kind FROM system.side_schema
     WHERE (${stageIds ?? null}::text[] IS NULL OR stage_id::text = ANY (${stageIds ?? null}::text[]))
+      AND NOT EXISTS (SELECT FROM control.job WHERE id = job_id AND status IN ('queued', 'running'))
       AND (kind = 'loading' OR kind = 'kept' AND expires_at <= now() OR kind = 'arriving' AND NOT EXISTS (
         SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database
         WHERE datname = current_database() AND classid = 'pg_namespace'::regclass

@@ -60,6 +60,15 @@ export interface TargetStage extends StageOfProject {
   readonly rowsNow: ReadonlyMap<string, number>
 }
 
+/** What decides about what is loaded, besides the archive. */
+export const outcomeOf = (target: TargetStage): readonly unknown[] => [
+  identityOf(target),
+  target.mode,
+  target.structure,
+  target.comment,
+  target.rights,
+]
+
 /**
  * Looks at a stage as it is.
  *

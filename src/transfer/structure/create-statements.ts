@@ -62,6 +62,9 @@ export interface CreateStatements {
   readonly last: readonly string[]
 }
 
+/** Holds until the transaction ends: a body may name what is made later. */
+export const BODIES_UNCHECKED = 'SET LOCAL check_function_bodies = off'
+
 /**
  * The statements that build a stage in an empty schema, which is the first of the session's `search_path`.
  *
@@ -81,8 +84,7 @@ export function createStatements(lines: StructureLines): CreateStatements {
   const statements = lineStatements(inOrder, types)
   return {
     before: [
-      // A body may name what is made later.
-      'SET LOCAL check_function_bodies = off',
+      BODIES_UNCHECKED,
       // First, since the default of a domain may draw from one.
       ...sequences.map(createSequence),
       ...types.flatMap(statements.of),

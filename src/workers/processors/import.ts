@@ -12,6 +12,7 @@ import { finishCommitted } from '../../transfer/import/external/finish-committed
 import { importArchive } from '../../transfer/import/import-archive.ts'
 import type { ArchiveSource, LoadedRows } from '../../transfer/import/import-options.ts'
 import { toCompleteness } from '../../transfer/import/import-result.ts'
+import type { ResumableAttempt } from '../../transfer/import/resume/stage-saves.ts'
 import { admitLastStage } from '../../transfer/import/structure-permission.ts'
 import type { AttemptContext } from './processor.ts'
 
@@ -25,8 +26,10 @@ export async function runImport(
   if (!input) throw gone('the upload is not there any more')
   context.progress.update({ phase: 'checking' })
   const targets = projects.map(({ targetSlug }) => targetSlug)
-  await importForJob(context, (use) => use(input), {
+  const { id: jobId, attempt } = job
+  await importForJob(context, (use) => use(input.bytes), {
     ...{ targets, allowEdited, allowIncomplete },
+    attempt: { jobId, attempt, archive: input.identity, saveMs: container.jobTimings.saveMs },
   })
 }
 
@@ -34,6 +37,8 @@ interface Arriving extends RowsPolicy {
   /** Slugs, in the order of the archive's projects. */
   readonly targets: readonly string[]
   readonly allowEdited: boolean
+  /** As `ImportOptions` has it; undefined where the next attempt may have another archive. */
+  readonly attempt?: ResumableAttempt
 }
 
 /**
@@ -65,6 +70,13 @@ export async function importForJob(
     onRows,
     beforeCommit: (tx, imported, projects) => succeed(tx, { projects: imported, ...toRestOfResult(projects) }),
   })
+  const { parts, partsBefore } = progress.current()
+  if (partsBefore === 0) return
+  const { id: jobId, attempt } = job
+  container.logger.info(
+    { jobId, attempt, parts, partsBefore },
+    'an import went on from what an earlier attempt had loaded',
+  )
 }
 
 /**
@@ -95,19 +107,22 @@ function trackLoading(progress: ProgressTracker): {
   readonly onRows: (loaded: LoadedRows) => void
   readonly onReceived: (projects: readonly ArchiveProject[]) => void
 } {
-  const byStage = new Map<string, number>()
-  const loaded = (): number => [...byStage.values()].reduce((total, rows) => total + rows, 0)
+  const byStage = new Map<string, LoadedRows>()
+  const loaded = (what: 'rows' | 'parts' | 'partsBefore'): number =>
+    [...byStage.values()].reduce((total, each) => total + each[what], 0)
   let rowsTotal: number | undefined
   return {
-    onRows({ project, stage, table, rows: rowsOfStage }) {
-      byStage.set(`${project}/${stage}`, rowsOfStage)
+    onRows(ofStage) {
+      const { project, stage, table } = ofStage
+      byStage.set(`${project}/${stage}`, ofStage)
+      progress.update({ parts: loaded('parts'), partsBefore: loaded('partsBefore') })
       if (rowsTotal === undefined) return
-      const rows = loaded()
+      const rows = loaded('rows')
       if (rows < rowsTotal) progress.update({ rows, stage, table })
       else progress.update({ rows, stage, table: null, phase: 'finishing' })
     },
     onReceived(projects) {
-      const rows = loaded()
+      const rows = loaded('rows')
       rowsTotal = totalRows(projects)
       const phase = rows < rowsTotal ? 'loading' : 'finishing'
       progress.update({ phase, rows, rowsTotal, stage: null, table: null })

@@ -10,7 +10,7 @@ import type { Query } from '../../structure/query.ts'
 import type { ImportOptions, ImportServices } from '../import-options.ts'
 import { toImported } from '../import-result.ts'
 import { applyRoles, lockRoles, planRolesOf } from '../import-roles.ts'
-import type { LoadedStage } from '../load-stage.ts'
+import { type LoadedStage, sessionOf } from '../load-stage.ts'
 import { assertMayBuild } from '../structure-permission.ts'
 import type { TargetProject } from '../targets.ts'
 import { commitOnce } from './commit-once.ts'
@@ -143,7 +143,7 @@ export async function commitHere(
 ): Promise<void> {
   const [first] = loaded
   if (!first) return
-  const query: Query = (sql, parameters) => first.session.query(sql, parameters)
+  const query: Query = (sql, parameters) => sessionOf(first).query(sql, parameters)
   for (const { target } of loaded) await logReplacedIfLogged(query, target.stage.schemaName, logged)
   if (record) await recordCommitted(query, record.operation, record.committed)
   const { database } = first.target

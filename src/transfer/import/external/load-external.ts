@@ -1,6 +1,6 @@
 import type { Query } from '../../structure/query.ts'
 import { followArchive } from '../follow-archive.ts'
-import { type LoadedStage, type LoadStageOptions, loadStage } from '../load-stage.ts'
+import { type LoadedStage, type LoadStageOptions, loadStage, sessionOf } from '../load-stage.ts'
 import { runAll } from '../loading-session.ts'
 import type { Archive } from '../receive-archive.ts'
 import type { TargetStage } from '../target-stage.ts'
@@ -61,8 +61,9 @@ async function buildHere(
     const { schemaName } = target.stage
     const follower = followArchive(archive, options)
     const built = await loadStage(follower, target, { ...options, schemaName, session: loaded[0]?.session })
-    const query: Query = (sql, parameters) => built.session.query(sql, parameters)
-    await runAll(built.session, await commentIfOwned(query, schemaName, target.comment))
+    const buildingSession = sessionOf(built)
+    const query: Query = (sql, parameters) => buildingSession.query(sql, parameters)
+    await runAll(buildingSession, await commentIfOwned(query, schemaName, target.comment))
     loaded.push({ ...built, schemaName: undefined })
   }
   return loaded

@@ -1,0 +1,47 @@
+import { quoteQualified } from '../../../database/quoting.ts'
+import { lockAgainstWriters } from '../../../projects/project-objects.ts'
+import type { Query } from '../../structure/query.ts'
+import type { SavedLoad } from './saved-load.ts'
+
+interface Loaded {
+  readonly schemaName: string
+  /** How far they are loaded, with the rows of the transaction that is open. */
+  readonly tables: SavedLoad['tables']
+  /** The ids of all transactions of the import, with that one, as `xmin` has them. */
+  readonly ids: readonly string[]
+}
+
+/**
+ * Whether the tables that an import has loaded in several transactions are as it made them, and hold the rows that it loaded
+ * and no others. Their owner, the project's login, could name them in between.
+ *
+ * Whatever is made of a table leaves another id in its row of `pg_class`, or in the catalogs that `readStructureState` reads;
+ * whatever is written leaves it in the row, and what is deleted is missing. Nobody can write afterwards, until the
+ * transaction ends.
+ *
+ * @param query in the session that loads. It reads all rows once.
+ */
+export async function isOnlyOurs(query: Query, { schemaName, tables, ids }: Loaded): Promise<boolean> {
+  const withRows = tables.filter(({ rows }) => rows > 0)
+  if (withRows.length > 0) {
+    await query(lockAgainstWriters(withRows.map(({ name }) => ({ schema: schemaName, name }))), [])
+  }
+  const [relations] = await query<{ others: boolean }>(RELATIONS_SQL, [schemaName, ids])
+  if (relations?.others !== false) return false
+  for (const { name, rows } of withRows) {
+    const [counted] = await query<{ all: number; ours: number }>(
+      `SELECT pg_catalog.count(*)::pg_catalog.float8 AS "all",
+              pg_catalog.count(*) FILTER (WHERE xmin OPERATOR(pg_catalog.=) ANY ($1::pg_catalog.xid[]))::pg_catalog.float8 AS ours
+         FROM ONLY ${quoteQualified(schemaName, name)}`,
+      [ids],
+    )
+    if (counted?.all !== rows || counted.ours !== rows) return false
+  }
+  return true
+}
+
+const RELATIONS_SQL = `
+SELECT EXISTS (
+  SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+   WHERE n.nspname = $1::pg_catalog.name AND NOT c.xmin OPERATOR(pg_catalog.=) ANY ($2::pg_catalog.xid[])
+) AS others`

@@ -1,0 +1,142 @@
+import type { Database } from '../../../database/database.ts'
+import { AppError } from '../../../errors.ts'
+import { closeSchema, reopenSchema } from '../../../projects/project-objects.ts'
+import type { Query } from '../../structure/query.ts'
+import { readStructureState } from '../external/structure-state.ts'
+import type { LoadingSession } from '../loading-session.ts'
+import { isOnlyOurs } from './is-only-ours.ts'
+import type { SavedLoad, SaveRecord } from './saved-load.ts'
+
+/** An attempt at a job that imports, whose next attempt has the same archive. */
+export interface ResumableAttempt {
+  readonly jobId: string
+  readonly attempt: number
+  /** Tells the archive from every other one. */
+  readonly archive: string
+  /** For how long is loaded before it is committed, in milliseconds. */
+  readonly saveMs: number
+}
+
+/** Commits what is loaded of a stage, now and then, so that the next attempt need not load it again. */
+export interface StageSaves {
+  /** What earlier attempts have loaded, or this one before. */
+  readonly found: SavedLoad | undefined
+  /** Whether something is committed. */
+  readonly isBegun: boolean
+  /** Whether it is time to commit what was loaded. */
+  isDue(): boolean
+  /** Says that a subtransaction has loaded rows. @param id as `xmin` has it. */
+  noteSubtransaction(id: string): void
+  /**
+   * Commits what was loaded, and goes on in a transaction of its own. In between, the schema is closed to the project.
+   *
+   * @throws {AppError} CONFLICT where somebody has changed the structure meanwhile.
+   */
+  save(session: LoadingSession, loaded: Pick<SavedLoad, 'tables' | 'finished'>): Promise<void>
+  /** Makes sure that nobody else has changed anything of it. @throws {AppError} CONFLICT */
+  assertUntouched(session: LoadingSession, tables: SavedLoad['tables']): Promise<void>
+  /** Writes down that the transaction of a session, which is committed next, loads and builds the rest. */
+  noteWhole(session: LoadingSession, loaded: Pick<SavedLoad, 'tables' | 'finished' | 'whole'>): Promise<void>
+  /** The ids of the transactions that have been committed. */
+  readonly ids: readonly string[]
+}
+
+interface Saved {
+  readonly schemaName: string
+  /** The project's. */
+  readonly login: string
+  readonly attempt: ResumableAttempt
+  /** As `loadsOf` gives it. */
+  readonly loads: string
+  readonly found: SavedLoad | undefined
+}
+
+export function stageSaves(system: Database, { schemaName, login, attempt, loads, found }: Saved): StageSaves {
+  let last = found
+  let savedAtMs = performance.now()
+  const subtransactions = new Set<string>()
+
+  const idsWith = (own: string): readonly string[] => [...new Set([...(last?.ids ?? []), ...subtransactions, own])]
+
+  /** @returns what is written down, once it is. */
+  const record = async (
+    session: LoadingSession,
+    loaded: Pick<SavedLoad, 'tables' | 'finished' | 'whole'>,
+  ): Promise<SavedLoad> => {
+    const transaction = await transactionOf(session)
+    const structureState = await readStructureState(queryOf(session), schemaName)
+    const after: SavedLoad = { ...loaded, ids: [...idsWith(idOf(transaction))], structureState }
+    await write(system, schemaName, attempt, { loads, before: last ?? null, transaction, after })
+    return after
+  }
+
+  return {
+    found,
+    get isBegun() {
+      return last !== undefined
+    },
+    get ids() {
+      return last?.ids ?? []
+    },
+    isDue: () => performance.now() - savedAtMs >= attempt.saveMs,
+    noteSubtransaction: (id) => subtransactions.add(id),
+    async save(session, loaded) {
+      const after = await record(session, { ...loaded, whole: null })
+      await system.prisma.$executeRawUnsafe(closeSchema(schemaName, login))
+      await session.goOn(async () => {
+        last = after
+        await system.prisma.$executeRawUnsafe(reopenSchema(schemaName, login))
+      })
+      savedAtMs = performance.now()
+      if ((await readStructureState(queryOf(session), schemaName)) !== after.structureState) throw changedMeanwhile()
+    },
+    async assertUntouched(session, tables) {
+      const own = idOf(await transactionOf(session))
+      const isUntouched = await isOnlyOurs(queryOf(session), { schemaName, tables, ids: idsWith(own) })
+      if (isUntouched) return
+      await forget(system, schemaName)
+      throw changedMeanwhile()
+    },
+    async noteWhole(session, loaded) {
+      await record(session, loaded)
+    },
+  }
+}
+
+const queryOf =
+  (session: LoadingSession): Query =>
+  (sql, parameters) =>
+    session.query(sql, parameters)
+
+async function transactionOf(session: LoadingSession): Promise<string> {
+  const [row] = await session.query<{ id: string }>('SELECT pg_catalog.pg_current_xact_id()::text AS id')
+  return row?.id ?? ''
+}
+
+/** The 32 bits of a transaction's id that `xmin` has. */
+const idOf = (transaction: string): string => (BigInt(transaction) % 2n ** 32n).toString()
+
+/** @throws where a later attempt has taken the schema over, or it is gone: nothing may be committed then. */
+async function write(
+  { prisma }: Database,
+  schemaName: string,
+  { jobId, attempt }: ResumableAttempt,
+  record: SaveRecord,
+): Promise<void> {
+  const written = await prisma.$executeRaw`
+    UPDATE system.side_schema SET job_id = ${jobId}::uuid, attempt = ${attempt}, saved = ${JSON.stringify(record)}::jsonb
+     WHERE schema_name = ${schemaName} AND (job_id IS NULL OR job_id = ${jobId}::uuid AND attempt = ${attempt})`
+  if (written !== 1) throw new Error('what was loaded is another attempt’s by now')
+}
+
+/** The next attempt loads everything again. */
+const forget = ({ prisma }: Database, schemaName: string): Promise<number> =>
+  prisma.$executeRaw`UPDATE system.side_schema SET saved = NULL WHERE schema_name = ${schemaName}`
+
+const changedMeanwhile = (): AppError =>
+  new AppError(
+    'CONFLICT',
+    'what was loaded beside the stage was changed by SQL of the project before it was whole; nothing was changed in the ' +
+      'stage, try again',
+    { retryAfterSeconds: 1 },
+  )

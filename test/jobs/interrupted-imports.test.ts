@@ -1,0 +1,250 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createArchiveWriter } from '../../src/archive/archive-writer.ts'
+import type { LineInput } from '../../src/archive/lines.ts'
+import { sweepShadowSchemas } from '../../src/transfer/import/shadow-schemas.ts'
+import { exportOf, sendArchive } from '../support/archives/import.ts'
+import { rowLines } from '../support/archives/row-lines.ts'
+import { eventually } from '../support/eventually.ts'
+import {
+  askImport,
+  jobOf,
+  NO_LEASE,
+  type SeenJob,
+  showJob,
+  startWorkerProcess,
+  takeFromLostWorkers,
+  untilEnded,
+} from '../support/jobs/jobs.ts'
+import { withSession } from '../support/servers/sessions.ts'
+import { applyScript, createProject } from '../support/service/projects.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
+import { isThorough, numbers } from '../support/thorough.ts'
+
+const TABLES = ['album', 'track']
+const PARTS_PER_TABLE = 20
+const PARTS = TABLES.length * PARTS_PER_TABLE
+/** Of some 900 bytes each: a part is large enough for what is loaded to be committed behind it. */
+const ROWS_PER_PART = 300
+const ROWS = PARTS * ROWS_PER_PART
+
+/** Before the first row of each part, while an index is built, and while a check looks at the rows, a lock is taken. */
+const LOCK = 471_100
+const INDEX = PARTS
+const CHECK = PARTS + 1
+const waitsAt = (point: string): string => `pg_advisory_xact_lock_shared(${LOCK} + ${point})::text IS NOT NULL`
+
+const STRUCTURE = `
+  CREATE DOMAIN numbered AS integer
+    CHECK (CASE WHEN VALUE % 1000 = 0 THEN ${waitsAt('VALUE / 1000')} ELSE true END);
+  CREATE FUNCTION twice(integer) RETURNS integer LANGUAGE plpgsql IMMUTABLE
+    AS $$ BEGIN PERFORM pg_advisory_xact_lock_shared(${LOCK + INDEX}); RETURN $1 * 2; END $$;
+  CREATE TABLE album (n numbered PRIMARY KEY, words text);
+  CREATE TABLE track (n numbered PRIMARY KEY, words text, CHECK (${waitsAt(String(CHECK))}));
+  CREATE INDEX track_twice ON track (twice(n));`
+
+const partOf = (part: number): (readonly [number, string])[] =>
+  numbers(0, ROWS_PER_PART).map((row) => [part * 1000 + row, `${part} ${row} `.padEnd(900, 'words ')])
+
+let wharf: TestWharf
+let structure: readonly (readonly [string, unknown])[]
+
+beforeAll(async () => {
+  wharf = await startWharf()
+  await createProject(wharf, 'source', STRUCTURE)
+  const lines = (await exportOf(wharf.root, 'source')).trimEnd().split('\n')
+  const entries = lines.map((line) => Object.entries<unknown>(JSON.parse(line))[0] ?? (['', null] as const))
+  structure = entries.slice(
+    0,
+    entries.findIndex(([kind]) => kind === 'rows'),
+  )
+})
+afterAll(() => wharf.close())
+
+/** The archive of a stage whose tables have their rows in so many parts. */
+function archive(): Buffer {
+  const writer = createArchiveWriter()
+  const pieces = structure.map(([kind, content]) => writer.open(kind as 'table', content as LineInput<'table'>))
+  for (const [index, table] of TABLES.entries()) {
+    for (const part of numbers(0, PARTS_PER_TABLE)) {
+      pieces.push(writer.open('rows', { table, columns: ['n', 'words'], part: part + 1 }))
+      const rows = partOf(index * PARTS_PER_TABLE + part)
+      pieces.push(writer.rows(rows.length, rowLines(rows)))
+      pieces.push(writer.close('rowsEnd', { last: part === PARTS_PER_TABLE - 1 }))
+    }
+  }
+  pieces.push(...(['stageEnd', 'projectEnd', 'end'] as const).map((kind) => writer.close(kind)))
+  return Buffer.concat(pieces)
+}
+
+const startWorker = (saveMs = 0) => startWorkerProcess(wharf, {}, { ...NO_LEASE, saveMs })
+
+/** Asks for an import that may be begun as often as a test likes. */
+async function askFor(project: string): Promise<SeenJob> {
+  const job = jobOf(await askImport(wharf.root, archive(), `?targetSlug=${project}`))
+  await wharf.database.query('UPDATE control.job SET max_attempts = 1000 WHERE id = $1', [job.id])
+  return job
+}
+
+/** Runs a worker until a session waits for what another one holds, and kills it there. @param look is run before that. */
+async function killWaiting(lock: string, waits: string, look: () => Promise<void>): Promise<void> {
+  await withSession(wharf.database.url, async (owner) => {
+    await owner.query(lock)
+    const worker = await startWorker()
+    await eventually(() => wharf.database.query(`SELECT FROM pg_locks WHERE NOT granted AND ${waits}`)).toHaveLength(1)
+    await look()
+    await worker.kill('SIGKILL')
+    await takeFromLostWorkers(wharf)
+  })
+}
+
+/** The same at a point of the import. */
+const killAt = (point: number, look: () => Promise<void> = async () => undefined): Promise<void> =>
+  killWaiting(`SELECT pg_advisory_lock(${LOCK + point})`, `locktype = 'advisory' AND objid = ${LOCK + point}`, look)
+
+/** The schema in which a job loads beside a stage. */
+async function besideOf(project: string): Promise<string> {
+  const found = await wharf.database.query<{ name: string }>(
+    `SELECT schema_name AS name FROM system.side_schema WHERE schema_name LIKE '${project}.live.new-%'`,
+  )
+  expect(found).toHaveLength(1)
+  return found[0]?.name ?? ''
+}
+
+const progressOf = async ({ id }: SeenJob): Promise<unknown> => (await showJob(wharf.root, id)).progress
+
+/** The rows of a project's stage, whatever their order. */
+const contents = (project: string): Promise<unknown[]> =>
+  wharf.database.query(
+    TABLES.map(
+      (table) => `SELECT count(*)::int, sum(n)::int, sum(hashtext(words))::text FROM "${project}.live".${table}`,
+    ).join(' UNION ALL '),
+  )
+
+/** The same of the rows of the archive. */
+const expectedContents = (): Promise<unknown[]> =>
+  wharf.database.query(
+    TABLES.map(
+      (_, index) =>
+        `SELECT count(*)::int, sum(part * 1000 + n)::int, sum(hashtext(rpad(part || ' ' || n || ' ', 900, 'words ')))::text
+           FROM generate_series(${index * PARTS_PER_TABLE}, ${(index + 1) * PARTS_PER_TABLE - 1}) part,
+                generate_series(0, ${ROWS_PER_PART - 1}) n`,
+    ).join(' UNION ALL '),
+  )
+
+/** How many rows PostgreSQL has put into tables, whatever became of them. */
+async function inserted(): Promise<number> {
+  const [row] = await wharf.database.query<{ n: number }>(
+    `SELECT tup_inserted::int AS n FROM pg_stat_database WHERE datname = current_database()`,
+  )
+  return row?.n ?? 0
+}
+
+/** Lets a job end, and says what its last attempt did. */
+async function finish(job: SeenJob, project: string): Promise<unknown> {
+  const worker = await startWorker()
+  const { progress, ...ended } = await untilEnded(wharf.root, job)
+  expect(ended, JSON.stringify(ended)).toMatchObject({ status: 'succeeded' })
+  await worker.kill('SIGKILL')
+  expect(await contents(project)).toEqual(await expectedContents())
+  return progress
+}
+
+/** The schemas in which imports were loading, and what is known of them. */
+const leftBeside = (): Promise<unknown[]> =>
+  wharf.database.query(
+    `SELECT schema_name AS name FROM system.side_schema WHERE kind <> 'kept'
+     UNION ALL SELECT nspname FROM pg_namespace WHERE nspname LIKE '%.new-%'`,
+  )
+
+/** Points at random, by the seed `SEED`, in their order. */
+function randomParts(count: number): readonly number[] {
+  let seed = Number(process.env.SEED ?? 15)
+  const drawn = new Set<number>()
+  while (drawn.size < count) {
+    seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31
+    drawn.add(1 + (seed % (PARTS - 1)))
+  }
+  return [...drawn].sort((one, other) => one - other)
+}
+
+test('an import whose worker is killed again and again loads each part once', async () => {
+  await createProject(wharf, 'killed', STRUCTURE)
+  await applyScript(wharf, 'killed', `INSERT INTO album VALUES (1, 'old')`)
+  const job = await askFor('killed')
+  const points = [0, ...(isThorough ? numbers(1, PARTS) : randomParts(2)), INDEX, CHECK]
+  const before = await inserted()
+  let loaded = 0
+  const isOld = async (): Promise<void> => {
+    expect(await wharf.database.query('SELECT n FROM "killed.live".album')).toEqual([{ n: 1 }])
+  }
+  for (const point of points) {
+    const parts = Math.min(point, PARTS)
+    await killAt(point, async () => {
+      await eventually(() => progressOf(job)).toMatchObject({ parts: parts - loaded, partsBefore: loaded })
+      await isOld()
+    })
+    loaded = parts
+  }
+  // Between the load and the swap, when all of it is committed, and closed to the project.
+  const lock = `BEGIN; SELECT FROM system.stage_state WHERE schema_name = 'killed.live' FOR NO KEY UPDATE`
+  await killWaiting(lock, `locktype IN ('transactionid', 'tuple')`, async () => {
+    await isOld()
+    const beside = await besideOf('killed')
+    expect(
+      await wharf.database.query(
+        `SELECT has_schema_privilege(tableowner, schemaname, 'USAGE') AS open FROM pg_tables WHERE schemaname = '${beside}'`,
+      ),
+    ).toEqual(TABLES.map(() => ({ open: false })))
+  })
+  expect(await finish(job, 'killed')).toMatchObject({ parts: 0, partsBefore: PARTS })
+  // What comes beside is what Wharf writes for itself, and some rows of each part in which a worker was killed.
+  expect((await inserted()) - before).toBeLessThan(1.2 * ROWS + points.length * ROWS_PER_PART)
+  await eventually(leftBeside).toEqual([])
+})
+
+test.each([
+  ['a row', 'UPDATE $.album SET words = $$others$$ WHERE n = 7'],
+  [
+    'a table, and makes it again what it was',
+    'ALTER TABLE $.album ADD COLUMN more text; ALTER TABLE $.album DROP COLUMN more',
+  ],
+])('where SQL of the project changes %s of what was loaded, all is loaded again', async (what, sql) => {
+  const project = what === 'a row' ? 'changed' : 'altered'
+  await createProject(wharf, project, STRUCTURE)
+  const job = await askFor(project)
+  await killAt(25)
+  const beside = await besideOf(project)
+  const tables = await wharf.database.query(`SELECT tableowner AS login FROM pg_tables WHERE schemaname = '${beside}'`)
+  await wharf.database.query(`SET ROLE "${tables[0]?.login}"; ${sql.replaceAll('$.', `"${beside}".`)}; RESET ROLE`)
+  expect(await finish(job, project)).toMatchObject({ parts: PARTS, partsBefore: 0 })
+  await eventually(leftBeside).toEqual([])
+})
+
+test('where the stage was changed meanwhile, the job loads all of it as it is then', async () => {
+  await createProject(wharf, 'restructured', STRUCTURE)
+  const job = await askFor('restructured')
+  await killAt(25)
+  await applyScript(wharf, 'restructured', `COMMENT ON TABLE album IS 'changed'`)
+  expect(await finish(job, 'restructured')).toMatchObject({ parts: PARTS, partsBefore: 0 })
+  await eventually(leftBeside).toEqual([])
+})
+
+test('another import into the stage leaves what a job has loaded alone', async () => {
+  await createProject(wharf, 'shared', STRUCTURE)
+  const job = await askFor('shared')
+  await killAt(25)
+  const other = await exportOf(wharf.root, 'source')
+  expect(await sendArchive(wharf.root, other, { query: '?targetSlug=shared' })).toMatchObject({ status: 200 })
+  await sweepShadowSchemas(wharf.container, wharf.container.logger)
+  expect(await finish(job, 'shared')).toMatchObject({ parts: PARTS - 25, partsBefore: 25 })
+  await eventually(leftBeside).toEqual([])
+})
+
+test('a job that is cancelled between two attempts leaves nothing that it has loaded', async () => {
+  await createProject(wharf, 'cancelled', STRUCTURE)
+  const job = await askFor('cancelled')
+  await killAt(25)
+  expect(await wharf.root.post(`/jobs/${job.id}/cancel`)).toMatchObject({ status: 202 })
+  await sweepShadowSchemas(wharf.container, wharf.container.logger)
+  await eventually(leftBeside).toEqual([])
+})
