@@ -38,6 +38,19 @@ export function searchOf(request: IncomingMessage): URLSearchParams {
   return new URLSearchParams(text)
 }
 
+/**
+ * The same in PostgREST's dialect, in which a `%` that no two hexadecimal digits follow is itself: `name=like.100%*`.
+ *
+ * @throws {AppError} INVALID_REQUEST where what is encoded is no UTF-8.
+ */
+export function dialectSearchOf(request: IncomingMessage): URLSearchParams {
+  const text = queryTextOf(request)
+  if (text.includes('%')) {
+    for (const parameter of text.split('&')) assertDecodable(parameter.replaceAll(/%(?![\da-f]{2})/gi, '%25'))
+  }
+  return new URLSearchParams(text)
+}
+
 function assertDecodable(parameter: string): void {
   try {
     decodeURIComponent(parameter)

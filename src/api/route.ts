@@ -7,7 +7,7 @@ import type { AnswerOf, Answers, AnyAnswer } from './answer.ts'
 import { answerTypes, assertAcceptable } from './assert-acceptable.ts'
 import type { BodyOf, BodySpec } from './body.ts'
 import type { Exchange } from './exchange.ts'
-import { type Parsed, parseHead, queryTextOf, searchOf } from './parse-head.ts'
+import { dialectSearchOf, type Parsed, parseHead, queryTextOf } from './parse-head.ts'
 import { readBody } from './read-body.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -160,7 +160,7 @@ export function defineRoute<
           path: exchange.matched.path,
           queryText: queryTextOf(request),
           get search() {
-            return searchOf(request)
+            return dialectSearchOf(request)
           },
           headers: request.headers,
           get localEnd() {

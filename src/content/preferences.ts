@@ -1,4 +1,4 @@
-import { invalidRequest, notAcceptable } from '../errors.ts'
+import { invalidRequest, notAcceptable, RangeNotSatisfiable } from '../errors.ts'
 import { splitPreferences } from '../lib/preferences.ts'
 import { weightedList } from '../lib/weighted-list.ts'
 import type { ContentFormat, CountKind } from './query/index.ts'
@@ -138,13 +138,13 @@ export interface RowRange {
 /**
  * Reads a header `Range` over rows: `0-9`, `10-`, or with the unit before it, `items=0-9`. Other units are left alone, as RFC 9110 has it.
  *
- * @throws {AppError} INVALID_REQUEST where it ends before it begins.
+ * @throws {AppError} RANGE_NOT_SATISFIABLE where it ends before it begins.
  */
 export function rangeOf(range: string | undefined): RowRange | undefined {
   const [, first, last] = /^(?:items=)?(\d{1,15})-(\d{0,15})$/.exec(range ?? '') ?? []
   if (first === undefined) return undefined
   const offset = Number(first)
   if (!last) return { offset }
-  if (Number(last) < offset) throw invalidRequest(`the Range ends before it begins`)
+  if (Number(last) < offset) throw new RangeNotSatisfiable('the Range ends before it begins', '*/*')
   return { offset, limit: Number(last) - offset + 1 }
 }

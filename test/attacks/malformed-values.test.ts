@@ -107,7 +107,7 @@ test('takes an answer that belongs to another path, by a slash within a name', a
 })
 
 test('has a filter read as another text than was sent, since bytes were replaced', async () => {
-  for (const query of ['name=eq.%ff', 'name=eq.\xc3\xa4', 'name=eq.%c3', '\xff=eq.1', 'name=eq.a%']) {
+  for (const query of ['name=eq.%ff', 'name=eq.\xc3\xa4', 'name=eq.%c3', '\xff=eq.1', 'name=eq.a%80']) {
     const answer = await sendRaw(wharf.url, toBytes(asking(`${SHIP}?${query}`)))
     expect(answer, query).toMatchObject({
       status: 400,

@@ -76,6 +76,20 @@ describe('reading with the PostgREST client', () => {
     })
   })
 
+  test('relations of views, and arrays of what many rows have', async () => {
+    const { data } = await shop
+      .from('cheap_album')
+      .select('title, ...track(minutes:seconds)')
+      .order('seconds', { referencedTable: 'track' })
+    expect(data).toEqual([{ title: 'Cold Water', minutes: [200, 310] }])
+  })
+
+  test('a relation that may be any of several is a 300', async () => {
+    const { error, status } = await shop.from('album').select('title, artist(name)')
+    expect({ status, code: error?.code }).toEqual({ status: 300, code: 'PGRST201' })
+    expect(error?.details).toContain('could be artist!album_producer(…)')
+  })
+
   test('inner joins, spreading, many to many and renaming', async () => {
     const { data } = await shop
       .from('album')

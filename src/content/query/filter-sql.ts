@@ -103,7 +103,8 @@ function comparison(scope: FilterScope, filter: Filter, left: TypedSql, type: Ca
 
 function membership(scope: FilterScope, { values, source }: Filter, left: TypedSql): string {
   const { type, column, sql, representation } = left
-  if (values.length === 0) return 'false'
+  // What leads to the value has parameters, which have no type where nothing uses them.
+  if (values.length === 0) return `(${sql} IS NULL AND false)`
   const use = { source, column, values }
   const equals = `${sql} ${operatorSql('=', type)}`
   if (representation?.fromText) {

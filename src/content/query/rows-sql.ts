@@ -5,7 +5,7 @@ import { conditionSql } from './filter-sql.ts'
 import type { Relation } from './find-relation.ts'
 import { operatorSql } from './operator-sql.ts'
 import type { Filter } from './parse-filter.ts'
-import { type Embedding, findPresence, type TableNode } from './tree.ts'
+import { type Embedding, findPresence, isOneGroup, type TableNode } from './tree.ts'
 
 /** What a statement is written with. */
 export interface Scope extends Writing {
@@ -65,9 +65,13 @@ export function whereSql(scope: Scope, node: TableNode, { join }: Source): strin
   return all.length === 0 ? '' : ` WHERE ${all.join(' AND ')}`
 }
 
-function existsSql(scope: Scope, around: TableNode, { relation, node }: Embedding): string {
+/** Whether an embedded relation has rows to show: those that its filters and its page leave, or the sum of all. */
+function existsSql(scope: Scope, around: TableNode, { selected, relation, node }: Embedding): string {
+  if (!selected.spread && isOneGroup(node)) return 'true'
   const source = relatedSource(scope, relation, around, node)
-  return `EXISTS (SELECT FROM ${fromSql(scope, node, source)}${whereSql(scope, node, source)})`
+  const none = node.limit === 0 ? ' LIMIT 0' : ''
+  const cut = node.offset === 0 ? none : `${none} OFFSET ${scope.parameters.integer(node.offset)}`
+  return `EXISTS (SELECT FROM ${fromSql(scope, node, source)}${whereSql(scope, node, source)}${cut})`
 }
 
 type Joined = Pick<TableNode, 'table' | 'alias'>

@@ -2,11 +2,11 @@ import { quoteIdentifier } from '../../database/quoting.ts'
 import type { Representation } from './catalog.ts'
 import { callSql, fieldSql } from './column-sql.ts'
 import { joinedAlias, orderSql } from './order-sql.ts'
-import { assertAlias, type SelectedField, type SelectedRelation } from './parse-select.ts'
+import { assertAlias, type SelectedField } from './parse-select.ts'
 import type { Reader } from './reader.ts'
 import { fromSql, relatedSource, type Scope, type Source, whereSql } from './rows-sql.ts'
 import { suggest } from './suggest.ts'
-import type { Embedding, TableNode } from './tree.ts'
+import { type Embedding, showsAnything, type TableNode } from './tree.ts'
 
 export interface Select {
   readonly sql: string
@@ -135,7 +135,6 @@ function addEmbedding(
   embedding: Embedding,
 ): void {
   const { name, selected, relation, node } = embedding
-  // An empty selection is for filters: nothing of it is in the answer.
   if (!showsAnything(selected)) return
   const select = (): Select => selectSql(scope, node, relatedSource(scope, relation, around, node))
   const rows = joinedAlias(node)
@@ -168,10 +167,6 @@ function addEmbedding(
 }
 
 const arraySql = (value: string): string => `COALESCE(pg_catalog.json_agg(${value}), '[]'::pg_catalog.json)`
-
-/** Whether anything is selected, of the relation itself or of those in it. */
-const showsAnything = ({ items }: SelectedRelation): boolean =>
-  items.some((item) => item.kind !== 'relation' || showsAnything(item))
 
 /** What is selected, or what its aggregate is taken of. */
 function selectedSql(scope: Scope, node: TableNode, { field, cast, aggregate }: SelectedField): string {

@@ -103,6 +103,21 @@ const hasAggregate = (item: NodeItem): boolean =>
   (item.kind === 'field' && item.aggregate !== null) ||
   (item.kind === 'embedding' && item.embedding.selected.spread && item.embedding.node.aggregated)
 
+/** Whether all that is shown of a table are aggregates, which there is one row of, be there any row or none. */
+export const isOneGroup = ({ grouped, items }: Pick<TableNode, 'grouped' | 'items'>): boolean =>
+  grouped && items.every(isOfGroup)
+
+const isOfGroup = (item: NodeItem): boolean =>
+  item.kind === 'count' ||
+  (item.kind === 'field' && item.aggregate !== null) ||
+  (item.kind === 'embedding' &&
+    (!showsAnything(item.embedding.selected) ||
+      (item.embedding.selected.spread && item.embedding.node.items.every(isOfGroup))))
+
+/** Whether anything is selected, of the relation itself or of those in it. An empty selection is for filters. */
+export const showsAnything = ({ items }: SelectedRelation): boolean =>
+  items.some((item) => item.kind !== 'relation' || showsAnything(item))
+
 /** `artist(count)`: an older way to say `count()`, which clients still use; where there is no such column. */
 const isBareCount = (item: SelectItem, { columns }: CatalogTable): item is SelectedField =>
   item.kind === 'field' &&
