@@ -55,6 +55,7 @@ export const SQLSTATE = {
   insufficientPrivilege: '42501',
   invalidAuthorization: '28000',
   invalidPassword: '28P01',
+  dependentObjectsStillExist: '2BP01',
   foreignKeyViolation: '23503',
   uniqueViolation: '23505',
   undefinedTable: '42P01',

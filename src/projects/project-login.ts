@@ -3,7 +3,7 @@ import type { PrismaClient } from '../database/generated/client.ts'
 import type { Login } from '../database/login-databases.ts'
 import { quoteIdentifier, quoteLiteral } from '../database/quoting.ts'
 import { scramVerifier } from '../database/scram-verifier.ts'
-import { SQLSTATE, sqlState } from '../database/sqlstate.ts'
+import { SQLSTATE, sqlMessage, sqlState } from '../database/sqlstate.ts'
 import { conflict, databaseUnsuitable } from '../errors.ts'
 import { within } from '../lib/within.ts'
 import type { Logger } from '../logger.ts'
@@ -174,13 +174,38 @@ async function whileEndingSessions(system: PrismaClient, login: string, altering
 const isHeld = (error: unknown): boolean =>
   sqlState(error) === SQLSTATE.lockNotAvailable || sqlState(error) === SQLSTATE.internalError
 
-/** Drops a login that is closed, with all that it owns; nothing is left of the project in the database. */
+/**
+ * Drops a login that is closed, with all that it owns; nothing is left of the project in the database.
+ *
+ * @throws {AppError} CONFLICT where it owns, or has rights on, what cannot be dropped from here.
+ */
 export async function dropProjectLogin(system: Transaction, login: string): Promise<void> {
   const name = quoteIdentifier(login)
   await endSessionsOf(system, login)
   await lockGrants(system)
-  await system.$executeRawUnsafe(dropOwned(login))
+  await system.$executeRawUnsafe(dropOwned(login)).catch((error: unknown) => {
+    if (sqlState(error) !== SQLSTATE.dependentObjectsStillExist) throw error
+    throw conflict(`what the login "${login}" owns cannot be dropped: ${sqlMessage(error)}`)
+  })
+  const left = await dependentsOf(system, login)
+  if (left.length > 0) {
+    throw conflict(
+      `the login "${login}" owns, or has rights on, what is outside of the project's stages, and nothing was deleted: ` +
+        `${left.join(', ')}; a superuser has to run DROP OWNED or REASSIGN OWNED there`,
+    )
+  }
   await system.$executeRawUnsafe(`DROP ROLE ${name}`)
+}
+
+/** What keeps a role from being dropped: what it owns and has rights on in other databases, and such databases and tablespaces. */
+async function dependentsOf(system: Transaction, login: string): Promise<readonly string[]> {
+  const found = await system.$queryRaw<{ what: string }[]>`
+    SELECT DISTINCT CASE WHEN d.dbid = '0' THEN pg_describe_object(d.classid, d.objid, 0)
+                         ELSE format('objects in the database "%s"', b.datname) END AS what
+    FROM pg_shdepend d JOIN pg_roles r ON r.oid = d.refobjid LEFT JOIN pg_database b ON b.oid = d.dbid
+    WHERE d.refclassid = 'pg_authid'::regclass::oid AND r.rolname = ${login}::name
+    ORDER BY 1`
+  return found.map(({ what }) => what)
 }
 
 /**

@@ -72,3 +72,34 @@ test('a login that is missing is made again at a start, with its rights and what
   const { rows } = await asSuperuser('SELECT rolname FROM pg_roles WHERE rolname = $1 AND rolconnlimit > 0', [login])
   expect(rows).toHaveLength(1)
 })
+
+test('a project whose login owns what is outside of its stages is deleted with that, where Wharf reaches it', async () => {
+  await createProject(wharf, 'wide', 'CREATE TABLE thing (id integer PRIMARY KEY)')
+  const login = await loginOf('wide')
+  await asSuperuser(`CREATE SCHEMA beside AUTHORIZATION ${login}`)
+  await asSuperuser(`CREATE TABLE beside.kept (id integer); ALTER TABLE beside.kept OWNER TO ${login}`)
+  await asSuperuser(`CREATE TABLE public.loose (id integer); ALTER TABLE public.loose OWNER TO ${login}`)
+  expect((await wharf.root.delete('/projects/wide')).status).toBe(204)
+})
+
+test('a project whose login owns what is in another database is deleted once that is gone, and said what it is', async () => {
+  await createProject(wharf, 'wider', 'CREATE TABLE thing AS SELECT 1 AS n')
+  const login = await loginOf('wider')
+  const url = new URL(wharf.database.superuserUrl)
+  const other = `beside_${url.pathname.slice(1)}`
+  await asSuperuser(`CREATE DATABASE ${other}`)
+  url.pathname = `/${other}`
+  await withSession(url.href, async (session) => {
+    await session.query(`CREATE TABLE kept (id integer); ALTER TABLE kept OWNER TO ${login}`)
+    await session.query(`CREATE TABLE seen (id integer); GRANT SELECT ON seen TO ${login}`)
+  })
+  await asSuperuser(`ALTER DATABASE ${other} OWNER TO ${login}`)
+  const refused = await wharf.root.delete('/projects/wider')
+  expect(refused, refused.text).toMatchObject({
+    status: 409,
+    json: { detail: expect.stringContaining(`: database ${other}, objects in the database "${other}"; a superuser`) },
+  })
+  expect((await wharf.root.get('/content/wider/live/thing')).json).toEqual([{ n: 1 }])
+  await asSuperuser(`DROP DATABASE ${other}`)
+  expect((await wharf.root.delete('/projects/wider')).status).toBe(204)
+})
