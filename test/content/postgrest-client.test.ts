@@ -235,3 +235,107 @@ describe('writing with the PostgREST client', () => {
     expect((await shop.from('genre').select().gte('id', 60)).data).toEqual([])
   })
 })
+
+/** `maxAffected` is there for clients that are typed for PostgREST 13. */
+const atMost = <T>(query: T, rows: number): T =>
+  (query as unknown as { maxAffected(rows: number): T }).maxAffected(rows)
+
+describe('guards and forms of writes with the PostgREST client', () => {
+  const LABELS = [
+    { id: 70, name: 'Seventy', country: null },
+    { id: 71, name: 'Seventy-one', country: 'NO' },
+  ]
+  beforeAll(async () => {
+    expect(await shop.from('label').insert(LABELS)).toMatchObject({ status: 201 })
+  })
+  afterAll(async () => {
+    await shop.from('label').delete().gte('id', 70)
+  })
+  const labels = async () => (await shop.from('label').select('id, name, country').gte('id', 70).order('id')).data
+
+  test('single() expects one row to be written, and maybeSingle() one or none', async () => {
+    const moved = (id: number) => shop.from('label').update({ country: 'SE' }).gte('id', id).select('id').rollback()
+    expect(await moved(71).single()).toMatchObject({ status: 200, data: { id: 71 } })
+    expect(await moved(70).single()).toMatchObject({ status: 406, data: null, error: { code: 'PGRST116' } })
+    expect(await moved(71).maybeSingle()).toMatchObject({ data: { id: 71 }, error: null })
+    expect(await moved(99).maybeSingle()).toMatchObject({ data: null, error: null })
+    expect(await shop.from('label').delete().gte('id', 70).select().single()).toMatchObject({ status: 406 })
+    const two = await shop
+      .from('label')
+      .insert([{ id: 80 }, { id: 81 }])
+      .select()
+      .single()
+    expect(two.data).toBeNull()
+    expect(await labels()).toEqual(LABELS)
+  })
+
+  test('maxAffected() keeps more rows from being written', async () => {
+    const both = () => shop.from('label').update({ country: 'SE' }).gte('id', 70)
+    expect(await atMost(both(), 1)).toMatchObject({
+      status: 400,
+      error: { message: expect.stringContaining('2 rows') },
+    })
+    expect(await atMost(shop.from('label').delete().gte('id', 70), 1)).toMatchObject({ status: 400 })
+    expect(await labels()).toEqual(LABELS)
+    expect(await atMost(both().select('id').rollback(), 2)).toMatchObject({
+      status: 200,
+      data: [{ id: 70 }, { id: 71 }],
+    })
+  })
+
+  test('rollback() shows what a write would do, and does nothing', async () => {
+    const added = { id: 72, name: 'Added', country: null }
+    expect(await shop.from('label').insert(added).select().rollback().single()).toMatchObject({ data: added })
+    expect(
+      await shop
+        .from('label')
+        .upsert({ ...LABELS[0], country: 'DK' })
+        .select()
+        .rollback(),
+    ).toMatchObject({
+      status: 200,
+      data: [{ id: 70, country: 'DK' }],
+    })
+    expect(await shop.from('label').delete().gte('id', 70).select('id').order('id').rollback()).toMatchObject({
+      data: [{ id: 70 }, { id: 71 }],
+    })
+    expect(await labels()).toEqual(LABELS)
+  })
+
+  test('rows written come as CSV, without NULLs, in an order and limited', async () => {
+    const write = () => shop.from('label').update({ country: 'SE' }).gte('id', 70)
+    const csv = await write().select('id, country').order('id', { ascending: false }).rollback().csv()
+    expect(csv.data).toBe('id,country\n71,SE\n70,SE')
+    const nothing = () => shop.from('label').update({ country: null }).gte('id', 70)
+    expect((await nothing().select().order('id').rollback().stripNulls()).data).toEqual([
+      { id: 70, name: 'Seventy' },
+      { id: 71, name: 'Seventy-one' },
+    ])
+  })
+
+  test('an upsert says by its status whether a row is new', async () => {
+    const upsert = (id: number) => shop.from('label').upsert({ id, name: 'Upserted' }).rollback()
+    expect((await upsert(70)).status).toBe(200)
+    expect((await upsert(79)).status).toBe(201)
+  })
+
+  test('a view of one table is written', async () => {
+    const view = () => shop.from('cheap_album')
+    expect(await view().update({ title: 'Cheap' }).eq('id', 1).select('title').rollback()).toMatchObject({
+      data: [{ title: 'Cheap' }],
+    })
+    expect(await view().delete().eq('id', 77)).toMatchObject({ status: 204 })
+  })
+
+  test('schema() may name the stage, and no other', async () => {
+    expect(await shop.schema('live').from('label').select('id').eq('id', 70)).toMatchObject({ data: [{ id: 70 }] })
+    expect(await shop.schema('public').from('label').select('id').eq('id', 70)).toMatchObject({ data: [{ id: 70 }] })
+    expect(await shop.schema('other').from('label').delete().eq('id', 70)).toMatchObject({ status: 406 })
+    expect(await labels()).toEqual(LABELS)
+  })
+
+  test('throwOnError() throws what is wrong', async () => {
+    const taken = shop.from('label').insert(LABELS).throwOnError()
+    await expect(Promise.resolve(taken)).rejects.toMatchObject({ code: '23505' })
+  })
+})
