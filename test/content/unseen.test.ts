@@ -35,6 +35,8 @@ beforeAll(async () => {
      CREATE FUNCTION shout(text) RETURNS text LANGUAGE sql AS 'SELECT upper($1)';
      CREATE FUNCTION louder(text, text) RETURNS text LANGUAGE sql VOLATILE AS 'SELECT $1 || $2';
      CREATE AGGREGATE loud(text) (SFUNC = louder, STYPE = text, INITCOND = '');
+     CREATE FUNCTION luck(ship) RETURNS double precision LANGUAGE sql AS 'SELECT random()';
+     CREATE FUNCTION twice(ship) RETURNS bigint LANGUAGE sql STABLE AS 'SELECT 2 * $1.id';
      ${views.join('\n')}
      CREATE VIEW numbered AS SELECT id, nextval('numbers') FROM ship;
      CREATE VIEW endless AS SELECT 1 AS id;
@@ -68,6 +70,18 @@ test.each([...Object.keys(SEEN), 'ship'])('what %s shows is kept, and answered w
   expect(first, first.text).toMatchObject({ status: 200, headers: { 'x-service-ref': current } })
   expect(await wharf.root.get(path(view))).toMatchObject({ status: 200, headers: { 'x-cache': 'hit' } })
   expect((await wharf.root.get(path(view), { headers: { 'x-service-ref': current } })).status).toBe(304)
+})
+
+test('rows for which a VOLATILE function of a row is called are never kept, and those for which another is are', async () => {
+  const current = await latestEvent(wharf)
+  const asked = async (select: string) => {
+    const { status, headers } = await wharf.root.get(`/content/ships/live/ship?select=${select}&limit=1`, {
+      headers: { 'x-service-ref': current },
+    })
+    return { status, sameReference: headers['x-service-ref'] === current }
+  }
+  expect(await asked('id,luck')).toEqual({ status: 200, sameReference: false })
+  expect(await asked('id,twice')).toEqual({ status: 304, sameReference: true })
 })
 
 test('what a VOLATILE function says is asked for anew by each request', async () => {

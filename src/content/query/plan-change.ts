@@ -4,7 +4,7 @@ import type { StageCatalog, WriteKind } from './catalog.ts'
 import type { QueryParameters, UpdateOptions, WriteOptions, WritePlan } from './plans.ts'
 import { readBody, writtenColumns } from './read-body.ts'
 import { whereSql } from './rows-sql.ts'
-import { definitions, finishWrite, prepareWrite, type Write } from './write.ts'
+import { finishWrite, givenSql, prepareWrite, type Write } from './write.ts'
 
 /** Like `planInsert`; the body is one object: the columns to change. With none, and with no object, nothing is written. */
 export function planUpdate(
@@ -26,10 +26,9 @@ export function planUpdate(
     const isDefault = options.missing === 'default' && !Object.hasOwn(row, column)
     return `${quoteIdentifier(column)} = ${isDefault ? 'DEFAULT' : `given.${quoteIdentifier(column)}`}`
   })
-  const given = body.isArray ? `pg_catalog.json_to_recordset(${json})` : `pg_catalog.json_to_record(${json})`
-  const sql =
-    `UPDATE ${name} AS ${target.alias} SET ${set.join(', ')} FROM ${given} AS given (${definitions(columns)})` +
-    whereSql(scope, target, {})
+  const records = body.isArray ? `pg_catalog.json_to_recordset(${json})` : `pg_catalog.json_to_record(${json})`
+  const given = givenSql(scope, records, columns)
+  const sql = `UPDATE ${name} AS ${target.alias} SET ${set.join(', ')} FROM ${given}${whereSql(scope, target, {})}`
   return finishWrite(write, [sql], { body, filtered: target.conditions.length > 0 })
 }
 

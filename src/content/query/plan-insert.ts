@@ -9,7 +9,7 @@ import type { Condition, Filter } from './parse-filter.ts'
 import type { ParsedQuery } from './parse-query.ts'
 import type { InsertOptions, QueryParameters, WriteOptions, WritePlan } from './plans.ts'
 import { type Body, readBody, writtenColumns } from './read-body.ts'
-import { COUNT_MERGED, definitions, finishWrite, prepareWrite, type Write } from './write.ts'
+import { COUNT_MERGED, finishWrite, givenSql, prepareWrite, type Write } from './write.ts'
 
 /**
  * Turns an insert into one statement, which gives one row (`WriteRow`).
@@ -129,7 +129,7 @@ function insertSql({ scope }: Write, json: string, { isArray }: Body, { columns,
     : ''
   if (columns.length === 0) return ` SELECT FROM ${objects}${chosen}`
   const names = columns.map(({ name }) => quoteIdentifier(name))
-  const record = `pg_catalog.json_to_record(object.content) AS given (${definitions(columns)})`
+  const record = givenSql(scope, 'pg_catalog.json_to_record(object.content)', columns)
   const values = names.map((name) => `given.${name}`).join(', ')
   return ` (${names.join(', ')}) SELECT ${values} FROM ${objects} CROSS JOIN LATERAL ${record}${chosen}`
 }

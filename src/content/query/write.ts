@@ -1,7 +1,8 @@
 import { quoteIdentifier, quoteQualified } from '../../database/quoting.ts'
 import { conflict, type Fault, invalidRequest } from '../../errors.ts'
 import { bodySql } from './body-sql.ts'
-import type { CatalogColumn, CatalogTable, StageCatalog, WriteKind } from './catalog.ts'
+import type { CatalogColumn, CatalogTable, ProjectFunction, StageCatalog, WriteKind } from './catalog.ts'
+import { callSql } from './column-sql.ts'
 import { Parameters } from './parameters.ts'
 import { type ParsedQuery, parseQuery } from './parse-query.ts'
 import { findTable } from './plan-read.ts'
@@ -113,6 +114,21 @@ function keySql({ primaryKey }: CatalogTable): string {
   return `CASE WHEN (SELECT pg_catalog.count(*) FROM written) = 1 THEN (SELECT pg_catalog.row_to_json(key.*)::pg_catalog.text FROM ${key}) END`
 }
 
-/** The columns of a row as JSON gives them, with their types. */
-export const definitions = (columns: readonly CatalogColumn[]): string =>
-  columns.map(({ name, type }) => `${quoteIdentifier(name)} ${type.sql}`).join(', ')
+/**
+ * An item of a FROM list, `given`: columns as JSON gives them, those of a domain that has a cast for that through it.
+ *
+ * @param records a call that makes records of JSON, whose columns these are.
+ */
+export function givenSql(scope: Scope, records: string, columns: readonly CatalogColumn[]): string {
+  const fromJson = ({ type }: CatalogColumn): ProjectFunction | undefined => type.representation.fromJson
+  const definitions = columns
+    .map((column) => `${quoteIdentifier(column.name)} ${fromJson(column) ? 'pg_catalog.json' : column.type.sql}`)
+    .join(', ')
+  if (!columns.some(fromJson)) return `${records} AS given (${definitions})`
+  const values = columns.map((column) => {
+    const name = quoteIdentifier(column.name)
+    const read = fromJson(column)
+    return read ? `${callSql(scope, read, `body.${name}`)} AS ${name}` : `body.${name}`
+  })
+  return `(SELECT ${values.join(', ')} FROM ${records} AS body (${definitions})) AS given`
+}

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { failureOf, openQueryStage, type QueryStage } from '../../support/content/record-shop.ts'
+import { failureOf, openQueryStage, type QueryStage, undone } from '../../support/content/record-shop.ts'
 
 let stage: QueryStage
 beforeAll(async () => {
@@ -184,10 +184,10 @@ describe('functions of a row', () => {
   })
 
   test('the rows that a write gives back have them, too', async () => {
-    await stage.session.run(['BEGIN'])
-    const { json } = await stage.update('play', { title: 'Sleet' }, 'id=eq.2&select=label,origin(name),houses(name)')
-    await stage.session.run(['ROLLBACK'])
-    expect(json).toEqual([{ label: 'Sleet (2)', origin: { name: 'Ama' }, houses: [] }])
+    await undone(stage, async () => {
+      const { json } = await stage.update('play', { title: 'Sleet' }, 'id=eq.2&select=label,origin(name),houses(name)')
+      expect(json).toEqual([{ label: 'Sleet (2)', origin: { name: 'Ama' }, houses: [] }])
+    })
   })
 })
 
@@ -209,6 +209,22 @@ describe('a domain that has casts for it', () => {
     ['writer', 'select=play(poster)&id=eq.2', [{ play: [{ poster: '#000000' }] }]],
     ['play', 'select=poster,count()&poster=not.is.null&id=lt.2', [{ poster: '#0000ff', count: 1 }]],
   ])('%s?%s', gives)
+})
+
+test('a domain that has a cast from JSON is written by it', async () => {
+  await undone(stage, async () => {
+    const rows = [
+      { id: 8, title: 'Dew', poster: '#00ff00' },
+      { id: 9, title: 'Ice', poster: null },
+    ]
+    expect((await stage.insert('play', rows, 'select=id,poster&order=id')).json).toEqual([
+      { id: 8, poster: '#00ff00' },
+      { id: 9, poster: '#000000' },
+    ])
+    const changed = await stage.update('play', { poster: '#000002' }, 'id=eq.9&select=poster')
+    expect(changed.json).toEqual([{ poster: '#000002' }])
+    expect(await stage.rows('play', 'select=id&poster=in.(00ff00,000002)&order=id')).toEqual([{ id: 8 }, { id: 9 }])
+  })
 })
 
 describe('a plan knows whether its answer can change without an event', () => {
