@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 
 /** A file of the page at `/`, as it is sent. */
 export interface ConsoleFile {
   readonly bytes: Uint8Array
+  /** The same, compressed: a page is painted once its files have arrived. */
+  readonly gzip: Uint8Array
   readonly mediaType: string
   readonly etag: string
 }
@@ -31,8 +34,8 @@ export async function readConsoleFiles(folder: string): Promise<ReadonlyMap<stri
     const mediaType = MEDIA_TYPES[extname(name)]
     if (mediaType === undefined) continue
     const bytes = await readFile(join(folder, name))
-    const etag = `"${createHash('sha256').update(bytes).digest('base64url')}"`
-    files.set(name, { bytes, mediaType, etag })
+    const etag = `W/"${createHash('sha256').update(bytes).digest('base64url')}"`
+    files.set(name, { bytes, gzip: gzipSync(bytes, { level: 9 }), mediaType, etag })
   }
   return files
 }

@@ -25,6 +25,8 @@ export interface ApiOptions<Caller> {
    * @throws {AppError} NOT_FOUND, FORBIDDEN.
    */
   readonly authorise: (caller: Caller, access: Access, params: MatchedPath['params']) => void
+  /** The token of the browser's session that a request belongs to; none has one where this is missing. */
+  readonly sessionTokenOf?: Frame['sessionTokenOf']
   /** What the access log calls the caller: the id of the token, never the token. */
   readonly tokenIdOf: (caller: Caller) => string
   readonly logger: Logger
@@ -70,6 +72,7 @@ export function createApi<Caller>(options: ApiOptions<Caller>): Api {
       options.requestLimits ?? NO_LIMITS,
       createAddressOf(options.trustedProxies ?? []),
     ),
+    sessionTokenOf: options.sessionTokenOf ?? (() => undefined),
     observe: options.observe,
     baseHeaders: [...createSecurityHeaders(), { name: 'cache-control', value: 'no-store' }],
   }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { LineWriter, Logger } from '../logger.ts'
 import type { MatchedPath } from './direct-routes.ts'
 import type { AnsweredRequest } from './metrics.ts'
@@ -38,6 +38,8 @@ export interface Frame {
   readonly accessLog: Readonly<Record<'info' | 'debug', LineWriter>>
   readonly limits: ApiLimits
   readonly requestLimits: RequestLimits
+  /** The token of the browser's session that a request belongs to; undefined where it belongs to none. */
+  readonly sessionTokenOf: (headers: IncomingHttpHeaders) => string | undefined
   /** Called for each request once its answer has ended. */
   readonly observe?: ((request: AnsweredRequest) => void) | undefined
   /** On every answer, unless a route says otherwise. */

@@ -91,7 +91,7 @@ export type Authenticate<Caller> = (bearerToken: string | undefined) => Promise<
 
 /** What stands at the door of a route that lets in by itself. */
 export interface Credentials {
-  /** Undefined where the request has no `Authorization` header. */
+  /** Undefined where the request has no `Authorization` header, and belongs to no session of a browser. */
   readonly token: string | undefined
   /** The path's parameters as they came; they are checked once the caller is known. */
   readonly params: Readonly<Record<string, string | readonly string[] | undefined>>
@@ -181,7 +181,7 @@ export function defineRoute<
     admit: (admit, handler) => ({
       spec,
       async respond(exchange) {
-        const token = bearerToken(exchange.request.headers.authorization)
+        const token = tokenOf(exchange)
         const identify = (tokenId: string): void => {
           exchange.tokenId = tokenId
         }
@@ -225,9 +225,13 @@ async function callerFor<Caller>(
   authenticate: Authenticate<Caller>,
 ): Promise<unknown> {
   if (access.by === 'anyone') return undefined
-  const token = bearerToken(exchange.request.headers.authorization)
+  const token = tokenOf(exchange)
   return letIn(exchange, token, () => authenticate(token))
 }
+
+/** A header comes first: who sends one means that token. */
+const tokenOf = ({ request, frame }: Exchange): string | undefined =>
+  bearerToken(request.headers.authorization) ?? frame.sessionTokenOf(request.headers)
 
 const letIn = <T>(exchange: Exchange, token: string | undefined, find: () => Promise<T>): Promise<T> =>
   exchange.frame.requestLimits.admit(exchange.request, token, find, () => exchange.tokenId)

@@ -15,6 +15,7 @@ import { createConsoleRoutes } from './routers/console.ts'
 import { contentRoutes } from './routers/content.ts'
 import { contentFunctionRoutes } from './routers/content-functions.ts'
 import { contentWriteRoutes } from './routers/content-writes.ts'
+import { eventRoutes } from './routers/events.ts'
 import { exportRoutes } from './routers/export.ts'
 import { healthRoutes } from './routers/health.ts'
 import { importRoutes } from './routers/import.ts'
@@ -27,10 +28,12 @@ import { roleRoutes } from './routers/roles.ts'
 import { scheduleRoutes } from './routers/schedules.ts'
 import { schemaRoutes } from './routers/schema.ts'
 import { createServiceRoutes } from './routers/service.ts'
+import { sessionRoutes } from './routers/session.ts'
 import { tokenRoutes } from './routers/tokens.ts'
 import { transferRoutes } from './routers/transfer.ts'
 import { uploadRoutes } from './routers/uploads.ts'
 import { webhookRoutes } from './routers/webhooks.ts'
+import { createSessions } from './session-cookie.ts'
 
 /**
  * Serves the whole HTTP interface.
@@ -42,15 +45,18 @@ export async function startApi(container: Container, address: ApiAddress): Promi
   const { config, control, logger, rootTokenHash, version } = container
   const proofSecret = await readProofSecret(config.dataDir)
   const prove = createProver(proofSecret)
+  const sessions = createSessions(container.seal)
   const routes = [
     ...overviewRoutes(container),
     ...projectRoutes(container, proofSecret),
     ...attachmentRoutes(container, proofSecret),
     ...attachedServerRoutes(container, proofSecret),
     ...healthRoutes(container),
+    ...eventRoutes(container),
     ...roleRoutes(container),
     ...schemaRoutes(container),
     ...tokenRoutes(container),
+    ...sessionRoutes(sessions),
     ...exportRoutes(container),
     ...importRoutes(container),
     ...uploadRoutes(container),
@@ -77,6 +83,7 @@ export async function startApi(container: Container, address: ApiAddress): Promi
     observe: metrics.observeRequest,
     authenticate: (token) => authenticate(control.prisma, rootTokenHash, token),
     authorise,
+    sessionTokenOf: sessions.tokenOf,
     limits: {
       uploadMs: config.uploadMs,
       uploadBytesPerSecond: config.uploadBytesPerSecond,

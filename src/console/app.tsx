@@ -1,47 +1,62 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { type Client, createClient } from './client.ts'
+import { type Client, createClient, type Session } from './client.ts'
 import { Data, StageData } from './data.tsx'
+import { EventLog } from './event-log.tsx'
 import { JobView } from './job.tsx'
 import { Jobs } from './jobs.tsx'
+import { Notifications } from './notifications.tsx'
 import { Overview } from './overview.tsx'
 import { People } from './people.tsx'
 import { Restore } from './restore.tsx'
+import { Roles } from './roles.tsx'
 import { Rows } from './rows.tsx'
 import { ScheduleView } from './schedule.tsx'
 import { ScheduleForm } from './schedule-form.tsx'
 import { Schedules } from './schedules.tsx'
+import { Server } from './server.tsx'
+import { forgetSession, keepSession, readSession } from './session.ts'
 import { SignIn } from './sign-in.tsx'
 import { Transfer } from './transfer.tsx'
+import type { Me } from './types.ts'
 import { Upload } from './upload.tsx'
 import { useKeys } from './use-keys.ts'
-
-/** The token lives as long as the tab, and no other tab sees it. */
-const TOKEN = 'wharf-token'
+import { useLive } from './use-live.ts'
+import { WebhookView } from './webhook.tsx'
 
 export function App() {
-  const [token, setToken] = useState(() => sessionStorage.getItem(TOKEN))
+  const [session, setSession] = useState(readSession)
   const [notice, setNotice] = useState<string>()
-  const signIn = (given: string): void => {
-    sessionStorage.setItem(TOKEN, given)
+  const signIn = (given: Session): void => {
+    keepSession(given)
     setNotice(undefined)
-    setToken(given)
+    setSession(given)
   }
   const signOut = (why?: string): void => {
-    // An upload that has begun is the token's, too.
-    sessionStorage.clear()
+    forgetSession()
     setNotice(why)
-    setToken(null)
+    setSession(undefined)
   }
-  if (token === null) return <SignIn notice={notice} onToken={signIn} />
-  return <Console token={token} signOut={signOut} />
+  if (session === undefined) return <SignIn notice={notice} onSignedIn={signIn} />
+  return <Console session={session} signOut={signOut} />
 }
 
-function Console({ token, signOut }: { readonly token: string; readonly signOut: (why?: string) => void }) {
+interface ConsoleProps {
+  readonly session: Session
+  readonly signOut: (why?: string) => void
+}
+
+function Console({ session, signOut }: ConsoleProps) {
   const path = useHash()
   // Once for a token: `signOut` is new with each drawing, and does the same.
-  const client = useMemo(() => createClient(token, () => signOut('The token is not valid any more.')), [token])
+  const client = useMemo(() => createClient(session, () => signOut('The token is not valid any more.')), [session])
   const view = viewOf(path)
+  const { value: me } = useLive(
+    'me',
+    (signal) => client.json<Me>('/me', { signal }),
+    () => undefined,
+  )
+  const isRoot = me?.root === true
   useKeys(ADDRESSES)
   const main = useRef<HTMLElement>(null)
   const isFirst = useRef(true)
@@ -57,7 +72,7 @@ function Console({ token, signOut }: { readonly token: string; readonly signOut:
       <header>
         <strong>Wharf</strong>
         <nav aria-label="Views">
-          {VIEWS.map(([name, href, title, key]) => (
+          {VIEWS.filter(([name]) => isRoot || !ROOT_VIEWS.has(name)).map(([name, href, title, key]) => (
             <a key={name} href={href} title={`Keys: g ${key}`} aria-current={view.name === name ? 'page' : undefined}>
               {title}
             </a>
@@ -83,7 +98,12 @@ const VIEWS = [
   ['transfer', '#/transfer', 'Transfer', 't'],
   ['import', '#/import', 'Import', 'i'],
   ['people', '#/people', 'People', 'p'],
+  ['notifications', '#/notifications', 'Notifications', 'n'],
+  ['server', '#/server', 'Server', 'v'],
 ] as const
+
+/** What only the root token may see. */
+const ROOT_VIEWS: ReadonlySet<string> = new Set(['notifications', 'server'])
 
 const ADDRESSES = new Map<string, string>(VIEWS.map(([, href, , key]) => [key, href]))
 
@@ -119,6 +139,15 @@ const PATHS: readonly (readonly [RegExp, View['name'], (client: Client, ...parts
   ],
   [/^\/data$/, 'data', (client) => <Data client={client} />],
   [/^\/transfer$/, 'transfer', (client) => <Transfer client={client} />],
+  [
+    /^\/log\/([\w-]+)\/([\w-]+)$/,
+    'data',
+    (client, project = '', stage = '') => <EventLog client={client} project={project} stage={stage} />,
+  ],
+  [/^\/roles\/([\w-]+)$/, 'people', (client, project = '') => <Roles client={client} project={project} />],
+  [/^\/notifications\/([\w-]+)$/, 'notifications', (client, id = '') => <WebhookView client={client} id={id} />],
+  [/^\/notifications$/, 'notifications', (client) => <Notifications client={client} />],
+  [/^\/server$/, 'server', (client) => <Server client={client} />],
   [/^\/people$/, 'people', (client) => <People client={client} />],
   [/^\/import$/, 'import', (client) => <Upload client={client} />],
 ]

@@ -55,11 +55,15 @@ export interface Client {
   readonly send: (path: string, sending: Sending) => Promise<Headers>
 }
 
+/** Whose rights requests have: those of a token, or of the cookie that no script can read. */
+export type Session = { readonly token: string } | 'cookie'
+
 /** @param onSignedOut called when Wharf does not know the token, or no longer. */
-export function createClient(token: string, onSignedOut: () => void): Client {
+export function createClient(session: Session, onSignedOut: () => void): Client {
   const send = async (path: string, init: RequestInit & { readonly headers: HeadersInit }): Promise<Response> => {
     const headers = new Headers(init.headers)
-    headers.set('authorization', `Bearer ${token}`)
+    if (session === 'cookie') headers.set('wharf-session', '1')
+    else headers.set('authorization', `Bearer ${session.token}`)
     const response = await fetch(path, { ...init, headers }).catch((error: unknown) => {
       if (init.signal?.aborted) throw error
       throw new RequestError(0, 'Wharf does not answer.')

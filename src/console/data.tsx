@@ -1,5 +1,9 @@
+import { useState } from 'preact/hooks'
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
+import { Pager, usePages } from './pages.tsx'
+import { SchemaPicture } from './schema-picture.tsx'
+import { SearchField } from './search-field.tsx'
 import type { Overview, Page, Project, TableOverview } from './types.ts'
 import { useLive } from './use-live.ts'
 import { toCount } from './words.tsx'
@@ -8,33 +12,45 @@ const PAUSE_MS = 15_000
 
 /** The stages that the token knows of. */
 export function Data({ client }: { readonly client: Client }) {
+  const [search, setSearch] = useState('')
+  const pages = usePages(search)
   const { value, failure } = useLive(
-    'stages',
-    (signal) => client.json<Page<Project>>('/projects?limit=200', { signal }),
+    `stages ${search} ${pages.after}`,
+    (signal) => {
+      const query = new URLSearchParams({ limit: '100', ...pages.query, ...(search && { search }) })
+      return client.json<Page<Project>>(`/projects?${query}`, { signal })
+    },
     () => undefined,
+    true,
   )
   return (
     <>
-      <h1>Data</h1>
+      <div class="title">
+        <h1>Data</h1>
+        <SearchField label="Search projects" value={search} onChange={setSearch} />
+      </div>
       <Failure text={failure} />
-      {value?.next && <p class="quiet">These are the first 200 projects.</p>}
-      {value?.items.map(({ slug, stages }) => (
-        <section class="card" key={slug} aria-label={slug}>
-          <h2>{slug}</h2>
-          <p class="actions">
-            {stages.map((stage) => (
-              <a
-                key={stage.slug}
-                class="button"
-                href={`#/data/${slug}/${stage.slug}`}
-                aria-label={`${slug}, ${stage.slug}`}
-              >
-                {stage.slug}
-              </a>
-            ))}
-          </p>
-        </section>
-      ))}
+      {value?.items.length === 0 && <p>No project has this in its name.</p>}
+      <ul class="rows">
+        {value?.items.map(({ slug, stages }) => (
+          <li key={slug}>
+            <h2>{slug}</h2>
+            <span class="actions">
+              {stages.map((stage) => (
+                <a
+                  key={stage.slug}
+                  class="button"
+                  href={`#/data/${slug}/${stage.slug}`}
+                  aria-label={`${slug}, ${stage.slug}`}
+                >
+                  {stage.slug}
+                </a>
+              ))}
+            </span>
+          </li>
+        ))}
+      </ul>
+      <Pager pages={pages} next={value?.next} what="projects" />
     </>
   )
 }
@@ -58,11 +74,17 @@ export function StageData({ client, project, stage }: StageProps) {
       <h1>
         {project}, {stage}
       </h1>
+      <p>
+        <a href={`#/log/${path}`}>Event log</a>
+      </p>
       <Failure text={failure} />
       {value?.tables.length === 0 && <p>It has no tables.</p>}
-      {value?.tables.map((table) => (
-        <TableCard key={table.name} path={path} table={table} />
-      ))}
+      {value && <SchemaPicture path={path} tables={value.tables} />}
+      <div class="tables">
+        {value?.tables.map((table) => (
+          <TableCard key={table.name} path={path} table={table} />
+        ))}
+      </div>
     </>
   )
 }

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
 import { NewToken } from './new-token.tsx'
+import { readProjects } from './read-projects.ts'
 import { toWords } from './role-words.ts'
 import type { Me, Page, Role, Token } from './types.ts'
 import { useAction } from './use-action.ts'
@@ -38,8 +39,37 @@ export function People({ client }: { readonly client: Client }) {
           )}
         </section>
       )}
+      {me && <RolesOfProjects client={client} />}
       {me?.root && <Tokens client={client} />}
     </>
+  )
+}
+
+/** Leads to what the roles of each project may do. */
+function RolesOfProjects({ client }: { readonly client: Client }) {
+  const { value: projects } = useLive(
+    'projects with roles',
+    (signal) => readProjects(client, signal),
+    () => undefined,
+  )
+  return (
+    <div class="fields">
+      <label for="roles-of">Roles of a project</label>
+      <select
+        id="roles-of"
+        value=""
+        onChange={(event) => {
+          location.hash = `/roles/${event.currentTarget.value}`
+        }}
+      >
+        <option value="">choose a project</option>
+        {projects?.map(({ slug }) => (
+          <option key={slug} value={slug}>
+            {slug}
+          </option>
+        ))}
+      </select>
+    </div>
   )
 }
 

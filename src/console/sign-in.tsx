@@ -1,26 +1,30 @@
 import { useState } from 'preact/hooks'
-import { createClient, detailOfError } from './client.ts'
+import { createClient, type Session } from './client.ts'
 import { Failure } from './failure.tsx'
+import { useAction } from './use-action.ts'
+
+/** For how long who wants to stays signed in. */
+const DAYS = 30
 
 interface SignInProps {
   readonly notice: string | undefined
-  readonly onToken: (token: string) => void
+  readonly onSignedIn: (session: Session) => void
 }
 
 /** Asks for a token, and whether Wharf knows it. */
-export function SignIn({ notice, onToken }: SignInProps) {
+export function SignIn({ notice, onSignedIn }: SignInProps) {
   const [token, setToken] = useState('')
-  const [failure, setFailure] = useState(notice)
-  const tryToken = async (): Promise<void> => {
+  const [stays, setStays] = useState(false)
+  const { isBusy, failure, act } = useAction()
+  const signIn = async (): Promise<void> => {
     const given = token.trim()
     // A header holds no other characters, and `fetch` would say so in words for programmers.
-    if (!/^[\x21-\x7e]+$/.test(given)) return setFailure('A token has letters, digits and signs, and no spaces.')
-    try {
-      await createClient(given, () => undefined).json('/me')
-      onToken(given)
-    } catch (error) {
-      setFailure(detailOfError(error))
-    }
+    if (!/^[\x21-\x7e]+$/.test(given)) throw new Error('A token has letters, digits and signs, and no spaces.')
+    const session = { token: given }
+    const client = createClient(session, () => undefined)
+    if (stays) await client.run('/session', { method: 'POST', json: { days: DAYS } })
+    else await client.json('/me')
+    onSignedIn(stays ? 'cookie' : session)
   }
   return (
     <main class="sign-in">
@@ -28,7 +32,7 @@ export function SignIn({ notice, onToken }: SignInProps) {
       <form
         onSubmit={(event) => {
           event.preventDefault()
-          void tryToken()
+          act(signIn)
         }}
       >
         <label for="token">Token</label>
@@ -40,12 +44,20 @@ export function SignIn({ notice, onToken }: SignInProps) {
           value={token}
           onInput={(event) => setToken(event.currentTarget.value)}
         />
-        <button type="submit" class="main">
+        <label>
+          <input type="checkbox" checked={stays} onChange={(event) => setStays(event.currentTarget.checked)} /> Stay
+          signed in on this device
+        </label>
+        <button type="submit" class="main" disabled={isBusy}>
           Sign in
         </button>
       </form>
-      <Failure text={failure} />
-      <p class="quiet">The token stays in this tab, until you sign out or close it.</p>
+      <Failure text={failure ?? (isBusy ? undefined : notice)} />
+      <p class="quiet">
+        {stays
+          ? `For ${DAYS} days, in a cookie that no script can read, until you sign out or the token ends.`
+          : 'The token stays in this tab, until you sign out or close it.'}
+      </p>
     </main>
   )
 }

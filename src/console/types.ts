@@ -1,5 +1,8 @@
 import type { z } from 'zod'
 import type { overviewSchema } from '../api/routers/content-overview.ts'
+import type { attachmentSchema } from '../contract/attachment.ts'
+import type { eventSchema } from '../contract/event.ts'
+import type { doctorSchema, statusSchema } from '../contract/health.ts'
 import type { examinedSchema } from '../contract/import.ts'
 import type { jobResultSchema, jobSchema } from '../contract/job.ts'
 import type { projectOverviewSchema } from '../contract/overview.ts'
@@ -13,6 +16,7 @@ import type {
   scheduleSchema,
 } from '../contract/schedule.ts'
 import type { callerSchema, createdTokenSchema, tokenSchema } from '../contract/token.ts'
+import type { createdWebhookSchema, deliverySchema, webhookSchema } from '../contract/webhook.ts'
 import type { ReadonlyDeep } from '../lib/readonly-deep.ts'
 
 /* The answers of the HTTP interface, by the very schemas that it and `/openapi.json` are made from. Only types: no code. */
@@ -33,6 +37,13 @@ export type TableOverview = Overview['tables'][number]
 export type Role = ReadonlyDeep<z.output<typeof roleSchema>>
 export type Token = ReadonlyDeep<z.output<typeof tokenSchema>>
 export type CreatedToken = ReadonlyDeep<z.output<typeof createdTokenSchema>>
+export type LogEvent = ReadonlyDeep<z.output<typeof eventSchema>>
+export type Status = ReadonlyDeep<z.output<typeof statusSchema>>
+export type Doctor = ReadonlyDeep<z.output<typeof doctorSchema>>
+export type Attachment = ReadonlyDeep<z.output<typeof attachmentSchema>>
+export type Webhook = ReadonlyDeep<z.output<typeof webhookSchema>>
+export type CreatedWebhook = ReadonlyDeep<z.output<typeof createdWebhookSchema>>
+export type Delivery = ReadonlyDeep<z.output<typeof deliverySchema>>
 export type Me = ReadonlyDeep<z.output<typeof callerSchema>>
 
 export interface Page<T> {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { notFound } from '../../errors.ts'
-import { weightedList } from '../../lib/weighted-list.ts'
+import { takesGzip, weightedList } from '../../lib/weighted-list.ts'
 import { packageFile } from '../../package-file.ts'
 import { bytes, empty } from '../answer.ts'
 import { type ConsoleFile, readConsoleFiles } from '../console-files.ts'
@@ -25,6 +25,8 @@ const POLICY = [
 ].join(';')
 
 const cachingHeaders = {
+  'content-encoding': '`gzip` where the client accepts it.',
+  vary: 'The headers of the request that the answer depends on.',
   etag: 'Of these bytes.',
   'cache-control': 'How long they may be kept.',
 }
@@ -34,7 +36,11 @@ const pageHeaders = {
   'content-security-policy': 'Allows the files of this server, and nothing else.',
 }
 
-const headers = z.object({ accept: z.string().optional(), 'if-none-match': z.string().optional() })
+const headers = z.object({
+  accept: z.string().optional(),
+  'accept-encoding': z.string().optional(),
+  'if-none-match': z.string().optional(),
+})
 
 const getConsole = route('GET /', {
   operationId: 'getConsole',
@@ -77,7 +83,7 @@ export function createConsoleRoutes(folder = packageFile('dist/console')): Bound
       // With a 304, too: a browser takes its headers for those of the page that it has.
       const sent = { etag: page.etag, 'cache-control': 'no-cache', 'content-security-policy': POLICY }
       if (headers['if-none-match'] === page.etag) return { status: 304, headers: sent }
-      return { status: 200, headers: sent, body: page.bytes, mediaType: page.mediaType }
+      return toAnswer(page, headers['accept-encoding'], sent)
     }),
     getConsoleFile.handle(async ({ params, headers }) => {
       const file = params.file === INDEX ? undefined : await find(params.file)
@@ -85,9 +91,21 @@ export function createConsoleRoutes(folder = packageFile('dist/console')): Bound
       // What a file holds is in its name.
       const sent = { etag: file.etag, 'cache-control': 'public, max-age=31536000, immutable' }
       if (headers['if-none-match'] === file.etag) return { status: 304, headers: sent }
-      return { status: 200, headers: sent, body: file.bytes, mediaType: file.mediaType }
+      return toAnswer(file, headers['accept-encoding'], sent)
     }),
   ]
+}
+
+/** The file, compressed where the client takes that. What is sent is another text then, with an `ETag` that says only what it is of. */
+function toAnswer<Sent extends object>(file: ConsoleFile, acceptEncoding: string | undefined, sent: Sent) {
+  const coding = takesGzip(acceptEncoding) ? ({ 'content-encoding': 'gzip' } as const) : {}
+  const body = 'content-encoding' in coding ? file.gzip : file.bytes
+  return {
+    status: 200,
+    headers: { ...sent, ...coding, vary: 'accept-encoding' },
+    body,
+    mediaType: file.mediaType,
+  } as const
 }
 
 /** Browsers name HTML; `curl` and other programs take anything, and get what they got before there was a page. */

@@ -2,7 +2,6 @@ import { z } from 'zod'
 import type { Container } from '../../container.ts'
 import { projectOverviewSchema } from '../../contract/overview.ts'
 import { pageOf } from '../../contract/page.ts'
-import { plainText } from '../../contract/plain-text.ts'
 import type { Night } from '../../jobs/schedules/nights.ts'
 import { type Protection, type ReadyArchive, readProtection } from '../../jobs/schedules/overview.ts'
 import type { Caller } from '../../projects/access.ts'
@@ -12,7 +11,7 @@ import { json } from '../answer.ts'
 import { pageQuery, readPage } from '../paging.ts'
 import { type BoundRoute, routesUnder } from '../route.ts'
 import { timeOrNull } from './job-body.ts'
-import { visibleTo } from './projects.ts'
+import { searchQuery, visibleTo } from './projects.ts'
 
 const route = routesUnder('Projects')
 
@@ -23,10 +22,7 @@ const show = route('GET /overview', {
     'Schedules, archives and runs are those that the token may see: without `content.export`, a project has none. An archive ' +
     'is there as long as it can be downloaded, and `lastProven` is the newest that was restored and found to be identical.',
   access: { by: 'token' },
-  query: z.object({
-    ...pageQuery,
-    search: plainText(200).optional().meta({ description: 'Only projects with this in their slug.' }),
-  }),
+  query: z.object({ ...pageQuery, search: searchQuery }),
   answers: { 200: json(pageOf(projectOverviewSchema), 'A page of projects, by slug.') },
 })
 

@@ -3,6 +3,7 @@ import type { Container } from '../../container.ts'
 import { attachRequest, logEvents, schemaName } from '../../contract/attachment.ts'
 import { slug } from '../../contract/fields.ts'
 import { pageOf } from '../../contract/page.ts'
+import { plainText } from '../../contract/plain-text.ts'
 import { eventLogSchema, projectSchema, stageSchema } from '../../contract/project.ts'
 import { withTheirSchedules } from '../../jobs/schedules/schedules-of-projects.ts'
 import type { Caller } from '../../projects/access.ts'
@@ -29,11 +30,14 @@ import { commandProofHeader, forceQuery, hostsFor, schedulesQuery } from './give
 const route = routesUnder('Projects')
 const stageParams = z.object({ slug, stage: slug })
 
+/** Of lists of projects. */
+export const searchQuery = plainText(200).optional().meta({ description: 'Only projects with this in their slug.' })
+
 const list = route('GET /projects', {
   operationId: 'listProjects',
   summary: 'The projects that the token may know of, by slug',
   access: { by: 'token' },
-  query: z.object(pageQuery),
+  query: z.object({ ...pageQuery, search: searchQuery }),
   answers: { 200: json(pageOf(projectSchema), 'A page of projects.') },
 })
 

@@ -1,6 +1,6 @@
 /*
  * Made from /openapi.json by openapi-typescript: npx vitest run test/client/generated.test.ts -u
- * SHA-256: 082536059c849d46021fc11af2b760e61ba823d152fefae84ba411c3529f0bdd
+ * SHA-256: eb9fa0962aea02b3e0ff64eff3049f8afcc025bdc4719dfe925f9d8713b6eb1c
  */
 export interface paths {
     readonly "/overview": {
@@ -263,6 +263,26 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/projects/{slug}/stages/{stage}/events": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * The event log of a stage, the newest first
+         * @description Of a stage in the database that projects share; the logs of others are in their archives. Needs `system.export` in the project.
+         */
+        readonly get: operations["listEvents"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/projects/{slug}/roles": {
         readonly parameters: {
             readonly query?: never;
@@ -390,6 +410,30 @@ export interface paths {
         readonly put?: never;
         readonly post?: never;
         readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/session": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Keeps a browser signed in: the token as a cookie that no script can read
+         * @description The cookie `wharf-session` holds the token, encrypted, and ends with it. A request that has the cookie, no `Authorization`, and the header `Wharf-Session` has the rights of the token. Without that header the cookie counts for nothing: no page of another origin can send it. Needs a token.
+         */
+        readonly post: operations["beginSession"];
+        /**
+         * Takes the cookie away that keeps a browser signed in
+         * @description Needs no token.
+         */
+        readonly delete: operations["endSession"];
         readonly options?: never;
         readonly head?: never;
         readonly patch?: never;
@@ -1395,6 +1439,26 @@ export interface components {
                 readonly detail: string;
             }[];
         };
+        /** @description One entry of the event log of a stage. */
+        readonly Event: {
+            /** Format: uuid */
+            readonly id: string;
+            /** @enum {string} */
+            readonly kind: "create" | "update" | "delete" | "truncate" | "import" | "structure";
+            readonly table: string | null;
+            /** @description How many rows it has; a statement of very many is several events. */
+            readonly rowCount: number;
+            /** @description The first 20 of them, each as JSON, with all digits: what the rows were after the event, of `delete` before it. What has more than 10,000 characters is cut off, and ends in `…`. */
+            readonly rows: readonly string[];
+            /** @description The token of this server with which it was done; null for another, and for SQL. */
+            readonly tokenId: string | null;
+            /** Format: date-time */
+            readonly occurredAt: string;
+            /** @description When it came with an archive; null for one that happened here. */
+            readonly importedAt: string | null;
+            /** @description For `after`. */
+            readonly cursor: string;
+        };
         /** @description What a token with this role may do in the project. */
         readonly Role: {
             readonly name: string;
@@ -1870,6 +1934,8 @@ export interface operations {
                 readonly limit?: number;
                 /** @description `next` of the page before this one. */
                 readonly after?: string;
+                /** @description Only projects with this in their slug. */
+                readonly search?: string;
             };
             readonly header?: never;
             readonly path?: never;
@@ -2454,6 +2520,40 @@ export interface operations {
             };
         };
     };
+    readonly listEvents: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description How many to answer at most. */
+                readonly limit?: number;
+                readonly after?: string;
+            };
+            readonly header?: never;
+            readonly path: {
+                /** @description The name of a project or of a stage. */
+                readonly slug: components["schemas"]["Slug"];
+                /** @description The name of a project or of a stage. */
+                readonly stage: components["schemas"]["Slug"];
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description A page of events. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        readonly items: readonly components["schemas"]["Event"][];
+                        /** @description `after` of the next page; null on the last one. */
+                        readonly next: string | null;
+                    };
+                };
+            };
+        };
+    };
     readonly listRoles: {
         readonly parameters: {
             readonly query?: never;
@@ -2744,6 +2844,55 @@ export interface operations {
                 content: {
                     readonly "application/json": components["schemas"]["Me"];
                 };
+            };
+        };
+    };
+    readonly beginSession: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    /** @description For how long. */
+                    readonly days: number;
+                };
+            };
+        };
+        readonly responses: {
+            /** @description The browser has the cookie. */
+            readonly 204: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description The cookie. */
+                    readonly "set-cookie"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    readonly endSession: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The browser has no cookie any more. */
+            readonly 204: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description An empty cookie, which has ended. */
+                    readonly "set-cookie"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };

@@ -1,0 +1,100 @@
+import { useState } from 'preact/hooks'
+import type { Client } from './client.ts'
+import { Failure } from './failure.tsx'
+import { readProjects } from './read-projects.ts'
+import { Scrolling } from './scrolling.tsx'
+import type { Attachment } from './types.ts'
+import { useLive } from './use-live.ts'
+import { Time } from './words.tsx'
+
+/** The databases that are not Wharf's. */
+export function AttachedDatabases({ client }: { readonly client: Client }) {
+  const [chosen, setChosen] = useState<string>()
+  const { value: slugs, failure } = useLive(
+    'attached',
+    async (signal) => (await readProjects(client, signal)).filter(({ attached }) => attached).map(({ slug }) => slug),
+    () => undefined,
+  )
+  return (
+    <>
+      <h2>Attached databases</h2>
+      <Failure text={failure} />
+      {slugs?.length === 0 && <p class="quiet">No project is in a database of somebody’s (project:attach).</p>}
+      <p class="actions">
+        {slugs?.map((slug) => (
+          <button type="button" key={slug} aria-expanded={slug === chosen} onClick={() => setChosen(slug)}>
+            {slug}
+          </button>
+        ))}
+      </p>
+      {chosen !== undefined && <AttachmentFacts key={chosen} client={client} project={chosen} />}
+    </>
+  )
+}
+
+function AttachmentFacts({ client, project }: { readonly client: Client; readonly project: string }) {
+  const { value, failure } = useLive(
+    `attachment ${project}`,
+    (signal) => client.json<Attachment>(`/projects/${project}/attachment`, { signal }),
+    () => undefined,
+  )
+  return (
+    <section class="card" aria-label={`Database of ${project}`}>
+      <h3>{project}</h3>
+      <Failure text={failure} />
+      {!value && failure === undefined && <p role="status">Looking at the database …</p>}
+      {value && (
+        <>
+          <dl>
+            <dt>Address</dt>
+            <dd>{value.name}</dd>
+            <dt>Login</dt>
+            <dd>
+              {value.login}
+              {value.isSuperuser && ', which may do everything there'}
+            </dd>
+            <dt>PostgreSQL</dt>
+            <dd>{value.version}</dd>
+            <dt>Address given</dt>
+            <dd>
+              <Time at={value.changedAt} />
+            </dd>
+          </dl>
+          <Scrolling label={`Stages of ${project}`}>
+            <table>
+              <thead>
+                <tr>
+                  <th scope="col">Stage</th>
+                  <th scope="col">Schema</th>
+                  <th scope="col">Export</th>
+                  <th scope="col">Import</th>
+                  <th scope="col">Why not more, and the SQL that would allow it</th>
+                </tr>
+              </thead>
+              <tbody>
+                {value.stages.map((stage) => (
+                  <tr key={stage.slug}>
+                    <th scope="row">{stage.slug}</th>
+                    <td>{stage.schema}</td>
+                    <td>{stage.mayExport ? 'yes' : 'no'}</td>
+                    <td>{stage.mayImport}</td>
+                    <td>
+                      {[...stage.reasons, ...stage.logProblems].map((reason) => (
+                        <p key={reason}>{reason}</p>
+                      ))}
+                      {stage.missing.map((sql) => (
+                        <p key={sql}>
+                          <code>{sql}</code>
+                        </p>
+                      ))}
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </Scrolling>
+        </>
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,95 @@
+import { useState } from 'preact/hooks'
+import type { Client } from './client.ts'
+import { Failure } from './failure.tsx'
+import type { CreatedWebhook } from './types.ts'
+import { useAction } from './use-action.ts'
+
+const KINDS = [
+  ['standard', 'signed JSON (Standard Webhooks)'],
+  ['slack', 'Slack'],
+  ['discord', 'Discord'],
+  ['teams', 'Teams'],
+  ['telegram', 'Telegram'],
+  ['ntfy', 'ntfy'],
+  ['mail', 'mail'],
+] as const
+
+const EVENTS = [
+  ['', 'everything'],
+  ['job.failed,schedule.missed,archive.overdue,archive.shrunk', 'only what goes wrong'],
+] as const
+
+interface NewWebhookProps {
+  readonly client: Client
+  readonly onMade: () => void
+}
+
+/** Makes a webhook; the secret of one that is signed is shown once. */
+export function NewWebhook({ client, onMade }: NewWebhookProps) {
+  const [name, setName] = useState('')
+  const [kind, setKind] = useState<string>('standard')
+  const [url, setUrl] = useState('')
+  const [events, setEvents] = useState('')
+  const [made, setMade] = useState<CreatedWebhook>()
+  const { isBusy, failure, act } = useAction()
+  const make = async (): Promise<void> => {
+    const json = { name, kind, url, events: events === '' ? [] : events.split(',') }
+    const created = await client.json<CreatedWebhook>('/webhooks', { method: 'POST', json })
+    setMade(created.secret === null ? undefined : created)
+    setName('')
+    setUrl('')
+    onMade()
+  }
+  if (made) {
+    return (
+      <section class="card" aria-label="The secret">
+        <h2>{made.name}</h2>
+        <p>Its requests are signed with this secret. It is shown only now: copy it.</p>
+        <p>
+          <code>{made.secret}</code>
+        </p>
+        <p class="actions">
+          <button type="button" onClick={() => setMade(undefined)}>
+            I have it
+          </button>
+        </p>
+      </section>
+    )
+  }
+  return (
+    <form
+      class="fields"
+      aria-label="New webhook"
+      onSubmit={(event) => {
+        event.preventDefault()
+        act(make)
+      }}
+    >
+      <h2>New webhook</h2>
+      <label for="webhook-name">Name</label>
+      <input id="webhook-name" required value={name} onInput={(event) => setName(event.currentTarget.value)} />
+      <label for="webhook-kind">Kind</label>
+      <select id="webhook-kind" value={kind} onChange={(event) => setKind(event.currentTarget.value)}>
+        {KINDS.map(([value, title]) => (
+          <option key={value} value={value}>
+            {title}
+          </option>
+        ))}
+      </select>
+      <label for="webhook-url">URL (of mail: mailto: and addresses); it is never shown again</label>
+      <input id="webhook-url" required value={url} onInput={(event) => setUrl(event.currentTarget.value)} />
+      <label for="webhook-events">Told of</label>
+      <select id="webhook-events" value={events} onChange={(event) => setEvents(event.currentTarget.value)}>
+        {EVENTS.map(([value, title]) => (
+          <option key={value} value={value}>
+            {title}
+          </option>
+        ))}
+      </select>
+      <button type="submit" class="main" disabled={isBusy}>
+        Make the webhook
+      </button>
+      <Failure text={failure} />
+    </form>
+  )
+}

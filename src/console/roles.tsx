@@ -1,0 +1,176 @@
+import { useState } from 'preact/hooks'
+import type { Client } from './client.ts'
+import { Failure } from './failure.tsx'
+import { Scrolling } from './scrolling.tsx'
+import type { Page, Role } from './types.ts'
+import { useAction } from './use-action.ts'
+import { useLive } from './use-live.ts'
+
+/** Each permission: where it stands in a role, and what it allows, in words. */
+const PERMISSIONS = [
+  ['content', 'read', 'read rows'],
+  ['content', 'write', 'write rows'],
+  ['content', 'export', 'export rows'],
+  ['content', 'import', 'replace rows by imports'],
+  ['content', 'structure', 'change the structure'],
+  ['system', 'export', 'export roles and event logs'],
+  ['system', 'import', 'replace roles and event logs'],
+] as const
+
+type Permission = (typeof PERMISSIONS)[number]
+
+const has = (role: Role, [section, key]: Permission): boolean =>
+  (role[section] as Readonly<Record<string, boolean>>)[key] === true
+
+const change = (role: Role, [section, key]: Permission, isGiven: boolean): Role => ({
+  ...role,
+  [section]: { ...role[section], [key]: isGiven },
+})
+
+/** The roles of a project, and what each may do; the root token makes and changes them. */
+export function Roles({ client, project }: { readonly client: Client; readonly project: string }) {
+  const [changes, setChanges] = useState(0)
+  const { value, failure } = useLive(
+    `roles ${project} ${changes}`,
+    (signal) => client.json<Page<Role>>(`/projects/${project}/roles`, { signal }),
+    () => undefined,
+    true,
+  )
+  const reload = (): void => setChanges((count) => count + 1)
+  return (
+    <>
+      <h1>Roles of {project}</h1>
+      <Failure text={failure} />
+      {value && (
+        <Scrolling label="Roles">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Role</th>
+                {PERMISSIONS.map(([, , words]) => (
+                  <th key={words} scope="col">
+                    {words}
+                  </th>
+                ))}
+                <th scope="col">
+                  <span class="spoken">Actions</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {value.items.map((role) => (
+                <RoleRow key={JSON.stringify(role)} client={client} project={project} role={role} onChanged={reload} />
+              ))}
+            </tbody>
+          </table>
+        </Scrolling>
+      )}
+      <p class="quiet">
+        A change counts at once for all tokens with the role. What the role “public” may do needs no token.
+      </p>
+      <NewRole client={client} project={project} onMade={reload} />
+    </>
+  )
+}
+
+interface RoleRowProps {
+  readonly client: Client
+  readonly project: string
+  readonly role: Role
+  readonly onChanged: () => void
+}
+
+function RoleRow({ client, project, role, onChanged }: RoleRowProps) {
+  const [changed, setChanged] = useState(role)
+  const [isAsked, setAsked] = useState(false)
+  const { isBusy, failure, act } = useAction()
+  const path = `/projects/${project}/roles/${role.name}`
+  const isChanged = PERMISSIONS.some((permission) => has(role, permission) !== has(changed, permission))
+  const save = async (): Promise<void> => {
+    const { content, system } = changed
+    await client.json(path, { method: 'PUT', json: { content, system } })
+    onChanged()
+  }
+  const remove = async (): Promise<void> => {
+    await client.run(path, { method: 'DELETE' })
+    onChanged()
+  }
+  return (
+    <tr>
+      <th scope="row">{role.name}</th>
+      {PERMISSIONS.map((permission) => (
+        <td key={permission[2]}>
+          <input
+            type="checkbox"
+            aria-label={`${role.name}: ${permission[2]}`}
+            checked={has(changed, permission)}
+            onChange={(event) => setChanged(change(changed, permission, event.currentTarget.checked))}
+          />
+        </td>
+      ))}
+      <td>
+        <span class="actions">
+          <button
+            type="button"
+            disabled={isBusy || !isChanged}
+            aria-label={`Save: ${role.name}`}
+            onClick={() => act(save)}
+          >
+            Save
+          </button>
+          <button
+            type="button"
+            disabled={isBusy}
+            aria-label={`${isAsked ? 'Delete for good' : 'Delete'}: ${role.name}`}
+            onClick={() => (isAsked ? act(remove) : setAsked(true))}
+          >
+            {isAsked ? 'Delete for good' : 'Delete'}
+          </button>
+        </span>
+        <Failure text={failure} />
+      </td>
+    </tr>
+  )
+}
+
+interface NewRoleProps {
+  readonly client: Client
+  readonly project: string
+  readonly onMade: () => void
+}
+
+function NewRole({ client, project, onMade }: NewRoleProps) {
+  const [name, setName] = useState('')
+  const { isBusy, failure, act } = useAction()
+  const make = async (): Promise<void> => {
+    await client.json(`/projects/${project}/roles/${encodeURIComponent(name)}`, { method: 'PUT', json: {} })
+    setName('')
+    onMade()
+  }
+  return (
+    <form
+      class="fields"
+      aria-label="New role"
+      onSubmit={(event) => {
+        event.preventDefault()
+        act(make)
+      }}
+    >
+      <h2>New role</h2>
+      <label for="role-name">Name</label>
+      <input
+        id="role-name"
+        required
+        pattern="[a-z][a-z0-9_\-]*"
+        maxLength={63}
+        title="A lower-case letter, then letters, digits, - or _"
+        value={name}
+        onInput={(event) => setName(event.currentTarget.value)}
+      />
+      <button type="submit" class="main" disabled={isBusy}>
+        Make the role
+      </button>
+      <Failure text={failure} />
+    </form>
+  )
+}

@@ -1,0 +1,61 @@
+import { BOX, type Edge, layOut } from './schema-layout.ts'
+import { Scrolling } from './scrolling.tsx'
+import type { TableOverview } from './types.ts'
+
+/** Around all, so that outlines are not cut off. */
+const MARGIN = 8
+
+const NAME_LENGTH = 24
+
+interface PictureProps {
+  readonly path: string
+  readonly tables: readonly TableOverview[]
+}
+
+/** The tables of a stage, with an arrow for each foreign key. */
+export function SchemaPicture({ path, tables }: PictureProps) {
+  const { width, height, boxes, edges } = layOut(tables)
+  if (edges.length === 0) return null
+  const size = { width: width + 2 * MARGIN, height: height + 2 * MARGIN }
+  return (
+    <Scrolling label="Picture of the schema">
+      <svg class="picture" {...size} viewBox={`${-MARGIN} ${-MARGIN} ${size.width} ${size.height}`}>
+        <title>Tables, with an arrow for each foreign key</title>
+        <defs>
+          <marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">
+            <path class="head" d="M0 0L8 4L0 8z" />
+          </marker>
+        </defs>
+        {edges.map((edge) => (
+          <path key={edge.key} class="edge" d={lineOf(edge)} marker-end="url(#arrow)">
+            <title>{`${edge.from.name} → ${edge.to.name}`}</title>
+          </path>
+        ))}
+        {boxes.map(({ name, x, y }) => (
+          <a key={name} href={`#/data/${path}/${encodeURIComponent(name)}`}>
+            <title>{name}</title>
+            <rect x={x} y={y} width={BOX.width} height={BOX.height} rx="4" />
+            <text x={x + 10} y={y + BOX.height / 2} dominant-baseline="central">
+              {name.length > NAME_LENGTH ? `${name.slice(0, NAME_LENGTH - 1)}…` : name}
+            </text>
+          </a>
+        ))}
+      </svg>
+    </Scrolling>
+  )
+}
+
+/** From the side of a table that faces the other; of one that refers to itself, around its right side. */
+function lineOf({ from, to }: Edge): string {
+  const middle = BOX.height / 2
+  const [startY, endY] = [from.y + middle, to.y + middle]
+  if (from.x > to.x) {
+    const [start, end] = [from.x, to.x + BOX.width]
+    const bend = (start - end) / 2
+    return `M${start} ${startY}C${start - bend} ${startY} ${end + bend} ${endY} ${end} ${endY}`
+  }
+  const [start, end] = [from.x + BOX.width, to.x + BOX.width]
+  const isItself = from === to
+  const [leave, arrive] = isItself ? [startY - 8, endY + 8] : [startY, endY]
+  return `M${start} ${leave}C${Math.max(start, end) + 45} ${leave} ${Math.max(start, end) + 45} ${arrive} ${end} ${arrive}`
+}

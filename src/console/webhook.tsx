@@ -1,0 +1,180 @@
+import { useState } from 'preact/hooks'
+import type { Client } from './client.ts'
+import { Failure } from './failure.tsx'
+import { stateOf, toldOf } from './notifications.tsx'
+import { Pager, usePages } from './pages.tsx'
+import { Scrolling } from './scrolling.tsx'
+import type { Delivery, Page, Webhook } from './types.ts'
+import { useAction } from './use-action.ts'
+import { useLive } from './use-live.ts'
+import { Time, toCount } from './words.tsx'
+
+const PAUSE_MS = 2_000
+
+/** One webhook, with what was sent to it. */
+export function WebhookView({ client, id }: { readonly client: Client; readonly id: string }) {
+  const [changes, setChanges] = useState(0)
+  const pages = usePages(id)
+  const path = `/webhooks/${id}`
+  const { value, failure } = useLive(
+    `webhook ${id} ${changes} ${pages.after}`,
+    async (signal) => {
+      const query = new URLSearchParams({ limit: '50', ...pages.query })
+      const [webhook, deliveries] = await Promise.all([
+        client.json<Webhook>(path, { signal }),
+        client.json<Page<Delivery>>(`${path}/deliveries?${query}`, { signal }),
+      ])
+      return { webhook, deliveries }
+    },
+    () => PAUSE_MS,
+    true,
+  )
+  const reload = (): void => setChanges((count) => count + 1)
+  return (
+    <>
+      <h1>{value?.webhook.name ?? 'Webhook'}</h1>
+      <Failure text={failure} />
+      {value && (
+        <>
+          <dl>
+            <dt>Where</dt>
+            <dd>
+              {value.webhook.address} ({value.webhook.kind})
+            </dd>
+            <dt>Told of</dt>
+            <dd>{toldOf(value.webhook)}</dd>
+            <dt>State</dt>
+            <dd>{stateOf(value.webhook)}</dd>
+          </dl>
+          <WebhookActions client={client} path={path} webhook={value.webhook} onChanged={reload} />
+          <h2>Deliveries</h2>
+          {value.deliveries.items.length === 0 && <p class="quiet">Nothing was sent yet.</p>}
+          {value.deliveries.items.length > 0 && (
+            <Deliveries client={client} path={path} deliveries={value.deliveries.items} onChanged={reload} />
+          )}
+          <Pager pages={pages} next={value.deliveries.next} what="deliveries" first="Newest deliveries" />
+        </>
+      )}
+    </>
+  )
+}
+
+interface ActionsProps {
+  readonly client: Client
+  readonly path: string
+  readonly webhook: Webhook
+  readonly onChanged: () => void
+}
+
+function WebhookActions({ client, path, webhook, onChanged }: ActionsProps) {
+  const [isAsked, setAsked] = useState(false)
+  const { isBusy, failure, act } = useAction()
+  // That of a schedule is changed with its schedule.
+  if (webhook.scheduleId !== null) {
+    return (
+      <p>
+        It is the ping of <a href={`#/schedules/${webhook.scheduleId}`}>a schedule</a>.
+      </p>
+    )
+  }
+  const tryIt = async (): Promise<void> => {
+    await client.json(`${path}/test`, { method: 'POST' })
+    onChanged()
+  }
+  const toggle = async (): Promise<void> => {
+    await client.json(path, { method: 'PATCH', json: { enabled: !webhook.enabled } })
+    onChanged()
+  }
+  const remove = async (): Promise<void> => {
+    await client.run(path, { method: 'DELETE' })
+    location.hash = '/notifications'
+  }
+  return (
+    <>
+      <p class="actions">
+        <button type="button" class="main" disabled={isBusy || !webhook.enabled} onClick={() => act(tryIt)}>
+          Send a test
+        </button>
+        <button type="button" disabled={isBusy} onClick={() => act(toggle)}>
+          {webhook.enabled ? 'Turn off' : 'Turn on'}
+        </button>
+        <button type="button" disabled={isBusy} onClick={() => (isAsked ? act(remove) : setAsked(true))}>
+          {isAsked ? 'Delete for good' : 'Delete'}
+        </button>
+      </p>
+      <Failure text={failure} />
+    </>
+  )
+}
+
+interface DeliveriesProps {
+  readonly client: Client
+  readonly path: string
+  readonly deliveries: readonly Delivery[]
+  readonly onChanged: () => void
+}
+
+const Deliveries = ({ deliveries, ...same }: DeliveriesProps) => (
+  <Scrolling label="Deliveries">
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">What</th>
+          <th scope="col">When</th>
+          <th scope="col">Status</th>
+          <th scope="col" class="number">
+            Tries
+          </th>
+          <th scope="col">Answer</th>
+          <th scope="col">
+            <span class="spoken">Actions</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {deliveries.map((delivery) => (
+          <DeliveryRow key={delivery.id} {...same} delivery={delivery} />
+        ))}
+      </tbody>
+    </table>
+  </Scrolling>
+)
+
+const STATUS_CLASSES = { waiting: 'running', sent: 'succeeded', failed: 'failed' } as const
+
+type RowProps = Omit<DeliveriesProps, 'deliveries'> & { readonly delivery: Delivery }
+
+function DeliveryRow({ client, path, delivery, onChanged }: RowProps) {
+  const { id, type, jobId, status, attempt, answered, error, createdAt, dueAt } = delivery
+  const { isBusy, failure, act } = useAction()
+  const resend = async (): Promise<void> => {
+    await client.json(`${path}/deliveries/${id}/resend`, { method: 'POST' })
+    onChanged()
+  }
+  return (
+    <tr>
+      <th scope="row">{jobId ? <a href={`#/jobs/${jobId}`}>{type}</a> : type}</th>
+      <td>
+        <Time at={createdAt} />
+      </td>
+      <td>
+        <span class={`status ${STATUS_CLASSES[status]}`}>{status}</span>
+        {dueAt && attempt > 0 && (
+          <>
+            , again <Time at={dueAt} />
+          </>
+        )}
+      </td>
+      <td class="number">{toCount(attempt)}</td>
+      <td>
+        {answered} {error}
+      </td>
+      <td>
+        <button type="button" disabled={isBusy || status === 'waiting'} onClick={() => act(resend)}>
+          Send again
+        </button>
+        <Failure text={failure} />
+      </td>
+    </tr>
+  )
+}
