@@ -34,8 +34,8 @@ const QUICK_SIZES = [100_000]
 /** The claims about the memory that jobs take are for this many rows. */
 const JOB_ROWS = 3_000_000
 /** Those that share a PostgreSQL and its rows. */
-const SHARING_PARTS = ['time', 'content', 'beside', 'writes', 'jobs', 'memory']
-const PARTS = [...SHARING_PARTS, 'job-memory', 'import', 'waits', 'attached', 'database', 'scaling', 'year']
+const SHARING_PARTS = ['time', 'content', 'beside', 'jobs', 'memory']
+const PARTS = [...SHARING_PARTS, 'writes', 'job-memory', 'import', 'waits', 'attached', 'database', 'scaling', 'year']
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -61,10 +61,16 @@ if (SHARING_PARTS.some((part) => parts.has(part))) {
     if (parts.has('time')) measurements.push(...(await measureExportTime(bench, first)))
     if (parts.has('content')) measurements.push(...(await measureContent(bench, first)))
     if (parts.has('beside')) measurements.push(...(await measureContentBesideExport(bench)))
-    if (parts.has('writes')) measurements.push(...(await measureWriteCost(bench)))
     if (parts.has('jobs')) measurements.push(...(await measureJobThroughput(bench)))
     if (parts.has('memory')) measurements.push(...(await measureExportMemory(bench, sizes)))
   })
+}
+if (parts.has('writes')) {
+  const measure = async (bench: BenchRun): Promise<Measurement[]> => {
+    await bench.table.fill(first)
+    return measureWriteCost(bench)
+  }
+  measurements.push(...(await withBench('as initdb leaves them', measure)))
 }
 if (parts.has('job-memory')) {
   const rows = values.rows === undefined && !values.quick ? JOB_ROWS : (sizes.at(-1) ?? 0)

@@ -220,6 +220,81 @@ test('two transactions that write to the same stages in opposite orders both com
   expect(draft).toEqual(live)
 })
 
+test('what is written first within a savepoint is left out as little as what follows', async () => {
+  const slug = await makeShop()
+  await asLogin(slug, (client) =>
+    client.query(`
+      BEGIN; SAVEPOINT s; INSERT INTO item VALUES (1); INSERT INTO item VALUES (2); RELEASE s; INSERT INTO item VALUES (3);
+      SAVEPOINT s; INSERT INTO item VALUES (4); ROLLBACK TO s; INSERT INTO item VALUES (5); COMMIT`),
+  )
+  const events = await eventsOf(slug)
+  expect(events.map(({ rows }) => rows)).toEqual([1, 2, 3, 5].map((id) => [{ id, name: null }]))
+  expect(await reference(slug)).toBe(events.at(-1)?.id)
+})
+
+test('a transaction that says what it likes of its own events leaves none of them out', async () => {
+  const slug = await makeShop()
+  const stage = await stageId(slug)
+  await asLogin(slug, async (client) => {
+    const set = (value: string): string => `SELECT set_config('wharf.opened', '${value}', true)`
+    await client.query('INSERT INTO item VALUES (1)')
+    const [{ id } = { id: '' }] = await wharf.database.query<{ id: string }>(
+      'SELECT max(transaction_id)::text AS id FROM system.event WHERE stage_id = $1',
+      [stage],
+    )
+    // As if this belonged to the transaction before.
+    await client.query(`BEGIN; ${set(`${stage} ${id},`)}; INSERT INTO item VALUES (2); COMMIT`)
+    await client.query(`SET wharf.opened = '${stage} ${id},'; INSERT INTO item VALUES (3); RESET wharf.opened`)
+    // As if this were the first.
+    await client.query(`BEGIN; INSERT INTO item VALUES (4); ${set('')}; INSERT INTO item VALUES (5); COMMIT`)
+    await client.query(`BEGIN; INSERT INTO item VALUES (6); RESET wharf.opened; INSERT INTO item VALUES (7); COMMIT`)
+    for (const forged of [`${stage} ,`, `${stage}`, `${stage} 1`, ',,,', 'x y,z', `${stage} -1,${stage} 1,`]) {
+      await client.query(`BEGIN; ${set(forged)}; INSERT INTO item VALUES (8); DELETE FROM item WHERE id = 8; COMMIT`)
+    }
+    const tooLong = client.query(`BEGIN; ${set(`${stage} ${'9'.repeat(30)},`)}; INSERT INTO item VALUES (9); COMMIT`)
+    await expect(tooLong).rejects.toMatchObject({ code: '22003' })
+    await client.query('ROLLBACK')
+    const before = await reference(slug)
+    // As if what has its place already did not have it yet.
+    await client.query(`BEGIN; INSERT INTO item VALUES (10); SELECT set_config('test.opened', current_setting('wharf.opened'), true);
+      SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED; SELECT set_config('wharf.opened', current_setting('test.opened'), true);
+      INSERT INTO item VALUES (11); COMMIT`)
+    expect(await reference(slug)).not.toBe(before)
+    await client.query('INSERT INTO item VALUES (12)')
+  })
+  const events = await eventsOf(slug)
+  const ids = events.map(({ rows }) => (rows as { id: number }[])[0]?.id)
+  expect(ids.filter((id) => id !== 8)).toEqual([1, 2, 3, 4, 5, 6, 7, 10, 11, 12])
+  expect(ids.filter((id) => id === 8)).toHaveLength(12)
+  expect(await reference(slug)).toBe(events.at(-1)?.id)
+})
+
+test("a transaction that names another project's stage as one of its own does not hold it", async () => {
+  const [victim, other] = [await makeShop(), await makeShop()]
+  const [victimStage, otherStage] = [await stageId(victim), await stageId(other)]
+  await asLogin(other, async (client) => {
+    await client.query(`BEGIN; INSERT INTO item VALUES (1)`)
+    await client.query(`SELECT set_config('wharf.opened', '${victimStage} 1,${otherStage} 1,', true)`)
+    await client.query('SET CONSTRAINTS ALL IMMEDIATE')
+    await asLogin(victim, (writer) => writer.query(`SET lock_timeout = '5s'; INSERT INTO item VALUES (1)`))
+    await client.query('COMMIT')
+  })
+  expect(await logged(victim)).toHaveLength(1)
+  expect(await logged(other)).toHaveLength(1)
+})
+
+test('a transaction whose snapshot is older than an import, and that writes after it, fails', async () => {
+  const slug = await makeShop()
+  const archive = await exportOf(wharf.root, slug)
+  await asLogin(slug, async (client) => {
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1')
+    expect((await sendArchive(wharf.root, archive)).status).toBe(200)
+    const writing = client.query('INSERT INTO item VALUES (1); COMMIT')
+    await expect(writing).rejects.toMatchObject({ code: '40001' })
+    await client.query('ROLLBACK')
+  })
+})
+
 test('what schema:apply makes, or finds without its triggers, is logged from then on, and moves the reference', async () => {
   const slug = await makeShop()
   const before = await reference(slug)
