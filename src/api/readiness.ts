@@ -22,29 +22,42 @@ export function readinessOf({ control, assertDatabaseReady, queue }: Container):
   }
 }
 
-/** Looks at everything at once, and logs why something failed. @returns what failed, by name. */
-export async function runChecks(
+/**
+ * Looks at everything at once. Why something fails is logged when it begins, and when it is over: balancers ask every second
+ * or so.
+ *
+ * @returns what failed, by name.
+ */
+export function createChecks(
   checks: ReadinessChecks,
-  log: Logger,
   level: 'warn' | 'debug' = 'warn',
-): Promise<ReadonlyMap<string, Fault>> {
-  const run = async (entry: [string, ReadinessCheck]) =>
-    [entry[0], await runCheck(entry, (fields) => log[level](fields, 'not ready'))] as const
-  const faults = await Promise.all(Object.entries(checks).map(run))
-  return new Map(faults.flatMap(([name, fault]) => (fault ? [[name, fault] as const] : [])))
+): (log: Logger) => Promise<ReadonlyMap<string, Fault>> {
+  const failing = new Set<string>()
+  const run = async ([name, check]: [string, ReadinessCheck], log: Logger): Promise<readonly [string, Fault][]> => {
+    const error = await failureOf(check)
+    if (error === undefined) {
+      if (failing.delete(name) && level === 'warn') log.info({ check: name }, 'ready again')
+      return []
+    }
+    log[failing.has(name) ? 'debug' : level]({ err: error, check: name }, 'not ready')
+    failing.add(name)
+    return [
+      [name, { detail: `${name} ${isAppError(error, 'DATABASE_READ_ONLY') ? 'takes no writes' : 'does not answer'}` }],
+    ]
+  }
+  return async (log) => {
+    const found = await Promise.all(Object.entries(checks).map((entry) => run(entry, log)))
+    return new Map(found.flat())
+  }
 }
 
-async function runCheck(
-  [name, check]: [string, ReadinessCheck],
-  say: (fields: object) => void,
-): Promise<Fault | undefined> {
+async function failureOf(check: ReadinessCheck): Promise<Error | undefined> {
   try {
     await within(CHECK_MS, check(AbortSignal.timeout(CHECK_MS)), () => {
       throw new Error(`no answer within ${CHECK_MS} ms`)
     })
     return undefined
   } catch (error) {
-    say({ err: error, check: name })
-    return { detail: `${name} ${isAppError(error, 'DATABASE_READ_ONLY') ? 'takes no writes' : 'does not answer'}` }
+    return error instanceof Error ? error : new Error(String(error))
   }
 }

@@ -46,6 +46,8 @@ const DAMAGE = 'PostgreSQL said, in a request, that its data or its disk is dama
 function logFailure({ log }: Exchange, failure: unknown, status: number): void {
   if (!(failure instanceof AppError)) log.error({ err: failure }, 'request failed unexpectedly')
   else if (reportsDamage(failure)) log.error({ err: failure, code: failure.code }, DAMAGE)
+  // Why it is not ready has been logged once, and is asked for again and again.
+  else if (failure.code === 'NOT_READY') log.debug({ err: failure, code: failure.code }, 'request failed')
   else if (status >= 500) log.warn({ err: failure, code: failure.code }, 'request failed')
 }
 

@@ -561,7 +561,7 @@ test('says ready while everything it depends on answers, and what does not other
   const database = async (): Promise<void> => {
     if (!reachable) throw new Error(SECRET)
   }
-  const { client } = await start({ checks: { database } })
+  const { client, lines } = await start({ checks: { database } })
   const anonymous = client.withToken(undefined)
   expect(await anonymous.get('/readyz')).toMatchObject({ status: 200, json: { status: 'ready' } })
   reachable = false
@@ -569,6 +569,16 @@ test('says ready while everything it depends on answers, and what does not other
   expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': '5' } })
   expect(answer.json).toMatchObject({ errors: [{ detail: 'database does not answer' }] })
   expect(answer.text).not.toContain('inner.host')
+  // However often it is asked, that is logged when it begins, and when it is over.
+  await anonymous.get('/readyz')
+  reachable = true
+  await anonymous.get('/readyz')
+  await anonymous.get('/readyz')
+  const said = lines.filter(({ level, msg }) => Number(level) >= 30 && msg !== 'request')
+  expect(said.map(({ msg, check }) => [msg, check])).toEqual([
+    ['not ready', 'database'],
+    ['ready again', 'database'],
+  ])
 })
 
 test('describes every call, body, parameter and failure', async () => {

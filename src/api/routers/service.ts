@@ -5,7 +5,7 @@ import { bytes, json } from '../answer.ts'
 import { DOCS_PAGE_POLICY, renderDocsPage } from '../docs-page.ts'
 import type { Metrics } from '../metrics.ts'
 import { createOpenApiDocument } from '../openapi.ts'
-import { type ReadinessChecks, runChecks } from '../readiness.ts'
+import { createChecks, type ReadinessChecks } from '../readiness.ts'
 import { type AnyRouteSpec, type BoundRoute, routesUnder } from '../route.ts'
 
 const route = routesUnder('service')
@@ -96,6 +96,9 @@ export function createServiceRoutes({
       version,
     ),
   )
+  const check = createChecks(checks)
+  // The queue says by itself, once, that it has trouble.
+  const checkForJobs = createChecks(checksOfJobs, 'debug')
   const describeAsJson = once(() => JSON.stringify(describe()))
   const describeAsPage = once(() => renderDocsPage(describe()))
   return [
@@ -109,8 +112,7 @@ export function createServiceRoutes({
       return { status: 200, body: { status: 'ok' }, headers: { 'wharf-proof': proof } }
     }),
     getReadiness.handle(async ({ log }) => {
-      // The queue says by itself, once, that it has trouble.
-      const [failed, unavailable] = await Promise.all([runChecks(checks, log), runChecks(checksOfJobs, log, 'debug')])
+      const [failed, unavailable] = await Promise.all([check(log), checkForJobs(log)])
       if (failed.size > 0) throw notReady([...failed.values()])
       return { status: 200, body: { status: 'ready', unavailable: [...unavailable.keys()] } }
     }),

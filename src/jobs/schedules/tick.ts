@@ -3,6 +3,7 @@ import { databaseFailure } from '../../database/sqlstate-meanings.ts'
 import { type Repeating, repeat } from '../../lib/repeat.ts'
 import type { SubmitServices } from '../submit.ts'
 import type { JobTimings } from '../timings.ts'
+import { bringForward, CORRECTION_MS } from './bring-forward.ts'
 import { fireDue } from './fire.ts'
 import { settleRuns } from './settle.ts'
 
@@ -12,8 +13,12 @@ import { settleRuns } from './settle.ts'
  */
 export function startSchedules(services: SubmitServices & { readonly jobTimings: JobTimings }): Repeating {
   const { control, logger, jobTimings } = services
+  let lastMs = Number.POSITIVE_INFINITY
   const tick = async (): Promise<void> => {
     const now = await readClock(control.prisma)
+    // Once at the start, and whenever the clock was put back.
+    if (now.getTime() < lastMs - CORRECTION_MS) await bringForward(services, now)
+    lastMs = now.getTime()
     await settleRuns(services, now)
     await fireDue(services, now)
   }

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { fireDue } from '../../../src/jobs/schedules/fire.ts'
+import { startSchedules } from '../../../src/jobs/schedules/tick.ts'
+import { JOB_TIMINGS } from '../../../src/jobs/timings.ts'
 import { eventually } from '../../support/eventually.ts'
 import { jobOf, untilEnded } from '../../support/jobs/jobs.ts'
 import { afterDue, askSchedule, type SeenSchedule, scheduleOf, showSchedule } from '../../support/jobs/schedules.ts'
@@ -258,6 +260,18 @@ test('a process looks by itself, and works on what is due', async () => {
   } finally {
     await worker.close()
   }
+})
+
+test('a schedule that ran while the clock was ahead runs when its cron says, once it is right again', async () => {
+  const schedule = await makeSchedule(wharf.root, 'shop', { cron: '@daily' })
+  const soon = await makeSchedule(wharf.root, 'shop', { cron: '@yearly' })
+  await wharf.database.query(`UPDATE control.schedule SET next_run_at = now() + interval '400 days' WHERE id = $1`, [
+    schedule.id,
+  ])
+  const looking = startSchedules({ ...wharf.container, jobTimings: { ...JOB_TIMINGS, scheduleMs: 100 } })
+  onTestFinished(() => looking.stop())
+  await eventually(async () => (await showSchedule(wharf.root, schedule)).nextRunAt).toBe(schedule.nextRunAt)
+  expect((await showSchedule(wharf.root, soon)).nextRunAt).toBe(soon.nextRunAt)
 })
 
 test('what a token may not do any more, its schedule may not either, and its run says so', async () => {
