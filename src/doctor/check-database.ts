@@ -154,10 +154,17 @@ async function checkContents(control: Database, target: DatabaseToCheck): Promis
 
 /** Whether the last backup is not older than the one that is due should let it be. */
 async function checkBackups({ prisma }: Database, { config }: DatabaseToCheck): Promise<Said> {
+  const { recoveredFrom } = await prisma.installation.findFirstOrThrow()
+  if (recoveredFrom !== null) {
+    return fault(
+      `a recovery from ${recoveredFrom} has not ended: run "wharf recover" again, with --backup and this name`,
+    )
+  }
   if (config.backupKey === undefined) return skipped('set WHARF_BACKUP_KEY to have backups of Wharf itself')
-  const last = await findLastBackup(prisma)
+  const now = await readClock(prisma)
+  const last = await findLastBackup(prisma, { until: now })
   if (!last) return warning('there is none yet: workers with WHARF_BACKUP_KEY write one, and so does "wharf backup"')
-  const age = (await readClock(prisma)).getTime() - last.beganAt.getTime()
+  const age = now.getTime() - last.beganAt.getTime()
   const said = `the last one is of ${last.beganAt.toISOString()}`
   const [due, after] = nextRuns({ cron: config.backupCron, timezone: 'UTC' }, last.beganAt, 2)
   if (!due || !after || age < after.getTime() - last.beganAt.getTime()) return ok(said)

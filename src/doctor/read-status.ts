@@ -3,6 +3,7 @@ import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import { type RunSummary, summariseRuns } from '../jobs/schedules/runs.ts'
 import { findProcesses, type ServiceProcess } from '../processes/signs-of-life.ts'
+import { findLackingLogins } from '../projects/restore-logins.ts'
 import { checkRedis } from './check-redis.ts'
 
 /** A schedule, and how its runs went. Times are ISO 8601. */
@@ -68,7 +69,17 @@ export async function readStatus(control: Database, config: Config, version: str
       lastAt: toTime((await findLastBackup(control.prisma))?.beganAt),
     },
   }
-  return { ...status, problems: problemsOf(status) }
+  return { ...status, problems: [...(await readFaults(control)), ...problemsOf(status)] }
+}
+
+/** What keeps the installation, or projects of it, from being used. */
+async function readFaults({ prisma }: Database): Promise<readonly string[]> {
+  const { recoveredFrom } = await prisma.installation.findFirstOrThrow()
+  // What it lacks is still to be made.
+  if (recoveredFrom !== null)
+    return [`a recovery has not ended: run "wharf recover" again, with --backup ${recoveredFrom}`]
+  const slugs = (await findLackingLogins(prisma)).map(({ slug }) => slug)
+  return slugs.length === 0 ? [] : [`projects cannot be used: ${slugs.join(', ')}; wharf doctor says what they lack`]
 }
 
 async function readDatabase({ prisma }: Database): Promise<Status['database']> {

@@ -155,6 +155,14 @@ test('a secret key that was lost is not made anew', async () => {
   expect(await readdir(dataDir)).not.toContain('secret-key')
 })
 
+test('a recovery that has not ended', async () => {
+  await until(
+    `UPDATE control.installation SET recovered_from = 'backup-of-yesterday'`,
+    'UPDATE control.installation SET recovered_from = NULL',
+  )
+  await expectFault('backup of Wharf itself', 'a recovery from backup-of-yesterday has not ended')
+})
+
 test('a login of a project that is missing', async () => {
   await until(`ALTER ROLE ${login} RENAME TO ${login}_away`, `ALTER ROLE ${login}_away RENAME TO ${login}`)
   await expectFault('logins of projects', 'projects cannot be used: shop (its login is missing)')

@@ -97,6 +97,31 @@ test('a schedule whose last run failed is a problem', () =>
     },
   ))
 
+test('a project that cannot be used is a problem, and so is a recovery that has not ended', async () => {
+  await having(
+    `UPDATE control.project SET login = login || '_gone'`,
+    `UPDATE control.project SET login = replace(login, '_gone', '')`,
+    async () => {
+      const { code, stdout } = await status(['--json'])
+      expect(JSON.parse(stdout).problems).toEqual([
+        expect.stringMatching(/^projects cannot be used: \S+; wharf doctor/),
+      ])
+      expect(code).toBe(1)
+    },
+  )
+  await having(
+    `UPDATE control.installation SET recovered_from = 'backup-of-yesterday'`,
+    'UPDATE control.installation SET recovered_from = NULL',
+    async () => {
+      const { code, stdout } = await status([])
+      expect(stdout).toContain(
+        '- a recovery has not ended: run "wharf recover" again, with --backup backup-of-yesterday',
+      )
+      expect(code).toBe(1)
+    },
+  )
+})
+
 test('a backup that is to be written and never was is a problem', async () => {
   const { code, stdout } = await status([], { WHARF_BACKUP_KEY: 'a key of the operator of the tests' })
   expect(stdout).toContain('- there is no backup of Wharf itself yet')
