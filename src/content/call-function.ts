@@ -5,8 +5,16 @@ import { type AppError, invalidRequest, MethodNotAllowed, RangeNotSatisfiable } 
 import type { SeenVersion } from '../events/reference-sql.ts'
 import type { ContentAnswer } from './answer.ts'
 import { consistentRead, isStructureFailure, type Source, untilConsistent } from './consistent-read.ts'
-import type { Form, Preferences, RowRange } from './preferences.ts'
-import { type CallPlan, type CatalogFunction, type FunctionCall, planCall, type ReadRow } from './query/index.ts'
+import type { Preferences, RowRange } from './preferences.ts'
+import {
+  type CallForm,
+  type CallPlan,
+  type CallRow,
+  type CatalogFunction,
+  type FunctionCall,
+  planCall,
+  type ReadRow,
+} from './query/index.ts'
 import { contentRangeOf, notOneRow, type ReadingServices } from './read-rows.ts'
 import { inStageTransaction } from './stage-transaction.ts'
 import { statementFailure } from './statement-failure.ts'
@@ -15,7 +23,8 @@ import { assertAtMost, causedEvent, enter } from './write-rows.ts'
 /** A call of a function, and what the answer shall show of its result. */
 export interface CallQuery {
   readonly call: FunctionCall
-  readonly form: Form
+  /** In which forms the client takes it, the one that it likes best first. */
+  readonly forms: readonly CallForm[]
   /** Whether all results are counted. */
   readonly count: boolean
   readonly range: RowRange | undefined
@@ -47,13 +56,12 @@ export interface Called {
  */
 export function planFunction(
   { pool, stage, version, extensionSchemas, reference }: Omit<Source, 'toSeen'>,
-  { call, form, count, range }: CallQuery,
+  { call, forms, count, range }: CallQuery,
   { catalogs, limits: { timeoutMs, maxRows } }: ReadingServices,
 ): Promise<CallPlan> {
   const { id: stageId, schemaName } = stage
   const at = { pool, stageId, schemaName, extensionSchemas, structure: version.structure, timeoutMs }
-  const { format, stripNulls } = form
-  const options = { format, stripNulls, count, maxRows, ...(range && { range }), reference }
+  const options = { forms, count, maxRows, ...(range && { range }), reference }
   return catalogs.plan(at, (catalog) => planCall(catalog, call, options))
 }
 
@@ -72,7 +80,7 @@ export async function readFunction(source: Source, query: CallQuery, services: R
     const isSame = now.structure === version.structure && now.generation === found.seen.generation
     return isSame ? found : { ...found, seen: { ...found.seen, in_place: false } }
   })
-  const answer = toAnswer(plan, row, query, services)
+  const answer = toAnswer(plan, row, services)
   const { unseen } = plan
   return { answer: answer && { ...answer, reference: unseen ? randomUUID() : seen.reference }, unseen }
 }
@@ -125,7 +133,7 @@ export const callFunction = (source: Source, query: CallQuery, services: Reading
       if (before.structure !== version.structure) return undefined
       const row = await callOnce<SeenVersion>(client, plan)
       assertFew(plan, row, query)
-      const answer = toAnswer(plan, row, query, services)
+      const answer = toAnswer(plan, row, services)
       const reference = await causedEvent(client, stage.id, before.reference, rereadVersion)
       return { answer, reference: rollsBack ? undefined : reference }
     }).catch((error: unknown) => {
@@ -137,27 +145,26 @@ export const callFunction = (source: Source, query: CallQuery, services: Reading
 /** Whether a failure is one of the calling statement, and not of what the function does. */
 const isOutside = (error: unknown): boolean => error instanceof pg.DatabaseError && error.where === undefined
 
-async function callOnce<Beside>(client: pg.PoolClient, { statement }: CallPlan): Promise<Beside & ReadRow> {
-  const { rows } = await client.query<Beside & ReadRow>(statement.text, [...statement.values])
+async function callOnce<Beside>(client: pg.PoolClient, { statement }: CallPlan): Promise<Beside & CallRow> {
+  const { rows } = await client.query<Beside & CallRow>(statement.text, [...statement.values])
   const [row] = rows
   if (!row) throw new Error('a call gave no row')
   return row
 }
 
 /** As many rows as a call gives are those that it may have written: only of a set can it be said how many. */
-function assertFew({ called }: CallPlan, row: ReadRow, { preferences }: CallQuery): void {
+function assertFew({ called }: CallPlan, row: CallRow, { preferences }: CallQuery): void {
   const most = preferences['max-affected']
   if (most === undefined) return
   if (!called.set) {
     throw invalidRequest(`the function "${called.name}" returns no set of rows, so max-affected says nothing about it`)
   }
-  assertAtMost(Number(row.rows), most)
+  assertAtMost(Number(row.results), most)
 }
 
 function toAnswer(
-  { called, offset }: CallPlan,
+  { called, form, offset }: CallPlan,
   row: ReadRow,
-  { form }: CallQuery,
   { limits: { maxBytes } }: ReadingServices,
 ): Called['answer'] {
   if (called.result.kind === 'nothing') return undefined
@@ -167,7 +174,7 @@ function toAnswer(
   if (total !== null && offset > 0 && offset > total) {
     throw new RangeNotSatisfiable(`the results asked for begin at ${offset}, and there are ${total}`, `*/${total}`)
   }
-  const body = Buffer.from(row.body ?? '')
+  const body = Buffer.from(row.body ?? '', form.raw === 'bytea' ? 'hex' : 'utf8')
   if (body.byteLength > maxBytes) {
     const given = `the answer would have ${body.byteLength} bytes, and at most ${maxBytes} are sent at once`
     throw invalidRequest(`${given}; ask for fewer results with "limit"`)

@@ -1,7 +1,7 @@
 import { invalidRequest, notAcceptable, RangeNotSatisfiable } from '../errors.ts'
 import { splitPreferences } from '../lib/preferences.ts'
 import { weightedList } from '../lib/weighted-list.ts'
-import type { ContentFormat, CountKind } from './query/index.ts'
+import type { CallForm, ContentFormat, CountKind, RawType } from './query/index.ts'
 
 /** How an answer shall look, as the header `Accept` has it. */
 export interface Form {
@@ -41,12 +41,49 @@ export const ROW_TYPES = [
  */
 export function formFor(accept: string | undefined): Form {
   if (accept === undefined || accept === '*/*' || accept === 'application/json') return JSON_FORM
-  const [best] = weightedList(accept)
-    .filter(({ name, weight }) => FORMATS.has(name) && weight > 0)
+  const [best] = formsIn(accept)
+  if (!best) throw notAcceptable(ROW_TYPES)
+  return best
+}
+
+/** The media types in which one value can be had as it is, with PostgreSQL's type of it. */
+const RAW_TYPES: ReadonlyMap<string, RawType> = new Map([
+  ['text/plain', 'text'],
+  ['text/xml', 'xml'],
+  ['application/octet-stream', 'bytea'],
+])
+
+/** The media types in which the result of a function can be had. */
+export const RESULT_TYPES = [...ROW_TYPES, 'text/plain', 'text/xml', 'application/octet-stream'] as const
+
+/**
+ * The forms in which a client takes the result of a function, the one that it likes best first.
+ *
+ * @throws {AppError} NOT_ACCEPTABLE
+ */
+export function callFormsFor(accept: string | undefined): readonly CallForm[] {
+  if (accept === undefined || accept === '*/*' || accept === 'application/json') return [JSON_FORM]
+  const forms = formsIn(accept, RAW_TYPES)
+  if (forms.length === 0) throw notAcceptable(RESULT_TYPES)
+  return forms
+}
+
+const NO_RAW_TYPES: ReadonlyMap<string, RawType> = new Map()
+
+const formsIn = (accept: string, rawTypes = NO_RAW_TYPES): readonly CallForm[] =>
+  weightedList(accept)
+    .filter(({ name, weight }) => (FORMATS.has(name) || rawTypes.has(name)) && weight > 0)
     .toSorted((a, b) => b.weight - a.weight)
-  const format = best && FORMATS.get(best.name)
-  if (!best || !format) throw notAcceptable(ROW_TYPES)
-  const stripNulls = best.parameters.includes('nulls=stripped') && format !== 'csv'
+    .map(({ name, parameters }) => {
+      const raw = rawTypes.get(name)
+      if (raw !== undefined) return { format: 'json', stripNulls: false, contentType: contentTypeOf(name), raw }
+      return rowForm(FORMATS.get(name) ?? 'json', parameters.includes('nulls=stripped'))
+    })
+
+const contentTypeOf = (name: string): string => (name.startsWith('text/') ? `${name}; charset=utf-8` : name)
+
+function rowForm(format: ContentFormat, strips: boolean): Form {
+  const stripNulls = strips && format !== 'csv'
   if (format === 'csv') return { format, stripNulls, contentType: 'text/csv; charset=utf-8' }
   const type = format === 'object' ? 'application/vnd.pgrst.object+json' : 'application/json'
   return {

@@ -118,6 +118,28 @@ describe('what a function returns', () => {
     expect((await get('albums?id=eq.4', stripped)).text).toBe('[{"id":4,"title":"Salt","artist_id":2}]')
   })
 
+  test('one value is given as it is where the client asks for its type, and not where it is of another', async () => {
+    const plain = { accept: 'text/plain' }
+    expect(await get('as_page', plain)).toMatchObject({
+      status: 200,
+      text: 'as it is',
+      headers: { 'content-type': 'text/plain; charset=utf-8' },
+    })
+    expect(await get('no_text', plain)).toMatchObject({ status: 200, text: '' })
+    const xml = { 'content-type': 'text/xml', accept: 'text/xml' }
+    expect((await wharf.root.post(`${RPC}/as_xml`, { body: '<a>b</a>', headers: xml })).text).toBe('<a>b</a>')
+    expect((await wharf.root.post(`${RPC}/as_xml`, { body: '<', headers: xml })).status).toBe(400)
+    const bytes = Uint8Array.of(0, 137, 255, 10)
+    const octets = { 'content-type': 'application/octet-stream', accept: 'application/octet-stream' }
+    const given = await wharf.root.post(`${RPC}/as_bytes`, { body: bytes, headers: octets })
+    expect([...given.bytes]).toEqual([...bytes])
+    for (const call of ['numbers', 'albums', 'counted?upto=1', 'stable_nothing', 'origin']) {
+      expect((await get(call, plain)).status, call).toBe(406)
+    }
+    expect((await get('numbers', { accept: 'text/plain, application/json;q=0.5' })).json).toEqual([1, 2, 3])
+    expect((await wharf.root.get('/content/shop/live/album', { headers: plain })).status).toBe(406)
+  })
+
   test('values have no columns to be selected, filtered or ordered by', async () => {
     for (const query of ['select=a', 'order=a', 'a=eq.1']) {
       expect(await post(`numbers?${query}`)).toMatchObject({ status: 400 })
@@ -340,10 +362,27 @@ describe('functions that write', () => {
     expect((await post('call_count')).headers).not.toHaveProperty('x-service-ref')
   })
 
+  test('are undone where more rows come of them than may be written, be they shown or not', async () => {
+    const few = { prefer: 'max-affected=2' }
+    for (const query of ['', '?limit=1', '?n=eq.501', '?select=n&limit=0']) {
+      expect(await post(`visits${query}`, { first: 501, last: 503 }, few), query).toMatchObject({ status: 400 })
+    }
+    expect((await wharf.root.get('/content/shop/live/visit?n=gt.500')).json).toEqual([])
+    expect(await post('visits?limit=1', { first: 501, last: 502 }, few)).toMatchObject({ status: 200 })
+    expect(await post('forget', {}, few)).toMatchObject({ status: 400 })
+  })
+
+  test('are taken back where that is preferred, and answered as if they were not', async () => {
+    const answer = await post('visits?select=n', { first: 601, last: 601 }, { prefer: 'tx=rollback' })
+    expect(answer).toMatchObject({ status: 200, json: [{ n: 601 }], headers: { 'preference-applied': 'tx=rollback' } })
+    expect(answer.headers).not.toHaveProperty('x-service-ref')
+    expect((await wharf.root.get('/content/shop/live/visit?n=eq.601')).json).toEqual([])
+  })
+
   test('are undone where the answer cannot be what was asked for', async () => {
     const one = { accept: 'application/vnd.pgrst.object+json' }
     expect(await post('visits', { first: 401, last: 402 }, one)).toMatchObject({ status: 406 })
-    expect((await wharf.root.get('/content/shop/live/visit?n=gt.400')).json).toEqual([])
+    expect((await wharf.root.get('/content/shop/live/visit?n=in.(401,402)')).json).toEqual([])
   })
 })
 

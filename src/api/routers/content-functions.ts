@@ -3,9 +3,9 @@ import type { Container } from '../../container.ts'
 import type { ContentAccess } from '../../content/admission.ts'
 import type { CallQuery } from '../../content/call-function.ts'
 import type { ReadRequest } from '../../content/kept-answers.ts'
-import { appliedOf, formFor, preferencesOf, ROW_TYPES, rangeOf } from '../../content/preferences.ts'
+import { appliedOf, callFormsFor, preferencesOf, RESULT_TYPES, rangeOf } from '../../content/preferences.ts'
 import { profileOf } from '../../content/profile.ts'
-import type { CallBody } from '../../content/query/index.ts'
+import type { CallBody, CallForm } from '../../content/query/index.ts'
 import { slug } from '../../contract/fields.ts'
 import { takesGzip } from '../../lib/weighted-list.ts'
 import type { Caller } from '../../projects/access.ts'
@@ -58,8 +58,8 @@ const readFunction = route('GET /content/{project}/{stage}/rpc/{function}', {
     'A parameter whose value is no filter is the argument of its name. What the function returns is filtered, selected, embedded and ordered like the rows of a table (docs/content.md).',
   dialect: { query: readQuery, headers: readHeaders },
   answers: {
-    200: bytes(ROW_TYPES, 'What the function returned.', READ_HEADERS, resultSchema),
-    206: bytes(ROW_TYPES, 'Some of it.', READ_HEADERS, resultSchema),
+    200: bytes(RESULT_TYPES, 'What the function returned.', READ_HEADERS, resultSchema),
+    206: bytes(RESULT_TYPES, 'Some of it.', READ_HEADERS, resultSchema),
     204: empty('The function returns nothing.', VALIDATORS),
     304: empty('The client has the current version; of functions that are IMMUTABLE.', VALIDATORS),
   },
@@ -87,8 +87,8 @@ const callFunction = route('POST /content/{project}/{stage}/rpc/{function}', {
     isOptional: true,
   }),
   answers: {
-    200: bytes(ROW_TYPES, 'What the function returned.', CALL_HEADERS, resultSchema),
-    206: bytes(ROW_TYPES, 'Some of it.', CALL_HEADERS, resultSchema),
+    200: bytes(RESULT_TYPES, 'What the function returned.', CALL_HEADERS, resultSchema),
+    206: bytes(RESULT_TYPES, 'Some of it.', CALL_HEADERS, resultSchema),
     204: empty('The function returns nothing.', CALL_HEADERS),
   },
 })
@@ -100,8 +100,9 @@ export function contentFunctionRoutes(container: Container): readonly BoundRoute
   return [
     readFunction.admit<Caller, ContentAccess>(admit, async ({ caller: granted, params, request }) => {
       const { headers, queryText, method } = request
-      const form = formFor(headers.accept)
-      const etagForm = form.stripNulls ? `${form.format}.stripped` : form.format
+      const forms = callFormsFor(headers.accept)
+      // Which of them it is follows from the function.
+      const etagForm = [...new Set(forms.map(nameOf))].join('+')
       const preferences = preferencesOf(header(headers.prefer))
       // As RFC 9110 has it, and PostgREST: a range is for GET.
       const range = method === 'GET' ? rangeOf(headers.range) : undefined
@@ -113,7 +114,7 @@ export function contentFunctionRoutes(container: Container): readonly BoundRoute
       }
       const query: CallQuery = {
         call: { name: params.function, parameters: [...request.search], body: undefined },
-        form,
+        forms,
         count: count !== undefined,
         range,
         preferences,
@@ -133,7 +134,7 @@ export function contentFunctionRoutes(container: Container): readonly BoundRoute
       const profile = profileOf(granted, profilesIn(headers))
       const { answer, reference } = await content.callFunction(granted, {
         call: { name: params.function, parameters: [...request.search], body: bodyOf(body, headers['content-type']) },
-        form: formFor(headers.accept),
+        forms: callFormsFor(headers.accept),
         count: preferences.count !== undefined,
         range: undefined,
         preferences,
@@ -157,6 +158,8 @@ export function contentFunctionRoutes(container: Container): readonly BoundRoute
     }),
   ]
 }
+
+const nameOf = ({ format, stripNulls, raw }: CallForm): string => raw ?? (stripNulls ? `${format}.stripped` : format)
 
 /** What a body is by its type, which the route has checked. */
 function bodyOf(body: Buffer, contentType = 'application/json'): CallBody {

@@ -111,7 +111,10 @@ export interface CatalogFunction {
    * What one result is: nothing, a value, or a row. A row is one of a table, or has columns of its own; then this is a table of the function's name
    * with no keys.
    */
-  readonly result: { readonly kind: 'nothing' | 'value' } | { readonly kind: 'row'; readonly table: CatalogTable }
+  readonly result:
+    | { readonly kind: 'nothing' }
+    | { readonly kind: 'value'; readonly type: CatalogType }
+    | { readonly kind: 'row'; readonly table: CatalogTable }
 }
 
 /** How rows of two tables belong together, views included. */

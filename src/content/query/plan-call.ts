@@ -1,5 +1,5 @@
 import { quoteIdentifier } from '../../database/quoting.ts'
-import { invalidRequest } from '../../errors.ts'
+import { AppError, invalidRequest } from '../../errors.ts'
 import { bodySql } from './body-sql.ts'
 import type { CatalogFunction, CatalogTable, StageCatalog } from './catalog.ts'
 import { findFunction } from './find-function.ts'
@@ -8,13 +8,13 @@ import { callSql } from './function-sql.ts'
 import { Parameters } from './parameters.ts'
 import { parseQuery } from './parse-query.ts'
 import { restrict } from './plan-read.ts'
-import type { CallOptions, CallPlan, QueryParameters } from './plans.ts'
+import type { CallForm, CallOptions, CallPlan, QueryParameters, RawType } from './plans.ts'
 import { locateInBody } from './read-body.ts'
 import { countedSql, selectSql } from './select-sql.ts'
 import { buildTree } from './tree.ts'
 
 /**
- * Turns a call into one statement, which gives one row (`ReadRow`, after the columns of the reference). It calls the function once,
+ * Turns a call into one statement, which gives one row (`CallRow`, after the columns of the reference). It calls the function once,
  * whatever of its result is asked for.
  *
  * @throws {AppError} NOT_FOUND, AMBIGUOUS_FUNCTION; INVALID_REQUEST where the body is not what its type says; as `planRead`.
@@ -23,12 +23,13 @@ export function planCall(catalog: StageCatalog, call: FunctionCall, options: Cal
   const { given, shown } = readCall(call)
   const found = findFunction(catalog, call.name, given)
   const { called } = found
+  const form = formOf(called, options.forms)
   const parameters = new Parameters(options.reference?.values)
   const results = `called AS (${callSql(catalog, found, given, parameters)})`
-  const page = pageOf(catalog, called, shown, options, parameters)
+  const page = pageOf(catalog, called, shown, { ...options, form }, parameters)
   const total = options.count ? `(${page.total()})::pg_catalog.float8` : 'NULL::pg_catalog.float8'
   // What is asked of a result may need none of it. The function is called nevertheless.
-  const answer = `SELECT body, rows, ${total} AS total, (SELECT pg_catalog.count(*) FROM called) AS results FROM (${page.body}) AS answer`
+  const answer = `SELECT body, rows, ${total} AS total, (SELECT pg_catalog.count(*) FROM called)::pg_catalog.float8 AS results FROM (${page.body}) AS answer`
   const { reference } = options
   const text = reference
     ? `WITH ${results} SELECT ${reference.select}, page.* FROM ${reference.from} CROSS JOIN (${answer}) AS page`
@@ -37,10 +38,31 @@ export function planCall(catalog: StageCatalog, call: FunctionCall, options: Cal
     statement: { text, values: parameters.values },
     locate: (value) => [...parameters.locate(value), ...locateInArguments(given, value)],
     called,
+    form,
     offset: page.offset,
     unseen: parameters.unseen || called.volatility !== 'immutable' || called.result.kind === 'nothing',
   }
 }
+
+type PageOptions = Omit<CallOptions, 'forms'> & { readonly form: CallForm }
+
+/** The first form that the function can be had in. */
+function formOf({ name, set, result }: CatalogFunction, forms: readonly CallForm[]): CallForm {
+  const type = result.kind === 'value' && !set ? (RAW_TYPES.get(result.type.builtIn ?? '') ?? null) : null
+  const form = forms.find(({ raw }) => raw === undefined || raw === type)
+  if (form) return form
+  const given = type === null ? 'is not one value of that type' : `is of the type ${type}`
+  throw new AppError('NOT_ACCEPTABLE', `what the function "${name}" gives ${given}, as the Accept header has it`)
+}
+
+/** By PostgreSQL's name of the type under all domains. */
+const RAW_TYPES: ReadonlyMap<string, RawType> = new Map([
+  ['text', 'text'],
+  ['varchar', 'text'],
+  ['bpchar', 'text'],
+  ['xml', 'xml'],
+  ['bytea', 'bytea'],
+])
 
 interface Page {
   /** Gives one row: `body`, and `rows`. */
@@ -54,7 +76,7 @@ function pageOf(
   catalog: StageCatalog,
   called: CatalogFunction,
   shown: QueryParameters,
-  options: CallOptions,
+  options: PageOptions,
   parameters: Parameters,
 ): Page {
   const { result } = called
@@ -74,7 +96,7 @@ function rowsPage(
   called: CatalogFunction,
   table: CatalogTable,
   shown: QueryParameters,
-  options: CallOptions,
+  options: PageOptions,
   parameters: Parameters,
 ): Page {
   // A row of a function's own has no foreign keys, be there a table of the function's name.
@@ -84,8 +106,9 @@ function rowsPage(
   const { offset } = restrict(root, options)
   const scope = { catalog: known, parameters, kept: called.volatility === 'immutable' }
   const source = { from: 'called' }
-  const isOne = !called.set && options.format === 'json'
-  const body = bodySql(selectSql(scope, root, source), { ...options, ...(isOne && { format: 'object' }) }, parameters)
+  const { format, stripNulls } = options.form
+  const isOne = !called.set && format === 'json'
+  const body = bodySql(selectSql(scope, root, source), { format: isOne ? 'object' : format, stripNulls }, parameters)
   return {
     body: isOne ? `SELECT COALESCE(body, 'null') AS body, rows FROM (${body}) AS one` : body,
     total: () => `SELECT pg_catalog.count(*) FROM (${countedSql(scope, root, source)}) AS counted`,
@@ -96,7 +119,7 @@ function rowsPage(
 function valuesPage(
   { name, set }: CatalogFunction,
   shown: QueryParameters,
-  options: CallOptions,
+  options: PageOptions,
   parameters: Parameters,
 ): Page {
   const { select, parts } = parseQuery(shown)
@@ -111,24 +134,28 @@ function valuesPage(
     `SELECT called.value AS ${quoteIdentifier(name)} FROM called` +
     `${limit === null ? '' : ` LIMIT ${parameters.integer(limit)}`}${offset === 0 ? '' : ` OFFSET ${parameters.integer(offset)}`}`
   const total = () => 'SELECT pg_catalog.count(*) FROM called'
-  if (options.format === 'csv') {
-    return { body: bodySql({ sql: page, names: [name], aggregates: new Map() }, options, parameters), total, offset }
+  const { form } = options
+  if (form.format === 'csv') {
+    return { body: bodySql({ sql: page, names: [name], aggregates: new Map() }, form, parameters), total, offset }
   }
   const value = `page.${quoteIdentifier(name)}`
-  const json = options.stripNulls
-    ? `pg_catalog.json_strip_nulls(pg_catalog.to_json(${value}))`
-    : `pg_catalog.to_json(${value})`
-  const all = `pg_catalog.json_agg(${json})`
-  const body =
-    set && options.format === 'json'
-      ? `COALESCE(${all}::pg_catalog.text, '[]')`
-      : `COALESCE((${all} -> 0)::pg_catalog.text, 'null')`
+  const body = form.raw ? rawSql(value, form.raw) : valuesSql(value, form, set)
   return {
     body: `SELECT ${body} AS body, pg_catalog.count(*)::pg_catalog.float8 AS rows FROM (${page}) AS page`,
     total,
     offset,
   }
 }
+
+function valuesSql(value: string, { format, stripNulls }: CallForm, set: boolean): string {
+  const json = `pg_catalog.to_json(${value})`
+  const all = `pg_catalog.json_agg(${stripNulls ? `pg_catalog.json_strip_nulls(${json})` : json})`
+  if (set && format === 'json') return `COALESCE(${all}::pg_catalog.text, '[]')`
+  return `COALESCE((${all} -> 0)::pg_catalog.text, 'null')`
+}
+
+const rawSql = (value: string, raw: RawType): string =>
+  `pg_catalog.string_agg(${raw === 'bytea' ? `pg_catalog.encode(${value}, 'hex')` : `${value}::pg_catalog.text`}, '')`
 
 const withoutColumns = (name: string) =>
   invalidRequest(`the function "${name}" gives values, which have no columns to be selected, filtered or ordered by`)

@@ -59,6 +59,12 @@ export interface ReadPlan extends Plan {
   readonly unseen: boolean
 }
 
+/** What a call gives. */
+export interface CallRow extends ReadRow {
+  /** How many results the function gave, whatever is shown of them. */
+  readonly results: number
+}
+
 export interface ReadRow {
   /** The whole answer: JSON or CSV. Null for the format `object` where there is no row. */
   readonly body: string | null
@@ -68,14 +74,30 @@ export interface ReadRow {
   readonly total: number | null
 }
 
-export interface CallOptions extends Omit<ReadOptions, 'count'> {
+/** PostgreSQL's type of a value that is given as it is. */
+export type RawType = 'text' | 'xml' | 'bytea'
+
+/** A form in which a client takes the result of a function. */
+export interface CallForm {
+  readonly format: ContentFormat
+  readonly stripNulls: boolean
+  readonly contentType: string
+  /** For a function that gives one value of this type: the value as it is. */
+  readonly raw?: RawType
+}
+
+export interface CallOptions extends Pick<ReadOptions, 'range' | 'maxRows' | 'reference'> {
+  /** The one that the client likes best first. */
+  readonly forms: readonly CallForm[]
   /** Whether all results are counted. The function has been called by then, so PostgreSQL's estimate would save nothing. */
   readonly count: boolean
 }
 
-/** The statement gives one row: the columns of the reference, then those of `ReadRow`. */
+/** The statement gives one row: the columns of the reference, then those of `CallRow`. */
 export interface CallPlan extends Plan {
   readonly called: CatalogFunction
+  /** The form of the answer. The body of what is `bytea` is in hexadecimal digits. */
+  readonly form: CallForm
   readonly offset: number
   /**
    * As of a `ReadPlan`. What an immutable function gives follows from its arguments; a stable one may read the clock, settings or other schemas,

@@ -62,7 +62,8 @@ function toResult(
   const table = relation === null ? undefined : tables.get(relation)
   if (table) return { kind: 'row', table }
   if (columns.length > 0) return { kind: 'row', table: tableOf(name, columns, typeOf) }
-  return { kind: typeKind === 'p' && typeOf(type).builtIn === 'void' ? 'nothing' : 'value' }
+  const given = typeOf(type)
+  return typeKind === 'p' && given.builtIn === 'void' ? { kind: 'nothing' } : { kind: 'value', type: given }
 }
 
 /** Columns of a function's own, as those of a table without keys. */

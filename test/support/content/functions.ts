@@ -37,6 +37,11 @@ export const FUNCTION_SHOP = `
   CREATE FUNCTION loaded(a text, b text, c text) RETURNS text STABLE LANGUAGE sql AS 'SELECT a || b || c';
   CREATE FUNCTION same(arg int) RETURNS int STABLE LANGUAGE sql AS 'SELECT arg';
   CREATE FUNCTION same(arg text) RETURNS text STABLE LANGUAGE sql AS 'SELECT arg';
+  CREATE DOMAIN page AS text;
+  CREATE FUNCTION as_page() RETURNS page STABLE LANGUAGE sql AS $$ SELECT 'as it is'::page $$;
+  CREATE FUNCTION as_xml(xml) RETURNS xml STABLE LANGUAGE sql AS 'SELECT $1';
+  CREATE FUNCTION as_bytes(bytea) RETURNS bytea STABLE LANGUAGE sql AS 'SELECT $1';
+  CREATE FUNCTION no_text() RETURNS text STABLE LANGUAGE sql AS 'SELECT NULL::text';
   CREATE FUNCTION whole(json) RETURNS json STABLE LANGUAGE sql AS 'SELECT $1';
   CREATE FUNCTION whole(text) RETURNS text STABLE LANGUAGE sql AS 'SELECT $1';
   CREATE FUNCTION whole(bytea) RETURNS int STABLE LANGUAGE sql AS 'SELECT octet_length($1)';
