@@ -252,10 +252,11 @@ const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   insertRows: [
     {
       path: rows,
+      // The row is there already.
       request: { json: [{ n: 1 }], headers: { prefer: 'resolution=merge-duplicates' } },
-      answer: 201,
     },
   ],
+  putRow: [{ path: `${rows}?n=eq.1`, request: body({ n: 1 }), answer: 204 }],
   readFunction: [{ path: `${rpc}/steady` }, { path: `${rpc}/steady`, method: 'HEAD' }],
   callFunction: [
     { path: `${rpc}/steady`, request: body({}) },

@@ -1,6 +1,6 @@
 /*
  * Made from /openapi.json by openapi-typescript: npx vitest run test/client/generated.test.ts -u
- * SHA-256: eb9fa0962aea02b3e0ff64eff3049f8afcc025bdc4719dfe925f9d8713b6eb1c
+ * SHA-256: 40e8e0ae69e16675da93d353635015196fb129b4caef59bcd61f2d83a9ab7963
  */
 export interface paths {
     readonly "/overview": {
@@ -4221,6 +4221,9 @@ export interface operations {
                     readonly "application/vnd.pgrst.array+json": unknown;
                     readonly "application/vnd.pgrst.object+json": unknown;
                     readonly "text/csv": string;
+                    readonly "text/plain": string;
+                    readonly "text/xml": string;
+                    readonly "application/octet-stream": string;
                 };
             };
             /** @description The function returns nothing. */
@@ -4266,6 +4269,9 @@ export interface operations {
                     readonly "application/vnd.pgrst.array+json": unknown;
                     readonly "application/vnd.pgrst.object+json": unknown;
                     readonly "text/csv": string;
+                    readonly "text/plain": string;
+                    readonly "text/xml": string;
+                    readonly "application/octet-stream": string;
                 };
             };
             /** @description Function is ambiguous */
@@ -4354,6 +4360,9 @@ export interface operations {
                     readonly "application/vnd.pgrst.array+json": unknown;
                     readonly "application/vnd.pgrst.object+json": unknown;
                     readonly "text/csv": string;
+                    readonly "text/plain": string;
+                    readonly "text/xml": string;
+                    readonly "application/octet-stream": string;
                 };
             };
             /** @description The function returns nothing. */
@@ -4391,6 +4400,9 @@ export interface operations {
                     readonly "application/vnd.pgrst.array+json": unknown;
                     readonly "application/vnd.pgrst.object+json": unknown;
                     readonly "text/csv": string;
+                    readonly "text/plain": string;
+                    readonly "text/xml": string;
+                    readonly "application/octet-stream": string;
                 };
             };
             /** @description Function is ambiguous */
