@@ -1,3 +1,5 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createArchiveWriter } from '../../src/archive/archive-writer.ts'
 import type { LineInput } from '../../src/archive/lines.ts'
@@ -156,6 +158,9 @@ const leftBeside = (): Promise<unknown[]> =>
      UNION ALL SELECT nspname FROM pg_namespace WHERE nspname LIKE '%.new-%'`,
   )
 
+const spoolFiles = async (): Promise<number> =>
+  (await readdir(join(wharf.dataDir, 'spool'), { recursive: true })).filter((name) => name.endsWith('.rows')).length
+
 /** Points at random, by the seed `SEED`, in their order. */
 function randomParts(count: number): readonly number[] {
   let seed = Number(process.env.SEED ?? 15)
@@ -238,6 +243,37 @@ test('another import into the stage leaves what a job has loaded alone', async (
   await sweepShadowSchemas(wharf.container, wharf.container.logger)
   expect(await finish(job, 'shared')).toMatchObject({ parts: PARTS - 25, partsBefore: 25 })
   await eventually(leftBeside).toEqual([])
+})
+
+test('a worker that stood still, and goes on beside the next attempt, changes nothing of what that loads', async () => {
+  await createProject(wharf, 'frozen', STRUCTURE)
+  const job = await askFor('frozen')
+  const next = await withSession(wharf.database.url, async (owner) => {
+    const waitsFor = (part: number) => () =>
+      wharf.database.query(
+        `SELECT FROM pg_locks WHERE NOT granted AND locktype = 'advisory' AND objid = ${LOCK + part}`,
+      )
+    await owner.query(`SELECT pg_advisory_lock(${LOCK + 5}), pg_advisory_lock(${LOCK + 30})`)
+    const frozen = await startWorker()
+    await eventually(waitsFor(5)).toHaveLength(1)
+    process.kill(frozen.pid, 'SIGSTOP')
+    await takeFromLostWorkers(wharf)
+    await owner.query(`SELECT pg_advisory_unlock(${LOCK + 5})`)
+    const worker = await startWorker()
+    await eventually(waitsFor(30)).toHaveLength(1)
+    const spooled = await spoolFiles()
+    process.kill(frozen.pid, 'SIGCONT')
+    await eventually(spoolFiles).toBe(spooled - 1)
+    await eventually(() => progressOf(job)).toMatchObject({ parts: 25, partsBefore: 5 })
+    return worker
+  })
+  expect(await untilEnded(wharf.root, job)).toMatchObject({
+    status: 'succeeded',
+    progress: { parts: PARTS - 5, partsBefore: 5 },
+  })
+  expect(await contents('frozen')).toEqual(await expectedContents())
+  await eventually(leftBeside).toEqual([])
+  await next.kill('SIGKILL')
 })
 
 test('a job that is cancelled between two attempts leaves nothing that it has loaded', async () => {

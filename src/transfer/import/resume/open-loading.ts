@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Database } from '../../../database/database.ts'
 import { SQLSTATE, sqlState } from '../../../database/sqlstate.ts'
-import { closeSchema, reopenSchema } from '../../../projects/project-objects.ts'
+import { closeSchema } from '../../../projects/project-objects.ts'
 import type { Query } from '../../structure/query.ts'
 import { readStructureState } from '../external/structure-state.ts'
 import { createLoadingSchema, dropShadowSchema, type ShadowKind } from '../shadow-schemas.ts'
 import { identityOf, type TargetStage } from '../target-stage.ts'
 import { loadsOf, recordSchema, type SavedLoad } from './saved-load.ts'
-import { type ResumableAttempt, type StageSaves, stageSaves } from './stage-saves.ts'
+import { type ResumableAttempt, reopen, type StageSaves, stageSaves } from './stage-saves.ts'
 
 /** Where a stage is loaded. */
 export interface OpenedLoading {
@@ -41,7 +41,7 @@ export async function openLoading(
     await system.prisma.$executeRawUnsafe(closeSchema(schemaName, login))
     const found = await usableLoad(system, taken, loads)
     if (found) {
-      if (!found.whole) await system.prisma.$executeRawUnsafe(reopenSchema(schemaName, login))
+      if (!found.whole) await reopen(system, { schemaName, login, attempt })
       return { schemaName, saves: stageSaves(system, { schemaName, login, attempt, loads, found }) }
     }
     await dropShadowSchema(system, { schemaName, kind })

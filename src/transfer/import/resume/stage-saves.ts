@@ -85,7 +85,7 @@ export function stageSaves(system: Database, { schemaName, login, attempt, loads
       await system.prisma.$executeRawUnsafe(closeSchema(schemaName, login))
       await session.goOn(async () => {
         last = after
-        await system.prisma.$executeRawUnsafe(reopenSchema(schemaName, login))
+        await reopen(system, { schemaName, login, attempt })
       })
       savedAtMs = performance.now()
       if ((await readStructureState(queryOf(session), schemaName)) !== after.structureState) throw changedMeanwhile()
@@ -126,8 +126,23 @@ async function write(
   const written = await prisma.$executeRaw`
     UPDATE system.side_schema SET job_id = ${jobId}::uuid, attempt = ${attempt}, saved = ${JSON.stringify(record)}::jsonb
      WHERE schema_name = ${schemaName} AND (job_id IS NULL OR job_id = ${jobId}::uuid AND attempt = ${attempt})`
-  if (written !== 1) throw new Error('what was loaded is another attempt’s by now')
+  if (written !== 1) throw takenOver()
 }
+
+/** Lets the project's login go on in the schema. @throws where a later attempt has taken that over: it may have closed it. */
+export async function reopen(
+  { prisma }: Database,
+  { schemaName, login, attempt }: Pick<Saved, 'schemaName' | 'login' | 'attempt'>,
+): Promise<void> {
+  await prisma.$transaction(async (tx) => {
+    const ours = await tx.$queryRaw<unknown[]>`
+      SELECT FROM system.side_schema WHERE schema_name = ${schemaName} AND attempt = ${attempt.attempt} FOR UPDATE`
+    if (ours.length !== 1) throw takenOver()
+    await tx.$executeRawUnsafe(reopenSchema(schemaName, login))
+  })
+}
+
+const takenOver = (): Error => new Error('what was loaded is another attempt’s by now')
 
 /** The next attempt loads everything again. */
 const forget = ({ prisma }: Database, schemaName: string): Promise<number> =>
