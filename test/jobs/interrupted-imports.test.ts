@@ -172,7 +172,9 @@ function randomParts(count: number): readonly number[] {
   return [...drawn].sort((one, other) => one - other)
 }
 
-test('an import whose worker is killed again and again loads each part once', async () => {
+test('an import whose worker is killed again and again loads each part once', {
+  timeout: isThorough ? 15 * 60_000 : 120_000,
+}, async () => {
   await createProject(wharf, 'killed', STRUCTURE)
   await applyScript(wharf, 'killed', `INSERT INTO album VALUES (1, 'old')`)
   const job = await askFor('killed')
