@@ -46,9 +46,11 @@ export function createCatalogs(): Catalogs {
     { pool, schemaName, extensionSchemas, timeoutMs }: CatalogSource,
   ): Promise<StageCatalog> => {
     const options = { mode: 'READ ONLY', schemaName, extensionSchemas, table: '', timeoutMs } as const
-    const reading = inStageTransaction(pool, options, (client) =>
-      readCatalog(async (sql, parameters) => (await client.query(sql, [...parameters])).rows, schemaName),
-    )
+    const reading = inStageTransaction(pool, options, async (client) => {
+      // What looks at catalogs is costly on paper, and takes a second or two to compile, for milliseconds of work.
+      await client.query('SET LOCAL jit = off')
+      return readCatalog(async (sql, parameters) => (await client.query(sql, [...parameters])).rows, schemaName)
+    })
     catalogs.set(key, reading)
     reading.then(
       ({ hasUnseen }) => withUnseen.set(key, hasUnseen),

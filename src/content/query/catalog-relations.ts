@@ -51,12 +51,15 @@ export function relationsOf({ tables, foreignKeys, primaryKeys, views }: Read): 
   const rules = new Map(views.map(({ oid, rule }) => [oid, readViewRule(rule)]))
   const shown = tables.filter(({ oid }) => rules.has(oid)).map((view) => ({ view, showing: showingOf(view, rules) }))
   const names = new Map(tables.map(({ oid, name }) => [oid, name]))
+  const byShown = new Map<string, (typeof shown)[number][]>()
+  for (const each of shown) for (const key of each.showing.keys()) byShown.set(key, [...(byShown.get(key) ?? []), each])
 
   /** The table itself, and the views that show all these columns of it: each name with the columns there. */
   const endsOf = (table: string, numbers: readonly number[], columns: readonly string[]): RelationEnd[] => {
     const name = names.get(table)
     const own = name === undefined ? [] : [{ name, columns, isTable: true }]
-    const inViews = shown.flatMap(({ view, showing }) =>
+    // A view that shows all of a key's columns shows the first.
+    const inViews = (byShown.get(`${table} ${numbers[0]}`) ?? []).flatMap(({ view, showing }) =>
       combinations(numbers.map((number) => showing.get(`${table} ${number}`) ?? [])).map((each) => ({
         name: view.name,
         columns: each,
