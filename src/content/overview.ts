@@ -70,12 +70,12 @@ async function readOnce(
 }
 
 /**
- * Views have no estimate. Of a partitioned table the size of the parts is not known here, so it is not counted. Nor is one
+ * Views have no estimate. Materialized views are refreshed without an event, so they are not counted: the number would be kept. Of a partitioned table the size of the parts is not known here, so it is not counted. Nor is one
  * whose policies hold for the login, where to count it would fail instead of leaving rows out.
  */
 const ESTIMATES = `
   SELECT relname AS name, reltuples::float8 AS rows,
-         relkind IN ('r', 'm') AND relispopulated AND pg_catalog.pg_relation_size(oid) <= $2
+         relkind = 'r' AND pg_catalog.pg_relation_size(oid) <= $2
            AND (pg_catalog.current_setting('row_security')::bool OR NOT pg_catalog.row_security_active(oid)) AS countable
   FROM pg_catalog.pg_class
   WHERE relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = $1) AND relkind IN ('r', 'm', 'p')`

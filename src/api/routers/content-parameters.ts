@@ -25,11 +25,16 @@ export const readHeaders = z.object({
   ),
   'if-none-match': text('The same as an entity tag.', 'W/"0f8b8a52-2f1f-4d0e-9c5b-0f6d7c1c2a11"'),
   range: text('The first and the last row.', '0-19'),
-  prefer: text('`count=exact`, `count=planned` or `count=estimated`.', 'count=exact'),
+  prefer: text(
+    '`count=exact`, `count=planned` or `count=estimated`; `timezone=…`; `handling=strict` or `handling=lenient`.',
+    'count=exact',
+  ),
+  'accept-profile': text('The stage of the address, or `public`; another schema is refused.', 'live'),
 })
 
 export const callHeaders = z.object({
-  prefer: text('`count=exact`.', 'count=exact'),
+  prefer: text('`count=exact`; `tx=rollback`; `max-affected=…`; `timezone=…`; `handling=…`.', 'count=exact'),
+  'content-profile': text('The stage of the address, or `public`; another schema is refused.', 'live'),
 })
 
 export const writeQuery = z.object({
@@ -40,7 +45,8 @@ export const writeQuery = z.object({
 
 export const writeHeaders = z.object({
   prefer: text(
-    '`return=representation`, `return=headers-only` or `return=minimal`; `missing=default`; `resolution=merge-duplicates` or `resolution=ignore-duplicates`.',
+    '`return=representation`, `return=headers-only` or `return=minimal`; `missing=default`; `resolution=merge-duplicates` or `resolution=ignore-duplicates`; `count=exact`; `tx=rollback`; `max-affected=…`; `timezone=…`; `handling=…`.',
     'return=representation',
   ),
+  'content-profile': text('The stage of the address, or `public`; another schema is refused.', 'live'),
 })

@@ -1,6 +1,6 @@
 /*
  * Made from /openapi.json by openapi-typescript: npx vitest run test/client/generated.test.ts -u
- * SHA-256: 40e8e0ae69e16675da93d353635015196fb129b4caef59bcd61f2d83a9ab7963
+ * SHA-256: 994de067ff77057be62621f0dd38590b4eb48416eb84a039adfe926cf968db13
  */
 export interface paths {
     readonly "/overview": {
@@ -3569,8 +3569,10 @@ export interface operations {
                 readonly "if-none-match"?: string;
                 /** @description The first and the last row. */
                 readonly range?: string;
-                /** @description `count=exact`, `count=planned` or `count=estimated`. */
+                /** @description `count=exact`, `count=planned` or `count=estimated`; `timezone=…`; `handling=strict` or `handling=lenient`. */
                 readonly prefer?: string;
+                /** @description The stage of the address, or `public`; another schema is refused. */
+                readonly "accept-profile"?: string;
             };
             readonly path: {
                 /** @description The name of a project or of a stage. */
@@ -3647,8 +3649,10 @@ export interface operations {
                 readonly "if-none-match"?: string;
                 /** @description The first and the last row. */
                 readonly range?: string;
-                /** @description `count=exact`, `count=planned` or `count=estimated`. */
+                /** @description `count=exact`, `count=planned` or `count=estimated`; `timezone=…`; `handling=strict` or `handling=lenient`. */
                 readonly prefer?: string;
+                /** @description The stage of the address, or `public`; another schema is refused. */
+                readonly "accept-profile"?: string;
             };
             readonly path: {
                 /** @description The name of a project or of a stage. */
@@ -3775,8 +3779,10 @@ export interface operations {
                 readonly on_conflict?: string;
             };
             readonly header?: {
-                /** @description `return=representation`, `return=headers-only` or `return=minimal`; `missing=default`; `resolution=merge-duplicates` or `resolution=ignore-duplicates`. */
+                /** @description `return=representation`, `return=headers-only` or `return=minimal`; `missing=default`; `resolution=merge-duplicates` or `resolution=ignore-duplicates`; `count=exact`; `tx=rollback`; `max-affected=…`; `timezone=…`; `handling=…`. */
                 readonly prefer?: string;
+                /** @description The stage of the address, or `public`; another schema is refused. */
+                readonly "content-profile"?: string;
             };
             readonly path: {
                 /** @description The name of a project or of a stage. */
@@ -3892,8 +3898,10 @@ export interface operations {
                 readonly on_conflict?: string;
             };
             readonly header?: {
-                /** @description `return=representation`, `return=headers-only` or `return=minimal`; `missing=default`; `resolution=merge-duplicates` or `resolution=ignore-duplicates`. */
+                /** @description `return=representation`, `return=headers-only` or `return=minimal`; `missing=default`; `resolution=merge-duplicates` or `resolution=ignore-duplicates`; `count=exact`; `tx=rollback`; `max-affected=…`; `timezone=…`; `handling=…`. */
                 readonly prefer?: string;
+                /** @description The stage of the address, or `public`; another schema is refused. */
+                readonly "content-profile"?: string;
             };
             readonly path: {
                 /** @description The name of a project or of a stage. */
@@ -3995,8 +4003,10 @@ export interface operations {
                 readonly on_conflict?: string;
             };
             readonly header?: {
-                /** @description `return=representation`, `return=headers-only` or `return=minimal`; `missing=default`; `resolution=merge-duplicates` or `resolution=ignore-duplicates`. */
+                /** @description `return=representation`, `return=headers-only` or `return=minimal`; `missing=default`; `resolution=merge-duplicates` or `resolution=ignore-duplicates`; `count=exact`; `tx=rollback`; `max-affected=…`; `timezone=…`; `handling=…`. */
                 readonly prefer?: string;
+                /** @description The stage of the address, or `public`; another schema is refused. */
+                readonly "content-profile"?: string;
             };
             readonly path: {
                 /** @description The name of a project or of a stage. */
@@ -4078,8 +4088,10 @@ export interface operations {
                 readonly on_conflict?: string;
             };
             readonly header?: {
-                /** @description `return=representation`, `return=headers-only` or `return=minimal`; `missing=default`; `resolution=merge-duplicates` or `resolution=ignore-duplicates`. */
+                /** @description `return=representation`, `return=headers-only` or `return=minimal`; `missing=default`; `resolution=merge-duplicates` or `resolution=ignore-duplicates`; `count=exact`; `tx=rollback`; `max-affected=…`; `timezone=…`; `handling=…`. */
                 readonly prefer?: string;
+                /** @description The stage of the address, or `public`; another schema is refused. */
+                readonly "content-profile"?: string;
             };
             readonly path: {
                 /** @description The name of a project or of a stage. */
@@ -4178,8 +4190,10 @@ export interface operations {
                 readonly "if-none-match"?: string;
                 /** @description The first and the last row. */
                 readonly range?: string;
-                /** @description `count=exact`, `count=planned` or `count=estimated`. */
+                /** @description `count=exact`, `count=planned` or `count=estimated`; `timezone=…`; `handling=strict` or `handling=lenient`. */
                 readonly prefer?: string;
+                /** @description The stage of the address, or `public`; another schema is refused. */
+                readonly "accept-profile"?: string;
             };
             readonly path: {
                 /** @description The name of a project or of a stage. */
@@ -4318,8 +4332,10 @@ export interface operations {
                 readonly or?: string;
             };
             readonly header?: {
-                /** @description `count=exact`. */
+                /** @description `count=exact`; `tx=rollback`; `max-affected=…`; `timezone=…`; `handling=…`. */
                 readonly prefer?: string;
+                /** @description The stage of the address, or `public`; another schema is refused. */
+                readonly "content-profile"?: string;
             };
             readonly path: {
                 /** @description The name of a project or of a stage. */
