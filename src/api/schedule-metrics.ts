@@ -1,5 +1,6 @@
 import type { Database } from '../database/database.ts'
 import { type RunSummary, summariseRuns } from '../jobs/schedules/runs.ts'
+import { createBatcher } from '../lib/batcher.ts'
 import { type AddGauge, type Figures, secondsOf } from './figures.ts'
 
 /**
@@ -82,18 +83,27 @@ export function addScheduleMetrics(addGauge: AddGauge, { prisma }: Database): vo
 const toFigure = (flag: boolean | null | undefined): number | undefined =>
   flag === null || flag === undefined ? undefined : Number(flag)
 
+interface NewestArchives {
+  readonly slug: string
+  readonly madeAt: Date | null
+  readonly provenAt: Date | null
+}
+
 /** What there is to go back to of each project, by its slug: of archives that are kept, and not known to be damaged. */
 function addArchiveGauges(addGauge: AddGauge, prisma: Database['prisma']): void {
+  const read = (): Promise<NewestArchives[]> => prisma.$queryRaw`
+    WITH newest AS (
+      SELECT project_id, max(job.finished_at) AS made_at,
+             max(job.finished_at) FILTER (WHERE artifact.proven_at IS NOT NULL) AS proven_at
+        FROM control.artifact JOIN control.job ON job.id = job_id CROSS JOIN unnest(job.project_ids) AS project_id
+       WHERE artifact.kind = 'output' AND artifact.state = 'ready' AND artifact.damaged_at IS NULL
+       GROUP BY project_id)
+    SELECT slug, made_at AS "madeAt", proven_at AS "provenAt" FROM control.project LEFT JOIN newest ON project_id = project.id
+     WHERE scratch_for IS NULL AND NOT unfinished`
+  // Both figures are asked for together, and share one answer.
+  const readTogether = createBatcher<undefined, readonly NewestArchives[]>(async () => new Map([['', await read()]]))
   const newest = async (which: 'madeAt' | 'provenAt'): Promise<Figures> => {
-    const rows = await prisma.$queryRaw<{ slug: string; madeAt: Date | null; provenAt: Date | null }[]>`
-      WITH newest AS (
-        SELECT project_id, max(job.finished_at) AS made_at,
-               max(job.finished_at) FILTER (WHERE artifact.proven_at IS NOT NULL) AS proven_at
-          FROM control.artifact JOIN control.job ON job.id = job_id CROSS JOIN unnest(job.project_ids) AS project_id
-         WHERE artifact.kind = 'output' AND artifact.state = 'ready' AND artifact.damaged_at IS NULL
-         GROUP BY project_id)
-      SELECT slug, made_at AS "madeAt", proven_at AS "provenAt" FROM control.project LEFT JOIN newest ON project_id = project.id
-       WHERE scratch_for IS NULL AND NOT unfinished`
+    const rows = (await readTogether('', undefined)) ?? []
     return rows.map((row) => [{ project: row.slug }, secondsOf(row[which])])
   }
   addGauge(
