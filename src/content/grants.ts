@@ -20,7 +20,12 @@ export interface Grant {
   readonly version: StageVersion | undefined
 }
 
-/** @param versions whether the stage's version can be read too: where the system tables are in the same database. */
+/**
+ * Its arrays are selected, so that PostgreSQL does not see how long they are: it would make a plan of its own for each that is
+ * short, which takes it eight times as long as to run the one that it has.
+ *
+ * @param versions whether the stage's version can be read too: where the system tables are in the same database.
+ */
 const grantsSql = (versions: boolean): string => `
   SELECT asked.ordinal AS question,
          token.id AS token_id, ${TOKEN_STATE},
@@ -28,7 +33,7 @@ const grantsSql = (versions: boolean): string => `
          attachment.changed_at::text AS address_of,
          stage.id AS stage_id, stage.schema_name, stage.logged_since IS NOT NULL AS log_events,
          role.name AS role, role.content_read, role.content_write${versions ? `, ${VERSION_COLUMNS}` : ''}
-  FROM unnest($1::bytea[], $2::text[], $3::text[]) WITH ORDINALITY AS asked(hash, project, stage, ordinal)
+  FROM unnest((SELECT $1::bytea[]), (SELECT $2::text[]), (SELECT $3::text[])) WITH ORDINALITY AS asked(hash, project, stage, ordinal)
   LEFT JOIN control.token ON token.hash = asked.hash
   LEFT JOIN control.project ON project.slug = asked.project
   LEFT JOIN control.attachment ON attachment.project_id = project.id

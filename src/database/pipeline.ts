@@ -8,7 +8,9 @@ export interface PipelinedStatement {
   readonly values: readonly (string | null)[]
   /** Under which name the session keeps it; where it is left out, the session does not. */
   readonly name?: string
-  /** What it gives, where the session has it under that name already. */
+  /** Whether the session has it under that name already. */
+  readonly isKept?: boolean
+  /** What it gives, where that is known. */
   readonly columns?: Columns
 }
 
@@ -94,8 +96,8 @@ class Pipeline implements pg.Submittable {
     const connection = pgConnection as Connection
     connection.stream.cork()
     for (const name of this.#forgotten) connection.close({ type: 'S', name })
-    for (const { sql, values, name = '', columns } of this.#statements) {
-      if (!columns) connection.parse({ name, text: sql })
+    for (const { sql, values, name = '', isKept = false, columns } of this.#statements) {
+      if (!isKept) connection.parse({ name, text: sql })
       connection.bind({ portal: '', statement: name, values })
       if (!columns) connection.describe({ type: 'P', name: '' })
       connection.execute({ portal: '', rows: 0 })

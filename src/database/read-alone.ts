@@ -67,6 +67,18 @@ const END = 'ROLLBACK'
 const CHECK =
   'SELECT pg_catalog.pg_advisory_unlock_all(), EXISTS (SELECT FROM pg_catalog.pg_prepared_statement() WHERE from_sql) AS touched'
 
+const LAST: readonly PipelinedStatement[] = [
+  { sql: END, values: [], columns: [] },
+  {
+    sql: CHECK,
+    values: [],
+    columns: [
+      { name: 'unlocked', parse: () => undefined },
+      { name: 'touched', parse: (text) => text !== 'f' },
+    ],
+  },
+]
+
 /** The statement itself comes third. */
 const THIRD = 2
 
@@ -75,36 +87,28 @@ function toAttempt(client: pg.PoolClient, { text, values, settings, meaning }: L
   const asked: { readonly statement: PipelinedStatement; readonly key: string }[] = []
   const add = (sql: string, key: string, given: readonly (string | null)[] = []): void => {
     const found = kept.find(key)
-    const name = found?.name ?? kept.nameFor(sql)
-    const statement = {
-      sql,
-      values: given,
-      ...(name !== undefined && { name }),
-      ...(found && { columns: found.columns }),
-    }
-    asked.push({ statement, key })
+    if (found) return void asked.push({ statement: { sql, values: given, isKept: true, ...found }, key })
+    const name = kept.nameFor(sql)
+    asked.push({ statement: { sql, values: given, ...(name !== undefined && { name }) }, key })
   }
   add(BEGIN, BEGIN)
   const setting = settingsSql(Object.keys(settings).length)
   add(setting, setting, Object.entries(settings).flat())
   add(text, `${meaning}\n${text}`, values.map(toText))
-  const unkept = asked.filter(({ statement }) => statement.name !== undefined && !statement.columns)
+  const unkept = asked.filter(({ statement: { name, isKept } }) => name !== undefined && !isKept)
 
   return {
     isKept: unkept.length < asked.length,
     async run() {
-      const statements = [
-        ...asked.map(({ statement }) => statement),
-        ...[END, CHECK].map((sql) => ({ sql, values: [] })),
-      ]
+      const statements = [...asked.map(({ statement }) => statement), ...LAST]
       const answers = await sendTogether(client, statements, kept.takeForgotten()).catch((error: unknown) => {
         // It may be there or not.
         for (const { statement } of unkept) kept.forget(statement.name ?? '')
         throw error
       })
       for (const [index, { statement, key }] of asked.entries()) {
-        const { name, columns } = statement
-        if (name !== undefined && !columns) kept.keep(key, { name, columns: answers[index]?.columns ?? [] })
+        const { name, isKept } = statement
+        if (name !== undefined && !isKept) kept.keep(key, { name, columns: answers[index]?.columns ?? [] })
       }
       const [check] = (answers.at(-1)?.rows ?? []) as { touched: boolean }[]
       return { rows: answers[THIRD]?.rows ?? [], isTouched: check?.touched !== false }

@@ -34,7 +34,8 @@ export const VERSION_COLUMNS = `
     '') AS structure,
   wharf.crashed(stage_state.stage_id) AS crashed`
 
-const SQL = `SELECT stage_state.stage_id, ${VERSION_COLUMNS} FROM system.stage_state WHERE stage_id = ANY($1::uuid[])`
+/** The array is selected, so that PostgreSQL keeps one plan for all: see `grantsSql`. */
+const SQL = `SELECT stage_state.stage_id, ${VERSION_COLUMNS} FROM system.stage_state WHERE stage_id = ANY ((SELECT $1::uuid[])::uuid[])`
 
 /**
  * Runs a query that reads versions. Where PostgreSQL has crashed since anybody did so, what that has emptied is logged
