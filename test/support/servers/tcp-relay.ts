@@ -25,13 +25,14 @@ const LET_THROUGH: Tap = { asks: () => true, answers: () => true }
 /**
  * Stands between a client and a server, as a network that can fail.
  *
+ * @param url of the server; a function where that is started anew meanwhile, and is elsewhere then.
  * @param openTap called for each connection, with what breaks it.
  */
 export async function startTcpRelay(
-  url: string,
+  url: string | (() => string),
   openTap: (breakOff: () => void) => Tap = () => LET_THROUGH,
 ): Promise<TcpRelay> {
-  const target = new URL(url)
+  const urlOf = typeof url === 'string' ? () => url : url
   const sockets = new Set<Socket>()
   let isSilent = false
   const join = (from: Socket, to: Socket, mayPass: (chunk: Buffer) => boolean): void => {
@@ -46,6 +47,7 @@ export async function startTcpRelay(
     })
   }
   const server = createServer((client) => {
+    const target = new URL(urlOf())
     const upstream = connect(Number(target.port), target.hostname)
     const tap = openTap(() => {
       client.resetAndDestroy()
@@ -60,7 +62,7 @@ export async function startTcpRelay(
     return (server.address() as AddressInfo).port
   }
   const port = await listen(0)
-  const relayed = new URL(url)
+  const relayed = new URL(urlOf())
   relayed.host = `127.0.0.1:${port}`
   return {
     url: relayed.href,
