@@ -118,6 +118,24 @@ export const BOUNDS = {
       'After a year with 50 projects and 200 schedules, lists, sweeps, metrics and starts take at most a second each.',
     maxSeconds: 1,
   },
+  consolePaint: {
+    sentence:
+      'On a phone of a quarter of the speed, with 1.6 Mbit/s and a delay of 150 ms, the console is painted within a second.',
+    maxMs: 1_000,
+  },
+  consoleBytes: {
+    sentence: 'The first view of the console takes at most 150 kB.',
+    maxBytes: 150_000,
+  },
+  consoleTasks: {
+    sentence: 'On that phone, nothing that it does on its first view blocks the page for longer than 200 ms.',
+    maxMs: 200,
+  },
+  consoleViews: {
+    sentence:
+      'With a thousand projects, ten thousand jobs and a table of a million rows, each view of the console is there within a second.',
+    maxMs: 1_000,
+  },
   oneArchiveEach: {
     sentence: 'Of many small exports that three workers share, each has succeeded once and has one archive.',
   },

@@ -3,7 +3,7 @@
  * `bounds.ts` is broken.
  *
  * Usage: npm run bench -- [time] [import] [waits] [attached] [memory] [writes] [content] [beside] [jobs] [job-memory]
- *   [database] [scaling] [year] [--quick] [--rows 1000000,3000000,10000000] [--repeats 5]
+ *   [database] [scaling] [year] [console] [--quick] [--rows 1000000,3000000,10000000] [--repeats 5]
  */
 import { execFile } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
@@ -12,6 +12,7 @@ import { join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
 import { measureAttachedWait } from './attached-wait.ts'
 import type { Measurement } from './bounds.ts'
+import { measureConsole } from './console.ts'
 import { measureContent } from './content.ts'
 import { measureContentBesideExport } from './content-beside-export.ts'
 import { measureDatabase } from './database.ts'
@@ -35,7 +36,18 @@ const QUICK_SIZES = [100_000]
 const JOB_ROWS = 3_000_000
 /** Those that share a PostgreSQL and its rows. */
 const SHARING_PARTS = ['time', 'content', 'beside', 'jobs', 'memory']
-const PARTS = [...SHARING_PARTS, 'writes', 'job-memory', 'import', 'waits', 'attached', 'database', 'scaling', 'year']
+const PARTS = [
+  ...SHARING_PARTS,
+  'writes',
+  'job-memory',
+  'import',
+  'waits',
+  'attached',
+  'database',
+  'scaling',
+  'year',
+  'console',
+]
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -106,6 +118,10 @@ for (const [part, measure] of [
 if (parts.has('year')) {
   const share = values.quick ? 0.01 : 1
   measurements.push(...(await withBench('of the embedded one', (bench) => measureYear(bench, share))))
+}
+if (parts.has('console')) {
+  const share = values.quick ? 0.01 : 1
+  measurements.push(...(await withBench('of the embedded one', (bench) => measureConsole(bench, share))))
 }
 for (const { sentence, measured, holds } of measurements)
   console.log(`${holds ? 'holds ' : 'BROKEN'}  ${sentence} (${measured})`)

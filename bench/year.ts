@@ -45,7 +45,7 @@ export async function measureYear(bench: BenchRun, share = 1): Promise<Measureme
     runs: YEAR.runs * share,
     events: YEAR.events * share,
   }
-  const schedules = await bench.withService((service) => prepare(service, year))
+  const schedules = await bench.withService((service) => prepareYear(service, year))
   const taken = new Map<string, number>()
   const measure = async (what: string, use: () => Promise<unknown>): Promise<void> => {
     for (let round = 0; round < REPEATS; round += 1) {
@@ -56,7 +56,7 @@ export async function measureYear(bench: BenchRun, share = 1): Promise<Measureme
   const startBefore = await slowestStart(bench)
   const client = new pg.Client({ connectionString: bench.postgres.superuserUrl })
   await client.connect()
-  await useForAYear(client, year, { folder: join(bench.dataDir, 'artifacts'), slug: slugOf(0) })
+  await useForAYear(client, year, { folder: join(bench.dataDir, 'artifacts'), slug: slugOfYear(0) })
   await client.end()
 
   taken.set('a start', await slowestStart(bench))
@@ -98,25 +98,29 @@ function report(year: YearOfUse, taken: ReadonlyMap<string, number>): Measuremen
   return [{ sentence, measured: `${slowest[1].toFixed(2)} s: ${slowest[0]}`, holds: slowest[1] <= maxSeconds }]
 }
 
-const slugOf = (n: number): string => `year-${n}`
+/** The slug of a project of these. */
+export const slugOfYear = (n: number): string => `year-${n}`
 
-/** @returns the ids of the schedules. */
-async function prepare(service: BenchService, { projects, schedules }: YearOfUse): Promise<string[]> {
+/** Makes the projects and schedules, and an export that has succeeded. @returns the ids of the schedules. */
+export async function prepareYear(
+  service: BenchService,
+  { projects, schedules }: Pick<YearOfUse, 'projects' | 'schedules'>,
+): Promise<string[]> {
   for (let n = 0; n < projects; n += 1) {
-    await post(service, '/projects', { slug: slugOf(n) })
+    await post(service, '/projects', { slug: slugOfYear(n) })
     const sql =
       'CREATE TABLE item (id int PRIMARY KEY, name text, price int); INSERT INTO item SELECT n, md5(n::text), n FROM generate_series(1, 100) n'
-    await send(service, `/projects/${slugOf(n)}/stages/live/schema`, 'application/sql', sql)
+    await send(service, `/projects/${slugOfYear(n)}/stages/live/schema`, 'application/sql', sql)
   }
   const ids: string[] = []
   for (let n = 0; n < schedules; n += 1) {
     const made = await post(service, '/schedules', {
       ...{ name: `nightly-${n}`, cron: '0 3 29 2 *', kind: 'export', keep: { last: 50 } },
-      request: { projects: [{ slug: slugOf(n % projects) }] },
+      request: { projects: [{ slug: slugOfYear(n % projects) }] },
     })
     ids.push(identified.parse(made).id)
   }
-  await send(service, '/export', 'application/json', JSON.stringify({ projects: [{ slug: slugOf(0) }] }), {
+  await send(service, '/export', 'application/json', JSON.stringify({ projects: [{ slug: slugOfYear(0) }] }), {
     prefer: 'respond-async',
   })
   while (!pageSchema.parse(await read(service, '/jobs?status=succeeded')).items.length) await sleep(100)
@@ -129,18 +133,18 @@ const pathsOf = ([schedule = '']: readonly string[]): readonly string[] => [
   '/jobs?status=failed',
   '/jobs?status=queued',
   '/jobs?kind=import',
-  `/jobs?project=${slugOf(7)}`,
+  `/jobs?project=${slugOfYear(7)}`,
   `/jobs?schedule=${schedule}`,
   '/schedules',
   '/schedules?limit=100',
   `/schedules/${schedule}`,
   '/projects',
-  `/projects/${slugOf(0)}`,
+  `/projects/${slugOfYear(0)}`,
   '/tokens',
   '/metrics',
   '/readyz',
-  `/content/${slugOf(0)}/live`,
-  `/content/${slugOf(0)}/live/item?limit=20`,
+  `/content/${slugOfYear(0)}/live`,
+  `/content/${slugOfYear(0)}/live/item?limit=20`,
 ]
 
 const pageSchema = z.object({ items: z.array(identified), next: z.string().nullable() })

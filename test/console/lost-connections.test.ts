@@ -12,7 +12,7 @@ import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/service/wharf
 /** Bytes of an answer after which a connection breaks. */
 const CUT_BYTES = 700_000
 
-describe.skipIf(!hasChromium)('who has trouble, in a browser', () => {
+describe.skipIf(!hasChromium)('who loses connections, in a browser', () => {
   /** Does the jobs. */
   let wharf: TestWharf
   /** The API that the page is from, beside it, by way of a network that fails. */

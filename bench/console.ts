@@ -1,0 +1,176 @@
+import { join } from 'node:path'
+import pg from 'pg'
+import type { Page } from 'playwright-core'
+import { type Browser, startChromium } from '../test/support/servers/chromium.ts'
+import { BOUNDS, type Measurement } from './bounds.ts'
+import type { BenchRun } from './support/bench-run.ts'
+import { printTable } from './support/print-table.ts'
+import type { BenchService } from './support/start-service.ts'
+import { PROJECT } from './support/wharf-client.ts'
+import { useForAYear, type YearOfUse } from './support/year-of-use.ts'
+import { prepareYear, slugOfYear } from './year.ts'
+
+const USED: YearOfUse = {
+  projects: 1_000,
+  schedules: 200,
+  jobs: 10_000,
+  archives: 1_000,
+  runs: 6_000,
+  events: 100_000,
+}
+
+const ROWS = 1_000_000
+
+const REPEATS = 3
+
+/** A phone of some years ago on a bad connection, as Lighthouse has it: a quarter of the speed, 1.6 Mbit/s, 150 ms. */
+const PHONE = {
+  cpuRate: 4,
+  network: { offline: false, latency: 150, downloadThroughput: 1_600_000 / 8, uploadThroughput: 750_000 / 8 },
+} as const
+
+/** Measures the console in Chromium: the first view on a slow phone, and each view over many records. */
+export async function measureConsole(bench: BenchRun, share = 1): Promise<Measurement[]> {
+  const used: YearOfUse = {
+    projects: USED.projects * share,
+    schedules: USED.schedules * share,
+    jobs: USED.jobs * share,
+    archives: USED.archives * share,
+    runs: USED.runs * share,
+    events: USED.events * share,
+  }
+  const schedules = await bench.withService((service) => prepareYear(service, used))
+  await bench.table.fill(ROWS * share)
+  const client = new pg.Client({ connectionString: bench.postgres.superuserUrl })
+  await client.connect()
+  await useForAYear(client, used, { folder: join(bench.dataDir, 'artifacts'), slug: slugOfYear(0) })
+  await client.end()
+  const browser = await startChromium()
+  try {
+    return await bench.withService(async (service) => [
+      ...(await measureFirstView(browser, service)),
+      await measureViews(browser, service, schedules),
+    ])
+  } finally {
+    await browser.close()
+  }
+}
+
+interface FirstView {
+  readonly paintMs: number
+  readonly bytes: number
+  readonly longestTaskMs: number
+}
+
+/** What the browser itself has measured, of this page and all that it has fetched. */
+const FIGURES = `({
+  paintMs: performance.getEntriesByName('first-contentful-paint')[0].startTime,
+  bytes: [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
+    .reduce((sum, { transferSize }) => sum + transferSize, 0),
+  longestTaskMs: Math.max(0, ...window.longTasks),
+})`
+
+const WATCH_TASKS = `
+  window.longTasks = []
+  new PerformanceObserver((list) => window.longTasks.push(...list.getEntries().map(({ duration }) => duration)))
+    .observe({ type: 'longtask', buffered: true })`
+
+async function measureFirstView(browser: Browser, service: BenchService): Promise<Measurement[]> {
+  const views: FirstView[] = []
+  for (let round = 0; round < REPEATS; round += 1) {
+    const page = await browser.context.newPage()
+    const session = await browser.context.newCDPSession(page)
+    await session.send('Network.enable')
+    await session.send('Network.setCacheDisabled', { cacheDisabled: true })
+    await session.send('Network.emulateNetworkConditions', PHONE.network)
+    await session.send('Emulation.setCPUThrottlingRate', { rate: PHONE.cpuRate })
+    await page.addInitScript(WATCH_TASKS)
+    await page.goto(service.url)
+    await page.getByLabel('Token').waitFor()
+    views.push(await page.evaluate<FirstView>(FIGURES))
+    await page.close()
+  }
+  const worst = (of: (view: FirstView) => number): number => Math.max(...views.map(of))
+  const [paintMs, bytes, taskMs] = [
+    worst((view) => view.paintMs),
+    worst((view) => view.bytes),
+    worst((view) => view.longestTaskMs),
+  ]
+  return [
+    {
+      sentence: BOUNDS.consolePaint.sentence,
+      measured: `${paintMs.toFixed(0)} ms`,
+      holds: paintMs <= BOUNDS.consolePaint.maxMs,
+    },
+    {
+      sentence: BOUNDS.consoleBytes.sentence,
+      measured: `${(bytes / 1_000).toFixed(1)} kB`,
+      holds: bytes > 0 && bytes <= BOUNDS.consoleBytes.maxBytes,
+    },
+    {
+      sentence: BOUNDS.consoleTasks.sentence,
+      measured: `${taskMs.toFixed(0)} ms`,
+      holds: taskMs <= BOUNDS.consoleTasks.maxMs,
+    },
+  ]
+}
+
+/** Each view with what it shows once it is there. */
+const viewsOf = (schedule: string): readonly (readonly [string, string, string])[] => [
+  ['overview', '/', '.project'],
+  ['jobs', '/jobs', '.jobs li'],
+  ['schedules', '/schedules', 'main section'],
+  ['schedule', `/schedules/${schedule}`, 'main table td'],
+  ['data', '/data', '.rows li'],
+  ['stage', `/data/${PROJECT}/live`, '.tables section'],
+  ['rows', `/data/${PROJECT}/live/entry`, 'main td.value'],
+  ['event log', `/log/${slugOfYear(0)}/live`, '.log li'],
+  ['transfer', '/transfer', '#from option:nth-child(2)'],
+  ['people', '/people', 'form[aria-label="New token"]'],
+  ['new schedule', '/schedules/new', '#project option:nth-child(3)'],
+  ['notifications', '/notifications', 'form'],
+  ['server', '/server', 'main table td'],
+]
+
+async function measureViews(browser: Browser, service: BenchService, [schedule = '']: readonly string[]) {
+  const page = await browser.context.newPage()
+  await page.goto(service.url)
+  await page.getByLabel('Token').fill(String(service.headers.authorization).replace('Bearer ', ''))
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.locator('.project').first().waitFor()
+  const taken: (readonly [string, number])[] = []
+  for (const [name, path, shows] of viewsOf(schedule)) {
+    let worst = 0
+    for (let round = 0; round < REPEATS; round += 1) {
+      await leave(page, path)
+      worst = Math.max(worst, await timeToSee(page, path, shows))
+    }
+    taken.push([name, worst])
+  }
+  await page.close()
+  printTable(
+    [`the slowest of ${REPEATS}`, 'ms'],
+    taken.map(([name, ms]) => [name, ms.toFixed(0)]),
+  )
+  const [slowest = ['nothing', Number.NaN] as const] = taken.toSorted(([, left], [, right]) => right - left)
+  const { sentence, maxMs } = BOUNDS.consoleViews
+  return { sentence, measured: `${slowest[1].toFixed(0)} ms: ${slowest[0]}`, holds: slowest[1] <= maxMs }
+}
+
+/** Opens another view than the one that is measured next. */
+async function leave(page: Page, path: string): Promise<void> {
+  await page.evaluate(`location.hash = ${JSON.stringify(path === '/import' ? '/' : '/import')}`)
+  await page.locator('#file').waitFor()
+}
+
+/** How long it takes from the click until something is drawn, by the clock of the page. */
+const timeToSee = (page: Page, path: string, shows: string): Promise<number> =>
+  page.evaluate<number>(`new Promise((resolve) => {
+    const begunMs = performance.now()
+    const look = () => {
+      if (document.querySelector(${JSON.stringify(shows)})) resolve(performance.now() - begunMs)
+      else requestAnimationFrame(look)
+    }
+    location.hash = ${JSON.stringify(path)}
+    look()
+  })`)
