@@ -8,6 +8,7 @@ RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY prisma.config.ts tsconfig.json ./
 COPY prisma prisma
 COPY src src
+COPY docs docs
 COPY scripts scripts
 RUN npm run build
 

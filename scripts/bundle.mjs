@@ -1,7 +1,7 @@
 /**
  * Writes the program to `dist/`, as few files instead of some hundred: to load its modules one by one would be a fifth of
- * a start. Packages stay where npm puts them. The page that it serves comes with it, see `bundleConsole`, and so does the client
- * for scripts, see `bundleClient`.
+ * a start. Packages stay where npm puts them. The page that it serves comes with it, see `bundleConsole`, and so do the
+ * client for scripts, see `bundleClient`, and the pages at `/docs`, see `bundleDocs`.
  *
  * Usage: node scripts/bundle.mjs
  */
@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { bundleClient } from './bundle-client.mjs'
 import { bundleConsole } from './bundle-console.mjs'
+import { bundleDocs } from './bundle-docs.mjs'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 
@@ -33,9 +34,10 @@ const { metafile } = await build({
 
 await bundleConsole(root)
 await bundleClient(root)
+await bundleDocs(root)
 
 // Only now: a program that runs from there has what it may still load for as long as possible.
 for (const entry of await readdir(join(root, 'dist'))) {
-  if (entry !== 'console' && entry !== 'client' && !(`dist/${entry}` in metafile.outputs))
+  if (!['console', 'client', 'docs'].includes(entry) && !(`dist/${entry}` in metafile.outputs))
     await rm(join(root, 'dist', entry), { recursive: true })
 }

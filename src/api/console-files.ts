@@ -33,9 +33,14 @@ export async function readConsoleFiles(folder: string): Promise<ReadonlyMap<stri
   for (const name of names) {
     const mediaType = MEDIA_TYPES[extname(name)]
     if (mediaType === undefined) continue
-    const bytes = await readFile(join(folder, name))
-    const etag = `W/"${createHash('sha256').update(bytes).digest('base64url')}"`
-    files.set(name, { bytes, gzip: gzipSync(bytes, { level: 9 }), mediaType, etag })
+    files.set(name, toConsoleFile(await readFile(join(folder, name)), mediaType))
   }
   return files
 }
+
+export const toConsoleFile = (bytes: Uint8Array, mediaType: string): ConsoleFile => ({
+  bytes,
+  gzip: gzipSync(bytes, { level: 9 }),
+  mediaType,
+  etag: `W/"${createHash('sha256').update(bytes).digest('base64url')}"`,
+})

@@ -4,25 +4,12 @@ import { takesGzip, weightedList } from '../../lib/weighted-list.ts'
 import { packageFile } from '../../package-file.ts'
 import { bytes, empty } from '../answer.ts'
 import { type ConsoleFile, readConsoleFiles } from '../console-files.ts'
+import { PAGE_POLICY } from '../page-policy.ts'
 import { type BoundRoute, routesUnder } from '../route.ts'
 
 const route = routesUnder('console')
 
 const INDEX = 'index.html'
-
-/** Only this server's own files, no text that becomes code, and no request to anywhere else. */
-const POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self'",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
-].join(';')
 
 const cachingHeaders = {
   'content-encoding': '`gzip` where the client accepts it.',
@@ -81,7 +68,7 @@ export function createConsoleRoutes(folder = packageFile('dist/console')): Bound
       const page = wantsPage(headers.accept) ? await find(INDEX) : undefined
       if (!page) throw notFound('path', '/')
       // With a 304, too: a browser takes its headers for those of the page that it has.
-      const sent = { etag: page.etag, 'cache-control': 'no-cache', 'content-security-policy': POLICY }
+      const sent = { etag: page.etag, 'cache-control': 'no-cache', 'content-security-policy': PAGE_POLICY }
       if (headers['if-none-match'] === page.etag) return { status: 304, headers: sent }
       return toAnswer(page, headers['accept-encoding'], sent)
     }),

@@ -2,11 +2,11 @@ import { z } from 'zod'
 import { CHALLENGE_PATTERN, type Prover } from '../../data-folder/service-proof.ts'
 import { AppError, type Fault } from '../../errors.ts'
 import { bytes, json } from '../answer.ts'
-import { DOCS_PAGE_POLICY, renderDocsPage } from '../docs-page.ts'
 import type { Metrics } from '../metrics.ts'
 import { createOpenApiDocument } from '../openapi.ts'
 import { createChecks, type ReadinessChecks } from '../readiness.ts'
 import { type AnyRouteSpec, type BoundRoute, routesUnder } from '../route.ts'
+import { createDocsRoutes, getDocs } from './docs.ts'
 
 const route = routesUnder('service')
 
@@ -58,15 +58,6 @@ const getOpenApi = route('GET /openapi.json', {
   answers: { 200: bytes('application/json', 'The document.', {}, z.looseObject({ openapi: z.string() })) },
 })
 
-const getDocs = route('GET /docs', {
-  operationId: 'getDocs',
-  summary: 'This description, for reading',
-  access: { by: 'anyone' },
-  answers: {
-    200: bytes('text/html', 'The page.', { 'content-security-policy': 'Allows the page its own style, nothing else.' }),
-  },
-})
-
 export interface ServiceOptions {
   /** What every request depends on, by name; the names are answered, the reasons are only logged. */
   readonly checks: ReadinessChecks
@@ -100,7 +91,6 @@ export function createServiceRoutes({
   // The queue says by itself, once, that it has trouble.
   const checkForJobs = createChecks(checksOfJobs, 'debug')
   const describeAsJson = once(() => JSON.stringify(describe()))
-  const describeAsPage = once(() => renderDocsPage(describe()))
   return [
     getHealth.handle(({ headers, request }) => {
       const challenge = headers['wharf-challenge']
@@ -118,11 +108,7 @@ export function createServiceRoutes({
     }),
     ...(metrics ? [getMetrics.handle(async () => ({ status: 200, body: await metrics.render() }))] : []),
     getOpenApi.handle(() => ({ status: 200, body: describeAsJson() })),
-    getDocs.handle(() => ({
-      status: 200,
-      headers: { 'content-security-policy': DOCS_PAGE_POLICY },
-      body: describeAsPage(),
-    })),
+    ...createDocsRoutes(describe),
   ]
 }
 

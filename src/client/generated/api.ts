@@ -1,6 +1,6 @@
 /*
  * Made from /openapi.json by openapi-typescript: npx vitest run test/client/generated.test.ts -u
- * SHA-256: 994de067ff77057be62621f0dd38590b4eb48416eb84a039adfe926cf968db13
+ * SHA-256: 0c94b72225a096d80294dadbdc59d42058e472104a4679dd84b7afe70a69849e
  */
 export interface paths {
     readonly "/overview": {
@@ -1171,7 +1171,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * This description, for reading
+         * This description and the guides, for reading
          * @description Needs no token.
          */
         readonly get: operations["getDocs"];
@@ -5779,7 +5779,9 @@ export interface operations {
     readonly getDocs: {
         readonly parameters: {
             readonly query?: never;
-            readonly header?: never;
+            readonly header?: {
+                readonly "if-none-match"?: string;
+            };
             readonly path?: never;
             readonly cookie?: never;
         };
@@ -5789,13 +5791,31 @@ export interface operations {
             readonly 200: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    /** @description Allows the page its own style, nothing else. */
+                    /** @description Of these bytes. */
+                    readonly etag?: string;
+                    /** @description How long they may be kept. */
+                    readonly "cache-control"?: string;
+                    /** @description Allows the files of this server, and nothing else. */
                     readonly "content-security-policy"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
                     readonly "text/html": string;
                 };
+            };
+            /** @description The page that the client has is this one. */
+            readonly 304: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description Of these bytes. */
+                    readonly etag?: string;
+                    /** @description How long they may be kept. */
+                    readonly "cache-control"?: string;
+                    /** @description Allows the files of this server, and nothing else. */
+                    readonly "content-security-policy"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };

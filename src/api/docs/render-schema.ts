@@ -1,5 +1,6 @@
 import type { oas31 } from 'zod-openapi'
-import { type Html, html, join, prose } from './html.ts'
+import { type Html, html, join, prose } from '../html.ts'
+import { SCHEMAS_PATH } from './operations.ts'
 
 type Schema = oas31.SchemaObject | oas31.ReferenceObject
 
@@ -9,7 +10,7 @@ const isReference = (schema: Schema): schema is oas31.ReferenceObject => typeof 
 export function renderType(schema: Schema): Html {
   if (isReference(schema)) {
     const name = schema.$ref.slice(schema.$ref.lastIndexOf('/') + 1)
-    return html`<a href="#schema-${name}">${name}</a>`
+    return html`<a href="${SCHEMAS_PATH}#schema-${name}">${name}</a>`
   }
   if (schema.const !== undefined) return html`<code>${JSON.stringify(schema.const)}</code>`
   if (schema.enum)
@@ -44,9 +45,9 @@ export function renderFields(schema: Schema): Html {
   const nested = inner.filter((part) => typeof part === 'object').map(renderFields)
   const fields = Object.entries(schema.properties ?? {})
   if (fields.length === 0) return html`${nested}`
-  return html`<table>${fields.map(([name, field]) => {
+  return html`<dl class="fields">${fields.map(([name, field]) => {
     const needed = schema.required?.includes(name) ? 'required' : 'optional'
-    return html`<tr><td><code>${name}</code> <span class="needed">${needed}</span></td>
-<td>${renderType(field)}</td><td>${prose(field.description)}${renderFields(field)}</td></tr>`
-  })}</table>${nested}`
+    return html`<dt><code>${name}</code> <span class="quiet">${needed}</span></dt>
+<dd>${renderType(field)}${typeof field.description === 'string' && html`<p>${prose(field.description)}</p>`}${renderFields(field)}</dd>`
+  })}</dl>${nested}`
 }

@@ -1,0 +1,5 @@
+import { offerCopies } from './copy.ts'
+import { startSearch } from './search.ts'
+
+startSearch()
+offerCopies()
