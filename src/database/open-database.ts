@@ -26,11 +26,20 @@ export function openDatabase(
 ): Database {
   const pool = createPool(target, options, logger)
   if (options.endsWhenServerHangs && answers) endHungConnections(pool, answers)
-  const prisma = new PrismaClient({ adapter: new PrismaPg(pool), transactionOptions: TRANSACTIONS })
-  const close = async (): Promise<void> => {
-    await prisma.$disconnect()
-    await pool.end()
-  }
+  let client: PrismaClient | undefined
   // Prisma connects again when it is next used.
-  return { prisma, pool, rest: () => prisma.$disconnect(), close }
+  const rest = async (): Promise<void> => client?.$disconnect()
+  return {
+    // Each takes megabytes, and most databases of projects are used without.
+    get prisma() {
+      client ??= new PrismaClient({ adapter: new PrismaPg(pool), transactionOptions: TRANSACTIONS })
+      return client
+    },
+    pool,
+    rest,
+    async close() {
+      await rest()
+      await pool.end()
+    },
+  }
 }
