@@ -64,6 +64,14 @@ const stageOf = (slug: string): ApiRequest => ({ json: { slug } })
 /** Every call that needs a token, in an order in which the root token can carry them out. */
 const CALLS: readonly Call[] = [
   { operation: 'GET /me', statuses: forAll },
+  {
+    operation: 'POST /session',
+    request: { json: { days: 1 } },
+    statuses: { root: 204, admin: 204, editor: 204, viewer: 204, exporter: 204, outsider: 204 },
+  },
+  { operation: 'GET /overview', statuses: forAll },
+  { operation: 'GET /status', statuses: forRoot(200) },
+  { operation: 'GET /doctor', statuses: forRoot(200) },
   { operation: 'GET /projects', statuses: forAll },
   { operation: 'POST /projects', request: stageOf('made'), statuses: forRoot(201) },
   { operation: 'GET /projects/{slug}', path: '/projects/shop', statuses: forMembers },
@@ -120,6 +128,11 @@ const CALLS: readonly Call[] = [
     operation: 'POST /projects/{slug}/stages/{stage}/schema',
     path: '/projects/shop/stages/live/schema',
     request: sql,
+    statuses: { ...forRoot(200), admin: 200, outsider: 404 },
+  },
+  {
+    operation: 'GET /projects/{slug}/stages/{stage}/events',
+    path: '/projects/shop/stages/live/events',
     statuses: { ...forRoot(200), admin: 200, outsider: 404 },
   },
   {

@@ -237,10 +237,10 @@ test('a file is imported over a database, which is asked for before, and then as
 })
 
 test.each([
-  ['CREATE SCHEMA', /: no schema could be made to load into: not here \(SQLSTATE P0001\)\n$/],
+  ['CREATE SCHEMA', /: no schema could be made to load into: not here \(SQLSTATE P0001\) \(CONFLICT\)\n$/],
   [
     'ALTER TABLE',
-    /an event trigger fails in the function operator\.refuse\(\), perhaps on a row \(SQLSTATE P0001\)\n$/,
+    /an event trigger fails in the function operator\.refuse\(\), perhaps on a row \(SQLSTATE P0001\) \(CONFLICT\)\n$/,
   ],
 ])('where an event trigger refuses %s, an import says so', async (tag, message) => {
   const target = await createExternalDatabase('CREATE TABLE note (id int PRIMARY KEY)')

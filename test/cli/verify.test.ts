@@ -87,7 +87,7 @@ test.each<[what: string, bytes: Buffer, message: RegExp]>([
     Buffer.concat(lines.slice(0, -1)),
     /shop\.jsonl: line \d+: is the last, but there is no "end"/,
   ],
-  ['of nothing', Buffer.alloc(0), /shop\.jsonl: the file is empty, there is no archive in it\n$/],
+  ['of nothing', Buffer.alloc(0), /shop\.jsonl: the file is empty, there is no archive in it \(ARCHIVE_INVALID\)\n$/],
   [
     'cut in its gzip data',
     gzipSync(plain).subarray(0, -9),

@@ -8,6 +8,9 @@ const columnNames = (table: string, numbers: string): string => `(
           FROM pg_catalog.unnest(${numbers}) WITH ORDINALITY AS k(attnum, ordinal)
           JOIN pg_catalog.pg_attribute a ON a.attrelid = ${table} AND a.attnum = k.attnum)`
 
+/** The bits of `pg_relation_is_updatable` for UPDATE, INSERT and DELETE, as it gives them for every table. */
+const ALL_WRITES = 0b11100
+
 /** A function for SQL text. */
 const functionName = "pg_catalog.format('%I.%I', n.nspname, p.proname)"
 
@@ -35,6 +38,11 @@ WITH RECURSIVE stage AS (
     JOIN pg_catalog.pg_rewrite w ON w.ev_class = s.oid AND w.ev_type = '1'
     JOIN pg_catalog.pg_depend d ON d.classid = ${catalogOid('pg_rewrite')} AND d.objid = w.oid
    WHERE d.refclassid = ${catalogOid('pg_class')}
+), locked AS (
+  -- To ask whether a view can be written to is to wait for who has locked what it reads; PostgreSQL says so of each write, too.
+  SELECT EXISTS (
+    SELECT FROM pg_catalog.pg_locks l
+     WHERE l.locktype = 'relation' AND l.mode = 'AccessExclusiveLock' AND l.relation IN (SELECT oid FROM reached)) AS found
 ), computed AS (
   SELECT p.*, row_type.typrelid AS relation FROM function p
     JOIN pg_catalog.pg_type row_type ON row_type.oid = p.proargtypes[0]
@@ -52,7 +60,10 @@ SELECT CASE WHEN EXISTS (SELECT FROM stage) THEN pg_catalog.json_build_object(
     SELECT COALESCE(pg_catalog.json_agg(pg_catalog.json_build_object(
       'oid', r.oid::pg_catalog.text, 'name', r.relname, 'kind', r.relkind, 'comment', pg_catalog.obj_description(r.oid, 'pg_class'),
       'unseen', r.oid IN (SELECT oid FROM unseen_relation),
-      'updatable', CASE WHEN r.relkind IN ('r', 'p', 'v') THEN pg_catalog.pg_relation_is_updatable(r.oid, true) ELSE 0 END,
+      'updatable', CASE
+        WHEN r.relkind IN ('r', 'p') OR (r.relkind = 'v' AND (SELECT found FROM locked)) THEN ${ALL_WRITES}
+        WHEN r.relkind = 'v' THEN pg_catalog.pg_relation_is_updatable(r.oid, true)
+        ELSE 0 END,
       'columns', (
         SELECT COALESCE(pg_catalog.json_agg(pg_catalog.json_build_object(
           'name', a.attname, 'number', a.attnum, 'type', a.atttypid::pg_catalog.text,

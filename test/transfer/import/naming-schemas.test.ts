@@ -47,9 +47,14 @@ async function attach(slug: string, script: string): Promise<ExternalDatabase> {
   return external
 }
 
-/** The lines of an archive but for those that say what it lacks: rights of logins of the database. */
+/**
+ * The lines of an archive but for those that say what it lacks: rights of logins of the database. In no order, since stages
+ * that were made in the same millisecond are in that of their names.
+ */
 const contentOf = (archive: string): readonly string[] =>
-  comparableLines(archive).filter((line) => !line.startsWith('{"stage":'))
+  comparableLines(archive)
+    .filter((line) => !line.startsWith('{"stage":'))
+    .toSorted()
 
 test('archives say which schemas their stages were, where they are of a database of its own', async () => {
   const stages = archives.whole.split('\n').filter((line) => line.startsWith('{"stage":'))
