@@ -10,7 +10,8 @@ import { changesOf } from '../schedule-runs.ts'
 import { get, listAll, withAllowance } from '../server-api.ts'
 import { printable } from '../terminal/printable.ts'
 
-const shown = jobSchema.omit({
+/** What is shown of a job. */
+export const shownJob = jobSchema.omit({
   createdBy: true,
   scheduleId: true,
   cancelRequestedAt: true,
@@ -18,7 +19,7 @@ const shown = jobSchema.omit({
   links: true,
 })
 
-export type Job = FromServer<z.output<typeof shown>>
+export type Job = FromServer<z.output<typeof shownJob>>
 
 const jobResult = fromServer(jobResultSchema)
 
@@ -53,7 +54,7 @@ const WAIT_SECONDS = 20
 export const hasEnded = ({ status }: Job): boolean => ['succeeded', 'failed', 'cancelled'].includes(status)
 
 export const listJobs = async (http: HttpClient, query: HttpCall['query']): Promise<readonly Job[]> =>
-  (await http.json({ method: 'GET', path: '/jobs', ...(query && { query }) }, pageOf(shown))).items
+  (await http.json({ method: 'GET', path: '/jobs', ...(query && { query }) }, pageOf(shownJob))).items
 
 /**
  * The newest export of a schedule whose archive is not known to be damaged, and not gone by its date.
@@ -62,7 +63,7 @@ export const listJobs = async (http: HttpClient, query: HttpCall['query']): Prom
  */
 export async function findScheduledJob(http: HttpClient, schedule: string, at?: Date): Promise<Job | undefined> {
   const query = { schedule, kind: 'export', status: 'succeeded' }
-  const jobs = await listAll(http, { path: '/jobs', item: shown, query })
+  const jobs = await listAll(http, { path: '/jobs', item: shownJob, query })
   return jobs.find(
     ({ createdAt, expiresAt, archiveDamagedAt }) =>
       archiveDamagedAt === null &&
@@ -71,14 +72,14 @@ export async function findScheduledJob(http: HttpClient, schedule: string, at?: 
   )
 }
 
-export const getJob = (http: HttpClient, id: string): Promise<Job> => get(http, encodedPath`/jobs/${id}`, shown)
+export const getJob = (http: HttpClient, id: string): Promise<Job> => get(http, encodedPath`/jobs/${id}`, shownJob)
 
 /** The job when something has changed, or as it is after a while. */
 export const awaitJob = (http: HttpClient, id: string): Promise<Job> =>
-  http.json({ method: 'GET', path: encodedPath`/jobs/${id}`, headers: { prefer: `wait=${WAIT_SECONDS}` } }, shown)
+  http.json({ method: 'GET', path: encodedPath`/jobs/${id}`, headers: { prefer: `wait=${WAIT_SECONDS}` } }, shownJob)
 
 export const cancelJob = (http: HttpClient, id: string): Promise<Job> =>
-  http.json({ method: 'POST', path: encodedPath`/jobs/${id}/cancel` }, shown)
+  http.json({ method: 'POST', path: encodedPath`/jobs/${id}/cancel` }, shownJob)
 
 /** Has a server do something as a job. @param allowIncomplete whether rows may be missing. */
 export const submitJob = (
@@ -89,5 +90,5 @@ export const submitJob = (
 ): Promise<Job> =>
   withAllowance(request, allowIncomplete, (asked) => {
     const { headers, body } = jsonBody(asked)
-    return http.json({ method: 'POST', path, headers: { ...headers, prefer: 'respond-async' }, body }, shown)
+    return http.json({ method: 'POST', path, headers: { ...headers, prefer: 'respond-async' }, body }, shownJob)
   })

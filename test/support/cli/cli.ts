@@ -11,6 +11,7 @@ import { loadConfig } from '../../../src/config.ts'
 import { readAddressEnvironment } from '../../../src/database/address/environment.ts'
 import { bundled } from '../processes/bundled.ts'
 import { PROCESS_FLAGS } from '../processes/node-flags.ts'
+import { assertConforms } from './conformance.ts'
 
 export interface CliResult {
   readonly code: number | null
@@ -21,6 +22,8 @@ export interface CliResult {
 }
 
 export interface CliOptions {
+  /** Whether what is printed is held against its schema: not where it comes from a server that is none of Wharf's. */
+  readonly conforms?: boolean
   readonly variables?: Readonly<Record<string, string>>
   /** What is typed, or piped, into standard input; several chunks come one after the other. */
   readonly input?: string | Buffer | readonly string[]
@@ -47,7 +50,10 @@ export async function runCommand(args: readonly string[], options: CliOptions = 
     stderr: stderr.stream,
     version: '1.2.3',
   })
-  return { code, stdout: stdout.bytes().toString(), bytes: stdout.bytes(), stderr: stderr.bytes().toString() }
+  const bytes = stdout.bytes()
+  const result = { code, stdout: bytes.toString(), bytes, stderr: stderr.bytes().toString() }
+  if (options.conforms !== false) assertConforms(args, result)
+  return result
 }
 
 /** One after the other, each when there was time to take in the one before. */
