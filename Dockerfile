@@ -9,6 +9,9 @@ COPY prisma.config.ts tsconfig.json ./
 COPY prisma prisma
 COPY src src
 COPY docs docs
+# Texts that become pages at /docs.
+COPY README.md SECURITY.md CONTRIBUTING.md CHANGELOG.md LICENSE .env.example ./
+COPY bench/README.md bench/README.md
 COPY scripts scripts
 RUN npm run build
 

@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { gunzipSync } from 'node:zlib'
 import { request } from 'undici'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { EXAMPLE_ID } from '../../src/api/docs/example-values.ts'
@@ -136,13 +137,29 @@ test('each call has a place, and no link leads nowhere', async () => {
     const [path = '', id] = link.split('#')
     const text = await read(path)
     if (id !== undefined) expect(text.includes(`id="${id}"`), link).toBe(true)
-    const links = [...text.matchAll(/<a [^>]*?href="([^"]+)"/g)].map(([, href = '']) => href)
+    const links = [...text.matchAll(/<(?:a|img) [^>]*?(?:href|src)="([^"]+)"/g)].map(([, href = '']) => href)
     waiting.push(
       ...links.filter((href) => /^(\/docs|#)/.test(href)).map((href) => (href.startsWith('#') ? path + href : href)),
     )
   }
   expect(seen.size).toBeGreaterThan(100)
   expect(pages.has('/docs/guides/back-up-a-database')).toBe(true)
+  // Of what is not in docs, and of files that are no guides.
+  expect(pages.get('/docs/readme')).toContain('<img src="/docs/files/overview-')
+  expect(pages.get('/docs/monitoring/alerts.yml')).toContain('groups:')
+  expect(pages.get('/docs/systemd')).toContain('wharf-api.service')
+  expect([...pages.keys()].some((path) => path.endsWith('.png'))).toBe(true)
+})
+
+test('pages, and what search looks through, come compressed to who takes that', async () => {
+  for (const path of ['/docs', '/docs/errors', '/docs/files/search.json']) {
+    const plain = await (await request(wharf.url + path)).body.text()
+    const { headers, body } = await request(wharf.url + path, { headers: { 'accept-encoding': 'gzip' } })
+    expect(headers, path).toMatchObject({ 'content-encoding': 'gzip', vary: 'accept-encoding' })
+    const bytes = Buffer.from(await body.arrayBuffer())
+    expect(bytes.length, path).toBeLessThan(plain.length / 2)
+    expect(gunzipSync(bytes).toString(), path).toBe(plain)
+  }
 })
 
 test('pages run nothing but the scripts of this server, and no path leads out of them', async () => {
@@ -205,6 +222,8 @@ describe.skipIf(!hasChromium)('in a browser', () => {
       '/docs/api/schemas',
       '/docs/errors',
       '/docs/client',
+      '/docs/readme',
+      '/docs/systemd',
     ]
     const folderOfPictures = process.env.SCREENSHOTS
     for (const path of paths) {

@@ -23,7 +23,7 @@ export interface Docs {
 /** Renders the description of the HTTP interface, and the guides beside it. */
 export function renderDocs(document: OpenApiDocument, guides: readonly Guide[], assets: PageAssets): Docs {
   const operations = operationsOf(document)
-  const contents = { guides, operations }
+  const contents = { guides: guides.filter(({ isListed }) => isListed), operations }
   const pages: PageText[] = [
     { path: '/docs', title: 'Docs', body: renderStart(document, contents) },
     ...[...groupByTag(operations)].map(([tag, ofTag]) => ({

@@ -3,34 +3,44 @@ import { z } from 'zod'
 import { notFound } from '../../errors.ts'
 import { packageFile } from '../../package-file.ts'
 import { bytes, empty } from '../answer.ts'
-import { type ConsoleFile, readConsoleFiles, toConsoleFile } from '../console-files.ts'
 import { readGuides } from '../docs/guides.ts'
 import { renderDocs } from '../docs/pages.ts'
 import type { OpenApiDocument } from '../openapi.ts'
+import {
+  FOR_EVER,
+  fileHeaders,
+  fileRequestHeaders,
+  type PageFile,
+  pageHeaders,
+  readPageFiles,
+  toFileAnswer,
+  toPageFile,
+} from '../page-files.ts'
 import { PAGE_POLICY } from '../page-policy.ts'
 import { type BoundRoute, routesUnder } from '../route.ts'
 
 const route = routesUnder('service')
 
-const cachingHeaders = { etag: 'Of these bytes.', 'cache-control': 'How long they may be kept.' }
-const policyHeader = { 'content-security-policy': 'Allows the files of this server, and nothing else.' }
-
-const headers = z.object({ 'if-none-match': z.string().optional() })
-
 const pageAnswers = {
-  200: bytes('text/html', 'The page.', { ...cachingHeaders, ...policyHeader }),
-  304: empty('The page that the client has is this one.', { ...cachingHeaders, ...policyHeader }),
+  200: bytes('text/html', 'The page.', pageHeaders),
+  304: empty('The page that the client has is this one.', pageHeaders),
 }
 
 export const getDocs = route('GET /docs', {
   operationId: 'getDocs',
   summary: 'This description and the guides, for reading',
   access: { by: 'anyone' },
-  headers,
+  headers: fileRequestHeaders,
   answers: pageAnswers,
 })
 
-const page = { access: { by: 'anyone' }, quiet: true, headers, answers: pageAnswers, errors: ['NOT_FOUND'] } as const
+const page = {
+  access: { by: 'anyone' },
+  quiet: true,
+  headers: fileRequestHeaders,
+  answers: pageAnswers,
+  errors: ['NOT_FOUND'],
+} as const
 
 const getDocsPage = route('GET /docs/{page}', {
   ...page,
@@ -52,17 +62,21 @@ const getDocsFile = route('GET /docs/files/{file}', {
   access: { by: 'anyone' },
   quiet: true,
   params: z.object({ file: z.string() }),
-  headers,
+  headers: fileRequestHeaders,
   answers: {
-    200: bytes(['text/javascript', 'text/css', 'image/svg+xml', 'application/json'], 'The file.', cachingHeaders),
-    304: empty('The file that the client has is this one.', cachingHeaders),
+    200: bytes(
+      ['text/javascript', 'text/css', 'image/svg+xml', 'image/png', 'application/json'],
+      'The file.',
+      fileHeaders,
+    ),
+    304: empty('The file that the client has is this one.', fileHeaders),
   },
   errors: ['NOT_FOUND'],
 })
 
 interface Files {
-  readonly pages: ReadonlyMap<string, ConsoleFile>
-  readonly files: ReadonlyMap<string, ConsoleFile>
+  readonly pages: ReadonlyMap<string, PageFile>
+  readonly files: ReadonlyMap<string, PageFile>
 }
 
 /**
@@ -75,45 +89,21 @@ export function createDocsRoutes(
   folder = packageFile('dist/docs'),
 ): BoundRoute<unknown>[] {
   let making: Promise<Files> | undefined
-  const send = async ({
-    find,
-    path,
-    etag,
-  }: {
-    find: (files: Files) => ConsoleFile | undefined
-    path: string
-    etag: string | undefined
-  }) => {
-    making ??= makeFiles(describe(), folder)
-    const file = find(await making)
+  const made = (): Promise<Files> => (making ??= makeFiles(describe(), folder))
+  const sendPage = async (path: string, headers: z.output<typeof fileRequestHeaders>) => {
+    const file = (await made()).pages.get(path)
     if (!file) throw notFound('path', path)
-    return { file, isKnown: etag === file.etag }
-  }
-  const sendPage = async (path: string, etag: string | undefined) => {
-    const { file, isKnown } = await send({ find: ({ pages }) => pages.get(path), path, etag })
-    // With a 304, too: a browser takes its headers for those of the page that it has.
-    const sent = { etag: file.etag, 'cache-control': 'no-cache', 'content-security-policy': PAGE_POLICY }
-    if (isKnown) return { status: 304, headers: sent } as const
-    return { status: 200, headers: sent, body: file.bytes, mediaType: file.mediaType } as const
+    return toFileAnswer(file, headers, { 'cache-control': 'no-cache', 'content-security-policy': PAGE_POLICY })
   }
   return [
-    getDocs.handle(({ headers }) => sendPage('/docs', headers['if-none-match'])),
-    getDocsPage.handle(({ params, headers }) => sendPage(`/docs/${params.page}`, headers['if-none-match'])),
-    getDocsPageOfFolder.handle(({ params, headers }) =>
-      sendPage(`/docs/${params.folder}/${params.page}`, headers['if-none-match']),
-    ),
+    getDocs.handle(({ headers }) => sendPage('/docs', headers)),
+    getDocsPage.handle(({ params, headers }) => sendPage(`/docs/${params.page}`, headers)),
+    getDocsPageOfFolder.handle(({ params, headers }) => sendPage(`/docs/${params.folder}/${params.page}`, headers)),
     getDocsFile.handle(async ({ params, headers }) => {
-      const path = `/docs/files/${params.file}`
-      const { file, isKnown } = await send({
-        find: ({ files }) => files.get(params.file),
-        path,
-        etag: headers['if-none-match'],
-      })
+      const file = (await made()).files.get(params.file)
+      if (!file) throw notFound('path', `/docs/files/${params.file}`)
       // What a file holds is in its name, but for what search looks through.
-      const caching = params.file === SEARCHED ? 'no-cache' : 'public, max-age=31536000, immutable'
-      const sent = { etag: file.etag, 'cache-control': caching }
-      if (isKnown) return { status: 304, headers: sent }
-      return { status: 200, headers: sent, body: file.bytes, mediaType: file.mediaType }
+      return toFileAnswer(file, headers, { 'cache-control': params.file === SEARCHED ? 'no-cache' : FOR_EVER })
     }),
   ]
 }
@@ -122,7 +112,7 @@ const SEARCHED = 'search.json'
 
 async function makeFiles(document: OpenApiDocument, folder: string): Promise<Files> {
   const [files, guides] = await Promise.all([
-    readConsoleFiles(join(folder, 'files')),
+    readPageFiles(join(folder, 'files')),
     readGuides(join(folder, 'guides.json')),
   ])
   const named = (ending: string): string => {
@@ -137,4 +127,4 @@ async function makeFiles(document: OpenApiDocument, folder: string): Promise<Fil
   }
 }
 
-const toFile = (text: string, mediaType: string): ConsoleFile => toConsoleFile(Buffer.from(text), mediaType)
+const toFile = (text: string, mediaType: string): PageFile => toPageFile(Buffer.from(text), mediaType)
