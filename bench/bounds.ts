@@ -104,6 +104,11 @@ export const BOUNDS = {
     sentence: 'The slowest hundredth of them waits less than 50 ms.',
     maxMs: 50,
   },
+  applicationWait: {
+    sentence:
+      "While Wharf exports, the slowest hundredth of an application's own queries waits at most 1.5 times as long as while pg_dump | gzip -1 of the same rows runs.",
+    maxRatio: 1.5,
+  },
   scalingModel: {
     sentence: 'Exports take what the model says, from the processor time of one, within 20 %.',
     maxOff: 0.2,

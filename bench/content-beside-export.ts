@@ -9,6 +9,7 @@ import { printTable } from './support/print-table.ts'
 import { SAMPLE_TABLE } from './support/sample-table.ts'
 import { median } from './support/statistics.ts'
 import { createToken, exportToFile, PROJECT } from './support/wharf-client.ts'
+import { whileRepeated } from './support/while-repeated.ts'
 
 const REPEATS = 5
 const SECONDS = 4
@@ -43,7 +44,7 @@ export async function measureContentBesideExport(bench: BenchRun): Promise<Measu
     for (let round = 0; round <= REPEATS; round += 1) {
       for (const load of ['nothing', 'export', 'copy'] as const) {
         for (const read of ['unchanged', 'cached'] as const) {
-          const figure = await beside(loads[load], () => fire(url, reads[read], SECONDS))
+          const figure = await whileRepeated(loads[load], () => fire(url, reads[read], SECONDS))
           // The first round warms all of it up.
           if (round > 0) figures.set(nameOf(read, load), [...(figures.get(nameOf(read, load)) ?? []), figure])
         }
@@ -54,19 +55,6 @@ export async function measureContentBesideExport(bench: BenchRun): Promise<Measu
 }
 
 const nameOf = (read: Read, load: Load): string => `${read} ${load}`
-
-/** Runs `load` again and again until `measured` has ended; the last time to its end. */
-async function beside<T>(load: () => Promise<void>, measured: () => Promise<T>): Promise<T> {
-  const state = { isOver: false }
-  const again = async (): Promise<void> => {
-    while (!state.isOver) await load()
-  }
-  const loading = again()
-  const result = await measured()
-  state.isOver = true
-  await loading
-  return result
-}
 
 function report(figures: ReadonlyMap<string, readonly Figures[]>): Measurement[] {
   const of = (read: Read, load: Load): Figures => {

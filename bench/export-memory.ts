@@ -42,7 +42,7 @@ const measure = (
   jobs: number | undefined,
 ): Promise<Measured | undefined> =>
   withService(async (service) => {
-    const seconds = await timeOf(() => exportToFile(service, 'gzip', join(outputDir, 'result'), jobs))
+    const seconds = await timeOf(() => exportToFile(service, 'gzip', join(outputDir, 'result'), { jobs }))
     const peakBytes = await service.peakMemoryBytes()
     return peakBytes === undefined ? undefined : { rows, jobs, seconds, peakBytes }
   })

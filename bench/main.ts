@@ -2,14 +2,15 @@
  * Measures what we claim about exports, imports, writes, jobs and the content endpoint; exits with 1 where a bound of
  * `bounds.ts` is broken.
  *
- * Usage: npm run bench -- [time] [import] [waits] [attached] [memory] [writes] [content] [beside] [jobs] [job-memory]
- *   [database] [scaling] [year] [console] [--quick] [--rows 1000000,3000000,10000000] [--repeats 5]
+ * Usage: npm run bench -- [time] [import] [waits] [attached] [memory] [writes] [content] [beside] [application] [jobs]
+ *   [job-memory] [database] [scaling] [year] [console] [--quick] [--rows 1000000,3000000,10000000] [--repeats 5]
  */
 import { execFile } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
+import { measureApplicationWait } from './application-wait.ts'
 import { measureAttachedWait } from './attached-wait.ts'
 import type { Measurement } from './bounds.ts'
 import { measureConsole } from './console.ts'
@@ -35,7 +36,7 @@ const QUICK_SIZES = [100_000]
 /** The claims about the memory that jobs take are for this many rows. */
 const JOB_ROWS = 3_000_000
 /** Those that share a PostgreSQL and its rows. */
-const SHARING_PARTS = ['time', 'content', 'beside', 'jobs', 'memory']
+const SHARING_PARTS = ['time', 'content', 'beside', 'application', 'jobs', 'memory']
 const PARTS = [
   ...SHARING_PARTS,
   'writes',
@@ -73,6 +74,7 @@ if (SHARING_PARTS.some((part) => parts.has(part))) {
     if (parts.has('time')) measurements.push(...(await measureExportTime(bench, first)))
     if (parts.has('content')) measurements.push(...(await measureContent(bench, first)))
     if (parts.has('beside')) measurements.push(...(await measureContentBesideExport(bench)))
+    if (parts.has('application')) measurements.push(...(await measureApplicationWait(bench)))
     if (parts.has('jobs')) measurements.push(...(await measureJobThroughput(bench)))
     if (parts.has('memory')) measurements.push(...(await measureExportMemory(bench, sizes)))
   })

@@ -40,7 +40,7 @@ export const measureScaling = (
       name: `Wharf export, ${count} sessions`,
       async run() {
         const [postgres, own] = [await bench.postgres.processorTime(), await service.processorTime()]
-        await exportToFile(service, 'gzip', archive, count)
+        await exportToFile(service, 'gzip', archive, { jobs: count })
         const after = await service.processorTime()
         if (count > 1) return
         costs.push({

@@ -33,12 +33,12 @@ export const exportToFile = (
   service: BenchService,
   coding: Coding | 'plain',
   path: string,
-  jobs?: number,
+  options: { readonly jobs?: number | undefined; readonly maxBytesPerSecond?: number } = {},
 ): Promise<void> =>
   curl(service, '/export', [
     ...['--header', 'content-type: application/json'],
     ...(coding === 'plain' ? [] : ['--header', `content-encoding: ${coding}`]),
-    ...['--data', JSON.stringify({ projects: [{ slug: PROJECT, system: false }], jobs })],
+    ...['--data', JSON.stringify({ projects: [{ slug: PROJECT, system: false }], ...options })],
     ...['--output', path],
   ])
 
