@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander'
+import { wrongUse } from '../errors.ts'
 import { addDataCommands } from './commands/data.ts'
 import { addExamples } from './commands/examples.ts'
 import { addJobCommands } from './commands/jobs.ts'
@@ -55,22 +56,23 @@ export async function runCli(argv: readonly string[], environment: CliEnvironmen
 
   // Each write fails when the reader has gone. Without a listener, the event that follows would end the process.
   for (const stream of [environment.stdout, environment.stderr]) stream.on('error', () => undefined)
+  const asJson = argv.includes('--json')
   try {
-    const program = createProgram(environment, run, runStart)
+    const program = createProgram({ ...environment, asJson }, run, runStart)
     program.hook('preSubcommand', (_, command) => assertNothingTaken(command, argv, environment.npmOptions))
     program.hook('preAction', (_, command) => resolveProfiles(command, () => readProfilesOf(environment)))
     await program.parseAsync(argv, { from: 'user' })
     return exitCode
   } catch (error) {
-    const asJson = argv.includes('--json')
     return await reportFailure(error, { ...environment, asJson }, interrupts.signal)
   } finally {
     interrupts.stop()
   }
 }
 
+/** @param asJson whether errors are left to `reportFailure`, which prints them as JSON. */
 function createProgram(
-  { stdout, stderr, version }: CliEnvironment,
+  { stdout, stderr, version, asJson }: CliEnvironment & { readonly asJson: boolean },
   run: Run,
   runStart: (part?: 'api' | 'worker') => Promise<void>,
 ): Command {
@@ -80,7 +82,7 @@ function createProgram(
     .exitOverride()
     .configureOutput({
       writeOut: (text) => void stdout.write(harmless(text)),
-      writeErr: (text) => void stderr.write(harmless(maskSecrets(text))),
+      writeErr: (text) => void (asJson || stderr.write(harmless(maskSecrets(text)))),
     })
     .showHelpAfterError('(--help says more)')
     .addHelpText('afterAll', `\n${EXIT_HELP}`)
@@ -114,12 +116,18 @@ async function reportFailure(
   { stderr, asJson }: Pick<CliEnvironment, 'stderr'> & { readonly asJson: boolean },
   signal: AbortSignal,
 ): Promise<number> {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.wrongUse
+  if (error instanceof CommanderError && (error.exitCode === 0 || !asJson)) {
+    // It has been printed already.
+    return error.exitCode === 0 ? EXIT.done : EXIT.wrongUse
+  }
   if (signal.aborted) {
     await print(stderr, 'interrupted')
     return EXIT.interrupted
   }
-  const { text, json, exitCode } = toFailure(error)
+  const { text, json, exitCode } = toFailure(error instanceof CommanderError ? wrongUse(wordsOf(error)) : error)
   await print(stderr, asJson ? printableJson(json) : text)
   return exitCode
 }
+
+/** What commander says of arguments that are wrong, as one sentence. */
+const wordsOf = ({ message }: CommanderError): string => message.replace(/^error: /, '').replaceAll('\n', ' ')

@@ -287,6 +287,28 @@ test('an error is JSON with --json, with the code that the documentation has', a
   })
 })
 
+test.each([
+  [['job:list', '--json', '--statis', 'failed'], "unknown option '--statis' (Did you mean --status?)"],
+  [['job:show', '--json'], "missing required argument 'id'"],
+  [['job:show', 'one', 'two', '--json'], 'too many arguments for'],
+
+  [['job:list', '--json', '--status'], "option '--status <status>' argument missing"],
+  [['job:lst', '--json'], "unknown command 'job:lst'"],
+])('%j, which no command takes, is an error in JSON with --json, and wrong use', async (args, said) => {
+  const { code, stdout, stderr } = await runCommand(args)
+  expect({ code, stdout, stderr: JSON.parse(stderr) }).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: { error: { code: 'WRONG_USE', detail: expect.stringContaining(said), errors: [] } },
+  })
+})
+
+test('a token among arguments that no command takes is masked in the error in JSON', async () => {
+  const { stderr } = await runCommand(['job:list', '--json', '--sever=wharf://:SECRETTOKEN@host'])
+  expect(stderr).toContain('unknown option')
+  expect(stderr).not.toContain('SECRETTOKEN')
+})
+
 test('a role that allows nothing for want of another permission is warned of', async () => {
   await createProject('half')
   const role = await administer(['role:set', 'backup', '--system', 'export', '--project', 'half'])

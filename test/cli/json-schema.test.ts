@@ -22,9 +22,29 @@ test('each command with --json has a schema, and no other', async () => {
   expect(Object.keys(schema.$defs).sort()).toEqual([...withJson, 'error'].sort())
 })
 
-test('an output that lacks a field, or is of a command without a schema, does not conform', () => {
-  const printed = (stdout: string) => ({ code: 0, stdout, stderr: '' })
+const printed = (stdout: string, stderr = '', code = 0) => ({ code, stdout, stderr })
+const FAILED = '{"error":{"code":"NOT_FOUND","detail":"no","errors":[]}}'
+
+test('an output conforms whose fields are those of its schema, on standard error, too, where the archive is on the other', () => {
   assertConforms(['profile:remove', '--json'], printed('{"profile":"shop"}'))
-  expect(() => assertConforms(['profile:remove', '--json'], printed('{}'))).toThrow(/must have required/)
+  assertConforms(['profile:remove', '--json'], printed('', `note: more\n${FAILED}\n`, 1))
+  const toStandardOutput = ['data:export', '--json', '--output', '-']
+  expect(() => assertConforms(toStandardOutput, printed('rows', '{}\n'))).toThrow(/must have required/)
+})
+
+test.each([
+  ['lacks a field', printed('{}'), /must have required/],
+  ['has another field', printed('{"profile":"shop","since":1}'), /must NOT have additional/],
+  [
+    'is an error with another field',
+    printed('', FAILED.replace('"no"', '"no","since":1'), 1),
+    /must NOT have additional/,
+  ],
+  ['is an error in words', printed('', 'error: no\n', 1), /says nothing in JSON/],
+])('an output that %s does not conform', (_, output, said) => {
+  expect(() => assertConforms(['profile:remove', '--json'], output)).toThrow(said)
+})
+
+test('an output of a command without a schema does not conform', () => {
   expect(() => assertConforms(['shop:open', '--json'], printed('{}'))).toThrow(/says nothing/)
 })

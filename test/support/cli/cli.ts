@@ -102,7 +102,7 @@ export function spawnWharf(
 ): CliProcess {
   const env = { PATH: process.env.PATH, HOME: inject('home'), ...variables }
   const command = [...flags, bundled('main'), ...args]
-  return watch(spawn(node, command, { ...user, cwd, env, stdio: ['ignore', 'pipe', 'pipe'] }))
+  return watch(spawn(node, command, { ...user, cwd, env, stdio: ['ignore', 'pipe', 'pipe'] }), args)
 }
 
 /** Runs a line of shell, in which `"$@"` is the built program. */
@@ -112,7 +112,8 @@ export function spawnShell(line: string): CliProcess {
   return watch(spawn('sh', args, { env, cwd: tmpdir(), stdio: ['ignore', 'pipe', 'pipe'] }))
 }
 
-function watch(child: ChildProcessByStdio<null, Readable, Readable>): CliProcess {
+/** @param args whose output is held against its schema; none for a line of shell, which may print anything. */
+function watch(child: ChildProcessByStdio<null, Readable, Readable>, args: readonly string[] = []): CliProcess {
   const closed = once(child, 'close')
   onTestFinished(async () => {
     child.kill('SIGKILL')
@@ -121,7 +122,9 @@ function watch(child: ChildProcessByStdio<null, Readable, Readable>): CliProcess
   const collect = async (): Promise<CliResult> => {
     const [bytes, stderr] = await Promise.all([buffer(child.stdout).catch(() => Buffer.alloc(0)), text(child.stderr)])
     await closed
-    return { code: child.exitCode, stdout: bytes.toString(), bytes, stderr }
+    const result = { code: child.exitCode, stdout: bytes.toString(), bytes, stderr }
+    assertConforms(args, result)
+    return result
   }
   return { child, ended: collect() }
 }
