@@ -1,6 +1,7 @@
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { findLastBackup } from '../backup/installation.ts'
 import type { CacheLookups } from '../content/cache-lookups.ts'
+import { readClock } from '../database/clock.ts'
 import type { Database } from '../database/database.ts'
 import { Prisma } from '../database/generated/client.ts'
 import type { EndedJobs } from '../jobs/ended-jobs.ts'
@@ -93,7 +94,7 @@ export function createMetrics(services: MetricsServices): Metrics {
     'Since when the last backup of Wharf itself stands; left out where there is none.',
     [],
     async () => {
-      const last = await findLastBackup(control.prisma)
+      const last = await findLastBackup(control.prisma, { until: await readClock(control.prisma) })
       return last ? [[{}, secondsOf(last.beganAt)]] : []
     },
   )

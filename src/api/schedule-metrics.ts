@@ -94,9 +94,10 @@ function addArchiveGauges(addGauge: AddGauge, prisma: Database['prisma']): void 
   const read = (): Promise<NewestArchives[]> => prisma.$queryRaw`
     WITH newest AS (
       SELECT project_id, max(job.finished_at) AS made_at,
-             max(job.finished_at) FILTER (WHERE artifact.proven_at IS NOT NULL) AS proven_at
+             max(job.finished_at) FILTER (WHERE artifact.proven_at <= now()) AS proven_at
         FROM control.artifact JOIN control.job ON job.id = job_id CROSS JOIN unnest(job.project_ids) AS project_id
        WHERE artifact.kind = 'output' AND artifact.state = 'ready' AND artifact.damaged_at IS NULL
+         AND job.finished_at <= now()
        GROUP BY project_id)
     SELECT slug, made_at AS "madeAt", proven_at AS "provenAt" FROM control.project LEFT JOIN newest ON project_id = project.id
      WHERE scratch_for IS NULL AND NOT unfinished`

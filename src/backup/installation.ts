@@ -10,17 +10,17 @@ export async function readInstallation(control: Queryable): Promise<string> {
 /**
  * The last backup that was written whole, of all or of those that `which` says; null where none was.
  *
- * @param which `until`: none that is later counts, as those are not that were written while the clock was ahead.
+ * @param which `until`: now; none that is later counts, as those are that were written while the clock was ahead.
  */
 export const findLastBackup = (
   control: Queryable,
-  { interim, until }: { readonly interim?: boolean; readonly until?: Date } = {},
+  { interim, until }: { readonly interim?: boolean; readonly until: Date },
 ) =>
   control.backup.findFirst({
     where: {
       bytes: { not: null },
       ...(interim !== undefined && { interim }),
-      ...(until && { beganAt: { lte: until } }),
+      beganAt: { lte: until },
     },
     orderBy: { beganAt: 'desc' },
   })

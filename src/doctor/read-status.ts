@@ -1,5 +1,6 @@
 import { findLastBackup } from '../backup/installation.ts'
 import type { Config } from '../config.ts'
+import { readClock } from '../database/clock.ts'
 import type { Database } from '../database/database.ts'
 import { type RunSummary, summariseRuns } from '../jobs/schedules/runs.ts'
 import { findProcesses, type ServiceProcess } from '../processes/signs-of-life.ts'
@@ -54,6 +55,7 @@ export interface Status {
 const LONG_WAIT_SECONDS = 900
 
 export async function readStatus(control: Database, config: Config, version: string): Promise<Status> {
+  const now = await readClock(control.prisma)
   const status = {
     ...{
       version,
@@ -66,7 +68,7 @@ export async function readStatus(control: Database, config: Config, version: str
     storage: { location: config.artifacts, ...(await readStorage(control)) },
     backup: {
       enabled: config.backupKey !== undefined,
-      lastAt: toTime((await findLastBackup(control.prisma))?.beganAt),
+      lastAt: toTime((await findLastBackup(control.prisma, { until: now }))?.beganAt),
     },
   }
   return { ...status, problems: [...(await readFaults(control)), ...problemsOf(status)] }

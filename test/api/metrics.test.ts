@@ -42,6 +42,35 @@ test('of when the newest archive of a project is, proven or not, is said by its 
   expect(await figure('wharf_project_last_proven_timestamp_seconds{project="shop"}')).toBe(0)
 })
 
+test('what was made, proven or backed up while the clock was ahead does not pass for the newest once it is right again', async () => {
+  const { prisma } = wharf.container.control
+  const { id } = await makeSchedule(wharf.root, 'shop', { verify: true })
+  const secondsAgo = async (name: string) => Math.round(Date.now() / 1_000 - ((await figure(name)) ?? 0))
+  const hours = (count: number) => new Date(Date.now() + count * 3_600_000)
+  const run = (endedAt: Date) => ({ scheduleId: id, dueAt: endedAt, finishedAt: endedAt, provenAt: endedAt })
+  const [right, ahead] = [hours(-1), hours(9_000)]
+  await prisma.scheduleRun.createMany({
+    data: [
+      { ...run(right), outcome: 'succeeded' },
+      { ...run(ahead), outcome: 'succeeded' },
+      { ...run(hours(9_001)), outcome: 'failed', provenAt: null },
+    ],
+  })
+  for (const figure of ['last_success', 'last_proven']) {
+    expect(await secondsAgo(`wharf_schedule_${figure}_timestamp_seconds{schedule="${id}"}`), figure).toBeLessThan(7_200)
+    expect(await secondsAgo(`wharf_schedule_${figure}_timestamp_seconds{schedule="${id}"}`), figure).toBeGreaterThan(0)
+  }
+  expect(await figure(`wharf_schedule_last_run_failed{schedule="${id}"}`)).toBe(0)
+  await prisma.job.updateMany({ data: { finishedAt: ahead } })
+  await prisma.artifact.updateMany({ data: { damagedAt: null, provenAt: ahead } })
+  expect(await figure('wharf_project_last_archive_timestamp_seconds{project="shop"}')).toBe(0)
+  expect(await figure('wharf_project_last_proven_timestamp_seconds{project="shop"}')).toBe(0)
+  await prisma.backup.createMany({
+    data: [right, ahead].map((beganAt) => ({ key: `of ${beganAt.getTime()}`, beganAt, bytes: 1 })),
+  })
+  expect(await figure('wharf_backup_last_success_timestamp_seconds')).toBe(right.getTime() / 1_000)
+})
+
 test('answers that were kept are counted, and those that were not', async () => {
   const read = () => wharf.root.get('/content/shop/live/item')
   await read()

@@ -25,7 +25,8 @@ export async function noteShrunk(tx: Transaction, scheduleId: string): Promise<v
   const [newest, before] = await tx.$queryRaw<{ jobId: string; bytes: number | null }[]>`
     SELECT job.id AS "jobId", (job.result->>'bytes')::float8 AS bytes
       FROM control.schedule_run JOIN control.job ON job.id = job_id
-     WHERE schedule_run.schedule_id = ${scheduleId}::uuid AND outcome = 'succeeded' ORDER BY due_at DESC LIMIT 2`
+     WHERE schedule_run.schedule_id = ${scheduleId}::uuid AND outcome = 'succeeded' AND schedule_run.finished_at <= now()
+     ORDER BY due_at DESC LIMIT 2`
   if (!newest?.bytes || !before?.bytes) return
   const percent = Math.floor(100 * (1 - newest.bytes / before.bytes))
   if (percent < schedule.shrinkPercent) return
@@ -46,8 +47,9 @@ export const noteOverdue = ({ prisma }: Database): Promise<void> =>
                      enabled AND max_age_hours IS NOT NULL
                        AND coalesce(last_at, created_at) < now() - make_interval(hours => max_age_hours) AS is_overdue
                 FROM control.schedule CROSS JOIN LATERAL (
-                  SELECT max(CASE WHEN verify THEN proven_at ELSE finished_at END) AS last_at
-                    FROM control.schedule_run WHERE schedule_id = schedule.id AND outcome = 'succeeded') AS runs
+                  SELECT max(at) AS last_at
+                    FROM control.schedule_run CROSS JOIN LATERAL (SELECT CASE WHEN verify THEN proven_at ELSE finished_at END) AS made (at)
+                   WHERE schedule_id = schedule.id AND outcome = 'succeeded' AND at <= now()) AS runs
                WHERE max_age_hours IS NOT NULL OR overdue_since IS NOT NULL) AS aged
        WHERE aged_id = id AND (overdue_since IS NOT NULL) IS DISTINCT FROM is_overdue
       RETURNING id, last_at AS "lastAt", max_age_hours AS "maxAgeHours", overdue_since AS since`

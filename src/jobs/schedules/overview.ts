@@ -107,7 +107,7 @@ const newestArchives = async (
 ): Promise<readonly (ReadyArchive & { readonly projectId: string })[]> => control.$queryRaw`
   WITH seen AS MATERIALIZED (
     SELECT id, project_ids, finished_at FROM control.job
-     WHERE kind = 'export' AND status = 'succeeded' AND project_ids && ${[...projectIds]}::uuid[]
+     WHERE kind = 'export' AND status = 'succeeded' AND finished_at <= now() AND project_ids && ${[...projectIds]}::uuid[]
        AND ${await jobsVisibleTo(control, caller)})
   SELECT DISTINCT ON (project_id, proven_at IS NULL)
          project_id AS "projectId", seen.id AS "jobId", finished_at AS "finishedAt", proven_at AS "provenAt"

@@ -31,7 +31,12 @@ export const listRuns = (control: Queryable, scheduleId: string, limit: number):
   control.$queryRaw<ScheduleRun[]>`
     SELECT * FROM (${RUNS}) AS run WHERE "scheduleId" = ${scheduleId}::uuid ORDER BY "dueAt" DESC LIMIT ${limit}`
 
-/** @returns for each of the schedules, by id. */
+/**
+ * What counts are runs that have not ended, and those that ended by now: one that ended while the clock was ahead says
+ * nothing of when, and would pass for the newest until then.
+ *
+ * @returns for each of the schedules, by id.
+ */
 export async function summariseRuns(
   control: Queryable,
   scheduleIds: readonly string[],
@@ -44,9 +49,9 @@ export async function summariseRuns(
           WHERE "scheduleId" = schedule_id AND ${condition} ORDER BY "dueAt" DESC LIMIT 1) AS newest`
     return new Map(rows.map((run) => [run.scheduleId, run]))
   }
-  const last = await newest(Prisma.sql`TRUE`)
-  const lastSuccess = await newest(Prisma.sql`status = 'succeeded'`)
-  const lastProven = await newest(Prisma.sql`"provenAt" IS NOT NULL`)
+  const last = await newest(Prisma.sql`("finishedAt" IS NULL OR "finishedAt" <= now())`)
+  const lastSuccess = await newest(Prisma.sql`status = 'succeeded' AND "finishedAt" <= now()`)
+  const lastProven = await newest(Prisma.sql`"provenAt" <= now()`)
   return new Map(
     scheduleIds.map((id) => [
       id,

@@ -36,6 +36,7 @@ test.each([
   ['two proven, and what is newer', { last: 2 }, '1 2+ 3 4+ 5 6+', '5 6+'],
   ['as many proven as there are', { last: 3 }, '1 2+ 3 4+ 5', ''],
   ['the newest proven, though it is old', { days: 2 }, '1 5+ 6+ 7', '6+ 7'],
+  ['as many beside those of while the clock was ahead', { last: 2 }, '-400+ -399! 1 2 3', '3'],
   ['all proven', { last: 2 }, '1+ 2+ 3+', '3+'],
 ] satisfies [string, Keep, string, string][])('keeps %s', (_, keep, names, removed) => {
   expect(removedOf(names, keep)).toBe(removed)
