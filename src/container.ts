@@ -10,6 +10,7 @@ import { ROOT_TOKEN_FILE, readOrCreateSecret, secretKeysOf } from './data-folder
 import { openSpoolFolder } from './data-folder/spool-folder.ts'
 import { isConnectionLost } from './database/connection-lost.ts'
 import type { Database, OpenDatabase } from './database/database.ts'
+import { createIdleConnections, type IdleConnections } from './database/idle-connections.ts'
 import { createLoginDatabases, type Login, type LoginDatabases } from './database/login-databases.ts'
 import { openDatabase } from './database/open-database.ts'
 import { prepareDatabase } from './database/preparation.ts'
@@ -163,7 +164,8 @@ export async function createContainer(options: {
   const seal = createSeal(keys.current, keys.previous)
   const rootTokenHash = hashToken(await rootTokenOf(config))
 
-  const open = databaseOpener(databaseUrl, logger)
+  const idle = createIdleConnections()
+  const open = databaseOpener(databaseUrl, logger, idle)
   const control = open(databaseUrl, { maxConnections: MAX_CONNECTIONS, session: 'wharf', endsWhenServerHangs: true })
   lifecycle.onClose('database', control.close)
   await resealSecrets(control, seal, { logger, keySource: keys.source })
@@ -183,7 +185,7 @@ export async function createContainer(options: {
   const artifacts = await createArtifactStore(config.artifacts)
   lifecycle.onClose('artifacts', artifacts.close)
   const jobTimings = { ...JOB_TIMINGS, ...options.jobTimings }
-  const queueBackend = await openQueueBackend(config, databaseUrl, logger)
+  const queueBackend = await openQueueBackend(config, databaseUrl, { logger, idle })
   const queue = openJobQueue(queueBackend, { logger, lookMs: jobTimings.queueLookMs })
   lifecycle.onClose('queue', queue.close)
   const watcher = createJobWatcher(control, { watchMs: jobTimings.watchMs, logger })
@@ -207,7 +209,7 @@ export async function createContainer(options: {
     control,
     system: control,
     snapshots,
-    assertDatabaseReady: createReadiness(databaseUrl, logger),
+    assertDatabaseReady: createReadiness(databaseUrl, { logger, idle }),
     imports,
     ...createAllTurns(config),
     room,
@@ -220,24 +222,32 @@ export async function createContainer(options: {
     rootTokenHash,
     version,
     generator: `wharf/${version}`,
-    undoHours: config.undoHours,
     artifacts,
     queueBackend,
     queue,
-    ...{ watcher, jobTimings, cacheLookups },
+    ...{ watcher, jobTimings, cacheLookups, undoHours: config.undoHours },
     ...{ endedJobs: createEndedJobs(), deliveryCounts: createDeliveryCounts() },
     spoolFolder: await openSpoolFolder(config.dataDir),
   }
 }
 
-const openQueueBackend = ({ redisUrl }: Config, databaseUrl: string, logger: Logger): Promise<QueueBackend> =>
-  redisUrl ? openRedisBackend(redisUrl, logger) : openPostgresBackend(databaseUrl, logger)
+interface Surroundings {
+  readonly logger: Logger
+  readonly idle: IdleConnections
+}
+
+const openQueueBackend = (
+  { redisUrl }: Config,
+  databaseUrl: string,
+  { logger, idle }: Surroundings,
+): Promise<QueueBackend> =>
+  redisUrl ? openRedisBackend(redisUrl, logger) : openPostgresBackend(databaseUrl, logger, idle)
 
 /** Those who ask at the same time share one connection. */
-function createReadiness(databaseUrl: string, logger: Logger): Container['assertDatabaseReady'] {
+function createReadiness(databaseUrl: string, { logger, idle }: Surroundings): Container['assertDatabaseReady'] {
   const session = { kind: 'wharf', applicationName: 'wharf readiness', connectTimeoutMs: READY_TIMEOUT_MS } as const
   const ask = createBatcher<undefined, void>(async () => {
-    await assertOpensAndTakesWrites(databaseUrl, { ...session, logger })
+    await idle.connecting(databaseUrl, () => assertOpensAndTakesWrites(databaseUrl, { ...session, logger }))
     return new Map()
   })
   return () => ask('', undefined)
@@ -259,9 +269,9 @@ function createAnswers(databaseUrl: string, logger: Logger): () => Promise<boole
   return async () => (await ask('', undefined)) ?? false
 }
 
-function databaseOpener(databaseUrl: string, logger: Logger): OpenDatabase {
+function databaseOpener(databaseUrl: string, logger: Logger, idle: IdleConnections): OpenDatabase {
   const answers = createAnswers(databaseUrl, logger)
-  return (target, options) => openDatabase(target, options, { logger, answers })
+  return (target, options) => openDatabase(target, options, { logger, answers, idle })
 }
 
 function createAllTurns({

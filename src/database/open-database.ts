@@ -4,6 +4,7 @@ import type { ConnectionTarget } from './client-config.ts'
 import type { Database, DatabaseOptions } from './database.ts'
 import { endHungConnections } from './end-hung-connections.ts'
 import { PrismaClient } from './generated/client.ts'
+import type { IdleConnections } from './idle-connections.ts'
 import { createPool } from './pool.ts'
 
 /**
@@ -16,15 +17,17 @@ interface Surroundings {
   readonly logger: Logger
   /** Whether the server still answers, for databases whose connections end when it hangs. */
   readonly answers?: () => Promise<boolean>
+  /** Connections that other databases do not use. */
+  readonly idle?: IdleConnections
 }
 
 /** Opens a database. It connects when it is first used; who opens it closes it. */
 export function openDatabase(
   target: ConnectionTarget,
   options: DatabaseOptions,
-  { logger, answers }: Surroundings,
+  { logger, answers, idle }: Surroundings,
 ): Database {
-  const pool = createPool(target, options, logger)
+  const pool = createPool(target, options, logger, idle)
   if (options.endsWhenServerHangs && answers) endHungConnections(pool, answers)
   let client: PrismaClient | undefined
   // Prisma connects again when it is next used.

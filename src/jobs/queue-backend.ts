@@ -13,6 +13,7 @@ import {
 import { Redis } from 'ioredis'
 import type pg from 'pg'
 import { JOB_KINDS } from '../contract/job.ts'
+import type { IdleConnections } from '../database/idle-connections.ts'
 import { createPool } from '../database/pool.ts'
 import { SQLSTATE, sqlState } from '../database/sqlstate.ts'
 import { type StartLockOptions, withStartLock } from '../database/start-lock.ts'
@@ -132,9 +133,13 @@ async function untilReady(client: Redis): Promise<void> {
  *
  * @throws {AppError} DATABASE_UNAVAILABLE where another session keeps its tables locked.
  */
-export async function openPostgresBackend(databaseUrl: string, logger: Logger): Promise<QueueBackend> {
+export async function openPostgresBackend(
+  databaseUrl: string,
+  logger: Logger,
+  idle?: IdleConnections,
+): Promise<QueueBackend> {
   const options = { maxConnections: MAX_CONNECTIONS, session: 'queue', applicationName: 'wharf queue' } as const
-  const pool = createPool(databaseUrl, options, logger)
+  const pool = createPool(databaseUrl, options, logger, idle)
   // BullMQ describes the part of a pool that it uses with types of its own, which only differ in how exact they are.
   const connection = pool as unknown as PgPool
   await migrateQueue(connection, pool, { logger })

@@ -197,8 +197,7 @@ test('no connection to PostgreSQL is opened past the ones that are listened to',
   )
   const generated = (file: string): boolean => file.startsWith('database/generated/')
   expect(opening.flat().filter((file) => !generated(file))).toEqual([
-    'database/pool.ts',
-    'database/restoring-pool.ts',
+    'database/retrying-pool.ts',
     'database/session-client.ts',
   ])
 })

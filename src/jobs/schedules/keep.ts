@@ -1,4 +1,5 @@
 import type { Keep } from '../../contract/schedule.ts'
+import { CORRECTION_MS } from './bring-forward.ts'
 
 export interface KeptArchive {
   readonly id: string
@@ -16,14 +17,14 @@ const DAY_MS = 24 * 60 * 60_000
  *
  * Where some are proven, `last` counts only those, and goes back as far as it has to: what is newer than the last one
  * that counts stays too. Neither the newest archive nor the newest that is proven is ever among the answer. Damaged ones
- * do not count; they go once they are older than all that stay. Nor do those that are later than now, from while the clock
- * was ahead: they stay until their time has come.
+ * do not count; they go once they are older than all that stay. Nor do those that are much later than now, from while the
+ * clock was ahead: they stay until their time has come.
  *
  * @param archives all that there are, of runs that succeeded, in any order.
  */
 export function selectSuperfluous<T extends KeptArchive>(archives: readonly T[], keep: Keep, now: Date): readonly T[] {
   if (keep.last === undefined && keep.days === undefined) return []
-  const made = archives.filter(({ finishedAt }) => finishedAt <= now)
+  const made = archives.filter(({ finishedAt }) => finishedAt.getTime() <= now.getTime() + CORRECTION_MS)
   const intact = made.filter(({ isDamaged }) => !isDamaged)
   const newestFirst = intact.toSorted((a, b) => b.finishedAt.getTime() - a.finishedAt.getTime())
   const proven = newestFirst.filter(({ provenAt }) => provenAt !== null)
