@@ -14,6 +14,13 @@ const url = (protocols: readonly string[]) =>
     error: `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
   })
 
+const origin = z
+  .string()
+  .transform((text) => text.replace(/\/$/, ''))
+  .refine((text) => /^https?:\/\//.test(text) && URL.canParse(text) && new URL(text).origin === text, {
+    error: 'must be https:// or http:// and a host, perhaps with a port, and nothing behind them',
+  })
+
 const wholeNumber = (min: number, max: number) =>
   z
     .string()
@@ -88,6 +95,8 @@ const SETTINGS = {
   token: setting('WHARF_TOKEN', z.string().optional()),
   /** Where archives of jobs are kept: a folder's absolute path, or `s3://bucket/prefix`; undefined: in the data folder. */
   artifacts: setting('WHARF_ARTIFACTS', z.string().transform(toLocation).optional()),
+  /** The origin at which clients reach the bucket of archives, and download them from it; undefined: they do not. */
+  artifactsPublicUrl: setting('WHARF_ARTIFACTS_PUBLIC_URL', origin.optional()),
   /** How long archives of jobs without a schedule are kept. */
   artifactDays: setting('WHARF_ARTIFACT_DAYS', integer(1, 3650, 7)),
   /** After how many days a kept archive is read again, to see that its bytes have not changed; 0 never. */

@@ -182,7 +182,7 @@ export async function createContainer(options: {
   const attached = createAttachedDatabases({ control: control.prisma, seal, open, allowedHosts: config.transferHosts })
   lifecycle.onClose('attached databases', attached.closeAll)
 
-  const artifacts = await createArtifactStore(config.artifacts)
+  const artifacts = await createArtifactStore(config.artifacts, config.artifactsPublicUrl)
   lifecycle.onClose('artifacts', artifacts.close)
   const jobTimings = { ...JOB_TIMINGS, ...options.jobTimings }
   const queueBackend = await openQueueBackend(config, databaseUrl, { logger, idle })

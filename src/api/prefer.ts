@@ -6,6 +6,8 @@ export interface Preferences {
   readonly respondAsync: boolean
   /** How many seconds the client would wait for something to have changed. */
   readonly waitSeconds: number | undefined
+  /** Whether the client would rather have the bytes from this server than a redirect to where they are. */
+  readonly noRedirect: boolean
 }
 
 /** @param header the values of all `Prefer` headers, with commas between them. */
@@ -15,5 +17,6 @@ export function parsePrefer(header: string | undefined): Preferences {
   return {
     respondAsync: given.get('respond-async') === '',
     waitSeconds: seconds !== undefined && /^\d{1,9}$/.test(seconds) ? Number(seconds) : undefined,
+    noRedirect: given.get('no-redirect') === '',
   }
 }

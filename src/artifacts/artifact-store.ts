@@ -30,6 +30,13 @@ export interface ArtifactWriter {
   discard(): Promise<void>
 }
 
+/** How a store is to describe the bytes of an artifact to a client that reads them there. */
+export interface LinkedFile {
+  /** `Content-Disposition` */
+  readonly disposition: string
+  readonly mediaType: string
+}
+
 /** Which unfinished files may be removed; both conditions have to hold. */
 export interface Leftovers {
   /** What was last written to later is left alone; a store that others use as well may have writers of theirs. */
@@ -53,6 +60,13 @@ export interface ArtifactStore {
    * @throws {AppError} NOT_FOUND, at the first step of the reading, where there is nothing under `key`.
    */
   read(key: string, range?: ByteRange): AsyncIterable<Buffer>
+  /**
+   * A URL that reads the artifact, or parts of it, from the store itself. It needs no token, so it is a secret, for the few
+   * minutes in which reading can begin. Undefined for a store that clients do not reach.
+   *
+   * @throws {AppError} STORAGE_UNAVAILABLE where the store gives no right to it.
+   */
+  readonly link?: (key: string, file: LinkedFile) => Promise<string>
   /** @returns the artifact's bytes, or undefined where there is nothing under `key`. */
   size(key: string): Promise<number | undefined>
   /** The keys of all artifacts that begin so, in no order. */

@@ -3,6 +3,7 @@ import { notFound } from '../errors.ts'
 import type { S3Location, S3Object } from './artifact-location.ts'
 import { type ArtifactStore, assertArtifactKey, isArtifactKey } from './artifact-store.ts'
 import { createArtifactWriter } from './artifact-writer.ts'
+import { createS3Links } from './s3-links.ts'
 import { readS3 } from './s3-read.ts'
 import { s3Upload } from './s3-upload.ts'
 import { translateErrors, unlessNotFound } from './storage-fault.ts'
@@ -17,8 +18,10 @@ const ATTEMPTS = 5
  * Keeps artifacts as objects of an S3 bucket, or of one that speaks its language. Region, credentials and endpoint come
  * from where the S3 client always finds them (`AWS_REGION`, `AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL`, profiles, roles).
  * Buckets are named in the path, never in the host name: every server understands that, those of Amazon too.
+ *
+ * @param publicUrl the origin at which clients reach the same server; undefined where they do not.
  */
-export function openS3Store(location: S3Location): ArtifactStore {
+export function openS3Store(location: S3Location, publicUrl?: string): ArtifactStore {
   const { bucket, prefix } = location
   const client = new S3Client({
     forcePathStyle: true,
@@ -34,6 +37,7 @@ export function openS3Store(location: S3Location): ArtifactStore {
     const found = await translateErrors(unlessNotFound(client.send(new HeadObjectCommand(object))))
     return found?.ContentLength
   }
+  const links = publicUrl === undefined ? undefined : createS3Links(publicUrl)
   return {
     create: async (key) => createArtifactWriter(s3Upload(client, objectOf(key))),
     async *read(key, range) {
@@ -42,6 +46,7 @@ export function openS3Store(location: S3Location): ArtifactStore {
       if (isEmpty && (await sizeOf(key)) === undefined) throw notFound('artifact', key)
       yield* readS3(client, object, key, range)
     },
+    ...(links && { link: async (key, file) => links.link(objectOf(key), file) }),
     size: sizeOf,
     async list(beginning) {
       const keys: string[] = []
@@ -60,6 +65,9 @@ export function openS3Store(location: S3Location): ArtifactStore {
       await translateErrors(client.send(new DeleteObjectCommand(object)))
     },
     sweep: (leftovers) => translateErrors(sweepUploads(client, location, leftovers)),
-    close: async () => client.destroy(),
+    async close() {
+      client.destroy()
+      links?.close()
+    },
   }
 }

@@ -7,6 +7,7 @@ import { parseJson } from '../lib/parse-json.ts'
 import { readText } from '../lib/read-text.ts'
 import { rethrowing } from '../lib/rethrowing.ts'
 import { toConnectionFailure } from './connection-failure.ts'
+import { askStorage, linkedUrl, storageRefused } from './linked-answer.ts'
 import { toAnswerError } from './remote-problem.ts'
 
 const CONNECT_TIMEOUT_MS = 10_000
@@ -24,6 +25,8 @@ export interface HttpCall {
   readonly body?: string | Buffer | AsyncIterable<Buffer>
   /** Ends this call, as the client's own does, also while its answer is being read. */
   readonly signal?: AbortSignal
+  /** Whether what is asked for may be read from the server's storage, to which it then leads. */
+  readonly mayRedirect?: boolean
 }
 
 export interface HttpAnswer {
@@ -62,6 +65,12 @@ export function createHttpClient({ origin, token, signal: clientSignal }: HttpCl
 
   const open = async ({ method, path, query = {}, ...call }: HttpCall): Promise<HttpAnswer> => {
     const signal = call.signal ? AbortSignal.any([clientSignal, call.signal]) : clientSignal
+    const failureAt =
+      (origin: string, requestId?: string) =>
+      (error: unknown): unknown => {
+        signal.throwIfAborted()
+        return toConnectionFailure(error, { origin, requestId })
+      }
     const request = agent.request({
       origin,
       path: withQuery(path, query),
@@ -70,18 +79,26 @@ export function createHttpClient({ origin, token, signal: clientSignal }: HttpCl
       body: toRequestBody(call.body),
       signal,
     })
-    const toFailure = (error: unknown, requestId?: string): unknown => {
-      signal.throwIfAborted()
-      return toConnectionFailure(error, { origin, requestId })
-    }
-    const answer = await request.catch((error: unknown) => {
-      throw toFailure(error)
-    })
+    const answer = await orThrow(request, failureAt(origin))
     const headers = singleHeaders(answer.headers)
     const requestId = headers['x-request-id']
-    const body = rethrowing(answer.body, (error) => toFailure(error, requestId))
+    const body = rethrowing(answer.body, failureAt(origin, requestId))
     const status = answer.statusCode
     if (status >= 200 && status < 300) return { headers, body }
+    if (status === 307 && call.mayRedirect) {
+      await readText(body, MAX_JSON_BYTES)
+      const url = linkedUrl(headers.location, origin)
+      const toFailure = failureAt(url.origin)
+      const stored = await orThrow(askStorage(agent, url, call.headers?.range, signal), toFailure)
+      if (stored.statusCode !== 200 && stored.statusCode !== 206) {
+        await stored.body.dump()
+        throw storageRefused(url.origin, stored.statusCode)
+      }
+      // Which archive it is, only the server says.
+      const { etag = '', 'repr-digest': digest = '' } = headers
+      const described = { ...singleHeaders(stored.headers), etag, 'repr-digest': digest }
+      return { headers: described, body: rethrowing(stored.body, toFailure) }
+    }
     throw toAnswerError({ status, text: await readText(body, MAX_JSON_BYTES), requestId, origin })
   }
 
@@ -98,6 +115,12 @@ export function createHttpClient({ origin, token, signal: clientSignal }: HttpCl
     close: () => agent.destroy(),
   }
 }
+
+/** @throws what `translate` makes of a failure. */
+const orThrow = <T>(promise: Promise<T>, translate: (error: unknown) => unknown): Promise<T> =>
+  promise.catch((error: unknown) => {
+    throw translate(error)
+  })
 
 /** The parts of a call that send `value`. */
 export const jsonBody = (value: unknown): Required<Pick<HttpCall, 'headers' | 'body'>> => ({

@@ -56,9 +56,12 @@ export function createDownloads(connection: Connection): Downloads {
 
   const openAt = async ({ path, etag }: Stored, start: number, signal?: AbortSignal) => {
     const headers = start === 0 ? {} : { range: `bytes=${start}-`, 'if-range': etag }
-    const answer = await connection.send(path, { headers, signal })
+    const said = await connection.send(path, { headers, signal, mayRedirect: true })
+    const { range } = headers
+    const location = said.headers.get('location')
+    const answer = said.status === 307 ? await connection.readStorage(location, range ? { range } : {}, signal) : said
     const isAsked = start === 0 || answer.headers.get('content-range')?.startsWith(`bytes ${start}-`)
-    if (answer.body !== null && isAsked && answer.headers.get('etag') === etag) return answer.body
+    if (answer.body !== null && isAsked && said.headers.get('etag') === etag) return answer.body
     await answer.body?.cancel()
     throw new WharfError('the archive is another one by now; download it again', { code: 'CONFLICT' })
   }
@@ -75,6 +78,8 @@ export function createDownloads(connection: Connection): Downloads {
           bytes += chunk.length
           yield chunk
           onProgress?.(bytes, stored.sizeBytes)
+          // A busy `fetch` may have everything by then, and say nothing of it.
+          signal?.throwIfAborted()
         }
       } catch (error) {
         signal?.throwIfAborted()

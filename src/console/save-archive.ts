@@ -76,8 +76,11 @@ async function takeMore(
   arrived: Arrived,
   { signal, onBytes }: Pick<DownloadProgress, 'signal' | 'onBytes'>,
 ): Promise<void> {
-  const headers: Record<string, string> =
-    arrived.etag !== null && arrived.bytes > 0 ? { range: `bytes=${arrived.bytes}-`, 'if-range': arrived.etag } : {}
+  const headers: Record<string, string> = {
+    // The storage would have to allow pages of other servers, and this page reads from its own alone.
+    prefer: 'no-redirect',
+    ...(arrived.etag !== null && arrived.bytes > 0 && { range: `bytes=${arrived.bytes}-`, 'if-range': arrived.etag }),
+  }
   const response = await client.fetch(path, { headers, signal })
   // Another archive than before, or all of it.
   if (response.status !== 206) Object.assign(arrived, { parts: [], bytes: 0 })

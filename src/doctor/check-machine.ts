@@ -18,6 +18,9 @@ const OLDEST_NODE = [20, 19] as const
 /** How much room there should be for archives, in bytes. */
 const ROOM_FOR_ARCHIVES = 1024 ** 3
 
+/** How long a storage of archives may take to answer a client. */
+const LINK_MS = 10_000
+
 /** Which files of the data folder nobody else may read. */
 const secretFiles = (dataDir: string): readonly string[] => [
   ...[ROOT_TOKEN_FILE, SECRET_KEY_FILE, `${SECRET_KEY_FILE}-previous`, 'postgres.json'].map((name) =>
@@ -92,15 +95,25 @@ const checkRoom = (
     return free < neededBytes ? short(free) : ok(`${formatBytes(free)} free at ${path}`)
   })
 
+/** @returns what a client gets of an artifact from the store itself; nothing where it gets none. */
+const readByLink = (url: string): Promise<string> =>
+  fetch(url, { redirect: 'error', signal: AbortSignal.timeout(LINK_MS) }).then(
+    (answer) => (answer.ok ? answer.text() : ''),
+    () => '',
+  )
+
 /** Writes, reads and removes a small file where archives are kept. */
-export const checkStorage = ({ artifacts }: Pick<Config, 'artifacts'>): Promise<Checked> =>
+export const checkStorage = ({
+  artifacts,
+  artifactsPublicUrl,
+}: Pick<Config, 'artifacts' | 'artifactsPublicUrl'>): Promise<Checked> =>
   check('storage of archives', `see that this user may write to WHARF_ARTIFACTS, which is ${artifacts}`, async () => {
     const location = parseArtifactLocation(artifacts)
     // Nothing is made here: a command starts no database in a data folder that is neither new nor its own.
     if (location.kind === 'folder' && !(await unlessMissing(stat(location.path)))) {
       return skipped(`${artifacts} is made by the first start`)
     }
-    const store = await createArtifactStore(artifacts)
+    const store = await createArtifactStore(artifacts, artifactsPublicUrl)
     const [key, text] = [randomUUID(), randomUUID()]
     try {
       const writer = await store.create(key)
@@ -111,10 +124,16 @@ export const checkStorage = ({ artifacts }: Pick<Config, 'artifacts'>): Promise<
         await writer.discard()
       }
       const read = (await buffer(store.read(key))).toString()
+      const linked =
+        store.link && (await readByLink(await store.link(key, { disposition: 'attachment', mediaType: 'text/plain' })))
       await store.remove(key)
       if (read !== text) return fault(`${artifacts} gives other bytes than were written: check the disk, or the bucket`)
       if ((await store.size(key)) !== undefined)
         return fault(`${artifacts} keeps what is removed: allow deletions there`)
+      if (linked !== undefined && linked !== text)
+        return warning(
+          `${artifactsPublicUrl} gives this machine no archive: see that WHARF_ARTIFACTS_PUBLIC_URL leads to the bucket`,
+        )
     } finally {
       await store.close()
     }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import type { ArtifactStore } from '../artifacts/artifact-store.ts'
+import type { ArtifactStore, LinkedFile } from '../artifacts/artifact-store.ts'
 import type { Database } from '../database/database.ts'
-import { gone, isAppError } from '../errors.ts'
+import { type AppError, gone, isAppError } from '../errors.ts'
 import type { ByteRange } from '../lib/byte-range.ts'
 import { collectPassed } from '../lib/collect-passed.ts'
 import type { Logger } from '../logger.ts'
@@ -12,6 +12,26 @@ interface OutputServices {
   readonly artifacts: ArtifactStore
   readonly control: Database
   readonly logger: Logger
+}
+
+/**
+ * A URL by which an archive is read from the store itself, see `ArtifactStore.link`. The store is asked whether it is
+ * there, and as long as it was; what its bytes are, only who reads them can see.
+ *
+ * @returns undefined where clients do not reach the store.
+ * @throws {AppError} GONE, as `readOutput`; STORAGE_UNAVAILABLE.
+ */
+export async function linkOutput(
+  { artifacts, control, logger }: OutputServices,
+  { key, bytes }: JobOutput,
+  file: LinkedFile,
+): Promise<string | undefined> {
+  if (!artifacts.link) return undefined
+  const size = await artifacts.size(key)
+  if (size === undefined) throw notKept()
+  if (size === bytes) return artifacts.link(key, file)
+  await recordDamage(control.prisma, logger, { key, damage: 'another length' })
+  throw archiveDamaged()
 }
 
 /**
@@ -41,9 +61,11 @@ export async function* readOutput(
       held = chunk
     }
   } catch (error) {
-    throw isAppError(error, 'NOT_FOUND') ? gone('the archive is not kept any more; export again') : error
+    throw isAppError(error, 'NOT_FOUND') ? notKept() : error
   }
   if (missing !== 0) await refuse('another length')
   if (hash && !hash.digest().equals(sha256)) await refuse('another digest')
   if (held) yield held
 }
+
+const notKept = (): AppError => gone('the archive is not kept any more; export again')

@@ -222,6 +222,22 @@ test('a bucket from which nothing may be deleted', async () => {
   await expectFault('storage of archives', 'see that this user may write to WHARF_ARTIFACTS', variables)
 })
 
+test('a bucket that clients do not reach where the configuration says', async () => {
+  const s3 = await startS3Server()
+  onTestFinished(s3.stop)
+  stubS3Settings(s3)
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const checkedWith = async (url: string) => {
+    const variables = { WHARF_ARTIFACTS: `s3://${S3_BUCKET}/linked`, WHARF_ARTIFACTS_PUBLIC_URL: url }
+    return (await examine(variables)).checks.find(({ name }) => name === 'storage of archives')
+  }
+
+  expect(await checkedWith(s3.url)).toMatchObject({ status: 'ok' })
+  expect(await checkedWith(wharf.url)).toMatchObject({
+    ...{ status: 'warning', detail: expect.stringContaining('WHARF_ARTIFACTS_PUBLIC_URL leads to the bucket') },
+  })
+})
+
 test('a disk with less room than imports leave', async () => {
   const WHARF_SPOOL_RESERVE_BYTES = String(Number.MAX_SAFE_INTEGER)
   await expectFault('disk of the data folder', 'so they are refused: free some room', { WHARF_SPOOL_RESERVE_BYTES })

@@ -44,6 +44,20 @@ test('everything that is wrong is said at once, by name and without its value', 
   expect(said.join()).not.toMatch(/too-short|pass@host/)
 })
 
+test('where clients reach the bucket is an origin, with nothing behind it', () => {
+  const given = 'https://s3.eu-central-1.amazonaws.com'
+  expect(loadConfig({ WHARF_ARTIFACTS_PUBLIC_URL: `${given}/` }).artifactsPublicUrl).toBe(given)
+  for (const wrong of [
+    's3.example.org',
+    'ftp://s3.example.org',
+    `${given}/bucket`,
+    'https://key:secret@s3.example.org',
+  ]) {
+    const { faults } = failureOf({ WHARF_ARTIFACTS_PUBLIC_URL: wrong })
+    expect(faults, wrong).toEqual([{ detail: expect.stringMatching(/^WHARF_ARTIFACTS_PUBLIC_URL must be https:/) }])
+  }
+})
+
 test('the configuration can not be changed', () => {
   expect(Object.isFrozen(loadConfig({}))).toBe(true)
 })

@@ -5,11 +5,12 @@ import { projectsOf } from '../../jobs/authorisation.ts'
 import { type AnyJobRequest, parseRequest } from '../../jobs/catalogue.ts'
 import { findOutput, type JobOutput } from '../../jobs/job-output.ts'
 import { assertMayTakeResult, findJob } from '../../jobs/read-jobs.ts'
-import { readOutput } from '../../jobs/read-output.ts'
+import { linkOutput, readOutput } from '../../jobs/read-output.ts'
 import { type Coding, FILE_ENDINGS, MEDIA_TYPES } from '../../lib/coding.ts'
 import { type Caller, findCallerAgain } from '../../projects/access.ts'
 import { empty, stream } from '../answer.ts'
 import { isKnown, isSameVersion, parseByteRange } from '../byte-range.ts'
+import { parsePrefer } from '../prefer.ts'
 import { type BoundRoute, routesUnder } from '../route.ts'
 import { whileAuthorised } from '../while-authorised.ts'
 
@@ -34,13 +35,15 @@ const downloadJobFile = route('GET /jobs/{id}/file', {
     '`If-Range` (`curl -C -` does so). One range at a time. Needs, at this moment, what the export needed: ' +
     '`content.export` in every project, and `system.export` where the system section is in the archive. An archive whose ' +
     'bytes in the storage have changed is a 410, or, where that is seen only while it is being sent, ends the connection ' +
-    'before its last byte.',
+    'before its last byte. Where the operator has clients read the storage itself, the answer is a redirect to it: follow ' +
+    'it with the same `Range`, and without the token; `Prefer: no-redirect` has the bytes come from this server.',
   access: { by: 'asker', of: 'job' },
   params: z.object({ id }),
   headers: z.object({
     range: z.string().optional(),
     'if-range': z.string().optional(),
     'if-none-match': z.string().optional(),
+    prefer: z.string().optional(),
   }),
   answers: {
     200: stream(ARCHIVE_TYPES, 'The archive.', fileHeaders),
@@ -48,6 +51,15 @@ const downloadJobFile = route('GET /jobs/{id}/file', {
       ...fileHeaders,
       'content-range': 'Which bytes these are, and how many there are.',
     }),
+    307: empty(
+      'The archive is there: a URL of its storage, which is a secret, and begins to answer within five minutes.',
+      {
+        location: 'Where to read the archive, or the range of it.',
+        etag: fileHeaders.etag,
+        'repr-digest': fileHeaders['repr-digest'],
+        'cache-control': 'Always `no-store`.',
+      },
+    ),
     304: empty('The client has the archive already.', {
       etag: fileHeaders.etag,
       'cache-control': fileHeaders['cache-control'],
@@ -76,12 +88,20 @@ export function jobFileRoutes(container: Container): readonly BoundRoute<Caller>
       const asked = parseRequest(job.kind, job.request)
       const coding = (asked.kind === 'export' && asked.request.compression) || 'gzip'
       const mediaType = MEDIA_TYPES[coding]
+      const disposition = `attachment; filename="${fileName(asked, coding, output)}"`
+      const digest = `sha-256=:${Buffer.from(output.sha256).toString('base64')}:`
+      // The store would give a part of what is there to who asks for a part of something else.
+      const mayRedirect = mayBePart && !parsePrefer(headers.prefer).noRedirect
+      const location = mayRedirect ? await linkOutput(container, output, { disposition, mediaType }) : undefined
+      if (location !== undefined) {
+        return { status: 307, headers: { location, etag, 'repr-digest': digest, 'cache-control': 'no-store' } }
+      }
       const described = {
         'accept-ranges': 'bytes',
         'content-length': String(part.end - part.start),
-        'content-disposition': `attachment; filename="${fileName(asked, coding, output)}"`,
+        'content-disposition': disposition,
         etag,
-        'repr-digest': `sha-256=:${Buffer.from(output.sha256).toString('base64')}:`,
+        'repr-digest': digest,
         'cache-control': cacheControl,
       }
       const assertStill = async (): Promise<void> =>

@@ -70,7 +70,7 @@ async function goOn(
 }
 
 const request = (http: HttpClient, jobId: string, headers: Record<string, string> | undefined): Promise<HttpAnswer> =>
-  http.open({ method: 'GET', path: encodedPath`/jobs/${jobId}/file`, ...(headers && { headers }) })
+  http.open({ method: 'GET', path: encodedPath`/jobs/${jobId}/file`, mayRedirect: true, ...(headers && { headers }) })
 
 const arrivedDamaged = (): AppError =>
   new AppError(

@@ -1,6 +1,6 @@
 /*
  * Made from /openapi.json by openapi-typescript: npx vitest run test/client/generated.test.ts -u
- * SHA-256: 0c94b72225a096d80294dadbdc59d42058e472104a4679dd84b7afe70a69849e
+ * SHA-256: a4674d5341a1c09dbc0790f419d879fab1a459c79674539f9f814c9bd74ad3b3
  */
 export interface paths {
     readonly "/overview": {
@@ -1052,7 +1052,7 @@ export interface paths {
         };
         /**
          * Downloads the archive that an export has made
-         * @description A download that broke off goes on where it stopped: `Range: bytes=<bytes received>-`, with the `ETag` as `If-Range` (`curl -C -` does so). One range at a time. Needs, at this moment, what the export needed: `content.export` in every project, and `system.export` where the system section is in the archive. An archive whose bytes in the storage have changed is a 410, or, where that is seen only while it is being sent, ends the connection before its last byte. Needs a token that may ask for the same job now.
+         * @description A download that broke off goes on where it stopped: `Range: bytes=<bytes received>-`, with the `ETag` as `If-Range` (`curl -C -` does so). One range at a time. Needs, at this moment, what the export needed: `content.export` in every project, and `system.export` where the system section is in the archive. An archive whose bytes in the storage have changed is a 410, or, where that is seen only while it is being sent, ends the connection before its last byte. Where the operator has clients read the storage itself, the answer is a redirect to it: follow it with the same `Range`, and without the token; `Prefer: no-redirect` has the bytes come from this server. Needs a token that may ask for the same job now.
          */
         readonly get: operations["downloadJobFile"];
         readonly put?: never;
@@ -5461,6 +5461,7 @@ export interface operations {
                 readonly range?: string;
                 readonly "if-range"?: string;
                 readonly "if-none-match"?: string;
+                readonly prefer?: string;
             };
             readonly path: {
                 readonly id: string;
@@ -5524,6 +5525,22 @@ export interface operations {
                     /** @description The SHA-256 of the archive, in hexadecimal digits: for `If-Range` and `If-None-Match`. */
                     readonly etag?: string;
                     /** @description Always `private, no-cache`: it may be cached, but each request is authorised. */
+                    readonly "cache-control"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The archive is there: a URL of its storage, which is a secret, and begins to answer within five minutes. */
+            readonly 307: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description Where to read the archive, or the range of it. */
+                    readonly location?: string;
+                    /** @description The SHA-256 of the archive, in hexadecimal digits: for `If-Range` and `If-None-Match`. */
+                    readonly etag?: string;
+                    /** @description The SHA-256 of the whole archive, also where a part of it is sent (RFC 9530). */
+                    readonly "repr-digest"?: string;
+                    /** @description Always `no-store`. */
                     readonly "cache-control"?: string;
                     readonly [name: string]: unknown;
                 };

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import S3rver from 's3rver'
 import { vi } from 'vitest'
+import { isSignedUrl } from './s3-signature.ts'
 import { createUploads, errorXml, send } from './s3-uploads.ts'
 
 export const S3_BUCKET = 'archives'
@@ -52,8 +53,8 @@ export function stubS3Settings(server: S3TestServer): void {
 }
 
 /**
- * An S3 server with one empty bucket: s3rver, and before it, on s3rver's own files, what it lacks of multipart uploads
- * and of `If-Match`. Any access key will do to reach it, as long as it is `S3RVER` with the secret `S3RVER`.
+ * An S3 server with one empty bucket: s3rver, and before it, on s3rver's own files, what it lacks of multipart uploads,
+ * of `If-Match` and of the signatures of URLs. Any access key will do to reach it, as long as it is `S3RVER` with the secret `S3RVER`.
  */
 export async function startS3Server(): Promise<S3TestServer> {
   const directory = await mkdtemp(join(tmpdir(), 'wharf-s3-'))
@@ -70,6 +71,9 @@ export async function startS3Server(): Promise<S3TestServer> {
     const { call, key, query } = readCall(request)
     const status = failing.get(call)
     if (status !== undefined) return send(response, status, errorXml('Failing'))
+    if (query.has('X-Amz-Signature') && !isSignedUrl(request, s3Settings({ url: '' }).AWS_SECRET_ACCESS_KEY ?? '')) {
+      return send(response, 403, errorXml('SignatureDoesNotMatch'))
+    }
     const uploadId = query.get('uploadId') ?? ''
     if (call === 'AbortMultipartUpload') return uploads.abort(response, uploadId)
     if (call === 'ListMultipartUploads') return uploads.list(response, query)
