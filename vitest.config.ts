@@ -6,6 +6,8 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/servers/global-setup.ts'],
+    // Where nobody is there to look, what fails is run once more; Vitest says of which tests it was.
+    retry: process.env.CI ? 1 : 0,
     testTimeout: 120_000,
     hookTimeout: 120_000,
     // What is asked for again and again may take a while on a busy machine.

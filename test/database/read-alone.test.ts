@@ -237,12 +237,12 @@ test('a read that is cancelled from outside, whenever that is, leaves the sessio
 
 test('a session that is ended fails the read, and not the next one', async () => {
   const session = await pid()
-  const reading = read('SELECT FROM pg_sleep(10)')
+  const failed = expect(read('SELECT FROM pg_sleep(10)')).rejects.toThrow()
   await eventually(() =>
     database.query(`SELECT FROM pg_stat_activity WHERE pid = $1 AND wait_event = 'PgSleep'`, [session]),
   ).toHaveLength(1)
   await database.query('SELECT pg_terminate_backend($1)', [session])
-  await expect(reading).rejects.toThrow()
+  await failed
   expect(await read(ITEM, [1])).toEqual([{ text: 'first' }])
 })
 

@@ -169,7 +169,8 @@ test('what is kept does not come back once a type was changed that it shares wit
   for (const change of changes) {
     const current = await exportOf(wharf.root, SLUGS.public)
     await importInto('public', current)
-    await asOwner(change)
+    // PostgreSQL refuses to alter a type that a table uses which the sweep is dropping: what an earlier import had replaced.
+    await eventually(() => asOwner(change).then(String, String)).not.toMatch(/could not open relation/)
     const undone = await undo('public')
     const detail = expect.stringMatching(/a type .* shares .* data:undo --discard lets go of what is kept/)
     expect(undone, change).toMatchObject({ status: 409, json: { detail } })
