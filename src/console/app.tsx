@@ -78,6 +78,7 @@ function Console({ session, signOut }: ConsoleProps) {
             </a>
           ))}
         </nav>
+        <a href="/docs">Docs</a>
         <button type="button" onClick={() => signOut()}>
           Sign out
         </button>

@@ -48,9 +48,10 @@ export function Overview({ client }: { readonly client: Client }) {
 const MARKS = ['proven', 'made', 'running', 'failed', 'skipped', 'none'] as const
 
 const Legend = () => (
-  <p class="legend quiet" aria-hidden="true">
+  <p class="legend quiet">
+    <span>What the last thirty nights left; choose one to restore it:</span>
     {MARKS.map((mark) => (
-      <span key={mark}>
+      <span key={mark} aria-hidden="true">
         <span class={`mark ${mark}`} /> {mark}
       </span>
     ))}

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import { type Client, RequestError } from './client.ts'
 import { Failure } from './failure.tsx'
 import type { ArchiveProject } from './restore.tsx'
+import { Scrolling } from './scrolling.tsx'
 import type { Examined, ExaminedStage, Job } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
@@ -119,6 +120,7 @@ function Changes({ examined }: { readonly examined: Examined }) {
                 </p>
               ))}
               <Tables stage={stage} />
+              <p class="quiet">Only how many rows there are is compared: as many may have other values.</p>
             </section>
           ))}
         </div>
@@ -137,34 +139,36 @@ const inOneLine = ({
   readonly detail?: string
 }) => `${kind} ${name}${detail ? `: ${detail}` : ''}`
 
-function Tables({ stage: { tables } }: { readonly stage: ExaminedStage }) {
+function Tables({ stage: { slug, tables } }: { readonly stage: ExaminedStage }) {
   return (
-    <table>
-      <thead>
-        <tr>
-          <th scope="col">Table</th>
-          <th scope="col" class="number">
-            Rows now
-          </th>
-          <th scope="col" class="number">
-            In the archive
-          </th>
-          <th scope="col" class="number">
-            Difference
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {tables.map(({ name, rowsNow, rowsAfter }) => (
-          <tr key={name} class={rowsNow === rowsAfter ? 'quiet' : ''}>
-            <th scope="row">{name}</th>
-            <td class="number">{rowsNow === null ? 'none yet' : toCount(rowsNow)}</td>
-            <td class="number">{toCount(rowsAfter)}</td>
-            <td class="number">{withSign(rowsAfter - (rowsNow ?? 0))}</td>
+    <Scrolling label={`Tables of ${slug}`}>
+      <table class="compared">
+        <thead>
+          <tr>
+            <th scope="col">Table</th>
+            <th scope="col" class="number">
+              Rows now
+            </th>
+            <th scope="col" class="number">
+              In the archive
+            </th>
+            <th scope="col" class="number">
+              Difference
+            </th>
           </tr>
-        ))}
-      </tbody>
-    </table>
+        </thead>
+        <tbody>
+          {tables.map(({ name, rowsNow, rowsAfter }) => (
+            <tr key={name} class={rowsNow === rowsAfter ? 'quiet' : ''}>
+              <th scope="row">{name}</th>
+              <td class="number">{rowsNow === null ? 'none yet' : toCount(rowsNow)}</td>
+              <td class="number">{toCount(rowsAfter)}</td>
+              <td class="number">{withSign(rowsAfter - (rowsNow ?? 0))}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Scrolling>
   )
 }
 

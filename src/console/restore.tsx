@@ -5,7 +5,7 @@ import { readProjects } from './read-projects.ts'
 import { RestorePreview } from './restore-preview.tsx'
 import type { Job, Me, Project } from './types.ts'
 import { useLive } from './use-live.ts'
-import { Time } from './words.tsx'
+import { inFull, Time } from './words.tsx'
 
 /** Stands for a project that is yet to be made; no slug is written so. */
 const NEW = ' new'
@@ -39,7 +39,7 @@ export function Restore({
       {value && (
         <>
           <p>
-            From the archive that was asked for <Time at={value.job.createdAt} />.
+            From the archive of {inFull(value.job.createdAt)}, <Time at={value.job.createdAt} />.
           </p>
           <ChooseTarget {...value} client={client} archive={{ path: `/jobs/${jobId}/import`, project }} />
         </>

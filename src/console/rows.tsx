@@ -84,8 +84,8 @@ function Pages({ client, path, table }: PagesProps) {
           <table>
             <thead>
               <tr>
-                {table.columns.map(({ name }) => (
-                  <th key={name} scope="col">
+                {table.columns.map(({ name, type }) => (
+                  <th key={name} scope="col" class={isNumber(type) ? 'number' : ''}>
                     {name}
                   </th>
                 ))}
@@ -94,8 +94,8 @@ function Pages({ client, path, table }: PagesProps) {
             <tbody>
               {rows.map((row, index) => (
                 <tr key={index}>
-                  {table.columns.map(({ name }) => (
-                    <Value key={name} cell={row[name] ?? null} />
+                  {table.columns.map(({ name, type }) => (
+                    <Value key={name} cell={row[name] ?? null} isNumber={isNumber(type)} />
                   ))}
                 </tr>
               ))}
@@ -120,8 +120,15 @@ function Pages({ client, path, table }: PagesProps) {
   )
 }
 
-const Value = ({ cell }: { readonly cell: Cell }) =>
-  cell === null ? <td class="quiet">null</td> : <td class="value">{toText(cell)}</td>
+/** Stands at the end of its column, so that digits of the same weight are below each other. */
+const isNumber = (type: string): boolean =>
+  /^(smallint|integer|bigint|real|double precision|numeric\b[^[]*)$/.test(type)
+
+const Value = ({ cell, isNumber }: { readonly cell: Cell; readonly isNumber: boolean }) => (
+  <td class={isNumber ? 'number' : ''}>
+    {cell === null ? <span class="quiet">null</span> : <div class="value">{toText(cell)}</div>}
+  </td>
+)
 
 function queryOf({ primaryKey }: TableOverview, filter: Filter | undefined, offset: number): string {
   const query = new URLSearchParams({ limit: String(ROWS), offset: String(offset) })

@@ -54,6 +54,10 @@ export function SignIn({ notice, onSignedIn }: SignInProps) {
       </form>
       <Failure text={failure ?? (isBusy ? undefined : notice)} />
       <p class="quiet">
+        Whoever runs this server gives you one. Its own root token was printed at its start, and is in the file{' '}
+        <code>root-token</code> of its data folder.
+      </p>
+      <p class="quiet">
         {stays
           ? `For ${DAYS} days, in a cookie that no script can read, until you sign out or the token ends.`
           : 'The token stays in this tab, until you sign out or close it.'}

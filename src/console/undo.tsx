@@ -63,7 +63,9 @@ function UndoStage({ client, job, project, stage }: StageProps) {
   return (
     <section class="card" aria-label={`Undo of ${project}, ${stage}`}>
       <h2>
-        {project}, {stage}
+        <a href={`#/data/${project}/${stage}`}>
+          {project}, {stage}
+        </a>
       </h2>
       <p role="status">
         {undone === 0

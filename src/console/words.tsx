@@ -1,3 +1,5 @@
+import { useNow } from './use-now.ts'
+
 const UNITS = [
   ['day', 86_400],
   ['hour', 3_600],
@@ -8,13 +10,13 @@ const UNITS = [
 const ago = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
 
 /** A moment in words: `3 hours ago`. */
-export function inWords(time: string, nowMs = Date.now()): string {
+export function inWords(time: string, nowMs: number): string {
   const seconds = Math.round((Date.parse(time) - nowMs) / 1_000)
   const [unit, size] = UNITS.find(([, length]) => Math.abs(seconds) >= length) ?? ['second', 1]
   return ago.format(Math.trunc(seconds / size), unit)
 }
 
-/** A moment by the clocks of a time zone: `Wed, 25 Nov 2026, 02:30`. */
+/** A moment by the clocks of a time zone: `Wednesday 25 November 2026 at 02:30`. */
 export function inZone(time: string, timezone: string): string {
   const style = { dateStyle: 'full', timeStyle: 'short', timeZone: timezone } as const
   return new Intl.DateTimeFormat('en-GB', style).format(new Date(time))
@@ -27,15 +29,21 @@ export function inUnits(seconds: number): string {
   return `${count} ${unit}${count === 1 ? '' : 's'}`
 }
 
-/** A moment in words, with the exact one on hover. */
+/** A moment in words that stay true while they are looked at, with the exact one on hover. */
 export const Time = ({ at }: { readonly at: string | null | undefined }) =>
-  at ? (
+  at ? <Moment at={at} /> : <span class="quiet">never</span>
+
+function Moment({ at }: { readonly at: string }) {
+  const nowMs = useNow()
+  return (
     <time dateTime={at} title={at}>
-      {inWords(at)}
+      {inWords(at, nowMs)}
     </time>
-  ) : (
-    <span class="quiet">never</span>
   )
+}
+
+/** A moment by the clocks of whoever looks: `Wednesday 25 November 2026 at 02:30`. */
+export const inFull = (time: string): string => inZone(time, Intl.DateTimeFormat().resolvedOptions().timeZone)
 
 export const toCount = (count: number): string => count.toLocaleString('en')
 

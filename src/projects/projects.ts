@@ -110,7 +110,7 @@ export async function listProjects(control: Queryable, page: ProjectPage): Promi
       slug: {
         ...(page.slugs && { in: [...page.slugs] }),
         ...(page.after !== undefined && { gt: page.after }),
-        ...(page.search !== undefined && { contains: page.search }),
+        ...(page.search !== undefined && { contains: asItStands(page.search) }),
       },
     },
     orderBy: { slug: 'asc' },
@@ -119,6 +119,9 @@ export async function listProjects(control: Queryable, page: ProjectPage): Promi
   })
   return found.map(toProject)
 }
+
+/** Prisma makes a pattern of LIKE of it. Slugs have no capitals. */
+const asItStands = (text: string): string => text.toLowerCase().replace(/[\\%_]/g, '\\$&')
 
 /** @throws {AppError} NOT_FOUND */
 export async function findProject(control: Queryable, slug: string): Promise<Project> {

@@ -205,6 +205,14 @@ describe.skipIf(!hasChromium)('every view', () => {
     }
   })
 
+  test('says how long ago something was, also while it is looked at', async () => {
+    await console.page.clock.install()
+    await signIn()
+    await open('failed job')
+    await console.page.clock.fastForward('03:00:00')
+    await console.page.getByText('3 hours ago').first().waitFor()
+  })
+
   test('of a file with a hostile name says why it is no archive', async () => {
     await signIn()
     await goTo('/import')

@@ -157,6 +157,10 @@ describe('the overview', () => {
 
   test('is searched, and read page by page', async () => {
     expect((await read(wharf.root, '?search=shop')).items.map(({ slug }) => slug)).toEqual(['shop', 'shop-2', 'shop-3'])
+    expect((await read(wharf.root, '?search=SHOP-')).items.map(({ slug }) => slug)).toEqual(['shop-2', 'shop-3'])
+    for (const sign of ['_', '%', '\\']) {
+      expect((await read(wharf.root, `?search=${encodeURIComponent(sign)}`)).items, sign).toEqual([])
+    }
     const first = await read(wharf.root, '?limit=1')
     expect(first.items).toMatchObject([{ slug: 'blog' }])
     expect((await read(wharf.root, `?limit=1&after=${first.next}`)).items).toMatchObject([{ slug: 'shop' }])
