@@ -4,11 +4,8 @@ import { within } from '../lib/within.ts'
 import type { ConnectionTarget } from './client-config.ts'
 import { isLoginFull, isWithoutSession } from './sqlstate-meanings.ts'
 
-/** How many are given back at once, at least, where there are as many: others will want one, too. */
-const GIVEN_BACK = 10
-
-/** How often a connection is tried again, since others may take what was given back. */
-const MAX_ATTEMPTS = 5
+/** How often it is tried, since others may take what was given back. */
+const MAX_ATTEMPTS = 4
 
 /** How long a connection may take to end, in milliseconds. */
 const END_MS = 2_000
@@ -18,8 +15,8 @@ export interface IdleConnections {
   /** Counts on what a pool does not use. @param target what it is connected to. */
   add(pool: pg.Pool, target: ConnectionTarget): void
   /**
-   * Connects. Where the server has no room for a session, or the login has as many as it may have, idle connections of other
-   * pools are ended that take that room, those of pools first that were not used for the longest, and it is tried again.
+   * Connects. Where the server has no room for a session, or the login has as many as it may have, an idle connection of
+   * another pool is ended that takes that room, of the one that was not used for the longest, and it is tried again.
    *
    * @throws what `connect` throws, where there is none to end.
    */
@@ -40,25 +37,12 @@ interface Known {
 export function createIdleConnections(): IdleConnections {
   /** Those that have connections, in the order of last use. */
   const known = new Map<pg.Pool, Known>()
-  const underWay = new Map<string, Promise<number>>()
-
-  const giveBack = async (pools: readonly pg.Pool[]): Promise<number> => {
-    let count = 0
-    for (const pool of pools) {
-      if (count >= GIVEN_BACK) break
-      count += await endIdle(pool)
-    }
-    return count
-  }
-
-  /** Those who ask at the same moment share what is given back. */
-  const giveBackTogether = ({ server, login }: ServerLogin, isLoginAlone: boolean): Promise<number> => {
-    const key = JSON.stringify(isLoginAlone ? [server, login] : [server])
+  const giveBack = async ({ server, login }: ServerLogin, isLoginAlone: boolean): Promise<boolean> => {
     const isInTheWay = ({ of }: Known) => of.server === server && (!isLoginAlone || of.login === login)
-    const pools = [...known.values()].filter(isInTheWay).map(({ pool }) => pool)
-    const giving = underWay.get(key) ?? giveBack(pools).finally(() => underWay.delete(key))
-    underWay.set(key, giving)
-    return giving
+    const idle = [...known.values()].find((each) => isInTheWay(each) && idleOf(each.pool) > 0)
+    if (!idle) return false
+    await endOne(idle.pool)
+    return true
   }
 
   return {
@@ -80,25 +64,23 @@ export function createIdleConnections(): IdleConnections {
           return await connect()
         } catch (error) {
           if (!isWithoutSession(error) || attempt === MAX_ATTEMPTS) throw error
-          if ((await giveBackTogether(loginOf(target), isLoginFull(error))) === 0) throw error
+          if (!(await giveBack(loginOf(target), isLoginFull(error)))) throw error
         }
       }
     },
   }
 }
 
-/** Ends the connections of a pool that nobody uses or waits for. @returns how many, once the server has their room again. */
-async function endIdle(pool: pg.Pool): Promise<number> {
-  // None is opened for this: each of these gets one that is there.
-  const idle = Array.from({ length: Math.max(0, pool.idleCount - pool.waitingCount) }, () => pool.connect())
-  const clients = (await Promise.allSettled(idle)).flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
-  const ended = clients.map((client) => {
-    const end = once(client, 'end')
-    client.release(true)
-    return end
-  })
-  await within(END_MS, Promise.allSettled(ended), () => undefined)
-  return clients.length
+/** How many connections of a pool nobody uses or waits for. */
+const idleOf = (pool: pg.Pool): number => pool.idleCount - pool.waitingCount
+
+/** Ends one of them, and waits until the server has its room again. */
+async function endOne(pool: pg.Pool): Promise<void> {
+  // Nobody else gets it, and none is opened for this, since it is there.
+  const client = await pool.connect()
+  const ended = once(client, 'end')
+  client.release(true)
+  await within(END_MS, Promise.allSettled([ended]), () => undefined)
 }
 
 function loginOf(target: ConnectionTarget): ServerLogin {

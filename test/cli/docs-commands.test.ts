@@ -1,4 +1,4 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
@@ -139,6 +139,7 @@ test.skipIf(bin === undefined || !isInstalled('curl'))(
     await run('README.md', 1)
     await run('README.md', 2)
     await run('README.md', 3)
+    expect(((await stat(join(cwd, 'token'))).mode & 0o777).toString(8)).toBe('600')
     await run('README.md', 4)
     expect(await run('README.md', 5)).toContain('"shop"')
     expect(await run('README.md', 6)).toContain('x-service-ref')

@@ -78,6 +78,20 @@ test('a process that could open no connection is not ready, though those that it
   })
 })
 
+test('metrics are there while the database is away, and say so', async () => {
+  await operator.run(`ALTER DATABASE ${new URL(database.url).pathname.slice(1)} CONNECTION LIMIT 0`)
+  onTestFinished(async () => {
+    await operator.run(`ALTER DATABASE ${new URL(database.url).pathname.slice(1)} CONNECTION LIMIT -1`)
+    await beginSessionsAnew()
+  })
+  await operator.endSessions()
+  const { status: answered, text } = await wharf.root.get('/metrics')
+  expect(answered).toBe(200)
+  expect(text).toMatch(/^wharf_dependency_up\{dependency="database"\} 0$/m)
+  expect(text).toMatch(/^process_resident_memory_bytes [1-9]/m)
+  expect(text).not.toMatch(/^wharf_jobs\{/m)
+})
+
 test("a project's login that the operator has locked is the operator's affair, and no bug", async () => {
   const login = (await loginUrl(wharf, 'shop')).username
   await operator.run(`ALTER ROLE "${login}" NOLOGIN`)

@@ -58,12 +58,12 @@ describe.runIf(programs !== undefined)('on a server with room for about as many 
   test('a login that has as many sessions as it may have gets what it does not use elsewhere', async () => {
     const { username } = await loginUrl(wharf, 'shop-0')
     expect(await read('shop-0')).toEqual(done)
-    const [row] = await query<{ n: number }>(
-      cluster.superuserUrl,
-      'SELECT count(*)::int AS n FROM pg_stat_activity WHERE usename = $1',
-      [username],
-    )
-    await query(cluster.superuserUrl, `ALTER ROLE "${username}" CONNECTION LIMIT ${row?.n}`)
+    const pool = wharf.container.logins.opened(username, 'content')?.pool
+    const lent = await Promise.all(Array.from({ length: 4 }, () => pool?.connect()))
+    for (const client of lent) client?.release()
+    expect(pool?.idleCount).toBe(4)
+    await query(cluster.superuserUrl, `ALTER ROLE "${username}" CONNECTION LIMIT 4`)
     expect(await exportOf(wharf.root, 'shop-0')).toContain('"row":[1]')
+    expect(pool?.idleCount).toBeLessThan(4)
   })
 })
