@@ -47,15 +47,15 @@ export async function measureApplicationWait(bench: BenchRun): Promise<Measureme
         ],
         [beside, () => (dumpGzip ?? jsonGzip)(path)],
       ]
-      const rounds = new Map<string, Waits[]>(loads.map(([name]) => [name, []]))
+      const taken = new Map<string, Waits[]>(loads.map(([name]) => [name, []]))
       for (let round = 0; round <= REPEATS; round += 1) {
         for (const [name, load] of loads) {
           const waits = await whileRepeated(load, () => askForRows(clients))
           // The first round warms all of it up.
-          if (round > 0) rounds.get(name)?.push(waits)
+          if (round > 0) taken.get(name)?.push(waits)
         }
       }
-      return report(rounds, beside)
+      return report(taken, beside)
     })
   } finally {
     await Promise.all(clients.map((client) => client.end()))
@@ -91,14 +91,14 @@ async function askForRows(clients: readonly pg.Client[]): Promise<Waits> {
   return { medianMs: median(waits), p99Ms: sorted[Math.floor(0.99 * sorted.length)] ?? 0 }
 }
 
-function report(rounds: ReadonlyMap<string, readonly Waits[]>, beside: string): Measurement[] {
+function report(taken: ReadonlyMap<string, readonly Waits[]>, beside: string): Measurement[] {
   const of = (name: string): Waits => {
-    const all = rounds.get(name) ?? []
+    const all = taken.get(name) ?? []
     return { medianMs: median(all.map(({ medianMs }) => medianMs)), p99Ms: median(all.map(({ p99Ms }) => p99Ms)) }
   }
   printTable(
     [`an application's queries beside`, 'median ms', 'p99 ms'],
-    [...rounds.keys()].map((name) => [name, of(name).medianMs.toFixed(2), of(name).p99Ms.toFixed(2)]),
+    [...taken.keys()].map((name) => [name, of(name).medianMs.toFixed(2), of(name).p99Ms.toFixed(2)]),
   )
   const { applicationWait } = BOUNDS
   const ratio = of('an export').p99Ms / of(beside).p99Ms

@@ -12,6 +12,7 @@ import { addScheduleCommands } from './commands/schedules.ts'
 import { addHelpCommands, addServiceCommands } from './commands/service.ts'
 import { addStageCommands } from './commands/stages.ts'
 import { addTokenCommands } from './commands/tokens.ts'
+import { addVariables } from './commands/variables.ts'
 import { addWebhookCommands } from './commands/webhooks.ts'
 import type { CliEnvironment } from './environment.ts'
 import { EXIT, EXIT_HELP } from './exit-codes.ts'
@@ -101,6 +102,7 @@ function createProgram(
   addHelpCommands(program.commandsGroup('Help:'), run)
   addCommonOptions(program.commands)
   addExamples(program.commands)
+  addVariables(program)
   return program
 }
 

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { runCommand } from '../support/cli/cli.ts'
@@ -58,11 +58,41 @@ test('another shell is wrong use', async () => {
   expect((await runCommand(['completion', 'tcsh'])).code).toBe(2)
 })
 
-test('help has the commands in groups, and examples', async () => {
+test('help has the commands in groups, the variables that count, and examples', async () => {
   const { stdout } = await runCommand(['--help'])
   const groups = [...stdout.matchAll(/^([A-Z][a-z ]+):$/gm)].map(([, group]) => group)
-  expect(groups).toEqual(['Options', 'Service', 'Data', 'Projects and stages', 'Access', 'Jobs and schedules', 'Help'])
+  expect(groups).toEqual([
+    'Options',
+    'Service',
+    'Data',
+    'Projects and stages',
+    'Access',
+    'Jobs and schedules',
+    'Help',
+    'Variables',
+  ])
   expect((await runCommand(['recover', '--help'])).stdout).toMatch(
     /\nExamples:\n {2}WHARF_ARTIFACTS=\S+ wharf recover /,
   )
+})
+
+test('the help of a command names variables that are read, and gives examples with options that it has', async () => {
+  const { stdout: help } = await runCommand(['--help'])
+  const commands = [...help.matchAll(/^ {2}([a-z]+(?::[a-z]+)?) {2,}/gm)].map(([, name = '']) => name)
+  const known = await readFile(new URL('../../.env.example', import.meta.url), 'utf8')
+  let examples = 0
+  for (const command of commands.filter((name) => name !== 'help')) {
+    const { stdout } = await runCommand([command, '--help'])
+    const [, variables = ''] = /\nVariables:\n((?: {2}.*\n)+)/.exec(stdout) ?? []
+    for (const [, name = ''] of variables.matchAll(/^ {2}(WHARF_\w+|DATABASE_URL|REDIS_URL)/gm))
+      expect(known).toContain(`\n${name}=`)
+    for (const [line] of stdout.matchAll(new RegExp(`^ {2}.*wharf ${command} .*$`, 'gm'))) {
+      examples += 1
+      for (const [option] of line.matchAll(/--[a-z-]+/g))
+        expect(stdout, line).toMatch(new RegExp(`^ {2}${option}\\b`, 'm'))
+    }
+  }
+  expect(examples).toBeGreaterThan(20)
+  expect((await runCommand(['data:export', '--help'])).stdout).toMatch(/ {2}WHARF_TOKEN +the token/)
+  expect((await runCommand(['backup', '--help'])).stdout).toMatch(/ {2}WHARF_BACKUP_KEY +the passphrase/)
 })
