@@ -7,7 +7,7 @@ import { peakMemory } from '../../test/support/processes/peak-memory.ts'
 import { type ProcessorTime, processorTime } from './processor-time.ts'
 
 const ROOT_TOKEN = 'root-token-of-the-bench-with-many-characters'
-const START_TIMEOUT_MS = 30_000
+const START_TIMEOUT_MS = 180_000
 
 export interface BenchService {
   readonly url: string

@@ -78,6 +78,8 @@ export class Exchange {
   /** Called by the code that waits for the body. */
   onBodyFailure: ((failure: Error) => void) | undefined
   #controller: AbortController | undefined
+  #ending: AbortController | undefined
+  #isDraining = false
   #log: Logger | undefined
 
   constructor(frame: Frame, request: IncomingMessage, response: ServerResponse, matched: MatchedPath) {
@@ -99,6 +101,15 @@ export class Exchange {
     return this.#controller.signal
   }
 
+  /** Aborted as `signal`, and as soon as the service is to stop: for answers that have no end of their own. Made when asked for. */
+  get ending(): AbortSignal {
+    if (!this.#ending) {
+      this.#ending = new AbortController()
+      if (this.abortReason || this.#isDraining) this.#ending.abort(this.abortReason)
+    }
+    return this.#ending.signal
+  }
+
   /** A log whose lines carry the request's id. Made when asked for. */
   get log(): Logger {
     this.#log ??= this.frame.logger.child({ requestId: this.requestId })
@@ -114,6 +125,13 @@ export class Exchange {
   abort(reason: Error): void {
     this.abortReason ??= reason
     this.#controller?.abort(this.abortReason)
+    this.#ending?.abort(this.abortReason)
+  }
+
+  /** Says that the service is to stop, which lets what has an end go on. */
+  drain(): void {
+    this.#isDraining = true
+    this.#ending?.abort()
   }
 
   /** Sends the head of the answer, with everything that each answer carries. */

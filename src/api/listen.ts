@@ -44,7 +44,7 @@ export interface Listening {
   readonly url: string
   /**
    * Takes no more connections, lets running requests end, aborts those that have not after the grace period (those
-   * that wait before they answer sooner), and closes all connections at last. Calling it again returns the same promise.
+   * that wait before they answer sooner, and streams of events at once), and closes all connections at last. Calling it again returns the same promise.
    */
   close(): Promise<void>
 }
@@ -99,7 +99,9 @@ async function close(server: Server, api: Api, graceMs: number): Promise<void> {
   const closed = once(server, 'close')
   const giveUp = (): void => undefined
   server.close()
-  for (const { response } of api.running) {
+  for (const exchange of api.running) {
+    const { response } = exchange
+    exchange.drain()
     if (!response.headersSent) response.setHeader('connection', 'close')
     // A connection whose answer had begun is kept alive by its client; nothing but this would close it.
     response.once('close', () => server.closeIdleConnections())

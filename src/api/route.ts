@@ -65,6 +65,8 @@ export interface Call<S extends AnyRouteSpec, Caller> {
   readonly caller: Caller
   /** Aborted when the client goes away before the answer has ended, or when the service stops. */
   readonly signal: AbortSignal
+  /** Aborted as soon as the service is to stop, and as `signal` is: for answers that have no end of their own. */
+  readonly ending: AbortSignal
   readonly requestId: string
   /** Its lines carry the request's id. */
   readonly log: Logger
@@ -150,6 +152,9 @@ export function defineRoute<
       requestId: exchange.requestId,
       get signal() {
         return exchange.signal
+      },
+      get ending() {
+        return exchange.ending
       },
       get log() {
         return exchange.log

@@ -14,7 +14,7 @@ import type { Connection } from './connection.ts'
 import type { paths } from './generated/api.ts'
 
 /** What has bytes for a body: `exportArchive`, `importArchive`, `upload`, `download` and `waitFor` are for these. */
-type Streamed = '/export' | '/import' | '/jobs/{id}/file' | '/jobs/{id}/events'
+type Streamed = '/export' | '/import' | '/jobs/{id}/file' | '/jobs/events' | '/jobs/{id}/events'
 
 type PathOf<Method extends HttpMethod> = Exclude<PathsWithMethod<paths, Method>, Streamed>
 

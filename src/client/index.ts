@@ -19,7 +19,7 @@ export type { ClientOptions } from './connection.ts'
 export type { DownloadOptions } from './downloads.ts'
 export { type ErrorCode, type Fault, WharfError } from './error.ts'
 export type { components, operations, paths } from './generated/api.ts'
-export type { JobReference, WaitOptions } from './jobs.ts'
+export type { JobQuery, JobReference, WaitOptions } from './jobs.ts'
 export type { Read, RowQuery, RowReader, TableAddress } from './rows.ts'
 export type { Upload, UploadOptions } from './uploads.ts'
 

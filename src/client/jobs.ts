@@ -1,7 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Job } from './archives.ts'
 import { type Connection, pathOf } from './connection.ts'
-import { mayPass, WharfError } from './error.ts'
+import { mayPass, toWharfError, WharfError } from './error.ts'
+import { type ListChange, readEvents, withChanges } from './event-stream.ts'
+import type { operations } from './generated/api.ts'
 
 /** How long the service delays an answer until something has changed. */
 const WAIT_SECONDS = 20
@@ -22,7 +24,20 @@ export type JobReference = string | Pick<Job, 'id'>
 
 export const idOf = (job: JobReference): string => (typeof job === 'string' ? job : job.id)
 
+/** Which jobs, as `GET /jobs` takes it. */
+export type JobQuery = NonNullable<operations['listJobs']['parameters']['query']>
+
 export interface Jobs {
+  /**
+   * The newest jobs, the newest first: at once, and again whenever something about them has changed, within a second. It ends after
+   * ten minutes, and where the service stops: call it again then.
+   *
+   * @throws {WharfError} what `GET /jobs/events` refuses, UNREACHABLE where the connection breaks.
+   */
+  readonly watchJobs: (
+    query?: JobQuery,
+    options?: { readonly signal?: AbortSignal },
+  ) => AsyncGenerator<readonly Job[], void, undefined>
   /**
    * Waits until a job has succeeded. A service that restarts, or a connection that breaks, is waited for up to two minutes.
    *
@@ -35,6 +50,18 @@ export interface Jobs {
 
 export function createJobs(connection: Connection): Jobs {
   return {
+    async *watchJobs(query = {}, { signal } = {}) {
+      const search = new URLSearchParams(
+        Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
+      )
+      const { body } = await connection.send(`/jobs/events?${search}`, { signal })
+      let jobs: readonly Job[] = []
+      for await (const { name, data } of readEvents(body ?? new ReadableStream())) {
+        if (name !== 'jobs') throw await toWharfError(new Response(data, { status: 401 }))
+        jobs = withChanges(jobs, JSON.parse(data) as ListChange<Job>)
+        yield jobs
+      }
+    },
     async waitFor(reference, { onProgress, signal } = {}) {
       const path = pathOf`/jobs/${idOf(reference)}`
       let seen: string | undefined

@@ -15,7 +15,7 @@ import { ScheduleView } from './schedule.tsx'
 import { ScheduleForm } from './schedule-form.tsx'
 import { Schedules } from './schedules.tsx'
 import { Server } from './server.tsx'
-import { forgetSession, keepSession, readSession } from './session.ts'
+import { forgetSession, keepSession, readSession, watchSession } from './session.ts'
 import { SignIn } from './sign-in.tsx'
 import { Transfer } from './transfer.tsx'
 import type { Me } from './types.ts'
@@ -50,6 +50,7 @@ function Console({ session, signOut }: ConsoleProps) {
   const path = useHash()
   // Once for a token: `signOut` is new with each drawing, and does the same.
   const client = useMemo(() => createClient(session, () => signOut('The token is not valid any more.')), [session])
+  useEffect(() => watchSession(session, () => signOut('Signed out in another tab.')), [session])
   const view = viewOf(path)
   const { value: me } = useLive(
     'me',

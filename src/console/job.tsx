@@ -1,7 +1,9 @@
 import { adviceFor } from './advice.ts'
+import { Attempts } from './attempts.tsx'
 import type { Client } from './client.ts'
 import { Download } from './download.tsx'
 import { Failure } from './failure.tsx'
+import { followJob } from './follow-jobs.ts'
 import { Progress } from './progress.tsx'
 import type { Job } from './types.ts'
 import { UndoImport } from './undo.tsx'
@@ -29,8 +31,12 @@ const isImportHere = ({ kind, request }: Job): boolean => {
 
 const hasEnded = ({ links }: Job): boolean => links.cancel === undefined
 
-/** A look after this long, so that nothing shown is older than a second. */
+/** Where it cannot be followed, it is looked at after this long, so that nothing shown is older than a second. */
 const PAUSE_MS = 500
+
+/** Whether the log of attempts says more than the job does: of its only attempt, it shows the outcome anyway. */
+const tellsMore = ({ attempts, status }: Job): boolean =>
+  attempts.length > 1 || attempts.some(({ outcome }) => outcome !== null && outcome !== status)
 
 /** One job, as it goes on. */
 export function JobView({ client, id }: { readonly client: Client; readonly id: string }) {
@@ -38,6 +44,8 @@ export function JobView({ client, id }: { readonly client: Client; readonly id: 
     `job ${id}`,
     (signal) => client.json<Job>(`/jobs/${id}`, { signal }),
     (seen) => (hasEnded(seen) ? undefined : PAUSE_MS),
+    false,
+    (signal) => followJob(client, id, signal),
   )
   return (
     <>
@@ -45,6 +53,7 @@ export function JobView({ client, id }: { readonly client: Client; readonly id: 
       <Failure text={failure} />
       {job && <JobFacts job={job} />}
       {job && <JobActions key={job.id} client={client} job={job} />}
+      {job && tellsMore(job) && <Attempts attempts={job.attempts} />}
       {job && isImportHere(job) && job.status === 'succeeded' && (
         <UndoImport key={`undo ${job.id}`} client={client} job={job} />
       )}

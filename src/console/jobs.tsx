@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
+import { followJobs } from './follow-jobs.ts'
 import { Pager, usePages } from './pages.tsx'
 import { Progress } from './progress.tsx'
 import { SearchField } from './search-field.tsx'
@@ -8,7 +9,7 @@ import type { Job, Page } from './types.ts'
 import { useLive } from './use-live.ts'
 import { subjectOf, Time, toSize } from './words.tsx'
 
-/** A look begins this long after the last has ended, so that nothing shown is older than a second. */
+/** Where they cannot be followed, a look begins this long after the last has ended, so that nothing shown is older than a second. */
 const PAUSE_MS = 700
 
 const STATUSES = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const
@@ -24,16 +25,15 @@ export function Jobs({ client }: { readonly client: Client }) {
   const pages = usePages(`${project} ${status} ${kind}`)
   // A name that no project can have is none's, and would be refused.
   const isName = project === '' || SLUG.test(project)
+  const filter = Object.entries({ project, status, kind }).filter(([, text]) => text !== '')
+  const query = new URLSearchParams([['limit', '50'], ...filter, ...Object.entries(pages.query)]).toString()
   const { value, failure } = useLive(
-    `jobs ${project} ${status} ${kind} ${pages.after}`,
-    async (signal): Promise<Page<Job>> => {
-      if (!isName) return { items: [], next: null }
-      const filter = Object.entries({ project, status, kind }).filter(([, text]) => text !== '')
-      const query = new URLSearchParams([['limit', '50'], ...filter, ...Object.entries(pages.query)])
-      return client.json(`/jobs?${query}`, { signal })
-    },
-    () => PAUSE_MS,
+    `jobs ${query}`,
+    async (signal): Promise<Page<Job>> =>
+      isName ? client.json(`/jobs?${query}`, { signal }) : { items: [], next: null },
+    () => (isName ? PAUSE_MS : undefined),
     true,
+    (signal) => followJobs(client, query, signal),
   )
   const isFiltered = project !== '' || status !== '' || kind !== ''
   return (

@@ -17,6 +17,15 @@ export function keepSession(session: Session): void {
   else sessionStorage.setItem(TOKEN, session.token)
 }
 
+/** Calls back when another tab signs this browser out, whose cookie is gone then. @returns ends that. */
+export function watchSession(session: Session, onSignedOut: () => void): () => void {
+  const look = (): void => {
+    if (session === 'cookie' && readSession() !== 'cookie') onSignedOut()
+  }
+  addEventListener('storage', look)
+  return () => removeEventListener('storage', look)
+}
+
 export function forgetSession(): void {
   // An upload that has begun is the token's, too.
   sessionStorage.clear()

@@ -12,6 +12,32 @@ export const JOB_KINDS = ['export', 'import', 'transfer'] as const
 /** `queued` → `running` → one of the last three; back to `queued` where its worker died or had to stop. */
 export const JOB_STATUSES = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const
 
+/** How attempts end; one that failed may be followed by another. */
+const ATTEMPT_OUTCOMES = ['succeeded', 'failed', 'cancelled', 'stopped', 'lost'] as const
+
+export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number]
+
+const attempt = z
+  .object({
+    number: count,
+    worker: z
+      .string()
+      .nullable()
+      .meta({ description: 'Host and process id of the process that works on it; null but for the root token.' }),
+    startedAt: timeText,
+    endedAt: timeText.nullable().meta({ description: 'null while it is under way.' }),
+    outcome: z
+      .enum(ATTEMPT_OUTCOMES)
+      .nullable()
+      .meta({
+        description:
+          'null while it is under way. `stopped` where its process had to end and gave the job back, `lost` where that ended, or ' +
+          'stopped answering, without a word.',
+      }),
+    error: z.object({ code: z.string(), detail: z.string() }).nullable().meta({ description: 'Why it failed.' }),
+  })
+  .meta({ id: 'JobAttempt' })
+
 const progress = z.object({
   phase: z.enum(['checking', 'reading', 'loading', 'finishing']),
   stage: z.string().nullable(),
@@ -50,6 +76,10 @@ export const jobSchema = z
     createdBy: id.nullable().meta({ description: 'The token that asked for it; null for the root token.' }),
     scheduleId: id.nullable(),
     attempt: count.meta({ description: 'How often it was started: more than once where a worker died.' }),
+    attempts: added(
+      z.array(attempt).meta({ description: 'The log of its attempts, the oldest first; of more than 20, the newest.' }),
+      [],
+    ),
     cancelRequestedAt: timeText.nullable(),
     createdAt: timeText,
     startedAt: timeText.nullable(),

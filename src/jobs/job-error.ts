@@ -20,6 +20,13 @@ export const workerLost = (): AppError =>
     'the processes that worked on it ended or stopped answering, as often as it was tried; nothing was changed',
   )
 
+/** Of an attempt that went silent. */
+export const attemptLost = (): JobError => ({
+  code: 'WORKER_LOST',
+  detail: 'the process that worked on it ended or stopped answering',
+  faults: [],
+})
+
 /** Of a job one of whose attempts took too long. */
 export const jobTimedOut = (): AppError =>
   new AppError('JOB_TIMED_OUT', 'the job took longer than a job may; nothing was changed')

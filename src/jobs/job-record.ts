@@ -4,7 +4,7 @@ import { Prisma } from '../database/generated/client.ts'
 export const JOB_COLUMNS = Prisma.raw(
   `job.id, job.kind, job.status, job.request, job.project_ids AS "projectIds", job.created_by AS "createdBy",
    job.schedule_id AS "scheduleId", job.revision, job.progress, job.result, job.error, job.attempt,
-   job.max_attempts AS "maxAttempts", job.cancel_requested_at AS "cancelRequestedAt", job.created_at AS "createdAt",
+   job.max_attempts AS "maxAttempts", job.attempts, job.cancel_requested_at AS "cancelRequestedAt", job.created_at AS "createdAt",
    job.started_at AS "startedAt", job.finished_at AS "finishedAt", job.expires_at AS "expiresAt",
    (SELECT max(checked_at) FROM control.artifact WHERE job_id = job.id AND kind = 'output') AS "archiveCheckedAt",
    (SELECT max(damaged_at) FROM control.artifact WHERE job_id = job.id AND kind = 'output') AS "archiveDamagedAt"`,

@@ -1,4 +1,4 @@
-import type { JOB_KINDS, JOB_STATUSES, JobProgress } from '../contract/job.ts'
+import type { AttemptOutcome, JOB_KINDS, JOB_STATUSES, JobProgress } from '../contract/job.ts'
 import type { Fault } from '../errors.ts'
 
 export type JobKind = (typeof JOB_KINDS)[number]
@@ -16,6 +16,18 @@ export interface JobError {
   readonly code: string
   readonly detail: string
   readonly faults: readonly Fault[]
+}
+
+/** An attempt as the record of its job has it. Times are as PostgreSQL writes them in JSON. */
+export interface LoggedAttempt {
+  readonly number: number
+  /** Host and process id of the process that works on it. */
+  readonly worker: string
+  readonly startedAt: string
+  /** This and what follows are missing while it is under way. */
+  readonly endedAt?: string
+  readonly outcome?: AttemptOutcome
+  readonly error?: Pick<JobError, 'code' | 'detail'> | null
 }
 
 /** The record of a job. */
@@ -39,6 +51,8 @@ export interface Job {
   /** How often it has been begun. */
   readonly attempt: number
   readonly maxAttempts: number
+  /** The newest of them, the oldest of these first. */
+  readonly attempts: readonly LoggedAttempt[]
   readonly cancelRequestedAt: Date | null
   readonly createdAt: Date
   readonly startedAt: Date | null

@@ -55,24 +55,40 @@ export interface JobFilter {
 
 /** Jobs that the caller may know of, the newest first. */
 export async function listJobs({ prisma }: Database, caller: Caller, filter: JobFilter): Promise<readonly Job[]> {
+  const visible = await jobsVisibleTo(prisma, caller)
+  return prisma.$queryRaw<Job[]>`SELECT ${JOB_COLUMNS} FROM control.job ${selected(visible, filter)}`
+}
+
+/**
+ * Which revisions the same jobs have by now, for who wants to know whether anything has changed.
+ *
+ * @param visible which the caller may know of, as `jobsVisibleTo` says.
+ */
+export const listRevisions = (
+  { prisma }: Database,
+  visible: Prisma.Sql,
+  filter: JobFilter,
+): Promise<readonly Pick<Job, 'id' | 'revision'>[]> =>
+  prisma.$queryRaw<Job[]>`SELECT job.id, job.revision FROM control.job ${selected(visible, filter)}`
+
+/** Which jobs, in which order. */
+function selected(visible: Prisma.Sql, { limit, status, kind, project, schedule, after }: JobFilter): Prisma.Sql {
   const conditions = [
-    await jobsVisibleTo(prisma, caller),
-    ...(filter.status ? [Prisma.sql`status = ${filter.status}`] : []),
-    ...(filter.kind ? [Prisma.sql`kind = ${filter.kind}`] : []),
-    ...(filter.project
+    visible,
+    ...(status ? [Prisma.sql`status = ${status}`] : []),
+    ...(kind ? [Prisma.sql`kind = ${kind}`] : []),
+    ...(project
       ? [
-          Prisma.sql`project_ids @> ARRAY(SELECT id FROM control.project WHERE slug = ${filter.project})
-                    AND EXISTS (SELECT FROM control.project WHERE slug = ${filter.project})`,
+          Prisma.sql`project_ids @> ARRAY(SELECT id FROM control.project WHERE slug = ${project})
+                    AND EXISTS (SELECT FROM control.project WHERE slug = ${project})`,
         ]
       : []),
-    ...(filter.schedule ? [Prisma.sql`schedule_id = ${filter.schedule}::uuid`] : []),
-    ...(filter.after
-      ? [Prisma.sql`(created_at, id) < (SELECT created_at, id FROM control.job WHERE id = ${filter.after}::uuid)`]
+    ...(schedule ? [Prisma.sql`schedule_id = ${schedule}::uuid`] : []),
+    ...(after
+      ? [Prisma.sql`(created_at, id) < (SELECT created_at, id FROM control.job WHERE id = ${after}::uuid)`]
       : []),
   ]
-  return prisma.$queryRaw<Job[]>`
-    SELECT ${JOB_COLUMNS} FROM control.job WHERE ${Prisma.join(conditions, ' AND ')}
-     ORDER BY created_at DESC, id DESC LIMIT ${filter.limit}`
+  return Prisma.sql`WHERE ${Prisma.join(conditions, ' AND ')} ORDER BY created_at DESC, id DESC LIMIT ${limit}`
 }
 
 /**

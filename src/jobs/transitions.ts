@@ -1,8 +1,10 @@
 import type { JobProgress } from '../contract/job.ts'
 import type { Queryable, Transaction } from '../database/database.ts'
 import { Prisma } from '../database/generated/client.ts'
+import { withBegunAttempt, withEndedAttempt } from './attempt-log.ts'
 import { isInDoubtSql } from './in-doubt.ts'
 import type { Job, JobError } from './job.ts'
+import { attemptLost } from './job-error.ts'
 import { JOB_COLUMNS } from './job-record.ts'
 
 /*
@@ -64,7 +66,7 @@ export const begin = (control: Queryable, id: string): Promise<Job | undefined> 
     Prisma.sql`
     UPDATE control.job
        SET status = 'running', attempt = attempt + 1, started_at = coalesce(started_at, now()), heartbeat_at = now(),
-           progress = NULL, revision = revision + 1
+           progress = NULL, attempts = ${withBegunAttempt()}, revision = revision + 1
      WHERE id = ${id}::uuid AND status = 'queued'`,
     STARTED,
   )
@@ -118,7 +120,7 @@ export async function succeed(
     Prisma.sql`
     UPDATE control.job
        SET status = 'succeeded', result = ${toJson(outcome.result)}::jsonb, progress = ${toJson(outcome.progress)}::jsonb,
-           expires_at = now() + make_interval(days => ${days}::int), ${ENDING}
+           expires_at = now() + make_interval(days => ${days}::int), attempts = ${withEndedAttempt('succeeded')}, ${ENDING}
      WHERE ${isRunning(attempt)} AND cancel_requested_at IS NULL`,
   )
   return ended !== undefined
@@ -132,7 +134,9 @@ export async function succeedLate(tx: Transaction, attempt: Attempt, result: unk
   const ended = await change(
     tx,
     Prisma.sql`
-      UPDATE control.job SET status = 'succeeded', result = ${toJson(result)}::jsonb, ${ENDING} WHERE ${isRunning(attempt)}`,
+      UPDATE control.job
+         SET status = 'succeeded', result = ${toJson(result)}::jsonb, attempts = ${withEndedAttempt('succeeded')}, ${ENDING}
+       WHERE ${isRunning(attempt)}`,
   )
   return ended !== undefined
 }
@@ -142,7 +146,8 @@ export const fail = (control: Queryable, attempt: Attempt, error: JobError): Pro
   change(
     control,
     Prisma.sql`
-    UPDATE control.job SET status = 'failed', error = ${toJson(error)}::jsonb, ${ENDING}
+    UPDATE control.job
+       SET status = 'failed', error = ${toJson(error)}::jsonb, attempts = ${withEndedAttempt('failed', error)}, ${ENDING}
      WHERE ${isRunning(attempt)}`,
   )
 
@@ -151,34 +156,53 @@ export const endCancelled = (control: Queryable, attempt: Attempt): Promise<Job 
   change(
     control,
     Prisma.sql`
-    UPDATE control.job SET status = 'cancelled', ${ENDING}
+    UPDATE control.job SET status = 'cancelled', attempts = ${withEndedAttempt('cancelled')}, ${ENDING}
      WHERE ${isRunning(attempt)} AND cancel_requested_at IS NOT NULL`,
   )
 
 /** Queues a job again whose worker has to stop; that uses none of its attempts up. */
-export const giveBack = (
-  control: Queryable,
-  attempt: Attempt,
-  condition: Prisma.Sql = Prisma.sql`TRUE`,
-): Promise<Job | undefined> =>
-  first(control.$queryRaw<Job[]>`
-    UPDATE control.job
-       SET status = 'queued', max_attempts = max_attempts + 1, progress = NULL, heartbeat_at = NULL,
-           revision = revision + 1
-     WHERE ${isRunning(attempt)} AND cancel_requested_at IS NULL AND ${condition} RETURNING ${JOB_COLUMNS}`)
+export const giveBack = (control: Queryable, attempt: Attempt): Promise<Job | undefined> =>
+  queueAgain(control, attempt, {
+    log: withEndedAttempt('stopped'),
+    isFree: true,
+    condition: Prisma.sql`TRUE`,
+  })
 
 /**
  * Queues a job again that found no room beside others, which uses none of its attempts up; undefined where it was first
  * begun longer ago than that.
+ *
+ * @param error what it found instead, for the log of its attempts.
  */
-export const waitForRoom = (control: Queryable, attempt: Attempt, forMs: number): Promise<Job | undefined> =>
-  giveBack(control, attempt, Prisma.sql`started_at > now() - make_interval(secs => ${forMs / 1000}::float8)`)
+export const waitForRoom = (
+  control: Queryable,
+  attempt: Attempt,
+  { forMs, error }: { readonly forMs: number; readonly error: JobError },
+): Promise<Job | undefined> =>
+  queueAgain(control, attempt, {
+    log: withEndedAttempt('failed', error),
+    isFree: true,
+    condition: Prisma.sql`started_at > now() - make_interval(secs => ${forMs / 1000}::float8)`,
+  })
 
 /** Queues a job again that failed for a reason that may pass; undefined where it has no attempt left. */
-export const retryLater = (control: Queryable, attempt: Attempt): Promise<Job | undefined> =>
+export const retryLater = (control: Queryable, attempt: Attempt, error: JobError): Promise<Job | undefined> =>
+  queueAgain(control, attempt, {
+    log: withEndedAttempt('failed', error),
+    isFree: false,
+    condition: Prisma.sql`attempt < max_attempts`,
+  })
+
+const queueAgain = (
+  control: Queryable,
+  attempt: Attempt,
+  again: { readonly log: Prisma.Sql; readonly isFree: boolean; readonly condition: Prisma.Sql },
+): Promise<Job | undefined> =>
   first(control.$queryRaw<Job[]>`
-    UPDATE control.job SET status = 'queued', progress = NULL, heartbeat_at = NULL, revision = revision + 1
-     WHERE ${isRunning(attempt)} AND attempt < max_attempts AND cancel_requested_at IS NULL RETURNING ${JOB_COLUMNS}`)
+    UPDATE control.job
+       SET status = 'queued', max_attempts = max_attempts + ${again.isFree ? 1 : 0}, progress = NULL, heartbeat_at = NULL,
+           attempts = ${again.log}, revision = revision + 1
+     WHERE ${isRunning(attempt)} AND cancel_requested_at IS NULL AND ${again.condition} RETURNING ${JOB_COLUMNS}`)
 
 /**
  * Asks a job to end: a queued one has, at once, but for one that may have done what it was to do. Undefined where there is
@@ -228,7 +252,7 @@ export const reclaim = (
     UPDATE control.job
        SET status = next, max_attempts = CASE next WHEN 'queued' THEN greatest(max_attempts, attempt + 1) ELSE max_attempts END,
            error = CASE next WHEN 'failed' THEN ${toJson(error)}::jsonb END,
-           progress = NULL, heartbeat_at = NULL, revision = revision + 1,
+           attempts = ${withEndedAttempt('lost', attemptLost())}, progress = NULL, heartbeat_at = NULL, revision = revision + 1,
            finished_at = CASE next WHEN 'queued' THEN NULL ELSE now() END,
            sealed_secrets = CASE next WHEN 'queued' THEN sealed_secrets END
       FROM (SELECT id AS stale_id,

@@ -192,12 +192,12 @@ async function settle(container: Container, job: Job, cause: unknown): Promise<O
   }
   const expected = cause instanceof AppError ? cause : databaseFailure(cause)
   const isBusy = expected?.code === 'PROJECT_BUSY' || isWithoutSession(cause)
-  if (isBusy && (await waitForRoom(prisma, job, busyForMs))) {
+  if (isBusy && (await waitForRoom(prisma, job, { forMs: busyForMs, error: toJobError(cause) }))) {
     log.warn({ err: cause }, 'the job has no session or no turn, and waits for one')
     return { kind: 'later', delayMs: busyMs }
   }
   // The same may go well later, without anybody doing anything about it.
-  if (expected?.retryAfterSeconds !== undefined && (await retryLater(prisma, job))) {
+  if (expected?.retryAfterSeconds !== undefined && (await retryLater(prisma, job, toJobError(cause)))) {
     log.warn({ err: cause }, 'job failed, and is tried again')
     return { kind: 'later', delayMs: retryMs[Math.min(job.attempt, retryMs.length) - 1] ?? 0 }
   }

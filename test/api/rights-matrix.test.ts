@@ -265,6 +265,7 @@ const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   updateRows: [{ path: `${rows}?n=eq.1`, request: body({ n: 1 }), answer: 204 }],
   deleteRows: [{ path: `${rows}?n=eq.-1`, answer: 204 }],
   listJobs: [{}],
+  watchJobs: [{ method: 'HEAD' }],
   showJob: [{ path: () => `/jobs/${ids.queued}` }],
   watchJob: [{ path: () => `/jobs/${ids.ended}/events` }],
   cancelJob: [{ path: async () => `/jobs/${await newJob()}/cancel`, answer: 202 }],

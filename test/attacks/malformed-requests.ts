@@ -54,9 +54,13 @@ function bodyOf({ requestBody }: Operation): Pick<RawRequest, 'headers' | 'body'
 
 type Location = (value: string) => RawRequest
 
+/** Has an answer without an end where nothing is wrong; its query is that of `GET /jobs`. */
+const ENDLESS = '/jobs/events'
+
 /** Every parameter of every path, and of every query that is described. */
 function describedLocations(operations: readonly Operation[]): readonly Location[] {
-  return operations.flatMap((operation) => {
+  const ending = operations.filter(({ path }) => path !== ENDLESS)
+  return ending.flatMap((operation) => {
     const { method, path, parameters } = operation
     const at = (target: Location): Location[] => [(value) => ({ ...target(value), ...bodyOf(operation) })]
     return parameters.flatMap(({ name, in: where }) => {

@@ -62,6 +62,23 @@ const failureOf = async (asked: Promise<unknown>): Promise<WharfError> => {
   throw new Error(`no WharfError, but ${String(error)}`)
 }
 
+test('jobs are watched, as long as the token counts', async () => {
+  const { id, token } = await createToken(service, 'admin', 'shop')
+  const member = createClient({ url: service.url, token })
+  const seen: Job['status'][] = []
+  const error = await failureOf(
+    (async () => {
+      for await (const [newest] of member.watchJobs({ project: 'shop', kind: 'export', limit: 1 })) {
+        if (newest) seen.push(newest.status)
+        else await member.startExport(SHOP)
+        if (newest?.status === 'succeeded') await service.root.delete(`/tokens/${id}`)
+      }
+    })(),
+  )
+  expect(error).toMatchObject({ code: 'UNAUTHENTICATED' })
+  expect(seen.at(-1)).toBe('succeeded')
+})
+
 test('calls are made by method and path, and answered with what they answer', async () => {
   const { slug, stages } = await wharf.get('/projects/{slug}', { params: { path: { slug: 'shop' } } })
   expect([slug, stages.map((stage) => stage.slug)]).toEqual(['shop', ['live']])

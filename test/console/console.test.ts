@@ -76,7 +76,7 @@ describe('what is served', () => {
 
 describe.skipIf(!hasChromium)('in a browser', () => {
   const console = openConsole(() => wharf)
-  const { signIn, heading, expectMessage, assertAccessible } = console
+  const { signIn, goTo, heading, expectMessage, assertAccessible } = console
 
   test('who signs in and out leaves nothing behind, and another tab has to sign in by itself', async () => {
     await signIn()
@@ -95,8 +95,8 @@ describe.skipIf(!hasChromium)('in a browser', () => {
     await console.page.keyboard.press('g')
     await console.page.keyboard.press('j')
     await heading('Jobs').waitFor()
-    expect(await console.page.title()).toBe('Jobs · Wharf')
-    expect(await console.page.evaluate('document.activeElement.tagName')).toBe('MAIN')
+    await expect.poll(() => console.page.title()).toBe('Jobs · Wharf')
+    await expect.poll(() => console.page.evaluate('document.activeElement.tagName')).toBe('MAIN')
     await console.page.goto(`${wharf.url}/#/schedules/new`)
     await console.page.getByLabel('Name', { exact: true }).pressSequentially('gj')
     expect(await heading('New schedule').count()).toBe(1)
@@ -182,10 +182,17 @@ describe.skipIf(!hasChromium)('in a browser', () => {
     await signIn()
     await console.page.getByRole('link', { name: 'Jobs' }).click()
     await heading('Jobs').waitFor()
+    // Where no events come through, jobs are read again and again.
+    await console.page.route('**/jobs/events?*', (route) => route.fulfill({ status: 429 }))
+    await goTo('/')
+    await goTo('/jobs')
+    const { id } = jobOf(await askExport(wharf.root, [{ slug: 'blog' }]))
+    await console.page.locator(`a[href="#/jobs/${id}"]`).waitFor()
     await console.page.route('**/jobs?*', (route) => route.abort())
     await console.page.getByText('Wharf does not answer.').waitFor()
     await console.page.unroute('**/jobs?*')
     await console.page.getByText('Wharf does not answer.').waitFor({ state: 'detached' })
+    expectMessage('429')
     expectMessage('ERR_FAILED')
   })
 

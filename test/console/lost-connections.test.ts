@@ -107,7 +107,7 @@ describe.skipIf(!hasChromium)('who loses connections, in a browser', () => {
     await other.goto(`${relay.url}#/jobs`)
     await other.getByRole('heading', { name: 'Jobs' }).waitFor()
     await button('Sign out').click()
-    await other.getByText('The token is not valid any more.').waitFor()
+    await other.getByText('Signed out in another tab.').waitFor()
     expect(await console.browser.context.cookies()).toEqual([])
     await other.close()
   })
@@ -132,6 +132,36 @@ describe.skipIf(!hasChromium)('who loses connections, in a browser', () => {
     // How much of it had arrived when a connection was cut is for the network to say.
     expect(starts).toHaveLength(3)
     expect(starts[2]).toBeGreaterThan(0)
+  })
+
+  test('sees how far an export has come, as it goes on, without asking again and again', async () => {
+    await createProject(
+      wharf,
+      'slow',
+      'CREATE TABLE item AS SELECT n, repeat(md5(n::text), 20) AS text FROM generate_series(1, 50000) n; ANALYZE item',
+    )
+    await signIn()
+    // Half a minute long.
+    const request = { projects: [{ slug: 'slow' }], maxBytesPerSecond: 1024 * 1024 }
+    const { id } = jobOf(await wharf.root.post('/export', { json: request, headers: { prefer: 'respond-async' } }))
+    let looks = 0
+    console.page.on('request', (request) => {
+      if (request.url().endsWith(`/jobs/${id}`)) looks += 1
+    })
+    await goTo(`/jobs/${id}`)
+    const progress = async () => {
+      const text = (await console.page.locator('.progress').textContent()) ?? ''
+      const [, rows = '', amount = '', unit = ''] =
+        /: ([\d,]+) rows, ([\d.]+) (kB|MB), of 50,000 rows, about \d+ \w+ left$/.exec(text) ?? []
+      return { rows: Number(rows.replaceAll(',', '')), bytes: Number(amount) * (unit === 'MB' ? 1_000_000 : 1_000) }
+    }
+    await expect.poll(async () => (await progress()).bytes).toBeGreaterThan(0)
+    const before = await progress()
+    await expect.poll(async () => (await progress()).rows).toBeGreaterThan(before.rows)
+    await expect.poll(async () => (await progress()).bytes).toBeGreaterThan(before.bytes)
+    expect(looks).toBe(1)
+    await button('Cancel').click()
+    await console.page.getByText('cancelled').waitFor()
   })
 
   test('cancels a job that runs', async () => {

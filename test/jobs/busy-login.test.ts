@@ -95,6 +95,8 @@ test('a job does not wait for ever', async () => {
   await takeAllSessions(hasty)
   const job = await untilEnded(hasty.root, jobOf(await askExport(hasty.root, [{ slug: 'shop' }])))
   expect(job).toMatchObject({ status: 'failed', attempt: 3, error: { code: 'PROJECT_BUSY' } })
+  const failed = { outcome: 'failed', error: { code: 'PROJECT_BUSY' }, endedAt: expect.any(String) }
+  expect(job.attempts).toMatchObject([1, 2, 3].map((number) => ({ number, ...failed })))
   await letGo()
 })
 

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { beginArtifact } from '../../src/jobs/job-artifacts.ts'
 import { removeArtifacts } from '../../src/jobs/sweep-artifacts.ts'
@@ -83,7 +84,13 @@ describe.each(BACKENDS_OF_FAULTS)('with the queue on %s', (backend) => {
         return job
       })
       await startWorkerProcess(wharf, environment)
-      expect(await untilEnded(wharf.root, asked)).toMatchObject({ status: 'succeeded', attempt: AGAIN })
+      const ended = await untilEnded(wharf.root, asked)
+      expect(ended).toMatchObject({ status: 'succeeded', attempt: AGAIN })
+      expect(ended.attempts).toMatchObject([
+        { number: 1, outcome: 'lost', error: { code: 'WORKER_LOST' }, worker: `${hostname()}:${worker.pid}` },
+        ...Array.from({ length: ended.attempt - 2 }, () => ({ outcome: expect.any(String) })),
+        { number: ended.attempt, outcome: 'succeeded', error: null },
+      ])
       expect(await count(killed)).toEqual({ n: 98 })
       expect(await loadingIn(killed)).toEqual([])
     })
@@ -123,7 +130,8 @@ describe.each(BACKENDS_OF_FAULTS)('with the queue on %s', (backend) => {
         await pausePoint.reached()
         worker.say('stop')
         expect(await worker.nextLine()).toBe('stopped')
-        expect(await showJob(wharf.root, job.id)).toMatchObject({ status: 'queued' })
+        const given = await showJob(wharf.root, job.id)
+        expect(given).toMatchObject({ status: 'queued', attempts: [{ outcome: 'stopped', error: null }] })
         return job
       })
       expect(await loadingIn(handed)).toEqual([])

@@ -25,6 +25,7 @@ const FILES: Readonly<Record<string, readonly string[]>> = {
   sendUpload: ["-H 'Content-Type: application/offset+octet-stream'", `-T ${ARCHIVE}`],
   downloadJobFile: ['-C - -o archive.jsonl.gz'],
   watchJob: ['--no-buffer'],
+  watchJobs: ['--no-buffer'],
 }
 
 function toCurl(operation: Operation, { path = {}, query = {}, header = {}, body }: ExampleValues): string {
@@ -82,6 +83,10 @@ const STREAMS: Readonly<
   watchJob: {
     lines: ({ path }) =>
       `const job = await wharf.waitFor('${path?.id}', {\n  onProgress: ({ progress }) => console.log(progress?.rows),\n})\nconsole.log(job.status)`,
+  },
+  watchJobs: {
+    lines: ({ query }) =>
+      `for await (const jobs of wharf.watchJobs(${query ? toSource(query) : ''})) {\n  console.log(jobs.map(({ status }) => status))\n}`,
   },
   importJobFile: {
     lines: ({ path }) =>

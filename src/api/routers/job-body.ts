@@ -1,16 +1,23 @@
 import type { z } from 'zod'
 import type { jobSchema } from '../../contract/job.ts'
-import { ENDED, type Job } from '../../jobs/job.ts'
+import { ENDED, type Job, type LoggedAttempt } from '../../jobs/job.ts'
 import { NO_PARTS } from '../../jobs/progress.ts'
 import type { ReadonlyDeep } from '../../lib/readonly-deep.ts'
+import type { Caller } from '../../projects/access.ts'
 
 /** After how many seconds it is worth asking again about a job that goes on. */
 const RETRY_SECONDS = '1'
 
 export const timeOrNull = (time: Date | null): string | null => time?.toISOString() ?? null
 
-/** A job as the interface shows it. */
-export function toJobBody(job: Job): ReadonlyDeep<z.input<typeof jobSchema>> {
+type JobBody = ReadonlyDeep<z.input<typeof jobSchema>>
+
+/**
+ * A job as the interface shows it.
+ *
+ * @param caller who sees it. Which machines Wharf runs on is for the root token alone.
+ */
+export function toJobBody(job: Job, caller?: Caller): JobBody {
   const self = jobPath(job)
   const hasEnded = ENDED.has(job.status)
   const hasFile = job.kind === 'export' && job.status === 'succeeded'
@@ -25,6 +32,7 @@ export function toJobBody(job: Job): ReadonlyDeep<z.input<typeof jobSchema>> {
     createdBy: job.createdBy,
     scheduleId: job.scheduleId,
     attempt: job.attempt,
+    attempts: job.attempts.map((attempt) => toAttemptBody(attempt, caller?.kind === 'root')),
     cancelRequestedAt: timeOrNull(job.cancelRequestedAt),
     createdAt: job.createdAt.toISOString(),
     startedAt: timeOrNull(job.startedAt),
@@ -40,6 +48,15 @@ export function toJobBody(job: Job): ReadonlyDeep<z.input<typeof jobSchema>> {
     },
   }
 }
+
+const toAttemptBody = (logged: LoggedAttempt, showsWorker: boolean): JobBody['attempts'][number] => ({
+  number: logged.number,
+  worker: showsWorker ? logged.worker : null,
+  startedAt: new Date(logged.startedAt).toISOString(),
+  endedAt: logged.endedAt === undefined ? null : new Date(logged.endedAt).toISOString(),
+  outcome: logged.outcome ?? null,
+  error: logged.error ?? null,
+})
 
 export const jobPath = ({ id: jobId }: Job): string => `/jobs/${jobId}`
 

@@ -14,8 +14,9 @@ import { empty, json, stream } from '../answer.ts'
 import { pageQuery, readPage } from '../paging.ts'
 import { parsePrefer } from '../prefer.ts'
 import { type BoundRoute, routesUnder } from '../route.ts'
+import { createStreamLimit, type StreamLimitOptions } from '../stream-limit.ts'
 import { retryAfter, toJobBody } from './job-body.ts'
-import { jobEvents } from './job-events.ts'
+import { jobEvents, jobListEvents } from './job-events.ts'
 
 const route = routesUnder('Jobs')
 
@@ -26,20 +27,49 @@ const retryAfterHeader = {
   'retry-after': 'How many seconds to wait before asking again; missing once the job has ended.',
 }
 
+const listQuery = {
+  ...pageQuery,
+  after: id.optional(),
+  status: z.enum(JOB_STATUSES).optional(),
+  kind: z.enum(JOB_KINDS).optional(),
+  project: slug.optional(),
+  schedule: id.optional(),
+}
+
+/** An answer of server-sent events. nginx would hold them back until it has enough of them. */
+const eventStream = (description: string) =>
+  stream('text/event-stream', description, { 'x-accel-buffering': '`no`, so that proxies pass on each event at once.' })
+
+const UNBUFFERED = { 'x-accel-buffering': 'no' } as const
+
+/** Of this process; clients beyond them ask now and then. */
+const STREAMS: StreamLimitOptions = { perToken: 100, inAll: 1_000 }
+
+/** After this long a stream ends, so that who goes on is let in anew: a browser's session may have ended. */
+const STREAM_MS = 10 * 60_000
+
+const endingIn = (ending: AbortSignal): AbortSignal => AbortSignal.any([ending, AbortSignal.timeout(STREAM_MS)])
+
 const list = route('GET /jobs', {
   operationId: 'listJobs',
   summary: 'Jobs, the newest first',
   description: 'The root token sees all; any other token sees its own, and those that it could have asked for itself.',
   access: { by: 'token' },
-  query: z.object({
-    ...pageQuery,
-    after: id.optional(),
-    status: z.enum(JOB_STATUSES).optional(),
-    kind: z.enum(JOB_KINDS).optional(),
-    project: slug.optional(),
-    schedule: id.optional(),
-  }),
+  query: z.object(listQuery),
   answers: { 200: json(pageOf(jobSchema), 'A page of jobs.') },
+})
+
+const listEvents = route('GET /jobs/events', {
+  operationId: 'watchJobs',
+  summary: 'A page of jobs at once, and again on every change, without an end',
+  description:
+    'Server-sent events, for the same query as `GET /jobs`. The `event` is `jobs`; its `data`, in one line, has the `ids` of all jobs of ' +
+    'the page in their order, in `items` those of them that are new on it or have changed, and `next`. Where the token is revoked or ' +
+    'expires, the last `event` is `error`, and its `data` the problem document. They end without one after ten minutes, and where the ' +
+    'service stops: ask again.',
+  access: { by: 'token' },
+  query: z.object(listQuery),
+  answers: { 200: eventStream('The events.') },
 })
 
 const show = route('GET /jobs/{id}', {
@@ -65,10 +95,11 @@ const events = route('GET /jobs/{id}/events', {
   summary: 'The job at once, and again on every change, until it has ended',
   description:
     'Server-sent events. Each `data` is the job as `GET /jobs/{id}` has it, in one line; the `event` is `job`. Where the ' +
-    'token is revoked or expires meanwhile, the last `event` is `error`, and its `data` the problem document.',
+    'token is revoked or expires meanwhile, the last `event` is `error`, and its `data` the problem document. After ten minutes, and ' +
+    'where the service stops, they end before the job does: ask again.',
   access: { by: 'viewer', of: 'job' },
   params: z.object({ id }),
-  answers: { 200: stream('text/event-stream', 'The events. They end with the job.') },
+  answers: { 200: eventStream('The events. They end with the job.') },
 })
 
 const cancel = route('POST /jobs/{id}/cancel', {
@@ -93,11 +124,13 @@ const remove = route('DELETE /jobs/{id}', {
 /** `/jobs` */
 export function jobRoutes(container: Container): readonly BoundRoute<Caller>[] {
   const { control, queue, watcher, logger, jobTimings, endedJobs } = container
+  const { eventsMs: everyMs, watchMs } = jobTimings
+  const eventSource = { ...{ control, watcher, everyMs, watchMs }, streams: createStreamLimit(STREAMS) }
   return [
     list.handle<Caller>(async ({ query, caller }) => {
       const find = (limit: number) => listJobs(control, caller, { ...query, limit })
       const { items, next } = await readPage(query, find, ({ id }) => id)
-      return { status: 200, body: { items: items.map(toJobBody), next } }
+      return { status: 200, body: { items: items.map((job) => toJobBody(job, caller)), next } }
     }),
     show.handle<Caller>(async ({ params, headers, caller, signal }) => {
       const wanted = parsePrefer(headers.prefer).waitSeconds
@@ -111,14 +144,20 @@ export function jobRoutes(container: Container): readonly BoundRoute<Caller>[] {
       return {
         status: 200,
         headers: { 'retry-after': retryAfter(job), 'preference-applied': applied },
-        body: toJobBody(job),
+        body: toJobBody(job, caller),
       }
     }),
-    events.handle<Caller>(async ({ params, caller, signal, requestId }) => {
+    listEvents.handle<Caller>(({ query, caller, signal, ending, requestId }) => ({
+      status: 200,
+      headers: UNBUFFERED,
+      body: jobListEvents(eventSource, { caller, signal, ending: endingIn(ending), requestId }, query),
+    })),
+    events.handle<Caller>(async ({ params, caller, signal, ending, requestId }) => {
       const job = await findJob(control, caller, params.id)
       return {
         status: 200,
-        body: jobEvents({ control, watcher, everyMs: jobTimings.eventsMs }, { caller, signal, requestId, job }),
+        headers: UNBUFFERED,
+        body: jobEvents(eventSource, { caller, signal, ending: endingIn(ending), requestId }, job),
       }
     }),
     cancel.handle<Caller>(async ({ params, caller }) => {
@@ -132,7 +171,7 @@ export function jobRoutes(container: Container): readonly BoundRoute<Caller>[] {
           logger.debug({ err: error, jobId: job.id }, 'the queue still holds a cancelled job')
         })
       }
-      return { status: 202, headers: { 'retry-after': retryAfter(job) }, body: toJobBody(job) }
+      return { status: 202, headers: { 'retry-after': retryAfter(job) }, body: toJobBody(job, caller) }
     }),
     remove.handle<Caller>(async ({ params, caller }) => {
       assertAuthor(caller, (await findJob(control, caller, params.id)).createdBy, 'job')

@@ -168,5 +168,14 @@ function formatJob(job: Job): string {
     `job ${printable(job.id)}`,
     fields,
     ...(error?.errors ?? []).map(({ detail }) => `    ${printable(detail)}`),
+    ...(job.attempts.length > 1 ? job.attempts.map(formatAttempt) : []),
   ].join('\n')
+}
+
+/** One line of the log of attempts. */
+function formatAttempt({ number, worker, startedAt, endedAt, outcome, error }: Job['attempts'][number]): string {
+  const by = worker === null ? '' : ` by ${worker}`
+  const why = error ? `: ${error.detail} (${error.code})` : ''
+  const end = endedAt === null ? 'under way' : `${outcome} ${endedAt}${why}`
+  return `  attempt ${number}, ${startedAt}${by}: ${printable(end)}`
 }

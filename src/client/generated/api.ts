@@ -1,6 +1,6 @@
 /*
  * Made from /openapi.json by openapi-typescript: npx vitest run test/client/generated.test.ts -u
- * SHA-256: a4674d5341a1c09dbc0790f419d879fab1a459c79674539f9f814c9bd74ad3b3
+ * SHA-256: 8f2b5e6065985cb02219bdd84df825c45464b2a575402b09fdadfb3a54022dd5
  */
 export interface paths {
     readonly "/overview": {
@@ -1003,6 +1003,26 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/jobs/events": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * A page of jobs at once, and again on every change, without an end
+         * @description Server-sent events, for the same query as `GET /jobs`. The `event` is `jobs`; its `data`, in one line, has the `ids` of all jobs of the page in their order, in `items` those of them that are new on it or have changed, and `next`. Where the token is revoked or expires, the last `event` is `error`, and its `data` the problem document. They end without one after ten minutes, and where the service stops: ask again. Needs a token.
+         */
+        readonly get: operations["watchJobs"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/jobs/{id}/events": {
         readonly parameters: {
             readonly query?: never;
@@ -1012,7 +1032,7 @@ export interface paths {
         };
         /**
          * The job at once, and again on every change, until it has ended
-         * @description Server-sent events. Each `data` is the job as `GET /jobs/{id}` has it, in one line; the `event` is `job`. Where the token is revoked or expires meanwhile, the last `event` is `error`, and its `data` the problem document. Needs the token that made the job, or one that may ask for the same.
+         * @description Server-sent events. Each `data` is the job as `GET /jobs/{id}` has it, in one line; the `event` is `job`. Where the token is revoked or expires meanwhile, the last `event` is `error`, and its `data` the problem document. After ten minutes, and where the service stops, they end before the job does: ask again. Needs the token that made the job, or one that may ask for the same.
          */
         readonly get: operations["watchJob"];
         readonly put?: never;
@@ -1559,6 +1579,8 @@ export interface components {
             readonly scheduleId: string | null;
             /** @description How often it was started: more than once where a worker died. */
             readonly attempt: number;
+            /** @description The log of its attempts, the oldest first; of more than 20, the newest. */
+            readonly attempts: readonly components["schemas"]["JobAttempt"][];
             readonly cancelRequestedAt: string | null;
             /** Format: date-time */
             readonly createdAt: string;
@@ -1578,6 +1600,22 @@ export interface components {
                 /** @description Where it made an archive. */
                 readonly file?: string;
             };
+        };
+        readonly JobAttempt: {
+            readonly number: number;
+            /** @description Host and process id of the process that works on it; null but for the root token. */
+            readonly worker: string | null;
+            /** Format: date-time */
+            readonly startedAt: string;
+            /** @description null while it is under way. */
+            readonly endedAt: string | null;
+            /** @description null while it is under way. `stopped` where its process had to end and gave the job back, `lost` where that ended, or stopped answering, without a word. */
+            readonly outcome: ("succeeded" | "failed" | "cancelled" | "stopped" | "lost") | null;
+            /** @description Why it failed. */
+            readonly error: {
+                readonly code: string;
+                readonly detail: string;
+            } | null;
         };
         readonly Upload: {
             /** Format: uuid */
@@ -5406,6 +5444,37 @@ export interface operations {
             };
         };
     };
+    readonly watchJobs: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description How many to answer at most. */
+                readonly limit?: number;
+                readonly after?: string;
+                readonly status?: "queued" | "running" | "succeeded" | "failed" | "cancelled";
+                readonly kind?: "export" | "import" | "transfer";
+                readonly project?: components["schemas"]["Slug"];
+                readonly schedule?: string;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The events. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description `no`, so that proxies pass on each event at once. */
+                    readonly "x-accel-buffering"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "text/event-stream": string;
+                };
+            };
+        };
+    };
     readonly watchJob: {
         readonly parameters: {
             readonly query?: never;
@@ -5421,6 +5490,8 @@ export interface operations {
             readonly 200: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description `no`, so that proxies pass on each event at once. */
+                    readonly "x-accel-buffering"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5797,6 +5868,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
+                readonly "accept-encoding"?: string;
                 readonly "if-none-match"?: string;
             };
             readonly path?: never;
@@ -5808,6 +5880,10 @@ export interface operations {
             readonly 200: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description `gzip` where the client accepts it. */
+                    readonly "content-encoding"?: string;
+                    /** @description The headers of the request that the answer depends on. */
+                    readonly vary?: string;
                     /** @description Of these bytes. */
                     readonly etag?: string;
                     /** @description How long they may be kept. */
@@ -5824,6 +5900,10 @@ export interface operations {
             readonly 304: {
                 headers: {
                     readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description `gzip` where the client accepts it. */
+                    readonly "content-encoding"?: string;
+                    /** @description The headers of the request that the answer depends on. */
+                    readonly vary?: string;
                     /** @description Of these bytes. */
                     readonly etag?: string;
                     /** @description How long they may be kept. */

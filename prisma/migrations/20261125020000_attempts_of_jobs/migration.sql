@@ -1,0 +1,2 @@
+-- AlterTable
+ALTER TABLE "control"."job" ADD COLUMN "attempts" JSONB NOT NULL DEFAULT '[]';
