@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
@@ -59,6 +59,14 @@ test.each<[what: string, args: readonly string[], variables: Readonly<Record<str
   const { code, stderr } = await runCommand(args, { variables })
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('nothing listens there') })
 })
+
+test.each(['start', 'api', 'worker', 'wharf'])(
+  'the shell of npm run %s gives way to the program, which gets its signals',
+  async (script) => {
+    const { scripts } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'))
+    expect(scripts[script]).toMatch(/^exec node /)
+  },
+)
 
 test('SIGTERM to npm start ends the service and its PostgreSQL, without a word of sessions that ended with it', async () => {
   const dataDir = await temporaryFolder()

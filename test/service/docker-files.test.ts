@@ -33,6 +33,13 @@ test('the image has every folder that the npm package has, but for the documenta
     expect(copied, file).toMatch(new RegExp(`COPY .*\\b${file}\\b`))
 })
 
+test('the secrets of the composition are written to a file, for its owner alone, that npm start does not read', () => {
+  const [, commands = ''] = /\n## With Docker\n[\s\S]*?```sh\n([\s\S]*?)```/.exec(read('docs/operations.md')) ?? []
+  expect(commands).toMatch(/^umask 077\n[\s\S]*^done > docker\.env$/m)
+  expect(commands).toContain('docker compose --env-file docker.env up')
+  expect(commands).not.toMatch(/(?<!docker)\.env\b/)
+})
+
 test('Wharf is given variables that it reads, and those of the S3 client', () => {
   const environment = /^x-wharf-environment:.*\n((?: {2}.*\n)+)/m.exec(compose)?.[1] ?? ''
   const given = [...matches(environment, /^ {2}([A-Z_]+):/gm), ...matches(dockerfile, /^(?:ENV|\s+)\s*(WHARF_\w+)=/gm)]
