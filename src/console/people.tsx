@@ -153,7 +153,15 @@ function TokenRow({ client, token, onRevoked }: TokenRowProps) {
   return (
     <tr class={token.revokedAt ? 'quiet' : ''}>
       <th scope="row">{token.name}</th>
-      <td>{token.memberships.map(({ project, role }) => `${role} of ${project}`).join(', ')}</td>
+      <td>
+        <ul class="plain">
+          {token.memberships.map(({ project, role }) => (
+            <li key={project}>
+              {role} of {project}
+            </li>
+          ))}
+        </ul>
+      </td>
       <td>
         <Time at={token.createdAt} />
       </td>

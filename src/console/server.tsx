@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import { AttachedDatabases } from './attached.tsx'
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
+import { QueueFacts } from './queue.tsx'
 import { Scrolling } from './scrolling.tsx'
 import type { Doctor, Status } from './types.ts'
 import { useLive } from './use-live.ts'
@@ -21,6 +22,7 @@ export function Server({ client }: { readonly client: Client }) {
       <h1>Server</h1>
       <Failure text={failure} />
       {value && <Facts status={value} />}
+      <QueueFacts client={client} />
       <Checks client={client} />
       <AttachedDatabases client={client} />
     </>

@@ -1,50 +1,50 @@
-import type { z } from 'zod'
-import type { overviewSchema } from '../api/routers/content-overview.ts'
-import type { attachmentSchema } from '../contract/attachment.ts'
-import type { eventSchema } from '../contract/event.ts'
-import type { doctorSchema, statusSchema } from '../contract/health.ts'
-import type { examinedSchema } from '../contract/import.ts'
-import type { jobResultSchema, jobSchema } from '../contract/job.ts'
-import type { projectOverviewSchema } from '../contract/overview.ts'
-import type { keptSchema, projectSchema } from '../contract/project.ts'
-import type { roleSchema } from '../contract/role.ts'
-import type {
-  keepPreviewSchema,
-  nextRunsSchema,
-  runSchema,
-  scheduleDetailSchema,
-  scheduleSchema,
-} from '../contract/schedule.ts'
-import type { callerSchema, createdTokenSchema, tokenSchema } from '../contract/token.ts'
-import type { createdWebhookSchema, deliverySchema, webhookSchema } from '../contract/webhook.ts'
-import type { ReadonlyDeep } from '../lib/readonly-deep.ts'
+import type { components, operations } from '../client/generated/api.ts'
 
-/* The answers of the HTTP interface, by the very schemas that it and `/openapi.json` are made from. Only types: no code. */
-export type Job = ReadonlyDeep<z.output<typeof jobSchema>>
-export type JobResult = Partial<ReadonlyDeep<z.output<typeof jobResultSchema>>>
-export type Kept = ReadonlyDeep<z.output<typeof keptSchema>>
-export type Examined = ReadonlyDeep<z.output<typeof examinedSchema>>
-export type ExaminedStage = Examined['projects'][number]['stages'][number]
-export type Project = ReadonlyDeep<z.output<typeof projectSchema>>
-export type ProjectOverview = ReadonlyDeep<z.output<typeof projectOverviewSchema>>
-export type Run = ReadonlyDeep<z.output<typeof runSchema>>
-export type Schedule = ReadonlyDeep<z.output<typeof scheduleSchema>>
-export type ScheduleDetail = ReadonlyDeep<z.output<typeof scheduleDetailSchema>>
-export type KeepPreview = ReadonlyDeep<z.output<typeof keepPreviewSchema>>
-export type NextRuns = ReadonlyDeep<z.output<typeof nextRunsSchema>>
-export type Overview = ReadonlyDeep<z.output<typeof overviewSchema>>
+/* The answers of the HTTP interface, as `wharf/client` has them. Only types: no code. */
+type Schemas = components['schemas']
+
+type BodyOf<A> = A extends { readonly content: { readonly 'application/json': infer B } } ? B : never
+
+type Answer<O extends keyof operations> = operations[O] extends { readonly responses: { readonly 200: infer A } }
+  ? BodyOf<A>
+  : never
+
+export type Job = Schemas['Job']
+export type Kept = Answer<'showUndo'>
+type Imported = Answer<'importJobFile'>
+type ImportedStage = Imported['projects'][number]['stages'][number]
+type ProjectWith<S> = Omit<Imported['projects'][number], 'stages'> & { readonly stages: readonly S[] }
+/** A stage as a dry run has it. */
+export type ExaminedStage = Extract<ImportedStage, { readonly mode: string }>
+/** What a dry run of an import answers. */
+export interface Examined {
+  readonly projects: readonly ProjectWith<ExaminedStage>[]
+}
+/** What a job has as its result, as far as it is one of an import. */
+export interface JobResult {
+  readonly projects?: readonly ProjectWith<Exclude<ImportedStage, ExaminedStage>>[]
+}
+export type Project = Schemas['Project']
+export type ProjectOverview = Schemas['ProjectOverview']
+export type Run = Schemas['ScheduleRun']
+export type Schedule = Schemas['Schedule']
+export type ScheduleDetail = Schemas['ScheduleDetail']
+export type KeepPreview = Answer<'previewKeep'>
+export type NextRuns = Answer<'previewSchedule'>
+export type Overview = Schemas['StageOverview']
 export type TableOverview = Overview['tables'][number]
-export type Role = ReadonlyDeep<z.output<typeof roleSchema>>
-export type Token = ReadonlyDeep<z.output<typeof tokenSchema>>
-export type CreatedToken = ReadonlyDeep<z.output<typeof createdTokenSchema>>
-export type LogEvent = ReadonlyDeep<z.output<typeof eventSchema>>
-export type Status = ReadonlyDeep<z.output<typeof statusSchema>>
-export type Doctor = ReadonlyDeep<z.output<typeof doctorSchema>>
-export type Attachment = ReadonlyDeep<z.output<typeof attachmentSchema>>
-export type Webhook = ReadonlyDeep<z.output<typeof webhookSchema>>
-export type CreatedWebhook = ReadonlyDeep<z.output<typeof createdWebhookSchema>>
-export type Delivery = ReadonlyDeep<z.output<typeof deliverySchema>>
-export type Me = ReadonlyDeep<z.output<typeof callerSchema>>
+export type Role = Schemas['Role']
+export type Token = Schemas['Token']
+export type CreatedToken = Schemas['NewToken']
+export type LogEvent = Schemas['Event']
+export type Status = Schemas['Status']
+export type Doctor = Schemas['Doctor']
+export type Queue = Schemas['Queue']
+export type Attachment = Schemas['Attachment']
+export type Webhook = Schemas['Webhook']
+export type CreatedWebhook = Schemas['NewWebhook']
+export type Delivery = Schemas['Delivery']
+export type Me = Schemas['Me']
 
 export interface Page<T> {
   readonly items: readonly T[]

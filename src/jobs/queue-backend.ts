@@ -13,6 +13,7 @@ import {
 import { Redis } from 'ioredis'
 import type pg from 'pg'
 import { JOB_KINDS } from '../contract/job.ts'
+import type { QueueState } from '../contract/queue.ts'
 import type { IdleConnections } from '../database/idle-connections.ts'
 import { createPool } from '../database/pool.ts'
 import { SQLSTATE, sqlState } from '../database/sqlstate.ts'
@@ -34,6 +35,13 @@ const START_TIMEOUT_MS = 10_000
 /** The name before all of the queue's keys in Redis. */
 const PREFIX = 'wharf'
 
+/** What Wharf reads of an entry of a queue. */
+interface BackendEntry {
+  readonly id?: string
+  /** When it was put there, in milliseconds since 1970. */
+  readonly timestamp: number
+}
+
 /** What Wharf uses of BullMQ's `Queue`, whatever it is on. */
 export interface BackendQueue {
   addBulk(
@@ -41,6 +49,14 @@ export interface BackendQueue {
   ): Promise<unknown>
   remove(id: string): Promise<unknown>
   getWaitingCount(): Promise<number>
+  getJobCounts(...states: QueueState[]): Promise<{ [state: string]: number }>
+  /** Those of one state, the oldest first. */
+  getJobs(
+    state: QueueState,
+    start: number,
+    end: number,
+    ascending: true,
+  ): Promise<readonly (BackendEntry | undefined)[]>
   on(event: 'error', listener: (error: Error) => void): unknown
   close(): Promise<void>
 }

@@ -1,4 +1,5 @@
 import { JOB_KINDS } from '../contract/job.ts'
+import { QUEUE_STATES, type QueueState } from '../contract/queue.ts'
 import { AppError } from '../errors.ts'
 import { within } from '../lib/within.ts'
 import type { Logger } from '../logger.ts'
@@ -17,6 +18,15 @@ export interface JobQueueOptions {
   readonly lookMs: number
 }
 
+/** Of a kind and a state. */
+export interface QueueLook {
+  readonly kind: JobKind
+  readonly state: QueueState
+  readonly count: number
+  /** `addedMs`: when, in milliseconds since 1970. */
+  readonly oldest: readonly { readonly id: string; readonly addedMs: number }[]
+}
+
 /** Says to the workers which jobs there are: it carries ids, and knows nothing else. */
 export interface JobQueue {
   /** Puts jobs into the queue; one that is there already stays as it is. */
@@ -25,6 +35,12 @@ export interface JobQueue {
   remove(kind: JobKind, id: string): Promise<void>
   /** How many jobs wait, by kind. */
   depth(): Promise<ReadonlyMap<JobKind, number>>
+  /**
+   * What is in it, by kind and state: how many, and the `limit` oldest.
+   *
+   * @throws {AppError} QUEUE_UNAVAILABLE where it does not answer.
+   */
+  look(limit: number): Promise<readonly QueueLook[]>
   /** Takes an error that a worker had with the queue, for the log. */
   noteFailure(error: Error): void
   /** @throws {AppError} QUEUE_UNAVAILABLE where it does not answer. */
@@ -69,15 +85,19 @@ export function openJobQueue(backend: QueueBackend, { logger, lookMs }: JobQueue
       )
       return new Map(counts)
     },
+    async look(limit) {
+      try {
+        return (await inTime(Promise.all([...queues].map(([kind, queue]) => lookAt(kind, queue, limit))))).flat()
+      } catch (error) {
+        throw unavailable('the queue cannot be reached; try again later', error)
+      }
+    },
     noteFailure: failures.note,
     async assertAvailable() {
       try {
         await inTime(of('export').getWaitingCount())
       } catch (error) {
-        throw new AppError('QUEUE_UNAVAILABLE', 'the queue cannot be reached, so no job was made; try again later', {
-          cause: error,
-          retryAfterSeconds: RETRY_AFTER_SECONDS,
-        })
+        throw unavailable('the queue cannot be reached, so no job was made; try again later', error)
       }
     },
     async close() {
@@ -86,6 +106,23 @@ export function openJobQueue(backend: QueueBackend, { logger, lookMs }: JobQueue
       await backend.close()
     },
   }
+}
+
+const unavailable = (message: string, cause: unknown): AppError =>
+  new AppError('QUEUE_UNAVAILABLE', message, { cause, retryAfterSeconds: RETRY_AFTER_SECONDS })
+
+async function lookAt(kind: JobKind, queue: BackendQueue, limit: number): Promise<readonly QueueLook[]> {
+  const counts = await queue.getJobCounts(...QUEUE_STATES)
+  return Promise.all(
+    QUEUE_STATES.map(async (state) => {
+      const entries = await queue.getJobs(state, 0, limit - 1, true)
+      // An entry may be gone between the two steps of a look.
+      const oldest = entries.flatMap((entry) =>
+        entry?.id === undefined ? [] : [{ id: entry.id, addedMs: entry.timestamp }],
+      )
+      return { kind, state, count: counts[state] ?? 0, oldest }
+    }),
+  )
 }
 
 /** The record is what remains of a job; the queue forgets it at its end, so that it can be queued again. */

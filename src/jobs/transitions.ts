@@ -237,6 +237,23 @@ export const findStale = (control: Queryable, leaseMs: number): Promise<Attempt[
      WHERE status = 'running' AND ${isSilent(leaseMs)}
      ORDER BY heartbeat_at LIMIT 100`
 
+/** By kind: how many jobs wait and since when, and how many are as `findStale` finds them. */
+export const countWaiting = (control: Queryable, leaseMs: number): Promise<WaitingJobs[]> =>
+  control.$queryRaw<WaitingJobs[]>`
+    SELECT kind,
+           coalesce(extract(epoch FROM now() - min(created_at) FILTER (WHERE status = 'queued')), 0)::float8
+             AS "oldestWaitingSeconds",
+           count(*) FILTER (WHERE status = 'running' AND ${isSilent(leaseMs)})::int AS stalled
+      FROM control.job
+     WHERE status IN ('queued', 'running')
+     GROUP BY kind`
+
+export interface WaitingJobs {
+  readonly kind: string
+  readonly oldestWaitingSeconds: number
+  readonly stalled: number
+}
+
 /**
  * Takes a job from a worker that is gone, once its database sessions have been ended: queues it again, or ends it where
  * that was asked for or no attempt is left. One that may have done what it was to do has an attempt more, to find that out.

@@ -173,6 +173,7 @@ const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   endSession: [{ answer: 204 }],
   showStatus: [{}],
   runDoctor: [{}],
+  showQueue: [{}],
   showOverview: [{}],
   listProjects: [{}],
   createProject: [{ request: body({ slug: 'made' }), answer: 201 }],

@@ -2,10 +2,12 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { HOSTILE, hasChromium, openConsole } from '../support/console/console-page.ts'
+import { createExternalDatabase, type ExternalDatabase } from '../support/database/external-database.ts'
 import { eventually } from '../support/eventually.ts'
 import { jobOf, showJob } from '../support/jobs/jobs.ts'
 import { makeSchedule } from '../support/jobs/schedules.ts'
 import { makeWebhook } from '../support/notifications/webhooks.ts'
+import { MAY_ATTACH } from '../support/service/attached-location.ts'
 import { createProject } from '../support/service/projects.ts'
 import { createToken } from '../support/service/tokens.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
@@ -75,12 +77,13 @@ const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
 describe.skipIf(!hasChromium)('every view', () => {
   let wharf: TestWharf
+  let external: ExternalDatabase
   const console = openConsole(() => wharf)
   const { signIn, goTo, heading, assertAccessible, expectMessage } = console
   const views = new Map<string, { readonly path: string; readonly shows: string | RegExp }>()
 
   beforeAll(async () => {
-    wharf = await startWharf({ worker: true, environment: { WHARF_WEBHOOK_HOSTS: '127.0.0.1' } })
+    wharf = await startWharf({ worker: true, environment: { ...MAY_ATTACH, WHARF_WEBHOOK_HOSTS: '127.0.0.1' } })
     const tables = NAMES.map((name, index) => {
       const parent = index === 0 ? '' : `, parent int REFERENCES ${quote(NAMES[index - 1] ?? '')}`
       return `CREATE TABLE ${quote(name)} (id int PRIMARY KEY, ${quote(`c ${name}`)} text${parent});
@@ -90,6 +93,14 @@ describe.skipIf(!hasChromium)('every view', () => {
     })
     await createProject(wharf, 'shop', tables.join('\n'))
     await createProject(wharf, 'copy', 'CREATE TABLE other (id int); INSERT INTO other VALUES (1)')
+    const schema = cut(HOSTILE)
+    external = await createExternalDatabase(
+      `CREATE SCHEMA ${quote(schema)}; CREATE TABLE ${quote(schema)}.${quote(schema)} ()`,
+    )
+    await external.run(`GRANT USAGE ON SCHEMA ${quote(schema)} TO ${external.reader.username}`)
+    const attach = { address: external.reader.href, stages: [{ slug: 'live', schema }] }
+    const attached = await wharf.root.post('/projects', { json: { slug: 'attached', attach } })
+    expect(attached.status, attached.text).toBe(201)
     const schedule = await makeSchedule(wharf.root, 'shop', { name: NAMES.join(' ').slice(0, 190), verify: true })
     for (const name of NAMES) {
       await makeSchedule(wharf.root, 'shop', { name, enabled: false })
@@ -129,7 +140,10 @@ describe.skipIf(!hasChromium)('every view', () => {
       views.set(name, { path, shows })
     }
   })
-  afterAll(() => wharf.close())
+  afterAll(async () => {
+    await wharf.close()
+    await external.drop()
+  })
 
   /** The job of the schedule's last run, once there is one. */
   async function lastRun(id: string): Promise<unknown> {
@@ -162,6 +176,22 @@ describe.skipIf(!hasChromium)('every view', () => {
       expect(await console.page.locator('main script, main img, main iframe').count(), name).toBe(0)
       const width = await console.page.evaluate('document.documentElement.scrollWidth - innerWidth')
       expect(width, `${name} is no wider than the page`).toBeLessThanOrEqual(0)
+    }
+    await open('server')
+    await console.page.getByRole('button', { name: 'attached' }).click()
+    const facts = console.page.getByRole('region', { name: 'Database of attached' })
+    await facts.getByText(cut(HOSTILE), { exact: true }).waitFor()
+    await facts.locator('code').first().waitFor()
+    expect(await facts.locator('script, img').count()).toBe(0)
+    for (const [name, label, none] of [
+      ['overview', 'Search projects', 'No project has this in its name.'],
+      ['jobs', 'Of project', 'No job is like that.'],
+    ] as const) {
+      await open(name)
+      await console.page.keyboard.press('/')
+      await console.page.keyboard.type(HOSTILE)
+      expect(await console.page.getByLabel(label).inputValue()).toBe(HOSTILE)
+      await console.page.getByText(none).waitFor()
     }
   })
 

@@ -1,8 +1,10 @@
 import type { Container } from '../../container.ts'
 import { doctorSchema, statusSchema } from '../../contract/health.ts'
+import { queueSchema } from '../../contract/queue.ts'
 import type { Checked } from '../../doctor/check.ts'
 import { readStatus } from '../../doctor/read-status.ts'
 import { runChecks } from '../../doctor/run-checks.ts'
+import { readQueue } from '../../jobs/read-queue.ts'
 import type { Caller } from '../../projects/access.ts'
 import { json } from '../answer.ts'
 import { type BoundRoute, routesUnder } from '../route.ts'
@@ -28,8 +30,24 @@ const doctor = route('GET /doctor', {
   answers: { 200: json(doctorSchema, 'What each check has found.') },
 })
 
-/** `/status` and `/doctor` */
-export function healthRoutes({ control, config, version }: Container): readonly BoundRoute<Caller>[] {
+const showQueue = route('GET /queue', {
+  operationId: 'showQueue',
+  summary: 'What is in the queue, and which jobs wait; for the root token',
+  description:
+    'The queue carries ids to workers, and what it forgets is put there again: what a job is and how it does, its record says.',
+  access: { by: 'root' },
+  answers: { 200: json(queueSchema, 'What is in the queue now.') },
+  errors: ['QUEUE_UNAVAILABLE'],
+})
+
+/** `/status`, `/doctor` and `/queue` */
+export function healthRoutes({
+  control,
+  config,
+  version,
+  queue,
+  jobTimings,
+}: Container): readonly BoundRoute<Caller>[] {
   let looking: Promise<readonly Checked[]> | undefined
   const look = (): Promise<readonly Checked[]> => {
     looking ??= runChecks(config, { version, environmentFile: undefined }).finally(() => {
@@ -50,5 +68,9 @@ export function healthRoutes({ control, config, version }: Container): readonly 
       const checks = await look()
       return { status: 200, body: { ok: checks.every((each) => each.status !== 'fault'), checks: [...checks] } }
     }),
+    showQueue.handle<Caller>(async () => ({
+      status: 200,
+      body: await readQueue({ control: control.prisma, queue, leaseMs: jobTimings.leaseMs }),
+    })),
   ]
 }

@@ -1,6 +1,6 @@
 /*
  * Made from /openapi.json by openapi-typescript: npx vitest run test/client/generated.test.ts -u
- * SHA-256: 8f2b5e6065985cb02219bdd84df825c45464b2a575402b09fdadfb3a54022dd5
+ * SHA-256: 61f85c48fa1e263512c32d99112ae18c74ed50d7d6baaf0b52a09799a8e72adf
  */
 export interface paths {
     readonly "/overview": {
@@ -255,6 +255,26 @@ export interface paths {
          * @description What `wharf doctor` says, as the process sees it that answers. Each check takes 30 seconds at most; those who ask at the same time share one look. Needs the root token.
          */
         readonly get: operations["runDoctor"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/queue": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * What is in the queue, and which jobs wait; for the root token
+         * @description The queue carries ids to workers, and what it forgets is put there again: what a job is and how it does, its record says. Needs the root token.
+         */
+        readonly get: operations["showQueue"];
         readonly put?: never;
         readonly post?: never;
         readonly delete?: never;
@@ -1459,6 +1479,33 @@ export interface components {
                 readonly detail: string;
             }[];
         };
+        /** @description What is in the queue, and which jobs wait. */
+        readonly Queue: {
+            readonly kinds: readonly {
+                /** @enum {string} */
+                readonly kind: "export" | "import" | "transfer";
+                readonly active: number;
+                readonly waiting: number;
+                readonly failed: number;
+                /** @description To be tried again later. */
+                readonly delayed: number;
+                /** @description Since when the job waits that was asked for first; 0 where none does. */
+                readonly oldestWaitingSeconds: number;
+                /** @description Running jobs whose worker has not been heard of for as long as a worker may be silent. */
+                readonly stalled: number;
+            }[];
+            /** @description The 20 oldest of each kind and state. */
+            readonly entries: readonly {
+                /** Format: uuid */
+                readonly jobId: string;
+                /** @enum {string} */
+                readonly kind: "export" | "import" | "transfer";
+                /** @enum {string} */
+                readonly state: "active" | "waiting" | "delayed" | "failed";
+                /** Format: date-time */
+                readonly addedAt: string;
+            }[];
+        };
         /** @description One entry of the event log of a stage. */
         readonly Event: {
             /** Format: uuid */
@@ -2554,6 +2601,27 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": components["schemas"]["Doctor"];
+                };
+            };
+        };
+    };
+    readonly showQueue: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description What is in the queue now. */
+            readonly 200: {
+                headers: {
+                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Queue"];
                 };
             };
         };
