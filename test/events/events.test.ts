@@ -269,6 +269,55 @@ test('a transaction that says what it likes of its own events leaves none of the
   expect(await reference(slug)).toBe(events.at(-1)?.id)
 })
 
+test('a transaction that says that it has logged one event, where there are more, gets a reference that is new', async () => {
+  const slug = await makeShop()
+  const stage = await stageId(slug)
+  const references = [await reference(slug)]
+  await asLogin(slug, async (client) => {
+    for (const [first, second] of [
+      [1, 2],
+      [3, 4],
+    ]) {
+      await client.query(`BEGIN; INSERT INTO item VALUES (${first}); INSERT INTO item VALUES (${second});
+        SELECT set_config('wharf.opened', '${stage} ' || (SELECT substring(current_setting('wharf.opened') FROM ' ([0-9]+),')) || ',1', true);
+        COMMIT`)
+      references.push(await reference(slug))
+    }
+  })
+  const events = await eventsOf(slug)
+  expect(events.map(({ rows }) => rows)).toEqual([1, 2, 3, 4].map((id) => [{ id, name: null }]))
+  expect(new Set(references).size).toBe(3)
+})
+
+test("operators of the project's own, first in its search_path, are not called by the log", async () => {
+  const slug = await makeShop()
+  await asLogin(slug, async (client) => {
+    const types = ['int2', 'int4', 'int8', 'text', 'oid', 'uuid', 'name', 'bool']
+    const operators = ['=', '<>', '<', '>', '<=', '>=', '+', '-', '||', '~']
+    for (const [left, right] of types.flatMap((type) => [[type, type], ...(type === 'int8' ? [[type, 'int4']] : [])])) {
+      await client.query(`CREATE FUNCTION called(${left}, ${right}) RETURNS boolean LANGUAGE plpgsql AS
+        'BEGIN RAISE ''an operator was called by %'', current_user; END'`)
+      for (const operator of operators) {
+        await client.query(`CREATE OPERATOR ${operator} (LEFTARG = ${left}, RIGHTARG = ${right}, FUNCTION = called)`)
+      }
+    }
+    await client.query(`SET search_path = "${slug}.live", pg_catalog`)
+    await client.query('INSERT INTO item VALUES (1)')
+    await client.query('INSERT INTO item VALUES (2), (3)')
+    await client.query('BEGIN; INSERT INTO item VALUES (4); INSERT INTO note VALUES (5); DELETE FROM note; COMMIT')
+    await client.query('TRUNCATE item')
+  })
+  const events = await eventsOf(slug)
+  expect(events.map(({ kind, rows }) => [kind, rows?.length ?? 0])).toEqual([
+    ['create', 1],
+    ['create', 2],
+    ['create', 1],
+    ['create', 1],
+    ['delete', 1],
+    ['truncate', 0],
+  ])
+})
+
 test("a transaction that names another project's stage as one of its own does not hold it", async () => {
   const [victim, other] = [await makeShop(), await makeShop()]
   const [victimStage, otherStage] = [await stageId(victim), await stageId(other)]
