@@ -109,6 +109,18 @@ export const BOUNDS = {
       "While Wharf exports, the slowest hundredth of an application's own queries waits at most 1.5 times as long as while pg_dump | gzip -1 of the same rows runs.",
     maxRatio: 1.5,
   },
+  mixed: {
+    sentence:
+      'While 200 connections read and write, and an export, an import and a transfer of the same rows run again and again, nothing fails but writes with 409 during an import.',
+  },
+  mixedDelay: {
+    sentence: 'The slowest hundredth of the 304s among them waits less than 100 ms.',
+    maxMs: 100,
+  },
+  mixedMemory: {
+    sentence: 'The memory of the service is the same within 20 % before such a minute and after it.',
+    maxRatio: 1.2,
+  },
   scalingModel: {
     sentence: 'Exports take what the model says, from the processor time of one, within 20 %.',
     maxOff: 0.2,

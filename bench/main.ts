@@ -2,8 +2,8 @@
  * Measures what we claim about exports, imports, writes, jobs and the content endpoint; exits with 1 where a bound of
  * `bounds.ts` is broken.
  *
- * Usage: npm run bench -- [time] [import] [waits] [attached] [memory] [writes] [content] [beside] [application] [jobs]
- *   [job-memory] [database] [scaling] [year] [console] [--quick] [--rows 1000000,3000000,10000000] [--repeats 5]
+ * Usage: npm run bench -- [time] [import] [waits] [attached] [memory] [writes] [mixed] [content] [beside] [application]
+ *   [jobs] [job-memory] [database] [scaling] [year] [console] [--quick] [--rows 1000000,3000000,10000000] [--repeats 5]
  */
 import { execFile } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
@@ -23,6 +23,7 @@ import { measureImport } from './import-time.ts'
 import { measureImportWait } from './import-wait.ts'
 import { measureJobMemory } from './job-memory.ts'
 import { measureJobThroughput } from './job-throughput.ts'
+import { measureMixed } from './mixed.ts'
 import { measureScaling } from './scaling.ts'
 import { type BenchRun, serviceRunner } from './support/bench-run.ts'
 import { findSampleTable, SAMPLE_SCHEMA } from './support/sample-table.ts'
@@ -35,11 +36,13 @@ const SIZES = [1_000_000, 3_000_000, 10_000_000]
 const QUICK_SIZES = [100_000]
 /** The claims about the memory that jobs take are for this many rows. */
 const JOB_ROWS = 3_000_000
+const MIXED_ROWS = 50_000
 /** Those that share a PostgreSQL and its rows. */
 const SHARING_PARTS = ['time', 'content', 'beside', 'application', 'jobs', 'memory']
 const PARTS = [
   ...SHARING_PARTS,
   'writes',
+  'mixed',
   'job-memory',
   'import',
   'waits',
@@ -85,6 +88,14 @@ if (parts.has('writes')) {
     return measureWriteCost(bench)
   }
   measurements.push(...(await withBench('as initdb leaves them', measure)))
+}
+if (parts.has('mixed')) {
+  const measure = async (bench: BenchRun): Promise<Measurement[]> => {
+    // Few enough that exports, imports and transfers begin and end often.
+    await bench.table.fill(MIXED_ROWS)
+    return measureMixed(bench, values.quick ? 10 : undefined)
+  }
+  measurements.push(...(await withBench('of the embedded one', measure)))
 }
 if (parts.has('job-memory')) {
   const rows = values.rows === undefined && !values.quick ? JOB_ROWS : (sizes.at(-1) ?? 0)

@@ -16,6 +16,15 @@ export async function exportAsJob(api: BenchService): Promise<string> {
   return awaitSuccess(api, job)
 }
 
+/** Copies one project over another, and waits for the end of the job. @returns the job's id. */
+export async function transferProject(
+  api: BenchService,
+  { source, target }: { readonly source: string; readonly target: string },
+): Promise<string> {
+  const body = JSON.stringify({ source: { project: source }, target: { project: target } })
+  return awaitSuccess(api, await submit(api, '/transfer', { headers: { 'content-type': 'application/json' }, body }))
+}
+
 /** Hands an archive, compressed with gzip, to the API. @returns the job that imports it, which goes on by itself. */
 export async function uploadForImport(api: BenchService, path: string): Promise<Job> {
   const headers = { 'content-type': 'application/x-ndjson', 'content-encoding': 'gzip' }

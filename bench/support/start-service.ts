@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readServiceAddress } from '../../src/data-folder/service-address.ts'
 import { PROGRAM, spawnChild, untilOutput } from '../../test/support/processes/child.ts'
-import { peakMemory } from '../../test/support/processes/peak-memory.ts'
+import { memory, peakMemory } from '../../test/support/processes/peak-memory.ts'
 import { type ProcessorTime, processorTime } from './processor-time.ts'
 
 const ROOT_TOKEN = 'root-token-of-the-bench-with-many-characters'
@@ -14,6 +14,8 @@ export interface BenchService {
   readonly headers: Readonly<Record<string, string>>
   /** The most memory that the process ever had, in bytes; undefined where the system does not tell. */
   peakMemoryBytes(): Promise<number | undefined>
+  /** What the process has in memory now, in bytes; only Linux tells. */
+  memoryBytes(): Promise<number>
   /** What its process has taken; only Linux tells. */
   processorTime(): Promise<ProcessorTime>
   stop(): Promise<void>
@@ -67,6 +69,7 @@ export async function startService(options: {
       url: address.url,
       headers: { authorization: `Bearer ${ROOT_TOKEN}` },
       peakMemoryBytes: async () => (process.platform === 'linux' ? peakMemory(child.pid) : undefined),
+      memoryBytes: () => memory(child.pid),
       processorTime: () => processorTime(child.pid),
       stop,
     }

@@ -6,15 +6,15 @@ import type { BenchService } from './start-service.ts'
 
 export const PROJECT = 'bench'
 
-/** Creates the bench's project with the tables that `schema` describes. */
-export async function createProject(service: BenchService, schema: string): Promise<void> {
-  await post(service, '/projects', 'application/json', JSON.stringify({ slug: PROJECT }))
-  await applyScript(service, schema)
+/** Creates the bench's project, or another one, with the tables that `schema` describes. */
+export async function createProject(service: BenchService, schema: string, slug = PROJECT): Promise<void> {
+  await post(service, '/projects', 'application/json', JSON.stringify({ slug }))
+  await applyScript(service, schema, slug)
 }
 
-/** Applies SQL to the stage of the bench's project. */
-export async function applyScript(service: BenchService, script: string): Promise<void> {
-  await post(service, `/projects/${PROJECT}/stages/live/schema`, 'application/sql', script)
+/** Applies SQL to the stage of the bench's project, or of another one. */
+export async function applyScript(service: BenchService, script: string, slug = PROJECT): Promise<void> {
+  await post(service, `/projects/${slug}/stages/live/schema`, 'application/sql', script)
 }
 
 /** Makes a token with a role in the bench's project. */

@@ -1,0 +1,205 @@
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Agent, request } from 'undici'
+import { BOUNDS, type Measurement } from './bounds.ts'
+import type { BenchRun } from './support/bench-run.ts'
+import { transferProject } from './support/job-client.ts'
+import { printTable } from './support/print-table.ts'
+import { SAMPLE_SCHEMA, SAMPLE_TABLE } from './support/sample-table.ts'
+import type { BenchService } from './support/start-service.ts'
+import { createProject, exportToFile, importFile, PROJECT } from './support/wharf-client.ts'
+
+const CLIENTS = 200
+const SECONDS = 60
+/** Before the memory is looked at for the first time: so long has the service done the same, and been left alone. */
+const WARM_UP_SECONDS = 20
+const REST_MS = 10_000
+/** What a client does between two requests, at most. */
+const MAX_PAUSE_MS = 300
+
+/** Nobody writes to it: who polls it is told that nothing has changed. */
+const STILL = 'still'
+/** What the transfers replace. */
+const COPY = 'copy'
+
+type Act = 'poll' | 'conditional' | 'page' | 'key' | 'insert' | 'update' | 'delete'
+
+/** How often each comes, of a hundred. */
+const ACTS: readonly (readonly [Act, number])[] = [
+  ['poll', 40],
+  ['conditional', 20],
+  ['page', 15],
+  ['key', 10],
+  ['insert', 6],
+  ['update', 6],
+  ['delete', 3],
+]
+
+/** What came of it. */
+interface Tally {
+  /** By the act and the status. */
+  readonly answers: Map<string, number>
+  /** What is no answer that was to be expected. */
+  readonly failures: string[]
+  /** How long each 304 took, in milliseconds. */
+  readonly unchangedMs: number[]
+}
+
+/**
+ * Measures clients that read and write a stage, each over a connection of its own, while the same process exports it, imports
+ * it and transfers it to another project, again and again.
+ */
+export async function measureMixed(bench: BenchRun, seconds = SECONDS): Promise<Measurement[]> {
+  return bench.withService(async (service) => {
+    await createProject(service, SAMPLE_SCHEMA, STILL)
+    await createProject(service, SAMPLE_SCHEMA, COPY)
+    const archive = join(bench.outputDir, 'mixed')
+    await exportToFile(service, 'gzip', archive)
+    await mixed(service, archive, Math.min(seconds, WARM_UP_SECONDS), join(bench.outputDir, 'mixed-again'))
+    await sleep(REST_MS)
+    const before = await service.memoryBytes()
+    const { tally, jobs } = await mixed(service, archive, seconds, join(bench.outputDir, 'mixed-again'))
+    await sleep(REST_MS)
+    return report(tally, jobs, { before, after: await service.memoryBytes() })
+  })
+}
+
+/** @returns what clients were answered, and how often each of the others has been done. */
+async function mixed(service: BenchService, archive: string, seconds: number, path: string) {
+  const tally: Tally = { answers: new Map(), failures: [], unchangedMs: [] }
+  const jobs = { export: 0, import: 0, transfer: 0 }
+  const end = performance.now() + seconds * 1000
+  const again = async (name: keyof typeof jobs, work: () => Promise<unknown>): Promise<void> => {
+    while (performance.now() < end) {
+      await work()
+      jobs[name] += 1
+    }
+  }
+  await Promise.all([
+    again('export', () => exportToFile(service, 'gzip', path)),
+    again('import', () => importFile(service, archive)),
+    again('transfer', () => transferProject(service, { source: PROJECT, target: COPY })),
+    ...Array.from({ length: CLIENTS }, (_, client) => act(service, client, end, tally)),
+  ])
+  return { tally, jobs }
+}
+
+/** One client, until the time is over. */
+async function act({ url, headers }: BenchService, client: number, end: number, tally: Tally): Promise<void> {
+  const dispatcher = new Agent({ connections: 1, pipelining: 1 })
+  const known = new Map<string, string>()
+  for (let next = 0; performance.now() < end; next += 1) {
+    await sleep(Math.random() * MAX_PAUSE_MS)
+    const chosen = choose()
+    const { method, path, body } = requestOf(chosen, client, next)
+    const reference = method === 'GET' ? known.get(path) : undefined
+    const begun = performance.now()
+    try {
+      const answer = await request(url + path, {
+        dispatcher,
+        method,
+        headers: {
+          ...headers,
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+          ...(reference !== undefined && { 'x-service-ref': reference }),
+        },
+        body: body ?? null,
+      })
+      const text = await answer.body.text()
+      const took = performance.now() - begun
+      const { statusCode: status } = answer
+      const name = `${chosen} ${status}`
+      tally.answers.set(name, (tally.answers.get(name) ?? 0) + 1)
+      if (status === 304) tally.unchangedMs.push(took)
+      if (chosen === 'poll' || chosen === 'conditional') known.set(path, String(answer.headers['x-service-ref']))
+      // Writes are refused while an import replaces the stage; nothing else is.
+      const isExpected = status < 400 || (status === 409 && method !== 'GET')
+      if (!isExpected) tally.failures.push(`${method} ${path} ${status}: ${text.slice(0, 300)}`)
+    } catch (error) {
+      tally.failures.push(`${method} ${path}: ${String(error)}`)
+    }
+  }
+  await dispatcher.close()
+}
+
+function choose(): Act {
+  let left = Math.random() * 100
+  for (const [name, share] of ACTS) {
+    left -= share
+    if (left < 0) return name
+  }
+  return 'poll'
+}
+
+interface Sent {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  readonly path: string
+  readonly body?: string
+}
+
+/** Rows that clients insert have negative ids, so that no two clients write the same. */
+function requestOf(chosen: Act, client: number, next: number): Sent {
+  const table = `/content/${PROJECT}/live/${SAMPLE_TABLE}`
+  const some = Math.floor(Math.random() * 50_000)
+  const own = -(1 + client * 1_000_000 + next)
+  switch (chosen) {
+    case 'poll':
+      return { method: 'GET', path: `/content/${STILL}/live/${SAMPLE_TABLE}?order=id&limit=20` }
+    case 'conditional':
+      return { method: 'GET', path: `${table}?order=id&limit=20&id=gt.0` }
+    case 'page':
+      return { method: 'GET', path: `${table}?order=id&limit=20&id=gte.${some}` }
+    case 'key':
+      return { method: 'GET', path: `${table}?id=eq.${some}` }
+    case 'insert':
+      return { method: 'POST', path: table, body: JSON.stringify(newRow(own)) }
+    case 'update':
+      return { method: 'PATCH', path: `${table}?id=eq.${some}`, body: JSON.stringify({ quantity: next }) }
+    case 'delete':
+      return { method: 'DELETE', path: `${table}?id=lt.${-client * 1_000_000}&id=gte.${own}` }
+  }
+}
+
+const newRow = (id: number) => ({
+  id,
+  token: '00000000-0000-4000-8000-000000000000',
+  name: `Entry ${id}`,
+  body: 'Written while others read, export and import.',
+  price: 1.5,
+  created_at: '2024-01-01T00:00:00Z',
+  active: true,
+  attributes: { tags: ['mixed'] },
+})
+
+function report(
+  { answers, failures, unchangedMs }: Tally,
+  jobs: Readonly<Record<string, number>>,
+  { before, after }: { readonly before: number; readonly after: number },
+): Measurement[] {
+  printTable(
+    [`${CLIENTS} connections`, 'number'],
+    [
+      ...[...answers].toSorted(([a], [b]) => a.localeCompare(b)).map(([name, count]) => [name, String(count)]),
+      ...Object.entries(jobs).map(([name, count]) => [`${name}s`, String(count)]),
+    ],
+  )
+  for (const failure of failures.slice(0, 10)) console.log(failure)
+  const sorted = unchangedMs.toSorted((a, b) => a - b)
+  const p99 = sorted[Math.floor(sorted.length * 0.99)] ?? Number.NaN
+  const { mixed: all, mixedDelay, mixedMemory } = BOUNDS
+  return [
+    {
+      sentence: all.sentence,
+      measured: `${failures.length} failures`,
+      holds: failures.length === 0 && Object.values(jobs).every((count) => count > 0),
+    },
+    { sentence: mixedDelay.sentence, measured: `${p99.toFixed(0)} ms`, holds: p99 < mixedDelay.maxMs },
+    {
+      sentence: mixedMemory.sentence,
+      measured: `${megabytes(before)} before, ${megabytes(after)} after`,
+      holds: after <= before * mixedMemory.maxRatio,
+    },
+  ]
+}
+
+const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(0)} MB`
