@@ -14,8 +14,15 @@ export function formatRuns(runs: readonly Run[], style: { readonly colors: boole
     ...[dueAt, error ? `${status} (${error.code})` : status, provenAt ?? '-', jobId ?? '-'],
     matched ? changesOf(matched).join('; ') : '',
   ])
-  return formatTable(['due', 'status', 'proven', 'job', 'new and gone'], rows, style)
+  const table = formatTable(['due', 'status', 'proven', 'job', 'new and gone'], rows, style)
+  return [table, ...faultsOf(runs[0])].join('\n')
 }
+
+/** What was at fault in a run, where it says so: what differed after the restore of a proof. */
+const faultsOf = (run: Run | undefined): readonly string[] =>
+  run?.error
+    ? ['', `${run.dueAt}: ${run.error.detail}`, ...run.error.errors.map(({ detail }) => `    ${detail}`)].map(printable)
+    : []
 
 /** What the last runs that succeeded did not export, since it is gone or was refused; undefined where there is nothing. */
 export function formatChanged(schedules: readonly Schedule[]): string | undefined {

@@ -5,7 +5,7 @@ import { RunStrip } from './run-strip.tsx'
 import { ScheduleForm } from './schedule-form.tsx'
 import { whatOf } from './schedules.tsx'
 import { Times } from './times.tsx'
-import type { Job, ScheduleDetail } from './types.ts'
+import type { Job, Run, ScheduleDetail } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
 import { Time } from './words.tsx'
@@ -108,6 +108,18 @@ function ScheduleActions({ client, schedule: { id, enabled }, onChanged, onEdit 
   )
 }
 
+/** What differed after a restore, or was at fault else. */
+function Faults({ faults = [] }: { readonly faults: NonNullable<Run['error']>['errors'] | undefined }) {
+  if (faults.length === 0) return null
+  return (
+    <ul>
+      {faults.map(({ detail }) => (
+        <li key={detail}>{detail}</li>
+      ))}
+    </ul>
+  )
+}
+
 function Runs({ schedule: { runs } }: { readonly schedule: ScheduleDetail }) {
   if (runs.length === 0) return null
   return (
@@ -134,6 +146,7 @@ function Runs({ schedule: { runs } }: { readonly schedule: ScheduleDetail }) {
             <td>
               <span class={`status ${status}`}>{status}</span>
               {error && `: ${error.detail}`}
+              <Faults faults={error?.errors} />
               {lacksRows && ', without some rows'}
             </td>
             <td>{provenAt ? <Time at={provenAt} /> : ''}</td>

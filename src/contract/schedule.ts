@@ -6,6 +6,7 @@ import { added } from './from-server.ts'
 import { JOB_STATUSES } from './job.ts'
 import { matchedSchema } from './matched.ts'
 import { plainText } from './plain-text.ts'
+import { faultSchema } from './problem.ts'
 
 /** The kinds of jobs that can be done again and again: what they need is not used up by the first time. */
 export const SCHEDULED_KINDS = ['export', 'transfer'] as const
@@ -19,7 +20,20 @@ export const runSchema = z
       description:
         'The status of its job; `skipped` where the previous run had not ended, `removed` where its job was deleted before its outcome was known.',
     }),
-    error: z.object({ code: z.string(), detail: z.string() }).nullable().meta({ description: 'Why it failed.' }),
+    error: z
+      .object({
+        code: z.string(),
+        detail: z.string(),
+        errors: added(
+          z.array(faultSchema).meta({
+            description:
+              'Each thing at fault, the first 20: where a proof failed, each table, row count or other object that differed.',
+          }),
+          [],
+        ),
+      })
+      .nullable()
+      .meta({ description: 'Why it failed.' }),
     finishedAt: timeText.nullable(),
     provenAt: timeText.nullable().meta({
       description: 'When its archive was restored and found to be identical; null where that was not done.',

@@ -69,7 +69,7 @@ export async function restoreArchive(
   }).catch((error: unknown) => {
     throw withReason(error, plans)
   })
-  return compareContents(await withoutUnknownRoles(original, findRolesOf(container)), restored)
+  return compareContents(await withoutUnknownRoles(original, findRolesOf(container)), restored, slugsOf(projects))
 }
 
 interface OneByOne extends VerifyingJob {
@@ -101,7 +101,7 @@ async function restoreOneByOne(
       })
       const findRoles = plan.own ? findServerRoles(container) : findRolesOf(container)
       const before = await withoutUnknownRoles(ofProject(original, index + 1), findRoles)
-      faults.push(...(await compareContents(before, restored)))
+      faults.push(...(await compareContents(before, restored, slugsOf(plans))))
     }
     return faults
   } finally {
@@ -110,6 +110,7 @@ async function restoreOneByOne(
 }
 
 interface ArchivedProject {
+  readonly slug: string
   readonly system: boolean
   /** Whether its lines have the rights of its stages. */
   grants: boolean
@@ -117,7 +118,10 @@ interface ArchivedProject {
 }
 
 function addItem(projects: ArchivedProject[], item: ArchiveItem): void {
-  if (item.kind === 'project') projects.push({ system: item.content.system, grants: false, stages: [] })
+  if (item.kind === 'project') {
+    const { slug, system } = item.content
+    projects.push({ slug, system, grants: false, stages: [] })
+  }
   const project = projects.at(-1)
   if (!project) return
   if (item.kind === 'extension') project.stages.at(-1)?.extensions.push(item.content)
@@ -126,6 +130,8 @@ function addItem(projects: ArchivedProject[], item: ArchiveItem): void {
   project.stages.push({ slug, sourceSchema, extensions: [] })
   if (grants) project.grants = true
 }
+
+const slugsOf = (projects: readonly ArchivedProject[]): readonly string[] => projects.map(({ slug }) => slug)
 
 /** A project of an archive, and how it is restored. */
 type PlannedProject = ArchivedProject & OwnPlan

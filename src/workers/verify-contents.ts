@@ -126,8 +126,16 @@ function nameOf(item: ArchiveItem): string | undefined {
   return table === undefined ? `${item.kind} ${called}` : `${item.kind} ${called} of table "${table}"`
 }
 
-/** Every difference in words, up to a number of them. */
-export async function compareContents(original: Contents, restored: Contents): Promise<Fault[]> {
+/**
+ * Every difference in words, up to a number of them.
+ *
+ * @param slugs what the projects of the archive are called, in its order; by their numbers where that is missing.
+ */
+export async function compareContents(
+  original: Contents,
+  restored: Contents,
+  slugs: readonly string[] = [],
+): Promise<Fault[]> {
   const [grammar, turn] = [await loadGrammar(), createTurns()]
   const faults: Fault[] = []
   for (const name of new Set([...original.keys(), ...restored.keys()])) {
@@ -136,12 +144,30 @@ export async function compareContents(original: Contents, restored: Contents): P
     if (before === after) continue
     await turn()
     if (before !== undefined && after !== undefined && isSameLine(grammar, before, after)) continue
-    const problem = after === undefined ? 'was not restored' : before === undefined ? 'was added' : 'is not the same'
-    faults.push({ detail: `${name} ${problem}` })
+    faults.push({ detail: `${withSlug(name, slugs)} ${problemOf(name, before, after)}` })
     if (faults.length === MAX_FAULTS) break
   }
   return faults
 }
+
+const withSlug = (name: string, slugs: readonly string[]): string =>
+  name.replace(/(?<= of project )\d+$/, (number) => {
+    const slug = slugs[Number(number) - 1]
+    return slug === undefined ? number : `"${slug}"`
+  })
+
+function problemOf(name: string, before: string | undefined, after: string | undefined): string {
+  const areMany = /^the (?:rows|events|rights) /.test(name)
+  if (after === undefined) return areMany ? 'were not restored' : 'was not restored'
+  if (before === undefined) return areMany ? 'were added' : 'was added'
+  const [all, found] = [countOf(before), countOf(after)]
+  if (all === undefined || found === undefined) return areMany ? 'are not the same' : 'is not the same'
+  if (all !== found) return `are not the same: the archive has ${all}, and ${found} came back`
+  return `are not the same: all ${all} came back, but not with the same values`
+}
+
+/** How many rows or events there are of what has a number and a sum. */
+const countOf = (content: string): string | undefined => /^(\d+) [0-9a-f]{64}$/.exec(content)?.[1]
 
 /** Whether both are lines of structure, and one is what was built from the other. */
 function isSameLine(grammar: Grammar, before: string, after: string): boolean {

@@ -65,6 +65,26 @@ describe.skipIf(!hasChromium)('who looks after schedules in a browser', () => {
     await console.page.getByRole('link', { name: 'Restore: shop' }).waitFor()
   })
 
+  test('sees what differed where a proof failed', async () => {
+    await wharf.database.query(`
+      CREATE FUNCTION wharf.lose() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+      CREATE TRIGGER lose BEFORE INSERT ON system.loading_event FOR EACH ROW EXECUTE FUNCTION wharf.lose()`)
+    const request = { projects: [{ slug: 'shop', system: true }] }
+    const { id } = await makeSchedule(wharf.root, 'shop', { name: 'losing', verify: true, request })
+    await signIn()
+    await goTo(`/schedules/${id}`)
+    await button('Run now').click()
+    await heading('PROOF_FAILED').waitFor()
+    await wharf.database.query('DROP FUNCTION wharf.lose CASCADE')
+    await goTo(`/schedules/${id}`)
+    const differed = console.page.getByRole('cell').getByRole('listitem')
+    await differed.waitFor()
+    expect(await differed.textContent()).toMatch(
+      /^the events of stage "live" of project "shop" (were not restored|are not the same: .*)$/,
+    )
+    await assertAccessible('a failed proof')
+  })
+
   test('changes, pauses and resumes one', async () => {
     const { id } = await makeSchedule(wharf.root, 'blog', { name: 'changing', cron: '0 1 * * *' })
     await signIn()

@@ -73,8 +73,10 @@ export const toKeptBody = ({
   provenAt: timeOrNull(provenAt),
 })
 
-const toRunBody = (run: ScheduleRun | undefined): z.input<typeof runSchema> | null => (run ? toShownRun(run) : null)
+type RunBody = ReadonlyDeep<z.input<typeof runSchema>>
 
-function toShownRun({ scheduleId: _, dueAt, finishedAt, provenAt, ...same }: ScheduleRun): z.input<typeof runSchema> {
+const toRunBody = (run: ScheduleRun | undefined): RunBody | null => (run ? toShownRun(run) : null)
+
+function toShownRun({ scheduleId: _, dueAt, finishedAt, provenAt, ...same }: ScheduleRun): RunBody {
   return { ...same, dueAt: dueAt.toISOString(), finishedAt: timeOrNull(finishedAt), provenAt: timeOrNull(provenAt) }
 }

@@ -1,6 +1,6 @@
 /*
  * Made from /openapi.json by openapi-typescript: npx vitest run test/client/generated.test.ts -u
- * SHA-256: 61f85c48fa1e263512c32d99112ae18c74ed50d7d6baaf0b52a09799a8e72adf
+ * SHA-256: a9b94ae6c374821c057531adbbb86af9576797422f0f6b1813292140055e7f10
  */
 export interface paths {
     readonly "/overview": {
@@ -1782,6 +1782,14 @@ export interface components {
             readonly error: {
                 readonly code: string;
                 readonly detail: string;
+                /** @description Each thing at fault, the first 20: where a proof failed, each table, row count or other object that differed. */
+                readonly errors: readonly {
+                    /** @description The field of the JSON body at fault, as an RFC 6901 pointer. */
+                    readonly pointer?: string;
+                    /** @description The line of the file or of the SQL at fault, from 1. */
+                    readonly line?: number;
+                    readonly detail: string;
+                }[];
             } | null;
             readonly finishedAt: string | null;
             /** @description When its archive was restored and found to be identical; null where that was not done. */

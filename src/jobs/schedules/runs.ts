@@ -15,7 +15,8 @@ const RUNS = Prisma.sql`
   SELECT run.schedule_id AS "scheduleId", run.due_at AS "dueAt", run.by_hand AS "byHand", run.job_id AS "jobId",
          coalesce(run.outcome, job.status, 'removed') AS status,
          CASE WHEN job.error IS NOT NULL
-              THEN jsonb_build_object('code', job.error->'code', 'detail', job.error->'detail') END AS error,
+              THEN jsonb_build_object('code', job.error->'code', 'detail', job.error->'detail',
+                                      'errors', jsonb_path_query_array(job.error, '$.faults[0 to 19]')) END AS error,
          coalesce(run.finished_at, job.finished_at) AS "finishedAt",
          coalesce(run.proven_at, (SELECT max(artifact.proven_at) FROM control.artifact WHERE artifact.job_id = job.id))
            AS "provenAt",

@@ -1,5 +1,6 @@
 import type { MatchedProjects } from '../../contract/matched.ts'
 import type { Alarms, Keep, RunStatus } from '../../contract/schedule.ts'
+import type { Fault } from '../../errors.ts'
 import type { AnyJobRequest } from '../catalogue.ts'
 
 /** What a schedule's jobs are asked for with. */
@@ -36,7 +37,7 @@ export interface ScheduleRun {
   /** Null where it was skipped. */
   readonly jobId: string | null
   readonly status: RunStatus
-  readonly error: { readonly code: string; readonly detail: string } | null
+  readonly error: { readonly code: string; readonly detail: string; readonly errors: readonly Fault[] } | null
   readonly finishedAt: Date | null
   /** When its archive was restored, and what was restored was the same. */
   readonly provenAt: Date | null

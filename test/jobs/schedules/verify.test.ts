@@ -163,6 +163,9 @@ async function faultsOf({ lastRun }: SeenSchedule): Promise<unknown> {
     .errors.map(({ detail }) => detail)
 }
 
+const EVENTS_DIFFER =
+  /^the events of stage "live" of project "logged" are not the same: (the archive has \d+, and \d+ came back|all \d+ came back, but not with the same values)$/
+
 /** A project with as many events in its log, and others before and after them. */
 async function createLogged(slug: string, events: number): Promise<void> {
   await createProject(wharf, slug, 'CREATE TABLE item (id int PRIMARY KEY, name text);')
@@ -194,7 +197,7 @@ test('a log of 1,200 events is compared with what was restored, event by event',
         WHEN (NEW.position = 1121) EXECUTE FUNCTION wharf.lose()`)
     const ran = await runWhenDue(wharf, schedule)
     expect(ran.lastRun, change).toMatchObject({ status: 'failed', error: { code: 'PROOF_FAILED' } })
-    expect(await faultsOf(ran)).toEqual(['the events of stage "live" of project 1 is not the same'])
+    expect(await faultsOf(ran)).toEqual([expect.stringMatching(EVENTS_DIFFER)])
   }
   await wharf.database.query('DROP FUNCTION wharf.lose CASCADE')
   await wharf.root.delete(`/schedules/${schedule.id}`)
@@ -216,7 +219,7 @@ test('a stage whose last event is an import, and roles, are proven too', async (
   const ran = await runWhenDue(wharf, schedule)
   await wharf.database.query('DROP FUNCTION control.lose CASCADE')
   expect(ran.lastRun).toMatchObject({ status: 'failed', error: { code: 'PROOF_FAILED' } })
-  expect(await faultsOf(ran)).toEqual(['role "clerk" of project 1 is not the same'])
+  expect(await faultsOf(ran)).toEqual(['role "clerk" of project "imported" is not the same'])
   await wharf.root.delete(`/schedules/${schedule.id}`)
 })
 
@@ -246,7 +249,7 @@ test('what is not the same after a restore is reported by its name', async () =>
   ])
   expect(await compareContents(original, original)).toEqual([])
   expect((await compareContents(original, restored)).map(({ detail }) => detail)).toEqual([
-    'the rows of table "a" is not the same',
+    'the rows of table "a" are not the same',
     'table "b" was not restored',
     'table "c" was added',
   ])
