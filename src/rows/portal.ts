@@ -1,9 +1,9 @@
 import type { Duplex } from 'node:stream'
 import type pg from 'pg'
 import { DatabaseSocket } from '../database/database-socket.ts'
-import { isTurnOver } from '../lib/give-way.ts'
 import { GrowingBuffer } from '../lib/growing-buffer.ts'
 import { ReusedMemory } from '../lib/reused-memory.ts'
+import { exportShare } from '../lib/thread-share.ts'
 import { MessageReader } from './message-reader.ts'
 import { RowLines } from './row-lines.ts'
 import type { ValueForm } from './value-form.ts'
@@ -127,10 +127,10 @@ class PortalQuery implements pg.Submittable {
       },
     })
     const read: DataListener = (chunk) => {
-      reader.take(chunk)
+      exportShare.count(() => reader.take(chunk))
       if (!this.#stream) return
       if (this.#waitingBytes >= MAX_WAITING_BYTES) stream.pause()
-      else if (isTurnOver()) this.#giveWay(stream)
+      else if (exportShare.isUsedUp()) this.#giveWay(stream)
     }
     stream.removeListener('data', listener)
     if (stream instanceof DatabaseSocket) stream.lendBytes(read)
@@ -154,11 +154,11 @@ class PortalQuery implements pg.Submittable {
     this.#end({ error })
   }
 
-  /** Reads on in the next turn of the event loop. */
+  /** Reads on once there is time for that. */
   #giveWay(stream: Duplex): void {
     this.#givesWay = true
     stream.pause()
-    setImmediate(() => {
+    exportShare.onceThereIsTime(() => {
       this.#givesWay = false
       this.#readOn()
     })

@@ -6,8 +6,9 @@ import { attachedEventPages } from '../../events/attached/attached-event-pages.t
 import { eventPages } from '../../events/event-pages.ts'
 import { readLogStart } from '../../events/log-start.ts'
 import { type BorrowedBytes, borrowed } from '../../lib/borrowed-bytes.ts'
-import { onceTurnIsOver } from '../../lib/give-way.ts'
+import { createTurns } from '../../lib/give-way.ts'
 import type { ReusedMemory } from '../../lib/reused-memory.ts'
+import { exportShare } from '../../lib/thread-share.ts'
 import { listRoles } from '../../projects/roles.ts'
 import { searchStage } from '../../projects/stage-path.ts'
 import { createPageMemory, type RangePage } from '../../rows/portal.ts'
@@ -42,6 +43,9 @@ interface ExportArchiveOptions {
   readonly limits: LineLimits
   readonly onRows?: RowsObserver | undefined
 }
+
+/** How long lines of a structure hold the event loop before others get a turn, in milliseconds. */
+const TURN_MS = 5
 
 interface Writing {
   readonly writer: ArchiveWriter
@@ -169,9 +173,10 @@ async function* stageLines(
   })
   for (const { line } of structure.extensions) yield writer.open('extension', line)
   for (const sequence of structure.sequences) yield writer.open('sequence', sequence)
+  const turn = createTurns(TURN_MS)
   for (const { line } of structure.inOrder) {
     const { kind, content } = line
-    const others = onceTurnIsOver()
+    const others = turn()
     if (others !== undefined) await others
     yield assertReadable(writer.open(kind, content), 'structure', `${kind} "${content.name}"`, limits)
   }
@@ -210,12 +215,12 @@ async function* tableLines(
       yield open(part)
     }
     blocks = among
-    yield assertReadable(writer.rows(rows, lines), 'row', `a row of table "${line.name}"`, limits)
+    const written = exportShare.count(() => writer.rows(rows, lines))
+    yield assertReadable(written, 'row', `a row of table "${line.name}"`, limits)
     memory.giveBack(lines)
     onRows?.({ stage, table: line.name, rows })
     // Pages that were read ahead are there at once, so that awaiting them gives nobody else a turn.
-    const others = onceTurnIsOver()
-    if (others !== undefined) await others
+    if (exportShare.isUsedUp()) await new Promise<void>((resolve) => exportShare.onceThereIsTime(resolve))
   }
   yield writer.close('rowsEnd')
 }

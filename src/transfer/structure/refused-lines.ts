@@ -1,5 +1,5 @@
 import { createLineCheck } from '../../archive/check-line.ts'
-import { onceTurnIsOver } from '../../lib/give-way.ts'
+import { createTurns } from '../../lib/give-way.ts'
 import type { CatalogRows } from './blockers.ts'
 import type { ObjectKey } from './dependencies.ts'
 import {
@@ -17,6 +17,9 @@ interface Lines {
   readonly inOrder: readonly { readonly line: OrderedLine }[]
 }
 
+/** How long others wait for a turn, in milliseconds. */
+const TURN_MS = 5
+
 /**
  * Finds what must not stand in a line, since nobody would read the archive then: a default that calls `set_config`, for
  * one, or a line that is too long.
@@ -25,12 +28,12 @@ interface Lines {
  *   of it is to blame.
  */
 export async function findRefused(catalog: CatalogRows, { inOrder }: Lines): Promise<Map<ObjectKey, string>> {
-  const check = createLineCheck()
+  const [check, turn] = [createLineCheck(), createTurns(TURN_MS)]
   const keys = keysByLocation(catalog)
   const refused = new Map<ObjectKey, string>()
   for (const { line } of inOrder) {
     if (isSecondStep(line)) continue
-    const others = onceTurnIsOver()
+    const others = turn()
     if (others !== undefined) await others
     const name = isTypeOrTable(line) ? line.content.name : objectLocation(line)
     for (const { field, detail } of await check(line.kind, line.content)) {
