@@ -121,7 +121,7 @@ describeOnEachServer(
     })
 
     test('a read that waits for a lock for too long says that it did', async () => {
-      const hasty = await besides({ WHARF_QUERY_TIMEOUT_MS: '400' })
+      const hasty = await besides({ WHARF_QUERY_TIMEOUT_MS: '2000' })
       await withSession((await loginUrl(wharf(), 'greedy')).href, async (session) => {
         await session.query('BEGIN; LOCK TABLE "greedy.live".item')
         const answer = await hasty.root.get('/content/greedy/live/item')
