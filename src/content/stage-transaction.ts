@@ -2,6 +2,7 @@ import type pg from 'pg'
 import { quoteLiteral } from '../database/quoting.ts'
 import { readAlone } from '../database/read-alone.ts'
 import { resetSession } from '../database/session-client.ts'
+import { endAtDeadline } from '../database/session-deadline.ts'
 import { SQLSTATE, sqlState } from '../database/sqlstate.ts'
 import { AppError } from '../errors.ts'
 import { searchStage, stagePath } from '../projects/stage-path.ts'
@@ -44,6 +45,7 @@ export async function inStageTransaction<T>(
 ): Promise<T> {
   const { mode, schemaName, extensionSchemas, table, timeoutMs, tokenId, timezone, rollsBack, callsFunctions } = options
   const client = await connectFor(pool, table)
+  const deadline = endAtDeadline(pool, client, sessionLimit(timeoutMs))
   const isOfOneMoment = callsFunctions === true && mode === 'READ ONLY'
   try {
     // One message: a round trip for each of them would take longer than many a query.
@@ -63,7 +65,9 @@ export async function inStageTransaction<T>(
     return result
   } catch (error) {
     await end(client, callsFunctions)
-    throw timeFailure(error, timeoutMs)
+    throw deadline.isOver() ? timedOut(timeoutMs, error) : timeFailure(error, timeoutMs)
+  } finally {
+    deadline.stop()
   }
 }
 
@@ -95,12 +99,20 @@ export async function readInStage<Row>(
     lock_timeout: String(lockTimeout(timeoutMs)),
     ...(timezone !== undefined && { TimeZone: timezone }),
   }
-  return readAlone<Row>(client, { text, values, settings, meaning: structure }).catch((error: unknown) => {
-    throw timeFailure(error, timeoutMs)
-  })
+  const deadline = endAtDeadline(pool, client, sessionLimit(timeoutMs))
+  try {
+    return await readAlone<Row>(client, { text, values, settings, meaning: structure })
+  } catch (error) {
+    throw deadline.isOver() ? timedOut(timeoutMs, error) : timeFailure(error, timeoutMs)
+  } finally {
+    deadline.stop()
+  }
 }
 
 const QUERY_CANCELLED = '57014'
+
+/** Beyond what its statements may take, each of which PostgreSQL cancels: the statement, a count of rows, and the commit. */
+const sessionLimit = (timeoutMs: number): number => 3 * timeoutMs + 1_000
 
 /** A request that waits for a lock keeps a connection that others could use. */
 const lockTimeout = (timeoutMs: number): number => Math.ceil(timeoutMs / 2)

@@ -330,6 +330,15 @@ describe('errors', () => {
     expect((await wharf.root.get('/content/shop/live/visit?n=lt.0')).json).toEqual([])
     await noTransactionStaysOpen(wharf)
   })
+
+  test('one that catches that it is ended is ended with its session, as is a view that calls it', async () => {
+    const answers = [get('undying'), post('undying'), wharf.root.get('/content/shop/live/for_ever')]
+    for (const answer of await Promise.all(answers)) {
+      expect(answer).toMatchObject({ status: 504, json: { type: 'urn:wharf:error:query-timed-out' } })
+    }
+    await noTransactionStaysOpen(wharf)
+    expect(await get('numbers')).toMatchObject({ status: 200, json: [1, 2, 3] })
+  })
 })
 
 describe('functions that write', () => {

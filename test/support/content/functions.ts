@@ -48,6 +48,10 @@ export const FUNCTION_SHOP = `
   CREATE FUNCTION whole(a int, b int) RETURNS int STABLE LANGUAGE sql AS 'SELECT a + b';
   CREATE FUNCTION "quoted Name"("fullName" text) RETURNS json STABLE LANGUAGE sql AS $$ SELECT json_build_object('fullName', "fullName") $$;
 
+  CREATE FUNCTION undying() RETURNS int STABLE LANGUAGE plpgsql AS $$
+    BEGIN LOOP BEGIN PERFORM pg_sleep(3600); EXCEPTION WHEN query_canceled THEN NULL; END; END LOOP; END $$;
+  CREATE VIEW for_ever AS SELECT undying();
+
   CREATE FUNCTION chance() RETURNS float8 VOLATILE LANGUAGE sql AS 'SELECT random()';
   CREATE SEQUENCE calls;
   CREATE FUNCTION call_count() RETURNS bigint VOLATILE LANGUAGE sql AS $$ SELECT nextval('calls') $$;
