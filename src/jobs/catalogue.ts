@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type ExportSelection, storedExportRequest, transferRequest } from '../contract/export.ts'
 import { slug } from '../contract/fields.ts'
+import { sourceArchive } from '../contract/source-archive.ts'
 import type { JobKind } from './job.ts'
 
 const MINUTE = 60_000
@@ -16,7 +17,12 @@ const importRequest = z.strictObject({
 /** A DSN stands here with its token masked, which makes some longer; the token itself is sealed. */
 const storedEnd = z.union([z.strictObject({ project: slug }), z.strictObject({ dsn: z.string() })])
 
-const storedTransfer = transferRequest.extend({ source: storedEnd, target: storedEnd })
+const storedTransfer = transferRequest.extend({
+  source: storedEnd,
+  target: storedEnd,
+  /** The archive that the source has made for it, once that is known. */
+  archive: sourceArchive.exactOptional(),
+})
 
 /** What a kind of job is asked for with, and how much of it there may be. */
 interface JobKindRules<S extends z.ZodType> {

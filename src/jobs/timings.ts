@@ -12,6 +12,8 @@ export const JOB_TIMINGS = {
    * less is loaded in one transaction.
    */
   saveMs: 60_000,
+  /** How long an export that a transfer has asked of another server may wait for a worker there. */
+  remoteQueueMs: 60_000,
   /** Between two signs of life of a process. */
   signMs: 10_000,
   /** Between two looks at which schedules are due. */

@@ -92,6 +92,12 @@ export async function beat(
   return row.cancelled ? 'cancelled' : 'alive'
 }
 
+/** Whether an attempt is still the job's; keeps it so until the transaction ends. */
+export async function isStillRunning(tx: Transaction, attempt: Attempt): Promise<boolean> {
+  const rows = await tx.$queryRaw<unknown[]>`SELECT FROM control.job WHERE ${isRunning(attempt)} FOR SHARE`
+  return rows.length === 1
+}
+
 /** Records which projects an attempt is about, where what was asked for left that open. */
 export const specify = (
   control: Queryable,

@@ -84,9 +84,11 @@ export async function runAttempt(container: Container, id: string, stopping: Abo
     stop: (reason) => stop.abort(reason),
     signal: ended.signal,
   })
+  const cleanUps: (() => Promise<void>)[] = [() => dropLoaded(container, job)]
+  const cleanUp = (): Promise<unknown> => Promise.allSettled(cleanUps.map((each) => each()))
   try {
-    await work(container, job, { signal, progress })
-    await dropLoaded(container, job)
+    await work(container, job, { signal, progress, whenEnded: (each) => void cleanUps.push(each) })
+    await cleanUp()
     log.info('job succeeded')
     container.endedJobs.addBytes(job.kind, progress.current().bytes)
     return noteEnd(endedAs('succeeded'))
@@ -95,7 +97,7 @@ export async function runAttempt(container: Container, id: string, stopping: Abo
     await alive
     const cause = timeout.aborted ? new Stopped('timed out') : signal.aborted ? signal.reason : error
     const outcome = noteEnd(await settle(container, job, cause))
-    if (outcome.kind === 'over' && outcome.ended) await dropLoaded(container, job)
+    if (outcome.kind === 'over' && outcome.ended) await cleanUp()
     return outcome
   } finally {
     signal.removeEventListener('abort', endOwnSessions)
@@ -106,13 +108,13 @@ export async function runAttempt(container: Container, id: string, stopping: Abo
 
 /** Drops what attempts of a job have loaded, and that has not taken the place of a stage. Where that fails, the sweep does it. */
 async function dropLoaded({ system }: Container, { id, kind }: Job): Promise<void> {
-  if (kind === 'import') await Promise.allSettled([dropLoadedBy(system, id)])
+  if (kind !== 'export') await Promise.allSettled([dropLoadedBy(system, id)])
 }
 
 async function work(
   container: Container,
   begun: Job,
-  { signal, progress }: Pick<AttemptContext, 'signal' | 'progress'>,
+  { signal, progress, whenEnded }: Pick<AttemptContext, 'signal' | 'progress' | 'whenEnded'>,
 ): Promise<void> {
   const { control } = container
   const matched = await matchPatterns(container, begun)
@@ -125,6 +127,7 @@ async function work(
     matched,
     signal,
     progress,
+    whenEnded,
     sessionName: sessionNameOf(job),
     secrets: asked.kind === 'transfer' ? await readSecrets(container, job) : {},
     authorise: (tx) => lockAuthorisation(tx, job),

@@ -7,11 +7,13 @@ import type { ExportSelection } from '../../contract/export.ts'
 import { fromServer } from '../../contract/from-server.ts'
 import { importedSchema } from '../../contract/import.ts'
 import { INCOMPLETE_TYPE, problemSchema, refusesField } from '../../contract/problem.ts'
-import { AppError, type AppErrorOptions, isAppError } from '../../errors.ts'
+import { AppError, isAppError } from '../../errors.ts'
 import { CODINGS } from '../../lib/coding.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { readText } from '../../lib/read-text.ts'
 import { rethrowing } from '../../lib/rethrowing.ts'
+import { askWithPolicy } from './allow-incomplete.ts'
+import { failureWith, RemoteRefused, remoteFailed } from './remote-failure.ts'
 
 const CONNECT_TIMEOUT_MS = 10_000
 /** An import answers once all rows are there; between two pieces of an archive nothing takes so long. */
@@ -26,7 +28,24 @@ const MAX_FAULTS = 100
 /** Where both have zstd, it takes less time. */
 const ACCEPTED_CODINGS = CODINGS.includes('zstd') ? 'zstd, gzip;q=0.9' : 'gzip'
 
+/** A call of a server's interface. */
+export interface RemoteCall {
+  readonly method?: 'GET' | 'HEAD' | 'POST' | 'DELETE'
+  readonly path: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | Readable
+  /** The answers that are expected, by their status; 200 where nothing is said. */
+  readonly statuses?: readonly number[]
+  /** How long it may say nothing, in milliseconds; by default as long as an import may take. */
+  readonly silentMs?: number
+}
+
 export interface RemoteServer {
+  readonly origin: string
+  /** Makes a call. @throws {RemoteRefused} where the answer is another one than expected. */
+  call(call: RemoteCall): Promise<Dispatcher.ResponseData>
+  /** What a failure means that comes while an answer is read. */
+  toFailure(error: unknown): unknown
   /** The archive of a project there, compressed. Ends abnormally where the export does. */
   openExport(selection: ExportSelection, policy?: RowsPolicy): Promise<AsyncIterable<Buffer>>
   /** Has it import an archive, compressed with gzip. */
@@ -70,38 +89,39 @@ export function connectRemoteServer(options: {
     return remoteFailed(origin, 'it cannot be reached, or the connection broke off', { cause: error })
   }
 
-  const post = async (call: {
-    readonly path: string
-    readonly headers: Readonly<Record<string, string>>
-    readonly body: string | Readable
-  }): Promise<Dispatcher.ResponseData> => {
-    const headers = { authorization: `Bearer ${token}`, ...call.headers }
+  const call = async ({
+    method = 'GET',
+    path,
+    headers = {},
+    body,
+    statuses = [200],
+    silentMs,
+  }: RemoteCall): Promise<Dispatcher.ResponseData> => {
+    const limits = silentMs === undefined ? {} : { headersTimeout: silentMs, bodyTimeout: silentMs }
+    const authorised = { authorization: `Bearer ${token}`, ...headers }
     const answer = await agent
-      .request({ origin, method: 'POST', path: call.path, headers, body: call.body, signal })
+      .request({ origin, method, path, headers: authorised, body: body ?? null, signal, ...limits })
       .catch((error: unknown) => {
         throw toFailure(error)
       })
-    if (answer.statusCode === 200) return answer
-    throw refused(origin, answer.statusCode, await readText(answer.body, MAX_ANSWER_BYTES))
+    if (statuses.includes(answer.statusCode)) return answer
+    throw refused(origin, answer.statusCode, await readText(rethrowing(answer.body, toFailure), MAX_ANSWER_BYTES))
   }
 
   const postExport = (request: object): Promise<Dispatcher.ResponseData> =>
-    post({
-      path: '/export',
+    call({
+      ...{ method: 'POST', path: '/export' },
       headers: { 'content-type': 'application/json', 'accept-encoding': ACCEPTED_CODINGS },
       body: JSON.stringify(request),
     })
 
   return {
+    origin,
+    call,
+    toFailure,
     async openExport(selection, { allowIncomplete } = {}) {
       const request = { projects: [selection] }
-      const { body, headers } = await (allowIncomplete
-        ? postExport({ ...request, allowIncomplete }).catch((error: unknown) => {
-            // Earlier versions don't know the field, and refuse nothing that lacks rows.
-            if (isAppError(error) && refusesField(error.faults, 'allowIncomplete')) return postExport(request)
-            throw error
-          })
-        : postExport(request))
+      const { body, headers } = await askWithPolicy(postExport, request, { allowIncomplete })
       if (!String(headers['content-type']).startsWith('application/x-ndjson')) {
         body.destroy()
         throw remoteFailed(origin, 'it does not answer as a Wharf server does')
@@ -109,7 +129,8 @@ export function connectRemoteServer(options: {
       return rethrowing(body, toFailure)
     },
     async sendArchive(bytes, targetSlug, { allowIncomplete }) {
-      const { body } = await post({
+      const { body } = await call({
+        method: 'POST',
         path: `/import?targetSlug=${encodeURIComponent(targetSlug)}${allowIncomplete ? '&allowIncomplete=true' : ''}`,
         headers: { 'content-type': 'application/x-ndjson', 'content-encoding': 'gzip' },
         body: Readable.from(bytes, { objectMode: false }),
@@ -128,11 +149,12 @@ const problem = fromServer(problemSchema.pick({ type: true, detail: true, errors
 
 function refused(origin: string, status: number, text: string): AppError {
   const said = problem.safeParse(parseJson(text)).data
-  if (!said) return remoteFailed(origin, `it answered with the status ${status}`)
+  if (!said) return new RemoteRefused(failureWith(origin, `it answered with the status ${status}`), status)
   const reason = `it says: ${said.detail}`
   const faults = said.errors ?? []
   if (said.type !== INCOMPLETE_TYPE) {
-    return remoteFailed(origin, reason, { faults: refusesField(faults, 'allowIncomplete') ? UNKNOWN_FIELD : [] })
+    const unknown = refusesField(faults, 'allowIncomplete') ? UNKNOWN_FIELD : []
+    return new RemoteRefused(failureWith(origin, reason), status, { faults: unknown })
   }
   const missing = faults.filter(({ detail }) => detail.length <= MAX_DETAIL).slice(0, MAX_FAULTS)
   return new AppError('INCOMPLETE', failureWith(origin, reason), {
@@ -141,9 +163,3 @@ function refused(origin: string, status: number, text: string): AppError {
 }
 
 const UNKNOWN_FIELD = [{ pointer: '/allowIncomplete', detail: 'is not a known field' }]
-
-const failureWith = (origin: string, reason: string): string =>
-  `the transfer with ${new URL(origin).host} failed: ${reason}`
-
-const remoteFailed = (origin: string, reason: string, options: AppErrorOptions = {}): AppError =>
-  new AppError('REMOTE_FAILED', failureWith(origin, reason), options)

@@ -33,4 +33,6 @@ export interface AttemptContext {
    * @param expiresInDays when the result goes; undefined where nothing does.
    */
   readonly succeed: (tx: Transaction, result: unknown, expiresInDays?: number) => Promise<void>
+  /** Does something once the job has ended with this attempt, in whatever way; not where another attempt follows. */
+  readonly whenEnded: (cleanUp: () => Promise<void>) => void
 }

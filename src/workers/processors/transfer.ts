@@ -5,13 +5,15 @@ import type { ExportSelection } from '../../contract/export.ts'
 import { nameTransaction } from '../../database/session-name.ts'
 import { wrongUse } from '../../errors.ts'
 import type { TransferRequest } from '../../jobs/catalogue.ts'
+import { fetchArchive } from '../../jobs/fetched-archive.ts'
 import { type BorrowedBytes, copied } from '../../lib/borrowed-bytes.ts'
 import { tap } from '../../lib/tap.ts'
 import { estimateRows } from '../../transfer/export/estimate-rows.ts'
 import type { NotInArchive } from '../../transfer/export/open-export.ts'
 import { withExport } from '../../transfer/export/with-export.ts'
-import type { RemoteServer } from '../../transfer/remote/remote-server.ts'
-import { parseProjectTarget } from '../../transfer/remote/target.ts'
+import { readRemoteArchive } from '../../transfer/remote/remote-archive.ts'
+import { findSourceArchive } from '../source-archive.ts'
+import { withRemote } from '../with-remote.ts'
 import { importForJob } from './import.ts'
 import type { AttemptContext } from './processor.ts'
 
@@ -35,7 +37,7 @@ export async function runTransfer(context: AttemptContext, request: TransferRequ
     ...(jobs && { jobs }),
     ...(maxBytesPerSecond && { maxBytesPerSecond }),
   }
-  if ('dsn' in source && 'project' in target) return pull(context, source.dsn, target.project, asked)
+  if ('dsn' in source && 'project' in target) return pull(context, request, source.dsn, target.project, asked)
   if ('project' in source && 'dsn' in target) return push(context, source.project, target.dsn, asked)
   if ('project' in source && 'project' in target) return move(context, source.project, target.project, asked)
   throw wrongUse('one end of a transfer must be a project of this server')
@@ -53,11 +55,35 @@ async function move(context: AttemptContext, slug: string, target: string, asked
   )
 }
 
-async function pull(context: AttemptContext, dsn: string, target: string, asked: Asked): Promise<void> {
+/**
+ * The source makes an archive as a job of its own, and this server fetches it in parts that it keeps: neither a lost
+ * connection nor the end of a worker makes anything be sent again that has been kept. A source that has nobody, or no room, to
+ * do so streams the export; then the next attempt begins anew, since nobody could have the same snapshot again.
+ */
+async function pull(context: AttemptContext, request: TransferRequest, dsn: string, target: string, asked: Asked) {
+  const { container, job, progress, signal } = context
   await withRemote(context, dsn, context.secrets.source, async (server, slug) => {
-    context.progress.update({ phase: 'checking' })
-    const bytes = await server.openExport({ slug, ...asked.selection }, asked)
-    await importForJob(context, (use) => use(bytes), toWhole(target, asked))
+    const selection = { slug, ...asked.selection }
+    const archive = await findSourceArchive(context, server, {
+      request,
+      selection,
+      allowIncomplete: asked.allowIncomplete,
+    })
+    progress.update({ phase: 'checking', rows: 0, rowsTotal: null })
+    if (!archive) {
+      const bytes = await server.openExport(selection, asked)
+      return importForJob(context, (use) => use(bytes), toWhole(target, asked))
+    }
+    const { id: jobId, attempt } = job
+    const { saveMs } = container.jobTimings
+    const bytes = fetchArchive(container, {
+      ...{ attempt: job, sha256: archive.sha256, partMs: saveMs },
+      readFrom: (offset) => readRemoteArchive(server, archive, offset, signal),
+    })
+    await importForJob(context, (use) => use(bytes), {
+      ...toWhole(target, asked),
+      attempt: { jobId, attempt, archive: archive.sha256, saveMs },
+    })
   })
 }
 
@@ -103,24 +129,4 @@ async function withSource<T>(
       progress.update({ stage, table })
     },
   })
-}
-
-async function withRemote<T>(
-  { container, signal }: AttemptContext,
-  dsn: string,
-  token: string | undefined,
-  use: (server: RemoteServer, slug: string) => Promise<T>,
-): Promise<T> {
-  const target = parseProjectTarget(dsn)
-  if (target.kind === 'local' || target.project === undefined) throw wrongUse('the DSN names no project')
-  if (token === undefined) throw wrongUse('the DSN has no token')
-  const { transferHosts } = container.config
-  // Its HTTP client takes some MB of memory, which a process that reaches no other server need not pay.
-  const { connectRemoteServer } = await import('../../transfer/remote/remote-server.ts')
-  const server = connectRemoteServer({ origin: target.origin, token, allowed: transferHosts, signal })
-  try {
-    return await use(server, target.project)
-  } finally {
-    await server.close()
-  }
 }

@@ -26,11 +26,11 @@ const LET_THROUGH: Tap = { asks: () => true, answers: () => true }
  * Stands between a client and a server, as a network that can fail.
  *
  * @param url of the server; a function where that is started anew meanwhile, and is elsewhere then.
- * @param openTap called for each connection, with what breaks it.
+ * @param openTap called for each connection, with what breaks it, and what ends it so that all that has come by then arrives.
  */
 export async function startTcpRelay(
   url: string | (() => string),
-  openTap: (breakOff: () => void) => Tap = () => LET_THROUGH,
+  openTap: (breakOff: () => void, end: () => void) => Tap = () => LET_THROUGH,
 ): Promise<TcpRelay> {
   const urlOf = typeof url === 'string' ? () => url : url
   const sockets = new Set<Socket>()
@@ -49,10 +49,16 @@ export async function startTcpRelay(
   const server = createServer((client) => {
     const target = new URL(urlOf())
     const upstream = connect(Number(target.port), target.hostname)
-    const tap = openTap(() => {
-      client.resetAndDestroy()
-      upstream.resetAndDestroy()
-    })
+    const tap = openTap(
+      () => {
+        client.resetAndDestroy()
+        upstream.resetAndDestroy()
+      },
+      () => {
+        client.end()
+        upstream.removeAllListeners('close').resetAndDestroy()
+      },
+    )
     join(client, upstream, tap.asks)
     join(upstream, client, tap.answers)
   })

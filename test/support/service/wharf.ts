@@ -98,6 +98,7 @@ export const SHORT_TIMINGS: Partial<JobTimings> = {
   eventsMs: 500,
   retryMs: [200],
   busyMs: 300,
+  remoteQueueMs: 2_000,
 }
 
 /** Longer than any test takes. */

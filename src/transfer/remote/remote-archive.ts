@@ -1,0 +1,191 @@
+import type { Dispatcher } from 'undici'
+import type { z } from 'zod'
+import type { RowsPolicy } from '../../archive/assert-rows.ts'
+import type { ExportSelection } from '../../contract/export.ts'
+import { id } from '../../contract/fields.ts'
+import { fromServer } from '../../contract/from-server.ts'
+import { jobSchema } from '../../contract/job.ts'
+import { type SourceArchive, sourceArchive } from '../../contract/source-archive.ts'
+import { AppError } from '../../errors.ts'
+import { parseJson } from '../../lib/parse-json.ts'
+import { readText } from '../../lib/read-text.ts'
+import { rethrowing } from '../../lib/rethrowing.ts'
+import { askWithPolicy } from './allow-incomplete.ts'
+import { createPatience, persist } from './patience.ts'
+import { remoteFailed } from './remote-failure.ts'
+import type { RemoteServer } from './remote-server.ts'
+
+/*
+ * An archive that another server makes as a job, and keeps, so that it can be fetched over as many connections as it takes.
+ * What `POST /export` streams is gone with its connection: nobody could have the same snapshot again.
+ */
+
+const MAX_ANSWER_BYTES = 1024 * 1024
+/** How long the server is asked to wait for a change. */
+const WAIT_SECONDS = 20
+/** How long it may say nothing before the connection is taken for lost. */
+const SILENT_MS = 90_000
+
+const shown = fromServer(jobSchema.pick({ id: true, status: true, error: true, progress: true }))
+export type RemoteJob = z.output<typeof shown>
+
+/** What the server could not do, and is able to do without keeping the archive. */
+const NO_ROOM: ReadonlySet<string> = new Set(['STORAGE_FULL', 'STORAGE_UNAVAILABLE'])
+
+/**
+ * Has a server make an archive of a project.
+ *
+ * @param key the same gives the same job, for a day.
+ * @returns undefined where the server makes none as a job.
+ * @throws {AppError} REMOTE_FAILED; INCOMPLETE where rows would be missing.
+ */
+export async function askForArchive(
+  server: RemoteServer,
+  { selection, allowIncomplete, key }: RowsPolicy & { readonly selection: ExportSelection; readonly key: string },
+): Promise<RemoteJob | undefined> {
+  const ask = (request: object) =>
+    server.call({
+      ...{ method: 'POST', path: '/export', statuses: [200, 202], silentMs: SILENT_MS },
+      headers: { 'content-type': 'application/json', prefer: 'respond-async', 'idempotency-key': key },
+      body: JSON.stringify(request),
+    })
+  const request = { projects: [selection] }
+  const { statusCode, body } = await askWithPolicy(ask, request, { allowIncomplete })
+  if (statusCode === 202) return readJob(server, body)
+  body.destroy()
+  return undefined
+}
+
+/**
+ * Waits until a job has made its archive.
+ *
+ * @param queuedMs how long it may wait for a worker there.
+ * @returns undefined where it makes none, though the same could be streamed: no worker takes it, or there is no room for it.
+ * @throws {AppError} REMOTE_FAILED, INCOMPLETE
+ */
+export async function waitForArchive(
+  server: RemoteServer,
+  job: RemoteJob,
+  options: {
+    readonly queuedMs: number
+    readonly onProgress: (progress: RemoteJob['progress']) => void
+    readonly signal: AbortSignal
+  },
+): Promise<SourceArchive | undefined> {
+  const { queuedMs, onProgress, signal } = options
+  const askedMs = performance.now()
+  for (let seen = job; ; ) {
+    onProgress(seen.progress)
+    if (seen.status === 'succeeded') return findArchive(server, job.id, signal)
+    if (seen.error && NO_ROOM.has(seen.error.code)) return undefined
+    if (seen.status !== 'queued' && seen.status !== 'running') throw failureOf(server, seen)
+    const restMs = queuedMs - (performance.now() - askedMs)
+    if (seen.status === 'queued' && restMs <= 0) return undefined
+    const seconds =
+      seen.status === 'queued' ? Math.min(WAIT_SECONDS, Math.max(1, Math.ceil(restMs / 1_000))) : WAIT_SECONDS
+    seen = await persist(async () => {
+      const { body } = await server.call({
+        path: `/jobs/${job.id}`,
+        headers: { prefer: `wait=${seconds}` },
+        silentMs: SILENT_MS,
+      })
+      return readJob(server, body)
+    }, signal)
+  }
+}
+
+/** @returns the archive of a job; undefined where it is not there, or no more. @throws {AppError} REMOTE_FAILED */
+export const findArchive = (
+  server: RemoteServer,
+  jobId: string,
+  signal: AbortSignal,
+): Promise<SourceArchive | undefined> =>
+  persist(async () => {
+    const { statusCode, headers, body } = await server.call({
+      ...{ method: 'HEAD', path: `/jobs/${jobId}/file`, statuses: [200, 404, 409, 410] },
+      silentMs: SILENT_MS,
+    })
+    await body.dump()
+    if (statusCode !== 200) return undefined
+    const [, sha256] = /^"(\w+)"$/.exec(String(headers.etag)) ?? []
+    const archive = sourceArchive.safeParse({ jobId, sha256, bytes: Number(headers['content-length']) })
+    if (archive.success) return archive.data
+    throw otherAnswer(server)
+  }, signal)
+
+/**
+ * The bytes of an archive from `start` on, over as many connections as it takes: where one breaks, the next begins where it
+ * ended.
+ *
+ * @throws {AppError} REMOTE_FAILED; it may be begun again where the archive is gone there, or another one by now.
+ */
+export async function* readRemoteArchive(
+  server: RemoteServer,
+  { jobId, sha256, bytes }: SourceArchive,
+  start: number,
+  signal: AbortSignal,
+): AsyncGenerator<Buffer, void, undefined> {
+  const patience = createPatience(signal)
+  for (let position = start; position < bytes; ) {
+    try {
+      const { statusCode, headers, body } = await server.call({
+        path: `/jobs/${jobId}/file`,
+        // Where the server keeps its archives is no server that transfers may reach.
+        headers: { range: `bytes=${position}-`, 'if-range': `"${sha256}"`, prefer: 'no-redirect' },
+        statuses: [200, 206, 404, 410],
+        silentMs: SILENT_MS,
+      })
+      if (statusCode !== 206 || headers['content-range'] !== `bytes ${position}-${bytes - 1}/${bytes}`) {
+        body.destroy()
+        throw archiveGone(server)
+      }
+      for await (const chunk of body as AsyncIterable<Buffer>) {
+        position += chunk.length
+        if (position > bytes) throw otherAnswer(server)
+        patience.hasCome()
+        yield chunk
+      }
+      if (position < bytes) throw brokenOff(server)
+    } catch (error) {
+      await patience.waitAfter(server.toFailure(error))
+    }
+  }
+}
+
+/** Ends a job, with its archive. Nothing is thrown: the server removes both by itself, some days later. */
+export async function removeArchive(server: RemoteServer, jobId: string): Promise<void> {
+  const run = async (method: 'POST' | 'DELETE', path: string): Promise<void> => {
+    const { body } = await server.call({ method, path, statuses: [200, 202, 204, 404, 409] })
+    await body.dump()
+  }
+  await Promise.allSettled([run('POST', `/jobs/${jobId}/cancel`).then(() => run('DELETE', `/jobs/${jobId}`))])
+}
+
+const AGAIN_SECONDS = 1
+
+const archiveGone = (server: RemoteServer): AppError =>
+  remoteFailed(server.origin, 'the archive that it made is not there any more', { retryAfterSeconds: AGAIN_SECONDS })
+
+const brokenOff = (server: RemoteServer): AppError =>
+  remoteFailed(server.origin, 'the connection broke off', { cause: new Error('fewer bytes than were announced') })
+
+const otherAnswer = (server: RemoteServer): AppError =>
+  remoteFailed(server.origin, 'it does not answer as a Wharf server does')
+
+const MAX_DETAIL = 2_000
+const MAX_FAULTS = 100
+
+function failureOf(server: RemoteServer, { status, error }: RemoteJob): AppError {
+  if (!error) return remoteFailed(server.origin, `the export there is ${status}`)
+  const faults = error.errors.filter(({ detail }) => detail.length <= MAX_DETAIL).slice(0, MAX_FAULTS)
+  const failure = remoteFailed(server.origin, `it says: ${error.detail.slice(0, MAX_DETAIL)}`)
+  if (error.code !== 'INCOMPLETE') return failure
+  return new AppError('INCOMPLETE', failure.message, { faults: faults.map(({ detail }) => ({ detail })) })
+}
+
+async function readJob(server: RemoteServer, body: Dispatcher.ResponseData['body']): Promise<RemoteJob> {
+  const text = await readText(rethrowing(body, server.toFailure), MAX_ANSWER_BYTES)
+  const job = shown.safeParse(parseJson(text)).data
+  if (!job || !id.safeParse(job.id).success) throw otherAnswer(server)
+  return job
+}

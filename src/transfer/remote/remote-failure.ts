@@ -1,0 +1,17 @@
+import { AppError, type AppErrorOptions } from '../../errors.ts'
+
+/** What a server refused, by the status of its answer. */
+export class RemoteRefused extends AppError {
+  readonly status: number
+
+  constructor(message: string, status: number, options: AppErrorOptions = {}) {
+    super('REMOTE_FAILED', message, options)
+    this.status = status
+  }
+}
+
+export const failureWith = (origin: string, reason: string): string =>
+  `the transfer with ${new URL(origin).host} failed: ${reason}`
+
+export const remoteFailed = (origin: string, reason: string, options: AppErrorOptions = {}): AppError =>
+  new AppError('REMOTE_FAILED', failureWith(origin, reason), options)
