@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
 import { readProjects } from './read-projects.ts'
+import { TransferPreview } from './transfer-preview.tsx'
 import type { Job, Me } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
@@ -31,7 +32,7 @@ export function Transfer({ client }: { readonly client: Client }) {
     const { id } = await client.json<Job>('/transfer', { method: 'POST', json, prefer: 'respond-async' })
     location.hash = `/jobs/${id}`
   }
-  const stages = value?.projects.find(({ slug }) => slug === target)?.stages ?? []
+  const [from, to] = [source, target].map((chosen) => value?.projects.find(({ slug }) => slug === chosen))
   return (
     <>
       <h1>Transfer</h1>
@@ -54,10 +55,11 @@ export function Transfer({ client }: { readonly client: Client }) {
         {source !== '' && target !== '' && (
           <>
             <p>
-              What {target} has ({stages.map(({ slug }) => slug).join(', ') || 'no stage'}) is replaced by what {source}{' '}
-              has, in the stages of {source}. Readers see the old rows until all new ones are there, unless a stage has
-              to be loaded where it is; the job says what can be undone.
+              What {target} has in the stages of {source} is replaced by what {source} has. Readers see the old rows
+              until all new ones are there, unless a stage has to be loaded where it is; the job says what can be
+              undone.
             </p>
+            {from && to && <TransferPreview key={`${source} ${target}`} client={client} source={from} target={to} />}
             <label for="typed">Type {target} to replace what it has</label>
             <input
               id="typed"

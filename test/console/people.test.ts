@@ -65,6 +65,7 @@ describe.skipIf(!hasChromium)('in a browser', () => {
     await field('From').selectOption('shop')
     await field('To').selectOption('staging')
     expect(await button('Transfer').isDisabled()).toBe(true)
+    await console.page.getByRole('row', { name: 'item 1 2' }).waitFor()
     await assertAccessible('transfer')
     await field('Type staging to replace what it has').fill('staging')
     await button('Transfer').click()
