@@ -114,11 +114,18 @@ describe.skipIf(!hasChromium)('every view', () => {
     const failed = jobOf(
       await wharf.root.post('/transfer', { json: { source: { project: 'shop' }, target: { project: 'copy' } } }),
     )
+    for (let { status } = failed; status !== 'failed'; ) {
+      status = jobOf(await wharf.root.get(`/jobs/${failed.id}`, { headers: { prefer: 'wait=10' } })).status
+    }
+    await wharf.database.query(
+      `UPDATE control.job SET attempts = jsonb_build_array(attempts->-1 || $2::jsonb) || attempts WHERE id = $1`,
+      [failed.id, { number: 0, worker: HOSTILE, error: { code: 'DATABASE_UNAVAILABLE', detail: NAMES.join(' ') } }],
+    )
     for (const [name, path, shows] of [
       ['overview', '/', 'Last proven'],
       ['jobs', '/jobs', 'export of shop'],
       ['job', `/jobs/${jobId}`, 'succeeded'],
-      ['failed job', `/jobs/${failed.id}`, /CONFLICT/],
+      ['failed job', `/jobs/${failed.id}`, /DATABASE_UNAVAILABLE/],
       ['restore', `/restore/${jobId}/shop`, 'In the archive'],
       ['schedules', '/schedules', HOSTILE],
       ['schedule', `/schedules/${schedule.id}`, 'Next runs'],

@@ -203,14 +203,18 @@ describe('the events of the list of jobs', () => {
   })
 })
 
-test('streams of events end well as soon as the service is to stop, and do not keep it', async () => {
+test('streams of events, and answers that wait, end well as soon as the service is to stop, and do not keep it', async () => {
   const beside = await startWharf({ beside: wharf })
   const id = await ask('blog')
   const list = await openEvents('/jobs/events', { url: beside.url })
   const job = await openEvents(`/jobs/${id}/events`, { url: beside.url })
   await list.nextList()
   expect(await job.next()).toMatchObject({ event: 'job' })
+  const waiting = beside.root.get(`/jobs/${id}`, { headers: { prefer: 'wait=60' } })
+  // By then the request before it waits.
+  for (const _ of [1, 2]) await beside.root.get('/me')
   await beside.close()
+  expect(await waiting).toMatchObject({ status: 200, json: { id, status: 'queued' } })
   // A connection that was broken off has no whole answer.
   for (const { next, answer } of [list, job]) {
     expect(await next()).toBeUndefined()

@@ -132,12 +132,12 @@ export function jobRoutes(container: Container): readonly BoundRoute<Caller>[] {
       const { items, next } = await readPage(query, find, ({ id }) => id)
       return { status: 200, body: { items: items.map((job) => toJobBody(job, caller)), next } }
     }),
-    show.handle<Caller>(async ({ params, headers, caller, signal }) => {
+    show.handle<Caller>(async ({ params, headers, caller, ending }) => {
       const wanted = parsePrefer(headers.prefer).waitSeconds
       const waitSeconds = wanted === undefined ? undefined : Math.min(wanted, MAX_WAIT_SECONDS)
       let job = await findJob(control, caller, params.id)
       if (waitSeconds !== undefined && !ENDED.has(job.status)) {
-        await watcher.change(job.id, job.revision, { limitMs: waitSeconds * 1_000, signal })
+        await watcher.change(job.id, job.revision, { limitMs: waitSeconds * 1_000, signal: ending })
         job = await findJob(control, await findCallerAgain(control.prisma, caller), params.id)
       }
       const applied = waitSeconds === undefined ? undefined : `wait=${waitSeconds}`
