@@ -10,7 +10,7 @@ let wharf: TestWharf
 let shop: SupabaseClient
 
 beforeAll(async () => {
-  wharf = await startWharf()
+  wharf = await startWharf({ environment: { WHARF_MAX_ROWS: '10' } })
   const script = await readFile(new URL('../fixtures/record-shop.sql', import.meta.url), 'utf8')
   await createProject(
     wharf,
@@ -56,6 +56,7 @@ describe('filters of supabase-js', () => {
     is: [() => albums().is('in_stock', true), [1, 4]],
     'is null': [() => albums().is('year', null), [4]],
     in: [() => albums().in('title', ['Ponte', 'Cold Water']), [1, 4]],
+    'in of arrays': [() => albums().filter('tags', 'in', '({jazz,"late night"},{jazz})'), [1, 2]],
     contains: [() => albums().contains('tags', ['jazz', 'late night']), [1]],
     'contains of a range': [() => albums().contains('sold', '[1976-01-01,1977-01-01)'), [1]],
     containedBy: [() => albums().containedBy('tags', ['jazz', 'late night', 'fado']), [1, 2, 3]],
@@ -101,6 +102,13 @@ describe('modifiers of supabase-js', () => {
       .order('title', { referencedTable: 'album', ascending: false })
       .limit(1, { referencedTable: 'album' })
     expect(data).toEqual([{ album: [{ title: 'Warm Water' }] }])
+  })
+
+  test('at most WHARF_MAX_ROWS rows, with all that is embedded in each', async () => {
+    expect((await shop.from('number').select()).data).toHaveLength(10)
+    await shop.from('track').insert(Array.from({ length: 20 }, (_, number) => ({ album_id: 4, number, title: 'x' })))
+    const { data } = await shop.from('album').select('id, track(number)').eq('id', 4).single()
+    expect(data?.track).toHaveLength(20)
   })
 
   test('single and maybeSingle', async () => {
@@ -154,6 +162,9 @@ describe('writes of supabase-js', () => {
       id: 10,
       name: 'ska',
     })
+    for (const count of ['exact', 'planned', 'estimated'] as const) {
+      expect(await shop.from('genre').update({ name: 'ska' }, { count }).eq('id', 10)).toMatchObject({ count: 1 })
+    }
     const inJson = await shop
       .from('artist')
       .update({ data: { home: { city: 'Oslo' } } })
