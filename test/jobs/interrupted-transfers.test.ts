@@ -1,3 +1,5 @@
+import { access, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { dsnOf } from '../support/cli/dsn.ts'
 import { eventually } from '../support/eventually.ts'
@@ -10,6 +12,7 @@ import {
   untilEnded,
   untilStatus,
 } from '../support/jobs/jobs.ts'
+import { temporaryFolder } from '../support/processes/processes.ts'
 import { withSession } from '../support/servers/sessions.ts'
 import { startTcpRelay, type TcpRelay } from '../support/servers/tcp-relay.ts'
 import { createProject } from '../support/service/projects.ts'
@@ -165,6 +168,19 @@ test('where the source has lost the archive meanwhile, it makes another, and not
   expect(ended, JSON.stringify(ended)).toMatchObject({ status: 'succeeded' })
   await arrived('again')
   expect(await target.database.query('SELECT request FROM control.job WHERE id = $1', [job.id])).not.toEqual(before)
+})
+
+test('where nothing of the archive can be kept, the transfer goes on without', async () => {
+  const folder = join(await temporaryFolder(), 'artifacts')
+  await startWorkerProcess(target, { ...allowing(relay), WHARF_ARTIFACTS: folder }, NO_LEASE)
+  await rm(folder, { recursive: true })
+  const job = await askFor('unkept')
+  const ended = await untilEnded(target.root, job)
+
+  expect(ended, JSON.stringify(ended)).toMatchObject({ status: 'succeeded' })
+  await arrived('unkept')
+  await expect(access(folder)).rejects.toMatchObject({ code: 'ENOENT' })
+  await eventually(() => exportsOf(source)).toEqual([])
 })
 
 test('a transfer that is cancelled ends the export that it has asked for', async () => {
