@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import { createTransport } from 'nodemailer'
 import { within } from '../lib/within.ts'
 import type { Attempt, Outcome } from './attempts.ts'
 import { toMessage } from './message.ts'
@@ -29,6 +28,8 @@ export async function sendMail(
 ): Promise<Outcome> {
   if (!settings) return failed('this server sends no mail (WHARF_SMTP_URL, WHARF_MAIL_FROM)')
   const over = new AbortController()
+  // Few send mail, and to load this is a part of each start.
+  const { createTransport } = await import('nodemailer')
   const transport = createTransport(toOptions(settings.smtpUrl))
   try {
     const { title, fields, url } = toMessage(attempt)

@@ -194,7 +194,8 @@ test('an import whose worker is killed again and again loads each part once', {
   }
   // Between the load and the swap, when all of it is committed, and closed to the project.
   const lock = `BEGIN; SELECT FROM system.stage_state WHERE schema_name = 'killed.live' FOR NO KEY UPDATE`
-  await killWaiting(lock, `locktype IN ('transactionid', 'tuple')`, async () => {
+  const swap = `pid IN (SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%stage_state%')`
+  await killWaiting(lock, `locktype IN ('transactionid', 'tuple') AND ${swap}`, async () => {
     await isOld()
     const beside = await besideOf('killed')
     expect(
