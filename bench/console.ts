@@ -123,7 +123,7 @@ const viewsOf = (schedule: string): readonly (readonly [string, string, string])
   ['schedule', `/schedules/${schedule}`, 'main table td'],
   ['data', '/data', '.rows li'],
   ['stage', `/data/${PROJECT}/live`, '.tables section'],
-  ['rows', `/data/${PROJECT}/live/entry`, 'main td.value'],
+  ['rows', `/data/${PROJECT}/live/entry`, 'main td .value'],
   ['event log', `/log/${slugOfYear(0)}/live`, '.log li'],
   ['transfer', '/transfer', '#from option:nth-child(2)'],
   ['people', '/people', 'form[aria-label="New token"]'],
@@ -163,12 +163,16 @@ async function leave(page: Page, path: string): Promise<void> {
   await page.locator('#file').waitFor()
 }
 
+/** A view that does not come at all is a mistake of the measurement. */
+const GIVE_UP_MS = 60_000
+
 /** How long it takes from the click until something is drawn, by the clock of the page. */
 const timeToSee = (page: Page, path: string, shows: string): Promise<number> =>
-  page.evaluate<number>(`new Promise((resolve) => {
+  page.evaluate<number>(`new Promise((resolve, reject) => {
     const begunMs = performance.now()
     const look = () => {
       if (document.querySelector(${JSON.stringify(shows)})) resolve(performance.now() - begunMs)
+      else if (performance.now() - begunMs > ${GIVE_UP_MS}) reject(new Error(${JSON.stringify(`${path} shows no ${shows}`)}))
       else requestAnimationFrame(look)
     }
     location.hash = ${JSON.stringify(path)}

@@ -75,6 +75,8 @@ async function wasFollowed<T>(follow: Follow<T>, show: (value: T) => void, left:
   }
   left.addEventListener('abort', end)
   document.addEventListener('visibilitychange', end)
+  // It may have been left just before.
+  end()
   let hasCome = false
   try {
     for await (const value of follow(over.signal)) {
