@@ -1,3 +1,4 @@
+import { Agent } from 'undici'
 import { type AllowedHosts, assertAllowedHost, createVettedLookup, hostAndPortOf } from '../allowed-hosts.ts'
 import { isAppError } from '../errors.ts'
 import type { Outcome } from './attempts.ts'
@@ -29,8 +30,6 @@ export async function sendRequest(request: Request, allowed: AllowedHosts, signa
   const server = hostAndPortOf(origin)
   const limit = AbortSignal.timeout(SEND_TIMEOUT_MS)
   const either = AbortSignal.any([limit, signal])
-  // To load this is a part of each start, and few send anything soon after.
-  const { Agent } = await import('undici')
   const agent = new Agent({
     connect: { timeout: SEND_TIMEOUT_MS, lookup: createVettedLookup(server, allowed, { setting: SETTING }) },
   })
