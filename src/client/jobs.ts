@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Job } from './archives.ts'
-import { type Connection, pathOf } from './connection.ts'
+import { type Connection, pathOf, unreachable } from './connection.ts'
 import { mayPass, toWharfError, WharfError } from './error.ts'
 import { type ListChange, readEvents, withChanges } from './event-stream.ts'
 import type { operations } from './generated/api.ts'
@@ -56,10 +56,15 @@ export function createJobs(connection: Connection): Jobs {
       )
       const { body } = await connection.send(`/jobs/events?${search}`, { signal })
       let jobs: readonly Job[] = []
-      for await (const { name, data } of readEvents(body ?? new ReadableStream())) {
-        if (name !== 'jobs') throw await toWharfError(new Response(data, { status: 401 }))
-        jobs = withChanges(jobs, JSON.parse(data) as ListChange<Job>)
-        yield jobs
+      try {
+        for await (const { name, data } of readEvents(body ?? new ReadableStream())) {
+          if (name !== 'jobs') throw await toWharfError(new Response(data, { status: 401 }))
+          jobs = withChanges(jobs, JSON.parse(data) as ListChange<Job>)
+          yield jobs
+        }
+      } catch (error) {
+        signal?.throwIfAborted()
+        throw error instanceof WharfError ? error : unreachable(error)
       }
     },
     async waitFor(reference, { onProgress, signal } = {}) {

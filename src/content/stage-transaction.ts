@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { quoteLiteral } from '../database/quoting.ts'
 import { readAlone } from '../database/read-alone.ts'
 import { resetSession } from '../database/session-client.ts'
-import { endAtDeadline } from '../database/session-deadline.ts'
+import { endAtDeadline, type SessionDeadline } from '../database/session-deadline.ts'
 import { SQLSTATE, sqlState } from '../database/sqlstate.ts'
 import { AppError } from '../errors.ts'
 import { searchStage, stagePath } from '../projects/stage-path.ts'
@@ -56,15 +56,15 @@ export async function inStageTransaction<T>(
     )
     const result = await use(client)
     // A function that a read called may have changed settings of the session: rolled back, they are as before.
-    if (mode === 'READ ONLY') void end(client, callsFunctions)
-    else if (rollsBack) await end(client, true)
+    if (mode === 'READ ONLY') void end(client, deadline, callsFunctions)
+    else if (rollsBack) await end(client, deadline, true)
     else {
       await client.query('COMMIT')
-      void giveBack(client, resetSession(client))
+      void giveBack(client, deadline, resetSession(client))
     }
     return result
   } catch (error) {
-    await end(client, callsFunctions)
+    await end(client, deadline, callsFunctions)
     throw deadline.isOver() ? timedOut(timeoutMs, error) : timeFailure(error, timeoutMs)
   } finally {
     deadline.stop()
@@ -101,7 +101,7 @@ export async function readInStage<Row>(
   }
   const deadline = endAtDeadline(pool, client, sessionLimit(timeoutMs))
   try {
-    return await readAlone<Row>(client, { text, values, settings, meaning: structure })
+    return await readAlone<Row>(client, { text, values, settings, meaning: structure }, deadline.isOver)
   } catch (error) {
     throw deadline.isOver() ? timedOut(timeoutMs, error) : timeFailure(error, timeoutMs)
   } finally {
@@ -132,15 +132,15 @@ const lockedOut = (waitedMs: number, cause: unknown): AppError =>
   )
 
 /** Locks of the session outlast its transactions, and the project's own code may wait for them. */
-const end = (client: pg.PoolClient, callsFunctions = false): Promise<void> => {
+const end = (client: pg.PoolClient, deadline: SessionDeadline, callsFunctions = false): Promise<void> => {
   const rolledBack = client.query('ROLLBACK; SELECT pg_catalog.pg_advisory_unlock_all()')
-  return giveBack(client, callsFunctions ? rolledBack.then(() => resetSession(client)) : rolledBack)
+  return giveBack(client, deadline, callsFunctions ? rolledBack.then(() => resetSession(client)) : rolledBack)
 }
 
-/** Gives the connection back when it is as it was; one that can't be is of no use to anybody. */
-async function giveBack(client: pg.PoolClient, restored: Promise<unknown>): Promise<void> {
+/** Gives the connection back when it is as it was; one that can't be, or is being ended, is of no use to anybody. */
+async function giveBack(client: pg.PoolClient, { isOver }: SessionDeadline, restored: Promise<unknown>): Promise<void> {
   const [{ status }] = await Promise.allSettled([restored])
-  client.release(status === 'rejected')
+  client.release(status === 'rejected' || isOver())
 }
 
 const timedOut = (timeoutMs: number, cause: unknown): AppError =>

@@ -89,6 +89,6 @@ function loginOf(target: ConnectionTarget): ServerLogin {
     return { server: `${hostAddress ?? host}:${port}`, login: user }
   }
   if (!URL.canParse(target)) return { server: target, login: '' }
-  const { host, username } = new URL(target)
-  return { server: host, login: decodeURIComponent(username) }
+  const { hostname, port, username } = new URL(target)
+  return { server: `${hostname}:${port || 5432}`, login: decodeURIComponent(username) }
 }

@@ -24,14 +24,18 @@ export interface LoneRead {
  * @param client is given back when the session is as it was, and ended where it can't be.
  * @throws what PostgreSQL says.
  */
-export async function readAlone<Row>(client: pg.PoolClient, read: LoneRead): Promise<readonly Row[]> {
+export async function readAlone<Row>(
+  client: pg.PoolClient,
+  read: LoneRead,
+  isOver = () => false,
+): Promise<readonly Row[]> {
   try {
     const { rows, isTouched } = await ask(client, read)
     if (isTouched) await resetSession(client)
-    client.release()
+    client.release(isOver())
     return rows as readonly Row[]
   } catch (error) {
-    await restore(client)
+    await restore(client, isOver)
     throw error
   }
 }
@@ -138,13 +142,13 @@ const OUTDATED: ReadonlySet<string> = new Set([
 ])
 
 /** After a failure, which has left the transaction open. */
-async function restore(client: pg.PoolClient): Promise<void> {
+async function restore(client: pg.PoolClient, isOver: () => boolean): Promise<void> {
   try {
     const results: unknown = await client.query(`${END}; ${CHECK}`)
     const last: unknown = Array.isArray(results) ? results.at(-1) : undefined
     const check = last as { readonly rows: readonly { readonly touched: boolean }[] } | undefined
     if (check?.rows[0]?.touched !== false) await resetSession(client)
-    client.release()
+    client.release(isOver())
   } catch {
     client.release(true)
   }

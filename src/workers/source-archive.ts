@@ -4,6 +4,7 @@ import type { SourceArchive } from '../contract/source-archive.ts'
 import type { TransferRequest } from '../jobs/catalogue.ts'
 import { forgetParts } from '../jobs/fetched-archive.ts'
 import { specify } from '../jobs/transitions.ts'
+import { persist } from '../transfer/remote/patience.ts'
 import {
   askForArchive,
   findArchive,
@@ -42,7 +43,9 @@ export async function findSourceArchive(
     removeWhenEnded(context, request, known.jobId)
     return known
   }
-  const ask = (key: string) => askForArchive(server, { selection, allowIncomplete, key })
+  const askOnce = (key: string) => askForArchive(server, { selection, allowIncomplete, key })
+  // A server that was never reached is said to be out of reach at once.
+  const ask = (key: string) => (job.attempt > 1 ? persist(() => askOnce(key), signal) : askOnce(key))
   const asked = await ask(`transfer-${job.id}`)
   // Of an attempt before this one, whose archive was of no use.
   const isUsedUp = asked && (asked.status === 'failed' || asked.status === 'cancelled' || known?.jobId === asked.id)
@@ -56,9 +59,7 @@ export async function findSourceArchive(
   })
   const log = container.logger.child({ jobId: job.id, attempt: job.attempt })
   if (!archive) {
-    log.warn(
-      'the source has no worker or no room for an archive, so it streams it: a lost connection ends the transfer',
-    )
+    log.warn('the source makes no archive that can be fetched, so it streams it: a lost connection ends the transfer')
     await removeArchive(server, making.id)
     return undefined
   }

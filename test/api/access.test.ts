@@ -72,6 +72,7 @@ const CALLS: readonly Call[] = [
   { operation: 'GET /overview', statuses: forAll },
   { operation: 'GET /status', statuses: forRoot(200) },
   { operation: 'GET /doctor', statuses: forRoot(200) },
+  { operation: 'GET /queue', statuses: forRoot(200) },
   { operation: 'GET /projects', statuses: forAll },
   { operation: 'POST /projects', request: stageOf('made'), statuses: forRoot(201) },
   { operation: 'GET /projects/{slug}', path: '/projects/shop', statuses: forMembers },

@@ -199,5 +199,6 @@ test('no connection to PostgreSQL is opened past the ones that are listened to',
   expect(opening.flat().filter((file) => !generated(file))).toEqual([
     'database/retrying-pool.ts',
     'database/session-client.ts',
+    'database/session-deadline.ts',
   ])
 })

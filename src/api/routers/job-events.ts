@@ -5,6 +5,7 @@ import { ENDED, type Job } from '../../jobs/job.ts'
 import { findJob, type JobFilter, jobsVisibleTo, listJobs, listRevisions } from '../../jobs/read-jobs.ts'
 import type { JobWatcher } from '../../jobs/watch-jobs.ts'
 import { type Caller, findCallerAgain, tokenIdOf } from '../../projects/access.ts'
+import type { OneAtATime } from '../one-at-a-time.ts'
 import { readPage } from '../paging.ts'
 import { toProblem } from '../problem.ts'
 import type { StreamLimit } from '../stream-limit.ts'
@@ -20,6 +21,8 @@ interface EventSource {
   readonly control: Database
   readonly watcher: JobWatcher
   readonly streams: StreamLimit
+  /** Looks at whether lists have changed, one at a time of all streams: they are to leave connections to others. */
+  readonly looks: OneAtATime
   /** Between two looks at whether a list has changed, in milliseconds. */
   readonly watchMs: number
   /**
@@ -99,9 +102,15 @@ export async function* jobListEvents(source: EventSource, watching: Watching, fi
         await delay(restMs, undefined, { signal: ending }).catch(() => undefined)
         signal.throwIfAborted()
         if (ending.aborted) return
-        const lookedAtMs = performance.now()
-        if (!isSame(last.found, await listRevisions(control, visible, { ...filter, limit: filter.limit + 1 }))) break
-        restMs = Math.max(watchMs, REST * (performance.now() - lookedAtMs))
+        let tookMs = 0
+        const found = await source.looks(async () => {
+          const beganMs = performance.now()
+          const revisions = await listRevisions(control, visible, { ...filter, limit: filter.limit + 1 })
+          tookMs = performance.now() - beganMs
+          return revisions
+        })
+        if (!isSame(page.found, found)) break
+        restMs = Math.max(watchMs, REST * tookMs)
       }
       const now = await lookAgain(control, watching)
       if (now.problem) return yield now.problem

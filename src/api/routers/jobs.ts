@@ -11,6 +11,7 @@ import { requestCancel } from '../../jobs/transitions.ts'
 import { type Caller, findCallerAgain } from '../../projects/access.ts'
 import { assertAuthor } from '../../projects/assert-permission.ts'
 import { empty, json, stream } from '../answer.ts'
+import { createOneAtATime } from '../one-at-a-time.ts'
 import { pageQuery, readPage } from '../paging.ts'
 import { parsePrefer } from '../prefer.ts'
 import { type BoundRoute, routesUnder } from '../route.ts'
@@ -125,7 +126,11 @@ const remove = route('DELETE /jobs/{id}', {
 export function jobRoutes(container: Container): readonly BoundRoute<Caller>[] {
   const { control, queue, watcher, logger, jobTimings, endedJobs } = container
   const { eventsMs: everyMs, watchMs } = jobTimings
-  const eventSource = { ...{ control, watcher, everyMs, watchMs }, streams: createStreamLimit(STREAMS) }
+  const eventSource = {
+    ...{ control, watcher, everyMs, watchMs },
+    streams: createStreamLimit(STREAMS),
+    looks: createOneAtATime(),
+  }
   return [
     list.handle<Caller>(async ({ query, caller }) => {
       const find = (limit: number) => listJobs(control, caller, { ...query, limit })

@@ -100,7 +100,8 @@ test('a time at which the run before goes on is skipped, and said', async () => 
     { status: 'skipped', jobId: null, dueAt: second.toISOString() },
     { status: 'queued', jobId: expect.any(String), dueAt: schedule.nextRunAt },
   ])
-  expect(shown.lastRun).toMatchObject({ status: 'skipped' })
+  // As the clock has it, the other one has ended in times to come.
+  expect(shown.lastRun).toMatchObject({ status: 'queued' })
 
   await endJobs(schedule)
   const [job] = await fireDue(wharf.container, afterDue(shown))
