@@ -114,7 +114,7 @@ BEGIN
       WHERE c.oid = changed;
   END IF;
   IF stage IS NULL THEN
-    IF EXISTS (SELECT FROM system.side_schema WHERE schema_name = names[1] AND kind = 'kept') THEN
+    IF EXISTS (SELECT FROM system.side_schema side WHERE side.schema_name = names[1] AND side.kind = 'kept') THEN
       RAISE serialization_failure USING MESSAGE = 'the stage was replaced while this statement ran; run it again';
     END IF;
     RETURN;
