@@ -7,7 +7,7 @@ import type { ServicePart } from './service.ts'
 import { welcome, welcomeLine, welcomeOfWorker } from './welcome.ts'
 
 /**
- * Runs the service until SIGINT or SIGTERM, or until it cannot go on. A second signal ends the process at once. The root
+ * Runs the service until SIGINT, SIGTERM or SIGHUP, or until it cannot go on. A second signal ends the process at once. The root
  * token is printed where it was made by this start, and on a terminal.
  *
  * @param parts what this process does; everything where it is missing.
@@ -58,4 +58,6 @@ const nextSignal = (): Promise<NodeJS.Signals> =>
   new Promise((resolve) => {
     process.once('SIGINT', resolve)
     process.once('SIGTERM', resolve)
+    // A terminal that is closed, which would end the process at once, and leave its PostgreSQL.
+    process.once('SIGHUP', resolve)
   })

@@ -21,10 +21,12 @@ const FULL_STOPS = /(^|\/)\.{1,2}(\/|$)/
 /**
  * Reads where artifacts are to be kept: `s3://bucket`, `s3://bucket/some/prefix`, or else the path of a folder.
  *
- * @throws {AppError} CONFIG_INVALID where it is another URL, or one of S3 that names no bucket.
+ * A folder whose name begins as a URL does, `backup:2026`, is `./backup:2026`: what is meant for a bucket is to be in no folder.
+ *
+ * @throws {AppError} CONFIG_INVALID where it is another URL, or one of S3 that names no bucket, or is mistyped.
  */
 export function parseArtifactLocation(location: string): ArtifactLocation {
-  if (!/^[a-z0-9+.-]{2,}:\/\//i.test(location)) return { kind: 'folder', path: location }
+  if (!/^([a-z0-9+.-]{2,}:|s3\/\/)/i.test(location)) return { kind: 'folder', path: location }
   const [, bucket, path = ''] = S3.exec(location) ?? []
   const prefix = path.replace(/\/+$/, '')
   if (bucket === undefined || FULL_STOPS.test(prefix) || prefix.startsWith('/')) throw invalidLocation()

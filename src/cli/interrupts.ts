@@ -1,9 +1,9 @@
 import { EXIT } from './exit-codes.ts'
 
-const SIGNALS = ['SIGINT', 'SIGTERM'] as const
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 export interface Interrupts {
-  /** Aborted by the first SIGINT or SIGTERM after `listen`. */
+  /** Aborted by the first SIGINT, SIGTERM or SIGHUP after `listen`. */
   readonly signal: AbortSignal
   listen(): void
   /** Stops listening, and leaves the signals to other listeners. */

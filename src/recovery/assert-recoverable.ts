@@ -46,16 +46,20 @@ const RUNNING = `SELECT host || ' ' || pid AS process FROM control.process WHERE
  */
 export async function assertRecoverable(
   client: pg.ClientBase,
-  { key: backup, server }: { readonly key: string; readonly server: BackedUpServer },
+  {
+    key: backup,
+    installation,
+    server,
+  }: { readonly key: string; readonly installation: string; readonly server: BackedUpServer },
 ): Promise<'is empty' | 'goes on'> {
   await assertNotRunning(client)
   if (await tableExists(client, 'control.installation')) {
-    const { rows } = await client.query<{ from: string | null }>(
-      'SELECT recovered_from AS "from" FROM control.installation',
+    const { rows } = await client.query<{ id: string; from: string | null }>(
+      'SELECT id::text, recovered_from AS "from" FROM control.installation',
     )
-    const from = rows[0]?.from
-    if (from === backup) return 'goes on'
-    if (from) {
+    const { id, from } = rows[0] ?? {}
+    if (from === backup && id === installation) return 'goes on'
+    if (from && from !== backup) {
       throw conflict(`a recovery from ${from} has not ended in this database: go on with --backup ${from}`)
     }
   }

@@ -10,6 +10,10 @@ const ROWS_AT_ONCE = 500
 
 const PATIENT = { timeout: 60 * 60_000 }
 
+/** Keeps the service from starting on the database, as a new installation, until a recovery has ended. */
+export const noteBegun = ({ control }: Pick<Container, 'control'>, key: string): Promise<unknown> =>
+  control.prisma.$executeRaw`UPDATE control.installation SET recovered_from = ${key}`
+
 /**
  * Brings back what a backup holds, sealed with this server's own key: all or nothing. Logins, schemas and databases of
  * projects are still to be made. Schedules are due at no time yet.

@@ -19,7 +19,7 @@ import type { Logger } from '../logger.ts'
 import { demoMarker } from '../projects/demo-project.ts'
 import { assertRecoverable } from './assert-recoverable.ts'
 import { type BackedUpServer, readBackedUpServer } from './backed-up-server.ts'
-import { bringBack } from './bring-back.ts'
+import { bringBack, noteBegun } from './bring-back.ts'
 import { endRecovery } from './end-recovery.ts'
 import { makeProjects } from './make-projects.ts'
 import { type RecoveredProject, type RecoveryProgress, recoverData } from './recover-data.ts'
@@ -62,14 +62,15 @@ export async function recover(options: RecoveryOptions): Promise<Recovery> {
     lifecycle.onClose('store', () => store.close())
     const backup = await chooseBackup(store, options.location, options.backup)
     options.say(`backup ${backup.key}`)
-    const server = await readServer(store, backup, options.passphrase)
+    const { server, installation } = await readServer(store, backup, options.passphrase)
     const url = await openDatabaseUrl(options, lifecycle)
-    const examine = () => examineDatabase(url, { key: backup.key, server }, options.logger)
+    const examine = () => examineDatabase(url, { key: backup.key, installation, server }, options.logger)
     await examine()
     const { config, version, logger } = options
     const container = await createContainer({ config, databaseUrl: url, version, logger, lifecycle })
     return await withRecoveryLock(container.imports, async () => {
       if ((await examine()) === 'is empty') {
+        await noteBegun(container, backup.key)
         options.say('projects, roles, tokens and schedules')
         await bringBack(container, backup.key, await openBackup(store, backup.key, options.passphrase))
       }
@@ -116,11 +117,15 @@ async function openStore({ config, location }: RecoveryOptions): Promise<Artifac
 }
 
 /** Reads a whole backup, so that nothing is changed where it is not intact. */
-async function readServer(store: ArtifactStore, backup: NamedBackup, passphrase: string): Promise<BackedUpServer> {
+async function readServer(
+  store: ArtifactStore,
+  backup: NamedBackup,
+  passphrase: string,
+): Promise<{ readonly server: BackedUpServer; readonly installation: string }> {
   try {
     const { header, rows } = await openBackup(store, backup.key, passphrase)
     await assertKnownMigration(header.migration, `the backup was made by Wharf ${header.version}`)
-    return await readBackedUpServer(rows)
+    return { server: await readBackedUpServer(rows), installation: header.installation }
   } catch (error) {
     const before = isAppError(error, 'BACKUP_INVALID') ? await findBefore(store, backup) : undefined
     if (!isAppError(error) || !before) throw error

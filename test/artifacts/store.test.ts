@@ -265,6 +265,8 @@ test.each([
   's3://bucket//x',
   'https://example.org/x',
   'gs://bucket',
+  's3:/bucket',
+  's3//bucket/x',
 ])('refuses the location %s, by the name of its variable', async (location) => {
   await expect(createArtifactStore(location)).rejects.toMatchObject({
     code: 'CONFIG_INVALID',

@@ -47,7 +47,7 @@ test('help and version need no configuration that is right', async () => {
   })
 })
 
-test.each(['SIGINT', 'SIGTERM'] as const)('%s ends an export without a trace of it', async (signal) => {
+test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s ends an export without a trace of it', async (signal) => {
   const cwd = await temporaryFolder()
   await writeFile(join(cwd, 'shop.jsonl'), 'the archive of yesterday')
   const { port } = await serveEndlessArchive()

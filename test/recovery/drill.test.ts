@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createArtifactStore } from '../../src/artifacts/create-artifact-store.ts'
 import { repairLogs } from '../../src/projects/attached/repair-logs.ts'
 import { exportOf } from '../support/archives/import.ts'
-import { type CliResult, runCommand } from '../support/cli/cli.ts'
+import { type CliResult, runCommand, spawnWharf } from '../support/cli/cli.ts'
 import { openTerminal, readCommands } from '../support/cli/guide.ts'
 import type { TestDatabase } from '../support/database/database.ts'
 import { createExternalDatabase, type ExternalDatabase } from '../support/database/external-database.ts'
@@ -240,6 +240,28 @@ describe.skipIf(bin === undefined).each([['a folder'], ['a bucket']] as const)('
     await asSuperuser('DROP SCHEMA theirs CASCADE', 'wharf')
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('tables in the schema "theirs"') })
   })
+
+  test.skipIf(kind !== 'a folder')(
+    'a recovery that is killed as it begins keeps the service from starting',
+    async () => {
+      const variables = {
+        DATABASE_URL: database().url,
+        WHARF_DATA_DIR: join(folder, 'new'),
+        WHARF_BACKUP_KEY: BACKUP_KEY,
+      }
+      const { child, ended } = spawnWharf(['recover', location], {
+        cwd: folder,
+        variables: { ...variables, ...environment(NEW_KEY) },
+      })
+      const said = new Promise<void>((resolve) => {
+        child.stderr?.on('data', (text: Buffer) => text.includes('projects, roles') && resolve())
+      })
+      await Promise.race([said, ended])
+      child.kill('SIGKILL')
+      await ended
+      await expect(start(false)).rejects.toMatchObject({ message: expect.stringContaining('has not ended') })
+    },
+  )
 
   test.skipIf(kind !== 'a folder')(
     'a recovery that was interrupted keeps the service from starting and from being backed up, and goes on when it is run again',

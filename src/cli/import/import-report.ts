@@ -150,11 +150,13 @@ const inPlaceNotes = (projects: readonly ExaminedProject[]): readonly string[] =
 
 /** Nobody looks for what they do not know of. */
 const keptNotes = (projects: readonly ImportedProject[]): readonly string[] =>
-  projects.flatMap(({ targetSlug, stages }) =>
-    stages
+  projects.flatMap(({ targetSlug, stages, roles }) => {
+    const kept = stages
       .filter(({ undoable }) => undoable)
-      .map(({ slug }) => `data:undo brings back what ${printable(targetSlug)}/${printable(slug)} had before`),
-  )
+      .map(({ slug }) => `data:undo brings back what ${printable(targetSlug)}/${printable(slug)} had before`)
+    if (roles === null || kept.length === 0) return kept
+    return [...kept, `data:undo does not bring back the roles of ${printable(targetSlug)}, which were replaced`]
+  })
 
 /** The report names what cannot be undone both before and after the import. */
 const undoNotes = (projects: readonly (ExaminedProject | ImportedProject)[]): readonly string[] =>
