@@ -280,7 +280,7 @@ test('without its queue the service is ready for all but jobs, and says so', asy
     wharf
       .log()
       .split('\n')
-      .filter((line) => line.startsWith(`{"level":${level}`) && line.includes('queue'))
+      .filter((line) => line.startsWith(`{"level":${level}`) && line.includes('"msg":"the queue '))
   await eventually(
     async () => said(20).filter((line) => line.includes('the queue has trouble')).length,
   ).toBeGreaterThan(20)

@@ -11,6 +11,7 @@ import { parseJson } from '../../lib/parse-json.ts'
 import { readText } from '../../lib/read-text.ts'
 import { rethrowing } from '../../lib/rethrowing.ts'
 import { askWithPolicy } from './allow-incomplete.ts'
+import { discardAnswer } from './discard-answer.ts'
 import { createPatience, persist } from './patience.ts'
 import { remoteFailed } from './remote-failure.ts'
 import type { RemoteServer } from './remote-server.ts'
@@ -52,7 +53,7 @@ export async function askForArchive(
   const request = { projects: [selection] }
   const { statusCode, body } = await askWithPolicy(ask, request, { allowIncomplete })
   if (statusCode === 202) return readJob(server, body)
-  body.destroy()
+  discardAnswer(body)
   return undefined
 }
 
@@ -136,7 +137,7 @@ export async function* readRemoteArchive(
         silentMs: SILENT_MS,
       })
       if (statusCode !== 206 || headers['content-range'] !== `bytes ${position}-${bytes - 1}/${bytes}`) {
-        body.destroy()
+        discardAnswer(body)
         throw archiveGone(server)
       }
       for await (const chunk of body as AsyncIterable<Buffer>) {

@@ -13,6 +13,7 @@ import { parseJson } from '../../lib/parse-json.ts'
 import { readText } from '../../lib/read-text.ts'
 import { rethrowing } from '../../lib/rethrowing.ts'
 import { askWithPolicy } from './allow-incomplete.ts'
+import { discardAnswer } from './discard-answer.ts'
 import { failureWith, RemoteRefused, remoteFailed } from './remote-failure.ts'
 
 const CONNECT_TIMEOUT_MS = 10_000
@@ -123,7 +124,7 @@ export function connectRemoteServer(options: {
       const request = { projects: [selection] }
       const { body, headers } = await askWithPolicy(postExport, request, { allowIncomplete })
       if (!String(headers['content-type']).startsWith('application/x-ndjson')) {
-        body.destroy()
+        discardAnswer(body)
         throw remoteFailed(origin, 'it does not answer as a Wharf server does')
       }
       return rethrowing(body, toFailure)
