@@ -54,7 +54,7 @@ export function SignIn({ notice, onSignedIn }: SignInProps) {
       </form>
       <Failure text={failure ?? (isBusy ? undefined : notice)} />
       <p class="quiet">
-        Whoever runs this server gives you one. Its own root token was printed at its start, and is in the file{' '}
+        The operator of this server gives you one. Its own root token was printed at its start, and is in the file{' '}
         <code>root-token</code> of its data folder.
       </p>
       <p class="quiet">

@@ -42,7 +42,7 @@ function Moment({ at }: { readonly at: string }) {
   )
 }
 
-/** A moment by the clocks of whoever looks: `Wednesday 25 November 2026 at 02:30`. */
+/** A moment in the browser's time zone: `Wednesday 25 November 2026 at 02:30`. */
 export const inFull = (time: string): string => inZone(time, Intl.DateTimeFormat().resolvedOptions().timeZone)
 
 export const toCount = (count: number): string => count.toLocaleString('en')

@@ -22,6 +22,7 @@ export interface LoneRead {
  * prepared statements, which may stand in for ours, is reset.
  *
  * @param client is given back when the session is as it was, and ended where it can't be.
+ * @param isOver whether the session is being ended, so that nobody else may get it.
  * @throws what PostgreSQL says.
  */
 export async function readAlone<Row>(
