@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream'
 import type pg from 'pg'
+import { forgetUnnamedStatement, hasUnnamedStatement } from './unnamed-statement.ts'
 
 /** One statement of several that go to PostgreSQL in one message. */
 export interface PipelinedStatement {
@@ -10,6 +11,8 @@ export interface PipelinedStatement {
   readonly name?: string
   /** Whether the session has it under that name already. */
   readonly isKept?: boolean
+  /** Whether it may be the session's unnamed statement from an earlier time: for one that means the same every time. */
+  readonly staysUnnamed?: boolean
   /** What it gives, where that is known. */
   readonly columns?: Columns
 }
@@ -20,6 +23,8 @@ export type Columns = readonly { readonly name: string; readonly parse: (text: s
 export interface PipelinedAnswer {
   readonly rows: readonly object[]
   readonly columns: Columns
+  /** What PostgreSQL says that it has done: `SELECT 1`, `ROLLBACK`; empty for an empty text. */
+  readonly tag: string
 }
 
 /** What is used of `pg`'s connection. */
@@ -79,6 +84,7 @@ class Pipeline implements pg.Submittable {
   #columns: Columns | undefined
   #rows: object[] = []
   #failure: { readonly error: unknown } | undefined
+  #connection: object | undefined
 
   constructor(
     client: pg.ClientBase,
@@ -94,10 +100,11 @@ class Pipeline implements pg.Submittable {
 
   submit(pgConnection: unknown): void {
     const connection = pgConnection as Connection
+    this.#connection = connection
     connection.stream.cork()
     for (const name of this.#forgotten) connection.close({ type: 'S', name })
-    for (const { sql, values, name = '', isKept = false, columns } of this.#statements) {
-      if (!isKept) connection.parse({ name, text: sql })
+    for (const { sql, values, name = '', isKept = false, staysUnnamed = false, columns } of this.#statements) {
+      if (!isKept && !(staysUnnamed && hasUnnamedStatement(connection, sql))) connection.parse({ name, text: sql })
       connection.bind({ portal: '', statement: name, values })
       if (!columns) connection.describe({ type: 'P', name: '' })
       connection.execute({ portal: '', rows: 0 })
@@ -123,12 +130,12 @@ class Pipeline implements pg.Submittable {
     }
   }
 
-  handleCommandComplete(): void {
-    this.#endAnswer()
+  handleCommandComplete({ text }: { readonly text: string }): void {
+    this.#endAnswer(text)
   }
 
   handleEmptyQuery(): void {
-    this.#endAnswer()
+    this.#endAnswer('')
   }
 
   /** Nothing that is asked here takes rows. Who asked has no use for the session any more. */
@@ -142,6 +149,7 @@ class Pipeline implements pg.Submittable {
   }
 
   handleError(error: unknown): void {
+    if (this.#connection) forgetUnnamedStatement(this.#connection)
     this.#outcome.fail(error)
   }
 
@@ -149,8 +157,8 @@ class Pipeline implements pg.Submittable {
     return this.#columns ?? this.#statements[this.#answers.length]?.columns ?? []
   }
 
-  #endAnswer(): void {
-    this.#answers.push({ rows: this.#rows, columns: this.#columnsNow() })
+  #endAnswer(tag: string): void {
+    this.#answers.push({ rows: this.#rows, columns: this.#columnsNow(), tag })
     this.#rows = []
     this.#columns = undefined
   }

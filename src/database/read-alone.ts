@@ -32,7 +32,7 @@ export async function readAlone<Row>(
 ): Promise<readonly Row[]> {
   try {
     const { rows, isTouched } = await ask(client, read)
-    if (isTouched) await resetSession(client)
+    if (isTouched) await restoreTouched(client)
     client.release(isOver())
     return rows as readonly Row[]
   } catch (error) {
@@ -47,8 +47,7 @@ async function ask(client: pg.PoolClient, read: LoneRead): Promise<Answered> {
     return await attempt.run()
   } catch (error) {
     if (!attempt.isKept || !isOutdated(error)) throw error
-    await client.query(END)
-    await resetSession(client)
+    await restoreTouched(client)
     return toAttempt(client, read).run()
   }
 }
@@ -67,25 +66,27 @@ interface Attempt {
 
 const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY'
 
-/** These are never kept, so that nothing can stand in for them: they come after the project's own code. */
 const END = 'ROLLBACK'
+
+/**
+ * The last word after the project's own code: nothing can stand in for the unnamed statement. It is parsed and planned once for many reads, which takes
+ * longer than many a read does.
+ */
 const CHECK =
   'SELECT pg_catalog.pg_advisory_unlock_all(), EXISTS (SELECT FROM pg_catalog.pg_prepared_statement() WHERE from_sql) AS touched'
 
-const LAST: readonly PipelinedStatement[] = [
-  { sql: END, values: [], columns: [] },
-  {
-    sql: CHECK,
-    values: [],
-    columns: [
-      { name: 'unlocked', parse: () => undefined },
-      { name: 'touched', parse: (text) => text !== 'f' },
-    ],
-  },
-]
+const CHECKING: PipelinedStatement = {
+  sql: CHECK,
+  values: [],
+  staysUnnamed: true,
+  columns: [
+    { name: 'unlocked', parse: () => undefined },
+    { name: 'touched', parse: (text) => text !== 'f' },
+  ],
+}
 
-/** The statement itself comes third. */
-const THIRD = 2
+/** Where the statement itself comes, and what comes after it. */
+const [THIRD, FOURTH, FIFTH] = [2, 3, 4]
 
 function toAttempt(client: pg.PoolClient, { text, values, settings, meaning }: LoneRead): Attempt {
   const kept = keptStatementsOf(client)
@@ -100,12 +101,14 @@ function toAttempt(client: pg.PoolClient, { text, values, settings, meaning }: L
   const setting = settingsSql(Object.keys(settings).length)
   add(setting, setting, Object.entries(settings).flat())
   add(text, `${meaning}\n${text}`, values.map(toText))
+  add(END, END)
+  asked.push({ statement: CHECKING, key: CHECK })
   const unkept = asked.filter(({ statement: { name, isKept } }) => name !== undefined && !isKept)
 
   return {
     isKept: unkept.length < asked.length,
     async run() {
-      const statements = [...asked.map(({ statement }) => statement), ...LAST]
+      const statements = asked.map(({ statement }) => statement)
       const answers = await sendTogether(client, statements, kept.takeForgotten()).catch((error: unknown) => {
         // It may be there or not.
         for (const { statement } of unkept) kept.forget(statement.name ?? '')
@@ -115,8 +118,10 @@ function toAttempt(client: pg.PoolClient, { text, values, settings, meaning }: L
         const { name, isKept } = statement
         if (name !== undefined && !isKept) kept.keep(key, { name, columns: answers[index]?.columns ?? [] })
       }
-      const [check] = (answers.at(-1)?.rows ?? []) as { touched: boolean }[]
-      return { rows: answers[THIRD]?.rows ?? [], isTouched: check?.touched !== false }
+      const [check] = (answers[FIFTH]?.rows ?? []) as { touched: boolean }[]
+      // What stood in for the end may have removed itself, but can't have ended the transaction: PREPARE takes queries alone.
+      const isEnded = answers[FOURTH]?.tag === END
+      return { rows: answers[THIRD]?.rows ?? [], isTouched: !isEnded || check?.touched !== false }
     },
   }
 }
@@ -131,16 +136,23 @@ function toText(value: unknown): string | null {
 }
 
 /**
- * Whether a statement that was kept is not there any more, since a function of the project has removed it, or gives
- * columns of other types than when it was parsed.
+ * Whether a statement that was kept is not there any more, since a function of the project has removed it, takes other
+ * values, since one has replaced it, or gives columns of other types than when it was parsed.
  */
 const isOutdated = (error: unknown): boolean => OUTDATED.has(sqlState(error) ?? '')
 
 const OUTDATED: ReadonlySet<string> = new Set([
   SQLSTATE.unknownStatement,
   SQLSTATE.duplicateStatement,
+  SQLSTATE.protocolViolation,
   SQLSTATE.featureNotSupported,
 ])
+
+/** What ended the transaction may have been something else. */
+async function restoreTouched(client: pg.PoolClient): Promise<void> {
+  await client.query(END)
+  await resetSession(client)
+}
 
 /** After a failure, which has left the transaction open. */
 async function restore(client: pg.PoolClient, isOver: () => boolean): Promise<void> {

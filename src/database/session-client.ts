@@ -8,6 +8,7 @@ import { forgetKeptStatements } from './kept-statements.ts'
 import type { TimedQuery } from './prepared-query.ts'
 import { CLIENT_CHECK, type SessionKind, sessionSettings } from './session-settings.ts'
 import { SQLSTATE, sqlState } from './sqlstate.ts'
+import { followUnnamedStatement } from './unnamed-statement.ts'
 
 export interface SessionOptions {
   readonly kind: SessionKind
@@ -58,6 +59,7 @@ export class SessionClient extends pg.Client {
     // Never `PGOPTIONS`, which is meant for other programs.
     Object.assign(parameters ?? {}, { options: config.options })
     const connection = connectionOf(this)
+    followUnnamedStatement(Reflect.get(this, 'connection'))
     if (config.enableChannelBinding) demandChannelBinding(connection)
     connection.on('parameterStatus', ({ parameterName, parameterValue }: ParameterStatus) => {
       if (parameterName === 'server_version') this.#version = parameterValue

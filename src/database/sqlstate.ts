@@ -73,6 +73,7 @@ export const SQLSTATE = {
   characterNotInRepertoire: '22021',
   untranslatableCharacter: '22P05',
   featureNotSupported: '0A000',
+  protocolViolation: '08P01',
   unknownStatement: '26000',
   duplicateStatement: '42P05',
 } as const

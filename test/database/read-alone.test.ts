@@ -156,6 +156,40 @@ test('a function that replaces the statements of its session is never answered w
   await expect(run(`INSERT INTO first.item VALUES (7, 'written')`)).rejects.toMatchObject({ code: '25006' })
 })
 
+/** Puts something in place of each statement that the session has, which removes all of them while it runs. */
+const HIDE_ALL = `DO $do$
+  DECLARE each record;
+  BEGIN
+    FOR each IN SELECT name FROM pg_prepared_statements LOOP
+      EXECUTE format('DEALLOCATE %I', each.name);
+      EXECUTE format(
+        $$PREPARE %I AS SELECT code.run_all('DEALLOCATE ALL'), set_config('search_path', 'second', false)$$,
+        each.name);
+    END LOOP;
+  END $do$`
+
+test('what stands in for the end of a read, and is gone by the time that anybody looks, leaves nothing behind', async () => {
+  const session = await pid()
+  expect(await read(ITEM, [1])).toEqual([{ text: 'first' }])
+  await run(HIDE_ALL)
+  const open = `SELECT state FROM pg_stat_activity WHERE pid = $1`
+  await eventually(() => database.query(open, [session])).toEqual([{ state: 'idle' }])
+  const { rows } = await pool.query(`SELECT current_setting('search_path') AS path`)
+  expect(rows).toEqual([{ path: 'pg_catalog' }])
+  expect(await read(ITEM, [1])).toEqual([{ text: 'first' }])
+})
+
+test('whatever else a session is asked between two reads, each ends with its own check', async () => {
+  for (const between of [['SELECT 1'], ['SELECT $1::int', [1]], ['SELECT 1; SELECT 2'], ['SELEC']] as const) {
+    expect(await read(ITEM, [1])).toEqual([{ text: 'first' }])
+    await pool.query(between[0], between[1] && [...between[1]]).catch(() => undefined)
+    expect(await read('SELECT pg_advisory_lock(7)::text AS locked')).toEqual([{ locked: '' }])
+    expect(await database.query(`SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = 7`)).toEqual([])
+    // Its text is too long to be kept under a name.
+    expect(await read(`SELECT '${'x'.repeat(9_000)}' = '' AS empty`)).toEqual([{ empty: false }])
+  }
+})
+
 test('a function that removes the statements of its session keeps nobody from reading', async () => {
   for (const what of ['DEALLOCATE ALL', 'DISCARD PLANS', 'CLOSE ALL']) {
     expect(await read(ITEM, [1])).toEqual([{ text: 'first' }])
