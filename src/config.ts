@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { isAbsolute, join, resolve } from 'node:path'
 import { z } from 'zod'
 import { EVERY_PUBLIC_HOST } from './allowed-hosts.ts'
@@ -40,6 +41,8 @@ const secret = z.string().min(32, { error: 'must have at least 32 characters' })
 /** A host as a URL has it, lower case, IPv6 in brackets, perhaps with a port. */
 const HOST_PATTERN = /^([a-z0-9.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?$/
 
+const HOST_NAME_PATTERN = /^[a-z0-9]([a-z0-9_.-]*[a-z0-9])?\.?$/i
+
 /** The most that `WHARF_HELPING_SESSIONS` may say. */
 export const MAX_HELPING_SESSIONS = 1_000
 
@@ -51,7 +54,15 @@ const SETTINGS = {
   databaseUrl: setting('DATABASE_URL', url(['postgres:', 'postgresql:']).optional()),
   /** Redis for the queue and for answers that processes share; undefined: PostgreSQL, and each process's memory. */
   redisUrl: setting('REDIS_URL', url(['redis:', 'rediss:']).optional()),
-  host: setting('WHARF_HOST', z.string().default('127.0.0.1')),
+  host: setting(
+    'WHARF_HOST',
+    z
+      .string()
+      .refine((host) => isIP(host) !== 0 || HOST_NAME_PATTERN.test(host), {
+        error: 'must be an IP address or the name of a host, without a port: 127.0.0.1, or 0.0.0.0 for all addresses',
+      })
+      .default('127.0.0.1'),
+  ),
   /** 0 lets the system choose a port. */
   port: setting('WHARF_PORT', integer(0, 65_535, 4000)),
   /** Where a process that only works on jobs says how it is; undefined: nowhere. */
@@ -103,8 +114,14 @@ const SETTINGS = {
   artifactCheckDays: setting('WHARF_ARTIFACT_CHECK_DAYS', integer(0, 3650, 7)),
   /** What backups of Wharf itself are encrypted with; undefined: there are none. */
   backupKey: setting('WHARF_BACKUP_KEY', z.string().min(16, { error: 'must have at least 16 characters' }).optional()),
-  /** When they are written, by UTC. */
-  backupCron: setting('WHARF_BACKUP_CRON', z.string().default('@daily')),
+  /** When they are written, by UTC; undefined: only when "wharf backup" is run. */
+  backupCron: setting(
+    'WHARF_BACKUP_CRON',
+    z
+      .string()
+      .default('@daily')
+      .transform((text) => (text === 'off' ? undefined : text)),
+  ),
   /** How many of them are kept. */
   backupKeep: setting('WHARF_BACKUP_KEEP', integer(1, 10_000, 30)),
   /** The hosts, each with a port or without, that a transfer may reach. */

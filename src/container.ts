@@ -6,7 +6,13 @@ import { type CacheLookups, createCacheLookups } from './content/cache-lookups.t
 import { type Content, createContent } from './content/content.ts'
 import { createRedisCache } from './content/redis-cache.ts'
 import { createMemoryCache, layerCaches, type ResponseCache } from './content/response-cache.ts'
-import { ROOT_TOKEN_FILE, readOrCreateSecret, secretKeysOf } from './data-folder/secrets.ts'
+import {
+  completeKeys,
+  findSecretKeys,
+  ROOT_TOKEN_FILE,
+  readOrCreateSecret,
+  type SecretKeys,
+} from './data-folder/secrets.ts'
 import { openSpoolFolder } from './data-folder/spool-folder.ts'
 import { isConnectionLost } from './database/connection-lost.ts'
 import type { Database, OpenDatabase } from './database/database.ts'
@@ -18,6 +24,7 @@ import { createRoom, type Room } from './database/room.ts'
 import { openSession } from './database/session-client.ts'
 import { assertOpensAndTakesWrites } from './database/takes-writes.ts'
 import { MAX_JOB_EXPORTS, MAX_JOB_IMPORTS } from './jobs/catalogue.ts'
+import { assertOpensSecrets } from './jobs/check-secret-keys.ts'
 import { createEndedJobs, type EndedJobs } from './jobs/ended-jobs.ts'
 import { type JobQueue, openJobQueue } from './jobs/queue.ts'
 import { openPostgresBackend, openRedisBackend, type QueueBackend } from './jobs/queue-backend.ts'
@@ -146,7 +153,7 @@ export interface Container {
  *
  * @param databaseUrl the database to use: the configured one, or the embedded one's.
  * @param lifecycle gets a closer for all that was opened.
- * @throws {AppError} as `prepareDatabase`, `resealSecrets` and `restoreLogins` do.
+ * @throws {AppError} as `prepareDatabase`, `assertOpensSecrets`, `resealSecrets` and `restoreLogins` do.
  */
 export async function createContainer(options: {
   readonly config: Config
@@ -160,14 +167,14 @@ export async function createContainer(options: {
   const { config, databaseUrl, version, logger, lifecycle } = options
   const shares = { logger, projectConnections: config.projectConnections, ownConnections }
   await prepareDatabase(databaseUrl, shares)
-  const keys = await secretKeysOf(config)
-  const seal = createSeal(keys.current, keys.previous)
   const rootTokenHash = hashToken(await rootTokenOf(config))
 
   const idle = createIdleConnections()
   const open = databaseOpener(databaseUrl, logger, idle)
   const control = open(databaseUrl, { maxConnections: MAX_CONNECTIONS, session: 'wharf', endsWhenServerHangs: true })
   lifecycle.onClose('database', control.close)
+  const keys = await secretKeysFor(control, config)
+  const seal = createSeal(keys.current, keys.previous)
   await resealSecrets(control, seal, { logger, keySource: keys.source })
   const ownDatabases = createOwnDatabases(control, databaseUrl, { logger })
   const room = createRoom(control.pool, shares)
@@ -229,6 +236,13 @@ export async function createContainer(options: {
     ...{ endedJobs: createEndedJobs(), deliveryCounts: createDeliveryCounts() },
     spoolFolder: await openSpoolFolder(config.dataDir),
   }
+}
+
+/** A key is made only where nothing was encrypted yet: with another one, nothing of it could be read. */
+async function secretKeysFor(control: Database, config: Config): Promise<SecretKeys> {
+  const keys = await findSecretKeys(config)
+  if (keys.current === undefined) await assertOpensSecrets(control, keys)
+  return completeKeys(keys, config.dataDir)
 }
 
 interface Surroundings {

@@ -3,10 +3,11 @@ import { type ApiAddress, assertFree } from './api/assert-free.ts'
 import type { Listening } from './api/listen.ts'
 import { startApi, startMonitoring } from './api/start-api.ts'
 import { assertWhole } from './backup/installation.ts'
-import { startBackups } from './backup/start-backups.ts'
+import { assertBackupCron, startBackups } from './backup/start-backups.ts'
 import { type Config, mailSettingsOf } from './config.ts'
 import { type Container, createContainer, rootTokenOf } from './container.ts'
 import { makeDataFolder } from './data-folder/make-data-folder.ts'
+import { distrustOfSecrets } from './data-folder/secret-files.ts'
 import { removeServiceAddress, toLocalUrl, writeServiceAddress } from './data-folder/service-address.ts'
 import { takeDataFolder } from './data-folder/take-data-folder.ts'
 import { startEmbeddedPostgres } from './database/embedded/embedded-postgres.ts'
@@ -91,6 +92,7 @@ async function start(options: ServiceOptions, lifecycle: Lifecycle): Promise<Ser
   if (!config.databaseUrl && parts.length < SERVICE_PARTS.length) throw sharedDatabaseNeeded()
   if (config.databaseUrl) await makeDataFolder(config.dataDir)
   else await takeForDatabase(options, lifecycle)
+  for (const problem of await distrustOfSecrets(config.dataDir)) logger.warn(problem)
   // Before a database is set up: a taken port is for who starts it to see at once.
   if (ports.api) await assertFree(ports.api, 'WHARF_PORT')
   if (ports.metrics) await assertFree(ports.metrics, 'WHARF_METRICS_PORT')
@@ -177,6 +179,9 @@ function startNotifying(container: Container): Repeating {
 
 function startBackingUp(container: Container, lifecycle: Lifecycle): void {
   const { backupKey: passphrase, backupCron: cron, backupKeep: keep } = container.config
+  if (cron === undefined) return
+  // Also where none is written: it is wrong, and nobody would see it before there is a key.
+  assertBackupCron(cron)
   if (passphrase === undefined) return
   lifecycle.onClose('backups', startBackups(container, { passphrase, cron, keep }).stop)
 }

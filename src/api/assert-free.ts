@@ -35,7 +35,8 @@ export const cannotListen = (cause: unknown, { host, port }: ApiAddress, variabl
 function advice(error: unknown, variable: string): string {
   const code = errorCode(error)
   if (code === 'EADDRINUSE') return `another program listens there; stop it, or set ${variable} to another port`
-  if (code === 'EADDRNOTAVAIL') return 'this machine has no such address; set WHARF_HOST'
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EAI_AGAIN')
+    return 'this machine has no such address; set WHARF_HOST'
   if (code === 'EACCES') return `ports below 1024 need more rights; set ${variable}`
   return error instanceof Error ? error.message : String(error)
 }

@@ -23,13 +23,13 @@ export interface BackupSchedule extends BackupPlan {
 /**
  * Writes backups when they are due, looking again and again. Any number of processes may do so: one of them writes each.
  *
- * @throws {AppError} CONFIG_INVALID where `cron` is none.
+ * @throws {AppError} as `assertBackupCron`.
  */
 export function startBackups(
   services: BackupServices & { readonly logger: Logger; readonly jobTimings: { readonly scheduleMs: number } },
   schedule: BackupSchedule,
 ): Repeating {
-  assertCron(schedule.cron)
+  assertBackupCron(schedule.cron)
   const { logger, jobTimings } = services
   const look = async (): Promise<void> => {
     const written = await backUpIfDue(services, schedule)
@@ -40,13 +40,13 @@ export function startBackups(
   )
 }
 
-function assertCron(cron: string): void {
+/** @throws {AppError} CONFIG_INVALID where the text is no cron expression. */
+export function assertBackupCron(cron: string): void {
   try {
     nextRun({ cron, timezone: 'UTC' }, new Date())
   } catch (error) {
     if (!isAppError(error)) throw error
-    const reasons = [error.message, ...error.faults.map(({ detail }) => detail)].join('; ')
-    const faults = [{ detail: `WHARF_BACKUP_CRON: ${reasons}` }]
+    const faults = [{ detail: `WHARF_BACKUP_CRON: ${error.message}; "off" writes none by itself` }]
     throw new AppError('CONFIG_INVALID', 'the configuration is not usable', { faults, cause: error })
   }
 }

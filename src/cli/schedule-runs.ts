@@ -10,8 +10,13 @@ type Matched = FromServer<MatchedProjects>
 /** The runs of a schedule as a table. */
 export function formatRuns(runs: readonly Run[], style: { readonly colors: boolean }): string {
   if (runs.length === 0) return 'it has not run yet'
-  const rows = runs.map(({ dueAt, status, error, provenAt, jobId, matched }) => [
-    ...[dueAt, error ? `${status} (${error.code})` : status, provenAt ?? '-', jobId ?? '-'],
+  const rows = runs.map(({ dueAt, status, error, provenAt, archiveDamagedAt, jobId, matched }) => [
+    ...[
+      dueAt,
+      error ? `${status} (${error.code})` : status,
+      archiveDamagedAt ? 'damaged' : (provenAt ?? '-'),
+      jobId ?? '-',
+    ],
     matched ? changesOf(matched).join('; ') : '',
   ])
   const table = formatTable(['due', 'status', 'proven', 'job', 'new and gone'], rows, style)

@@ -10,7 +10,17 @@ import { printResult, type ResultOptions } from './terminal/result.ts'
 import { formatFields, formatTable } from './terminal/table.ts'
 
 const run = runSchema.omit({ byHand: true })
+const texts = z.array(z.string())
 const lastRuns = { lastRun: run.nullable(), lastSuccess: run.nullable(), lastProven: run.nullable() }
+
+/** What is taken of each project. */
+const taken = {
+  system: added(z.boolean(), false),
+  ...{ stages: texts.optional(), excludeTables: texts.optional(), grants: z.boolean().optional() },
+}
+const reading = {
+  ...{ allowIncomplete: z.boolean().optional(), jobs: z.number().optional(), maxBytesPerSecond: z.number().optional() },
+}
 
 /** What is shown of a schedule. */
 export const shownSchedule = scheduleDetailSchema
@@ -19,10 +29,11 @@ export const shownSchedule = scheduleDetailSchema
     ...lastRuns,
     request: z.union([
       z.object({
-        projects: z.array(z.object({ slug: z.string() })),
-        patterns: added(z.array(z.object({ pattern: z.string() })), []),
+        projects: z.array(z.object({ slug: z.string(), targetSlug: z.string().optional(), ...taken })),
+        patterns: added(z.array(z.object({ pattern: z.string(), ...taken })), []),
+        ...{ ...reading, compression: z.string().optional() },
       }),
-      transferRequest.pick({ source: true, target: true }),
+      transferRequest.pick({ source: true, target: true }).extend({ ...taken, ...reading }),
     ]),
     // Not in lists.
     nextRuns: added(scheduleDetailSchema.shape.nextRuns, []),
@@ -53,6 +64,7 @@ export const formatSchedule = (schedule: Schedule): string => {
   return formatFields([
     ['name', schedule.name],
     ['what', whatOf(schedule)],
+    ['system data', systemOf(schedule)],
     ['when', whenOf(schedule)],
     ['keeps', keepsOf(keep)],
     ['verifies', verify ? 'every archive' : undefined],
@@ -85,6 +97,18 @@ export function whatOf({ kind, request }: Schedule): string {
     return `${kind} of ${names.join(', ')}`
   }
   return `${kind} from ${nameOf(request.source)} to ${nameOf(request.target)}`
+}
+
+/** Whether the system half (roles, event log) goes along, and of which projects. */
+function systemOf({ request }: Schedule): string {
+  if (!('projects' in request)) return request.system ? 'included' : 'not included'
+  const all = [
+    ...request.projects.map(({ slug, system }) => ({ name: slug, system })),
+    ...request.patterns.map(({ pattern, system }) => ({ name: pattern, system })),
+  ]
+  const included = all.filter(({ system }) => system)
+  if (included.length === 0) return 'not included'
+  return included.length === all.length ? 'included' : `of ${included.map(({ name }) => name).join(', ')}`
 }
 
 const nameOf = (end: TransferEnd): string => ('project' in end ? end.project : end.dsn)

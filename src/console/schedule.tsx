@@ -132,7 +132,7 @@ function Runs({ schedule: { runs } }: { readonly schedule: ScheduleDetail }) {
         </tr>
       </thead>
       <tbody>
-        {runs.map(({ dueAt, jobId, status, error, provenAt, lacksRows }) => (
+        {runs.map(({ dueAt, jobId, status, error, provenAt, archiveDamagedAt, lacksRows }) => (
           <tr key={`${dueAt} ${jobId}`}>
             <td>
               {jobId && status !== 'removed' ? (
@@ -149,7 +149,7 @@ function Runs({ schedule: { runs } }: { readonly schedule: ScheduleDetail }) {
               <Faults faults={error?.errors} />
               {lacksRows && ', without some rows'}
             </td>
-            <td>{provenAt ? <Time at={provenAt} /> : ''}</td>
+            <td>{archiveDamagedAt ? 'damaged' : provenAt && <Time at={provenAt} />}</td>
           </tr>
         ))}
       </tbody>

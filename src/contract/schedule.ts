@@ -36,8 +36,15 @@ export const runSchema = z
       .meta({ description: 'Why it failed.' }),
     finishedAt: timeText.nullable(),
     provenAt: timeText.nullable().meta({
-      description: 'When its archive was restored and found to be identical; null where that was not done.',
+      description:
+        'When its archive was restored and found to be identical; null where that was not done, or the archive is damaged.',
     }),
+    archiveDamagedAt: added(
+      timeText.nullable().meta({
+        description: 'When its archive was found to be no longer what was written; null where nobody knows that it is.',
+      }),
+      null,
+    ),
     notExported: added(
       z
         .int()

@@ -55,6 +55,9 @@ export interface SecretKeys {
   readonly source: string
 }
 
+/** The same where there may be no current one yet. */
+export type FoundKeys = Omit<SecretKeys, 'current'> & { readonly current: string | undefined }
+
 /** What says which keys there are. */
 export interface KeySettings {
   readonly dataDir: string
@@ -63,28 +66,20 @@ export interface KeySettings {
 }
 
 /**
- * The keys: as configured, or from the data folder, where `secret-key` is made if it is missing. To change that one, its
- * file is renamed to `secret-key-previous`, which may have several keys, one a line.
+ * The keys: as configured, or from the data folder; nothing is made. To change the one of the data folder, its file is
+ * renamed to `secret-key-previous`, which may have several keys, one a line.
  */
-export async function secretKeysOf(config: KeySettings): Promise<SecretKeys> {
-  const current = config.secretKey ?? (await readOrCreateSecret(config.dataDir, SECRET_KEY_FILE))
-  return withPrevious(config, current)
-}
-
-/** The same, and nothing is made: undefined where there is no key yet. */
-export async function findSecretKeys(config: KeySettings): Promise<SecretKeys | undefined> {
-  const current = config.secretKey ?? (await readSecret(join(config.dataDir, SECRET_KEY_FILE)))
-  return current === undefined ? undefined : withPrevious(config, current)
-}
-
-async function withPrevious(
-  { dataDir, secretKey, previousSecretKeys }: KeySettings,
-  current: string,
-): Promise<SecretKeys> {
-  const kept = await readFileIfThere(join(dataDir, `${SECRET_KEY_FILE}-previous`))
+export async function findSecretKeys({ dataDir, secretKey, previousSecretKeys }: KeySettings): Promise<FoundKeys> {
+  const path = join(dataDir, SECRET_KEY_FILE)
+  const kept = await readFileIfThere(`${path}-previous`)
   return {
-    current,
+    current: secretKey ?? (await readSecret(path)),
     previous: [...previousSecretKeys, ...(kept ?? '').split(/\s+/).filter((key) => key !== '')],
-    source: secretKey === undefined ? join(dataDir, SECRET_KEY_FILE) : 'WHARF_SECRET_KEY',
+    source: secretKey === undefined ? path : 'WHARF_SECRET_KEY',
   }
+}
+
+/** The same, with the file `secret-key` made where there is no current key. */
+export async function completeKeys(keys: FoundKeys, dataDir: string): Promise<SecretKeys> {
+  return { ...keys, current: keys.current ?? (await readOrCreateSecret(dataDir, SECRET_KEY_FILE)) }
 }

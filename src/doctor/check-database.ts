@@ -1,7 +1,8 @@
 import type pg from 'pg'
 import { findLastBackup } from '../backup/installation.ts'
+import { assertBackupCron } from '../backup/start-backups.ts'
 import type { Config } from '../config.ts'
-import { findSecretKeys } from '../data-folder/secrets.ts'
+import { type FoundKeys, findSecretKeys } from '../data-folder/secrets.ts'
 import { assertTriggersFire } from '../database/assert-triggers-fire.ts'
 import { tableExists } from '../database/clients.ts'
 import { readClock } from '../database/clock.ts'
@@ -12,7 +13,7 @@ import { openDatabase } from '../database/open-database.ts'
 import { assertMayMigrate, assertOwnsTables, assertVersion } from '../database/preparation.ts'
 import { openSession } from '../database/session-client.ts'
 import { SQLSTATE, sqlState } from '../database/sqlstate.ts'
-import { countBroken } from '../jobs/reseal-secrets.ts'
+import { checkSecretKeys } from '../jobs/check-secret-keys.ts'
 import { nextRuns } from '../jobs/schedules/cron.ts'
 import { createSeal, type Seal, SealBroken } from '../lib/seal.ts'
 import { formatCounted } from '../lib/units.ts'
@@ -137,11 +138,11 @@ export const checkClock = (client: pg.Client, now: () => number): Promise<Checke
 
 async function checkContents(control: Database, target: DatabaseToCheck): Promise<readonly Checked[]> {
   const keys = await findSecretKeys(target.config)
-  const seal = keys && createSeal(keys.current, keys.previous)
+  const seal = keys.current === undefined ? undefined : createSeal(keys.current, keys.previous)
   return [
     await check('backup of Wharf itself', 'see that the database answers', () => checkBackups(control, target)),
     await check('secret key', 'put the file back from a backup, or set WHARF_SECRET_KEY', () =>
-      keys && seal ? checkSecrets(control, seal, keys.source) : checkWithoutKey(control),
+      checkSecrets(control, keys),
     ),
     await check('logins of projects', 'start Wharf, which makes again what is missing, and says what it cannot', () =>
       checkLogins(control, seal, target),
@@ -161,32 +162,25 @@ async function checkBackups({ prisma }: Database, { config }: DatabaseToCheck): 
     )
   }
   if (config.backupKey === undefined) return skipped('set WHARF_BACKUP_KEY to have backups of Wharf itself')
+  const { backupCron: cron } = config
+  if (cron !== undefined) assertBackupCron(cron)
   const now = await readClock(prisma)
   const last = await findLastBackup(prisma, { until: now })
+  if (!last && cron === undefined) return warning('there is none yet: WHARF_BACKUP_CRON is off, so run "wharf backup"')
   if (!last) return warning('there is none yet: workers with WHARF_BACKUP_KEY write one, and so does "wharf backup"')
   const age = now.getTime() - last.beganAt.getTime()
   const said = `the last one is of ${last.beganAt.toISOString()}`
-  const [due, after] = nextRuns({ cron: config.backupCron, timezone: 'UTC' }, last.beganAt, 2)
+  if (cron === undefined) return ok(said)
+  const [due, after] = nextRuns({ cron, timezone: 'UTC' }, last.beganAt, 2)
   if (!due || !after || age < after.getTime() - last.beganAt.getTime()) return ok(said)
   return fault(`${said}, and two have been due since: see the log of the workers, and that they have WHARF_BACKUP_KEY`)
 }
 
-async function checkSecrets(control: Database, seal: Seal, source: string): Promise<Said> {
-  const { read, broken } = await countBroken(control, seal)
-  if (broken === 0) return ok(`${source} opens ${formatCounted(read, 'stored secret')}`)
-  return fault(
-    `${source} does not open ${broken} of ${formatCounted(read, 'stored secret')}: set the key with which they were ` +
-      'encrypted, or name it in WHARF_SECRET_KEY_PREVIOUS as well',
-  )
-}
-
-async function checkWithoutKey(control: Database): Promise<Said> {
-  const { read } = await countBroken(control, createSeal(''))
-  if (read === 0) return skipped('the first start makes one')
-  return fault(
-    `there is no secret key, and ${formatCounted(read, 'stored secret')}: set WHARF_SECRET_KEY to the key with which they ` +
-      'were encrypted, or put the file secret-key back',
-  )
+async function checkSecrets(control: Database, keys: FoundKeys): Promise<Said> {
+  const { read, fault: found } = await checkSecretKeys(control, keys)
+  if (found !== undefined) return fault(found)
+  if (keys.current === undefined) return skipped('the first start makes one')
+  return ok(`${keys.source} opens ${formatCounted(read, 'stored secret')}`)
 }
 
 async function checkLogins(control: Database, seal: Seal | undefined, target: DatabaseToCheck): Promise<Said> {

@@ -5,9 +5,8 @@ import { buffer } from 'node:stream/consumers'
 import { parseArtifactLocation } from '../artifacts/artifact-location.ts'
 import { createArtifactStore } from '../artifacts/create-artifact-store.ts'
 import type { Config } from '../config.ts'
-import { distrustOfFolder, readOwnFile } from '../data-folder/own-files.ts'
-import { ROOT_TOKEN_FILE, SECRET_KEY_FILE } from '../data-folder/secrets.ts'
-import { proofSecretPath } from '../data-folder/service-proof.ts'
+import { distrustOfFolder } from '../data-folder/own-files.ts'
+import { distrustOfSecrets } from '../data-folder/secret-files.ts'
 import { formatBytes } from '../lib/units.ts'
 import { unlessMissing } from '../lib/unless-missing.ts'
 import { type Checked, check, fault, ok, skipped, warning } from './check.ts'
@@ -20,14 +19,6 @@ const ROOM_FOR_ARCHIVES = 1024 ** 3
 
 /** How long a storage of archives may take to answer a client. */
 const LINK_MS = 10_000
-
-/** Which files of the data folder nobody else may read. */
-const secretFiles = (dataDir: string): readonly string[] => [
-  ...[ROOT_TOKEN_FILE, SECRET_KEY_FILE, `${SECRET_KEY_FILE}-previous`, 'postgres.json'].map((name) =>
-    join(dataDir, name),
-  ),
-  proofSecretPath(dataDir),
-]
 
 /** @param node the version of Node.js, without a "v". */
 export const checkVersions = (wharf: string, node: string): Promise<Checked> =>
@@ -50,11 +41,7 @@ export const checkDataFolder = (
     const probe = join(dataDir, `.doctor-${randomUUID()}`)
     await writeFile(probe, '', { flag: 'wx', mode: 0o600 })
     await rm(probe)
-    const problems: string[] = []
-    for (const path of [...secretFiles(dataDir), ...(environmentFile === undefined ? [] : [environmentFile])]) {
-      const file = await readOwnFile(path, 'secret')
-      if (file.kind === 'distrusted') problems.push(file.reason)
-    }
+    const problems = await distrustOfSecrets(dataDir, environmentFile === undefined ? [] : [environmentFile])
     return problems.length > 0 ? fault(problems.join('; ')) : ok(`${dataDir}, and its secrets are for this user alone`)
   })
 

@@ -1,7 +1,9 @@
 import { findLastBackup } from '../backup/installation.ts'
 import type { Config } from '../config.ts'
+import { findSecretKeys } from '../data-folder/secrets.ts'
 import { readClock } from '../database/clock.ts'
 import type { Database } from '../database/database.ts'
+import { checkSecretKeys } from '../jobs/check-secret-keys.ts'
 import { type RunSummary, summariseRuns } from '../jobs/schedules/runs.ts'
 import { findProcesses, type ServiceProcess } from '../processes/signs-of-life.ts'
 import { findLackingLogins } from '../projects/restore-logins.ts'
@@ -71,17 +73,22 @@ export async function readStatus(control: Database, config: Config, version: str
       lastAt: toTime((await findLastBackup(control.prisma, { until: now }))?.beganAt),
     },
   }
-  return { ...status, problems: [...(await readFaults(control)), ...problemsOf(status)] }
+  return { ...status, problems: [...(await readFaults(control, config)), ...problemsOf(status)] }
 }
 
 /** What keeps the installation, or projects of it, from being used. */
-async function readFaults({ prisma }: Database): Promise<readonly string[]> {
+async function readFaults(control: Database, config: Config): Promise<readonly string[]> {
+  const { prisma } = control
   const { recoveredFrom } = await prisma.installation.findFirstOrThrow()
   // What it lacks is still to be made.
   if (recoveredFrom !== null)
     return [`a recovery has not ended: run "wharf recover" again, with --backup ${recoveredFrom}`]
   const slugs = (await findLackingLogins(prisma)).map(({ slug }) => slug)
-  return slugs.length === 0 ? [] : [`projects cannot be used: ${slugs.join(', ')}; wharf doctor says what they lack`]
+  const { fault: ofKeys } = await checkSecretKeys(control, await findSecretKeys(config))
+  return [
+    ...(ofKeys === undefined ? [] : [`${ofKeys} (CONFIG_INVALID)`]),
+    ...(slugs.length === 0 ? [] : [`projects cannot be used: ${slugs.join(', ')}; wharf doctor says what they lack`]),
+  ]
 }
 
 async function readDatabase({ prisma }: Database): Promise<Status['database']> {

@@ -158,7 +158,9 @@ async function holdsAnother({ prisma }: Database, artifacts: ArtifactStore, key:
 
 async function recordWhole({ prisma }: Database, logger: Logger, key: string): Promise<void> {
   const [before] = await prisma.$queryRaw<{ wasDamaged: boolean }[]>`
-    WITH before AS (SELECT id, damaged_at FROM control.artifact WHERE key = ${key} FOR UPDATE)
+    WITH before AS (SELECT id, job_id, damaged_at, proven_at FROM control.artifact WHERE key = ${key} FOR UPDATE),
+         proven AS (UPDATE control.schedule_run SET proven_at = before.proven_at FROM before
+                     WHERE schedule_run.job_id = before.job_id AND damaged_at IS NOT NULL)
     UPDATE control.artifact SET checked_at = now(), check_began_at = NULL, damaged_at = NULL
       FROM before WHERE artifact.id = before.id
     RETURNING before.damaged_at IS NOT NULL AS "wasDamaged"`

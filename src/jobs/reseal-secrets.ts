@@ -12,8 +12,11 @@ import {
   webhookSubject,
 } from '../projects/sealed-subjects.ts'
 
-const PAGE_ROWS = 200
-const FIRST_ID = '00000000-0000-0000-0000-000000000000'
+/** How many values are read at a time. */
+export const PAGE_ROWS = 200
+
+/** Less than the id of any of their owners. */
+export const FIRST_ID = '00000000-0000-0000-0000-000000000000'
 
 /** A column of sealed values. */
 interface SealedColumn {
@@ -23,7 +26,7 @@ interface SealedColumn {
   readonly subjectOf: (id: string) => string
 }
 
-const COLUMNS: readonly SealedColumn[] = [
+export const SEALED_COLUMNS: readonly SealedColumn[] = [
   { table: 'project', key: 'id', column: 'sealed_password', subjectOf: projectSubject },
   { table: 'attachment', key: 'project_id', column: 'sealed_address', subjectOf: attachmentSubject },
   { table: 'attached_server', key: 'id', column: 'sealed_address', subjectOf: attachedServerSubject },
@@ -47,7 +50,7 @@ export async function resealSecrets(
 ): Promise<void> {
   let resealed = 0
   try {
-    for (const column of COLUMNS) resealed += await resealColumn(control, seal, column)
+    for (const column of SEALED_COLUMNS) resealed += await resealColumn(control, seal, column)
   } catch (error) {
     throw error instanceof WrongKey ? wrongKey(seal, keySource, error) : error
   }
@@ -79,36 +82,6 @@ async function resealColumn(
     const last = rows.at(-1)
     if (!last || rows.length < PAGE_ROWS) return replaced
     after = last.id
-  }
-}
-
-/** How many secrets are stored, and how many of them do not open. Nothing is changed. */
-export async function countBroken(
-  { prisma }: Pick<Database, 'prisma'>,
-  seal: Seal,
-): Promise<{ readonly read: number; readonly broken: number }> {
-  const counts = { read: 0, broken: 0 }
-  for (const { table, key, column, subjectOf } of COLUMNS) {
-    const [id, value] = [Prisma.raw(key), Prisma.raw(column)]
-    for (let after: string | undefined = FIRST_ID; after !== undefined; ) {
-      const rows: { id: string; sealed: Uint8Array }[] = await prisma.$queryRaw`
-        SELECT ${id} AS id, ${value} AS sealed FROM ${Prisma.raw(`control.${table}`)}
-         WHERE ${id} > ${after}::uuid AND ${value} IS NOT NULL ORDER BY ${id} LIMIT ${PAGE_ROWS}`
-      counts.read += rows.length
-      counts.broken += rows.filter(({ id: owner, sealed }) => !opens(seal, sealed, subjectOf(owner))).length
-      after = rows.length < PAGE_ROWS ? undefined : rows.at(-1)?.id
-    }
-  }
-  return counts
-}
-
-function opens(seal: Seal, sealed: Uint8Array, subject: string): boolean {
-  try {
-    seal.unsealEarlier(sealed, subject)
-    return true
-  } catch (error) {
-    if (error instanceof SealBroken) return false
-    throw error
   }
 }
 

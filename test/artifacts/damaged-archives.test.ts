@@ -4,8 +4,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ArtifactStore } from '../../src/artifacts/artifact-store.ts'
 import { notFound } from '../../src/errors.ts'
 import { checkArchives } from '../../src/jobs/check-archives.ts'
+import { noteOverdue } from '../../src/jobs/schedules/alarms.ts'
 import { askExport, jobOf, untilStatus } from '../support/jobs/jobs.ts'
-import { makeSchedule, runWhenDue } from '../support/jobs/schedules.ts'
+import { makeSchedule, runWhenDue, showSchedule } from '../support/jobs/schedules.ts'
 import { S3_BUCKET, startS3Server, stubS3Settings } from '../support/servers/s3-server.ts'
 import { createProject } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
@@ -227,6 +228,54 @@ describe.each(stores)('an archive in %s', (name, environment) => {
     const counts = await Promise.all([check(), check()])
     expect(counts[0] + counts[1]).toBe(3)
   })
+
+  testOnce(
+    'a proven archive that is damaged proves nothing any more, wherever that is said, until it is whole again',
+    async () => {
+      const schedule = await makeSchedule(wharf.root, 'shop', { verify: true, alarms: { maxAgeHours: 24 } })
+      const { lastRun } = await runWhenDue(wharf, schedule)
+      // It was due by a clock that is ahead.
+    await wharf.database.query('UPDATE control.schedule_run SET due_at = now()')
+    const proven = { provenAt: expect.any(String), archiveDamagedAt: null }
+      const none = { provenAt: null, archiveDamagedAt: expect.any(String) }
+      const said = async () => {
+        const { runs, lastProven } = await showSchedule(wharf.root, schedule)
+        const list = JSON.parse((await wharf.root.get('/schedules')).text).items
+        const overview = JSON.parse((await wharf.root.get('/overview')).text).items.find(
+          ({ slug }: { slug: string }) => slug === 'shop',
+        )
+        const metrics = (await wharf.root.get('/metrics')).text
+        await wharf.database.query("UPDATE control.schedule SET created_at = now() - interval '2 days'")
+        await noteOverdue(wharf.container.control)
+        return {
+          ...{ run: runs[0], lastProven, listed: list[0].lastProven, ofProject: overview.lastProven },
+          night: overview.nights.find(({ outcome }: { outcome: string }) => outcome !== 'none').outcome,
+          metric: new RegExp(
+            `^wharf_schedule_last_proven_timestamp_seconds\\{schedule="${schedule.id}"\\} (.+)$`,
+            'm',
+          ).exec(metrics)?.[1],
+          isOverdue: (await showSchedule(wharf.root, schedule)).overdueSince !== null,
+        }
+      }
+      expect(await said()).toMatchObject({
+        ...{ run: proven, lastProven: proven, listed: proven, ofProject: { jobId: lastRun?.jobId }, night: 'proven' },
+        ...{ metric: expect.stringMatching(/^[1-9]/), isOverdue: false },
+      })
+      const key = await keyOf(lastRun?.jobId ?? '')
+      const bytes = await readStored(key)
+      await put(key, flip(bytes, 9))
+      expect((await wharf.root.get(`/jobs/${lastRun?.jobId}/file`)).status).toBe(410)
+      expect(await said()).toEqual({
+        ...{ run: expect.objectContaining(none), lastProven: null, listed: null, ofProject: null, night: 'made' },
+        ...{ metric: '0', isOverdue: true },
+      })
+      await put(key, bytes)
+      await age(key)
+      while ((await check()) > 0);
+      expect(await said()).toMatchObject({ run: proven, lastProven: proven, night: 'proven', isOverdue: false })
+      await wharf.root.delete(`/schedules/${schedule.id}`)
+    },
+  )
 
   testOnce('a schedule does not let its last good archive go for damaged ones that are newer', async () => {
     const schedule = await makeSchedule(wharf.root, 'shop', { keep: { last: 1 } })

@@ -1,5 +1,6 @@
 import { createCipheriv, hkdfSync, randomBytes } from 'node:crypto'
-import { readFile, rename, rm } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { chmod, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createSeal, SealBroken } from '../../src/lib/seal.ts'
@@ -124,10 +125,14 @@ test.each(['start', 'api', 'worker', 'project:list'])(
     )
     const says = `is not the key with which the secrets of this database were encrypted: that of a project was encrypted with the key ${createSeal(FIRST).keyId}`
     expect(configured).toMatchObject({ code: 2, stderr: expect.stringContaining(`WHARF_SECRET_KEY ${says}`) })
+    const file = join(cwd, 'data', 'secret-key')
     expect(made).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining(`${join(cwd, 'data', 'secret-key')} ${says}`),
+      stderr: expect.stringMatching(/there is no secret key, and \d+ stored secrets: /),
     })
+    expect(made?.stderr).toContain(`or put the file ${file} back`)
+    // Another key would open nothing, and hide that the right one is missing.
+    expect(existsSync(file)).toBe(false)
   },
 )
 
@@ -173,15 +178,17 @@ test('a wrong key is found by values of the form before, too', async () => {
   await startWith(FIRST)
 })
 
-test('the key of the data folder is changed by giving its file another name', async () => {
+test('the key of the data folder is changed by giving its file another name, and the start warns where others may read it', async () => {
   const own = await startWharf()
   try {
     await own.root.post('/projects', { json: { slug: 'shop' } })
     const keyFile = join(own.dataDir, 'secret-key')
+    await chmod(keyFile, 0o644)
     const first = await readFile(keyFile, 'utf8')
     await rename(keyFile, `${keyFile}-previous`)
     const second = await startWharf({ beside: own })
     expect((await second.root.get('/content/shop/live')).status).toBe(200)
+    expect(second.log()).toContain(`${keyFile}-previous is open to others: run chmod go-rwx on it`)
     await second.close()
     await rm(`${keyFile}-previous`)
     const third = await startWharf({ beside: own })

@@ -44,6 +44,20 @@ async function backUp(): Promise<string> {
   return JSON.parse(stdout).backup
 }
 
+test('with another secret key, no backup is written, and one sentence says what to do', async () => {
+  const before = await backups()
+  const { code, stderr } = await runCommand(['backup'], {
+    variables: { ...variables(), WHARF_SECRET_KEY: 'another-secret-key-with-more-than-32-characters' },
+  })
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: expect.stringMatching(
+      /^error: the configuration is not usable \(CONFIG_INVALID\)\n {2}WHARF_SECRET_KEY does not open 1 of 1 stored secret: .+\n$/,
+    ),
+  })
+  expect(await backups()).toEqual(before)
+})
+
 const backups = async (): Promise<readonly string[]> => {
   const names = await readdir(join(wharf.dataDir, 'artifacts'))
   return names.filter((name) => name.startsWith('backup-')).toSorted()

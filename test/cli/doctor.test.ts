@@ -155,6 +155,17 @@ test('a secret key that was lost is not made anew', async () => {
   expect(await readdir(dataDir)).not.toContain('secret-key')
 })
 
+test('a time for backups that is none, and one that is off', async () => {
+  const WHARF_BACKUP_KEY = 'a key of the operator of the tests'
+  const variables = { WHARF_BACKUP_KEY, WHARF_BACKUP_CRON: 'never' }
+  await expectFault('backup of Wharf itself', 'WHARF_BACKUP_CRON: "never" is no cron expression', variables)
+  const { checks } = await examine({ WHARF_BACKUP_KEY, WHARF_BACKUP_CRON: 'off' })
+  expect(checks).toContainEqual({
+    ...{ name: 'backup of Wharf itself', status: 'warning' },
+    detail: 'there is none yet: WHARF_BACKUP_CRON is off, so run "wharf backup"',
+  })
+})
+
 test('a recovery that has not ended', async () => {
   await until(
     `UPDATE control.installation SET recovered_from = 'backup-of-yesterday'`,
@@ -245,9 +256,10 @@ test('a disk with less room than imports leave', async () => {
 
 test('a secret that others may read, and a folder that others may write', async () => {
   const dataDir = await temporaryFolder()
-  await writeFile(join(dataDir, 'root-token'), 'a token', { mode: 0o644 })
+  const files = ['root-token', 'secret-key'].map((name) => join(dataDir, name))
+  for (const file of files) await writeFile(file, 'a secret', { mode: 0o644 })
   const { checks } = await examine({ WHARF_DATA_DIR: dataDir })
-  expect(checks[1]?.detail).toBe(`${join(dataDir, 'root-token')} is open to others: run chmod go-rwx on it`)
+  expect(checks[1]?.detail).toBe(files.map((file) => `${file} is open to others: run chmod go-rwx on it`).join('; '))
   await chmod(dataDir, 0o777)
   const { checks: again } = await examine({ WHARF_DATA_DIR: dataDir })
   expect(again[1]?.detail).toBe(`${dataDir} can be written by others: run chmod go-w on it`)

@@ -27,7 +27,7 @@ test('a schedule is created, and said when it runs', async () => {
   const when = ['--cron', '30 2 * * *', '--timezone', 'Europe/Berlin']
   const { code, stdout } = await administer(['schedule:create', '--name', 'nightly', ...when, ...keep])
   expect(code).toBe(0)
-  expect(stdout).toMatch(/^created schedule [0-9a-f-]{36}\n {2}name {7}nightly\n {2}what {7}export of shop\n/)
+  expect(stdout).toMatch(/^created schedule [0-9a-f-]{36}\n {2}name +nightly\n {2}what +export of shop\n/)
   expect(stdout).toMatch(/keeps +the last 7, and those of the last 30 days\n {2}verifies +every archive\n/)
   expect(stdout).toMatch(/next runs +\S+T0[01]:30:00.000Z, \S+, \S+\n$/)
 })
@@ -52,6 +52,19 @@ test('a transfer can be scheduled, and its token is shown nowhere', async () => 
   expect(created.stdout + created.stderr).not.toContain('hidden')
   expect(await administer(['schedule:create', ...when, '--jobs', '0'])).toMatchObject({ code: 2 })
   expect(await administer(['schedule:create', ...when, '--to', 'copy'])).toMatchObject({ code: 2 })
+})
+
+test('a schedule says whether system data is in its archives, also to programs', async () => {
+  const show = async (id: string) => ({
+    text: (await administer(['schedule:show', id])).stdout,
+    json: JSON.parse((await administer(['schedule:show', id, '--json'])).stdout),
+  })
+  const whole = await show(await create('--name', 'whole', '--cron', '@daily', '--include-system'))
+  expect(whole.text).toMatch(/^ {2}system data {2}included$/m)
+  expect(whole.json.request.projects).toEqual([{ slug: 'shop', system: true }])
+  const part = await show(await create('--name', 'part', '--cron', '@daily', '--stage', 'live'))
+  expect(part.text).toMatch(/^ {2}system data {2}not included$/m)
+  expect(part.json.request.projects).toEqual([{ slug: 'shop', system: false, stages: ['live'] }])
 })
 
 test('the jobs of a schedule read in as many sessions as it says', async () => {

@@ -35,13 +35,19 @@ test('everything that is wrong is said at once, by name and without its value', 
     WHARF_ROOT_TOKEN: secret,
     WHARF_LOG_LEVEL: 'loud',
     WHARF_PROJECT: 'Shop!',
+    WHARF_HOST: 'http://0.0.0.0:4000',
   })
   const said = faults.map(({ detail }) => detail)
-  expect(said).toHaveLength(5)
-  for (const name of ['DATABASE_URL', 'WHARF_PORT', 'WHARF_ROOT_TOKEN', 'WHARF_LOG_LEVEL', 'WHARF_PROJECT']) {
+  expect(said).toHaveLength(6)
+  const names = ['DATABASE_URL', 'WHARF_PORT', 'WHARF_ROOT_TOKEN', 'WHARF_LOG_LEVEL', 'WHARF_PROJECT', 'WHARF_HOST']
+  for (const name of names) {
     expect(said.some((detail) => detail.startsWith(`${name} `))).toBe(true)
   }
   expect(said.join()).not.toMatch(/too-short|pass@host/)
+})
+
+test.each(['0.0.0.0', '::', '::1', 'localhost', 'wharf_1.internal.example'])('a service may listen on %s', (host) => {
+  expect(loadConfig({ WHARF_HOST: host }).host).toBe(host)
 })
 
 test('where clients reach the bucket is an origin, with nothing behind it', () => {

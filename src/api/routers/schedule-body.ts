@@ -77,6 +77,7 @@ type RunBody = ReadonlyDeep<z.input<typeof runSchema>>
 
 const toRunBody = (run: ScheduleRun | undefined): RunBody | null => (run ? toShownRun(run) : null)
 
-function toShownRun({ scheduleId: _, dueAt, finishedAt, provenAt, ...same }: ScheduleRun): RunBody {
-  return { ...same, dueAt: dueAt.toISOString(), finishedAt: timeOrNull(finishedAt), provenAt: timeOrNull(provenAt) }
+function toShownRun({ scheduleId: _, dueAt, finishedAt, provenAt, archiveDamagedAt, ...same }: ScheduleRun): RunBody {
+  const times = { finishedAt: timeOrNull(finishedAt), provenAt: timeOrNull(provenAt) }
+  return { ...same, ...times, dueAt: dueAt.toISOString(), archiveDamagedAt: timeOrNull(archiveDamagedAt) }
 }

@@ -4,6 +4,7 @@ import { type BackupServices, beginBackup, writeBackup } from '../../backup/writ
 import type { Config } from '../../config.ts'
 import { findSecretKeys } from '../../data-folder/secrets.ts'
 import { AppError } from '../../errors.ts'
+import { assertOpensSecrets } from '../../jobs/check-secret-keys.ts'
 import { createSeal } from '../../lib/seal.ts'
 import { formatBytes, formatCounted } from '../../lib/units.ts'
 import type { CommandContext } from '../environment.ts'
@@ -30,7 +31,7 @@ export async function runBackup({ environment }: CommandContext, options: Result
 const unusable = (detail: string): AppError =>
   new AppError('CONFIG_INVALID', 'the configuration is not usable', { faults: [{ detail }] })
 
-/** Lends what a backup is made from. @throws {AppError} as `withControl` and `assertWhole`; CONFIG_INVALID without keys. */
+/** Lends what a backup is made from. @throws {AppError} as `withControl` and `assertWhole`; CONFIG_INVALID without a key, or with another one. */
 const withInstallation = <T>(
   config: Config,
   version: string,
@@ -39,7 +40,10 @@ const withInstallation = <T>(
   withControl(config, 'wharf backup', async (control) => {
     await assertWhole(control.prisma)
     const keys = await findSecretKeys(config)
-    if (!keys) throw unusable('WHARF_SECRET_KEY must be set, or the file secret-key be in the data folder')
+    // Before a backup is recorded.
+    await assertOpensSecrets(control, keys)
+    if (keys.current === undefined)
+      throw unusable('WHARF_SECRET_KEY must be set, or the file secret-key be in the data folder')
     const artifacts = await createArtifactStore(config.artifacts)
     try {
       return await use({ control, artifacts, version, seal: createSeal(keys.current, keys.previous) })

@@ -1,6 +1,6 @@
 /*
  * Made from /openapi.json by openapi-typescript: npx vitest run test/client/generated.test.ts -u
- * SHA-256: a9b94ae6c374821c057531adbbb86af9576797422f0f6b1813292140055e7f10
+ * SHA-256: 838ef1040a8055b9c8c8df1baa003df367ca316a46ec56e9b08fbb58e35edde0
  */
 export interface paths {
     readonly "/overview": {
@@ -1792,8 +1792,10 @@ export interface components {
                 }[];
             } | null;
             readonly finishedAt: string | null;
-            /** @description When its archive was restored and found to be identical; null where that was not done. */
+            /** @description When its archive was restored and found to be identical; null where that was not done, or the archive is damaged. */
             readonly provenAt: string | null;
+            /** @description When its archive was found to be no longer what was written; null where nobody knows that it is. */
+            readonly archiveDamagedAt: string | null;
             /** @description How many rights, publications and other things its archive lacks, since no archive can hold them, or since `grants` was not asked for; the result of its job names them. null where there is no result, or none any more. */
             readonly notExported: number | null;
             /** @description Whether its archive lacks rows, which `allowIncomplete` of the request accepted. It is never proven then. null where there is no result, or one that does not say so. */

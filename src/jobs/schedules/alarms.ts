@@ -1,5 +1,6 @@
 import type { Database, Transaction } from '../../database/database.ts'
 import { note } from '../../notifications/outbox.ts'
+import { PROVEN_AT } from './runs.ts'
 
 /** How much later than it was due a run may begin before that is told, in milliseconds. */
 const LATE_MS = 5 * 60_000
@@ -36,7 +37,7 @@ export async function noteShrunk(tx: Transaction, scheduleId: string): Promise<v
 
 /**
  * Tells of schedules whose last archive is older than they allow: the last that was proven, where archives are to be. Each
- * is told once, and again only after it has had a newer one.
+ * is told once, and again only after it has had a newer one. Archives that are damaged do not count.
  */
 export const noteOverdue = ({ prisma }: Database): Promise<void> =>
   prisma.$transaction(async (tx) => {
@@ -47,9 +48,13 @@ export const noteOverdue = ({ prisma }: Database): Promise<void> =>
                      enabled AND max_age_hours IS NOT NULL
                        AND coalesce(last_at, created_at) < now() - make_interval(hours => max_age_hours) AS is_overdue
                 FROM control.schedule CROSS JOIN LATERAL (
-                  SELECT max(at) AS last_at
-                    FROM control.schedule_run CROSS JOIN LATERAL (SELECT CASE WHEN verify THEN proven_at ELSE finished_at END) AS made (at)
-                   WHERE schedule_id = schedule.id AND outcome = 'succeeded' AND at <= now()) AS runs
+                  SELECT max(at) AS last_at FROM (
+                    SELECT at FROM control.schedule_run AS run
+                           CROSS JOIN LATERAL (SELECT CASE WHEN verify THEN ${PROVEN_AT} ELSE finished_at END) AS made (at)
+                     WHERE schedule_id = schedule.id AND outcome = 'succeeded' AND at <= now()
+                       AND NOT EXISTS (SELECT FROM control.artifact
+                                        WHERE artifact.job_id = run.job_id AND kind = 'output' AND damaged_at IS NOT NULL)
+                     ORDER BY due_at DESC LIMIT 1) AS newest) AS runs
                WHERE max_age_hours IS NOT NULL OR overdue_since IS NOT NULL) AS aged
        WHERE aged_id = id AND (overdue_since IS NOT NULL) IS DISTINCT FROM is_overdue
       RETURNING id, last_at AS "lastAt", max_age_hours AS "maxAgeHours", overdue_since AS since`

@@ -7,6 +7,7 @@ import type { Project } from '../../projects/projects.ts'
 import { mayExport } from '../matching-projects.ts'
 import { jobsVisibleTo } from '../read-jobs.ts'
 import { NIGHTS, type Night, type NightRun, toNights } from './nights.ts'
+import { PROVEN_AT } from './runs.ts'
 import type { Schedule } from './schedule.ts'
 import { listSchedules } from './schedules.ts'
 
@@ -132,7 +133,7 @@ async function readRuns(
     WITH seen AS (SELECT id AS seen_id FROM control.job WHERE schedule_id IS NOT NULL AND ${await jobsVisibleTo(control, caller)})
     SELECT run.schedule_id AS "scheduleId", run.due_at AS "dueAt", seen_id AS "jobId",
            coalesce(run.outcome, job.status, 'removed') AS status,
-           run.proven_at IS NOT NULL OR artifact.proven_at IS NOT NULL AS "isProven",
+           ${PROVEN_AT} IS NOT NULL AS "isProven",
            coalesce(artifact.state = 'ready' AND artifact.damaged_at IS NULL, FALSE) AS "hasArchive",
            CASE WHEN cardinality(job.project_ids) > 0
                 THEN ARRAY(SELECT id FROM unnest(job.project_ids) AS id WHERE id = ANY (${[...projectIds]}::uuid[]))

@@ -10,6 +10,14 @@ export interface RunSummary {
   readonly lastProven: ScheduleRun | undefined
 }
 
+/**
+ * When the archive of a run was proven, as SQL: of `run`, a row of control.schedule_run. Null where it was found to be damaged
+ * since: what nobody can get back proves nothing.
+ */
+export const PROVEN_AT = Prisma.sql`
+  (SELECT CASE WHEN count(artifact.damaged_at) = 0 THEN coalesce(run.proven_at, max(artifact.proven_at)) END
+     FROM control.artifact WHERE artifact.job_id = run.job_id AND artifact.kind = 'output')`
+
 /** The runs of schedules as they are by now: what has not been settled yet is read from the job itself. */
 const RUNS = Prisma.sql`
   SELECT run.schedule_id AS "scheduleId", run.due_at AS "dueAt", run.by_hand AS "byHand", run.job_id AS "jobId",
@@ -18,8 +26,9 @@ const RUNS = Prisma.sql`
               THEN jsonb_build_object('code', job.error->'code', 'detail', job.error->'detail',
                                       'errors', jsonb_path_query_array(job.error, '$.faults[0 to 19]')) END AS error,
          coalesce(run.finished_at, job.finished_at) AS "finishedAt",
-         coalesce(run.proven_at, (SELECT max(artifact.proven_at) FROM control.artifact WHERE artifact.job_id = job.id))
-           AS "provenAt",
+         ${PROVEN_AT} AS "provenAt",
+         (SELECT max(artifact.damaged_at) FROM control.artifact WHERE artifact.job_id = run.job_id AND artifact.kind = 'output')
+           AS "archiveDamagedAt",
          CASE jsonb_typeof(job.result->'notExported')
               WHEN 'array' THEN jsonb_array_length(job.result->'notExported') END AS "notExported",
          CASE jsonb_typeof(job.result->'lacksRows')

@@ -41,6 +41,8 @@ export interface ScheduleRun {
   readonly finishedAt: Date | null
   /** When its archive was restored, and what was restored was the same. */
   readonly provenAt: Date | null
+  /** When its archive was found to be no longer what was written. */
+  readonly archiveDamagedAt: Date | null
   /** How many things no archive can hold, which its job's result names; null where there is no result, or not any more. */
   readonly notExported: number | null
   /** Whether rows are among them; null where there is no result, or one that does not say so. */

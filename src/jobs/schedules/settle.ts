@@ -4,6 +4,7 @@ import type { Database, Queryable, Transaction } from '../../database/database.t
 import type { Logger } from '../../logger.ts'
 import { noteShrunk } from './alarms.ts'
 import { type KeptArchive, selectSuperfluous } from './keep.ts'
+import { PROVEN_AT } from './runs.ts'
 import { toSchedule } from './schedule-record.ts'
 import { lockSchedule } from './schedules.ts'
 
@@ -43,7 +44,7 @@ async function recordOutcomes(tx: Transaction, scheduleId: string): Promise<read
        SET outcome = ended.outcome, finished_at = ended.finished_at, proven_at = ended.proven_at
       FROM (SELECT run.job_id, coalesce(job.status, 'removed') AS outcome,
                    coalesce(job.finished_at, now()) AS finished_at,
-                   (SELECT max(artifact.proven_at) FROM control.artifact WHERE artifact.job_id = job.id) AS proven_at
+                   ${PROVEN_AT} AS proven_at
               FROM control.schedule_run AS run LEFT JOIN control.job ON job.id = run.job_id
              WHERE run.schedule_id = ${scheduleId}::uuid AND run.outcome IS NULL
                AND (job.id IS NULL OR job.status IN ('succeeded', 'failed', 'cancelled'))) AS ended
@@ -107,5 +108,5 @@ const forgetRuns = (tx: Transaction, scheduleId: string): Promise<unknown> =>
                       ORDER BY due_at DESC OFFSET ${MAX_RUNS} LIMIT 1)
        AND due_at IS DISTINCT FROM (SELECT max(due_at) FROM control.schedule_run
                                      WHERE schedule_id = ${scheduleId}::uuid AND outcome = 'succeeded')
-       AND due_at IS DISTINCT FROM (SELECT max(due_at) FROM control.schedule_run
-                                     WHERE schedule_id = ${scheduleId}::uuid AND proven_at IS NOT NULL)`
+       AND due_at IS DISTINCT FROM (SELECT max(due_at) FROM control.schedule_run AS run
+                                     WHERE schedule_id = ${scheduleId}::uuid AND ${PROVEN_AT} IS NOT NULL)`
