@@ -11,6 +11,7 @@ import { distrustOfSecrets } from './data-folder/secret-files.ts'
 import { removeServiceAddress, toLocalUrl, writeServiceAddress } from './data-folder/service-address.ts'
 import { takeDataFolder } from './data-folder/take-data-folder.ts'
 import { startEmbeddedPostgres } from './database/embedded/embedded-postgres.ts'
+import { retryLevel } from './database/sqlstate-meanings.ts'
 import { AppError } from './errors.ts'
 import { logStages } from './events/log-stages.ts'
 import { shortenLogs } from './events/shorten-logs.ts'
@@ -235,7 +236,7 @@ function startSweeping(container: Container, lifecycle: Lifecycle): void {
     await shortenLogs(container, { days: container.config.logDays, events: container.config.logEvents })
   }
   const sweeping = repeat(SWEEP_INTERVAL_MS, sweep, (error) =>
-    container.logger.warn({ err: error }, 'sweeping failed; it is tried again later'),
+    container.logger[retryLevel(error)]({ err: error }, 'sweeping failed; it is tried again later'),
   )
   lifecycle.onClose('sweep', sweeping.stop)
 }

@@ -1,4 +1,5 @@
 import type { Queryable } from '../database/database.ts'
+import { retryLevel } from '../database/sqlstate-meanings.ts'
 import { AppError, isAppError } from '../errors.ts'
 import { nextRun } from '../jobs/schedules/cron.ts'
 import { type Repeating, repeat } from '../lib/repeat.ts'
@@ -36,7 +37,7 @@ export function startBackups(
     if (written) logger.info({ backup: written.key, bytes: written.bytes }, 'Wharf itself was backed up')
   }
   return repeat(jobTimings.scheduleMs, look, (error) =>
-    logger.error({ err: error }, 'the backup of Wharf itself failed; it is tried again'),
+    logger[retryLevel(error, 'error')]({ err: error }, 'the backup of Wharf itself failed; it is tried again'),
   )
 }
 

@@ -6,6 +6,7 @@ import type { IdleConnections } from './idle-connections.ts'
 import { restoringPassword } from './restoring-password.ts'
 import { type Connecting, RetryingPool } from './retrying-pool.ts'
 import { SessionClient } from './session-client.ts'
+import { retryLevel } from './sqlstate-meanings.ts'
 
 /** How long a query waits for a connection before it fails, in milliseconds. */
 const CONNECTION_TIMEOUT_MS = 10_000
@@ -44,7 +45,7 @@ export function createPool(
   idle?.add(pool, target)
   pool.on('error', (error) => {
     // A pool ends without waiting for its connections, which the server may end first where it is being stopped, too.
-    const level = pool.ending ? 'debug' : 'warn'
+    const level = pool.ending ? 'debug' : retryLevel(error)
     logger[level]({ err: error, session }, 'an idle database connection broke')
   })
   return pool

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { AppError, type ErrorCode } from '../errors.ts'
+import { AppError, type ErrorCode, isAppError } from '../errors.ts'
 import { isConnectionLost } from './connection-lost.ts'
 import { sqlState } from './sqlstate.ts'
 
@@ -165,3 +165,10 @@ export function refusedPart(error: unknown): 'constraint' | 'statement' | 'expre
   if (kind === '23') return 'constraint'
   return ['0A', '2B', '2F', '3F', '42', '54', '55'].includes(kind) ? 'statement' : 'expression'
 }
+
+/**
+ * How a failure is logged of what is tried again and again: where the database cannot be reached, that is said once, and not
+ * by each of those that need it.
+ */
+export const retryLevel = (error: unknown, level: 'warn' | 'error' = 'warn'): 'debug' | 'warn' | 'error' =>
+  isAppError(databaseFailure(error) ?? error, 'DATABASE_UNAVAILABLE') ? 'debug' : level

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ArtifactStore } from '../artifacts/artifact-store.ts'
 import type { Database } from '../database/database.ts'
+import { retryLevel } from '../database/sqlstate-meanings.ts'
 import { isAppError } from '../errors.ts'
 import { type Repeating, repeat } from '../lib/repeat.ts'
 import type { Logger } from '../logger.ts'
@@ -182,6 +183,7 @@ export function startChecking(services: CheckServices, everyDays: number): Repea
     async (signal) => {
       await checkArchives(services, { everyDays, signal })
     },
-    (error) => services.logger.warn({ err: error }, 'archives could not be checked; it is tried again later'),
+    (error) =>
+      services.logger[retryLevel(error)]({ err: error }, 'archives could not be checked; it is tried again later'),
   )
 }

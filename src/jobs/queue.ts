@@ -3,9 +3,9 @@ import { QUEUE_STATES, type QueueState } from '../contract/queue.ts'
 import { AppError } from '../errors.ts'
 import { within } from '../lib/within.ts'
 import type { Logger } from '../logger.ts'
+import { createOutageLog } from '../outage-log.ts'
 import { type JobKind, queueName } from './job.ts'
 import type { BackendQueue, QueueBackend } from './queue-backend.ts'
-import { createQueueFailures } from './queue-failures.ts'
 
 /** How long a client that found no queue should wait, in seconds. */
 const RETRY_AFTER_SECONDS = 5
@@ -48,14 +48,21 @@ export interface JobQueue {
   close(): Promise<void>
 }
 
+const OUTAGE = {
+  begins: 'the queue has trouble: jobs wait until it answers again',
+  goesOn: 'the queue still has trouble',
+  ends: 'the queue answers again',
+}
+
 /**
  * Opens the queue's sending side. It fails fast: what it cannot deliver, the sweep puts there again.
  *
  * @param lookMs how often it is looked, while the queue has trouble, whether that is over.
  */
 export function openJobQueue(backend: QueueBackend, { logger, lookMs }: JobQueueOptions): JobQueue {
-  const failures = createQueueFailures({
+  const failures = createOutageLog({
     logger,
+    words: OUTAGE,
     isOver: () => inTime(of('export').getWaitingCount()),
     everyMs: lookMs,
   })

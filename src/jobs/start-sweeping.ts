@@ -1,4 +1,5 @@
 import { readClock } from '../database/clock.ts'
+import { retryLevel } from '../database/sqlstate-meanings.ts'
 import { type Repeating, repeat } from '../lib/repeat.ts'
 import { isUnderWay } from './job-artifacts.ts'
 import { type SweepServices, sweepJobs } from './sweep.ts'
@@ -27,6 +28,6 @@ export function startSweeping(services: SweepServices & { readonly jobTimings: J
     await sweepStore()
   }
   return repeat(jobTimings.sweepMs, sweep, (error) =>
-    logger.warn({ err: error }, 'sweeping jobs failed; it is tried again later'),
+    logger[retryLevel(error)]({ err: error }, 'sweeping jobs failed; it is tried again later'),
   )
 }

@@ -5,6 +5,7 @@ import { withClient } from '../database/clients.ts'
 import type { Database } from '../database/database.ts'
 import { freeNotificationQueue } from '../database/notification-queue.ts'
 import type { Room } from '../database/room.ts'
+import { retryLevel } from '../database/sqlstate-meanings.ts'
 import type { Seal } from '../lib/seal.ts'
 import type { Logger } from '../logger.ts'
 import { removeNotifications } from '../notifications/deliveries.ts'
@@ -68,7 +69,7 @@ export async function sweepJobs(services: SweepServices, options: SweepOptions):
       try {
         await sweep()
       } catch (error) {
-        logger.warn({ err: error, part }, 'sweeping failed; it is tried again later')
+        logger[retryLevel(error)]({ err: error, part }, 'sweeping failed; it is tried again later')
       }
     }
   })

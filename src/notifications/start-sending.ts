@@ -1,6 +1,6 @@
 import type { AllowedHosts } from '../allowed-hosts.ts'
 import type { Database } from '../database/database.ts'
-import { databaseFailure } from '../database/sqlstate-meanings.ts'
+import { retryLevel } from '../database/sqlstate-meanings.ts'
 import { type Repeating, repeat } from '../lib/repeat.ts'
 import type { Seal } from '../lib/seal.ts'
 import { within } from '../lib/within.ts'
@@ -49,8 +49,7 @@ export function startSending(services: SendingServices, timings: SendingTimings)
   let stopped = false
 
   const warn = (error: unknown): void => {
-    const level = databaseFailure(error) ? 'debug' : 'warn'
-    logger[level]({ err: error }, 'notifications could not be sent; it is tried again')
+    logger[retryLevel(error)]({ err: error }, 'notifications could not be sent; it is tried again')
   }
   const take = (options: { readonly limit: number; readonly webhookId?: string }): Promise<readonly Attempt[]> =>
     stopped ? Promise.resolve([]) : takeDue(control.prisma, { ...options, leaseMs: timings.notifyLeaseMs })

@@ -3,9 +3,16 @@ import { hostname } from 'node:os'
 import type { Database, Queryable } from '../database/database.ts'
 import { type Repeating, repeat } from '../lib/repeat.ts'
 import type { Logger } from '../logger.ts'
+import { createOutageLog } from '../outage-log.ts'
 
 /** How long a process counts as running without a sign of life, in seconds. */
 const PATIENCE_SECONDS = 60
+
+const OUTAGE = {
+  begins: 'the database cannot be used: what needs it waits, or is refused, until it answers again',
+  goesOn: 'the database still cannot be used',
+  ends: 'the database answers again',
+}
 
 /** A process of the service. */
 export interface ServiceProcess {
@@ -20,7 +27,8 @@ export interface ServiceProcess {
 
 /**
  * Writes again and again that this process runs, so that those who ask how the service does can see it. It says so, too,
- * when it ends; one that is killed is forgotten after a while.
+ * when it ends; one that is killed is forgotten after a while. Where it cannot be written, the database is away, and the log
+ * says that once for all that needs it.
  *
  * @param parts what this process does.
  */
@@ -42,11 +50,16 @@ export function startSignsOfLife(
       ON CONFLICT (id) DO UPDATE SET seen_at = now()`
     await control.prisma.$executeRaw`DELETE FROM control.process WHERE seen_at < now() - interval '1 hour'`
   }
-  const signing = repeat(jobTimings.signMs, sign, (error) =>
-    logger.debug({ err: error }, 'a sign of life could not be written'),
-  )
+  const failures = createOutageLog({
+    logger,
+    words: OUTAGE,
+    isOver: () => control.prisma.$queryRaw`SELECT 1`,
+    everyMs: jobTimings.signMs,
+  })
+  const signing = repeat(jobTimings.signMs, sign, (error) => failures.note(error))
   return {
     async stop() {
+      failures.stop()
       await signing.stop()
       await Promise.allSettled([control.prisma.process.deleteMany({ where: { id } })])
     },

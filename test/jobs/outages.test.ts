@@ -197,4 +197,39 @@ describe.skipIf(programs === undefined)('a PostgreSQL that crashes and comes bac
       await expectImportedOnce(wharf)
     },
   )
+
+  test('is said once when it goes, and once when it is back, however many need it', async () => {
+    const wharf = await startWharf({
+      worker: true,
+      database: await cluster.createDatabase(),
+      environment: { WHARF_BACKUP_KEY: 'a key of the operator of the tests' },
+      jobTimings: { signMs: 200, sweepMs: 100, scheduleMs: 100, notifyMs: 100 },
+    })
+    onTestFinished(wharf.close)
+    const before = wharf.log().length
+    const said = () =>
+      wharf
+        .log()
+        .slice(before)
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line): { level: number; msg: string } => JSON.parse(line))
+    const aboveDebug = () => said().flatMap(({ level, msg }) => (level > 20 ? [msg] : []))
+    const silent = (text: string): number =>
+      said().filter(({ level, msg }) => level === 20 && msg.startsWith(text)).length
+    await cluster.crash()
+    await eventually(async () => silent('sweeping jobs failed')).toBeGreaterThan(3)
+    await eventually(async () => silent('the backup of Wharf itself failed')).toBeGreaterThan(3)
+    await eventually(async () => silent('the database cannot be used')).toBeGreaterThan(3)
+    const queue = 'the queue has trouble: jobs wait until it answers again'
+    const database = 'the database cannot be used: what needs it waits, or is refused, until it answers again'
+    expect(aboveDebug().toSorted()).toEqual([database, queue])
+    await cluster.start()
+    await eventually(async () => aboveDebug().toSorted()).toEqual([
+      'the database answers again',
+      database,
+      'the queue answers again',
+      queue,
+    ])
+  })
 })

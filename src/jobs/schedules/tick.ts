@@ -1,5 +1,5 @@
 import { readClock } from '../../database/clock.ts'
-import { databaseFailure } from '../../database/sqlstate-meanings.ts'
+import { retryLevel } from '../../database/sqlstate-meanings.ts'
 import { type Repeating, repeat } from '../../lib/repeat.ts'
 import type { SubmitServices } from '../submit.ts'
 import type { JobTimings } from '../timings.ts'
@@ -23,7 +23,6 @@ export function startSchedules(services: SubmitServices & { readonly jobTimings:
     await fireDue(services, now)
   }
   return repeat(jobTimings.scheduleMs, tick, (error) => {
-    const level = databaseFailure(error) ? 'debug' : 'warn'
-    logger[level]({ err: error }, 'schedules could not be looked at; it is tried again')
+    logger[retryLevel(error)]({ err: error }, 'schedules could not be looked at; it is tried again')
   })
 }

@@ -9,6 +9,7 @@ export const IMPORT_ORDER: readonly (readonly string[])[] = [
   ['allowed-hosts.ts'],
   ['config.ts'],
   ['logger.ts'],
+  ['outage-log.ts'],
   ['archive', 'artifacts', 'data-folder', 'database'],
   ['copy'],
   ['rows'],

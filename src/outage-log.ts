@@ -1,29 +1,37 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Logger } from '../logger.ts'
+import type { Logger } from './logger.ts'
 
 /** How often it is said that trouble goes on, in milliseconds. */
 const REMINDER_MS = 60_000
 
-/** What is logged of a queue that has trouble. */
-export interface QueueFailures {
-  /** Takes an error of the queue: the first is a warning, those that follow it are for who looks into a fault. */
-  note(error: Error): void
+/** What is logged of a server that cannot be used for a while. */
+export interface OutageLog {
+  /** Takes an error of the server: the first is a warning, those that follow it are for who looks into a fault. */
+  note(error: unknown): void
   stop(): void
 }
 
+/** What is said of an outage. */
+export interface OutageWords {
+  readonly begins: string
+  readonly goesOn: string
+  readonly ends: string
+}
+
 /**
- * Logs trouble with the queue when it begins, each minute, and when it is over: each connection and each worker has an error
+ * Logs trouble with a server when it begins, each minute, and when it is over: each connection and each worker has an error
  * for each time that it tries to connect again, which would be hundreds of lines in a minute.
  *
- * @param isOver resolves where the queue answers.
+ * @param isOver resolves where the server answers.
  * @param everyMs how often that is asked while there is trouble; it is over once no error has come in such a time.
  */
-export function createQueueFailures(options: {
+export function createOutageLog(options: {
   readonly logger: Logger
+  readonly words: OutageWords
   readonly isOver: () => Promise<unknown>
   readonly everyMs: number
-}): QueueFailures {
-  const { logger, isOver, everyMs } = options
+}): OutageLog {
+  const { logger, words, isOver, everyMs } = options
   const stopping = new AbortController()
   const { signal } = stopping
   let begunAtMs: number | undefined
@@ -36,20 +44,20 @@ export function createQueueFailures(options: {
       await delay(everyMs, undefined, { signal })
       if (performance.now() - saidAtMs < REMINDER_MS) continue
       saidAtMs = performance.now()
-      logger.warn({ errors, seconds: secondsSince(startedAtMs) }, 'the queue still has trouble')
+      logger.warn({ errors, seconds: secondsSince(startedAtMs) }, words.goesOn)
     }
     begunAtMs = undefined
-    logger.info({ errors, seconds: secondsSince(startedAtMs) }, 'the queue answers again')
+    logger.info({ errors, seconds: secondsSince(startedAtMs) }, words.ends)
   }
 
   return {
     note(error) {
       errors += 1
-      if (begunAtMs !== undefined) return logger.debug({ err: error }, 'the queue has trouble')
+      if (begunAtMs !== undefined) return logger.debug({ err: error }, words.begins)
       if (signal.aborted) return
       errors = 1
       begunAtMs = performance.now()
-      logger.warn({ err: error }, 'the queue has trouble: jobs wait until it answers again')
+      logger.warn({ err: error }, words.begins)
       // Only the end of it all breaks that off.
       void Promise.allSettled([watch(begunAtMs)])
     },
