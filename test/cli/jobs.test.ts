@@ -117,6 +117,22 @@ test('a schedule reports what its archives cannot hold, and its job names it', a
   })
 })
 
+test('where the server goes away, an export as a job says which job goes on', async () => {
+  const other = await startWharf({ beside: wharf })
+  await withExportsWaiting(async () => {
+    const before = new Set((await wharf.root.get('/jobs')).text.match(/"id":"[^"]+"/g))
+    const exporting = runCommand(['data:export', dsnOf(other, 'shop'), '--async', '--quiet'])
+    const made = async () => (await wharf.root.get('/jobs')).text.match(/"id":"[^"]+"/g)?.find((id) => !before.has(id))
+    await eventually(made).toBeDefined()
+    const id = (await made())?.slice(6, -1)
+    await other.close()
+    const { code, stderr } = await exporting
+    expect(code).toBe(1)
+    expect(stderr).toContain(`; job ${id} goes on without this command: job:watch ${id} follows it (REMOTE_FAILED)`)
+    await wharf.root.post(`/jobs/${id}/cancel`)
+  })
+})
+
 test('a download that broke off goes on where it stopped', async () => {
   const { id } = await untilEnded(wharf.root, jobOf(await askExport(wharf.root, [{ slug: 'shop' }])))
   const whole = await wharf.root.get(`/jobs/${id}/file`)

@@ -52,6 +52,13 @@ test('the token is asked for where the DSN has none, and is in no list', async (
   expect(listed.stdout).not.toContain(ROOT_TOKEN)
 })
 
+test('without a terminal, the token is that of WHARF_TOKEN, or what to do is said', async () => {
+  const args = ['profile:add', 'scripted', `wharf://shop@${host}`]
+  expect(await run(args)).toMatchObject({ code: 2, stderr: expect.stringContaining('set WHARF_TOKEN to it') })
+  expect(await run(args, { variables: { HOME: home, WHARF_TOKEN: ROOT_TOKEN } })).toMatchObject({ code: 0 })
+  expect((await run(['stage:list', '@scripted'])).code).toBe(0)
+})
+
 test('a DSN without a project serves commands that name one themselves', async () => {
   expect((await run(['profile:add', 'server', `wharf://:${ROOT_TOKEN}@${host}`])).code).toBe(0)
   expect((await run(['project:show', 'shop', '--server', '@server'])).stdout).toContain('shop')

@@ -26,6 +26,7 @@ const OF_NONE = ['completion', 'data:verify']
 function variablesOf(command: string): readonly Variable[] {
   if (OF_NONE.includes(command)) return []
   if (!command.includes(':')) return OF_SERVICE
+  if (command === 'profile:add') return ['WHARF_PROFILES', 'WHARF_TOKEN']
   if (command.startsWith('profile:')) return ['WHARF_PROFILES']
   return TAKES_ADDRESS.test(command) ? [...OF_CLIENTS, 'PGPASSWORD'] : OF_CLIENTS
 }

@@ -1,7 +1,7 @@
 import { assertRowsThere } from '../../archive/assert-rows.ts'
 import { formatBytes, formatCount } from '../../lib/units.ts'
 import type { CommandContext } from '../environment.ts'
-import { assertSucceeded, followJob } from '../jobs/follow-job.ts'
+import { assertSucceeded, followJob, namingJob } from '../jobs/follow-job.ts'
 import { lackingOf, submitJob } from '../jobs/job-api.ts'
 import { downloadJob } from '../jobs/run-jobs.ts'
 import { withProject } from '../server.ts'
@@ -34,7 +34,9 @@ export async function runAsyncExport(
     const lacking = lackingOf(job)
     // A server of an earlier version does not refuse it.
     assertRowsThere(lacking.notExported, options)
-    const downloaded = await downloadJob(context, server, job, { output, quiet })
+    const downloaded = await downloadJob(context, server, job, { output, quiet }).catch((error: unknown) => {
+      throw namingJob(error, `the archive is made: job:download ${job.id} gets it`)
+    })
     return { project, jobId: job.id, rows: job.progress?.rows ?? 0, ...downloaded, ...lacking }
   })
   const fields = formatFields([

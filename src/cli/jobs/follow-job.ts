@@ -1,4 +1,4 @@
-import { AppError } from '../../errors.ts'
+import { AppError, isAppError } from '../../errors.ts'
 import type { CommandContext } from '../environment.ts'
 import { createHttpClient, type HttpClient } from '../http.ts'
 import { progressLine, showProgress } from '../terminal/progress.ts'
@@ -27,9 +27,16 @@ export function followJob(
       return latest
     } catch (error) {
       if (context.signal.aborted && cancelOnInterrupt) await cancelAnyway(http, job.id)
-      throw error
+      if (context.signal.aborted) throw error
+      throw namingJob(error, `job ${job.id} goes on without this command: job:watch ${job.id} follows it`)
     }
   })
+}
+
+/** Where the server cannot be asked any more, adds what became of the job: nobody else says its id. */
+export function namingJob(error: unknown, advice: string): unknown {
+  if (!isAppError(error, 'REMOTE_FAILED')) return error
+  return new AppError('REMOTE_FAILED', `${error.message}; ${advice}`, { faults: error.faults, cause: error })
 }
 
 /** By a client of its own: the command's own ends every call once it is interrupted. */

@@ -10,7 +10,7 @@ import { readProfiles, writeProfiles } from './profile-file.ts'
 /**
  * `profile:add`
  *
- * @param address with its token, or without: it is asked for then.
+ * @param address with its token, or without: WHARF_TOKEN is taken then, or it is asked for.
  */
 export async function runProfileAdd(
   context: CommandContext,
@@ -24,7 +24,7 @@ export async function runProfileAdd(
   if (target.kind === 'local') throw wrongUse('a profile is for a server that has a DSN: wharf://…')
   const path = await fileOf(context)
   const profiles = await readProfiles(path)
-  const token = target.token ?? (await askToken(context, target.name))
+  const token = target.token ?? (await findToken(context, target.name))
   const [scheme = '', rest = ''] = target.name.split('://')
   const [host = '', project = ''] = rest.split('@').toReversed()
   await writeProfiles(path, { ...profiles, [name]: `${scheme}://${project}:${encodeURIComponent(token)}@${host}` })
@@ -68,8 +68,9 @@ async function fileOf({ environment }: CommandContext): Promise<string> {
   throw wrongUse('nothing says where profiles are kept: set WHARF_PROFILES to a file, or HOME')
 }
 
-async function askToken(context: CommandContext, name: string): Promise<string> {
-  const token = await askPassword(context, name, 'put the token into the DSN', 'token')
+async function findToken(context: CommandContext, name: string): Promise<string> {
+  const { token: given } = await context.environment.loadConfig()
+  const token = given ?? (await askPassword(context, name, 'set WHARF_TOKEN to it', 'token'))
   if (token === '') throw wrongUse('a profile needs a token')
   return token
 }
