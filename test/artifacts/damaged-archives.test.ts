@@ -235,8 +235,8 @@ describe.each(stores)('an archive in %s', (name, environment) => {
       const schedule = await makeSchedule(wharf.root, 'shop', { verify: true, alarms: { maxAgeHours: 24 } })
       const { lastRun } = await runWhenDue(wharf, schedule)
       // It was due by a clock that is ahead.
-    await wharf.database.query('UPDATE control.schedule_run SET due_at = now()')
-    const proven = { provenAt: expect.any(String), archiveDamagedAt: null }
+      await wharf.database.query('UPDATE control.schedule_run SET due_at = now()')
+      const proven = { provenAt: expect.any(String), archiveDamagedAt: null }
       const none = { provenAt: null, archiveDamagedAt: expect.any(String) }
       const said = async () => {
         const { runs, lastProven } = await showSchedule(wharf.root, schedule)

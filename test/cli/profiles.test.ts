@@ -77,7 +77,7 @@ test('the file is for its owner alone, and is not read where others can', async 
 })
 
 test.each([
-  ['@nobody', 'there are @here, @asked, @server'],
+  ['@nobody', 'there are @here, @asked, @scripted, @server'],
   ['@', 'there is no such profile'],
   ['@constructor', 'there is no such profile'],
   ['@here/No', 'not the slug of a project'],
