@@ -1,14 +1,17 @@
-import { viewOf } from '../lib/growing-buffer.ts'
-
 /** A message's kind is one byte, its length four; the length counts itself, but not the kind. */
-const [KIND_BYTES, HEADER_BYTES] = [1, 5]
+const KIND_BYTES = 1
+export const HEADER_BYTES = 5
 
 const DATA_ROW = 'D'.charCodeAt(0)
 
 /** What becomes of messages, in their order. */
 export interface MessageTaker {
-  /** Takes a row. @param words the same memory as `block`. @param start behind the message's header. @param end behind it. */
-  row(block: Buffer, words: DataView, start: number, end: number): void
+  /**
+   * Takes a row, and as many as it likes of those that follow in the same block.
+   *
+   * @param start where its message begins. @param end where it ends. @returns where the last one ends.
+   */
+  rows(block: Buffer, start: number, end: number): number
   /** Takes any other message, whole. */
   other(message: Buffer): void
 }
@@ -46,14 +49,16 @@ export class MessageReader {
 
   /** Passes on the messages that are whole, and keeps what is left. */
   #pass(block: Buffer, start: number): void {
-    const words = viewOf(block)
     let at = start
     while (at + HEADER_BYTES <= block.length) {
       const end = at + lengthOf(block, at)
       if (end > block.length) break
-      if (block[at] === DATA_ROW) this.#taker.row(block, words, at + HEADER_BYTES, end)
-      else this.#taker.other(block.subarray(at, end))
-      at = end
+      if (block[at] === DATA_ROW) {
+        at = this.#taker.rows(block, at, end)
+      } else {
+        this.#taker.other(block.subarray(at, end))
+        at = end
+      }
     }
     const left = block.length - at
     if (left === 0) return

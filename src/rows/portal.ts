@@ -4,8 +4,9 @@ import { DatabaseSocket } from '../database/database-socket.ts'
 import { GrowingBuffer } from '../lib/growing-buffer.ts'
 import { ReusedMemory } from '../lib/reused-memory.ts'
 import { exportShare } from '../lib/thread-share.ts'
-import { MessageReader } from './message-reader.ts'
-import { RowLines } from './row-lines.ts'
+import { LongRowWriter, wrongRow } from './long-row.ts'
+import { HEADER_BYTES, MessageReader } from './message-reader.ts'
+import { MAX_SHORT_BYTES, rowLinesWriter } from './row-lines.ts'
 import type { ValueForm } from './value-form.ts'
 
 /** A cursor that was declared in the client's transaction. */
@@ -71,7 +72,6 @@ const READY_FOR_QUERY = 'Z'.charCodeAt(0)
 /** A message with a row begins with the number of values, two bytes; a value's length takes four. */
 const [COUNT_BYTES, LENGTH_BYTES] = [2, 4]
 
-const ZERO = '0'.charCodeAt(0)
 const NO_BYTES = Buffer.alloc(0)
 
 /** As `pg` runs queries of all kinds: it calls the methods whose names begin with `handle`. */
@@ -79,7 +79,8 @@ class PortalQuery implements pg.Submittable {
   readonly #portal: Portal
   readonly #memory: ReusedMemory
   readonly #lines = new GrowingBuffer()
-  readonly #rowLines: RowLines
+  readonly #writeRows: ReturnType<typeof rowLinesWriter>
+  readonly #longRows: LongRowWriter
   /** The page that is being written. */
   #range = 0
   #rows = 0
@@ -93,7 +94,8 @@ class PortalQuery implements pg.Submittable {
   constructor(portal: Portal, memory: ReusedMemory) {
     this.#portal = portal
     this.#memory = memory
-    this.#rowLines = new RowLines(portal.forms, this.#lines)
+    this.#writeRows = rowLinesWriter(portal.forms)
+    this.#longRows = new LongRowWriter(portal.forms, this.#lines)
   }
 
   /** @returns the next page; undefined where there is none any more. @throws what PostgreSQL says. */
@@ -119,7 +121,7 @@ class PortalQuery implements pg.Submittable {
     const [listener] = stream.listeners('data') as DataListener[]
     if (!listener) throw new Error('nobody reads what this connection gets')
     const reader = new MessageReader({
-      row: (block, words, start, end) => this.#add(block, words, start, end),
+      rows: (block, start, end) => this.#add(block, start, end),
       other: (message) => {
         // Before `pg` learns of it, and sends the next query.
         if (message[0] === READY_FOR_QUERY) this.#giveBack(read, listener)
@@ -127,7 +129,12 @@ class PortalQuery implements pg.Submittable {
       },
     })
     const read: DataListener = (chunk) => {
-      exportShare.count(() => reader.take(chunk))
+      try {
+        exportShare.count(() => reader.take(chunk))
+      } catch (error) {
+        // Nobody above would catch it.
+        stream.destroy(error instanceof Error ? error : new Error(String(error)))
+      }
       if (!this.#stream) return
       if (this.#waitingBytes >= MAX_WAITING_BYTES) stream.pause()
       else if (exportShare.isUsedUp()) this.#giveWay(stream)
@@ -182,17 +189,35 @@ class PortalQuery implements pg.Submittable {
     this.#wake()
   }
 
-  #add(block: Buffer, words: DataView, start: number, end: number): void {
+  /** As `MessageTaker` has it. */
+  #add(block: Buffer, start: number, end: number): number {
+    if (end - start > MAX_SHORT_BYTES) {
+      this.#addLong(block, start + HEADER_BYTES, end)
+      return end
+    }
+    const added = this.#writeRows(block, start)
+    this.#begin(added.range, added.rows)
+    this.#lines.reserve(added.lines.length)
+    this.#lines.length += added.lines.copy(this.#lines.bytes, this.#lines.length)
+    if (this.#lines.length >= PAGE_BYTES) this.#endPage()
+    return added.end
+  }
+
+  #addLong(block: Buffer, start: number, end: number): void {
     const digitsAt = start + COUNT_BYTES + LENGTH_BYTES
-    const valuesAt = digitsAt + words.getInt32(start + COUNT_BYTES)
-    let range = 0
-    for (let at = digitsAt; at < valuesAt; at += 1) range = 10 * range + (block[at] as number) - ZERO
+    const valuesAt = digitsAt + block.readInt32BE(start + COUNT_BYTES)
+    if (block.readInt16BE(start) !== this.#portal.forms.length + 1 || valuesAt < digitsAt) throw wrongRow()
+    this.#begin(Number(block.toString('latin1', digitsAt, valuesAt)), 1)
+    this.#longRows.add(block, valuesAt, end)
+    if (this.#lines.length >= PAGE_BYTES) this.#endPage()
+  }
+
+  /** Makes ready for rows of a range. */
+  #begin(range: number, rows: number): void {
     if (range !== this.#range) this.#endPage()
     this.#range = range
     if (this.#rows === 0) this.#lines.exchange(this.#memory.take())
-    this.#rowLines.add(block, words, valuesAt, end)
-    this.#rows += 1
-    if (this.#lines.length >= PAGE_BYTES) this.#endPage()
+    this.#rows += rows
   }
 
   #endPage(): void {

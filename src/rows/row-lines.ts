@@ -1,105 +1,40 @@
-import { copyPlain } from '../copy/plain-text.ts'
-import type { GrowingBuffer } from '../lib/growing-buffer.ts'
-import { escapeOf, PREFIX, roomFor, SUFFIX } from './row-text.ts'
-import { SLACK_BYTES, shortRowRoom, writeShortRow } from './short-row.ts'
-import { BOOLEAN, codesOf, isFiniteNumber, NUMBER, type ValueForm } from './value-form.ts'
+import { rowModule } from '../wasm/row-module.ts'
+import { wrongRow } from './long-row.ts'
+import { codesOf, type ValueForm } from './value-form.ts'
 
-const [QUOTE, COMMA, SPACE, LETTER_T] = [0x22, 0x2c, 0x20, 0x74]
-const [NULL, TRUE, FALSE] = [Buffer.from('null'), Buffer.from('true'), Buffer.from('false')]
+/** Rows of one range, as lines of an archive. */
+export interface RowLines {
+  readonly range: number
+  readonly rows: number
+  /** In memory that is used again with the next rows. */
+  readonly lines: Buffer
+  /** The position behind the last of their messages. */
+  readonly end: number
+}
 
-/** How long a value is that PostgreSQL sends no bytes of. */
-const NULL_LENGTH = -1
-
-/** How much longer a byte may become. */
-const MAX_ESCAPE_BYTES = 6
-
-/** For a longer row, room for all that it could take at most would be too much. */
-const MAX_SHORT_BYTES = 16 * 1024
+/** The longest message of a row that is written so: longer ones would need too much room. */
+export const MAX_SHORT_BYTES = 64 * 1024
 
 /**
  * Makes lines of an archive out of PostgreSQL's messages with rows, whose values are text, from bytes to bytes: what is
- * written is what `json_build_array` writes, for about half of its processor time, with what PostgreSQL takes to send them.
+ * written is what `json_build_array` writes, for less than half of its processor time, with what PostgreSQL takes to send them.
+ * The first value of each is the number of its range, and becomes no part of its line.
  *
+ * @param forms of the other columns.
+ * @returns what writes the first of the messages that begin at `start`, which is whole and no longer than `MAX_SHORT_BYTES`, and those
+ *   that follow, as far as they are whole rows of one range. It throws where a message does not hold the values that it says.
  * @see https://www.postgresql.org/docs/current/protocol-message-formats.html, DataRow
  */
-export class RowLines {
-  /** By column. */
-  readonly #forms: Uint8Array
-  readonly #lines: GrowingBuffer
-
-  /** @param forms by column. @param lines gets them. */
-  constructor(forms: readonly ValueForm[], lines: GrowingBuffer) {
-    this.#forms = codesOf(forms)
-    this.#lines = lines
-  }
-
-  /**
-   * Writes one row.
-   *
-   * @param block memory with the values, each behind its length. @param words the same memory.
-   * @param start where they begin. @param end where they end.
-   */
-  add(block: Buffer, words: DataView, start: number, end: number): void {
-    const bytes = end - start
-    if (bytes > MAX_SHORT_BYTES || end + SLACK_BYTES > words.byteLength) {
-      this.#addLong(block, words, start, end)
-      return
-    }
-    const lines = this.#lines
-    lines.reserve(shortRowRoom(bytes, this.#forms.length))
-    lines.length = writeShortRow(this.#forms, words, start, lines.words, lines.length)
-  }
-
-  /** Writes a row of any length, and reads nothing behind it. */
-  #addLong(block: Buffer, words: DataView, start: number, end: number): void {
-    const lines = this.#lines
-    const forms = this.#forms
-    // For what takes more than its own bytes, `#addEscape` makes room.
-    lines.reserve(end - start + roomFor(forms.length))
-    // Not by way of the fields of `lines`, which takes three times as long.
-    let { bytes, length: to } = lines
-    for (let index = 0; index < PREFIX.length; index += 1) bytes[to++] = PREFIX[index] as number
-    let at = start
-    for (let column = 0; column < forms.length; column += 1) {
-      if (column > 0) {
-        bytes[to++] = COMMA
-        bytes[to++] = SPACE
-      }
-      const length = words.getInt32(at)
-      at += 4
-      if (length === NULL_LENGTH) {
-        for (let index = 0; index < NULL.length; index += 1) bytes[to++] = NULL[index] as number
-        continue
-      }
-      const form = forms[column]
-      const after = at + length
-      if (form === NUMBER && isFiniteNumber(words, at)) {
-        while (at < after) bytes[to++] = block[at++] as number
-      } else if (form === BOOLEAN) {
-        const word = block[at] === LETTER_T ? TRUE : FALSE
-        for (let index = 0; index < word.length; index += 1) bytes[to++] = word[index] as number
-      } else {
-        bytes[to++] = QUOTE
-        lines.length = to
-        this.#addText(block, words, at, after, end)
-        ;({ bytes, length: to } = lines)
-        bytes[to++] = QUOTE
-      }
-      at = after
-    }
-    for (let index = 0; index < SUFFIX.length; index += 1) bytes[to++] = SUFFIX[index] as number
-    lines.length = to
-  }
-
-  /** Writes what stands between quotes. @param end of the row. */
-  #addText(block: Buffer, words: DataView, start: number, after: number, end: number): void {
-    const lines = this.#lines
-    for (let at = start; ; at += 1) {
-      at = copyPlain(words, at, after, lines)
-      if (at === after) return
-      const written = escapeOf(block[at] as number)
-      lines.reserve(MAX_ESCAPE_BYTES + end - at + roomFor(this.#forms.length))
-      for (let index = 0; index < written.length; index += 1) lines.bytes[lines.length++] = written[index] as number
-    }
+export function rowLinesWriter(forms: readonly ValueForm[]): (block: Buffer, start: number) => RowLines {
+  const codes = codesOf(forms)
+  const module = rowModule()
+  const { memory, forms: formsAt, input, inputBytes, output } = module
+  return (block, start) => {
+    memory.set(codes, formsAt)
+    const copied = block.copy(memory, input, start, start + inputBytes)
+    const taken = module.writeRows(copied, codes.length)
+    if (taken <= 0) throw wrongRow()
+    const lines = memory.subarray(output, output + module.written.value)
+    return { range: module.range.value, rows: module.rows.value, lines, end: start + taken }
   }
 }

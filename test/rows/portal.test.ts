@@ -98,3 +98,16 @@ test('an error in the middle of the rows is thrown, and the client can be used a
   expect(await stage.query('SELECT 1 AS one', [])).toEqual([{ one: 1 }])
   expect(textOf(await read('SELECT 0, 1', ['number']))).toBe('{"row":[1]}\n')
 })
+
+test('rows that do not hold the values they should end the session, with an error that says so', async () => {
+  const other = await openStage(database.url, 'other')
+  const lost = new Promise((resolve) => other.client.once('error', resolve))
+  try {
+    await other.run(['BEGIN', 'DECLARE given CURSOR FOR SELECT 0, 1, 2'])
+    const pages = collect(readPortal(other.client, { name: 'given', forms: ['number'] }, createPageMemory()))
+    await expect(pages).rejects.toThrow('a row that does not hold the values')
+    expect(await lost).toBeInstanceOf(Error)
+  } finally {
+    await other.end()
+  }
+})

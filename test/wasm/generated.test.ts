@@ -1,0 +1,10 @@
+import { expect, test } from 'vitest'
+import { generateRowModule } from '../../scripts/row-module.ts'
+
+/*
+ * After a change of src/wasm/assembly: npx vitest run test/wasm/generated.test.ts -u
+ */
+
+test('the module is what is made from its sources', async () => {
+  await expect(await generateRowModule()).toMatchFileSnapshot('../../src/wasm/generated/module.ts')
+})
