@@ -5,10 +5,10 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { build } from 'esbuild'
 
-/** Writes `wharf/client` to `dist/client/`: one file that needs no package, and the types beside it. */
+/** Writes `wharf/client` to `dist/client/`: one file that needs no package, and the types beside it. @returns what is in it, as esbuild says it. */
 export async function bundleClient(root) {
   await rm(join(root, 'dist/client'), { recursive: true, force: true })
-  await build({
+  const { metafile } = await build({
     absWorkingDir: root,
     entryPoints: ['src/client/index.ts'],
     outdir: 'dist/client',
@@ -16,9 +16,11 @@ export async function bundleClient(root) {
     platform: 'node',
     target: 'node20',
     format: 'esm',
+    metafile: true,
     logLevel: 'warning',
   })
   const packageFile = createRequire(import.meta.url).resolve('typescript/package.json')
   const tsc = join(dirname(packageFile), 'bin/tsc')
   await promisify(execFile)(process.execPath, [tsc, '-p', 'src/client'], { cwd: root })
+  return metafile
 }

@@ -34,4 +34,5 @@ export async function bundleConsole(root) {
   for (const entry of await readdir(join(root, 'dist/console'))) {
     if (!made.has(entry)) await rm(join(root, 'dist/console', entry))
   }
+  return metafile
 }

@@ -44,6 +44,7 @@ export async function bundleDocs(root) {
   for (const name of site.files) guides.push(await renderFiles(root, name))
   await mkdir(join(root, 'dist/docs'), { recursive: true })
   await writeFile(join(root, 'dist/docs/guides.json'), JSON.stringify(guides))
+  return metafile
 }
 
 /** HTML in Markdown stays text, and links lead to nothing but pages: what comes out may stand in a page as it is. */

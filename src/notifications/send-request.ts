@@ -1,4 +1,3 @@
-import { Agent } from 'undici'
 import { type AllowedHosts, assertAllowedHost, createVettedLookup, hostAndPortOf } from '../allowed-hosts.ts'
 import { isAppError } from '../errors.ts'
 import type { Outcome } from './attempts.ts'
@@ -30,7 +29,9 @@ export async function sendRequest(request: Request, allowed: AllowedHosts, signa
   const server = hostAndPortOf(origin)
   const limit = AbortSignal.timeout(SEND_TIMEOUT_MS)
   const either = AbortSignal.any([limit, signal])
-  const agent = new Agent({
+  // Not everybody has somebody to tell, and to load this is a part of each start.
+  const { default: undici } = await import('undici')
+  const agent = new undici.Agent({
     connect: { timeout: SEND_TIMEOUT_MS, lookup: createVettedLookup(server, allowed, { setting: SETTING }) },
   })
   try {

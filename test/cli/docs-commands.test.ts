@@ -7,7 +7,7 @@ import { openTerminal } from '../support/cli/guide.ts'
 import { createExternalDatabase } from '../support/database/external-database.ts'
 import { eventually } from '../support/eventually.ts'
 import { serveHttp } from '../support/http/serve-http.ts'
-import { bundled } from '../support/processes/bundled.ts'
+import { PROGRAM } from '../support/processes/child.ts'
 import { isInstalled } from '../support/processes/is-installed.ts'
 import { PROCESS_FLAGS } from '../support/processes/node-flags.ts'
 import { temporaryFolder } from '../support/processes/processes.ts'
@@ -92,7 +92,7 @@ test.skipIf(bin === undefined || !isInstalled('curl'))(
     const theirs = await createExternalDatabase(SCRIPT, cluster.createDatabase)
     const receiver = await serveHttp((_, response) => response.writeHead(204).end())
     const programs = await temporaryFolder()
-    for (const [name, text] of Object.entries(program(bundled('main')))) {
+    for (const [name, text] of Object.entries(program(PROGRAM))) {
       await writeFile(join(programs, name), text, { mode: 0o755 })
     }
     const { pathname: database, port, username } = new URL(theirs.owner.href)

@@ -9,7 +9,7 @@ import { readNpmOptions } from '../../../src/cli/npm-options.ts'
 import { runCli } from '../../../src/cli/program.ts'
 import { loadConfig } from '../../../src/config.ts'
 import { readAddressEnvironment } from '../../../src/database/address/environment.ts'
-import { bundled } from '../processes/bundled.ts'
+import { PROGRAM } from '../processes/child.ts'
 import { PROCESS_FLAGS } from '../processes/node-flags.ts'
 import { assertConforms } from './conformance.ts'
 
@@ -101,14 +101,14 @@ export function spawnWharf(
   },
 ): CliProcess {
   const env = { PATH: process.env.PATH, HOME: inject('home'), ...variables }
-  const command = [...flags, bundled('main'), ...args]
+  const command = [...flags, PROGRAM, ...args]
   return watch(spawn(node, command, { ...user, cwd, env, stdio: ['ignore', 'pipe', 'pipe'] }), args)
 }
 
 /** Runs a line of shell, in which `"$@"` is the built program. */
 export function spawnShell(line: string): CliProcess {
   const env = { PATH: process.env.PATH, HOME: inject('home') }
-  const args = ['-c', line, 'sh', process.execPath, ...PROCESS_FLAGS, bundled('main')]
+  const args = ['-c', line, 'sh', process.execPath, ...PROCESS_FLAGS, PROGRAM]
   return watch(spawn('sh', args, { env, cwd: tmpdir(), stdio: ['ignore', 'pipe', 'pipe'] }))
 }
 

@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
 import { inject } from 'vitest'
-import { bundled } from '../processes/bundled.ts'
+import { PROGRAM } from '../processes/child.ts'
 import { PROCESS_FLAGS } from '../processes/node-flags.ts'
 import { temporaryFolder } from '../processes/processes.ts'
 
@@ -28,7 +28,7 @@ const npm = (): string => `#!/bin/sh
 [ "$1" = ci ] && exit
 shift 2
 for each; do shift; [ "$each" = -- ] || set -- "$@" "$each"; done
-exec "${process.execPath}" ${PROCESS_FLAGS.join(' ')} "${bundled('main')}" "$@"
+exec "${process.execPath}" ${PROCESS_FLAGS.join(' ')} "${PROGRAM}" "$@"
 `
 
 /** Types commands in a folder of their own. @param variables of the environment, besides a home. */

@@ -2,7 +2,7 @@ import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 
-/** The built program, as it is delivered. Tests run it from few files (`bundle.ts`), which start sooner. */
+/** The built program, as it is delivered. */
 export const PROGRAM = fileURLToPath(new URL('../../../dist/main.js', import.meta.url))
 
 /** How a process ended, for people. */

@@ -5,7 +5,7 @@ import type { JobTimings } from '../../../src/jobs/timings.ts'
 import { createMigratedDatabase, type TestDatabase } from '../database/database.ts'
 import { type ApiClient, createApiClient } from '../http/api-client.ts'
 import { bundled } from '../processes/bundled.ts'
-import { spawnChild } from '../processes/child.ts'
+import { PROGRAM, spawnChild } from '../processes/child.ts'
 import { PROCESS_FLAGS } from '../processes/node-flags.ts'
 import { ROOT_TOKEN } from './wharf.ts'
 
@@ -36,6 +36,8 @@ export interface MainOptions {
   readonly flags?: readonly string[]
   /** The Node.js that runs it; by default that of the tests. */
   readonly node?: string
+  /** Another build of it than that of this checkout. */
+  readonly program?: string
 }
 
 /** Starts the built service, or only its API, in a process of its own, and waits until it answers. */
@@ -86,10 +88,11 @@ export async function startOwnServiceProcess(
 /** @returns also what the first group of `ready` has found in what the process says. */
 async function startMain(
   command: string,
-  { databaseUrl, dataDir, environment, jobTimings, flags = PROCESS_FLAGS, node = process.execPath }: MainOptions,
+  { databaseUrl, dataDir, environment, jobTimings, flags = PROCESS_FLAGS, ...options }: MainOptions,
   ready: RegExp,
 ): Promise<MainProcess & { readonly said: string }> {
-  const child = await spawnChild(node, [...flags, bundled(jobTimings ? 'run-main' : 'main'), command], {
+  const { node = process.execPath, program = jobTimings ? bundled('run-main') : PROGRAM } = options
+  const child = await spawnChild(node, [...flags, program, command], {
     env: {
       PATH: process.env.PATH,
       DATABASE_URL: databaseUrl,
