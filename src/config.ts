@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { EVERY_PUBLIC_HOST } from './allowed-hosts.ts'
 import { AppError, type Fault } from './errors.ts'
 import { isAddressRange } from './lib/address-range.ts'
+import type { RedisAddress } from './lib/redis.ts'
 import { RUNTIME_CHANGES } from './lib/runtime.ts'
 import { SLUG_PATTERN } from './lib/slug.ts'
 
@@ -54,6 +55,16 @@ const SETTINGS = {
   databaseUrl: setting('DATABASE_URL', url(['postgres:', 'postgresql:']).optional()),
   /** Redis for the queue and for answers that processes share; undefined: PostgreSQL, and each process's memory. */
   redisUrl: setting('REDIS_URL', url(['redis:', 'rediss:']).optional()),
+  /** The Sentinels that say which Redis is the primary; none where `REDIS_URL` names a server. */
+  redisSentinels: setting(
+    'WHARF_REDIS_SENTINELS',
+    list
+      .refine((hosts) => hosts.every((host) => HOST_PATTERN.test(host)), {
+        error: 'must be hosts, each with a port or without, with commas between them',
+      })
+      .transform((hosts) => hosts.map(toSentinel)),
+  ),
+  redisSentinelPassword: setting('WHARF_REDIS_SENTINEL_PASSWORD', z.string().optional()),
   host: setting(
     'WHARF_HOST',
     z
@@ -264,6 +275,14 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
   return Object.freeze({ ...settings, artifacts, stateDir: stateFolder(environment), profilesFile })
 }
 
+/** Where Redis is; undefined where none is used. */
+export const redisAddressOf = ({
+  redisUrl: url,
+  redisSentinels: sentinels,
+  redisSentinelPassword: sentinelPassword,
+}: Pick<Config, 'redisUrl' | 'redisSentinels' | 'redisSentinelPassword'>): RedisAddress | undefined =>
+  url === undefined ? undefined : { url, sentinels, sentinelPassword }
+
 /** How mail is sent; undefined where none is. */
 export const mailSettingsOf = ({
   smtpUrl,
@@ -288,4 +307,10 @@ function profilesFileOf({ XDG_CONFIG_HOME, HOME, APPDATA }: Readonly<Record<stri
 /** Paths are made absolute; what looks like a URL is left as it is. */
 function toLocation(text: string): string {
   return /^[a-z0-9+.-]{2,}:\/\//i.test(text) ? text : resolve(text)
+}
+
+/** The port is the one that Sentinels have by default. */
+function toSentinel(text: string): RedisAddress['sentinels'][number] {
+  const { hostname, port } = new URL(`redis://${text}`)
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? 26_379 : Number(port) }
 }

@@ -1,7 +1,6 @@
-import { Redis } from 'ioredis'
 import type { ArtifactStore } from './artifacts/artifact-store.ts'
 import { createArtifactStore } from './artifacts/create-artifact-store.ts'
-import type { Config } from './config.ts'
+import { type Config, redisAddressOf } from './config.ts'
 import { type CacheLookups, createCacheLookups } from './content/cache-lookups.ts'
 import { type Content, createContent } from './content/content.ts'
 import { createRedisCache } from './content/redis-cache.ts'
@@ -32,6 +31,7 @@ import { resealSecrets } from './jobs/reseal-secrets.ts'
 import { JOB_TIMINGS, type JobTimings } from './jobs/timings.ts'
 import { createJobWatcher, type JobWatcher } from './jobs/watch-jobs.ts'
 import { createBatcher } from './lib/batcher.ts'
+import { openRedis } from './lib/redis.ts'
 import { createSeal, type Seal } from './lib/seal.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import type { Logger } from './logger.ts'
@@ -251,11 +251,13 @@ interface Surroundings {
 }
 
 const openQueueBackend = (
-  { redisUrl }: Config,
+  config: Config,
   databaseUrl: string,
   { logger, idle }: Surroundings,
-): Promise<QueueBackend> =>
-  redisUrl ? openRedisBackend(redisUrl, logger) : openPostgresBackend(databaseUrl, logger, idle)
+): Promise<QueueBackend> => {
+  const redis = redisAddressOf(config)
+  return redis ? openRedisBackend(redis, logger) : openPostgresBackend(databaseUrl, logger, idle)
+}
 
 /** Those who ask at the same time share one connection. */
 function createReadiness(databaseUrl: string, { logger, idle }: Surroundings): Container['assertDatabaseReady'] {
@@ -311,10 +313,11 @@ function createAllTurns({
 }
 
 /** Answers are kept in memory, and where Redis is configured there too, for the other processes. */
-function openResponseCache({ redisUrl }: Config, logger: Logger, lifecycle: Lifecycle): ResponseCache {
+function openResponseCache(config: Config, logger: Logger, lifecycle: Lifecycle): ResponseCache {
   const memory = createMemoryCache(MAX_CACHE_BYTES)
-  if (redisUrl === undefined) return memory
-  const redis = new Redis(redisUrl, {
+  const address = redisAddressOf(config)
+  if (address === undefined) return memory
+  const redis = openRedis(address, {
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     connectTimeout: 2_000,

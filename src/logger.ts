@@ -26,6 +26,10 @@ const NEVER_LOGGED = [
   'config.secretKey',
   'previousSecretKeys',
   'config.previousSecretKeys',
+  'sentinelPassword',
+  '*.sentinelPassword',
+  'redisSentinelPassword',
+  'config.redisSentinelPassword',
 ]
 
 /**

@@ -1,19 +1,23 @@
 import { randomUUID } from 'node:crypto'
-import { Redis } from 'ioredis'
-import type { Config } from '../config.ts'
+import type { Redis } from 'ioredis'
+import { type Config, redisAddressOf } from '../config.ts'
+import { openRedis } from '../lib/redis.ts'
 import { type Checked, check, fault, ok } from './check.ts'
 
 /** The oldest major version of Redis that the queue is tried on. */
 const OLDEST_REDIS = 7
 
-const ADVICE = 'check REDIS_URL, and that Redis runs and takes writes of this login'
+const ADVICE = 'check REDIS_URL and WHARF_REDIS_SENTINELS, and that Redis runs and takes writes of this login'
 
 /** Whether Redis answers, takes writes, and keeps what it has. @returns nothing where none is configured. */
-export async function checkRedis({ redisUrl }: Pick<Config, 'redisUrl'>): Promise<readonly Checked[]> {
-  if (redisUrl === undefined) return []
+export async function checkRedis(
+  config: Pick<Config, 'redisUrl' | 'redisSentinels' | 'redisSentinelPassword'>,
+): Promise<readonly Checked[]> {
+  const address = redisAddressOf(config)
+  if (address === undefined) return []
   return [
     await check('Redis', ADVICE, async () => {
-      const redis = new Redis(redisUrl, {
+      const redis = openRedis(address, {
         ...{ lazyConnect: true, connectTimeout: 5_000, commandTimeout: 5_000 },
         ...{ maxRetriesPerRequest: 0, retryStrategy: () => null },
       })

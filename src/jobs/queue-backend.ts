@@ -10,7 +10,7 @@ import {
   Worker,
   type WorkerOptions,
 } from 'bullmq'
-import { Redis } from 'ioredis'
+import type { Redis } from 'ioredis'
 import type pg from 'pg'
 import { JOB_KINDS } from '../contract/job.ts'
 import type { QueueState } from '../contract/queue.ts'
@@ -19,6 +19,7 @@ import { createPool } from '../database/pool.ts'
 import { SQLSTATE, sqlState } from '../database/sqlstate.ts'
 import { type StartLockOptions, withStartLock } from '../database/start-lock.ts'
 import { AppError, databaseUnavailable } from '../errors.ts'
+import { openRedis, type RedisAddress } from '../lib/redis.ts'
 import type { Logger } from '../logger.ts'
 import { queueName } from './job.ts'
 import { replaceAdvisoryLocks } from './queue-locks.ts'
@@ -88,15 +89,15 @@ export interface QueueBackend {
 /**
  * The queue on Redis. Producers fail at once where it does not answer; workers wait for it to come back.
  *
- * @param url of a Redis that evicts nothing (`maxmemory-policy noeviction`).
+ * @param address of a Redis that evicts nothing (`maxmemory-policy noeviction`).
  * @throws {AppError} QUEUE_UNAVAILABLE where it does not answer: BullMQ gives a queue up for good that it could not
  *   open.
  */
-export async function openRedisBackend(url: string, logger: Logger): Promise<QueueBackend> {
+export async function openRedisBackend(address: RedisAddress, logger: Logger): Promise<QueueBackend> {
   const clients: Redis[] = []
   const ofWorkers: Redis[] = []
   const connect = (options: { maxRetriesPerRequest: number | null; enableOfflineQueue: boolean }): Redis => {
-    const client = new Redis(url, { ...options, retryStrategy: (times) => Math.min(times * 100, 2_000) })
+    const client = openRedis(address, { ...options, retryStrategy: (times) => Math.min(times * 100, 2_000) })
     client.on('error', (error) => logger.debug({ err: error }, 'the connection to Redis has trouble'))
     clients.push(client)
     return client
@@ -138,7 +139,10 @@ async function untilReady(client: Redis): Promise<void> {
   while (client.status !== 'ready') {
     if (performance.now() > until) {
       client.disconnect()
-      throw new AppError('QUEUE_UNAVAILABLE', 'Redis cannot be reached; check REDIS_URL, and that it runs')
+      throw new AppError(
+        'QUEUE_UNAVAILABLE',
+        'Redis cannot be reached; check REDIS_URL and WHARF_REDIS_SENTINELS, and that it runs',
+      )
     }
     await delay(20)
   }

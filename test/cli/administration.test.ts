@@ -274,6 +274,11 @@ test.each([
   expect(stderr).not.toMatch(/\/slug|parameter|body/)
 })
 
+test('a stage whose slug the server refuses is wrong use, too', async () => {
+  const { code, stderr } = await runCommand(['stage:create', 'Draft Stage', dsnOf(wharf, 'tv')])
+  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('slug: must be a lower-case letter') })
+})
+
 test('an error is JSON with --json, with the code that the documentation has', async () => {
   const unknown = await administer(['project:show', 'nowhere', '--json'])
   expect({ ...unknown, stderr: JSON.parse(unknown.stderr) }).toMatchObject({

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { exportOf } from '../support/archives/import.ts'
+import { runCommand } from '../support/cli/cli.ts'
 import { PAUSE, withPausePoint } from '../support/database/pause-point.ts'
 import { openTransactions } from '../support/database/transactions.ts'
 import { eventually } from '../support/eventually.ts'
@@ -22,6 +23,7 @@ import {
 import { installedPrograms } from '../support/servers/installed-programs.ts'
 import { type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
 import { isRedisInstalled, type RedisServer, startRedis } from '../support/servers/redis.ts'
+import { startRedisWithSentinel } from '../support/servers/redis-sentinel.ts'
 import { withSession } from '../support/servers/sessions.ts'
 import { nothingIsLeft } from '../support/service/leftovers.ts'
 import { createProject } from '../support/service/projects.ts'
@@ -166,6 +168,30 @@ describe.skipIf(!isRedisInstalled)('a Redis that is killed', () => {
     await expectImportedOnce(wharf)
   })
 })
+
+test.skipIf(!isRedisInstalled)(
+  'a Redis that fails over to another, as Sentinel says, loses no job, and none is done twice',
+  async () => {
+    const redis = await startRedisWithSentinel()
+    const wharf = await startWharf({ environment: redis.environment })
+    onTestFinished(async () => {
+      await wharf.close()
+      await redis.stop()
+    })
+    const examined = await runCommand(['doctor'], {
+      variables: { DATABASE_URL: wharf.database.url, WHARF_DATA_DIR: wharf.dataDir, ...redis.environment },
+    })
+    expect(examined.stdout).toMatch(/^ok +Redis +version /m)
+    const archive = await prepare(wharf)
+    await startWorkerProcess(wharf, redis.environment, NO_LEASE)
+    const jobs = await withJobs(wharf, archive, redis.failOver)
+    expect(await expectDoneOnce(wharf, jobs)).toMatchObject(jobs.map(() => ({ attempt: 1 })))
+    await expectImportedOnce(wharf)
+    await eventually(async () => (await wharf.root.get('/readyz')).json).toEqual({ status: 'ready', unavailable: [] })
+    const after = jobOf(await askExport(wharf.root, [{ slug: 'source' }]))
+    expect(await untilEnded(wharf.root, after)).toMatchObject({ status: 'succeeded' })
+  },
+)
 
 const programs = installedPrograms()
 

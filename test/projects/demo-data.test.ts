@@ -90,6 +90,21 @@ test('the demo data is a few thousand rows in ten tables, counted in its README'
   expect(Object.entries(counts).filter(([, rows]) => rows === 0)).toEqual([])
 })
 
+test("README.md's sample of a row is one of the demo, with all of its columns that are not computed", async () => {
+  const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
+  const lineOf = (kind: string) => JSON.parse(new RegExp(`^\\{"${kind}":.*$`, 'm').exec(readme)?.[0] ?? '{}')[kind]
+  const { table, columns } = lineOf('rows')
+  const { rows: known } = await harbour.client.query(
+    `SELECT attname FROM pg_attribute
+      WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum`,
+    [table],
+  )
+  expect(columns).toEqual(known.map(({ attname }) => attname))
+  const texts = columns.map((name: string) => `${quoteIdentifier(name)}::text`).join(', ')
+  const { rows: found } = await harbour.client.query(`SELECT ARRAY[${texts}] AS texts FROM ${quoteIdentifier(table)}`)
+  expect(found.map(({ texts }) => texts)).toContainEqual(lineOf('row').map(String))
+})
+
 const COLUMN_TYPES = [
   'boolean',
   'smallint',

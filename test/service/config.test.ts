@@ -50,6 +50,16 @@ test.each(['0.0.0.0', '::', '::1', 'localhost', 'wharf_1.internal.example'])('a 
   expect(loadConfig({ WHARF_HOST: host }).host).toBe(host)
 })
 
+test('Sentinels of Redis are hosts, on their usual port where none is named', () => {
+  const { redisSentinels } = loadConfig({ WHARF_REDIS_SENTINELS: 'one.example, [::1]:26380' })
+  expect(redisSentinels).toEqual([
+    { host: 'one.example', port: 26_379 },
+    { host: '::1', port: 26_380 },
+  ])
+  const { faults } = failureOf({ WHARF_REDIS_SENTINELS: 'redis://one.example' })
+  expect(faults).toEqual([{ detail: expect.stringMatching(/^WHARF_REDIS_SENTINELS must be hosts/) }])
+})
+
 test('where clients reach the bucket is an origin, with nothing behind it', () => {
   const given = 'https://s3.eu-central-1.amazonaws.com'
   expect(loadConfig({ WHARF_ARTIFACTS_PUBLIC_URL: `${given}/` }).artifactsPublicUrl).toBe(given)

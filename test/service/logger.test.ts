@@ -6,7 +6,7 @@ import { createLogger } from '../../src/logger.ts'
 
 test('an idle connection that breaks is logged without the login and the key of its client', async () => {
   const log = new PassThrough({ encoding: 'utf8' })
-  const pool = createPool(inject('wharfUrl'), { maxConnections: 1, session: 'wharf' }, createLogger('warn', log))
+  const pool = createPool(inject('wharfUrl'), { maxConnections: 1, session: 'wharf' }, createLogger('debug', log))
   const { rows } = await pool.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
   const broken = new Promise((resolve) => pool.once('error', resolve))
   const superuser = new pg.Client({ connectionString: inject('clusterUrl') })

@@ -91,7 +91,10 @@ redisTest('a worker whose connection to Redis is open and silent ends, and its j
 
 redisTest('a Redis that is away, and not silent, is waited for', async () => {
   const redis = await startRedis()
-  const backend = await openRedisBackend(redis.url, createLogger('silent'))
+  const backend = await openRedisBackend(
+    { url: redis.url, sentinels: [], sentinelPassword: undefined },
+    createLogger('silent'),
+  )
   const worker = backend.openWorker('patient', async (_job, _token, _signal) => undefined, {})
   worker.on('error', () => undefined)
   await worker.waitUntilReady()
