@@ -232,6 +232,8 @@ describe.skipIf(programs === undefined)('a PostgreSQL that crashes and comes bac
       jobTimings: { signMs: 200, sweepMs: 100, scheduleMs: 100, notifyMs: 100 },
     })
     onTestFinished(wharf.close)
+    // The first is due at once.
+    await eventually(wharf.log).toContain('Wharf itself was backed up')
     const before = wharf.log().length
     const said = () =>
       wharf
