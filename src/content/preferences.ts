@@ -1,13 +1,15 @@
-import { invalidRequest, notAcceptable, RangeNotSatisfiable } from '../errors.ts'
+import { AppError, invalidRequest, notAcceptable, RangeNotSatisfiable } from '../errors.ts'
 import { splitPreferences } from '../lib/preferences.ts'
 import { weightedList } from '../lib/weighted-list.ts'
-import type { CallForm, ContentFormat, CountKind, RawType } from './query/index.ts'
+import type { CallForm, ContentFormat, CountKind, RawType, StageCatalog } from './query/index.ts'
 
 /** How an answer shall look, as the header `Accept` has it. */
 export interface Form {
   readonly format: ContentFormat
   readonly stripNulls: boolean
   readonly contentType: string
+  /** Of GeoJSON: the form that the client likes next, for databases without PostGIS. */
+  readonly instead?: Form | undefined
 }
 
 const JSON_FORM: Form = { format: 'json', stripNulls: false, contentType: 'application/json' }
@@ -21,6 +23,7 @@ const FORMATS: ReadonlyMap<string, ContentFormat> = new Map([
   ['application/vnd.pgrst.array', 'json'],
   ['application/vnd.pgrst.object+json', 'object'],
   ['application/vnd.pgrst.object', 'object'],
+  ['application/geo+json', 'geojson'],
   ['text/csv', 'csv'],
   ['text/*', 'csv'],
 ])
@@ -31,6 +34,7 @@ export const ROW_TYPES = [
   'application/vnd.pgrst.array+json',
   'application/vnd.pgrst.object+json',
   'text/csv',
+  'application/geo+json',
 ] as const
 
 /**
@@ -41,10 +45,26 @@ export const ROW_TYPES = [
  */
 export function formFor(accept: string | undefined): Form {
   if (accept === undefined || accept === '*/*' || accept === 'application/json') return JSON_FORM
-  const [best] = formsIn(accept)
+  const forms = formsIn(accept)
+  const [best] = forms
   if (!best) throw notAcceptable(ROW_TYPES)
-  return best
+  return best.format === 'geojson' ? { ...best, instead: forms.find(({ format }) => format !== 'geojson') } : best
 }
+
+/**
+ * The form of rows where they are.
+ *
+ * @throws {AppError} NOT_ACCEPTABLE where that is GeoJSON alone, and the database does not have PostGIS.
+ */
+export function formIn({ toFeature }: Pick<StageCatalog, 'toFeature'>, form: Form): Form {
+  if (form.format !== 'geojson' || toFeature !== null) return form
+  if (form.instead) return form.instead
+  throw new AppError('NOT_ACCEPTABLE', "there is no GeoJSON here, as the stage's database does not have PostGIS")
+}
+
+/** What an answer's form is called in its ETag, and where it is kept. */
+export const nameOfForm = ({ format, stripNulls, instead }: Form): string =>
+  `${format}${stripNulls ? '.stripped' : ''}${instead ? `.${nameOfForm(instead)}` : ''}`
 
 /** The media types in which one value can be had as it is, with PostgreSQL's type of it. */
 const RAW_TYPES: ReadonlyMap<string, RawType> = new Map([
@@ -83,6 +103,9 @@ const formsIn = (accept: string, rawTypes = NO_RAW_TYPES): readonly CallForm[] =
 const contentTypeOf = (name: string): string => (name.startsWith('text/') ? `${name}; charset=utf-8` : name)
 
 function rowForm(format: ContentFormat, strips: boolean): Form {
+  if (format === 'geojson') {
+    return { format, stripNulls: false, contentType: 'application/geo+json; charset=utf-8' }
+  }
   const stripNulls = strips && format !== 'csv'
   if (format === 'csv') return { format, stripNulls, contentType: 'text/csv; charset=utf-8' }
   const type = format === 'object' ? 'application/vnd.pgrst.object+json' : 'application/json'

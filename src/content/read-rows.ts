@@ -5,9 +5,8 @@ import type { SeenVersion } from '../events/reference-sql.ts'
 import type { ContentAnswer } from './answer.ts'
 import type { Catalogs } from './catalogs.ts'
 import { consistentRead, type RereadVersion, type Source } from './consistent-read.ts'
-import type { RowRange } from './preferences.ts'
+import { type Form, formIn, type RowRange } from './preferences.ts'
 import {
-  type ContentFormat,
   type CountKind,
   planRead,
   type QueryParameters,
@@ -19,12 +18,9 @@ import { readInStage } from './stage-transaction.ts'
 import { statementFailure } from './statement-failure.ts'
 
 /** What is asked for. */
-export interface RowsQuery {
+export interface RowsQuery extends Form {
   readonly table: string
   readonly parameters: QueryParameters
-  readonly format: ContentFormat
-  readonly stripNulls: boolean
-  readonly contentType: string
   readonly count: CountKind | undefined
   readonly range: RowRange | undefined
   readonly timezone: string | undefined
@@ -60,35 +56,42 @@ export interface RowsRead {
  */
 export async function readRows(source: Source, query: RowsQuery, services: ReadingServices): Promise<RowsRead> {
   const found = await consistentRead(source, services, (version) => readOnce({ ...source, version }, query, services))
-  return { answer: toAnswer(found, query, services.limits), unseen: found.plan.unseen }
+  return { answer: toAnswer(found, services.limits), unseen: found.plan.unseen }
 }
 
-/** Plans a read. @throws {AppError} NOT_FOUND, INVALID_REQUEST. */
+/** A plan, with the form that its answer has. */
+interface RowsPlan extends ReadPlan {
+  readonly form: Form
+}
+
+/** Plans a read. @throws {AppError} NOT_FOUND, INVALID_REQUEST, NOT_ACCEPTABLE. */
 export function planRows(
   { pool, stage, version, extensionSchemas, reference }: Omit<Source, 'toSeen'>,
   query: RowsQuery,
   { catalogs, limits }: Pick<ReadingServices, 'catalogs'> & { limits: Omit<ReadingLimits, 'maxBytes'> },
-): Promise<ReadPlan> {
+): Promise<RowsPlan> {
   const { id: stageId, schemaName } = stage
   const { structure } = version
   const at = { pool, stageId, schemaName, extensionSchemas, structure, timeoutMs: limits.timeoutMs }
-  return catalogs.plan(at, (catalog) =>
-    planRead(catalog, query.table, query.parameters, {
-      format: query.format,
-      stripNulls: query.stripNulls,
+  return catalogs.plan(at, (catalog) => {
+    const form = formIn(catalog, query)
+    const plan = planRead(catalog, query.table, query.parameters, {
+      format: form.format,
+      stripNulls: form.stripNulls,
       maxRows: limits.maxRows,
       ...(query.count && { count: query.count }),
       ...(query.range && { range: query.range }),
       reference,
-    }),
-  )
+    })
+    return { ...plan, form }
+  })
 }
 
 interface Found {
   readonly seen: SeenVersion
   readonly row: ReadRow
   readonly total: number | null
-  readonly plan: Pick<ReadPlan, 'offset' | 'unseen'>
+  readonly plan: Pick<RowsPlan, 'offset' | 'unseen' | 'form'>
 }
 
 async function readOnce(
@@ -121,12 +124,11 @@ function wouldWrite(error: unknown): AppError | undefined {
 }
 
 function toAnswer(
-  { seen, row, total, plan: { offset, unseen } }: Found,
-  query: RowsQuery,
+  { seen, row, total, plan: { offset, unseen, form } }: Found,
   { maxBytes }: ReadingLimits,
 ): ContentAnswer {
   const found = Number(row.rows)
-  if (query.format === 'object' && found !== 1) throw notOneRow(found)
+  if (form.format === 'object' && found !== 1) throw notOneRow(found)
   if (total !== null && offset > 0 && offset > total) {
     throw new RangeNotSatisfiable(`the rows asked for begin at ${offset}, and there are ${total}`, `*/${total}`)
   }
@@ -139,7 +141,7 @@ function toAnswer(
   return {
     status: total !== null && found < total ? 206 : 200,
     reference: unseen ? randomUUID() : seen.reference,
-    contentType: query.contentType,
+    contentType: form.contentType,
     contentRange: contentRangeOf(offset, found, total),
     coding: 'identity',
     body,

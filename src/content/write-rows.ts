@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { AppError, invalidRequest } from '../errors.ts'
 import { ENTER_STAGE, STAGE_REFERENCE } from '../events/statements.ts'
 import { isStructureFailure, type RereadVersion, type Source, untilConsistent } from './consistent-read.ts'
-import type { Form, Preferences } from './preferences.ts'
+import { type Form, formIn, type Preferences } from './preferences.ts'
 import {
   planDelete,
   planInsert,
@@ -40,6 +40,7 @@ export interface Written {
   readonly matched: boolean
   /** The rows written, where they were asked for. */
   readonly body: string | undefined
+  readonly contentType: string
   /** The key of the row inserted, by column, where it was asked for. */
   readonly key: string | undefined
 }
@@ -61,12 +62,17 @@ export const writeRows = (source: Source, write: RowsWrite, services: WritingSer
     const { pool, stage, extensionSchemas } = source
     const { catalogs, timeoutMs } = services
     const at = { pool, stageId: stage.id, schemaName: stage.schemaName, extensionSchemas, structure, timeoutMs }
-    const plan = await catalogs.plan(at, (catalog) => planFor(catalog, write))
-    if (!plan.filtered) throw unfiltered(write.kind)
-    return tryToWrite(source, plan, write, { structure, ...services }).catch((error: unknown) => {
-      if (isStructureFailure(error) && !isLast) return undefined
-      throw statementFailure(plan, error)
+    const plan = await catalogs.plan(at, (catalog) => {
+      const form = formIn(catalog, write.form)
+      return { ...planFor(catalog, { ...write, form }), form }
     })
+    if (!plan.filtered) throw unfiltered(write.kind)
+    return tryToWrite(source, plan, { ...write, form: plan.form }, { structure, ...services }).catch(
+      (error: unknown) => {
+        if (isStructureFailure(error) && !isLast) return undefined
+        throw statementFailure(plan, error)
+      },
+    )
   })
 
 function planFor(
@@ -118,6 +124,7 @@ function tryToWrite(
       merged: Number(row.merged),
       matched: plan.matches,
       body: preferences.return === 'representation' ? (row.body ?? '') : undefined,
+      contentType: write.form.contentType,
       key: row.key ?? undefined,
     }
   })

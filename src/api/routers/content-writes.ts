@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import type { Container } from '../../container.ts'
 import type { ContentAccess } from '../../content/admission.ts'
 import { jsonTextOf, OTHER_BODY_TYPES } from '../../content/body-text.ts'
-import { appliedOf, type Form, formFor, type Preferences, preferencesOf, ROW_TYPES } from '../../content/preferences.ts'
+import { appliedOf, formFor, type Preferences, preferencesOf, ROW_TYPES } from '../../content/preferences.ts'
 import { profileOf } from '../../content/profile.ts'
 import { contentRangeOf } from '../../content/read-rows.ts'
 import type { RowsWrite, Written } from '../../content/write-rows.ts'
@@ -136,7 +136,7 @@ export function contentWriteRoutes(container: Container): readonly BoundRoute<Ca
     return {
       written,
       preferences,
-      shown: shownOf(written, form),
+      shown: shownOf(written),
       headers: { ...headersOf(kind, written, preferences), 'content-profile': profile },
     }
   }
@@ -163,8 +163,7 @@ export function contentWriteRoutes(container: Container): readonly BoundRoute<Ca
   ]
 }
 
-const shownOf = ({ body }: Written, { contentType }: Form) =>
-  body === undefined ? undefined : { body, mediaType: contentType }
+const shownOf = ({ body, contentType }: Written) => (body === undefined ? undefined : { body, mediaType: contentType })
 
 const ALWAYS = ['return', 'count', 'tx', 'handling', 'timezone', 'max-affected'] as const
 

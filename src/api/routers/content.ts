@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Container } from '../../container.ts'
 import type { ContentAccess, ContentPermission } from '../../content/admission.ts'
 import type { Answered, ReadRequest } from '../../content/kept-answers.ts'
-import { appliedOf, formFor, preferencesOf, ROW_TYPES, rangeOf } from '../../content/preferences.ts'
+import { appliedOf, formFor, nameOfForm, preferencesOf, ROW_TYPES, rangeOf } from '../../content/preferences.ts'
 import { profileOf } from '../../content/profile.ts'
 import { parameterSource } from '../../content/query/index.ts'
 import { etagOf, isCurrent } from '../../content/validators.ts'
@@ -100,7 +100,7 @@ export function contentRoutes(container: Container): readonly BoundRoute<Caller>
     getRows.admit<Caller, ContentAccess>(admit, async ({ caller: granted, params, request }) => {
       const { headers, queryText } = request
       const form = formFor(headers.accept)
-      const etagForm = form.stripNulls ? `${form.format}.stripped` : form.format
+      const etagForm = nameOfForm(form)
       const known = isKnown(headers, granted, etagForm)
       const profile = profileOf(granted, profilesIn(headers))
       const preferences = preferencesOf(header(headers.prefer))

@@ -1,6 +1,6 @@
 /*
  * Made from /openapi.json by openapi-typescript: npx vitest run test/client/generated.test.ts -u
- * SHA-256: 838ef1040a8055b9c8c8df1baa003df367ca316a46ec56e9b08fbb58e35edde0
+ * SHA-256: 1f9df4394049330961a2d5adaa7ad3372e35d95a66cb22c1ef610239330d2864
  */
 export interface paths {
     readonly "/overview": {
@@ -3816,6 +3816,9 @@ export interface operations {
                         readonly [key: string]: unknown;
                     };
                     readonly "text/csv": string;
+                    readonly "application/geo+json": readonly unknown[] | {
+                        readonly [key: string]: unknown;
+                    };
                 };
             };
             /** @description Some of the rows. */
@@ -3853,6 +3856,9 @@ export interface operations {
                         readonly [key: string]: unknown;
                     };
                     readonly "text/csv": string;
+                    readonly "application/geo+json": readonly unknown[] | {
+                        readonly [key: string]: unknown;
+                    };
                 };
             };
             /** @description Relation is ambiguous */
@@ -3943,6 +3949,9 @@ export interface operations {
                         readonly [key: string]: unknown;
                     };
                     readonly "text/csv": string;
+                    readonly "application/geo+json": readonly unknown[] | {
+                        readonly [key: string]: unknown;
+                    };
                 };
             };
             /** @description The row is new. */
@@ -3970,6 +3979,9 @@ export interface operations {
                         readonly [key: string]: unknown;
                     };
                     readonly "text/csv": string;
+                    readonly "application/geo+json": readonly unknown[] | {
+                        readonly [key: string]: unknown;
+                    };
                 };
             };
             /** @description Done; `Prefer: return=representation` shows the rows. */
@@ -4062,6 +4074,9 @@ export interface operations {
                         readonly [key: string]: unknown;
                     };
                     readonly "text/csv": string;
+                    readonly "application/geo+json": readonly unknown[] | {
+                        readonly [key: string]: unknown;
+                    };
                 };
             };
             /** @description The rows were inserted; the body has them where that was asked for. */
@@ -4091,6 +4106,9 @@ export interface operations {
                         readonly [key: string]: unknown;
                     };
                     readonly "text/csv": string;
+                    readonly "application/geo+json": readonly unknown[] | {
+                        readonly [key: string]: unknown;
+                    };
                 };
             };
             /** @description Relation is ambiguous */
@@ -4160,6 +4178,9 @@ export interface operations {
                         readonly [key: string]: unknown;
                     };
                     readonly "text/csv": string;
+                    readonly "application/geo+json": readonly unknown[] | {
+                        readonly [key: string]: unknown;
+                    };
                 };
             };
             /** @description Done; `Prefer: return=representation` shows the rows. */
@@ -4252,6 +4273,9 @@ export interface operations {
                         readonly [key: string]: unknown;
                     };
                     readonly "text/csv": string;
+                    readonly "application/geo+json": readonly unknown[] | {
+                        readonly [key: string]: unknown;
+                    };
                 };
             };
             /** @description Done; `Prefer: return=representation` shows the rows. */
@@ -4351,6 +4375,7 @@ export interface operations {
                     readonly "application/vnd.pgrst.array+json": unknown;
                     readonly "application/vnd.pgrst.object+json": unknown;
                     readonly "text/csv": string;
+                    readonly "application/geo+json": unknown;
                     readonly "text/plain": string;
                     readonly "text/xml": string;
                     readonly "application/octet-stream": string;
@@ -4399,6 +4424,7 @@ export interface operations {
                     readonly "application/vnd.pgrst.array+json": unknown;
                     readonly "application/vnd.pgrst.object+json": unknown;
                     readonly "text/csv": string;
+                    readonly "application/geo+json": unknown;
                     readonly "text/plain": string;
                     readonly "text/xml": string;
                     readonly "application/octet-stream": string;
@@ -4492,6 +4518,7 @@ export interface operations {
                     readonly "application/vnd.pgrst.array+json": unknown;
                     readonly "application/vnd.pgrst.object+json": unknown;
                     readonly "text/csv": string;
+                    readonly "application/geo+json": unknown;
                     readonly "text/plain": string;
                     readonly "text/xml": string;
                     readonly "application/octet-stream": string;
@@ -4532,6 +4559,7 @@ export interface operations {
                     readonly "application/vnd.pgrst.array+json": unknown;
                     readonly "application/vnd.pgrst.object+json": unknown;
                     readonly "text/csv": string;
+                    readonly "application/geo+json": unknown;
                     readonly "text/plain": string;
                     readonly "text/xml": string;
                     readonly "application/octet-stream": string;

@@ -1,24 +1,30 @@
 import { quoteIdentifier } from '../../database/quoting.ts'
-import type { Parameters } from './parameters.ts'
 import type { ContentFormat } from './plans.ts'
+import type { Scope } from './rows-sql.ts'
 import type { Select } from './select-sql.ts'
 
 /**
  * SQL for one row: `body`, the rows of `select` as one text, and `rows`, how many they are.
  *
  * Values in JSON are those of PostgreSQL's own `to_json`, digits and all. CSV is that of `COPY ... CSV HEADER`: NULL is
- * nothing at all, and empty text is `""`; with no line end after the last row, as PostgREST has it.
+ * nothing at all, and empty text is `""`; with no line end after the last row, as PostgREST has it. GeoJSON is PostGIS's.
  */
 export function bodySql(
   { sql, names }: Select,
   options: { readonly format: ContentFormat; readonly stripNulls?: boolean | undefined },
-  parameters: Parameters,
+  { catalog: { toFeature }, parameters }: Pick<Scope, 'catalog' | 'parameters'>,
 ): string {
   const counted = 'pg_catalog.count(*)::pg_catalog.float8 AS rows'
   if (options.format === 'csv') {
     const header = parameters.text(names.map(csvField).join(','))
     const lines = `pg_catalog.string_agg(${csvLine(names)}, E'\\n')`
     return `SELECT ${header} || COALESCE(E'\\n' || ${lines}, '') AS body, ${counted} FROM (${csvValues(sql, names)}) AS page`
+  }
+  if (options.format === 'geojson') {
+    if (toFeature === null) throw new Error('GeoJSON was planned without PostGIS')
+    const features = `COALESCE(pg_catalog.json_agg(${toFeature}(page.*)::pg_catalog.json), '[]')`
+    const collection = `pg_catalog.json_build_object('type', 'FeatureCollection', 'features', ${features})`
+    return `SELECT ${collection}::pg_catalog.text AS body, ${counted} FROM (${sql}) AS page`
   }
   const row = options.stripNulls
     ? 'pg_catalog.json_strip_nulls(pg_catalog.row_to_json(page.*))'

@@ -14,6 +14,15 @@ const ALL_WRITES = 0b11100
 /** A function for SQL text. */
 const functionName = "pg_catalog.format('%I.%I', n.nspname, p.proname)"
 
+/** The function of PostGIS that takes a whole row: the extension's own, as anybody may have made another of its name. */
+const TO_FEATURE = `
+    SELECT ${functionName} FROM pg_catalog.pg_extension e
+      JOIN pg_catalog.pg_depend d ON d.refclassid = ${catalogOid('pg_extension')} AND d.refobjid = e.oid
+       AND d.classid = ${catalogOid('pg_proc')} AND d.deptype = 'e'
+      JOIN pg_catalog.pg_proc p ON p.oid = d.objid
+      JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+     WHERE e.extname = 'postgis' AND p.proname = 'st_asgeojson' AND p.proargtypes[0] = ${typeOid('record')}`
+
 /**
  * Reads a schema's tables, keys, functions and types, as one JSON text, so that every driver
  * gives it alike; NULL where there is no such schema. Oids are text, being larger than an int4 at times.
@@ -100,6 +109,7 @@ SELECT CASE WHEN EXISTS (SELECT FROM stage) THEN pg_catalog.json_build_object(
      WHERE f.contype = 'f' AND f.conparentid = '0'
        AND f.conrelid IN (SELECT oid FROM reached) AND f.confrelid IN (SELECT oid FROM reached)),
   'callable', (${FUNCTIONS}),
+  'toFeature', (${TO_FEATURE}),
   'primaryKeys', (
     SELECT COALESCE(pg_catalog.json_agg(pg_catalog.json_build_object(
       'table', k.conrelid::pg_catalog.text, 'numbers', pg_catalog.to_json(k.conkey)) ORDER BY k.conrelid), '[]')

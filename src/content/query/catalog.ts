@@ -154,4 +154,6 @@ export interface StageCatalog {
   readonly computedRelations: readonly ComputedRelation[]
   /** What a cast may name, by `name` and by the catalogs' own names (`int4`). */
   readonly castTypes: ReadonlyMap<string, CatalogType>
+  /** PostGIS's function that writes a row as a feature, for SQL text; null where the database does not have PostGIS. */
+  readonly toFeature: string | null
 }

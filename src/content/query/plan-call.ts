@@ -23,7 +23,7 @@ export function planCall(catalog: StageCatalog, call: FunctionCall, options: Cal
   const { given, shown } = readCall(call)
   const found = findFunction(catalog, call.name, given)
   const { called } = found
-  const form = formOf(called, options.forms)
+  const form = formOf(catalog, called, options.forms)
   const parameters = new Parameters(options.reference?.values)
   const results = `called AS (${callSql(catalog, found, given, parameters)})`
   const page = pageOf(catalog, called, shown, { ...options, form }, parameters)
@@ -47,10 +47,21 @@ export function planCall(catalog: StageCatalog, call: FunctionCall, options: Cal
 type PageOptions = Omit<CallOptions, 'forms'> & { readonly form: CallForm }
 
 /** The first form that the function can be had in. */
-function formOf({ name, set, result }: CatalogFunction, forms: readonly CallForm[]): CallForm {
+function formOf(
+  { toFeature }: StageCatalog,
+  { name, set, result }: CatalogFunction,
+  forms: readonly CallForm[],
+): CallForm {
   const type = result.kind === 'value' && !set ? (RAW_TYPES.get(result.type.builtIn ?? '') ?? null) : null
-  const form = forms.find(({ raw }) => raw === undefined || raw === type)
+  const hasFeatures = toFeature !== null && result.kind === 'row'
+  const form = forms.find(
+    ({ format, raw }) => (raw === undefined || raw === type) && (format !== 'geojson' || hasFeatures),
+  )
   if (form) return form
+  if (forms.every(({ format }) => format === 'geojson')) {
+    const why = toFeature === null ? 'its database does not have PostGIS' : 'it gives no rows'
+    throw new AppError('NOT_ACCEPTABLE', `of the function "${name}" there is no GeoJSON, as ${why}`)
+  }
   const given = type === null ? 'is not one value of that type' : `is of the type ${type}`
   throw new AppError('NOT_ACCEPTABLE', `what the function "${name}" gives ${given}, as the Accept header has it`)
 }
@@ -88,7 +99,7 @@ function pageOf(
       offset: 0,
     }
   }
-  return valuesPage(called, shown, options, parameters)
+  return valuesPage(catalog, called, shown, options, parameters)
 }
 
 function rowsPage(
@@ -108,7 +119,7 @@ function rowsPage(
   const source = { from: 'called' }
   const { format, stripNulls } = options.form
   const isOne = !called.set && format === 'json'
-  const body = bodySql(selectSql(scope, root, source), { format: isOne ? 'object' : format, stripNulls }, parameters)
+  const body = bodySql(selectSql(scope, root, source), { format: isOne ? 'object' : format, stripNulls }, scope)
   return {
     body: isOne ? `SELECT COALESCE(body, 'null') AS body, rows FROM (${body}) AS one` : body,
     total: () => `SELECT pg_catalog.count(*) FROM (${countedSql(scope, root, source)}) AS counted`,
@@ -117,6 +128,7 @@ function rowsPage(
 }
 
 function valuesPage(
+  catalog: StageCatalog,
   { name, set }: CatalogFunction,
   shown: QueryParameters,
   options: PageOptions,
@@ -136,7 +148,11 @@ function valuesPage(
   const total = () => 'SELECT pg_catalog.count(*) FROM called'
   const { form } = options
   if (form.format === 'csv') {
-    return { body: bodySql({ sql: page, names: [name], aggregates: new Map() }, form, parameters), total, offset }
+    return {
+      body: bodySql({ sql: page, names: [name], aggregates: new Map() }, form, { catalog, parameters }),
+      total,
+      offset,
+    }
   }
   const value = `page.${quoteIdentifier(name)}`
   const body = form.raw ? rawSql(value, form.raw) : valuesSql(value, form, set)

@@ -29,7 +29,7 @@ export function planRead(
   const parameters = new Parameters(reference?.values)
   const scope = { catalog, parameters, kept: true }
   const countedUpTo = count === 'estimated' ? (options.maxRows ?? LIMITS.exactEstimate) : null
-  const body = bodySql(selectSql(scope, root), options, parameters)
+  const body = bodySql(selectSql(scope, root), options, scope)
   const total = totalSql(count, countedUpTo, () => countedSql(scope, root), parameters)
   const page = `SELECT body, rows, ${total} AS total FROM (${body}) AS answer`
   const text = reference

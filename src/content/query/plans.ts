@@ -10,8 +10,11 @@ export interface SqlStatement {
 /** Query parameters, decoded, in the order in which they came. */
 export type QueryParameters = readonly (readonly [name: string, value: string])[]
 
-/** `csv` has a header line; `object` is the first row alone, for callers who ask for exactly one. */
-export type ContentFormat = 'json' | 'csv' | 'object'
+/**
+ * `csv` has a header line; `object` is the first row alone, for callers who ask for exactly one; `geojson` is a collection with a feature
+ * for each row, where the database has PostGIS.
+ */
+export type ContentFormat = 'json' | 'csv' | 'object' | 'geojson'
 
 export type CountKind = 'exact' | 'planned' | 'estimated'
 

@@ -62,6 +62,7 @@ export async function readCatalog(query: CatalogQuery, schemaName: string): Prom
       ...[...read.computed, ...read.casts].map(({ volatile }) => volatile),
     ].some(Boolean),
     castTypes: toCastTypes(read.types, typeOf),
+    toFeature: read.toFeature,
   }
 }
 
@@ -73,6 +74,7 @@ interface ReadRows {
   readonly computed: readonly ComputedRow[]
   readonly casts: readonly CastRow[]
   readonly callable: readonly CallableRow[]
+  readonly toFeature: string | null
   readonly types: readonly TypeRow[]
 }
 

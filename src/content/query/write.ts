@@ -75,7 +75,7 @@ export function finishWrite(write: Write, writing: readonly string[], of: Writin
   const key = options.return === 'headers-only' ? keySql(table) : 'NULL::pg_catalog.text'
   const page =
     options.return === 'representation'
-      ? bodySql(selectSql(scope, seen, { from: 'written' }), options, parameters)
+      ? bodySql(selectSql(scope, seen, { from: 'written' }), options, scope)
       : 'SELECT NULL::pg_catalog.text AS body'
   const text =
     `WITH ${parts.join('')}written AS (${all}) ` +

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { planRead } from '../../../src/content/query/index.ts'
+import { planRead, toRequestFailure } from '../../../src/content/query/index.ts'
 import { isAppError } from '../../../src/errors.ts'
 import { askedAtRandom, isUnordered, parametersOf } from '../../support/content/ask-at-random.ts'
 import { type Asked, evaluate } from '../../support/content/asked-rows.ts'
@@ -35,7 +35,10 @@ const unordered = (value: unknown): unknown => {
 async function rowsAndTotal(asked: Asked): Promise<{ rows: unknown; total: number } | undefined> {
   try {
     const plan = planRead(stage.catalog, asked.table, parametersOf(asked), { format: 'json', count: 'exact' })
-    const [row] = await stage.session.query<{ body: string; total: number }>(plan.statement.text, plan.statement.values)
+    const { text, values } = plan.statement
+    const [row] = await stage.session.query<{ body: string; total: number }>(text, values).catch((error: unknown) => {
+      throw toRequestFailure(plan, error)
+    })
     return { rows: JSON.parse(row?.body ?? 'null'), total: row?.total ?? -1 }
   } catch (error) {
     if (isAppError(error, 'INVALID_REQUEST')) return undefined
