@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { AppError } from '../errors.ts'
-import { exportShare } from '../lib/thread-share.ts'
+import { rowsShare } from '../lib/thread-share.ts'
 import { within } from '../lib/within.ts'
 import { answerMalformedRequest, refuseTunnel } from './answer-malformed-request.ts'
 import { type ConnectionLimitOptions, limitConnections } from './connection-limit.ts'
@@ -58,7 +58,7 @@ export interface Listening {
 export async function listen(api: Api, options: ListenOptions): Promise<Listening> {
   let draining = false
   const answer = (request: IncomingMessage, response: ServerResponse): void => {
-    exportShare.noteRequest()
+    rowsShare.noteRequest()
     if (draining) response.setHeader('connection', 'close')
     if (isOneTooMany(request.socket)) api.refuse(request, response, tooManyConnections())
     else api.answer(request, response)

@@ -1,6 +1,6 @@
 import { type CollectStep, collectPassed } from '../lib/collect-passed.ts'
-import { createTurns } from '../lib/give-way.ts'
 import { lineBlocks } from '../lib/line-blocks.ts'
+import { rowsShare } from '../lib/thread-share.ts'
 import type { ArchiveItem } from './archive-item.ts'
 import { LineReader, type LineRules } from './line-reader.ts'
 import type { CreateEncoders } from './row-encoder.ts'
@@ -25,7 +25,7 @@ export interface ReadArchiveOptions extends Partial<LineRules> {
 /**
  * Reads an archive from front to back and checks all that can be known without a database: the form of every line,
  * their order, names, counts, sums, that SQL is what its line is for, and that nothing is missing at the end. Holds a few
- * MiB of it, or one event; and gives way to others between two pieces of work that are short.
+ * MiB of it, or one event; and keeps within a share of the thread while others want it.
  *
  * @param bytes the file, compressed with gzip or not, cut into chunks anywhere.
  * @param createEncoders of rows, for what becomes of them.
@@ -47,7 +47,6 @@ export async function* readArchive(
 ): AsyncGenerator<ArchiveItem, void, undefined> {
   const rules = { maxLineBytes, maxEventLineBytes, maxStructureLineBytes, allowEdited }
   const reader = new LineReader(rules, createEncoders)
-  const turn = createTurns()
   const checkSql = createSqlCheck()
   const unpacked = collectPassed(
     unpack(bytes, () => ALLOWANCE_BYTES + reader.passedBytes),
@@ -55,15 +54,17 @@ export async function* readArchive(
   )
   for await (const block of lineBlocks(unpacked, (beginning) => reader.limitOf(beginning))) {
     signal?.throwIfAborted()
-    for (const item of reader.read(block)) {
+    const items = reader.read(block)
+    for (;;) {
+      const { done = false, value: item } = rowsShare.count(() => items.next())
+      if (done) break
       if (item) {
         const checked = checkSql(item)
         // Awaiting nothing takes time, too, and an archive may have millions of parts.
         if (checked !== undefined) await checked
         yield item
       }
-      const others = turn()
-      if (others !== undefined) await others
+      if (rowsShare.isUsedUp()) await new Promise<void>((resolve) => rowsShare.onceThereIsTime(resolve))
     }
   }
   yield reader.finish()

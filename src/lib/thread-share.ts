@@ -96,5 +96,5 @@ export function createThreadShare(
   }
 }
 
-/** That of all that moves rows out of databases, in this process. */
-export const exportShare: ThreadShare = createThreadShare()
+/** That of all that moves rows out of databases and into them, in this process. */
+export const rowsShare: ThreadShare = createThreadShare()

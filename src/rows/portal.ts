@@ -3,7 +3,7 @@ import type pg from 'pg'
 import { DatabaseSocket } from '../database/database-socket.ts'
 import { GrowingBuffer } from '../lib/growing-buffer.ts'
 import { ReusedMemory } from '../lib/reused-memory.ts'
-import { exportShare } from '../lib/thread-share.ts'
+import { rowsShare } from '../lib/thread-share.ts'
 import { LongRowWriter, wrongRow } from './long-row.ts'
 import { HEADER_BYTES, MessageReader } from './message-reader.ts'
 import { MAX_SHORT_BYTES, rowLinesWriter } from './row-lines.ts'
@@ -130,14 +130,14 @@ class PortalQuery implements pg.Submittable {
     })
     const read: DataListener = (chunk) => {
       try {
-        exportShare.count(() => reader.take(chunk))
+        rowsShare.count(() => reader.take(chunk))
       } catch (error) {
         // Nobody above would catch it.
         stream.destroy(error instanceof Error ? error : new Error(String(error)))
       }
       if (!this.#stream) return
       if (this.#waitingBytes >= MAX_WAITING_BYTES) stream.pause()
-      else if (exportShare.isUsedUp()) this.#giveWay(stream)
+      else if (rowsShare.isUsedUp()) this.#giveWay(stream)
     }
     stream.removeListener('data', listener)
     if (stream instanceof DatabaseSocket) stream.lendBytes(read)
@@ -165,7 +165,7 @@ class PortalQuery implements pg.Submittable {
   #giveWay(stream: Duplex): void {
     this.#givesWay = true
     stream.pause()
-    exportShare.onceThereIsTime(() => {
+    rowsShare.onceThereIsTime(() => {
       this.#givesWay = false
       this.#readOn()
     })

@@ -8,7 +8,7 @@ import { readLogStart } from '../../events/log-start.ts'
 import { type BorrowedBytes, borrowed } from '../../lib/borrowed-bytes.ts'
 import { createTurns } from '../../lib/give-way.ts'
 import type { ReusedMemory } from '../../lib/reused-memory.ts'
-import { exportShare } from '../../lib/thread-share.ts'
+import { rowsShare } from '../../lib/thread-share.ts'
 import { listRoles } from '../../projects/roles.ts'
 import { searchStage } from '../../projects/stage-path.ts'
 import { createPageMemory, type RangePage } from '../../rows/portal.ts'
@@ -215,12 +215,12 @@ async function* tableLines(
       yield open(part)
     }
     blocks = among
-    const written = exportShare.count(() => writer.rows(rows, lines))
+    const written = rowsShare.count(() => writer.rows(rows, lines))
     yield assertReadable(written, 'row', `a row of table "${line.name}"`, limits)
     memory.giveBack(lines)
     onRows?.({ stage, table: line.name, rows })
     // Pages that were read ahead are there at once, so that awaiting them gives nobody else a turn.
-    if (exportShare.isUsedUp()) await new Promise<void>((resolve) => exportShare.onceThereIsTime(resolve))
+    if (rowsShare.isUsedUp()) await new Promise<void>((resolve) => rowsShare.onceThereIsTime(resolve))
   }
   yield writer.close('rowsEnd')
 }
