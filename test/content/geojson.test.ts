@@ -1,11 +1,12 @@
 import { existsSync } from 'node:fs'
+import { PostgrestClient } from '@supabase/postgrest-js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { EXTENSIONS_SCHEMA } from '../../src/contract/extensions-schema.ts'
 import { installedCluster } from '../support/servers/installed-cluster.ts'
 import { installedPrograms, versionOf } from '../support/servers/installed-programs.ts'
 import { query } from '../support/servers/sessions.ts'
 import { createProject } from '../support/service/projects.ts'
-import { startWharf, type TestWharf } from '../support/service/wharf.ts'
+import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 /** Whether Debian's `postgresql-<version>-postgis-3` is there; CI does without its 170 MB. */
 function hasPostgis(): boolean {
@@ -103,6 +104,15 @@ describe.skipIf(!hasPostgis())(`with PostGIS${hasPostgis() ? '' : ', which is no
     expect((await wharf.root.get(`${SHOP}?select=id`, { headers: GEOJSON })).status).toBe(400)
     const plain = await wharf.root.get(`${SHOP}?select=point&id=eq.2`)
     expect(plain.json).toMatchObject([{ point: { type: 'Point', coordinates: [10.5, 60] } }])
+  })
+
+  test('PostgREST’s client has them by geojson()', async () => {
+    const map = new PostgrestClient(`${wharf.url}/content/map/live`, {
+      headers: { Authorization: `Bearer ${ROOT_TOKEN}` },
+    })
+    const { data, error } = await map.from('shop').select('id,point').eq('id', 2).geojson()
+    expect(error).toBeNull()
+    expect(data).toEqual(collection(feature(2, [10.5, 60])))
   })
 
   test('a reference is known by its form', async () => {

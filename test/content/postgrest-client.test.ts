@@ -50,6 +50,7 @@ describe('reading with the PostgREST client', () => {
     expect(await ids(album().filter('note->>a', 'eq', '1.00'))).toEqual([1])
     expect(await ids(album().isDistinct('year', 1975))).toEqual([2, 3, 4])
     expect(await ids(album().regexMatch('title', '^(Cold|Warm)'))).toEqual([1, 2])
+    expect(await ids(album().regexIMatch('title', '^(cold|WARM)'))).toEqual([1, 2])
     const artist = () => shop.from('artist').select('id').order('id')
     expect(await ids(artist().contains('data', { home: { city: 'Bergen' } }))).toEqual([1])
     expect(await ids(artist().eq('data->home->>city', 'Malmö'))).toEqual([2])
