@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 
 /** Of 64 KiB each: up to `OUTPUT_END` in `memory.ts`, and one behind it. */
-const PAGES = '49'
+const PAGES = '209'
 
 /** Without a heap and its collector: what the module reads and writes has fixed places. */
 const OPTIONS = ['-O3', '--converge', '--noAssert', '--runtime', 'stub', '--enable', 'simd', '--use', 'abort=']

@@ -26,7 +26,7 @@ test.each(isThorough ? [1, 9] : [9])(
 )
 
 test.each([
-  ['rows as Wharf writes them', 12, (archive: Buffer) => archive],
+  ['rows as Wharf writes them', 64, (archive: Buffer) => archive],
   [
     'rows that are written otherwise',
     3,

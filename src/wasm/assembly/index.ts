@@ -1,2 +1,3 @@
-export { FORMS, FORMS_BYTES, INPUT, INPUT_BYTES, OUTPUT, OUTPUT_BYTES } from './memory'
+export { FORMS, INPUT, INPUT_BYTES, OUTPUT } from './memory'
+export { bytesWritten, isFull, readRows, rowsRead } from './read-rows'
 export { range, rows, writeRows, written } from './write-lines'

@@ -1,3 +1,20 @@
+import {
+  BACKSLASH,
+  isDigit,
+  LETTER_E,
+  LETTER_T,
+  MINUS,
+  QUOTE,
+  ROW_BYTES,
+  ROW_END,
+  ROW_START,
+  SPACE,
+  specialsOf,
+  WORD_FALS,
+  WORD_NULL,
+  WORD_TRUE,
+  ZERO,
+} from './characters'
 import { FORMS, INPUT, OUTPUT, OUTPUT_END } from './memory'
 
 /** As `value-form.ts` numbers them. */
@@ -20,24 +37,10 @@ const MAX_ESCAPE_BYTES: usize = 6
 const COLUMN_BYTES: usize = 8
 const AROUND_BYTES: usize = 32
 
-/** `{"row":[`, `]}` and a newline, `, `, `null`, `true` and `fals`, as numbers. */
-const PREFIX_START: u32 = 0x6f72227b
-const PREFIX_END: u32 = 0x5b3a2277
-const PREFIX_BYTES: usize = 8
+/** `]}` and a newline, and `, `, as numbers. */
 const SUFFIX: u32 = 0x000a7d5d
 const SUFFIX_BYTES: usize = 3
 const SEPARATOR: u16 = 0x202c
-const NULL: u32 = 0x6c6c756e
-const TRUE: u32 = 0x65757274
-const FALS: u32 = 0x736c6166
-
-const QUOTE: u8 = 0x22
-const BACKSLASH: u8 = 0x5c
-const SPACE: u8 = 0x20
-const MINUS: u8 = 0x2d
-const ZERO: u8 = 0x30
-const LETTER_E: u8 = 0x65
-const LETTER_T: u8 = 0x74
 
 /** How many rows the last call has written, and of which range. */
 export let rows: i32 = 0
@@ -87,9 +90,9 @@ function readRange(start: usize, end: usize): i32 {
 
 /** Writes the values between `start` and `end`, each behind its length. @returns where the line ends; 0 for lengths that are wrong. */
 function writeRow(start: usize, end: usize, columns: i32, begin: usize): usize {
-  store<u32>(begin, PREFIX_START)
-  store<u32>(begin + 4, PREFIX_END)
-  let to = begin + PREFIX_BYTES
+  store<u32>(begin, ROW_START)
+  store<u32>(begin + 4, ROW_END)
+  let to = begin + ROW_BYTES
   let at = start
   for (let column: i32 = 0; column < columns; column++) {
     if (column > 0) {
@@ -100,7 +103,7 @@ function writeRow(start: usize, end: usize, columns: i32, begin: usize): usize {
     const length: i32 = bswap<i32>(load<i32>(at))
     at += LENGTH_BYTES
     if (length < 0) {
-      store<u32>(to, NULL)
+      store<u32>(to, WORD_NULL)
       to += 4
       continue
     }
@@ -115,7 +118,7 @@ function writeRow(start: usize, end: usize, columns: i32, begin: usize): usize {
       to = copyBytes(at, after, to)
     } else if (form === BOOLEAN) {
       const isTrue = load<u8>(at) === LETTER_T
-      store<u32>(to, isTrue ? TRUE : FALS)
+      store<u32>(to, isTrue ? WORD_TRUE : WORD_FALS)
       to += 4
       if (!isTrue) store<u8>(to++, LETTER_E)
     } else {
@@ -133,7 +136,7 @@ function writeRow(start: usize, end: usize, columns: i32, begin: usize): usize {
 /** Whether a number is one to JSON: `NaN`, `Infinity` and `-Infinity` are not. */
 function isFiniteNumber(at: usize): bool {
   const byte = load<u8>(at)
-  return <u8>((byte === MINUS ? load<u8>(at + 1) : byte) - ZERO) <= 9
+  return isDigit(byte === MINUS ? load<u8>(at + 1) : byte)
 }
 
 /** @returns where it ends. */
@@ -151,12 +154,7 @@ function writeText(start: usize, end: usize, begin: usize): usize {
     const bytes = v128.load(at)
     v128.store(to, bytes)
     const left = end - at
-    let escaped = i8x16.bitmask(
-      v128.or(
-        v128.or(i8x16.eq(bytes, i8x16.splat(QUOTE)), i8x16.eq(bytes, i8x16.splat(BACKSLASH))),
-        i8x16.lt_u(bytes, i8x16.splat(SPACE)),
-      ),
-    )
+    let escaped = specialsOf(bytes)
     if (left < 16) escaped &= (1 << (<i32>left)) - 1
     if (escaped === 0) {
       const count: usize = left < 16 ? left : 16

@@ -1,0 +1,23 @@
+/** How the values of a column are read, as `copy/read-forms.ts` numbers them. */
+export const NUMBER_AS_TEXT: u8 = 0
+export const TEXT: u8 = 1
+export const SMALLINT: u8 = 2
+export const INTEGER: u8 = 3
+export const BIGINT: u8 = 4
+export const DOUBLE: u8 = 5
+export const NUMERIC: u8 = 6
+export const BOOLEAN: u8 = 7
+export const STRING: u8 = 8
+export const JSONB: u8 = 9
+export const UUID: u8 = 10
+export const BYTEA: u8 = 11
+export const DATE: u8 = 12
+export const TIME: u8 = 13
+export const TIMESTAMP: u8 = 14
+export const TIMESTAMPTZ: u8 = 15
+export const SMALLINT_ARRAY: u8 = 16
+export const INTEGER_ARRAY: u8 = 17
+export const BIGINT_ARRAY: u8 = 18
+export const TEXT_ARRAY: u8 = 19
+export const VARCHAR_ARRAY: u8 = 20
+export const UUID_ARRAY: u8 = 21
