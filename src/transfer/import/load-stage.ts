@@ -92,7 +92,10 @@ export async function loadStage(
     // In place, whatever values name is there.
     await tables.loadAll(inPlace ? new Set() : await tablesWithNames(query, schemaName))
     await finisher.finishAll()
-    if (saves?.isBegun) await saves.assertUntouched(session, tables.saved())
+    if (saves?.isBegun) {
+      const withRows = tablesIn(structure).map(({ name }) => ({ name, rows: tables.rows.get(name) ?? 0 }))
+      await saves.assertUntouched(session, withRows)
+    }
     await runAll(session, statements.after)
     // Before what acts on them, or reads them: triggers, materialized views, checks and foreign keys.
     await tables.loadPutOff()

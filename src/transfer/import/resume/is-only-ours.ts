@@ -1,12 +1,12 @@
 import { quoteQualified } from '../../../database/quoting.ts'
 import { lockAgainstWriters } from '../../../projects/project-objects.ts'
 import type { Query } from '../../structure/query.ts'
-import type { SavedLoad } from './saved-load.ts'
+import type { SavedTable } from './saved-load.ts'
 
-interface Loaded {
+export interface Loaded {
   readonly schemaName: string
-  /** How far they are loaded, with the rows of the transaction that is open. */
-  readonly tables: SavedLoad['tables']
+  /** All tables, those without rows, too: with how many they have by now, those of the transaction that is open included. */
+  readonly tables: readonly Pick<SavedTable, 'name' | 'rows'>[]
   /** The ids of all transactions of the import, with that one, as `xmin` has them. */
   readonly ids: readonly string[]
 }
@@ -22,13 +22,12 @@ interface Loaded {
  * @param query in the session that loads. It reads all rows once.
  */
 export async function isOnlyOurs(query: Query, { schemaName, tables, ids }: Loaded): Promise<boolean> {
-  const withRows = tables.filter(({ rows }) => rows > 0)
-  if (withRows.length > 0) {
-    await query(lockAgainstWriters(withRows.map(({ name }) => ({ schema: schemaName, name }))), [])
+  if (tables.length > 0) {
+    await query(lockAgainstWriters(tables.map(({ name }) => ({ schema: schemaName, name }))), [])
   }
   const [relations] = await query<{ others: boolean }>(RELATIONS_SQL, [schemaName, ids])
   if (relations?.others !== false) return false
-  for (const { name, rows } of withRows) {
+  for (const { name, rows } of tables) {
     const [counted] = await query<{ all: number; ours: number }>(
       `SELECT pg_catalog.count(*)::pg_catalog.float8 AS "all",
               pg_catalog.count(*) FILTER (WHERE xmin OPERATOR(pg_catalog.=) ANY ($1::pg_catalog.xid[]))::pg_catalog.float8 AS ours

@@ -4,7 +4,7 @@ import { closeSchema, reopenSchema } from '../../../projects/project-objects.ts'
 import type { Query } from '../../structure/query.ts'
 import { readStructureState } from '../external/structure-state.ts'
 import type { LoadingSession } from '../loading-session.ts'
-import { isOnlyOurs } from './is-only-ours.ts'
+import { isOnlyOurs, type Loaded } from './is-only-ours.ts'
 import type { SavedLoad, SaveRecord } from './saved-load.ts'
 
 /** An attempt at a job that imports, whose next attempt has the same archive. */
@@ -34,7 +34,7 @@ export interface StageSaves {
    */
   save(session: LoadingSession, loaded: Pick<SavedLoad, 'tables' | 'finished'>): Promise<void>
   /** Makes sure that nobody else has changed anything of it. @throws {AppError} CONFLICT */
-  assertUntouched(session: LoadingSession, tables: SavedLoad['tables']): Promise<void>
+  assertUntouched(session: LoadingSession, tables: Loaded['tables']): Promise<void>
   /** Writes down that the transaction of a session, which is committed next, loads and builds the rest. */
   noteWhole(session: LoadingSession, loaded: Pick<SavedLoad, 'tables' | 'finished' | 'whole'>): Promise<void>
   /** The ids of the transactions that have been committed. */
