@@ -59,11 +59,13 @@ export async function address(
   await tx.$executeRaw`
     UPDATE control.notification SET data = ${JSON.stringify(data)}::jsonb, addressed_at = now()
      WHERE id = ${notificationId}::uuid`
-  await replaceEarlier(tx, webhookIds)
+  // The time of the statement: those of one transaction are sent, and shown, in the order of what happened.
   await tx.$executeRaw`
-    INSERT INTO control.delivery (notification_id, webhook_id, retry_until)
-    SELECT ${notificationId}::uuid, id, ${RETRY_UNTIL} FROM control.webhook
+    INSERT INTO control.delivery (notification_id, webhook_id, retry_until, created_at, due_at)
+    SELECT ${notificationId}::uuid, id, ${RETRY_UNTIL}, clock_timestamp(), clock_timestamp() FROM control.webhook
      WHERE id = ANY (${[...webhookIds]}::uuid[]) AND enabled FOR SHARE`
+  // Only now, behind that lock: one whose attempt ends at the same time is given up there, or here.
+  await replaceEarlier(tx, webhookIds)
 }
 
 /** Until when what is sent from now on is tried again. */

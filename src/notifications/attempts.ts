@@ -1,5 +1,6 @@
 import type { Database, Queryable, Transaction } from '../database/database.ts'
 import { Prisma } from '../database/generated/client.ts'
+import { replaceEarlier } from './ping.ts'
 import { retryPauseMs } from './retry-pause.ts'
 import type { WebhookKind } from './webhook.ts'
 
@@ -66,10 +67,13 @@ export const takeDue = (
  */
 export const recordOutcome = (
   { prisma }: Database,
-  { id, attempt, webhookId }: Pick<Attempt, 'id' | 'attempt' | 'webhookId'>,
+  { id, attempt, webhookId, kind }: Pick<Attempt, 'id' | 'attempt' | 'webhookId' | 'kind'>,
   outcome: Outcome,
 ): Promise<'sent' | 'failed' | undefined> =>
   prisma.$transaction(async (tx) => {
+    const isTriedAgain = outcome.kind === 'failed' && kind === 'ping'
+    // A newer one that is being written down is waited for.
+    if (isTriedAgain) await tx.$queryRaw`SELECT FROM control.webhook WHERE id = ${webhookId}::uuid FOR UPDATE`
     const [row] = await tx.$queryRaw<{ status: 'waiting' | 'sent' | 'failed' }[]>`
       UPDATE control.delivery SET taken_until = NULL, answered = ${outcome.answered}::int, ${changeOf(outcome, attempt)}
        WHERE id = ${id}::uuid AND attempt = ${attempt} AND status = 'waiting' RETURNING status`
@@ -77,6 +81,7 @@ export const recordOutcome = (
       await tx.$executeRaw`UPDATE control.webhook SET enabled = false, gone_at = now() WHERE id = ${webhookId}::uuid`
       await failWaiting(tx, webhookId, GONE)
     }
+    if (isTriedAgain) await replaceEarlier(tx, [webhookId])
     return row?.status === 'waiting' ? undefined : row?.status
   })
 

@@ -84,6 +84,30 @@ test('a ping takes the place of an earlier one that did not arrive', async () =>
   ])
 })
 
+test('a ping that was on its way when a newer one was written down is not tried again', async () => {
+  let answerStart: () => void = () => undefined
+  const receiver = await serveHttp(({ url = '' }, response) => {
+    response.statusCode = url.endsWith('/start') ? 500 : 200
+    if (url.endsWith('/start')) answerStart = () => response.end()
+    else response.end()
+  })
+  const made = await schedule({ ping: { url: receiver.url, start: true } })
+  const [ping] = await pings(made)
+  await runWhenDue(wharf, made)
+  const statuses = async () => (await deliveriesOf(wharf.root, ping)).map(({ type, status }) => [type, status])
+  await eventually(statuses).toEqual([
+    ['job.succeeded', 'waiting'],
+    ['job.started', 'waiting'],
+  ])
+  await eventually(() => receiver.requests.length).toBe(1)
+  answerStart()
+  await eventually(statuses).toEqual([
+    ['job.succeeded', 'sent'],
+    ['job.started', 'failed'],
+  ])
+  expect(pathsOf(receiver)).toHaveLength(2)
+})
+
 /** The webhooks that are the pings of a schedule. */
 async function pings({ id }: SeenSchedule): Promise<[{ id: string }, ...{ id: string }[]]> {
   const { items } = (await wharf.root.get('/webhooks')).json as { items: { id: string; scheduleId: string | null }[] }
