@@ -1,6 +1,6 @@
 import type { Database, Transaction } from '../database/database.ts'
 import { Prisma } from '../database/generated/client.ts'
-import { replaceEarlier } from './ping.ts'
+import { replaceEarlier } from './replace-earlier.ts'
 import { type Subject, toWebhook, wants } from './webhook.ts'
 
 /** How many notifications are addressed in one transaction. */

@@ -1,6 +1,6 @@
 import type { Database, Queryable, Transaction } from '../database/database.ts'
 import { Prisma } from '../database/generated/client.ts'
-import { replaceEarlier } from './ping.ts'
+import { replaceEarlier } from './replace-earlier.ts'
 import { retryPauseMs } from './retry-pause.ts'
 import type { WebhookKind } from './webhook.ts'
 
