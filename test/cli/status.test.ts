@@ -122,6 +122,13 @@ test('a project that cannot be used is a problem, and so is a recovery that has 
   )
 })
 
+test('a secret key that opens none of the stored secrets is a problem', async () => {
+  const { code, stdout } = await status([], { WHARF_SECRET_KEY: 'another-secret-key-with-more-than-32-characters' })
+  expect(stdout).toMatch(/WHARF_SECRET_KEY does not open 1 of 1 stored secret: .+ \(CONFIG_INVALID\)$/m)
+  expect(stdout).not.toMatch(/all is well/)
+  expect(code).toBe(1)
+})
+
 test('a backup that is to be written and never was is a problem', async () => {
   const { code, stdout } = await status([], { WHARF_BACKUP_KEY: 'a key of the operator of the tests' })
   expect(stdout).toContain('- there is no backup of Wharf itself yet')
