@@ -47,7 +47,7 @@ export function formFor(accept: string | undefined): Form {
   if (accept === undefined || accept === '*/*' || accept === 'application/json') return JSON_FORM
   const forms = formsIn(accept)
   const [best] = forms
-  if (!best) throw notAcceptable(ROW_TYPES)
+  if (!best) throw notAcceptable(said(ROW_TYPES))
   return best.format === 'geojson' ? { ...best, instead: forms.find(({ format }) => format !== 'geojson') } : best
 }
 
@@ -61,6 +61,10 @@ export function formIn({ toFeature }: Pick<StageCatalog, 'toFeature'>, form: For
   if (form.instead) return form.instead
   throw new AppError('NOT_ACCEPTABLE', "there is no GeoJSON here, as the stage's database does not have PostGIS")
 }
+
+/** Whether a database has PostGIS is not known before it is asked. */
+const said = (types: readonly string[]): readonly string[] =>
+  types.map((type) => (type === 'application/geo+json' ? `${type} (where the stage's database has PostGIS)` : type))
 
 /** What an answer's form is called in its ETag, and where it is kept. */
 export const nameOfForm = ({ format, stripNulls, instead }: Form): string =>
@@ -84,7 +88,7 @@ export const RESULT_TYPES = [...ROW_TYPES, 'text/plain', 'text/xml', 'applicatio
 export function callFormsFor(accept: string | undefined): readonly CallForm[] {
   if (accept === undefined || accept === '*/*' || accept === 'application/json') return [JSON_FORM]
   const forms = formsIn(accept, RAW_TYPES)
-  if (forms.length === 0) throw notAcceptable(RESULT_TYPES)
+  if (forms.length === 0) throw notAcceptable(said(RESULT_TYPES))
   return forms
 }
 

@@ -36,6 +36,15 @@ describe('without PostGIS', () => {
     expect(answer.text).toContain('PostGIS')
   })
 
+  test.for(['quay', 'rpc/quays'])(
+    'who asks for a type that there is not learns that GeoJSON of %s needs PostGIS',
+    async (path) => {
+      const answer = await wharf.root.get(`/content/plain/live/${path}`, { headers: { accept: 'image/png' } })
+      expect(answer.status).toBe(406)
+      expect(answer.text).toContain("application/geo+json (where the stage's database has PostGIS)")
+    },
+  )
+
   test('a write that asks for GeoJSON writes nothing', async () => {
     const headers = { ...GEOJSON, prefer: 'return=representation' }
     expect((await wharf.root.post('/content/plain/live/quay', { json: { id: 2 }, headers })).status).toBe(406)

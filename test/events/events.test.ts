@@ -386,6 +386,35 @@ test('a table may change between two writes of one session', async () => {
   expect(events.at(-1)?.key).toEqual(['number'])
 })
 
+test('columns that a primary key includes are no part of the key that events name', async () => {
+  const slug = await makeShop(`CREATE TABLE one (name text, id int, PRIMARY KEY (id) INCLUDE (name));
+    CREATE TABLE two (name text, b int, a int, PRIMARY KEY (a, b) INCLUDE (name))`)
+  await asLogin(slug, async (client) => {
+    for (const write of [
+      "INSERT INTO $1 VALUES ('a', 1)",
+      "UPDATE $1 SET name = 'b'",
+      'DELETE FROM $1',
+      'TRUNCATE $1',
+    ]) {
+      await client.query(write.replace('$1', 'one'))
+      await client.query(write.replace('$1', 'two').replace("'a', 1", "'a', 1, 2"))
+    }
+  })
+  const events = await eventsOf(slug)
+  expect(events.map(({ kind }) => kind)).toEqual(
+    ['create', 'update', 'delete', 'truncate'].flatMap((kind) => [kind, kind]),
+  )
+  expect(events.map(({ table, key }) => [table, key])).toEqual(
+    Array(4)
+      .fill([
+        ['one', ['id']],
+        ['two', ['b', 'a']],
+      ])
+      .flat(),
+  )
+  expect(events[2]?.rows).toEqual([{ name: 'b', id: 1 }])
+})
+
 test('rows of partitions are logged once, whichever table they are written to', async () => {
   const slug = await makeShop(`CREATE TABLE part (id int PRIMARY KEY) PARTITION BY RANGE (id);
     CREATE TABLE part_low PARTITION OF part FOR VALUES FROM (0) TO (10)`)

@@ -11,7 +11,8 @@ import { createProject, loginUrl } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 const TABLES = `CREATE TABLE item (id int PRIMARY KEY, name text, at timestamptz DEFAULT '2026-01-01T00:00:00Z');
-  CREATE TABLE line (item_id int REFERENCES item ON DELETE CASCADE, n numeric)`
+  CREATE TABLE line (item_id int REFERENCES item ON DELETE CASCADE, n numeric);
+  CREATE TABLE price (name text, id int, PRIMARY KEY (id) INCLUDE (name))`
 
 /** What is written, as a transaction each. */
 const WRITES = [
@@ -21,6 +22,7 @@ const WRITES = [
   `BEGIN; INSERT INTO item VALUES (3, 'never'); ROLLBACK`,
   'DELETE FROM item WHERE id = 1',
   'TRUNCATE item CASCADE',
+  `INSERT INTO price VALUES ('hat', 1)`,
   'INSERT INTO item (id) SELECT generate_series(1, 2500)',
 ]
 
@@ -94,7 +96,7 @@ test('the log of an attached stage says of writes what that of a hosted one says
   const comparable = (events: readonly LoggedEvent[]): unknown[] =>
     events.filter(({ kind }) => kind !== 'structure').map((event) => ({ ...event, id: '', occurredAt: '' }))
   const logged = comparable(await eventsOf('shop'))
-  expect(logged).toHaveLength(10)
+  expect(logged).toHaveLength(11)
   expect(logged).toEqual(comparable(await eventsOf('hosted')))
 })
 

@@ -74,7 +74,7 @@ BEGIN
     RETURN NULL;
   END IF;
   SELECT array_agg(a.attname ORDER BY a.attnum) INTO key
-    FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
+    FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY ((i.indkey::int2[])[0:i.indnkeyatts - 1])
     WHERE i.indrelid = TG_RELID AND i.indisprimary;
   IF TG_OP = 'TRUNCATE' THEN
     PERFORM ${LOG_SCHEMA}.add_event(stage, kind, TG_TABLE_NAME::text, key, NULL, token_id);
