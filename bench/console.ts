@@ -57,50 +57,83 @@ export async function measureConsole(bench: BenchRun, share = 1): Promise<Measur
 }
 
 interface FirstView {
+  /** When the first text is painted, and when the whole form is. */
   readonly paintMs: number
+  readonly formMs: number
   readonly bytes: number
   readonly longestTaskMs: number
 }
 
-/** What the browser itself has measured, of this page and all that it has fetched. */
-const FIGURES = `({
-  paintMs: performance.getEntriesByName('first-contentful-paint')[0].startTime,
-  bytes: [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
-    .reduce((sum, { transferSize }) => sum + transferSize, 0),
-  longestTaskMs: Math.max(0, ...window.longTasks),
-})`
+/** For how long the page is watched once its form is there: what is behind the sign-in is loaded meanwhile. */
+const WATCHED_MS = 2_000
 
-const WATCH_TASKS = `
+/** Notes what blocks the page, and when its form has been painted. */
+const WATCH = `
   window.longTasks = []
   new PerformanceObserver((list) => window.longTasks.push(...list.getEntries().map(({ duration }) => duration)))
-    .observe({ type: 'longtask', buffered: true })`
+    .observe({ type: 'longtask', buffered: true })
+  window.watched = new Promise((resolve) => {
+    const look = () => {
+      if (!document.getElementById('token')) return requestAnimationFrame(look)
+      // Behind the frame that is drawn now.
+      setTimeout(() => {
+        window.formMs = performance.now()
+        setTimeout(resolve, ${WATCHED_MS})
+      })
+    }
+    requestAnimationFrame(look)
+  })`
+
+/** What the browser itself has measured, of this page and all that it has fetched. */
+const FIGURES = `watched.then(() => ({
+  paintMs: performance.getEntriesByName('first-contentful-paint')[0].startTime,
+  formMs,
+  bytes: [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
+    .reduce((sum, { transferSize }) => sum + transferSize, 0),
+  longestTaskMs: Math.max(0, ...longTasks),
+}))`
+
+/** Asks for nothing by Playwright, whose own scripts would be among what blocks the page. */
+async function openOnPhone(page: Page, url: string): Promise<FirstView> {
+  const session = await page.context().newCDPSession(page)
+  await session.send('Page.enable')
+  await session.send('Network.enable')
+  await session.send('Network.setCacheDisabled', { cacheDisabled: true })
+  await session.send('Network.emulateNetworkConditions', PHONE.network)
+  await session.send('Emulation.setCPUThrottlingRate', { rate: PHONE.cpuRate })
+  await session.send('Page.addScriptToEvaluateOnNewDocument', { source: WATCH })
+  await session.send('Page.navigate', { url })
+  const { result } = await session.send('Runtime.evaluate', {
+    expression: FIGURES,
+    awaitPromise: true,
+    returnByValue: true,
+  })
+  return result.value
+}
 
 async function measureFirstView(browser: Browser, service: BenchService): Promise<Measurement[]> {
+  // The browser is one that has been used: its own start is no part of the view.
+  const other = await browser.context.newPage()
+  await other.goto(`${service.url}/docs`)
+  await other.close()
   const views: FirstView[] = []
   for (let round = 0; round < REPEATS; round += 1) {
     const page = await browser.context.newPage()
-    const session = await browser.context.newCDPSession(page)
-    await session.send('Network.enable')
-    await session.send('Network.setCacheDisabled', { cacheDisabled: true })
-    await session.send('Network.emulateNetworkConditions', PHONE.network)
-    await session.send('Emulation.setCPUThrottlingRate', { rate: PHONE.cpuRate })
-    await page.addInitScript(WATCH_TASKS)
-    await page.goto(service.url)
-    await page.getByLabel('Token').waitFor()
-    views.push(await page.evaluate<FirstView>(FIGURES))
+    views.push(await openOnPhone(page, service.url))
     await page.close()
   }
   const worst = (of: (view: FirstView) => number): number => Math.max(...views.map(of))
-  const [paintMs, bytes, taskMs] = [
+  const [paintMs, formMs, bytes, taskMs] = [
     worst((view) => view.paintMs),
+    worst((view) => view.formMs),
     worst((view) => view.bytes),
     worst((view) => view.longestTaskMs),
   ]
   return [
     {
       sentence: BOUNDS.consolePaint.sentence,
-      measured: `${paintMs.toFixed(0)} ms`,
-      holds: paintMs <= BOUNDS.consolePaint.maxMs,
+      measured: `${formMs.toFixed(0)} ms; the first text after ${paintMs.toFixed(0)} ms`,
+      holds: formMs <= BOUNDS.consolePaint.maxMs,
     },
     {
       sentence: BOUNDS.consoleBytes.sentence,

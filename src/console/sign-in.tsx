@@ -28,7 +28,7 @@ export function SignIn({ notice, onSignedIn }: SignInProps) {
   }
   return (
     <main class="sign-in">
-      <h1>Wharf</h1>
+      <h1>Sign in</h1>
       <form
         onSubmit={(event) => {
           event.preventDefault()

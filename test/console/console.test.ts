@@ -7,7 +7,7 @@ import { askExport, jobOf } from '../support/jobs/jobs.ts'
 import { makeSchedule, type SeenSchedule } from '../support/jobs/schedules.ts'
 import { createProject } from '../support/service/projects.ts'
 import { createToken } from '../support/service/tokens.ts'
-import { startWharf, type TestWharf } from '../support/service/wharf.ts'
+import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 const HTML = { accept: 'text/html,*/*;q=0.8' }
 
@@ -53,15 +53,18 @@ describe('what is served', () => {
     expect(again.headers['content-security-policy']).toBe(policy)
 
     const html = await page.body.text()
-    const paths = [...html.matchAll(/"(\/console\/[^"]+)"/g)].map(([, path = '']) => path)
-    expect(paths).toHaveLength(3)
+    const paths = new Set([...html.matchAll(/"(\/console\/[^"]+)"/g)].map(([, path = '']) => path))
     let sizeBytes = gzipSync(html).length
+    // Scripts load others: all of them are there once somebody has signed in.
     for (const path of paths) {
       const file = await get(path, {})
       expect(file.statusCode, path).toBe(200)
       expect(file.headers['cache-control']).toContain('immutable')
-      sizeBytes += gzipSync(Buffer.from(await file.body.arrayBuffer())).length
+      const text = await file.body.text()
+      sizeBytes += gzipSync(text).length
+      for (const [, name] of text.matchAll(/"\.\/([\w-]+\.js)"/g)) paths.add(`/console/${name}`)
     }
+    expect([...paths].filter((path) => path.endsWith('.js')).length).toBeGreaterThan(2)
     expect(sizeBytes).toBeLessThan(150_000)
   })
 
@@ -188,6 +191,7 @@ describe.skipIf(!hasChromium)('in a browser', () => {
     // Where no events come through, jobs are read again and again.
     await console.page.route('**/jobs/events?*', (route) => route.fulfill({ status: 429 }))
     await goTo('/')
+    await heading('Overview').waitFor()
     await goTo('/jobs')
     const { id } = jobOf(await askExport(wharf.root, [{ slug: 'blog' }]))
     await console.page.locator(`a[href="#/jobs/${id}"]`).waitFor()
@@ -196,6 +200,18 @@ describe.skipIf(!hasChromium)('in a browser', () => {
     await console.page.unroute('**/jobs?*')
     await console.page.getByText('Wharf does not answer.').waitFor({ state: 'detached' })
     expectMessage('429')
+    expectMessage('ERR_FAILED')
+  })
+
+  test('the page says where all that is behind the sign-in could not be loaded, and how to go on', async () => {
+    await console.page.route('**/console/console-*.js', (route) => route.abort())
+    await console.page.reload()
+    await console.page.getByLabel('Token').fill(ROOT_TOKEN)
+    await console.page.getByRole('button', { name: 'Sign in' }).click()
+    await console.page.getByText('Wharf does not answer.').waitFor()
+    await console.page.unroute('**/console/console-*.js')
+    await console.page.getByRole('button', { name: 'Load the page again' }).click()
+    await heading('shop').waitFor()
     expectMessage('ERR_FAILED')
   })
 
