@@ -7,15 +7,15 @@ import type { ServicePart } from './service.ts'
 import { welcome, welcomeLine, welcomeOfWorker } from './welcome.ts'
 
 /**
- * Runs the service until SIGINT, SIGTERM or SIGHUP, or until it cannot go on. A second signal ends the process at once. The root
- * token is printed where it was made by this start, and on a terminal.
+ * Runs the service until SIGINT, SIGTERM or SIGHUP, or until it cannot go on. The root token is printed where it was made by this
+ * start, and on a terminal.
  *
  * @param parts what this process does; everything where it is missing.
  * @returns the exit code: 0 after a signal, 1 where the service failed.
  */
 export async function runService(config: Config, parts?: readonly ServicePart[]): Promise<number> {
   const logger = createLogger(config.logLevel)
-  const stop = nextSignal()
+  const stop = stopSignal()
   const tokenFile = config.rootToken === undefined ? rootTokenPath(config.dataDir) : undefined
   const makesToken = tokenFile !== undefined && !existsSync(tokenFile)
   logWarnings(logger)
@@ -38,10 +38,7 @@ export async function runService(config: Config, parts?: readonly ServicePart[])
   }
   process.stdout.write(url === undefined ? welcomeOfWorker(metricsUrl, new Date()) : greet(url))
   const reason = await Promise.race([stop, service.failed])
-  if (typeof reason === 'string') {
-    logger.info({ signal: reason }, 'stopping')
-    void nextSignal().then(() => process.exit(130))
-  }
+  if (typeof reason === 'string') logger.info({ signal: reason }, 'stopping')
   await service.close()
   return typeof reason === 'string' ? 0 : 1
 }
@@ -54,10 +51,21 @@ function logWarnings(logger: Logger): void {
   process.on('warning', ({ name, message }) => logger.warn({ warning: name }, message))
 }
 
-const nextSignal = (): Promise<NodeJS.Signals> =>
+/** A signal that comes this soon after the first, in milliseconds, is the same one: npm passes on what its process group has got, too. */
+const SAME_SIGNAL_MS = 1_000
+
+/** Resolves with the first signal that is to end the service. One that comes later ends the process at once, also while it starts. */
+const stopSignal = (): Promise<NodeJS.Signals> =>
   new Promise((resolve) => {
-    process.once('SIGINT', resolve)
-    process.once('SIGTERM', resolve)
-    // A terminal that is closed, which would end the process at once, and leave its PostgreSQL.
-    process.once('SIGHUP', resolve)
+    let firstMs: number | undefined
+    const onSignal = (signal: NodeJS.Signals): void => {
+      firstMs ??= performance.now()
+      if (performance.now() - firstMs >= SAME_SIGNAL_MS) process.exit(130)
+      resolve(signal)
+    }
+    // Never without a listener: Node.js would end the process, whose PostgreSQL would go on.
+    process.on('SIGINT', onSignal)
+    process.on('SIGTERM', onSignal)
+    // A terminal that is closed.
+    process.on('SIGHUP', onSignal)
   })

@@ -68,12 +68,13 @@ test.each(['start', 'api', 'worker', 'wharf'])(
   },
 )
 
-test('SIGTERM to npm start ends the service and its PostgreSQL, without a word of sessions that ended with it', async () => {
+test('SIGTERM to the process group of npm start, which npm passes on once more, ends the service and its PostgreSQL in order', async () => {
   const dataDir = await temporaryFolder()
   const npm = await spawnChild('npm', ['start', '--silent'], {
     cwd: fileURLToPath(new URL('../..', import.meta.url)),
     env: { PATH: process.env.PATH, HOME: dataDir, WHARF_DATA_DIR: dataDir, WHARF_PORT: String(await findFreePort()) },
     stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
   })
   onTestFinished(() => npm.signal('SIGKILL'))
   let [said, logged] = ['', '']
@@ -82,7 +83,7 @@ test('SIGTERM to npm start ends the service and its PostgreSQL, without a word o
   await eventually(async () => said).toContain('Wharf is at')
   const runs = (): boolean => existsSync(join(dataDir, 'postgres/postmaster.pid'))
   expect(runs()).toBe(true)
-  npm.signal('SIGTERM')
+  process.kill(-npm.pid, 'SIGTERM')
   await npm.ended
   await eventually(async () => runs()).toBe(false)
   expect(logged).not.toMatch(/57P01|"level":[45]0|\n +at /)

@@ -1,6 +1,8 @@
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
@@ -207,6 +209,24 @@ test('a start on a port that is taken says so in one line, before it sets anythi
     stderr: `error: cannot listen on 127.0.0.1:${port}: another program listens there; stop it, or set WHARF_PORT to another port (CONFIG_INVALID)\n`,
   })
   expect(await readdir(join(cwd, '.wharf'))).toEqual(['folder-id'])
+})
+
+test('a signal that comes again later ends the service at once, and its PostgreSQL with it', async () => {
+  const cwd = await temporaryFolder()
+  const service = spawnWharf(['start'], { cwd, variables: { WHARF_PORT: '0' } })
+  const [welcomed] = await once(service.child.stdout ?? service.child, 'data')
+  const { url, rootToken } = JSON.parse(String(welcomed))
+  // It would wait ten seconds for this request.
+  const upload = connect(Number(new URL(url).port), '127.0.0.1').on('error', () => undefined)
+  const head = ['POST /import HTTP/1.1', 'Host: wharf', `Authorization: Bearer ${rootToken}`, 'Content-Length: 9']
+  upload.write(`${head.join('\r\n')}\r\n\r\n{`)
+  const serverFile = join(cwd, '.wharf/postgres/postmaster.pid')
+  expect(existsSync(serverFile)).toBe(true)
+  const again = setInterval(() => service.child.kill('SIGTERM'), 100)
+  const { code } = await service.ended.finally(() => clearInterval(again))
+  upload.destroy()
+  expect(code).toBe(130)
+  await expect.poll(() => existsSync(serverFile)).toBe(false)
 })
 
 test('all that a service says without a terminal is lines of JSON, warnings of Node.js too', async () => {

@@ -23,7 +23,10 @@ export interface ServerProcess extends RunningServer {
   readonly ended: Promise<string>
 }
 
-/** Runs PostgreSQL as a child in a session of its own: a terminal's Ctrl-C is for Wharf, which closes it in order. */
+/**
+ * Runs PostgreSQL as a child in a session of its own: a terminal's Ctrl-C is for Wharf, which closes it in order. Where
+ * this process ends before it has, PostgreSQL is told to.
+ */
 export function runServer(options: ServerOptions): ServerProcess {
   const { postgres, clusterDir, port, user, env, maxConnections, log } = options
   const chosen = options.settings ?? { ...SETTINGS, ...guardSettings(clusterDir) }
@@ -41,10 +44,13 @@ export function runServer(options: ServerOptions): ServerProcess {
       stdio: ['ignore', log.fd, log.fd],
     },
   )
+  const stopAtExit = (): unknown => child.kill('SIGINT')
+  process.once('exit', stopAtExit)
   let hasEnded = false
   const ended = new Promise<string>((resolve) => {
     const end = (how: string) => {
       hasEnded = true
+      process.off('exit', stopAtExit)
       resolve(how)
     }
     child.once('error', (error) => end(error.message))
