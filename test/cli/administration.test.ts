@@ -1,10 +1,12 @@
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type CliOptions, type CliResult, runCommand } from '../support/cli/cli.ts'
 import { dsnOf } from '../support/cli/dsn.ts'
 import { temporaryFolder } from '../support/processes/processes.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
+
+const COMMANDS = new URL('../../docs/command-line.md', import.meta.url)
 
 let wharf: TestWharf
 beforeAll(async () => {
@@ -312,6 +314,21 @@ test('a token among arguments that no command takes is masked in the error in JS
   const { stderr } = await runCommand(['job:list', '--json', '--sever=wharf://:SECRETTOKEN@host'])
   expect(stderr).toContain('unknown option')
   expect(stderr).not.toContain('SECRETTOKEN')
+})
+
+test.each([
+  ['stage:create', ['draft']],
+  ['stage:delete', ['live', '--yes']],
+])('the administrator of a project may not %s, as docs/command-line.md says', async (command, args) => {
+  const slug = command.replace(':', '-')
+  await createProject(slug)
+  const token = (await administer(['token:create', '--project', slug, '--role', 'admin', '--name', 'n'])).stdout.trim()
+  const [name = '', ...options] = args
+  const { code, stderr } = await runCommand([command, name, dsnOf(wharf, slug, token), ...options])
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('only the root token may do this') })
+  const [row] = /^\| `stage:create .*/m.exec(await readFile(COMMANDS, 'utf8')) ?? []
+  expect(row).toContain("needs the server's root token")
+  expect(row).toContain(command)
 })
 
 test('a role that allows nothing for want of another permission is warned of', async () => {

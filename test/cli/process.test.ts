@@ -10,6 +10,7 @@ import { expect, test } from 'vitest'
 import { welcome } from '../../src/welcome.ts'
 import { spawnWharf } from '../support/cli/cli.ts'
 import { createMigratedDatabase, createTestDatabase } from '../support/database/database.ts'
+import { eventually } from '../support/eventually.ts'
 import { serveHttp } from '../support/http/serve-http.ts'
 import { isInstalled } from '../support/processes/is-installed.ts'
 import { PROCESS_FLAGS } from '../support/processes/node-flags.ts'
@@ -229,7 +230,7 @@ test('a signal that comes again later ends the service at once, and its PostgreS
   await expect.poll(() => existsSync(serverFile)).toBe(false)
 })
 
-test('all that a service says without a terminal is lines of JSON, warnings of Node.js too', async () => {
+test('all that a service says without a terminal is lines of JSON, warnings of Node.js and of the S3 client too', async () => {
   const cwd = await temporaryFolder()
   const { url } = await createMigratedDatabase()
   const flags = [
@@ -237,10 +238,16 @@ test('all that a service says without a terminal is lines of JSON, warnings of N
     '--import',
     'data:text/javascript,process.on("SIGUSR2",()=>process.emitWarning("old"))',
   ]
-  const service = spawnWharf(['start'], { cwd, variables: { DATABASE_URL: url, WHARF_PORT: '0' }, flags })
+  const bucket = {
+    ...{ WHARF_ARTIFACTS: 's3://bucket/wharf', AWS_ENDPOINT_URL: 'http://127.0.0.1:1', AWS_REGION: 'us-east-1' },
+    ...{ AWS_ACCESS_KEY_ID: 'none', AWS_SECRET_ACCESS_KEY: 'none' },
+  }
+  const service = spawnWharf(['start'], { cwd, variables: { DATABASE_URL: url, WHARF_PORT: '0', ...bucket }, flags })
+  let logged = ''
+  service.child.stderr.on('data', (chunk: Buffer) => (logged += chunk.toString()))
   await once(service.child.stdout ?? service.child, 'data')
   service.child.kill('SIGUSR2')
-  await once(service.child.stderr, 'data')
+  await eventually(async () => logged).toContain('"old"')
   service.child.kill('SIGINT')
   const { stdout, stderr } = await service.ended
   const lines = (stdout + stderr)

@@ -36,6 +36,9 @@ const rules = await readFile(RULES, 'utf8')
 /** What the dashboard asks Prometheus for, as Grafana would send it. */
 const QUERIES = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr.replaceAll('$__rate_interval', '1m')))
 
+/** What the rules for alerts ask. */
+const ASKED = [...rules.matchAll(/expr: \|?\s*([\s\S]*?)\n {8}\w/g)].map(([, expr = '']) => expr)
+
 test('the dashboard and the rules for alerts ask only for figures that there are', async () => {
   const wharf = await startWharf()
   const { text } = await wharf.root.get('/metrics')
@@ -44,10 +47,21 @@ test('the dashboard and the rules for alerts ask only for figures that there are
   const figures = [...types].flatMap(([name, type]) =>
     type === 'histogram' ? [`${name}_bucket`, `${name}_count`, `${name}_sum`] : [name],
   )
-  const asked = [...rules.matchAll(/expr: \|?\s*([\s\S]*?)\n {8}\w/g)].map(([, expr = '']) => expr)
-  const names = [...asked, ...QUERIES].flatMap((text) => text.match(/\b(?:wharf|process|nodejs)_\w+/g) ?? [])
-  expect(asked.length).toBeGreaterThan(10)
+  const names = [...ASKED, ...QUERIES].flatMap((text) => text.match(/\b(?:wharf|process|nodejs)_\w+/g) ?? [])
+  expect(ASKED.length).toBeGreaterThan(10)
   expect(names.filter((name) => !figures.includes(name))).toEqual([])
+})
+
+test('figures that each process gives alike are never added up, however many processes there are', async () => {
+  const [, row = ''] =
+    /^\| the service \|(.*)\|.*never `sum` \|$/m.exec(await readFile(pathOf('../operations.md'), 'utf8')) ?? []
+  const alike = [...row.matchAll(/`(wharf_\w+)`/g)].map(([, name = '']) => `${name}\\b`)
+  const figure = new RegExp([...alike, 'wharf_schedule_\\w+', 'wharf_project_\\w+'].join('|'), 'g')
+  const uses = [...ASKED, ...QUERIES].flatMap((text) =>
+    [...text.matchAll(figure)].map(({ 0: name, index }) => text.slice(0, index).replaceAll(/\s+/g, ' ') + name),
+  )
+  expect(uses.length).toBeGreaterThan(10)
+  expect(uses.filter((text) => !/\b(?:max|min)(?: by \([\w, ]+\))? ?\( ?\w+$/.test(text))).toEqual([])
 })
 
 test('a figure that is not known is left out, and is not 0', async () => {

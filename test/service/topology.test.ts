@@ -84,13 +84,32 @@ test('both APIs are alive and ready', async () => {
   }
 })
 
+/** Where a worker says how it is. */
+const metricsOf = (worker: MainProcess): string => /"metrics":"([^"]+)\/metrics"/.exec(worker.log())?.[1] ?? ''
+
 test('each worker says how it is, and nothing else', async () => {
   for (const worker of workers) {
-    const [, url = ''] = /"metrics":"([^"]+)\/metrics"/.exec(worker.log()) ?? []
+    const url = metricsOf(worker)
     expect((await fetch(`${url}/healthz`)).status).toBe(200)
-    expect(await (await fetch(`${url}/readyz`)).json()).toEqual({ status: 'ready', unavailable: [] })
+    await eventually(async () => (await fetch(`${url}/readyz`)).json()).toEqual({ status: 'ready', unavailable: [] })
     expect(await (await fetch(`${url}/metrics`)).text()).toMatch(/^wharf_jobs_ended_total\{/m)
     expect((await fetch(`${url}/openapi.json`)).status).toBe(404)
+  }
+})
+
+test('what processes count themselves adds up to what was done, and what they say of the service is said alike by each', async () => {
+  const [one, other] = apis
+  const asked = await Promise.all([one, other, one].map(({ root }) => askExport(root, [{ slug: 'source' }])))
+  for (const each of asked) expect(await untilEnded(one.root, jobOf(each))).toMatchObject({ status: 'succeeded' })
+  const succeeded = (name: string, text: string): number =>
+    Number(new RegExp(`^${name}\\{kind="export",status="succeeded"\\} (\\d+)$`, 'm').exec(text)?.[1] ?? 0)
+  const ended = async (): Promise<number> => {
+    const texts = await Promise.all(workers.map(async (each) => (await fetch(`${metricsOf(each)}/metrics`)).text()))
+    return texts.map((text) => succeeded('wharf_jobs_ended_total', text)).reduce((sum, count) => sum + count)
+  }
+  await eventually(ended).toBe(asked.length)
+  for (const { root } of apis) {
+    expect(succeeded('wharf_jobs', (await root.get('/metrics')).text)).toBe(asked.length)
   }
 })
 
