@@ -4,6 +4,9 @@ export const HEADER_BYTES = 5
 
 const DATA_ROW = 'D'.charCodeAt(0)
 
+/** Messages that come in two pieces are put together in the same memory, as long as they are no longer than this. */
+const KEPT_BYTES = 64 * 1024
+
 /** What becomes of messages, in their order. */
 export interface MessageTaker {
   /**
@@ -12,7 +15,7 @@ export interface MessageTaker {
    * @param start where its message begins. @param end where it ends. @returns where the last one ends.
    */
   rows(block: Buffer, start: number, end: number): number
-  /** Takes any other message, whole. */
+  /** Takes any other message, whole, in memory that is used again. */
   other(message: Buffer): void
 }
 
@@ -23,6 +26,8 @@ export interface MessageTaker {
  */
 export class MessageReader {
   readonly #taker: MessageTaker
+  /** New memory for each of them would keep V8's collector busy: one comes with nearly every chunk. */
+  #kept: Buffer | undefined
   /** A message whose end has not come, or what holds its header until its length is known. */
   #begun: Buffer | undefined
   /** How much of that has come. */
@@ -62,8 +67,14 @@ export class MessageReader {
     }
     const left = block.length - at
     if (left === 0) return
-    this.#begun = Buffer.allocUnsafeSlow(left < HEADER_BYTES ? HEADER_BYTES : lengthOf(block, at))
+    const length = left < HEADER_BYTES ? HEADER_BYTES : lengthOf(block, at)
+    this.#begun = length > KEPT_BYTES ? Buffer.allocUnsafeSlow(length) : this.#keptMemory().subarray(0, length)
     this.#filled = block.copy(this.#begun, 0, at)
+  }
+
+  #keptMemory(): Buffer {
+    this.#kept ??= Buffer.allocUnsafeSlow(KEPT_BYTES)
+    return this.#kept
   }
 }
 

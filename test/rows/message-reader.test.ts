@@ -47,3 +47,12 @@ test('a message that comes byte by byte is found once', () => {
   const bytes = message('D', Buffer.from('harbour'))
   expect(takenOf([...bytes].map((byte) => Buffer.of(byte)))).toEqual([`row ${Buffer.from('harbour').toString('hex')}`])
 })
+
+test('messages that are longer than others come whole, too, between others', () => {
+  const sent = [message('D', Buffer.alloc(100, 1)), message('D', Buffer.alloc(200_000, 2)), message('C', Buffer.of(3))]
+  const bytes = Buffer.concat(sent)
+  const pieces = Array.from({ length: Math.ceil(bytes.length / 50_000) }, (_, index) =>
+    bytes.subarray(50_000 * index, 50_000 * (index + 1)),
+  )
+  expect(takenOf(pieces)).toEqual([`row ${'01'.repeat(100)}`, `row ${'02'.repeat(200_000)}`, sent[2]?.toString('hex')])
+})

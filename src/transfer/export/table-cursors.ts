@@ -40,34 +40,37 @@ export interface TableCursors {
 export async function declareCursors(sessions: readonly ReadingSession[], source: TableSource): Promise<TableCursors> {
   const name = `wharf_${source.oid}`
   for (const [index, session] of sessions.entries()) {
-    const every = { first: index * BLOCKS_PER_RANGE, step: sessions.length * BLOCKS_PER_RANGE }
+    const every = { first: index, step: sessions.length }
     await session.execute(`DECLARE ${quoteIdentifier(name)} NO SCROLL CURSOR FOR ${rowsQuery(source, every)}`)
   }
   return { name, forms: source.forms, sessions }
 }
 
 /**
- * Each row behind the number of its range.
+ * Each row behind the number of its range, which is counted as such: to divide the number of a block would cost as much for
+ * each row as to write one of its values.
  *
  * The table is as large as when the cursor is opened. Blocks that come later hold nothing that its snapshot sees, and none
  * with rows that it sees can go: to cut a table short, VACUUM needs a lock that the export's own lock does not allow.
+ *
+ * @param every which ranges: the first, and how many numbers after one the next comes.
  */
 function rowsQuery(
   { schemaName, name, expressions }: TableSource,
-  { first, step }: { readonly first: number; readonly step: number },
+  every: { readonly first: number; readonly step: number },
 ): string {
   const table = quoteQualified(schemaName, name)
-  const tid = (more: number): string => `pg_catalog.format('(%s,0)', wharf_first + ${more})::pg_catalog.tid`
+  const tid = (range: string): string => `pg_catalog.format('(%s,0)', (${range}) * ${BLOCKS_PER_RANGE})::pg_catalog.tid`
   return `
-    SELECT wharf_first / ${BLOCKS_PER_RANGE}, wharf_row.*
+    SELECT wharf_range, wharf_row.*
     FROM pg_catalog.generate_series(
-           ${first}::pg_catalog.int8,
+           ${every.first}::pg_catalog.int8,
            pg_catalog.pg_relation_size(${quoteLiteral(table)}::pg_catalog.regclass)
-             / pg_catalog.current_setting('block_size')::pg_catalog.int8,
-           ${step}) AS wharf_first,
+             / pg_catalog.current_setting('block_size')::pg_catalog.int8 / ${BLOCKS_PER_RANGE},
+           ${every.step}) AS wharf_range,
          LATERAL (
            SELECT ${expressions.join(', ')}
            FROM ONLY ${table} AS wharf_table
-           WHERE ctid >= ${tid(0)} AND ctid < ${tid(BLOCKS_PER_RANGE)}
+           WHERE ctid >= ${tid('wharf_range')} AND ctid < ${tid('wharf_range + 1')}
            OFFSET 0) AS wharf_row`
 }
