@@ -39,7 +39,7 @@ const attempt = z
   .meta({ id: 'JobAttempt' })
 
 const progress = z.object({
-  phase: z.enum(['checking', 'reading', 'loading', 'finishing']),
+  phase: z.enum(['checking', 'reading', 'sending', 'loading', 'finishing']),
   stage: z.string().nullable(),
   table: z.string().nullable(),
   rows: count,

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type ExportSelection, storedExportRequest, transferRequest } from '../contract/export.ts'
 import { slug } from '../contract/fields.ts'
+import { keptArchive } from '../contract/kept-archive.ts'
 import { sourceArchive } from '../contract/source-archive.ts'
 import type { JobKind } from './job.ts'
 
@@ -22,6 +23,8 @@ const storedTransfer = transferRequest.extend({
   target: storedEnd,
   /** The archive that the source has made for it, once that is known. */
   archive: sourceArchive.exactOptional(),
+  /** The archive that was made for the target, and is kept here. */
+  kept: keptArchive.exactOptional(),
 })
 
 /** What a kind of job is asked for with, and how much of it there may be. */

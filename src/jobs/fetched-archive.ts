@@ -85,7 +85,7 @@ function createPartKeeper(
     add: (chunk: Buffer): Promise<void> =>
       orStop(async () => {
         part ??= {
-          artifact: await beginArtifact(services, { kind: 'input', fetched: { jobId: attempt.id, offset: end } }),
+          artifact: await beginArtifact(services, { kind: 'input', kept: { jobId: attempt.id, offset: end } }),
           ...{ offset: end, begunMs: performance.now() },
         }
         await part.artifact.writer.write(chunk)

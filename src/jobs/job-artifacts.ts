@@ -25,8 +25,8 @@ type ArtifactOrigin =
   | { readonly kind: 'output'; readonly jobId: string }
   /** Its job is made once it has arrived. */
   | { readonly kind: 'input'; readonly part?: { readonly uploadId: string; readonly offset: number } }
-  /** A part of an archive that a job fetches. */
-  | { readonly kind: 'input'; readonly fetched: { readonly jobId: string; readonly offset: number } }
+  /** A part of an archive that a job keeps for its next attempts. */
+  | { readonly kind: 'input'; readonly kept: { readonly jobId: string; readonly offset: number } }
 
 /** A file that is being written, with its record. */
 export interface NewArtifact {
@@ -57,10 +57,10 @@ export async function beginArtifact(
   const begin = async (): Promise<ArtifactWriter> => {
     // As SQL, so that its time is the database's: an upload without a job is swept by it.
     const { kind } = origin
-    const fetched = 'fetched' in origin ? origin.fetched : undefined
+    const kept = 'kept' in origin ? origin.kept : undefined
     const part = 'part' in origin ? origin.part : undefined
-    const jobId = 'jobId' in origin ? origin.jobId : fetched?.jobId
-    const offset = part?.offset ?? fetched?.offset
+    const jobId = 'jobId' in origin ? origin.jobId : kept?.jobId
+    const offset = part?.offset ?? kept?.offset
     await control.prisma.$executeRaw`
       INSERT INTO control.artifact (id, key, kind, job_id, upload_id, upload_offset)
       VALUES (${id}::uuid, ${id}, ${kind}, ${jobId ?? null}::uuid, ${part?.uploadId ?? null}::uuid,

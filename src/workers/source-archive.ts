@@ -5,13 +5,8 @@ import type { TransferRequest } from '../jobs/catalogue.ts'
 import { forgetParts } from '../jobs/fetched-archive.ts'
 import { specify } from '../jobs/transitions.ts'
 import { persist } from '../transfer/remote/patience.ts'
-import {
-  askForArchive,
-  findArchive,
-  type RemoteJob,
-  removeArchive,
-  waitForArchive,
-} from '../transfer/remote/remote-archive.ts'
+import { askForArchive, findArchive, removeArchive, waitForArchive } from '../transfer/remote/remote-archive.ts'
+import { rowsOf } from '../transfer/remote/remote-job.ts'
 import type { RemoteServer } from '../transfer/remote/remote-server.ts'
 import type { AttemptContext } from './processors/processor.ts'
 import { Stopped } from './stopped.ts'
@@ -68,13 +63,6 @@ export async function findSourceArchive(
   const noted = await specify(prisma, job, { request: { ...request, archive }, projectIds: job.projectIds })
   if (!noted) throw new Stopped('lost')
   return archive
-}
-
-/** What another server says is taken for a number only where it is one. */
-function rowsOf(progress: RemoteJob['progress']): { readonly rows: number; readonly rowsTotal: number | null } {
-  const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0
-  const { rows, rowsTotal } = progress ?? {}
-  return { rows: isCount(rows) ? rows : 0, rowsTotal: isCount(rowsTotal) ? rowsTotal : null }
 }
 
 /** By a connection of its own: that of the attempt is closed by then. */

@@ -1,34 +1,18 @@
-import type { Dispatcher } from 'undici'
-import type { z } from 'zod'
 import type { RowsPolicy } from '../../archive/assert-rows.ts'
 import type { ExportSelection } from '../../contract/export.ts'
-import { id } from '../../contract/fields.ts'
-import { fromServer } from '../../contract/from-server.ts'
-import { jobSchema } from '../../contract/job.ts'
 import { type SourceArchive, sourceArchive } from '../../contract/source-archive.ts'
-import { AppError } from '../../errors.ts'
-import { parseJson } from '../../lib/parse-json.ts'
-import { readText } from '../../lib/read-text.ts'
-import { rethrowing } from '../../lib/rethrowing.ts'
+import type { AppError } from '../../errors.ts'
 import { askWithPolicy } from './allow-incomplete.ts'
 import { discardAnswer } from './discard-answer.ts'
 import { createPatience, persist } from './patience.ts'
-import { remoteFailed } from './remote-failure.ts'
+import { otherAnswer, remoteFailed } from './remote-failure.ts'
+import { failureOf, type RemoteJob, readJob, SILENT_MS, waitForJob } from './remote-job.ts'
 import type { RemoteServer } from './remote-server.ts'
 
 /*
  * An archive that another server makes as a job, and keeps, so that it can be fetched over as many connections as it takes.
  * What `POST /export` streams is gone with its connection: nobody could have the same snapshot again.
  */
-
-const MAX_ANSWER_BYTES = 1024 * 1024
-/** How long the server is asked to wait for a change. */
-const WAIT_SECONDS = 20
-/** How long it may say nothing before the connection is taken for lost. */
-const SILENT_MS = 90_000
-
-const shown = fromServer(jobSchema.pick({ id: true, status: true, error: true, progress: true }))
-export type RemoteJob = z.output<typeof shown>
 
 /** What the server could not do, and is able to do without keeping the archive. */
 const NO_ROOM: ReadonlySet<string> = new Set(['STORAGE_FULL', 'STORAGE_UNAVAILABLE'])
@@ -67,32 +51,12 @@ export async function askForArchive(
 export async function waitForArchive(
   server: RemoteServer,
   job: RemoteJob,
-  options: {
-    readonly queuedMs: number
-    readonly onProgress: (progress: RemoteJob['progress']) => void
-    readonly signal: AbortSignal
-  },
+  options: Parameters<typeof waitForJob>[2],
 ): Promise<SourceArchive | undefined> {
-  const { queuedMs, onProgress, signal } = options
-  const askedMs = performance.now()
-  for (let seen = job; ; ) {
-    onProgress(seen.progress)
-    if (seen.status === 'succeeded') return findArchive(server, job.id, signal)
-    if (seen.error && NO_ROOM.has(seen.error.code)) return undefined
-    if (seen.status !== 'queued' && seen.status !== 'running') throw failureOf(server, seen)
-    const restMs = queuedMs - (performance.now() - askedMs)
-    if (seen.status === 'queued' && restMs <= 0) return undefined
-    const seconds =
-      seen.status === 'queued' ? Math.min(WAIT_SECONDS, Math.max(1, Math.ceil(restMs / 1_000))) : WAIT_SECONDS
-    seen = await persist(async () => {
-      const { body } = await server.call({
-        path: `/jobs/${job.id}`,
-        headers: { prefer: `wait=${seconds}` },
-        silentMs: SILENT_MS,
-      })
-      return readJob(server, body)
-    }, signal)
-  }
+  const ended = await waitForJob(server, job, options)
+  if (!ended || (ended.error && NO_ROOM.has(ended.error.code))) return undefined
+  if (ended.status === 'succeeded') return findArchive(server, job.id, options.signal)
+  throw failureOf(server, 'export', ended)
 }
 
 /** @returns the archive of a job; undefined where it is not there, or no more. @throws {AppError} REMOTE_FAILED */
@@ -111,7 +75,7 @@ export const findArchive = (
     const [, sha256] = /^"(\w+)"$/.exec(String(headers.etag)) ?? []
     const archive = sourceArchive.safeParse({ jobId, sha256, bytes: Number(headers['content-length']) })
     if (archive.success) return archive.data
-    throw otherAnswer(server)
+    throw otherAnswer(server.origin)
   }, signal)
 
 /**
@@ -142,7 +106,7 @@ export async function* readRemoteArchive(
       }
       for await (const chunk of body as AsyncIterable<Buffer>) {
         position += chunk.length
-        if (position > bytes) throw otherAnswer(server)
+        if (position > bytes) throw otherAnswer(server.origin)
         patience.hasCome()
         yield chunk
       }
@@ -169,24 +133,3 @@ const archiveGone = (server: RemoteServer): AppError =>
 
 const brokenOff = (server: RemoteServer): AppError =>
   remoteFailed(server.origin, 'the connection broke off', { cause: new Error('fewer bytes than were announced') })
-
-const otherAnswer = (server: RemoteServer): AppError =>
-  remoteFailed(server.origin, 'it does not answer as a Wharf server does')
-
-const MAX_DETAIL = 2_000
-const MAX_FAULTS = 100
-
-function failureOf(server: RemoteServer, { status, error }: RemoteJob): AppError {
-  if (!error) return remoteFailed(server.origin, `the export there is ${status}`)
-  const faults = error.errors.filter(({ detail }) => detail.length <= MAX_DETAIL).slice(0, MAX_FAULTS)
-  const failure = remoteFailed(server.origin, `it says: ${error.detail.slice(0, MAX_DETAIL)}`)
-  if (error.code !== 'INCOMPLETE') return failure
-  return new AppError('INCOMPLETE', failure.message, { faults: faults.map(({ detail }) => ({ detail })) })
-}
-
-async function readJob(server: RemoteServer, body: Dispatcher.ResponseData['body']): Promise<RemoteJob> {
-  const text = await readText(rethrowing(body, server.toFailure), MAX_ANSWER_BYTES)
-  const job = shown.safeParse(parseJson(text)).data
-  if (!job || !id.safeParse(job.id).success) throw otherAnswer(server)
-  return job
-}

@@ -15,3 +15,6 @@ export const failureWith = (origin: string, reason: string): string =>
 
 export const remoteFailed = (origin: string, reason: string, options: AppErrorOptions = {}): AppError =>
   new AppError('REMOTE_FAILED', failureWith(origin, reason), options)
+
+export const otherAnswer = (origin: string): AppError =>
+  remoteFailed(origin, 'it does not answer as a Wharf server does')

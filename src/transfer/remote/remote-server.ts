@@ -14,7 +14,7 @@ import { readText } from '../../lib/read-text.ts'
 import { rethrowing } from '../../lib/rethrowing.ts'
 import { askWithPolicy } from './allow-incomplete.ts'
 import { discardAnswer } from './discard-answer.ts'
-import { failureWith, RemoteRefused, remoteFailed } from './remote-failure.ts'
+import { failureWith, otherAnswer, RemoteRefused, remoteFailed } from './remote-failure.ts'
 
 const CONNECT_TIMEOUT_MS = 10_000
 /** An import answers once all rows are there; between two pieces of an archive nothing takes so long. */
@@ -31,7 +31,7 @@ const ACCEPTED_CODINGS = CODINGS.includes('zstd') ? 'zstd, gzip;q=0.9' : 'gzip'
 
 /** A call of a server's interface. */
 export interface RemoteCall {
-  readonly method?: 'GET' | 'HEAD' | 'POST' | 'DELETE'
+  readonly method?: 'GET' | 'HEAD' | 'POST' | 'PATCH' | 'DELETE'
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Readable
@@ -125,7 +125,7 @@ export function connectRemoteServer(options: {
       const { body, headers } = await askWithPolicy(postExport, request, { allowIncomplete })
       if (!String(headers['content-type']).startsWith('application/x-ndjson')) {
         discardAnswer(body)
-        throw remoteFailed(origin, 'it does not answer as a Wharf server does')
+        throw otherAnswer(origin)
       }
       return rethrowing(body, toFailure)
     },
@@ -138,7 +138,7 @@ export function connectRemoteServer(options: {
       })
       const parsed = imported.safeParse(parseJson(await readText(body, MAX_ANSWER_BYTES)))
       if (parsed.success) return parsed.data.projects
-      throw remoteFailed(origin, 'it does not answer as a Wharf server does')
+      throw otherAnswer(origin)
     },
     close: () => agent.destroy(),
   }

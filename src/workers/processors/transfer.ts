@@ -1,13 +1,9 @@
 import type { RowsPolicy } from '../../archive/assert-rows.ts'
-import { compressArchive } from '../../archive/compress-archive.ts'
-import { lacksRows } from '../../contract/completeness.ts'
 import type { ExportSelection } from '../../contract/export.ts'
-import { nameTransaction } from '../../database/session-name.ts'
 import { wrongUse } from '../../errors.ts'
 import type { TransferRequest } from '../../jobs/catalogue.ts'
 import { fetchArchive } from '../../jobs/fetched-archive.ts'
 import { type BorrowedBytes, copied } from '../../lib/borrowed-bytes.ts'
-import { tap } from '../../lib/tap.ts'
 import { estimateRows } from '../../transfer/export/estimate-rows.ts'
 import type { NotInArchive } from '../../transfer/export/open-export.ts'
 import { withExport } from '../../transfer/export/with-export.ts'
@@ -16,6 +12,7 @@ import { findSourceArchive } from '../source-archive.ts'
 import { withRemote } from '../with-remote.ts'
 import { importForJob } from './import.ts'
 import type { AttemptContext } from './processor.ts'
+import { pushArchive } from './push-archive.ts'
 
 interface Asked extends RowsPolicy {
   readonly selection: Omit<ExportSelection, 'slug'>
@@ -38,7 +35,12 @@ export async function runTransfer(context: AttemptContext, request: TransferRequ
     ...(maxBytesPerSecond && { maxBytesPerSecond }),
   }
   if ('dsn' in source && 'project' in target) return pull(context, request, source.dsn, target.project, asked)
-  if ('project' in source && 'dsn' in target) return push(context, source.project, target.dsn, asked)
+  if ('project' in source && 'dsn' in target) {
+    return pushArchive(context, request, {
+      dsn: target.dsn,
+      withArchive: (use) => withSource(context, source.project, asked, use),
+    })
+  }
   if ('project' in source && 'project' in target) return move(context, source.project, target.project, asked)
   throw wrongUse('one end of a transfer must be a project of this server')
 }
@@ -91,24 +93,6 @@ async function pull(context: AttemptContext, request: TransferRequest, dsn: stri
 const toWhole = (target: string, { allowIncomplete }: RowsPolicy) => ({
   ...{ targets: [target], allowEdited: false, allowIncomplete },
 })
-
-/** What the other server has committed is there, whatever comes then: run again, it is replaced by the same. */
-async function push(context: AttemptContext, slug: string, dsn: string, asked: Asked): Promise<void> {
-  const { container, progress, sessionName, authorise, succeed } = context
-  await withRemote(context, dsn, context.secrets.target, async (server, targetSlug) => {
-    const result = await withSource(context, slug, asked, async (archive, notExported) => {
-      const bytes = tap(compressArchive(archive), ({ length }) => progress.addBytes(length))
-      const allowIncomplete = notExported.some(lacksRows)
-      const projects = await server.sendArchive(bytes, targetSlug, { allowIncomplete })
-      return { projects, complete: notExported.length === 0, notExported, lacksRows: allowIncomplete }
-    })
-    await container.control.prisma.$transaction(async (tx) => {
-      await nameTransaction(tx, sessionName)
-      await authorise(tx)
-      await succeed(tx, result)
-    })
-  })
-}
 
 async function withSource<T>(
   { container, progress, sessionName, signal }: AttemptContext,

@@ -26,11 +26,12 @@ const LET_THROUGH: Tap = { asks: () => true, answers: () => true }
  * Stands between a client and a server, as a network that can fail.
  *
  * @param url of the server; a function where that is started anew meanwhile, and is elsewhere then.
- * @param openTap called for each connection, with what breaks it, and what ends it so that all that has come by then arrives.
+ * @param openTap called for each connection, with what breaks it, and what ends it so that all that has come by then arrives: at
+ *   the client, or at the server.
  */
 export async function startTcpRelay(
   url: string | (() => string),
-  openTap: (breakOff: () => void, end: () => void) => Tap = () => LET_THROUGH,
+  openTap: (breakOff: () => void, end: () => void, endAtServer: () => void) => Tap = () => LET_THROUGH,
 ): Promise<TcpRelay> {
   const urlOf = typeof url === 'string' ? () => url : url
   const sockets = new Set<Socket>()
@@ -58,6 +59,7 @@ export async function startTcpRelay(
         client.end()
         upstream.removeAllListeners('close').resetAndDestroy()
       },
+      () => upstream.end(() => client.resetAndDestroy()),
     )
     join(client, upstream, tap.asks)
     join(upstream, client, tap.answers)
