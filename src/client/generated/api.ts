@@ -1,6 +1,6 @@
 /*
  * Made from /openapi.json by openapi-typescript: npx vitest run test/client/generated.test.ts -u
- * SHA-256: 1f9df4394049330961a2d5adaa7ad3372e35d95a66cb22c1ef610239330d2864
+ * SHA-256: b98fd25b96b5433cf80a6b75940e04ef5a502260efef64d2c01971fb4c0df8dd
  */
 export interface paths {
     readonly "/overview": {
@@ -1592,7 +1592,7 @@ export interface components {
             readonly request: unknown;
             readonly progress: {
                 /** @enum {string} */
-                readonly phase: "checking" | "reading" | "loading" | "finishing";
+                readonly phase: "checking" | "reading" | "sending" | "loading" | "finishing";
                 readonly stage: string | null;
                 readonly table: string | null;
                 readonly rows: number;
