@@ -152,7 +152,7 @@ async function measureFirstView(browser: Browser, service: BenchService): Promis
 const viewsOf = (schedule: string): readonly (readonly [string, string, string])[] => [
   ['overview', '/', '.project'],
   ['jobs', '/jobs', '.jobs li'],
-  ['schedules', '/schedules', 'main section'],
+  ['schedules', '/schedules', 'main .card'],
   ['schedule', `/schedules/${schedule}`, 'main table td'],
   ['data', '/data', '.rows li'],
   ['stage', `/data/${PROJECT}/live`, '.tables section'],

@@ -5,7 +5,7 @@ import { readProjects } from './read-projects.ts'
 import { Scrolling } from './scrolling.tsx'
 import type { Attachment } from './types.ts'
 import { useLive } from './use-live.ts'
-import { Time } from './words.tsx'
+import { shown, Time } from './words.tsx'
 
 /** The databases that are not Wharf's. */
 export function AttachedDatabases({ client }: { readonly client: Client }) {
@@ -75,12 +75,12 @@ function AttachmentFacts({ client, project }: { readonly client: Client; readonl
                 {value.stages.map((stage) => (
                   <tr key={stage.slug}>
                     <th scope="row">{stage.slug}</th>
-                    <td>{stage.schema}</td>
+                    <td>{stage.schema && shown(stage.schema)}</td>
                     <td>{stage.mayExport ? 'yes' : 'no'}</td>
                     <td>{stage.mayImport}</td>
                     <td>
                       {[...stage.reasons, ...stage.logProblems].map((reason) => (
-                        <p key={reason}>{reason}</p>
+                        <p key={reason}>{shown(reason)}</p>
                       ))}
                       {stage.missing.map((sql) => (
                         <p key={sql}>

@@ -1,7 +1,7 @@
 import { adviceFor } from './advice.ts'
 import { Scrolling } from './scrolling.tsx'
 import type { Job } from './types.ts'
-import { inUnits, Time } from './words.tsx'
+import { inUnits, shown, Time } from './words.tsx'
 
 type Attempt = Job['attempts'][number]
 
@@ -22,7 +22,7 @@ export function Attempts({ attempts }: { readonly attempts: readonly Attempt[] }
     <>
       <h2>Attempts</h2>
       <Scrolling label="Attempts">
-        <table>
+        <table class="attempts">
           <thead>
             <tr>
               <th scope="col">No.</th>
@@ -42,7 +42,7 @@ export function Attempts({ attempts }: { readonly attempts: readonly Attempt[] }
                   <Time at={attempt.startedAt} />
                 </td>
                 <td>{tookOf(attempt)}</td>
-                {showsWorkers && <td>{attempt.worker}</td>}
+                {showsWorkers && <td>{attempt.worker && shown(attempt.worker)}</td>}
                 <td>
                   <Outcome attempt={attempt} />
                 </td>
@@ -61,7 +61,7 @@ function Outcome({ attempt: { outcome, error } }: { readonly attempt: Attempt })
   return (
     <>
       <span class={`status ${status}`}>{words}</span>
-      {error && `: ${error.detail} (${error.code})`}
+      {error && shown(`: ${error.detail} (${error.code})`)}
       {advice && <p class="quiet">{advice}</p>}
     </>
   )

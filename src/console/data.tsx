@@ -6,7 +6,7 @@ import { SchemaPicture } from './schema-picture.tsx'
 import { SearchField } from './search-field.tsx'
 import type { Overview, Page, Project, TableOverview } from './types.ts'
 import { useLive } from './use-live.ts'
-import { toCount } from './words.tsx'
+import { shown, toRows } from './words.tsx'
 
 const PAUSE_MS = 15_000
 
@@ -69,19 +69,25 @@ export function StageData({ client, project, stage }: StageProps) {
     (signal) => client.json<Overview>(`/content/${path}`, { signal }),
     () => PAUSE_MS,
   )
+  const [search, setSearch] = useState('')
+  const tables = value?.tables.filter(({ name }) => name.toLowerCase().includes(search.toLowerCase()))
   return (
     <>
-      <h1>
-        {project}, {stage}
-      </h1>
+      <div class="title">
+        <h1>
+          {project}, {stage}
+        </h1>
+        {value && value.tables.length > 0 && <SearchField label="Search tables" value={search} onChange={setSearch} />}
+      </div>
       <p>
         <a href={`#/log/${path}`}>Event log</a>
       </p>
       <Failure text={failure} />
       {value?.tables.length === 0 && <p>It has no tables.</p>}
-      {value && <SchemaPicture path={path} tables={value.tables} />}
+      {tables?.length === 0 && search !== '' && <p>No table has this in its name.</p>}
+      {tables && <SchemaPicture path={path} tables={tables} />}
       <div class="tables">
-        {value?.tables.map((table) => (
+        {tables?.map((table) => (
           <TableCard key={table.name} path={path} table={table} />
         ))}
       </div>
@@ -95,13 +101,13 @@ function TableCard({ path, table }: { readonly path: string; readonly table: Tab
   return (
     <section class="card" aria-label={name}>
       <h2>
-        <a href={`#/data/${path}/${encodeURIComponent(name)}`}>{name}</a>
+        <a href={`#/data/${path}/${encodeURIComponent(name)}`}>{shown(name)}</a>
       </h2>
       <p class="quiet">
         {kind}
-        {rows.count !== null && `, ${rows.exact ? '' : 'about '}${toCount(rows.count)} rows`}
+        {rows.count !== null && `, ${rows.exact ? '' : 'about '}${toRows(rows.count)}`}
       </p>
-      {comment && <p>{comment}</p>}
+      {comment && <p>{shown(comment)}</p>}
       <dl>
         {columns.map((column) => (
           <ColumnFacts key={column.name} column={column} isKey={primaryKey.includes(column.name)} />
@@ -109,8 +115,8 @@ function TableCard({ path, table }: { readonly path: string; readonly table: Tab
       </dl>
       {referring.map(({ name: key, columns: own, table: other, foreignColumns }) => (
         <p key={key}>
-          {own.join(', ')} → <a href={`#/data/${path}/${encodeURIComponent(other)}`}>{other}</a> (
-          {foreignColumns.join(', ')})
+          {shown(own.join(', '))} → <a href={`#/data/${path}/${encodeURIComponent(other)}`}>{shown(other)}</a> (
+          {shown(foreignColumns.join(', '))})
         </p>
       ))}
     </section>
@@ -131,10 +137,10 @@ function ColumnFacts({ column: { name, type, nullable, generated, comment }, isK
   ]
   return (
     <>
-      <dt>{name}</dt>
+      <dt>{shown(name)}</dt>
       <dd>
         {facts.join(', ')}
-        {comment && <span class="quiet"> {comment}</span>}
+        {comment && <span class="quiet"> {shown(comment)}</span>}
       </dd>
     </>
   )

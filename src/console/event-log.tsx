@@ -4,7 +4,7 @@ import { Failure } from './failure.tsx'
 import { Pager, usePages } from './pages.tsx'
 import type { LogEvent, Page } from './types.ts'
 import { useLive } from './use-live.ts'
-import { Time, toCount } from './words.tsx'
+import { shown, Time, toCount, toRows } from './words.tsx'
 
 const PAUSE_MS = 1_000
 
@@ -53,8 +53,8 @@ function EventLine({ event, path }: { readonly event: LogEvent; readonly path: s
   const head = (
     <>
       <Time at={occurredAt} /> <strong>{kind}</strong>{' '}
-      {table !== null && <a href={`#/data/${path}/${encodeURIComponent(table)}`}>{table}</a>}
-      {rowCount > 0 && `, ${toCount(rowCount)} ${rowCount === 1 ? 'row' : 'rows'}`}
+      {table !== null && <a href={`#/data/${path}/${encodeURIComponent(table)}`}>{shown(table)}</a>}
+      {rowCount > 0 && `, ${toRows(rowCount)}`}
       {importedAt && (
         <>
           , came with an archive <Time at={importedAt} />

@@ -1,4 +1,6 @@
+import { shown } from './words.tsx'
+
 /** What went wrong, for screen readers at once, too. */
 export const Failure = ({ text }: { readonly text: string | undefined }) => (
-  <div role="alert">{text !== undefined && <p class="failure">{text}</p>}</div>
+  <div role="alert">{text !== undefined && <p class="failure">{shown(text)}</p>}</div>
 )

@@ -9,7 +9,7 @@ import type { Job } from './types.ts'
 import { UndoImport } from './undo.tsx'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
-import { projectsOf, subjectOf, Time, toCount } from './words.tsx'
+import { projectsOf, shown, subjectOf, Time, toCount } from './words.tsx'
 
 /**
  * Where the same is asked for again; undefined where it cannot be: patterns are for schedules alone, an uploaded archive is used
@@ -84,13 +84,13 @@ function JobFacts({ job }: { readonly job: Job }) {
       {job.error && (
         <section class="card" aria-label="Error">
           <h2>{job.error.code}</h2>
-          <p>{job.error.detail}</p>
+          <p>{shown(job.error.detail)}</p>
           {adviceFor(job.error.code) && <p>{adviceFor(job.error.code)}</p>}
           <ul>
             {job.error.errors.map(({ line, pointer, detail }) => (
               <li key={`${line} ${pointer} ${detail}`}>
                 {line !== undefined && `Line ${line}: `}
-                {detail}
+                {shown(detail)}
               </li>
             ))}
           </ul>

@@ -3,6 +3,7 @@ import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
 import type { CreatedWebhook } from './types.ts'
 import { useAction } from './use-action.ts'
+import { shown } from './words.tsx'
 
 const KINDS = [
   ['standard', 'signed JSON (Standard Webhooks)'],
@@ -43,7 +44,7 @@ export function NewWebhook({ client, onMade }: NewWebhookProps) {
   if (made) {
     return (
       <section class="card" aria-label="The secret">
-        <h2>{made.name}</h2>
+        <h2>{shown(made.name)}</h2>
         <p>Its requests are signed with this secret. It is shown only now: copy it.</p>
         <p>
           <code>{made.secret}</code>

@@ -22,14 +22,19 @@ export function NightStrip({ project, nights }: StripProps) {
   )
 }
 
+const DAY = new Intl.DateTimeFormat('en-GB', { weekday: 'short', day: 'numeric', month: 'short', timeZone: 'UTC' })
+
+/** A date in words: `Wed 25 Nov`. */
+const inDays = (date: string): string => DAY.format(new Date(date)).replace(',', '')
+
 function NightMark({ project, night }: { readonly project: string; readonly night: Night }) {
   const { date, outcome, jobId, hasArchive } = night
   const isGone = !hasArchive && (outcome === 'proven' || outcome === 'made')
-  const label = `${date}: ${outcome}${isGone ? ', archive gone' : ''}`
+  const label = `${inDays(date)}: ${outcome}${isGone ? ', archive gone' : ''}`
   const mark = <span class={`mark ${outcome}${isGone ? ' gone' : ''}`} aria-hidden="true" />
   if (jobId === null || isGone) {
     return (
-      <span title={label}>
+      <span data-label={label}>
         {mark}
         <span class="spoken">{label}</span>
       </span>
@@ -37,7 +42,7 @@ function NightMark({ project, night }: { readonly project: string; readonly nigh
   }
   const href = hasArchive ? `#/restore/${jobId}/${project}` : `#/jobs/${jobId}`
   return (
-    <a href={href} title={hasArchive ? `${label}. Restore it …` : label} aria-label={label}>
+    <a href={href} data-label={hasArchive ? `${label}. Restore it …` : label} aria-label={label}>
       {mark}
     </a>
   )

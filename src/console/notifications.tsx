@@ -5,6 +5,7 @@ import { NewWebhook } from './new-webhook.tsx'
 import { Scrolling } from './scrolling.tsx'
 import type { Page, Webhook } from './types.ts'
 import { useLive } from './use-live.ts'
+import { shown } from './words.tsx'
 
 const PAUSE_MS = 10_000
 
@@ -37,7 +38,7 @@ export function Notifications({ client }: { readonly client: Client }) {
               {value.items.map((webhook) => (
                 <tr key={webhook.id}>
                   <th scope="row">
-                    <a href={`#/notifications/${webhook.id}`}>{webhook.name}</a>
+                    <a href={`#/notifications/${webhook.id}`}>{shown(webhook.name)}</a>
                   </th>
                   <td>{webhook.kind}</td>
                   <td>{webhook.address}</td>

@@ -7,7 +7,7 @@ import { SearchField } from './search-field.tsx'
 import type { Job, Page, ProjectOverview } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
-import { Time, toSize } from './words.tsx'
+import { shown, Time, toCount, toSize } from './words.tsx'
 
 const PAUSE_MS = 10_000
 
@@ -45,11 +45,14 @@ export function Overview({ client }: { readonly client: Client }) {
   )
 }
 
+/** So many schedules of a project are named: those that run come first. */
+const NAMED = 3
+
 const MARKS = ['proven', 'made', 'running', 'failed', 'skipped', 'none'] as const
 
 const Legend = () => (
   <p class="legend quiet">
-    <span>What the last thirty nights left; choose one to restore it:</span>
+    <span>What the last thirty nights left, today on the right; choose one to restore it:</span>
     {MARKS.map((mark) => (
       <span key={mark} aria-hidden="true">
         <span class={`mark ${mark}`} /> {mark}
@@ -64,13 +67,14 @@ interface RowProps {
 }
 
 function ProjectRow({ client, project }: RowProps) {
-  const { slug, stages, schedules, lastArchive, lastProven, overdueSince, nights } = project
+  const { slug, stages, lastArchive, lastProven, overdueSince, nights } = project
   const { isBusy, failure, act } = useAction()
   const exportNow = async (): Promise<void> => {
     const json = { projects: [{ slug, system: false }] }
     const { id } = await client.json<Job>('/export', { method: 'POST', json, prefer: 'respond-async' })
     location.hash = `/jobs/${id}`
   }
+  const schedules = project.schedules.toSorted((a, b) => Number(b.enabled) - Number(a.enabled))
   const best = lastProven ?? lastArchive
   return (
     <section class={overdueSince ? 'project overdue' : 'project'} aria-label={slug}>
@@ -105,12 +109,17 @@ function ProjectRow({ client, project }: RowProps) {
             </span>
           )}
           {schedules.length === 0 && <span class="item quiet">no schedule that this token sees exports it</span>}
-          {schedules.map(({ id, name, enabled, nextRunAt }) => (
+          {schedules.slice(0, NAMED).map(({ id, name, enabled, nextRunAt }) => (
             <span class="item" key={id}>
-              <a href={`#/schedules/${id}`}>{name}</a>{' '}
+              <a href={`#/schedules/${id}`}>{shown(name)}</a>{' '}
               <span class="quiet">{enabled ? <Time at={nextRunAt} /> : 'paused'}</span>
             </span>
           ))}
+          {schedules.length > NAMED && (
+            <span class="item">
+              <a href="#/schedules">and {toCount(schedules.length - NAMED)} more</a>
+            </span>
+          )}
         </p>
       </div>
       <p class="actions">

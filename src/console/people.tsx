@@ -7,7 +7,7 @@ import { toWords } from './role-words.ts'
 import type { Me, Page, Role, Token } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
-import { Time } from './words.tsx'
+import { shown, Time } from './words.tsx'
 
 const PAUSE_MS = 10_000
 
@@ -29,7 +29,7 @@ export function People({ client }: { readonly client: Client }) {
             <p>It is the root token, which may do everything.</p>
           ) : (
             <>
-              <p>{me.name}</p>
+              <p>{me.name !== null && shown(me.name)}</p>
               <dl>
                 {me.memberships.map(({ project, role }) => (
                   <RoleFacts key={project} title={project} role={role} />
@@ -152,7 +152,7 @@ function TokenRow({ client, token, onRevoked }: TokenRowProps) {
   }
   return (
     <tr class={token.revokedAt ? 'quiet' : ''}>
-      <th scope="row">{token.name}</th>
+      <th scope="row">{shown(token.name)}</th>
       <td>
         <ul class="plain">
           {token.memberships.map(({ project, role }) => (

@@ -1,11 +1,11 @@
 import type { Job } from './types.ts'
-import { inUnits, toCount, toSize } from './words.tsx'
+import { inUnits, toCount, toRows, toSize } from './words.tsx'
 
 /** How far a job has come, as far as that is known; of one that has ended, how far it came. */
 export function Progress({ job: { status, progress, startedAt } }: { readonly job: Job }) {
-  if (!progress) return null
+  if (!progress) return status === 'running' ? <p class="quiet">It has begun; figures follow.</p> : null
   const { phase, table, rows, rowsTotal, bytes, percent } = progress
-  const figures = `${toCount(rows)} rows, ${toSize(bytes)}`
+  const figures = `${toRows(rows)}, ${toSize(bytes)}`
   if (status !== 'running') return <p>{figures}</p>
   return (
     <div class="progress">

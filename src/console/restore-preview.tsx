@@ -6,7 +6,7 @@ import { Scrolling } from './scrolling.tsx'
 import type { Examined, ExaminedStage, Job } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
-import { toCount } from './words.tsx'
+import { shown, toCount } from './words.tsx'
 
 interface Target {
   readonly slug: string
@@ -62,7 +62,7 @@ export function RestorePreview({ client, archive, target }: PreviewProps) {
       {refused && refused.faults.length > 0 && (
         <ul>
           {refused.faults.map((fault) => (
-            <li key={fault}>{fault}</li>
+            <li key={fault}>{shown(fault)}</li>
           ))}
         </ul>
       )}
@@ -98,7 +98,7 @@ const stagesOf = (examined: Examined | undefined): readonly string[] | undefined
 
 const MODES: Readonly<Record<ExaminedStage['mode'], string>> = {
   build: 'It is empty, and is built from the archive.',
-  swap: 'Readers see the rows of now until all those of the archive are there.',
+  swap: 'Readers see the present rows until all those of the archive are there.',
   'in place': 'It is emptied and loaded where it is: readers wait meanwhile.',
 }
 
@@ -116,11 +116,11 @@ function Changes({ examined }: { readonly examined: Examined }) {
               </p>
               {[...stage.reasonsInPlace, ...[...stage.leftOut, ...stage.notReplaced].map(inOneLine)].map((text) => (
                 <p class="quiet" key={text}>
-                  {text}
+                  {shown(text)}
                 </p>
               ))}
               <Tables stage={stage} />
-              <p class="quiet">Only how many rows there are is compared: as many may have other values.</p>
+              <p class="quiet">The numbers of rows are compared, not what is in them.</p>
             </section>
           ))}
         </div>
@@ -160,7 +160,7 @@ function Tables({ stage: { slug, tables } }: { readonly stage: ExaminedStage }) 
         <tbody>
           {tables.map(({ name, rowsNow, rowsAfter }) => (
             <tr key={name} class={rowsNow === rowsAfter ? 'quiet' : ''}>
-              <th scope="row">{name}</th>
+              <th scope="row">{shown(name)}</th>
               <td class="number">{rowsNow === null ? 'none yet' : toCount(rowsNow)}</td>
               <td class="number">{toCount(rowsAfter)}</td>
               <td class="number">{withSign(rowsAfter - (rowsNow ?? 0))}</td>

@@ -4,6 +4,7 @@ import { type Cell, toText } from './exact-json.ts'
 import { Failure } from './failure.tsx'
 import type { Overview, TableOverview } from './types.ts'
 import { useLive } from './use-live.ts'
+import { shown, toCount } from './words.tsx'
 
 /** So many rows are shown at a time. */
 const ROWS = 50
@@ -41,7 +42,7 @@ export function Rows({ client, project, stage, table: name }: RowsProps) {
   const table = overview?.tables.find((each) => each.name === name)
   return (
     <>
-      <h1>{name}</h1>
+      <h1>{shown(name)}</h1>
       <p>
         <a href={`#/data/${stagePath}`}>
           {project}, {stage}
@@ -86,7 +87,7 @@ function Pages({ client, path, table }: PagesProps) {
               <tr>
                 {table.columns.map(({ name, type }) => (
                   <th key={name} scope="col" class={isNumber(type) ? 'number' : ''}>
-                    {name}
+                    {shown(name)}
                   </th>
                 ))}
               </tr>
@@ -126,9 +127,27 @@ const isNumber = (type: string): boolean =>
 
 const Value = ({ cell, isNumber }: { readonly cell: Cell; readonly isNumber: boolean }) => (
   <td class={isNumber ? 'number' : ''}>
-    {cell === null ? <span class="quiet">null</span> : <div class="value">{toText(cell)}</div>}
+    {cell === null ? <span class="quiet">null</span> : <Text text={toText(cell)} />}
   </td>
 )
+
+/** How much of a text is shown at first: one of megabytes would leave no room for any other. */
+const CHARACTERS = 1_000
+
+function Text({ text }: { readonly text: string }) {
+  const [isWhole, setWhole] = useState(false)
+  const isCut = !isWhole && text.length > CHARACTERS
+  return (
+    <div class="value">
+      {isCut ? `${text.slice(0, CHARACTERS)}… ` : text}
+      {isCut && (
+        <button type="button" onClick={() => setWhole(true)}>
+          Show all {toCount(text.length)} characters
+        </button>
+      )}
+    </div>
+  )
+}
 
 function queryOf({ primaryKey }: TableOverview, filter: Filter | undefined, offset: number): string {
   const query = new URLSearchParams({ limit: String(ROWS), offset: String(offset) })
@@ -161,7 +180,7 @@ function FilterForm({ columns, onFilter }: FilterProps) {
       <select aria-label="Column" value={column} onChange={(event) => setColumn(event.currentTarget.value)}>
         {columns.map((name) => (
           <option key={name} value={name}>
-            {name}
+            {shown(name)}
           </option>
         ))}
       </select>

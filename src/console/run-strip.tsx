@@ -20,7 +20,6 @@ export function RunStrip({ client, schedule }: { readonly client: Client; readon
   const runs = value?.runs.toReversed() ?? []
   return (
     <>
-      <h3>{schedule.name}</h3>
       {value && runs.length === 0 && <p class="quiet">It has not run yet.</p>}
       <ol class="strip" aria-label={`Runs of ${schedule.name}`}>
         {runs.map((run) => (

@@ -8,6 +8,7 @@ import { fromCron, type Picked, type Rhythm, toCron, USUAL, WEEKDAYS } from './t
 import type { Me, NextRuns, ScheduleDetail } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
+import { shown } from './words.tsx'
 
 /** Stands for all projects, also those that do not exist yet. */
 const ALL = '*'
@@ -64,7 +65,7 @@ export function ScheduleForm({ client, schedule, onDone }: FormProps) {
   }
   return (
     <>
-      <h1>{schedule ? `Change ${schedule.name}` : 'New schedule'}</h1>
+      <h1>{schedule ? `Change ${shown(schedule.name)}` : 'New schedule'}</h1>
       <form
         class="fields"
         onSubmit={(event) => {

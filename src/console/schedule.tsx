@@ -8,7 +8,7 @@ import { Times } from './times.tsx'
 import type { Job, Run, ScheduleDetail } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
-import { Time } from './words.tsx'
+import { shown, Time } from './words.tsx'
 
 const PAUSE_MS = 3_000
 
@@ -31,7 +31,7 @@ export function ScheduleView({ client, id }: { readonly client: Client; readonly
   }
   return (
     <>
-      <h1>{schedule?.name ?? 'Schedule'}</h1>
+      <h1>{schedule ? shown(schedule.name) : 'Schedule'}</h1>
       <Failure text={failure} />
       {schedule && (
         <>
@@ -114,7 +114,7 @@ function Faults({ faults = [] }: { readonly faults: NonNullable<Run['error']>['e
   return (
     <ul>
       {faults.map(({ detail }) => (
-        <li key={detail}>{detail}</li>
+        <li key={detail}>{shown(detail)}</li>
       ))}
     </ul>
   )
@@ -145,7 +145,7 @@ function Runs({ schedule: { runs } }: { readonly schedule: ScheduleDetail }) {
             </td>
             <td>
               <span class={`status ${status}`}>{status}</span>
-              {error && `: ${error.detail}`}
+              {error && shown(`: ${error.detail}`)}
               <Faults faults={error?.errors} />
               {lacksRows && ', without some rows'}
             </td>

@@ -2,7 +2,7 @@ import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
 import type { Page, Schedule } from './types.ts'
 import { useLive } from './use-live.ts'
-import { projectsOf, Time } from './words.tsx'
+import { projectsOf, shown, Time } from './words.tsx'
 
 const PAUSE_MS = 5_000
 
@@ -25,9 +25,9 @@ export function Schedules({ client }: { readonly client: Client }) {
       {value?.items.length === 0 && <p>There is no schedule yet.</p>}
       {value?.next && <p class="quiet">These are the first 200.</p>}
       {value?.items.map((schedule) => (
-        <section class="card" key={schedule.id} aria-label={schedule.name}>
+        <article class="card" key={schedule.id} aria-label={schedule.name}>
           <h2>
-            <a href={`#/schedules/${schedule.id}`}>{schedule.name}</a>
+            <a href={`#/schedules/${schedule.id}`}>{shown(schedule.name)}</a>
           </h2>
           <dl>
             <dt>What</dt>
@@ -58,7 +58,7 @@ export function Schedules({ client }: { readonly client: Client }) {
               Its last archive is too old, since <Time at={schedule.overdueSince} />.
             </p>
           )}
-        </section>
+        </article>
       ))}
     </>
   )

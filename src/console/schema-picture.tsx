@@ -1,11 +1,10 @@
 import { BOX, type Edge, layOut } from './schema-layout.ts'
 import { Scrolling } from './scrolling.tsx'
 import type { TableOverview } from './types.ts'
+import { shown } from './words.tsx'
 
 /** Around all, so that outlines are not cut off. */
 const MARGIN = 8
-
-const NAME_LENGTH = 24
 
 interface PictureProps {
   readonly path: string
@@ -18,25 +17,33 @@ export function SchemaPicture({ path, tables }: PictureProps) {
   if (edges.length === 0) return null
   const size = { width: width + 2 * MARGIN, height: height + 2 * MARGIN }
   return (
-    <Scrolling label="Picture of the schema">
+    <Scrolling label="Picture of the schema" class="frame">
       <svg class="picture" {...size} viewBox={`${-MARGIN} ${-MARGIN} ${size.width} ${size.height}`}>
         <title>Tables, with an arrow for each foreign key</title>
         <defs>
           <marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">
             <path class="head" d="M0 0L8 4L0 8z" />
           </marker>
+          <clipPath id="inside">
+            <rect width={BOX.width - 18} height={BOX.height} />
+          </clipPath>
         </defs>
         {edges.map((edge) => (
           <path key={edge.key} class="edge" d={lineOf(edge)} marker-end="url(#arrow)">
-            <title>{`${edge.from.name} → ${edge.to.name}`}</title>
+            <title>{shown(`${edge.from.name} → ${edge.to.name}`)}</title>
           </path>
         ))}
         {boxes.map(({ name, x, y }) => (
           <a key={name} href={`#/data/${path}/${encodeURIComponent(name)}`}>
-            <title>{name}</title>
+            <title>{shown(name)}</title>
             <rect x={x} y={y} width={BOX.width} height={BOX.height} rx="4" />
-            <text x={x + 10} y={y + BOX.height / 2} dominant-baseline="central">
-              {name.length > NAME_LENGTH ? `${name.slice(0, NAME_LENGTH - 1)}…` : name}
+            <text
+              transform={`translate(${x + 10} ${y})`}
+              y={BOX.height / 2}
+              dominant-baseline="central"
+              clip-path="url(#inside)"
+            >
+              {shown(name)}
             </text>
           </a>
         ))}

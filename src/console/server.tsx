@@ -6,7 +6,7 @@ import { QueueFacts } from './queue.tsx'
 import { Scrolling } from './scrolling.tsx'
 import type { Doctor, Status } from './types.ts'
 import { useLive } from './use-live.ts'
-import { inUnits, Time, toCount, toSize } from './words.tsx'
+import { inUnits, shown, Time, toCount, toSize } from './words.tsx'
 
 const PAUSE_MS = 5_000
 
@@ -35,7 +35,7 @@ function Facts({ status }: { readonly status: Status }) {
     <>
       {problems.map((problem) => (
         <p class="alarm" key={problem}>
-          {problem}
+          {shown(problem)}
         </p>
       ))}
       {problems.length === 0 && <p class="status succeeded">Nothing needs anybody’s attention.</p>}
@@ -125,7 +125,7 @@ function Checks({ client }: { readonly client: Client }) {
                 <tr key={name}>
                   <th scope="row">{name}</th>
                   <td class={`status ${STATUS_CLASSES[status]}`}>{status}</td>
-                  <td>{detail}</td>
+                  <td>{shown(detail)}</td>
                 </tr>
               ))}
             </tbody>

@@ -2,7 +2,7 @@ import { type Client, RequestError } from './client.ts'
 import { Scrolling } from './scrolling.tsx'
 import type { Overview, Project, TableOverview } from './types.ts'
 import { useLive } from './use-live.ts'
-import { toCount } from './words.tsx'
+import { shown, toCount } from './words.tsx'
 
 interface PreviewProps {
   readonly client: Client
@@ -65,7 +65,7 @@ function Replaced({ client, source, target, stage }: ReplacedProps) {
           <tbody>
             {names.map((name) => (
               <tr key={name}>
-                <th scope="row">{name}</th>
+                <th scope="row">{shown(name)}</th>
                 <td class="number">{inWords(now.get(name))}</td>
                 <td class="number">{inWords(after.get(name))}</td>
               </tr>

@@ -3,7 +3,7 @@ import { type Client, detailOfError, RequestError } from './client.ts'
 import { Failure } from './failure.tsx'
 import type { Job, JobResult, Kept } from './types.ts'
 import { useLive } from './use-live.ts'
-import { Time } from './words.tsx'
+import { inFull, Time } from './words.tsx'
 
 interface UndoProps {
   readonly client: Client
@@ -74,7 +74,7 @@ function UndoStage({ client, job, project, stage }: StageProps) {
         {kept ? (
           <>
             {' '}
-            for an undo: it goes <Time at={kept.until} />.
+            until {inFull(kept.until)}, <Time at={kept.until} />.
           </>
         ) : (
           '.'

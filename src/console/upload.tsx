@@ -7,7 +7,7 @@ import { sendUpload } from './send-upload.ts'
 import type { Me } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
-import { toSize } from './words.tsx'
+import { shown, toSize } from './words.tsx'
 
 /** An archive from this machine: it is sent, looked at, and imported. */
 export function Upload({ client }: { readonly client: Client }) {
@@ -31,7 +31,7 @@ export function Upload({ client }: { readonly client: Client }) {
       ) : (
         value && (
           <>
-            <p>{file?.name} has arrived.</p>
+            <p>{file && shown(file.name)} has arrived.</p>
             <div class="fields">
               <label for="one">One project of it, where it has several</label>
               <input id="one" value={project} onInput={(event) => setProject(event.currentTarget.value)} />

@@ -7,7 +7,7 @@ import { Scrolling } from './scrolling.tsx'
 import type { Delivery, Page, Webhook } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
-import { Time, toCount } from './words.tsx'
+import { shown, Time, toCount } from './words.tsx'
 
 const PAUSE_MS = 2_000
 
@@ -32,7 +32,7 @@ export function WebhookView({ client, id }: { readonly client: Client; readonly 
   const reload = (): void => setChanges((count) => count + 1)
   return (
     <>
-      <h1>{value?.webhook.name ?? 'Webhook'}</h1>
+      <h1>{value ? shown(value.webhook.name) : 'Webhook'}</h1>
       <Failure text={failure} />
       {value && (
         <>
@@ -167,7 +167,7 @@ function DeliveryRow({ client, path, delivery, onChanged }: RowProps) {
       </td>
       <td class="number">{toCount(attempt)}</td>
       <td>
-        {answered} {error}
+        {answered} {error && shown(error)}
       </td>
       <td>
         <button type="button" disabled={isBusy || status === 'waiting'} onClick={() => act(resend)}>

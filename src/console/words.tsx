@@ -47,6 +47,16 @@ export const inFull = (time: string): string => inZone(time, Intl.DateTimeFormat
 
 export const toCount = (count: number): string => count.toLocaleString('en')
 
+/** `1 row`, `2,000 rows` */
+export const toRows = (count: number): string => `${toCount(count)} ${count === 1 ? 'row' : 'rows'}`
+
+/** What is not drawn, or turns all that comes after it around; but for what joins letters. */
+const UNSEEN = /(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}]/gu
+
+/** A name, or a text with names in it, in which nothing is hidden: no name is to turn the words around it. */
+export const shown = (text: string): string =>
+  text.replace(UNSEEN, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
+
 /** Bytes as people say them: `1.4 MB`. */
 export function toSize(bytes: number): string {
   const power = Math.min(4, Math.floor(Math.log10(Math.max(1, bytes)) / 3))

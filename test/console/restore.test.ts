@@ -61,7 +61,7 @@ describe.skipIf(!hasChromium)('who restores in a browser', () => {
     await button('Restore').click()
 
     await console.page.getByText('succeeded').waitFor()
-    await console.page.getByText(/it goes (in 23 hours|tomorrow)/).waitFor()
+    await console.page.getByText(/is kept until .+ at \d\d:\d\d, (in 23 hours|tomorrow)/).waitFor()
     await assertAccessible('undo')
     expect(await contentsOf(wharf, 'shop')).toEqual(before)
     await button('Undo').click()
