@@ -14,6 +14,9 @@ const MAX_AGE_MS = 30_000
 const MAX_STRUCTURES = 10_000
 const MAX_UNSEEN_AGE_MS = 10 * 60_000
 
+/** How old the time may be by which that is told: otherwise, every look has a timer of its own set. */
+const TTL_RESOLUTION_MS = 1_000
+
 export interface CatalogSource {
   readonly pool: pg.Pool
   readonly stageId: string
@@ -38,8 +41,16 @@ export interface Catalogs {
 
 /** Keeps what stages' tables look like. Each is read once for each structure, when it is first needed. */
 export function createCatalogs(): Catalogs {
-  const catalogs = new LRUCache<string, Promise<StageCatalog>>({ max: MAX_CATALOGS, ttl: MAX_AGE_MS })
-  const withUnseen = new LRUCache<string, boolean>({ max: MAX_STRUCTURES, ttl: MAX_UNSEEN_AGE_MS })
+  const catalogs = new LRUCache<string, Promise<StageCatalog>>({
+    max: MAX_CATALOGS,
+    ttl: MAX_AGE_MS,
+    ttlResolution: TTL_RESOLUTION_MS,
+  })
+  const withUnseen = new LRUCache<string, boolean>({
+    max: MAX_STRUCTURES,
+    ttl: MAX_UNSEEN_AGE_MS,
+    ttlResolution: TTL_RESOLUTION_MS,
+  })
 
   const read = (
     key: string,

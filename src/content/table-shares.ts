@@ -9,6 +9,27 @@ const RETRY_AFTER_SECONDS = 5
 
 const lines = new WeakMap<pg.Pool, TurnLine>()
 
+/** So many keep all connections busy until others come. */
+const FEW = 10
+
+/** How many requests of this process wait for a connection. */
+let waiting = 0
+
+/** What is to be done once few wait. */
+const onceFew = new Set<() => void>()
+
+/** Does something once few requests wait for a connection, and after a time at the latest. */
+export function onceFewWait(limitMs: number, act: () => void): void {
+  if (waiting <= FEW) return void setImmediate(act)
+  const go = (): void => {
+    clearTimeout(timer)
+    onceFew.delete(go)
+    act()
+  }
+  const timer = setTimeout(go, limitMs)
+  onceFew.add(go)
+}
+
 /**
  * Takes a connection such that the requests for one table leave some for those of others, whatever they wait for: a table
  * may hold twice as many as are free. Alone that is 7 of 10, of two busy tables each may hold 4, and so on.
@@ -18,7 +39,13 @@ const lines = new WeakMap<pg.Pool, TurnLine>()
  */
 export async function connectFor(pool: pg.Pool, table: string): Promise<pg.PoolClient> {
   const line = lines.get(pool) ?? createLine(pool)
-  await line.enter([table])
+  waiting += 1
+  try {
+    await line.enter([table])
+  } finally {
+    waiting -= 1
+    if (waiting <= FEW) for (const go of onceFew) go()
+  }
   const giveBack = (): void => line.leave([table])
   const client = await pool.connect().catch((error: unknown) => {
     giveBack()

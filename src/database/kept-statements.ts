@@ -14,6 +14,9 @@ const MAX_TEXT_LENGTH = 8_192
  */
 const MAX_AGE_MS = 30_000
 
+/** How old the time may be by which that is told: otherwise, every look has a timer of its own set. */
+const TTL_RESOLUTION_MS = 1_000
+
 interface Kept {
   readonly name: string
   readonly columns: Columns
@@ -48,6 +51,7 @@ function createKeptStatements(): KeptStatements {
   const kept = new LRUCache<string, Kept>({
     max: MAX_STATEMENTS,
     ttl: MAX_AGE_MS,
+    ttlResolution: TTL_RESOLUTION_MS,
     // One that is kept again after its time has another name.
     dispose: ({ name }) => void forgotten.push(name),
   })

@@ -126,8 +126,14 @@ function toAttempt(client: pg.PoolClient, { text, values, settings, meaning }: L
   }
 }
 
-const settingsSql = (count: number): string =>
-  `SELECT ${Array.from({ length: count }, (_, index) => `pg_catalog.set_config($${2 * index + 1}, $${2 * index + 2}, true)`).join(', ')}`
+/** By how many settings there are. */
+const settingsTexts: string[] = []
+
+function settingsSql(count: number): string {
+  settingsTexts[count] ??=
+    `SELECT ${Array.from({ length: count }, (_, index) => `pg_catalog.set_config($${2 * index + 1}, $${2 * index + 2}, true)`).join(', ')}`
+  return settingsTexts[count]
+}
 
 function toText(value: unknown): string | null {
   if (value === null || typeof value === 'string') return value

@@ -23,10 +23,12 @@ interface Batch<Question, Answer> {
  * gets, unless `isOfOneQuestion` says otherwise.
  * @param isOfOneQuestion whether a failure is the fault of a single question. The others are then asked without it: the
  * batch is read again in halves, until that question is alone with its failure.
+ * @param gather starts the next batch after one has ended: later, where it is worth waiting for more questions.
  */
 export function createBatcher<Question, Answer>(
   read: Read<Question, Answer>,
   isOfOneQuestion: (failure: unknown) => boolean = () => false,
+  gather: (start: () => void) => void = setImmediate,
 ): Ask<Question, Answer | undefined> {
   let waiting: Batch<Question, Answer> | undefined
   let running = false
@@ -46,7 +48,7 @@ export function createBatcher<Question, Answer>(
     })
       .then(() => readApart(read, isOfOneQuestion, questions))
       // Not at once: what has arrived in the meantime, and is not parsed yet, comes along with the next one.
-      .finally(() => setImmediate(startNext))
+      .finally(() => gather(startNext))
     // One who waits handles a failure; a batch without anybody who still does must not end the process.
     outcomes.catch(() => undefined)
     return { questions, outcomes, start }

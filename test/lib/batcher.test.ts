@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { createBatcher } from '../../src/lib/batcher.ts'
 
 /** A reader that says of each round what was asked, and answers when it is let. */
-function heldReader() {
+function heldReader(gather?: (start: () => void) => void) {
   const started: { readonly asked: string[]; readonly answer: (value: string) => void; readonly fail: () => void }[] =
     []
   const ask = createBatcher<string, string>(
@@ -15,6 +15,8 @@ function heldReader() {
           fail: () => reject(new Error('out of reach')),
         })
       }),
+    undefined,
+    gather,
   )
   const until = (batches: number) => expect.poll(() => started.length, { interval: 1 }).toBe(batches)
   return { ask, started, until }
@@ -51,6 +53,25 @@ test('at most one round runs and one waits', async () => {
   expect(started).toHaveLength(1)
   started[0]?.answer('one')
   await until(2)
+  started[1]?.answer('two')
+  expect(await Promise.all(answers)).toEqual(['one', 'two', 'two'])
+})
+
+test('after a round, the next starts once its questions have been gathered', async () => {
+  const starts: (() => void)[] = []
+  const { ask, started, until } = heldReader((start) => starts.push(start))
+  const answers = [ask('a', 'a')]
+  await until(1)
+  answers.push(ask('b', 'b'))
+  started[0]?.answer('one')
+  await answers[0]
+  await expect.poll(() => starts.length, { interval: 1 }).toBe(1)
+  answers.push(ask('c', 'c'))
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(started).toHaveLength(1)
+  starts[0]?.()
+  await until(2)
+  expect(started[1]?.asked).toEqual(['b', 'c'])
   started[1]?.answer('two')
   expect(await Promise.all(answers)).toEqual(['one', 'two', 'two'])
 })
