@@ -6,11 +6,13 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import type { Checked } from '../../src/doctor/check.ts'
 import { checkClock } from '../../src/doctor/check-database.ts'
 import { checkVersions } from '../../src/doctor/check-machine.ts'
-import { runCommand } from '../support/cli/cli.ts'
+import { runCommand, spawnWharf } from '../support/cli/cli.ts'
 import { createTestDatabase } from '../support/database/database.ts'
 import { createExternalDatabase } from '../support/database/external-database.ts'
 import { temporaryFolder } from '../support/processes/processes.ts'
+import { canMakeCertificates } from '../support/servers/certificates.ts'
 import { isRedisInstalled, type RedisServer, startRedis } from '../support/servers/redis.ts'
+import { startRedisWithSentinel } from '../support/servers/redis-sentinel.ts'
 import { S3_BUCKET, startS3Server, stubS3Settings } from '../support/servers/s3-server.ts'
 import { query, withSession } from '../support/servers/sessions.ts'
 import { MAY_ATTACH } from '../support/service/attached-location.ts'
@@ -276,6 +278,24 @@ test('a version of Node.js that is too old', async () => {
     detail: 'Wharf 1.0.0 on Node.js 20.18.3: install Node.js 20.19 or newer',
   })
 })
+
+test.skipIf(!isRedisInstalled || !canMakeCertificates)(
+  'a Redis that is reached over TLS, through Sentinels of which the first does not answer',
+  async () => {
+    const redis = await startRedisWithSentinel('TLS')
+    onTestFinished(redis.stop)
+    const said = async (variables: Readonly<Record<string, string>>): Promise<string> => {
+      const needed = { DATABASE_URL: wharf.database.url, WHARF_DATA_DIR: wharf.dataDir }
+      return (await spawnWharf(['doctor'], { cwd: wharf.dataDir, variables: { ...needed, ...variables } }).ended).stdout
+    }
+    expect(await said(redis.environment)).toMatch(/^ok +Redis +version /m)
+    // Who does not know the authority trusts none of them.
+    const { NODE_EXTRA_CA_CERTS: _, ...untrusted } = redis.environment
+    expect(await said(untrusted)).toMatch(/^fault +Redis .*check REDIS_URL and WHARF_REDIS_SENTINELS/m)
+    await redis.failOver()
+    expect(await said(redis.environment)).toMatch(/^ok +Redis +version /m)
+  },
+)
 
 describe.skipIf(!isRedisInstalled)('Redis', () => {
   let redis: RedisServer

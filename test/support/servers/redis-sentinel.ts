@@ -1,57 +1,96 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { Redis as Client } from 'ioredis'
 import { findFreePort } from '../../../src/database/embedded/free-port.ts'
 import { eventually } from '../eventually.ts'
 import { type Child, spawnChild } from '../processes/child.ts'
 
-/** Two servers of Redis, the second a replica of the first, and a Sentinel that looks after them. */
+/** Two servers of Redis, the second a replica of the first, and three Sentinels that look after them. */
 export interface RedisWithSentinel {
   /** What Wharf is told to use them. */
-  readonly environment: Readonly<
-    Record<'REDIS_URL' | 'WHARF_REDIS_SENTINELS' | 'WHARF_REDIS_SENTINEL_PASSWORD', string>
-  >
+  readonly environment: Readonly<Record<string, string>>
   /** Ends the primary as a crash would, and waits until the replica is one. */
   failOver(): Promise<void>
   stop(): Promise<void>
 }
 
+const run = promisify(execFile)
+
 const GROUP = 'tests'
 const PASSWORD = 'of-the-servers'
 const SENTINEL_PASSWORD = 'of-the-sentinels'
 
-/** Starts them from `redis-server`, which has to be installed. They keep nothing on a disk. */
-export async function startRedisWithSentinel(): Promise<RedisWithSentinel> {
+/**
+ * Starts them from `redis-server`, which has to be installed. They keep nothing on a disk.
+ *
+ * @param over what they are reached. For TLS, `openssl` has to be installed.
+ */
+export async function startRedisWithSentinel(over: 'TCP' | 'TLS' = 'TCP'): Promise<RedisWithSentinel> {
   const folder = await mkdtemp(join(tmpdir(), 'wharf-test-sentinel-'))
-  const [primary, replica, sentinel] = [await findFreePort(), await findFreePort(), await findFreePort()]
+  const certificate = over === 'TLS' ? await makeCertificate(folder) : undefined
+  const [primary, replica] = [await findFreePort(), await findFreePort()]
+  const sentinels = [await findFreePort(), await findFreePort(), await findFreePort()]
+  const listening = (port: number): readonly (readonly [string, string])[] =>
+    certificate
+      ? [
+          ['port', '0'],
+          ['tls-port', String(port)],
+          ['tls-replication', 'yes'],
+          ['tls-auth-clients', 'no'],
+          ['tls-ca-cert-file', certificate.path],
+          ['tls-cert-file', certificate.path],
+          ['tls-key-file', certificate.key],
+        ]
+      : [['port', String(port)]]
   const server = (port: number, ...more: readonly string[]): Promise<Child> => {
     const keeping = ['--save', '', '--appendonly', 'no', '--maxmemory-policy', 'noeviction', '--dir', folder]
     const secrets = ['--requirepass', PASSWORD, '--masterauth', PASSWORD]
-    const args = ['--port', String(port), '--bind', '127.0.0.1', ...keeping, ...secrets, ...more]
-    return spawnChild('redis-server', args, { stdio: 'ignore' })
+    const where = [['bind', '127.0.0.1'], ...listening(port)].flatMap(([name, value = '']) => [`--${name}`, value])
+    return spawnChild('redis-server', [...where, ...keeping, ...secrets, ...more], { stdio: 'ignore' })
+  }
+  const ca = certificate && (await readFile(certificate.path))
+  const withClient = async <T>(port: number, password: string, use: (client: Client) => Promise<T>): Promise<T> => {
+    const patience = { retryStrategy: () => null, commandTimeout: 1_000 }
+    const client = new Client(port, '127.0.0.1', { password, ...patience, ...(ca && { tls: { ca } }) })
+    client.on('error', () => undefined)
+    try {
+      return await use(client)
+    } finally {
+      client.disconnect()
+    }
   }
   const children = [await server(primary), await server(replica, '--replicaof', '127.0.0.1', String(primary))]
   const fieldOf = async (port: number, field: string): Promise<string | undefined> =>
     withClient(port, PASSWORD, async (client) => new RegExp(`^${field}:(.*?)\\r?$`, 'm').exec(await client.info())?.[1])
   await eventually(() => fieldOf(replica, 'master_link_status').catch(() => undefined), 30_000).toBe('up')
-  const path = join(folder, 'sentinel.conf')
-  await writeFile(
-    path,
-    [
-      ...[`port ${sentinel}`, 'bind 127.0.0.1', `dir ${folder}`, `requirepass ${SENTINEL_PASSWORD}`],
-      ...[`sentinel monitor ${GROUP} 127.0.0.1 ${primary} 1`, `sentinel auth-pass ${GROUP} ${PASSWORD}`],
+  for (const port of sentinels) {
+    const path = join(folder, `sentinel-${port}.conf`)
+    const lines = [
+      ...['bind 127.0.0.1', ...listening(port).map((each) => each.join(' '))],
+      ...[`dir ${folder}`, `requirepass ${SENTINEL_PASSWORD}`, `sentinel sentinel-pass ${SENTINEL_PASSWORD}`],
+      ...[`sentinel monitor ${GROUP} 127.0.0.1 ${primary} 2`, `sentinel auth-pass ${GROUP} ${PASSWORD}`],
       ...[`sentinel down-after-milliseconds ${GROUP} 1000`, `sentinel failover-timeout ${GROUP} 10000`],
-    ].join('\n'),
-  )
-  children.push(await spawnChild('redis-server', [path, '--sentinel'], { stdio: 'ignore' }))
-  const known = () =>
-    withClient(sentinel, SENTINEL_PASSWORD, (client) => client.call('SENTINEL', 'REPLICAS', GROUP)).catch(() => [])
-  await eventually(async () => JSON.stringify(await known()), 30_000).toContain(`127.0.0.1:${replica}`)
+    ]
+    await writeFile(path, lines.join('\n'))
+    children.push(await spawnChild('redis-server', [path, '--sentinel'], { stdio: 'ignore' }))
+  }
+  const known = async (port: number, what: 'REPLICAS' | 'SENTINELS'): Promise<number> => {
+    const answer = withClient(port, SENTINEL_PASSWORD, (client) => client.call('SENTINEL', what, GROUP))
+    return answer.then((each) => (Array.isArray(each) ? each.length : 0)).catch(() => 0)
+  }
+  for (const port of sentinels) {
+    await eventually(() => known(port, 'REPLICAS'), 60_000).toBe(1)
+    await eventually(() => known(port, 'SENTINELS'), 60_000).toBe(sentinels.length - 1)
+  }
   return {
     environment: {
-      REDIS_URL: `redis://:${PASSWORD}@${GROUP}`,
-      WHARF_REDIS_SENTINELS: `127.0.0.1:${sentinel}`,
+      ...(certificate && { NODE_EXTRA_CA_CERTS: certificate.path }),
+      REDIS_URL: `${certificate ? 'rediss' : 'redis'}://:${PASSWORD}@${GROUP}`,
+      // The first does not answer.
+      WHARF_REDIS_SENTINELS: [1, ...sentinels].map((port) => `127.0.0.1:${port}`).join(','),
       WHARF_REDIS_SENTINEL_PASSWORD: SENTINEL_PASSWORD,
     },
     async failOver() {
@@ -66,12 +105,10 @@ export async function startRedisWithSentinel(): Promise<RedisWithSentinel> {
   }
 }
 
-async function withClient<T>(port: number, password: string, use: (client: Client) => Promise<T>): Promise<T> {
-  const client = new Client(port, '127.0.0.1', { password, retryStrategy: () => null, commandTimeout: 1_000 })
-  client.on('error', () => undefined)
-  try {
-    return await use(client)
-  } finally {
-    client.disconnect()
-  }
+/** One that is its own authority, for 127.0.0.1. @returns paths of it and of its key. */
+async function makeCertificate(folder: string): Promise<{ readonly path: string; readonly key: string }> {
+  const [path, key] = [join(folder, 'redis.crt'), join(folder, 'redis.key')]
+  const subject = ['-subj', '/CN=redis', '-addext', 'subjectAltName=IP:127.0.0.1', '-days', '30']
+  await run('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', key, '-out', path, ...subject])
+  return { path, key }
 }
