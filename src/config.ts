@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { EVERY_PUBLIC_HOST } from './allowed-hosts.ts'
 import { AppError, type Fault } from './errors.ts'
 import { isAddressRange } from './lib/address-range.ts'
-import type { RedisAddress } from './lib/redis.ts'
+import { REDIS_PORT, type RedisAddress } from './lib/redis.ts'
 import { RUNTIME_CHANGES } from './lib/runtime.ts'
 import { SLUG_PATTERN } from './lib/slug.ts'
 
@@ -49,6 +49,22 @@ export const MAX_HELPING_SESSIONS = 1_000
 
 const setting = <Schema extends z.ZodType>(variable: string, schema: Schema) => ({ variable, schema })
 
+/** The port that Sentinels have by default. */
+const SENTINEL_PORT = 26_379
+
+/** Hosts, each with a port or on this one. */
+const hosts = (defaultPort: number) =>
+  list
+    .refine((texts) => texts.every((text) => HOST_PATTERN.test(text)), {
+      error: 'must be hosts, each with a port or without, with commas between them',
+    })
+    .transform((texts) =>
+      texts.map((text) => {
+        const { hostname, port } = new URL(`redis://${text}`)
+        return { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? defaultPort : Number(port) }
+      }),
+    )
+
 /** What a variable sets, by its name in the configuration; `.env.example` explains each. */
 const SETTINGS = {
   /** PostgreSQL to use; undefined: the embedded one. */
@@ -56,15 +72,10 @@ const SETTINGS = {
   /** Redis for the queue and for answers that processes share; undefined: PostgreSQL, and each process's memory. */
   redisUrl: setting('REDIS_URL', url(['redis:', 'rediss:']).optional()),
   /** The Sentinels that say which Redis is the primary; none where `REDIS_URL` names a server. */
-  redisSentinels: setting(
-    'WHARF_REDIS_SENTINELS',
-    list
-      .refine((hosts) => hosts.every((host) => HOST_PATTERN.test(host)), {
-        error: 'must be hosts, each with a port or without, with commas between them',
-      })
-      .transform((hosts) => hosts.map(toSentinel)),
-  ),
+  redisSentinels: setting('WHARF_REDIS_SENTINELS', hosts(SENTINEL_PORT)),
   redisSentinelPassword: setting('WHARF_REDIS_SENTINEL_PASSWORD', z.string().optional()),
+  /** Nodes of the cluster that `REDIS_URL` names a node of; none where it is a server for itself. */
+  redisCluster: setting('WHARF_REDIS_CLUSTER', hosts(REDIS_PORT)),
   host: setting(
     'WHARF_HOST',
     z
@@ -267,6 +278,9 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
       faults.push({ detail: `${[variable, ...path].join('.')} ${message}` })
     }
   }
+  if (environment.WHARF_REDIS_SENTINELS && environment.WHARF_REDIS_CLUSTER) {
+    faults.push({ detail: 'WHARF_REDIS_SENTINELS and WHARF_REDIS_CLUSTER exclude each other' })
+  }
   if (faults.length > 0) throw new AppError('CONFIG_INVALID', 'the configuration is not usable', { faults })
   // The compiler does not follow that each name comes with what its own schema gives.
   const settings = values as Settings
@@ -275,13 +289,16 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
   return Object.freeze({ ...settings, artifacts, stateDir: stateFolder(environment), profilesFile })
 }
 
+export type RedisConfig = Pick<Config, 'redisUrl' | 'redisSentinels' | 'redisSentinelPassword' | 'redisCluster'>
+
 /** Where Redis is; undefined where none is used. */
 export const redisAddressOf = ({
   redisUrl: url,
   redisSentinels: sentinels,
   redisSentinelPassword: sentinelPassword,
-}: Pick<Config, 'redisUrl' | 'redisSentinels' | 'redisSentinelPassword'>): RedisAddress | undefined =>
-  url === undefined ? undefined : { url, sentinels, sentinelPassword }
+  redisCluster: cluster,
+}: RedisConfig): RedisAddress | undefined =>
+  url === undefined ? undefined : { url, sentinels, sentinelPassword, cluster }
 
 /** How mail is sent; undefined where none is. */
 export const mailSettingsOf = ({
@@ -307,10 +324,4 @@ function profilesFileOf({ XDG_CONFIG_HOME, HOME, APPDATA }: Readonly<Record<stri
 /** Paths are made absolute; what looks like a URL is left as it is. */
 function toLocation(text: string): string {
   return /^[a-z0-9+.-]{2,}:\/\//i.test(text) ? text : resolve(text)
-}
-
-/** The port is the one that Sentinels have by default. */
-function toSentinel(text: string): RedisAddress['sentinels'][number] {
-  const { hostname, port } = new URL(`redis://${text}`)
-  return { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? 26_379 : Number(port) }
 }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Redis } from 'ioredis'
+import type { RedisClient } from '../lib/redis.ts'
 import type { Logger } from '../logger.ts'
 import { packAnswer, unpackAnswer } from './packed-answer.ts'
 import type { ResponseCache } from './response-cache.ts'
@@ -18,7 +18,7 @@ const MAX_BYTES = 4 * 1024 * 1024
  *
  * @param redis has to fail soon where it does not work: without an offline queue, and with a timeout for each command.
  */
-export function createRedisCache(redis: Redis, logger: Logger): ResponseCache {
+export function createRedisCache(redis: RedisClient, logger: Logger): ResponseCache {
   return {
     async get(key) {
       try {

@@ -10,7 +10,6 @@ import {
   Worker,
   type WorkerOptions,
 } from 'bullmq'
-import type { Redis } from 'ioredis'
 import type pg from 'pg'
 import { JOB_KINDS } from '../contract/job.ts'
 import type { QueueState } from '../contract/queue.ts'
@@ -19,7 +18,7 @@ import { createPool } from '../database/pool.ts'
 import { SQLSTATE, sqlState } from '../database/sqlstate.ts'
 import { type StartLockOptions, withStartLock } from '../database/start-lock.ts'
 import { AppError, databaseUnavailable } from '../errors.ts'
-import { openRedis, type RedisAddress } from '../lib/redis.ts'
+import { openRedis, type RedisAddress, type RedisClient } from '../lib/redis.ts'
 import type { Logger } from '../logger.ts'
 import { queueName } from './job.ts'
 import { replaceAdvisoryLocks } from './queue-locks.ts'
@@ -94,9 +93,11 @@ export interface QueueBackend {
  *   open.
  */
 export async function openRedisBackend(address: RedisAddress, logger: Logger): Promise<QueueBackend> {
-  const clients: Redis[] = []
-  const ofWorkers: Redis[] = []
-  const connect = (options: { maxRetriesPerRequest: number | null; enableOfflineQueue: boolean }): Redis => {
+  // A cluster keeps all keys with the same text in braces on one node, as BullMQ's scripts need them.
+  const prefix = address.cluster.length > 0 ? `{${PREFIX}}` : PREFIX
+  const clients: RedisClient[] = []
+  const ofWorkers: RedisClient[] = []
+  const connect = (options: { maxRetriesPerRequest: number | null; enableOfflineQueue: boolean }): RedisClient => {
     const client = openRedis(address, { ...options, retryStrategy: (times) => Math.min(times * 100, 2_000) })
     client.on('error', (error) => logger.debug({ err: error }, 'the connection to Redis has trouble'))
     clients.push(client)
@@ -106,11 +107,11 @@ export async function openRedisBackend(address: RedisAddress, logger: Logger): P
   await untilReady(producer)
   return {
     kind: 'redis',
-    openQueue: (name) => new Queue(name, { connection: producer, prefix: PREFIX, skipWaitingForReady: true }),
+    openQueue: (name) => new Queue(name, { connection: producer, prefix, skipWaitingForReady: true }),
     openWorker(name, processor, rules) {
       const connection = connect({ maxRetriesPerRequest: null, enableOfflineQueue: true })
       ofWorkers.push(connection)
-      return new Worker(name, processor, { ...rules, connection, prefix: PREFIX })
+      return new Worker(name, processor, { ...rules, connection, prefix })
     },
     ask: () => Promise.all(ofWorkers.map(answer)),
     async close() {
@@ -120,7 +121,7 @@ export async function openRedisBackend(address: RedisAddress, logger: Logger): P
 }
 
 /** Without an answer, such a client asks again when it is connected again, for ever. */
-async function answer(client: Redis): Promise<void> {
+async function answer(client: RedisClient): Promise<void> {
   if (client.status !== 'ready' && client.status !== 'connect') return
   const waiting = new AbortController()
   const closed = once(client, 'close', { signal: waiting.signal })
@@ -134,7 +135,7 @@ async function answer(client: Redis): Promise<void> {
 }
 
 /** It says why it is not ready again and again; what counts is whether it comes to be. */
-async function untilReady(client: Redis): Promise<void> {
+async function untilReady(client: RedisClient): Promise<void> {
   const until = performance.now() + START_TIMEOUT_MS
   while (client.status !== 'ready') {
     if (performance.now() > until) {

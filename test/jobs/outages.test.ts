@@ -23,6 +23,7 @@ import {
 import { installedPrograms } from '../support/servers/installed-programs.ts'
 import { type OwnCluster, startOwnCluster } from '../support/servers/own-cluster.ts'
 import { isRedisInstalled, type RedisServer, startRedis } from '../support/servers/redis.ts'
+import { startRedisCluster } from '../support/servers/redis-cluster.ts'
 import { startRedisWithSentinel } from '../support/servers/redis-sentinel.ts'
 import { withSession } from '../support/servers/sessions.ts'
 import { nothingIsLeft } from '../support/service/leftovers.ts'
@@ -185,6 +186,32 @@ test.skipIf(!isRedisInstalled)(
     const archive = await prepare(wharf)
     await startWorkerProcess(wharf, redis.environment, NO_LEASE)
     const jobs = await withJobs(wharf, archive, redis.failOver)
+    expect(await expectDoneOnce(wharf, jobs)).toMatchObject(jobs.map(() => ({ attempt: 1 })))
+    await expectImportedOnce(wharf)
+    await eventually(async () => (await wharf.root.get('/readyz')).json).toEqual({ status: 'ready', unavailable: [] })
+    const after = jobOf(await askExport(wharf.root, [{ slug: 'source' }]))
+    expect(await untilEnded(wharf.root, after)).toMatchObject({ status: 'succeeded' })
+  },
+)
+
+test.skipIf(!isRedisInstalled)(
+  'a cluster of Redis, of which the node that has the queue goes to its replica, loses no job, and none is done twice',
+  async () => {
+    const redis = await startRedisCluster()
+    const wharf = await startWharf({ environment: redis.environment })
+    onTestFinished(async () => {
+      await wharf.close()
+      await redis.stop()
+    })
+    const needed = { DATABASE_URL: wharf.database.url, WHARF_DATA_DIR: wharf.dataDir }
+    const examine = async (variables: Readonly<Record<string, string>>): Promise<string> =>
+      (await runCommand(['doctor'], { variables: { ...needed, ...variables } })).stdout
+    expect(await examine(redis.environment)).toMatch(/^ok +Redis +version .*, a cluster of 3 primaries$/m)
+    const { REDIS_URL } = redis.environment
+    expect(await examine({ REDIS_URL })).toMatch(/^fault +Redis .*name all nodes in WHARF_REDIS_CLUSTER$/m)
+    const archive = await prepare(wharf)
+    await startWorkerProcess(wharf, redis.environment, NO_LEASE)
+    const jobs = await withJobs(wharf, archive, () => redis.failOver('{wharf}'))
     expect(await expectDoneOnce(wharf, jobs)).toMatchObject(jobs.map(() => ({ attempt: 1 })))
     await expectImportedOnce(wharf)
     await eventually(async () => (await wharf.root.get('/readyz')).json).toEqual({ status: 'ready', unavailable: [] })

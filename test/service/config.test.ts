@@ -60,6 +60,16 @@ test('Sentinels of Redis are hosts, on their usual port where none is named', ()
   expect(faults).toEqual([{ detail: expect.stringMatching(/^WHARF_REDIS_SENTINELS must be hosts/) }])
 })
 
+test('nodes of a cluster of Redis are hosts, on the usual port where none is named, and have no Sentinels', () => {
+  const { redisCluster } = loadConfig({ WHARF_REDIS_CLUSTER: 'two.example, three.example:6380' })
+  expect(redisCluster).toEqual([
+    { host: 'two.example', port: 6379 },
+    { host: 'three.example', port: 6380 },
+  ])
+  const { faults } = failureOf({ WHARF_REDIS_CLUSTER: 'two.example', WHARF_REDIS_SENTINELS: 'one.example' })
+  expect(faults).toEqual([{ detail: 'WHARF_REDIS_SENTINELS and WHARF_REDIS_CLUSTER exclude each other' }])
+})
+
 test('where clients reach the bucket is an origin, with nothing behind it', () => {
   const given = 'https://s3.eu-central-1.amazonaws.com'
   expect(loadConfig({ WHARF_ARTIFACTS_PUBLIC_URL: `${given}/` }).artifactsPublicUrl).toBe(given)

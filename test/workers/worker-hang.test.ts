@@ -92,7 +92,7 @@ redisTest('a worker whose connection to Redis is open and silent ends, and its j
 redisTest('a Redis that is away, and not silent, is waited for', async () => {
   const redis = await startRedis()
   const backend = await openRedisBackend(
-    { url: redis.url, sentinels: [], sentinelPassword: undefined },
+    { url: redis.url, sentinels: [], sentinelPassword: undefined, cluster: [] },
     createLogger('silent'),
   )
   const worker = backend.openWorker('patient', async (_job, _token, _signal) => undefined, {})
