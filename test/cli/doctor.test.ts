@@ -291,7 +291,7 @@ test.skipIf(!isRedisInstalled || !canMakeCertificates)(
     expect(await said(redis.environment)).toMatch(/^ok +Redis +version /m)
     // Who does not know the authority trusts none of them.
     const { NODE_EXTRA_CA_CERTS: _, ...untrusted } = redis.environment
-    expect(await said(untrusted)).toMatch(/^fault +Redis .*check REDIS_URL and WHARF_REDIS_SENTINELS/m)
+    expect(await said(untrusted)).toMatch(/^fault +Redis .*check REDIS_URL/m)
     await redis.failOver()
     expect(await said(redis.environment)).toMatch(/^ok +Redis +version /m)
   },
