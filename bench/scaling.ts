@@ -5,6 +5,7 @@ import type { BenchRun } from './support/bench-run.ts'
 import { remove } from './support/dump-commands.ts'
 import { measureInTurns, type Way } from './support/in-turns.ts'
 import { printTable } from './support/print-table.ts'
+import { busyTime, endedChildren } from './support/processor-time.ts'
 import { median } from './support/statistics.ts'
 import { exportToFile, importFile } from './support/wharf-client.ts'
 import { withSampleDatabase } from './support/with-sample-database.ts'
@@ -20,6 +21,8 @@ interface Cost {
   readonly service: number
   /** Of `service`, what the thread takes that makes the archive. */
   readonly mainThread: number
+  /** Of who takes the archive, and puts it into a file: `curl`, on the same machine. */
+  readonly client: number
 }
 
 /**
@@ -35,18 +38,28 @@ export const measureScaling = (
     const [archive, dump, folder] = [path('scaling.jsonl.gz'), path('scaling.dump'), path('folder')]
     const cores = availableParallelism()
     const jobs = JOBS.filter((count) => count <= cores)
-    const costs: Cost[] = []
+    const taken = new Map<number, Taken[]>(jobs.map((count) => [count, []]))
+    const readClocks = async () => ({
+      postgres: await bench.postgres.processorTime(),
+      service: await service.processorTime(),
+      client: await endedChildren(),
+      busy: await busyTime(),
+    })
     const exportOf = (count: number): Way => ({
       name: `Wharf export, ${count} sessions`,
       async run() {
-        const [postgres, own] = [await bench.postgres.processorTime(), await service.processorTime()]
+        const before = await readClocks()
         await exportToFile(service, 'gzip', archive, { jobs: count })
-        const after = await service.processorTime()
-        if (count > 1) return
-        costs.push({
-          postgres: (await bench.postgres.processorTime()) - postgres,
-          service: after.all - own.all,
-          mainThread: after.mainThread - own.mainThread,
+        const after = await readClocks()
+        const cost: Cost = {
+          postgres: after.postgres - before.postgres,
+          service: after.service.all - before.service.all,
+          mainThread: after.service.mainThread - before.service.mainThread,
+          client: after.client - before.client,
+        }
+        taken.get(count)?.push({
+          cost,
+          others: after.busy - before.busy - cost.postgres - cost.service - cost.client,
         })
       },
     })
@@ -67,10 +80,14 @@ export const measureScaling = (
     await commands.dumpCustom(dump)
     const results = await measureInTurns([...exports, ...dumps, wharfImport, ...restores], repeats)
     const secondsOf = (way: Way | undefined): number => median((way && results.get(way)?.seconds) ?? [])
+    // The first round warms all of it up.
+    const ofOne = (taken.get(1) ?? []).slice(1).map(({ cost }) => cost)
+    const middle = (part: keyof Cost): number => median(ofOne.map((cost) => cost[part]))
     const cost: Cost = {
-      postgres: median(costs.map(({ postgres }) => postgres)),
-      service: median(costs.map((each) => each.service)),
-      mainThread: median(costs.map(({ mainThread }) => mainThread)),
+      postgres: middle('postgres'),
+      service: middle('service'),
+      mainThread: middle('mainThread'),
+      client: middle('client'),
     }
     const models = jobs.map((count) => modelSeconds(cost, count, cores))
     const row = (way: Way, first: Way | undefined, model?: number): string[] => [
@@ -88,18 +105,26 @@ export const measureScaling = (
         ...restores.map((way) => row(way, restores[0])),
       ],
     )
+    const others = jobs.map((count) => median((taken.get(count) ?? []).slice(1).map((each) => each.others)))
     console.log(
       `Processor time of one export in one session: PostgreSQL ${cost.postgres.toFixed(2)} s, the service ` +
-        `${cost.service.toFixed(2)} s, of which ${cost.mainThread.toFixed(2)} s in one thread\n`,
+        `${cost.service.toFixed(2)} s, of which ${cost.mainThread.toFixed(2)} s in one thread, curl ${cost.client.toFixed(2)} s. ` +
+        `All else on the machine took ${others.map((seconds) => seconds.toFixed(2)).join(', ')} s meanwhile\n`,
     )
     const off = Math.max(...exports.map((way, index) => Math.abs(secondsOf(way) / (models[index] ?? Number.NaN) - 1)))
     const { sentence, maxOff } = BOUNDS.scalingModel
     return [{ sentence, measured: `${(100 * off).toFixed(0)} %`, holds: off <= maxOff }]
   })
 
+/** What one export took, and what other programs had of the processors meanwhile: a quiet machine gives them next to nothing. */
+interface Taken {
+  readonly cost: Cost
+  readonly others: number
+}
+
 /**
  * What bounds an export: PostgreSQL, where each session has one process; the thread that makes the archive, of which there is
  * one; and all the work together, which no more processors share than there are.
  */
-const modelSeconds = ({ postgres, service, mainThread }: Cost, sessions: number, cores: number): number =>
-  Math.max(postgres / sessions, mainThread, (postgres + service) / cores)
+const modelSeconds = ({ postgres, service, mainThread, client }: Cost, sessions: number, cores: number): number =>
+  Math.max(postgres / sessions, mainThread, (postgres + service + client) / cores)

@@ -31,6 +31,17 @@ export async function processorTimeOfAll(pid: number): Promise<number> {
   return others.reduce((sum, time) => sum + (time?.parent === pid ? time.own : 0), own + ended)
 }
 
+/** What those have taken, in seconds, that this process has started, and that have ended. */
+export const endedChildren = async (): Promise<number> => (await readTime('/proc/self')).ended
+
+/** How long all processors of the machine, together, have done something, in seconds since it started. */
+export async function busyTime(): Promise<number> {
+  const [, ...fields] = ((await readFile('/proc/stat', 'utf8')).split('\n')[0] ?? '').trim().split(/\s+/)
+  // User, nice, system, then idle and waiting for disks, then interrupts of two kinds.
+  const [user = 0, nice = 0, system = 0, , , hard = 0, soft = 0] = fields.map(Number)
+  return (user + nice + system + hard + soft) / TICKS_PER_SECOND
+}
+
 async function readTime(
   folder: string,
 ): Promise<{ readonly own: number; readonly ended: number; readonly parent: number }> {
