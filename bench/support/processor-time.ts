@@ -20,15 +20,22 @@ export async function processorTime(pid: number): Promise<ProcessorTime> {
   }
 }
 
-/** How much processor time a process has taken, with those that it has started, alive or not. */
+/**
+ * How much processor time a process has taken, with those that it has started, alive or not. One that ends while it is looked for is
+ * neither alive nor ended then: it is looked again until none has.
+ */
 export async function processorTimeOfAll(pid: number): Promise<number> {
-  const { own, ended } = await readTime(`/proc/${pid}`)
-  const others = await Promise.all(
-    (await readdir('/proc'))
-      .filter((name) => /^\d+$/.test(name))
-      .map((name) => readTime(`/proc/${name}`).catch(() => undefined)),
-  )
-  return others.reduce((sum, time) => sum + (time?.parent === pid ? time.own : 0), own + ended)
+  for (;;) {
+    const { ended } = await readTime(`/proc/${pid}`)
+    const others = await Promise.all(
+      (await readdir('/proc'))
+        .filter((name) => /^\d+$/.test(name))
+        .map((name) => readTime(`/proc/${name}`).catch(() => undefined)),
+    )
+    const after = await readTime(`/proc/${pid}`)
+    if (after.ended !== ended) continue
+    return others.reduce((sum, time) => sum + (time?.parent === pid ? time.own : 0), after.own + ended)
+  }
 }
 
 /** What those have taken, in seconds, that this process has started, and that have ended. */
