@@ -48,14 +48,23 @@ export function Overview({ client }: { readonly client: Client }) {
 /** So many schedules of a project are named: those that run come first. */
 const NAMED = 3
 
-const MARKS = ['proven', 'made', 'running', 'failed', 'skipped', 'none'] as const
+/** Each mark with its word. */
+const MARKS = [
+  ['proven', 'proven'],
+  ['made', 'made'],
+  ['gone', 'made, and let go of since'],
+  ['running', 'running'],
+  ['failed', 'failed'],
+  ['skipped', 'skipped'],
+  ['none', 'none'],
+] as const
 
 const Legend = () => (
   <p class="legend quiet">
-    <span>What the last thirty nights left, today on the right; choose one to restore it:</span>
-    {MARKS.map((mark) => (
+    <span>What the last thirty nights left, today last; choose one to restore it:</span>
+    {MARKS.map(([mark, word]) => (
       <span key={mark} aria-hidden="true">
-        <span class={`mark ${mark}`} /> {mark}
+        <span class={`mark ${mark}`} /> {word}
       </span>
     ))}
   </p>

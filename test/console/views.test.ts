@@ -3,7 +3,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { findPath, PATHS } from '../../src/console/paths.ts'
 import { HOSTILE, hasChromium, openConsole } from '../support/console/console-page.ts'
-import { cut, type HostileWharf, type SeenView, startHostileWharf } from '../support/console/hostile-wharf.ts'
+import {
+  cut,
+  type HostileWharf,
+  LONG_SLUG,
+  type SeenView,
+  startHostileWharf,
+} from '../support/console/hostile-wharf.ts'
 import { eventually } from '../support/eventually.ts'
 import { createToken } from '../support/service/tokens.ts'
 
@@ -92,6 +98,18 @@ describe.skipIf(!hasChromium)('every view', () => {
       await open(view)
       await assertAccessible(name)
     }
+  })
+
+  test('draws no night as proven whose archive is gone', async () => {
+    await signIn()
+    const nights = console.page.getByRole('list', { name: `Nights of ${LONG_SLUG}` })
+    const gone = nights.getByRole('listitem').filter({ hasText: 'proven, archive gone' })
+    await gone.waitFor()
+    expect(await gone.getByRole('link').count()).toBe(0)
+    const colour = await console.page.evaluate(
+      `getComputedStyle(document.querySelector('.nights .mark.gone')).backgroundColor`,
+    )
+    expect(colour).toBe('rgba(0, 0, 0, 0)')
   })
 
   test('is reached by the keyboard alone', async () => {

@@ -113,13 +113,14 @@ const HUNDRED_TABLES = Array.from({ length: 100 }, (_, index) => {
   return `CREATE TABLE table_${index} (id int PRIMARY KEY, name text, at timestamptz${parent});`
 })
 
-const LONG_SLUG = `${'long-'.repeat(12)}end`
+export const LONG_SLUG = `${'long-'.repeat(12)}end`
 
 /** Nights without an archive, or whose archive is gone. */
 const SAD_NIGHTS = `
-  INSERT INTO control.schedule_run (schedule_id, due_at, outcome, finished_at)
-  SELECT $1, now() - night * interval '1 day', outcome, now() - night * interval '1 day'
-    FROM (VALUES (1, 'failed'), (2, 'skipped'), (3, 'succeeded'), (5, 'cancelled')) AS nights (night, outcome)`
+  INSERT INTO control.schedule_run (schedule_id, due_at, outcome, finished_at, proven_at)
+  SELECT $1, at, outcome, at, CASE WHEN outcome = 'succeeded' THEN at END
+    FROM (VALUES (1, 'failed'), (2, 'skipped'), (3, 'succeeded'), (5, 'cancelled')) AS nights (night, outcome)
+   CROSS JOIN LATERAL (SELECT now() - night * interval '1 day' AS at) AS moments`
 
 /** As a sweep finds a schedule whose last archive is too old. */
 const OVERDUE = `
