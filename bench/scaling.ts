@@ -7,7 +7,7 @@ import { measureInTurns, type Way } from './support/in-turns.ts'
 import { printTable } from './support/print-table.ts'
 import { busyTime, endedChildren } from './support/processor-time.ts'
 import { median } from './support/statistics.ts'
-import { exportToFile, importFile } from './support/wharf-client.ts'
+import { exportToFile, importFile, timeToOpen } from './support/wharf-client.ts'
 import { withSampleDatabase } from './support/with-sample-database.ts'
 
 const REPEATS = 5
@@ -23,6 +23,8 @@ interface Cost {
   readonly mainThread: number
   /** Of who takes the archive, and puts it into a file: `curl`, on the same machine. */
   readonly client: number
+  /** Until the first byte comes: one thing after the other, so that one processor has nothing to do. */
+  readonly opening: number
 }
 
 /**
@@ -56,6 +58,7 @@ export const measureScaling = (
           service: after.service.all - before.service.all,
           mainThread: after.service.mainThread - before.service.mainThread,
           client: after.client - before.client,
+          opening: await timeToOpen(service),
         }
         taken.get(count)?.push({
           cost,
@@ -88,6 +91,7 @@ export const measureScaling = (
       service: middle('service'),
       mainThread: middle('mainThread'),
       client: middle('client'),
+      opening: middle('opening'),
     }
     const models = jobs.map((count) => modelSeconds(cost, count, cores))
     const row = (way: Way, first: Way | undefined, model?: number): string[] => [
@@ -108,7 +112,8 @@ export const measureScaling = (
     const others = jobs.map((count) => median((taken.get(count) ?? []).slice(1).map((each) => each.others)))
     console.log(
       `Processor time of one export in one session: PostgreSQL ${cost.postgres.toFixed(2)} s, the service ` +
-        `${cost.service.toFixed(2)} s, of which ${cost.mainThread.toFixed(2)} s in one thread, curl ${cost.client.toFixed(2)} s. ` +
+        `${cost.service.toFixed(2)} s, of which ${cost.mainThread.toFixed(2)} s in one thread, curl ${cost.client.toFixed(2)} s; ` +
+        `${cost.opening.toFixed(2)} s until the first byte. ` +
         `All else on the machine took ${others.map((seconds) => seconds.toFixed(2)).join(', ')} s meanwhile\n`,
     )
     const off = Math.max(...exports.map((way, index) => Math.abs(secondsOf(way) / (models[index] ?? Number.NaN) - 1)))
@@ -123,8 +128,11 @@ interface Taken {
 }
 
 /**
- * What bounds an export: PostgreSQL, where each session has one process; the thread that makes the archive, of which there is
- * one; and all the work together, which no more processors share than there are.
+ * What bounds an export, once it has been opened: PostgreSQL, where each session has one process; the thread that makes the archive,
+ * of which there is one; and all the work together, which no more processors share than there are.
  */
-const modelSeconds = ({ postgres, service, mainThread, client }: Cost, sessions: number, cores: number): number =>
-  Math.max(postgres / sessions, mainThread, (postgres + service + client) / cores)
+const modelSeconds = (
+  { postgres, service, mainThread, client, opening }: Cost,
+  sessions: number,
+  cores: number,
+): number => opening + Math.max(postgres / sessions, mainThread, (postgres + service + client - opening) / cores)

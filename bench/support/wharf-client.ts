@@ -42,6 +42,22 @@ export const exportToFile = (
     ...['--output', path],
   ])
 
+/** How long an export takes until its first byte comes, in seconds: all that is checked, locked and declared before a row is read. */
+export async function timeToOpen({ url, headers }: BenchService): Promise<number> {
+  const body = JSON.stringify({ projects: [{ slug: PROJECT, system: false }], jobs: 1 })
+  const askedAt = performance.now()
+  const answer = await request(`${url}/export`, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json' },
+    body,
+  })
+  const seconds = (performance.now() - askedAt) / 1_000
+  // Nobody reads the rest.
+  answer.body.on('error', () => undefined).destroy()
+  if (answer.statusCode !== 200) throw new Error(`POST /export answered ${answer.statusCode}`)
+  return seconds
+}
+
 /** Imports an archive, compressed with gzip, over what the bench's project has. */
 export const importFile = (service: BenchService, path: string): Promise<void> =>
   curl(service, `/import?targetSlug=${PROJECT}`, [
