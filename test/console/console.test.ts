@@ -3,6 +3,7 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import { request } from 'undici'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { HOSTILE, hasChromium, openConsole } from '../support/console/console-page.ts'
+import { serveHttp } from '../support/http/serve-http.ts'
 import { askExport, jobOf } from '../support/jobs/jobs.ts'
 import { makeSchedule, type SeenSchedule } from '../support/jobs/schedules.ts'
 import { createProject } from '../support/service/projects.ts'
@@ -91,6 +92,50 @@ describe.skipIf(!hasChromium)('in a browser', () => {
     await console.page.getByRole('button', { name: 'Sign out' }).click()
     await console.page.getByLabel('Token').waitFor()
     expect(await console.page.evaluate('sessionStorage.length + localStorage.length')).toBe(0)
+  })
+
+  test('a page of another origin can neither frame it nor ask anything with its cookie, though both are of one site', async () => {
+    await console.page.getByLabel('Token').fill(ROOT_TOKEN)
+    await console.page.getByLabel('Stay signed in on this device').check()
+    await console.page.getByRole('button', { name: 'Sign in' }).click()
+    await heading('shop').waitFor()
+    const jobs = async () => JSON.stringify((await wharf.root.get('/jobs')).json)
+    const before = await jobs()
+
+    const { url } = await serveHttp((_request, response) => {
+      response.setHeader('content-type', 'text/html').end(`<iframe src="${wharf.url}/"></iframe>`)
+    })
+    const other = await console.browser.context.newPage()
+    await other.goto(url)
+    expect((await console.browser.context.cookies(wharf.url)).map(({ name }) => name)).toEqual(['wharf-session'])
+    const asked = await other.evaluate(`Promise.all([
+      { mode: 'no-cors', method: 'POST', body: '{"projects":[{"slug":"shop"}]}' },
+      { mode: 'no-cors', method: 'POST', body: '{}', headers: { 'wharf-session': '1' } },
+      { method: 'POST', body: '{}', headers: { 'wharf-session': '1', 'content-type': 'application/json' } },
+      { method: 'GET', headers: { 'wharf-session': '1' } },
+      { method: 'GET' },
+    ].map((init) => fetch('${wharf.url}/export', { ...init, credentials: 'include' }).then(({ type }) => type, () => 'refused')))`)
+    // The first two are sent all the same, without that header: they are nobody's.
+    expect(asked).toEqual(Array(5).fill('refused'))
+    const [frame] = other.frames().slice(1)
+    expect(await frame?.locator('#console').count()).toBe(0)
+    await other.close()
+    expect(await jobs()).toBe(before)
+    await console.page.getByRole('button', { name: 'Sign out' }).click()
+    await console.page.getByLabel('Token').waitFor()
+  })
+
+  test('no text becomes a part of the page, nor code', async () => {
+    for (const script of [
+      `document.body.innerHTML = '<b>bold</b>'`,
+      `document.createElement('script').src = 'https://example.org/a.js'`,
+      `trustedTypes.createPolicy('mine', { createHTML: (text) => text })`,
+    ]) {
+      const tried = `(() => { try { ${script}; return 'done' } catch (error) { return error.name } })()`
+      expect(await console.page.evaluate(tried), script).toBe('TypeError')
+    }
+    expectMessage('Trusted')
+    expectMessage('trusted-types')
   })
 
   test('keys open views, and a page that was opened has the focus and its name', async () => {

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { findPath, PATHS } from '../../src/console/paths.ts'
+import { findPath, PATHS, type PathName } from '../../src/console/paths.ts'
 import { HOSTILE, hasChromium, openConsole } from '../support/console/console-page.ts'
 import {
   cut,
@@ -15,6 +15,18 @@ import { createToken } from '../support/service/tokens.ts'
 
 /** Of views that look alike, those that axe looks at, which takes it a second. */
 const SEEN_BY_AXE: ReadonlySet<string> = new Set(['rows of __proto__', 'rows of no rows'])
+
+/** Views that are of no project, and of nothing that only the root token may see. */
+const OF_EVERYBODY: ReadonlySet<PathName> = new Set([
+  'overview',
+  'jobs',
+  'schedules',
+  'newSchedule',
+  'data',
+  'transfer',
+  'import',
+  'people',
+])
 
 /** A folder, for screenshots. */
 const { SCREENSHOTS } = process.env
@@ -187,6 +199,26 @@ describe.skipIf(!hasChromium)('every view', () => {
     await tries.first().waitFor()
     await console.page.getByRole('button', { name: 'Turn off' }).click()
     await console.page.getByRole('button', { name: 'Turn on' }).waitFor()
+  })
+
+  test('tells who may not see it no more than that, by its address, too', async () => {
+    const { token } = await createToken(hostile.wharf, 'viewer', 'copy')
+    await signIn(token)
+    await heading('copy').waitFor()
+    for (const { name, path } of hostile.views) {
+      await goTo('/import')
+      await console.page.locator('#file').waitFor()
+      await goTo(path)
+      // What all may open shows what the token may see of it.
+      if (OF_EVERYBODY.has(findPath(path).name))
+        await console.page.getByRole('main').getByRole('heading').first().waitFor()
+      else await console.page.getByRole('alert').filter({ hasText: /./ }).first().waitFor()
+      const text = await console.page.locator('main').innerText()
+      expect(text, name).not.toMatch(/undefined|\[object |NaN/)
+      // Of rows, the address has the name of their table.
+      if (!name.startsWith('rows of')) expect(text, name).not.toContain('onerror=')
+    }
+    for (const status of ['403', '404']) expectMessage(status)
   })
 
   test('is only in the navigation of who may see it', async () => {
