@@ -1,8 +1,12 @@
 /** What we claim, each in one sentence, with its figure. The bench fails where one of them does not hold. */
 export const BOUNDS = {
   exportTime: {
-    sentence: 'A gzip export takes at most 1.15 times as long as COPY of the same rows as JSON, piped through gzip -1.',
-    maxRatio: 1.15,
+    sentence: 'A gzip export takes at most 0.75 times as long as COPY of the same rows as JSON, piped through gzip -1.',
+    maxRatio: 0.75,
+  },
+  plainExportTime: {
+    sentence: 'A plain export takes at most 1.1 times as long as COPY of the same rows as text to a file.',
+    maxRatio: 1.1,
   },
   databaseGzip: {
     sentence: 'A gzip export of a database of 61 tables takes at most 1.1 times as long as pg_dump -Fc -Z1.',
