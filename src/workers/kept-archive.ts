@@ -4,15 +4,12 @@ import { isAppError } from '../errors.ts'
 import type { TransferRequest } from '../jobs/catalogue.ts'
 import { beginArtifact, publishArtifact } from '../jobs/job-artifacts.ts'
 import { specify } from '../jobs/transitions.ts'
-import type { BorrowedBytes } from '../lib/borrowed-bytes.ts'
-import type { NotInArchive } from '../transfer/export/open-export.ts'
+import type { UseExport } from '../transfer/export/open-export.ts'
 import type { AttemptContext } from './processors/processor.ts'
 import { Stopped } from './stopped.ts'
 
 /** Makes the archive of a project, as of one moment, and hands it to `use`. */
-export type WithArchive = <T>(
-  use: (archive: AsyncIterable<BorrowedBytes>, notExported: readonly NotInArchive[]) => Promise<T>,
-) => Promise<T>
+export type WithArchive = <T>(use: UseExport<T>) => Promise<T>
 
 /** @returns the archive that an earlier attempt has kept; undefined where there is none, or the store has lost it. */
 export async function findKept(

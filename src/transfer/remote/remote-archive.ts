@@ -5,8 +5,8 @@ import type { AppError } from '../../errors.ts'
 import { askWithPolicy } from './allow-incomplete.ts'
 import { discardAnswer } from './discard-answer.ts'
 import { createPatience, persist } from './patience.ts'
-import { otherAnswer, remoteFailed } from './remote-failure.ts'
-import { failureOf, type RemoteJob, readJob, SILENT_MS, waitForJob } from './remote-job.ts'
+import { otherAnswer, remoteFailed, remoteGone } from './remote-failure.ts'
+import { failureOf, letGo, type RemoteJob, readJob, SILENT_MS, waitForJob } from './remote-job.ts'
 import type { RemoteServer } from './remote-server.ts'
 
 /*
@@ -119,17 +119,12 @@ export async function* readRemoteArchive(
 
 /** Ends a job, with its archive. Nothing is thrown: the server removes both by itself, some days later. */
 export async function removeArchive(server: RemoteServer, jobId: string): Promise<void> {
-  const run = async (method: 'POST' | 'DELETE', path: string): Promise<void> => {
-    const { body } = await server.call({ method, path, statuses: [200, 202, 204, 404, 409] })
-    await body.dump()
-  }
-  await Promise.allSettled([run('POST', `/jobs/${jobId}/cancel`).then(() => run('DELETE', `/jobs/${jobId}`))])
+  await Promise.allSettled([
+    letGo(server, 'POST', `/jobs/${jobId}/cancel`).then(() => letGo(server, 'DELETE', `/jobs/${jobId}`)),
+  ])
 }
 
-const AGAIN_SECONDS = 1
-
-const archiveGone = (server: RemoteServer): AppError =>
-  remoteFailed(server.origin, 'the archive that it made is not there any more', { retryAfterSeconds: AGAIN_SECONDS })
+const archiveGone = (server: RemoteServer): AppError => remoteGone(server.origin, 'the archive that it made')
 
 const brokenOff = (server: RemoteServer): AppError =>
   remoteFailed(server.origin, 'the connection broke off', { cause: new Error('fewer bytes than were announced') })

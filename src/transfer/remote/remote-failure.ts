@@ -16,5 +16,11 @@ export const failureWith = (origin: string, reason: string): string =>
 export const remoteFailed = (origin: string, reason: string, options: AppErrorOptions = {}): AppError =>
   new AppError('REMOTE_FAILED', failureWith(origin, reason), options)
 
+const AGAIN_SECONDS = 1
+
+/** The transfer may be begun again at once. @param what e.g. `the upload`. */
+export const remoteGone = (origin: string, what: string): AppError =>
+  remoteFailed(origin, `${what} is not there any more`, { retryAfterSeconds: AGAIN_SECONDS })
+
 export const otherAnswer = (origin: string): AppError =>
   remoteFailed(origin, 'it does not answer as a Wharf server does')

@@ -11,7 +11,9 @@ import { persist } from './patience.ts'
 import { otherAnswer, remoteFailed } from './remote-failure.ts'
 import type { RemoteServer } from './remote-server.ts'
 
-/** A job that another server does for a transfer. */
+/*
+ * A job that another server does for a transfer.
+ */
 
 const MAX_ANSWER_BYTES = 1024 * 1024
 /** How long the server is asked to wait for a change. */
@@ -64,6 +66,12 @@ export async function waitForJob(
       return readJob(server, body)
     }, signal)
   }
+}
+
+/** Cancels or removes something, unless it has ended, or is gone. */
+export async function letGo(server: RemoteServer, method: 'POST' | 'DELETE', path: string): Promise<void> {
+  const { body } = await server.call({ method, path, statuses: [200, 202, 204, 404, 409] })
+  await body.dump()
 }
 
 /** What another server says is taken for a number only where it is one. */

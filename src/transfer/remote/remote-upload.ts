@@ -3,11 +3,12 @@ import type { RowsPolicy } from '../../archive/assert-rows.ts'
 import { id } from '../../contract/fields.ts'
 import { fromServer } from '../../contract/from-server.ts'
 import { uploadSchema } from '../../contract/upload.ts'
+import type { AppError } from '../../errors.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { readText } from '../../lib/read-text.ts'
 import { createPatience, persist } from './patience.ts'
-import { otherAnswer, RemoteRefused, remoteFailed } from './remote-failure.ts'
-import { type RemoteJob, readJob, SILENT_MS } from './remote-job.ts'
+import { otherAnswer, RemoteRefused, remoteFailed, remoteGone } from './remote-failure.ts'
+import { letGo, type RemoteJob, readJob, SILENT_MS } from './remote-job.ts'
 import type { RemoteServer } from './remote-server.ts'
 
 /*
@@ -78,22 +79,27 @@ export async function sendUpload(server: RemoteServer, sending: Sending): Promis
   const { uploadId, bytes, read, onArrived, signal } = sending
   const patience = createPatience(signal)
   let { offset } = sending
+  let furthest = offset
   const arrive = (arrived: number): void => {
     if (arrived > bytes) throw otherAnswer(server.origin)
-    if (arrived > offset) patience.hasCome()
+    if (arrived > furthest) {
+      furthest = arrived
+      patience.hasCome()
+    }
     offset = arrived
     onArrived(arrived)
   }
   while (offset < bytes) {
     try {
-      const piece = read(offset, Math.min(offset + PIECE_BYTES, bytes))
+      const end = Math.min(offset + PIECE_BYTES, bytes)
       const { headers, body } = await server.call({
         ...{ method: 'PATCH', path: `/uploads/${uploadId}`, statuses: [204], silentMs: SILENT_MS },
         headers: { ...TUS, 'content-type': 'application/offset+octet-stream', 'upload-offset': String(offset) },
-        body: Readable.from(piece, { objectMode: false }),
+        body: Readable.from(read(offset, end), { objectMode: false }),
       })
       await body.dump()
-      arrive(readOffset(server, headers['upload-offset']))
+      if (readOffset(server, headers['upload-offset']) !== end) throw otherAnswer(server.origin)
+      arrive(end)
     } catch (error) {
       if (error instanceof RemoteRefused && error.status === 404) throw uploadGone(server)
       await patience.waitAfter(error instanceof RemoteRefused ? ofOthers(server, error) : error)
@@ -140,13 +146,9 @@ export async function askForImport(
 
 /** Ends an import that goes on, and removes the upload. Nothing is thrown: the upload expires by itself. */
 export async function giveUpUpload(server: RemoteServer, uploadId: string, jobId: string | undefined): Promise<void> {
-  const run = async (method: 'POST' | 'DELETE', path: string): Promise<void> => {
-    const { body } = await server.call({ method, path, statuses: [200, 202, 204, 404, 409] })
-    await body.dump()
-  }
   await Promise.allSettled([
-    ...(jobId === undefined ? [] : [run('POST', `/jobs/${jobId}/cancel`)]),
-    run('DELETE', `/uploads/${uploadId}`),
+    ...(jobId === undefined ? [] : [letGo(server, 'POST', `/jobs/${jobId}/cancel`)]),
+    letGo(server, 'DELETE', `/uploads/${uploadId}`),
   ])
 }
 
@@ -156,7 +158,4 @@ function readOffset(server: RemoteServer, header: unknown): number {
   throw otherAnswer(server.origin)
 }
 
-const AGAIN_SECONDS = 1
-
-export const uploadGone = (server: RemoteServer) =>
-  remoteFailed(server.origin, 'the upload is not there any more', { retryAfterSeconds: AGAIN_SECONDS })
+export const uploadGone = (server: RemoteServer): AppError => remoteGone(server.origin, 'the upload')

@@ -3,9 +3,9 @@ import type { ExportSelection } from '../../contract/export.ts'
 import { wrongUse } from '../../errors.ts'
 import type { TransferRequest } from '../../jobs/catalogue.ts'
 import { fetchArchive } from '../../jobs/fetched-archive.ts'
-import { type BorrowedBytes, copied } from '../../lib/borrowed-bytes.ts'
+import { copied } from '../../lib/borrowed-bytes.ts'
 import { estimateRows } from '../../transfer/export/estimate-rows.ts'
-import type { NotInArchive } from '../../transfer/export/open-export.ts'
+import type { UseExport } from '../../transfer/export/open-export.ts'
 import { withExport } from '../../transfer/export/with-export.ts'
 import { readRemoteArchive } from '../../transfer/remote/remote-archive.ts'
 import { findSourceArchive } from '../source-archive.ts'
@@ -98,11 +98,11 @@ async function withSource<T>(
   { container, progress, sessionName, signal }: AttemptContext,
   slug: string,
   { selection, allowIncomplete, ...reading }: Asked,
-  use: (archive: AsyncIterable<BorrowedBytes>, notExported: readonly NotInArchive[]) => Promise<T>,
+  use: UseExport<T>,
 ): Promise<T> {
   const projects = [{ slug, ...selection }]
   const estimate = await estimateRows(container, projects)
-  progress.update({ phase: 'reading', rowsTotal: estimate > 0 ? estimate : null })
+  progress.update({ phase: 'reading', rows: 0, rowsTotal: estimate > 0 ? estimate : null, bytes: 0 })
   return withExport(container, projects, use, {
     sessionName,
     signal,
