@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
@@ -140,6 +141,20 @@ describe.each(['a folder', 'S3'])('with the store in %s', (store) => {
     expect(offset).toBeGreaterThan(0)
     expect((await sendPart(wharf.root, path, offset, bytes.subarray(offset))).status).toBe(204)
     expect(await hashOfParts(wharf, path)).toBe(hashOf(bytes))
+    expect((await wharf.root.delete(path)).status).toBe(204)
+  })
+
+  test('what has been sent counts, though the service has not read it yet when it is asked', async () => {
+    const bytes = randomBytes(8 * MB)
+    const path = await begin(wharf.root, bytes.length + 1)
+    const { hostname, port } = new URL(wharf.url)
+    const connection = connect(Number(port), hostname).on('error', () => undefined)
+    const head = ['host: wharf', `authorization: Bearer ${ROOT_TOKEN}`, `content-length: ${bytes.length + 1}`]
+    const type = ['content-type: application/offset+octet-stream', 'upload-offset: 0']
+    connection.write(`PATCH ${path} HTTP/1.1\r\n${[...head, ...type].join('\r\n')}\r\n\r\n`)
+    await new Promise((resolve) => connection.write(bytes, resolve))
+    expect(await offsetOf(wharf.root, path)).toBe(bytes.length)
+    connection.destroy()
     expect((await wharf.root.delete(path)).status).toBe(204)
   })
 

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import type { Queryable } from '../../database/database.ts'
 import { conflict } from '../../errors.ts'
 import { type ArtifactServices, beginArtifact, type NewArtifact, publishArtifact } from '../job-artifacts.ts'
@@ -10,6 +10,17 @@ const PART_BYTES = 64 * 1024 * 1024
 /** How long to wait for another process that is receiving the same upload, in milliseconds, and how often to look. */
 const PATIENCE_MS = 5_000
 const LOOK_MS = 100
+
+/** For how long nothing more has come where all has that will, in milliseconds: what a busy machine has not read yet is on its way. */
+const QUIET_MS = 100
+
+/** A request whose bytes are being kept. */
+interface Receiving {
+  readonly stop: () => void
+  readonly ended: Promise<unknown>
+  /** How long the next bytes have been waited for, in milliseconds. */
+  readonly waitedMs: () => number
+}
 
 /** What a client sends of an upload. */
 export interface ArrivingBytes {
@@ -37,10 +48,18 @@ export interface UploadReceiver {
 }
 
 export function createUploadReceiver(services: ArtifactServices): UploadReceiver {
-  const receiving = new Map<string, { readonly stop: () => void; readonly ended: Promise<unknown> }>()
+  const receiving = new Map<string, Receiving>()
 
   async function settle(uploadId: string): Promise<void> {
     const current = receiving.get(uploadId)
+    const untilMs = performance.now() + PATIENCE_MS
+    const goesOn = (): boolean => receiving.get(uploadId) === current && performance.now() < untilMs
+    while (current && goesOn()) {
+      await sleep(QUIET_MS / 4)
+      // Timers come before what has arrived: where this process had no time, that is read first.
+      await setImmediate()
+      if (current.waitedMs() >= QUIET_MS) break
+    }
     current?.stop()
     await current?.ended
     await untilWritten(services.control.prisma, uploadId)
@@ -49,9 +68,10 @@ export function createUploadReceiver(services: ArtifactServices): UploadReceiver
   return {
     settle,
     async receive(upload, offset, arriving) {
-      const kept = keepParts(services, upload, offset, arriving.bytes)
+      const { bytes, waitedMs } = timed(arriving.bytes)
+      const kept = keepParts(services, upload, offset, bytes)
       const stop = (): void => arriving.stop(conflict('the upload goes on over another connection'))
-      const entry = { stop, ended: Promise.allSettled([kept]) }
+      const entry = { stop, ended: Promise.allSettled([kept]), waitedMs }
       receiving.set(upload.id, entry)
       try {
         return await kept
@@ -60,6 +80,20 @@ export function createUploadReceiver(services: ArtifactServices): UploadReceiver
       }
     },
   }
+}
+
+/** Passes chunks on, and tells how long the next one has been waited for, in milliseconds. */
+function timed(chunks: AsyncIterable<Buffer>) {
+  let askedMs = Number.POSITIVE_INFINITY
+  async function* pass(): AsyncGenerator<Buffer, void, undefined> {
+    askedMs = performance.now()
+    for await (const chunk of chunks) {
+      askedMs = Number.POSITIVE_INFINITY
+      yield chunk
+      askedMs = performance.now()
+    }
+  }
+  return { bytes: pass(), waitedMs: () => performance.now() - askedMs }
 }
 
 /** Another process may have a connection of the client that is lost, and not know it yet. */
