@@ -13,27 +13,21 @@ import {
   untilEnded,
   untilStatus,
 } from '../support/jobs/jobs.ts'
+import { SONG_TABLE, SOUND_LINE, songs, songsOf } from '../support/jobs/songs.ts'
 import { temporaryFolder } from '../support/processes/processes.ts'
 import { startTcpRelay, type TcpRelay } from '../support/servers/tcp-relay.ts'
 import { createProject } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 const MB = 1024 * 1024
-const STRUCTURE = 'CREATE TABLE song (id integer PRIMARY KEY, words text)'
-/** What gzip leaves half of: some 8 MB. */
-const SONGS = `SELECT id, (SELECT string_agg(md5(id || ' ' || n), '') FROM generate_series(1, 62) n) FROM generate_series(1, 8000) id`
-/** The same structure, of which a target waits as it checks a row. */
+/** The same table, of which a target waits as it checks a row. */
 const PAUSING = `CREATE DOMAIN pausing AS integer CHECK (${PAUSE}); CREATE TABLE song (id pausing PRIMARY KEY, words text)`
 
 /** Has the projects, and no worker in this process. */
 let source: TestWharf
 let target: TestWharf
 let relay: TcpRelay
-/**
- * How many bytes of uploads have come; after how many of one connection it ends, and how often that still happens; whether no
- * connection is taken then, or now, and how often one was asked for meanwhile.
- */
-const line = { sent: 0, endsAfter: 0, ends: 0, staysDown: false, isDown: false, refused: 0 }
+const line = { ...SOUND_LINE }
 
 beforeAll(async () => {
   target = await startWharf({ worker: true })
@@ -64,7 +58,7 @@ beforeAll(async () => {
     }
   })
   source = await startWharf({ environment: { WHARF_TRANSFER_HOSTS: '127.0.0.1' } })
-  await createProject(source, 'near', `${STRUCTURE}; INSERT INTO song ${SONGS}`)
+  await createProject(source, 'near', `${SONG_TABLE}; INSERT INTO song ${songs(8_000)}`)
 })
 
 afterAll(async () => {
@@ -73,9 +67,7 @@ afterAll(async () => {
   await target?.close()
 })
 
-beforeEach(
-  () => void Object.assign(line, { sent: 0, endsAfter: 0, ends: 0, staysDown: false, isDown: false, refused: 0 }),
-)
+beforeEach(() => void Object.assign(line, SOUND_LINE))
 
 const startWorker = (to: { readonly url: string } = relay, environment: Readonly<Record<string, string>> = {}) =>
   startWorkerProcess(
@@ -88,9 +80,6 @@ async function askFor(project: string, to: { readonly url: string } = relay, fro
   const json = { source: { project: from }, target: { dsn: dsnOf(to, project) } }
   return jobOf(await source.root.post('/transfer', { json }))
 }
-
-const contents = ({ database }: TestWharf, project: string): Promise<unknown[]> =>
-  database.query(`SELECT count(*)::int, sum(hashtext(id || words))::text FROM "${project}.live".song`)
 
 /** How often a project of the target was imported into. */
 const importsOf = async (project: string): Promise<number> =>
@@ -111,7 +100,7 @@ const keptBytes = async ({ id }: SeenJob): Promise<number> => {
 }
 
 test('a transfer to another server goes on where the connection was lost, and sends nothing again that is there', async () => {
-  await createProject(target, 'lost', STRUCTURE)
+  await createProject(target, 'lost', SONG_TABLE)
   Object.assign(line, { endsAfter: 2 * MB, ends: 2 })
   const job = await askFor('lost')
   await startWorker()
@@ -119,15 +108,15 @@ test('a transfer to another server goes on where the connection was lost, and se
 
   expect(ended, JSON.stringify(ended)).toMatchObject({ status: 'succeeded', attempt: 1 })
   expect(line.ends).toBe(0)
-  expect(await contents(target, 'lost')).toEqual(await contents(source, 'near'))
+  expect(await songsOf(target, 'lost')).toEqual(await songsOf(source, 'near'))
   expect(line.sent).toBeGreaterThan(6 * MB)
   expect(line.sent).toBeLessThan(1.02 * (await keptBytes(job)))
   expect(await uploads()).toEqual([])
 })
 
 test('one whose worker was killed goes on with what is there, and is of the moment at which it began', async () => {
-  await createProject(target, 'killed', STRUCTURE)
-  const before = await contents(source, 'near')
+  await createProject(target, 'killed', SONG_TABLE)
+  const before = await songsOf(source, 'near')
   Object.assign(line, { endsAfter: 4 * MB, ends: 1, staysDown: true })
   const job = await askFor('killed')
   const worker = await startWorker()
@@ -140,7 +129,7 @@ test('one whose worker was killed goes on with what is there, and is of the mome
   const ended = await untilEnded(source.root, job)
 
   expect(ended, JSON.stringify(ended)).toMatchObject({ status: 'succeeded', attempt: 2 })
-  expect(await contents(target, 'killed')).toEqual(before)
+  expect(await songsOf(target, 'killed')).toEqual(before)
   expect(line.sent).toBeLessThan(1.02 * (await keptBytes(job)))
 })
 
@@ -163,7 +152,7 @@ test('one whose worker was killed while the target imported takes what came of t
     attempt: 2,
     result: { projects: [{ slug: 'waits', targetSlug: 'once' }] },
   })
-  expect(await contents(target, 'once')).toEqual(await contents(source, 'waits'))
+  expect(await songsOf(target, 'once')).toEqual(await songsOf(source, 'waits'))
   expect(await importsOf('once')).toBe(1)
 })
 
@@ -194,7 +183,7 @@ test('where the target has no worker, or the archive cannot be kept, it is strea
     const worker = await startWorker(idle)
     const ended = await untilEnded(source.root, job)
     expect(ended, JSON.stringify(ended)).toMatchObject({ status: 'succeeded', attempt: 1 })
-    expect(await contents(idle, 'streamed')).toEqual(await contents(source, 'waits'))
+    expect(await songsOf(idle, 'streamed')).toEqual(await songsOf(source, 'waits'))
     await worker.kill('SIGKILL')
   } finally {
     await idle.close()
@@ -205,7 +194,7 @@ test('where the target has no worker, or the archive cannot be kept, it is strea
   await rm(folder, { recursive: true })
   const ended = await untilEnded(source.root, await askFor('unkept', relay, 'waits'))
   expect(ended, JSON.stringify(ended)).toMatchObject({ status: 'succeeded', attempt: 1 })
-  expect(await contents(target, 'unkept')).toEqual(await contents(source, 'waits'))
+  expect(await songsOf(target, 'unkept')).toEqual(await songsOf(source, 'waits'))
   await worker.kill('SIGKILL')
 })
 

@@ -12,6 +12,7 @@ import {
   untilEnded,
   untilStatus,
 } from '../support/jobs/jobs.ts'
+import { SONG_TABLE, SOUND_LINE, songs, songsOf } from '../support/jobs/songs.ts'
 import { temporaryFolder } from '../support/processes/processes.ts'
 import { withSession } from '../support/servers/sessions.ts'
 import { startTcpRelay, type TcpRelay } from '../support/servers/tcp-relay.ts'
@@ -19,24 +20,16 @@ import { createProject } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
 const MB = 1024 * 1024
-const STRUCTURE = 'CREATE TABLE song (id integer PRIMARY KEY, words text)'
-/** What gzip leaves half of: some 16 MB. */
-const SONGS = `SELECT id, (SELECT string_agg(md5(id || ' ' || n), '') FROM generate_series(1, 62) n) FROM generate_series(1, 15000) id`
-
 /** Has the project `far`. */
 let source: TestWharf
 /** Has no worker in this process. */
 let target: TestWharf
 let relay: TcpRelay
-/**
- * What the source has sent of archives; after how much of one a connection ends, and how often that still happens; whether
- * no more are taken then, or now, and how often one was asked for meanwhile.
- */
-const line = { sent: 0, endsAfter: 0, ends: 0, staysDown: false, isDown: false, refused: 0 }
+const line = { ...SOUND_LINE }
 
 beforeAll(async () => {
   source = await startWharf({ worker: true })
-  await createProject(source, 'far', `${STRUCTURE}; INSERT INTO song ${SONGS}`)
+  await createProject(source, 'far', `${SONG_TABLE}; INSERT INTO song ${songs(15_000)}`)
   relay = await startTcpRelay(source.url, (_breakOff, end) => {
     let bytes = 0
     let isArchive = false
@@ -74,9 +67,7 @@ afterAll(async () => {
   await source?.close()
 })
 
-beforeEach(
-  () => void Object.assign(line, { sent: 0, endsAfter: 0, ends: 0, staysDown: false, isDown: false, refused: 0 }),
-)
+beforeEach(() => void Object.assign(line, SOUND_LINE))
 
 const allowing = ({ url }: { readonly url: string }) => ({ WHARF_TRANSFER_HOSTS: new URL(url).host })
 
@@ -85,16 +76,12 @@ const startWorker = () =>
   startWorkerProcess(target, allowing(relay), { ...NO_LEASE, saveMs: 0, remoteQueueMs: 600_000 })
 
 async function askFor(project: string, from: { readonly url: string } = relay): Promise<SeenJob> {
-  await createProject(target, project, STRUCTURE)
+  await createProject(target, project, SONG_TABLE)
   const json = { source: { dsn: dsnOf(from, 'far') }, target: { project } }
   return jobOf(await target.root.post('/transfer', { json }))
 }
 
-const contents = ({ database }: TestWharf, project: string): Promise<unknown[]> =>
-  database.query(`SELECT count(*)::int, sum(hashtext(id || words))::text FROM "${project}.live".song`)
-
-const arrived = async (project: string) =>
-  expect(await contents(target, project)).toEqual(await contents(source, 'far'))
+const arrived = async (project: string) => expect(await songsOf(target, project)).toEqual(await songsOf(source, 'far'))
 
 /** The exports that the source knows of. */
 const exportsOf = ({ database }: TestWharf): Promise<{ status: string }[]> =>
@@ -200,13 +187,13 @@ test('a transfer that is cancelled ends the export that it has asked for', async
 test('a source without a worker streams the export', async () => {
   const idle = await startWharf()
   try {
-    await createProject(idle, 'far', `${STRUCTURE}; INSERT INTO song VALUES (1, 'a'), (2, 'b')`)
+    await createProject(idle, 'far', `${SONG_TABLE}; INSERT INTO song VALUES (1, 'a'), (2, 'b')`)
     const job = await askFor('streamed', idle)
     await startWorkerProcess(target, allowing(idle), { ...NO_LEASE, remoteQueueMs: 100 })
     const ended = await untilEnded(target.root, job)
 
     expect(ended, JSON.stringify(ended)).toMatchObject({ status: 'succeeded' })
-    expect(await contents(target, 'streamed')).toEqual(await contents(idle, 'far'))
+    expect(await songsOf(target, 'streamed')).toEqual(await songsOf(idle, 'far'))
     expect(await exportsOf(idle)).toEqual([])
   } finally {
     await idle.close()

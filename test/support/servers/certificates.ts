@@ -82,3 +82,11 @@ export async function makeCertificates(
     client: { cert: path('client.crt'), key: path('client.key'), encryptedKey: path('encrypted.key') },
   }
 }
+
+/** One that is its own authority, for 127.0.0.1. @returns paths of it and of its key. */
+export async function makeCertificate(folder: string): Promise<{ readonly path: string; readonly key: string }> {
+  const [path, key] = [join(folder, 'own.crt'), join(folder, 'own.key')]
+  const subject = ['-subj', '/CN=own', '-addext', 'subjectAltName=IP:127.0.0.1', '-days', '30']
+  await run('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', key, '-out', path, ...subject])
+  return { path, key }
+}

@@ -1,23 +1,20 @@
-import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { Redis as Client } from 'ioredis'
 import { findFreePort } from '../../../src/database/embedded/free-port.ts'
 import { eventually } from '../eventually.ts'
 import { type Child, spawnChild } from '../processes/child.ts'
+import { makeCertificate } from './certificates.ts'
 
 /** Two servers of Redis, the second a replica of the first, and three Sentinels that look after them. */
 export interface RedisWithSentinel {
   /** What Wharf is told to use them. */
   readonly environment: Readonly<Record<string, string>>
-  /** Ends the primary as a crash would, and waits until the replica is one. */
+  /** Ends the primary as a crash would, and waits until the replica is one, and each Sentinel says so. */
   failOver(): Promise<void>
   stop(): Promise<void>
 }
-
-const run = promisify(execFile)
 
 const GROUP = 'tests'
 const PASSWORD = 'of-the-servers'
@@ -85,6 +82,8 @@ export async function startRedisWithSentinel(over: 'TCP' | 'TLS' = 'TCP'): Promi
     await eventually(() => known(port, 'REPLICAS'), 60_000).toBe(1)
     await eventually(() => known(port, 'SENTINELS'), 60_000).toBe(sentinels.length - 1)
   }
+  const primaryBy = (port: number): Promise<unknown> =>
+    withClient(port, SENTINEL_PASSWORD, (client) => client.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', GROUP))
   return {
     environment: {
       ...(certificate && { NODE_EXTRA_CA_CERTS: certificate.path }),
@@ -96,6 +95,8 @@ export async function startRedisWithSentinel(over: 'TCP' | 'TLS' = 'TCP'): Promi
     async failOver() {
       children[0]?.signal('SIGKILL')
       await eventually(() => fieldOf(replica, 'role'), 60_000).toBe('master')
+      for (const port of sentinels)
+        await eventually(() => primaryBy(port), 60_000).toEqual(['127.0.0.1', String(replica)])
     },
     async stop() {
       for (const child of children) child.signal('SIGKILL')
@@ -103,12 +104,4 @@ export async function startRedisWithSentinel(over: 'TCP' | 'TLS' = 'TCP'): Promi
       await rm(folder, { recursive: true, force: true })
     },
   }
-}
-
-/** One that is its own authority, for 127.0.0.1. @returns paths of it and of its key. */
-async function makeCertificate(folder: string): Promise<{ readonly path: string; readonly key: string }> {
-  const [path, key] = [join(folder, 'redis.crt'), join(folder, 'redis.key')]
-  const subject = ['-subj', '/CN=redis', '-addext', 'subjectAltName=IP:127.0.0.1', '-days', '30']
-  await run('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', key, '-out', path, ...subject])
-  return { path, key }
 }
