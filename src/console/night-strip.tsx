@@ -24,13 +24,13 @@ export function NightStrip({ project, nights }: StripProps) {
 
 const DAY = new Intl.DateTimeFormat('en-GB', { weekday: 'short', day: 'numeric', month: 'short', timeZone: 'UTC' })
 
-/** A date in words: `Wed 25 Nov`. */
-const inDays = (date: string): string => DAY.format(new Date(date)).replace(',', '')
+/** `Wed 25 Nov` */
+const dayInWords = (date: string): string => DAY.format(new Date(date)).replace(',', '')
 
 function NightMark({ project, night }: { readonly project: string; readonly night: Night }) {
   const { date, outcome, jobId, hasArchive } = night
   const isGone = !hasArchive && (outcome === 'proven' || outcome === 'made')
-  const label = `${inDays(date)}: ${outcome}${isGone ? ', archive gone' : ''}`
+  const label = `${dayInWords(date)}: ${outcome}${isGone ? ', archive gone' : ''}`
   const mark = <span class={`mark ${outcome}${isGone ? ' gone' : ''}`} aria-hidden="true" />
   if (jobId === null || isGone) {
     return (

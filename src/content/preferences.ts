@@ -47,7 +47,7 @@ export function formFor(accept: string | undefined): Form {
   if (accept === undefined || accept === '*/*' || accept === 'application/json') return JSON_FORM
   const forms = formsIn(accept)
   const [best] = forms
-  if (!best) throw notAcceptable(said(ROW_TYPES))
+  if (!best) throw notAcceptable(withConditions(ROW_TYPES))
   return best.format === 'geojson' ? { ...best, instead: forms.find(({ format }) => format !== 'geojson') } : best
 }
 
@@ -63,7 +63,7 @@ export function formIn({ toFeature }: Pick<StageCatalog, 'toFeature'>, form: For
 }
 
 /** Whether a database has PostGIS is not known before it is asked. */
-const said = (types: readonly string[]): readonly string[] =>
+const withConditions = (types: readonly string[]): readonly string[] =>
   types.map((type) => (type === 'application/geo+json' ? `${type} (where the stage's database has PostGIS)` : type))
 
 /** What an answer's form is called in its ETag, and where it is kept. */
@@ -88,7 +88,7 @@ export const RESULT_TYPES = [...ROW_TYPES, 'text/plain', 'text/xml', 'applicatio
 export function callFormsFor(accept: string | undefined): readonly CallForm[] {
   if (accept === undefined || accept === '*/*' || accept === 'application/json') return [JSON_FORM]
   const forms = formsIn(accept, RAW_TYPES)
-  if (forms.length === 0) throw notAcceptable(said(RESULT_TYPES))
+  if (forms.length === 0) throw notAcceptable(withConditions(RESULT_TYPES))
   return forms
 }
 
