@@ -32,7 +32,12 @@ export async function startRedisCluster(): Promise<RedisCluster> {
     const options = {
       ...{ port, bind: '127.0.0.1', dir, save: '', appendonly: 'no', 'maxmemory-policy': 'noeviction' },
       ...{ requirepass: PASSWORD, masterauth: PASSWORD },
-      ...{ 'cluster-enabled': 'yes', 'cluster-port': bus, 'cluster-node-timeout': 2_000 },
+      ...{
+        'cluster-enabled': 'yes',
+        'cluster-port': bus,
+        'cluster-node-timeout': 2_000,
+        'repl-diskless-sync-delay': 0,
+      },
     }
     const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)])
     children.set(port, await spawnChild('redis-server', args, { stdio: 'ignore' }))
@@ -48,6 +53,12 @@ export async function startRedisCluster(): Promise<RedisCluster> {
   const nodes = ports.map((port) => `127.0.0.1:${port}`)
   await cli(ports[0] ?? 0, '--cluster', 'create', ...nodes, '--cluster-replicas', '1', '--cluster-yes')
   for (const port of ports) await eventually(() => isWhole(port), 60_000).toBe(true)
+  // One that has never been in step with its primary does not take its place.
+  for (const port of ports) {
+    await eventually(() => cli(port, 'INFO', 'replication'), 60_000).toMatch(
+      /^(role:master|master_link_status:up)\r?$/m,
+    )
+  }
 
   /** The node that answers for a key, as those that live say. */
   const ownerOf = async (key: string): Promise<{ readonly port: number; readonly through: number }> => {
