@@ -9,7 +9,7 @@ import type { ImportOptions, ImportServices } from './import-options.ts'
 import { type LoadedStage, loadStage } from './load-stage.ts'
 import type { Archive } from './receive-archive.ts'
 import { type OpenedLoading, openLoading } from './resume/open-loading.ts'
-import { claimShadowSchema, commitLoaded, dropShadowSchema } from './shadow-schemas.ts'
+import { claimShadowSchema, commitLoaded, dropUnused } from './shadow-schemas.ts'
 import { assertMayBuild } from './structure-permission.ts'
 import { hasExtensions } from './target-extensions.ts'
 import { examineStage, outcomeOf, type TargetStage } from './target-stage.ts'
@@ -124,11 +124,9 @@ export function loadEarly(
       stopping.abort(new Error('what was loaded while the archive arrived is not needed'))
       await loading
       for (const { rollback } of loaded) rollback()
-      // The sweep drops what cannot be dropped now; what is committed is the job's, until it has ended.
+      // What is committed is the job's, until it has ended.
       const unused = [...unlocked.values()].filter(({ saves }) => !saves?.isBegun)
-      await Promise.allSettled(
-        unused.map(({ schemaName }) => dropShadowSchema(services.system, { schemaName, kind: 'arriving' })),
-      )
+      await Promise.all(unused.map(({ schemaName }) => dropUnused(services, schemaName)))
     },
   }
 }

@@ -112,6 +112,17 @@ export async function dropShadowSchema(
   })
 }
 
+/** Drops a schema that was loaded beside a stage and is not used. What cannot be dropped now is left to the sweep, and the log says why. */
+export async function dropUnused(
+  { system, logger }: { readonly system: Database; readonly logger: Logger },
+  schemaName: string,
+): Promise<void> {
+  const [drop] = await Promise.allSettled([dropShadowSchema(system, { schemaName, kind: 'arriving' })])
+  if (drop.status === 'fulfilled' && drop.value) return
+  const err = drop.status === 'rejected' ? drop.reason : new Error('somebody reads its tables')
+  logger.warn({ err, schemaName }, 'a schema beside a stage could not be dropped: the next sweep tries again')
+}
+
 /** A session that makes a table locks its schema until the end of the transaction; one that reads a table does not. */
 const endSessionsIn = (system: Database, schemaName: string): Promise<unknown> =>
   system.prisma.$queryRaw`

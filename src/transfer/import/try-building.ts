@@ -8,14 +8,14 @@ import { externalSchemaName } from './external/external-schemas.ts'
 import type { ImportServices } from './import-options.ts'
 import { loadFailure } from './load-failure.ts'
 import { type LoadingSession, openLoadingSession, runAll } from './loading-session.ts'
-import { createLoadingSchema, dropShadowSchema } from './shadow-schemas.ts'
+import { createLoadingSchema, dropUnused } from './shadow-schemas.ts'
 import { rightsAfter, rightsBefore } from './stage-rights.ts'
 import { hasExtensions } from './target-extensions.ts'
 import { identityOf, type TargetStage } from './target-stage.ts'
 import type { TargetProject } from './targets.ts'
 import { tryInPlace } from './try-in-place.ts'
 
-type BuildingServices = Pick<ImportServices, 'system' | 'importTurns'>
+type BuildingServices = Pick<ImportServices, 'system' | 'importTurns' | 'logger'>
 
 /**
  * Does what an import would do to build its stages, beside or in place, without rows, and takes it back: only PostgreSQL
@@ -24,10 +24,11 @@ type BuildingServices = Pick<ImportServices, 'system' | 'importTurns'>
  * @throws {AppError} CONFLICT as the import would, but for what rows do; PROJECT_BUSY.
  */
 export async function tryBuilding(
-  { system, importTurns }: BuildingServices,
+  services: BuildingServices,
   targets: readonly TargetProject[],
   signal: AbortSignal,
 ): Promise<void> {
+  const { system, importTurns } = services
   for (const { project, stages } of targets) {
     const all = await Promise.all(stages.map((stage) => hasExtensions(system, stage)))
     if (areBuiltHere(stages)) {
@@ -36,19 +37,18 @@ export async function tryBuilding(
     }
     for (const [index, stage] of stages.entries()) {
       const attempt = (): Promise<void> =>
-        stage.isOwn && stage.mode !== 'in place' ? tryStage(system, stage, signal) : tryExternal([stage], signal)
+        stage.isOwn && stage.mode !== 'in place' ? tryStage(services, stage, signal) : tryExternal([stage], signal)
       if (all[index]) await importTurns.take([project.id], attempt)
     }
   }
 }
 
-async function tryStage(system: BuildingServices['system'], target: TargetStage, signal: AbortSignal): Promise<void> {
-  const schemaName = await createLoadingSchema(system, identityOf(target), 'arriving')
+async function tryStage(services: BuildingServices, target: TargetStage, signal: AbortSignal): Promise<void> {
+  const schemaName = await createLoadingSchema(services.system, identityOf(target), 'arriving')
   try {
     await buildAndTakeBack(target, schemaName, signal)
   } finally {
-    // The sweep drops what cannot be dropped now.
-    await Promise.allSettled([dropShadowSchema(system, { schemaName, kind: 'arriving' })])
+    await dropUnused(services, schemaName)
   }
 }
 
