@@ -36,6 +36,7 @@ import { createSeal, type Seal } from './lib/seal.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import type { Logger } from './logger.ts'
 import { createDeliveryCounts, type DeliveryCounts } from './notifications/delivery-counts.ts'
+import { processIdOf } from './processes/process-id.ts'
 import { hashToken } from './projects/access.ts'
 import { type AttachedDatabases, createAttachedDatabases } from './projects/attached/attached-databases.ts'
 import { createLogRepair } from './projects/attached/repair-logs.ts'
@@ -128,6 +129,8 @@ export interface Container {
   readonly rootTokenHash: Uint8Array
   /** Wharf's own version. */
   readonly version: string
+  /** What the processes of the service know this one by. */
+  readonly processId: string
   /** Name and version, as archives carry them. */
   readonly generator: string
   /** How long what an import replaced is kept, in hours; 0 keeps nothing. */
@@ -227,7 +230,7 @@ export async function createContainer(options: {
     content,
     seal,
     rootTokenHash,
-    version,
+    ...{ version, processId: await processIdOf(config.dataDir) },
     generator: `wharf/${version}`,
     artifacts,
     queueBackend,

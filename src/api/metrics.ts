@@ -6,8 +6,10 @@ import type { Database } from '../database/database.ts'
 import { Prisma } from '../database/generated/client.ts'
 import type { EndedJobs } from '../jobs/ended-jobs.ts'
 import type { JobQueue } from '../jobs/queue.ts'
+import { createBatcher } from '../lib/batcher.ts'
 import { within } from '../lib/within.ts'
 import type { DeliveryCounts } from '../notifications/delivery-counts.ts'
+import { takeMetricsLease } from '../processes/metrics-lease.ts'
 import { addConnectionMetrics, type ConnectionServices } from './connection-metrics.ts'
 import { type AddGauge, type Figures, secondsOf } from './figures.ts'
 import type { ReadinessCheck, ReadinessChecks } from './readiness.ts'
@@ -38,13 +40,15 @@ export interface MetricsServices extends ConnectionServices {
   readonly endedJobs: EndedJobs
   readonly deliveryCounts: DeliveryCounts
   readonly cacheLookups: CacheLookups
+  readonly processId: string
   /** What the process depends on, by name. */
   readonly checks: ReadinessChecks
 }
 
 /**
- * Figures for Prometheus. Those about jobs and schedules are taken from the records when somebody asks, so that every
- * process gives the same, whichever process works on them; where the database does not answer, they are left out.
+ * Figures for Prometheus. Those about the service, as of jobs and schedules, are taken from the records when somebody asks, and
+ * one process at a time gives them, so that they can be added up as those can that each process gives of itself; where the
+ * database does not answer, they are left out.
  */
 export function createMetrics(services: MetricsServices): Metrics {
   const { control, queue, endedJobs, deliveryCounts, cacheLookups, checks } = services
@@ -84,12 +88,21 @@ export function createMetrics(services: MetricsServices): Metrics {
     ['dependency'],
     () => Promise.all(Object.entries(checks).map(readDependency)),
   )
-  addJobMetrics(addGauge, control)
-  addScheduleMetrics(addGauge, control)
-  addNotificationMetrics(addGauge, control)
   addConnectionMetrics(addGauge, services)
-  addLogMetrics(addGauge, control)
+  const givesServiceFigures = createServiceFigures(services)
   addGauge(
+    'wharf_service_figures',
+    'Whether this process gives the figures about the service, as one at a time does: 1 or 0.',
+    [],
+    async () => [[{}, Number(await givesServiceFigures())]],
+  )
+  const addOfService: AddGauge = (name, help, labelNames, read) =>
+    addGauge(name, help, labelNames, async () => ((await givesServiceFigures()) ? read() : []))
+  addJobMetrics(addOfService, control)
+  addScheduleMetrics(addOfService, control)
+  addNotificationMetrics(addOfService, control)
+  addLogMetrics(addOfService, control)
+  addOfService(
     'wharf_backup_last_success_timestamp_seconds',
     'Since when the last backup of Wharf itself stands; left out where there is none.',
     [],
@@ -98,7 +111,7 @@ export function createMetrics(services: MetricsServices): Metrics {
       return last ? [[{}, secondsOf(last.beganAt)]] : []
     },
   )
-  addGauge('wharf_queue_waiting', 'Jobs that wait in the queue for a worker.', ['kind'], async () => {
+  addOfService('wharf_queue_waiting', 'Jobs that wait in the queue for a worker.', ['kind'], async () => {
     const depth = await queue.depth()
     return [...depth].map(([kind, count]) => [{ kind }, count])
   })
@@ -106,6 +119,19 @@ export function createMetrics(services: MetricsServices): Metrics {
     observeRequest: ({ operation = 'unknown', status, seconds }) => requests.observe({ operation, status }, seconds),
     render: () => registry.metrics(),
   }
+}
+
+/**
+ * Makes the question whether this process gives the figures about the service, which all figures ask together. While the
+ * database takes no writes, the one that gave them goes on.
+ */
+function createServiceFigures({ control, processId }: MetricsServices): () => Promise<boolean> {
+  let gives = false
+  const ask = createBatcher<undefined, boolean>(async () => {
+    gives = await takeMetricsLease(control.prisma, processId).catch(() => gives)
+    return new Map([['', gives]])
+  })
+  return async () => (await ask('', undefined)) ?? false
 }
 
 /** What the client for Prometheus calls against Prometheus' own rules. */

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Database, Queryable } from '../database/database.ts'
 import { type Repeating, repeat } from '../lib/repeat.ts'
@@ -6,7 +5,7 @@ import type { Logger } from '../logger.ts'
 import { createOutageLog } from '../outage-log.ts'
 
 /** How long a process counts as running without a sign of life, in seconds. */
-const PATIENCE_SECONDS = 60
+export const PATIENCE_SECONDS = 60
 
 const OUTAGE = {
   begins: 'the database cannot be used: what needs it waits, or is refused, until it answers again',
@@ -37,17 +36,22 @@ export function startSignsOfLife(
     readonly control: Database
     readonly logger: Logger
     readonly version: string
+    readonly processId: string
     readonly jobTimings: { readonly signMs: number }
   },
   parts: readonly string[],
 ): Repeating {
-  const { control, logger, version, jobTimings } = services
-  const id = randomUUID()
+  const { control, logger, version, processId: id, jobTimings } = services
+  // One that was killed, and is started again, goes on with the same row.
+  let isFirst = true
   const sign = async (): Promise<void> => {
     await control.prisma.$executeRaw`
       INSERT INTO control.process (id, parts, host, pid, version)
       VALUES (${id}::uuid, ${[...parts]}, ${hostname()}, ${process.pid}, ${version})
-      ON CONFLICT (id) DO UPDATE SET seen_at = now()`
+      ON CONFLICT (id) DO UPDATE
+        SET (parts, host, pid, version) = (excluded.parts, excluded.host, excluded.pid, excluded.version), seen_at = now(),
+            started_at = CASE WHEN ${isFirst} THEN now() ELSE process.started_at END`
+    isFirst = false
     await control.prisma.$executeRaw`DELETE FROM control.process WHERE seen_at < now() - interval '1 hour'`
   }
   const failures = createOutageLog({

@@ -87,6 +87,13 @@ test('both APIs are alive and ready', async () => {
 /** Where a worker says how it is. */
 const metricsOf = (worker: MainProcess): string => /"metrics":"([^"]+)\/metrics"/.exec(worker.log())?.[1] ?? ''
 
+/** The sum of a figure over what processes give; undefined where none gives it. */
+async function sumsOf(figure: string, urls: readonly string[]): Promise<number | undefined> {
+  const texts = await Promise.all(urls.map(async (url) => (await fetch(`${url}/metrics`)).text()))
+  const given = texts.flatMap((text) => text.split('\n').filter((line) => line.startsWith(`${figure} `)))
+  return given.length === 0 ? undefined : given.reduce((sum, line) => sum + Number(line.slice(figure.length)), 0)
+}
+
 test('each worker says how it is, and nothing else', async () => {
   for (const worker of workers) {
     const url = metricsOf(worker)
@@ -97,20 +104,35 @@ test('each worker says how it is, and nothing else', async () => {
   }
 })
 
-test('what processes count themselves adds up to what was done, and what they say of the service is said alike by each', async () => {
+test('what processes count themselves, and what they say of the service, adds up to what was done', async () => {
   const [one, other] = apis
   const asked = await Promise.all([one, other, one].map(({ root }) => askExport(root, [{ slug: 'source' }])))
   for (const each of asked) expect(await untilEnded(one.root, jobOf(each))).toMatchObject({ status: 'succeeded' })
-  const succeeded = (name: string, text: string): number =>
-    Number(new RegExp(`^${name}\\{kind="export",status="succeeded"\\} (\\d+)$`, 'm').exec(text)?.[1] ?? 0)
-  const ended = async (): Promise<number> => {
-    const texts = await Promise.all(workers.map(async (each) => (await fetch(`${metricsOf(each)}/metrics`)).text()))
-    return texts.map((text) => succeeded('wharf_jobs_ended_total', text)).reduce((sum, count) => sum + count)
-  }
-  await eventually(ended).toBe(asked.length)
-  for (const { root } of apis) {
-    expect(succeeded('wharf_jobs', (await root.get('/metrics')).text)).toBe(asked.length)
-  }
+  const urls = [...apis.map(({ url }) => url), ...workers.map(metricsOf)]
+  await eventually(() => sumsOf('wharf_jobs_ended_total{kind="export",status="succeeded"}', urls)).toBe(asked.length)
+  expect(await sumsOf('wharf_jobs{kind="export",status="succeeded"}', urls)).toBe(asked.length)
+  expect(await sumsOf('wharf_service_figures', urls)).toBe(1)
+})
+
+test('figures of the service are given by one process, also once it is started again, and by another when it is gone', async () => {
+  const [one, other] = apis
+  const gives = ({ url }: ServiceProcess) => sumsOf('wharf_queue_waiting{kind="export"}', [url])
+  await database.query('DELETE FROM control.metrics_lease')
+  expect([await gives(other), await gives(one)]).toEqual([0, undefined])
+
+  const seen = (process: ServiceProcess, at: string) =>
+    database.query(`UPDATE control.process SET seen_at = ${at} WHERE pid = $1`, [process.pid])
+  await other.kill('SIGKILL')
+  await seen(other, `'infinity'`)
+  expect(await gives(one)).toBeUndefined()
+  apis[1] = await startApi(2)
+  expect([await gives(one), await gives(apis[1])]).toEqual([undefined, 0])
+
+  await apis[1].kill('SIGKILL')
+  await seen(apis[1], `now() - interval '61 seconds'`)
+  expect(await gives(one)).toBe(0)
+  apis[1] = await startApi(2)
+  expect([await gives(apis[1]), await gives(one)]).toEqual([undefined, 0])
 })
 
 test(
