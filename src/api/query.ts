@@ -1,18 +1,32 @@
 import { z } from 'zod'
 import type { ZodOpenApiOverrideMetaContext } from 'zod-openapi'
 
-/** A whole number in a query: `?limit=20`. */
-export function queryInteger(options: { readonly min: number; readonly max: number; readonly default: number }) {
-  const { min, max } = options
-  return z
+interface Range {
+  readonly min: number
+  readonly max: number
+}
+
+const wholeNumber = ({ min, max }: Range) =>
+  z
     .string()
     .refine((text) => /^\d{1,15}$/.test(text) && Number(text) >= min && Number(text) <= max, {
       error: `must be a whole number from ${min} to ${max}`,
     })
     .transform(Number)
+
+/** A whole number in a query: `?limit=20`. */
+export function queryInteger(options: Range & { readonly default: number }) {
+  const { min, max } = options
+  return wholeNumber(options)
     .default(options.default)
     .meta({ override: { type: 'integer', minimum: min, maximum: max, default: options.default } })
 }
+
+/** The same where nothing is said without it. */
+export const optionalInteger = ({ min, max }: Range) =>
+  wholeNumber({ min, max })
+    .optional()
+    .meta({ override: { type: 'integer', minimum: min, maximum: max } })
 
 /** A switch in a query: `?force=true`; missing means false. */
 export const queryFlag = () =>

@@ -98,7 +98,7 @@ export function createArchives(connection: Connection): Archives {
   }
 }
 
-function searchOf(query: Readonly<Record<string, string | boolean | undefined>>): string {
+function searchOf(query: Readonly<Record<string, string | number | boolean | undefined>>): string {
   const search = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) if (value !== undefined) search.set(name, String(value))
   return search.size === 0 ? '' : `?${search}`

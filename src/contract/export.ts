@@ -44,7 +44,7 @@ const allowIncomplete = z.boolean().optional().meta({
   description: 'Whether rows may be missing that no archive can hold. By default that is refused.',
 })
 
-/** How many sessions an export may have read one database. */
+/** How many sessions an export may have read one database, and an import load one stage. */
 export const MAX_READING_SESSIONS = 32
 
 const jobs = z
@@ -160,7 +160,9 @@ export const transferRequest = z.strictObject({
   grants: parts.grants,
   allowIncomplete,
   jobs: jobs.meta({
-    description: 'As of an export, where the source is a project of this server; another one decides by itself.',
+    description:
+      'As of an export, where the source is a project of this server, and as of an import, where the target is; another one ' +
+      'decides by itself.',
   }),
   maxBytesPerSecond: maxBytesPerSecond.meta({
     description: 'As of an export, where the source is a project of this server.',

@@ -13,6 +13,8 @@ const importRequest = z.strictObject({
   projects: z.array(z.strictObject({ slug, targetSlug: slug, system: z.boolean(), stages: z.array(slug) })),
   allowEdited: z.boolean(),
   allowIncomplete: z.boolean().optional(),
+  /** How many sessions load one stage, at most. */
+  jobs: z.number().optional(),
 })
 
 /** A DSN stands here with its token masked, which makes some longer; the token itself is sealed. */

@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { findOutsideUsers } from '../../src/database/outside-users.ts'
 import { findLargeObjects } from '../../src/transfer/export/large-objects.ts'
+import { COUNT_FREE_SQL } from '../../src/transfer/export/spare-sessions.ts'
 import { findUnclearNames } from '../../src/transfer/export/unclear-names.ts'
 import { readOurTables, readSchemaRights } from '../../src/transfer/import/external/schema-rights.ts'
 import { readStructureState } from '../../src/transfer/import/external/structure-state.ts'
+import { mayLoadTogether } from '../../src/transfer/import/may-load-together.ts'
 import { SET_ASIDE_SQL } from '../../src/transfer/import/set-aside.ts'
+import { tablesWithNames } from '../../src/transfer/import/tables-with-names.ts'
 import { readGrantsState, readStageGrants } from '../../src/transfer/structure/grants/stage-grants.ts'
 import { readStructure, readWholeStructure, tablesOf } from '../../src/transfer/structure/read-structure.ts'
 import { exportOf, sendArchive } from '../support/archives/import.ts'
@@ -13,6 +16,7 @@ import { plantDecoys } from '../support/database/decoys.ts'
 import { createExternalDatabase, type ExternalDatabase } from '../support/database/external-database.ts'
 import { openStage, type StageSession } from '../support/database/stage-session.ts'
 import type { ApiAnswer } from '../support/http/api-client.ts'
+import { askImport, jobOf, untilEnded } from '../support/jobs/jobs.ts'
 import { query } from '../support/servers/sessions.ts'
 import { applyScript, createProject } from '../support/service/projects.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
@@ -33,6 +37,9 @@ async function allThatIsRead(stage: StageSession): Promise<string> {
     largeObjects: await findLargeObjects(stage.query, 'stage', tables),
     unclearNames: await findUnclearNames(stage.query, 'stage', tables),
     setAside: await stage.query(SET_ASIDE_SQL, []),
+    together: await mayLoadTogether(stage.query, 'stage'),
+    withNames: [...(await tablesWithNames(stage.query, 'stage'))].sort(),
+    mostSessions: (await stage.query<{ most: number }>(COUNT_FREE_SQL, [])).map(({ most }) => most),
   }
   // PostgreSQL prints an operator with its schema where its name alone would not find it.
   return JSON.stringify(read, null, 1).replace(/OPERATOR\(pg_catalog\.(\S+?)\)/g, '$1')
@@ -217,9 +224,15 @@ const writeRows = ({ root }: TestWharf, path: string): Promise<readonly string[]
 /** Imports what was exported over the stage itself, and into the empty one of another project. */
 async function transfer({ root }: TestWharf, slug: string): Promise<readonly string[]> {
   const archive = await exportOf(root, slug, { grants: true })
+  const asJob = async (): Promise<ApiAnswer> => {
+    const job = jobOf(await askImport(root, Buffer.from(archive), `?targetSlug=${slug}`))
+    expect(await untilEnded(root, job)).toMatchObject({ status: 'succeeded' })
+    return root.get(`/jobs/${job.id}`)
+  }
   return problemsOf({
     'dry run': () => sendArchive(root, archive, { query: '?dryRun=true' }),
     import: () => sendArchive(root, archive),
+    job: asJob,
     build: () => sendArchive(root, archive, { query: `?targetSlug=${slug}-empty` }),
     stage: () => root.get(`/projects/${slug}`),
   })
@@ -231,7 +244,7 @@ describe('a stage whose path has operators for values of every two types', () =>
 
   beforeAll(async () => {
     external = await createExternalDatabase(SCRIPT)
-    wharf = await startWharf({ environment: { WHARF_TRANSFER_HOSTS: external.owner.host } })
+    wharf = await startWharf({ worker: true, environment: { WHARF_TRANSFER_HOSTS: external.owner.host } })
   })
   afterAll(async () => {
     await wharf?.close()

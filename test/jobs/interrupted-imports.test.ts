@@ -47,31 +47,38 @@ const STRUCTURE = `
 const partOf = (part: number): (readonly [number, string])[] =>
   numbers(0, ROWS_PER_PART).map((row) => [part * 1000 + row, `${part} ${row} `.padEnd(900, 'words ')])
 
+type Lines = readonly (readonly [string, unknown])[]
+
 let wharf: TestWharf
-let structure: readonly (readonly [string, unknown])[]
+let structure: Lines
+
+/** The lines of a project's archive that come before its rows. */
+async function structureOf(project: string): Promise<Lines> {
+  const lines = (await exportOf(wharf.root, project)).trimEnd().split('\n')
+  const entries = lines.map((line) => Object.entries<unknown>(JSON.parse(line))[0] ?? (['', null] as const))
+  return entries.slice(
+    0,
+    entries.findIndex(([kind]) => kind === 'rows'),
+  )
+}
 
 beforeAll(async () => {
   wharf = await startWharf()
   await createProject(wharf, 'source', STRUCTURE)
-  const lines = (await exportOf(wharf.root, 'source')).trimEnd().split('\n')
-  const entries = lines.map((line) => Object.entries<unknown>(JSON.parse(line))[0] ?? (['', null] as const))
-  structure = entries.slice(
-    0,
-    entries.findIndex(([kind]) => kind === 'rows'),
-  )
+  structure = await structureOf('source')
 })
 afterAll(() => wharf.close())
 
 /** The archive of a stage whose tables have their rows in so many parts. */
-function archive(): Buffer {
+function archive(lines = structure, tables = TABLES, partsPerTable = PARTS_PER_TABLE): Buffer {
   const writer = createArchiveWriter()
-  const pieces = structure.map(([kind, content]) => writer.open(kind as 'table', content as LineInput<'table'>))
-  for (const [index, table] of TABLES.entries()) {
-    for (const part of numbers(0, PARTS_PER_TABLE)) {
+  const pieces = lines.map(([kind, content]) => writer.open(kind as 'table', content as LineInput<'table'>))
+  for (const [index, table] of tables.entries()) {
+    for (const part of numbers(0, partsPerTable)) {
       pieces.push(writer.open('rows', { table, columns: ['n', 'words'], part: part + 1 }))
-      const rows = partOf(index * PARTS_PER_TABLE + part)
+      const rows = partOf(index * partsPerTable + part)
       pieces.push(writer.rows(rows.length, rowLines(rows)))
-      pieces.push(writer.close('rowsEnd', { last: part === PARTS_PER_TABLE - 1 }))
+      pieces.push(writer.close('rowsEnd', { last: part === partsPerTable - 1 }))
     }
   }
   pieces.push(...(['stageEnd', 'projectEnd', 'end'] as const).map((kind) => writer.close(kind)))
@@ -81,8 +88,8 @@ function archive(): Buffer {
 const startWorker = (saveMs = 0) => startWorkerProcess(wharf, {}, { ...NO_LEASE, saveMs })
 
 /** Asks for an import that may be begun as often as a test likes. */
-async function askFor(project: string): Promise<SeenJob> {
-  const job = jobOf(await askImport(wharf.root, archive(), `?targetSlug=${project}`))
+async function askFor(project: string, bytes = archive(), query = ''): Promise<SeenJob> {
+  const job = jobOf(await askImport(wharf.root, bytes, `?targetSlug=${project}${query}`))
   await wharf.database.query('UPDATE control.job SET max_attempts = 1000 WHERE id = $1', [job.id])
   return job
 }
@@ -115,22 +122,27 @@ async function besideOf(project: string): Promise<string> {
 const progressOf = async ({ id }: SeenJob): Promise<unknown> => (await showJob(wharf.root, id)).progress
 
 /** The rows of a project's stage, whatever their order. */
-const contents = (project: string): Promise<unknown[]> =>
+const contents = (project: string, tables = TABLES): Promise<unknown[]> =>
   wharf.database.query(
-    TABLES.map(
-      (table) => `SELECT count(*)::int, sum(n)::int, sum(hashtext(words))::text FROM "${project}.live".${table}`,
-    ).join(' UNION ALL '),
+    `${tables
+      .map(
+        (table, index) =>
+          `SELECT ${index} AS at, count(*)::int, sum(n)::int, sum(hashtext(words))::text FROM "${project}.live".${table}`,
+      )
+      .join(' UNION ALL ')} ORDER BY at`,
   )
 
 /** The same of the rows of the archive. */
-const expectedContents = (): Promise<unknown[]> =>
+const expectedContents = (tables = TABLES, partsPerTable = PARTS_PER_TABLE): Promise<unknown[]> =>
   wharf.database.query(
-    TABLES.map(
-      (_, index) =>
-        `SELECT count(*)::int, sum(part * 1000 + n)::int, sum(hashtext(rpad(part || ' ' || n || ' ', 900, 'words ')))::text
-           FROM generate_series(${index * PARTS_PER_TABLE}, ${(index + 1) * PARTS_PER_TABLE - 1}) part,
+    `${tables
+      .map(
+        (_, index) =>
+          `SELECT ${index} AS at, count(*)::int, sum(part * 1000 + n)::int, sum(hashtext(rpad(part || ' ' || n || ' ', 900, 'words ')))::text
+           FROM generate_series(${index * partsPerTable}, ${(index + 1) * partsPerTable - 1}) part,
                 generate_series(0, ${ROWS_PER_PART - 1}) n`,
-    ).join(' UNION ALL '),
+      )
+      .join(' UNION ALL ')} ORDER BY at`,
   )
 
 /** How many rows PostgreSQL has put into tables, whatever became of them. */
@@ -277,6 +289,61 @@ test('a worker that stood still, and goes on beside the next attempt, changes no
   expect(await contents('frozen')).toEqual(await expectedContents())
   await eventually(leftBeside).toEqual([])
   await next.kill('SIGKILL')
+})
+
+/** Of more bytes than one session is left alone with. */
+const MANY_TABLES = ['first', 'second', 'third', 'fourth']
+const MANY_PARTS = 14
+const MANY_STRUCTURE = `
+  CREATE DOMAIN numbered AS integer
+    CHECK (CASE WHEN VALUE % 1000 = 0 THEN ${waitsAt('VALUE / 1000')} ELSE true END);
+  ${MANY_TABLES.map((table) => `CREATE TABLE ${table} (n numbered PRIMARY KEY, words text);`).join('')}`
+
+/** How many parts of the job's tables are committed, by what the last committed transaction has written down. */
+async function committedParts(job: SeenJob): Promise<number> {
+  const [row] = await wharf.database.query<{ parts: number }>(
+    `SELECT sum((t ->> 'parts')::int)::int AS parts
+       FROM system.side_schema, jsonb_array_elements(saved -> 'after' -> 'tables') t
+      WHERE job_id = $1 AND pg_xact_status((saved ->> 'transaction')::xid8) = 'committed'`,
+    [job.id],
+  )
+  return row?.parts ?? 0
+}
+
+test('an import by several sessions whose worker is killed loads what is missing, and nothing else', async () => {
+  await createProject(wharf, 'several-source', MANY_STRUCTURE)
+  await createProject(wharf, 'several', MANY_STRUCTURE)
+  const bytes = archive(await structureOf('several-source'), MANY_TABLES, MANY_PARTS)
+  const job = await askFor('several', bytes, '&jobs=3')
+  const parts = MANY_TABLES.length * MANY_PARTS
+  const before = await inserted()
+  // In the middle of the second table, and of the third one: two sessions wait, and another one loads all else.
+  const points = [MANY_PARTS + 5, 2 * MANY_PARTS + 8]
+  await withSession(wharf.database.url, async (owner) => {
+    await owner.query(`SELECT ${points.map((point) => `pg_advisory_lock(${LOCK + point})`).join(', ')}`)
+    // No loading begins before all of the archive has come.
+    await owner.query('BEGIN; LOCK TABLE system.side_schema IN SHARE MODE')
+    const worker = await startWorker()
+    await eventually(() => progressOf(job)).toMatchObject({ phase: 'loading' })
+    await owner.query('COMMIT')
+    const waiting = () =>
+      wharf.database.query(
+        `SELECT FROM pg_locks WHERE NOT granted AND locktype = 'advisory' AND objid IN (${points.map((point) => LOCK + point).join(', ')})`,
+      )
+    await eventually(waiting).toHaveLength(2)
+    await eventually(() => committedParts(job)).toBe(2 * MANY_PARTS + 5 + 8)
+    await worker.kill('SIGKILL')
+    await takeFromLostWorkers(wharf)
+  })
+  const worker = await startWorker()
+  const { progress, ...ended } = await untilEnded(wharf.root, job)
+  expect(ended, JSON.stringify(ended)).toMatchObject({ status: 'succeeded' })
+  expect(progress).toMatchObject({ parts: parts - (2 * MANY_PARTS + 5 + 8), partsBefore: 2 * MANY_PARTS + 5 + 8 })
+  await worker.kill('SIGKILL')
+  expect(await contents('several', MANY_TABLES)).toEqual(await expectedContents(MANY_TABLES, MANY_PARTS))
+  // Beside what Wharf writes for itself, some rows of the parts in which the worker was killed.
+  expect((await inserted()) - before).toBeLessThan(1.1 * parts * ROWS_PER_PART + points.length * ROWS_PER_PART)
+  await eventually(leftBeside).toEqual([])
 })
 
 test('a job that is cancelled between two attempts leaves nothing that it has loaded', async () => {

@@ -39,7 +39,14 @@ const toKeep = (archive: AsyncIterable<Buffer>, { project }: ImportCall['query']
 
 function toJobArchive(container: Container, bytes: AsyncIterable<Buffer>, call: ImportCall) {
   const { query, caller } = call
-  return { bytes, targetSlug: query.targetSlug, options: checkOptions(container, call), caller, authorise }
+  return {
+    bytes,
+    targetSlug: query.targetSlug,
+    jobs: query.jobs,
+    options: checkOptions(container, call),
+    caller,
+    authorise,
+  }
 }
 
 /**
@@ -138,6 +145,7 @@ async function importNow(container: Container, bytes: AsyncIterable<Buffer>, cal
     signal,
     allowEdited,
     allowIncomplete,
+    jobs: query.jobs,
     onReceived: (projects) => {
       lacking = toCompleteness(projects)
     },

@@ -1,9 +1,10 @@
 import { z } from 'zod'
+import { MAX_READING_SESSIONS } from '../../contract/export.ts'
 import { slug } from '../../contract/fields.ts'
 import { importAnswerSchema } from '../../contract/import.ts'
 import type { Caller } from '../../projects/access.ts'
 import { json } from '../answer.ts'
-import { queryFlag } from '../query.ts'
+import { optionalInteger, queryFlag } from '../query.ts'
 import { accepted, asyncHeaders } from './accept-job.ts'
 
 const query = z.object({
@@ -19,6 +20,12 @@ const query = z.object({
   }),
   allowIncomplete: queryFlag().meta({
     description: 'Accepts an archive that lacks rows of what it was made from. By default that is refused.',
+  }),
+  jobs: optionalInteger({ min: 1, max: MAX_READING_SESSIONS }).meta({
+    description:
+      'How many sessions load one stage side by side, at most. By default one more than the server has processors, up to 4. ' +
+      'One does where connections are needed for others (`WHARF_HELPING_SESSIONS`), for small archives, in a database of ' +
+      'your own, and where the order of the tables can matter. The rows are the same for any number.',
   }),
 })
 

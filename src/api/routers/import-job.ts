@@ -14,6 +14,8 @@ import { acceptJob, idempotencyOf } from './accept-job.ts'
 export interface JobArchive {
   readonly bytes: AsyncIterable<Buffer>
   readonly targetSlug: string | undefined
+  /** How many sessions load it, at most. */
+  readonly jobs: number | undefined
   readonly options: CheckOptions
   readonly caller: Caller
   /** Looks again, once the archive has come, whether the caller may have it imported into these targets. */
@@ -72,7 +74,7 @@ export async function acceptUpload(
 }
 
 async function checkForJob(container: Container, archive: JobArchive) {
-  const { targetSlug, options, caller, authorise } = archive
+  const { targetSlug, jobs, options, caller, authorise } = archive
   const projects = await checkArchive(archive.bytes, options)
   if (projects.length === 0) throw invalidRequest('the archive has no project')
   const targets = targetSlugs(projects, targetSlug)
@@ -86,6 +88,7 @@ async function checkForJob(container: Container, archive: JobArchive) {
     })),
     allowEdited: options.allowEdited ?? false,
     ...(options.allowIncomplete && { allowIncomplete: true }),
+    ...(jobs !== undefined && { jobs }),
   }
   return {
     request: { kind: 'import', request },

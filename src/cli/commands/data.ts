@@ -61,6 +61,10 @@ function addImport(program: Command, run: Run): void {
     .option('--dry-run', 'only say what would be replaced, or why it cannot be')
     .option('--allow-edited', 'accept a file whose rows were edited: counts and sums may disagree')
     .addOption(allowIncompleteOption())
+    .option(
+      '--jobs <number>',
+      'how many sessions load one stage side by side, at most (default: one more than the server has processors, up to 4)',
+    )
     .option('--quiet', 'show no progress')
     .action(run(async () => (await import('../import/run-import.ts')).runImport))
 }

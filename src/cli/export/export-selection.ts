@@ -29,7 +29,8 @@ export const readReading = ({ jobs, maxRate }: SelectionOptions): Reading => ({
   ...(maxRate !== undefined && { maxBytesPerSecond: toRate(maxRate) }),
 })
 
-function toJobs(text: string): number {
+/** How many sessions work side by side. @throws {AppError} WRONG_USE */
+export function toJobs(text: string): number {
   const count = Number(text)
   if (/^[1-9]\d?$/.test(text) && count <= MAX_READING_SESSIONS) return count
   throw wrongUse(`--jobs must be a whole number from 1 to ${MAX_READING_SESSIONS}`)

@@ -32,6 +32,8 @@ export interface ImportCall {
   readonly allowEdited: boolean
   /** Whether rows may be missing from it. */
   readonly allowIncomplete?: boolean | undefined
+  /** How many sessions load one stage, at most: servers of earlier versions do not know it. */
+  readonly jobs?: number | undefined
   readonly progress: FileProgress
 }
 
@@ -56,7 +58,7 @@ export async function examineArchive(call: ImportCall): Promise<Examined> {
 }
 
 async function ask<S extends z.ZodType>(
-  { http, archive, targetSlug, project, allowEdited, allowIncomplete, progress }: ImportCall,
+  { http, archive, targetSlug, project, allowEdited, allowIncomplete, jobs, progress }: ImportCall,
   expected: {
     readonly schema: S
     readonly query: Readonly<Record<string, string>>
@@ -69,6 +71,7 @@ async function ask<S extends z.ZodType>(
     project,
     allowEdited: allowEdited ? 'true' : undefined,
     allowIncomplete: allowIncomplete ? 'true' : undefined,
+    jobs: jobs?.toString(),
   }
   const waits = (): void => {
     progress.waitingFor = expected.thenWaitFor

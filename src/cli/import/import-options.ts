@@ -8,6 +8,8 @@ export interface ImportOptions extends ReportOptions, Confirmation {
   readonly project?: string
   readonly allowEdited?: boolean
   readonly allowIncomplete?: boolean
+  /** How many sessions load one stage, at most. */
+  readonly jobs?: string
   /** The schedule whose archive is imported, by its name or id. */
   readonly fromSchedule?: string
   /** When that archive was made, at the latest. */

@@ -8,6 +8,7 @@ import { type ArchiveInput, STDIN, withArchiveInput, withRepeatableInput } from 
 import { GENEROUS_LIMITS } from '../archive-limits.ts'
 import type { CommandContext } from '../environment.ts'
 import { EXIT } from '../exit-codes.ts'
+import { toJobs } from '../export/export-selection.ts'
 import { warnOfMissing } from '../missing-text.ts'
 import { type Server, withServer } from '../server.ts'
 import { assertCanConfirm, type Confirmation, confirm } from '../terminal/confirm.ts'
@@ -39,7 +40,8 @@ export async function runImport(
   second: string | undefined,
   options: ImportOptions,
 ): Promise<number> {
-  const { fromSchedule, at } = options
+  const { fromSchedule, at, jobs } = options
+  if (jobs !== undefined) toJobs(jobs)
   if (fromSchedule !== undefined) {
     if (second !== undefined) throw wrongUse('with --from-schedule there is no file: name the target alone, or nothing')
     return importScheduled(context, first, { ...options, fromSchedule })
@@ -187,12 +189,13 @@ async function importOnceConfirmed(context: CommandContext, planned: Import, opt
 function send<T>(
   context: CommandContext,
   { input, server, targetSlug, upload }: Import,
-  { allowEdited = false, allowIncomplete, project, quiet }: ImportOptions,
+  { allowEdited = false, allowIncomplete, project, quiet, ...options }: ImportOptions,
   purpose: (call: ImportCall) => Promise<T>,
 ): Promise<T> {
   const progress: FileProgress = { bytes: 0, bytesTotal: input.sizeBytes, waitingFor: undefined }
   const archive = upload === undefined ? { bytes: input.read() } : { upload }
+  const jobs = options.jobs === undefined ? undefined : toJobs(options.jobs)
   return showProgress(context, { quiet, line: (seconds) => fileProgressLine(progress, seconds) }, () =>
-    purpose({ http: server.http, archive, targetSlug, project, allowEdited, allowIncomplete, progress }),
+    purpose({ http: server.http, archive, targetSlug, project, allowEdited, allowIncomplete, jobs, progress }),
   )
 }

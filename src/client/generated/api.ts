@@ -1,6 +1,6 @@
 /*
  * Made from /openapi.json by openapi-typescript: npx vitest run test/client/generated.test.ts -u
- * SHA-256: b98fd25b96b5433cf80a6b75940e04ef5a502260efef64d2c01971fb4c0df8dd
+ * SHA-256: eb7e8a05e0761466156dd97ad0cd8a95a65b88d5f28de1f97bd2106c2d40e36a
  */
 export interface paths {
     readonly "/overview": {
@@ -3161,6 +3161,8 @@ export interface operations {
                 readonly allowEdited?: boolean;
                 /** @description Accepts an archive that lacks rows of what it was made from. By default that is refused. */
                 readonly allowIncomplete?: boolean;
+                /** @description How many sessions load one stage side by side, at most. By default one more than the server has processors, up to 4. One does where connections are needed for others (`WHARF_HELPING_SESSIONS`), for small archives, in a database of your own, and where the order of the tables can matter. The rows are the same for any number. */
+                readonly jobs?: number;
             };
             readonly header?: {
                 /** @description `respond-async` asks for a job instead of the result. */
@@ -3543,6 +3545,8 @@ export interface operations {
                 readonly allowEdited?: boolean;
                 /** @description Accepts an archive that lacks rows of what it was made from. By default that is refused. */
                 readonly allowIncomplete?: boolean;
+                /** @description How many sessions load one stage side by side, at most. By default one more than the server has processors, up to 4. One does where connections are needed for others (`WHARF_HELPING_SESSIONS`), for small archives, in a database of your own, and where the order of the tables can matter. The rows are the same for any number. */
+                readonly jobs?: number;
             };
             readonly header?: {
                 /** @description `respond-async` asks for a job instead of the result. */
@@ -4616,7 +4620,7 @@ export interface operations {
                     readonly grants?: boolean;
                     /** @description Whether rows may be missing that no archive can hold. By default that is refused. */
                     readonly allowIncomplete?: boolean;
-                    /** @description As of an export, where the source is a project of this server; another one decides by itself. */
+                    /** @description As of an export, where the source is a project of this server, and as of an import, where the target is; another one decides by itself. */
                     readonly jobs?: number;
                     /** @description As of an export, where the source is a project of this server. */
                     readonly maxBytesPerSecond?: number;
@@ -4843,7 +4847,7 @@ export interface operations {
                         readonly grants?: boolean;
                         /** @description Whether rows may be missing that no archive can hold. By default that is refused. */
                         readonly allowIncomplete?: boolean;
-                        /** @description As of an export, where the source is a project of this server; another one decides by itself. */
+                        /** @description As of an export, where the source is a project of this server, and as of an import, where the target is; another one decides by itself. */
                         readonly jobs?: number;
                         /** @description As of an export, where the source is a project of this server. */
                         readonly maxBytesPerSecond?: number;
@@ -5087,7 +5091,7 @@ export interface operations {
                         readonly grants?: boolean;
                         /** @description Whether rows may be missing that no archive can hold. By default that is refused. */
                         readonly allowIncomplete?: boolean;
-                        /** @description As of an export, where the source is a project of this server; another one decides by itself. */
+                        /** @description As of an export, where the source is a project of this server, and as of an import, where the target is; another one decides by itself. */
                         readonly jobs?: number;
                         /** @description As of an export, where the source is a project of this server. */
                         readonly maxBytesPerSecond?: number;
@@ -5738,6 +5742,8 @@ export interface operations {
                 readonly allowEdited?: boolean;
                 /** @description Accepts an archive that lacks rows of what it was made from. By default that is refused. */
                 readonly allowIncomplete?: boolean;
+                /** @description How many sessions load one stage side by side, at most. By default one more than the server has processors, up to 4. One does where connections are needed for others (`WHARF_HELPING_SESSIONS`), for small archives, in a database of your own, and where the order of the tables can matter. The rows are the same for any number. */
+                readonly jobs?: number;
             };
             readonly header?: {
                 /** @description `respond-async` asks for a job instead of the result. */

@@ -1,13 +1,13 @@
 import type pg from 'pg'
 
-/** How many sessions may help exports to read in this process, all together. */
+/** How many sessions may help exports to read, and imports to load, in this process, all together. */
 export interface HelperRoom {
   /** @returns how many of those that are wanted there is room for; to be given back. */
   take(wanted: number): number
   giveBack(count: number): void
 }
 
-/** @param most helping sessions at once. No export gets more than half of those that are free, so that others get some, too. */
+/** @param most helping sessions at once. None gets more than half of those that are free, so that others get some, too. */
 export function createHelperRoom(most: number): HelperRoom {
   let free = most
   return {
@@ -27,6 +27,6 @@ export interface HelperSource {
   readonly room: HelperRoom
   /** The same database with the same login, on connections that nothing else uses. */
   pool(): Promise<pg.Pool>
-  /** How many sessions the login needs for all else that this process may do at once for the project. */
+  /** How many sessions of the login this process is to have in any case for all else that it may do at once for the project. */
   readonly usual: number
 }

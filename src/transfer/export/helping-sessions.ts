@@ -1,9 +1,9 @@
 import type pg from 'pg'
 import { quoteLiteral } from '../../database/quoting.ts'
 import type { Query } from '../structure/query.ts'
-import type { HelperSource } from './helper-room.ts'
 import { type LockedSource, lockStatement, type SnapshotOptions, type SnapshotSource } from './locked-source.ts'
 import { openReadingSession, type ReadingSession } from './reading-session.ts'
+import { countFree } from './spare-sessions.ts'
 
 /** How many bytes each table has, by object id, with what is stored out of line. */
 export type TableSizes = ReadonlyMap<string, number>
@@ -98,34 +98,6 @@ function givingBack(session: ReadingSession, giveBack: () => void): ReadingSessi
     },
   }
 }
-
-/** How many sessions of other processes could begin to read rows over HTTP meanwhile. */
-const CONTENT_SESSIONS = 10
-
-/**
- * How many sessions a login may have beside all that this process, and those who read rows by others, may need of it; and
- * no more than half of what the server has free.
- */
-async function countFree(query: Query, { usual }: HelperSource, pool: pg.Pool): Promise<number> {
-  const [found] = await query<{ most: number; open: number; free: number }>(COUNT_FREE_SQL, [])
-  if (!found) return 0
-  const ofLogin =
-    found.most < 0
-      ? Number.POSITIVE_INFINITY
-      : Math.min(found.most - usual - (pool.totalCount - pool.idleCount), found.most - found.open - CONTENT_SESSIONS)
-  return Math.max(0, Math.min(ofLogin, Math.floor(found.free / 2)))
-}
-
-const COUNT_FREE_SQL = `
-  SELECT rolconnlimit AS most,
-         (SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity
-           WHERE usename OPERATOR(pg_catalog.=) rolname)::pg_catalog.int4 AS open,
-         pg_catalog.current_setting('max_connections')::pg_catalog.int4
-           OPERATOR(pg_catalog.-) pg_catalog.current_setting('superuser_reserved_connections')::pg_catalog.int4
-           OPERATOR(pg_catalog.-) COALESCE(pg_catalog.current_setting('reserved_connections', true), '0')::pg_catalog.int4
-           OPERATOR(pg_catalog.-) (SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity
-                                    WHERE usesysid IS NOT NULL)::pg_catalog.int4 AS free
-    FROM pg_catalog.pg_roles WHERE rolname OPERATOR(pg_catalog.=) CURRENT_USER`
 
 /** How large the tables are, which are locked: to ask that of one that somebody else has locked means to wait. */
 export async function readSizes({ tables, session }: LockedSource): Promise<TableSizes> {

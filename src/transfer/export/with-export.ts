@@ -1,6 +1,5 @@
 import type { ExportSelection } from '../../contract/export.ts'
 import type { Database, Transaction } from '../../database/database.ts'
-import { USUAL_CONNECTIONS } from '../../database/login-databases.ts'
 import { invalidRequest } from '../../errors.ts'
 import { unlessDeleted } from '../../projects/deleted-meanwhile.ts'
 import type { Project } from '../../projects/projects.ts'
@@ -10,7 +9,7 @@ import type { Turns } from '../../projects/turns.ts'
 import { StageMoved } from './declare-tables.ts'
 import type { ProjectRecords } from './export-archive.ts'
 import { findSelection } from './export-selection.ts'
-import type { HelperRoom, HelperSource } from './helper-room.ts'
+import type { HelperRoom } from './helper-room.ts'
 import type { SnapshotSource } from './locked-source.ts'
 import {
   declareAll,
@@ -21,6 +20,7 @@ import {
   type Writing,
 } from './open-export.ts'
 import { type SourceSnapshot, withOwnSnapshot } from './snapshot.ts'
+import { exportHelpersOf } from './spare-sessions.ts'
 import { usualJobs } from './usual-jobs.ts'
 
 export interface ExportServices extends Writing {
@@ -94,11 +94,7 @@ async function findSelected(
   selection: ExportSelection,
 ): Promise<{ readonly project: Project; readonly source: SnapshotSource }> {
   const { project, stages } = await findSelection(control.prisma, selection)
-  const helpers: HelperSource = {
-    room: helperRoom,
-    usual: USUAL_CONNECTIONS,
-    pool: async () => (await projectDatabase(project, 'helping')).database.pool,
-  }
+  const helpers = exportHelpersOf({ projectDatabase, helperRoom }, project)
   return { project, source: { ...(await projectDatabase(project, 'exports')), stages, helpers } }
 }
 

@@ -27,15 +27,20 @@ export function followArchive({ lists, file }: Archive, { signal, maxWaitMs = 0 
   const slow = new AbortController()
   const stopped = AbortSignal.any([signal, slow.signal])
   let leftMs = maxWaitMs
+  /** How many wait, and since when somebody does: those that wait at the same time wait once. */
+  let [waiters, since] = [0, 0]
 
   const more = async (): Promise<void> => {
-    const since = performance.now()
-    const timer = setTimeout(() => slow.abort(new Error('the archive arrives too slowly')), leftMs)
+    const now = performance.now()
+    if (waiters === 0) since = now
+    waiters += 1
+    const timer = setTimeout(() => slow.abort(new Error('the archive arrives too slowly')), leftMs - (now - since))
     try {
       await lists.grown(stopped)
     } finally {
       clearTimeout(timer)
-      leftMs -= performance.now() - since
+      waiters -= 1
+      if (waiters === 0) leftMs -= performance.now() - since
     }
   }
 

@@ -5,6 +5,7 @@ import type { Logger } from '../../logger.ts'
 import type { Caller } from '../../projects/access.ts'
 import type { FindProjectDatabase } from '../../projects/stage-database.ts'
 import type { Turns } from '../../projects/turns.ts'
+import type { HelperRoom } from '../export/helper-room.ts'
 import type { LineLimits } from '../export/line-limits.ts'
 import type { ArchiveProject } from './archive-lists.ts'
 import type { Operation } from './external/committed-imports.ts'
@@ -21,6 +22,8 @@ export interface ImportServices {
   readonly importTurns: Turns
   /** How many event logs may be loaded here at once. An import that waits holds a connection of `imports` already. */
   readonly eventLoadTurns: Turns
+  /** How many sessions may help imports to load. */
+  readonly helperRoom: HelperRoom
   /** Folder for spooled files. */
   readonly spoolFolder: string
   readonly config: LineLimits & {
@@ -87,6 +90,8 @@ export interface ImportOptions extends SessionOptions, RowsPolicy {
   readonly attempt?: ResumableAttempt | undefined
   /** Imports an archive whose rows were edited: counts and sums are not compared, everything else is. */
   readonly allowEdited?: boolean
+  /** How many sessions load one stage side by side, at most; `usualLoads` where it is missing. */
+  readonly jobs?: number | undefined
   /** Called when the archive has arrived, and is known to be whole. */
   readonly onReceived?: (projects: readonly ArchiveProject[]) => void
   /** Called as rows are loaded, also while the archive arrives. */

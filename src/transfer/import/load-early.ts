@@ -3,8 +3,10 @@ import type { Database } from '../../database/database.ts'
 import { isAppError } from '../../errors.ts'
 import { findProject } from '../../projects/projects.ts'
 import { type FindRoles, readRoles } from '../../projects/role-names.ts'
+import { importHelpersOf } from '../export/spare-sessions.ts'
 import type { StageOfProject } from './current-stage.ts'
 import { followArchive } from './follow-archive.ts'
+import { HelpedLoadFailed } from './help-loading.ts'
 import type { ImportOptions, ImportServices } from './import-options.ts'
 import { type LoadedStage, loadStage } from './load-stage.ts'
 import type { Archive } from './receive-archive.ts'
@@ -40,12 +42,18 @@ export interface EarlyLoads {
    * @returns undefined where nothing was loaded, or something else than would be loaded now.
    */
   commit(target: TargetStage, signal: AbortSignal): Promise<LoadedStage | undefined>
+  /** Whether several sessions may load what was not loaded: not where that has failed already. */
+  readonly mayBeHelped: boolean
   /** Ends all loading, and removes what was loaded and not committed. */
   end(): Promise<void>
 }
 
 /** Where nothing is loaded before the archive has arrived. */
-export const NO_EARLY_LOADS: EarlyLoads = { commit: async () => undefined, end: async () => undefined }
+export const NO_EARLY_LOADS: EarlyLoads = {
+  commit: async () => undefined,
+  mayBeHelped: true,
+  end: async () => undefined,
+}
 
 /**
  * Begins to load an archive while it arrives, so that most of an import has been done by the time the archive is known to
@@ -53,8 +61,8 @@ export const NO_EARLY_LOADS: EarlyLoads = { commit: async () => undefined, end: 
  * again afterwards, and says then what is wrong.
  *
  * No lock is taken on a stage, since an archive may take hours to come. Whether the stage is still as it was when its
- * loading began is compared in the end. Nothing is committed before: an open transaction shows others that
- * the schema is in use.
+ * loading began is compared in the end. What is committed before, nobody sees either: an open transaction shows others
+ * that the schema is in use.
  */
 export function loadEarly(
   services: ImportServices,
@@ -66,6 +74,7 @@ export function loadEarly(
   const loaded: LoadedStage[] = []
   /** Schemas that no lock of a stage protects. */
   const unlocked = new Map<string, OpenedLoading>()
+  let mayBeHelped = true
 
   const mayLoadNow = ({ pool }: Database): boolean =>
     unlocked.size < MAX_STAGES && pool.totalCount - pool.idleCount < MAX_SHARE_IN_USE * pool.options.max
@@ -87,15 +96,23 @@ export function loadEarly(
       if (!(await hasExtensions(services.system, target))) continue
       const opened = await openLoading(services.system, target, 'arriving', options.attempt)
       unlocked.set(opened.schemaName, opened)
-      loaded.push(await loadStage(follower, target, { ...options, ...opened, signal }))
+      const helpers = importHelpersOf(services, target.project)
+      loaded.push(await loadStage(follower, target, { ...options, ...opened, helpers, signal }))
     }
   }
-  const loading = loadAll().catch((error: unknown) => {
+  const loading = loadAll().catch(async (error: unknown) => {
     for (const { rollback } of loaded.splice(0)) rollback()
-    if (!isExpected(error)) services.logger.warn({ err: error }, 'an archive could not be loaded while it arrived')
+    mayBeHelped = !(error instanceof HelpedLoadFailed)
+    // What was committed takes room until then.
+    if (!mayBeHelped) await dropAllUnused(services, unlocked)
+    if (!isExpected(error) && !stopping.signal.aborted)
+      services.logger.warn({ err: error }, 'an archive could not be loaded while it arrived')
   })
 
   return {
+    get mayBeHelped() {
+      return mayBeHelped
+    },
     async commit(target, signal) {
       signal.throwIfAborted()
       const stop = (): void => stopping.abort(signal.reason)
@@ -124,16 +141,23 @@ export function loadEarly(
       stopping.abort(new Error('what was loaded while the archive arrived is not needed'))
       await loading
       for (const { rollback } of loaded) rollback()
-      // What is committed is the job's, until it has ended.
-      const unused = [...unlocked.values()].filter(({ saves }) => !saves?.isBegun)
-      await Promise.all(unused.map(({ schemaName }) => dropUnused(services, schemaName)))
+      await dropAllUnused(services, unlocked)
     },
   }
 }
 
+/** The sweep drops what cannot be dropped now; what is committed of a job is its own, until it has ended. */
+async function dropAllUnused(services: ImportServices, unlocked: Map<string, OpenedLoading>): Promise<void> {
+  const unused = [...unlocked.values()].filter(({ saves }) => !saves.isKept)
+  for (const { schemaName } of unused) unlocked.delete(schemaName)
+  await Promise.all(unused.map(({ schemaName }) => dropUnused(services, schemaName)))
+}
+
 /** Whether the archive is to blame, which is told when it is loaded again, or loading was ended. */
 const isExpected = (error: unknown): boolean =>
-  isAppError(error) || (error instanceof Error && error.name === 'AbortError')
+  error instanceof HelpedLoadFailed
+    ? isExpected(error.cause)
+    : isAppError(error) || (error instanceof Error && error.name === 'AbortError')
 
 /** @returns undefined for a stage that does not exist, which the import complains about when the archive has come. */
 async function findStage(

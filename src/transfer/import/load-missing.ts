@@ -1,13 +1,15 @@
 import type { Database } from '../../database/database.ts'
 import { loadLog } from '../../events/load-log.ts'
+import { importHelpersOf } from '../export/spare-sessions.ts'
 import { loadExternal } from './external/load-external.ts'
 import { followArchive } from './follow-archive.ts'
+import { HelpedLoadFailed } from './help-loading.ts'
 import type { ImportOptions, ImportServices } from './import-options.ts'
 import type { EarlyLoads } from './load-early.ts'
 import { type LoadedStage, loadStage } from './load-stage.ts'
 import type { Archive } from './receive-archive.ts'
 import { openLoading } from './resume/open-loading.ts'
-import { commitLoaded } from './shadow-schemas.ts'
+import { commitLoaded, dropShadowSchema } from './shadow-schemas.ts'
 import type { TargetStage } from './target-stage.ts'
 import type { TargetProject } from './targets.ts'
 
@@ -35,7 +37,8 @@ export async function loadMissing(
     }
     for (const stage of target.stages) {
       loaded.push(
-        (await early.commit(stage, options.signal)) ?? (await loadNow(services.system, archive, stage, options)),
+        (await early.commit(stage, options.signal)) ??
+          (await loadNow(services, archive, stage, { ...options, mayBeHelped: early.mayBeHelped })),
       )
     }
   }
@@ -44,18 +47,29 @@ export async function loadMissing(
 }
 
 async function loadNow(
-  system: Database,
+  services: ImportServices,
   archive: Archive,
   target: TargetStage,
-  options: ImportOptions,
+  { mayBeHelped, ...options }: ImportOptions & Pick<EarlyLoads, 'mayBeHelped'>,
 ): Promise<LoadedStage> {
+  const { system, logger } = services
   const follower = followArchive(archive, options)
   if (target.mode === 'in place') return loadStage(follower, target, { ...options, schemaName: undefined })
   const opened = await openLoading(system, target, 'loading', options.attempt)
-  const loaded = await loadStage(follower, target, { ...options, ...opened })
-  const { login, comment } = target
-  await commitLoaded(system, { schemaName: opened.schemaName, login, comment, commit: loaded.commit })
-  return loaded
+  const { schemaName, saves } = opened
+  const helpers = mayBeHelped ? importHelpersOf(services, target.project) : undefined
+  try {
+    const loaded = await loadStage(follower, target, { ...options, ...opened, helpers })
+    const { login, comment } = target
+    await commitLoaded(system, { schemaName, login, comment, commit: loaded.commit })
+    return loaded
+  } catch (error) {
+    options.signal.throwIfAborted()
+    if (!(error instanceof HelpedLoadFailed)) throw error
+    logger.info({ err: error, stageId: target.stage.id }, 'one session loads what several could not')
+    if (!saves.isKept) await dropShadowSchema(system, { schemaName, kind: 'loading' })
+    return loadNow(services, archive, target, { ...options, mayBeHelped: false })
+  }
 }
 
 /** Schemas are known here before they are made there, so that they are found again whatever dies. */

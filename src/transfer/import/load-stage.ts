@@ -2,6 +2,7 @@ import { logLoaded } from '../../events/attached/log-import.ts'
 import { LOG_TABLES, RECORD_IMPORT } from '../../events/statements.ts'
 import { assertNoForeignOperators } from '../../projects/attached/extension-schemas.ts'
 import { searchStage } from '../../projects/stage-path.ts'
+import type { HelperSource } from '../export/helper-room.ts'
 import { assertBuilt } from '../structure/assert-built.ts'
 import { BODIES_UNCHECKED, createStatements, settleStatements } from '../structure/create-statements.ts'
 import { fillViews } from '../structure/fill-views.ts'
@@ -11,11 +12,14 @@ import { analyzeStatements, readAnalyzeSettings } from './analyze.ts'
 import { borrowTypes, type TypesInUse } from './external/keep-types.ts'
 import { finishTables } from './finish-tables.ts'
 import type { ArchiveFollower } from './follow-archive.ts'
+import { helpLoading } from './help-loading.ts'
 import type { ImportOptions } from './import-options.ts'
 import { inPlaceStatements } from './in-place.ts'
 import { loadFailure } from './load-failure.ts'
 import { tableLoads } from './load-tables.ts'
+import { type LoadedTables, loadedTables } from './loaded-tables.ts'
 import { type LoadingSession, openLoadingSession, runAll, type SessionOptions } from './loading-session.ts'
+import type { Loaded } from './resume/is-only-ours.ts'
 import type { SavedLoad } from './resume/saved-load.ts'
 import type { StageSaves } from './resume/stage-saves.ts'
 import { rightsAfter, rightsBefore } from './stage-rights.ts'
@@ -38,13 +42,15 @@ export interface LoadedStage {
   rollback(): void
 }
 
-export interface LoadStageOptions extends Pick<ImportOptions, 'tokenId' | 'onRows' | keyof SessionOptions> {
+export interface LoadStageOptions extends Pick<ImportOptions, 'jobs' | 'tokenId' | 'onRows' | keyof SessionOptions> {
   /** An empty schema beside the stage's own; undefined to load in place. */
   readonly schemaName: string | undefined
   /** One in which other stages of the database were loaded, and nothing is committed; another one is opened without. */
   readonly session?: LoadingSession | undefined
   /** Commits what was loaded, now and then, and knows what is loaded already; of a schema beside the stage's own. */
   readonly saves?: StageSaves | undefined
+  /** Where sessions come from that load beside the first one, which there have to be `saves` for; one session loads all without. */
+  readonly helpers?: HelperSource | undefined
 }
 
 /**
@@ -56,7 +62,7 @@ export interface LoadStageOptions extends Pick<ImportOptions, 'tokenId' | 'onRow
 export async function loadStage(
   follower: ArchiveFollower,
   target: TargetStage,
-  { schemaName, session: earlier, saves, tokenId, onRows, ...sessionOptions }: LoadStageOptions,
+  { schemaName, session: earlier, saves, helpers, jobs, tokenId, onRows, ...sessionOptions }: LoadStageOptions,
 ): Promise<LoadedStage> {
   const { stage, mode, structure, rights, login, isOwn } = target
   if (saves?.found?.whole) return toLoaded(target, schemaName, saves.found, onRows)
@@ -81,21 +87,27 @@ export async function loadStage(
     if (!isOwn) await assertNoForeignOperators((sql) => query(sql, []))
     const settings = await readAnalyzeSettings(query)
     const analyze = (list: readonly TableLine[]): readonly string[] =>
-      analyzeStatements(settings, { tables: list, rows: tables.rows, inPlace })
-    const finished = saves?.found?.finished
-    const finisher = finishTables({ session, families: statements.families, analyze, finished })
+      analyzeStatements(settings, { tables: list, rows: loaded.rows, inPlace })
+    const { families } = statements
+    const loaded = loadedTables(target, saves, onRows)
+    const finisher = finishTables({ session, families, analyze, loaded })
     const save = async (): Promise<void> => {
-      await saves?.save(session, { tables: tables.saved(), finished: finisher.finished() })
+      await saves?.save(session, loaded.saved(session))
+      loaded.committed(session)
       await session.execute(BODIES_UNCHECKED)
     }
-    const tables = tableLoads({ session, follower, target, onRows, onLoaded: finisher.onLoaded, saves, save })
     // In place, whatever values name is there.
-    await tables.loadAll(inPlace ? new Set() : await tablesWithNames(query, schemaName))
+    const withNames: ReadonlySet<string> = inPlace ? new Set() : await tablesWithNames(query, schemaName)
+    const giveUp = (reason: Error): void => givingUp.abort(reason)
+    const state = { session, follower, target, loaded, finisher, withNames, saves, save, giveUp }
+    const onTable =
+      helpers && saves && !inPlace
+        ? helpLoading({ ...state, schemaName, families, saves }, helpers, { jobs, ...sessionOptions, signal })
+        : async (): Promise<void> => undefined
+    const tables = tableLoads({ ...state, onTable, onLoaded: finisher.onLoaded })
+    await tables.loadAll(withNames)
     await finisher.finishAll()
-    if (saves?.isBegun) {
-      const withRows = tablesIn(structure).map(({ name }) => ({ name, rows: tables.rows.get(name) ?? 0 }))
-      await saves.assertUntouched(session, withRows)
-    }
+    if (saves?.isBegun) await saves.assertUntouched(session, rowsInReach(session, tablesIn(structure), loaded))
     await runAll(session, statements.after)
     // Before what acts on them, or reads them: triggers, materialized views, checks and foreign keys.
     await tables.loadPutOff()
@@ -119,13 +131,11 @@ export async function loadStage(
     const transactions = [...new Set([...ids.map(({ id }) => id), ...(saves?.ids ?? [])])]
     const { rollback } = session
     const commit = async (): Promise<void> => {
-      const whole = { rows: [...tables.rows], transactions }
-      if (saves?.isBegun) {
-        await saves.noteWhole(session, { tables: tables.saved(), finished: finisher.finished(), whole })
-      }
+      const whole = { rows: [...loaded.rows], transactions }
+      if (saves?.isBegun) await saves.noteWhole(session, { ...loaded.saved(session), whole })
       await session.commit()
     }
-    return { target, schemaName, rows: tables.rows, transactions, session, commit, rollback }
+    return { target, schemaName, rows: loaded.rows, transactions, session, commit, rollback }
   } catch (error) {
     session.rollback()
     throw givingUp.signal.aborted ? givingUp.signal.reason : error
@@ -133,6 +143,10 @@ export async function loadStage(
     types?.end()
   }
 }
+
+/** How many rows each table has by now, but for those that the transaction has loaded whole: these, it has locked. */
+const rowsInReach = (session: LoadingSession, tables: readonly TableLine[], loaded: LoadedTables): Loaded['tables'] =>
+  tables.flatMap(({ name }) => (loaded.isHeld(session, name) ? [] : [{ name, rows: loaded.of(name)?.rows ?? 0 }]))
 
 /** @returns the session in which a stage was loaded. @throws where an earlier attempt has, which is none of another database. */
 export function sessionOf({ session }: LoadedStage): LoadingSession {

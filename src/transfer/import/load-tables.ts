@@ -1,12 +1,11 @@
 import { quoteIdentifier, quoteLiteral } from '../../database/quoting.ts'
 import { sqlState } from '../../database/sqlstate.ts'
-import { tap } from '../../lib/tap.ts'
-import type { ArchiveCopy, ArchiveTable, PartEnd } from './archive-lists.ts'
-import { copyRows, insertEmptyRows } from './copy-rows.ts'
+import type { ArchiveTable } from './archive-lists.ts'
+import { insertEmptyRows } from './copy-rows.ts'
+import { anotherArchive, copyTable } from './copy-table.ts'
 import type { ArchiveFollower } from './follow-archive.ts'
-import type { ImportOptions } from './import-options.ts'
+import type { LoadedTables } from './loaded-tables.ts'
 import type { LoadingSession } from './loading-session.ts'
-import type { SavedTable } from './resume/saved-load.ts'
 import type { StageSaves } from './resume/stage-saves.ts'
 import type { TargetStage } from './target-stage.ts'
 
@@ -14,7 +13,9 @@ export interface TablesToLoad {
   readonly session: LoadingSession
   readonly follower: ArchiveFollower
   readonly target: TargetStage
-  readonly onRows: ImportOptions['onRows'] | undefined
+  readonly loaded: LoadedTables
+  /** Called before a table is loaded; it may load this and others. */
+  readonly onTable: () => Promise<void>
   /** Called when a table has its rows, before those of the next one. */
   readonly onLoaded: (table: ArchiveTable) => Promise<void>
   /** Commits what was loaded, now and then; all is loaded in one transaction without. */
@@ -23,12 +24,8 @@ export interface TablesToLoad {
   readonly save: () => Promise<void>
 }
 
-/** The tables of a stage, while they are loaded. */
+/** The tables of a stage, while one session loads them. */
 export interface TableLoads {
-  /** By table, as PostgreSQL counted them. */
-  readonly rows: ReadonlyMap<string, number>
-  /** How far each table is loaded that has been begun. */
-  saved(): SavedTable[]
   /**
    * Loads all tables, as their rows come, but for what was loaded before.
    *
@@ -45,62 +42,30 @@ export function tableLoads({
   session,
   follower,
   target,
+  loaded,
+  onTable,
   onLoaded,
-  onRows = () => undefined,
   saves,
   save,
 }: TablesToLoad): TableLoads {
-  const { project, stage, archived } = target
-  const begun = new Map((saves?.found?.tables ?? []).map((table) => [table.name, table] as const))
-  const partsBefore = [...begun.values()].reduce((sum, { parts }) => sum + parts, 0)
-  let parts = 0
-  const loaded = new Map<string, number>()
   const putOff: ArchiveTable[] = []
-  let before = 0
-
-  const report = (table: ArchiveTable, rows: number): void => {
-    onRows({ project: project.slug, stage: stage.slug, table: table.name, rows: before + rows, parts, partsBefore })
-  }
-
-  const note = (table: SavedTable): void => {
-    parts += table.parts - (begun.get(table.name)?.parts ?? 0)
-    begun.set(table.name, table)
-  }
-
-  const load = async (table: ArchiveTable, how: HowToLoad): Promise<void> => {
-    const rows = await loadRows(table, how)
-    if (rows !== table.rows) throw new Error(`${rows} of ${table.rows} rows of a table were loaded`)
-    loaded.set(table.name, rows)
-    note({ name: table.name, rows, parts: table.parts, isWhole: true, copy: 0, end: null })
-    report(table, rows)
-    before += rows
-  }
-
-  const loadRows = async (table: ArchiveTable, { isEmptied, maySave }: HowToLoad): Promise<number> => {
-    if (table.columns.length === 0) return insertEmptyRows(session.client, table)
-    const from = begun.get(table.name)
-    if (!from && !isEmptied && saves?.isBegun) await session.execute(emptyTable(table))
-    return copyTable({ session, follower, table }, from, {
-      report: (rows) => report(table, rows),
-      mayStop: () => maySave && (saves?.isDue() ?? false),
-      async onStop(position) {
-        note(position)
-        await save()
-      },
+  const isDue = (): boolean => loaded.isDue(session)
+  const load = (table: ArchiveTable, { isEmptied, maySave }: HowToLoad): Promise<void> =>
+    loadTable(session, table, {
+      ...{ follower, loaded, save },
+      // What its own transaction has made is new.
+      isEmptied: isEmptied || !saves?.isBegun,
+      isDue: () => maySave && isDue(),
     })
-  }
 
   return {
-    rows: loaded,
-    saved: () => [...begun.values()],
     async loadAll(withNames) {
       const skipped: { readonly table: ArchiveTable; readonly rows: number }[] = []
-      for await (const table of follower.tablesOf(archived)) {
-        const from = begun.get(table.name)
+      for await (const table of follower.tablesOf(target.archived)) {
+        if (!loaded.of(table.name)?.isWhole) await onTable()
+        const from = loaded.of(table.name)
         if (from?.isWhole) {
-          loaded.set(table.name, from.rows)
-          before += from.rows
-          report(table, 0)
+          loaded.report(table, from.rows)
           skipped.push({ table, rows: from.rows })
         } else if (!withNames.has(table.name)) {
           await load(table, { isEmptied: false, maySave: true })
@@ -109,7 +74,7 @@ export function tableLoads({
           continue
         }
         await onLoaded(table)
-        if (saves?.isDue()) await save()
+        if (isDue()) await save()
       }
       if (skipped.some(({ table, rows }) => table.rows !== rows)) throw anotherArchive()
     },
@@ -128,11 +93,44 @@ interface HowToLoad {
 
 const IN_SUBTRANSACTION: HowToLoad = { isEmptied: true, maySave: false }
 
-/** What an earlier attempt has loaded is of the same archive, by its digest: whatever else there is is a fault of ours. */
-const anotherArchive = (): Error => new Error('what was loaded before is not what the archive has')
+export interface TableLoading {
+  readonly follower: ArchiveFollower
+  readonly loaded: LoadedTables
+  /** Whether it was made or emptied in this subtransaction. */
+  readonly isEmptied: boolean
+  /** Asked now and then: whether to commit where a part ends. */
+  readonly isDue: () => boolean
+  /** Does so. */
+  readonly save: () => Promise<void>
+}
+
+/** Loads what is missing of a table. @throws as `copyRows`. */
+export async function loadTable(
+  session: LoadingSession,
+  table: ArchiveTable,
+  { follower, loaded, isEmptied, isDue, save }: TableLoading,
+): Promise<void> {
+  const loadRows = async (): Promise<number> => {
+    if (table.columns.length === 0) return insertEmptyRows(session.client, table)
+    const from = loaded.of(table.name)
+    if (!from && !isEmptied) await session.execute(emptyTable(table))
+    return copyTable({ session, follower, table }, from, {
+      report: (rows) => loaded.report(table, rows),
+      mayStop: isDue,
+      async onStop(position) {
+        loaded.note(session, position)
+        await save()
+      },
+    })
+  }
+  const rows = await loadRows()
+  if (rows !== table.rows) throw new Error(`${rows} of ${table.rows} rows of a table were loaded`)
+  loaded.note(session, { name: table.name, rows, parts: table.parts, isWhole: true, copy: 0, end: null })
+  loaded.report(table, rows)
+}
 
 /** COPY takes FREEZE only for a table that its own subtransaction made or emptied. */
-const emptyTable = ({ name }: ArchiveTable): string => `TRUNCATE ONLY ${quoteIdentifier(name)}`
+export const emptyTable = ({ name }: Pick<ArchiveTable, 'name'>): string => `TRUNCATE ONLY ${quoteIdentifier(name)}`
 
 /** @returns false where a value names what is not there; nothing was loaded then. */
 async function tryToLoad(
@@ -152,7 +150,7 @@ async function tryToLoad(
     return false
   }
   // Emptying it has written its row of the catalog.
-  const oid = `pg_catalog.to_regclass(${quoteLiteral(quoteIdentifier(table.name))})`
+  const oid = `pg_catalog.to_regclass(${quoteLiteral(quoteIdentifier(table.name))})::pg_catalog.oid`
   const [row] = saves
     ? await session.query<{ id: string }>(`SELECT xmin::text AS id FROM pg_catalog.pg_class WHERE oid = ${oid}`)
     : []
@@ -162,64 +160,3 @@ async function tryToLoad(
 
 /** Whether PostgreSQL refused a row for a name: there is no table, function, operator or type of that name, or not one alone. */
 const namesNothing = (error: unknown): boolean => error instanceof Error && /^42/.test(sqlState(error.cause) ?? '')
-
-interface Copying {
-  readonly session: LoadingSession
-  readonly follower: ArchiveFollower
-  readonly table: ArchiveTable
-}
-
-interface CopyOptions {
-  /** Called with about how many rows of the table PostgreSQL has taken. */
-  readonly report: (rows: number) => void
-  /** Whether to stop where a part ends. */
-  readonly mayStop: () => boolean
-  /** Called where that was done, to go on then. */
-  readonly onStop: (position: SavedTable) => Promise<void>
-}
-
-/** @param from how much of the table is there. @returns how many rows PostgreSQL took, with those. */
-async function copyTable(
-  { session, follower, table }: Copying,
-  from: SavedTable | undefined,
-  { report, mayStop, onStop }: CopyOptions,
-): Promise<number> {
-  let taken = from?.rows ?? 0
-  let isNew = from === undefined
-  let index = -1
-  for await (const copy of follower.copiesOf(table)) {
-    index += 1
-    if (from && index < from.copy) continue
-    let at = from && index === from.copy ? await findEnd(follower, table, copy, from) : undefined
-    do {
-      const run = follower.runOf(table, copy, { from: at, mayEnd: mayStop })
-      const skipped = at?.rows ?? 0
-      let bytes = at?.bytes ?? 0
-      const first = taken - skipped
-      // By their share of all bytes: which bytes are a row, only PostgreSQL looks at now.
-      const sent = tap(run.bytes, (chunk) => {
-        report(first + Math.floor((copy.rows * bytes) / (copy.range.end - copy.range.start)))
-        bytes += chunk.length
-      })
-      taken += await copyRows(session.client, table, { copy, skipped, isNew }, sent)
-      report(taken)
-      at = run.end
-      if (at) {
-        await onStop({ name: table.name, rows: taken, parts: at.parts, isWhole: false, copy: index, end: at })
-        isNew = false
-      }
-    } while (at)
-  }
-  return taken
-}
-
-async function findEnd(
-  follower: ArchiveFollower,
-  table: ArchiveTable,
-  copy: ArchiveCopy,
-  { end }: SavedTable,
-): Promise<PartEnd | undefined> {
-  const found = end ? await follower.partEndAt(table, copy, end.bytes) : undefined
-  if (found?.rows === end?.rows && found?.crc32 === end?.crc32 && found?.parts === end?.parts) return found
-  throw anotherArchive()
-}

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { askTogether, runTogether } from '../../database/ask-together.ts'
+import type { Database } from '../../database/database.ts'
 import { nameSession } from '../../database/session-name.ts'
 import { openSingleUseSession } from '../../database/single-use-session.ts'
 import type { ProjectDatabase } from '../../projects/stage-database.ts'
@@ -43,7 +44,10 @@ const LOCK_TIMEOUT = '10s'
  * @param schemaName where names without a schema are looked up; behind it only in what extensions have.
  */
 export async function openLoadingSession(
-  { database, extensionSchemas }: Pick<ProjectDatabase, 'database' | 'extensionSchemas'>,
+  {
+    database,
+    extensionSchemas,
+  }: { readonly database: Pick<Database, 'pool'> } & Pick<ProjectDatabase, 'extensionSchemas'>,
   schemaName: string,
   { signal, sessionName }: SessionOptions,
 ): Promise<LoadingSession> {

@@ -19,7 +19,7 @@ import type { AttemptContext } from './processor.ts'
 /** Imports the upload that was stored with the job. */
 export async function runImport(
   context: AttemptContext,
-  { projects, allowEdited, allowIncomplete }: ImportRequest,
+  { projects, allowEdited, allowIncomplete, jobs }: ImportRequest,
 ): Promise<void> {
   const { container, job } = context
   const input = await readInput(container, job.id)
@@ -28,7 +28,7 @@ export async function runImport(
   const targets = projects.map(({ targetSlug }) => targetSlug)
   const { id: jobId, attempt } = job
   await importForJob(context, (use) => use(input.bytes), {
-    ...{ targets, allowEdited, allowIncomplete },
+    ...{ targets, allowEdited, allowIncomplete, jobs },
     attempt: { jobId, attempt, archive: input.identity, saveMs: container.jobTimings.saveMs },
   })
 }
@@ -37,6 +37,8 @@ interface Arriving extends RowsPolicy {
   /** Slugs, in the order of the archive's projects. */
   readonly targets: readonly string[]
   readonly allowEdited: boolean
+  /** How many sessions load one stage, at most. */
+  readonly jobs?: number | undefined
   /** As `ImportOptions` has it; undefined where the next attempt may have another archive. */
   readonly attempt?: ResumableAttempt
 }

@@ -90,8 +90,8 @@ async function pull(context: AttemptContext, request: TransferRequest, dsn: stri
 }
 
 /** Nobody edits an archive on its way. */
-const toWhole = (target: string, { allowIncomplete }: RowsPolicy) => ({
-  ...{ targets: [target], allowEdited: false, allowIncomplete },
+const toWhole = (target: string, { allowIncomplete, jobs }: Pick<Asked, 'allowIncomplete' | 'jobs'>) => ({
+  ...{ targets: [target], allowEdited: false, allowIncomplete, jobs },
 })
 
 async function withSource<T>(

@@ -1,12 +1,11 @@
 import { quoteQualified } from '../../../database/quoting.ts'
 import { lockAgainstWriters } from '../../../projects/project-objects.ts'
 import type { Query } from '../../structure/query.ts'
-import type { SavedTable } from './saved-load.ts'
 
 export interface Loaded {
   readonly schemaName: string
   /** All tables, those without rows, too: with how many they have by now, those of the transaction that is open included. */
-  readonly tables: readonly Pick<SavedTable, 'name' | 'rows'>[]
+  readonly tables: readonly { readonly name: string; readonly rows: number }[]
   /** The ids of all transactions of the import, with that one, as `xmin` has them. */
   readonly ids: readonly string[]
 }
@@ -22,22 +21,38 @@ export interface Loaded {
  * @param query in the session that loads. It reads all rows once.
  */
 export async function isOnlyOurs(query: Query, { schemaName, tables, ids }: Loaded): Promise<boolean> {
-  if (tables.length > 0) {
-    await query(lockAgainstWriters(tables.map(({ name }) => ({ schema: schemaName, name }))), [])
+  for (let first = 0; first < tables.length; first += AT_ONCE) {
+    const some = tables.slice(first, first + AT_ONCE)
+    await query(lockAgainstWriters(some.map(({ name }) => ({ schema: schemaName, name }))), [])
   }
   const [relations] = await query<{ others: boolean }>(RELATIONS_SQL, [schemaName, ids])
   if (relations?.others !== false) return false
-  for (const { name, rows } of tables) {
-    const [counted] = await query<{ all: number; ours: number }>(
-      `SELECT pg_catalog.count(*)::pg_catalog.float8 AS "all",
-              pg_catalog.count(*) FILTER (WHERE xmin OPERATOR(pg_catalog.=) ANY ($1::pg_catalog.xid[]))::pg_catalog.float8 AS ours
-         FROM ONLY ${quoteQualified(schemaName, name)}`,
-      [ids],
+  for (let first = 0; first < tables.length; first += AT_ONCE) {
+    const some = tables.slice(first, first + AT_ONCE)
+    // Plain parameters: questions that are asked at the same time are sent in one message then.
+    const counted = await Promise.all(
+      some.map(({ name }) => query<Counted>(countSql(schemaName, name), [`{${ids.join(',')}}`])),
     )
-    if (counted?.all !== rows || counted.ours !== rows) return false
+    if (counted.some(([count], index) => !isOurs(count, some[index]?.rows))) return false
   }
   return true
 }
+
+/** How many tables are asked about in one message. */
+const AT_ONCE = 100
+
+interface Counted {
+  readonly all: number
+  readonly ours: number
+}
+
+const isOurs = (counted: Counted | undefined, rows: number | undefined): boolean =>
+  counted?.all === rows && counted?.ours === rows
+
+const countSql = (schemaName: string, name: string): string => `
+  SELECT pg_catalog.count(*)::pg_catalog.float8 AS "all",
+         pg_catalog.count(*) FILTER (WHERE xmin OPERATOR(pg_catalog.=) ANY ($1::pg_catalog.xid[]))::pg_catalog.float8 AS ours
+    FROM ONLY ${quoteQualified(schemaName, name)}`
 
 const RELATIONS_SQL = `
 SELECT EXISTS (

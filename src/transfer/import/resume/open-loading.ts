@@ -13,8 +13,7 @@ import { type ResumableAttempt, reopen, type StageSaves, stageSaves } from './st
 export interface OpenedLoading {
   /** The schema beside the stage's own. */
   readonly schemaName: string
-  /** Undefined where nobody could go on with what is loaded there. */
-  readonly saves: StageSaves | undefined
+  readonly saves: StageSaves
 }
 
 /** For how long a commit of an attempt that was ended is waited for, in milliseconds, and how often is looked. */
@@ -33,9 +32,12 @@ export async function openLoading(
   attempt: ResumableAttempt | undefined,
 ): Promise<OpenedLoading> {
   const stage = identityOf(target)
-  if (!attempt) return { schemaName: await createLoadingSchema(system, stage, kind), saves: undefined }
-  const loads = loadsOf(attempt.archive, target)
   const { login } = stage
+  if (!attempt) {
+    const schemaName = await createLoadingSchema(system, stage, kind)
+    return { schemaName, saves: stageSaves(system, { schemaName, login, attempt, loads: '', found: undefined }) }
+  }
+  const loads = loadsOf(attempt.archive, target)
   for (const taken of await takeOver(system, stage.stageId, kind, attempt)) {
     const { schemaName } = taken
     await system.prisma.$executeRawUnsafe(closeSchema(schemaName, login))

@@ -17,22 +17,30 @@ export interface ResumableAttempt {
   readonly saveMs: number
 }
 
-/** Commits what is loaded of a stage, now and then, so that the next attempt need not load it again. */
+/** What is committed of a stage that is being loaded. */
 export interface StageSaves {
-  /** What earlier attempts have loaded, or this one before. */
+  /** What earlier attempts have loaded. */
   readonly found: SavedLoad | undefined
   /** Whether something is committed. */
   readonly isBegun: boolean
-  /** Whether it is time to commit what was loaded. */
-  isDue(): boolean
+  /** Whether something is, and the next attempt goes on with it. */
+  readonly isKept: boolean
+  /** For how long is loaded before it is committed, in milliseconds. */
+  readonly everyMs: number
   /** Says that a subtransaction has loaded rows. @param id as `xmin` has it. */
   noteSubtransaction(id: string): void
   /**
-   * Commits what was loaded, and goes on in a transaction of its own. In between, the schema is closed to the project.
+   * Commits what a session has loaded, and goes on in a transaction of its own. In between, the schema is closed to the project.
    *
    * @throws {AppError} CONFLICT where somebody has changed the structure meanwhile.
    */
-  save(session: LoadingSession, loaded: Pick<SavedLoad, 'tables' | 'finished'>): Promise<void>
+  save(session: LoadingSession, loaded: LoadedSoFar): Promise<void>
+  /**
+   * Commits what one of several sessions has loaded that load side by side, for which the schema stays open; one after the other.
+   *
+   * @param loadedNow what is committed, and what the session has loaded; asked when it is its turn. @param commit does it.
+   */
+  saveBeside(session: LoadingSession, loadedNow: () => LoadedSoFar, commit: () => Promise<void>): Promise<void>
   /** Makes sure that nobody else has changed anything of it. @throws {AppError} CONFLICT */
   assertUntouched(session: LoadingSession, tables: Loaded['tables']): Promise<void>
   /** Writes down that the transaction of a session, which is committed next, loads and builds the rest. */
@@ -41,11 +49,14 @@ export interface StageSaves {
   readonly ids: readonly string[]
 }
 
+type LoadedSoFar = Pick<SavedLoad, 'tables' | 'finished'>
+
 interface Saved {
   readonly schemaName: string
   /** The project's. */
   readonly login: string
-  readonly attempt: ResumableAttempt
+  /** Undefined where nobody goes on with what is committed: it is not written down then. */
+  readonly attempt: ResumableAttempt | undefined
   /** As `loadsOf` gives it. */
   readonly loads: string
   readonly found: SavedLoad | undefined
@@ -53,7 +64,7 @@ interface Saved {
 
 export function stageSaves(system: Database, { schemaName, login, attempt, loads, found }: Saved): StageSaves {
   let last = found
-  let savedAtMs = performance.now()
+  let saving: Promise<void> = Promise.resolve()
   const subtransactions = new Set<string>()
 
   const idsWith = (own: string): readonly string[] => [...new Set([...(last?.ids ?? []), ...subtransactions, own])]
@@ -64,8 +75,10 @@ export function stageSaves(system: Database, { schemaName, login, attempt, loads
     loaded: Pick<SavedLoad, 'tables' | 'finished' | 'whole'>,
   ): Promise<SavedLoad> => {
     const transaction = await transactionOf(session)
+    const ids = [...idsWith(idOf(transaction))]
+    if (!attempt) return { ...loaded, ids, structureState: '' }
     const structureState = await readStructureState(queryOf(session), schemaName)
-    const after: SavedLoad = { ...loaded, ids: [...idsWith(idOf(transaction))], structureState }
+    const after: SavedLoad = { ...loaded, ids, structureState }
     await write(system, schemaName, attempt, { loads, before: last ?? null, transaction, after })
     return after
   }
@@ -75,10 +88,13 @@ export function stageSaves(system: Database, { schemaName, login, attempt, loads
     get isBegun() {
       return last !== undefined
     },
+    get isKept() {
+      return last !== undefined && attempt !== undefined
+    },
     get ids() {
       return last?.ids ?? []
     },
-    isDue: () => performance.now() - savedAtMs >= attempt.saveMs,
+    everyMs: attempt?.saveMs ?? Number.POSITIVE_INFINITY,
     noteSubtransaction: (id) => subtransactions.add(id),
     async save(session, loaded) {
       const after = await record(session, { ...loaded, whole: null })
@@ -87,18 +103,28 @@ export function stageSaves(system: Database, { schemaName, login, attempt, loads
         last = after
         await reopen(system, { schemaName, login, attempt })
       })
-      savedAtMs = performance.now()
+      if (!attempt) return
       if ((await readStructureState(queryOf(session), schemaName)) !== after.structureState) throw changedMeanwhile()
+    },
+    saveBeside(session, loadedNow, commit) {
+      const saved = saving.then(async () => {
+        const after = await record(session, { ...loadedNow(), whole: null })
+        await commit()
+        last = after
+      })
+      // Who comes next learns of it by what is wrong then.
+      saving = saved.catch(() => undefined)
+      return saved
     },
     async assertUntouched(session, tables) {
       const own = idOf(await transactionOf(session))
       const isUntouched = await isOnlyOurs(queryOf(session), { schemaName, tables, ids: idsWith(own) })
       if (isUntouched) return
-      await forget(system, schemaName)
+      if (attempt) await forget(system, schemaName)
       throw changedMeanwhile()
     },
     async noteWhole(session, loaded) {
-      await record(session, loaded)
+      if (attempt) await record(session, loaded)
     },
   }
 }
@@ -134,6 +160,10 @@ export async function reopen(
   { prisma }: Database,
   { schemaName, login, attempt }: Pick<Saved, 'schemaName' | 'login' | 'attempt'>,
 ): Promise<void> {
+  if (!attempt) {
+    await prisma.$executeRawUnsafe(reopenSchema(schemaName, login))
+    return
+  }
   await prisma.$transaction(async (tx) => {
     const ours = await tx.$queryRaw<unknown[]>`
       SELECT FROM system.side_schema WHERE schema_name = ${schemaName} AND attempt = ${attempt.attempt} FOR UPDATE`

@@ -1,0 +1,129 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { HelperSource } from '../export/helper-room.ts'
+import { usualLoads } from '../export/usual-jobs.ts'
+import { BODIES_UNCHECKED, type FamilyStatements } from '../structure/create-statements.ts'
+import type { Query } from '../structure/query.ts'
+import { bytesOf, type TableFinisher, tablesWithRows } from './finish-tables.ts'
+import type { ArchiveFollower } from './follow-archive.ts'
+import { keepSchema, openHelpingLoads } from './helping-loads.ts'
+import { loadTogether } from './load-together.ts'
+import type { LoadedTables } from './loaded-tables.ts'
+import type { LoadingSession, SessionOptions } from './loading-session.ts'
+import { mayLoadTogether } from './may-load-together.ts'
+import type { StageSaves } from './resume/stage-saves.ts'
+import type { TargetStage } from './target-stage.ts'
+
+/** So many bytes of rows have to wait: below that, to open sessions and to commit takes longer than they save. */
+const MIN_BYTES = 12 * 1024 * 1024
+
+/** How long is waited for as many before the first table, in milliseconds. */
+const FIRST_WAIT_MS = 100
+
+/** A stage that one session loads beside its own schema. */
+export interface StageToHelp {
+  readonly session: LoadingSession
+  readonly schemaName: string
+  readonly follower: ArchiveFollower
+  readonly target: TargetStage
+  readonly families: readonly FamilyStatements[]
+  /** Tables that the first session loads, by itself. */
+  readonly withNames: ReadonlySet<string>
+  readonly loaded: LoadedTables
+  readonly finisher: TableFinisher
+  readonly saves: StageSaves
+  /** Commits what the first session has made and loaded, and goes on. */
+  readonly save: () => Promise<void>
+  /** Ends all sessions that load the stage. */
+  readonly giveUp: (reason: HelpedLoadFailed) => void
+}
+
+/** Loading side by side failed: what one session alone says of the same archive is what is wrong, and where. */
+export class HelpedLoadFailed extends Error {}
+
+const helpedLoadFailed = (cause: unknown): HelpedLoadFailed =>
+  new HelpedLoadFailed('tables could not be loaded side by side', { cause })
+
+/**
+ * @returns to be called before each table: loads all that is left side by side with other sessions where more of the archive has
+ *   come than one session has loaded, once. It throws `HelpedLoadFailed`.
+ */
+export function helpLoading(
+  stage: StageToHelp,
+  helpers: HelperSource,
+  { jobs = usualLoads(), signal, sessionName }: SessionOptions & { readonly jobs?: number | undefined },
+): () => Promise<void> {
+  const { session, schemaName, follower, target, withNames, loaded, finisher, saves, save, giveUp } = stage
+  const query: Query = (sql, parameters) => session.query(sql, parameters)
+  let [isFirst, isDecided] = [true, jobs < 2]
+
+  /** Those that several sessions can load: each is empty, or was begun and committed. */
+  const helped = (): ReadonlySet<FamilyStatements> =>
+    new Set(
+      [...finisher.left].filter(
+        (family) => !family.tables.some(({ name }) => withNames.has(name)) && tablesWithRows(family).length > 0,
+      ),
+    )
+
+  const waitingBytes = (): number =>
+    target.archived.tables.reduce((sum, table) => (loaded.of(table.name)?.isWhole ? sum : sum + bytesOf(table)), 0)
+
+  const isEnough = async (): Promise<boolean> => {
+    if (isFirst) {
+      isFirst = false
+      let isOver = false
+      const waiting = new AbortController()
+      const over = delay(FIRST_WAIT_MS, undefined, { signal: waiting.signal }).then(
+        () => {
+          isOver = true
+        },
+        () => undefined,
+      )
+      await Promise.race([follower.until(() => isOver || waitingBytes() >= MIN_BYTES), over])
+      waiting.abort()
+    }
+    return waitingBytes() >= MIN_BYTES
+  }
+
+  const load = async (families: ReadonlySet<FamilyStatements>): Promise<void> => {
+    const at = { query, schemaName, extensionSchemas: session.extensionSchemas }
+    const opened = await openHelpingLoads(helpers, at, Math.min(jobs, families.size) - 1, { signal, sessionName })
+    try {
+      if (opened.sessions.length === 0) return
+      const begin = (each: LoadingSession): Promise<void> =>
+        each.executeAll([...keepSchema(schemaName), BODIES_UNCHECKED])
+      // Before the first session commits: nobody may take the schema for one that is not used any more.
+      await Promise.all(opened.sessions.map(begin))
+      await finisher.finishLoaded()
+      await save()
+      await begin(session)
+      const commit = (each: LoadingSession, how: () => Promise<void>): Promise<void> =>
+        saves.saveBeside(
+          each,
+          () => loaded.saved(each),
+          async () => {
+            await how()
+            loaded.committed(each)
+          },
+        )
+      const goOn = (each: LoadingSession) => (): Promise<void> =>
+        commit(each, () => each.goOn(() => Promise.resolve())).then(() => begin(each))
+      const all = [session, ...opened.sessions]
+      const sessions = all.map((each) => ({ session: each, save: goOn(each) }))
+      const fail = (error: unknown): void => giveUp(helpedLoadFailed(error))
+      await loadTogether({ sessions, follower, target, loaded, finisher, families, giveUp: fail })
+      for (const each of opened.sessions) await commit(each, each.commit)
+    } catch (error) {
+      throw helpedLoadFailed(error)
+    } finally {
+      opened.end()
+    }
+  }
+
+  return async () => {
+    if (isDecided || !(await isEnough())) return
+    isDecided = true
+    const families = helped()
+    if (families.size < 2 || !(await mayLoadTogether(query, schemaName))) return
+    await load(families)
+  }
+}
