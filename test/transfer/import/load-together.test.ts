@@ -136,6 +136,7 @@ test.for([1, 2, 4])('an import by %i sessions side by side gives the same', asyn
     const importing = importInto(slug, { jobs })
     void Promise.allSettled([importing])
     await eventually(waiting).toHaveLength(jobs)
+    expect(await wharf.database.query(`SELECT FROM "${slug}.live".kind`)).toEqual([])
     await open()
     await importing
   })
@@ -214,6 +215,29 @@ test.for([0, 2])('where the session %i of several is lost, one loads all of it',
   await expectNothingLeft(slug)
 })
 
+/** Makes triggers, as SQL of the project, on the tables that no session has begun with, each of which changes rows. */
+async function changeByTriggers(slug: string): Promise<void> {
+  const tables = await wharf.database.query<{ schema: string; name: string; login: string }>(
+    `SELECT quote_ident(nspname) AS schema, relname AS name, pg_get_userbyid(relowner) AS login
+       FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
+      WHERE nspname LIKE '${slug}.live.new-%' AND relname LIKE 'log__'
+        AND NOT EXISTS (SELECT FROM pg_locks WHERE granted AND mode = 'AccessExclusiveLock' AND relation = c.oid)`,
+  )
+  expect(tables.length).toBeGreaterThan(1)
+  const changed = `${tables[0]?.schema}.changed()`
+  await wharf.database.query(
+    `SET ROLE "${tables[0]?.login}";
+     CREATE FUNCTION ${changed} RETURNS trigger LANGUAGE plpgsql AS $$BEGIN NEW.line := 'theirs'; RETURN NEW; END$$;
+     ${tables
+       .map(
+         ({ schema, name }) =>
+           `CREATE TRIGGER theirs BEFORE INSERT ON ${schema}.${name} FOR EACH ROW EXECUTE FUNCTION ${changed};`,
+       )
+       .join('')}
+     RESET ROLE`,
+  )
+}
+
 /** Has SQL of the project write a row into each table that is being loaded, which waits until the session that loads it commits. */
 async function writeInto(slug: string): Promise<void> {
   const tables = await wharf.database.query<{ name: string; login: string }>(
@@ -240,4 +264,18 @@ test('what SQL of the project writes meanwhile into a table that one session has
   })
   expect(await wharf.database.query(`SELECT id FROM "touched.live".log_1`)).toEqual([])
   await noTransactionStaysOpen(wharf)
+})
+
+test('triggers that SQL of the project makes meanwhile change nothing of what is loaded', async () => {
+  await createProject(wharf, 'triggered', STRUCTURE)
+  await whileWaiting(async (open) => {
+    const importing = importInto('triggered', { jobs: 2 })
+    void Promise.allSettled([importing])
+    await eventually(waiting).toHaveLength(2)
+    await changeByTriggers('triggered')
+    await open()
+    await importing
+  })
+  expect(await contents('triggered')).toEqual(comparableLines(archive))
+  await expectNothingLeft('triggered')
 })

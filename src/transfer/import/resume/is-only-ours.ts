@@ -38,6 +38,18 @@ export async function isOnlyOurs(query: Query, { schemaName, tables, ids }: Load
   return true
 }
 
+/**
+ * Whether a table of a schema has a trigger. An import makes those last; one that SQL of the project has put on a table before its
+ * rows came could have changed these, and leave no trace: to empty the table writes its row of `pg_class` once more.
+ *
+ * @param query in a session that has emptied tables of it and loaded them. It holds the locks of these, so none of their triggers
+ *   can have been dropped since.
+ */
+export async function hasTriggers(query: Query, schemaName: string): Promise<boolean> {
+  const [triggers] = await query<{ found: boolean }>(TRIGGERS_SQL, [schemaName])
+  return triggers?.found !== false
+}
+
 /** How many tables are asked about in one message. */
 const AT_ONCE = 100
 
@@ -59,3 +71,10 @@ SELECT EXISTS (
   SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
    WHERE n.nspname = $1::pg_catalog.name AND NOT c.xmin OPERATOR(pg_catalog.=) ANY ($2::pg_catalog.xid[])
 ) AS others`
+
+const TRIGGERS_SQL = `
+SELECT EXISTS (
+  SELECT FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_class c ON c.oid = t.tgrelid
+         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+   WHERE n.nspname = $1::pg_catalog.name
+) AS found`

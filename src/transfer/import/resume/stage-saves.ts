@@ -4,7 +4,7 @@ import { closeSchema, reopenSchema } from '../../../projects/project-objects.ts'
 import type { Query } from '../../structure/query.ts'
 import { readStructureState } from '../external/structure-state.ts'
 import type { LoadingSession } from '../loading-session.ts'
-import { isOnlyOurs, type Loaded } from './is-only-ours.ts'
+import { hasTriggers, isOnlyOurs, type Loaded } from './is-only-ours.ts'
 import type { SavedLoad, SaveRecord } from './saved-load.ts'
 
 /** An attempt at a job that imports, whose next attempt has the same archive. */
@@ -39,6 +39,7 @@ export interface StageSaves {
    * Commits what one of several sessions has loaded that load side by side, for which the schema stays open; one after the other.
    *
    * @param loadedNow what is committed, and what the session has loaded; asked when it is its turn. @param commit does it.
+   * @throws {AppError} CONFLICT where a table has a trigger, which may have changed what was loaded.
    */
   saveBeside(session: LoadingSession, loadedNow: () => LoadedSoFar, commit: () => Promise<void>): Promise<void>
   /** Makes sure that nobody else has changed anything of it. @throws {AppError} CONFLICT */
@@ -109,6 +110,7 @@ export function stageSaves(system: Database, { schemaName, login, attempt, loads
     saveBeside(session, loadedNow, commit) {
       const saved = saving.then(async () => {
         const after = await record(session, { ...loadedNow(), whole: null })
+        if (await hasTriggers(queryOf(session), schemaName)) throw changedMeanwhile()
         await commit()
         last = after
       })
