@@ -3,14 +3,14 @@ import type { TableLine } from '../structure/lines.ts'
 import type { Query } from '../structure/query.ts'
 import { familiesOf } from '../structure/table-families.ts'
 
-/** Of tables with more rows, the first ANALYZE reads fewer than it would by itself. */
-const LARGE_ROWS = 10_000
-
 /**
- * How much of them it notes down (`default_statistics_target`), as much as every ANALYZE before PostgreSQL 8.4: it reads 300
- * times as many rows.
+ * How much the first ANALYZE of a table notes down (`default_statistics_target`) where that has more than so many rows: it reads 300
+ * times as many. Every ANALYZE before PostgreSQL 8.4 noted down 10.
  */
-const FIRST_TARGET = 10
+const FIRST_TARGETS = [
+  { rows: 10_000, target: 10 },
+  { rows: 1_000, target: 3 },
+] as const
 
 interface TablesToAnalyze {
   readonly tables: readonly TableLine[]
@@ -23,9 +23,9 @@ interface TablesToAnalyze {
  * The statements by which PostgreSQL gets to know the rows, so that it plans well from the first query on.
  *
  * Autovacuum analyzes what was imported once more, within minutes: to it, the rows of a transaction are changes since the
- * last ANALYZE, also where that was in the same transaction. Until then, 3,000 rows of a large table say enough: to read
- * 9,000 of each took PostgreSQL as much processor time as to make all keys and indexes of 61 tables (`npm run bench -- database`). Tables to which autovacuum does
- * not come, or not with all of their rows, are analyzed in full.
+ * last ANALYZE, also where that was in the same transaction. Until then, 3,000 rows of a large table say enough, and 900 of one
+ * that is read fast anyway: to read 9,000 of each took PostgreSQL as much processor time as to make all keys and indexes of 61
+ * tables, and to read 5,000 of each of the smaller ones half of that (`npm run bench -- database`). Tables to which autovacuum does not come, or not with all of their rows, are analyzed in full.
  *
  * @param settings of the session that has loaded the tables. @param tables whole families.
  */
@@ -40,22 +40,22 @@ export function analyzeStatements(
     settings.threshold + settings.scale * count < count &&
     !options.some((option) => option.startsWith('autovacuum_'))
   const alone = new Set(familiesOf(tables).flatMap((family) => (family.length === 1 ? family : [])))
-  const isLarge = (table: TableLine): boolean => {
+  const targetOf = (table: TableLine): number | undefined => {
     const count = rows.get(table.name) ?? 0
-    return count > LARGE_ROWS && alone.has(table) && isAnalyzedAgain(table, count)
+    if (!alone.has(table) || !isAnalyzedAgain(table, count)) return undefined
+    return FIRST_TARGETS.find((first) => count > first.rows)?.target
   }
-  const statements = (list: readonly TableLine[]): readonly string[] =>
-    list.map(({ name }) => `ANALYZE ${quoteIdentifier(name)}`)
-  const large = analyzed.filter(isLarge)
+  const statements = (target: number | undefined): readonly string[] =>
+    analyzed.filter((table) => targetOf(table) === target).map(({ name }) => `ANALYZE ${quoteIdentifier(name)}`)
+  const first = FIRST_TARGETS.flatMap(({ target }) => {
+    const some = statements(target)
+    const set = `SET LOCAL default_statistics_target = ${Math.min(target, settings.target)}`
+    return some.length === 0 ? [] : [set, ...some]
+  })
   return [
-    ...(large.length === 0
-      ? []
-      : [
-          `SET LOCAL default_statistics_target = ${Math.min(FIRST_TARGET, settings.target)}`,
-          ...statements(large),
-          'SET LOCAL default_statistics_target TO DEFAULT',
-        ]),
-    ...statements(analyzed.filter((table) => !isLarge(table))),
+    ...first,
+    ...(first.length === 0 ? [] : ['SET LOCAL default_statistics_target TO DEFAULT']),
+    ...statements(undefined),
   ]
 }
 

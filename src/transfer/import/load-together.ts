@@ -59,11 +59,17 @@ export async function loadTogether(work: TablesToLoadTogether): Promise<void> {
   if (failure) throw failure.error
 }
 
+/** While other sessions keep the server's processors busy, several processes for one index take more of their time, and gain none. */
+const SORT_ALONE = 'SET LOCAL max_parallel_maintenance_workers = 0'
+const SORT_AS_SET = 'SET LOCAL max_parallel_maintenance_workers TO DEFAULT'
+
 interface ComingUnits {
   /** Looks for units until the last one has come. */
   follow(): Promise<void>
-  /** The next unit for a session; undefined where there is none any more. */
-  next(): Promise<Unit | undefined>
+  /** The next unit for a session; undefined where there is none any more. @param previous what it has loaded. */
+  next(previous?: Unit): Promise<Unit | undefined>
+  /** Whether no more than one session has anything to do. */
+  readonly isLast: boolean
   /** Whether one is there. */
   readonly isWaiting: boolean
   /** Gives out no more. */
@@ -85,6 +91,7 @@ function comingUnits({ follower, target, families, loaded }: TablesToLoadTogethe
   )
   /** Those that have begun to come, and that no session has. */
   const waiting = new Set<ComingFamily>()
+  let loading = 0
   let isOver = false
   let wakers: (() => void)[] = []
 
@@ -133,11 +140,16 @@ function comingUnits({ follower, target, families, loaded }: TablesToLoadTogethe
       }
       end()
     },
-    async next() {
+    get isLast() {
+      return isOver && waiting.size === 0 && loading < 2
+    },
+    async next(previous) {
+      if (previous) loading -= 1
       while (waiting.size === 0 && !isOver) await woken()
       const chosen = choose()
       if (!chosen) return undefined
       waiting.delete(chosen)
+      loading += 1
       return { family: chosen.family, tables: () => tablesOf(chosen) }
     },
     stop() {
@@ -157,14 +169,15 @@ async function loadUnits(
   let finishing: string[] = []
   let bytes = 0
   const run = async (more: readonly string[] = []): Promise<void> => {
-    const [all, names] = [[...statements, ...more], finishing]
+    const sort = statements.length === 0 ? [] : [units.isLast ? SORT_AS_SET : SORT_ALONE]
+    const [all, names] = [[...sort, ...statements, ...more], finishing]
     statements = []
     finishing = []
     bytes = 0
     if (all.length > 0) await runAll(session, all)
     loaded.noteFinished(session, names)
   }
-  for (let unit = await units.next(); unit; unit = await units.next()) {
+  for (let unit = await units.next(); unit; unit = await units.next(unit)) {
     for await (const table of unit.tables()) {
       // In one message with what finishes the tables before.
       await run(loaded.of(table.name) ? [] : [emptyTable(table)])
@@ -179,4 +192,6 @@ async function loadUnits(
     if (bytes >= MIN_BYTES || !units.isWaiting || loaded.isDue(session)) await run()
     if (loaded.isDue(session)) await save()
   }
+  // What one session does afterwards, it does alone.
+  await session.execute(SORT_AS_SET)
 }

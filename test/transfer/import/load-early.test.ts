@@ -196,7 +196,7 @@ test('a table has its keys, its indexes and its statistics before the rows of th
     wharf,
     'large',
     `CREATE INDEX ON log (line);
-     INSERT INTO log SELECT n, repeat('line', 100) FROM generate_series(1, 8000) n;
+     INSERT INTO log SELECT n, repeat('line', 1000) FROM generate_series(1, 900) n;
      INSERT INTO nothing SELECT FROM generate_series(1, 50000)`,
   )
   const large = Buffer.from(await exportOf(wharf.root, 'large'))
