@@ -21,6 +21,13 @@ const PASSWORD = 'of-the-servers'
 const SENTINEL_PASSWORD = 'of-the-sentinels'
 
 /**
+ * How long a Sentinel may stand still and go on as before, in milliseconds. After more than that, it looks on for 30 s, and
+ * then takes no replica whose primary was gone for longer than ten times `down-after-milliseconds`: with the two seconds that
+ * they have by default, one pause of a busy machine would keep them from a failover for ever.
+ */
+const MAX_PAUSE_MS = 600_000
+
+/**
  * Starts them from `redis-server`, which has to be installed. They keep nothing on a disk.
  *
  * @param over what they are reached. For TLS, `openssl` has to be installed.
@@ -80,6 +87,8 @@ export async function startRedisWithSentinel(over: 'TCP' | 'TLS' = 'TCP'): Promi
   }
   for (const port of sentinels) {
     await eventually(() => known(port, 'REPLICAS'), 60_000).toBe(1)
+    const set = ['DEBUG', 'tilt-trigger', String(MAX_PAUSE_MS)]
+    await eventually(() => withClient(port, SENTINEL_PASSWORD, (each) => each.call('SENTINEL', set))).toBe('OK')
     await eventually(() => known(port, 'SENTINELS'), 60_000).toBe(sentinels.length - 1)
   }
   const primaryBy = (port: number): Promise<unknown> =>
