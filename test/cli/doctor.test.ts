@@ -12,6 +12,7 @@ import { createExternalDatabase } from '../support/database/external-database.ts
 import { temporaryFolder } from '../support/processes/processes.ts'
 import { canMakeCertificates } from '../support/servers/certificates.ts'
 import { isRedisInstalled, type RedisServer, startRedis } from '../support/servers/redis.ts'
+import { startRedisCluster } from '../support/servers/redis-cluster.ts'
 import { startRedisWithSentinel } from '../support/servers/redis-sentinel.ts'
 import { S3_BUCKET, startS3Server, stubS3Settings } from '../support/servers/s3-server.ts'
 import { query, withSession } from '../support/servers/sessions.ts'
@@ -279,23 +280,30 @@ test('a version of Node.js that is too old', async () => {
   })
 })
 
-test.skipIf(!isRedisInstalled || !canMakeCertificates)(
-  'a Redis that is reached over TLS, through Sentinels of which the first does not answer',
-  async () => {
+describe.skipIf(!isRedisInstalled || !canMakeCertificates)('a Redis that is reached over TLS', () => {
+  /** By a process of its own, since Node.js reads once which authorities to trust. */
+  const said = async (variables: Readonly<Record<string, string>>): Promise<string> => {
+    const needed = { DATABASE_URL: wharf.database.url, WHARF_DATA_DIR: wharf.dataDir }
+    return (await spawnWharf(['doctor'], { cwd: wharf.dataDir, variables: { ...needed, ...variables } }).ended).stdout
+  }
+
+  test('as a cluster', async () => {
+    const redis = await startRedisCluster({ over: 'TLS', replicas: 0 })
+    onTestFinished(redis.stop)
+    expect(await said(redis.environment)).toMatch(/^ok +Redis +version .*, a cluster of 3 primaries$/m)
+  })
+
+  test('through Sentinels of which the first does not answer', async () => {
     const redis = await startRedisWithSentinel('TLS')
     onTestFinished(redis.stop)
-    const said = async (variables: Readonly<Record<string, string>>): Promise<string> => {
-      const needed = { DATABASE_URL: wharf.database.url, WHARF_DATA_DIR: wharf.dataDir }
-      return (await spawnWharf(['doctor'], { cwd: wharf.dataDir, variables: { ...needed, ...variables } }).ended).stdout
-    }
     expect(await said(redis.environment)).toMatch(/^ok +Redis +version /m)
     // Who does not know the authority trusts none of them.
     const { NODE_EXTRA_CA_CERTS: _, ...untrusted } = redis.environment
     expect(await said(untrusted)).toMatch(/^fault +Redis .*check REDIS_URL/m)
     await redis.failOver()
     expect(await said(redis.environment)).toMatch(/^ok +Redis +version /m)
-  },
-)
+  })
+})
 
 describe.skipIf(!isRedisInstalled)('Redis', () => {
   let redis: RedisServer

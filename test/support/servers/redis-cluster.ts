@@ -6,31 +6,49 @@ import { promisify } from 'node:util'
 import { findFreePort } from '../../../src/database/embedded/free-port.ts'
 import { eventually } from '../eventually.ts'
 import { type Child, spawnChild } from '../processes/child.ts'
+import { makeCertificate } from './certificates.ts'
 
 const run = promisify(execFile)
 
 const PASSWORD = 'of-the-nodes'
 
-/** Six servers of Redis that are a cluster: three primaries, each with a replica. */
+/** Servers of Redis that are a cluster: three primaries, each with a replica if it is asked for. */
 export interface RedisCluster {
   /** What Wharf is told to use it. */
-  readonly environment: Readonly<Record<'REDIS_URL' | 'WHARF_REDIS_CLUSTER', string>>
+  readonly environment: Readonly<Record<string, string>> & Readonly<Record<'REDIS_URL', string>>
   /** Ends the primary that has a key as a crash would, and waits until its replica is one. */
   failOver(key: string): Promise<void>
   stop(): Promise<void>
 }
 
+interface ClusterOptions {
+  /** Over what they are reached. For TLS, `openssl` has to be installed. */
+  readonly over?: 'TCP' | 'TLS'
+  /** Of each primary. */
+  readonly replicas?: 0 | 1
+}
+
 /** Starts them from `redis-server`, which has to be installed. They keep nothing on a disk. */
-export async function startRedisCluster(): Promise<RedisCluster> {
+export async function startRedisCluster({ over = 'TCP', replicas = 1 }: ClusterOptions = {}): Promise<RedisCluster> {
   const folder = await mkdtemp(join(tmpdir(), 'wharf-test-cluster-'))
+  const certificate = over === 'TLS' ? await makeCertificate(folder) : undefined
+  const listening = (port: number): Readonly<Record<string, string | number>> =>
+    certificate
+      ? {
+          ...{ port: 0, 'tls-port': port, 'tls-cluster': 'yes', 'tls-replication': 'yes', 'tls-auth-clients': 'no' },
+          'tls-ca-cert-file': certificate.path,
+          ...{ 'tls-cert-file': certificate.path, 'tls-key-file': certificate.key },
+        }
+      : { port }
   const ports: number[] = []
   const children = new Map<number, Child>()
-  for (let index = 0; index < 6; index += 1) {
+  for (let index = 0; index < 3 + 3 * replicas; index += 1) {
     const [port, bus] = [await findFreePort(), await findFreePort()]
     const dir = join(folder, String(index))
     await mkdir(dir)
     const options = {
-      ...{ port, bind: '127.0.0.1', dir, save: '', appendonly: 'no', 'maxmemory-policy': 'noeviction' },
+      ...listening(port),
+      ...{ bind: '127.0.0.1', dir, save: '', appendonly: 'no', 'maxmemory-policy': 'noeviction' },
       ...{ requirepass: PASSWORD, masterauth: PASSWORD },
       ...{
         'cluster-enabled': 'yes',
@@ -44,14 +62,16 @@ export async function startRedisCluster(): Promise<RedisCluster> {
     ports.push(port)
   }
   const cli = async (port: number, ...args: readonly string[]): Promise<string> => {
-    const { stdout } = await run('redis-cli', ['-c', '-p', String(port), '-a', PASSWORD, '--no-auth-warning', ...args])
+    const tls = certificate ? ['--tls', '--cacert', certificate.path] : []
+    const secret = ['-a', PASSWORD, '--no-auth-warning']
+    const { stdout } = await run('redis-cli', ['-c', '-p', String(port), ...tls, ...secret, ...args])
     return stdout.trim()
   }
   const isWhole = async (port: number): Promise<boolean> =>
     (await cli(port, 'CLUSTER', 'INFO')).includes('cluster_state:ok')
   for (const port of ports) await eventually(() => cli(port, 'PING').catch(() => '')).toBe('PONG')
   const nodes = ports.map((port) => `127.0.0.1:${port}`)
-  await cli(ports[0] ?? 0, '--cluster', 'create', ...nodes, '--cluster-replicas', '1', '--cluster-yes')
+  await cli(ports[0] ?? 0, '--cluster', 'create', ...nodes, '--cluster-replicas', String(replicas), '--cluster-yes')
   for (const port of ports) await eventually(() => isWhole(port), 60_000).toBe(true)
   // One that has never been in step with its primary does not take its place.
   for (const port of ports) {
@@ -79,7 +99,8 @@ export async function startRedisCluster(): Promise<RedisCluster> {
 
   return {
     environment: {
-      REDIS_URL: `redis://:${PASSWORD}@${nodes[0]}`,
+      ...(certificate && { NODE_EXTRA_CA_CERTS: certificate.path }),
+      REDIS_URL: `${certificate ? 'rediss' : 'redis'}://:${PASSWORD}@${nodes[0]}`,
       WHARF_REDIS_CLUSTER: nodes.slice(1).join(','),
     },
     async failOver(key) {
