@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { ArtifactStore } from './artifacts/artifact-store.ts'
 import { createArtifactStore } from './artifacts/create-artifact-store.ts'
 import { type Config, redisAddressOf } from './config.ts'
@@ -36,7 +37,6 @@ import { createSeal, type Seal } from './lib/seal.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import type { Logger } from './logger.ts'
 import { createDeliveryCounts, type DeliveryCounts } from './notifications/delivery-counts.ts'
-import { processIdOf } from './processes/process-id.ts'
 import { hashToken } from './projects/access.ts'
 import { type AttachedDatabases, createAttachedDatabases } from './projects/attached/attached-databases.ts'
 import { createLogRepair } from './projects/attached/repair-logs.ts'
@@ -230,7 +230,7 @@ export async function createContainer(options: {
     content,
     seal,
     rootTokenHash,
-    ...{ version, processId: await processIdOf(config.dataDir) },
+    ...{ version, processId: randomUUID() },
     generator: `wharf/${version}`,
     artifacts,
     queueBackend,

@@ -1,4 +1,5 @@
 import { hostname } from 'node:os'
+import { isAlive } from '../data-folder/process-identity.ts'
 import type { Database, Queryable } from '../database/database.ts'
 import { type Repeating, repeat } from '../lib/repeat.ts'
 import type { Logger } from '../logger.ts'
@@ -42,16 +43,14 @@ export function startSignsOfLife(
   parts: readonly string[],
 ): Repeating {
   const { control, logger, version, processId: id, jobTimings } = services
-  // One that was killed, and is started again, goes on with the same row.
   let isFirst = true
   const sign = async (): Promise<void> => {
+    if (isFirst) await forgetKilled(control.prisma)
+    isFirst = false
     await control.prisma.$executeRaw`
       INSERT INTO control.process (id, parts, host, pid, version)
       VALUES (${id}::uuid, ${[...parts]}, ${hostname()}, ${process.pid}, ${version})
-      ON CONFLICT (id) DO UPDATE
-        SET (parts, host, pid, version) = (excluded.parts, excluded.host, excluded.pid, excluded.version), seen_at = now(),
-            started_at = CASE WHEN ${isFirst} THEN now() ELSE process.started_at END`
-    isFirst = false
+      ON CONFLICT (id) DO UPDATE SET seen_at = now()`
     await control.prisma.$executeRaw`DELETE FROM control.process WHERE seen_at < now() - interval '1 hour'`
   }
   const failures = createOutageLog({
@@ -68,6 +67,19 @@ export function startSignsOfLife(
       await Promise.allSettled([control.prisma.process.deleteMany({ where: { id } })])
     },
   }
+}
+
+/**
+ * Removes the signs of life of processes of this machine, or container, that run no more: what takes over from one that was
+ * killed need not wait until it is forgotten. One of another container with the same name is back with its next sign.
+ */
+async function forgetKilled(control: Queryable): Promise<void> {
+  const here = await control.process.findMany({ where: { host: hostname() } })
+  const killed = here.filter(({ pid, startedAt }) =>
+    // In a container, each has the same.
+    pid === process.pid ? startedAt.getTime() < performance.timeOrigin : !isAlive(pid),
+  )
+  await control.process.deleteMany({ where: { id: { in: killed.map(({ id }) => id) } } })
 }
 
 /** The processes of the service that have been heard of, the oldest first. */
