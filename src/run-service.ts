@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from './config.ts'
 import { rootTokenPath } from './data-folder/secrets.ts'
 import { prepareRuntime, startLean } from './lib/runtime.ts'
@@ -20,10 +21,15 @@ export async function runService(config: Config, parts?: readonly ServicePart[])
   const makesToken = tokenFile !== undefined && !existsSync(tokenFile)
   logWarnings(logger)
   prepareRuntime(config.runtimeOff)
-  const service = await startLean(async () => {
+  const starting = startLean(async () => {
     const { startService } = await import('./service.ts')
     return startService({ config, logger, shared: true, ...(parts && { parts }) })
   })
+  const service = await starting.catch((error: unknown) => stoppedAt(stop, error))
+  if (typeof service === 'string') {
+    logger.info({ signal: service }, 'stopping')
+    return 0
+  }
   const { url, metricsUrl, rootToken } = service
   const { isTTY } = process.stdout
   const greet = (interfaceUrl: string): string => {
@@ -41,6 +47,21 @@ export async function runService(config: Config, parts?: readonly ServicePart[])
   if (typeof reason === 'string') logger.info({ signal: reason }, 'stopping')
   await service.close()
   return typeof reason === 'string' ? 0 : 1
+}
+
+/** How long the signal may take that has ended a program of the start before it arrives here, in milliseconds. */
+const SIGNAL_MS = 100
+
+/**
+ * Says by which signal a start was ended that failed: a terminal, and a supervisor, send it to all of its processes, as the one
+ * that makes the cluster of the embedded PostgreSQL.
+ *
+ * @throws the error itself where there was no signal.
+ */
+async function stoppedAt(stop: Promise<NodeJS.Signals>, error: unknown): Promise<NodeJS.Signals> {
+  const signal = await Promise.race([stop, delay(SIGNAL_MS)])
+  if (signal === undefined) throw error
+  return signal
 }
 
 /** What Node.js and packages warn of would stand in the log as text, between lines of JSON. */

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
@@ -10,6 +10,7 @@ import { findFreePort } from '../../src/database/embedded/free-port.ts'
 import { type CliResult, runCommand } from '../support/cli/cli.ts'
 import { eventually } from '../support/eventually.ts'
 import { PROGRAM, spawnChild } from '../support/processes/child.ts'
+import { PROCESS_FLAGS } from '../support/processes/node-flags.ts'
 import { temporaryFolder } from '../support/processes/processes.ts'
 
 /** Runs the built program by npm itself, from a package whose script is as ours. */
@@ -67,6 +68,30 @@ test.each(['start', 'api', 'worker', 'wharf'])(
     expect(scripts[script]).toMatch(/^exec node /)
   },
 )
+
+test('Ctrl-C while the first start makes the cluster of its PostgreSQL ends it in order, as initdb gets the signal, too', async () => {
+  const dataDir = await temporaryFolder()
+  const service = await spawnChild(process.execPath, [...PROCESS_FLAGS, PROGRAM, 'start'], {
+    env: { PATH: process.env.PATH, HOME: dataDir, WHARF_DATA_DIR: dataDir, WHARF_PORT: '0' },
+    stdio: ['ignore', 'ignore', 'pipe'],
+    detached: true,
+  })
+  onTestFinished(() => service.signal('SIGKILL'))
+  let logged = ''
+  service.process.stderr?.on('data', (chunk: Buffer) => (logged += chunk.toString()))
+  const unfinished = async () => (await readdir(dataDir)).filter((name) => name.startsWith('postgres.unfinished-'))
+  await eventually(async () => (await unfinished()).map((name) => existsSync(join(dataDir, name, 'cluster')))).toEqual([
+    true,
+  ])
+  process.kill(-service.pid, 'SIGINT')
+  await service.ended
+  expect({ code: service.process.exitCode, logged }).toEqual({
+    code: 0,
+    logged: expect.stringMatching(/"signal":"SIGINT","msg":"stopping"/),
+  })
+  expect(logged).not.toMatch(/"level":[45]0|error/)
+  expect(await unfinished()).toEqual([])
+})
 
 test('SIGTERM to the process group of npm start, which npm passes on once more, ends the service and its PostgreSQL in order', async () => {
   const dataDir = await temporaryFolder()
