@@ -130,7 +130,7 @@ const HEADER_LOCATIONS: readonly (RawRequest & { readonly names: readonly string
  * Of how many values one is put into a place where not all of them are: another one in each place. Fewer than there are
  * places, so that each value comes up.
  */
-const SAMPLE = { paths: 60, headers: 30 }
+const SAMPLE = { paths: 100, headers: 50 }
 
 /** Which stand in every sixth place all the same, since they have broken most. */
 const OFTEN: readonly string[] = ['%00', '%ff', '%', '%ed%a0%80', '%5c', '\0', '\xff']

@@ -8,7 +8,7 @@ import { ROOT_TOKEN, startWharf, type TestWharf } from '../support/service/wharf
 import { isThorough } from '../support/thorough.ts'
 import { checkHistory, type Operation } from './reference-history.ts'
 
-const OPERATIONS = isThorough ? 10_000 : 1_600
+const OPERATIONS = isThorough ? 10_000 : 800
 const CLIENTS = 16
 
 /** Far more than it takes, for machines that do much else. */

@@ -59,7 +59,6 @@ type Victim = (typeof VICTIMS)[number]
 /** Those of every run: each victim, and each side of the commit. */
 const USUAL: readonly string[] = [
   'worker: commits there',
-  'worker: says so, and commits here',
   "Wharf's PostgreSQL: says so, and commits here",
   'other PostgreSQL: says so',
 ]

@@ -7,6 +7,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  */
 const LONGEST = [
   'jobs/interrupted-imports',
+  'service/image',
   'client/guide',
   'attacks/malformed-requests',
   'jobs/attached-clients',

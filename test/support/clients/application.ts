@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { isThorough } from '../thorough.ts'
 
 /** How many clients an application has at once. */
 const CLIENTS = 20
 
 /** How long a client does something else between two transactions, in milliseconds, at most. */
-const PAUSE_MS = 40
+const PAUSE_MS = isThorough ? 40 : 150
 
 /**
  * Tables of an application, whose `gen` says as of which import their rows are: everything that a transaction reads has to

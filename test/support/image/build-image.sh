@@ -12,7 +12,7 @@ buildah() { command buildah --storage-driver vfs --root "$work/storage" --runroo
 
 sources=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.sources 2>/dev/null || true)
 mirror=$(sed -nE 's/^URIs: +//p; s/^deb +(\[[^]]*\] +)?([^ ]+).*/\2/p' <<< "$sources" | head -n 1)
-debootstrap --variant=minbase --include=ca-certificates bookworm "$work/base" "$mirror" >&2
+mmdebstrap --quiet --variant=minbase --include=ca-certificates bookworm "$work/base" "$mirror" >&2
 install -D "$node" "$work/base/usr/local/bin/node"
 mkdir -p "$work/base/usr/local/lib/node_modules"
 cp -r "$(npm root -g)/npm" "$work/base/usr/local/lib/node_modules/npm"
