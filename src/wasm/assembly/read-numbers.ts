@@ -10,6 +10,9 @@ declare function rewriteNumber(start: usize, end: usize, target: usize): i32
 /** So many digits, a double holds without loss; JavaScript writes whole numbers of so many as it read them. */
 const MAX_SAFE_DIGITS: i32 = 15
 
+/** So many digits, an integer of 64 bits holds without loss. */
+const MAX_INTEGER_DIGITS: i32 = 19
+
 /** As many digits as a bigint can have. */
 const MAX_BIGINT_DIGITS: i32 = 19
 
@@ -107,12 +110,54 @@ function doubleAt(start: usize, end: usize): f64 {
       isFraction = true
       continue
     }
-    if (!isDigit(byte) || ++digits > MAX_SAFE_DIGITS) return toNumber(start, end)
+    if (!isDigit(byte) || ++digits > MAX_INTEGER_DIGITS) return toNumber(start, end)
     size = size * 10 + byte - ZERO
     if (isFraction) scale++
   }
-  const value = <f64>size / unchecked(POWERS_OF_TEN[scale])
+  const power = unchecked(POWERS_OF_TEN[scale])
+  const value = digits > MAX_SAFE_DIGITS ? nearestQuotient(size, power) : <f64>size / power
+  if (value < 0) return toNumber(start, end)
   return isNegative ? -value : value
+}
+
+/**
+ * The double nearest to the quotient of an integer and a power of ten; -1 where the quotient is so near to the middle of two that it
+ * takes more digits to tell.
+ *
+ * The quotient is the sum of a double and what its division left over, divided once more: only that is rounded, by less than a
+ * part in 2 to the 51.
+ *
+ * @see Dekker, "A Floating-Point Technique for Extending the Available Precision", 1971
+ */
+function nearestQuotient(size: u64, power: f64): f64 {
+  const high = <f64>size
+  const low = <f64>(<i64>(size - <u64>high))
+  const quotient = high / power
+  const product = quotient * power
+  const remainder = high - product - productError(quotient, power, product) + low
+  const rest = remainder / power
+  const least = quotient + rest * (1 - REST_ERROR)
+  return least === quotient + rest * (1 + REST_ERROR) ? least : -1
+}
+
+/** More than what the rest of a quotient is off by, as a part of it: 2 to the -50. */
+const REST_ERROR: f64 = 8.881784197001252e-16
+
+/** Cuts a double in two of 26 bits when multiplied: 2 to the 27, and 1. */
+const SPLITTER: f64 = 134217729
+
+/** How much more the product of two doubles is than the double nearest to it, exactly. */
+function productError(one: f64, other: f64, product: f64): f64 {
+  const oneHigh = highBits(one)
+  const otherHigh = highBits(other)
+  const oneLow = one - oneHigh
+  const otherLow = other - otherHigh
+  return oneHigh * otherHigh - product + oneHigh * otherLow + oneLow * otherHigh + oneLow * otherLow
+}
+
+function highBits(value: f64): f64 {
+  const cut = SPLITTER * value
+  return cut - (cut - value)
 }
 
 function putDouble(value: f64): void {
