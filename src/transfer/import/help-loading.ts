@@ -6,7 +6,7 @@ import type { Query } from '../structure/query.ts'
 import { bytesOf, type TableFinisher, tablesWithRows } from './finish-tables.ts'
 import type { ArchiveFollower } from './follow-archive.ts'
 import { keepSchema, openHelpingLoads } from './helping-loads.ts'
-import { loadTogether } from './load-together.ts'
+import { type CommittingSession, loadTogether, SORT_AS_SET } from './load-together.ts'
 import type { LoadedTables } from './loaded-tables.ts'
 import type { LoadingSession, SessionOptions } from './loading-session.ts'
 import { mayLoadTogether } from './may-load-together.ts'
@@ -107,11 +107,14 @@ export function helpLoading(
         )
       const goOn = (each: LoadingSession) => (): Promise<void> =>
         commit(each, () => each.goOn(() => Promise.resolve())).then(() => begin(each))
-      const all = [session, ...opened.sessions]
-      const sessions = all.map((each) => ({ session: each, save: goOn(each) }))
+      const helping = (each: LoadingSession): CommittingSession => ({
+        ...{ session: each, save: goOn(each), end: () => commit(each, each.commit) },
+      })
+      // What it does afterwards, it does alone.
+      const first = { session, save: goOn(session), end: () => session.execute(SORT_AS_SET) }
+      const sessions = [first, ...opened.sessions.map(helping)]
       const fail = (error: unknown): void => giveUp(helpedLoadFailed(error))
       await loadTogether({ sessions, follower, target, loaded, finisher, families, giveUp: fail })
-      for (const each of opened.sessions) await commit(each, each.commit)
     } catch (error) {
       throw helpedLoadFailed(error)
     } finally {

@@ -12,6 +12,8 @@ export interface CommittingSession {
   readonly session: LoadingSession
   /** Commits what it has loaded, and goes on. */
   save(): Promise<void>
+  /** Called when there is nothing left for it to load: commits, unless it is the session that goes on by itself. */
+  end(): Promise<void>
 }
 
 export interface TablesToLoadTogether {
@@ -55,13 +57,17 @@ export async function loadTogether(work: TablesToLoadTogether): Promise<void> {
     giveUp(error)
   }
   void units.follow().catch(fail)
-  await Promise.all(sessions.map((each) => loadUnits(work, each, units).catch(fail)))
+  const loadAndEnd = async (each: CommittingSession): Promise<void> => {
+    await loadUnits(work, each, units)
+    if (!failure) await each.end()
+  }
+  await Promise.all(sessions.map((each) => loadAndEnd(each).catch(fail)))
   if (failure) throw failure.error
 }
 
 /** While other sessions keep the server's processors busy, several processes for one index take more of their time, and gain none. */
 const SORT_ALONE = 'SET LOCAL max_parallel_maintenance_workers = 0'
-const SORT_AS_SET = 'SET LOCAL max_parallel_maintenance_workers TO DEFAULT'
+export const SORT_AS_SET = 'SET LOCAL max_parallel_maintenance_workers TO DEFAULT'
 
 interface ComingUnits {
   /** Looks for units until the last one has come. */
@@ -192,6 +198,4 @@ async function loadUnits(
     if (bytes >= MIN_BYTES || !units.isWaiting || loaded.isDue(session)) await run()
     if (loaded.isDue(session)) await save()
   }
-  // What one session does afterwards, it does alone.
-  await session.execute(SORT_AS_SET)
 }
