@@ -37,10 +37,11 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   'docker compose --env-file': 'image.test.ts starts the image',
 }
 
-/** All blocks of commands of a page. */
-async function blocksOf(page: string): Promise<readonly string[]> {
+/** All blocks of a page in these languages. */
+async function blocksOf(page: string, languages: readonly string[] = ['sh', 'crontab']): Promise<readonly string[]> {
   const text = await readFile(join(ROOT, page), 'utf8')
-  return [...text.matchAll(/^```(?:sh|crontab)\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block)
+  const blocks = [...text.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)]
+  return blocks.flatMap(([, language = '', block = '']) => (languages.includes(language) ? [block] : []))
 }
 
 const ran = new Set<string>()
@@ -60,6 +61,8 @@ const program = (main: string): Readonly<Record<string, string>> => {
     npm: `#!/bin/sh\nfor each; do shift; case "$each" in run|--silent|wharf|--) ;; *) set -- "$@" "$each";; esac; done\n${run} "$@"\n`,
   }
 }
+
+type Terminal = Awaited<ReturnType<typeof openTerminal>>
 
 type Run = (page: string, index: number, edit?: (text: string) => string) => Promise<string>
 
@@ -81,6 +84,37 @@ async function runByCron(folder: string, programs: string, run: Run): Promise<vo
   })
   expect(await readFile(join(folder, 'wharf-backup.log'), 'utf8')).toContain('exported shop')
   expect((await readdir(folder)).filter((name) => /^backup-shop-.*\.jsonl\.gz$/.test(name))).toHaveLength(1)
+}
+
+/** As the superuser of a server does, and the owner of the service's log: on a server of one's own, and on the embedded one. */
+async function runSql(
+  terminal: Terminal,
+  server: { readonly superuserUrl: string; readonly port: string },
+): Promise<void> {
+  const [login = '', reserve = '', log = ''] = await blocksOf('docs/operations.md', ['sql'])
+  const psql = (address: string, block: string, text = block): Promise<string> => {
+    ran.add(block)
+    return terminal.type(`psql -X -q -v ON_ERROR_STOP=1 -d '${address}' <<'END'\n${text}END`)
+  }
+  // The server of these tests has a login of that name.
+  await psql(server.superuserUrl, login, login.replaceAll('wharf', 'operated').replace('…', 'of-it'))
+  const own = `DATABASE_URL=postgres://operated:of-it@127.0.0.1:${server.port}/operated WHARF_DATA_DIR=${terminal.folder}/of-own`
+  expect(await terminal.type(`${own} wharf project:create any`)).toContain('any')
+
+  const data = join(terminal.folder, '.wharf')
+  const { superuserPassword } = JSON.parse(await readFile(join(data, 'postgres.json'), 'utf8'))
+  const port = (await readFile(join(data, 'postgres', 'postmaster.pid'), 'utf8')).split('\n')[3]
+  const embedded = `postgres://postgres:${superuserPassword}@127.0.0.1:${port}/wharf`
+  await psql(embedded, reserve)
+  expect(await readFile(join(data, 'postgres', 'postgresql.auto.conf'), 'utf8')).toContain(
+    "reserved_connections = '70'",
+  )
+  // Its reference is the id of its last event.
+  const logged = 'SELECT stage_id FROM system.transaction GROUP BY 1 ORDER BY count(*) DESC LIMIT 1'
+  const id = await terminal.type(`psql -X -A -t -d '${embedded}' -c '${logged}'`)
+  expect(await psql(embedded, log, log.replaceAll('<id of the stage>', id.trim()))).toMatch(
+    /^ ([\da-f-]{36}) \|[\s\S]* \1 \|/m,
+  )
 }
 
 test.skipIf(bin === undefined || !isInstalled('curl'))(
@@ -194,6 +228,8 @@ test.skipIf(bin === undefined || !isInstalled('curl'))(
     await runByCron(cwd, programs, run)
     expect(await run('docs/schedules.md', 3)).toContain('shop')
 
+    await runSql(terminal, { superuserUrl: cluster.superuserUrl, port })
+
     service.child.kill('SIGTERM')
     expect(await service.ended).toMatchObject({ code: 0, stderr: '' })
   },
@@ -206,7 +242,7 @@ test('each block of commands is run, or is known to be run elsewhere', async () 
   )
   const missed: string[] = []
   for (const page of ['README.md', ...pages.map((name) => join('docs', name))]) {
-    for (const block of await blocksOf(page)) {
+    for (const block of await blocksOf(page, ['sh', 'crontab', 'sql'])) {
       const isElsewhere = Object.keys(ELSEWHERE).some((beginning) => block.startsWith(beginning))
       if (!isElsewhere && !ran.has(block) && ran.size > 0) missed.push(`${page}: ${block}`)
     }

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { comparableLines } from '../support/archives/import.ts'
-import { openTerminal, readCommands } from '../support/cli/guide.ts'
+import { openTerminal, readBlocks, readCommands } from '../support/cli/guide.ts'
 import { createMigratedDatabase } from '../support/database/database.ts'
 import { eventually } from '../support/eventually.ts'
 import { temporaryFolder } from '../support/processes/processes.ts'
@@ -55,6 +55,8 @@ async function fill(name: string): Promise<void> {
   await run(psql, ['-q', '-v', 'ON_ERROR_STOP=1', addressOf(name), ...input])
 }
 
+const typed = new Set<string>()
+
 /** A terminal, and the service that it finds. @param variables of the environment in which commands are typed. */
 async function openBoth(variables: Readonly<Record<string, string>> = {}) {
   const dataDir = await temporaryFolder()
@@ -69,7 +71,11 @@ async function openBoth(variables: Readonly<Record<string, string>> = {}) {
     onTestFinished(async () => void (await service.kill('SIGTERM')))
     return service
   }
-  return { ...terminal, begin }
+  const type = (text: string): Promise<string> => {
+    typed.add(text)
+    return terminal.type(text)
+  }
+  return { ...terminal, type, begin }
 }
 
 async function dump(name: string): Promise<string> {
@@ -109,6 +115,10 @@ describe.skipIf(bin === '' || installed === null)('the guide', () => {
     onTestFinished(many.remove)
     const rows =
       'CREATE TABLE item (id int PRIMARY KEY, name text); INSERT INTO item SELECT n, n FROM generate_series(1, 99) n'
+    const [toRead] = (await readBlocks('guides/back-up-every-database.md')).filter(({ language }) => language === 'sql')
+    await many.run('DROP ROLE backup')
+    await many.run(toRead?.text.replace('...', many.password) ?? '')
+    typed.add(toRead?.text ?? '')
     await many.run(`CREATE ROLE app LOGIN PASSWORD '${many.password}'`)
     for (const name of ['crm', 'shop', 'scratch_1']) await many.makeDatabase(name, `SET ROLE app; ${rows}`, 'app')
     await many.makeDatabase('restored', '', 'app')
@@ -167,5 +177,13 @@ describe.skipIf(bin === '' || installed === null)('the guide', () => {
     }
     const schemas = "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'wharf%'"
     expect(await query(addressOf('moved'), schemas)).toEqual([])
+  })
+
+  test('has no command that none of these tests runs', async () => {
+    const folder = fileURLToPath(new URL('../../docs/guides', import.meta.url))
+    const blocks = (await Promise.all((await readdir(folder)).map((page) => readBlocks(`guides/${page}`)))).flat()
+    const others = blocks.filter(({ text }) => !typed.has(text))
+    // Tests start the service themselves.
+    expect(others).toEqual(others.map(() => ({ language: 'sh service', text: 'npm start\n' })))
   })
 })

@@ -23,6 +23,15 @@ export async function readCommands(page: string, heading?: string): Promise<read
   return [...section.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block)
 }
 
+/** All blocks of a guide that a reader runs, each with its language, `sh`, `sh service` or `sql`. */
+export async function readBlocks(
+  page: string,
+): Promise<readonly { readonly language: string; readonly text: string }[]> {
+  const text = await readFile(new URL(`../../../docs/${page}`, import.meta.url), 'utf8')
+  const blocks = [...text.matchAll(/^```(.+)\n([\s\S]*?)^```$/gm)]
+  return blocks.map(([, language = '', block = '']) => ({ language, text: block }))
+}
+
 /** npm as the guides use it, for this build: the options after `--` are the program's. */
 const npm = (): string => `#!/bin/sh
 [ "$1" = ci ] && exit
