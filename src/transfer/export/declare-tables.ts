@@ -127,23 +127,24 @@ async function declareStage(
   stage: Stage,
   tables: readonly TableStructure[],
 ): Promise<readonly DeclaredTable[]> {
-  const declared: DeclaredTable[] = []
-  let turn = 0
-  for (const table of tables) {
-    if (table.line.partitionBy !== undefined) continue
-    const isShared = (sizes.get(table.oid) ?? 0) > SHARED_BYTES
-    const next = readers[turn++ % readers.length] ?? session
-    const cursors = await declareCursors(isShared ? readers : [next], {
-      oid: table.oid,
-      schemaName: stage.schemaName,
-      name: table.line.name,
-      expressions: table.columns.map(({ expression }) => expression),
-      forms: table.columns.map(({ form }) => form),
-    })
-    declared.push({ ...table, cursors })
-  }
+  const withRows = tables.filter(({ line }) => line.partitionBy === undefined)
+  const cursors = await declareCursors(
+    withRows.map(({ oid, line, columns }, index) => ({
+      source: {
+        oid,
+        schemaName: stage.schemaName,
+        name: line.name,
+        expressions: columns.map(({ expression }) => expression),
+        forms: columns.map(({ form }) => form),
+      },
+      sessions: (sizes.get(oid) ?? 0) > SHARED_BYTES ? readers : [readers[index % readers.length] ?? session],
+    })),
+  )
   await assertSameTables(session.query, stage, tables)
-  return declared
+  return withRows.flatMap((table, index) => {
+    const ofTable = cursors[index]
+    return ofTable ? [{ ...table, cursors: ofTable }] : []
+  })
 }
 
 /**

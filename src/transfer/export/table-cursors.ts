@@ -36,14 +36,39 @@ export interface TableCursors {
   readonly sessions: readonly ReadingSession[]
 }
 
-/** Declares them, in sessions whose transactions have the same snapshot. */
-export async function declareCursors(sessions: readonly ReadingSession[], source: TableSource): Promise<TableCursors> {
-  const name = `wharf_${source.oid}`
-  for (const [index, session] of sessions.entries()) {
-    const every = { first: index, step: sessions.length }
-    await session.execute(`DECLARE ${quoteIdentifier(name)} NO SCROLL CURSOR FOR ${rowsQuery(source, every)}`)
+/** How many cursors are declared by one message. */
+const AT_ONCE = 100
+
+/** Declares cursors over tables, in the order of those, in sessions whose transactions have the same snapshot. */
+export async function declareCursors(
+  tables: readonly { readonly source: TableSource; readonly sessions: readonly ReadingSession[] }[],
+): Promise<readonly TableCursors[]> {
+  const declarations = new Map<ReadingSession, string[]>()
+  for (const { source, sessions } of tables) {
+    for (const [index, session] of sessions.entries()) {
+      const ofSession = declarations.get(session) ?? []
+      ofSession.push(declareCursor(source, { first: index, step: sessions.length }))
+      declarations.set(session, ofSession)
+    }
   }
-  return { name, forms: source.forms, sessions }
+  const declareAll = async (session: ReadingSession, statements: readonly string[]): Promise<void> => {
+    for (let first = 0; first < statements.length; first += AT_ONCE) {
+      await session.execute(statements.slice(first, first + AT_ONCE).join(';'))
+    }
+  }
+  await Promise.all([...declarations].map(([session, statements]) => declareAll(session, statements)))
+  return tables.map(({ source, sessions }) => ({ name: nameOf(source), forms: source.forms, sessions }))
+}
+
+const nameOf = ({ oid }: TableSource): string => `wharf_${oid}`
+
+const declareCursor = (source: TableSource, every: Every): string =>
+  `DECLARE ${quoteIdentifier(nameOf(source))} NO SCROLL CURSOR FOR ${rowsQuery(source, every)}`
+
+/** Which ranges: the first, and how many numbers after one the next comes. */
+interface Every {
+  readonly first: number
+  readonly step: number
 }
 
 /**
@@ -52,13 +77,8 @@ export async function declareCursors(sessions: readonly ReadingSession[], source
  *
  * The table is as large as when the cursor is opened. Blocks that come later hold nothing that its snapshot sees, and none
  * with rows that it sees can go: to cut a table short, VACUUM needs a lock that the export's own lock does not allow.
- *
- * @param every which ranges: the first, and how many numbers after one the next comes.
  */
-function rowsQuery(
-  { schemaName, name, expressions }: TableSource,
-  every: { readonly first: number; readonly step: number },
-): string {
+function rowsQuery({ schemaName, name, expressions }: TableSource, every: Every): string {
   const table = quoteQualified(schemaName, name)
   const tid = (range: string): string => `pg_catalog.format('(%s,0)', (${range}) * ${BLOCKS_PER_RANGE})::pg_catalog.tid`
   return `
