@@ -9,7 +9,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { findFreePort } from '../../src/database/embedded/free-port.ts'
 import { type CliResult, runCommand } from '../support/cli/cli.ts'
 import { eventually } from '../support/eventually.ts'
-import { PROGRAM, spawnChild } from '../support/processes/child.ts'
+import { type Child, PROGRAM, spawnChild } from '../support/processes/child.ts'
 import { PROCESS_FLAGS } from '../support/processes/node-flags.ts'
 import { temporaryFolder } from '../support/processes/processes.ts'
 
@@ -93,7 +93,10 @@ test('Ctrl-C while the first start makes the cluster of its PostgreSQL ends it i
   expect(await unfinished()).toEqual([])
 })
 
-test('SIGTERM to the process group of npm start, which npm passes on once more, ends the service and its PostgreSQL in order', async () => {
+test.each([
+  ['npm start alone', (npm: Child) => npm.signal('SIGTERM')],
+  ['the process group of npm start, which npm passes on once more,', (npm: Child) => process.kill(-npm.pid, 'SIGTERM')],
+])('SIGTERM to %s ends the service and its PostgreSQL in order', async (_, end) => {
   const dataDir = await temporaryFolder()
   const npm = await spawnChild('npm', ['start', '--silent'], {
     cwd: fileURLToPath(new URL('../..', import.meta.url)),
@@ -108,7 +111,7 @@ test('SIGTERM to the process group of npm start, which npm passes on once more, 
   await eventually(async () => said).toContain('Wharf is at')
   const runs = (): boolean => existsSync(join(dataDir, 'postgres/postmaster.pid'))
   expect(runs()).toBe(true)
-  process.kill(-npm.pid, 'SIGTERM')
+  end(npm)
   await npm.ended
   await eventually(async () => runs()).toBe(false)
   expect(logged).not.toMatch(/57P01|"level":[45]0|\n +at /)

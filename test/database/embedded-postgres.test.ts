@@ -335,12 +335,23 @@ test('begins the log anew when it has grown beyond its bound', async () => {
 })
 
 test('begins the log anew while the server runs, too, and keeps what it held until the next time', async () => {
-  const path = join(await copyOfUsedFolder(), 'postgres.log')
+  const dataDir = await copyOfUsedFolder()
+  const path = join(dataDir, 'postgres.log')
+  const postgres = await startEmbeddedPostgres({ dataDir, logger, trimMs: 20 })
+  onTestFinished(() => postgres.stop())
+  const log = (text: string) => query(postgres.superuserUrl, `DO $$ BEGIN RAISE LOG '%', ${text}; END $$`)
+  await log(`repeat('x', ${11 * 1024 * 1024})`)
+  await expect.poll(async () => (await stat(path)).size, { timeout: 30_000 }).toBeLessThan(1024 * 1024)
+  expect((await stat(`${path}.1`)).size).toBeGreaterThan(10 * 1024 * 1024)
+  await log(`'the server goes on'`)
+  expect(await readFile(path, 'utf8')).toContain('the server goes on')
+})
+
+test('says how a log that was begun anew ends', async () => {
+  const path = join(await temporaryFolder(), 'postgres.log')
   const log = await openServerLog(path)
   await appendFile(path, 'x'.repeat(11 * 1024 * 1024))
   await log.trim()
-  expect((await stat(path)).size).toBe(0)
-  expect((await stat(`${path}.1`)).size).toBeGreaterThan(11 * 1024 * 1024 - 1)
   writeSync(log.fd, 'the server goes on')
   expect(await log.tail()).toBe('the server goes on')
   await log.close()

@@ -14,7 +14,7 @@ import { type StartedServer, type StartServerOptions, startServer } from './star
 import { stopServer } from './stop-server.ts'
 import { ensureWharfLogin, LOGIN } from './wharf-login.ts'
 
-/** How often its log is looked at, in milliseconds. */
+/** How often its log is looked at where nothing else is said, in milliseconds. */
 const TRIM_MS = 60_000
 
 export interface EmbeddedPostgresOptions {
@@ -23,6 +23,8 @@ export interface EmbeddedPostgresOptions {
   readonly logger: Logger
   /** How many connections it takes; 200 unless said. */
   readonly maxConnections?: number
+  /** How often its log is looked at, in milliseconds. */
+  readonly trimMs?: number
   /** Called once where the server ends without having been stopped. */
   readonly onUnexpectedExit?: (error: Error) => void
 }
@@ -61,7 +63,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const { server, port } = await startWithLogin({ ...recipe, ...limit, superuserUrl, logger, log }, password)
   logger.debug({ pid: server.pid, port }, 'the embedded PostgreSQL runs')
 
-  const trimming = repeat(TRIM_MS, log.trim, (error) =>
+  const trimming = repeat(options.trimMs ?? TRIM_MS, log.trim, (error) =>
     logger.warn({ err: error }, 'postgres.log grows; it is not trimmed'),
   )
 
