@@ -335,6 +335,26 @@ describe('guards and forms of writes with the PostgREST client', () => {
     expect(await labels()).toEqual(LABELS)
   })
 
+  test('setHeader() asks for what has changed only', async () => {
+    const read = () => shop.from('label').select('id').eq('id', 70)
+    const first = await fetch(`${wharf.url}/content/shop/live/label?select=id&id=eq.70`, {
+      headers: { Authorization: `Bearer ${ROOT_TOKEN}` },
+    })
+    const reference = first.headers.get('x-service-ref') ?? ''
+    expect(await read().setHeader('x-service-ref', reference)).toMatchObject({ status: 304, data: null })
+    expect(await read().setHeader('prefer', 'count=exact')).toMatchObject({ status: 200, count: 1, data: [{ id: 70 }] })
+  })
+
+  test('overrideTypes() and retry() change nothing of an answer', async () => {
+    const read = shop.from('label').select('id').eq('id', 70).retry(false)
+    const { data } = await read.overrideTypes<{ id: number }[], { merge: false }>()
+    expect(data).toEqual([{ id: 70 }])
+  })
+
+  test('explain() is refused', async () => {
+    expect(await shop.from('label').select('id').explain()).toMatchObject({ status: 406, data: null })
+  })
+
   test('throwOnError() throws what is wrong', async () => {
     const taken = shop.from('label').insert(LABELS).throwOnError()
     await expect(Promise.resolve(taken)).rejects.toMatchObject({ code: '23505' })
