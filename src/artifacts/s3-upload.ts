@@ -37,8 +37,10 @@ export const partBytes = (number: number): number =>
 /**
  * Uploads what is appended as one object: in one request where it is small, else as a multipart upload, one part being
  * sent while the next is collected. The object appears with the last request, whole.
+ *
+ * @param sizeOf how many bytes the part of a number has.
  */
-export function s3Upload(client: S3Client, object: S3Object): ArtifactTarget {
+export function s3Upload(client: S3Client, object: S3Object, sizeOf = partBytes): ArtifactTarget {
   const stop = new AbortController()
   const parts: CompletedPart[] = []
   let uploadId: string | undefined
@@ -72,7 +74,7 @@ export function s3Upload(client: S3Client, object: S3Object): ArtifactTarget {
   return {
     async append(chunk) {
       for (let taken = 0; taken < chunk.length; ) {
-        if (buffer.length === 0) buffer = Buffer.allocUnsafeSlow(partBytes(begun + 1))
+        if (buffer.length === 0) buffer = Buffer.allocUnsafeSlow(sizeOf(begun + 1))
         const piece = chunk.subarray(taken, taken + buffer.length - filled)
         buffer.set(piece, filled)
         taken += piece.length

@@ -3,10 +3,11 @@ import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { HeadObjectCommand, S3Client } from '@aws-sdk/client-s3'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { ArtifactStore } from '../../src/artifacts/artifact-store.ts'
 import { createArtifactStore } from '../../src/artifacts/create-artifact-store.ts'
-import { partBytes } from '../../src/artifacts/s3-upload.ts'
+import { partBytes, s3Upload } from '../../src/artifacts/s3-upload.ts'
 import type { ByteRange } from '../../src/lib/byte-range.ts'
 import { S3_BUCKET, type S3TestServer, startS3Server, stubS3Settings } from '../support/servers/s3-server.ts'
 import { keep } from './keep.ts'
@@ -246,6 +247,20 @@ test.each([
   const sizes = Array.from({ length: parts }, (_each, index) => partBytes(index + 1))
   expect(sizes.reduce((sum, bytes) => sum + bytes)).toBeGreaterThan(room)
   expect(Math.max(...sizes)).toBeLessThan(5 * GIBIBYTE)
+})
+
+test('an archive of 50 GiB fits into the 1,000 parts that some servers take, all of it a 4096th of its size', async () => {
+  const limited = await startS3Server({ maxParts: 1_000 })
+  onTestFinished(limited.stop)
+  const client = new S3Client({ endpoint: limited.url, forcePathStyle: true })
+  onTestFinished(() => client.destroy())
+  const object = { Bucket: S3_BUCKET, Key: 'large' }
+  const upload = s3Upload(client, object, (number) => partBytes(number) / 4_096)
+  const chunk = Buffer.alloc((50 * GIBIBYTE) / 4_096 / 100, 'chunk')
+  for (let sent = 0; sent < 100; sent += 1) await upload.append(chunk)
+  await upload.publish()
+  const { ContentLength } = await client.send(new HeadObjectCommand(object))
+  expect(ContentLength).toBe(100 * chunk.length)
 })
 
 test('files are for their owner alone', async () => {

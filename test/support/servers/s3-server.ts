@@ -52,11 +52,16 @@ export function stubS3Settings(server: S3TestServer): void {
   for (const [name, value] of Object.entries(s3Settings(server))) vi.stubEnv(name, value)
 }
 
+export interface S3ServerOptions {
+  /** Into how many parts an upload may be divided: Amazon's number where it is left out. */
+  readonly maxParts?: number
+}
+
 /**
  * An S3 server with one empty bucket: s3rver, and before it, on s3rver's own files, what it lacks of multipart uploads,
  * of `If-Match` and of the signatures of URLs. Any access key will do to reach it, as long as it is `S3RVER` with the secret `S3RVER`.
  */
-export async function startS3Server(): Promise<S3TestServer> {
+export async function startS3Server({ maxParts = 10_000 }: S3ServerOptions = {}): Promise<S3TestServer> {
   const directory = await mkdtemp(join(tmpdir(), 'wharf-s3-'))
   const s3rver = new S3rver({ directory, silent: true, configureBuckets: [{ name: S3_BUCKET }] })
   await s3rver.configureBuckets()
@@ -74,6 +79,7 @@ export async function startS3Server(): Promise<S3TestServer> {
     if (query.has('X-Amz-Signature') && !isSignedUrl(request, s3Settings({ url: '' }).AWS_SECRET_ACCESS_KEY ?? '')) {
       return send(response, 403, errorXml('SignatureDoesNotMatch'))
     }
+    if (Number(query.get('partNumber')) > maxParts) return send(response, 400, errorXml('InvalidArgument'))
     const uploadId = query.get('uploadId') ?? ''
     if (call === 'AbortMultipartUpload') return uploads.abort(response, uploadId)
     if (call === 'ListMultipartUploads') return uploads.list(response, query)
