@@ -247,11 +247,14 @@ const PART_OF_SQL = `CASE WHEN part_of.oid IS NOT NULL THEN ${jsonObject({
   name: 'part_of.relname',
 })} END`
 
+// By the table, too: PostgreSQL has no index of constraints by theirs, and would read all of them for each.
 const partOfJoins = (index: string): string => `
   LEFT JOIN pg_catalog.pg_inherits part ON part.inhrelid = ${index}
   LEFT JOIN pg_catalog.pg_class part_of ON part_of.oid = part.inhparent
+  LEFT JOIN pg_catalog.pg_index part_of_index ON part_of_index.indexrelid = part_of.oid
   LEFT JOIN pg_catalog.pg_constraint part_of_key
-    ON part_of_key.conindid = part_of.oid AND part_of_key.contype IN ('p', 'u', 'x')`
+    ON part_of_key.conrelid = part_of_index.indrelid AND part_of_key.conindid = part_of.oid
+   AND part_of_key.contype IN ('p', 'u', 'x')`
 
 const CONSTRAINTS_SQL = `
 SELECT 'pg_constraint:' || k.oid::text AS key, k.conrelid::text AS table_oid,
@@ -295,5 +298,5 @@ SELECT 'pg_class:' || x.oid::text AS key, i.indrelid::text AS table_oid, 'index'
   ${partOfJoins('x.oid')}
  WHERE c.relnamespace = $1::pg_catalog.oid AND c.relkind IN ('r', 'p')
    AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint k
-                    WHERE k.conindid = x.oid AND k.contype IN ('p', 'u', 'x'))
+                    WHERE k.conrelid = i.indrelid AND k.conindid = x.oid AND k.contype IN ('p', 'u', 'x'))
  ORDER BY i.indrelid, x.relname`
