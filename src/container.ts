@@ -5,7 +5,7 @@ import { type Config, redisAddressOf } from './config.ts'
 import { type CacheLookups, createCacheLookups } from './content/cache-lookups.ts'
 import { type Content, createContent } from './content/content.ts'
 import { createRedisCache } from './content/redis-cache.ts'
-import { createMemoryCache, layerCaches, type ResponseCache } from './content/response-cache.ts'
+import { createMemoryCache, layerCaches, MAX_CACHE_BYTES, type ResponseCache } from './content/response-cache.ts'
 import {
   completeKeys,
   findSecretKeys,
@@ -74,9 +74,6 @@ const ownConnections = MAX_CONNECTIONS + MAX_SNAPSHOTS + MAX_IMPORTS
 
 /** How many of each kind the requests for one project may have under way at once in this process. */
 const MAX_REQUESTS_PER_PROJECT = 4
-
-/** Memory for answers of the content endpoint, in bytes. */
-const MAX_CACHE_BYTES = 64 * 1024 * 1024
 
 /** The longest answer of the content endpoint, in bytes. */
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024

@@ -9,6 +9,9 @@ export interface ResponseCache {
   set(key: string, answer: ContentAnswer): void
 }
 
+/** How many bytes a process may keep of answers, in its own memory. */
+export const MAX_CACHE_BYTES = 64 * 1024 * 1024
+
 /** What memory an answer takes beside its body, roughly. */
 const OVERHEAD_BYTES = 500
 
