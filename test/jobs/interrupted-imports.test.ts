@@ -297,7 +297,7 @@ const MANY_PARTS = 14
 const MANY_STRUCTURE = `
   CREATE DOMAIN numbered AS integer
     CHECK (CASE WHEN VALUE % 1000 = 0 THEN ${waitsAt('VALUE / 1000')} ELSE true END);
-  ${MANY_TABLES.map((table) => `CREATE TABLE ${table} (n numbered PRIMARY KEY, words text);`).join('')}`
+  ${MANY_TABLES.map((table) => `CREATE TABLE ${table} (n numbered PRIMARY KEY DEFERRABLE, words text);`).join('')}`
 
 /** How many parts of the job's tables are committed, by what the last committed transaction has written down. */
 async function committedParts(job: SeenJob): Promise<number> {

@@ -40,7 +40,8 @@ export async function isOnlyOurs(query: Query, { schemaName, tables, ids }: Load
 
 /**
  * Whether a table of a schema has a trigger. An import makes those last; one that SQL of the project has put on a table before its
- * rows came could have changed these, and leave no trace: to empty the table writes its row of `pg_class` once more.
+ * rows came could have changed these, and leave no trace: to empty the table writes its row of `pg_class` once more. Those that
+ * PostgreSQL makes for a deferrable key change none.
  *
  * @param query in a session that has emptied tables of it and loaded them. It holds the locks of these, so none of their triggers
  *   can have been dropped since.
@@ -76,5 +77,5 @@ const TRIGGERS_SQL = `
 SELECT EXISTS (
   SELECT FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_class c ON c.oid = t.tgrelid
          JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-   WHERE n.nspname = $1::pg_catalog.name
+   WHERE n.nspname = $1::pg_catalog.name AND NOT t.tgisinternal
 ) AS found`
