@@ -55,13 +55,17 @@ export function RestorePreview({ client, archive, target }: PreviewProps) {
   const examined = value && 'examined' in value ? value.examined : undefined
   const refused = value && 'refused' in value ? value.refused : undefined
   const isIncomplete = refused?.code === 'incomplete'
+  const faults = refused?.faults.filter((fault) => !saysTheSame(fault, refused.message)) ?? []
   return (
     <>
       {!value && !failure && looksAt !== undefined && <p role="status">Looking at what would change …</p>}
       <Failure text={failure ?? refused?.message} />
-      {refused && refused.faults.length > 0 && (
+      {refused && !isIncomplete && (
+        <p>{refused.code === 'archive-invalid' && 'It is no archive that Wharf can restore. '}Nothing was changed.</p>
+      )}
+      {faults.length > 0 && (
         <ul>
-          {refused.faults.map((fault) => (
+          {faults.map((fault) => (
             <li key={fault}>{shown(fault)}</li>
           ))}
         </ul>
@@ -91,6 +95,9 @@ export function RestorePreview({ client, archive, target }: PreviewProps) {
     </>
   )
 }
+
+/** Whether a fault only repeats the message, as the only one often does. */
+const saysTheSame = (fault: string, message: string): boolean => fault.toLowerCase().startsWith(message.toLowerCase())
 
 /** The stages of the archive; undefined where nothing was looked at. */
 const stagesOf = (examined: Examined | undefined): readonly string[] | undefined =>
@@ -222,10 +229,21 @@ function Confirmation({ client, archive, target, stages, allowIncomplete }: Conf
       {!target.isNew && (
         <>
           <label for="typed">Type {target.slug} to replace what it has</label>
-          <input id="typed" autocomplete="off" value={typed} onInput={(event) => setTyped(event.currentTarget.value)} />
+          <input
+            id="typed"
+            autocomplete="off"
+            autocapitalize="none"
+            spellcheck={false}
+            value={typed}
+            onInput={(event) => setTyped(event.currentTarget.value)}
+          />
         </>
       )}
-      <button type="submit" class="main" disabled={isBusy || (!target.isNew && typed.trim() !== target.slug)}>
+      <button
+        type="submit"
+        class="main"
+        disabled={isBusy || (!target.isNew && typed.trim().toLowerCase() !== target.slug)}
+      >
         Restore
       </button>
       <Failure text={failure} />

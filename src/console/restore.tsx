@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { SLUG_PATTERN } from '../lib/slug.ts'
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
 import { readProjects } from './read-projects.ts'
@@ -91,13 +92,19 @@ export function ChooseTarget({ client, archive, me, projects }: ChooseTargetProp
             <input
               id="new-target"
               value={name}
-              placeholder="shop-restored"
+              placeholder={archive.project === undefined ? 'shop-restored' : `${archive.project}-restored`}
+              autocapitalize="none"
+              spellcheck={false}
+              aria-describedby="new-target-form"
               onInput={(event) => setName(event.currentTarget.value)}
             />
+            <p class="quiet" id="new-target-form">
+              Small letters, digits, - and _, of which a letter comes first.
+            </p>
           </>
         )}
       </div>
-      {target !== '' && (
+      {SLUG_PATTERN.test(target) && (
         <RestorePreview
           key={`${archive.path} ${chosen}`}
           client={client}

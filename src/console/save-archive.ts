@@ -33,7 +33,8 @@ export async function saveArchive(client: Client, job: Job, progress: DownloadPr
   const link = document.createElement('a')
   link.href = url
   const ending = archive.type.includes('zstd') ? 'zst' : 'gz'
-  link.download = `${projectsOf(job.request).join('-').slice(0, 100) || job.id}.jsonl.${ending}`
+  const name = projectsOf(job.request).join('-').slice(0, 100) || job.id
+  link.download = `${name}-${job.createdAt.slice(0, 10)}.jsonl.${ending}`
   link.click()
   setTimeout(() => URL.revokeObjectURL(url), HELD_MS)
 }

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
 import { readProjects } from './read-projects.ts'
@@ -22,6 +22,11 @@ export function Upload({ client }: { readonly client: Client }) {
     },
     () => undefined,
   )
+  const startOver = (): void => {
+    setFile(undefined)
+    setProject('')
+    setPath(undefined)
+  }
   return (
     <>
       <h1>Import a file</h1>
@@ -31,9 +36,14 @@ export function Upload({ client }: { readonly client: Client }) {
       ) : (
         value && (
           <>
-            <p>{file && shown(file.name)} has arrived.</p>
+            <p class="actions">
+              <span>{file && shown(file.name)} has arrived. It is looked at before anything is changed.</span>
+              <button type="button" onClick={startOver}>
+                Take another file
+              </button>
+            </p>
             <div class="fields">
-              <label for="one">One project of it, where it has several</label>
+              <label for="one">Which project of it (only where it has several)</label>
               <input id="one" value={project} onInput={(event) => setProject(event.currentTarget.value)} />
             </div>
             <ChooseTarget
@@ -46,6 +56,34 @@ export function Upload({ client }: { readonly client: Client }) {
       )}
     </>
   )
+}
+
+/** Takes a file that is dropped anywhere on the page, and says while one is held over it. */
+function useDroppedFile(take: (file: File) => void, setOver: (isOver: boolean) => void): void {
+  const latest = useRef(take)
+  latest.current = take
+  useEffect(() => {
+    const left = new AbortController()
+    const on = <Name extends 'dragover' | 'dragleave' | 'drop'>(
+      name: Name,
+      handle: (event: DocumentEventMap[Name]) => void,
+    ): void => document.addEventListener(name, handle, { signal: left.signal })
+    on('dragover', (event) => {
+      event.preventDefault()
+      setOver(true)
+    })
+    on('dragleave', ({ relatedTarget }) => {
+      // From one element of the page to another, it has not left.
+      if (relatedTarget === null) setOver(false)
+    })
+    on('drop', (event) => {
+      event.preventDefault()
+      setOver(false)
+      const dropped = event.dataTransfer?.files[0]
+      if (dropped) latest.current(dropped)
+    })
+    return () => left.abort()
+  }, [setOver])
 }
 
 interface SendFileProps {
@@ -68,17 +106,14 @@ function SendFile({ client, file, setFile, onSent }: SendFileProps) {
       onSent(await sendUpload(client, chosen, progress))
     })
   }
+  const [isOver, setOver] = useState(false)
+  // Anywhere on the page: a browser opens a file that is dropped beside the field, and the page is gone.
+  useDroppedFile((dropped) => {
+    if (!isBusy) send(dropped)
+  }, setOver)
   return (
     <>
-      <p
-        class="drop"
-        onDragOver={(event) => event.preventDefault()}
-        onDrop={(event) => {
-          event.preventDefault()
-          const dropped = event.dataTransfer?.files[0]
-          if (dropped && !isBusy) send(dropped)
-        }}
-      >
+      <p class={isOver ? 'drop over' : 'drop'}>
         <label for="file">Drop an archive here, or choose one</label>
         <input
           id="file"

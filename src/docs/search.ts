@@ -22,7 +22,7 @@ export function startSearch(): void {
     reading ??= fetch('/docs/files/search.json').then((answer) => answer.json() as Promise<readonly Searched[]>)
     const all = await reading
     if (input.value !== asked) return
-    show(found, words.length === 0 ? undefined : find(all, words))
+    show(found, words.length === 0 ? undefined : find(all, words), words)
   }
   const run = (): void => {
     search().catch(() => {
@@ -61,28 +61,55 @@ function move(links: readonly HTMLAnchorElement[], input: HTMLElement, step: num
   else links[Math.min(next, links.length - 1)]?.focus()
 }
 
-/** Those that have every word; first those that have it in their title. */
+/** What tells of Wharf's past, or of working on it: last, since who searches wants to do something. */
+const LAST = new Set(['Changelog', 'Contributing'])
+
+/** Those that have every word: first those that have it in their title, then those whose text says it early. */
 function find(all: readonly Searched[], words: readonly string[]): readonly Searched[] {
   const has = (text: string): boolean => words.every((word) => text.toLowerCase().includes(word))
-  const matching = all.filter(({ title, kind, text }) => has(`${title} ${kind} ${text}`))
-  const [inTitle, inText] = [matching.filter(({ title }) => has(title)), matching.filter(({ title }) => !has(title))]
-  return [...inTitle, ...inText]
+  const rank = ({ title, kind, text }: Searched): number =>
+    (LAST.has(kind) ? 1e9 : 0) + (has(title) ? 0 : 1 + Math.max(0, firstOf(text, words)))
+  return all
+    .filter(({ title, kind, text }) => has(`${title} ${kind} ${text}`))
+    .map((entry) => ({ entry, rank: rank(entry) }))
+    .sort((one, other) => one.rank - other.rank)
+    .map(({ entry }) => entry)
 }
 
-function show(found: HTMLElement, results: readonly Searched[] | undefined): void {
+/** Where the first of some words stands in a text; -1 where none does. */
+function firstOf(text: string, words: readonly string[]): number {
+  const found = words.map((word) => text.toLowerCase().indexOf(word)).filter((at) => at >= 0)
+  return found.length === 0 ? -1 : Math.min(...found)
+}
+
+/** How much of a text is shown, before and after the first word that was found. */
+const [SHOWN_BEFORE, SHOWN_AFTER] = [40, 100]
+
+/** Some of a text, from where it says what was searched for. */
+function excerptOf(text: string, words: readonly string[]): string {
+  const at = Math.max(0, firstOf(text, words))
+  const start = at <= SHOWN_BEFORE ? 0 : text.indexOf(' ', at - SHOWN_BEFORE) + 1
+  const end = text.length <= at + SHOWN_AFTER ? text.length : text.lastIndexOf(' ', at + SHOWN_AFTER)
+  return `${start > 0 ? '… ' : ''}${text.slice(start, end)}${end < text.length ? ' …' : ''}`
+}
+
+function show(found: HTMLElement, results: readonly Searched[] | undefined, words: readonly string[] = []): void {
   found.hidden = results === undefined
   const shown = results?.slice(0, MAX_SHOWN) ?? []
   const count = results?.length ?? 0
   found.querySelector('p')?.replaceChildren(count === 0 ? 'Nothing found.' : `${count} found.`)
-  found.querySelector('ul')?.replaceChildren(...shown.map(toItem))
+  found.querySelector('ul')?.replaceChildren(...shown.map((entry) => toItem(entry, words)))
 }
 
-function toItem({ title, kind, path }: Searched): HTMLElement {
+function toItem({ title, kind, path, text }: Searched, words: readonly string[]): HTMLElement {
   const [item, link, note] = [document.createElement('li'), document.createElement('a'), document.createElement('span')]
+  const excerpt = document.createElement('p')
   link.href = path
   link.textContent = title
   note.className = 'quiet'
   note.textContent = ` ${kind}`
-  item.append(link, note)
+  excerpt.className = 'quiet'
+  excerpt.textContent = excerptOf(text, words)
+  item.append(link, note, excerpt)
   return item
 }

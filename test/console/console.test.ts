@@ -140,9 +140,13 @@ describe.skipIf(!hasChromium)('in a browser', () => {
 
   test('keys open views, and a page that was opened has the focus and its name', async () => {
     await signIn()
-    await console.page.keyboard.press('g')
-    await console.page.keyboard.press('j')
-    await heading('Jobs').waitFor()
+    // What listens to keys is loaded once somebody has signed in.
+    const opened = async (): Promise<number> => {
+      await console.page.keyboard.press('g')
+      await console.page.keyboard.press('j')
+      return heading('Jobs').count()
+    }
+    await expect.poll(opened).toBe(1)
     await expect.poll(() => console.page.title()).toBe('Jobs · Wharf')
     await expect.poll(() => console.page.evaluate('document.activeElement.tagName')).toBe('MAIN')
     await console.page.goto(`${wharf.url}/#/schedules/new`)
@@ -175,7 +179,7 @@ describe.skipIf(!hasChromium)('in a browser', () => {
     const button = console.page.getByRole('button', { name: 'Download' })
     await button.waitFor()
     const [download] = await Promise.all([console.page.waitForEvent('download'), button.click()])
-    expect(download.suggestedFilename()).toMatch(/^shop\.jsonl\.(gz|zst)$/)
+    expect(download.suggestedFilename()).toMatch(/^shop-\d{4}-\d\d-\d\d\.jsonl\.(gz|zst)$/)
     const saved = await readFile(await download.path())
     const id = new URL(console.page.url()).hash.split('/').at(-1)
     const file = await wharf.root.get(`/jobs/${id}/file`)

@@ -195,4 +195,43 @@ describe.skipIf(!hasChromium)('who restores in a browser', () => {
     await console.page.getByText('succeeded').waitFor()
     expect(await contentsOf(wharf, 'target')).toEqual(await contentsOf(wharf, 'large'))
   })
+
+  test('is told once what is wrong with a file, that nothing was changed, and takes another one', async () => {
+    await signIn()
+    await goTo('/import')
+    expectMessage('400')
+    const drop = console.page.getByLabel('Drop an archive here, or choose one')
+    await drop.setInputFiles({ name: 'list.txt', mimeType: 'text/plain', buffer: Buffer.from('no archive\n') })
+    await console.page.getByText('list.txt has arrived.').waitFor()
+    await console.page.getByLabel('Into').selectOption('blog')
+    await console.page.getByText('It is no archive that Wharf can restore. Nothing was changed.').waitFor()
+    expect(await console.page.getByText('is not JSON').count()).toBe(1)
+    await button('Take another file').click()
+    await drop.waitFor()
+    // Beside the field, where a browser would open the file, and the page would be gone.
+    const dropped = async (): Promise<number> => {
+      await console.page.evaluate(`{
+        const dataTransfer = new DataTransfer()
+        dataTransfer.items.add(new File(['no archive'], 'other.txt'))
+        const options = { dataTransfer, bubbles: true, cancelable: true }
+        document.querySelector('h1').dispatchEvent(new DragEvent('dragover', options))
+        document.querySelector('h1').dispatchEvent(new DragEvent('drop', options))
+      }`)
+      return console.page.getByText('other.txt has arrived.').count()
+    }
+    await expect.poll(dropped).toBe(1)
+  })
+
+  test('names a new project as projects are named before anything is made', async () => {
+    await signIn()
+    await goTo(`/restore/${jobId}/shop`)
+    await console.page.getByLabel('Into').selectOption({ label: 'a new project …' })
+    const name = console.page.getByLabel('Its name')
+    expect(await name.getAttribute('placeholder')).toBe('shop-restored')
+    await name.fill('Shop Restored')
+    await console.page.getByText('Small letters, digits').waitFor()
+    expect(await button('Restore').count()).toBe(0)
+    await name.fill('shop-restored')
+    await button('Restore').waitFor()
+  })
 })

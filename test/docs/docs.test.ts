@@ -204,6 +204,14 @@ describe.skipIf(!hasChromium)('in a browser', () => {
       .waitFor()
     await page.keyboard.press('Escape')
     expect(await page.getByLabel('Search').inputValue()).toBe('')
+    // What to do comes before what was done, with some of its text.
+    await page.keyboard.type('restore')
+    const results = page.locator('#found li')
+    await results.filter({ hasText: 'POST /import' }).filter({ hasText: 'restores it' }).first().waitFor()
+    const shown = await results.allTextContents()
+    const past = shown.map((text) => /Changelog|Contributing/.test(text))
+    expect(past.indexOf(true)).toBeGreaterThan(past.lastIndexOf(false))
+    await page.keyboard.press('Escape')
   })
 
   test('an example is copied as it stands', async () => {

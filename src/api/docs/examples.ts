@@ -18,6 +18,17 @@ export function examplesOf(operation: Operation): Examples {
 /** Archives in examples. */
 const ARCHIVE = 'demo.jsonl.gz'
 
+const LOOKS_ONLY = 'This only says what would change. Leave dryRun out to do it.'
+
+/** What stands before an example as a comment. */
+const COMMENTS: Readonly<Record<string, string>> = {
+  importArchive: LOOKS_ONLY,
+  importJobFile: LOOKS_ONLY,
+  importUpload: LOOKS_ONLY,
+}
+
+const commentOf = ({ id }: Operation, mark: '#' | '//'): string => (COMMENTS[id] ? `${mark} ${COMMENTS[id]}\n` : '')
+
 /** What a call sends, or answers with, as a file. */
 const FILES: Readonly<Record<string, readonly string[]>> = {
   exportProjects: ["-H 'Accept-Encoding: gzip'", `-o ${ARCHIVE}`],
@@ -42,7 +53,7 @@ function toCurl(operation: Operation, { path = {}, query = {}, header = {}, body
     ...(body === undefined ? [] : [`-H 'Content-Type: ${bodyOf(operation)?.mediaType}'`, `-d ${quoted(textOf(body))}`]),
     ...(FILES[id] ?? []),
   ]
-  return parts.join(' \\\n  ')
+  return commentOf(operation, '#') + parts.join(' \\\n  ')
 }
 
 const toHeaderName = (name: string): string => name.replaceAll(/(^|-)[a-z]/g, (start) => start.toUpperCase())
@@ -108,7 +119,7 @@ function toTypeScript(operation: Operation, values: ExampleValues): string {
     '\n',
   )
   const lines = stream ? stream.lines(values) : toCall(operation, values)
-  return `${imports}\n\n${CLIENT}\n\n${lines}`
+  return `${imports}\n\n${CLIENT}\n\n${commentOf(operation, '//')}${lines}`
 }
 
 /** The columns that rows are chosen by: the description knows no names of columns, and so the types do not. */

@@ -45,7 +45,7 @@ const toSearched = (entry: Operation): Searched => ({
   title: `${entry.method} ${entry.path}`,
   kind: entry.tag,
   path: operationPath(entry),
-  text: [entry.id, entry.operation.summary, entry.operation.description].join(' '),
+  text: [entry.operation.summary, entry.operation.description, entry.id].filter(Boolean).join('. '),
 })
 
 function renderStart({ info }: OpenApiDocument, { guides, operations }: Contents): Html {

@@ -21,7 +21,7 @@ const route = routesUnder('Data')
 const importProjects = route('POST /import', {
   ...IMPORT_CALL,
   operationId: 'importArchive',
-  summary: 'Imports an archive over the existing data',
+  summary: 'Imports an archive over the existing data: restores it',
   description:
     'All projects and stages of the archive together, or nothing. The archive is received and checked as a whole before ' +
     'anything is changed; readers of the stages see the old rows until all new ones are there. Needs `content.import` in ' +

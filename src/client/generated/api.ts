@@ -1,6 +1,6 @@
 /*
  * Made from /openapi.json by openapi-typescript: npx vitest run test/client/generated.test.ts -u
- * SHA-256: eb7e8a05e0761466156dd97ad0cd8a95a65b88d5f28de1f97bd2106c2d40e36a
+ * SHA-256: 8f4164881038be745731ab18f98a0822a2462450ecf7425517d5b749a9052e74
  */
 export interface paths {
     readonly "/overview": {
@@ -509,7 +509,7 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Imports an archive over the existing data
+         * Imports an archive over the existing data: restores it
          * @description All projects and stages of the archive together, or nothing. The archive is received and checked as a whole before anything is changed; readers of the stages see the old rows until all new ones are there. Needs `content.import` in every target, `content.structure` where a stage is empty, so that it would be built from the archive, and `system.import` where the archive has the system section. With `Prefer: respond-async` the archive is received and checked in the same way, and then imported by a job. Needs `content.import` in the projects of this server that the request names, and `system.import` where it asks for the system section.
          */
         readonly post: operations["importArchive"];
