@@ -35,8 +35,8 @@ const replacedBySchema = z.object({
 })
 
 /**
- * Puts back what the last import or transfer replaced. What the stage had until now is kept in its turn, until the same
- * moment, so that an undo can be undone.
+ * Puts back what the last import or transfer replaced. What the stage had until now is kept in its turn, for as long as after
+ * an import, so that an undo can be undone.
  *
  * @param database the stage's, as the project's own login sees it. It counts the rows, before anything is locked: that
  *   evaluates the project's own policies, which may take long.
@@ -44,7 +44,7 @@ const replacedBySchema = z.object({
  *   WRITTEN_SINCE where `force` is missing; PROJECT_BUSY where the project has too many imports under way.
  */
 export async function undoImport(services: UndoServices, stage: UndoneStage, options: UndoOptions): Promise<Undone> {
-  const { system, imports, importTurns } = services
+  const { system, imports, importTurns, undoHours } = services
   if (!stage.isOwn) return undoExternal(services, stage, options)
   const { force, tokenId, authorise } = options
   return importTurns.take([stage.projectId], async () => {
@@ -59,7 +59,7 @@ export async function undoImport(services: UndoServices, stage: UndoneStage, opt
             await authorise(tx)
             const kept = await findUndoable(tx, stage, force)
             if (kept.schemaName !== found.schemaName) throw replacedMeanwhile()
-            const replaced = await exchange(tx, stage, kept.schemaName)
+            const replaced = await exchange(tx, stage, kept.schemaName, undoHours)
             await recordExchange(tx, stage, { replaced, tokenId })
             // Without the locks, another may have begun to import.
             lost.throwIfAborted()
@@ -87,12 +87,15 @@ async function findUndoable(
 }
 
 /** @returns the name that what was replaced has now. */
-async function exchange(tx: Transaction, stage: StageIdentity, keptSchema: string): Promise<string> {
+async function exchange(tx: Transaction, stage: StageIdentity, keptSchema: string, undoHours: number): Promise<string> {
   const replaced = shadowName(stage, 'old')
   await tx.$executeRawUnsafe(renameSchema(stage.schemaName, replaced))
   await tx.$executeRawUnsafe(renameSchema(keptSchema, stage.schemaName))
   await tx.$executeRaw`
-    UPDATE system.side_schema SET schema_name = ${replaced}, created_at = now() WHERE schema_name = ${keptSchema}`
+    UPDATE system.side_schema
+       SET schema_name = ${replaced}, created_at = now(),
+           expires_at = GREATEST(expires_at, now() + make_interval(hours => ${undoHours}::int))
+     WHERE schema_name = ${keptSchema}`
   await tx.stageState.update({ where: { stageId: stage.stageId }, data: { generation: { increment: 1 } } })
   return replaced
 }

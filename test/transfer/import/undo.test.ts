@@ -154,6 +154,23 @@ describe.each(someLocations(0, KEEPING))('$name', (location) => {
     }
   })
 
+  test('what an undo replaced is kept as long as what an import did', async () => {
+    const project = await imported()
+    const path = `/projects/${project.slug}/stages/live/undo`
+    const hoursLeft = async (): Promise<number> => {
+      const { kept } = (await wharf.root.get(path)).json as { readonly kept: { readonly until: string } | null }
+      return (Date.parse(kept?.until ?? '') - Date.now()) / 3_600_000
+    }
+    await wharf.database.query(
+      `UPDATE system.side_schema SET expires_at = now() + interval '1 minute' FROM control.stage
+        WHERE stage.id = stage_id AND kind = 'kept' AND project_id = (SELECT id FROM control.project WHERE slug = $1)`,
+      [project.slug],
+    )
+    expect(await hoursLeft()).toBeLessThan(1)
+    expect(await undo(project, unwritten)).toMatchObject({ status: 200 })
+    expect(await hoursLeft()).toBeGreaterThan(23)
+  })
+
   testUsually.each(someOf(CHANGES_OF_OLD, 4))('the undo of an undo asks where, since that, %s', async (_, sql) => {
     const project = await imported()
     expect(await undo(project, unwritten)).toMatchObject({ status: 200 })

@@ -40,7 +40,7 @@ export async function undoExternal(
   stage: UndoneStage,
   { force, tokenId, authorise }: UndoOptions,
 ): Promise<Undone> {
-  const { system, imports, importTurns } = services
+  const { system, imports, importTurns, undoHours } = services
   const { stageId, schemaName, login, database } = stage
   return importTurns.take([stage.projectId], async () => {
     const findSettled = async () => {
@@ -75,7 +75,7 @@ export async function undoExternal(
         async (tx) => {
           await authorise(tx)
           const replacedBy = { exchanged: found.exchanged, typesState }
-          await recordUndone(tx, { stageId, tokenId, earlier: found.schemaName, kept, replacedBy })
+          await recordUndone(tx, { stageId, tokenId, earlier: found, kept, replacedBy, undoHours })
           // Without the locks, another may have begun to import.
           const beforeCommit = async (): Promise<void> => lost.throwIfAborted()
           const exchanges = [{ target, loaded: found.schemaName, kept }]
@@ -98,11 +98,11 @@ async function findKept(database: Transaction, stageId: string) {
     where: { stageId, kind: 'kept', expiresAt: { gt: await readClock(database) } },
   })
   const replacedBy = replacedBySchema.safeParse(kept?.replacedBy).data
-  if (!kept || !replacedBy) throw conflict(NOTHING_TO_UNDO)
-  return { schemaName: kept.schemaName, createdAt: kept.createdAt, ...replacedBy }
+  if (!kept?.expiresAt || !replacedBy) throw conflict(NOTHING_TO_UNDO)
+  return { schemaName: kept.schemaName, createdAt: kept.createdAt, expiresAt: kept.expiresAt, ...replacedBy }
 }
 
-/** What was put back is the stage's now, and what it replaced is kept until the same moment. */
+/** What was put back is the stage's now, and what it replaced is kept for as long as after an import. */
 async function recordUndone(
   tx: Transaction,
   {
@@ -111,17 +111,21 @@ async function recordUndone(
     earlier,
     kept,
     replacedBy,
+    undoHours,
   }: {
     readonly stageId: string
     readonly tokenId: string | null
-    readonly earlier: string
+    readonly earlier: { readonly schemaName: string; readonly expiresAt: Date }
     readonly kept: string
     readonly replacedBy: z.output<typeof replacedBySchema>
+    readonly undoHours: number
   },
 ): Promise<void> {
   await tx.stageState.update({ where: { stageId }, data: { generation: { increment: 1 } } })
-  const data = { schemaName: kept, replacedBy, createdAt: await readClock(tx) }
-  await tx.shadowSchema.update({ where: { schemaName: earlier }, data })
+  const createdAt = await readClock(tx)
+  const expiresAt = new Date(Math.max(earlier.expiresAt.getTime(), createdAt.getTime() + undoHours * 3_600_000))
+  const data = { schemaName: kept, replacedBy, createdAt, expiresAt }
+  await tx.shadowSchema.update({ where: { schemaName: earlier.schemaName }, data })
   await recordImport(tx, stageId, tokenId)
 }
 
