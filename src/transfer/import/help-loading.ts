@@ -3,6 +3,7 @@ import type { HelperSource } from '../export/helper-room.ts'
 import { usualLoads } from '../export/usual-jobs.ts'
 import { BODIES_UNCHECKED, type FamilyStatements } from '../structure/create-statements.ts'
 import type { Query } from '../structure/query.ts'
+import type { ArchiveTable } from './archive-lists.ts'
 import { bytesOf, type TableFinisher, tablesWithRows } from './finish-tables.ts'
 import type { ArchiveFollower } from './follow-archive.ts'
 import { keepSchema, openHelpingLoads } from './helping-loads.ts'
@@ -55,6 +56,7 @@ export function helpLoading(
   const { session, schemaName, follower, target, withNames, loaded, finisher, saves, save, giveUp } = stage
   const query: Query = (sql, parameters) => session.query(sql, parameters)
   let [isFirst, isDecided] = [true, jobs < 2]
+  const waitingBytes = waitingBytesOf(stage)
 
   /** Those that several sessions can load: each is empty, or was begun and committed. */
   const helped = (): ReadonlySet<FamilyStatements> =>
@@ -63,9 +65,6 @@ export function helpLoading(
         (family) => !family.tables.some(({ name }) => withNames.has(name)) && tablesWithRows(family).length > 0,
       ),
     )
-
-  const waitingBytes = (): number =>
-    target.archived.tables.reduce((sum, table) => (loaded.of(table.name)?.isWhole ? sum : sum + bytesOf(table)), 0)
 
   const isEnough = async (): Promise<boolean> => {
     if (isFirst) {
@@ -123,10 +122,24 @@ export function helpLoading(
   }
 
   return async () => {
-    if (isDecided || !(await isEnough())) return
-    isDecided = true
-    const families = helped()
-    if (families.size < 2 || !(await mayLoadTogether(query, schemaName))) return
-    await load(families)
+    // One table is begun with at once.
+    if (isFirst) isDecided ||= helped().size < 2
+    if (isDecided) return
+    const isWhole = target.archived.isWhole
+    const isHelped = await isEnough()
+    isDecided = isHelped || isWhole
+    if (isHelped && (await mayLoadTogether(query, schemaName))) await load(helped())
+  }
+}
+
+/** @returns what tells how many bytes of rows have come, and are not loaded. */
+function waitingBytesOf({ target, loaded }: Pick<StageToHelp, 'target' | 'loaded'>): () => number {
+  const { tables } = target.archived
+  const isLoaded = (table: ArchiveTable): boolean => loaded.of(table.name)?.isWhole === true
+  /** How many tables have been loaded, one after the other: not looked at again, where there are thousands. */
+  let done = 0
+  return () => {
+    for (let next = tables[done]; next && isLoaded(next); next = tables[done]) done += 1
+    return tables.slice(done).reduce((sum, table) => (isLoaded(table) ? sum : sum + bytesOf(table)), 0)
   }
 }
