@@ -166,13 +166,12 @@ export async function createContainer(options: {
 }): Promise<Container> {
   const { config, databaseUrl, version, logger, lifecycle } = options
   const shares = { logger, projectConnections: config.projectConnections, ownConnections }
-  await prepareDatabase(databaseUrl, shares)
-  const rootTokenHash = hashToken(await rootTokenOf(config))
-
   const idle = createIdleConnections()
   const open = databaseOpener(databaseUrl, logger, idle)
   const control = open(databaseUrl, { maxConnections: MAX_CONNECTIONS, session: 'wharf', endsWhenServerHangs: true })
   lifecycle.onClose('database', control.close)
+  await prepareWith(control, () => prepareDatabase(databaseUrl, shares))
+  const rootTokenHash = hashToken(await rootTokenOf(config))
   const keys = await secretKeysFor(control, config)
   const seal = createSeal(keys.current, keys.previous)
   await resealSecrets(control, seal, { logger, keySource: keys.source })
@@ -236,6 +235,13 @@ export async function createContainer(options: {
     ...{ endedJobs: createEndedJobs(), deliveryCounts: createDeliveryCounts() },
     spoolFolder: await openSpoolFolder(config.dataDir),
   }
+}
+
+/** Prepares the database, and has Prisma load its engine meanwhile, which asks PostgreSQL nothing. */
+async function prepareWith({ prisma }: Database, prepare: () => Promise<void>): Promise<void> {
+  const [prepared, engine] = await Promise.allSettled([prepare(), prisma.$connect()])
+  if (prepared.status === 'rejected') throw prepared.reason
+  if (engine.status === 'rejected') throw engine.reason
 }
 
 /** A key is made only where nothing was encrypted yet: with another one, nothing of it could be read. */

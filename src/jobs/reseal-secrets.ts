@@ -50,11 +50,23 @@ export async function resealSecrets(
 ): Promise<void> {
   let resealed = 0
   try {
-    for (const column of SEALED_COLUMNS) resealed += await resealColumn(control, seal, column)
+    for (const column of await columnsToReseal(control, seal)) resealed += await resealColumn(control, seal, column)
   } catch (error) {
     throw error instanceof WrongKey ? wrongKey(seal, keySource, error) : error
   }
   if (resealed > 0) logger.info({ resealed, keyId: seal.keyId }, 'stored secrets were sealed with the current key')
+}
+
+/** The columns that have a value of another key or form: one question, since each start asks it. */
+async function columnsToReseal({ pool }: Database, { header }: Seal): Promise<readonly SealedColumn[]> {
+  const questions = SEALED_COLUMNS.map(
+    ({ table, column }, index) =>
+      `SELECT ${index} AS index WHERE EXISTS (
+         SELECT FROM control.${table} WHERE substring(${column} FROM 1 FOR $1::int) <> $2::bytea)`,
+  )
+  const { rows } = await pool.query<{ index: number }>(questions.join(' UNION ALL '), [header.length, header])
+  const indices = new Set(rows.map(({ index }) => index))
+  return SEALED_COLUMNS.filter((_, index) => indices.has(index))
 }
 
 /** @returns how many values it has replaced. */

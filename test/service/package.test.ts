@@ -1,9 +1,11 @@
 import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
+import { z } from 'zod'
 import { exportOf } from '../support/archives/import.ts'
 import { eventually } from '../support/eventually.ts'
 import { askExport, askImport, jobOf, untilEnded } from '../support/jobs/jobs.ts'
@@ -73,14 +75,18 @@ test('the npm package runs with nothing but its dependencies, whatever it loads 
   expect(await service.kill('SIGTERM'), service.log()).toBe(0)
 })
 
+const sourceMap = z.looseObject({ sources: z.array(z.string()) })
+
 test('the licence of each package that a part of is passed on comes with it', async () => {
   const notices = await readFile(join(root, 'dist/THIRD-PARTY-NOTICES.txt'), 'utf8')
   const packages = new Set<string>()
-  for (const name of (await readdir(join(root, 'dist'))).filter((name) => name.endsWith('.js'))) {
-    const text = await readFile(join(root, 'dist', name), 'utf8')
-    // What esbuild writes above each module.
-    for (const [, found = ''] of text.matchAll(/^\/\/ .*?node_modules\/((?:@[^/\n]+\/)?[^/\n]+)\/.*$/gm))
-      packages.add(found)
+  for (const name of (await readdir(join(root, 'dist'))).filter((name) => name.endsWith('.js.map'))) {
+    const { sources } = sourceMap.parse(JSON.parse(await readFile(join(root, 'dist', name), 'utf8')))
+    for (const source of sources) {
+      const [, found] = /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(source) ?? []
+      // Those that are not here are what a package was made of itself, where it was published.
+      if (found !== undefined && existsSync(join(root, 'node_modules', found, 'package.json'))) packages.add(found)
+    }
   }
   // One of the page, which is written without these.
   packages.add('preact')
