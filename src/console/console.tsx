@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { type Client, createClient, type Session } from './client.ts'
 import { Data, StageData } from './data.tsx'
 import { EventLog } from './event-log.tsx'
@@ -46,8 +46,11 @@ export function Console({ session, signOut }: ConsoleProps) {
   useKeys(ADDRESSES)
   const main = useRef<HTMLElement>(null)
   const isFirst = useRef(true)
-  useEffect(() => {
+  // Before the page itself, which may say more.
+  useLayoutEffect(() => {
     document.title = `${VIEWS.find(([each]) => each === view.name)?.[2]} · Wharf`
+  }, [path])
+  useEffect(() => {
     // Where a page begins, as a browser has it: the keyboard and screen readers go on from there.
     if (!isFirst.current) main.current?.focus({ preventScroll: true })
     scrollTo(0, 0)

@@ -9,7 +9,8 @@ import type { Job } from './types.ts'
 import { UndoImport } from './undo.tsx'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
-import { projectsOf, shown, subjectOf, Time, toCount } from './words.tsx'
+import { useTitle } from './use-title.ts'
+import { FullTime, type ImportRequest, inFull, projectsOf, shown, subjectOf, Time, toCount } from './words.tsx'
 
 /**
  * Where the same is asked for again; undefined where it cannot be: patterns are for schedules alone, an uploaded archive is used
@@ -47,6 +48,7 @@ export function JobView({ client, id }: { readonly client: Client; readonly id: 
     false,
     (signal) => followJob(client, id, signal),
   )
+  useTitle(job && subjectOf(job))
   return (
     <>
       <h1>{job ? subjectOf(job) : 'Job'}</h1>
@@ -62,6 +64,7 @@ export function JobView({ client, id }: { readonly client: Client; readonly id: 
 }
 
 function JobFacts({ job }: { readonly job: Job }) {
+  const from = job.kind === 'import' ? (job.request as ImportRequest).from : undefined
   return (
     <>
       <dl>
@@ -70,9 +73,17 @@ function JobFacts({ job }: { readonly job: Job }) {
           {job.status}
           {!hasEnded(job) && job.cancelRequestedAt && ', cancelling'}
         </dd>
+        {from && (
+          <>
+            <dt>From</dt>
+            <dd>
+              <a href={`#/jobs/${from.jobId}`}>the archive of {inFull(from.createdAt)}</a>
+            </dd>
+          </>
+        )}
         <dt>Asked for</dt>
         <dd>
-          <Time at={job.createdAt} />
+          <FullTime at={job.createdAt} />
         </dd>
         <dt>Ended</dt>
         <dd>{job.finishedAt ? <Time at={job.finishedAt} /> : 'not yet'}</dd>

@@ -5,7 +5,7 @@ import { followJobs } from './follow-jobs.ts'
 import { Pager, usePages } from './pages.tsx'
 import { Progress } from './progress.tsx'
 import { SearchField } from './search-field.tsx'
-import type { Job, Page } from './types.ts'
+import type { Job, JobResult, Page } from './types.ts'
 import { useLive } from './use-live.ts'
 import { subjectOf, Time, toSize } from './words.tsx'
 
@@ -64,7 +64,10 @@ export function Jobs({ client }: { readonly client: Client }) {
         {value?.items.map((job) => (
           <li key={job.id}>
             <a href={`#/jobs/${job.id}`}>{subjectOf(job)}</a>
-            <span class={`status ${job.status}`}>{job.status}</span>
+            <span class={`status ${job.status}`}>
+              {job.status}
+              {isUndone(job) && ', undone'}
+            </span>
             <span class="number">{bytesOf(job)}</span>
             <Time at={job.createdAt} />
             {job.status === 'running' && <Progress job={job} />}
@@ -76,6 +79,12 @@ export function Jobs({ client }: { readonly client: Client }) {
     </>
   )
 }
+
+/** Whether what it imported is undone, in a stage at least. */
+const isUndone = ({ result }: Job): boolean =>
+  ((result as JobResult | null)?.projects ?? []).some(({ stages }) =>
+    stages?.some(({ undoneAt }) => undoneAt !== undefined),
+  )
 
 const bytesOf = ({ status, progress }: Job): string =>
   status === 'succeeded' && progress ? toSize(progress.bytes) : ''

@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks'
 import { type Client, RequestError } from './client.ts'
+import { ComparedTables } from './compared-tables.tsx'
 import { Failure } from './failure.tsx'
 import type { ArchiveProject } from './restore.tsx'
-import { Scrolling } from './scrolling.tsx'
 import type { Examined, ExaminedStage, Job } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
@@ -126,7 +126,7 @@ function Changes({ examined }: { readonly examined: Examined }) {
                   {shown(text)}
                 </p>
               ))}
-              <Tables stage={stage} />
+              <ComparedTables label={`Tables of ${stage.slug}`} tables={stage.tables} after="In the archive" />
               <p class="quiet">The numbers of rows are compared, not what is in them.</p>
             </section>
           ))}
@@ -145,41 +145,6 @@ const inOneLine = ({
   readonly name: string
   readonly detail?: string
 }) => `${kind} ${name}${detail ? `: ${detail}` : ''}`
-
-function Tables({ stage: { slug, tables } }: { readonly stage: ExaminedStage }) {
-  return (
-    <Scrolling label={`Tables of ${slug}`}>
-      <table class="compared">
-        <thead>
-          <tr>
-            <th scope="col">Table</th>
-            <th scope="col" class="number">
-              Rows now
-            </th>
-            <th scope="col" class="number">
-              In the archive
-            </th>
-            <th scope="col" class="number">
-              Difference
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {tables.map(({ name, rowsNow, rowsAfter }) => (
-            <tr key={name} class={rowsNow === rowsAfter ? 'quiet' : ''}>
-              <th scope="row">{shown(name)}</th>
-              <td class="number">{rowsNow === null ? 'none yet' : toCount(rowsNow)}</td>
-              <td class="number">{toCount(rowsAfter)}</td>
-              <td class="number">{withSign(rowsAfter - (rowsNow ?? 0))}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Scrolling>
-  )
-}
-
-const withSign = (count: number): string => (count > 0 ? `+${toCount(count)}` : toCount(count))
 
 interface ConfirmationProps extends PreviewProps {
   /** Those of the archive, as far as that is known. */

@@ -1,9 +1,11 @@
-import { useState } from 'preact/hooks'
-import { type Client, detailOfError, RequestError } from './client.ts'
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
 import type { Job, JobResult, Kept } from './types.ts'
+import { UndoQuestion } from './undo-question.tsx'
 import { useLive } from './use-live.ts'
-import { inFull, Time } from './words.tsx'
+import { FullTime, inFull, kindOf, Time } from './words.tsx'
 
 interface UndoProps {
   readonly client: Client
@@ -11,14 +13,21 @@ interface UndoProps {
   readonly job: Job
 }
 
-/** For each stage that an import has replaced, the way back. */
+/** For each stage that an import has replaced, what is there now, and the way back. */
 export const UndoImport = ({ client, job }: UndoProps) => (
   <>
     {((job.result as JobResult).projects ?? []).flatMap(({ targetSlug, stages }) =>
       stages
         .filter(({ undoable }) => undoable)
-        .map(({ slug }) => (
-          <UndoStage key={`${targetSlug} ${slug}`} client={client} job={job} project={targetSlug} stage={slug} />
+        .map(({ slug, undoneAt }) => (
+          <UndoStage
+            key={`${targetSlug} ${slug}`}
+            client={client}
+            job={job}
+            project={targetSlug}
+            stage={slug}
+            undoneAt={undoneAt}
+          />
         )),
     )}
   </>
@@ -29,37 +38,33 @@ const PAUSE_MS = 30_000
 interface StageProps extends UndoProps {
   readonly project: string
   readonly stage: string
+  /** When what the job brought was undone, as its result has it. */
+  readonly undoneAt: string | undefined
 }
 
-/** The commit of an import begins when its job has ended, by the database, and takes a moment. */
-const COMMIT_MS = 5_000
-
-/** Whether what is kept was replaced by something later than a job, which an undo would then take back. */
-const isLater = ({ finishedAt }: Job, { replacedAt }: NonNullable<Kept['kept']>): boolean =>
-  finishedAt !== null && Date.parse(replacedAt) > Date.parse(finishedAt) + COMMIT_MS
-
-function UndoStage({ client, job, project, stage }: StageProps) {
+function UndoStage({ client, job, project, stage, undoneAt }: StageProps) {
   const path = `/projects/${project}/stages/${stage}/undo`
-  const [undone, setUndone] = useState(0)
-  const [failed, setFailed] = useState<unknown>()
-  const [isBusy, setBusy] = useState(false)
+  const [changes, setChanges] = useState(0)
+  const [isAsked, setAsked] = useState(false)
+  const said = useRef<HTMLDivElement>(null)
   const { value, failure } = useLive(
-    `undo ${path} ${undone}`,
+    `undo ${path} ${changes}`,
     (signal) => client.json<Kept>(path, { signal }),
     () => PAUSE_MS,
+    true,
   )
-  const undo = async (force: boolean): Promise<void> => {
-    setBusy(true)
-    setFailed(undefined)
-    await client.json(`${path}${force ? '?force=true' : ''}`, { method: 'POST' }).then(
-      () => setUndone(undone + 1),
-      (error: unknown) => setFailed(error),
-    )
-    setBusy(false)
-  }
+  // The button that was pressed is gone: the keyboard and screen readers go on with what is said instead.
+  useEffect(() => {
+    if (changes > 0) said.current?.focus({ preventScroll: true })
+  }, [changes])
   const kept = value?.kept
-  const takesLater = undone === 0 && kept ? isLater(job, kept) : false
-  const isWritten = failed instanceof RequestError && failed.code === 'written-since'
+  const isOwn = kept?.jobId === job.id
+  const word = kindOf(job)
+  const close = (): void => setAsked(false)
+  const done = (): void => {
+    setAsked(false)
+    setChanges(changes + 1)
+  }
   return (
     <section class="card" aria-label={`Undo of ${project}, ${stage}`}>
       <h2>
@@ -67,38 +72,79 @@ function UndoStage({ client, job, project, stage }: StageProps) {
           {project}, {stage}
         </a>
       </h2>
-      <p role="status">
-        {undone === 0
-          ? 'What it had before is kept'
-          : `It is back as it was${undone > 1 ? ' once more' : ''}; what it had until now is kept`}
-        {kept ? (
-          <>
-            {' '}
-            until {inFull(kept.until)}, <Time at={kept.until} />.
-          </>
-        ) : (
-          '.'
-        )}
-      </p>
-      {takesLater && kept && (
-        <p class="failure">
-          The stage was replaced again after this job, <Time at={kept.replacedAt} />: an undo takes that back.
+      <div role="status" ref={said} tabIndex={-1}>
+        {kept && isOwn && <OwnState kept={kept} word={word} />}
+        {kept && !isOwn && <LaterState kept={kept} word={word} undoneAt={undoneAt} />}
+        {kept === null && <GoneState word={word} undoneAt={undoneAt} />}
+      </div>
+      {kept && isOwn && !isAsked && (
+        <p class="actions">
+          <button type="button" onClick={() => setAsked(true)}>
+            {kept.undone ? `Put back what the ${word} brought …` : 'Undo …'}
+          </button>
         </p>
       )}
-      {kept === null && <p>There is nothing left to undo.</p>}
-      <p class="actions">
-        {kept && (
-          <button type="button" disabled={isBusy} onClick={() => void undo(false)}>
-            {undone > 0 ? 'Undo that, too' : takesLater ? 'Undo the later one' : 'Undo'}
-          </button>
-        )}
-        {isWritten && (
-          <button type="button" disabled={isBusy} onClick={() => void undo(true)}>
-            Undo, and give up what was written since
-          </button>
-        )}
-      </p>
-      <Failure text={failed === undefined ? failure : detailOfError(failed)} />
+      {kept && isOwn && isAsked && (
+        <UndoQuestion client={client} path={path} kept={kept} word={word} onClose={close} onDone={done} />
+      )}
+      <Failure text={failure} />
     </section>
   )
 }
+
+interface StateProps {
+  readonly kept: NonNullable<Kept['kept']>
+  /** What the job is called. */
+  readonly word: string
+  readonly undoneAt?: string | undefined
+}
+
+/** What is there where nothing was imported after the job. */
+const OwnState = ({ kept: { undone, replacedAt, until }, word }: StateProps) =>
+  undone ? (
+    <>
+      <p>
+        This {word} was undone <FullTime at={replacedAt} />. What was there before it is live again.
+      </p>
+      <KeptUntil until={until}>What the {word} had brought</KeptUntil>
+    </>
+  ) : (
+    <>
+      <p>What this {word} brought is live.</p>
+      <KeptUntil until={until}>What was there before it</KeptUntil>
+    </>
+  )
+
+const KeptUntil = ({ until, children }: { readonly until: string; readonly children: ComponentChildren }) => (
+  <p>
+    {children} is kept until {inFull(until)}, <Time at={until} />.
+  </p>
+)
+
+/** What is there where something else was imported since: only what the last import replaced is kept. */
+const LaterState = ({ kept: { jobId, undone, replacedAt }, word, undoneAt }: StateProps) => (
+  <>
+    {undoneAt !== undefined && <Undone word={word} at={undoneAt} />}
+    <p>
+      Another import came after it:{' '}
+      {jobId === null ? 'no job of this server' : <a href={`#/jobs/${jobId}`}>this job</a>}, which was{' '}
+      {undone ? 'undone' : 'put live'} <FullTime at={replacedAt} />. What this {word} replaced is no longer kept.
+    </p>
+  </>
+)
+
+const GoneState = ({ word, undoneAt }: Pick<StateProps, 'word' | 'undoneAt'>) => (
+  <>
+    {undoneAt !== undefined && <Undone word={word} at={undoneAt} />}
+    <p>
+      {undoneAt === undefined ? `What this ${word} replaced` : `What this ${word} had brought`} is no longer kept, so
+      there is nothing left to undo.
+    </p>
+  </>
+)
+
+const Undone = ({ word, at }: { readonly word: string; readonly at: string }) => (
+  <p>
+    This {word} was undone <FullTime at={at} />.
+  </p>
+)

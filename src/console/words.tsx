@@ -42,8 +42,27 @@ function Moment({ at }: { readonly at: string }) {
   )
 }
 
-/** A moment in the browser's time zone: `Wednesday 25 November 2026 at 02:30`. */
-export const inFull = (time: string): string => inZone(time, Intl.DateTimeFormat().resolvedOptions().timeZone)
+/** A moment in the browser's time zone: `Wednesday 25 November 2026 at 02:30 UTC`. */
+export const inFull = (time: string): string =>
+  `${inZone(time, Intl.DateTimeFormat().resolvedOptions().timeZone)} ${zoneAt(time)}`
+
+/** What the browser's time zone is called then: `UTC`, `GMT+1`. */
+function zoneAt(time: string): string {
+  const parts = new Intl.DateTimeFormat('en-GB', { timeZoneName: 'short' }).formatToParts(new Date(time))
+  return parts.find(({ type }) => type === 'timeZoneName')?.value ?? ''
+}
+
+const SHORT = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' })
+
+/** The same in a list: `25 Nov, 02:30`. */
+export const inShort = (time: string): string => SHORT.format(new Date(time))
+
+/** A moment in full, and in words. */
+export const FullTime = ({ at }: { readonly at: string }) => (
+  <>
+    {inFull(at)}, <Time at={at} />
+  </>
+)
 
 export const toCount = (count: number): string => count.toLocaleString('en')
 
@@ -80,9 +99,25 @@ export function projectsOf(request: unknown): string[] {
 /** How many projects of a job are named. */
 const NAMED = 3
 
-/** What a job does, in words: `export of shop`. */
-export function subjectOf({ kind, request }: { readonly kind: string; readonly request: unknown }): string {
-  const projects = projectsOf(request)
+/** What it is called that a job does: an import of an archive that this server has made is a restore. */
+export const kindOf = ({ kind, request }: { readonly kind: string; readonly request: unknown }): string =>
+  kind === 'import' && (request as ImportRequest | null)?.from ? 'restore' : kind
+
+/** What an import was asked for with, as far as it is shown. */
+export interface ImportRequest {
+  /** The export whose archive it is. */
+  readonly from?: { readonly jobId: string; readonly createdAt: string }
+  readonly projects?: readonly { readonly slug: string; readonly targetSlug?: string }[]
+}
+
+/** What a job does, in words: `export of shop`, `restore of shop into shop-again`. */
+export function subjectOf(job: { readonly kind: string; readonly request: unknown }): string {
+  const { request } = job
+  const kind = kindOf(job)
+  const projects = projectsOf(request).map((slug, index) => {
+    const target = job.kind === 'import' ? (request as ImportRequest).projects?.[index]?.targetSlug : undefined
+    return target === undefined || target === slug ? slug : `${slug} into ${target}`
+  })
   if (projects.length === 0) return `${kind} of an archive`
   if (kind === 'transfer') return `${kind} of ${projects.join(' to ')}`
   const others = projects.length - NAMED

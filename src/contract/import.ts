@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { ReadonlyDeep } from '../lib/readonly-deep.ts'
-import { count, slug } from './fields.ts'
+import { count, slug, timeText } from './fields.ts'
 import { added } from './from-server.ts'
 import { completenessFields } from './not-exported.ts'
 import { PERMISSIONS } from './role.ts'
@@ -31,7 +31,11 @@ const notReplaced = added(
   [],
 )
 
-export const importedStage = z.object({ slug, tables: count, rows: count, undoable, leftOut, notReplaced })
+const undoneAt = timeText
+  .exactOptional()
+  .meta({ description: 'In the result of a job: when that was undone. Missing where it was not, or is put back.' })
+
+export const importedStage = z.object({ slug, tables: count, rows: count, undoable, leftOut, notReplaced, undoneAt })
 
 const examinedTable = z.object({
   name: z.string(),

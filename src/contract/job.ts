@@ -94,6 +94,13 @@ export const jobSchema = z
       }),
       null,
     ),
+    provenAt: added(
+      timeText.nullable().meta({
+        description:
+          'When the archive that it made was restored and found to be identical; null where that was not done, or the archive is damaged.',
+      }),
+      null,
+    ),
     links: z.object({
       self: z.string(),
       events: z.string(),

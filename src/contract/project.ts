@@ -95,6 +95,36 @@ export const keptSchema = z.object({
     .object({
       replacedAt: timeText.meta({ description: 'When an import, a transfer or an undo replaced it.' }),
       until: timeText.meta({ description: 'It may be dropped then.' }),
+      jobId: added(
+        id.nullable().meta({
+          description:
+            'The job of the last import or transfer, which an undo takes back, or puts back where it is undone; null where no job did it.',
+        }),
+        null,
+      ),
+      undone: added(
+        z.boolean().meta({
+          description:
+            'Whether that import is undone: what is kept is then what it had brought, and an undo puts that back.',
+        }),
+        false,
+      ),
+      tables: added(
+        z
+          .array(
+            z.object({
+              name: z.string(),
+              rowsNow: count.nullable().meta({ description: 'null where the stage does not have the table.' }),
+              rowsAfter: count.nullable().meta({ description: 'null where the table would be gone.' }),
+            }),
+          )
+          .nullable()
+          .meta({
+            description:
+              "What an undo would change, by table, as the project's own login sees the rows; null where `rows` did not ask for it.",
+          }),
+        null,
+      ),
     })
     .nullable()
     .meta({ description: 'null where there is nothing to undo.' }),

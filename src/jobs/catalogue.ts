@@ -11,6 +11,8 @@ const HOUR = 60 * MINUTE
 const importRequest = z.strictObject({
   /** The archive's projects, in its order, and where each goes. */
   projects: z.array(z.strictObject({ slug, targetSlug: slug, system: z.boolean(), stages: z.array(slug) })),
+  /** The export whose archive it is, and when that was asked for; missing for an archive that was uploaded. */
+  from: z.strictObject({ jobId: z.string(), createdAt: z.string() }).optional(),
   allowEdited: z.boolean(),
   allowIncomplete: z.boolean().optional(),
   /** How many sessions load one stage, at most. */

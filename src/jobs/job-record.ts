@@ -7,5 +7,6 @@ export const JOB_COLUMNS = Prisma.raw(
    job.max_attempts AS "maxAttempts", job.attempts, job.cancel_requested_at AS "cancelRequestedAt", job.created_at AS "createdAt",
    job.started_at AS "startedAt", job.finished_at AS "finishedAt", job.expires_at AS "expiresAt",
    (SELECT max(checked_at) FROM control.artifact WHERE job_id = job.id AND kind = 'output') AS "archiveCheckedAt",
-   (SELECT max(damaged_at) FROM control.artifact WHERE job_id = job.id AND kind = 'output') AS "archiveDamagedAt"`,
+   (SELECT max(damaged_at) FROM control.artifact WHERE job_id = job.id AND kind = 'output') AS "archiveDamagedAt",
+   (SELECT proven_at FROM control.schedule_run WHERE job_id = job.id) AS "provenAt"`,
 )

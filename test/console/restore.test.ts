@@ -61,18 +61,46 @@ describe.skipIf(!hasChromium)('who restores in a browser', () => {
     await button('Restore').click()
 
     await console.page.getByText('succeeded').waitFor()
-    await console.page.getByText(/is kept until .+ at \d\d:\d\d, (in 23 hours|tomorrow)/).waitFor()
+    await heading('restore of shop').waitFor()
+    expect(await console.page.title()).toBe('Restore of shop · Wharf')
+    await console.page.getByRole('link', { name: /^the archive of / }).waitFor()
+    await console.page.getByText('What this restore brought is live.').waitFor()
+    await console.page
+      .getByText(/What was there before it is kept until .+ at \d\d:\d\d [A-Z].+, (in 23 hours|tomorrow)/)
+      .waitFor()
     await assertAccessible('undo')
     expect(await contentsOf(wharf, 'shop')).toEqual(before)
-    await button('Undo').click()
-    await button('Undo that, too').waitFor()
+    const restored = console.page.url()
+
+    await button('Undo …').click()
+    await row('item').waitFor()
+    expect(await row('item').getByRole('cell').allTextContents()).toEqual(['1,234', '1,235', '+1'])
+    await assertAccessible('question of an undo')
+    await button('Leave it as it is').click()
+    await button('Undo …').click()
+    expect(await contentsOf(wharf, 'shop')).toEqual(before)
+    await button('Undo the restore').click()
+    const undone = /This restore was undone .+ What was there before it is live again./
+    await console.page.getByText(undone).waitFor()
     expect(await contentsOf(wharf, 'shop')).toEqual(written)
-    await button('Undo that, too').click()
-    await console.page.getByText('It is back as it was once more').waitFor()
+    expect(await console.page.evaluate('document.activeElement?.getAttribute("role")')).toBe('status')
+
+    // It says the same when it is opened again, and so does the list.
+    await console.page.reload()
+    await console.page.getByText(undone).waitFor()
+    await console.page.getByText(/What the restore had brought is kept until/).waitFor()
+    await assertAccessible('undone')
+    await goTo('/jobs')
+    const listed = console.page.getByRole('listitem').filter({ hasText: 'restore of shop' }).first()
+    await listed.getByText('succeeded, undone').waitFor()
+    await console.page.goto(restored)
+    await button('Put back what the restore brought …').click()
+    await button('Put back what the restore brought').click()
+    await console.page.getByText('What this restore brought is live.').waitFor()
     expect(await contentsOf(wharf, 'shop')).toEqual(before)
   })
 
-  test('is told where a later import was, which an undo would take back instead', async () => {
+  test('is told where a later import was, and that what the earlier one replaced is no longer kept', async () => {
     const ask = async (): Promise<string> => {
       const { id } = jobOf(
         await wharf.root.post(`/jobs/${jobId}/import?project=blog`, { headers: { prefer: 'respond-async' } }),
@@ -81,15 +109,16 @@ describe.skipIf(!hasChromium)('who restores in a browser', () => {
       return id
     }
     const first = await ask()
-    // As far apart as a commit may take.
-    await new Promise((resolve) => setTimeout(resolve, 5_500))
     const second = await ask()
     await signIn()
     await goTo(`/jobs/${second}`)
-    await button('Undo').waitFor()
+    await button('Undo …').waitFor()
     await goTo(`/jobs/${first}`)
-    await button('Undo the later one').waitFor()
-    expect(await button('Undo').count()).toBe(0)
+    await console.page.getByText(/Another import came after it: .+ is no longer kept\./).waitFor()
+    expect(await button('Undo …').count()).toBe(0)
+    await console.page.getByRole('link', { name: 'this job' }).click()
+    await button('Undo …').waitFor()
+    expect(console.page.url()).toContain(second)
   })
 
   test('gives up what was written since only where that is asked for', async () => {
@@ -100,10 +129,11 @@ describe.skipIf(!hasChromium)('who restores in a browser', () => {
     expect((await write(6_000)).status).toBe(201)
     await signIn()
     await goTo(`/jobs/${id}`)
-    await button('Undo').click()
+    await button('Undo …').click()
+    await button('Undo the restore').click()
     expectMessage('409')
-    await button('Undo, and give up what was written since').click()
-    await button('Undo that, too').waitFor()
+    await button('Undo the restore, with what was written since').click()
+    await console.page.getByText(/This restore was undone/).waitFor()
     expect(await contentsOf(wharf, 'shop')).toEqual(replaced)
   })
 

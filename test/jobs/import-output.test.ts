@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { contentsOf, exportOf, sendArchive } from '../support/archives/import.ts'
 import { askExport, jobOf, showJob, untilEnded } from '../support/jobs/jobs.ts'
-import { createProject } from '../support/service/projects.ts'
+import { applyScript, createProject } from '../support/service/projects.ts'
 import { createToken } from '../support/service/tokens.ts'
 import { startWharf, type TestWharf } from '../support/service/wharf.ts'
 
@@ -118,8 +118,40 @@ test('what an undo would bring back is said, with its end, and nothing where not
   expect((await wharf.root.get(undo)).json).toEqual({ kept: null })
   await sendArchive(wharf.root, await exportOf(wharf.root, 'fresh', { system: false }))
   const { json } = await wharf.root.get(undo)
-  expect(json).toEqual({ kept: { replacedAt: expect.any(String), until: expect.any(String) } })
+  const times = { replacedAt: expect.any(String), until: expect.any(String) }
+  expect(json).toEqual({ kept: { ...times, jobId: null, undone: false, tables: null } })
   const { kept } = json as { kept: { replacedAt: string; until: string } }
   expect(Date.parse(kept.until) - Date.parse(kept.replacedAt)).toBeGreaterThan(23 * 3_600_000)
   expect((await wharf.root.post(undo)).json).toMatchObject({ replacedAt: kept.replacedAt })
+  expect((await wharf.root.get(undo)).json).toMatchObject({ kept: { jobId: null, undone: true } })
+})
+
+test('an undo is told by what it takes back: the job, whose result says when, and the rows of each table', async () => {
+  const undo = '/projects/shop/stages/live/undo'
+  const headers = { prefer: 'respond-async' }
+  const from = path.split('/')[2]
+  const { id } = jobOf(await wharf.root.post(`${path}?project=shop`, { headers }))
+  const stageOf = async () => {
+    const { result, ...job } = await showJob(wharf.root, id)
+    return { ...job, stage: (result as { projects?: { stages: object[] }[] } | null)?.projects?.[0]?.stages[0] }
+  }
+  await vi.waitFor(async () => expect(await stageOf()).toMatchObject({ status: 'succeeded' }), 60_000)
+  expect((await wharf.root.get(`/jobs/${id}`)).json).toMatchObject({
+    request: { from: { jobId: from, createdAt: expect.any(String) } },
+  })
+  expect((await stageOf()).stage).not.toHaveProperty('undoneAt')
+  await applyScript(wharf, 'shop', 'CREATE TABLE newer (id int); INSERT INTO newer VALUES (1)')
+  expect((await wharf.root.get(`${undo}?rows=true`)).json).toMatchObject({
+    kept: {
+      jobId: id,
+      undone: false,
+      tables: expect.arrayContaining([{ name: 'newer', rowsNow: 1, rowsAfter: null }]),
+    },
+  })
+  expect((await wharf.root.post(`${undo}?force=true`)).status).toBe(200)
+  expect((await stageOf()).stage).toMatchObject({ undoneAt: expect.stringMatching(/^\d{4}-.+Z$/) })
+  expect((await wharf.root.get(undo)).json).toMatchObject({ kept: { jobId: id, undone: true } })
+  expect((await wharf.root.post(`${undo}?force=true`)).status).toBe(200)
+  expect((await stageOf()).stage).not.toHaveProperty('undoneAt')
+  expect((await wharf.root.get(undo)).json).toMatchObject({ kept: { jobId: id, undone: false } })
 })

@@ -24,11 +24,22 @@ import { acceptJob, idempotencyOf } from './accept-job.ts'
 import type { ImportCall } from './import-call.ts'
 import { acceptArchive, acceptUpload } from './import-job.ts'
 
-/** Answers a call that comes with the archive, or says where it is stored. @param archive compressed or not. */
-export function answerImport(container: Container, archive: AsyncIterable<Buffer>, call: ImportCall) {
+/**
+ * Answers a call that comes with the archive, or says where it is stored.
+ *
+ * @param archive compressed or not.
+ * @param from the export that made it, where this server did.
+ */
+export function answerImport(
+  container: Container,
+  archive: AsyncIterable<Buffer>,
+  call: ImportCall,
+  from?: ImportRequest['from'],
+) {
   const { query, headers } = call
   const isJob = !query.dryRun && parsePrefer(headers.prefer).respondAsync
-  if (isJob) return acceptArchive(container, { ...toJobArchive(container, toKeep(archive, query), call), headers })
+  if (isJob)
+    return acceptArchive(container, { ...toJobArchive(container, toKeep(archive, query), call), headers, from })
   const bytes = selectFrom(archive, query.project)
   return query.dryRun ? examine(container, bytes, call) : importNow(container, bytes, call)
 }

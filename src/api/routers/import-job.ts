@@ -1,6 +1,7 @@
 import type { Container } from '../../container.ts'
 import type { Transaction } from '../../database/database.ts'
 import { invalidRequest } from '../../errors.ts'
+import type { ImportRequest } from '../../jobs/catalogue.ts'
 import { beginArtifact } from '../../jobs/job-artifacts.ts'
 import { type Idempotency, requestHash } from '../../jobs/submit.ts'
 import { tap } from '../../lib/tap.ts'
@@ -18,6 +19,8 @@ export interface JobArchive {
   readonly jobs: number | undefined
   readonly options: CheckOptions
   readonly caller: Caller
+  /** The export that made it, where this server did. */
+  readonly from?: ImportRequest['from']
   /** Looks again, once the archive has come, whether the caller may have it imported into these targets. */
   readonly authorise: (
     tx: Transaction,
@@ -74,7 +77,7 @@ export async function acceptUpload(
 }
 
 async function checkForJob(container: Container, archive: JobArchive) {
-  const { targetSlug, jobs, options, caller, authorise } = archive
+  const { targetSlug, jobs, options, caller, authorise, from } = archive
   const projects = await checkArchive(archive.bytes, options)
   if (projects.length === 0) throw invalidRequest('the archive has no project')
   const targets = targetSlugs(projects, targetSlug)
@@ -86,6 +89,7 @@ async function checkForJob(container: Container, archive: JobArchive) {
       system,
       stages: stages.map((stage) => stage.slug),
     })),
+    ...(from && { from }),
     allowEdited: options.allowEdited ?? false,
     ...(options.allowIncomplete && { allowIncomplete: true }),
     ...(jobs !== undefined && { jobs }),

@@ -2,10 +2,12 @@ import { z } from 'zod'
 import type { Container } from '../../container.ts'
 import { slug } from '../../contract/fields.ts'
 import { keptSchema, undoneSchema } from '../../contract/project.ts'
+import { noteUndone } from '../../jobs/note-undone.ts'
 import { type Caller, lockCaller, tokenIdOf } from '../../projects/access.ts'
 import { assertPermission } from '../../projects/assert-permission.ts'
 import { findProject } from '../../projects/projects.ts'
 import { findStage } from '../../projects/stages.ts'
+import { compareKept } from '../../transfer/import/compare-kept.ts'
 import { discardKept } from '../../transfer/import/discard-kept.ts'
 import { showKept } from '../../transfer/import/find-kept.ts'
 import { undoImport } from '../../transfer/import/undo.ts'
@@ -53,7 +55,13 @@ const show = route('GET /projects/{slug}/stages/{stage}/undo', {
   description: 'Needs `content.import`.',
   access: { by: 'permission', permission: 'content.import', project: 'slug' },
   params: z.object({ slug, stage: slug }),
+  query: z.object({
+    rows: queryFlag().meta({
+      description: 'Counts the rows of each table, now and after an undo, which takes a while.',
+    }),
+  }),
   answers: { 200: json(keptSchema, 'What is kept of what was replaced.') },
+  errors: ['CONFLICT', 'ATTACHED_FAILED', 'ATTACHED_PROJECT'],
 })
 
 const discard = route('DELETE /projects/{slug}/stages/{stage}/undo', {
@@ -92,16 +100,27 @@ function undoRoutes(container: Container): readonly BoundRoute<Caller>[] {
           assertPermission(now, project.slug, 'content.import')
           return now
         },
+        onUndone: async (tx, { jobId, undone }) => {
+          if (jobId !== null) await noteUndone(tx, { jobId, project: project.slug, stage: params.stage }, undone)
+        },
       })
       return {
         status: 200,
         body: { ok: true, replacedAt: undone.replacedAt.toISOString(), tables: undone.tables },
       }
     }),
-    show.handle<Caller>(async ({ params }) => {
+    show.handle<Caller>(async ({ params, query }) => {
       const project = await findProject(control.prisma, params.slug)
-      const kept = await showKept(container.system, findStage(project, params.stage).id)
-      const body = kept && { replacedAt: kept.replacedAt.toISOString(), until: kept.until.toISOString() }
+      const { id: stageId, schemaName } = findStage(project, params.stage)
+      const kept = await showKept(container.system, stageId)
+      if (!kept) return { status: 200, body: { kept: null } }
+      const { replacedAt, until, jobId, undone } = kept
+      const compare = async () =>
+        compareKept(await container.projectDatabase(project, 'imports'), { schemaName, kept: kept.schemaName })
+      const body = {
+        ...{ replacedAt: replacedAt.toISOString(), until: until.toISOString(), jobId, undone },
+        tables: query.rows ? await compare() : null,
+      }
       return { status: 200, body: { kept: body } }
     }),
     discard.handle<Caller>(async ({ params }) => {

@@ -34,7 +34,8 @@ export function jobImportRoutes(container: Container): readonly BoundRoute<Calle
       const archive = readOutput(container, await findOutput(control.prisma, job))
       const assertStill = async (): Promise<void> =>
         assertMayTakeResult(control, await findCallerAgain(control.prisma, call.caller), job)
-      return answerImport(container, whileAuthorised(archive, assertStill, container.jobTimings.authorisationMs), call)
+      const bytes = whileAuthorised(archive, assertStill, container.jobTimings.authorisationMs)
+      return answerImport(container, bytes, call, { jobId: job.id, createdAt: job.createdAt.toISOString() })
     }),
   ]
 }

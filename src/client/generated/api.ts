@@ -1,6 +1,6 @@
 /*
  * Made from /openapi.json by openapi-typescript: npx vitest run test/client/generated.test.ts -u
- * SHA-256: 8f4164881038be745731ab18f98a0822a2462450ecf7425517d5b749a9052e74
+ * SHA-256: f5e511fcc8f07e966841dd36a3abead98e2427f410c151b023ec6ac9f93be836
  */
 export interface paths {
     readonly "/overview": {
@@ -1639,6 +1639,8 @@ export interface components {
             readonly archiveCheckedAt: string | null;
             /** @description When the archive was found to be damaged: it cannot be downloaded then. Null where it is whole. */
             readonly archiveDamagedAt: string | null;
+            /** @description When the archive that it made was restored and found to be identical; null where that was not done, or the archive is damaged. */
+            readonly provenAt: string | null;
             readonly links: {
                 readonly self: string;
                 readonly events: string;
@@ -3225,6 +3227,11 @@ export interface operations {
                                     readonly name: string;
                                     readonly detail?: string;
                                 }[];
+                                /**
+                                 * Format: date-time
+                                 * @description In the result of a job: when that was undone. Missing where it was not, or is put back.
+                                 */
+                                readonly undoneAt?: string;
                             } | {
                                 readonly slug: components["schemas"]["Slug"];
                                 /**
@@ -3300,7 +3307,10 @@ export interface operations {
     };
     readonly showUndo: {
         readonly parameters: {
-            readonly query?: never;
+            readonly query?: {
+                /** @description Counts the rows of each table, now and after an undo, which takes a while. */
+                readonly rows?: boolean;
+            };
             readonly header?: never;
             readonly path: {
                 /** @description The name of a project or of a stage. */
@@ -3332,6 +3342,18 @@ export interface operations {
                              * @description It may be dropped then.
                              */
                             readonly until: string;
+                            /** @description The job of the last import or transfer, which an undo takes back, or puts back where it is undone; null where no job did it. */
+                            readonly jobId: string | null;
+                            /** @description Whether that import is undone: what is kept is then what it had brought, and an undo puts that back. */
+                            readonly undone: boolean;
+                            /** @description What an undo would change, by table, as the project's own login sees the rows; null where `rows` did not ask for it. */
+                            readonly tables: readonly {
+                                readonly name: string;
+                                /** @description null where the stage does not have the table. */
+                                readonly rowsNow: number | null;
+                                /** @description null where the table would be gone. */
+                                readonly rowsAfter: number | null;
+                            }[] | null;
                         } | null;
                     };
                 };
@@ -3606,6 +3628,11 @@ export interface operations {
                                     readonly name: string;
                                     readonly detail?: string;
                                 }[];
+                                /**
+                                 * Format: date-time
+                                 * @description In the result of a job: when that was undone. Missing where it was not, or is put back.
+                                 */
+                                readonly undoneAt?: string;
                             } | {
                                 readonly slug: components["schemas"]["Slug"];
                                 /**
@@ -5803,6 +5830,11 @@ export interface operations {
                                     readonly name: string;
                                     readonly detail?: string;
                                 }[];
+                                /**
+                                 * Format: date-time
+                                 * @description In the result of a job: when that was undone. Missing where it was not, or is put back.
+                                 */
+                                readonly undoneAt?: string;
                             } | {
                                 readonly slug: components["schemas"]["Slug"];
                                 /**

@@ -46,7 +46,7 @@ export async function commitImport(
 ): Promise<readonly ImportedProject[]> {
   const [first] = targets
   if (first?.stages.some(({ isOwn }) => !isOwn)) return commitExternal(services, { target: first, loaded }, options)
-  const { tokenId, sessionName, authorise, beforeCommit } = options
+  const { tokenId, sessionName, authorise, beforeCommit, operation } = options
   const { system, undoHours } = services
   const swaps = loaded.flatMap((stage) => toSwap(stage, before))
   const projects = targets.map(({ archived }) => archived)
@@ -70,7 +70,7 @@ export async function commitImport(
       }
       imported.push(toImported(target, loaded, roles, services))
     }
-    const replaced = await swapStages(tx, swaps, { tokenId, undoHours })
+    const replaced = await swapStages(tx, swaps, { tokenId, undoHours, jobId: operation?.id ?? null })
     // Nothing is kept of what was loaded in place, nor of what an import before that had replaced.
     const inPlace = loaded.filter(({ schemaName }) => schemaName === undefined)
     for (const { target } of inPlace) await expireKept(tx, target.stage.id)

@@ -85,12 +85,17 @@ async function assertOwned(query: Query, { schemaName, login }: StageIdentity): 
  *
  * @param tx a transaction of Wharf's own login, which is the last thing of the import, and holds the stages.
  * @param undoHours after how long the schemas that were replaced may be dropped.
+ * @param jobId the job that imports; null where none does.
  * @returns what was replaced, by the names that it has now.
  */
 export async function swapStages(
   tx: Transaction,
   swaps: readonly Swap[],
-  { tokenId, undoHours }: { readonly tokenId: string | null; readonly undoHours: number },
+  {
+    tokenId,
+    undoHours,
+    jobId,
+  }: { readonly tokenId: string | null; readonly undoHours: number; readonly jobId: string | null },
 ): Promise<readonly Replaced[]> {
   const query: Query = (sql, parameters) => tx.$queryRawUnsafe(sql, ...parameters)
   const keptUntil = new Date((await readClock(tx)).getTime() + undoHours * 3_600_000)
@@ -109,7 +114,7 @@ export async function swapStages(
     const { transactions, tables } = contents
     const rights = await readGrantsState(query, stage.schemaName)
     const reference = await recordImport(tx, stage.stageId, tokenId)
-    const replacedBy = { reference, transactions: [...transactions], tables: [...tables], rights }
+    const replacedBy = { reference, transactions: [...transactions], tables: [...tables], rights, jobId }
     const { stageId } = stage
     await tx.shadowSchema.create({
       data: { schemaName: replaced, stageId, kind: 'kept', expiresAt: keptUntil, replacedBy },

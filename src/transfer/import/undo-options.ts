@@ -5,6 +5,7 @@ import type { Turns } from '../../projects/turns.ts'
 import type { TableRows } from './count-rows.ts'
 import type { SettlingServices } from './external/settle-doubts.ts'
 import type { StageIdentity } from './shadow-schemas.ts'
+import type { UndoneImport } from './undone-import.ts'
 
 export interface Undone {
   /** When what was given back had been replaced. */
@@ -31,6 +32,8 @@ export interface UndoOptions {
   readonly tokenId: string | null
   /** Looks again, in the transaction of the undo, whether it may be; throws where not, and nothing has changed then. */
   readonly authorise: (tx: Transaction) => Promise<unknown>
+  /** Called in the transaction of the undo, with which import is undone now, or is not any more. */
+  readonly onUndone: (tx: Transaction, now: UndoneImport) => Promise<void>
 }
 
 /** Says that nothing is kept of what was before. */

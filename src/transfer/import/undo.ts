@@ -23,8 +23,9 @@ import {
   type UndoOptions,
   type UndoServices,
 } from './undo-options.ts'
+import { exchanged, type UndoneImport, undoneImportSchema } from './undone-import.ts'
 
-const replacedBySchema = z.object({
+const replacedBySchema = undoneImportSchema.extend({
   reference: z.string(),
   transactions: z.array(z.string()).optional(),
   /** The same, separated by commas: what earlier versions wrote. */
@@ -46,7 +47,7 @@ const replacedBySchema = z.object({
 export async function undoImport(services: UndoServices, stage: UndoneStage, options: UndoOptions): Promise<Undone> {
   const { system, imports, importTurns, undoHours } = services
   if (!stage.isOwn) return undoExternal(services, stage, options)
-  const { force, tokenId, authorise } = options
+  const { force, tokenId, authorise, onUndone } = options
   return importTurns.take([stage.projectId], async () => {
     await recordCrash(system.pool)
     const found = await system.prisma.$transaction((tx) => findUndoable(tx, stage, force))
@@ -60,7 +61,9 @@ export async function undoImport(services: UndoServices, stage: UndoneStage, opt
             const kept = await findUndoable(tx, stage, force)
             if (kept.schemaName !== found.schemaName) throw replacedMeanwhile()
             const replaced = await exchange(tx, stage, kept.schemaName, undoHours)
-            await recordExchange(tx, stage, { replaced, tokenId })
+            const now = exchanged(undoneImportSchema.parse(kept.replacedBy ?? {}))
+            await recordExchange(tx, stage, { replaced, tokenId, now })
+            await onUndone(tx, now)
             // Without the locks, another may have begun to import.
             lost.throwIfAborted()
             return { replacedAt: kept.createdAt, tables }
@@ -79,7 +82,7 @@ async function findUndoable(
   tx: Transaction,
   stage: StageIdentity,
   force: boolean,
-): Promise<{ readonly schemaName: string; readonly createdAt: Date }> {
+): Promise<{ readonly schemaName: string; readonly createdAt: Date; readonly replacedBy: unknown }> {
   const kept = await findKept(tx, stage.stageId)
   if (!kept) throw conflict(NOTHING_TO_UNDO)
   if (!force) await assertUnwritten(tx, stage, kept.replacedBy)
@@ -104,7 +107,11 @@ async function exchange(tx: Transaction, stage: StageIdentity, keptSchema: strin
 async function recordExchange(
   tx: Transaction,
   { stageId, schemaName }: StageIdentity,
-  { replaced, tokenId }: { readonly replaced: string; readonly tokenId: string | null },
+  {
+    replaced,
+    tokenId,
+    now,
+  }: { readonly replaced: string; readonly tokenId: string | null; readonly now: UndoneImport },
 ): Promise<void> {
   const tables = await listTables(tx, schemaName)
   const rights = await readGrantsState((sql, parameters) => tx.$queryRawUnsafe(sql, ...parameters), schemaName)
@@ -112,7 +119,7 @@ async function recordExchange(
   const made = await tx.$queryRaw<{ id: string }[]>`
     SELECT DISTINCT xmin::text AS id FROM (${objectsOf(schemaName)}) AS made`
   const reference = await recordImport(tx, stageId, tokenId)
-  const replacedBy = { reference, transactions: made.map(({ id }) => id), tables, rights }
+  const replacedBy = { reference, transactions: made.map(({ id }) => id), tables, rights, ...now }
   await tx.shadowSchema.update({ where: { schemaName: replaced }, data: { replacedBy } })
 }
 

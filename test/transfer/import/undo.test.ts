@@ -289,7 +289,7 @@ describe.each(someLocations(0, KEEPING))('$name', (location) => {
     const undone = undoImport(
       { ...wharf.container, system, imports, importTurns },
       { ...database, stageId: stage.id, schemaName: stage.schemaName, projectId: project.id },
-      { force: location.isAttached, tokenId: null, authorise: lose },
+      { force: location.isAttached, tokenId: null, authorise: lose, onUndone: async () => {} },
     )
     await expect(undone).rejects.toThrow()
     expect(await contents({ slug })).toEqual(expected)

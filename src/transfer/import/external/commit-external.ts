@@ -67,7 +67,7 @@ export async function commitExternal(
     const logged = { tokenId, isNewLog: roles !== undefined }
     const record = isRecorded ? { operation, committed } : undefined
     // What can be done before readers wait is.
-    await recordExternal(tx, committed, { tokenId, undoHours })
+    await recordExternal(tx, committed, { tokenId, undoHours, jobId: operation.id })
     await note.remove(tx)
     const follow = async (): Promise<void> => beforeCommit?.(tx, imported, [archived])
     if (inPlace.length === 0) {

@@ -46,7 +46,8 @@ export async function finishCommitted(
     return false
   }
   await system.prisma.$transaction(async (tx) => {
-    if ((await takeDoubt(tx, id)) === 'committing') await recordExternal(tx, committed, { tokenId, undoHours })
+    if ((await takeDoubt(tx, id)) === 'committing')
+      await recordExternal(tx, committed, { tokenId, undoHours, jobId: id })
     await succeed(tx, committed)
   })
   return true

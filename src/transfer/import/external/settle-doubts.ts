@@ -37,7 +37,7 @@ async function settleDoubt(
   const committed = await findCommitted(database, id)
   await system.prisma.$transaction(async (tx) => {
     if ((await takeDoubt(tx, id)) !== 'committing' || !committed) return
-    await recordExternal(tx, committed, { tokenId: null, undoHours })
+    await recordExternal(tx, committed, { tokenId: null, undoHours, jobId: id })
     if (isAwaited) await noteRecorded(tx, { id, stageId })
   })
 }

@@ -16,6 +16,7 @@ import {
   type UndoOptions,
   type UndoServices,
 } from '../undo-options.ts'
+import { exchanged, undoneImportSchema } from '../undone-import.ts'
 import { canRecord } from './committed-imports.ts'
 import { exchangeStages } from './exchange.ts'
 import { externalSchemaName } from './external-schemas.ts'
@@ -23,7 +24,7 @@ import { settleDoubts } from './settle-doubts.ts'
 import { readSharedTypesState } from './staying-types.ts'
 import { readStructureState } from './structure-state.ts'
 
-const replacedBySchema = z.object({
+const replacedBySchema = undoneImportSchema.extend({
   exchanged: z.enum(['schemas', 'objects']),
   /** Of the types that it shares with the stage; earlier versions shared none. */
   typesState: z.string().default(''),
@@ -38,7 +39,7 @@ const replacedBySchema = z.object({
 export async function undoExternal(
   services: UndoServices,
   stage: UndoneStage,
-  { force, tokenId, authorise }: UndoOptions,
+  { force, tokenId, authorise, onUndone }: UndoOptions,
 ): Promise<Undone> {
   const { system, imports, importTurns, undoHours } = services
   const { stageId, schemaName, login, database } = stage
@@ -74,8 +75,10 @@ export async function undoExternal(
       return system.prisma.$transaction(
         async (tx) => {
           await authorise(tx)
-          const replacedBy = { exchanged: found.exchanged, typesState }
+          const now = exchanged(found)
+          const replacedBy = { exchanged: found.exchanged, typesState, ...now }
           await recordUndone(tx, { stageId, tokenId, earlier: found, kept, replacedBy, undoHours })
+          await onUndone(tx, now)
           // Without the locks, another may have begun to import.
           const beforeCommit = async (): Promise<void> => lost.throwIfAborted()
           const exchanges = [{ target, loaded: found.schemaName, kept }]
