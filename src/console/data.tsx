@@ -83,6 +83,7 @@ export function StageData({ client, project, stage }: StageProps) {
         <a href={`#/log/${path}`}>Event log</a>
       </p>
       <Failure text={failure} />
+      {!value && !failure && <p role="status">Loading the tables …</p>}
       {value?.tables.length === 0 && <p>It has no tables.</p>}
       {tables?.length === 0 && search !== '' && <p>No table has this in its name.</p>}
       {tables && <SchemaPicture path={path} tables={tables} />}

@@ -6,8 +6,15 @@ import type { Job } from './types.ts'
 import { useAction } from './use-action.ts'
 import { toSize } from './words.tsx'
 
+interface DownloadProps {
+  readonly client: Client
+  readonly job: Job
+  /** Whether it is what most people come for. */
+  readonly isMain: boolean
+}
+
 /** The archive of a job, for this machine. */
-export function Download({ client, job }: { readonly client: Client; readonly job: Job }) {
+export function Download({ client, job, isMain }: DownloadProps) {
   const { isBusy, failure, act } = useAction()
   const [seen, setSeen] = useState({ bytes: 0, total: 0 })
   const [isLost, setLost] = useState(false)
@@ -17,7 +24,7 @@ export function Download({ client, job }: { readonly client: Client; readonly jo
   const save = (): Promise<void> => saveArchive(client, job, { onBytes, onLost: setLost, signal: leaving.signal })
   return (
     <div class="download">
-      <button type="button" class="main" disabled={isBusy} onClick={() => act(save)}>
+      <button type="button" class={isMain ? 'main' : undefined} disabled={isBusy} onClick={() => act(save)}>
         Download
       </button>
       {isBusy && (

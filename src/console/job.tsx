@@ -1,11 +1,12 @@
 import { adviceFor } from './advice.ts'
+import { isWhole, restorePath } from './archives.tsx'
 import { Attempts } from './attempts.tsx'
 import type { Client } from './client.ts'
 import { Download } from './download.tsx'
 import { Failure } from './failure.tsx'
 import { followJob } from './follow-jobs.ts'
 import { Progress } from './progress.tsx'
-import type { Job } from './types.ts'
+import type { Job, Me, Schedule } from './types.ts'
 import { UndoImport } from './undo.tsx'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
@@ -53,7 +54,7 @@ export function JobView({ client, id }: { readonly client: Client; readonly id: 
     <>
       <h1>{job ? subjectOf(job) : 'Job'}</h1>
       <Failure text={failure} />
-      {job && <JobFacts job={job} />}
+      {job && <JobFacts client={client} job={job} />}
       {job && <JobActions key={job.id} client={client} job={job} />}
       {job && tellsMore(job) && <Attempts attempts={job.attempts} />}
       {job && isImportHere(job) && job.status === 'succeeded' && (
@@ -63,7 +64,7 @@ export function JobView({ client, id }: { readonly client: Client; readonly id: 
   )
 }
 
-function JobFacts({ job }: { readonly job: Job }) {
+function JobFacts({ client, job }: { readonly client: Client; readonly job: Job }) {
   const from = job.kind === 'import' ? (job.request as ImportRequest).from : undefined
   return (
     <>
@@ -87,6 +88,21 @@ function JobFacts({ job }: { readonly job: Job }) {
         </dd>
         <dt>Ended</dt>
         <dd>{job.finishedAt ? <Time at={job.finishedAt} /> : 'not yet'}</dd>
+        {job.scheduleId && <ScheduleOf client={client} id={job.scheduleId} />}
+        {isWhole(job) && (
+          <>
+            <dt>Archive</dt>
+            <dd>
+              {job.provenAt ? (
+                <>
+                  <span class="status succeeded">proven</span> <Time at={job.provenAt} />: restored, and found identical
+                </>
+              ) : (
+                'not proven'
+              )}
+            </dd>
+          </>
+        )}
         <dt>Attempts</dt>
         <dd>{toCount(job.attempt)}</dd>
       </dl>
@@ -111,9 +127,36 @@ function JobFacts({ job }: { readonly job: Job }) {
   )
 }
 
+/** The schedule that has started a job, where the token may see it. */
+function ScheduleOf({ client, id }: { readonly client: Client; readonly id: string }) {
+  const { value } = useLive(
+    `schedule of a job ${id}`,
+    (signal) => client.json<Schedule>(`/schedules/${id}`, { signal }),
+    () => undefined,
+  )
+  return (
+    <>
+      <dt>Schedule</dt>
+      <dd>
+        <a href={`#/schedules/${id}`}>{value ? shown(value.name) : 'its schedule'}</a>
+      </dd>
+    </>
+  )
+}
+
 function JobActions({ client, job }: { readonly client: Client; readonly job: Job }) {
   const { isBusy, failure, act } = useAction()
   const againAt = pathOfAgain(job)
+  const hasArchive = isWhole(job)
+  const projects = projectsOf(job.request)
+  const { value: me } = useLive(
+    'who looks at a job',
+    (signal) => client.json<Me>('/me', { signal }),
+    () => undefined,
+  )
+  const mayImport = me?.root === true || me?.memberships.some(({ role }) => role.content.import) === true
+  // Of many, none is what people come for.
+  const isMain = mayImport && projects.length === 1
   const again = async (): Promise<void> => {
     const json = againAt?.startsWith('/schedules/') ? {} : { json: job.request }
     const { id } = await client.json<Job>(againAt ?? '', { method: 'POST', prefer: 'respond-async', ...json })
@@ -122,14 +165,13 @@ function JobActions({ client, job }: { readonly client: Client; readonly job: Jo
   return (
     <>
       <p class="actions">
-        {job.links.file && !job.archiveDamagedAt && <Download client={client} job={job} />}
-        {job.links.file &&
-          !job.archiveDamagedAt &&
-          projectsOf(job.request).map((slug) => (
-            <a key={slug} class="button" href={`#/restore/${job.id}/${slug}`}>
+        {hasArchive &&
+          projects.map((slug) => (
+            <a key={slug} class={isMain ? 'button main' : 'button'} href={restorePath(job.id, slug)}>
               Restore {slug} …
             </a>
           ))}
+        {hasArchive && <Download client={client} job={job} isMain={!isMain} />}
         {job.links.cancel && (
           <button
             type="button"

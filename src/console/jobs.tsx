@@ -7,7 +7,7 @@ import { Progress } from './progress.tsx'
 import { SearchField } from './search-field.tsx'
 import type { Job, JobResult, Page } from './types.ts'
 import { useLive } from './use-live.ts'
-import { subjectOf, Time, toSize } from './words.tsx'
+import { inShort, subjectOf, Time, toSize } from './words.tsx'
 
 /** Where they cannot be followed, a look begins this long after the last has ended, so that nothing shown is older than a second. */
 const PAUSE_MS = 700
@@ -69,7 +69,9 @@ export function Jobs({ client }: { readonly client: Client }) {
               {isUndone(job) && ', undone'}
             </span>
             <span class="number">{bytesOf(job)}</span>
-            <Time at={job.createdAt} />
+            <span>
+              {inShort(job.createdAt)}, <Time at={job.createdAt} />
+            </span>
             {job.status === 'running' && <Progress job={job} />}
             {job.error && <span class="quiet detail">{job.error.detail}</span>}
           </li>

@@ -82,7 +82,7 @@ export function RestorePreview({ client, archive, target }: PreviewProps) {
           </label>
         </p>
       )}
-      {examined && !target.isNew && <Changes examined={examined} />}
+      {examined && !target.isNew && <Changes examined={examined} earlier={archive.earlier} />}
       {(examined || looksAt === undefined) && (
         <Confirmation
           client={client}
@@ -109,9 +109,23 @@ const MODES: Readonly<Record<ExaminedStage['mode'], string>> = {
   'in place': 'It is emptied and loaded where it is: readers wait meanwhile.',
 }
 
-function Changes({ examined }: { readonly examined: Examined }) {
+function Changes({ examined, earlier }: { readonly examined: Examined; readonly earlier: string | undefined }) {
+  const tables = examined.projects.flatMap(({ stages }) => stages.flatMap((stage) => stage.tables))
+  const isAlike = tables.every(({ rowsNow, rowsAfter }) => rowsNow === rowsAfter)
   return (
     <>
+      {isAlike && (
+        <p class="note" role="status">
+          The archive has as many rows of every table as there are now.{' '}
+          {earlier === undefined ? (
+            'No earlier archive is there.'
+          ) : (
+            <>
+              If rows are missing, <a href={earlier}>look at the archive before it</a>.
+            </>
+          )}
+        </p>
+      )}
       {examined.projects.map(({ slug, roles, stages }) => (
         <div key={slug}>
           {roles !== null && <p>Its roles and its event log are replaced, too ({toCount(roles)} roles).</p>}
@@ -174,7 +188,7 @@ function Confirmation({ client, archive, target, stages, allowIncomplete }: Conf
   }
   return (
     <form
-      class="fields"
+      class="fields confirm"
       onSubmit={(event) => {
         event.preventDefault()
         act(restore)
@@ -211,6 +225,7 @@ function Confirmation({ client, archive, target, stages, allowIncomplete }: Conf
       >
         Restore
       </button>
+      {isBusy && <p role="status">The archive is checked once more; then the restore begins …</p>}
       <Failure text={failure} />
     </form>
   )

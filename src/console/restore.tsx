@@ -1,12 +1,14 @@
 import { useState } from 'preact/hooks'
 import { SLUG_PATTERN } from '../lib/slug.ts'
+import { Archives, earlierThan, readArchives, restorePath } from './archives.tsx'
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
 import { readProjects } from './read-projects.ts'
 import { RestorePreview } from './restore-preview.tsx'
 import type { Job, Me, Project } from './types.ts'
 import { useLive } from './use-live.ts'
-import { inFull, Time } from './words.tsx'
+import { useTitle } from './use-title.ts'
+import { FullTime } from './words.tsx'
 
 /** Stands for a project that is yet to be made; no slug is written so. */
 const NEW = ' new'
@@ -22,17 +24,20 @@ export function Restore({
   readonly project: string
 }) {
   const { value, failure } = useLive(
-    `restore ${jobId}`,
+    `restore ${jobId} ${project}`,
     async (signal) => {
-      const [job, me, projects] = await Promise.all([
+      const [job, me, projects, archives] = await Promise.all([
         client.json<Job>(`/jobs/${jobId}`, { signal }),
         client.json<Me>('/me', { signal }),
         readProjects(client, signal),
+        readArchives(client, project, signal),
       ])
-      return { job, me, projects }
+      return { job, me, projects, archives }
     },
     () => undefined,
   )
+  const earlier = value && earlierThan(value.archives, value.job.createdAt)
+  useTitle(`Restore ${project}`)
   return (
     <>
       <h1>Restore {project}</h1>
@@ -40,9 +45,25 @@ export function Restore({
       {value && (
         <>
           <p>
-            From the archive of {inFull(value.job.createdAt)}, <Time at={value.job.createdAt} />.
+            From the archive of <FullTime at={value.job.createdAt} />.{' '}
+            {value.job.provenAt ? (
+              <>
+                <span class="status succeeded">Proven</span>: it was restored, and found identical.
+              </>
+            ) : (
+              'It is not proven: no restore of it was compared with it.'
+            )}
           </p>
-          <ChooseTarget {...value} client={client} archive={{ path: `/jobs/${jobId}/import`, project }} />
+          <Archives project={project} archives={value.archives} chosen={jobId} />
+          <ChooseTarget
+            {...value}
+            client={client}
+            archive={{
+              path: `/jobs/${jobId}/import`,
+              project,
+              earlier: earlier && restorePath(earlier.id, project),
+            }}
+          />
         </>
       )}
     </>
@@ -62,6 +83,8 @@ export interface ArchiveProject {
   readonly path: string
   /** As it stands in the archive; undefined where it has one alone. */
   readonly project: string | undefined
+  /** Where the archive before it is looked at, of one that the server keeps; undefined where there is none. */
+  readonly earlier?: string | undefined
 }
 
 /** Asks where a project of an archive goes. */

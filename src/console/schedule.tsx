@@ -2,13 +2,15 @@ import { useState } from 'preact/hooks'
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
 import { RunStrip } from './run-strip.tsx'
+import { Runs } from './runs.tsx'
 import { ScheduleForm } from './schedule-form.tsx'
 import { whatOf } from './schedules.tsx'
 import { Times } from './times.tsx'
-import type { Job, Run, ScheduleDetail } from './types.ts'
+import type { Job, ScheduleDetail } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
-import { shown, Time } from './words.tsx'
+import { useTitle } from './use-title.ts'
+import { shown } from './words.tsx'
 
 const PAUSE_MS = 3_000
 
@@ -22,6 +24,7 @@ export function ScheduleView({ client, id }: { readonly client: Client; readonly
     () => PAUSE_MS,
   )
   const reload = (): void => setChanges((count) => count + 1)
+  useTitle(schedule && shown(schedule.name))
   if (isEdited && schedule) {
     const done = (): void => {
       setEdited(false)
@@ -39,7 +42,7 @@ export function ScheduleView({ client, id }: { readonly client: Client; readonly
           <ScheduleActions client={client} schedule={schedule} onChanged={reload} onEdit={() => setEdited(true)} />
           <h2>Runs</h2>
           <RunStrip client={client} schedule={schedule} />
-          <Runs schedule={schedule} />
+          <Runs client={client} schedule={schedule} />
         </>
       )}
     </>
@@ -105,54 +108,5 @@ function ScheduleActions({ client, schedule: { id, enabled }, onChanged, onEdit 
       </p>
       <Failure text={failure} />
     </>
-  )
-}
-
-/** What differed after a restore, or was at fault else. */
-function Faults({ faults = [] }: { readonly faults: NonNullable<Run['error']>['errors'] | undefined }) {
-  if (faults.length === 0) return null
-  return (
-    <ul>
-      {faults.map(({ detail }) => (
-        <li key={detail}>{shown(detail)}</li>
-      ))}
-    </ul>
-  )
-}
-
-function Runs({ schedule: { runs } }: { readonly schedule: ScheduleDetail }) {
-  if (runs.length === 0) return null
-  return (
-    <table>
-      <thead>
-        <tr>
-          <th scope="col">Due</th>
-          <th scope="col">Outcome</th>
-          <th scope="col">Proven</th>
-        </tr>
-      </thead>
-      <tbody>
-        {runs.map(({ dueAt, jobId, status, error, provenAt, archiveDamagedAt, lacksRows }) => (
-          <tr key={`${dueAt} ${jobId}`}>
-            <td>
-              {jobId && status !== 'removed' ? (
-                <a href={`#/jobs/${jobId}`}>
-                  <Time at={dueAt} />
-                </a>
-              ) : (
-                <Time at={dueAt} />
-              )}
-            </td>
-            <td>
-              <span class={`status ${status}`}>{status}</span>
-              {error && shown(`: ${error.detail}`)}
-              <Faults faults={error?.errors} />
-              {lacksRows && ', without some rows'}
-            </td>
-            <td>{archiveDamagedAt ? 'damaged' : provenAt && <Time at={provenAt} />}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
   )
 }

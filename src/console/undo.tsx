@@ -104,7 +104,7 @@ const OwnState = ({ kept: { undone, replacedAt, until }, word }: StateProps) =>
   undone ? (
     <>
       <p>
-        This {word} was undone <FullTime at={replacedAt} />. What was there before it is live again.
+        This {word} was undone on <FullTime at={replacedAt} />. What was there before it is live again.
       </p>
       <KeptUntil until={until}>What the {word} had brought</KeptUntil>
     </>
@@ -128,7 +128,7 @@ const LaterState = ({ kept: { jobId, undone, replacedAt }, word, undoneAt }: Sta
     <p>
       Another import came after it:{' '}
       {jobId === null ? 'no job of this server' : <a href={`#/jobs/${jobId}`}>this job</a>}, which was{' '}
-      {undone ? 'undone' : 'put live'} <FullTime at={replacedAt} />. What this {word} replaced is no longer kept.
+      {undone ? 'undone' : 'put live'} on <FullTime at={replacedAt} />. What this {word} replaced is no longer kept.
     </p>
   </>
 )
@@ -145,6 +145,6 @@ const GoneState = ({ word, undoneAt }: Pick<StateProps, 'word' | 'undoneAt'>) =>
 
 const Undone = ({ word, at }: { readonly word: string; readonly at: string }) => (
   <p>
-    This {word} was undone <FullTime at={at} />.
+    This {word} was undone on <FullTime at={at} />.
   </p>
 )

@@ -52,10 +52,11 @@ function zoneAt(time: string): string {
   return parts.find(({ type }) => type === 'timeZoneName')?.value ?? ''
 }
 
-const SHORT = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' })
+const SHORT = { weekday: 'short', day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' } as const
 
-/** The same in a list: `25 Nov, 02:30`. */
-export const inShort = (time: string): string => SHORT.format(new Date(time))
+/** The same in a list: `Wed 25 Nov, 02:30`. @param timezone the browser's, where it is missing. */
+export const inShort = (time: string, timezone?: string): string =>
+  new Intl.DateTimeFormat('en-GB', { ...SHORT, timeZone: timezone }).format(new Date(time)).replace(',', '')
 
 /** A moment in full, and in words. */
 export const FullTime = ({ at }: { readonly at: string }) => (

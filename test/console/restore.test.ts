@@ -121,6 +121,50 @@ describe.skipIf(!hasChromium)('who restores in a browser', () => {
     expect(console.page.url()).toContain(second)
   })
 
+  test('finds the archive from before a loss, from the newest one, and in the list of all', async () => {
+    const many = Array.from({ length: 25 }, (_, n) => `CREATE TABLE table_${n} (id int)`).join(';')
+    await createProject(wharf, 'lost', `${TABLES}; ${many}; INSERT INTO item SELECT n, n FROM generate_series(1, 5) n`)
+    const whole = jobOf(await askExport(wharf.root, [{ slug: 'lost' }]))
+    await vi.waitFor(
+      async () => expect(await showJob(wharf.root, whole.id)).toMatchObject({ status: 'succeeded' }),
+      60_000,
+    )
+    await applyScript(wharf, 'lost', 'DELETE FROM item WHERE id > 3')
+    const schedule = await makeSchedule(wharf.root, 'lost', { name: 'each night', verify: true })
+    const proven = jobOf(await wharf.root.post(`/schedules/${schedule.id}/run`))
+    await untilSettled(wharf, schedule, new Date(), 60_000)
+    await signIn()
+
+    await goTo(`/schedules/${schedule.id}`)
+    await console.page.getByRole('cell', { name: '3', exact: true }).waitFor()
+    await assertAccessible('runs')
+    await console.page.getByRole('link', { name: /^Restore: / }).click()
+    await console.page.getByText('Proven: it was restored, and found identical.').waitFor()
+    await console.page.getByText('The archive has as many rows of every table as there are now.').waitFor()
+    const box = await button('Restore').boundingBox()
+    expect((box?.y ?? 9_999) + (box?.height ?? 0)).toBeLessThanOrEqual(console.page.viewportSize()?.height ?? 0)
+    await assertAccessible('an archive like what is there')
+    await console.page.getByRole('link', { name: 'look at the archive before it' }).click()
+    await console.page.getByText('It is not proven').waitFor()
+    await row('item').waitFor()
+    expect(await row('item').getByRole('cell').allTextContents()).toEqual(['3', '5', '+2'])
+
+    await console.page.getByText('Choose another archive of lost').click()
+    const archives = console.page.getByRole('listitem').filter({ hasText: ' rows, ' })
+    expect(await archives.allTextContents()).toEqual([
+      expect.stringMatching(/ \d\d:\d\d.+[^t] ?proven3 rows, .+B$/),
+      expect.stringMatching(/ \d\d:\d\d.+not proven5 rows, .+Bthis one$/),
+    ])
+    await archives.first().getByRole('link').click()
+    await console.page.getByText('Proven: it was restored, and found identical.').waitFor()
+
+    await goTo(`/jobs/${proven.id}`)
+    await console.page.getByRole('link', { name: 'each night' }).waitFor()
+    await console.page.getByText(': restored, and found identical').waitFor()
+    await console.page.locator('a.main', { hasText: 'Restore lost …' }).waitFor()
+    await assertAccessible('an export')
+  })
+
   test('gives up what was written since only where that is asked for', async () => {
     const replaced = await contentsOf(wharf, 'shop')
     const answer = await wharf.root.post(`/jobs/${jobId}/import?project=shop`, { headers: { prefer: 'respond-async' } })
