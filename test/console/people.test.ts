@@ -71,8 +71,9 @@ describe.skipIf(!hasChromium)('in a browser', () => {
     await button('Transfer').click()
     await console.page.getByText('succeeded').waitFor()
     expect(await contentsOf(wharf, 'staging')).toEqual(await contentsOf(wharf, 'shop'))
-    await button('Undo').click()
-    await button('Undo that, too').waitFor()
+    await button('Undo …').click()
+    await button('Undo the transfer').click()
+    await console.page.getByText('This transfer was undone on').waitFor()
     expect(await contentsOf(wharf, 'staging')).toEqual(before)
   })
 
