@@ -13,7 +13,7 @@ import { chooseRights } from './choose-rights.ts'
 import { excludeTables, tableNames, withPartitions } from './exclude-tables.ts'
 import { findLargeObjects } from './large-objects.ts'
 import type { SourceSnapshot } from './snapshot.ts'
-import { declareCursors, type TableCursors } from './table-cursors.ts'
+import { cursorsOf, declareCursors, type TableCursors } from './table-cursors.ts'
 import { findUnclearNames } from './unclear-names.ts'
 
 /** A project whose tables' cursors are open. */
@@ -128,23 +128,20 @@ async function declareStage(
   tables: readonly TableStructure[],
 ): Promise<readonly DeclaredTable[]> {
   const withRows = tables.filter(({ line }) => line.partitionBy === undefined)
-  const cursors = await declareCursors(
-    withRows.map(({ oid, line, columns }, index) => ({
-      source: {
-        oid,
-        schemaName: stage.schemaName,
-        name: line.name,
-        expressions: columns.map(({ expression }) => expression),
-        forms: columns.map(({ form }) => form),
-      },
-      sessions: (sizes.get(oid) ?? 0) > SHARED_BYTES ? readers : [readers[index % readers.length] ?? session],
-    })),
-  )
+  const reads = withRows.map((table, index) => ({
+    table,
+    source: {
+      oid: table.oid,
+      schemaName: stage.schemaName,
+      name: table.line.name,
+      expressions: table.columns.map(({ expression }) => expression),
+      forms: table.columns.map(({ form }) => form),
+    },
+    sessions: (sizes.get(table.oid) ?? 0) > SHARED_BYTES ? readers : [readers[index % readers.length] ?? session],
+  }))
+  await declareCursors(reads)
   await assertSameTables(session.query, stage, tables)
-  return withRows.flatMap((table, index) => {
-    const ofTable = cursors[index]
-    return ofTable ? [{ ...table, cursors: ofTable }] : []
-  })
+  return reads.map(({ table, ...read }) => ({ ...table, cursors: cursorsOf(read) }))
 }
 
 /**

@@ -39,10 +39,14 @@ export interface TableCursors {
 /** How many cursors are declared by one message. */
 const AT_ONCE = 100
 
-/** Declares cursors over tables, in the order of those, in sessions whose transactions have the same snapshot. */
-export async function declareCursors(
-  tables: readonly { readonly source: TableSource; readonly sessions: readonly ReadingSession[] }[],
-): Promise<readonly TableCursors[]> {
+/** A table, and the sessions that read it: their transactions have the same snapshot. */
+export interface TableToRead {
+  readonly source: TableSource
+  readonly sessions: readonly ReadingSession[]
+}
+
+/** Declares cursors over tables, in each session in the order of those. */
+export async function declareCursors(tables: readonly TableToRead[]): Promise<void> {
   const declarations = new Map<ReadingSession, string[]>()
   for (const { source, sessions } of tables) {
     for (const [index, session] of sessions.entries()) {
@@ -57,8 +61,14 @@ export async function declareCursors(
     }
   }
   await Promise.all([...declarations].map(([session, statements]) => declareAll(session, statements)))
-  return tables.map(({ source, sessions }) => ({ name: nameOf(source), forms: source.forms, sessions }))
 }
+
+/** The cursors over a table, once they are declared. */
+export const cursorsOf = ({ source, sessions }: TableToRead): TableCursors => ({
+  name: nameOf(source),
+  forms: source.forms,
+  sessions,
+})
 
 const nameOf = ({ oid }: TableSource): string => `wharf_${oid}`
 

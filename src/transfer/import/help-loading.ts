@@ -69,16 +69,9 @@ export function helpLoading(
   const isEnough = async (): Promise<boolean> => {
     if (isFirst) {
       isFirst = false
-      let isOver = false
-      const waiting = new AbortController()
-      const over = delay(FIRST_WAIT_MS, undefined, { signal: waiting.signal }).then(
-        () => {
-          isOver = true
-        },
-        () => undefined,
-      )
-      await Promise.race([follower.until(() => isOver || waitingBytes() >= MIN_BYTES), over])
-      waiting.abort()
+      const end = performance.now() + FIRST_WAIT_MS
+      const come = follower.until(() => performance.now() >= end || waitingBytes() >= MIN_BYTES)
+      await Promise.race([come, delay(FIRST_WAIT_MS, undefined, { ref: false })])
     }
     return waitingBytes() >= MIN_BYTES
   }
