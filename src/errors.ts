@@ -62,7 +62,7 @@ export interface AppErrorOptions extends ErrorOptions {
   readonly faults?: readonly Fault[]
   /** Seconds after which it is worth trying again. */
   readonly retryAfterSeconds?: number
-  /** The code by which PostgREST's clients know it, where PostgreSQL has none. */
+  /** The code by which PostgREST's clients know it: PostgREST's own, or the SQLSTATE that PostgreSQL would give. */
   readonly postgrestCode?: string
 }
 
@@ -124,8 +124,8 @@ export function isAppError(error: unknown, code?: ErrorCode): error is AppError 
   return error instanceof AppError && (code === undefined || error.code === code)
 }
 
-export const invalidRequest = (message: string, faults: readonly Fault[] = []): AppError =>
-  new AppError('INVALID_REQUEST', message, { faults })
+export const invalidRequest = (message: string, faults: readonly Fault[] = [], postgrestCode?: string): AppError =>
+  new AppError('INVALID_REQUEST', message, { faults, ...(postgrestCode !== undefined && { postgrestCode }) })
 
 export const unauthenticated = (message: string): AppError => new AppError('UNAUTHENTICATED', message)
 
@@ -136,8 +136,8 @@ export const forbidden = (message: string): AppError => new AppError('FORBIDDEN'
  * @param name the name under which it was looked for.
  * @param where it was looked for, e.g. `in project "shop"`.
  */
-export const notFound = (what: string, name: string, where = ''): AppError =>
-  new AppError('NOT_FOUND', `there is no ${what} "${name}" ${where}`.trimEnd())
+export const notFound = (what: string, name: string, where = '', options: AppErrorOptions = {}): AppError =>
+  new AppError('NOT_FOUND', `there is no ${what} "${name}" ${where}`.trimEnd(), options)
 
 export const conflict = (message: string, faults: readonly Fault[] = []): AppError =>
   new AppError('CONFLICT', message, { faults })

@@ -11,7 +11,7 @@ import { AppError, Raised } from '../errors.ts'
 const CODES: Readonly<Record<string, string>> = {
   AMBIGUOUS_FUNCTION: 'PGRST203',
   AMBIGUOUS_RELATION: 'PGRST201',
-  NOT_ACCEPTABLE: 'PGRST116',
+  NOT_ACCEPTABLE: 'PGRST107',
   RANGE_NOT_SATISFIABLE: 'PGRST103',
 }
 

@@ -1,4 +1,5 @@
 import { AppError, invalidRequest } from '../errors.ts'
+import { POSTGREST } from './query/index.ts'
 
 /** Media types of what a write may be given, beside JSON. */
 export const OTHER_BODY_TYPES = ['text/csv', 'application/x-www-form-urlencoded'] as const
@@ -36,6 +37,7 @@ function csvToJson(text: string): string {
       throw invalidRequest(
         `record ${rows.length + 1} of the CSV has ${fields.length} fields, and the line of names has ${names.length}`,
         [{ pointer: `/${rows.length}`, detail: 'All lines must have same number of fields' }],
+        POSTGREST.malformedBody,
       )
     }
     const row = `{${names.map((name, index) => `${name}:${JSON.stringify(fields[index])}`).join(',')}}`

@@ -12,6 +12,7 @@ import {
   type CallRow,
   type CatalogFunction,
   type FunctionCall,
+  POSTGREST,
   planCall,
   type ReadRow,
 } from './query/index.ts'
@@ -157,7 +158,8 @@ function assertFew({ called }: CallPlan, row: CallRow, { preferences }: CallQuer
   const most = preferences['max-affected']
   if (most === undefined) return
   if (!called.set) {
-    throw invalidRequest(`the function "${called.name}" returns no set of rows, so max-affected says nothing about it`)
+    const why = `the function "${called.name}" returns no set of rows, so max-affected says nothing about it`
+    throw invalidRequest(why, [], POSTGREST.affectedUnknown)
   }
   assertAtMost(Number(row.results), most)
 }

@@ -1,7 +1,14 @@
 import { AppError, invalidRequest, notAcceptable, RangeNotSatisfiable } from '../errors.ts'
 import { splitPreferences } from '../lib/preferences.ts'
 import { weightedList } from '../lib/weighted-list.ts'
-import type { CallForm, ContentFormat, CountKind, RawType, StageCatalog } from './query/index.ts'
+import {
+  type CallForm,
+  type ContentFormat,
+  type CountKind,
+  POSTGREST,
+  type RawType,
+  type StageCatalog,
+} from './query/index.ts'
 
 /** How an answer shall look, as the header `Accept` has it. */
 export interface Form {
@@ -135,7 +142,7 @@ type Choices = { readonly [N in keyof typeof CHOICES]?: (typeof CHOICES)[N][numb
 
 /** What the header `Prefer` asks for, of what this interface knows (RFC 7240; the names are PostgREST's). */
 export interface Preferences extends Choices {
-  /** In which times are read and written, as PostgreSQL's `TimeZone` has it; PostgreSQL checks it. */
+  /** In which times are read and written, by its name in the time zone database. */
   readonly timezone?: string | undefined
   /** How many rows a write may change. */
   readonly 'max-affected'?: number | undefined
@@ -149,7 +156,17 @@ const NAMES: readonly (keyof Preferences)[] = [
 /** Safeguards that a client asks for. Never ignore an unsupported one silently: rows would be lost. */
 const GUARDS: ReadonlySet<string> = new Set(['tx', 'max-affected'])
 
-const TIMEZONE = /^.{1,100}$/
+/** A name of the time zone database: PostgreSQL reads an offset such as `+02:00` the other way round than everybody else. */
+const TIMEZONE = /^[a-z][\w+/-]{0,63}$/i
+
+function isTimezone(name: string): boolean {
+  try {
+    return TIMEZONE.test(name) && new Intl.DateTimeFormat('en', { timeZone: name }) !== undefined
+  } catch {
+    return false
+  }
+}
+
 const ROWS = /^\d{1,15}$/
 
 /**
@@ -167,7 +184,7 @@ export function preferencesOf(prefer: string | undefined): Preferences {
   const maxAffected = choices.handling === 'lenient' ? undefined : given.get('max-affected')
   const preferences = {
     ...choices,
-    timezone: TIMEZONE.test(timezone ?? '') ? timezone : undefined,
+    timezone: timezone !== undefined && isTimezone(timezone) ? timezone : undefined,
     'max-affected': ROWS.test(maxAffected ?? '') ? Number(maxAffected) : undefined,
   }
   const understood = new Map<string, unknown>(Object.entries(preferences))
@@ -175,7 +192,8 @@ export function preferencesOf(prefer: string | undefined): Preferences {
     const isNeeded =
       choices.handling === 'strict' || (choices.handling !== 'lenient' && GUARDS.has(name)) || name === 'tx'
     if (understood.get(name) !== undefined || !isNeeded) continue
-    throw invalidRequest(`the preference "${name}" is not supported here, so nothing was done: leave it out`)
+    const problem = `the preference "${name}" is not supported here, so nothing was done: leave it out`
+    throw invalidRequest(problem, [], POSTGREST.unknownPreference)
   }
   return preferences
 }

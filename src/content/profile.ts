@@ -1,5 +1,6 @@
 import { AppError } from '../errors.ts'
 import type { ContentAccess } from './admission.ts'
+import { POSTGREST } from './query/index.ts'
 
 /** What PostgREST's clients send unless they are told otherwise, where a project has no schema of that name. */
 const DEFAULT = 'public'
@@ -24,6 +25,7 @@ export function profileOf(
       throw new AppError(
         'NOT_ACCEPTABLE',
         `there is no schema "${name.slice(0, 200)}" at this address, which has the stage "${stage.slug}" alone`,
+        { postgrestCode: POSTGREST.unknownSchema },
       )
     }
     profile = name

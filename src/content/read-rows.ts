@@ -8,6 +8,7 @@ import { consistentRead, type RereadVersion, type Source } from './consistent-re
 import { type Form, formIn, type RowRange } from './preferences.ts'
 import {
   type CountKind,
+  POSTGREST,
   planRead,
   type QueryParameters,
   type ReadPlan,
@@ -155,4 +156,5 @@ export const contentRangeOf = (offset: number, rows: number, total: number | nul
 export const notOneRow = (rows: number): AppError =>
   new AppError('NOT_ACCEPTABLE', `exactly one row was asked for, and there ${rows === 0 ? 'is none' : 'are more'}`, {
     faults: [{ detail: `The result contains ${rows} rows` }],
+    postgrestCode: POSTGREST.notOneRow,
   })

@@ -4,6 +4,7 @@ import { ENTER_STAGE, STAGE_REFERENCE } from '../events/statements.ts'
 import { isStructureFailure, type RereadVersion, type Source, untilConsistent } from './consistent-read.ts'
 import { type Form, formIn, type Preferences } from './preferences.ts'
 import {
+  POSTGREST,
   planDelete,
   planInsert,
   planPut,
@@ -133,7 +134,8 @@ function tryToWrite(
 /** Makes sure that as many rows were written as the client wants, whether it is shown them or not. */
 function assertWanted(count: number, { kind, form, preferences }: RowsWrite): void {
   if (kind === 'put' && count !== 1) {
-    throw invalidRequest('the body has no row with the primary key that the filters name; nothing was changed')
+    const problem = 'the body has no row with the primary key that the filters name; nothing was changed'
+    throw invalidRequest(problem, [], POSTGREST.putOfAnotherKey)
   }
   if (form.format === 'object' && count !== 1) throw notOneRow(count)
   assertAtMost(count, preferences['max-affected'])
@@ -142,7 +144,8 @@ function assertWanted(count: number, { kind, form, preferences }: RowsWrite): vo
 /** @throws {AppError} INVALID_REQUEST where more rows were written than may be. */
 export function assertAtMost(count: number, most: number | undefined): void {
   if (most === undefined || count <= most) return
-  throw invalidRequest(`${count} rows would be written, and at most ${most} may be (max-affected); nothing was changed`)
+  const problem = `${count} rows would be written, and at most ${most} may be (max-affected); nothing was changed`
+  throw invalidRequest(problem, [], POSTGREST.tooManyAffected)
 }
 
 /**

@@ -87,12 +87,19 @@ export function relationsOf({ tables, foreignKeys, primaryKeys, views }: Read): 
   })
   const viewKeys = shown.map(({ view, showing }): [string, readonly string[]] => [
     view.oid,
-    primaryKeys.flatMap(
-      ({ table, numbers }) => combinations(numbers.map((number) => showing.get(`${table} ${number}`) ?? []))[0] ?? [],
+    inOrderOf(
+      view,
+      primaryKeys.flatMap(
+        ({ table, numbers }) => combinations(numbers.map((number) => showing.get(`${table} ${number}`) ?? []))[0] ?? [],
+      ),
     ),
   ])
   return { relations, viewKeys: new Map(viewKeys) }
 }
+
+/** Columns of a view as it has them. */
+const inOrderOf = ({ columns }: Read['tables'][number], names: readonly string[]): readonly string[] =>
+  columns.flatMap(({ name }) => (names.includes(name) ? [name] : []))
 
 interface RelationEnd {
   readonly name: string

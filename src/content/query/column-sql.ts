@@ -9,6 +9,7 @@ import type {
 } from './catalog.ts'
 import type { Parameters } from './parameters.ts'
 import type { Field } from './parse-field.ts'
+import { POSTGREST } from './postgrest-codes.ts'
 import type { Reader } from './reader.ts'
 import { suggest } from './suggest.ts'
 
@@ -36,6 +37,7 @@ export function findColumn(table: CatalogTable, name: string, reader: Reader, po
   throw reader.refused(
     `"${table.name}" has no column "${name.slice(0, 200)}"${suggest(name, table.columns.keys())}`,
     position,
+    POSTGREST.unknownColumn,
   )
 }
 

@@ -1,6 +1,7 @@
 import { AppError } from '../../errors.ts'
 import type { CatalogFunction, FunctionArgument, StageCatalog } from './catalog.ts'
 import type { GivenArguments } from './function-call.ts'
+import { POSTGREST } from './postgrest-codes.ts'
 import { suggest } from './suggest.ts'
 
 /** A function, and how its arguments are to be given to it. */
@@ -67,7 +68,7 @@ function unknownFunction(
   const shown = `"${name.slice(0, 200)}"`
   if (called.length === 0) {
     const message = `there is no function ${shown} in this stage that can be called${suggest(name, functions.keys())}`
-    return new AppError('NOT_FOUND', message, { postgrestCode: 'PGRST202' })
+    return new AppError('NOT_FOUND', message, { postgrestCode: POSTGREST.unknownFunction })
   }
   const given = names
     ? names.length === 0
@@ -82,7 +83,7 @@ function unknownFunction(
     'NOT_FOUND',
     `there is no function ${shown} ${given} in this stage; there is ${known.join(', ')}`,
     {
-      postgrestCode: 'PGRST202',
+      postgrestCode: POSTGREST.unknownFunction,
     },
   )
 }

@@ -3,6 +3,7 @@ import { parseJson } from '../../lib/parse-json.ts'
 import { OPERATORS } from './operators.ts'
 import { parseQuery } from './parse-query.ts'
 import type { QueryParameters } from './plans.ts'
+import { POSTGREST } from './postgrest-codes.ts'
 
 /** A function as it is called, before it is known which one of its name is meant. */
 export interface FunctionCall {
@@ -87,7 +88,7 @@ function columnsOf(parameters: QueryParameters): readonly string[] | undefined {
 function readJson(given: string, columns: readonly string[] | undefined): GivenArguments {
   const text = given.trim() === '' ? '{}' : given
   const parsed = parseJson(text)
-  if (parsed === undefined) throw invalidRequest('the body is not valid JSON')
+  if (parsed === undefined) throw invalidRequest('the body is not valid JSON', [], POSTGREST.malformedBody)
   const isArray = Array.isArray(parsed)
   const first: unknown = isArray ? (parsed[0] ?? {}) : parsed
   if (!isObject(first)) return { kind: 'whole', type: 'json', text }

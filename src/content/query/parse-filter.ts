@@ -1,6 +1,7 @@
 import { LIMITS } from './limits.ts'
 import { IS_VALUES, OPERATORS, type Operator } from './operators.ts'
 import { type Field, parseField } from './parse-field.ts'
+import { POSTGREST } from './postgrest-codes.ts'
 import type { Reader } from './reader.ts'
 import { suggest } from './suggest.ts'
 
@@ -76,7 +77,10 @@ function parseOperation(field: Field, reader: Reader, parseValue: (reader: Reade
   const word = reader.match(/[a-z]+/y)?.[0]
   const operator = OPERATORS.get(word ?? '')
   if (word === undefined) throw reader.malformed('an operator like "eq."', position)
-  if (!operator) throw reader.refused(`there is no operator "${word}"${suggest(word, OPERATORS.keys())}`, position)
+  if (!operator) {
+    const problem = `there is no operator "${word}"${suggest(word, OPERATORS.keys())}`
+    throw reader.refused(problem, position, POSTGREST.malformedQuery)
+  }
   const argument = parseArgument(reader, operator)
   reader.expect('.')
   const values =

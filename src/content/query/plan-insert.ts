@@ -8,6 +8,7 @@ import { arrayLiteral } from './parameters.ts'
 import type { Condition, Filter } from './parse-filter.ts'
 import type { ParsedQuery } from './parse-query.ts'
 import type { InsertOptions, QueryParameters, WriteOptions, WritePlan } from './plans.ts'
+import { POSTGREST } from './postgrest-codes.ts'
 import { type Body, readBody, writtenColumns } from './read-body.ts'
 import { COUNT_MERGED, finishWrite, givenSql, prepareWrite, type Write } from './write.ts'
 
@@ -57,7 +58,8 @@ export function planPut(
 ): WritePlan {
   const write = prepareWrite(['insert', 'update'], catalog, tableName, query, options)
   const { table, scope, target } = write
-  if (write.seen.limit !== null || write.seen.offset !== 0) throw invalidRequest('PUT takes no "limit" and no "offset"')
+  if (write.seen.limit !== null || write.seen.offset !== 0)
+    throw invalidRequest('PUT takes no "limit" and no "offset"', [], POSTGREST.putWithLimit)
   assertNamesKey(write)
   const body = readBody(text)
   const columns = writtenColumns(table, body, write.query.columns, false)
@@ -86,6 +88,8 @@ function assertNamesKey({ table, target }: Write): void {
     key === ''
       ? `"${table.name}" has no primary key, by which a row could be put`
       : `PUT needs the primary key as its filters, and nothing else: ${key}`,
+    [],
+    POSTGREST.putWithoutKey,
   )
 }
 

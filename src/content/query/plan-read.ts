@@ -5,6 +5,7 @@ import { LIMITS } from './limits.ts'
 import { Parameters } from './parameters.ts'
 import { parseQuery } from './parse-query.ts'
 import type { QueryParameters, ReadOptions, ReadPlan, SqlStatement } from './plans.ts'
+import { POSTGREST } from './postgrest-codes.ts'
 import { countedSql, selectSql } from './select-sql.ts'
 import { suggest } from './suggest.ts'
 import { buildTree, type TableNode } from './tree.ts'
@@ -50,8 +51,9 @@ export function planRead(
 /** @throws {AppError} NOT_FOUND */
 export function findTable({ tables }: StageCatalog, name: string): CatalogTable {
   const table = tables.get(name)
-  if (!table) throw notFound('table', name.slice(0, 200), `in this stage${suggest(name, tables.keys())}`)
-  return table
+  if (table) return table
+  const where = `in this stage${suggest(name, tables.keys())}`
+  throw notFound('table', name.slice(0, 200), where, { postgrestCode: POSTGREST.unknownTable })
 }
 
 /** Leaves the rows that are within `limit` and `offset`, within the range, and no more than are allowed. */

@@ -2,6 +2,7 @@ import { type Fault, invalidRequest } from '../../errors.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import type { CatalogColumn, CatalogTable } from './catalog.ts'
 import type { NameList } from './parse-query.ts'
+import { POSTGREST } from './postgrest-codes.ts'
 import { suggest } from './suggest.ts'
 
 /** What a write was given. Its text goes to PostgreSQL as it is: numbers keep their digits. */
@@ -14,14 +15,14 @@ export interface Body {
 /** @throws {AppError} INVALID_REQUEST where it is neither an object nor an array of objects. */
 export function readBody(text: string): Body {
   const parsed = parseJson(text)
-  if (parsed === undefined) throw invalidRequest('the body is not valid JSON')
+  if (parsed === undefined) throw invalidRequest('the body is not valid JSON', [], POSTGREST.malformedBody)
   const isArray = Array.isArray(parsed)
   const rows: readonly unknown[] = isArray ? parsed : [parsed]
   const wrong = rows.findIndex((row) => !isObject(row))
   if (wrong !== -1) {
-    throw invalidRequest('the body has to be a JSON object, or an array of JSON objects', [
-      { pointer: isArray ? `/${wrong}` : '', detail: 'is no object' },
-    ])
+    const fault = { pointer: isArray ? `/${wrong}` : '', detail: 'is no object' }
+    const problem = 'the body has to be a JSON object, or an array of JSON objects'
+    throw invalidRequest(problem, [fault], POSTGREST.malformedBody)
   }
   return { text, isArray, rows: rows.filter(isObject) }
 }
@@ -81,16 +82,19 @@ export function writtenColumns(
     if (faults.length >= MAX_FAULTS) break
   }
   if (faults.length === 0) return [...found.values()]
-  throw invalidRequest('the body does not fit the table', faults)
+  const isKnown = body.rows.every((row) => Object.keys(row).every((name) => table.columns.has(name)))
+  const code = isKnown ? POSTGREST.malformedBody : POSTGREST.unknownColumnOfBody
+  throw invalidRequest('the body does not fit the table', faults, code)
 }
 
 function listed(table: CatalogTable, { reader }: NameList, name: string, position: number): CatalogColumn {
   const column = table.columns.get(name)
   if (!column) {
-    throw reader.refused(`"${table.name}" has no column "${name}"${suggest(name, table.columns.keys())}`, position)
+    const problem = `"${table.name}" has no column "${name}"${suggest(name, table.columns.keys())}`
+    throw reader.refused(problem, position, POSTGREST.unknownColumnOfBody)
   }
   const problem = notSettable(column)
-  if (problem) throw reader.refused(`"${name}" ${problem}`, position)
+  if (problem) throw reader.refused(`"${name}" ${problem}`, position, POSTGREST.generatedColumn)
   return column
 }
 

@@ -1,4 +1,5 @@
 import { type AppError, invalidRequest } from '../../errors.ts'
+import { POSTGREST } from './postgrest-codes.ts'
 
 /** What ends a name that is not quoted, beside `->`. */
 const NAME_ENDS = new Set('.,:()"!*')
@@ -98,12 +99,16 @@ export class Reader {
   /** The error that something else was expected, here or at another location. */
   malformed(expected: string, position = this.position): AppError {
     const next = this.text.slice(position, position + 1)
-    return this.refused(`expected ${expected}, found ${next === '' ? 'the end' : `"${next}"`}`, position)
+    return this.refused(
+      `expected ${expected}, found ${next === '' ? 'the end' : `"${next}"`}`,
+      position,
+      POSTGREST.malformedQuery,
+    )
   }
 
   /** The error that what stands at a location can't be done. */
-  refused(problem: string, position = this.position): AppError {
-    return invalidRequest(`${this.source}, character ${position + 1}: ${problem}`)
+  refused(problem: string, position = this.position, postgrestCode?: string): AppError {
+    return invalidRequest(`${this.source}, character ${position + 1}: ${problem}`, [], postgrestCode)
   }
 }
 

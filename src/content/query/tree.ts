@@ -5,6 +5,7 @@ import type { Condition, Filter } from './parse-filter.ts'
 import type { OrderTerm } from './parse-order.ts'
 import type { ParsedQuery, TablePart } from './parse-query.ts'
 import type { SelectedCount, SelectedField, SelectedRelation, SelectItem } from './parse-select.ts'
+import { POSTGREST } from './postgrest-codes.ts'
 import type { Reader } from './reader.ts'
 import { suggest } from './suggest.ts'
 
@@ -77,8 +78,9 @@ export function buildTree(catalog: StageCatalog, table: CatalogTable, query: Par
     }
   }
   const embed = (of: CatalogTable, selected: SelectedRelation): Embedding => {
-    const refuse = (problem: string): AppError => reader?.refused(problem, selected.position) ?? invalidRequest(problem)
-    const relation = findRelation(catalog, of, selected, refuse)
+    const refuse = (problem: string, code?: string): AppError =>
+      reader?.refused(problem, selected.position, code) ?? invalidRequest(problem, [], code)
+    const relation = findRelation(catalog, of, selected, (problem) => refuse(problem, POSTGREST.unknownRelation))
     const node = build(relation.table, selected.items, selected.spread)
     if (selected.spread && !relation.toOne && node.aggregated) {
       throw refuse(
