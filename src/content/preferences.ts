@@ -19,7 +19,7 @@ export interface Form {
   readonly instead?: Form | undefined
 }
 
-const JSON_FORM: Form = { format: 'json', stripNulls: false, contentType: 'application/json' }
+const JSON_FORM: Form = { format: 'json', stripNulls: false, contentType: 'application/json; charset=utf-8' }
 
 /** By media type without parameters; PostgREST's own among them. */
 const FORMATS: ReadonlyMap<string, ContentFormat> = new Map([
@@ -119,14 +119,9 @@ function rowForm(format: ContentFormat, strips: boolean): Form {
   }
   const stripNulls = strips && format !== 'csv'
   if (format === 'csv') return { format, stripNulls, contentType: 'text/csv; charset=utf-8' }
-  const type = format === 'object' ? 'application/vnd.pgrst.object+json' : 'application/json'
-  return {
-    format,
-    stripNulls,
-    contentType: stripNulls
-      ? `${type.replace('application/json', 'application/vnd.pgrst.array+json')};nulls=stripped`
-      : type,
-  }
+  const type = format === 'object' ? 'object+json' : 'array+json'
+  const stripped = `application/vnd.pgrst.${type}${stripNulls ? ';nulls=stripped' : ''}; charset=utf-8`
+  return { format, stripNulls, contentType: format === 'json' && !stripNulls ? JSON_FORM.contentType : stripped }
 }
 
 const CHOICES = {

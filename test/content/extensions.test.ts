@@ -42,6 +42,8 @@ test.for([
   ['tags=eq.a=>2', ['Bob']],
   ['path=cd.top', ['Ada', 'Bob']],
   ['path=eq.top', ['Bob']],
+  ['path=match.top.*{1}', ['Ada']],
+  ['path=not.match.*.left', ['Bob']],
   ['numbers=cs.{3}', ['Bob']],
   ['numbers=ov.{1,3}', ['Ada', 'Bob']],
   ['and=(name.eq.ADA,tags.cs."a=>1")', ['Ada']],

@@ -38,7 +38,7 @@ describe('what a function returns', () => {
     ['an_album?id=2', '{"id":2,"title":"Warm","year":1979,"artist_id":1}'],
   ] as const)('GET %s gives %s', async ([call, expected]) => {
     const answer = await get(call)
-    expect(answer).toMatchObject({ status: 200, headers: { 'content-type': 'application/json' } })
+    expect(answer).toMatchObject({ status: 200, headers: { 'content-type': 'application/json; charset=utf-8' } })
     expect(answer.text.replaceAll(/,\s+/g, ',')).toBe(expected.replaceAll(/,\s+/g, ','))
   })
 

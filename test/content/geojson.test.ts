@@ -52,9 +52,9 @@ describe('without PostGIS', () => {
   })
 
   test.for([
-    ['application/geo+json, application/json;q=0.5', 'application/json', '[{"id":1}]'],
+    ['application/geo+json, application/json;q=0.5', 'application/json; charset=utf-8', '[{"id":1}]'],
     ['application/geo+json, text/csv;q=0.9', 'text/csv; charset=utf-8', 'id\n1'],
-    ['application/geo+json, */*;q=0.1', 'application/json', '[{"id":1}]'],
+    ['application/geo+json, */*;q=0.1', 'application/json; charset=utf-8', '[{"id":1}]'],
   ] as const)('a client that also takes something else gets that: %s', async ([accept, type, text]) => {
     const answer = await wharf.root.get('/content/plain/live/quay?select=id&id=eq.1', { headers: { accept } })
     expect([answer.status, answer.headers['content-type'], answer.text]).toEqual([200, type, text])

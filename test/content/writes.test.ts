@@ -316,6 +316,15 @@ test('rows come as JSON, as CSV, or as one object, and as nothing else', async (
   const path = '/content/ships/live/port?order=id&select=id,name'
   const as = (accept: string, filter = '') => wharf.root.get(path + filter, { headers: { accept } })
   expect((await as('text/csv')).text).toBe('id,name\n1,Lanternholm\n2,Amber Quay')
+  for (const [accept, type] of [
+    ['application/json', 'application/json'],
+    ['application/vnd.pgrst.array+json', 'application/json'],
+    ['application/vnd.pgrst.array;nulls=stripped', 'application/vnd.pgrst.array+json;nulls=stripped'],
+    ['application/vnd.pgrst.object', 'application/vnd.pgrst.object+json'],
+    ['application/vnd.pgrst.object+json;nulls=stripped', 'application/vnd.pgrst.object+json;nulls=stripped'],
+  ] as const) {
+    expect((await as(accept, '&id=eq.2')).headers['content-type']).toBe(`${type}; charset=utf-8`)
+  }
   const one = await as('application/vnd.pgrst.object+json', '&id=eq.2')
   expect(JSON.parse(one.text)).toEqual({ id: 2, name: 'Amber Quay' })
   for (const filter of ['', '&id=eq.99']) {

@@ -1,6 +1,6 @@
 import type { CatalogTable, CatalogType } from './catalog.ts'
 import { builtInType, callSql, fieldSql, type TypedSql, type Writing } from './column-sql.ts'
-import { operatorSql } from './operator-sql.ts'
+import { hasOwnOperators, operatorSql } from './operator-sql.ts'
 import { IS_VALUES } from './operators.ts'
 import { arrayLiteral } from './parameters.ts'
 import type { Condition, Filter, Logic } from './parse-filter.ts'
@@ -37,7 +37,7 @@ function filterSql(scope: FilterScope, filter: Filter): string {
     case 'pattern':
     case 'regex':
       assertType(filter, left, left.type.category === 'S' || left.type.category === 'U', 'text')
-      return comparison(scope, filter, left, builtInType(scope.catalog, 'text'))
+      return pattern(scope, filter, left)
     case 'list':
       return membership(scope, filter, left)
     case 'is':
@@ -99,6 +99,16 @@ function comparison(scope: FilterScope, filter: Filter, left: TypedSql, type: Ca
   }
   const several = scope.parameters.of(value, type.baseArraySql, use)
   return `(${left.sql} ${compared} ${quantifier === 'any' ? 'ANY' : 'ALL'} (${several}))`
+}
+
+/** Extensions have patterns of their own for their types, as ltree has. */
+function pattern(scope: FilterScope, filter: Filter, left: TypedSql): string {
+  const { operator, quantifier, values, source } = filter
+  const [value = ''] = values
+  if (operator.family !== 'regex' || quantifier !== null || left.type.category !== 'U' || hasOwnOperators(left.type)) {
+    return comparison(scope, filter, left, builtInType(scope.catalog, 'text'))
+  }
+  return `(${left.sql} ${operator.sql} ${scope.parameters.untyped(value, { source, column: left.column, values })})`
 }
 
 function membership(scope: FilterScope, { values, source }: Filter, left: TypedSql): string {

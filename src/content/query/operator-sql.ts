@@ -7,7 +7,7 @@ type OfType = Pick<CatalogType, 'kind' | 'category' | 'builtIn'>
  * Whether all operators of a type are PostgreSQL's own: of those that it brings, and of all that is made of others, such as
  * enums, ranges and arrays. An extension brings operators with its types.
  */
-const hasOwnOperators = ({ kind, category, builtIn }: OfType): boolean =>
+export const hasOwnOperators = ({ kind, category, builtIn }: OfType): boolean =>
   builtIn !== null || kind !== 'b' || category === 'A'
 
 /**

@@ -56,7 +56,8 @@ function relatedOrder(
   if (!relation.toOne) {
     throw reader.refused(`"${name}" has many rows for one of "${around.table.name}", which can't be ordered by them`, 0)
   }
-  if (joined.get(embedding)?.includes(field.name) && (around.grouped || !isOwnColumn(node, field.name))) {
+  const isShown = joined.get(embedding)?.includes(field.name) === true
+  if (isShown && (around.grouped || !isOwnColumn(node, field.name) || isShownAsItIs(node, field.name))) {
     const selected = `${joinedAlias(node)}.${quoteIdentifier(field.name)}`
     const sql =
       field.path.length === 0 ? selected : pathSql(scope.parameters, `pg_catalog.to_jsonb(${selected})`, field.path)
@@ -73,3 +74,18 @@ function relatedOrder(
 /** Whether a name means a column of the table itself, and not what has been given that name by `select`. */
 const isOwnColumn = ({ table, items }: TableNode, name: string): boolean =>
   table.columns.has(name) && !items.some((item) => item.kind === 'field' && item.alias === name)
+
+/** Whether a column of the row is among what is selected of it in the form that it has, so that it need not be looked up again. */
+function isShownAsItIs({ table, items }: TableNode, name: string): boolean {
+  const type = table.columns.get(name)?.type
+  if (!type || type.builtIn === 'json' || type.representation.toJson) return false
+  return items.some(
+    (item) =>
+      item.kind === 'field' &&
+      item.alias === null &&
+      item.field.name === name &&
+      item.field.path.length === 0 &&
+      item.cast === null &&
+      item.aggregate === null,
+  )
+}

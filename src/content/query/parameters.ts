@@ -33,6 +33,12 @@ export class Parameters {
     return `$${this.values.length}::pg_catalog.text`
   }
 
+  /** @returns the SQL for a value whose type PostgreSQL finds out, from the operator that is used with it. */
+  untyped(value: string, use: ParameterUse): string {
+    this.uses.push(use)
+    return this.text(value).replace('::pg_catalog.text', '')
+  }
+
   /** @returns the SQL for a value of the type that `typeSql` names. */
   of(value: string, typeSql: string, use?: ParameterUse): string {
     if (use) this.uses.push(use)

@@ -51,7 +51,8 @@ type Add = (name: string, sql: () => string, aggregate?: Aggregation) => void
  * The statement that gives a node's rows, with what is embedded in them.
  *
  * The page is cut out of the table before single rows are joined to it: so PostgreSQL joins them to a page's rows only,
- * in whatever way is best for so many.
+ * in whatever way is best for so many. Their number holds for what comes of that, too: a function that is declared to return
+ * one row may return more.
  */
 export function selectSql(scope: Scope, node: TableNode, source: Source = {}): Select {
   const outputs = outputsOf(scope, node)
@@ -64,7 +65,7 @@ export function selectSql(scope: Scope, node: TableNode, source: Source = {}): S
   const offset = node.offset === 0 ? '' : ` OFFSET ${scope.parameters.integer(node.offset)}`
   const isCutFirst = limit + offset !== '' && joins !== '' && !node.grouped && !needsJoins
   const sql = isCutFirst
-    ? `${list} FROM (SELECT ${node.alias}.* FROM ${from}${where}${order}${limit}${offset}) AS ${node.alias}${joins}${order}`
+    ? `${list} FROM (SELECT ${node.alias}.* FROM ${from}${where}${order}${limit}${offset}) AS ${node.alias}${joins}${order}${limit}`
     : `${list} FROM ${from}${joins}${where}${groupSql(node, outputs)}${order}${limit}${offset}`
   return { sql, names: [...outputs.columns.keys()], aggregates: outputs.aggregates }
 }

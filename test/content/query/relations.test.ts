@@ -178,6 +178,14 @@ describe('functions of a row', () => {
     else await gives(table, query, expected)
   })
 
+  test('no page has more rows than were asked for, though a function returns more than the one row that it is declared to', async () => {
+    for (const query of ['select=id,plays_of(title)&limit=1', 'select=id,plays_of(title)&order=id&limit=1']) {
+      await gives('writer', query, [{ id: 1, plays_of: { title: 'Rain' } }])
+    }
+    const among = 'select=title,writer(name,plays_of(title))&id=eq.1&limit=1'
+    await gives('play', among, [{ title: 'Rain', writer: { name: 'Ama', plays_of: { title: 'Rain' } } }])
+  })
+
   test('one that has the name of a table stands in for what foreign keys say of it', async () => {
     await gives('play', 'select=id,programme!inner(pages)', [])
     await gives('play', 'select=id,programme(pages)&id=eq.1', [{ id: 1, programme: null }])
