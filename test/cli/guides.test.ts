@@ -91,7 +91,7 @@ describe.skipIf(bin === '' || installed === null)('the guide', () => {
     await fill('chinook')
     const { type, folder, begin } = await openBoth()
     const commands = await readCommands('guides/back-up-a-database.md')
-    const [toArchive = '', toLook = '', toSchedule = '', toList = '', toRestore = ''] = commands
+    const [toArchive = '', toLook = '', toSchedule = '', toList = '', toRestore = '', toImport = ''] = commands
     expect(toArchive.trim().split('\n')).toHaveLength(2)
     expect(toSchedule.trim().split('\n')).toHaveLength(2)
 
@@ -108,6 +108,7 @@ describe.skipIf(bin === '' || installed === null)('the guide', () => {
     await eventually(async () => (await service.root.get(`/schedules/${id}`)).text).toMatch(/"lastProven":\{/)
     expect(await type(toList)).toContain('nightly')
     expect(await type(toRestore)).toContain('imported')
+    expect(await type(toImport)).toContain('imported')
   })
 
   test('to all databases of a server leads to one archive of them, from which each comes back', async () => {
