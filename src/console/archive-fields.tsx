@@ -23,14 +23,14 @@ export function ArchiveFields({ client, scheduleId, rules, set }: ArchiveFieldsP
     <>
       <NumberField
         id="keep-last"
-        label="Archives to keep (nothing: all)"
+        label="Archives to keep (empty: all)"
         max="10000"
         value={rules.keepLast}
         onChange={(keepLast) => set({ keepLast })}
       />
       <NumberField
         id="keep-days"
-        label="And those of so many days"
+        label="Also keep all that are younger than so many days (empty: none)"
         max="36500"
         value={rules.keepDays}
         onChange={(keepDays) => set({ keepDays })}
@@ -38,7 +38,7 @@ export function ArchiveFields({ client, scheduleId, rules, set }: ArchiveFieldsP
       {scheduleId !== undefined && <KeepPreview client={client} scheduleId={scheduleId} keep={keepOf(rules)} />}
       <NumberField
         id="max-age"
-        label="Overdue after so many hours without a new one (nothing: never)"
+        label="Overdue after so many hours without a new one (empty: never)"
         max="87600"
         value={rules.maxAgeHours}
         onChange={(maxAgeHours) => set({ maxAgeHours })}
@@ -49,7 +49,7 @@ export function ArchiveFields({ client, scheduleId, rules, set }: ArchiveFieldsP
           checked={rules.verify}
           onChange={(event) => set({ verify: event.currentTarget.checked })}
         />{' '}
-        Prove each archive by a restore
+        Prove each archive: restore it where it disturbs nobody, and compare
       </label>
     </>
   )

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
 import { readProjects } from './read-projects.ts'
-import { Scrolling } from './scrolling.tsx'
+import { type Column, Table } from './table.tsx'
 import type { Attachment } from './types.ts'
 import { useLive } from './use-live.ts'
 import { shown, Time } from './words.tsx'
@@ -60,41 +60,36 @@ function AttachmentFacts({ client, project }: { readonly client: Client; readonl
               <Time at={value.changedAt} />
             </dd>
           </dl>
-          <Scrolling label={`Stages of ${project}`}>
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Stage</th>
-                  <th scope="col">Schema</th>
-                  <th scope="col">Export</th>
-                  <th scope="col">Import</th>
-                  <th scope="col">Why not more, and the SQL that would allow it</th>
-                </tr>
-              </thead>
-              <tbody>
-                {value.stages.map((stage) => (
-                  <tr key={stage.slug}>
-                    <th scope="row">{stage.slug}</th>
-                    <td>{stage.schema && shown(stage.schema)}</td>
-                    <td>{stage.mayExport ? 'yes' : 'no'}</td>
-                    <td>{stage.mayImport}</td>
-                    <td>
-                      {[...stage.reasons, ...stage.logProblems].map((reason) => (
-                        <p key={reason}>{shown(reason)}</p>
-                      ))}
-                      {stage.missing.map((sql) => (
-                        <p key={sql}>
-                          <code>{sql}</code>
-                        </p>
-                      ))}
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </Scrolling>
+          <Table
+            label={`Stages of ${project}`}
+            columns={STAGE_COLUMNS}
+            rows={value.stages}
+            keyOf={({ slug }) => slug}
+          />
         </>
       )}
     </section>
   )
 }
+
+const STAGE_COLUMNS: readonly Column<Attachment['stages'][number]>[] = [
+  { title: 'Stage', draw: ({ slug }) => slug },
+  { title: 'Schema', draw: ({ schema }) => schema && shown(schema) },
+  { title: 'Export', draw: ({ mayExport }) => (mayExport ? 'yes' : 'no') },
+  { title: 'Import', draw: ({ mayImport }) => mayImport },
+  {
+    title: 'Why not more, and the SQL that would allow it',
+    draw: ({ reasons, logProblems, missing }) => (
+      <>
+        {[...reasons, ...logProblems].map((reason) => (
+          <p key={reason}>{shown(reason)}</p>
+        ))}
+        {missing.map((sql) => (
+          <p key={sql}>
+            <code>{sql}</code>
+          </p>
+        ))}
+      </>
+    ),
+  },
+]

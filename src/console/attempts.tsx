@@ -1,5 +1,5 @@
 import { adviceFor } from './advice.ts'
-import { Scrolling } from './scrolling.tsx'
+import { type Column, Table } from './table.tsx'
 import type { Job } from './types.ts'
 import { inUnits, shown, Time } from './words.tsx'
 
@@ -21,36 +21,12 @@ export function Attempts({ attempts }: { readonly attempts: readonly Attempt[] }
   return (
     <>
       <h2>Attempts</h2>
-      <Scrolling label="Attempts">
-        <table class="attempts">
-          <thead>
-            <tr>
-              <th scope="col">No.</th>
-              <th scope="col">Began</th>
-              <th scope="col">Took</th>
-              {showsWorkers && <th scope="col">Process</th>}
-              <th scope="col">Outcome</th>
-            </tr>
-          </thead>
-          <tbody>
-            {attempts.map((attempt) => (
-              <tr key={attempt.number}>
-                <th scope="row" class="number">
-                  {attempt.number}
-                </th>
-                <td>
-                  <Time at={attempt.startedAt} />
-                </td>
-                <td>{tookOf(attempt)}</td>
-                {showsWorkers && <td>{attempt.worker && shown(attempt.worker)}</td>}
-                <td>
-                  <Outcome attempt={attempt} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scrolling>
+      <Table
+        label="Attempts"
+        columns={showsWorkers ? [...COLUMNS, PROCESS, OUTCOME] : [...COLUMNS, OUTCOME]}
+        rows={attempts}
+        keyOf={({ number }) => number}
+      />
     </>
   )
 }
@@ -67,5 +43,18 @@ function Outcome({ attempt: { outcome, error } }: { readonly attempt: Attempt })
   )
 }
 
-const tookOf = ({ startedAt, endedAt }: Attempt): string =>
-  endedAt === null ? '' : inUnits((Date.parse(endedAt) - Date.parse(startedAt)) / 1_000)
+const COLUMNS: readonly Column<Attempt>[] = [
+  { title: 'No.', isNumber: true, draw: ({ number }) => number },
+  { title: 'Began', draw: ({ startedAt }) => <Time at={startedAt} /> },
+  { title: 'Took', draw: tookOf, classOf: () => 'short' },
+]
+const PROCESS: Column<Attempt> = { title: 'Process', draw: ({ worker }) => worker && shown(worker) }
+const OUTCOME: Column<Attempt> = {
+  title: 'Outcome',
+  draw: (attempt) => <Outcome attempt={attempt} />,
+  classOf: () => 'long',
+}
+
+function tookOf({ startedAt, endedAt }: Attempt): string {
+  return endedAt === null ? '' : inUnits((Date.parse(endedAt) - Date.parse(startedAt)) / 1_000)
+}

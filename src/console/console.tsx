@@ -3,8 +3,10 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 import { type Client, createClient, type Session } from './client.ts'
 import { Data, StageData } from './data.tsx'
 import { EventLog } from './event-log.tsx'
+import { Failure } from './failure.tsx'
 import { JobView } from './job.tsx'
 import { Jobs } from './jobs.tsx'
+import { Lost, useLost } from './lost.ts'
 import { Notifications } from './notifications.tsx'
 import { Overview } from './overview.tsx'
 import { findPath, type PathName } from './paths.ts'
@@ -44,6 +46,7 @@ export function Console({ session, signOut }: ConsoleProps) {
   )
   const isRoot = me?.root === true
   useKeys(ADDRESSES)
+  const [isLost, reportLost] = useLost()
   const main = useRef<HTMLElement>(null)
   const isFirst = useRef(true)
   // Before the page itself, which may say more.
@@ -72,8 +75,13 @@ export function Console({ session, signOut }: ConsoleProps) {
           Sign out
         </button>
       </header>
+      {isLost && (
+        <div class="lost">
+          <Failure text="Wharf does not answer. This page tries again by itself." />
+        </div>
+      )}
       <main key={path} ref={main} tabIndex={-1}>
-        {view.draw(client, ...parts)}
+        <Lost.Provider value={reportLost}>{view.draw(client, ...parts)}</Lost.Provider>
       </main>
     </>
   )

@@ -29,6 +29,7 @@ export function Data({ client }: { readonly client: Client }) {
         <h1>Data</h1>
         <SearchField label="Search projects" value={search} onChange={setSearch} />
       </div>
+      <p class="quiet">Each project has one stage or more: a state of its data, with tables of its own.</p>
       <Failure text={failure} />
       {value?.items.length === 0 && <p>No project has this in its name.</p>}
       <ul class="rows">

@@ -1,8 +1,8 @@
-import type { Client } from './client.ts'
+import { type Client, RequestError } from './client.ts'
 import { type Cell, parseExactly, toText } from './exact-json.ts'
 import { Failure } from './failure.tsx'
 import { Pager, usePages } from './pages.tsx'
-import type { LogEvent, Page } from './types.ts'
+import type { Kept, LogEvent, Page } from './types.ts'
 import { useLive } from './use-live.ts'
 import { shown, Time, toCount, toRows } from './words.tsx'
 
@@ -17,11 +17,14 @@ interface LogProps {
 /** What happened to a stage, the newest first, as it grows. */
 export function EventLog({ client, project, stage }: LogProps) {
   const pages = usePages(`${project} ${stage}`)
+  const path = `/projects/${project}/stages/${stage}`
   const { value, failure } = useLive(
-    `log ${project} ${stage} ${pages.after}`,
-    (signal) => {
+    `log ${path} ${pages.after}`,
+    async (signal) => {
       const query = new URLSearchParams({ limit: '50', ...pages.query })
-      return client.json<Page<LogEvent>>(`/projects/${project}/stages/${stage}/events?${query}`, { signal })
+      const page = await client.json<Page<LogEvent>>(`${path}/events?${query}`, { signal })
+      const undoId = pages.after === '' ? await findUndo(client, path, page.items, signal) : undefined
+      return { ...page, undoId }
     },
     () => (pages.after === '' ? PAUSE_MS : undefined),
     true,
@@ -39,7 +42,7 @@ export function EventLog({ client, project, stage }: LogProps) {
       <ol class="log">
         {value?.items.map((event) => (
           <li key={event.id}>
-            <EventLine event={event} path={`${project}/${stage}`} />
+            <EventLine event={event} path={`${project}/${stage}`} isUndo={event.id === value.undoId} />
           </li>
         ))}
       </ol>
@@ -48,12 +51,44 @@ export function EventLog({ client, project, stage }: LogProps) {
   )
 }
 
-function EventLine({ event, path }: { readonly event: LogEvent; readonly path: string }) {
+/**
+ * The undo that a stage has what it has by, of its newest events; undefined where it is none of them, or where the token may not
+ * see that. Whatever was imported later would have taken its place.
+ */
+async function findUndo(client: Client, path: string, newest: readonly LogEvent[], signal: AbortSignal) {
+  const imported = newest.find(({ kind, importedAt }) => kind === 'import' && importedAt === null)
+  if (!imported) return undefined
+  const { kept } = await client.json<Kept>(`${path}/undo`, { signal }).catch((error: unknown) => {
+    if (error instanceof RequestError && error.status === 403) return { kept: null }
+    throw error
+  })
+  return kept?.undone ? imported.id : undefined
+}
+
+/** What an event is called. The log has an undo as an import; of the last, it is known. */
+const WORDS: Readonly<Record<LogEvent['kind'], string>> = {
+  create: 'rows added',
+  update: 'rows changed',
+  delete: 'rows deleted',
+  truncate: 'table emptied',
+  import: 'import, or undo of one',
+  structure: 'structure changed',
+}
+
+interface LineProps {
+  readonly event: LogEvent
+  readonly path: string
+  readonly isUndo: boolean
+}
+
+function EventLine({ event, path, isUndo }: LineProps) {
   const { kind, table, rowCount, rows, occurredAt, importedAt } = event
+  const link = table !== null && <a href={`#/data/${path}/${encodeURIComponent(table)}`}>{shown(table)}</a>
   const head = (
     <>
-      <Time at={occurredAt} /> <strong>{kind}</strong>{' '}
-      {table !== null && <a href={`#/data/${path}/${encodeURIComponent(table)}`}>{shown(table)}</a>}
+      <Time at={occurredAt} /> <strong>{isUndo ? 'undo of an import' : WORDS[kind]}</strong>{' '}
+      {/* What opens something has no link in it. */}
+      {rows.length === 0 ? link : table !== null && shown(table)}
       {rowCount > 0 && `, ${toRows(rowCount)}`}
       {importedAt && (
         <>
@@ -74,6 +109,7 @@ function EventLine({ event, path }: { readonly event: LogEvent; readonly path: s
         ))}
       </ul>
       {rowCount > rows.length && <p class="quiet">and {toCount(rowCount - rows.length)} more</p>}
+      <p>All rows of {link} as they are now</p>
     </details>
   )
 }

@@ -5,9 +5,9 @@ import type { Client } from './client.ts'
 import { Download } from './download.tsx'
 import { Failure } from './failure.tsx'
 import { followJob } from './follow-jobs.ts'
+import { ImportedStages } from './imported-stages.tsx'
 import { Progress } from './progress.tsx'
 import type { Job, Me, Schedule } from './types.ts'
-import { UndoImport } from './undo.tsx'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
 import { useTitle } from './use-title.ts'
@@ -23,6 +23,8 @@ function pathOfAgain({ kind, request, scheduleId }: Job): string | undefined {
   if (kind === 'transfer' && projectsOf(request).length === 2) return '/transfer'
   return scheduleId === null ? undefined : `/schedules/${scheduleId}/run`
 }
+
+const AGAIN: Readonly<Record<string, string>> = { '/export': 'Export again', '/transfer': 'Transfer again' }
 
 /** Whether it has replaced what a project of this server had. */
 const isImportHere = ({ kind, request }: Job): boolean => {
@@ -58,7 +60,7 @@ export function JobView({ client, id }: { readonly client: Client; readonly id: 
       {job && <JobActions key={job.id} client={client} job={job} />}
       {job && tellsMore(job) && <Attempts attempts={job.attempts} />}
       {job && isImportHere(job) && job.status === 'succeeded' && (
-        <UndoImport key={`undo ${job.id}`} client={client} job={job} />
+        <ImportedStages key={`stages ${job.id}`} client={client} job={job} />
       )}
     </>
   )
@@ -171,7 +173,7 @@ function JobActions({ client, job }: { readonly client: Client; readonly job: Jo
               Restore {slug} …
             </a>
           ))}
-        {hasArchive && <Download client={client} job={job} isMain={!isMain} />}
+        {hasArchive && <Download client={client} job={job} isMain={me !== undefined && !isMain} />}
         {job.links.cancel && (
           <button
             type="button"
@@ -183,7 +185,7 @@ function JobActions({ client, job }: { readonly client: Client; readonly job: Jo
         )}
         {againAt && hasEnded(job) && (
           <button type="button" disabled={isBusy} onClick={() => act(again)}>
-            Again
+            {AGAIN[againAt] ?? 'Run the schedule again'}
           </button>
         )}
       </p>

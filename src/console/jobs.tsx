@@ -69,7 +69,7 @@ export function Jobs({ client }: { readonly client: Client }) {
               {isUndone(job) && ', undone'}
             </span>
             <span class="number">{bytesOf(job)}</span>
-            <span>
+            <span class="when">
               {inShort(job.createdAt)}, <Time at={job.createdAt} />
             </span>
             {job.status === 'running' && <Progress job={job} />}

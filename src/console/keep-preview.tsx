@@ -1,7 +1,7 @@
 import { type Client, RequestError } from './client.ts'
 import type { KeepPreview as Preview } from './types.ts'
 import { useLive } from './use-live.ts'
-import { Time, toCount, toSize } from './words.tsx'
+import { Time, toCount, toCounted, toSize } from './words.tsx'
 
 /** So many of those that would go are named. */
 const NAMED = 10
@@ -33,12 +33,12 @@ export function KeepPreview({ client, scheduleId, keep }: KeepPreviewProps) {
   return (
     <div role="status" class="preview">
       {going.length === 0 ? (
-        <p class="quiet">By these rules, all {toCount(value.archives.length)} archives stay.</p>
+        <p class="quiet">By these rules, every archive stays.</p>
       ) : (
         <>
           <p>
-            After the next run that succeeds, {toCount(going.length)} of {toCount(value.archives.length)} archives go (
-            {toSize(bytes)}):
+            The next run that succeeds deletes {toCount(going.length)} of {toCounted(value.archives.length, 'archive')}{' '}
+            ({toSize(bytes)}):
           </p>
           <ul class="plain">
             {going.slice(0, NAMED).map(({ jobId, finishedAt, provenAt }) => (

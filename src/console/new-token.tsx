@@ -3,9 +3,11 @@ import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
 import { readProjects } from './read-projects.ts'
 import { toWords } from './role-words.ts'
+import { Secret } from './secret.tsx'
 import type { CreatedToken, Page, Role } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
+import { shown } from './words.tsx'
 
 interface NewTokenProps {
   readonly client: Client
@@ -38,18 +40,13 @@ export function NewToken({ client, onMade }: NewTokenProps) {
   }
   if (made) {
     return (
-      <section class="card" aria-label="The new token">
-        <h2>{made.name}</h2>
-        <p>This is the token. It is shown only now: copy it.</p>
-        <p>
-          <code>{made.token}</code>
-        </p>
-        <p class="actions">
-          <button type="button" onClick={() => setMade(undefined)}>
-            I have it
-          </button>
-        </p>
-      </section>
+      <Secret
+        label="The new token"
+        name={shown(made.name)}
+        says="This is the token."
+        secret={made.token}
+        onClose={() => setMade(undefined)}
+      />
     )
   }
   return (
@@ -92,7 +89,7 @@ export function NewToken({ client, onMade }: NewTokenProps) {
             </option>
           ))}
       </select>
-      <label for="token-days">Ends after so many days (nothing: never)</label>
+      <label for="token-days">Ends after so many days (empty: never)</label>
       <input
         id="token-days"
         type="number"

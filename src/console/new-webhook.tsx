@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
+import { Secret } from './secret.tsx'
 import type { CreatedWebhook } from './types.ts'
 import { useAction } from './use-action.ts'
 import { shown } from './words.tsx'
@@ -43,18 +44,13 @@ export function NewWebhook({ client, onMade }: NewWebhookProps) {
   }
   if (made) {
     return (
-      <section class="card" aria-label="The secret">
-        <h2>{shown(made.name)}</h2>
-        <p>Its requests are signed with this secret. It is shown only now: copy it.</p>
-        <p>
-          <code>{made.secret}</code>
-        </p>
-        <p class="actions">
-          <button type="button" onClick={() => setMade(undefined)}>
-            I have it
-          </button>
-        </p>
-      </section>
+      <Secret
+        label="The secret"
+        name={shown(made.name)}
+        says="Its requests are signed with this secret."
+        secret={made.secret ?? ''}
+        onClose={() => setMade(undefined)}
+      />
     )
   }
   return (
@@ -77,7 +73,7 @@ export function NewWebhook({ client, onMade }: NewWebhookProps) {
           </option>
         ))}
       </select>
-      <label for="webhook-url">URL (of mail: mailto: and addresses); it is never shown again</label>
+      <label for="webhook-url">URL, which is never shown again (of mail: mailto: and addresses)</label>
       <input id="webhook-url" required value={url} onInput={(event) => setUrl(event.currentTarget.value)} />
       <label for="webhook-events">Told of</label>
       <select id="webhook-events" value={events} onChange={(event) => setEvents(event.currentTarget.value)}>

@@ -30,7 +30,7 @@ const dayInWords = (date: string): string => DAY.format(new Date(date)).replace(
 function NightMark({ project, night }: { readonly project: string; readonly night: Night }) {
   const { date, outcome, jobId, hasArchive } = night
   const isGone = !hasArchive && (outcome === 'proven' || outcome === 'made')
-  const label = `${dayInWords(date)}: ${outcome}${isGone ? ', archive gone' : ''}`
+  const label = `${dayInWords(date)}: ${outcome}${isGone ? ', no longer kept' : ''}`
   const mark = <span class={`mark ${outcome}${isGone ? ' gone' : ''}`} aria-hidden="true" />
   if (jobId === null || isGone) {
     return (

@@ -2,10 +2,10 @@ import { useState } from 'preact/hooks'
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
 import { NewWebhook } from './new-webhook.tsx'
-import { Scrolling } from './scrolling.tsx'
+import { type Column, Table } from './table.tsx'
 import type { Page, Webhook } from './types.ts'
 import { useLive } from './use-live.ts'
-import { shown } from './words.tsx'
+import { shown, toCounted } from './words.tsx'
 
 const PAUSE_MS = 10_000
 
@@ -23,37 +23,20 @@ export function Notifications({ client }: { readonly client: Client }) {
       <Failure text={failure} />
       {value?.items.length === 0 && <p>Nobody is told of anything yet.</p>}
       {value && value.items.length > 0 && (
-        <Scrolling label="Webhooks">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Name</th>
-                <th scope="col">Kind</th>
-                <th scope="col">Where</th>
-                <th scope="col">Told of</th>
-                <th scope="col">State</th>
-              </tr>
-            </thead>
-            <tbody>
-              {value.items.map((webhook) => (
-                <tr key={webhook.id}>
-                  <th scope="row">
-                    <a href={`#/notifications/${webhook.id}`}>{shown(webhook.name)}</a>
-                  </th>
-                  <td>{webhook.kind}</td>
-                  <td>{webhook.address}</td>
-                  <td>{toldOf(webhook)}</td>
-                  <td>{stateOf(webhook)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </Scrolling>
+        <Table label="Webhooks" columns={COLUMNS} rows={value.items} keyOf={({ id }) => id} />
       )}
       <NewWebhook client={client} onMade={() => setChanges(changes + 1)} />
     </>
   )
 }
+
+const COLUMNS: readonly Column<Webhook>[] = [
+  { title: 'Name', draw: ({ id, name }) => <a href={`#/notifications/${id}`}>{shown(name)}</a> },
+  { title: 'Kind', draw: ({ kind }) => kind },
+  { title: 'Where', draw: ({ address }) => address },
+  { title: 'Told of', draw: toldOf },
+  { title: 'State', draw: stateOf },
+]
 
 /** What a webhook hears of, in words. */
 export function toldOf({ events, jobKinds, projects, schedules }: Webhook): string {
@@ -61,10 +44,12 @@ export function toldOf({ events, jobKinds, projects, schedules }: Webhook): stri
     events.length > 0 ? events.join(', ') : 'everything',
     ...(jobKinds.length > 0 ? [`only ${jobKinds.join(', ')}s`] : []),
     ...(projects.length > 0 ? [`of ${projects.join(', ')}`] : []),
-    ...(schedules.length > 0 ? [`of ${schedules.length} schedules`] : []),
+    ...(schedules.length > 0 ? [`of ${toCounted(schedules.length, 'schedule')}`] : []),
   ]
   return parts.join(', ')
 }
 
-export const stateOf = ({ enabled, goneAt }: Webhook): string =>
-  enabled ? 'on' : goneAt ? 'off: it answered that it is gone' : 'off'
+export function stateOf({ enabled, goneAt }: Webhook): string {
+  if (enabled) return 'on'
+  return goneAt ? 'off: it answered that it is gone' : 'off'
+}

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
+import { Glossary } from './glossary.tsx'
 import { NightStrip } from './night-strip.tsx'
 import { Pager, usePages } from './pages.tsx'
 import { SearchField } from './search-field.tsx'
@@ -34,13 +35,14 @@ export function Overview({ client }: { readonly client: Client }) {
       {value?.items.length === 0 && (
         <p>{search ? 'No project has this in its name.' : 'This token may know of no project.'}</p>
       )}
+      {value && value.items.length > 0 && <Legend />}
       <div class="projects">
         {value?.items.map((project) => (
           <ProjectRow key={project.slug} client={client} project={project} />
         ))}
       </div>
-      {value && value.items.length > 0 && <Legend />}
       <Pager pages={pages} next={value?.next} what="projects" />
+      <Glossary />
     </>
   )
 }
@@ -52,7 +54,7 @@ const NAMED = 3
 const MARKS = [
   ['proven', 'proven'],
   ['made', 'made'],
-  ['gone', 'made, and let go of since'],
+  ['gone', 'no longer kept'],
   ['running', 'running'],
   ['failed', 'failed'],
   ['skipped', 'skipped'],
@@ -60,8 +62,8 @@ const MARKS = [
 ] as const
 
 const Legend = () => (
-  <p class="legend quiet">
-    <span>What the last thirty nights left, today last; choose one to restore it:</span>
+  <p class="legend">
+    <span>What each of the last thirty nights left, today last. Choose one to restore it.</span>
     {MARKS.map(([mark, word]) => (
       <span key={mark} aria-hidden="true">
         <span class={`mark ${mark}`} /> {word}
@@ -92,9 +94,10 @@ function ProjectRow({ client, project }: RowProps) {
         <ul class="plain">
           {stages.map((stage) => (
             <li key={stage.slug}>
+              <span class="quiet">stage </span>
               <a href={`#/data/${slug}/${stage.slug}`}>{stage.slug}</a>
               <span class="quiet">
-                {stage.sizeBytes !== null && ` ${toSize(stage.sizeBytes)}`}
+                {stage.sizeBytes !== null && `, ${toSize(stage.sizeBytes)}`}
                 {stage.changedAt && (
                   <>
                     {', changed '}
@@ -106,6 +109,11 @@ function ProjectRow({ client, project }: RowProps) {
           ))}
         </ul>
       </div>
+      {overdueSince && (
+        <p class="alarm">
+          Overdue since <Time at={overdueSince} />: the last archive is older than its schedule allows.
+        </p>
+      )}
       <div class="protection">
         <NightStrip project={slug} nights={nights} />
         <p>
@@ -117,7 +125,7 @@ function ProjectRow({ client, project }: RowProps) {
               last archive <Time at={lastArchive?.finishedAt} />
             </span>
           )}
-          {schedules.length === 0 && <span class="item quiet">no schedule that this token sees exports it</span>}
+          {schedules.length === 0 && <span class="item quiet">in no schedule that this token may see</span>}
           {schedules.slice(0, NAMED).map(({ id, name, enabled, nextRunAt }) => (
             <span class="item" key={id}>
               <a href={`#/schedules/${id}`}>{shown(name)}</a>{' '}
@@ -141,11 +149,6 @@ function ProjectRow({ client, project }: RowProps) {
           Export now
         </button>
       </p>
-      {overdueSince && (
-        <p class="alarm">
-          Overdue since <Time at={overdueSince} />: the last archive is older than its schedule allows.
-        </p>
-      )}
       <Failure text={failure} />
     </section>
   )

@@ -4,6 +4,7 @@ import { Failure } from './failure.tsx'
 import { NewToken } from './new-token.tsx'
 import { readProjects } from './read-projects.ts'
 import { toWords } from './role-words.ts'
+import { type Column, Table } from './table.tsx'
 import type { Me, Page, Role, Token } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
@@ -99,27 +100,20 @@ function Tokens({ client }: { readonly client: Client }) {
       <Failure text={failure} />
       {value?.items.length === 0 && <p>There is none but the root token.</p>}
       {value && value.items.length > 0 && (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be within reach of the keyboard
-        <section class="scrolls" aria-label="Tokens" tabIndex={0}>
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Name</th>
-                <th scope="col">Roles</th>
-                <th scope="col">Made</th>
-                <th scope="col">Ends</th>
-                <th scope="col">
-                  <span class="spoken">Actions</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {value.items.map((token) => (
-                <TokenRow key={token.id} client={client} token={token} onRevoked={reload} />
-              ))}
-            </tbody>
-          </table>
-        </section>
+        <Table
+          label="Tokens"
+          columns={[
+            ...TOKEN_COLUMNS,
+            {
+              title: 'Actions',
+              isSpoken: true,
+              draw: (token) => !token.revokedAt && <RevokeToken client={client} token={token} onRevoked={reload} />,
+            },
+          ]}
+          rows={value.items}
+          keyOf={({ id }) => id}
+          isQuiet={({ revokedAt }) => revokedAt !== null}
+        />
       )}
       <p class="actions">
         {after && (
@@ -137,13 +131,41 @@ function Tokens({ client }: { readonly client: Client }) {
   )
 }
 
-interface TokenRowProps {
+const TOKEN_COLUMNS: readonly Column<Token>[] = [
+  { title: 'Name', draw: ({ name }) => shown(name) },
+  {
+    title: 'Roles',
+    draw: ({ memberships }) => (
+      <ul class="plain">
+        {memberships.map(({ project, role }) => (
+          <li key={project}>
+            {role} of {project}
+          </li>
+        ))}
+      </ul>
+    ),
+  },
+  { title: 'Made', draw: ({ createdAt }) => <Time at={createdAt} /> },
+  {
+    title: 'Ends',
+    draw: ({ revokedAt, expiresAt }) =>
+      revokedAt ? (
+        <>
+          revoked <Time at={revokedAt} />
+        </>
+      ) : (
+        <Time at={expiresAt} />
+      ),
+  },
+]
+
+interface RevokeProps {
   readonly client: Client
   readonly token: Token
   readonly onRevoked: () => void
 }
 
-function TokenRow({ client, token, onRevoked }: TokenRowProps) {
+function RevokeToken({ client, token, onRevoked }: RevokeProps) {
   const [isAsked, setAsked] = useState(false)
   const { isBusy, failure, act } = useAction()
   const revoke = async (): Promise<void> => {
@@ -151,42 +173,16 @@ function TokenRow({ client, token, onRevoked }: TokenRowProps) {
     onRevoked()
   }
   return (
-    <tr class={token.revokedAt ? 'quiet' : ''}>
-      <th scope="row">{shown(token.name)}</th>
-      <td>
-        <ul class="plain">
-          {token.memberships.map(({ project, role }) => (
-            <li key={project}>
-              {role} of {project}
-            </li>
-          ))}
-        </ul>
-      </td>
-      <td>
-        <Time at={token.createdAt} />
-      </td>
-      <td>
-        {token.revokedAt ? (
-          <>
-            revoked <Time at={token.revokedAt} />
-          </>
-        ) : (
-          <Time at={token.expiresAt} />
-        )}
-      </td>
-      <td>
-        {!token.revokedAt && (
-          <button
-            type="button"
-            disabled={isBusy}
-            aria-label={`${isAsked ? 'Revoke for good' : 'Revoke'}: ${token.name}`}
-            onClick={() => (isAsked ? act(revoke) : setAsked(true))}
-          >
-            {isAsked ? 'Revoke for good' : 'Revoke'}
-          </button>
-        )}
-        <Failure text={failure} />
-      </td>
-    </tr>
+    <>
+      <button
+        type="button"
+        disabled={isBusy}
+        aria-label={`${isAsked ? 'Revoke for good' : 'Revoke'}: ${token.name}`}
+        onClick={() => (isAsked ? act(revoke) : setAsked(true))}
+      >
+        {isAsked ? 'Revoke for good' : 'Revoke'}
+      </button>
+      <Failure text={failure} />
+    </>
   )
 }

@@ -1,6 +1,6 @@
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
-import { Scrolling } from './scrolling.tsx'
+import { type Column, Table } from './table.tsx'
 import type { Queue } from './types.ts'
 import { useLive } from './use-live.ts'
 import { inUnits, Time, toCount } from './words.tsx'
@@ -33,63 +33,39 @@ export function QueueFacts({ client }: { readonly client: Client }) {
 }
 
 const Kinds = ({ kinds }: Pick<Queue, 'kinds'>) => (
-  <Scrolling label="Queue">
-    <table>
-      <thead>
-        <tr>
-          <th scope="col">Jobs</th>
-          {['Active', 'Waiting', 'Delayed', 'Failed', 'Stalled'].map((name) => (
-            <th key={name} scope="col" class="number">
-              {name}
-            </th>
-          ))}
-          <th scope="col" class="number">
-            Oldest
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {kinds.map(({ kind, active, waiting, delayed, failed, stalled, oldestWaitingSeconds }) => (
-          <tr key={kind}>
-            <th scope="row">{kind}s</th>
-            <td class="number">{toCount(active)}</td>
-            <td class="number">{toCount(waiting)}</td>
-            <td class="number">{toCount(delayed)}</td>
-            <td class="number">{toCount(failed)}</td>
-            <td class={stalled > 0 ? 'number status failed' : 'number'}>{toCount(stalled)}</td>
-            <td class="number">{oldestWaitingSeconds > 0 ? inUnits(oldestWaitingSeconds) : ''}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </Scrolling>
+  <Table label="Queue" columns={KIND_COLUMNS} rows={kinds} keyOf={({ kind }) => kind} />
 )
 
+type Kind = Queue['kinds'][number]
+
+const KIND_COLUMNS: readonly Column<Kind>[] = [
+  { title: 'Jobs', draw: ({ kind }) => `${kind}s` },
+  { title: 'Active', isNumber: true, draw: ({ active }) => toCount(active) },
+  { title: 'Waiting', isNumber: true, draw: ({ waiting }) => toCount(waiting) },
+  { title: 'Delayed', isNumber: true, draw: ({ delayed }) => toCount(delayed) },
+  { title: 'Failed', isNumber: true, draw: ({ failed }) => toCount(failed) },
+  {
+    title: 'Stalled',
+    isNumber: true,
+    draw: ({ stalled }) => toCount(stalled),
+    classOf: ({ stalled }) => (stalled > 0 ? 'status failed' : ''),
+  },
+  {
+    title: 'Oldest',
+    isNumber: true,
+    draw: ({ oldestWaitingSeconds: seconds }) => (seconds > 0 ? inUnits(seconds) : ''),
+  },
+]
+
 const Entries = ({ entries }: Pick<Queue, 'entries'>) => (
-  <Scrolling label="Entries of the queue">
-    <table>
-      <thead>
-        <tr>
-          <th scope="col">Job</th>
-          <th scope="col">Kind</th>
-          <th scope="col">State</th>
-          <th scope="col">Added</th>
-        </tr>
-      </thead>
-      <tbody>
-        {entries.map(({ jobId, kind, state, addedAt }) => (
-          <tr key={jobId}>
-            <th scope="row">
-              <a href={`#/jobs/${jobId}`}>{jobId}</a>
-            </th>
-            <td>{kind}</td>
-            <td>{state}</td>
-            <td>
-              <Time at={addedAt} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </Scrolling>
+  <Table label="Entries of the queue" columns={ENTRY_COLUMNS} rows={entries} keyOf={({ jobId }) => jobId} />
 )
+
+type Entry = Queue['entries'][number]
+
+const ENTRY_COLUMNS: readonly Column<Entry>[] = [
+  { title: 'Job', draw: ({ jobId }) => <a href={`#/jobs/${jobId}`}>{jobId}</a> },
+  { title: 'Kind', draw: ({ kind }) => kind },
+  { title: 'State', draw: ({ state }) => state },
+  { title: 'Added', draw: ({ addedAt }) => <Time at={addedAt} /> },
+]

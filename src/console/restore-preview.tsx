@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks'
 import { type Client, RequestError } from './client.ts'
-import { ComparedTables } from './compared-tables.tsx'
+import { asCompared, ComparedTables } from './compared-tables.tsx'
 import { Failure } from './failure.tsx'
 import type { ArchiveProject } from './restore.tsx'
 import type { Examined, ExaminedStage, Job } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
-import { shown, toCount } from './words.tsx'
+import { shown, toCounted } from './words.tsx'
 
 interface Target {
   readonly slug: string
@@ -128,10 +128,10 @@ function Changes({ examined, earlier }: { readonly examined: Examined; readonly 
       )}
       {examined.projects.map(({ slug, roles, stages }) => (
         <div key={slug}>
-          {roles !== null && <p>Its roles and its event log are replaced, too ({toCount(roles)} roles).</p>}
+          {roles !== null && <p>Its roles and its event log are replaced, too ({toCounted(roles, 'role')}).</p>}
           {stages.map((stage) => (
             <section class="card" key={stage.slug} aria-label={`What changes in ${stage.slug}`}>
-              <h2>{stage.slug}</h2>
+              <h2>Stage {stage.slug}</h2>
               <p>
                 {MODES[stage.mode]} {stage.undoable ? 'It can be undone.' : 'It cannot be undone.'}
               </p>
@@ -140,7 +140,11 @@ function Changes({ examined, earlier }: { readonly examined: Examined; readonly 
                   {shown(text)}
                 </p>
               ))}
-              <ComparedTables label={`Tables of ${stage.slug}`} tables={stage.tables} after="In the archive" />
+              <ComparedTables
+                label={`Tables of ${stage.slug}`}
+                tables={asCompared(stage.tables)}
+                titles={['Rows now', 'In the archive']}
+              />
               <p class="quiet">The numbers of rows are compared, not what is in them.</p>
             </section>
           ))}

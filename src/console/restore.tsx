@@ -3,6 +3,7 @@ import { SLUG_PATTERN } from '../lib/slug.ts'
 import { Archives, earlierThan, readArchives, restorePath } from './archives.tsx'
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
+import { slugsOf } from './project-choice.tsx'
 import { readProjects } from './read-projects.ts'
 import { RestorePreview } from './restore-preview.tsx'
 import type { Job, Me, Project } from './types.ts'
@@ -48,10 +49,10 @@ export function Restore({
             From the archive of <FullTime at={value.job.createdAt} />.{' '}
             {value.job.provenAt ? (
               <>
-                <span class="status succeeded">Proven</span>: it was restored, and found identical.
+                <span class="status succeeded">Proven</span>: it was restored once, and found identical.
               </>
             ) : (
-              'It is not proven: no restore of it was compared with it.'
+              'Not proven: nobody has tried yet whether it can be restored.'
             )}
           </p>
           <Archives project={project} archives={value.archives} chosen={jobId} />
@@ -89,7 +90,7 @@ export interface ArchiveProject {
 
 /** Asks where a project of an archive goes. */
 export function ChooseTarget({ client, archive, me, projects }: ChooseTargetProps) {
-  const targets = targetsOf(me, projects)
+  const targets = slugsOf({ me, projects }, 'import')
   const own = targets.find((slug) => slug === archive.project)
   const [chosen, setChosen] = useState(own ?? '')
   const [name, setName] = useState('')
@@ -99,7 +100,7 @@ export function ChooseTarget({ client, archive, me, projects }: ChooseTargetProp
   return (
     <>
       <div class="fields">
-        <label for="target">Into</label>
+        <label for="target">Restore into the project</label>
         <select id="target" value={chosen} onChange={(event) => setChosen(event.currentTarget.value)}>
           {own === undefined && <option value="">choose a project</option>}
           {targets.map((slug) => (
@@ -138,9 +139,3 @@ export function ChooseTarget({ client, archive, me, projects }: ChooseTargetProp
     </>
   )
 }
-
-/** The projects that the token may import into. */
-const targetsOf = (me: Me, projects: readonly Project[]): readonly string[] =>
-  me.root
-    ? projects.map(({ slug }) => slug)
-    : me.memberships.filter(({ role }) => role.content.import).map(({ project }) => project)

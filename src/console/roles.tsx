@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
-import { Scrolling } from './scrolling.tsx'
+import { Cell, TableFrame } from './table.tsx'
 import type { Page, Role } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
@@ -18,6 +18,10 @@ const PERMISSIONS = [
 ] as const
 
 type Permission = (typeof PERMISSIONS)[number]
+
+const ROLE = { title: 'Role' }
+const ACTIONS = { title: 'Actions', isSpoken: true }
+const titleOf = ([, , title]: Permission) => ({ title })
 
 const has = (role: Role, [section, key]: Permission): boolean =>
   (role[section] as Readonly<Record<string, boolean>>)[key] === true
@@ -42,28 +46,11 @@ export function Roles({ client, project }: { readonly client: Client; readonly p
       <h1>Roles of {project}</h1>
       <Failure text={failure} />
       {value && (
-        <Scrolling label="Roles">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Role</th>
-                {PERMISSIONS.map(([, , words]) => (
-                  <th key={words} scope="col">
-                    {words}
-                  </th>
-                ))}
-                <th scope="col">
-                  <span class="spoken">Actions</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {value.items.map((role) => (
-                <RoleRow key={JSON.stringify(role)} client={client} project={project} role={role} onChanged={reload} />
-              ))}
-            </tbody>
-          </table>
-        </Scrolling>
+        <TableFrame label="Roles" titles={[ROLE, ...PERMISSIONS.map(titleOf), ACTIONS]}>
+          {value.items.map((role) => (
+            <RoleRow key={JSON.stringify(role)} client={client} project={project} role={role} onChanged={reload} />
+          ))}
+        </TableFrame>
       )}
       <p class="quiet">
         A change counts at once for all tokens with the role. What the role “public” may do needs no token.
@@ -97,18 +84,20 @@ function RoleRow({ client, project, role, onChanged }: RoleRowProps) {
   }
   return (
     <tr>
-      <th scope="row">{role.name}</th>
+      <Cell title={ROLE} isHead>
+        {role.name}
+      </Cell>
       {PERMISSIONS.map((permission) => (
-        <td key={permission[2]}>
+        <Cell key={permission[2]} title={titleOf(permission)}>
           <input
             type="checkbox"
             aria-label={`${role.name}: ${permission[2]}`}
             checked={has(changed, permission)}
             onChange={(event) => setChanged(change(changed, permission, event.currentTarget.checked))}
           />
-        </td>
+        </Cell>
       ))}
-      <td>
+      <Cell title={ACTIONS}>
         <span class="actions">
           <button
             type="button"
@@ -128,7 +117,7 @@ function RoleRow({ client, project, role, onChanged }: RoleRowProps) {
           </button>
         </span>
         <Failure text={failure} />
-      </td>
+      </Cell>
     </tr>
   )
 }

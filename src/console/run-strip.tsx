@@ -34,8 +34,10 @@ export function RunStrip({ client, schedule }: { readonly client: Client; readon
 
 function RunMark({ run }: { readonly run: Run }) {
   const outcome = outcomeOf(run)
-  const label = `${run.dueAt.slice(0, 16).replace('T', ' ')} UTC: ${outcome}`
-  const mark = <span class={`mark ${outcome}`} aria-hidden="true" />
+  // With the job, its archive has gone.
+  const isGone = run.jobId === null && run.status === 'succeeded'
+  const label = `${run.dueAt.slice(0, 16).replace('T', ' ')} UTC: ${outcome}${isGone ? ', no longer kept' : ''}`
+  const mark = <span class={`mark ${outcome}${isGone ? ' gone' : ''}`} aria-hidden="true" />
   if (run.jobId === null || run.status === 'removed') {
     return (
       <span title={label}>

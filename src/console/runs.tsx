@@ -1,6 +1,6 @@
 import { isWhole, restorePath } from './archives.tsx'
 import type { Client } from './client.ts'
-import { Scrolling } from './scrolling.tsx'
+import { type Column, Table } from './table.tsx'
 import type { Job, Page, Run, ScheduleDetail } from './types.ts'
 import { useLive } from './use-live.ts'
 import { inShort, projectsOf, shown, Time, toCount, toSize } from './words.tsx'
@@ -22,67 +22,74 @@ export function Runs({ client, schedule: { id, runs, timezone } }: RunsProps) {
   if (runs.length === 0) return null
   const jobs = new Map(value?.items.map((job) => [job.id, job]))
   return (
-    <Scrolling label="Runs">
-      <table class="runs">
-        <thead>
-          <tr>
-            <th scope="col">Due, {timezone}</th>
-            <th scope="col">
-              <span class="spoken">Restore</span>
-            </th>
-            <th scope="col">Outcome</th>
-            <th scope="col">Proven</th>
-            <th scope="col" class="number">
-              Rows
-            </th>
-            <th scope="col" class="number">
-              Size
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {runs.map((run) => (
-            <RunRow key={`${run.dueAt} ${run.jobId}`} run={run} job={jobs.get(run.jobId ?? '')} timezone={timezone} />
-          ))}
-        </tbody>
-      </table>
-    </Scrolling>
+    <Table
+      label="Runs"
+      columns={columnsOf(timezone)}
+      rows={runs.map((run) => ({ run, job: jobs.get(run.jobId ?? '') }))}
+      keyOf={({ run }) => `${run.dueAt} ${run.jobId}`}
+    />
   )
 }
 
-interface RowProps {
+interface RunWithJob {
   readonly run: Run
   /** Where it is still there. */
   readonly job: Job | undefined
-  readonly timezone: string
 }
 
-function RunRow({ run, job, timezone }: RowProps) {
-  const { dueAt, jobId, status, error, provenAt, archiveDamagedAt, lacksRows } = run
+const doneOf = ({ job }: RunWithJob): Job['progress'] => (job?.status === 'succeeded' ? job.progress : null)
+
+const columnsOf = (timezone: string): readonly Column<RunWithJob>[] => [
+  { title: `Due, ${timezone}`, draw: ({ run }) => <Due run={run} timezone={timezone} /> },
+  {
+    title: 'Restore',
+    isSpoken: true,
+    draw: ({ run, job }) => job && isWhole(job) && <RestoreLink job={job} due={inShort(run.dueAt, timezone)} />,
+  },
+  { title: 'Outcome', draw: ({ run }) => <Outcome run={run} /> },
+  {
+    title: 'Proven',
+    draw: ({ run: { archiveDamagedAt, provenAt } }) =>
+      archiveDamagedAt ? 'damaged' : provenAt && <Time at={provenAt} />,
+  },
+  {
+    title: 'Rows',
+    isNumber: true,
+    draw: (row) => {
+      const done = doneOf(row)
+      return done && toCount(done.rows)
+    },
+  },
+  {
+    title: 'Size',
+    isNumber: true,
+    draw: (row) => {
+      const done = doneOf(row)
+      return done && toSize(done.bytes)
+    },
+  },
+]
+
+function Due({ run: { dueAt, jobId, status }, timezone }: { readonly run: Run; readonly timezone: string }) {
   const due = inShort(dueAt, timezone)
-  const done = job?.status === 'succeeded' ? job.progress : null
   return (
-    <tr>
-      <td>
-        {jobId && status !== 'removed' ? <a href={`#/jobs/${jobId}`}>{due}</a> : due}
-        <br />
-        <span class="quiet">
-          <Time at={dueAt} />
-        </span>
-      </td>
-      <td>{job && isWhole(job) && <RestoreLink job={job} due={due} />}</td>
-      <td>
-        <span class={`status ${status}`}>{status}</span>
-        {error && shown(`: ${error.detail}`)}
-        <Faults faults={error?.errors} />
-        {lacksRows && ', without some rows'}
-      </td>
-      <td>{archiveDamagedAt ? 'damaged' : provenAt && <Time at={provenAt} />}</td>
-      <td class="number">{done && toCount(done.rows)}</td>
-      <td class="number">{done && toSize(done.bytes)}</td>
-    </tr>
+    <>
+      {jobId && status !== 'removed' ? <a href={`#/jobs/${jobId}`}>{due}</a> : due}{' '}
+      <span class="quiet">
+        <Time at={dueAt} />
+      </span>
+    </>
   )
 }
+
+const Outcome = ({ run: { status, error, lacksRows } }: { readonly run: Run }) => (
+  <>
+    <span class={`status ${status}`}>{status}</span>
+    {error && shown(`: ${error.detail}`)}
+    <Faults faults={error?.errors} />
+    {lacksRows && ', without some rows'}
+  </>
+)
 
 /** To the restore of what it has; of several projects, to the page that lets one of them be chosen. */
 function RestoreLink({ job, due }: { readonly job: Job; readonly due: string }) {

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import { ArchiveFields, type ArchiveRules, keepOf } from './archive-fields.tsx'
 import { type Client, RequestError } from './client.ts'
 import { Failure } from './failure.tsx'
+import { ProjectChoice, slugsOf } from './project-choice.tsx'
 import { readProjects } from './read-projects.ts'
 import { Times } from './times.tsx'
 import { fromCron, type Picked, type Rhythm, toCron, USUAL, WEEKDAYS } from './timing.ts'
@@ -22,24 +23,46 @@ interface FormProps {
 
 interface Fields extends ArchiveRules {
   readonly name: string
+  readonly kind: 'export' | 'transfer'
   readonly project: string
+  /** Of a transfer. */
+  readonly target: string
   readonly picked: Picked
   readonly timezone: string
 }
 
 const NEW: Fields = {
-  ...{ name: 'nightly', project: '', picked: USUAL, keepLast: '30', keepDays: '', maxAgeHours: '36', verify: true },
+  ...{
+    name: 'nightly',
+    kind: 'export',
+    project: '',
+    target: '',
+    picked: USUAL,
+    keepLast: '30',
+    keepDays: '',
+    maxAgeHours: '36',
+    verify: true,
+  },
   timezone: Intl.DateTimeFormat().resolvedOptions().timeZone,
 }
 
-const fieldsOf = ({ name, cron, timezone, keep, alarms, verify }: ScheduleDetail): Fields => ({
-  ...{ name, timezone, verify, project: '', picked: fromCron(cron) },
+const fieldsOf = ({ name, kind, cron, timezone, keep, alarms, verify }: ScheduleDetail): Fields => ({
+  ...{ name, kind, timezone, verify, project: '', target: '', picked: fromCron(cron) },
   keepLast: String(keep.last ?? ''),
   keepDays: String(keep.days ?? ''),
   maxAgeHours: String(alarms.maxAgeHours ?? ''),
 })
 
-/** Makes a schedule of exports, or changes one of either kind, by picking. */
+const requestOf = ({ kind, project, target }: Fields) => {
+  if (kind === 'transfer') return { source: { project }, target: { project: target } }
+  return project === ALL ? { patterns: [{ pattern: ALL }] } : { projects: [{ slug: project }] }
+}
+
+/** Whether everything is picked that a new schedule is of. */
+const isPicked = ({ kind, project, target }: Fields): boolean =>
+  kind === 'transfer' ? project !== '' && target !== '' : project !== ''
+
+/** Makes a schedule, or changes one, by picking. */
 export function ScheduleForm({ client, schedule, onDone }: FormProps) {
   const [fields, setFields] = useState(schedule ? fieldsOf(schedule) : NEW)
   const { isBusy, failure, act } = useAction()
@@ -51,15 +74,14 @@ export function ScheduleForm({ client, schedule, onDone }: FormProps) {
       ...schedule?.alarms,
       maxAgeHours: fields.maxAgeHours === '' ? undefined : Number(fields.maxAgeHours),
     }
-    const archives = schedule?.kind !== 'transfer' && { keep: keepOf(fields), alarms, verify }
+    const archives = fields.kind === 'export' && { keep: keepOf(fields), alarms, verify }
     const settings = { name, cron, timezone, ...archives }
     if (schedule) {
       await client.json(`/schedules/${schedule.id}`, { method: 'PATCH', json: settings })
       onDone?.()
       return
     }
-    const request = fields.project === ALL ? { patterns: [{ pattern: ALL }] } : { projects: [{ slug: fields.project }] }
-    const json = { ...settings, kind: 'export', request }
+    const json = { ...settings, kind: fields.kind, request: requestOf(fields) }
     const { id } = await client.json<ScheduleDetail>('/schedules', { method: 'POST', json })
     location.hash = `/schedules/${id}`
   }
@@ -75,7 +97,7 @@ export function ScheduleForm({ client, schedule, onDone }: FormProps) {
       >
         <label for="name">Name</label>
         <input id="name" required value={fields.name} onInput={(event) => set({ name: event.currentTarget.value })} />
-        {!schedule && <ProjectField client={client} value={fields.project} onChange={(project) => set({ project })} />}
+        {!schedule && <SubjectFields client={client} fields={fields} set={set} />}
         <RhythmFields picked={fields.picked} onChange={(picked) => set({ picked })} />
         <label for="timezone">Time zone</label>
         <input
@@ -91,11 +113,11 @@ export function ScheduleForm({ client, schedule, onDone }: FormProps) {
           ))}
         </datalist>
         <Preview client={client} cron={cron} timezone={fields.timezone} />
-        {schedule?.kind !== 'transfer' && (
+        {fields.kind === 'export' && (
           <ArchiveFields client={client} scheduleId={schedule?.id} rules={fields} set={set} />
         )}
         <p class="actions">
-          <button type="submit" class="main" disabled={isBusy || (!schedule && fields.project === '')}>
+          <button type="submit" class="main" disabled={isBusy || (!schedule && !isPicked(fields))}>
             Save
           </button>
           {onDone && (
@@ -110,34 +132,52 @@ export function ScheduleForm({ client, schedule, onDone }: FormProps) {
   )
 }
 
-interface ProjectFieldProps {
+interface SubjectProps {
   readonly client: Client
-  readonly value: string
-  readonly onChange: (project: string) => void
+  readonly fields: Fields
+  readonly set: (changed: Partial<Fields>) => void
 }
 
-function ProjectField({ client, value, onChange }: ProjectFieldProps) {
-  const { value: seen, failure } = useLive(
+/** What a new schedule does, and to which projects. */
+function SubjectFields({ client, fields: { kind, project, target }, set }: SubjectProps) {
+  const { value, failure } = useLive(
     'projects of a schedule',
     async (signal) => {
       const [me, projects] = await Promise.all([client.json<Me>('/me', { signal }), readProjects(client, signal)])
-      const own = me.memberships.filter(({ role }) => role.content.export).map(({ project }) => project)
-      return me.root ? projects.map(({ slug }) => slug) : own
+      return { me, projects }
     },
     () => undefined,
   )
+  const may = (permission: 'export' | 'import'): readonly string[] => (value ? slugsOf(value, permission) : [])
   return (
     <>
-      <label for="project">Project</label>
-      <select id="project" required value={value} onChange={(event) => onChange(event.currentTarget.value)}>
-        <option value="">choose a project</option>
-        <option value={ALL}>all that this token may export, new ones too</option>
-        {seen?.map((slug) => (
-          <option key={slug} value={slug}>
-            {slug}
-          </option>
-        ))}
+      <label for="kind">What it does</label>
+      <select
+        id="kind"
+        value={kind}
+        onChange={(event) => set({ kind: event.currentTarget.value as Fields['kind'], project: '', target: '' })}
+      >
+        <option value="export">export: makes an archive</option>
+        <option value="transfer">transfer: replaces a project by a copy of another</option>
       </select>
+      <ProjectChoice
+        id="project"
+        title={kind === 'export' ? 'Project' : 'From'}
+        value={project}
+        slugs={may('export')}
+        onChange={(chosen) => set({ project: chosen })}
+      >
+        {kind === 'export' && <option value={ALL}>all that this token may export, new ones too</option>}
+      </ProjectChoice>
+      {kind === 'transfer' && (
+        <ProjectChoice
+          id="transfer-target"
+          title="To: each run replaces what it has"
+          value={target}
+          slugs={may('import').filter((slug) => slug !== project)}
+          onChange={(chosen) => set({ target: chosen })}
+        />
+      )}
       <Failure text={failure} />
     </>
   )

@@ -83,6 +83,7 @@ interface ActionsProps {
 }
 
 function ScheduleActions({ client, schedule: { id, enabled }, onChanged, onEdit }: ActionsProps) {
+  const [isAsked, setAsked] = useState(false)
   const { isBusy, failure, act } = useAction()
   const path = `/schedules/${id}`
   const run = async (): Promise<void> => {
@@ -92,6 +93,10 @@ function ScheduleActions({ client, schedule: { id, enabled }, onChanged, onEdit 
   const pause = async (): Promise<void> => {
     await client.json(path, { method: 'PATCH', json: { enabled: !enabled } })
     onChanged()
+  }
+  const remove = async (): Promise<void> => {
+    await client.run(path, { method: 'DELETE' })
+    location.hash = '/schedules'
   }
   return (
     <>
@@ -105,7 +110,11 @@ function ScheduleActions({ client, schedule: { id, enabled }, onChanged, onEdit 
         <button type="button" disabled={isBusy} onClick={onEdit}>
           Change
         </button>
+        <button type="button" disabled={isBusy} onClick={() => (isAsked ? act(remove) : setAsked(true))}>
+          {isAsked ? 'Delete for good' : 'Delete'}
+        </button>
       </p>
+      <p role="status">{isAsked && 'Its archives stay, for as long as those of any other job.'}</p>
       <Failure text={failure} />
     </>
   )

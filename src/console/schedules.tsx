@@ -55,7 +55,7 @@ export function Schedules({ client }: { readonly client: Client }) {
           </dl>
           {schedule.overdueSince && (
             <p class="failure">
-              Its last archive is too old, since <Time at={schedule.overdueSince} />.
+              Overdue since <Time at={schedule.overdueSince} />: its last archive is older than it allows.
             </p>
           )}
         </article>

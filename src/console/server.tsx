@@ -3,10 +3,10 @@ import { AttachedDatabases } from './attached.tsx'
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
 import { QueueFacts } from './queue.tsx'
-import { Scrolling } from './scrolling.tsx'
+import { type Column, Table } from './table.tsx'
 import type { Doctor, Status } from './types.ts'
 import { useLive } from './use-live.ts'
-import { inUnits, shown, Time, toCount, toSize } from './words.tsx'
+import { inUnits, shown, Time, toCount, toCounted, toSize } from './words.tsx'
 
 const PAUSE_MS = 5_000
 
@@ -38,14 +38,20 @@ function Facts({ status }: { readonly status: Status }) {
           {shown(problem)}
         </p>
       ))}
+      {problems.length > 0 && (
+        <p>
+          <a href="#/jobs">Jobs</a> and <a href="#/schedules">Schedules</a> show more; commands that are named are those
+          of <a href="/docs/command-line">the command line</a>.
+        </p>
+      )}
       {problems.length === 0 && <p class="status succeeded">Nothing needs anybody’s attention.</p>}
       <dl>
         <dt>Wharf</dt>
         <dd>{version}</dd>
         <dt>Database</dt>
         <dd>
-          {database.name} on PostgreSQL {database.version}, {toSize(database.bytes)}, {toCount(database.projects)}{' '}
-          projects
+          {database.name} on PostgreSQL {database.version}, {toSize(database.bytes)},{' '}
+          {toCounted(database.projects, 'project')}
         </dd>
         <dt>Queue</dt>
         <dd>
@@ -61,37 +67,26 @@ function Facts({ status }: { readonly status: Status }) {
         <dd>{backup.enabled ? <Time at={backup.lastAt} /> : 'off: set WHARF_BACKUP_KEY'}</dd>
       </dl>
       <h2>Processes</h2>
-      <Scrolling label="Processes">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Does</th>
-              <th scope="col">Host</th>
-              <th scope="col">Process</th>
-              <th scope="col">Version</th>
-              <th scope="col">Started</th>
-            </tr>
-          </thead>
-          <tbody>
-            {processes.map(({ parts, host, pid, version: own, startedAt }) => (
-              <tr key={`${host} ${pid}`}>
-                <th scope="row">{parts.join(', ')}</th>
-                <td>{host}</td>
-                <td>{pid}</td>
-                <td>{own}</td>
-                <td>
-                  <Time at={startedAt} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scrolling>
+      <Table label="Processes" columns={PROCESS_COLUMNS} rows={processes} keyOf={({ host, pid }) => `${host} ${pid}`} />
     </>
   )
 }
 
+const PROCESS_COLUMNS: readonly Column<Status['processes'][number]>[] = [
+  { title: 'Does', draw: ({ parts }) => parts.join(', ') },
+  { title: 'Host', draw: ({ host }) => host },
+  { title: 'Process', draw: ({ pid }) => pid },
+  { title: 'Version', draw: ({ version }) => version },
+  { title: 'Started', draw: ({ startedAt }) => <Time at={startedAt} /> },
+]
+
 const STATUS_CLASSES = { ok: 'succeeded', warning: 'running', fault: 'failed', skipped: 'quiet' } as const
+
+const CHECK_COLUMNS: readonly Column<Doctor['checks'][number]>[] = [
+  { title: 'Looked at', draw: ({ name }) => name },
+  { title: 'Status', draw: ({ status }) => status, classOf: ({ status }) => `status ${STATUS_CLASSES[status]}` },
+  { title: 'Found', draw: ({ detail }) => shown(detail) },
+]
 
 function Checks({ client }: { readonly client: Client }) {
   const [looks, setLooks] = useState(0)
@@ -110,28 +105,7 @@ function Checks({ client }: { readonly client: Client }) {
       </div>
       <Failure text={failure} />
       {!value && failure === undefined && <p role="status">Looking …</p>}
-      {value && (
-        <Scrolling label="Health">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Looked at</th>
-                <th scope="col">Status</th>
-                <th scope="col">Found</th>
-              </tr>
-            </thead>
-            <tbody>
-              {value.checks.map(({ name, status, detail }) => (
-                <tr key={name}>
-                  <th scope="row">{name}</th>
-                  <td class={`status ${STATUS_CLASSES[status]}`}>{status}</td>
-                  <td>{shown(detail)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </Scrolling>
-      )}
+      {value && <Table label="Health" columns={CHECK_COLUMNS} rows={value.checks} keyOf={({ name }) => name} />}
     </>
   )
 }

@@ -1,8 +1,7 @@
 import { type Client, RequestError } from './client.ts'
-import { Scrolling } from './scrolling.tsx'
-import type { Overview, Project, TableOverview } from './types.ts'
+import { ComparedTables, type RowCount } from './compared-tables.tsx'
+import type { Overview, Project } from './types.ts'
 import { useLive } from './use-live.ts'
-import { shown, toCount } from './words.tsx'
 
 interface PreviewProps {
   readonly client: Client
@@ -48,40 +47,14 @@ function Replaced({ client, source, target, stage }: ReplacedProps) {
   const names = [...new Set([...after.keys(), ...now.keys()])]
   return (
     <section aria-label={`What changes in ${stage}`}>
-      <h2>{stage}</h2>
-      <Scrolling label={`Tables of ${stage}`}>
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Table</th>
-              <th scope="col" class="number">
-                Rows now
-              </th>
-              <th scope="col" class="number">
-                Then
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {names.map((name) => (
-              <tr key={name}>
-                <th scope="row">{shown(name)}</th>
-                <td class="number">{inWords(now.get(name))}</td>
-                <td class="number">{inWords(after.get(name))}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scrolling>
+      <h2>Stage {stage}</h2>
+      <ComparedTables
+        label={`Tables of ${stage}`}
+        tables={names.map((name) => ({ name, before: now.get(name), after: after.get(name) }))}
+        titles={['Rows now', 'Then']}
+      />
     </section>
   )
-}
-
-type Rows = TableOverview['rows']
-
-const inWords = (rows: Rows | undefined): string => {
-  if (!rows) return 'no such table'
-  return rows.count === null ? 'unknown' : `${rows.exact ? '' : 'about '}${toCount(rows.count)}`
 }
 
 /** The tables of a stage with their rows; undefined where the token may not read it. */
@@ -89,7 +62,7 @@ async function tablesOf(
   client: Client,
   path: string,
   signal: AbortSignal,
-): Promise<ReadonlyMap<string, Rows> | undefined> {
+): Promise<ReadonlyMap<string, RowCount> | undefined> {
   const overview = await client.json<Overview>(`/content/${path}`, { signal }).catch((error: unknown) => {
     if (error instanceof RequestError && error.status === 403) return undefined
     throw error

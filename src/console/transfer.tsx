@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
+import { ProjectChoice, slugsOf } from './project-choice.tsx'
 import { readProjects } from './read-projects.ts'
 import { TransferPreview } from './transfer-preview.tsx'
 import type { Job, Me } from './types.ts'
@@ -21,12 +22,7 @@ export function Transfer({ client }: { readonly client: Client }) {
     },
     () => undefined,
   )
-  const may = (permission: 'export' | 'import'): readonly string[] => {
-    if (!value) return []
-    const { me, projects } = value
-    if (me.root) return projects.map(({ slug }) => slug)
-    return me.memberships.filter(({ role }) => role.content[permission]).map(({ project }) => project)
-  }
+  const may = (permission: 'export' | 'import'): readonly string[] => (value ? slugsOf(value, permission) : [])
   const start = async (): Promise<void> => {
     const json = { source: { project: source }, target: { project: target } }
     const { id } = await client.json<Job>('/transfer', { method: 'POST', json, prefer: 'respond-async' })
@@ -44,8 +40,8 @@ export function Transfer({ client }: { readonly client: Client }) {
           act(start)
         }}
       >
-        <Choice id="from" title="From" value={source} slugs={may('export')} onChange={setSource} />
-        <Choice
+        <ProjectChoice id="from" title="From" value={source} slugs={may('export')} onChange={setSource} />
+        <ProjectChoice
           id="to"
           title="To"
           value={target}
@@ -64,6 +60,8 @@ export function Transfer({ client }: { readonly client: Client }) {
             <input
               id="typed"
               autocomplete="off"
+              autocapitalize="none"
+              spellcheck={false}
               value={typed}
               onInput={(event) => setTyped(event.currentTarget.value)}
             />
@@ -72,35 +70,15 @@ export function Transfer({ client }: { readonly client: Client }) {
         <button
           type="submit"
           class="main"
-          disabled={isBusy || source === '' || target === '' || typed.trim() !== target}
+          disabled={isBusy || source === '' || target === '' || typed.trim().toLowerCase() !== target}
         >
           Transfer
         </button>
         <Failure text={failure} />
       </form>
-      <p class="quiet">To and from other servers, the command line transfers: data:transfer.</p>
+      <p class="quiet">
+        Between servers, the command line does it: <code>wharf data:transfer</code>.
+      </p>
     </>
   )
 }
-
-interface ChoiceProps {
-  readonly id: string
-  readonly title: string
-  readonly value: string
-  readonly slugs: readonly string[]
-  readonly onChange: (slug: string) => void
-}
-
-const Choice = ({ id, title, value, slugs, onChange }: ChoiceProps) => (
-  <>
-    <label for={id}>{title}</label>
-    <select id={id} required value={value} onChange={(event) => onChange(event.currentTarget.value)}>
-      <option value="">choose a project</option>
-      {slugs.map((slug) => (
-        <option key={slug} value={slug}>
-          {slug}
-        </option>
-      ))}
-    </select>
-  </>
-)

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { type Client, detailOfError, RequestError } from './client.ts'
-import { ComparedTables } from './compared-tables.tsx'
+import { asCompared, ComparedTables } from './compared-tables.tsx'
 import { Failure } from './failure.tsx'
 import type { Kept } from './types.ts'
 import { useLive } from './use-live.ts'
@@ -45,11 +45,17 @@ export function UndoQuestion({ client, path, kept, word, onClose, onDone }: Ques
         {verb}?
       </h3>
       <p>
-        What is live now, with all that was changed since <FullTime at={kept.replacedAt} />, is taken away, and kept in
+        What is there now, with all that was changed since <FullTime at={kept.replacedAt} />, is taken away, and kept in
         turn: this can be undone, too.
       </p>
       {!tables && !failure && <p role="status">Counting rows …</p>}
-      {tables && <ComparedTables label="What would change" tables={tables} after="Rows afterwards" />}
+      {tables && (
+        <ComparedTables
+          label="What would change"
+          tables={asCompared(tables)}
+          titles={['Rows now', 'Rows afterwards']}
+        />
+      )}
       {tables && <p class="quiet">The numbers of rows are compared, not what is in them.</p>}
       <p class="actions">
         {isWritten ? (

@@ -1,9 +1,11 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useContext, useEffect, useState } from 'preact/hooks'
 import { detailOfError } from './client.ts'
+import { isLost, Lost } from './lost.ts'
 
 export interface Live<T> {
   /** The last that was read; it stays while Wharf does not answer. */
   readonly value: T | undefined
+  /** Why it was refused; not that Wharf does not answer, which the page around the view says. */
   readonly failure: string | undefined
 }
 
@@ -33,11 +35,15 @@ export function useLive<T>(
   follow?: Follow<T>,
 ): Live<T> {
   const [live, setLive] = useState<Live<T> & { readonly key: string }>({ key, value: undefined, failure: undefined })
+  const reportLost = useContext(Lost)
   // The functions are new with each drawing; the key says when they differ.
   useEffect(() => {
     const left = new AbortController()
+    const reader = {}
     const show = (value: T): void => {
-      if (!left.signal.aborted) setLive({ key, value, failure: undefined })
+      if (left.signal.aborted) return
+      reportLost(reader, false)
+      setLive({ key, value, failure: undefined })
     }
     const readOn = async (): Promise<void> => {
       for (let refusedUntilMs = 0; !left.signal.aborted; ) {
@@ -50,7 +56,8 @@ export function useLive<T>(
           mayFollow = !document.hidden && performance.now() >= refusedUntilMs
         } catch (error) {
           if (left.signal.aborted) return
-          const failure = detailOfError(error)
+          reportLost(reader, isLost(error))
+          const failure = isLost(error) ? undefined : detailOfError(error)
           setLive((last) => ({ key, value: keeps || last.key === key ? last.value : undefined, failure }))
         }
         if (waitMs === undefined) return
@@ -61,7 +68,10 @@ export function useLive<T>(
       }
     }
     void readOn()
-    return () => left.abort()
+    return () => {
+      left.abort()
+      reportLost(reader, false)
+    }
   }, [key])
   if (live.key === key) return live
   return { value: keeps ? live.value : undefined, failure: undefined }

@@ -3,7 +3,7 @@ import type { Client } from './client.ts'
 import { Failure } from './failure.tsx'
 import { stateOf, toldOf } from './notifications.tsx'
 import { Pager, usePages } from './pages.tsx'
-import { Scrolling } from './scrolling.tsx'
+import { type Column, Table } from './table.tsx'
 import type { Delivery, Page, Webhook } from './types.ts'
 import { useAction } from './use-action.ts'
 import { useLive } from './use-live.ts'
@@ -115,66 +115,53 @@ interface DeliveriesProps {
 }
 
 const Deliveries = ({ deliveries, ...same }: DeliveriesProps) => (
-  <Scrolling label="Deliveries">
-    <table>
-      <thead>
-        <tr>
-          <th scope="col">What</th>
-          <th scope="col">When</th>
-          <th scope="col">Status</th>
-          <th scope="col" class="number">
-            Tries
-          </th>
-          <th scope="col">Answer</th>
-          <th scope="col">
-            <span class="spoken">Actions</span>
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {deliveries.map((delivery) => (
-          <DeliveryRow key={delivery.id} {...same} delivery={delivery} />
-        ))}
-      </tbody>
-    </table>
-  </Scrolling>
+  <Table
+    label="Deliveries"
+    columns={[
+      ...DELIVERY_COLUMNS,
+      { title: 'Actions', isSpoken: true, draw: (delivery) => <Resend {...same} delivery={delivery} /> },
+    ]}
+    rows={deliveries}
+    keyOf={({ id }) => id}
+  />
 )
 
 const STATUS_CLASSES = { waiting: 'running', sent: 'succeeded', failed: 'failed' } as const
 
-type RowProps = Omit<DeliveriesProps, 'deliveries'> & { readonly delivery: Delivery }
-
-function DeliveryRow({ client, path, delivery, onChanged }: RowProps) {
-  const { id, type, jobId, status, attempt, answered, error, createdAt, dueAt } = delivery
-  const { isBusy, failure, act } = useAction()
-  const resend = async (): Promise<void> => {
-    await client.json(`${path}/deliveries/${id}/resend`, { method: 'POST' })
-    onChanged()
-  }
-  return (
-    <tr>
-      <th scope="row">{jobId ? <a href={`#/jobs/${jobId}`}>{type}</a> : type}</th>
-      <td>
-        <Time at={createdAt} />
-      </td>
-      <td>
+const DELIVERY_COLUMNS: readonly Column<Delivery>[] = [
+  { title: 'What', draw: ({ type, jobId }) => (jobId ? <a href={`#/jobs/${jobId}`}>{type}</a> : type) },
+  { title: 'When', draw: ({ createdAt }) => <Time at={createdAt} /> },
+  {
+    title: 'Status',
+    draw: ({ status, dueAt, attempt }) => (
+      <>
         <span class={`status ${STATUS_CLASSES[status]}`}>{status}</span>
         {dueAt && attempt > 0 && (
           <>
             , again <Time at={dueAt} />
           </>
         )}
-      </td>
-      <td class="number">{toCount(attempt)}</td>
-      <td>
-        {answered} {error && shown(error)}
-      </td>
-      <td>
-        <button type="button" disabled={isBusy || status === 'waiting'} onClick={() => act(resend)}>
-          Send again
-        </button>
-        <Failure text={failure} />
-      </td>
-    </tr>
+      </>
+    ),
+  },
+  { title: 'Tries', isNumber: true, draw: ({ attempt }) => toCount(attempt) },
+  { title: 'Answer', draw: ({ answered, error }) => [answered, error && shown(error)].filter(Boolean).join(' ') },
+]
+
+type ResendProps = Omit<DeliveriesProps, 'deliveries'> & { readonly delivery: Delivery }
+
+function Resend({ client, path, delivery: { id, status }, onChanged }: ResendProps) {
+  const { isBusy, failure, act } = useAction()
+  const resend = async (): Promise<void> => {
+    await client.json(`${path}/deliveries/${id}/resend`, { method: 'POST' })
+    onChanged()
+  }
+  return (
+    <>
+      <button type="button" disabled={isBusy || status === 'waiting'} onClick={() => act(resend)}>
+        Send again
+      </button>
+      <Failure text={failure} />
+    </>
   )
 }

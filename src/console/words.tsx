@@ -26,7 +26,7 @@ export function inZone(time: string, timezone: string): string {
 export function inUnits(seconds: number): string {
   const [unit, size] = UNITS.find(([, length]) => seconds >= length) ?? ['second', 1]
   const count = Math.max(1, Math.round(seconds / size))
-  return `${count} ${unit}${count === 1 ? '' : 's'}`
+  return toCounted(count, unit)
 }
 
 /** A moment in words that stay true while they are looked at, with the exact one on hover. */
@@ -67,8 +67,10 @@ export const FullTime = ({ at }: { readonly at: string }) => (
 
 export const toCount = (count: number): string => count.toLocaleString('en')
 
-/** `1 row`, `2,000 rows` */
-export const toRows = (count: number): string => `${toCount(count)} ${count === 1 ? 'row' : 'rows'}`
+/** `1 project`, `2,000 projects` */
+export const toCounted = (count: number, what: string): string => `${toCount(count)} ${what}${count === 1 ? '' : 's'}`
+
+export const toRows = (count: number): string => toCounted(count, 'row')
 
 /** What is not drawn, or turns all that comes after it around; but for what joins letters. */
 const UNSEEN = /(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}]/gu

@@ -194,7 +194,7 @@ describe.skipIf(!hasChromium)('who loses connections, in a browser', () => {
       expectMessage('net::ERR')
       await front.close()
       for (const page of [console.page, other]) {
-        await page.getByText('Wharf does not answer.').waitFor()
+        await page.getByText('Wharf does not answer. This page tries again by itself.').waitFor()
         expect(await page.getByText('running').count()).toBe(1)
       }
       await release()

@@ -27,7 +27,7 @@ describe.skipIf(!hasChromium)('in a browser', () => {
     await field('Who or what it is for').fill(HOSTILE)
     await field('Project').selectOption('shop')
     await field('Role').selectOption('viewer: read rows')
-    await field('Ends after so many days (nothing: never)').fill('7')
+    await field('Ends after so many days (empty: never)').fill('7')
     await button('Make the token').click()
     const token = await console.page.getByRole('code').textContent()
     await assertAccessible('the new token')

@@ -64,23 +64,27 @@ describe.skipIf(!hasChromium)('who restores in a browser', () => {
     await heading('restore of shop').waitFor()
     expect(await console.page.title()).toBe('Restore of shop · Wharf')
     await console.page.getByRole('link', { name: /^the archive of / }).waitFor()
-    await console.page.getByText('What this restore brought is live.').waitFor()
+    await console.page.getByText('What this restore brought is in use.').waitFor()
     await console.page
       .getByText(/What was there before it is kept until .+ at \d\d:\d\d [A-Z].+, (in 23 hours|tomorrow)/)
       .waitFor()
+    await console.page.getByText('It got 2 tables with 1,234 rows.').waitFor()
+    await console.page.getByText('Rows of each table, before the restore and now').click()
+    await row('item').waitFor()
+    expect(await row('item').getByRole('cell').allTextContents()).toEqual(['1,235', '1,234', '-1'])
     await assertAccessible('undo')
     expect(await contentsOf(wharf, 'shop')).toEqual(before)
     const restored = console.page.url()
 
     await button('Undo …').click()
-    await row('item').waitFor()
+    await console.page.getByRole('columnheader', { name: 'Rows afterwards' }).waitFor()
     expect(await row('item').getByRole('cell').allTextContents()).toEqual(['1,234', '1,235', '+1'])
     await assertAccessible('question of an undo')
     await button('Leave it as it is').click()
     await button('Undo …').click()
     expect(await contentsOf(wharf, 'shop')).toEqual(before)
     await button('Undo the restore').click()
-    const undone = /This restore was undone .+ What was there before it is live again./
+    const undone = /This restore was undone .+ What was there before it is back./
     await console.page.getByText(undone).waitFor()
     expect(await contentsOf(wharf, 'shop')).toEqual(written)
     expect(await console.page.evaluate('document.activeElement?.getAttribute("role")')).toBe('status')
@@ -93,10 +97,19 @@ describe.skipIf(!hasChromium)('who restores in a browser', () => {
     await goTo('/jobs')
     const listed = console.page.getByRole('listitem').filter({ hasText: 'restore of shop' }).first()
     await listed.getByText('succeeded, undone').waitFor()
+    // Of the event log, too, which has both as imports.
+    await goTo('/log/shop/live')
+    const [undo, restore] = [
+      console.page.getByText('undo of an import'),
+      console.page.getByText('import, or undo of one'),
+    ]
+    await undo.waitFor()
+    expect([await undo.count(), await restore.count()]).toEqual([1, 1])
+    await assertAccessible('event log')
     await console.page.goto(restored)
     await button('Put back what the restore brought …').click()
     await button('Put back what the restore brought').click()
-    await console.page.getByText('What this restore brought is live.').waitFor()
+    await console.page.getByText('What this restore brought is in use.').waitFor()
     expect(await contentsOf(wharf, 'shop')).toEqual(before)
   })
 
@@ -139,13 +152,13 @@ describe.skipIf(!hasChromium)('who restores in a browser', () => {
     await console.page.getByRole('cell', { name: '3', exact: true }).waitFor()
     await assertAccessible('runs')
     await console.page.getByRole('link', { name: /^Restore: / }).click()
-    await console.page.getByText('Proven: it was restored, and found identical.').waitFor()
+    await console.page.getByText('Proven: it was restored once, and found identical.').waitFor()
     await console.page.getByText('The archive has as many rows of every table as there are now.').waitFor()
     const box = await button('Restore').boundingBox()
     expect((box?.y ?? 9_999) + (box?.height ?? 0)).toBeLessThanOrEqual(console.page.viewportSize()?.height ?? 0)
     await assertAccessible('an archive like what is there')
     await console.page.getByRole('link', { name: 'look at the archive before it' }).click()
-    await console.page.getByText('It is not proven').waitFor()
+    await console.page.getByText('Not proven: ').waitFor()
     await row('item').waitFor()
     expect(await row('item').getByRole('cell').allTextContents()).toEqual(['3', '5', '+2'])
 
@@ -156,7 +169,7 @@ describe.skipIf(!hasChromium)('who restores in a browser', () => {
       expect.stringMatching(/ \d\d:\d\d.+not proven5 rows, .+Bthis one$/),
     ])
     await archives.first().getByRole('link').click()
-    await console.page.getByText('Proven: it was restored, and found identical.').waitFor()
+    await console.page.getByText('Proven: it was restored once, and found identical.').waitFor()
 
     await goTo(`/jobs/${proven.id}`)
     await console.page.getByRole('link', { name: 'each night' }).waitFor()
@@ -189,6 +202,8 @@ describe.skipIf(!hasChromium)('who restores in a browser', () => {
     await button('Restore').click()
     await console.page.getByText('succeeded').waitFor()
     expect(await contentsOf(wharf, 'shop-again')).toEqual(before)
+    await console.page.getByRole('link', { name: 'What it has now' }).click()
+    await heading('shop-again, live').waitFor()
   })
 
   test('is told each difference of structure, and nothing is changed', async () => {

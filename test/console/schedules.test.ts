@@ -92,7 +92,7 @@ describe.skipIf(!hasChromium)('who looks after schedules in a browser', () => {
     await button('Change').click()
     expect(await field('At').inputValue()).toBe('01:00')
     await field('At').fill('05:45')
-    await field('Archives to keep (nothing: all)').fill('7')
+    await field('Archives to keep (empty: all)').fill('7')
     await button('Save').click()
     await console.page.getByText('45 5 * * *').waitFor()
     await button('Pause').click()
@@ -126,6 +126,27 @@ describe.skipIf(!hasChromium)('who looks after schedules in a browser', () => {
     await console.page.getByText('export of all projects, proven by a restore').waitFor()
     await goTo('/schedules')
     await heading(HOSTILE).waitFor()
+  })
+
+  test('makes one of transfers, and deletes it', async () => {
+    await signIn()
+    await goTo('/schedules/new')
+    await field('Name').fill('copying')
+    await field('What it does').selectOption('transfer: replaces a project by a copy of another')
+    expect(await button('Save').isDisabled()).toBe(true)
+    await field('From').selectOption('shop')
+    await field('To: each run replaces what it has').selectOption('blog')
+    await assertAccessible('a new schedule of transfers')
+    await button('Save').click()
+    await heading('copying').waitFor()
+    await console.page.getByText('transfer of shop to blog').waitFor()
+    const path = `/schedules/${await idOf('copying')}`
+    expect((await wharf.root.get(path)).json).toMatchObject({ kind: 'transfer', keep: {}, verify: false })
+    await button('Delete').click()
+    await console.page.getByText('Its archives stay').waitFor()
+    await button('Delete for good').click()
+    await heading('Schedules').waitFor()
+    expect((await wharf.root.get(path)).status).toBe(404)
   })
 
   test('sees what the token may see, and is told what it may not do', async () => {

@@ -97,6 +97,10 @@ describe.skipIf(!hasChromium)('every view', () => {
       expect(width, name).toBeLessThanOrEqual(0)
       const facts = await console.page.evaluate('[...document.querySelectorAll("dd")].map((dd) => dd.clientWidth)')
       for (const factWidth of z.array(z.number()).parse(facts)) expect(factWidth, name).toBeGreaterThan(80)
+      const hidden = await console.page.evaluate(
+        '[...document.querySelectorAll(".scrolls:has(.stacks)")].filter((e) => e.scrollWidth > e.clientWidth).length',
+      )
+      expect(hidden, `${name} hides no value beside the page`).toBe(0)
     }
   })
 
@@ -115,7 +119,7 @@ describe.skipIf(!hasChromium)('every view', () => {
   test('draws no night as proven whose archive is gone', async () => {
     await signIn()
     const nights = console.page.getByRole('list', { name: `Nights of ${LONG_SLUG}` })
-    const gone = nights.getByRole('listitem').filter({ hasText: 'proven, archive gone' })
+    const gone = nights.getByRole('listitem').filter({ hasText: 'proven, no longer kept' })
     await gone.waitFor()
     expect(await gone.getByRole('link').count()).toBe(0)
     const colour = await console.page.evaluate(

@@ -1,49 +1,67 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Client } from './client.ts'
+import { ComparedTables, counted } from './compared-tables.tsx'
 import { Failure } from './failure.tsx'
 import type { Job, JobResult, Kept } from './types.ts'
 import { UndoQuestion } from './undo-question.tsx'
 import { useLive } from './use-live.ts'
-import { FullTime, inFull, kindOf, Time } from './words.tsx'
+import { FullTime, inFull, kindOf, Time, toCounted, toRows } from './words.tsx'
 
-interface UndoProps {
+type Stage = NonNullable<JobResult['projects']>[number]['stages'][number]
+
+interface ImportProps {
   readonly client: Client
   /** An import or a transfer that has succeeded. */
   readonly job: Job
 }
 
-/** For each stage that an import has replaced, what is there now, and the way back. */
-export const UndoImport = ({ client, job }: UndoProps) => (
+/** For each stage that an import has filled or replaced, what is there now, and the way back. */
+export const ImportedStages = ({ client, job }: ImportProps) => (
   <>
     {((job.result as JobResult).projects ?? []).flatMap(({ targetSlug, stages }) =>
-      stages
-        .filter(({ undoable }) => undoable)
-        .map(({ slug, undoneAt }) => (
-          <UndoStage
-            key={`${targetSlug} ${slug}`}
-            client={client}
-            job={job}
-            project={targetSlug}
-            stage={slug}
-            undoneAt={undoneAt}
-          />
-        )),
+      stages.map((stage) => (
+        <ImportedStage
+          key={`${targetSlug} ${stage.slug}`}
+          client={client}
+          job={job}
+          project={targetSlug}
+          stage={stage}
+        />
+      )),
     )}
   </>
 )
 
-const PAUSE_MS = 30_000
-
-interface StageProps extends UndoProps {
+interface StageProps extends ImportProps {
   readonly project: string
-  readonly stage: string
-  /** When what the job brought was undone, as its result has it. */
-  readonly undoneAt: string | undefined
+  readonly stage: Stage
 }
 
-function UndoStage({ client, job, project, stage, undoneAt }: StageProps) {
-  const path = `/projects/${project}/stages/${stage}/undo`
+function ImportedStage({ client, job, project, stage }: StageProps) {
+  const { slug, tables, rows, undoable } = stage
+  return (
+    <section class="card" aria-label={`Stage ${slug} of ${project}`}>
+      <h2>
+        Stage {slug} of {project}
+      </h2>
+      <p>
+        It got {toCounted(tables, 'table')} with {toRows(rows)}.{' '}
+        <a href={`#/data/${project}/${slug}`}>What it has now</a>
+      </p>
+      {undoable ? (
+        <UndoStage client={client} job={job} project={project} stage={stage} />
+      ) : (
+        <p>Nothing is kept of what was there before, so there is nothing to undo.</p>
+      )}
+    </section>
+  )
+}
+
+const PAUSE_MS = 30_000
+
+function UndoStage({ client, job, project, stage: { slug, undoneAt } }: StageProps) {
+  const path = `/projects/${project}/stages/${slug}/undo`
   const [changes, setChanges] = useState(0)
   const [isAsked, setAsked] = useState(false)
   const said = useRef<HTMLDivElement>(null)
@@ -66,12 +84,7 @@ function UndoStage({ client, job, project, stage, undoneAt }: StageProps) {
     setChanges(changes + 1)
   }
   return (
-    <section class="card" aria-label={`Undo of ${project}, ${stage}`}>
-      <h2>
-        <a href={`#/data/${project}/${stage}`}>
-          {project}, {stage}
-        </a>
-      </h2>
+    <>
       <div role="status" ref={said} tabIndex={-1}>
         {kept && isOwn && <OwnState kept={kept} word={word} />}
         {kept && !isOwn && <LaterState kept={kept} word={word} undoneAt={undoneAt} />}
@@ -87,8 +100,47 @@ function UndoStage({ client, job, project, stage, undoneAt }: StageProps) {
       {kept && isOwn && isAsked && (
         <UndoQuestion client={client} path={path} kept={kept} word={word} onClose={close} onDone={done} />
       )}
+      {kept && isOwn && !kept.undone && !isAsked && (
+        <RowsBefore key={kept.replacedAt} client={client} path={path} word={word} />
+      )}
       <Failure text={failure} />
-    </section>
+    </>
+  )
+}
+
+interface RowsBeforeProps {
+  readonly client: Client
+  /** Of the undo. */
+  readonly path: string
+  readonly word: string
+}
+
+/** How many rows each table had before an import, and has now: they are counted where somebody wants to see that. */
+function RowsBefore({ client, path, word }: RowsBeforeProps) {
+  const [isOpen, setOpen] = useState(false)
+  const { value, failure } = useLive<Kept | undefined>(
+    `rows before ${path} ${isOpen}`,
+    async (signal) => (isOpen ? client.json<Kept>(`${path}?rows=true`, { signal }) : undefined),
+    () => undefined,
+  )
+  const tables = value?.kept?.tables
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>Rows of each table, before the {word} and now</summary>
+      {isOpen && !value && !failure && <p role="status">Counting rows …</p>}
+      {tables && (
+        <ComparedTables
+          label={`Rows before the ${word} and now`}
+          tables={tables.map(({ name, rowsNow, rowsAfter }) => ({
+            name,
+            before: counted(rowsAfter),
+            after: counted(rowsNow),
+          }))}
+          titles={['Before', 'Rows now']}
+        />
+      )}
+      <Failure text={failure} />
+    </details>
   )
 }
 
@@ -104,13 +156,13 @@ const OwnState = ({ kept: { undone, replacedAt, until }, word }: StateProps) =>
   undone ? (
     <>
       <p>
-        This {word} was undone on <FullTime at={replacedAt} />. What was there before it is live again.
+        This {word} was undone on <FullTime at={replacedAt} />. What was there before it is back.
       </p>
       <KeptUntil until={until}>What the {word} had brought</KeptUntil>
     </>
   ) : (
     <>
-      <p>What this {word} brought is live.</p>
+      <p>What this {word} brought is in use.</p>
       <KeptUntil until={until}>What was there before it</KeptUntil>
     </>
   )
@@ -128,7 +180,7 @@ const LaterState = ({ kept: { jobId, undone, replacedAt }, word, undoneAt }: Sta
     <p>
       Another import came after it:{' '}
       {jobId === null ? 'no job of this server' : <a href={`#/jobs/${jobId}`}>this job</a>}, which was{' '}
-      {undone ? 'undone' : 'put live'} on <FullTime at={replacedAt} />. What this {word} replaced is no longer kept.
+      {undone ? 'undone' : 'put in place'} on <FullTime at={replacedAt} />. What this {word} replaced is no longer kept.
     </p>
   </>
 )
