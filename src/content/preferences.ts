@@ -1,12 +1,19 @@
-import { AppError, invalidRequest, notAcceptable, RangeNotSatisfiable } from '../errors.ts'
+import { AppError, invalidRequest, RangeNotSatisfiable } from '../errors.ts'
 import { splitPreferences } from '../lib/preferences.ts'
 import { weightedList } from '../lib/weighted-list.ts'
 import {
+  aggregateFor,
   type CallForm,
   type ContentFormat,
   type CountKind,
+  type MadeOf,
+  type MediaAggregate,
+  mayBeMade,
+  noneOf,
   POSTGREST,
   type RawType,
+  RESULT_TYPES,
+  ROW_TYPES,
   type StageCatalog,
 } from './query/index.ts'
 
@@ -15,7 +22,9 @@ export interface Form {
   readonly format: ContentFormat
   readonly stripNulls: boolean
   readonly contentType: string
-  /** Of GeoJSON: the form that the client likes next, for databases without PostGIS. */
+  /** Of a media type of the project's own: its name in lower case. */
+  readonly made?: string
+  /** Of a form that not every stage has, the one that the client likes next. */
   readonly instead?: Form | undefined
 }
 
@@ -35,15 +44,6 @@ const FORMATS: ReadonlyMap<string, ContentFormat> = new Map([
   ['text/*', 'csv'],
 ])
 
-/** The media types in which rows can be had. */
-export const ROW_TYPES = [
-  'application/json',
-  'application/vnd.pgrst.array+json',
-  'application/vnd.pgrst.object+json',
-  'text/csv',
-  'application/geo+json',
-] as const
-
 /**
  * Chooses the form of rows that a client likes best.
  *
@@ -52,30 +52,41 @@ export const ROW_TYPES = [
  */
 export function formFor(accept: string | undefined): Form {
   if (accept === undefined || accept === '*/*' || accept === 'application/json') return JSON_FORM
-  const forms = formsIn(accept)
-  const [best] = forms
-  if (!best) throw notAcceptable(withConditions(ROW_TYPES))
-  return best.format === 'geojson' ? { ...best, instead: forms.find(({ format }) => format !== 'geojson') } : best
+  const best = inTurn(formsIn(accept))
+  if (!best) throw noneOf(ROW_TYPES)
+  return best
+}
+
+/** The first, with what comes instead where a stage does not have it. */
+function inTurn([form, ...others]: readonly Form[]): Form | undefined {
+  if (!form || (form.format !== 'geojson' && form.made === undefined)) return form
+  return { ...form, instead: inTurn(others) }
+}
+
+/** A form that a stage has; of a media type of its own, with the aggregate that makes it. */
+export interface FormHere extends Form {
+  readonly aggregate?: MediaAggregate
 }
 
 /**
- * The form of rows where they are.
+ * The form that rows have where they are.
  *
- * @throws {AppError} NOT_ACCEPTABLE where that is GeoJSON alone, and the database does not have PostGIS.
+ * @param rows whose; without them, only what every table has.
+ * @throws {AppError} NOT_ACCEPTABLE where the stage has none that the client takes.
  */
-export function formIn({ toFeature }: Pick<StageCatalog, 'toFeature'>, form: Form): Form {
-  if (form.format !== 'geojson' || toFeature !== null) return form
-  if (form.instead) return form.instead
+export function formIn(catalog: StageCatalog, form: Form, rows?: () => MadeOf): FormHere {
+  for (let each: Form | undefined = form; each; each = each.instead) {
+    const aggregate = each.made !== undefined && rows ? aggregateFor(catalog, each.made, rows()) : undefined
+    if (aggregate) return { ...each, aggregate }
+    if (each.made === undefined && (each.format !== 'geojson' || catalog.toFeature !== null)) return each
+  }
+  if (form.format !== 'geojson') throw noneOf(ROW_TYPES)
   throw new AppError('NOT_ACCEPTABLE', "there is no GeoJSON here, as the stage's database does not have PostGIS")
 }
 
-/** Whether a database has PostGIS is not known before it is asked. */
-const withConditions = (types: readonly string[]): readonly string[] =>
-  types.map((type) => (type === 'application/geo+json' ? `${type} (where the stage's database has PostGIS)` : type))
-
 /** What an answer's form is called in its ETag, and where it is kept. */
-export const nameOfForm = ({ format, stripNulls, instead }: Form): string =>
-  `${format}${stripNulls ? '.stripped' : ''}${instead ? `.${nameOfForm(instead)}` : ''}`
+export const nameOfForm = ({ format, stripNulls, made, instead }: Form): string =>
+  `${made ?? format}${stripNulls ? '.stripped' : ''}${instead ? `.${nameOfForm(instead)}` : ''}`
 
 /** The media types in which one value can be had as it is, with PostgreSQL's type of it. */
 const RAW_TYPES: ReadonlyMap<string, RawType> = new Map([
@@ -83,9 +94,6 @@ const RAW_TYPES: ReadonlyMap<string, RawType> = new Map([
   ['text/xml', 'xml'],
   ['application/octet-stream', 'bytea'],
 ])
-
-/** The media types in which the result of a function can be had. */
-export const RESULT_TYPES = [...ROW_TYPES, 'text/plain', 'text/xml', 'application/octet-stream'] as const
 
 /**
  * The forms in which a client takes the result of a function, the one that it likes best first.
@@ -95,23 +103,32 @@ export const RESULT_TYPES = [...ROW_TYPES, 'text/plain', 'text/xml', 'applicatio
 export function callFormsFor(accept: string | undefined): readonly CallForm[] {
   if (accept === undefined || accept === '*/*' || accept === 'application/json') return [JSON_FORM]
   const forms = formsIn(accept, RAW_TYPES)
-  if (forms.length === 0) throw notAcceptable(withConditions(RESULT_TYPES))
+  if (forms.length === 0) throw noneOf(RESULT_TYPES)
   return forms
 }
 
 const NO_RAW_TYPES: ReadonlyMap<string, RawType> = new Map()
 
-const formsIn = (accept: string, rawTypes = NO_RAW_TYPES): readonly CallForm[] =>
-  weightedList(accept)
-    .filter(({ name, weight }) => (FORMATS.has(name) || rawTypes.has(name)) && weight > 0)
+/** As many media types of its own may a request ask a stage for; more of them are passed over. */
+const MAX_MADE = 10
+
+function formsIn(accept: string, rawTypes = NO_RAW_TYPES): readonly CallForm[] {
+  let made = 0
+  return weightedList(accept)
+    .filter(({ name, weight }) => weight > 0 && (FORMATS.has(name) || (mayBeMade(name) && made++ < MAX_MADE)))
     .toSorted((a, b) => b.weight - a.weight)
     .map(({ name, parameters }) => {
+      const format = FORMATS.get(name)
+      if (format !== undefined) return rowForm(format, parameters.includes('nulls=stripped'))
       const raw = rawTypes.get(name)
-      if (raw !== undefined) return { format: 'json', stripNulls: false, contentType: contentTypeOf(name), raw }
-      return rowForm(FORMATS.get(name) ?? 'json', parameters.includes('nulls=stripped'))
+      const form = { format: 'made', stripNulls: false, contentType: contentTypeOf(name), made: name } as const
+      return raw === undefined ? form : { ...form, raw }
     })
+}
 
-const contentTypeOf = (name: string): string => (name.startsWith('text/') ? `${name}; charset=utf-8` : name)
+/** As PostgREST has it, a type of the project's own is as the project calls it. */
+const contentTypeOf = (name: string): string =>
+  name === 'text/plain' || name === 'text/xml' ? `${name}; charset=utf-8` : name
 
 function rowForm(format: ContentFormat, strips: boolean): Form {
   if (format === 'geojson') {

@@ -5,9 +5,10 @@ import type { SeenVersion } from '../events/reference-sql.ts'
 import type { ContentAnswer } from './answer.ts'
 import type { Catalogs } from './catalogs.ts'
 import { consistentRead, type RereadVersion, type Source } from './consistent-read.ts'
-import { type Form, formIn, type RowRange } from './preferences.ts'
+import { type Form, type FormHere, formIn, type RowRange } from './preferences.ts'
 import {
   type CountKind,
+  findTable,
   POSTGREST,
   planRead,
   type QueryParameters,
@@ -62,7 +63,7 @@ export async function readRows(source: Source, query: RowsQuery, services: Readi
 
 /** A plan, with the form that its answer has. */
 interface RowsPlan extends ReadPlan {
-  readonly form: Form
+  readonly form: FormHere
 }
 
 /** Plans a read. @throws {AppError} NOT_FOUND, INVALID_REQUEST, NOT_ACCEPTABLE. */
@@ -75,10 +76,14 @@ export function planRows(
   const { structure } = version
   const at = { pool, stageId, schemaName, extensionSchemas, structure, timeoutMs: limits.timeoutMs }
   return catalogs.plan(at, (catalog) => {
-    const form = formIn(catalog, query)
+    const form = formIn(catalog, query, () => ({
+      table: findTable(catalog, query.table),
+      isSelected: query.parameters.some(([name]) => name === 'select'),
+    }))
     const plan = planRead(catalog, query.table, query.parameters, {
       format: form.format,
       stripNulls: form.stripNulls,
+      aggregate: form.aggregate,
       maxRows: limits.maxRows,
       ...(query.count && { count: query.count }),
       ...(query.range && { range: query.range }),
@@ -133,7 +138,7 @@ function toAnswer(
   if (total !== null && offset > 0 && offset > total) {
     throw new RangeNotSatisfiable(`the rows asked for begin at ${offset}, and there are ${total}`, `*/${total}`)
   }
-  const body = Buffer.from(row.body ?? '')
+  const body = Buffer.from(row.body ?? '', form.aggregate?.givesBytes ? 'hex' : 'utf8')
   if (body.byteLength > maxBytes) {
     throw invalidRequest(
       `the answer would have ${body.byteLength} bytes, and at most ${maxBytes} are sent at once; ask for fewer rows with "limit"`,

@@ -3,9 +3,9 @@ import type { Container } from '../../container.ts'
 import type { ContentAccess } from '../../content/admission.ts'
 import type { CallQuery } from '../../content/call-function.ts'
 import type { ReadRequest } from '../../content/kept-answers.ts'
-import { appliedOf, callFormsFor, preferencesOf, RESULT_TYPES, rangeOf } from '../../content/preferences.ts'
+import { appliedOf, callFormsFor, preferencesOf, rangeOf } from '../../content/preferences.ts'
 import { profileOf } from '../../content/profile.ts'
-import type { CallBody, CallForm } from '../../content/query/index.ts'
+import { type CallBody, type CallForm, MADE_TYPES, RESULT_TYPES } from '../../content/query/index.ts'
 import { slug } from '../../contract/fields.ts'
 import { takesGzip } from '../../lib/weighted-list.ts'
 import type { Caller } from '../../projects/access.ts'
@@ -33,6 +33,7 @@ const route = routesUnder('Content')
 const access = { by: 'visitor', permission: 'content.read', project: 'project' } as const satisfies Access
 const functionParams = z.object({ project: slug, stage: slug, function: z.string() })
 const resultSchema = z.unknown()
+const ANSWER_TYPES = [...RESULT_TYPES, MADE_TYPES] as const
 
 const shared = {
   access,
@@ -58,8 +59,8 @@ const readFunction = route('GET /content/{project}/{stage}/rpc/{function}', {
     'A parameter whose value is no filter is the argument of its name. What the function returns is filtered, selected, embedded and ordered like the rows of a table (docs/content.md).',
   dialect: { query: readQuery, headers: readHeaders },
   answers: {
-    200: bytes(RESULT_TYPES, 'What the function returned.', READ_HEADERS, resultSchema),
-    206: bytes(RESULT_TYPES, 'Some of it.', READ_HEADERS, resultSchema),
+    200: bytes(ANSWER_TYPES, 'What the function returned.', READ_HEADERS, resultSchema),
+    206: bytes(ANSWER_TYPES, 'Some of it.', READ_HEADERS, resultSchema),
     204: empty('The function returns nothing.', VALIDATORS),
     304: empty('The client has the current version; of functions that are IMMUTABLE.', VALIDATORS),
   },
@@ -87,8 +88,8 @@ const callFunction = route('POST /content/{project}/{stage}/rpc/{function}', {
     isOptional: true,
   }),
   answers: {
-    200: bytes(RESULT_TYPES, 'What the function returned.', CALL_HEADERS, resultSchema),
-    206: bytes(RESULT_TYPES, 'Some of it.', CALL_HEADERS, resultSchema),
+    200: bytes(ANSWER_TYPES, 'What the function returned.', CALL_HEADERS, resultSchema),
+    206: bytes(ANSWER_TYPES, 'Some of it.', CALL_HEADERS, resultSchema),
     204: empty('The function returns nothing.', CALL_HEADERS),
   },
 })
@@ -159,7 +160,8 @@ export function contentFunctionRoutes(container: Container): readonly BoundRoute
   ]
 }
 
-const nameOf = ({ format, stripNulls, raw }: CallForm): string => raw ?? (stripNulls ? `${format}.stripped` : format)
+const nameOf = ({ format, stripNulls, raw, made }: CallForm): string =>
+  raw ?? made ?? (stripNulls ? `${format}.stripped` : format)
 
 /** What a body is by its type, which the route has checked. */
 function bodyOf(body: Buffer, contentType = 'application/json'): CallBody {

@@ -3,9 +3,9 @@ import { z } from 'zod'
 import type { Container } from '../../container.ts'
 import type { ContentAccess, ContentPermission } from '../../content/admission.ts'
 import type { Answered, ReadRequest } from '../../content/kept-answers.ts'
-import { appliedOf, formFor, nameOfForm, preferencesOf, ROW_TYPES, rangeOf } from '../../content/preferences.ts'
+import { appliedOf, formFor, nameOfForm, preferencesOf, rangeOf } from '../../content/preferences.ts'
 import { profileOf } from '../../content/profile.ts'
-import { parameterSource } from '../../content/query/index.ts'
+import { MADE_TYPES, parameterSource, ROW_TYPES } from '../../content/query/index.ts'
 import { etagOf, isCurrent } from '../../content/validators.ts'
 import { slug } from '../../contract/fields.ts'
 import { type AppError, invalidRequest } from '../../errors.ts'
@@ -65,8 +65,8 @@ const getRows = route('GET /content/{project}/{stage}/{table}', {
   params: tableParams,
   dialect: { query: readQuery, headers: readHeaders },
   answers: {
-    200: bytes(ROW_TYPES, 'The rows.', READ_HEADERS, rowsSchema),
-    206: bytes(ROW_TYPES, 'Some of the rows.', READ_HEADERS, rowsSchema),
+    200: bytes([...ROW_TYPES, MADE_TYPES], 'The rows.', READ_HEADERS, rowsSchema),
+    206: bytes([...ROW_TYPES, MADE_TYPES], 'Some of the rows.', READ_HEADERS, rowsSchema),
     304: empty('The client has the current version.', VALIDATORS),
   },
   errors: ['AMBIGUOUS_RELATION', 'CONFLICT', 'ATTACHED_PROJECT', 'RANGE_NOT_SATISFIABLE', 'RAISED', 'QUERY_TIMED_OUT'],

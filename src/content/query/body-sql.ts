@@ -1,5 +1,5 @@
-import { quoteIdentifier } from '../../database/quoting.ts'
-import type { ContentFormat } from './plans.ts'
+import { quoteIdentifier, quoteQualified } from '../../database/quoting.ts'
+import type { ReadOptions } from './plans.ts'
 import type { Scope } from './rows-sql.ts'
 import type { Select } from './select-sql.ts'
 
@@ -7,18 +7,29 @@ import type { Select } from './select-sql.ts'
  * SQL for one row: `body`, the rows of `select` as one text, and `rows`, how many they are.
  *
  * Values in JSON are those of PostgreSQL's own `to_json`, digits and all. CSV is that of `COPY ... CSV HEADER`: NULL is
- * nothing at all, and empty text is `""`; with no line end after the last row, as PostgREST has it. GeoJSON is PostGIS's.
+ * nothing at all, and empty text is `""`; with no line end after the last row, as PostgREST has it. GeoJSON is PostGIS's. What an
+ * aggregate of the project makes is its text, or its bytes in hexadecimal digits.
  */
 export function bodySql(
   { sql, names }: Select,
-  options: { readonly format: ContentFormat; readonly stripNulls?: boolean | undefined },
-  { catalog: { toFeature }, parameters }: Pick<Scope, 'catalog' | 'parameters'>,
+  options: Pick<ReadOptions, 'format'> & Partial<Pick<ReadOptions, 'stripNulls' | 'aggregate'>>,
+  { catalog: { toFeature, schemaName }, parameters }: Pick<Scope, 'catalog' | 'parameters'>,
 ): string {
   const counted = 'pg_catalog.count(*)::pg_catalog.float8 AS rows'
   if (options.format === 'csv') {
     const header = parameters.text(names.map(csvField).join(','))
     const lines = `pg_catalog.string_agg(${csvLine(names)}, E'\\n')`
     return `SELECT ${header} || COALESCE(E'\\n' || ${lines}, '') AS body, ${counted} FROM (${csvValues(sql, names)}) AS page`
+  }
+  if (options.format === 'made') {
+    if (!options.aggregate) throw new Error('what was to be made of rows has no aggregate')
+    const { sql: aggregate, table, givesBytes, volatile } = options.aggregate
+    parameters.unseen ||= volatile
+    const values = names.map((name) => `page.${quoteIdentifier(name)}`).join(', ')
+    const row = table === null ? 'page.*' : `ROW(${values})::${quoteQualified(schemaName, table)}`
+    const made = `${aggregate}(${row})`
+    const text = givesBytes ? `pg_catalog.encode(${made}, 'hex')` : `${made}::pg_catalog.text`
+    return `SELECT ${text} AS body, ${counted} FROM (${sql}) AS page`
   }
   if (options.format === 'geojson') {
     if (toFeature === null) throw new Error('GeoJSON was planned without PostGIS')

@@ -109,6 +109,11 @@ SELECT CASE WHEN EXISTS (SELECT FROM stage) THEN pg_catalog.json_build_object(
      WHERE f.contype = 'f' AND f.conparentid = '0'
        AND f.conrelid IN (SELECT oid FROM reached) AND f.confrelid IN (SELECT oid FROM reached)),
   'callable', (${FUNCTIONS}),
+  'mediaAggregates', (
+    SELECT COALESCE(pg_catalog.json_agg(pg_catalog.json_build_object(
+      'mediaType', p.media_type, 'sql', ${functionName}, 'type', p.prorettype::pg_catalog.text, 'volatile', p.is_volatile,
+      'table', (SELECT r.relname FROM relation r WHERE r.oid = p.relation)) ORDER BY p.proname, p.oid), '[]')
+      FROM media_aggregate p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace),
   'toFeature', (${TO_FEATURE}),
   'primaryKeys', (
     SELECT COALESCE(pg_catalog.json_agg(pg_catalog.json_build_object(

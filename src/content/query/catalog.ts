@@ -139,6 +139,16 @@ export interface ComputedRelation extends ProjectFunction {
   readonly toOne: boolean
 }
 
+/** An aggregate that makes an answer of rows, in a media type of the project's own. */
+export interface MediaAggregate extends ProjectFunction {
+  /** The name of the domain that it gives, in lower case. */
+  readonly mediaType: string
+  /** The table whose rows it takes; null where it takes any. */
+  readonly table: string | null
+  /** Whether it gives bytes, and not text. */
+  readonly givesBytes: boolean
+}
+
 /** A stage's tables and functions as the query dialect sees them, at one moment. */
 export interface StageCatalog {
   readonly schemaName: string
@@ -154,6 +164,7 @@ export interface StageCatalog {
   readonly computedRelations: readonly ComputedRelation[]
   /** What a cast may name, by `name` and by the catalogs' own names (`int4`). */
   readonly castTypes: ReadonlyMap<string, CatalogType>
+  readonly mediaAggregates: readonly MediaAggregate[]
   /** PostGIS's function that writes a row as a feature, for SQL text; null where the database does not have PostGIS. */
   readonly toFeature: string | null
 }

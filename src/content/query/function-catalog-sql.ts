@@ -1,4 +1,8 @@
-import { PG_CATALOG_OID } from '../../database/catalog-oids.ts'
+import { PG_CATALOG_OID, typeOid } from '../../database/catalog-oids.ts'
+
+const executableByPublic = (p: string): string => `EXISTS (
+       SELECT FROM pg_catalog.aclexplode(COALESCE(${p}.proacl, pg_catalog.acldefault('f', ${p}.proowner))) g
+        WHERE g.grantee = '0' AND g.privilege_type = 'EXECUTE')`
 
 /**
  * Parts of the catalog's query (`catalog-sql.ts`) about functions: those of the schema that can be called over HTTP.
@@ -16,8 +20,7 @@ function AS (
     LEFT JOIN pg_catalog.pg_type b ON b.oid = r.typbasetype AND r.typtype = 'd'
    WHERE p.pronamespace = (SELECT oid FROM stage) AND p.prokind = 'f'
      AND (r.typtype <> 'p' OR r.typnamespace = ${PG_CATALOG_OID} AND r.typname IN ('void', 'record'))
-     AND EXISTS (SELECT FROM pg_catalog.aclexplode(COALESCE(p.proacl, pg_catalog.acldefault('f', p.proowner))) g
-                  WHERE g.grantee = '0' AND g.privilege_type = 'EXECUTE')
+     AND ${executableByPublic('p')}
      AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
                       WHERE d.classid = p.tableoid AND d.objid = p.oid AND d.deptype = 'e')
      AND NOT EXISTS (SELECT FROM pg_catalog.unnest(p.proargtypes::pg_catalog.oid[]) AS a (type)
@@ -37,11 +40,24 @@ function AS (
   UNION ALL
   SELECT a.function, a.ordinal, a.type, a.name FROM argument a JOIN function f ON f.oid = a.function
    WHERE a.mode IN ('o', 'b', 't') AND f.result_relation IS NULL
+), media_aggregate AS (
+  SELECT p.*, pg_catalog.lower(r.typname::pg_catalog.text) AS media_type, NULLIF(row_type.typrelid, '0') AS relation,
+         EXISTS (SELECT FROM pg_catalog.pg_proc f
+                  WHERE (f.oid = a.aggtransfn OR f.oid = a.aggfinalfn) AND f.provolatile = 'v') AS is_volatile
+    FROM pg_catalog.pg_aggregate a
+    JOIN pg_catalog.pg_proc p ON p.oid = a.aggfnoid
+    JOIN pg_catalog.pg_type r ON r.oid = p.prorettype
+    JOIN pg_catalog.pg_type row_type ON row_type.oid = p.proargtypes[0]
+   WHERE p.pronamespace = (SELECT oid FROM stage) AND p.pronargs = '1' AND a.aggkind = 'n'
+     AND r.typtype = 'd' AND pg_catalog.strpos(r.typname::pg_catalog.text, '/') <> '0'
+     AND (row_type.oid = ${typeOid('anyelement')} OR row_type.typrelid IN (SELECT oid FROM relation))
+     AND ${executableByPublic('p')}
 )`
 
 /** The oids of the types that these name. */
 export const FUNCTION_TYPES = `
-SELECT type FROM argument UNION SELECT type FROM result_column UNION SELECT prorettype FROM function`
+SELECT type FROM argument UNION SELECT type FROM result_column UNION SELECT prorettype FROM function
+UNION SELECT prorettype FROM media_aggregate`
 
 /** One JSON array of the functions. */
 export const FUNCTIONS = `

@@ -1,9 +1,18 @@
 export type * from './catalog.ts'
 export type { CallBody, FunctionCall } from './function-call.ts'
+export {
+  aggregateFor,
+  MADE_TYPES,
+  type MadeOf,
+  mayBeMade,
+  noneOf,
+  RESULT_TYPES,
+  ROW_TYPES,
+} from './media-types.ts'
 export { planCall } from './plan-call.ts'
 export { planDelete, planUpdate } from './plan-change.ts'
 export { planInsert, planPut } from './plan-insert.ts'
-export { planRead } from './plan-read.ts'
+export { findTable, planRead } from './plan-read.ts'
 export type * from './plans.ts'
 export { POSTGREST } from './postgrest-codes.ts'
 export { type CatalogQuery, readCatalog } from './read-catalog.ts'

@@ -1,13 +1,14 @@
 import { quoteIdentifier } from '../../database/quoting.ts'
 import { AppError, invalidRequest } from '../../errors.ts'
 import { bodySql } from './body-sql.ts'
-import type { CatalogFunction, CatalogTable, StageCatalog } from './catalog.ts'
+import type { CatalogFunction, CatalogTable, CatalogType, MediaAggregate, StageCatalog } from './catalog.ts'
 import { findFunction } from './find-function.ts'
 import { type FunctionCall, type GivenArguments, readCall } from './function-call.ts'
 import { callSql } from './function-sql.ts'
+import { aggregateFor, noneOf, RESULT_TYPES } from './media-types.ts'
 import { Parameters } from './parameters.ts'
 import { parseQuery } from './parse-query.ts'
-import { restrict } from './plan-read.ts'
+import { restrict, takesWhole } from './plan-read.ts'
 import type { CallForm, CallOptions, CallPlan, QueryParameters, RawType } from './plans.ts'
 import { locateInBody } from './read-body.ts'
 import { countedSql, selectSql } from './select-sql.ts'
@@ -23,7 +24,7 @@ export function planCall(catalog: StageCatalog, call: FunctionCall, options: Cal
   const { given, shown } = readCall(call)
   const found = findFunction(catalog, call.name, given)
   const { called } = found
-  const form = formOf(catalog, called, options.forms)
+  const form = formOf(catalog, called, options.forms, shown)
   const parameters = new Parameters(options.reference?.values)
   const results = `called AS (${callSql(catalog, found, given, parameters)})`
   const page = pageOf(catalog, called, shown, { ...options, form }, parameters)
@@ -44,24 +45,40 @@ export function planCall(catalog: StageCatalog, call: FunctionCall, options: Cal
   }
 }
 
-type PageOptions = Omit<CallOptions, 'forms'> & { readonly form: CallForm }
+/** A form that a function can be had in; what is made of rows, with the aggregate that makes it. */
+interface FoundForm extends CallForm {
+  readonly aggregate?: MediaAggregate
+}
+
+type PageOptions = Omit<CallOptions, 'forms'> & { readonly form: FoundForm }
 
 /** The first form that the function can be had in. */
 function formOf(
-  { toFeature }: StageCatalog,
+  catalog: StageCatalog,
   { name, set, result }: CatalogFunction,
   forms: readonly CallForm[],
-): CallForm {
+  shown: QueryParameters,
+): FoundForm {
+  const { toFeature } = catalog
   const type = result.kind === 'value' && !set ? (RAW_TYPES.get(result.type.builtIn ?? '') ?? null) : null
   const hasFeatures = toFeature !== null && result.kind === 'row'
-  const form = forms.find(
-    ({ format, raw }) => (raw === undefined || raw === type) && (format !== 'geojson' || hasFeatures),
-  )
-  if (form) return form
+  const isSelected = shown.some(([parameter]) => parameter === 'select')
+  for (const form of forms) {
+    const { format, raw, made } = form
+    if (raw !== undefined && raw === type) return form
+    if (made !== undefined) {
+      if (result.kind === 'value' && !set && result.type.name.toLowerCase() === made)
+        return { ...form, raw: rawTypeOf(result.type) }
+      const aggregate =
+        result.kind === 'row' ? aggregateFor(catalog, made, { table: result.table, isSelected }) : undefined
+      if (aggregate) return { ...form, format: 'made', raw: aggregate.givesBytes ? 'bytea' : 'text', aggregate }
+    } else if (format !== 'geojson' || hasFeatures) return form
+  }
   if (forms.every(({ format }) => format === 'geojson')) {
     const why = toFeature === null ? 'its database does not have PostGIS' : 'it gives no rows'
     throw new AppError('NOT_ACCEPTABLE', `of the function "${name}" there is no GeoJSON, as ${why}`)
   }
+  if (forms.every(({ raw }) => raw === undefined)) throw noneOf(RESULT_TYPES)
   const given = type === null ? 'is not one value of that type' : `is of the type ${type}`
   throw new AppError('NOT_ACCEPTABLE', `what the function "${name}" gives ${given}, as the Accept header has it`)
 }
@@ -74,6 +91,8 @@ const RAW_TYPES: ReadonlyMap<string, RawType> = new Map([
   ['xml', 'xml'],
   ['bytea', 'bytea'],
 ])
+
+const rawTypeOf = ({ builtIn }: CatalogType): RawType => (builtIn === 'bytea' ? 'bytea' : 'text')
 
 interface Page {
   /** Gives one row: `body`, and `rows`. */
@@ -115,11 +134,16 @@ function rowsPage(
   const known = isOfTable ? catalog : { ...catalog, relations: [], computedRelations: [] }
   const root = buildTree(known, table, parseQuery(shown))
   const { offset } = restrict(root, options)
-  const scope = { catalog: known, parameters, kept: called.volatility === 'immutable' }
+  const { format, stripNulls, aggregate } = options.form
+  const kept = called.volatility === 'immutable'
+  const scope = { catalog: known, parameters, kept, plain: takesWhole({ aggregate }) }
   const source = { from: 'called' }
-  const { format, stripNulls } = options.form
   const isOne = !called.set && format === 'json'
-  const body = bodySql(selectSql(scope, root, source), { format: isOne ? 'object' : format, stripNulls }, scope)
+  const body = bodySql(
+    selectSql(scope, root, source),
+    { format: isOne ? 'object' : format, stripNulls, aggregate },
+    scope,
+  )
   return {
     body: isOne ? `SELECT COALESCE(body, 'null') AS body, rows FROM (${body}) AS one` : body,
     total: () => `SELECT pg_catalog.count(*) FROM (${countedSql(scope, root, source)}) AS counted`,

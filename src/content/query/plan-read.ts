@@ -28,7 +28,7 @@ export function planRead(
   const root = buildTree(catalog, findTable(catalog, tableName), parseQuery(query))
   const { offset, limit } = restrict(root, options)
   const parameters = new Parameters(reference?.values)
-  const scope = { catalog, parameters, kept: true }
+  const scope = { catalog, parameters, kept: true, plain: takesWhole(options) }
   const countedUpTo = count === 'estimated' ? (options.maxRows ?? LIMITS.exactEstimate) : null
   const body = bodySql(selectSql(scope, root), options, scope)
   const total = totalSql(count, countedUpTo, () => countedSql(scope, root), parameters)
@@ -47,6 +47,10 @@ export function planRead(
     estimate: count === 'planned' || count === 'estimated' ? estimateOf(catalog, root) : null,
   }
 }
+
+/** Whether an answer is made by an aggregate of the table, which takes its rows as they are. */
+export const takesWhole = ({ aggregate }: Pick<ReadOptions, 'aggregate'>): boolean =>
+  aggregate !== undefined && aggregate.table !== null
 
 /** @throws {AppError} NOT_FOUND */
 export function findTable({ tables }: StageCatalog, name: string): CatalogTable {

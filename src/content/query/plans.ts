@@ -1,5 +1,5 @@
 import type { Fault } from '../../errors.ts'
-import type { CatalogFunction } from './catalog.ts'
+import type { CatalogFunction, MediaAggregate } from './catalog.ts'
 
 /** One SQL statement; every value that came from outside is among `values`. */
 export interface SqlStatement {
@@ -12,9 +12,9 @@ export type QueryParameters = readonly (readonly [name: string, value: string])[
 
 /**
  * `csv` has a header line; `object` is the first row alone, for callers who ask for exactly one; `geojson` is a collection with a feature
- * for each row, where the database has PostGIS.
+ * for each row, where the database has PostGIS; `made` is what an aggregate of the project makes of the rows.
  */
-export type ContentFormat = 'json' | 'csv' | 'object' | 'geojson'
+export type ContentFormat = 'json' | 'csv' | 'object' | 'geojson' | 'made'
 
 export type CountKind = 'exact' | 'planned' | 'estimated'
 
@@ -39,6 +39,8 @@ export interface ReadOptions {
   readonly maxRows?: number
   /** Leaves fields that are NULL out of JSON. */
   readonly stripNulls?: boolean
+  /** What makes an answer of the format `made`. */
+  readonly aggregate?: MediaAggregate | undefined
   readonly reference?: ReferenceSql
 }
 
@@ -87,6 +89,8 @@ export interface CallForm {
   readonly contentType: string
   /** For a function that gives one value of this type: the value as it is. */
   readonly raw?: RawType
+  /** A media type of the project's own, in lower case: the name of a domain that a function gives, or an aggregate of its rows. */
+  readonly made?: string
 }
 
 export interface CallOptions extends Pick<ReadOptions, 'range' | 'maxRows' | 'reference'> {
@@ -99,7 +103,7 @@ export interface CallOptions extends Pick<ReadOptions, 'range' | 'maxRows' | 're
 /** The statement gives one row: the columns of the reference, then those of `CallRow`. */
 export interface CallPlan extends Plan {
   readonly called: CatalogFunction
-  /** The form of the answer. The body of what is `bytea` is in hexadecimal digits. */
+  /** The form of the answer. The body of what is `bytea` (`raw`) is in hexadecimal digits. */
   readonly form: CallForm
   readonly offset: number
   /**

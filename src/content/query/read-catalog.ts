@@ -5,6 +5,7 @@ import type {
   CatalogType,
   ComputedColumn,
   ComputedRelation,
+  MediaAggregate,
   RelationKind,
   Representation,
   StageCatalog,
@@ -59,9 +60,13 @@ export async function readCatalog(query: CatalogQuery, schemaName: string): Prom
     }),
     hasUnseen: [
       ...read.tables.map(({ unseen }) => unseen),
-      ...[...read.computed, ...read.casts].map(({ volatile }) => volatile),
+      ...[...read.computed, ...read.casts, ...read.mediaAggregates].map(({ volatile }) => volatile),
     ].some(Boolean),
     castTypes: toCastTypes(read.types, typeOf),
+    mediaAggregates: read.mediaAggregates.map(({ type, ...each }) => ({
+      ...each,
+      givesBytes: typeOf(type).builtIn === 'bytea',
+    })),
     toFeature: read.toFeature,
   }
 }
@@ -74,6 +79,7 @@ interface ReadRows {
   readonly computed: readonly ComputedRow[]
   readonly casts: readonly CastRow[]
   readonly callable: readonly CallableRow[]
+  readonly mediaAggregates: readonly MediaAggregateRow[]
   readonly toFeature: string | null
   readonly types: readonly TypeRow[]
 }
@@ -89,6 +95,11 @@ interface ComputedRow {
   readonly returnsSet: boolean
   readonly toOne: boolean
   readonly volatile: boolean
+}
+
+interface MediaAggregateRow extends Omit<MediaAggregate, 'givesBytes'> {
+  /** The domain. */
+  readonly type: string
 }
 
 interface CastRow {

@@ -11,6 +11,8 @@ import { type Embedding, findPresence, isOneGroup, type TableNode } from './tree
 export interface Scope extends Writing {
   /** Whether its answer is kept until rows change, and so must not depend on the clock. */
   readonly kept: boolean
+  /** Whether values of domains are shown as they are, and not as the project writes them in JSON. */
+  readonly plain?: boolean
 }
 
 /** Where a node's rows come from: its table, unless another source is given. */

@@ -177,7 +177,7 @@ function selectedSql(scope: Scope, node: TableNode, { field, cast, aggregate }: 
 
 /** A value in the form that the project has given it in JSON, if it has. */
 function representedSql(scope: Scope, node: TableNode, value: string, { toJson }: Representation = {}): string {
-  if (!toJson) return value
+  if (!toJson || scope.plain) return value
   const json = callSql(scope, toJson, value)
   return node.comparable ? `${json}::pg_catalog.jsonb` : json
 }

@@ -115,6 +115,7 @@ export function* differences(
     return
   }
   if (mediaType === undefined && answer.headers['content-length'] === '0') return
+  if (mediaType !== undefined && !(mediaType in described.content) && '*/*' in described.content) return
   if (mediaType === undefined || !(mediaType in described.content)) return yield `${mediaType} is not described`
   if (method === 'HEAD' || answer.json === undefined) return
   const pointer = ['paths', found.path, verb, 'responses', status, 'content', mediaType, 'schema']
