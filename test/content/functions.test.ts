@@ -42,6 +42,25 @@ describe('what a function returns', () => {
     expect(answer.text.replaceAll(/,\s+/g, ',')).toBe(expected.replaceAll(/,\s+/g, ','))
   })
 
+  test.each([
+    ['', ['Cold', 'Ice']],
+    ['&first_album.year=gt.1976', ['Warm', 'Ice']],
+    ['&first_album.limit=5', ['Cold', 'Ice']],
+    ['&first_album.offset=1', ['Warm', 'Salt']],
+  ])('of a function that is declared to give one related row, one is embedded: %s', async (query, titles) => {
+    const [ada, bo] = titles
+    const artists = await wharf.root.get(`/content/shop/live/artist?select=name,first_album(title)&order=id${query}`)
+    expect(artists.json).toEqual([
+      { name: 'Ada', first_album: { title: ada } },
+      { name: 'Bo', first_album: { title: bo } },
+    ])
+    const spread = `/content/shop/live/artist?select=name,...first_album!inner(title)&order=id${query}`
+    expect((await wharf.root.get(spread)).json).toEqual([
+      { name: 'Ada', title: ada },
+      { name: 'Bo', title: bo },
+    ])
+  })
+
   test('void is an answer without a body, by GET and by POST', async () => {
     for (const answer of [await get('stable_nothing'), await post('writes_nothing')]) {
       expect(answer).toMatchObject({ status: 204, text: '' })

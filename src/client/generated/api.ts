@@ -1,6 +1,6 @@
 /*
  * Made from /openapi.json by openapi-typescript: npx vitest run test/client/generated.test.ts -u
- * SHA-256: f5e511fcc8f07e966841dd36a3abead98e2427f410c151b023ec6ac9f93be836
+ * SHA-256: 55596cff380155f857665a213796cbaaed72141cc5b1b61577a0ccc13d7e9b8a
  */
 export interface paths {
     readonly "/overview": {
@@ -3850,6 +3850,7 @@ export interface operations {
                     readonly "application/geo+json": readonly unknown[] | {
                         readonly [key: string]: unknown;
                     };
+                    readonly "*/*": string;
                 };
             };
             /** @description Some of the rows. */
@@ -3890,6 +3891,7 @@ export interface operations {
                     readonly "application/geo+json": readonly unknown[] | {
                         readonly [key: string]: unknown;
                     };
+                    readonly "*/*": string;
                 };
             };
             /** @description Relation is ambiguous */
@@ -4410,6 +4412,7 @@ export interface operations {
                     readonly "text/plain": string;
                     readonly "text/xml": string;
                     readonly "application/octet-stream": string;
+                    readonly "*/*": string;
                 };
             };
             /** @description The function returns nothing. */
@@ -4459,6 +4462,7 @@ export interface operations {
                     readonly "text/plain": string;
                     readonly "text/xml": string;
                     readonly "application/octet-stream": string;
+                    readonly "*/*": string;
                 };
             };
             /** @description Function is ambiguous */
@@ -4553,6 +4557,7 @@ export interface operations {
                     readonly "text/plain": string;
                     readonly "text/xml": string;
                     readonly "application/octet-stream": string;
+                    readonly "*/*": string;
                 };
             };
             /** @description The function returns nothing. */
@@ -4594,6 +4599,7 @@ export interface operations {
                     readonly "text/plain": string;
                     readonly "text/xml": string;
                     readonly "application/octet-stream": string;
+                    readonly "*/*": string;
                 };
             };
             /** @description Function is ambiguous */

@@ -43,9 +43,10 @@ function AS (
 ), media_aggregate AS (
   SELECT p.*, pg_catalog.lower(r.typname::pg_catalog.text) AS media_type, NULLIF(row_type.typrelid, '0') AS relation,
          EXISTS (SELECT FROM pg_catalog.pg_proc f
-                  WHERE (f.oid = a.aggtransfn OR f.oid = a.aggfinalfn) AND f.provolatile = 'v') AS is_volatile
+                  WHERE f.provolatile = 'v'
+                    AND (f.oid = a.aggtransfn::pg_catalog.oid OR f.oid = a.aggfinalfn::pg_catalog.oid)) AS is_volatile
     FROM pg_catalog.pg_aggregate a
-    JOIN pg_catalog.pg_proc p ON p.oid = a.aggfnoid
+    JOIN pg_catalog.pg_proc p ON p.oid = a.aggfnoid::pg_catalog.oid
     JOIN pg_catalog.pg_type r ON r.oid = p.prorettype
     JOIN pg_catalog.pg_type row_type ON row_type.oid = p.proargtypes[0]
    WHERE p.pronamespace = (SELECT oid FROM stage) AND p.pronargs = '1' AND a.aggkind = 'n'

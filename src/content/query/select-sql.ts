@@ -137,7 +137,9 @@ function addEmbedding(
 ): void {
   const { name, selected, relation, node } = embedding
   if (!showsAnything(selected)) return
-  const select = (): Select => selectSql(scope, node, relatedSource(scope, relation, around, node))
+  // What a function gives that says to give one row is one, whatever it gives: the row around it would come as often.
+  const limit = relation.computed && relation.toOne ? Math.min(node.limit ?? 1, 1) : node.limit
+  const select = (): Select => selectSql(scope, { ...node, limit }, relatedSource(scope, relation, around, node))
   const rows = joinedAlias(node)
   const toJson = around.comparable ? 'pg_catalog.to_jsonb' : 'pg_catalog.row_to_json'
   if (relation.toOne) {

@@ -52,6 +52,9 @@ export const FUNCTION_SHOP = `
     BEGIN LOOP BEGIN PERFORM pg_sleep(3600); EXCEPTION WHEN query_canceled THEN NULL; END; END LOOP; END $$;
   CREATE VIEW for_ever AS SELECT undying();
 
+  CREATE FUNCTION first_album(artist) RETURNS SETOF album STABLE ROWS 1 LANGUAGE sql AS
+    'SELECT * FROM album WHERE artist_id = $1.id ORDER BY id';
+
   CREATE FUNCTION chance() RETURNS float8 VOLATILE LANGUAGE sql AS 'SELECT random()';
   CREATE SEQUENCE calls;
   CREATE FUNCTION call_count() RETURNS bigint VOLATILE LANGUAGE sql AS $$ SELECT nextval('calls') $$;
