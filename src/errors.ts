@@ -57,6 +57,13 @@ export interface Fault {
   readonly detail: string
 }
 
+/** What PostgREST itself answers in a case, as far as it is known; users of its clients look for its words. */
+export interface PostgrestError {
+  readonly message?: string
+  readonly details?: string | readonly Readonly<Record<string, string>>[] | null
+  readonly hint?: string | null
+}
+
 export interface AppErrorOptions extends ErrorOptions {
   /** What is wrong in particular, where more than one thing can be. */
   readonly faults?: readonly Fault[]
@@ -64,6 +71,7 @@ export interface AppErrorOptions extends ErrorOptions {
   readonly retryAfterSeconds?: number
   /** The code by which PostgREST's clients know it: PostgREST's own, or the SQLSTATE that PostgreSQL would give. */
   readonly postgrestCode?: string
+  readonly postgrest?: PostgrestError | undefined
 }
 
 /** A failure that we expected and named. Anything else that is thrown is a bug. */
@@ -73,6 +81,7 @@ export class AppError extends Error {
   readonly faults: readonly Fault[]
   readonly retryAfterSeconds: number | undefined
   readonly postgrestCode: string | undefined
+  readonly postgrest: PostgrestError | undefined
 
   constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
     super(message, options)
@@ -80,6 +89,7 @@ export class AppError extends Error {
     this.faults = options.faults ?? []
     this.retryAfterSeconds = options.retryAfterSeconds
     this.postgrestCode = options.postgrestCode
+    this.postgrest = options.postgrest
   }
 }
 
@@ -88,8 +98,8 @@ export class RangeNotSatisfiable extends AppError {
   /** How much there is, as the header `Content-Range` says it. */
   readonly contentRange: string
 
-  constructor(message: string, contentRange: string) {
-    super('RANGE_NOT_SATISFIABLE', message)
+  constructor(message: string, contentRange: string, options: AppErrorOptions = {}) {
+    super('RANGE_NOT_SATISFIABLE', message, options)
     this.contentRange = contentRange
   }
 }
@@ -124,8 +134,13 @@ export function isAppError(error: unknown, code?: ErrorCode): error is AppError 
   return error instanceof AppError && (code === undefined || error.code === code)
 }
 
-export const invalidRequest = (message: string, faults: readonly Fault[] = [], postgrestCode?: string): AppError =>
-  new AppError('INVALID_REQUEST', message, { faults, ...(postgrestCode !== undefined && { postgrestCode }) })
+export const invalidRequest = (
+  message: string,
+  faults: readonly Fault[] = [],
+  postgrestCode?: string,
+  postgrest?: PostgrestError,
+): AppError =>
+  new AppError('INVALID_REQUEST', message, { faults, postgrest, ...(postgrestCode !== undefined && { postgrestCode }) })
 
 export const unauthenticated = (message: string): AppError => new AppError('UNAUTHENTICATED', message)
 
@@ -160,7 +175,11 @@ export const inOtherDatabase = (slug: string, problem: string, remedy: string): 
 export const gone = (message: string): AppError => new AppError('GONE', message)
 
 /** @param types the media types that there are. */
-export const notAcceptable = (types: readonly string[]): AppError =>
-  new AppError('NOT_ACCEPTABLE', `the Accept header excludes ${types.join(' and ')}, and there is nothing else`)
+export const notAcceptable = (types: readonly string[], options: AppErrorOptions = {}): AppError =>
+  new AppError(
+    'NOT_ACCEPTABLE',
+    `the Accept header excludes ${types.join(' and ')}, and there is nothing else`,
+    options,
+  )
 
 export const wrongUse = (message: string): AppError => new AppError('WRONG_USE', message)

@@ -26,7 +26,8 @@ export function toPostgrestError(failure: unknown, problem: Problem): PostgrestE
     return { message, code: codeOf(failure), details: detail, hint }
   }
   const details = problem.errors?.map(({ detail }) => detail).join('; ') ?? null
-  return { message: problem.detail, code: codeOf(failure), details, hint: null }
+  const own = { message: problem.detail, code: codeOf(failure), details, hint: null }
+  return failure instanceof AppError ? { ...own, ...failure.postgrest } : own
 }
 
 function codeOf(failure: unknown): string {

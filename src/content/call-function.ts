@@ -13,6 +13,7 @@ import {
   type CatalogFunction,
   type FunctionCall,
   POSTGREST,
+  POSTGREST_SAYS,
   planCall,
   type ReadRow,
 } from './query/index.ts'
@@ -174,7 +175,9 @@ function toAnswer(
   const found = Number(row.rows)
   if (form.format === 'object' && found !== 1) throw notOneRow(found)
   if (total !== null && offset > 0 && offset > total) {
-    throw new RangeNotSatisfiable(`the results asked for begin at ${offset}, and there are ${total}`, `*/${total}`)
+    const postgrest = POSTGREST_SAYS.offsetBeyondEnd(offset, total)
+    const problem = `the results asked for begin at ${offset}, and there are ${total}`
+    throw new RangeNotSatisfiable(problem, `*/${total}`, { postgrest })
   }
   const body = Buffer.from(row.body ?? '', form.raw === 'bytea' ? 'hex' : 'utf8')
   if (body.byteLength > maxBytes) {

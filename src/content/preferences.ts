@@ -11,6 +11,7 @@ import {
   mayBeMade,
   noneOf,
   POSTGREST,
+  POSTGREST_SAYS,
   type RawType,
   RESULT_TYPES,
   ROW_TYPES,
@@ -53,7 +54,7 @@ const FORMATS: ReadonlyMap<string, ContentFormat> = new Map([
 export function formFor(accept: string | undefined): Form {
   if (accept === undefined || accept === '*/*' || accept === 'application/json') return JSON_FORM
   const best = inTurn(formsIn(accept))
-  if (!best) throw noneOf(ROW_TYPES)
+  if (!best) throw noneOf(ROW_TYPES, accept)
   return best
 }
 
@@ -80,9 +81,14 @@ export function formIn(catalog: StageCatalog, form: Form, rows?: () => MadeOf): 
     if (aggregate) return { ...each, aggregate }
     if (each.made === undefined && (each.format !== 'geojson' || catalog.toFeature !== null)) return each
   }
-  if (form.format !== 'geojson') throw noneOf(ROW_TYPES)
+  if (form.format !== 'geojson') throw noneOf(ROW_TYPES, namesIn(form).join(', '))
   throw new AppError('NOT_ACCEPTABLE', "there is no GeoJSON here, as the stage's database does not have PostGIS")
 }
+
+const namesIn = ({ made, contentType, instead }: Form): readonly string[] => [
+  made ?? contentType,
+  ...(instead ? namesIn(instead) : []),
+]
 
 /** What an answer's form is called in its ETag, and where it is kept. */
 export const nameOfForm = ({ format, stripNulls, made, instead }: Form): string =>
@@ -103,7 +109,7 @@ const RAW_TYPES: ReadonlyMap<string, RawType> = new Map([
 export function callFormsFor(accept: string | undefined): readonly CallForm[] {
   if (accept === undefined || accept === '*/*' || accept === 'application/json') return [JSON_FORM]
   const forms = formsIn(accept, RAW_TYPES)
-  if (forms.length === 0) throw noneOf(RESULT_TYPES)
+  if (forms.length === 0) throw noneOf(RESULT_TYPES, accept)
   return forms
 }
 
@@ -205,10 +211,13 @@ export function preferencesOf(prefer: string | undefined): Preferences {
       choices.handling === 'strict' || (choices.handling !== 'lenient' && GUARDS.has(name)) || name === 'tx'
     if (understood.get(name) !== undefined || !isNeeded) continue
     const problem = `the preference "${name}" is not supported here, so nothing was done: leave it out`
-    throw invalidRequest(problem, [], POSTGREST.unknownPreference)
+    const unknown = [...given].filter(([each]) => understood.get(each) === undefined).map(asWritten)
+    throw invalidRequest(problem, [], POSTGREST.unknownPreference, POSTGREST_SAYS.unknownPreferences(unknown))
   }
   return preferences
 }
+
+const asWritten = ([name, value]: readonly [string, string]): string => (value === '' ? name : `${name}=${value}`)
 
 const choicesOf = (given: ReadonlyMap<string, string>): Choices =>
   Object.fromEntries(
@@ -239,6 +248,10 @@ export function rangeOf(range: string | undefined): RowRange | undefined {
   if (first === undefined) return undefined
   const offset = Number(first)
   if (!last) return { offset }
-  if (Number(last) < offset) throw new RangeNotSatisfiable('the Range ends before it begins', '*/*')
+  if (Number(last) < offset) {
+    const details = 'The lower boundary must be lower than or equal to the upper boundary in the Range header.'
+    const postgrest = POSTGREST_SAYS.rangeBeyondEnd(details)
+    throw new RangeNotSatisfiable('the Range ends before it begins', '*/*', { postgrest })
+  }
   return { offset, limit: Number(last) - offset + 1 }
 }

@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts'
 import type { ContentAccess } from './admission.ts'
-import { POSTGREST } from './query/index.ts'
+import { POSTGREST, POSTGREST_SAYS } from './query/index.ts'
 
 /** What PostgREST's clients send unless they are told otherwise, where a project has no schema of that name. */
 const DEFAULT = 'public'
@@ -25,7 +25,7 @@ export function profileOf(
       throw new AppError(
         'NOT_ACCEPTABLE',
         `there is no schema "${name.slice(0, 200)}" at this address, which has the stage "${stage.slug}" alone`,
-        { postgrestCode: POSTGREST.unknownSchema },
+        { postgrestCode: POSTGREST.unknownSchema, postgrest: POSTGREST_SAYS.unknownSchema(stage.slug) },
       )
     }
     profile = name

@@ -10,6 +10,7 @@ import {
   type CountKind,
   findTable,
   POSTGREST,
+  POSTGREST_SAYS,
   planRead,
   type QueryParameters,
   type ReadPlan,
@@ -136,7 +137,9 @@ function toAnswer(
   const found = Number(row.rows)
   if (form.format === 'object' && found !== 1) throw notOneRow(found)
   if (total !== null && offset > 0 && offset > total) {
-    throw new RangeNotSatisfiable(`the rows asked for begin at ${offset}, and there are ${total}`, `*/${total}`)
+    const postgrest = POSTGREST_SAYS.offsetBeyondEnd(offset, total)
+    const problem = `the rows asked for begin at ${offset}, and there are ${total}`
+    throw new RangeNotSatisfiable(problem, `*/${total}`, { postgrest })
   }
   const body = Buffer.from(row.body ?? '', form.aggregate?.givesBytes ? 'hex' : 'utf8')
   if (body.byteLength > maxBytes) {
@@ -162,4 +165,5 @@ export const notOneRow = (rows: number): AppError =>
   new AppError('NOT_ACCEPTABLE', `exactly one row was asked for, and there ${rows === 0 ? 'is none' : 'are more'}`, {
     faults: [{ detail: `The result contains ${rows} rows` }],
     postgrestCode: POSTGREST.notOneRow,
+    postgrest: POSTGREST_SAYS.notOneRow(rows),
   })

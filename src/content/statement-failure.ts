@@ -21,7 +21,8 @@ export function statementFailure(plan: Parameters<typeof toRequestFailure>[0], e
   const denied = hiddenRowsFailure(error) ?? missingRightFailure(error)
   if (denied) return denied
   if (failure === error || !isAppError(failure)) return failure
-  return new AppError(failure.code, failure.message, { faults: failure.faults, cause: error })
+  const { code, message, faults, postgrest } = failure
+  return new AppError(code, message, { faults, cause: error, postgrest })
 }
 
 /** Whether it came up in the body of a function or trigger that is not Wharf's own: the innermost stands first. */
@@ -57,7 +58,8 @@ function constraintFailure(error: unknown): AppError | undefined {
   ]
   const named = parts.filter(Boolean).join(', ')
   const detail = named === '' ? kind.what : `${named}: ${kind.what}`
-  const options = { faults: [{ detail }], cause: error }
+  // Its details have the values of the row.
+  const options = { faults: [{ detail }], cause: error, postgrest: { message: error.message } }
   if (kind.conflict) return new AppError('CONFLICT', `nothing was changed: ${detail}`, options)
   return new AppError('CONSTRAINT_VIOLATED', `nothing was changed: ${detail}`, options)
 }

@@ -5,6 +5,7 @@ import { isStructureFailure, type RereadVersion, type Source, untilConsistent } 
 import { type Form, formIn, type Preferences } from './preferences.ts'
 import {
   POSTGREST,
+  POSTGREST_SAYS,
   planDelete,
   planInsert,
   planPut,
@@ -145,7 +146,7 @@ function assertWanted(count: number, { kind, form, preferences }: RowsWrite): vo
 export function assertAtMost(count: number, most: number | undefined): void {
   if (most === undefined || count <= most) return
   const problem = `${count} rows would be written, and at most ${most} may be (max-affected); nothing was changed`
-  throw invalidRequest(problem, [], POSTGREST.tooManyAffected)
+  throw invalidRequest(problem, [], POSTGREST.tooManyAffected, POSTGREST_SAYS.tooManyAffected(count))
 }
 
 /**

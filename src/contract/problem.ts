@@ -12,9 +12,15 @@ export const faultSchema = z.object({
 
 /** What PostgREST's client libraries read from an error; only calls that speak its dialect have them. */
 const postgrestMembers = {
-  message: z.string().optional().meta({ description: "The same as `detail`, for PostgREST's client libraries." }),
+  message: z
+    .string()
+    .optional()
+    .meta({ description: 'The same as `detail`, in the words of PostgREST where it has some.' }),
   code: z.string().optional().meta({ description: 'SQLSTATE, a code of PostgREST, or our own, for the same.' }),
-  details: z.string().nullable().optional(),
+  details: z
+    .union([z.string(), z.array(z.record(z.string(), z.string())).readonly()])
+    .nullable()
+    .optional(),
   hint: z.string().nullable().optional(),
 }
 

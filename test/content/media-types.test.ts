@@ -62,8 +62,8 @@ describe('a value of a domain that is called like a media type', () => {
 
   test.each([
     ['text/html, image/svg+xml, */*', 'image/svg+xml'],
-    ['image/svg+xml;q=0.5, application/json', 'application/json'],
-    ['text/html, application/xml;q=0.9, */*;q=0.8', 'application/json'],
+    ['image/svg+xml;q=0.5, application/json', 'application/json; charset=utf-8'],
+    ['text/html, application/xml;q=0.9, */*;q=0.8', 'application/json; charset=utf-8'],
   ])('is had in the form that the client likes best: %s', async (accept, type) => {
     expect((await get('rpc/badge?label=hot', accept)).headers).toMatchObject({ 'content-type': type })
   })

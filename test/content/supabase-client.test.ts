@@ -142,7 +142,10 @@ describe('modifiers of supabase-js', () => {
   })
 
   test('throwOnError', async () => {
-    await expect(shop.from('album').select('titel').throwOnError()).rejects.toThrow('has no column')
+    await expect(shop.from('album').select('titel').throwOnError()).rejects.toMatchObject({
+      message: 'column album.titel does not exist',
+      hint: 'Perhaps you meant to reference the column "album.title".',
+    })
   })
 })
 

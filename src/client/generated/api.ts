@@ -1,6 +1,6 @@
 /*
  * Made from /openapi.json by openapi-typescript: npx vitest run test/client/generated.test.ts -u
- * SHA-256: 55596cff380155f857665a213796cbaaed72141cc5b1b61577a0ccc13d7e9b8a
+ * SHA-256: 4290c3a489140e0c782d8e670c06ebd031da6405edd98ac70ba2967220ddee28
  */
 export interface paths {
     readonly "/overview": {
@@ -1973,11 +1973,13 @@ export interface components {
                 readonly line?: number;
                 readonly detail: string;
             }[];
-            /** @description The same as `detail`, for PostgREST's client libraries. */
+            /** @description The same as `detail`, in the words of PostgREST where it has some. */
             readonly message?: string;
             /** @description SQLSTATE, a code of PostgREST, or our own, for the same. */
             readonly code?: string;
-            readonly details?: string | null;
+            readonly details?: (string | readonly {
+                readonly [key: string]: string;
+            }[]) | null;
             readonly hint?: string | null;
         };
     };

@@ -10,8 +10,9 @@ import type {
 import type { Parameters } from './parameters.ts'
 import type { Field } from './parse-field.ts'
 import { POSTGREST } from './postgrest-codes.ts'
+import { POSTGREST_SAYS } from './postgrest-words.ts'
 import type { Reader } from './reader.ts'
-import { suggest } from './suggest.ts'
+import { nearestTo, suggest } from './suggest.ts'
 
 /** SQL that gives a value, and of which type. */
 export interface TypedSql {
@@ -38,6 +39,7 @@ export function findColumn(table: CatalogTable, name: string, reader: Reader, po
     `"${table.name}" has no column "${name.slice(0, 200)}"${suggest(name, table.columns.keys())}`,
     position,
     POSTGREST.unknownColumn,
+    POSTGREST_SAYS.unknownColumn(table.name, name.slice(0, 200), nearestTo(name, table.columns.keys())),
   )
 }
 

@@ -4,6 +4,7 @@ import { hasOwnOperators, operatorSql } from './operator-sql.ts'
 import { IS_VALUES } from './operators.ts'
 import { arrayLiteral } from './parameters.ts'
 import type { Condition, Filter, Logic } from './parse-filter.ts'
+import { POSTGREST } from './postgrest-codes.ts'
 
 /** What a row's conditions are written with. */
 export interface FilterScope extends Writing {
@@ -63,6 +64,7 @@ function assertType(filter: Filter, left: TypedSql, fits: boolean, wanted: strin
   throw filter.reader.refused(
     `"${name}" is for ${wanted}; "${left.column}" is of type ${left.type.name}`,
     filter.field.position,
+    POSTGREST.unknownOperator,
   )
 }
 

@@ -1,6 +1,8 @@
-import { AppError } from '../../errors.ts'
+import { AppError, type PostgrestError } from '../../errors.ts'
 import type { CatalogRelation, CatalogTable, ComputedRelation, ProjectFunction, StageCatalog } from './catalog.ts'
-import { suggest } from './suggest.ts'
+import { POSTGREST } from './postgrest-codes.ts'
+import { POSTGREST_SAYS } from './postgrest-words.ts'
+import { nearestTo, suggest } from './suggest.ts'
 
 type ColumnPairs = readonly (readonly [near: string, far: string])[]
 
@@ -20,11 +22,17 @@ export interface Relation {
 }
 
 interface Candidate extends Relation {
+  /** What it is called where it is one of several. */
+  readonly described: { readonly cardinality: Cardinality; readonly relationship: string }
   /** Whether a name without a hint means it. */
   readonly isCalled: (name: string) => boolean
   /** Whether a hint points at it. */
   readonly isHintedBy: (hint: string) => boolean
 }
+
+/** In the order in which PostgREST names several. */
+const CARDINALITIES = ['one-to-many', 'one-to-one', 'many-to-one', 'many-to-many'] as const
+type Cardinality = (typeof CARDINALITIES)[number]
 
 /**
  * Finds the relation that a query names: by its table, its foreign key, or the column that holds it, or by a function that
@@ -38,7 +46,7 @@ export function findRelation(
   catalog: StageCatalog,
   from: CatalogTable,
   sought: { readonly name: string; readonly hint: string | null },
-  refuse: (problem: string) => AppError,
+  refuse: (problem: string, code: string, postgrest: PostgrestError) => AppError,
 ): Relation {
   const { name, hint } = sought
   const computed = catalog.computedRelations.filter((each) => each.table === from.name)
@@ -52,18 +60,28 @@ export function findRelation(
   const [relation] = found
   if (relation && found.length === 1) return relation
   if (relation) {
-    const { message } = refuse(`"${name}" may be any of ${found.length} relations of "${from.name}"; say which`)
-    throw new AppError('AMBIGUOUS_RELATION', message, {
-      faults: found.map(({ written }) => ({ detail: `could be ${written}(…)` })),
-    })
+    const problem = `"${name}" may be any of ${found.length} relations of "${from.name}"; say which`
+    const postgrest = POSTGREST_SAYS.ambiguousRelation(from.name, name, describedOf(found))
+    const { message, postgrestCode } = refuse(problem, POSTGREST.ambiguousRelation, postgrest)
+    const faults = found.map(({ written }) => ({ detail: `could be ${written}(…)` }))
+    throw new AppError('AMBIGUOUS_RELATION', message, { faults, postgrest, ...(postgrestCode && { postgrestCode }) })
   }
+  const unknown = (nearest: string | null): PostgrestError =>
+    POSTGREST_SAYS.unknownRelation(catalog.schemaName, from.name, sought, nearest)
   const related = [...all.map(({ table }) => table.name), ...computed.map((each) => each.name)]
   if (hint !== null && related.includes(name)) {
     const hints = all.filter(({ table }) => table.name === name).map(({ written }) => written)
-    throw refuse(`"${hint}" names no relation from "${from.name}" to "${name}"; there is ${hints.join(', ')}`)
+    const problem = `"${hint}" names no relation from "${from.name}" to "${name}"; there is ${hints.join(', ')}`
+    throw refuse(problem, POSTGREST.unknownRelation, unknown(null))
   }
-  throw refuse(`no relation "${name}" of "${from.name}" is known from its foreign keys${suggest(name, related)}`)
+  const problem = `no relation "${name}" of "${from.name}" is known from its foreign keys${suggest(name, related)}`
+  throw refuse(problem, POSTGREST.unknownRelation, unknown(nearestTo(name, related)))
 }
+
+const describedOf = (found: readonly Candidate[]): readonly Candidate['described'][] =>
+  CARDINALITIES.flatMap((cardinality) =>
+    found.flatMap(({ described }) => (described.cardinality === cardinality ? [described] : [])),
+  )
 
 function toComputed({ tables }: StageCatalog, { name, foreignTable, toOne, ...computed }: ComputedRelation): Relation {
   const table = tables.get(foreignTable)
@@ -106,6 +124,10 @@ function towards(catalog: StageCatalog, key: CatalogRelation): readonly Candidat
           : name === table.name || isCalledByKey(table, key, key.columns, name),
       // Hints lead from a row to those that refer to it, where a table refers to itself.
       isHintedBy: (hint) => !ofItself && pointsAt(hint, key),
+      described: {
+        cardinality: key.unique ? 'one-to-one' : 'many-to-one',
+        relationship: `${key.name} using ${key.table}(${key.columns.join(', ')}) and ${table.name}(${key.foreignColumns.join(', ')})`,
+      },
     },
   ]
 }
@@ -124,6 +146,10 @@ function backwards(catalog: StageCatalog, key: CatalogRelation): readonly Candid
       written: `${table.name}!${key.name}`,
       isCalled: (name) => name === table.name || (!ofItself && isCalledByKey(table, key, key.foreignColumns, name)),
       isHintedBy: (hint) => pointsAt(hint, key),
+      described: {
+        cardinality: key.unique ? 'one-to-one' : 'one-to-many',
+        relationship: `${key.name} using ${key.foreignTable}(${key.foreignColumns.join(', ')}) and ${table.name}(${key.columns.join(', ')})`,
+      },
     },
   ]
 }
@@ -147,6 +173,10 @@ function across(catalog: StageCatalog, here: CatalogRelation): readonly Candidat
         written: `${table.name}!${between.name}`,
         isCalled: (name) => !toItself && name === table.name,
         isHintedBy: (hint) => hint === between.name,
+        described: {
+          cardinality: 'many-to-many',
+          relationship: `${between.name} using ${here.name}(${here.columns.join(', ')}) and ${there.name}(${there.columns.join(', ')})`,
+        },
       },
     ]
   })

@@ -1,5 +1,6 @@
 import { type AppError, notAcceptable } from '../../errors.ts'
 import type { CatalogTable, MediaAggregate, StageCatalog } from './catalog.ts'
+import { POSTGREST_SAYS } from './postgrest-words.ts'
 
 /** The media types in which rows can be had. */
 export const ROW_TYPES = [
@@ -17,9 +18,10 @@ export const RESULT_TYPES = [...ROW_TYPES, 'text/plain', 'text/xml', 'applicatio
 export const MADE_TYPES = '*/*'
 
 /** The failure that a client takes none of these types. Whether a database has PostGIS is not known before it is asked. */
-export const noneOf = (types: readonly string[]): AppError =>
+export const noneOf = (types: readonly string[], asked: string): AppError =>
   notAcceptable(
     types.map((type) => (type === 'application/geo+json' ? `${type} (where the stage's database has PostGIS)` : type)),
+    { postgrest: POSTGREST_SAYS.noSuchTypes(asked) },
   )
 
 const MEDIA_TYPE = /^[a-z0-9][\w!#$&^.+-]*\/[a-z0-9][\w!#$&^.+-]*$/

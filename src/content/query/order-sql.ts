@@ -1,6 +1,8 @@
 import { quoteIdentifier } from '../../database/quoting.ts'
 import { fieldSql, pathSql } from './column-sql.ts'
 import type { OrderTerm } from './parse-order.ts'
+import { POSTGREST } from './postgrest-codes.ts'
+import { POSTGREST_SAYS } from './postgrest-words.ts'
 import { fromSql, relatedSource, type Scope, whereSql } from './rows-sql.ts'
 import { type Embedding, findEmbedding, type TableNode } from './tree.ts'
 
@@ -51,10 +53,14 @@ function relatedOrder(
   { joined }: Ordered,
 ): Term {
   const embedding = findEmbedding(around, name)
-  if (!embedding) throw reader.refused(`"${name}" is not embedded in "${around.table.name}" by select`, 0)
+  if (!embedding) {
+    const problem = `"${name}" is not embedded in "${around.table.name}" by select`
+    throw reader.refused(problem, 0, POSTGREST.notEmbedded, POSTGREST_SAYS.notEmbedded(name))
+  }
   const { relation, node } = embedding
   if (!relation.toOne) {
-    throw reader.refused(`"${name}" has many rows for one of "${around.table.name}", which can't be ordered by them`, 0)
+    const problem = `"${name}" has many rows for one of "${around.table.name}", which can't be ordered by them`
+    throw reader.refused(problem, 0, POSTGREST.orderByMany, POSTGREST_SAYS.orderByMany(around.table.name, name))
   }
   const isShown = joined.get(embedding)?.includes(field.name) === true
   if (isShown && (around.grouped || !isOwnColumn(node, field.name) || isShownAsItIs(node, field.name))) {

@@ -5,6 +5,7 @@ import { type Condition, parseFilter, parseLogic } from './parse-filter.ts'
 import { type OrderTerm, parseOrder } from './parse-order.ts'
 import { parseSelect, type SelectItem } from './parse-select.ts'
 import type { QueryParameters } from './plans.ts'
+import { POSTGREST_SAYS } from './postgrest-words.ts'
 import { parameterSource, Reader } from './reader.ts'
 
 /** What the parameters say about one table: the one asked for, or one embedded in it. */
@@ -116,7 +117,10 @@ function parseRows(reader: Reader, kind: 'limit' | 'offset'): number {
   const rows = reader.match(/-?\d{1,15}$/y)
   if (!rows) throw reader.malformed('a whole number, zero or more', position)
   const number = Number(rows[0])
-  if (number < 0 && kind === 'limit') throw new RangeNotSatisfiable(`${reader.source} is below zero`, '*/*')
+  if (number < 0 && kind === 'limit') {
+    const postgrest = POSTGREST_SAYS.rangeBeyondEnd('Limit should be greater than or equal to zero.')
+    throw new RangeNotSatisfiable(`${reader.source} is below zero`, '*/*', { postgrest })
+  }
   return Math.max(0, number)
 }
 

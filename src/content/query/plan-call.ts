@@ -78,7 +78,9 @@ function formOf(
     const why = toFeature === null ? 'its database does not have PostGIS' : 'it gives no rows'
     throw new AppError('NOT_ACCEPTABLE', `of the function "${name}" there is no GeoJSON, as ${why}`)
   }
-  if (forms.every(({ raw }) => raw === undefined)) throw noneOf(RESULT_TYPES)
+  if (forms.every(({ raw }) => raw === undefined)) {
+    throw noneOf(RESULT_TYPES, forms.map(({ made, contentType }) => made ?? contentType).join(', '))
+  }
   const given = type === null ? 'is not one value of that type' : `is of the type ${type}`
   throw new AppError('NOT_ACCEPTABLE', `what the function "${name}" gives ${given}, as the Accept header has it`)
 }

@@ -6,8 +6,9 @@ import { Parameters } from './parameters.ts'
 import { parseQuery } from './parse-query.ts'
 import type { QueryParameters, ReadOptions, ReadPlan, SqlStatement } from './plans.ts'
 import { POSTGREST } from './postgrest-codes.ts'
+import { POSTGREST_SAYS } from './postgrest-words.ts'
 import { countedSql, selectSql } from './select-sql.ts'
-import { suggest } from './suggest.ts'
+import { nearestTo, suggest } from './suggest.ts'
 import { buildTree, type TableNode } from './tree.ts'
 
 /**
@@ -53,11 +54,14 @@ export const takesWhole = ({ aggregate }: Pick<ReadOptions, 'aggregate'>): boole
   aggregate !== undefined && aggregate.table !== null
 
 /** @throws {AppError} NOT_FOUND */
-export function findTable({ tables }: StageCatalog, name: string): CatalogTable {
+export function findTable({ tables, schemaName }: StageCatalog, name: string): CatalogTable {
   const table = tables.get(name)
   if (table) return table
-  const where = `in this stage${suggest(name, tables.keys())}`
-  throw notFound('table', name.slice(0, 200), where, { postgrestCode: POSTGREST.unknownTable })
+  const sought = name.slice(0, 200)
+  throw notFound('table', sought, `in this stage${suggest(name, tables.keys())}`, {
+    postgrestCode: POSTGREST.unknownTable,
+    postgrest: POSTGREST_SAYS.unknownTable(schemaName, sought, nearestTo(name, tables.keys())),
+  })
 }
 
 /** Leaves the rows that are within `limit` and `offset`, within the range, and no more than are allowed. */

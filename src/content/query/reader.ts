@@ -1,4 +1,4 @@
-import { type AppError, invalidRequest } from '../../errors.ts'
+import { type AppError, invalidRequest, type PostgrestError } from '../../errors.ts'
 import { POSTGREST } from './postgrest-codes.ts'
 
 /** What ends a name that is not quoted, beside `->`. */
@@ -107,8 +107,8 @@ export class Reader {
   }
 
   /** The error that what stands at a location can't be done. */
-  refused(problem: string, position = this.position, postgrestCode?: string): AppError {
-    return invalidRequest(`${this.source}, character ${position + 1}: ${problem}`, [], postgrestCode)
+  refused(problem: string, position = this.position, code?: string, postgrest?: PostgrestError): AppError {
+    return invalidRequest(`${this.source}, character ${position + 1}: ${problem}`, [], code, postgrest)
   }
 }
 

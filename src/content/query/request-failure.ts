@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { sqlMessage, sqlState } from '../../database/sqlstate.ts'
-import { AppError, type Fault } from '../../errors.ts'
+import { AppError, type Fault, type PostgrestError } from '../../errors.ts'
 
 /**
  * What a request is to blame for beside data exceptions (class 22) and limits (54): an operator, cast or function that
@@ -42,7 +42,13 @@ export function toRequestFailure(
   const [only] = faults
   const said = message.replace(OWN_SCHEMA, '$1')
   const located = only && faults.length === 1 ? `${only.detail}: ${said}` : said
-  return new AppError('INVALID_REQUEST', located, { faults, cause: error })
+  return new AppError('INVALID_REQUEST', located, { faults, cause: error, postgrest: inItsWords(error, said) })
+}
+
+/** What PostgreSQL says, which PostgREST says after it. */
+function inItsWords(error: unknown, message: string): PostgrestError {
+  if (!(error instanceof pg.DatabaseError)) return { message }
+  return { message, details: error.detail ?? null, hint: error.hint ?? null }
 }
 
 /**

@@ -3,6 +3,8 @@ import type { Representation } from './catalog.ts'
 import { callSql, fieldSql } from './column-sql.ts'
 import { joinedAlias, orderSql } from './order-sql.ts'
 import { assertAlias, type SelectedField } from './parse-select.ts'
+import { POSTGREST } from './postgrest-codes.ts'
+import { POSTGREST_SAYS } from './postgrest-words.ts'
 import type { Reader } from './reader.ts'
 import { fromSql, relatedSource, type Scope, type Source, whereSql } from './rows-sql.ts'
 import { suggest } from './suggest.ts'
@@ -189,7 +191,8 @@ function castSql({ catalog }: Scope, node: TableNode, sql: string, cast: Selecte
   const type = catalog.castTypes.get(cast.type)
   if (type) return `${sql}::${type.sql}`
   const known = suggest(cast.type, catalog.castTypes.keys())
-  throw readerOf(node).refused(`there is no type "${cast.type}" to cast to${known}`, cast.position)
+  const problem = `there is no type "${cast.type}" to cast to${known}`
+  throw readerOf(node).refused(problem, cast.position, POSTGREST.unknownType, POSTGREST_SAYS.unknownType(cast.type))
 }
 
 /** The name of a column in the answer: its alias, or the last key of its path, or its own. */

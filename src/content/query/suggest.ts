@@ -2,11 +2,17 @@ import distance from 'damerau-levenshtein'
 
 /** @returns `; did you mean "name"?` for the known name that is nearest, or nothing where none is near. */
 export function suggest(name: string, known: Iterable<string>): string {
+  const nearest = nearestTo(name, known)
+  return nearest === null ? '' : `; did you mean "${nearest}"?`
+}
+
+/** The known name that is nearest; null where none is near. */
+export function nearestTo(name: string, known: Iterable<string>): string | null {
   const wanted = name.slice(0, 64).toLowerCase()
   let nearest = { candidate: '', steps: Math.ceil(wanted.length / 3) + 1 }
   for (const candidate of known) {
     const { steps } = distance(wanted, candidate.toLowerCase())
     if (steps < nearest.steps) nearest = { candidate, steps }
   }
-  return nearest.candidate === '' ? '' : `; did you mean "${nearest.candidate}"?`
+  return nearest.candidate === '' ? null : nearest.candidate
 }

@@ -1,4 +1,4 @@
-import { type AppError, invalidRequest } from '../../errors.ts'
+import { type AppError, invalidRequest, type PostgrestError } from '../../errors.ts'
 import type { CatalogTable, StageCatalog } from './catalog.ts'
 import { findRelation, type Relation } from './find-relation.ts'
 import type { Condition, Filter } from './parse-filter.ts'
@@ -6,6 +6,7 @@ import type { OrderTerm } from './parse-order.ts'
 import type { ParsedQuery, TablePart } from './parse-query.ts'
 import type { SelectedCount, SelectedField, SelectedRelation, SelectItem } from './parse-select.ts'
 import { POSTGREST } from './postgrest-codes.ts'
+import { POSTGREST_SAYS } from './postgrest-words.ts'
 import type { Reader } from './reader.ts'
 import { suggest } from './suggest.ts'
 
@@ -78,13 +79,15 @@ export function buildTree(catalog: StageCatalog, table: CatalogTable, query: Par
     }
   }
   const embed = (of: CatalogTable, selected: SelectedRelation): Embedding => {
-    const refuse = (problem: string, code?: string): AppError =>
-      reader?.refused(problem, selected.position, code) ?? invalidRequest(problem, [], code)
-    const relation = findRelation(catalog, of, selected, (problem) => refuse(problem, POSTGREST.unknownRelation))
+    const refuse = (problem: string, code?: string, postgrest?: PostgrestError): AppError =>
+      reader?.refused(problem, selected.position, code, postgrest) ?? invalidRequest(problem, [], code, postgrest)
+    const relation = findRelation(catalog, of, selected, refuse)
     const node = build(relation.table, selected.items, selected.spread)
     if (selected.spread && !relation.toOne && node.aggregated) {
       throw refuse(
         `"${selected.name}" has many rows for one of "${of.name}", so there are no aggregates in what is spread of it`,
+        POSTGREST.aggregateOfMany,
+        POSTGREST_SAYS.aggregateOfMany,
       )
     }
     return { name: selected.alias ?? selected.name, selected, relation, node }
@@ -134,7 +137,8 @@ function attach(root: TableNode, { path, reader, content }: TablePart): void {
     const embedding = findEmbedding(node, step)
     if (!embedding) {
       const names = node.embeddings.map(({ name }) => name)
-      throw reader.refused(`"${step}" is not embedded in "${node.table.name}" by select${suggest(step, names)}`, 0)
+      const problem = `"${step}" is not embedded in "${node.table.name}" by select${suggest(step, names)}`
+      throw reader.refused(problem, 0, POSTGREST.notEmbedded, POSTGREST_SAYS.notEmbedded(step))
     }
     node = embedding.node
   }

@@ -1,0 +1,78 @@
+import type { PostgrestError } from '../../errors.ts'
+
+/**
+ * What PostgREST says, in its own words, where a failure here is one of its own.
+ *
+ * @see https://docs.postgrest.org/en/stable/references/errors.html
+ */
+export const POSTGREST_SAYS = {
+  unknownTable: (schemaName: string, name: string, nearest: string | null): PostgrestError => ({
+    message: `Could not find the table '${shown(schemaName)}.${name}' in the schema cache`,
+    details: null,
+    hint: nearest === null ? null : `Perhaps you meant the table '${shown(schemaName)}.${nearest}'`,
+  }),
+  unknownRelation: (
+    schemaName: string,
+    from: string,
+    { name, hint }: { readonly name: string; readonly hint: string | null },
+    nearest: string | null,
+  ): PostgrestError => ({
+    message: `Could not find a relationship between '${from}' and '${name}' in the schema cache`,
+    details: `Searched for a foreign key relationship between '${from}' and '${name}'${hint === null ? '' : ` using the hint '${hint}'`} in the schema '${shown(schemaName)}', but no matches were found.`,
+    hint: nearest === null ? null : `Perhaps you meant '${nearest}' instead of '${name}'.`,
+  }),
+  ambiguousRelation: (
+    from: string,
+    name: string,
+    found: readonly { readonly cardinality: string; readonly relationship: string }[],
+  ): PostgrestError => {
+    const names = found.map(({ relationship }) => `'${name}!${relationship.split(' ', 1)[0]}'`)
+    return {
+      message: `Could not embed because more than one relationship was found for '${from}' and '${name}'`,
+      details: found.map((each) => ({ ...each, embedding: `${from} with ${name}` })),
+      hint: `Try changing '${name}' to one of the following: ${names.join(', ')}. Find the desired relationship in the 'details' key.`,
+    }
+  },
+  notEmbedded: (name: string): PostgrestError => ({
+    message: `'${name}' is not an embedded resource in this request`,
+    details: null,
+    hint: `Verify that '${name}' is included in the 'select' query parameter.`,
+  }),
+  orderByMany: (from: string, name: string): PostgrestError => ({
+    message: `A related order on '${name}' is not possible`,
+    details: `'${from}' and '${name}' do not form a many-to-one or one-to-one relationship`,
+  }),
+  aggregateOfMany: {
+    message: 'Feature not implemented',
+    details: 'Aggregates are not implemented for one-to-many or many-to-many spreads.',
+  },
+  unknownColumn: (table: string, name: string, nearest: string | null): PostgrestError => ({
+    message: `column ${table}.${name} does not exist`,
+    hint: nearest === null ? null : `Perhaps you meant to reference the column "${table}.${nearest}".`,
+  }),
+  unknownType: (name: string): PostgrestError => ({ message: `type "${name}" does not exist` }),
+  notOneRow: (rows: number): PostgrestError => ({
+    message: 'Cannot coerce the result to a single JSON object',
+    details: `The result contains ${rows} rows`,
+  }),
+  rangeBeyondEnd: (details: string): PostgrestError => ({ message: 'Requested range not satisfiable', details }),
+  offsetBeyondEnd: (offset: number, total: number): PostgrestError =>
+    POSTGREST_SAYS.rangeBeyondEnd(`An offset of ${offset} was requested, but there are only ${total} rows.`),
+  noSuchTypes: (accept: string): PostgrestError => ({
+    message: `None of these media types are available: ${accept}`,
+  }),
+  unknownPreferences: (given: readonly string[]): PostgrestError => ({
+    message: 'Invalid preferences given with handling=strict',
+    details: `Invalid preferences: ${given.join(', ')}`,
+  }),
+  tooManyAffected: (rows: number): PostgrestError => ({
+    message: 'Query result exceeds max-affected preference constraint',
+    details: `The query affects ${rows} rows`,
+  }),
+  unknownSchema: (schemaName: string): PostgrestError => ({
+    message: `The schema must be one of the following: ${schemaName}`,
+  }),
+} as const
+
+/** A schema of Wharf's own has the name of its project before that of the stage. */
+const shown = (schemaName: string): string => schemaName.slice(schemaName.lastIndexOf('.') + 1)

@@ -1,0 +1,190 @@
+import { readFile } from 'node:fs/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createProject } from '../support/service/projects.ts'
+import { startWharf, type TestWharf } from '../support/service/wharf.ts'
+
+let wharf: TestWharf
+beforeAll(async () => {
+  wharf = await startWharf()
+  await createProject(wharf, 'shop', await readFile(new URL('../fixtures/record-shop.sql', import.meta.url), 'utf8'))
+})
+afterAll(() => wharf.close())
+
+interface Said {
+  readonly status: number
+  readonly code: string
+  readonly message: string
+  readonly details?: unknown
+  readonly hint?: string
+}
+
+const answers = async (path: string, headers: Readonly<Record<string, string>>, said: Said): Promise<void> => {
+  const answer = await wharf.root.get(`/content/shop/live/${path}`, { headers })
+  const { code, message, details, hint } = answer.json as Said
+  expect({ status: answer.status, code, message, details, hint }).toEqual({ details: null, hint: null, ...said })
+}
+
+test.for<[string, Said]>([
+  [
+    'albun',
+    {
+      status: 404,
+      code: 'PGRST205',
+      message: "Could not find the table 'live.albun' in the schema cache",
+      hint: "Perhaps you meant the table 'live.album'",
+    },
+  ],
+  [
+    'artist?select=name,albums(title)',
+    {
+      status: 400,
+      code: 'PGRST200',
+      message: "Could not find a relationship between 'artist' and 'albums' in the schema cache",
+      details:
+        "Searched for a foreign key relationship between 'artist' and 'albums' in the schema 'live', but no matches were found.",
+      hint: "Perhaps you meant 'album' instead of 'albums'.",
+    },
+  ],
+  [
+    'album?select=title,artist!price(name)',
+    {
+      status: 400,
+      code: 'PGRST200',
+      message: "Could not find a relationship between 'album' and 'artist' in the schema cache",
+      details:
+        "Searched for a foreign key relationship between 'album' and 'artist' using the hint 'price' in the schema 'live', but no matches were found.",
+    },
+  ],
+  [
+    'artist?select=name,album(title)',
+    {
+      status: 300,
+      code: 'PGRST201',
+      message: "Could not embed because more than one relationship was found for 'artist' and 'album'",
+      details: [
+        {
+          cardinality: 'one-to-many',
+          relationship: 'album_artist_id_fkey using artist(id) and album(artist_id)',
+          embedding: 'artist with album',
+        },
+        {
+          cardinality: 'one-to-many',
+          relationship: 'album_producer using artist(id) and album(producer_id)',
+          embedding: 'artist with album',
+        },
+      ],
+      hint: "Try changing 'album' to one of the following: 'album!album_artist_id_fkey', 'album!album_producer'. Find the desired relationship in the 'details' key.",
+    },
+  ],
+  [
+    'album?track.title=eq.Thaw',
+    {
+      status: 400,
+      code: 'PGRST108',
+      message: "'track' is not an embedded resource in this request",
+      hint: "Verify that 'track' is included in the 'select' query parameter.",
+    },
+  ],
+  [
+    'album?select=title,track(title)&order=track(title)',
+    {
+      status: 400,
+      code: 'PGRST118',
+      message: "A related order on 'track' is not possible",
+      details: "'album' and 'track' do not form a many-to-one or one-to-one relationship",
+    },
+  ],
+  [
+    'album?select=title,...track(seconds.sum())',
+    {
+      status: 400,
+      code: 'PGRST127',
+      message: 'Feature not implemented',
+      details: 'Aggregates are not implemented for one-to-many or many-to-many spreads.',
+    },
+  ],
+  ['album?select=colour', { status: 400, code: '42703', message: 'column album.colour does not exist' }],
+  ['album?select=year::colour', { status: 400, code: '42704', message: 'type "colour" does not exist' }],
+  ['album?year=eq.soon', { status: 400, code: '22P02', message: 'invalid input syntax for type integer: "soon"' }],
+  [
+    'artist?data->a=eq.{',
+    {
+      status: 400,
+      code: '22P02',
+      message: 'invalid input syntax for type json',
+      details: 'The input string ended unexpectedly.',
+    },
+  ],
+])('an error of a query is in the words of PostgREST, or of PostgreSQL: %s', ([path, said]) => answers(path, {}, said))
+
+test.for<[string, Readonly<Record<string, string>>, Said]>([
+  [
+    'album',
+    { accept: 'application/vnd.pgrst.object+json' },
+    {
+      status: 406,
+      code: 'PGRST116',
+      message: 'Cannot coerce the result to a single JSON object',
+      details: 'The result contains 4 rows',
+    },
+  ],
+  [
+    'album',
+    { accept: 'text/html' },
+    { status: 406, code: 'PGRST107', message: 'None of these media types are available: text/html' },
+  ],
+  [
+    'album?offset=9',
+    { prefer: 'count=exact' },
+    {
+      status: 416,
+      code: 'PGRST103',
+      message: 'Requested range not satisfiable',
+      details: 'An offset of 9 was requested, but there are only 4 rows.',
+    },
+  ],
+  [
+    'album',
+    { range: '3-1' },
+    {
+      status: 416,
+      code: 'PGRST103',
+      message: 'Requested range not satisfiable',
+      details: 'The lower boundary must be lower than or equal to the upper boundary in the Range header.',
+    },
+  ],
+  [
+    'album?limit=-1',
+    {},
+    {
+      status: 416,
+      code: 'PGRST103',
+      message: 'Requested range not satisfiable',
+      details: 'Limit should be greater than or equal to zero.',
+    },
+  ],
+  [
+    'album',
+    { prefer: 'handling=strict, timezone=Nowhere, whatever' },
+    {
+      status: 400,
+      code: 'PGRST122',
+      message: 'Invalid preferences given with handling=strict',
+      details: 'Invalid preferences: timezone=Nowhere, whatever',
+    },
+  ],
+  [
+    'album',
+    { 'accept-profile': 'elsewhere' },
+    { status: 406, code: 'PGRST106', message: 'The schema must be one of the following: live' },
+  ],
+])('and so is one of headers: %s with %j', ([path, headers, said]) => answers(path, headers, said))
+
+test('where a write breaks a rule, no value of the row is said', async () => {
+  const answer = await wharf.root.post('/content/shop/live/artist', { json: { id: 1, name: 'Secret' } })
+  expect(answer).toMatchObject({
+    status: 409,
+    json: { code: '23505', message: 'duplicate key value violates unique constraint "artist_pkey"' },
+  })
+  expect(answer.text).not.toMatch(/Secret|\(1\)/)
+})
