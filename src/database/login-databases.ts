@@ -19,9 +19,6 @@ export const MAX_CONNECTIONS: Readonly<Record<LoginUse, number>> = {
   helping: MAX_HELPING_SESSIONS,
 }
 
-/** How many of a login this process may need, beside those that help exports. */
-export const USUAL_CONNECTIONS = MAX_CONNECTIONS.content + MAX_CONNECTIONS.exports + MAX_CONNECTIONS.imports
-
 export interface Login {
   readonly name: string
   readonly password: string

@@ -27,6 +27,4 @@ export interface HelperSource {
   readonly room: HelperRoom
   /** The same database with the same login, on connections that nothing else uses. */
   pool(): Promise<pg.Pool>
-  /** How many sessions of the login this process is to have in any case for all else that it may do at once for the project. */
-  readonly usual: number
 }

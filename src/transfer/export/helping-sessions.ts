@@ -60,7 +60,7 @@ interface Lender {
 async function findLender({ database, helpers }: SnapshotSource, query: Query, wanted: number): Promise<Lender> {
   if (!helpers) return lenderOfHalf(database.pool)
   const pool = await helpers.pool()
-  let reserved = helpers.room.take(Math.min(wanted, await countFree(query, helpers, pool)))
+  let reserved = helpers.room.take(Math.min(wanted, await countFree(query)))
   return {
     hasRoom: () => reserved > 0,
     async open(sessionName) {

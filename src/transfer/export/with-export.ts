@@ -20,7 +20,7 @@ import {
   type Writing,
 } from './open-export.ts'
 import { type SourceSnapshot, withOwnSnapshot } from './snapshot.ts'
-import { exportHelpersOf } from './spare-sessions.ts'
+import { helpersOf } from './spare-sessions.ts'
 import { usualJobs } from './usual-jobs.ts'
 
 export interface ExportServices extends Writing {
@@ -94,7 +94,7 @@ async function findSelected(
   selection: ExportSelection,
 ): Promise<{ readonly project: Project; readonly source: SnapshotSource }> {
   const { project, stages } = await findSelection(control.prisma, selection)
-  const helpers = exportHelpersOf({ projectDatabase, helperRoom }, project)
+  const helpers = helpersOf({ projectDatabase, helperRoom }, project)
   return { project, source: { ...(await projectDatabase(project, 'exports')), stages, helpers } }
 }
 

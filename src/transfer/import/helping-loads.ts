@@ -30,7 +30,7 @@ export async function openHelpingLoads(
   options: SessionOptions,
 ): Promise<HelpingLoads> {
   const pool = await helpers.pool()
-  const reserved = helpers.room.take(Math.min(wanted, await countFree(query, helpers, pool)))
+  const reserved = helpers.room.take(Math.min(wanted, await countFree(query)))
   const opening = Array.from({ length: reserved }, () =>
     openLoadingSession({ database: { pool }, extensionSchemas }, schemaName, options),
   )

@@ -3,7 +3,7 @@ import type { Database } from '../../database/database.ts'
 import { isAppError } from '../../errors.ts'
 import { findProject } from '../../projects/projects.ts'
 import { type FindRoles, readRoles } from '../../projects/role-names.ts'
-import { importHelpersOf } from '../export/spare-sessions.ts'
+import { helpersOf } from '../export/spare-sessions.ts'
 import type { StageOfProject } from './current-stage.ts'
 import { followArchive } from './follow-archive.ts'
 import { HelpedLoadFailed } from './help-loading.ts'
@@ -96,7 +96,7 @@ export function loadEarly(
       if (!(await hasExtensions(services.system, target))) continue
       const opened = await openLoading(services.system, target, 'arriving', options.attempt)
       unlocked.set(opened.schemaName, opened)
-      const helpers = importHelpersOf(services, target.project)
+      const helpers = helpersOf(services, target.project)
       loaded.push(await loadStage(follower, target, { ...options, ...opened, helpers, signal }))
     }
   }

@@ -1,6 +1,6 @@
 import type { Database } from '../../database/database.ts'
 import { loadLog } from '../../events/load-log.ts'
-import { importHelpersOf } from '../export/spare-sessions.ts'
+import { helpersOf } from '../export/spare-sessions.ts'
 import { loadExternal } from './external/load-external.ts'
 import { followArchive } from './follow-archive.ts'
 import { HelpedLoadFailed } from './help-loading.ts'
@@ -57,7 +57,7 @@ async function loadNow(
   if (target.mode === 'in place') return loadStage(follower, target, { ...options, schemaName: undefined })
   const opened = await openLoading(system, target, 'loading', options.attempt)
   const { schemaName, saves } = opened
-  const helpers = mayBeHelped ? importHelpersOf(services, target.project) : undefined
+  const helpers = mayBeHelped ? helpersOf(services, target.project) : undefined
   try {
     const loaded = await loadStage(follower, target, { ...options, ...opened, helpers })
     const { login, comment } = target

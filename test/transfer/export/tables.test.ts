@@ -262,20 +262,27 @@ test('exports that want many sessions leave some to others, and reads of rows ar
   expect(archives.every((archive) => archive.equals(archives[0] as Buffer))).toBe(true)
 })
 
-test('as many sessions help as the login may have beyond what all else may need', async () => {
-  await expect.poll(readingSessions).toBe(0)
-  const [login] = await wharf.database.query<{ name: string }>(
-    `SELECT login AS name FROM control.project WHERE slug = 'shared'`,
-  )
-  await withSession(wharf.database.url, async (sweeper) => {
-    // A sweep would set the limit back.
-    await sweeper.query(`BEGIN; SELECT FROM control.lock WHERE name = 'sweep' FOR UPDATE`)
-    await wharf.database.query(`ALTER ROLE ${quoteIdentifier(login?.name ?? '')} CONNECTION LIMIT 29`)
-    const { body } = await openArchive('shared', { jobs: 4 })
-    expect(await readingSessions()).toBe(2)
-    await body.dump({ limit: Number.MAX_SAFE_INTEGER })
-  })
-})
+test.for([
+  [20, 4],
+  [14, 2],
+  [12, 1],
+])(
+  'of %i sessions that a login may have, up to %i read, and leave ten to reads and as many to others',
+  async ([most, reading]) => {
+    await expect.poll(readingSessions).toBe(0)
+    const [login] = await wharf.database.query<{ name: string }>(
+      `SELECT login AS name FROM control.project WHERE slug = 'shared'`,
+    )
+    await withSession(wharf.database.url, async (sweeper) => {
+      // A sweep would set the limit back.
+      await sweeper.query(`BEGIN; SELECT FROM control.lock WHERE name = 'sweep' FOR UPDATE`)
+      await wharf.database.query(`ALTER ROLE ${quoteIdentifier(login?.name ?? '')} CONNECTION LIMIT ${most}`)
+      const { body } = await openArchive('shared', { jobs: 4 })
+      expect(await readingSessions()).toBe(reading)
+      await body.dump({ limit: Number.MAX_SAFE_INTEGER })
+    })
+  },
+)
 
 test('several sessions read an attached database, too, and give the same file as one', async () => {
   const external = await createExternalDatabase(
