@@ -1,7 +1,7 @@
 import { AppError, invalidRequest } from '../errors.ts'
 import { POSTGREST } from './query/index.ts'
 
-/** Media types of what a write may be given, beside JSON. */
+/** Media types of what a write or a call may be given, beside JSON. */
 export const OTHER_BODY_TYPES = ['text/csv', 'application/x-www-form-urlencoded'] as const
 
 /** A short table says the names of its columns once, and its JSON says them for each row. */

@@ -236,7 +236,15 @@ describe('arguments', () => {
     expect((await send('whole', 'application/octet-stream', Uint8Array.of(0, 255, 10))).json).toBe(3)
     expect((await post('whole', { a: 1, b: 2 })).json).toBe(3)
     expect(await send('loaded', 'text/plain', 'x')).toMatchObject({ status: 404 })
-    expect(await send('whole', 'text/csv', 'a\n1')).toMatchObject({ status: 415 })
+    expect(await send('whole', 'audio/ogg', 'a')).toMatchObject({ status: 415 })
+  })
+
+  test('the first line of CSV has arguments by name, and is no argument as a whole', async () => {
+    expect((await send('add_them', 'text/csv', 'b,a\n4,3\n9,9')).json).toBe(7)
+    expect((await send('sums', 'text/csv', 'nums\n"{1,2,3}"')).json).toBe(6)
+    expect((await send('kind_of', 'text/csv', 'arg\nNULL')).json).toBe(null)
+    expect(await send('whole', 'text/csv', 'x\n1')).toMatchObject({ status: 404, json: { code: 'PGRST202' } })
+    expect(await send('add_them', 'text/csv', 'a,b\n1')).toMatchObject({ status: 400, json: { code: 'PGRST102' } })
   })
 
   test('a value that is none of the type is refused by its name', async () => {

@@ -15,6 +15,8 @@ beforeAll(async () => {
      CREATE DOMAIN "text/x-secret" AS text;
      CREATE DOMAIN "application/x-lines" AS text;
      CREATE DOMAIN "application/x-sum" AS bytea;
+     CREATE DOMAIN "*/*" AS bytea;
+     CREATE FUNCTION blob() RETURNS "*/*" IMMUTABLE LANGUAGE sql AS $$ SELECT '\\x0102'::"*/*" $$;
      CREATE DOMAIN shade AS integer;
      CREATE FUNCTION to_json(shade) RETURNS json IMMUTABLE LANGUAGE sql AS $$ SELECT to_json('#' || $1::text) $$;
      CREATE CAST (shade AS json) WITH FUNCTION to_json(shade) AS IMPLICIT;
@@ -59,6 +61,15 @@ describe('a value of a domain that is called like a media type', () => {
     expect((await get('rpc/no_badge', 'image/svg+xml')).text).toBe('')
     expect([...(await get('rpc/sum', 'application/x-sum')).bytes]).toEqual([0, 255])
   })
+
+  test.each(['*/*', 'application/json', 'image/png', 'text/csv'])(
+    'is given to everybody where it stands for all types: %s',
+    async (accept) => {
+      const blob = await get('rpc/blob', accept)
+      expect([...blob.bytes]).toEqual([1, 2])
+      expect(blob.headers).toMatchObject({ 'content-type': 'application/octet-stream' })
+    },
+  )
 
   test.each([
     ['text/html, image/svg+xml, */*', 'image/svg+xml'],

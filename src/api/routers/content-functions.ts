@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Container } from '../../container.ts'
 import type { ContentAccess } from '../../content/admission.ts'
+import { jsonTextOf, OTHER_BODY_TYPES } from '../../content/body-text.ts'
 import type { CallQuery } from '../../content/call-function.ts'
 import type { ReadRequest } from '../../content/kept-answers.ts'
 import { appliedOf, callFormsFor, preferencesOf, rangeOf } from '../../content/preferences.ts'
@@ -81,9 +82,9 @@ const callFunction = route('POST /content/{project}/{stage}/rpc/{function}', {
     'The body has the arguments by name, or is the only argument of a function that takes one without a name: of type `json`, `jsonb`, `text`, `xml` or `bytea`.',
   dialect: { query: readQuery, headers: callHeaders },
   body: rawBody('application/json', {
-    otherTypes: ['application/x-www-form-urlencoded', 'text/plain', 'text/xml', 'application/octet-stream'],
+    otherTypes: [...OTHER_BODY_TYPES, 'text/plain', 'text/xml', 'application/octet-stream'],
     maxBytes: MAX_BODY_BYTES,
-    description: 'The arguments, as an object or as fields of a form; or one argument as a whole.',
+    description: 'The arguments, as an object, as fields of a form or as a line of CSV; or one argument as a whole.',
     isAssumed: true,
     isOptional: true,
   }),
@@ -175,6 +176,8 @@ function bodyOf(body: Buffer, contentType = 'application/json'): CallBody {
       return { kind: 'text', text: decodeUtf8(body) }
     case 'text/xml':
       return { kind: 'xml', text: decodeUtf8(body) }
+    case 'text/csv':
+      return { kind: 'csv', text: jsonTextOf(decodeUtf8(body), contentType) }
     default:
       return { kind: 'json', text: decodeUtf8(body) }
   }

@@ -1,6 +1,6 @@
 /*
  * Made from /openapi.json by openapi-typescript: npx vitest run test/client/generated.test.ts -u
- * SHA-256: 4290c3a489140e0c782d8e670c06ebd031da6405edd98ac70ba2967220ddee28
+ * SHA-256: b069b9d088a7240575e675bab03c0fe01772a5472b75c0e6b41b34341091f13c
  */
 export interface paths {
     readonly "/overview": {
@@ -4525,10 +4525,11 @@ export interface operations {
             };
             readonly cookie?: never;
         };
-        /** @description The arguments, as an object or as fields of a form; or one argument as a whole. */
+        /** @description The arguments, as an object, as fields of a form or as a line of CSV; or one argument as a whole. */
         readonly requestBody?: {
             readonly content: {
                 readonly "application/json": string;
+                readonly "text/csv": string;
                 readonly "application/x-www-form-urlencoded": string;
                 readonly "text/plain": string;
                 readonly "text/xml": string;

@@ -47,6 +47,7 @@ function takes({ arguments: all }: CatalogFunction, names: readonly string[]): b
 function takesWhole({ arguments: all }: CatalogFunction, given: GivenArguments): boolean {
   const [argument] = all
   if (!argument || all.length > 1 || argument.name !== '' || given.kind === 'text') return false
+  if (given.kind === 'json' && given.isNamed) return false
   const type = given.kind === 'json' ? 'json' : given.type
   return argument.type.builtIn === type || (type === 'json' && argument.type.builtIn === 'jsonb')
 }

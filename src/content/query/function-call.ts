@@ -16,6 +16,8 @@ export interface FunctionCall {
 /** A body by what its type makes of it: arguments by name, or one argument as a whole. */
 export type CallBody =
   | { readonly kind: 'json' | 'text' | 'xml'; readonly text: string }
+  /** The JSON that its lines are. */
+  | { readonly kind: 'csv'; readonly text: string }
   | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
   | { readonly kind: 'form'; readonly fields: QueryParameters }
 
@@ -28,6 +30,8 @@ export type GivenArguments =
       readonly kind: 'json'
       readonly text: string
       readonly isArray: boolean
+      /** Whether it is no argument as a whole: its client has written no JSON. */
+      readonly isNamed: boolean
       readonly object: Readonly<Record<string, unknown>>
       /** Those of the object that count. */
       readonly names: readonly string[]
@@ -59,7 +63,8 @@ export function readCall({ parameters, body }: FunctionCall): ReadCall {
     case 'form':
       return { given: { kind: 'text', values: byName(body.fields) }, shown: parameters }
     case 'json':
-      return { given: readJson(body.text, columnsOf(parameters)), shown: parameters }
+    case 'csv':
+      return { given: readJson(body.text, columnsOf(parameters), body.kind === 'csv'), shown: parameters }
     case 'bytes':
       return { given: { kind: 'whole', type: 'bytea', bytes: body.bytes }, shown: parameters }
     default:
@@ -85,14 +90,14 @@ function columnsOf(parameters: QueryParameters): readonly string[] | undefined {
   return parseQuery(list).columns?.names.map(({ name }) => name)
 }
 
-function readJson(given: string, columns: readonly string[] | undefined): GivenArguments {
+function readJson(given: string, columns: readonly string[] | undefined, isNamed: boolean): GivenArguments {
   const text = given.trim() === '' ? '{}' : given
   const parsed = parseJson(text)
   if (parsed === undefined) throw invalidRequest('the body is not valid JSON', [], POSTGREST.malformedBody)
   const isArray = Array.isArray(parsed)
   const first: unknown = isArray ? (parsed[0] ?? {}) : parsed
   if (!isObject(first)) return { kind: 'whole', type: 'json', text }
-  return { kind: 'json', text, isArray, object: first, names: columns ?? Object.keys(first) }
+  return { kind: 'json', text, isArray, isNamed, object: first, names: columns ?? Object.keys(first) }
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>

@@ -62,6 +62,8 @@ function formOf(
   const { toFeature } = catalog
   const type = result.kind === 'value' && !set ? (RAW_TYPES.get(result.type.builtIn ?? '') ?? null) : null
   const hasFeatures = toFeature !== null && result.kind === 'row'
+  if (result.kind === 'value' && !set && result.type.name === ANY_TYPE)
+    return { ...ANY_FORM, raw: rawTypeOf(result.type) }
   const isSelected = shown.some(([parameter]) => parameter === 'select')
   for (const form of forms) {
     const { format, raw, made } = form
@@ -93,6 +95,10 @@ const RAW_TYPES: ReadonlyMap<string, RawType> = new Map([
   ['xml', 'xml'],
   ['bytea', 'bytea'],
 ])
+
+/** A domain of this name stands for all media types: what it is, those know who call the function. */
+const ANY_TYPE = '*/*'
+const ANY_FORM = { format: 'made', stripNulls: false, contentType: 'application/octet-stream' } as const
 
 const rawTypeOf = ({ builtIn }: CatalogType): RawType => (builtIn === 'bytea' ? 'bytea' : 'text')
 
